@@ -1,0 +1,2280 @@
+#!/usr/bin/env python3
+"""A project-management service in one file and one database: ZenTao's REST API v1, quirks included.
+
+Programs, projects, products, releases, tasks, bugs and test cases over HTTP with JSON, for clients
+that were written for the real server. `pmservice` serves; `create_app()` gives the WSGI application.
+
+How to read it: top to bottom, each room uses only the rooms above it. Two tables are the interface:
+OPERATIONS (room 8) says what can be called, the views (room 5) say how it looks.
+
+    1 Words       the specification's enumerations and odd constants
+    2 Errors      each refusal with its HTTP status
+    3 Kinds       what a field may hold, and how a request may write it
+    4 Records     each resource: its fields and their kinds; the bodies that requests may send
+    5 Views       how each operation shows a record: one row an operation
+    6 Store       the database: every SQL statement outside schema.sql
+    7 Rules       what the operations mean, as functions on rows; fixtures in and out
+    8 Operations  the table of what can be called
+    9 Service     tokens, JSON in and out, the WSGI application
+    10 Command    settings, the server, the command line
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import getpass
+import hashlib
+import hmac
+import io
+import ipaddress
+import itertools
+import json
+import logging
+import os
+import re
+import secrets
+import socket
+import sqlite3
+import sys
+import threading
+import urllib.parse
+from array import array
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import MAXYEAR, MINYEAR, date, datetime, timedelta, timezone, tzinfo
+from pathlib import Path
+from typing import IO, Any, NamedTuple, NoReturn
+
+import bottle
+
+__version__ = "1.0.0"
+__all__ = ["create_app"]
+
+log = logging.getLogger("pmservice")
+
+# --- 1 Words: the specification's enumerations and odd constants ------------------------------------
+# Plain values only. Each is quoted from the specification or the contract that fills its gaps.
+
+# fmt: off
+ACLS            = ("open", "private")
+BUDGET_UNITS    = ("CNY", "USD")
+PRODUCT_TYPES   = ("normal", "branch", "platform")
+PRODUCT_STATES  = ("normal", "closed")
+MODELS          = ("scrum", "waterfall")
+PROJECT_TYPES   = ("program", "project", "sprint", "stage")
+PROJECT_STATES  = ("wait", "doing", "suspended", "closed")
+RELEASE_STATES  = ("normal", "terminate")
+TASK_TYPES      = ("design", "devel", "request", "test", "study", "discuss", "ui", "affair", "misc")
+TASK_STATES     = ("wait", "doing", "done", "pause", "closed", "cancel")
+BUG_TYPES       = ("codeerror", "config", "install", "security", "performance", "standard", "automation",
+                   "designdefect", "others")
+BUG_STATES      = ("active", "resolved", "closed")
+RESOLUTIONS     = ("bydesign", "duplicate", "external", "fixed", "notrepro", "postponed", "willnotfix")
+CASE_TYPES      = ("feature", "performance", "config", "install", "security", "interface", "unit", "other")
+CASE_STAGES     = ("unittest", "feature", "intergrate", "system", "smoke", "bvt")  # "spelling exactly as given"
+CASE_STATES     = ("wait", "normal", "blocked", "investigate")
+
+NULL, BLANK = "null", '""'
+EPOCH       = '"1969-12-31T16:00:00Z"'  # "Unset datetimes appear … (in bug records) as `1969-12-31T16:00:00Z`"
+EPOCH_DAY   = '"1970-01-01"'            # "an unset bug deadline is `1970-01-01`"
+ZERO_DAY    = '"0000-00-00"'            # "an unset real start or end of a project is `0000-00-00`"
+
+# "objects holding a count per status …; the sample also carries index keys `0` to `4` mapping to the
+# empty string and those four status names". Stories are no records here: every count is 0.
+STORY_STATES = ("", "draft", "active", "closed", "changed")
+STORY_COUNTS = {**{str(i): state for i, state in enumerate(STORY_STATES)}, **dict.fromkeys(STORY_STATES, 0)}
+# fmt: on
+
+PREFIXES = ("/zentao/api.php/v1", "/api.php/v1")  # where clients of the real server look
+LOOPBACK_NAMES = re.compile(r"(localhost|127\.0\.0\.1|\[::1\])(:[0-9]+)?", re.IGNORECASE)
+UNAUTHORIZED = "Unauthorized"
+LOGIN_FAILED = "Login failed. Please check your account and password."
+MAX_INT = 2**63 - 1
+MAX_NAME = 255  # characters
+MAX_TEXT = 64 * 1024  # bytes
+MAX_BODY = 1024 * 1024  # bytes
+MAX_DEPTH = 100  # of a JSON body: far above any client's, below every Python's own limit
+DAY = 24 * 60 * 60  # seconds: how long an unused token lives
+ADMIN = "admin"
+HASH_PREFIX = "scrypt:"
+
+
+# --- 2 Errors: each refusal with its HTTP status ----------------------------------------------------
+# The message is the sentence that the client reads. Nothing here knows who sends it.
+
+
+class Refusal(Exception):
+    """A request that is answered with no; its text is one sentence for a person."""
+
+    status = 400
+
+    def body(self) -> dict[str, Any]:
+        return {"error": str(self)}
+
+
+class Invalid(Refusal):
+    """A body that breaks rules; `fields` maps every broken field to what is wrong with it."""
+
+    def __init__(self, fields: Mapping[str, str]):
+        super().__init__("; ".join(f"{field} {rule}" for field, rule in fields.items()))
+        self.fields = dict(fields)
+
+    def body(self) -> dict[str, Any]:
+        return {"error": str(self), "fields": self.fields}
+
+
+class Unauthorized(Refusal):
+    status = 401
+
+
+class NotFound(Refusal):
+    status = 404
+
+
+class TooLarge(Refusal):
+    status = 413
+
+
+class Misdirected(Refusal):
+    status = 421
+
+
+class StartError(Exception):
+    """Why the service cannot start or a command cannot run: one line that says what to do."""
+
+
+# SQLite's own refusals, by the name of their primary result code.
+STORAGE_ERRORS = {
+    "SQLITE_BUSY": (503, "The database is busy; try again."),
+    "SQLITE_LOCKED": (503, "The database is busy; try again."),
+    "SQLITE_READONLY": (503, "The database is read-only; nothing was written."),
+    "SQLITE_IOERR": (503, "The database cannot be read or written now."),
+    "SQLITE_CANTOPEN": (503, "The database cannot be opened now."),
+    "SQLITE_FULL": (507, "The disk is full; nothing was written."),
+}
+
+
+# --- 3 Kinds: what a field may hold, and how a request may write it ---------------------------------
+# A kind reads one JSON value, or raises ValueError with the rule it breaks, worded to follow the
+# field's name. What needs the database or the time zone is settled later (room 7).
+
+
+class Kind(NamedTuple):
+    """What a field holds.
+
+    look: the cell of a view that shows it.  read: JSON value to checked value, ValueError(rule).
+    schema: the JSON Schema of what requests may send.  source: "given" (a column that requests or
+    fixtures set), "derived" (worked out by the database), "fixed" (always `value`).
+    target: for a link, what it must name (a key of TARGETS).
+    """
+
+    look: str
+    read: Callable[[Any], Any]
+    schema: dict[str, Any]
+    source: str = "given"
+    value: Any = None
+    target: str = ""
+
+
+ASCII_INT = re.compile(r"-?[0-9]{1,19}")
+ASCII_NUMBER = re.compile(r"-?[0-9]+(\.[0-9]+)?([eE][-+]?[0-9]+)?")
+ASCII_DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
+ASCII_MOMENT = re.compile(
+    r"([0-9]{4}-[0-9]{2}-[0-9]{2})(?:[ T]([0-9]{2}:[0-9]{2}:[0-9]{2})(Z|[-+][0-9]{2}:[0-9]{2})?)?"
+)
+ACCOUNT = re.compile(r"[A-Za-z0-9_.@-]{1,30}")
+
+
+def whole(least: int = -MAX_INT - 1, most: int = MAX_INT) -> Callable[[Any], int]:
+    """Reader of an int, or of its text, between two bounds (inclusive)."""
+
+    def read(value: Any) -> int:
+        if isinstance(value, str) and ASCII_INT.fullmatch(value):
+            value = int(value)
+        if not isinstance(value, int) or isinstance(value, bool):
+            raise ValueError("must be a whole number")
+        if not least <= value <= most:
+            raise ValueError(f"must be between {least} and {most}")
+        return value
+
+    return read
+
+
+def read_hours(value: Any) -> float:
+    """Work hours: an int, a float or their text; not negative, finite, within 64 bits."""
+    if isinstance(value, str) and ASCII_NUMBER.fullmatch(value):
+        value = float(value)
+    if not isinstance(value, (int, float)) or isinstance(value, bool):
+        raise ValueError("must be a number of hours")
+    if not 0 <= value <= MAX_INT:
+        raise ValueError("must be a number of hours, 0 or more")
+    return float(value)
+
+
+def read_text(value: Any) -> str:
+    """Text or a number; no NUL, no lone surrogate, at most 64 KiB."""
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        if not -MAX_INT - 1 <= value <= MAX_INT:
+            raise ValueError("must be text, or a number of 64 bits")
+        value = str(value)
+    if not isinstance(value, str):
+        raise ValueError("must be text")
+    try:
+        size = len(value.encode())
+    except UnicodeEncodeError:
+        raise ValueError("must not hold a lone surrogate") from None
+    if size > MAX_TEXT:
+        raise ValueError(f"must be at most {MAX_TEXT} bytes long")
+    if "\0" in value:
+        raise ValueError("must not hold a NUL character")
+    return value
+
+
+def read_name(value: Any) -> str:
+    """A name or title: 1 to 255 characters, not blank."""
+    name = read_text(value)
+    if not name.strip() or len(name) > MAX_NAME:
+        raise ValueError(f"must be 1 to {MAX_NAME} characters, not blank")
+    return name
+
+
+def read_filled(value: Any) -> str:
+    """Text that is not empty."""
+    if not (filled := read_text(value)):
+        raise ValueError("must not be empty")
+    return filled
+
+
+def read_day(value: Any) -> str:
+    """A real day, YYYY-MM-DD."""
+    if isinstance(value, str) and ASCII_DAY.fullmatch(value):
+        with contextlib.suppress(ValueError):
+            return date.fromisoformat(value).isoformat()
+    raise ValueError("must be a real day, YYYY-MM-DD")
+
+
+def read_moment(value: Any) -> datetime:
+    """A moment: YYYY-MM-DD hh:mm:ss, a date alone (its midnight), or ISO 8601 with its zone.
+
+    Without a zone the result is naive: the service's time zone is not known here.
+    """
+    if isinstance(value, str) and (match := ASCII_MOMENT.fullmatch(value)):
+        day, clock, zone = match.groups()
+        with contextlib.suppress(ValueError):
+            moment = datetime.fromisoformat(f"{day}T{clock or '00:00:00'}{'+00:00' if zone == 'Z' else zone or ''}")
+            if MINYEAR < moment.year < MAXYEAR:  # room for every zone's offset
+                return moment
+    raise ValueError("must be a moment, YYYY-MM-DD hh:mm:ss")
+
+
+def read_account(value: Any) -> str:
+    """An account: 1 to 30 letters, digits, _ . - @"""
+    if isinstance(value, str) and ACCOUNT.fullmatch(value):
+        return value
+    raise ValueError("must be an account: 1 to 30 letters, digits, _ . - @")
+
+
+def read_person(value: Any) -> str | int | None:
+    """An account, a user's id or a user reference object; "" is nobody."""
+    if isinstance(value, dict):
+        value = value.get("account") or value.get("id")
+    if value == "":
+        return None
+    if isinstance(value, str):
+        return read_account(value)
+    if isinstance(value, int) and not isinstance(value, bool) and 0 < value <= MAX_INT:
+        return value
+    raise ValueError("must be an account, a user's id or a user reference")
+
+
+def read_people(value: Any) -> list[str | int]:
+    """Persons as an array, or as accounts separated by commas."""
+    given = value.split(",") if isinstance(value, str) else value if isinstance(value, list) else [value]
+    people = [read_person(one) for one in given]
+    return list(dict.fromkeys(one for one in people if one is not None))
+
+
+def read_flag(value: Any) -> int:
+    """A boolean, as the interface writes it: true, false, 0, 1, "0", "1"."""
+    if value in (True, "1"):
+        return 1
+    if value in (False, "0"):
+        return 0
+    raise ValueError("must be true or false")
+
+
+def read_ids(value: Any) -> list[int]:
+    """An array of record ids, not empty."""
+    if not isinstance(value, list) or not value:
+        raise ValueError("must be an array of ids, not empty")
+    return list(dict.fromkeys(map(whole(1), value)))
+
+
+def read_stages(value: Any) -> str:
+    """One stage, several joined by commas, or an array; joined by commas."""
+    words = value if isinstance(value, list) else read_text(value).split(",")
+    if value != "" and not all(word in CASE_STAGES for word in words):
+        raise ValueError(f"must be of {', '.join(CASE_STAGES)}")
+    return ",".join(words)
+
+
+def words_of(words: Sequence[str]) -> Callable[[Any], str]:
+    """Reader of one word of an enumeration."""
+
+    def read(value: Any) -> str:
+        if value not in words or not isinstance(value, str):
+            raise ValueError(f"must be one of {', '.join(word or '(empty)' for word in words)}")
+        return value
+
+    return read
+
+
+def one_of(*words: str) -> Kind:
+    return Kind("word", words_of(words), {"type": "string", "enum": list(words)})
+
+
+def link(target: str) -> Kind:
+    """The id of another record, 0 for none; `target` says of what sort."""
+    return Kind("plain", whole(0), {"type": ["integer", "string"]}, target=target)
+
+
+def derived(kind: Kind) -> Kind:
+    return kind._replace(source="derived")
+
+
+def fixed(value: Any) -> Kind:
+    """A field of which nothing here ever changes the value that the samples show."""
+    return Kind("fixed", lambda given: given, {}, source="fixed", value=value)
+
+
+TEXTUAL: dict[str, Any] = {"type": ["string", "number"]}
+PERSONAL: dict[str, Any] = {"type": ["string", "integer", "object"]}
+# fmt: off
+#                look         read               schema of a request
+ID        = Kind("plain",     whole(1),          {"type": ["integer", "string"]})
+INT       = Kind("plain",     whole(),           {"type": ["integer", "string"]})
+MONEY     = Kind("word",      whole(),           {"type": ["integer", "string"]})  # "int (sent) / string (returned)"
+HOURS     = Kind("hours",     read_hours,        {"type": ["number", "string"], "minimum": 0})
+NAME      = Kind("text",      read_name,         {**TEXTUAL, "minLength": 1, "maxLength": MAX_NAME})
+TEXT      = Kind("text",      read_text,         TEXTUAL)
+FILLED    = Kind("text",      read_filled,       {**TEXTUAL, "minLength": 1})
+DAYS      = Kind("day",       read_day,          {"type": "string", "format": "date"})
+MOMENT    = Kind("moment",    read_moment,       {"type": "string"})
+STAMP     = Kind("stamp",     read_moment,       {"type": "string"})  # a moment that is "" when unset, in every answer
+PERSON    = Kind("person",    read_person,       PERSONAL)
+PEOPLE    = Kind("people",    read_people,       {"type": ["array", "string"], "items": PERSONAL})
+WHITELIST = Kind("whitelist", read_people,       {"type": ["array", "string"], "items": PERSONAL})
+FLAG      = Kind("deleted",   read_flag,         {"type": ["boolean", "integer", "string"]})
+STAGES    = Kind("text",      read_stages,       {"type": ["string", "array"]})
+PRODUCTS  = Kind("plain",      read_ids,          {"type": "array", "minItems": 1, "items": {"type": ["integer", "string"]}},
+                 target="product")
+PRODUCT_IDS = PRODUCTS._replace(read=lambda ids: read_ids(ids) if ids else [])  # of a fixture: may be empty
+PAGE      = Kind("plain",     whole(1),          {"type": "integer", "minimum": 1})
+LIMIT     = Kind("plain",     whole(1, 100_000), {"type": "integer", "minimum": 1, "maximum": 100_000})
+# fmt: on
+
+
+class Shape:
+    """The fields that a body may have: their kinds, which are needed, which must not come before another."""
+
+    def __init__(self, fields: Mapping[str, Kind], needed: str = "", order: tuple[str, str] | None = None):
+        self.fields = dict(fields)
+        self.needed = frozenset(needed.split())
+        self.order = order
+
+
+def unsettled(kind: Kind, value: Any) -> Any:
+    """Settle nothing: for values that need neither the database nor the time zone."""
+    return value
+
+
+def check(shape: Shape, given: Mapping[str, Any], settle: Callable[[Kind, Any], Any] = unsettled) -> dict[str, Any]:
+    """The checked values of the fields that were given; null is not given, unknown fields are ignored.
+
+    Raises Invalid with every field that breaks a rule.
+    """
+    values: dict[str, Any] = {}
+    broken: dict[str, str] = {}
+    for field, kind in shape.fields.items():
+        if (value := given.get(field)) is None:
+            if field in shape.needed:
+                broken[field] = "is required"
+            continue
+        try:
+            values[field] = settle(kind, kind.read(value))
+        except Invalid as error:
+            broken.update((field + inner, rule) for inner, rule in error.fields.items())
+        except ValueError as error:
+            broken[field] = str(error)
+    broken.update(misordered(shape, values))
+    if broken:
+        raise Invalid(broken)
+    return values
+
+
+def misordered(shape: Shape, values: Mapping[str, Any]) -> dict[str, str]:
+    """The rule that the shape's two days break, if both are there and in the wrong order."""
+    if shape.order:
+        first, last = shape.order
+        if values.get(first) and values.get(last) and values[first] > values[last]:
+            return {last: f"must not be before {first}"}
+    return {}
+
+
+STEP = Shape({"id": ID, "parent": INT, "version": INT, "type": TEXT, "desc": FILLED, "expect": TEXT}, needed="desc")
+
+
+def read_steps(value: Any) -> list[dict[str, Any]]:
+    """Ordered steps: an array of objects with `desc` and `expect`."""
+    if not isinstance(value, list):
+        raise ValueError("must be an array of steps")
+    steps, broken = [], {}
+    for place, step in enumerate(value):
+        try:
+            if not isinstance(step, dict):
+                raise Invalid({"": "must be an object with desc and expect"})
+            steps.append(check(STEP, step))
+        except Invalid as error:
+            broken.update({f"[{place}].{inner}".rstrip("."): rule for inner, rule in error.fields.items()})
+    if broken:
+        raise Invalid(broken)
+    return steps
+
+
+STEPS = Kind(
+    "plain",
+    read_steps,
+    {
+        "type": "array",
+        "items": {
+            "type": "object",
+            "required": ["desc"],
+            "properties": {"desc": {**TEXTUAL, "minLength": 1}, "expect": TEXTUAL},
+        },
+    },
+)
+
+
+# --- 4 Records: each resource's fields and their kinds; the bodies that requests may send -----------
+# In the specification's order: described fields first, then those seen only in samples. A field is
+# named here and in schema.sql, nowhere else.
+
+
+class Record(NamedTuple):
+    """A resource: the table's name, its fields, and those that only some operations show."""
+
+    name: str
+    fields: dict[str, Kind]
+    extra: tuple[str, ...] = ()
+
+    def given(self) -> dict[str, Kind]:
+        """The fields that requests and fixtures may set."""
+        return {field: kind for field, kind in self.fields.items() if kind.source == "given"}
+
+    def taking(self, names: str, **others: Kind) -> dict[str, Kind]:
+        """The named fields, and others that only a request has."""
+        return {**{name: self.fields[name] for name in names.split()}, **others}
+
+
+# fmt: off
+USER = Record("user", dict(
+    id=ID, account=Kind("text", read_account, TEXTUAL), avatar=TEXT, realname=TEXT, admin=FLAG, password=TEXT,
+))
+
+PRODUCT = Record("product", dict(
+    id=ID, program=link("program"), name=NAME, code=TEXT, line=INT, PO=PERSON, QD=PERSON, RD=PERSON,
+    type=one_of(*PRODUCT_TYPES), desc=TEXT, acl=one_of(*ACLS), whitelist=WHITELIST, createdBy=PERSON,
+    createdDate=MOMENT, status=one_of(*PRODUCT_STATES),
+    bind=fixed("0"), subStatus=fixed(""), reviewer=TEXT, createdVersion=TEXT, order=INT, deleted=FLAG,
+    lineName=fixed(""), programName=derived(TEXT), stories=fixed(STORY_COUNTS), requirements=fixed(STORY_COUNTS),
+    plans=fixed(0), releases=derived(INT), bugs=derived(INT), unResolved=derived(INT), closedBugs=derived(INT),
+    fixedBugs=derived(INT), thisWeekBugs=derived(INT), assignToNull=derived(INT), progress=fixed(0),
+))
+
+BUG = Record("bug", dict(
+    id=ID, product=link("product"), branch=INT, module=INT, project=link("project"), execution=link("execution or project"),
+    toTask=INT, toStory=INT, title=NAME, keywords=TEXT, severity=INT, pri=INT, type=one_of(*BUG_TYPES), os=TEXT,
+    browser=TEXT, steps=TEXT, task=INT, story=INT, openedBy=PERSON, openedDate=MOMENT, deadline=DAYS,
+    assignedTo=PERSON, assignedDate=MOMENT, resolvedBy=PERSON, resolvedDate=MOMENT, resolvedBuild=TEXT,
+    closedBy=PERSON, closedDate=MOMENT,
+    plan=INT, storyVersion=INT, hardware=TEXT, found=TEXT, status=one_of(*BUG_STATES), subStatus=fixed(""),
+    color=TEXT, confirmed=INT, activatedCount=INT, activatedDate=MOMENT, feedbackBy=TEXT, notifyEmail=TEXT,
+    mailto=fixed(None), openedBuild=TEXT, resolution=one_of("", *RESOLUTIONS), duplicateBug=INT, linkBug=TEXT,
+    case=INT, caseVersion=INT, result=INT, repo=fixed(0), entry=fixed(""), lines=fixed(""), v1=fixed(""), v2=fixed(""),
+    repoType=fixed(""), testtask=INT, lastEditedBy=PERSON, lastEditedDate=MOMENT, deleted=FLAG,
+    needconfirm=fixed(False),
+))
+
+TASK = Record("task", dict(
+    id=ID, project=link("project"), parent=INT, execution=link("execution or project"), module=INT, story=INT, fromBug=INT,
+    name=NAME, type=one_of(*TASK_TYPES), pri=INT, estimate=HOURS, consumed=HOURS, left=HOURS, deadline=DAYS,
+    status=one_of(*TASK_STATES), desc=TEXT, openedBy=PERSON, openedDate=MOMENT, assignedTo=PERSON,
+    assignedDate=MOMENT, estStarted=DAYS, realStarted=MOMENT, finishedBy=PERSON, finishedDate=MOMENT,
+    closedBy=PERSON, closedDate=MOMENT, team=fixed([]),
+    design=fixed(0), storyVersion=INT, designVersion=fixed(0), feedback=fixed(0), fromIssue=fixed(0), mode=fixed(""),
+    subStatus=fixed(""), color=TEXT, mailto=fixed(None), version=INT, finishedList=TEXT, canceledBy=PERSON,
+    canceledDate=MOMENT, planDuration=fixed(0), realDuration=fixed(0), closedReason=TEXT, lastEditedBy=PERSON,
+    lastEditedDate=MOMENT, activatedDate=STAMP, order=INT, repo=fixed(0), mr=fixed(0), entry=fixed(""),
+    lines=fixed(""), v1=fixed(""), v2=fixed(""), deleted=FLAG, vision=fixed("rnd"), storyID=fixed(None),
+    storyTitle=fixed(None), latestStoryVersion=fixed(None), storyStatus=fixed(None), assignedToRealName=derived(TEXT),
+    children=fixed([]), members=fixed([]), files=fixed([]), needConfirm=fixed(False), progress=derived(INT),
+    cases=derived(INT),
+), extra=("cases",))
+
+TESTCASE = Record("testcase", dict(
+    id=ID, product=link("product"), branch=INT, module=INT, story=INT, storyVersion=INT, title=NAME,
+    precondition=TEXT, pri=INT, type=one_of(*CASE_TYPES), stage=STAGES, steps=STEPS._replace(source="derived"),
+    fromBug=INT, fromCaseID=INT, openedBy=PERSON, openedDate=MOMENT, status=one_of(*CASE_STATES),
+    project=link("project"), execution=link("execution or project"), lib=fixed(0), path=fixed(0), keywords=TEXT, auto=fixed("no"),
+    frame=fixed(""), howRun=fixed(""), scriptedBy=fixed(""), scriptedDate=fixed(None), scriptStatus=fixed(""),
+    scriptLocation=fixed(""), subStatus=fixed(""), color=TEXT, frequency=fixed("1"), order=INT, reviewedBy=PERSON,
+    reviewedDate=MOMENT, lastEditedBy=PERSON, lastEditedDate=MOMENT, version=INT, linkCase=TEXT, fromCaseVersion=INT,
+    deleted=FLAG, lastRunner=TEXT, lastRunDate=MOMENT, lastRunResult=TEXT, toBugs=fixed([]), files=fixed([]),
+    currentVersion=derived(INT), caseFails=INT,
+), extra=("caseFails",))
+
+PROJECT = Record("project", dict(  # programs, projects and executions: "one record shape"
+    id=ID, name=NAME, code=TEXT, model=one_of("", *MODELS), type=one_of(*PROJECT_TYPES), budget=MONEY,
+    budgetUnit=one_of(*BUDGET_UNITS), parent=link("program or project"), begin=DAYS, end=DAYS, realBegan=DAYS, realEnd=DAYS,
+    desc=TEXT, openedBy=PERSON, openedDate=MOMENT, PM=PERSON, acl=one_of(*ACLS), whitelist=WHITELIST,
+    status=one_of(*PROJECT_STATES),
+    project=link("project"), lifetime=TEXT, attribute=TEXT, percent=INT, milestone=fixed("0"), output=fixed(""),
+    auth=fixed(""), path=derived(TEXT), grade=derived(INT), days=INT, subStatus=fixed(""), pri=fixed("1"), version=INT,
+    parentVersion=fixed(0), planDuration=fixed(0), realDuration=fixed(0), openedVersion=TEXT, lastEditedBy=PERSON,
+    lastEditedDate=MOMENT, closedBy=PERSON, closedDate=MOMENT, canceledBy=PERSON, canceledDate=MOMENT, PO=PERSON,
+    QD=PERSON, RD=PERSON, team=TEXT, order=INT, deleted=FLAG, products=PRODUCTS._replace(source="derived"),
+), extra=("products",))
+
+RELEASE = Record("release", dict(
+    id=ID, project=link("project"), product=link("product"), branch=INT, build=INT, name=NAME, date=DAYS, desc=TEXT,
+    status=one_of(*RELEASE_STATES),
+    marker=TEXT, stories=TEXT, bugs=TEXT, leftBugs=TEXT, mailto=TEXT, notify=fixed(None), subStatus=fixed(""),
+    deleted=FLAG, productName=derived(TEXT), buildID=derived(INT), buildName=TEXT, projectName=derived(TEXT),
+))
+# fmt: on
+
+# The bodies of the operations. Kinds are the record's own, but where a request writes a field differently.
+BUDGETED = "budget budgetUnit desc acl whitelist PM"
+CREATE_PRODUCT = Shape(PRODUCT.taking("name program code line PO QD RD type desc acl whitelist"), needed="name")
+CREATE_CASE = Shape(
+    TESTCASE.taking("branch module story title type stage precondition pri keywords", steps=STEPS),
+    needed="title type pri steps",
+)
+CREATE_PROGRAM = Shape(
+    PROJECT.taking(f"name begin end {BUDGETED}", parent=link("program")), "name begin end", ("begin", "end")
+)
+CREATE_PROJECT = Shape(
+    PROJECT.taking(
+        f"name begin end code {BUDGETED} PO QD RD days",
+        parent=link("program"),
+        model=one_of(*MODELS),
+        products=PRODUCTS,
+    ),
+    "name begin end products",
+    ("begin", "end"),
+)
+MODIFY_TASK = Shape(
+    TASK.taking("module story fromBug name type assignedTo pri estimate estStarted deadline desc"),
+    order=("estStarted", "deadline"),
+)
+CREATE_TASK = Shape(
+    {**MODIFY_TASK.fields, "assignedTo": PEOPLE}, "name type estStarted deadline", ("estStarted", "deadline")
+)
+START_TASK = Shape(TASK.taking("assignedTo realStarted consumed left", comment=TEXT), "left")
+RESTART_TASK = Shape(START_TASK.fields, "consumed left")
+FINISH_TASK = Shape(
+    TASK.taking("assignedTo realStarted finishedDate", currentConsumed=HOURS, comment=TEXT), "finishedDate"
+)
+NOTHING = Shape({})
+LOGIN = Shape({"account": FILLED, "password": FILLED}, "account password")
+
+
+# --- 5 Views: how each operation shows a record -----------------------------------------------------
+# Writers of JSON text, one for each kind of value, and the quirk table. No meaning, no SQL.
+
+quote = json.JSONEncoder(ensure_ascii=False).encode
+to_json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode
+
+
+class Scene(NamedTuple):
+    """What a writer needs besides the value: the people of the answer, by account, and the time zone."""
+
+    people: Mapping[str, str]
+    zone: tzinfo
+
+
+Writer = Callable[[Any, Scene], str]
+
+
+def reference(unset: str) -> Writer:
+    """A person as a user reference object."""
+    return lambda account, scene: unset if account is None else scene.people[account]
+
+
+def account(unset: str) -> Writer:
+    """A person as "a plain account string"."""
+    return lambda account, scene: unset if account is None else quote(account)
+
+
+def iso(unset: str) -> Writer:
+    """A datetime as "ISO 8601 UTC, form `YYYY-MM-DDThh:mm:ssZ`": as it is stored. A day likewise."""
+    return lambda moment, scene: unset if moment is None else f'"{moment}"'
+
+
+def spaced(unset: str) -> Writer:
+    """A datetime in "the form `YYYY-MM-DD hh:mm:ss`", local to the service's time zone."""
+    return lambda moment, scene: unset if moment is None else f'"{local(moment, scene.zone)}"'
+
+
+def local(moment: str, zone: tzinfo) -> str:
+    """The wall-clock time in a zone, YYYY-MM-DD hh:mm:ss, of a UTC moment as it is stored."""
+    return str(datetime.fromisoformat(moment[:-1] + "+00:00").astimezone(zone).replace(tzinfo=None))
+
+
+def boolean(flag: int, scene: Scene) -> str:
+    return "true" if flag else "false"
+
+
+def digit(flag: int, scene: Scene) -> str:
+    return f'"{flag}"'
+
+
+def text(value: str, scene: Scene) -> str:
+    return quote(value)
+
+
+def hours(value: float, scene: Scene) -> str:
+    """Whole hours without a fraction (8, not 8.0): typed clients read them as ints."""
+    return str(int(value)) if value.is_integer() else repr(value)
+
+
+def coded(status: str, scene: Scene) -> str:
+    """A bug's status: "object (`code` string, `name` string)"."""
+    return f'{{"code":"{status}","name":"{status.capitalize()}"}}'
+
+
+def references(whitelist: str, scene: Scene) -> str:
+    """A white list as an array of user references."""
+    return f"[{','.join(scene.people[account] for account in whitelist[1:-1].split(',') if account)}]"
+
+
+def accounts(whitelist: str, scene: Scene) -> str:
+    """A white list as an array of accounts."""
+    return to_json([account for account in whitelist.split(",") if account])
+
+
+NO_EXCEPTIONS: Mapping[str, Writer] = {}
+
+
+def cells_of(
+    person: Writer, moment: Writer, stamp: Writer, day: Writer, deleted: Writer
+) -> dict[str, tuple[str, Writer | None]]:
+    """For each look of a kind, its piece of a view's template and, if there is work to do, its writer."""
+    # fmt: off
+    return {
+        "plain":   ("%s", None),   "word":    ('"%s"', None),   "text":      ("%s", text),  "hours":   ("%s", hours),
+        "day":     ("%s", day),    "moment":  ("%s", moment),   "stamp":     ("%s", stamp), "deleted": ("%s", deleted),
+        "person":  ("%s", person), "whitelist": ("%s", references),
+    }
+    # fmt: on
+
+
+class View:
+    """How one operation shows a record: the quirks by kind, and `exceptions` for single fields.
+
+    Made ready once: a template with the fixed fields written out, the columns that fill it in order,
+    and the writers of those columns that are not written as they are. `repeated` is the key under which
+    the answer holds the record a second time, as a list of one.
+    """
+
+    def __init__(
+        self,
+        record: Record,
+        person: Callable[[str], Writer],
+        nobody: str,
+        moment: Callable[[str], Writer],
+        never: str,
+        no_day: str,
+        deleted: Writer,
+        adds: Iterable[str] = (),
+        only: Iterable[str] = (),
+        repeated: str = "",
+        exceptions: Mapping[str, Writer] = NO_EXCEPTIONS,
+    ):
+        shown = only or [field for field in record.fields if field not in record.extra or field in adds]
+        self.record, self.repeated = record, repeated
+        self.fields = {field: record.fields[field] for field in shown}
+        self.columns = [field for field, kind in self.fields.items() if kind.source != "fixed"]
+        cells = cells_of(person(nobody), moment(never), moment(BLANK), iso(no_day), deleted)
+        cell = {
+            field: ("%s", exceptions[field]) if field in exceptions else cells[self.fields[field].look]
+            for field in self.columns
+        }
+        self.writers = [(place, write) for place, field in enumerate(self.columns) if (write := cell[field][1])]
+        referring = {references, cells["person"][1] if person is reference else references}
+        self.people = [place for place, write in self.writers if write in referring]
+        fixed = {field: to_json(kind.value).replace("%", "%%") for field, kind in self.fields.items()}
+        pieces = (f"{quote(field)}:{cell[field][0] if field in cell else fixed[field]}" for field in self.fields)
+        self.template = f"{{{','.join(pieces)}}}"
+
+    def show(self, rows: Iterable[Sequence[Any]], scene: Scene) -> list[str]:
+        """The JSON text of each row, whose values are in the order of `columns`."""
+        shown = []
+        for row in rows:
+            values = list(row)
+            for place, write in self.writers:
+                values[place] = write(values[place], scene)
+            shown.append(self.template % tuple(values))
+        if self.repeated:
+            return [f'{one[:-1]},"total":1,"{self.repeated}":[{one}]}}' for one in shown]
+        return shown
+
+    def accounts(self, rows: Iterable[Sequence[Any]]) -> set[str]:
+        """Everyone that these rows name."""
+        cells = {row[place] for row in rows for place in self.people} - {None}
+        return {account for cell in cells for account in cell.split(",") if account}
+
+
+# fmt: off
+# THE QUIRK TABLE: one row an operation.
+#                       record    person     nobody moment  never  no day     deleted  more
+PRODUCT_SHOWN   = View(PRODUCT,  reference, NULL,  iso,    NULL,  NULL,      digit)
+PRODUCT_CREATED = View(PRODUCT,  reference, NULL,  iso,    NULL,  NULL,      digit,   repeated="products")
+BUG_SHOWN       = View(BUG,      reference, NULL,  iso,    EPOCH, EPOCH_DAY, boolean, exceptions={"status": coded})
+CASE_CREATED    = View(TESTCASE, account,   BLANK, iso,    NULL,  NULL,      boolean)
+CASE_SHOWN      = View(TESTCASE, reference, NULL,  iso,    NULL,  NULL,      boolean, adds=("caseFails",))
+PROGRAM_SHOWN   = View(PROJECT,  reference, NULL,  iso,    NULL,  ZERO_DAY,  boolean)
+PROJECT_CREATED = View(PROJECT,  account,   BLANK, iso,    BLANK, ZERO_DAY,  digit,   exceptions={"whitelist": text})
+RELEASE_SHOWN   = View(RELEASE,  reference, NULL,  iso,    NULL,  NULL,      boolean)
+TASK_CREATED    = View(TASK,     reference, NULL,  iso,    NULL,  NULL,      boolean)
+TASK_MODIFIED   = View(TASK,     reference, NULL,  iso,    NULL,  NULL,      boolean, adds=("cases",))
+TASK_STARTED    = View(TASK,     account,   BLANK, spaced, BLANK, BLANK,     digit)   # restarted likewise
+TASK_FINISHED   = View(TASK,     account,   BLANK, iso,    NULL,  NULL,      digit)
+# fmt: on
+
+TOKEN = {"token": TEXT}  # the one answer that is no record
+
+# What `dump` writes: what a fixture may give, persons as accounts.
+DUMPED = {
+    record.name: View(
+        record, account, NULL, iso, NULL, NULL, boolean, adds=record.extra, only=only, exceptions=exceptions
+    )
+    for record, only, exceptions in (
+        (USER, USER.fields, NO_EXCEPTIONS),
+        (PROJECT, [*PROJECT.given(), "products"], {"whitelist": accounts}),
+        (PRODUCT, PRODUCT.given(), {"whitelist": accounts}),
+        (RELEASE, RELEASE.given(), NO_EXCEPTIONS),
+        (BUG, BUG.given(), NO_EXCEPTIONS),
+        (TASK, TASK.given(), NO_EXCEPTIONS),
+        (TESTCASE, [*TESTCASE.given(), "steps"], NO_EXCEPTIONS),
+    )
+}
+
+# --- 6 Store: the database --------------------------------------------------------------------------
+# Every SQL statement outside schema.sql; rows in, rows out. No HTTP, no JSON but what SQL itself reads.
+
+APPLICATION_ID = 1886221174  # "pmsv", as schema.sql sets it
+SCHEMA_VERSION = 1
+PRAGMAS = (
+    "PRAGMA journal_mode = WAL",  # readers never wait for the writer
+    "PRAGMA synchronous = FULL",  # an acknowledged write survives a power cut: one sync a commit
+    "PRAGMA foreign_keys = ON",  # off by default, and ignored when set inside a transaction
+    "PRAGMA busy_timeout = 5000",  # ms that a writer waits for another process
+)
+BATCH = 200  # rows fetched, shown and sent at a time
+
+# Who sees what: administrators everything, everyone what is open, and what is private its creator,
+# the people in its person fields and those on its white list. Records below follow what they belong to.
+LISTED = "instr(whitelist, ',' || :me || ',')"
+SEES_PRODUCT = f"(acl = 'open' OR :me IN (createdBy, PO, QD, RD) OR {LISTED})"
+SEES_PROJECT = f"(acl = 'open' OR :me IN (openedBy, PM, PO, QD, RD) OR {LISTED})"
+OF_PRODUCT = f"EXISTS (SELECT 1 FROM product WHERE product.id = {{0}}.product AND {SEES_PRODUCT})"
+OF_PROJECT = f"EXISTS (SELECT 1 FROM project AS home WHERE home.id = {{0}} AND {SEES_PROJECT})"
+GUARDS = {
+    "product": f"(:admin OR {SEES_PRODUCT})",
+    "project": f"(:admin OR {OF_PROJECT.format('coalesce(project.project, project.id)')})",
+    "release": f"(:admin OR {OF_PRODUCT.format('release')}"
+    f" AND (release.project IS NULL OR {OF_PROJECT.format('release.project')}))",
+    "bug": f"(:admin OR {OF_PRODUCT.format('bug')})",
+    "testcase": f"(:admin OR {OF_PRODUCT.format('testcase')})",
+    "task": f"(:admin OR {OF_PROJECT.format('task.project')})",
+}
+
+# What an id in a path or a field may name: the table, and which of its rows.
+TARGETS = {
+    "program": ("project", "type = 'program'"),
+    "project": ("project", "type = 'project'"),
+    "execution": ("project", "type IN ('sprint', 'stage')"),
+    "execution or project": ("project", "type <> 'program'"),
+    "program or project": ("project", "type IN ('program', 'project')"),
+    "product": ("product", "TRUE"),
+    "release": ("release", "TRUE"),
+    "bug": ("bug", "TRUE"),
+    "task": ("task", "TRUE"),
+    "testcase": ("testcase", "TRUE"),
+}
+
+# Bugs opened in the current week: the one count that depends on the clock.
+THIS_WEEK = """(SELECT coalesce(sum(opened.bugs), 0) FROM bugs_opened AS opened
+    WHERE opened.product = product_record.id AND quarter >= :monday AND quarter < :next_monday) AS thisWeekBugs"""
+
+# The reference's kinds of browsing, and the plain states: the condition on a bug.
+BROWSE_BUGS = {
+    "all": "TRUE",
+    "unclosed": "status <> 'closed'",
+    "unresolved": "status = 'active'",
+    "unconfirmed": "confirmed = 0",
+    "assigntome": "assignedTo = :me",
+    "openedbyme": "openedBy = :me",
+    "assigntonull": "assignedTo IS NULL",
+    "toclosed": "status = 'resolved'",
+    "postponedbugs": "resolution = 'postponed'",
+    "overduebugs": "status = 'active' AND deadline < :today",
+    "active": "status = 'active'",
+    "resolved": "status = 'resolved'",
+    "closed": "status = 'closed'",
+}
+
+
+class Listing(NamedTuple):
+    """A list of records, within one that the path names.
+
+    key: its name in the answer.  view: how a record looks.  scope: the condition on a record, :id being
+    the path's.  order: the field and direction by default.  paged: whether it is cut into pages unasked.
+    browse: what `status` may ask for, and the condition it stands for.
+    """
+
+    key: str
+    view: View
+    scope: str
+    order: tuple[str, str]
+    paged: bool
+    browse: Mapping[str, str] = {}
+
+
+# fmt: off
+#                           key         view           scope             order          paged
+PRODUCTS_LISTED = Listing("products", PRODUCT_SHOWN, "TRUE",           ("id", "asc"),  False)
+BUGS_LISTED     = Listing("bugs",     BUG_SHOWN,     "product = :id",  ("id", "desc"), True,  BROWSE_BUGS)
+RELEASES_LISTED = Listing("releases", RELEASE_SHOWN, "project = :id",  ("id", "desc"), False)
+# fmt: on
+
+
+class Caller(NamedTuple):
+    """Who asks."""
+
+    account: str
+    admin: bool
+
+
+class Store:
+    """The records, inside one transaction. `now` is its moment, as text; `moment` as a datetime."""
+
+    def __init__(self, connection: sqlite3.Connection, moment: datetime, zone: tzinfo):
+        self.run = connection.execute
+        self.moment = moment
+        self.now = utc(moment, zone)
+        self.zone = zone
+
+    @property
+    def day(self) -> str:
+        """Today in the service's time zone."""
+        return local(self.now, self.zone)[:10]
+
+    # Generic: names come from the tables above only.
+
+    def insert(self, table: str, values: Mapping[str, Any]) -> int:
+        """The id of the new row."""
+        names, marks = ", ".join(f'"{name}"' for name in values), ", ".join("?" * len(values))
+        return int(self.run(f"INSERT INTO {table} ({names}) VALUES ({marks})", tuple(values.values())).lastrowid or 0)
+
+    def update(self, table: str, id: int, changes: Mapping[str, Any]) -> None:
+        names = ", ".join(f'"{name}" = ?' for name in changes)
+        self.run(f"UPDATE {table} SET {names} WHERE id = ?", (*changes.values(), id))
+
+    def find(self, target: str, id: int, me: Caller) -> sqlite3.Row | None:
+        """The row of what the target's id names, if it is there, not deleted, and the caller may see it."""
+        table, condition = TARGETS[target]
+        sql = f"SELECT * FROM {table} WHERE id = :id AND NOT deleted AND {condition} AND {GUARDS[table]}"
+        return self.row(sql, {"id": id, **me._asdict(), "me": me.account})
+
+    def row(self, sql: str, values: Any = ()) -> sqlite3.Row | None:
+        found: sqlite3.Row | None = self.run(sql, values).fetchone()
+        return found
+
+    def count(self, sql: str, values: Any = ()) -> int:
+        return int(self.run(sql, values).fetchone()[0])
+
+    def records(self, view: View, condition: str, values: Mapping[str, Any]) -> sqlite3.Cursor:
+        """The rows of a record's view, columns in the order that the view shows them."""
+        record = f"{view.record.name}_record"
+        names = ", ".join(THIS_WEEK if name == "thisWeekBugs" else f'"{name}"' for name in view.columns)
+        return self.run(f"SELECT {names} FROM {record} WHERE {condition}", {**values, **self.week()})
+
+    def week(self) -> dict[str, int]:
+        """The quarters of an hour since 1970 in which the current and the next week begin, in the service's zone."""
+        midnight = datetime.fromisoformat(self.day)
+        monday = midnight - timedelta(days=midnight.weekday())
+        begins, ends = (day.replace(tzinfo=self.zone).timestamp() for day in (monday, monday + timedelta(days=7)))
+        return {"monday": int(begins) // 900, "next_monday": int(ends) // 900}
+
+    def page(
+        self, listing: Listing, id: int, me: Caller, query: Mapping[str, Any], limit: int, offset: int
+    ) -> tuple[int, sqlite3.Cursor]:
+        """How many records a list has in all, and the rows of one page of it."""
+        table = listing.view.record.name
+        values = {"id": id, **me._asdict(), "me": me.account, "today": self.day, "limit": limit, "offset": offset}
+        browse = listing.browse.get(query.get("status", "all"), "TRUE")
+        scope = f"FROM {table} WHERE NOT deleted AND {listing.scope} AND {browse} AND {GUARDS[table]}"
+        field, way = query.get("order", listing.order)
+        order = f'"{field}" {way}, id {way}'
+        chosen = f"SELECT id {scope} ORDER BY {order} LIMIT :limit OFFSET :offset"
+        return self.count(f"SELECT count(*) {scope}", values), self.records(
+            listing.view, f"id IN ({chosen}) ORDER BY {order}", values
+        )
+
+    # People and tokens.
+
+    def people(self, accounts: set[str]) -> dict[str, str]:
+        """The user references of these accounts, as JSON text."""
+        found = self.run(
+            "SELECT account, id, avatar, realname FROM user WHERE account IN (SELECT value FROM json_each(?))",
+            (json.dumps(list(accounts)),),
+        )
+        return {
+            name: f'{{"id":{id},"account":{quote(name)},"avatar":{quote(avatar)},"realname":{quote(realname)}}}'
+            for name, id, avatar, realname in found
+        }
+
+    def user(self, account: str) -> sqlite3.Row | None:
+        return self.row("SELECT * FROM user WHERE account = ?", (account,))
+
+    def user_by_id(self, id: int) -> sqlite3.Row | None:
+        return self.row("SELECT * FROM user WHERE id = ?", (id,))
+
+    def add_person(self, account: str) -> None:
+        """Make a user of an account that is not known yet; no password, so nobody can log in as it."""
+        self.run("INSERT INTO user (account, realname) VALUES (?, ?) ON CONFLICT DO NOTHING", (account, account))
+
+    def token(self, hash: str) -> sqlite3.Row | None:
+        return self.row(
+            "SELECT token.account, admin, used FROM token JOIN user ON user.account = token.account WHERE hash = ?",
+            (hash,),
+        )
+
+    def add_token(self, hash: str, account: str) -> None:
+        self.run("INSERT INTO token (hash, account, used) VALUES (?, ?, ?)", (hash, account, self.now))
+
+    def touch_token(self, hash: str) -> None:
+        self.run("UPDATE token SET used = ? WHERE hash = ?", (self.now, hash))
+
+    def drop_tokens(self, used_before: str) -> None:
+        self.run("DELETE FROM token WHERE used < ?", (used_before,))
+
+    # What one operation asks.
+
+    def place_projects(self) -> None:
+        """Work out `path` and `grade` of new programs, projects and executions from their parents'."""
+        while self.run(
+            """UPDATE project AS new SET
+                path = CASE WHEN new.project IS NOT NULL THEN ',' || new.project || ','
+                            ELSE coalesce((SELECT up.path FROM project AS up WHERE up.id = new.parent), ',')
+                       END || new.id || ',',
+                grade = CASE WHEN new.project IS NOT NULL THEN 1
+                             ELSE 1 + coalesce((SELECT up.grade FROM project AS up WHERE up.id = new.parent), 0) END
+            WHERE path = '' AND (new.project IS NOT NULL OR new.parent IS NULL
+                                 OR (SELECT up.path FROM project AS up WHERE up.id = new.parent) <> '')"""
+        ).rowcount:
+            pass
+
+    def unplaced_project(self) -> int | None:
+        """The id of a program or project that is its own ancestor, if there is one."""
+        found = self.row("SELECT id FROM project WHERE path = ''")
+        return int(found["id"]) if found else None
+
+    def link_product(self, project: int, product: int) -> None:
+        self.run(
+            "INSERT INTO project_product (project, product) VALUES (?, ?) ON CONFLICT DO NOTHING", (project, product)
+        )
+
+    def place_tasks(self) -> None:
+        """Give tasks that were loaded without their project that of their execution."""
+        self.run(
+            """UPDATE task SET project = (SELECT coalesce(home.project, home.id) FROM project AS home WHERE home.id = execution)
+            WHERE project = 0"""
+        )
+
+    def dangling(self, table: str, field: str, target: str) -> sqlite3.Row | None:
+        """A row whose link names nothing that its target allows: its id and the link."""
+        other, condition = TARGETS[target]
+        return self.row(
+            f"""SELECT id, "{field}" AS link FROM {table} WHERE link IS NOT NULL
+            AND link NOT IN (SELECT id FROM {other} WHERE {condition}) LIMIT 1"""
+        )
+
+    def dangling_product(self) -> sqlite3.Row | None:
+        """A project whose `products` names none that exists: its id and the link."""
+        return self.row(
+            """SELECT project AS id, product AS link FROM project_product
+            WHERE product NOT IN (SELECT id FROM product) LIMIT 1"""
+        )
+
+    def is_empty(self) -> bool:
+        """Whether the database holds no record yet."""
+        return not self.count("SELECT EXISTS (SELECT 1 FROM project) OR EXISTS (SELECT 1 FROM product)")
+
+    def defer_links(self) -> None:
+        """Let records of this transaction name others that come later; they are checked when it commits."""
+        self.run("PRAGMA defer_foreign_keys = ON")
+
+
+class Database:
+    """One database file, or one in memory, and its idle connections.
+
+    A connection serves one transaction of one thread at a time: threads that are at work at once have
+    one each, and it is kept for the next call, so that no two ever share one.
+    """
+
+    def __init__(self, path: str, zone: tzinfo, clock: Callable[[], datetime]):
+        self.path, self.zone, self.clock = path, zone, clock
+        self.idle: list[sqlite3.Connection] = []
+        self.in_memory = path == ":memory:"
+        if self.in_memory:
+            # A named memdb: connections of this process share it, unlike shared-cache ones without lock errors.
+            self.uri = f"file:/{secrets.token_hex(8)}?vfs=memdb"
+        else:
+            self.uri = f"{Path(path).resolve().as_uri()}?mode=rw"
+        self.created = self.open()
+
+    def open(self) -> bool:
+        """Open the database, made and given its tables if it is new: then True. Raises StartError."""
+        try:
+            if not self.in_memory:
+                os.close(os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600))  # before SQLite: it would be 0644
+            self.anchor = self.connect()  # stays open: a memory database lives as long as its last connection
+            with self.writing() as store:
+                return self.adopt(store)
+        except OSError as error:
+            raise StartError(f"{self.path}: {error.strerror}; name another file with --database") from None
+        except sqlite3.Error as error:
+            raise StartError(f"{self.path}: {error}; name another file with --database") from None
+
+    def adopt(self, store: Store) -> bool:
+        """Make sure that the file is ours and of this version; create the tables of an empty one."""
+        owner, version = store.count("PRAGMA application_id"), store.count("PRAGMA user_version")
+        if (owner, version) == (APPLICATION_ID, SCHEMA_VERSION):
+            return False
+        if owner == APPLICATION_ID:
+            raise StartError(
+                f"{self.path}: written by a newer pmservice; upgrade, or name another file with --database"
+            )
+        if owner or version or store.count("SELECT count(*) FROM sqlite_schema"):
+            raise StartError(f"{self.path}: a database of another program; name another file with --database")
+        for statement in statements_of(schema()):
+            store.run(statement)
+        store.insert("user", {"account": ADMIN, "realname": ADMIN, "admin": 1})
+        return True
+
+    def connect(self) -> sqlite3.Connection:
+        connection = sqlite3.connect(
+            self.uri, uri=True, isolation_level=None, check_same_thread=False, cached_statements=256
+        )
+        connection.row_factory = sqlite3.Row
+        for pragma in PRAGMAS:
+            connection.execute(pragma)
+        return connection
+
+    @contextlib.contextmanager
+    def transaction(self, begin: str) -> Iterator[Store]:
+        """Everything inside happens together or not at all."""
+        try:
+            connection = self.idle.pop()
+        except IndexError:
+            connection = self.connect()
+        try:
+            connection.execute(begin)
+            yield Store(connection, self.clock(), self.zone)
+            connection.execute("COMMIT")
+        finally:
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
+            self.idle.append(connection)
+
+    def reading(self) -> contextlib.AbstractContextManager[Store]:
+        """One state of the database, whatever others write meanwhile."""
+        return self.transaction("BEGIN")
+
+    def writing(self) -> contextlib.AbstractContextManager[Store]:
+        """The only writer: what is read here is still true when it is written."""
+        return self.transaction("BEGIN IMMEDIATE")
+
+    def close(self) -> None:
+        while self.idle:
+            self.idle.pop().close()
+        self.anchor.close()
+
+
+def schema() -> str:
+    """The text of schema.sql, which lies beside this file: in a folder, a wheel or a zip archive."""
+    return str(__loader__.get_data(os.path.join(os.path.dirname(__file__), "schema.sql")).decode())  # type: ignore[name-defined]
+
+
+def statements_of(script: str) -> Iterator[str]:
+    """The statements of an SQL script: `executescript` would commit the transaction they belong to."""
+    statement = ""
+    for line in script.splitlines(keepends=True):
+        statement += line
+        if sqlite3.complete_statement(statement):
+            yield statement
+            statement = ""
+
+
+def utc(moment: datetime, zone: tzinfo) -> str:
+    """A moment as it is stored: UTC text; one without a zone is local to `zone`."""
+    aware = moment if moment.tzinfo else moment.replace(tzinfo=zone)
+    return aware.astimezone(timezone.utc).replace(tzinfo=None).isoformat(timespec="seconds") + "Z"
+
+
+# --- 7 Rules: what the operations mean --------------------------------------------------------------
+# Plain functions on rows: (store, me, target row, checked body). No HTTP, no JSON, no SQL. A creating or
+# changing one returns the id of the record to show.
+
+Body = Mapping[str, Any]
+
+
+def settling(store: Store, me: Caller) -> Callable[[Kind, Any], Any]:
+    """What turns a checked value into what is stored: links must exist, persons become accounts, moments UTC."""
+
+    def settle(kind: Kind, value: Any) -> Any:
+        if kind.target:
+            for id in value if isinstance(value, list) else [value]:
+                if id and not store.find(kind.target, id, me):
+                    raise ValueError(f"must name an existing {kind.target}; {id} is none")
+            return value or None
+        if kind.look in ("moment", "stamp"):
+            return utc(value, store.zone)
+        if kind.look == "person":
+            return account_of(store, value)
+        if kind.look == "people":
+            return [account_of(store, one) for one in value]
+        if kind.look == "whitelist":
+            return comma_text(account_of(store, one) for one in value)
+        return value
+
+    return settle
+
+
+def account_of(store: Store, person: str | int | None) -> str | None:
+    """The account of a person; an account that is not known yet becomes a user, an unknown id is refused."""
+    if isinstance(person, int):
+        if not (user := store.user_by_id(person)):
+            raise ValueError(f"must name an existing user; {person} is none")
+        return str(user["account"])
+    if person is not None:
+        store.add_person(person)
+    return person
+
+
+def comma_text(accounts: Iterable[str | None]) -> str:
+    """Accounts as the reference keeps a white list: ",dev1,qa1,"; "," for none."""
+    return "," + "".join(f"{account}," for account in accounts)
+
+
+def opener(store: Store, me: Caller, given: Body) -> str:
+    return me.account
+
+
+def now(store: Store, me: Caller, given: Body) -> str:
+    return store.now
+
+
+def today(store: Store, me: Caller, given: Body) -> str:
+    return store.day
+
+
+def when_assigned(store: Store, me: Caller, given: Body) -> str | None:
+    """`assignedDate` is set when there is an assignee."""
+    return store.now if given.get("assignedTo") else None
+
+
+def same(field: str) -> Callable[[Store, Caller, Body], Any]:
+    """The value of another field of the same record, if it was given."""
+    return lambda store, me, given: given.get(field)
+
+
+LONG_TERM = "2059-12-31"  # where the reference ends what has no end
+SPAN = {"begin": today, "end": LONG_TERM}
+OPENED = {"openedBy": opener, "openedDate": now}
+
+# What a new record has when it is not given, from an operation or a fixture, and depends on the request
+# or the kind of record; what never does is a DEFAULT in schema.sql.
+# fmt: off
+DEFAULTS: dict[str, dict[str, Any]] = {
+    "users":      {"realname": same("account")},
+    "programs":   {"acl": "open",    "type": "program", **SPAN, **OPENED},
+    "projects":   {"acl": "private", "type": "project", **SPAN, **OPENED, "model": "scrum", "team": same("name")},
+    "executions": {"acl": "private", "type": "sprint",  **SPAN, **OPENED, "parent": same("project"), "team": same("name")},
+    "products":   {"acl": "private", "createdBy": opener, "createdDate": now, "createdVersion": __version__},
+    "releases":   {"date": today},
+    "bugs":       {**OPENED, "assignedDate": when_assigned},
+    "tasks":      {**OPENED, "assignedDate": when_assigned, "left": same("estimate"), "execution": same("project"), "project": 0},
+    "testcases":  {**OPENED},
+}
+# fmt: on
+
+
+def complete(name: str, store: Store, me: Caller, given: Body) -> dict[str, Any]:
+    """A record with everything that was not given; `whitelist` "takes effect only when acl is `private`"."""
+    made = {f: value(store, me, given) if callable(value) else value for f, value in DEFAULTS[name].items()}
+    sent = {field: value for field, value in given.items() if value is not None or field not in made}
+    values = {**{field: value for field, value in made.items() if value is not None}, **sent}
+    return {**values, "whitelist": ","} if values.get("acl") == "open" else values
+
+
+def show(store: Store, me: Caller, target: sqlite3.Row, body: Body) -> int:
+    """Change nothing: the answer is the record that the path names, or a list."""
+    return int(target["id"])
+
+
+def create_product(store: Store, me: Caller, target: None, body: Body) -> int:
+    return store.insert("product", complete("products", store, me, body))
+
+
+def create_program(store: Store, me: Caller, target: None, body: Body) -> int:
+    id = store.insert("project", complete("programs", store, me, body))
+    store.place_projects()
+    return id
+
+
+def create_project(store: Store, me: Caller, target: None, body: Body) -> int:
+    id = insert_with_parts(store, "project", {**complete("projects", store, me, body), **edited(store, me)})
+    store.place_projects()
+    return id
+
+
+def create_case(store: Store, me: Caller, product: sqlite3.Row, body: Body) -> int:
+    values = complete("testcases", store, me, {**body, "product": product["id"]})
+    return insert_with_parts(store, "testcase", values)
+
+
+def insert_with_parts(store: Store, table: str, values: Body) -> int:
+    """The id of a new record, whose `products` and `steps` go to tables of their own; step ids run on over all cases."""
+    own = {field: value for field, value in values.items() if field not in ("products", "steps")}
+    id = store.insert(table, own)
+    for product in values.get("products", ()):
+        store.link_product(id, product)
+    for step in values.get("steps", ()):
+        store.insert("step", {**step, "case": id})
+    return id
+
+
+def create_task(store: Store, me: Caller, home: sqlite3.Row, body: Body) -> int:
+    """One task for each assignee, all or none; the last is the answer. `left` starts as `estimate`."""
+    place = {"project": home["project"] or home["id"], "execution": home["id"]}
+    ids = [
+        store.insert("task", complete("tasks", store, me, {**body, **place, "assignedTo": account}))
+        for account in body.get("assignedTo") or [None]
+    ]
+    return ids[-1]
+
+
+def assigned(store: Store, account: str | None) -> dict[str, Any]:
+    return {"assignedTo": account, "assignedDate": store.now if account else None}
+
+
+def edited(store: Store, me: Caller) -> dict[str, Any]:
+    return {"lastEditedBy": me.account, "lastEditedDate": store.now}
+
+
+def reassigned(store: Store, row: sqlite3.Row, body: Body) -> dict[str, Any]:
+    """`assignedDate` is now when the assignee changes; what is not sent stays."""
+    changes = "assignedTo" in body and body["assignedTo"] != row["assignedTo"]
+    return assigned(store, body["assignedTo"]) if changes else {}
+
+
+def modify_task(store: Store, me: Caller, task: sqlite3.Row, body: Body) -> int:
+    """What is not sent stays; `version` + 1 when name, estStarted or deadline changes."""
+    if broken := misordered(MODIFY_TASK, {**task, **body}):
+        raise Invalid(broken)
+    revised = any(body.get(field, task[field]) != task[field] for field in ("name", "estStarted", "deadline"))
+    changes = {**body, **reassigned(store, task, body), **edited(store, me), "version": task["version"] + revised}
+    store.update("task", task["id"], changes)
+    return int(task["id"])
+
+
+class Move(NamedTuple):
+    """A transition: the record, its word in the action log, from which states, to which, what it empties."""
+
+    record: str
+    word: str
+    sources: tuple[str, ...]
+    to: str
+    empties: tuple[str, ...] = ()
+
+
+def but(*states: str) -> tuple[str, ...]:
+    return tuple(state for state in TASK_STATES if state not in states)
+
+
+FINISH = ("finishedBy", "finishedDate")
+CLOSE = ("closedBy", "closedDate", "closedReason")
+CANCEL = ("canceledBy", "canceledDate")
+# fmt: off
+#                 record  word         from          to       empties
+START   = Move("task",  "started",   but("doing"),  "doing",  FINISH + CLOSE + CANCEL)
+RESTART = Move("task",  "restarted", but(),         "doing",  FINISH + CLOSE + CANCEL)
+FINISHED = Move("task", "finished",  but(),         "done",   CLOSE + CANCEL)
+# fmt: on
+
+
+def move(store: Store, me: Caller, rule: Move, row: sqlite3.Row, body: Body, changes: Body) -> int:
+    """Take a record to its next state, and keep who did it and the comment."""
+    if row["status"] not in rule.sources:
+        raise Refusal(
+            f"This {rule.record} cannot be {rule.word}: it is {row['status']}, and would have to be {' or '.join(rule.sources)}."
+        )
+    emptied = {field: "" if field == "closedReason" else None for field in rule.empties}
+    store.update(rule.record, row["id"], {**emptied, **changes, "status": rule.to, **edited(store, me)})
+    entry = {"objectType": rule.record, "objectID": row["id"], "actor": me.account, "action": rule.word}
+    store.insert("action", {**entry, "date": store.now, "comment": body.get("comment", "")})
+    return int(row["id"])
+
+
+def start_task(store: Store, me: Caller, task: sqlite3.Row, body: Body) -> int:
+    """`consumed` is the new total, never below the old one; `realStarted` is now unless sent."""
+    consumed = body.get("consumed", task["consumed"])
+    if consumed < task["consumed"]:
+        raise Invalid({"consumed": f"must not be below the {hours_text(task['consumed'])} hours already consumed"})
+    changes = {"consumed": consumed, "left": body["left"], "realStarted": body.get("realStarted", store.now)}
+    return move(store, me, START, task, body, {**changes, **reassigned(store, task, body)})
+
+
+def restart_task(store: Store, me: Caller, task: sqlite3.Row, body: Body) -> int:
+    """`consumed` and `left` are set from the request; `realStarted` stays unless sent."""
+    changes = {field: body[field] for field in ("consumed", "left", "realStarted") if field in body}
+    return move(store, me, RESTART, task, body, {**changes, **reassigned(store, task, body)})
+
+
+def finish_task(store: Store, me: Caller, task: sqlite3.Row, body: Body) -> int:
+    """Add the hours of this time; start and assignee stay unless sent, an unassigned task goes to its opener."""
+    started, finished = body.get("realStarted") or task["realStarted"], body["finishedDate"]
+    consumed = round(task["consumed"] + body.get("currentConsumed", 0), 9)  # 0.1 + 0.2 is 0.3 to a person
+    if not started:
+        raise Invalid({"realStarted": "is required: this task was never started"})
+    if started > finished:
+        raise Invalid({"finishedDate": "must not be before realStarted"})
+    if consumed > MAX_INT:
+        raise Invalid({"currentConsumed": "makes the consumed hours too many"})
+    changes = {"consumed": consumed, "left": 0, "realStarted": started, "finishedDate": finished}
+    kept = {"assignedTo": task["assignedTo"] or task["openedBy"], **body}
+    who = {"finishedBy": me.account, **reassigned(store, task, kept)}
+    return move(store, me, FINISHED, task, body, {**changes, **who})
+
+
+def hours_text(value: float) -> str:
+    return str(int(value)) if value.is_integer() else repr(value)
+
+
+# Passwords and tokens. A password is kept as the scrypt hash of its MD5 in hex, because existing clients
+# send either the password or that MD5. A token is random and kept as its SHA-256 only.
+
+SCRYPT_TURN = threading.Lock()  # one at a time, so that a flood of logins starves nobody
+KEPT_PASSWORD = re.compile(f"{HASH_PREFIX}[0-9a-f]{{32}}:[0-9a-f]{{128}}")  # as dump writes it
+NO_HASH = f"{HASH_PREFIX}{'0' * 32}:{'0' * 128}"  # compared with when there is no such account: the same time
+
+
+def hash_password(password: str) -> str:
+    salt = secrets.token_hex(16)
+    return f"{HASH_PREFIX}{salt}:{scrypt(md5(password), salt)}"
+
+
+def md5(password: str) -> str:
+    return hashlib.md5(password.encode("utf-8", "surrogatepass"), usedforsecurity=False).hexdigest()
+
+
+def scrypt(secret: str, salt: str) -> str:
+    with SCRYPT_TURN:
+        return hashlib.scrypt(secret.encode(), salt=bytes.fromhex(salt), n=2**14, r=8, p=1).hex()
+
+
+def password_matches(given: str, kept: str | None) -> bool:
+    """Whether the text is the password, or the lower-case hex MD5 of it; in the same time for any account."""
+    salt, expected = (kept or NO_HASH)[len(HASH_PREFIX) :].split(":")
+    candidates = [md5(given), *([given] if re.fullmatch("[0-9a-f]{32}", given) else [])]
+    matches = [hmac.compare_digest(scrypt(candidate, salt), expected) for candidate in candidates]
+    return any(matches) and kept is not None
+
+
+def hash_token(token: str) -> str:
+    return hashlib.sha256(token.encode("utf-8", "surrogateescape")).hexdigest()
+
+
+def give_token(store: Store, account: str) -> str:
+    """A new token of this account; the token itself is kept nowhere."""
+    token = secrets.token_hex(16)
+    store.add_token(hash_token(token), account)
+    return token
+
+
+def log_in(database: Database, body: Body) -> dict[str, Any]:
+    """A token for an account and its password, or the MD5 of it."""
+    with database.reading() as store:
+        user = store.user(body["account"])
+    if not password_matches(body["password"], user["password"] if user else None):
+        raise Refusal(LOGIN_FAILED)
+    with database.writing() as store:
+        return {"token": give_token(store, body["account"])}
+
+
+def caller_of(database: Database, token: str, lifetime: float) -> Caller:
+    """Who holds this token. Its use is noted at most once a minute, so that reading does not write."""
+    hash = hash_token(token)
+    with database.reading() as store:
+        found, now = store.token(hash), store.moment
+    if not found or (idle := now - moment_of(found["used"])) > timedelta(seconds=lifetime):
+        raise Unauthorized(UNAUTHORIZED)
+    if idle >= timedelta(seconds=min(60, lifetime / 60)):
+        with database.writing() as store:
+            store.touch_token(hash)
+            store.drop_tokens(utc(now - timedelta(seconds=lifetime), timezone.utc))
+    return Caller(found["account"], bool(found["admin"]))
+
+
+def moment_of(stored: str) -> datetime:
+    return datetime.fromisoformat(stored[:-1] + "+00:00")
+
+
+# Fixtures: one JSON document in and out, read and written one record at a time.
+
+CHUNK = 1 << 16  # characters read at once
+MAX_RECORD = 1 << 24  # characters of one record
+
+
+class Reader:
+    """A JSON document read as it comes: memory holds one record, not the document."""
+
+    def __init__(self, file: IO[str]):
+        self.file, self.text, self.at = file, "", 0
+
+    def fill(self) -> bool:
+        """Read on; False at the end of the file."""
+        if more := self.file.read(CHUNK):
+            self.text, self.at = self.text[self.at :] + more, 0
+        return bool(more)
+
+    def peek(self) -> str:
+        """The next character that is not white space, "" at the end."""
+        while True:
+            while self.at < len(self.text) and self.text[self.at] in " \t\r\n":
+                self.at += 1
+            if self.at < len(self.text):
+                return self.text[self.at]
+            if not self.fill():
+                return ""
+
+    def take(self, *wanted: str) -> str:
+        """The next character, which must be one of these."""
+        if (found := self.peek()) not in wanted or not found:
+            raise ValueError(f"expected {' or '.join(wanted)}, found {found or 'the end'}")
+        self.at += 1
+        return found
+
+    def value(self) -> Any:
+        """The next JSON value."""
+        self.peek()
+        while True:
+            try:
+                value, end = DECODER.raw_decode(self.text, self.at)
+            except ValueError:
+                if len(self.text) - self.at > MAX_RECORD or not self.fill():
+                    raise
+            else:
+                if end < len(self.text) or not self.fill():  # a number at the edge may go on
+                    self.at = end
+                    return value
+
+    def each(self, opens: str, closes: str) -> Iterator[None]:
+        """Stop at each item of an array or object."""
+        self.take(opens)
+        if self.peek() == closes:
+            self.take(closes)
+            return
+        while True:
+            yield
+            if self.take(",", closes) == closes:
+                return
+
+
+def refuse_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is no JSON number")
+
+
+DECODER = json.JSONDecoder(parse_constant=refuse_constant)
+
+
+def records_of(file: IO[str]) -> Iterator[tuple[str, int, Any]]:
+    """Each record of a fixture: the name of its array, its place in it, and the record. ValueError if it is no JSON."""
+    reader = Reader(file)
+    for _ in reader.each("{", "}"):
+        name = reader.value()
+        reader.take(":")
+        if name not in FIXTURE:
+            raise Refusal(f"{name}: is no part of a fixture; {', '.join(FIXTURE)} are")
+        for place, _ in enumerate(reader.each("[", "]")):
+            yield name, place, reader.value()
+    if reader.peek():
+        raise ValueError("there is text after the document")
+
+
+class FixtureError(Refusal):
+    """A fixture that cannot be loaded; the text says where it is wrong."""
+
+
+class Loaded(NamedTuple):
+    """An array of a fixture: the table its records go to, what they may hold, which rows of the table are its own."""
+
+    table: str
+    shape: Shape
+    rows: str = "TRUE"
+
+
+def spanned(type: Kind, needed: str) -> Shape:
+    """Programs, projects or executions in a fixture."""
+    return Shape({**PROJECT.given(), "type": type, "products": PRODUCT_IDS}, needed, ("begin", "end"))
+
+
+# fmt: off
+FIXTURE = {
+    "users":      Loaded("user",     Shape(USER.given(), "account")),
+    "programs":   Loaded("project",  spanned(one_of("program"), "name"),                    "type = 'program'"),
+    "projects":   Loaded("project",  spanned(one_of("project"), "name"),                    "type = 'project'"),
+    "executions": Loaded("project",  spanned(one_of("sprint", "stage"), "name project"),    "type IN ('sprint', 'stage')"),
+    "products":   Loaded("product",  Shape(PRODUCT.given(), "name")),
+    "releases":   Loaded("release",  Shape(RELEASE.given(), "name product")),
+    "bugs":       Loaded("bug",      Shape(BUG.given(), "title product")),
+    "tasks":      Loaded("task",     Shape(TASK.given(), "name", ("estStarted", "deadline"))),
+    "testcases":  Loaded("testcase", Shape({**TESTCASE.given(), "steps": STEPS}, "title product")),
+}
+# fmt: on
+RECORDS = {record.name: record for record in (USER, PROJECT, PRODUCT, RELEASE, BUG, TASK, TESTCASE)}
+
+
+def load(store: Store, me: Caller, file: IO[str]) -> int:
+    """Load a fixture, all or nothing; how many records it held. FixtureError says where it is wrong."""
+    store.defer_links()
+    people: dict[str, None] = {}
+    ids: dict[str, array[int]] = {name: array("q") for name in FIXTURE}
+    try:
+        for name, place, record in records_of(file):
+            try:
+                ids[name].append(load_record(store, me, name, record, people))
+            except Invalid as error:
+                broken = (f"{name}[{place}].{field}: {rule}" for field, rule in error.fields.items())
+                raise FixtureError("; ".join(broken).replace(".:", ":")) from None
+    except ValueError as error:
+        raise FixtureError(f"no fixture: {error}") from None
+    for account in people:
+        store.add_person(account)
+    store.place_tasks()
+    store.place_projects()
+    check_links(store, ids)
+    return sum(map(len, ids.values()))
+
+
+def load_record(store: Store, me: Caller, name: str, record: Any, people: dict[str, None]) -> int:
+    """The id of one record of a fixture, now in the database. Raises Invalid."""
+    table, shape, _ = FIXTURE[name]
+    if not isinstance(record, dict):
+        raise Invalid({"": "must be an object"})
+    refuse_strangers(RECORDS[table], shape, record)
+    values = complete(name, store, me, check(shape, record, collecting(store, people)))
+    if name == "tasks" and not values.get("execution"):
+        raise Invalid({"execution": "is required"})
+    try:
+        return save_user(store, values) if name == "users" else insert_with_parts(store, table, values)
+    except sqlite3.IntegrityError as error:
+        raise Invalid(
+            {"id": "is taken" if "UNIQUE" in str(error) else f"breaks a rule of the database: {error}"}
+        ) from None
+
+
+def refuse_strangers(record: Record, shape: Shape, given: Mapping[str, Any]) -> None:
+    """A fixture is written by hand: a field that no record has is a mistake, and so is another value of a fixed one."""
+    for field, value in given.items():
+        kind = shape.fields.get(field) or record.fields.get(field)
+        if not kind:
+            raise Invalid({field: f"is no field of a {record.name}"})
+        if kind.source == "fixed" and value != kind.value:
+            raise Invalid({field: f"is always {json.dumps(kind.value)} here"})
+
+
+def collecting(store: Store, people: dict[str, None]) -> Callable[[Kind, Any], Any]:
+    """Settling while records are loaded: whom and what they name may come later, and is checked at the end."""
+
+    def settle(kind: Kind, value: Any) -> Any:
+        if kind.target:
+            return value or None
+        if kind.look in ("moment", "stamp"):
+            return utc(value, store.zone)
+        if kind.look == "person":
+            return collected(value)
+        if kind.look == "whitelist":
+            return comma_text(map(collected, value))
+        return value
+
+    def collected(person: str | int | None) -> str | None:
+        if isinstance(person, str):
+            people[person] = None
+            return person
+        return account_of(store, person)
+
+    return settle
+
+
+def save_user(store: Store, values: dict[str, Any]) -> int:
+    """The id of a user, made or changed."""
+    if (password := values.get("password")) and not KEPT_PASSWORD.fullmatch(password):
+        values = {**values, "password": hash_password(password)}
+    if not (known := store.user(values["account"])):
+        return store.insert("user", values)
+    store.update("user", known["id"], values)
+    return int(values.get("id", known["id"]))
+
+
+def check_links(store: Store, ids: Mapping[str, Sequence[int]]) -> None:
+    """Every link of what was loaded names a record of the right sort. Raises FixtureError for the first that does not."""
+    for name, (table, shape, _) in FIXTURE.items():
+        for field, kind in shape.fields.items():
+            if not kind.target:
+                continue
+            row = store.dangling_product() if field == "products" else store.dangling(table, field, kind.target)
+            if row and row["id"] in ids[name]:
+                where = f"{name}[{ids[name].index(row['id'])}].{field}"
+                raise FixtureError(f"{where}: must name an existing {kind.target}; {row['link']} is none")
+    if (lost := store.unplaced_project()) is not None:
+        raise FixtureError(f"programs: number {lost} is its own ancestor by parent")
+
+
+def dump(store: Store) -> Iterator[str]:
+    """The fixture that makes this database's records again, in pieces of JSON text."""
+    for name, (table, _, rows) in FIXTURE.items():
+        yield f'{"{" if name == "users" else ","}\n"{name}":['
+        view = DUMPED[table]
+        cursor = store.records(view, f"{rows} ORDER BY id", {})
+        separator = "\n"
+        while batch := cursor.fetchmany(BATCH):
+            yield separator + ",\n".join(view.show(batch, Scene({}, store.zone)))
+            separator = ",\n"
+        yield "]"
+    yield "\n}\n"
+
+
+# --- 8 Operations: what can be called ---------------------------------------------------------------
+# THE TABLE OF OPERATIONS. The README's table, the routes and the tests are read from it or held against it.
+
+
+class Operation(NamedTuple):
+    """One thing that can be called.
+
+    target: what the id in the path names, "" without one.  reads: the fields of the body.  shows: the
+    view of the answer, or the list that it is.  perform: the rule.  status: of success.  open: whether
+    it needs no token.
+    """
+
+    method: str
+    path: str
+    purpose: str
+    target: str
+    reads: Shape
+    shows: Any
+    perform: Callable[..., Any]
+    status: int = 200
+    open: bool = False
+
+
+# fmt: off
+OPERATIONS = (
+    #          method  path                        purpose                       target                  reads           shows            perform         status
+    Operation("POST", "/tokens",                  "log in",                     "",                     LOGIN,          TOKEN,           log_in,         201, open=True),
+    Operation("GET",  "/products",                "list products",              "",                     NOTHING,        PRODUCTS_LISTED, show),
+    Operation("POST", "/products",                "create a product",           "",                     CREATE_PRODUCT, PRODUCT_CREATED, create_product, 201),
+    Operation("GET",  "/products/<id>/bugs",      "list bugs of a product",     "product",              NOTHING,        BUGS_LISTED,     show),
+    Operation("POST", "/products/<id>/testcases", "create a test case",         "product",              CREATE_CASE,    CASE_CREATED,    create_case,    201),
+    Operation("GET",  "/testcases/<id>",          "get a test case",            "testcase",             NOTHING,        CASE_SHOWN,      show),
+    Operation("POST", "/programs",                "create a program",           "",                     CREATE_PROGRAM, PROGRAM_SHOWN,   create_program, 201),
+    Operation("GET",  "/programs/<id>",           "get a program",              "program",              NOTHING,        PROGRAM_SHOWN,   show),
+    Operation("POST", "/projects",                "create a project",           "",                     CREATE_PROJECT, PROJECT_CREATED, create_project, 201),
+    Operation("GET",  "/projects/<id>/releases",  "list releases of a project", "project",              NOTHING,        RELEASES_LISTED, show),
+    Operation("POST", "/executions/<id>/tasks",   "create a task",              "execution or project", CREATE_TASK,    TASK_CREATED,    create_task,    201),
+    Operation("PUT",  "/tasks/<id>",              "modify a task",              "task",                 MODIFY_TASK,    TASK_MODIFIED,   modify_task),
+    Operation("POST", "/tasks/<id>/start",        "start a task",               "task",                 START_TASK,     TASK_STARTED,    start_task),
+    Operation("POST", "/tasks/<id>/finish",       "finish a task",              "task",                 FINISH_TASK,    TASK_FINISHED,   finish_task),
+    Operation("POST", "/tasks/<id>/restart",      "restart a task",             "task",                 RESTART_TASK,   TASK_STARTED,    restart_task),
+)
+# fmt: on
+
+
+# --- 9 Service: tokens, JSON in and out -------------------------------------------------------------
+# The only room that knows HTTP. It reads a request, runs its row of OPERATIONS and writes the answer.
+
+STRING = re.compile(rb'"(?:[^"\\]|\\.)*"')
+DEEPER = {ord("["): 1, ord("{"): 1, ord("]"): -1, ord("}"): -1}
+
+
+def read_body(environ: Mapping[str, Any], limit: int) -> bytes:
+    """The bytes of the body. Raises TooLarge beyond `limit` bytes."""
+    length = environ.get("CONTENT_LENGTH") or "0"
+    if not re.fullmatch("[0-9]{1,18}", length):
+        raise Refusal("The Content-Length must be a number of bytes.")
+    if int(length) > limit:
+        raise TooLarge(f"The body must be at most {limit} bytes long.")
+    return bytes(environ["wsgi.input"].read(int(length)))
+
+
+def parse_body(body: bytes, content_type: str) -> dict[str, Any]:
+    """The fields of a body: JSON whatever its label says, but a form that is labelled as one and does not look like JSON."""
+    try:
+        text = body.decode()
+    except UnicodeDecodeError:
+        raise Refusal("The body must be JSON in UTF-8.") from None
+    if not text.strip():
+        return {}
+    if content_type.lower().startswith("application/x-www-form-urlencoded") and text.lstrip()[0] != "{":
+        return {} if text.strip() == "null" else parse_form(text)
+    if depth_of(body) > MAX_DEPTH:
+        raise Refusal(f"The body must not be nested more than {MAX_DEPTH} deep.")
+    try:
+        value = json.loads(text, parse_constant=refuse_constant)
+    except ValueError as error:
+        raise Refusal(f"The body must be JSON: {error}.") from None
+    if value is not None and not isinstance(value, dict):
+        raise Refusal("The body must be a JSON object.")
+    return value or {}
+
+
+def depth_of(body: bytes) -> int:
+    """How deep a JSON text nests. Counted before parsing: each Python gives up at a depth of its own."""
+    if body.count(b"[") + body.count(b"{") <= MAX_DEPTH:
+        return 0
+    return max(itertools.accumulate(DEEPER.get(byte, 0) for byte in STRING.sub(b"", body)))
+
+
+def parse_form(text: str) -> dict[str, Any]:
+    """The fields of a form; those whose name ends in [] are arrays."""
+    fields: dict[str, Any] = {}
+    try:
+        pairs = urllib.parse.parse_qsl(text.strip(), keep_blank_values=True, errors="strict", max_num_fields=1000)
+    except ValueError:
+        raise Refusal("The body must be JSON, or a form in UTF-8.") from None
+    for name, value in pairs:
+        if name.endswith("[]"):
+            fields[name[:-2]] = [*fields.get(name[:-2], ()), value]
+        else:
+            fields[name] = value
+    return fields
+
+
+def read_query(environ: Mapping[str, Any], listing: Listing) -> dict[str, Any]:
+    """What a list is asked for: page, limit, order, status. Unknown parameters are ignored."""
+    try:
+        given = dict(
+            urllib.parse.parse_qsl(environ.get("QUERY_STRING", ""), keep_blank_values=True, max_num_fields=100)
+        )
+    except ValueError:
+        raise Refusal("The query has too many parameters.") from None
+    query = check(query_shape(listing), {**given, **({"status": given["status"].lower()} if "status" in given else {})})
+    if listing.paged or "page" in query or "limit" in query:
+        query = {"page": 1, "limit": 20, **query}
+    return query
+
+
+def query_shape(listing: Listing) -> Shape:
+    fields = listing.view.record.given()
+    orders = [f"{field}_{way}" for field in fields for way in ("asc", "desc")]
+    order = one_of(*orders)._replace(read=lambda word: tuple(words_of(orders)(word).rsplit("_", 1)))
+    browse = {"status": one_of(*listing.browse)} if listing.browse else {}
+    return Shape({"page": PAGE, "limit": LIMIT, "order": order, **browse})
+
+
+def plain_path(environ: Mapping[str, Any]) -> str:
+    """The path without the prefixes that clients put before it and without a trailing slash.
+
+    Raises NotFound for a path that is no UTF-8, or that only a server's tidying makes one of ours: a
+    leading double slash, an encoded slash.
+    """
+    raw = environ.get("REQUEST_URI") or ""
+    path = str(environ.get("bottle.raw_path", environ["PATH_INFO"]))
+    try:
+        path = path.encode("latin-1").decode()
+    except UnicodeError:
+        raise NotFound("This path is no UTF-8.") from None
+    if raw.startswith("//") or "%2f" in raw.partition("?")[0].lower():
+        raise NotFound(f"There is nothing at {raw.partition('?')[0]}.")
+    for prefix in PREFIXES:
+        if path.startswith(prefix + "/"):
+            path = path[len(prefix) :]
+            break
+    return path[:-1] if path.endswith("/") and path != "/" else path
+
+
+class Service:
+    """The WSGI application. `token`: one that acts as the administrator; `close()` gives everything back."""
+
+    def __init__(self, database: Database, token: str, lifetime: float, body_limit: int, loopback_only: bool):
+        self.database, self.token = database, token
+        self.lifetime, self.body_limit, self.loopback_only = lifetime, body_limit, loopback_only
+        self.operator = hash_token(token)
+        self.routes = bottle.Bottle()
+        self.routes.router.add_filter("id", lambda _: ("[1-9][0-9]{0,18}", int, str))
+        self.routes.add_hook("before_request", self.admit)
+        self.routes.default_error_handler = self.render
+        for operation in OPERATIONS:
+            self.routes.route(operation.path.replace("<id>", "<id:id>"), operation.method, self.handler(operation))
+        self.open_paths = {operation.path for operation in OPERATIONS if operation.open}
+
+    def __call__(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
+        answer: Iterable[bytes] = self.routes(environ, start_response)
+        return answer
+
+    def close(self) -> None:
+        """Close the database's connections."""
+        self.database.close()
+
+    def admit(self) -> None:
+        """Before any route is looked up: the Host, the path, the token."""
+        environ = bottle.request.environ
+        with refusing():
+            host = environ.get("HTTP_HOST")
+            if self.loopback_only and host is not None and not LOOPBACK_NAMES.fullmatch(host):
+                raise Misdirected("This service answers to localhost, 127.0.0.1 and [::1] only.")
+            environ["PATH_INFO"] = path = plain_path(environ)
+            if path not in self.open_paths:
+                environ["pmservice.caller"] = self.caller(environ.get("HTTP_TOKEN", ""))
+
+    def caller(self, token: str) -> Caller:
+        """Who sends this token. Raises Unauthorized."""
+        if hmac.compare_digest(hash_token(token), self.operator):
+            return Caller(ADMIN, True)
+        return caller_of(self.database, token, self.lifetime)
+
+    def handler(self, operation: Operation) -> Callable[..., Any]:
+        """The function that Bottle calls for an operation."""
+        answer = (
+            self.answer_open if operation.open else self.answer_read if operation.perform is show else self.answer_write
+        )
+
+        def handle(id: int = 0) -> Any:
+            with refusing():
+                bottle.response.status = operation.status
+                bottle.response.content_type = "application/json"
+                return answer(operation, id, bottle.request.environ)
+
+        return handle
+
+    def answer_open(self, operation: Operation, id: int, environ: dict[str, Any]) -> bytes:
+        """Perform an operation that needs no token and answers with a few words of its own."""
+        fields = parse_body(read_body(environ, self.body_limit), environ.get("CONTENT_TYPE", ""))
+        return to_json(operation.perform(self.database, check(operation.reads, fields))).encode()
+
+    def answer_write(self, operation: Operation, id: int, environ: dict[str, Any]) -> bytes:
+        """Perform an operation that changes something, and show the record that it made or changed."""
+        raw, me = read_body(environ, self.body_limit), environ["pmservice.caller"]
+        with self.database.writing() as store:
+            target = self.target(store, operation, id, me)
+            fields = parse_body(raw, environ.get("CONTENT_TYPE", ""))
+            body = check(operation.reads, fields, settling(store, me))
+            return self.shown(store, operation.shows, operation.perform(store, me, target, body)).encode()
+
+    def answer_read(self, operation: Operation, id: int, environ: dict[str, Any]) -> bytes | Iterator[bytes]:
+        """One record, or a list: whole if it is short, else piece by piece as it is sent."""
+        pieces = self.pieces(operation, id, environ)
+        first, second = next(pieces), next(pieces, None)
+        return first if second is None else chained(first, second, pieces)
+
+    def pieces(self, operation: Operation, id: int, environ: dict[str, Any]) -> Iterator[bytes]:
+        me: Caller = environ["pmservice.caller"]
+        with self.database.reading() as store:
+            self.target(store, operation, id, me)
+            if isinstance(operation.shows, View):
+                yield self.shown(store, operation.shows, id).encode()
+            elif operation.shows:
+                yield from self.listed(store, operation.shows, id, me, read_query(environ, operation.shows))
+
+    @staticmethod
+    def target(store: Store, operation: Operation, id: int, me: Caller) -> sqlite3.Row | None:
+        """The row that the path names. Raises NotFound, also for what the caller may not see."""
+        if not operation.target:
+            return None
+        if id > MAX_INT or not (row := store.find(operation.target, id, me)):
+            raise NotFound(f"There is no {operation.target} {id}.")
+        return row
+
+    @staticmethod
+    def shown(store: Store, view: View, id: int) -> str:
+        rows = store.records(view, "id = :id", {"id": id}).fetchall()
+        return view.show(rows, Scene(store.people(view.accounts(rows)), store.zone))[0]
+
+    @staticmethod
+    def listed(store: Store, listing: Listing, id: int, me: Caller, query: Mapping[str, Any]) -> Iterator[bytes]:
+        """A list, a batch of records at a time: memory does not grow with `limit`."""
+        limit = query.get("limit", -1)
+        offset = min((query.get("page", 1) - 1) * limit, MAX_INT) if limit > 0 else 0
+        total, cursor = store.page(listing, id, me, query, limit, offset)
+        page = {"page": query["page"], "total": total, "limit": limit} if "page" in query else {"total": total}
+        text = to_json(page)[:-1] + f",{quote(listing.key)}:["
+        separator = ""
+        while rows := cursor.fetchmany(BATCH):
+            scene = Scene(store.people(listing.view.accounts(rows)), store.zone)
+            text += separator + ",".join(listing.view.show(rows, scene))
+            separator = ","
+            if len(rows) == BATCH:
+                yield text.encode()
+                text = ""
+        yield (text + "]}").encode()
+
+    def render(self, error: bottle.HTTPError) -> str:
+        """Bottle's own refusals (unknown path, method not allowed, a failure of its own) as JSON."""
+        path = bottle.request.environ["PATH_INFO"]
+        sentences = {404: f"There is nothing at {path}.", 405: f"{bottle.request.method} is not allowed at {path}."}
+        if error.status_code == 500 and error.exception:
+            log.error("%s %s failed", bottle.request.method, path, exc_info=error.exception)
+        bottle.response.content_type = "application/json"
+        return to_json({"error": sentences.get(error.status_code, FAILED)})
+
+
+FAILED = "The service failed; its log says why."
+
+
+def chained(first: bytes, second: bytes, rest: Iterator[bytes]) -> Iterator[bytes]:
+    """The pieces of a long answer; closed with it, whether or not the client took all."""
+    with contextlib.closing(rest):  # type: ignore[type-var]
+        yield first
+        yield second
+        yield from rest
+
+
+@contextlib.contextmanager
+def refusing() -> Iterator[None]:
+    """Turn every error inside into its answer: THE place where refusals are rendered."""
+    try:
+        yield
+    except Refusal as error:
+        raise answered(error.status, error.body()) from None
+    except sqlite3.OperationalError as error:
+        name = "_".join(getattr(error, "sqlite_errorname", "SQLITE_ERROR").split("_")[:2])
+        status, sentence = STORAGE_ERRORS.get(name, (500, FAILED))
+        log.error("database: %s", error, exc_info=status == 500)
+        raise answered(status, {"error": sentence}) from None
+    except bottle.HTTPResponse:
+        raise
+    except Exception:
+        log.exception("%s %s failed", bottle.request.method, bottle.request.path)
+        raise answered(500, {"error": FAILED}) from None
+
+
+def answered(status: int, body: Mapping[str, Any]) -> bottle.HTTPResponse:
+    return bottle.HTTPResponse(to_json(body).encode(), status, {"Content-Type": "application/json"})
+
+
+def utc_now() -> datetime:
+    return datetime.now(timezone.utc)
+
+
+def create_app(
+    database: str | os.PathLike[str] = ":memory:",
+    *,
+    token: str | None = None,
+    password: str | None = None,
+    load: str | os.PathLike[str] | Mapping[str, Any] | None = None,
+    timezone: str = "UTC",
+    token_lifetime: float = DAY,
+    body_limit: int = MAX_BODY,
+    loopback_only: bool = True,
+    clock: Callable[[], datetime] = utc_now,
+) -> Service:
+    """The WSGI application on a database, which is made if it is not there.
+
+    database: a path, or ":memory:".  token: acts as the administrator; made up without one, see `.token`.
+    password: of `admin`, who cannot log in without one.  load: a fixture, file or dict, for a database without
+    records.  timezone: IANA name.  token_lifetime: seconds after its last use.  body_limit: bytes.
+    loopback_only: answer to this machine's own Host names only, which stops DNS rebinding.  clock: gives the
+    current time, aware.  Raises StartError.
+    """
+    opened = Database(os.fspath(database), zone_of(timezone), clock)
+    service = Service(opened, token or secrets.token_hex(16), token_lifetime, body_limit, loopback_only)
+    try:
+        if password:
+            set_password(opened, password)
+        if load:
+            load_fixture(opened, load)
+    except BaseException:
+        service.close()
+        raise
+    return service
+
+
+def zone_of(name: str) -> tzinfo:
+    """A time zone by its IANA name. Raises StartError."""
+    if name == "UTC":
+        return timezone.utc  # needs no zone files, which small containers lack
+    from zoneinfo import ZoneInfo  # reads files: only when asked for
+
+    try:
+        return ZoneInfo(name)
+    except (KeyError, ValueError, OSError):
+        raise StartError(f"time zone {name}: not known here; use a name such as Asia/Shanghai, or UTC") from None
+
+
+def set_password(database: Database, password: str) -> None:
+    """Make this the administrator's password, unless it is already."""
+    with database.reading() as store:
+        user = store.user(ADMIN)
+    if user and not password_matches(password, user["password"]):
+        with database.writing() as store:
+            store.update("user", user["id"], {"password": hash_password(password)})
+
+
+def load_fixture(database: Database, fixture: str | os.PathLike[str] | Mapping[str, Any]) -> bool:
+    """Load a fixture into a database that holds no records; False if it holds some. Raises StartError."""
+    with database.reading() as store:
+        if not store.is_empty():
+            return False
+    if isinstance(fixture, Mapping):
+        load_file(database, io.StringIO(json.dumps(fixture)), "load")
+    else:
+        try:
+            with open(fixture, encoding="utf-8") as file:
+                load_file(database, file, os.fspath(fixture))
+        except OSError as error:
+            raise StartError(f"{os.fspath(fixture)}: {error.strerror}") from None
+    return True
+
+
+def load_file(database: Database, file: IO[str], name: str) -> int:
+    """How many records were loaded from an open fixture. Raises StartError."""
+    try:
+        with database.writing() as store:
+            return load(store, Caller(ADMIN, True), file)
+    except (Refusal, UnicodeDecodeError) as error:
+        raise StartError(f"{name}: {error}") from None
+
+
+# --- 10 Command: settings, the server, the command line ---------------------------------------------
+# stdout carries what programs read (the base URL, a dump); everything for people goes to stderr.
+
+
+class Setting(NamedTuple):
+    """A setting: flag before environment (PMSERVICE_…) before default."""
+
+    name: str
+    convert: Callable[[str], Any]
+    default: Any
+    help: str
+
+
+def truth(word: str) -> bool:
+    return word.lower() not in ("", "0", "false", "no")
+
+
+# fmt: off
+SETTINGS = (
+    Setting("database",       str,   "pm.db",     "file that holds everything, made if absent; :memory: keeps nothing"),
+    Setting("host",           str,   "127.0.0.1", "address to listen on; any but a loopback one needs --token or --password"),
+    Setting("port",           int,   8080,        "port to listen on; 0 picks a free one"),
+    Setting("token",          str,   None,        "a token that acts as the administrator"),
+    Setting("password",       str,   None,        "the password of admin; made up and printed once if a new database gets none"),
+    Setting("load",           str,   None,        "fixture to load if the database holds no records yet"),
+    Setting("timezone",       str,   "UTC",       "zone of datetimes that name none, such as Asia/Shanghai"),
+    Setting("token-lifetime", float, DAY,         "seconds for which a token lives after its last use"),
+    Setting("body-limit",     int,   MAX_BODY,    "bytes that a request body may have"),
+    Setting("verbose",        truth, False,       "write a line for each request to stderr"),
+)
+# fmt: on
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line; its exit code."""
+    try:
+        options = parser().parse_args(arguments)
+        settings = resolve(vars(options))
+        logging.basicConfig(level=logging.INFO if settings["verbose"] else logging.WARNING, format="%(message)s")
+        return int(COMMANDS[options.command or "serve"].run(settings, options) or 0)
+    except StartError as error:
+        print(f"pmservice: {error}", file=sys.stderr)
+        return 2
+    except (KeyboardInterrupt, BrokenPipeError):
+        return 130
+
+
+def parser() -> argparse.ArgumentParser:
+    """The command line: the settings are accepted before and after the command."""
+    top = argparse.ArgumentParser(
+        "pmservice",
+        description="A project-management service with ZenTao's REST API v1. Without a command it serves.",
+        epilog="Every setting is also read from the environment: PMSERVICE_DATABASE, PMSERVICE_TOKEN_LIFETIME and so on.",
+    )
+    add_settings(top)
+    top.add_argument("--version", action="version", version=__version__)
+    commands = top.add_subparsers(dest="command", metavar="COMMAND", title="commands")
+    for name, (_, words, settings, arguments) in COMMANDS.items():
+        command = commands.add_parser(name, help=words, description=words)
+        add_settings(command, settings)
+        for flag, options in arguments.items():
+            command.add_argument(flag, **{"default": argparse.SUPPRESS, **options})
+    return top
+
+
+def add_settings(to: argparse.ArgumentParser, names: Iterable[str] = ()) -> None:
+    """A flag for each setting, without a default here: what is not given is looked for in the environment."""
+    for name, convert, default, words in SETTINGS:
+        flag = f"--{name}"
+        if names and name not in names:
+            continue
+        if convert is truth:
+            to.add_argument(flag, action="store_const", const="1", default=argparse.SUPPRESS, help=words)
+        else:
+            shown = "" if default is None else f" (default {default})"
+            to.add_argument(flag, metavar=name.split("-")[-1].upper(), default=argparse.SUPPRESS, help=words + shown)
+
+
+def resolve(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Every setting's value. Raises StartError for one that cannot be read."""
+    settings = {}
+    for name, convert, default, _ in SETTINGS:
+        key = name.replace("-", "_")
+        text = given.get(key, os.environ.get(f"PMSERVICE_{key.upper()}"))
+        try:
+            settings[key] = default if text is None else convert(text)
+        except ValueError:
+            raise StartError(f"--{name}: {text!r} is no {'number' if convert in (int, float) else 'value'}") from None
+    return settings
+
+
+def database_of(settings: Mapping[str, Any]) -> Database:
+    return Database(settings["database"], zone_of(settings["timezone"]), utc_now)
+
+
+def command_load(settings: Mapping[str, Any], options: argparse.Namespace) -> None:
+    database = database_of(settings)
+    try:
+        with contextlib.nullcontext(sys.stdin) if options.file == "-" else open(options.file, encoding="utf-8") as file:
+            records = load_file(database, file, options.file)
+    except OSError as error:
+        raise StartError(f"{options.file}: {error.strerror}") from None
+    print(f"{records} records loaded into {settings['database']}", file=sys.stderr)
+
+
+def command_dump(settings: Mapping[str, Any], options: argparse.Namespace) -> None:
+    if not os.path.exists(settings["database"]):
+        raise StartError(f"{settings['database']}: no such file; name the database with --database")
+    with database_of(settings).reading() as store:
+        for piece in dump(store):
+            sys.stdout.write(piece)
+
+
+def command_user(settings: Mapping[str, Any], options: argparse.Namespace) -> None:
+    """Make a user, or change what was given of one that exists."""
+    given = {field: getattr(options, field) for field in ("realname", "admin") if hasattr(options, field)}
+    if hasattr(options, "password"):
+        given["password"] = options.password or getpass.getpass(f"Password of {options.account}: ")
+    try:
+        values = check(FIXTURE["users"].shape, {"account": options.account, **given})
+    except Invalid as error:
+        raise StartError(str(error)) from None
+    with database_of(settings).writing() as store:
+        known = store.user(options.account)
+        id = save_user(store, values if known else complete("users", store, Caller(ADMIN, True), values))
+    print(f"user {id}, {options.account}, {'changed' if known else 'made'}", file=sys.stderr)
+
+
+def command_serve(settings: dict[str, Any], options: argparse.Namespace) -> None:
+    """Serve until told to stop."""
+    host, loopback = settings["host"], is_loopback(settings["host"])
+    if not loopback and not (settings["token"] or settings["password"]):
+        raise StartError(f"{host} can be reached from outside: set --token or --password first")
+    listener = listen(host, settings["port"])
+    names = ("database", "token", "password", "load", "timezone", "token_lifetime", "body_limit")
+    with contextlib.closing(create_app(**{name: settings[name] for name in names}, loopback_only=loopback)) as service:
+        url = f"http://{f'[{host}]' if ':' in host else host}:{listener.getsockname()[1]}"
+        print(url, flush=True)
+        greet(service.database, settings, url)
+        server_of(service, listener).run()
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """A socket that listens, bound before the database is touched. Raises StartError."""
+    try:
+        return socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET)
+    except (OSError, OverflowError) as error:
+        raise StartError(
+            f"cannot listen on {host} port {port} ({error}); choose another --port, or 0 for a free one"
+        ) from None
+
+
+def server_of(service: Service, listener: socket.socket) -> Any:
+    """waitress, with the settings that measurements asked for."""
+    import waitress.server  # only a server needs it
+
+    logging.getLogger("waitress.queue").setLevel(logging.ERROR)  # a line a queued call would fill an undrained pipe
+    return waitress.server.create_server(
+        service,
+        sockets=[listener],
+        threads=8,
+        asyncore_use_poll=True,  # select() dies above 1,024 descriptors
+        connection_limit=900,
+        max_request_body_size=service.body_limit + 1,
+        ident=None,
+    )
+
+
+def is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def greet(database: Database, settings: Mapping[str, Any], url: str) -> None:
+    """Tell a person on stderr how to begin: on a new database its password and a token, this once."""
+    lines = [f"pmservice {__version__} serves {settings['database']} at {url}; Ctrl-C stops it."]
+    with database.writing() as store:
+        admin = store.user(ADMIN)
+        if admin and not admin["password"]:
+            password = secrets.token_urlsafe(12)
+            store.update("user", admin["id"], {"password": hash_password(password)})
+            lines += [
+                "A new database: note these, they are not shown again.",
+                f"  account   {ADMIN}",
+                f"  password  {password}",
+            ]
+        if database.created and not settings["token"]:
+            token = give_token(store, ADMIN)
+            lines += [f"  token     {token}", "Try it:", f"  curl -H 'Token: {token}' {url}/products"]
+    print("\n".join(lines), file=sys.stderr, flush=True)
+
+
+class Command(NamedTuple):
+    """What a word of the command line does, its help, the settings it uses (all if none), its own arguments."""
+
+    run: Callable[[dict[str, Any], argparse.Namespace], None]
+    help: str
+    settings: tuple[str, ...] = ()
+    arguments: Mapping[str, Mapping[str, Any]] = {}
+
+
+# fmt: off
+COMMANDS = {
+    "serve": Command(command_serve, "serve; what happens without a command"),
+    "load":  Command(command_load,  "load a fixture into the database", ("database", "timezone"), {
+        "file": dict(metavar="FILE", help="a JSON document; - is stdin")}),
+    "dump":  Command(command_dump,  "write the database to stdout as a fixture", ("database",)),
+    "user":  Command(command_user,  "make or change a user", ("database",), {
+        "account":    dict(metavar="ACCOUNT"),
+        "--password": dict(nargs="?", const="", help="set a password; asked for if it is not given here"),
+        "--realname": dict(help="set the real name"),
+        "--admin":    dict(action="store_true", help="make the user an administrator")}),
+}
+# fmt: on
+
+if __name__ == "__main__":
+    sys.exit(main())
