@@ -127,6 +127,10 @@ class Unauthorized(Refusal):
     status = 401
 
 
+class Forbidden(Refusal):
+    status = 403
+
+
 class NotFound(Refusal):
     status = 404
 
@@ -310,6 +314,16 @@ def read_ids(value: Any) -> list[int]:
     return list(dict.fromkeys(map(whole(1), value)))
 
 
+def read_commas(value: Any) -> str:
+    """Text, or an array of texts, which are joined by commas."""
+    return ",".join(map(read_text, value)) if isinstance(value, list) else read_text(value)
+
+
+def read_build(value: Any) -> int:
+    """The id of a build, which clients also send as an array of one."""
+    return whole(0)(value[0] if isinstance(value, list) and len(value) == 1 else value)
+
+
 def read_stages(value: Any) -> str:
     """One stage, several joined by commas, or an array; joined by commas."""
     words = value if isinstance(value, list) else read_text(value).split(",")
@@ -357,6 +371,8 @@ MONEY     = Kind("word",      whole(),           {"type": ["integer", "string"]}
 HOURS     = Kind("hours",     read_hours,        {"type": ["number", "string"], "minimum": 0})
 NAME      = Kind("text",      read_name,         {**TEXTUAL, "minLength": 1, "maxLength": MAX_NAME})
 TEXT      = Kind("text",      read_text,         TEXTUAL)
+COMMAS    = Kind("text",      read_commas,       {"type": ["string", "number", "array"]})
+BUILD     = Kind("plain",     read_build,        {"type": ["integer", "string", "array"]})
 FILLED    = Kind("text",      read_filled,       {**TEXTUAL, "minLength": 1})
 DAYS      = Kind("day",       read_day,          {"type": "string", "format": "date"})
 MOMENT    = Kind("moment",    read_moment,       {"type": "string"})
@@ -368,7 +384,7 @@ FLAG      = Kind("deleted",   read_flag,         {"type": ["boolean", "integer",
 STAGES    = Kind("text",      read_stages,       {"type": ["string", "array"]})
 PRODUCTS  = Kind("plain",      read_ids,          {"type": "array", "minItems": 1, "items": {"type": ["integer", "string"]}},
                  target="product")
-PRODUCT_IDS = PRODUCTS._replace(read=lambda ids: read_ids(ids) if ids else [])  # of a fixture: may be empty
+PRODUCT_IDS = PRODUCTS._replace(read=lambda ids: [] if ids == [] else read_ids(ids))  # of a fixture: may be empty
 PAGE      = Kind("plain",     whole(1),          {"type": "integer", "minimum": 1})
 LIMIT     = Kind("plain",     whole(1, 100_000), {"type": "integer", "minimum": 1, "maximum": 100_000})
 # fmt: on
@@ -478,7 +494,12 @@ class Record(NamedTuple):
 
 # fmt: off
 USER = Record("user", dict(
-    id=ID, account=Kind("text", read_account, TEXTUAL), avatar=TEXT, realname=TEXT, admin=FLAG, password=TEXT,
+    id=ID, account=Kind("text", read_account, TEXTUAL), avatar=TEXT, realname=TEXT, admin=FLAG, password=TEXT, role=TEXT,
+    email=TEXT, dept=fixed(0), pinyin=fixed(""), group=fixed({}),
+    company=fixed(0), type=fixed("inside"), nickname=fixed(""), commiter=fixed(""), birthday=fixed(None), gender=fixed("f"),
+    mobile=fixed(""), phone=fixed(""), address=fixed(""), zipcode=fixed(""), join=fixed(None), visits=fixed(0),
+    visions=fixed("rnd"), ip=fixed(""), last=fixed("1970-01-01T00:00:00Z"), fails=fixed(0), locked=fixed(None),
+    score=fixed(0), scoreLevel=fixed(0), deleted=fixed("0"), clientStatus=fixed("offline"), superReviewer=fixed(False),
 ))
 
 PRODUCT = Record("product", dict(
@@ -499,7 +520,7 @@ BUG = Record("bug", dict(
     closedBy=PERSON, closedDate=MOMENT,
     plan=INT, storyVersion=INT, hardware=TEXT, found=TEXT, status=one_of(*BUG_STATES), subStatus=fixed(""),
     color=TEXT, confirmed=INT, activatedCount=INT, activatedDate=MOMENT, feedbackBy=TEXT, notifyEmail=TEXT,
-    mailto=fixed(None), openedBuild=TEXT, resolution=one_of("", *RESOLUTIONS), duplicateBug=INT, linkBug=TEXT,
+    mailto=fixed(None), openedBuild=COMMAS, resolution=one_of("", *RESOLUTIONS), duplicateBug=INT, linkBug=TEXT,
     case=INT, caseVersion=INT, result=INT, repo=fixed(0), entry=fixed(""), lines=fixed(""), v1=fixed(""), v2=fixed(""),
     repoType=fixed(""), testtask=INT, lastEditedBy=PERSON, lastEditedDate=MOMENT, deleted=FLAG,
     needconfirm=fixed(False),
@@ -546,12 +567,14 @@ PROJECT = Record("project", dict(  # programs, projects and executions: "one rec
 ), extra=("products",))
 
 RELEASE = Record("release", dict(
-    id=ID, project=link("project"), product=link("product"), branch=INT, build=INT, name=NAME, date=DAYS, desc=TEXT,
+    id=ID, project=link("project"), product=link("product"), branch=INT, build=BUILD, name=NAME, date=DAYS, desc=TEXT,
     status=one_of(*RELEASE_STATES),
-    marker=TEXT, stories=TEXT, bugs=TEXT, leftBugs=TEXT, mailto=TEXT, notify=fixed(None), subStatus=fixed(""),
+    marker=TEXT, stories=TEXT, bugs=TEXT, leftBugs=TEXT, mailto=COMMAS, notify=fixed(None), subStatus=fixed(""),
     deleted=FLAG, productName=derived(TEXT), buildID=derived(INT), buildName=TEXT, projectName=derived(TEXT),
 ))
 # fmt: on
+
+RECORDS = {record.name: record for record in (USER, PROJECT, PRODUCT, RELEASE, BUG, TASK, TESTCASE)}
 
 # The bodies of the operations. Kinds are the record's own, but where a request writes a field differently.
 BUDGETED = "budget budgetUnit desc acl whitelist PM"
@@ -586,6 +609,34 @@ FINISH_TASK = Shape(
     TASK.taking("assignedTo realStarted finishedDate", currentConsumed=HOURS, comment=TEXT), "finishedDate"
 )
 NOTHING = Shape({})
+
+# The companions', likewise.
+CREATE_USER = Shape(USER.taking("account password realname role email"), "account password")
+CREATE_EXECUTION = Shape(
+    PROJECT.taking("name begin end code days lifetime desc acl whitelist PM PO QD RD", products=PRODUCT_IDS),
+    "name begin end",
+    ("begin", "end"),
+)
+CREATE_RELEASE = Shape(
+    RELEASE.taking("name date product branch build desc status marker stories bugs leftBugs mailto"),
+    "name date product",
+)
+MODIFY_BUG = Shape(
+    BUG.taking(
+        "title severity pri type openedBuild branch module project execution plan story task keywords os browser hardware"
+        " found steps deadline assignedTo case caseVersion result testtask color feedbackBy notifyEmail linkBug"
+    )
+)
+CREATE_BUG = Shape(MODIFY_BUG.fields, "title severity pri type openedBuild")
+CONFIRM_BUG = Shape(BUG.taking("pri type assignedTo", comment=TEXT))
+RESOLVE_BUG = Shape(
+    BUG.taking("resolvedDate resolvedBuild assignedTo duplicateBug", resolution=one_of(*RESOLUTIONS), comment=TEXT),
+    "resolution",
+)
+ACTIVATE_BUG = Shape(BUG.taking("assignedTo openedBuild", comment=TEXT))
+ACTIVATE_TASK = Shape(TASK.taking("assignedTo left", comment=TEXT))
+CLOSE_TASK = Shape(TASK.taking("closedReason", comment=TEXT))
+COMMENT = Shape({"comment": TEXT})
 LOGIN = Shape({"account": FILLED, "password": FILLED}, "account password")
 
 
@@ -663,6 +714,20 @@ def accounts(whitelist: str, scene: Scene) -> str:
     return to_json([account for account in whitelist.split(",") if account])
 
 
+def role(code: str, scene: Scene) -> str:
+    """A user's role as an object."""
+    return f'{{"code":{quote(code)},"name":{quote(code)}}}'
+
+
+def doubled(product: str) -> str:
+    """Real clients read `id` at the top level; "the sample response is the same envelope as operation 1"."""
+    return f'{product[:-1]},"total":1,"products":[{product}]}}'
+
+
+def profile(user: str) -> str:
+    return f'{{"profile":{user}}}'
+
+
 NO_EXCEPTIONS: Mapping[str, Writer] = {}
 
 
@@ -683,8 +748,8 @@ class View:
     """How one operation shows a record: the quirks by kind, and `exceptions` for single fields.
 
     Made ready once: a template with the fixed fields written out, the columns that fill it in order,
-    and the writers of those columns that are not written as they are. `repeated` is the key under which
-    the answer holds the record a second time, as a list of one.
+    and the writers of those columns that are not written as they are. `wrap` puts the record into the
+    answer where it is not the answer itself.
     """
 
     def __init__(
@@ -698,11 +763,11 @@ class View:
         deleted: Writer,
         adds: Iterable[str] = (),
         only: Iterable[str] = (),
-        repeated: str = "",
+        wrap: Callable[[str], str] | None = None,
         exceptions: Mapping[str, Writer] = NO_EXCEPTIONS,
     ):
         shown = only or [field for field in record.fields if field not in record.extra or field in adds]
-        self.record, self.repeated = record, repeated
+        self.record, self.wrap = record, wrap
         self.fields = {field: record.fields[field] for field in shown}
         self.columns = [field for field, kind in self.fields.items() if kind.source != "fixed"]
         cells = cells_of(person(nobody), moment(never), moment(BLANK), iso(no_day), deleted)
@@ -725,9 +790,7 @@ class View:
             for place, write in self.writers:
                 values[place] = write(values[place], scene)
             shown.append(self.template % tuple(values))
-        if self.repeated:
-            return [f'{one[:-1]},"total":1,"{self.repeated}":[{one}]}}' for one in shown]
-        return shown
+        return list(map(self.wrap, shown)) if self.wrap else shown
 
     def accounts(self, rows: Iterable[Sequence[Any]]) -> set[str]:
         """Everyone that these rows name."""
@@ -735,11 +798,14 @@ class View:
         return {account for cell in cells for account in cell.split(",") if account}
 
 
+USER_BRIEF = ("id", "dept", "account", "realname", "role", "pinyin", "email", "group")
+USER_WHOLE = [field for field in USER.fields if field not in ("password", "group")]
+
 # fmt: off
 # THE QUIRK TABLE: one row an operation.
 #                       record    person     nobody moment  never  no day     deleted  more
 PRODUCT_SHOWN   = View(PRODUCT,  reference, NULL,  iso,    NULL,  NULL,      digit)
-PRODUCT_CREATED = View(PRODUCT,  reference, NULL,  iso,    NULL,  NULL,      digit,   repeated="products")
+PRODUCT_CREATED = View(PRODUCT,  reference, NULL,  iso,    NULL,  NULL,      digit,   wrap=doubled)
 BUG_SHOWN       = View(BUG,      reference, NULL,  iso,    EPOCH, EPOCH_DAY, boolean, exceptions={"status": coded})
 CASE_CREATED    = View(TESTCASE, account,   BLANK, iso,    NULL,  NULL,      boolean)
 CASE_SHOWN      = View(TESTCASE, reference, NULL,  iso,    NULL,  NULL,      boolean, adds=("caseFails",))
@@ -750,9 +816,19 @@ TASK_CREATED    = View(TASK,     reference, NULL,  iso,    NULL,  NULL,      boo
 TASK_MODIFIED   = View(TASK,     reference, NULL,  iso,    NULL,  NULL,      boolean, adds=("cases",))
 TASK_STARTED    = View(TASK,     account,   BLANK, spaced, BLANK, BLANK,     digit)   # restarted likewise
 TASK_FINISHED   = View(TASK,     account,   BLANK, iso,    NULL,  NULL,      digit)
+# The companions': references, ISO, null, boolean, but single bugs keep what operation 3 shows.
+PRODUCT_FOUND   = View(PRODUCT,  reference, NULL,  iso,    NULL,  NULL,      boolean)
+PROJECT_SHOWN   = View(PROJECT,  reference, NULL,  iso,    NULL,  ZERO_DAY,  boolean)
+CASE_LISTED     = View(TESTCASE, reference, NULL,  iso,    NULL,  NULL,      boolean)
+TASK_SHOWN      = View(TASK,     reference, NULL,  iso,    NULL,  NULL,      boolean)
+USER_LISTED     = View(USER,     reference, NULL,  iso,    NULL,  NULL,      boolean, only=USER_BRIEF)
+USER_SHOWN      = View(USER,     reference, NULL,  iso,    NULL,  NULL,      boolean, only=USER_WHOLE, exceptions={"role": role})
+MY_PROFILE      = View(USER,     reference, NULL,  iso,    NULL,  NULL,      boolean, only=USER_WHOLE, exceptions={"role": role}, wrap=profile)
 # fmt: on
 
-TOKEN = {"token": TEXT}  # the one answer that is no record
+# Answers that are no record.
+TOKEN = {"token": TEXT}
+SUCCESS = {"message": "success"}
 
 # What `dump` writes: what a fixture may give, persons as accounts.
 DUMPED = {
@@ -760,7 +836,7 @@ DUMPED = {
         record, account, NULL, iso, NULL, NULL, boolean, adds=record.extra, only=only, exceptions=exceptions
     )
     for record, only, exceptions in (
-        (USER, USER.fields, NO_EXCEPTIONS),
+        (USER, list(USER.given()), NO_EXCEPTIONS),
         (PROJECT, [*PROJECT.given(), "products"], {"whitelist": accounts}),
         (PRODUCT, PRODUCT.given(), {"whitelist": accounts}),
         (RELEASE, RELEASE.given(), NO_EXCEPTIONS),
@@ -798,6 +874,7 @@ GUARDS = {
     "bug": f"(:admin OR {OF_PRODUCT.format('bug')})",
     "testcase": f"(:admin OR {OF_PRODUCT.format('testcase')})",
     "task": f"(:admin OR {OF_PROJECT.format('task.project')})",
+    "user": "TRUE",
 }
 
 # What an id in a path or a field may name: the table, and which of its rows.
@@ -812,6 +889,7 @@ TARGETS = {
     "bug": ("bug", "TRUE"),
     "task": ("task", "TRUE"),
     "testcase": ("testcase", "TRUE"),
+    "user": ("user", "TRUE"),
 }
 
 # Bugs opened in the current week: the one count that depends on the clock.
@@ -836,6 +914,11 @@ BROWSE_BUGS = {
 }
 
 
+BROWSE_TASKS = {"all": "TRUE", "unclosed": "status NOT IN ('closed', 'cancel')"} | {
+    state: f"status = '{state}'" for state in TASK_STATES
+}
+
+
 class Listing(NamedTuple):
     """A list of records, within one that the path names.
 
@@ -857,6 +940,16 @@ class Listing(NamedTuple):
 PRODUCTS_LISTED = Listing("products", PRODUCT_SHOWN, "TRUE",           ("id", "asc"),  False)
 BUGS_LISTED     = Listing("bugs",     BUG_SHOWN,     "product = :id",  ("id", "desc"), True,  BROWSE_BUGS)
 RELEASES_LISTED = Listing("releases", RELEASE_SHOWN, "project = :id",  ("id", "desc"), False)
+# The companions' all page.
+USERS           = Listing("users",      USER_LISTED,   "TRUE",                        ("id", "desc"), True)
+PROGRAMS        = Listing("programs",   PROJECT_SHOWN, "type = 'program'",            ("id", "asc"),  True)
+PROJECTS        = Listing("projects",   PROJECT_SHOWN, "type = 'project'",            ("id", "asc"),  True)
+EXECUTIONS      = Listing("executions", PROJECT_SHOWN, "type IN ('sprint', 'stage')", ("id", "asc"),  True)
+ITS_EXECUTIONS  = Listing("executions", PROJECT_SHOWN, "project.project = :id",       ("id", "asc"),  True)
+ITS_TASKS       = Listing("tasks",      TASK_SHOWN,    "execution = :id",             ("id", "desc"), True, BROWSE_TASKS)
+MY_TASKS        = Listing("tasks",      TASK_SHOWN,    "assignedTo = :me",            ("id", "desc"), True, BROWSE_TASKS)
+ITS_CASES       = Listing("testcases",  CASE_LISTED,   "product = :id",               ("id", "desc"), True)
+ITS_RELEASES    = Listing("releases",   RELEASE_SHOWN, "product = :id",               ("id", "desc"), True)
 # fmt: on
 
 
@@ -892,10 +985,11 @@ class Store:
         names = ", ".join(f'"{name}" = ?' for name in changes)
         self.run(f"UPDATE {table} SET {names} WHERE id = ?", (*changes.values(), id))
 
-    def find(self, target: str, id: int, me: Caller) -> sqlite3.Row | None:
-        """The row of what the target's id names, if it is there, not deleted, and the caller may see it."""
+    def find(self, target: str, id: int, me: Caller, deleted: bool = False) -> sqlite3.Row | None:
+        """The row that the target's id names, if the caller may see it and it is not deleted, unless that is asked for."""
         table, condition = TARGETS[target]
-        sql = f"SELECT * FROM {table} WHERE id = :id AND NOT deleted AND {condition} AND {GUARDS[table]}"
+        present = "TRUE" if deleted else "NOT deleted"
+        sql = f"SELECT * FROM {table} WHERE id = :id AND {present} AND {condition} AND {GUARDS[table]}"
         return self.row(sql, {"id": id, **me._asdict(), "me": me.account})
 
     def row(self, sql: str, values: Any = ()) -> sqlite3.Row | None:
@@ -986,6 +1080,16 @@ class Store:
                                  OR (SELECT up.path FROM project AS up WHERE up.id = new.parent) <> '')"""
         ).rowcount:
             pass
+
+    def begin_projects(self, ids: Sequence[int]) -> None:
+        """Set those that still wait to `doing`, really begun today."""
+        self.run(
+            "UPDATE project SET status = 'doing', realBegan = coalesce(realBegan, ?) WHERE id IN (?, ?) AND status = 'wait'",
+            (self.day, *ids),
+        )
+
+    def products_of(self, project: int) -> list[int]:
+        return [id for (id,) in self.run("SELECT product FROM project_product WHERE project = ?", (project,))]
 
     def unplaced_project(self) -> int | None:
         """The id of a program or project that is its own ancestor, if there is one."""
@@ -1236,6 +1340,11 @@ def show(store: Store, me: Caller, target: sqlite3.Row, body: Body) -> int:
     return int(target["id"])
 
 
+def show_me(store: Store, me: Caller, target: None, body: Body) -> int:
+    """The caller."""
+    return int(store.user(me.account)["id"])  # type: ignore[index]  # every caller is a user
+
+
 def create_product(store: Store, me: Caller, target: None, body: Body) -> int:
     return store.insert("product", complete("products", store, me, body))
 
@@ -1303,56 +1412,78 @@ def modify_task(store: Store, me: Caller, task: sqlite3.Row, body: Body) -> int:
 
 
 class Move(NamedTuple):
-    """A transition: the record, its word in the action log, from which states, to which, what it empties."""
+    """A transition of a record's status.
+
+    record: its table.  word: what the action log calls it.  sources: the states it may start from.  to: the
+    state it leads to.  signs: of which …By and …Date become the caller and now.  empties: fields that become
+    unset.  sets: fields that become a value, or what a function of the row says.
+    """
 
     record: str
     word: str
     sources: tuple[str, ...]
     to: str
+    signs: str = ""
     empties: tuple[str, ...] = ()
+    sets: Mapping[str, Any] = {}
 
 
-def but(*states: str) -> tuple[str, ...]:
-    return tuple(state for state in TASK_STATES if state not in states)
-
-
-FINISH = ("finishedBy", "finishedDate")
-CLOSE = ("closedBy", "closedDate", "closedReason")
-CANCEL = ("canceledBy", "canceledDate")
+UNDONE = ("finishedBy", "finishedDate")
+REOPENED = ("closedBy", "closedDate", "closedReason", "canceledBy", "canceledDate")
+UNRESOLVED = ("resolution", "resolvedBy", "resolvedDate", "resolvedBuild", "duplicateBug", "closedBy", "closedDate")
+CLOSED_REASON = {"done": "done", "cancel": "cancel"}
 # fmt: off
-#                 record  word         from          to       empties
-START   = Move("task",  "started",   but("doing"),  "doing",  FINISH + CLOSE + CANCEL)
-RESTART = Move("task",  "restarted", but(),         "doing",  FINISH + CLOSE + CANCEL)
-FINISHED = Move("task", "finished",  but(),         "done",   CLOSE + CANCEL)
+# THE TABLE OF TRANSITIONS.
+#                   record  word         from                                          to          signs        empties
+START      = Move("task", "started",   ("wait", "done", "pause", "closed", "cancel"),  "doing",    "",          UNDONE + REOPENED)
+RESTART    = Move("task", "restarted", TASK_STATES,                                    "doing",    "",          UNDONE + REOPENED)
+FINISH     = Move("task", "finished",  TASK_STATES,                                    "done",     "finished",  REOPENED, {"left": 0})
+PAUSE      = Move("task", "paused",    ("wait", "doing"),                              "pause")
+CLOSE      = Move("task", "closed",    ("wait", "doing", "done", "pause", "cancel"),   "closed",   "closed",    (),
+                  {"closedReason": lambda task: CLOSED_REASON.get(task["status"], "")})
+CANCEL     = Move("task", "canceled",  ("wait", "doing", "pause"),                     "cancel",   "canceled")
+ACTIVATE   = Move("task", "activated", ("done", "pause", "closed", "cancel"),          "doing",    "activated", UNDONE + REOPENED)
+CONFIRM    = Move("bug",  "confirmed", ("active",),                                    "active",   "",          (), {"confirmed": 1})
+RESOLVE    = Move("bug",  "resolved",  ("active",),                                    "resolved", "resolved",  (),
+                  {"confirmed": 1, "assignedTo": lambda bug: bug["openedBy"]})
+CLOSE_BUG  = Move("bug",  "closed",    ("resolved",),                                  "closed",   "closed")
+REACTIVATE = Move("bug",  "activated", ("resolved", "closed"),                         "active",   "activated", UNRESOLVED,
+                  {"activatedCount": lambda bug: bug["activatedCount"] + 1})
 # fmt: on
+EMPTY = {"text": "", "word": "", "plain": 0}  # what a field whose kind has this look is when unset; else None
 
 
-def move(store: Store, me: Caller, rule: Move, row: sqlite3.Row, body: Body, changes: Body) -> int:
-    """Take a record to its next state, and keep who did it and the comment."""
+def move(store: Store, me: Caller, rule: Move, row: sqlite3.Row, body: Body) -> int:
+    """Take a record to its next state; what is sent wins over what the rule sets. Keeps who did it and the comment."""
     if row["status"] not in rule.sources:
-        raise Refusal(
-            f"This {rule.record} cannot be {rule.word}: it is {row['status']}, and would have to be {' or '.join(rule.sources)}."
-        )
-    emptied = {field: "" if field == "closedReason" else None for field in rule.empties}
-    store.update(rule.record, row["id"], {**emptied, **changes, "status": rule.to, **edited(store, me)})
+        states = " or ".join(rule.sources)
+        raise Refusal(f"This {rule.record} is {row['status']} and cannot be {rule.word}: it would have to be {states}.")
+    fields = RECORDS[rule.record].fields
+    changes = {field: EMPTY.get(fields[field].look) for field in rule.empties}
+    changes |= {f"{rule.signs}By": me.account, f"{rule.signs}Date": store.now}
+    changes |= {field: value(row) if callable(value) else value for field, value in rule.sets.items()}
+    changes |= body
+    changes |= {**reassigned(store, row, changes), "status": rule.to, **edited(store, me)}
+    store.update(rule.record, row["id"], {field: value for field, value in changes.items() if field in fields})
     entry = {"objectType": rule.record, "objectID": row["id"], "actor": me.account, "action": rule.word}
     store.insert("action", {**entry, "date": store.now, "comment": body.get("comment", "")})
     return int(row["id"])
 
 
+def moving(rule: Move) -> Callable[[Store, Caller, sqlite3.Row, Body], int]:
+    """The operation that is this transition and nothing else."""
+    return lambda store, me, row, body: move(store, me, rule, row, body)
+
+
 def start_task(store: Store, me: Caller, task: sqlite3.Row, body: Body) -> int:
-    """`consumed` is the new total, never below the old one; `realStarted` is now unless sent."""
-    consumed = body.get("consumed", task["consumed"])
-    if consumed < task["consumed"]:
+    """`consumed` is the new total, never below the old one; `realStarted` is now unless sent.
+
+    The execution and the project begin with their first task.
+    """
+    if body.get("consumed", task["consumed"]) < task["consumed"]:
         raise Invalid({"consumed": f"must not be below the {hours_text(task['consumed'])} hours already consumed"})
-    changes = {"consumed": consumed, "left": body["left"], "realStarted": body.get("realStarted", store.now)}
-    return move(store, me, START, task, body, {**changes, **reassigned(store, task, body)})
-
-
-def restart_task(store: Store, me: Caller, task: sqlite3.Row, body: Body) -> int:
-    """`consumed` and `left` are set from the request; `realStarted` stays unless sent."""
-    changes = {field: body[field] for field in ("consumed", "left", "realStarted") if field in body}
-    return move(store, me, RESTART, task, body, {**changes, **reassigned(store, task, body)})
+    store.begin_projects((task["execution"], task["project"]))
+    return move(store, me, START, task, {"realStarted": store.now, **body})
 
 
 def finish_task(store: Store, me: Caller, task: sqlite3.Row, body: Body) -> int:
@@ -1365,10 +1496,53 @@ def finish_task(store: Store, me: Caller, task: sqlite3.Row, body: Body) -> int:
         raise Invalid({"finishedDate": "must not be before realStarted"})
     if consumed > MAX_INT:
         raise Invalid({"currentConsumed": "makes the consumed hours too many"})
-    changes = {"consumed": consumed, "left": 0, "realStarted": started, "finishedDate": finished}
-    kept = {"assignedTo": task["assignedTo"] or task["openedBy"], **body}
-    who = {"finishedBy": me.account, **reassigned(store, task, kept)}
-    return move(store, me, FINISHED, task, body, {**changes, **who})
+    kept = {"assignedTo": task["assignedTo"] or task["openedBy"], "consumed": consumed}
+    return move(store, me, FINISH, task, {**kept, **body})
+
+
+def create_user(store: Store, me: Caller, target: None, body: Body) -> int:
+    """A user who can log in; a person field may have made a user of the account before."""
+    if (known := store.user(body["account"])) and known["password"]:
+        raise Invalid({"account": "is taken"})
+    return save_user(store, complete("users", store, me, body))
+
+
+def create_execution(store: Store, me: Caller, project: sqlite3.Row, body: Body) -> int:
+    """A sprint, in a waterfall project a stage; within the project's days; for its products unless some are named."""
+    within = f"must lie in the project's days, {project['begin']} to {project['end']}"
+    broken = {day: within for day in ("begin", "end") if not project["begin"] <= body[day] <= project["end"]}
+    if broken:
+        raise Invalid(broken)
+    type = "stage" if project["model"] == "waterfall" else "sprint"
+    made = {"type": type, "project": project["id"], "openedVersion": __version__, **edited(store, me)}
+    products = body.get("products") or store.products_of(project["id"])
+    id = insert_with_parts(store, "project", complete("executions", store, me, {**body, **made, "products": products}))
+    store.place_projects()
+    return id
+
+
+def create_release(store: Store, me: Caller, project: sqlite3.Row, body: Body) -> int:
+    return store.insert("release", complete("releases", store, me, {**body, "project": project["id"]}))
+
+
+def create_bug(store: Store, me: Caller, product: sqlite3.Row, body: Body) -> int:
+    return store.insert("bug", complete("bugs", store, me, {**body, "product": product["id"]}))
+
+
+def modify_bug(store: Store, me: Caller, bug: sqlite3.Row, body: Body) -> int:
+    """What is not sent stays."""
+    store.update("bug", bug["id"], {**body, **reassigned(store, bug, body), **edited(store, me)})
+    return int(bug["id"])
+
+
+def deleting(table: str) -> Callable[[Store, Caller, sqlite3.Row, Body], int]:
+    """The operation that deletes softly: `deleted` turns true, and the record leaves lists and counters."""
+
+    def delete(store: Store, me: Caller, row: sqlite3.Row, body: Body) -> int:
+        store.update(table, row["id"], {"deleted": 1})
+        return int(row["id"])
+
+    return delete
 
 
 def hours_text(value: float) -> str:
@@ -1556,7 +1730,6 @@ FIXTURE = {
     "testcases":  Loaded("testcase", Shape({**TESTCASE.given(), "steps": STEPS}, "title product")),
 }
 # fmt: on
-RECORDS = {record.name: record for record in (USER, PROJECT, PRODUCT, RELEASE, BUG, TASK, TESTCASE)}
 
 
 def load(store: Store, me: Caller, file: IO[str]) -> int:
@@ -1678,7 +1851,7 @@ class Operation(NamedTuple):
 
     target: what the id in the path names, "" without one.  reads: the fields of the body.  shows: the
     view of the answer, or the list that it is.  perform: the rule.  status: of success.  open: whether
-    it needs no token.
+    it needs no token.  admin: whether only administrators may call it.
     """
 
     method: str
@@ -1690,10 +1863,11 @@ class Operation(NamedTuple):
     perform: Callable[..., Any]
     status: int = 200
     open: bool = False
+    admin: bool = False
 
 
 # fmt: off
-OPERATIONS = (
+SPECIFIED = (
     #          method  path                        purpose                       target                  reads           shows            perform         status
     Operation("POST", "/tokens",                  "log in",                     "",                     LOGIN,          TOKEN,           log_in,         201, open=True),
     Operation("GET",  "/products",                "list products",              "",                     NOTHING,        PRODUCTS_LISTED, show),
@@ -1709,9 +1883,49 @@ OPERATIONS = (
     Operation("PUT",  "/tasks/<id>",              "modify a task",              "task",                 MODIFY_TASK,    TASK_MODIFIED,   modify_task),
     Operation("POST", "/tasks/<id>/start",        "start a task",               "task",                 START_TASK,     TASK_STARTED,    start_task),
     Operation("POST", "/tasks/<id>/finish",       "finish a task",              "task",                 FINISH_TASK,    TASK_FINISHED,   finish_task),
-    Operation("POST", "/tasks/<id>/restart",      "restart a task",             "task",                 RESTART_TASK,   TASK_STARTED,    restart_task),
+    Operation("POST", "/tasks/<id>/restart",      "restart a task",             "task",                 RESTART_TASK,   TASK_STARTED,    moving(RESTART)),
+)
+COMPANIONS = (  # beyond the specification: what existing clients call around it
+    #          method    path                         purpose                         target                  reads             shows           perform             status
+    Operation("GET",    "/user",                     "who the token belongs to",     "",                     NOTHING,          MY_PROFILE,     show_me),
+    Operation("GET",    "/users",                    "list users",                   "",                     NOTHING,          USERS,          show),
+    Operation("POST",   "/users",                    "create a user",                "",                     CREATE_USER,      USER_SHOWN,     create_user,        201, admin=True),
+    Operation("GET",    "/users/<id>",               "get a user",                   "user",                 NOTHING,          USER_SHOWN,     show),
+    Operation("GET",    "/programs",                 "list programs",                "",                     NOTHING,          PROGRAMS,       show),
+    Operation("DELETE", "/programs/<id>",            "delete a program",             "program",              NOTHING,          SUCCESS,        deleting("project")),
+    Operation("GET",    "/projects",                 "list projects",                "",                     NOTHING,          PROJECTS,       show),
+    Operation("GET",    "/projects/<id>",            "get a project",                "project",              NOTHING,          PROJECT_SHOWN,  show),
+    Operation("DELETE", "/projects/<id>",            "delete a project",             "project",              NOTHING,          SUCCESS,        deleting("project")),
+    Operation("GET",    "/projects/<id>/executions", "list executions of a project", "project",              NOTHING,          ITS_EXECUTIONS, show),
+    Operation("POST",   "/projects/<id>/executions", "create an execution",          "project",              CREATE_EXECUTION, PROJECT_SHOWN,  create_execution,   201),
+    Operation("POST",   "/projects/<id>/releases",   "create a release",             "project",              CREATE_RELEASE,   RELEASE_SHOWN,  create_release,     201),
+    Operation("GET",    "/executions",               "list executions",              "",                     NOTHING,          EXECUTIONS,     show),
+    Operation("GET",    "/executions/<id>",          "get an execution",             "execution",            NOTHING,          PROJECT_SHOWN,  show),
+    Operation("GET",    "/executions/<id>/tasks",    "list tasks of an execution",   "execution or project", NOTHING,          ITS_TASKS,      show),
+    Operation("GET",    "/products/<id>",            "get a product",                "product",              NOTHING,          PRODUCT_FOUND,  show),
+    Operation("DELETE", "/products/<id>",            "delete a product",             "product",              NOTHING,          SUCCESS,        deleting("product")),
+    Operation("GET",    "/products/<id>/testcases",  "list test cases of a product", "product",              NOTHING,          ITS_CASES,      show),
+    Operation("DELETE", "/testcases/<id>",           "delete a test case",           "testcase",             NOTHING,          SUCCESS,        deleting("testcase")),
+    Operation("GET",    "/products/<id>/releases",   "list releases of a product",   "product",              NOTHING,          ITS_RELEASES,   show),
+    Operation("POST",   "/products/<id>/bugs",       "create a bug",                 "product",              CREATE_BUG,       BUG_SHOWN,      create_bug,         201),
+    Operation("GET",    "/bugs/<id>",                "get a bug",                    "bug",                  NOTHING,          BUG_SHOWN,      show),
+    Operation("PUT",    "/bugs/<id>",                "modify a bug",                 "bug",                  MODIFY_BUG,       BUG_SHOWN,      modify_bug),
+    Operation("DELETE", "/bugs/<id>",                "delete a bug",                 "bug",                  NOTHING,          SUCCESS,        deleting("bug")),
+    Operation("POST",   "/bugs/<id>/confirm",        "confirm a bug",                "bug",                  CONFIRM_BUG,      BUG_SHOWN,      moving(CONFIRM)),
+    Operation("POST",   "/bugs/<id>/resolve",        "resolve a bug",                "bug",                  RESOLVE_BUG,      BUG_SHOWN,      moving(RESOLVE)),
+    Operation("POST",   "/bugs/<id>/close",          "close a bug",                  "bug",                  COMMENT,          BUG_SHOWN,      moving(CLOSE_BUG)),
+    Operation("POST",   "/bugs/<id>/active",         "activate a bug again",         "bug",                  ACTIVATE_BUG,     BUG_SHOWN,      moving(REACTIVATE)),
+    Operation("POST",   "/bugs/<id>/activate",       "the same",                     "bug",                  ACTIVATE_BUG,     BUG_SHOWN,      moving(REACTIVATE)),
+    Operation("GET",    "/tasks",                    "list tasks assigned to me",    "",                     NOTHING,          MY_TASKS,       show),
+    Operation("GET",    "/tasks/<id>",               "get a task",                   "task",                 NOTHING,          TASK_SHOWN,     show),
+    Operation("DELETE", "/tasks/<id>",               "delete a task",                "task",                 NOTHING,          SUCCESS,        deleting("task")),
+    Operation("POST",   "/tasks/<id>/pause",         "pause a task",                 "task",                 COMMENT,          TASK_SHOWN,     moving(PAUSE)),
+    Operation("POST",   "/tasks/<id>/close",         "close a task",                 "task",                 CLOSE_TASK,       TASK_SHOWN,     moving(CLOSE)),
+    Operation("POST",   "/tasks/<id>/cancel",        "cancel a task",                "task",                 COMMENT,          TASK_SHOWN,     moving(CANCEL)),
+    Operation("POST",   "/tasks/<id>/active",        "activate a task again",        "task",                 ACTIVATE_TASK,    TASK_SHOWN,     moving(ACTIVATE)),
 )
 # fmt: on
+OPERATIONS = SPECIFIED + COMPANIONS
 
 
 # --- 9 Service: tokens, JSON in and out -------------------------------------------------------------
@@ -1859,9 +2073,8 @@ class Service:
 
     def handler(self, operation: Operation) -> Callable[..., Any]:
         """The function that Bottle calls for an operation."""
-        answer = (
-            self.answer_open if operation.open else self.answer_read if operation.perform is show else self.answer_write
-        )
+        reads = operation.method == "GET"
+        answer = self.answer_open if operation.open else self.answer_read if reads else self.answer_write
 
         def handle(id: int = 0) -> Any:
             with refusing():
@@ -1883,7 +2096,8 @@ class Service:
             target = self.target(store, operation, id, me)
             fields = parse_body(raw, environ.get("CONTENT_TYPE", ""))
             body = check(operation.reads, fields, settling(store, me))
-            return self.shown(store, operation.shows, operation.perform(store, me, target, body)).encode()
+            changed = operation.perform(store, me, target, body)
+            return self.shown(store, operation.shows, changed).encode()
 
     def answer_read(self, operation: Operation, id: int, environ: dict[str, Any]) -> bytes | Iterator[bytes]:
         """One record, or a list: whole if it is short, else piece by piece as it is sent."""
@@ -1894,23 +2108,29 @@ class Service:
     def pieces(self, operation: Operation, id: int, environ: dict[str, Any]) -> Iterator[bytes]:
         me: Caller = environ["pmservice.caller"]
         with self.database.reading() as store:
-            self.target(store, operation, id, me)
-            if isinstance(operation.shows, View):
-                yield self.shown(store, operation.shows, id).encode()
-            elif operation.shows:
+            target = self.target(store, operation, id, me)
+            if isinstance(operation.shows, Listing):
                 yield from self.listed(store, operation.shows, id, me, read_query(environ, operation.shows))
+            else:
+                yield self.shown(store, operation.shows, operation.perform(store, me, target, {})).encode()
 
     @staticmethod
     def target(store: Store, operation: Operation, id: int, me: Caller) -> sqlite3.Row | None:
         """The row that the path names. Raises NotFound, also for what the caller may not see."""
+        if operation.admin and not me.admin:
+            raise Forbidden("Only an administrator may do this.")
         if not operation.target:
             return None
-        if id > MAX_INT or not (row := store.find(operation.target, id, me)):
+        alone = operation.perform is show and isinstance(operation.shows, View)  # shown by itself, also when deleted
+        if id > MAX_INT or not (row := store.find(operation.target, id, me, deleted=alone)):
             raise NotFound(f"There is no {operation.target} {id}.")
         return row
 
     @staticmethod
-    def shown(store: Store, view: View, id: int) -> str:
+    def shown(store: Store, view: View | Mapping[str, Any], id: int) -> str:
+        """The answer that is one record, or always the same."""
+        if not isinstance(view, View):
+            return to_json(view)
         rows = store.records(view, "id = :id", {"id": id}).fetchall()
         return view.show(rows, Scene(store.people(view.accounts(rows)), store.zone))[0]
 

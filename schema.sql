@@ -15,11 +15,14 @@ CREATE TABLE user (
     account  TEXT NOT NULL UNIQUE CHECK (length(account) BETWEEN 1 AND 30),
     realname TEXT NOT NULL,
     avatar   TEXT NOT NULL DEFAULT '',
+    role     TEXT NOT NULL DEFAULT '',
+    email    TEXT NOT NULL DEFAULT '',
     admin    INTEGER NOT NULL DEFAULT 0 CHECK (admin IN (0, 1)),
-    password TEXT  -- a salted scrypt hash; NULL: nobody can log in as this user
+    password TEXT,  -- a salted scrypt hash; NULL: nobody can log in as this user
+    deleted  INTEGER NOT NULL DEFAULT 0 CHECK (deleted = 0)
 ) STRICT;
 
-CREATE VIEW user_record AS SELECT id, account, avatar, realname, admin, password FROM user;
+CREATE VIEW user_record AS SELECT id, account, avatar, realname, role, email, admin, password FROM user;
 
 CREATE TABLE token (
     hash    TEXT PRIMARY KEY,  -- SHA-256 of the token, which itself is kept nowhere
