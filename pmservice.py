@@ -15,8 +15,9 @@ OPERATIONS (room 8) says what can be called, the views (room 5) say how it looks
     6 Store       the database: every SQL statement outside schema.sql
     7 Rules       what the operations mean, as functions on rows; fixtures in and out
     8 Operations  the table of what can be called
-    9 Service     tokens, JSON in and out, the WSGI application
-    10 Command    settings, the server, the command line
+    9 OpenAPI     those tables as a document
+    10 Service    tokens, JSON in and out, the WSGI application
+    11 Command    settings, the server, the command line
 """
 
 from __future__ import annotations
@@ -163,30 +164,34 @@ STORAGE_ERRORS = {
 # field's name. What needs the database or the time zone is settled later (room 7).
 
 
+Schema = Mapping[str, Any]
+
+
 class Kind(NamedTuple):
     """What a field holds.
 
     look: the cell of a view that shows it.  read: JSON value to checked value, ValueError(rule).
     schema: the JSON Schema of what requests may send.  source: "given" (a column that requests or
     fixtures set), "derived" (worked out by the database), "fixed" (always `value`).
-    target: for a link, what it must name (a key of TARGETS).
+    target: for a link, what it must name (a key of TARGETS).  shown: the schema of a plain look in answers.
     """
 
     look: str
     read: Callable[[Any], Any]
-    schema: dict[str, Any]
+    schema: Schema
     source: str = "given"
     value: Any = None
     target: str = ""
+    shown: Schema = {"type": "integer"}
 
 
 ASCII_INT = re.compile(r"-?[0-9]{1,19}")
 ASCII_NUMBER = re.compile(r"-?[0-9]+(\.[0-9]+)?([eE][-+]?[0-9]+)?")
 ASCII_DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 ASCII_MOMENT = re.compile(
-    r"([0-9]{4}-[0-9]{2}-[0-9]{2})(?:[ T]([0-9]{2}:[0-9]{2}:[0-9]{2})(Z|[-+][0-9]{2}:[0-9]{2})?)?"
+    r"([0-9]{4}-[0-9]{2}-[0-9]{2})(?:[ T]([0-9]{2}:[0-9]{2}:[0-9]{2})(?:\.[0-9]+)?(Z|[-+][0-9]{2}:[0-9]{2})?)?"
 )
-ACCOUNT = re.compile(r"[A-Za-z0-9_.@-]{1,30}")
+ASCII_ACCOUNT = re.compile(r"[A-Za-z0-9_.@-]{1,30}")
 
 
 def whole(least: int = -MAX_INT - 1, most: int = MAX_INT) -> Callable[[Any], int]:
@@ -273,7 +278,7 @@ def read_moment(value: Any) -> datetime:
 
 def read_account(value: Any) -> str:
     """An account: 1 to 30 letters, digits, _ . - @"""
-    if isinstance(value, str) and ACCOUNT.fullmatch(value):
+    if isinstance(value, str) and ASCII_ACCOUNT.fullmatch(value):
         return value
     raise ValueError("must be an account: 1 to 30 letters, digits, _ . - @")
 
@@ -343,13 +348,32 @@ def words_of(words: Sequence[str]) -> Callable[[Any], str]:
     return read
 
 
+def either(*schemas: Schema) -> Schema:
+    return {"anyOf": list(schemas)}
+
+
+def a_whole(least: int = -MAX_INT - 1, most: int = MAX_INT) -> Schema:
+    """The schema of an int or its text."""
+    digits = "^-?[0-9]{1,18}$" if least < 0 else "^[0-9]{1,18}$" if least == 0 else "^[1-9][0-9]{0,17}$"
+    return either({"type": "integer", "minimum": least, "maximum": most}, {"type": "string", "pattern": digits})
+
+
+def closed(properties: Mapping[str, Any]) -> Schema:
+    """The schema of an object that has these properties, all of them and no others."""
+    return {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
+
+
+def array_of(items: Schema, **bounds: int) -> Schema:
+    return {"type": "array", "items": items, **bounds}
+
+
 def one_of(*words: str) -> Kind:
     return Kind("word", words_of(words), {"type": "string", "enum": list(words)})
 
 
 def link(target: str) -> Kind:
     """The id of another record, 0 for none; `target` says of what sort."""
-    return Kind("plain", whole(0), {"type": ["integer", "string"]}, target=target)
+    return Kind("plain", whole(0), a_whole(0), target=target)
 
 
 def derived(kind: Kind) -> Kind:
@@ -361,33 +385,50 @@ def fixed(value: Any) -> Kind:
     return Kind("fixed", lambda given: given, {}, source="fixed", value=value)
 
 
-TEXTUAL: dict[str, Any] = {"type": ["string", "number"]}
-PERSONAL: dict[str, Any] = {"type": ["string", "integer", "object"]}
+A_NUMBER = {"type": "number", "minimum": -MAX_INT - 1, "maximum": MAX_INT}
+A_TEXT = {"type": "string", "pattern": "^[^\u0000]*$"}
+A_NAME = {"type": "string", "maxLength": MAX_NAME, "pattern": "^[^\u0000]*[^\\s\u0000][^\u0000]*$"}
+AN_ACCOUNT = {"type": "string", "pattern": "^[A-Za-z0-9_.@-]{1,30}$"}
+A_PERSON = either(
+    AN_ACCOUNT,
+    {"const": ""},
+    {"type": "integer", "minimum": 1, "maximum": MAX_INT},
+    {"type": "object", "required": ["account"], "properties": {"account": AN_ACCOUNT}},
+)
+SOME_PEOPLE = either(
+    array_of(A_PERSON), {"type": "string", "pattern": "^([A-Za-z0-9_.@-]{1,30}(,[A-Za-z0-9_.@-]{1,30})*)?$"}
+)
+A_DAY = {"type": "string", "format": "date"}
+A_CLOCK = "([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]"
+A_MOMENT = {"type": "string", "pattern": f"^[12][0-9]{{3}}-(0[1-9]|1[0-2])-(0[1-9]|1[0-9]|2[0-8]) {A_CLOCK}$"}
+A_FLAG = {"enum": [True, False, 0, 1, "0", "1"]}
+TEXTUAL = either(A_TEXT, A_NUMBER)
 # fmt: off
 #                look         read               schema of a request
-ID        = Kind("plain",     whole(1),          {"type": ["integer", "string"]})
-INT       = Kind("plain",     whole(),           {"type": ["integer", "string"]})
-MONEY     = Kind("word",      whole(),           {"type": ["integer", "string"]})  # "int (sent) / string (returned)"
-HOURS     = Kind("hours",     read_hours,        {"type": ["number", "string"], "minimum": 0})
-NAME      = Kind("text",      read_name,         {**TEXTUAL, "minLength": 1, "maxLength": MAX_NAME})
+ID        = Kind("plain",     whole(1),          a_whole(1))
+INT       = Kind("plain",     whole(),           a_whole())
+MONEY     = Kind("word",      whole(),           a_whole(),  shown={"type": "string"})  # "int (sent) / string (returned)"
+HOURS     = Kind("hours",     read_hours,        either({**A_NUMBER, "minimum": 0}, {"type": "string", "pattern": "^[0-9]{1,15}$"}))
+NAME      = Kind("text",      read_name,         either(A_NAME, A_NUMBER))
 TEXT      = Kind("text",      read_text,         TEXTUAL)
-COMMAS    = Kind("text",      read_commas,       {"type": ["string", "number", "array"]})
-BUILD     = Kind("plain",     read_build,        {"type": ["integer", "string", "array"]})
-FILLED    = Kind("text",      read_filled,       {**TEXTUAL, "minLength": 1})
-DAYS      = Kind("day",       read_day,          {"type": "string", "format": "date"})
-MOMENT    = Kind("moment",    read_moment,       {"type": "string"})
-STAMP     = Kind("stamp",     read_moment,       {"type": "string"})  # a moment that is "" when unset, in every answer
-PERSON    = Kind("person",    read_person,       PERSONAL)
-PEOPLE    = Kind("people",    read_people,       {"type": ["array", "string"], "items": PERSONAL})
-WHITELIST = Kind("whitelist", read_people,       {"type": ["array", "string"], "items": PERSONAL})
-FLAG      = Kind("deleted",   read_flag,         {"type": ["boolean", "integer", "string"]})
-STAGES    = Kind("text",      read_stages,       {"type": ["string", "array"]})
-PRODUCTS  = Kind("plain",      read_ids,          {"type": "array", "minItems": 1, "items": {"type": ["integer", "string"]}},
-                 target="product")
-PRODUCT_IDS = PRODUCTS._replace(read=lambda ids: [] if ids == [] else read_ids(ids))  # of a fixture: may be empty
-PAGE      = Kind("plain",     whole(1),          {"type": "integer", "minimum": 1})
+COMMAS    = Kind("text",      read_commas,       either(A_TEXT, A_NUMBER, array_of(TEXTUAL)))
+BUILD     = Kind("plain",     read_build,        either(a_whole(0), array_of(a_whole(0), minItems=1, maxItems=1)))
+FILLED    = Kind("text",      read_filled,       either({**A_TEXT, "minLength": 1}, A_NUMBER))
+ACCOUNT   = Kind("text",      read_account,      AN_ACCOUNT)
+DAYS      = Kind("day",       read_day,          A_DAY)
+MOMENT    = Kind("moment",    read_moment,       either(A_MOMENT, A_DAY))
+STAMP     = Kind("stamp",     read_moment,       either(A_MOMENT, A_DAY))  # a moment that is "" when unset, in every answer
+PERSON    = Kind("person",    read_person,       A_PERSON)
+PEOPLE    = Kind("people",    read_people,       either(SOME_PEOPLE, A_PERSON))
+WHITELIST = Kind("whitelist", read_people,       either(SOME_PEOPLE, A_PERSON))
+FLAG      = Kind("deleted",   read_flag,         A_FLAG)
+STAGES    = Kind("text",      read_stages,       either({"enum": ["", *CASE_STAGES]}, array_of({"enum": list(CASE_STAGES)})))
+PRODUCTS  = Kind("plain",     read_ids,          array_of(a_whole(1), minItems=1), target="product")
+PAGE      = Kind("plain",     whole(1),          {"type": "integer", "minimum": 1, "maximum": MAX_INT})
 LIMIT     = Kind("plain",     whole(1, 100_000), {"type": "integer", "minimum": 1, "maximum": 100_000})
 # fmt: on
+# Of a fixture or an execution: may be empty.
+PRODUCT_IDS = PRODUCTS._replace(read=lambda ids: [] if ids == [] else read_ids(ids), schema=array_of(a_whole(1)))
 
 
 class Shape:
@@ -457,18 +498,15 @@ def read_steps(value: Any) -> list[dict[str, Any]]:
     return steps
 
 
-STEPS = Kind(
-    "plain",
-    read_steps,
-    {
-        "type": "array",
-        "items": {
-            "type": "object",
-            "required": ["desc"],
-            "properties": {"desc": {**TEXTUAL, "minLength": 1}, "expect": TEXTUAL},
-        },
-    },
-)
+A_STEP = {
+    "type": "object",
+    "required": ["desc"],
+    "properties": {"desc": FILLED.schema, "expect": either(TEXTUAL, {"type": "null"})},
+}
+STEP_SHOWN = {name: {"type": "integer"} for name in ("id", "parent", "case", "version")} | {
+    name: {"type": "string"} for name in ("type", "desc", "expect")
+}
+STEPS = Kind("plain", read_steps, array_of(A_STEP), shown=array_of(closed(STEP_SHOWN)))
 
 
 # --- 4 Records: each resource's fields and their kinds; the bodies that requests may send -----------
@@ -494,12 +532,15 @@ class Record(NamedTuple):
 
 # fmt: off
 USER = Record("user", dict(
-    id=ID, account=Kind("text", read_account, TEXTUAL), avatar=TEXT, realname=TEXT, admin=FLAG, password=TEXT, role=TEXT,
+    id=ID, account=ACCOUNT, avatar=TEXT, realname=TEXT, admin=FLAG, password=TEXT, role=TEXT,
     email=TEXT, dept=fixed(0), pinyin=fixed(""), group=fixed({}),
     company=fixed(0), type=fixed("inside"), nickname=fixed(""), commiter=fixed(""), birthday=fixed(None), gender=fixed("f"),
-    mobile=fixed(""), phone=fixed(""), address=fixed(""), zipcode=fixed(""), join=fixed(None), visits=fixed(0),
-    visions=fixed("rnd"), ip=fixed(""), last=fixed("1970-01-01T00:00:00Z"), fails=fixed(0), locked=fixed(None),
-    score=fixed(0), scoreLevel=fixed(0), deleted=fixed("0"), clientStatus=fixed("offline"), superReviewer=fixed(False),
+    skype=fixed(""), qq=fixed(""), mobile=fixed(""), phone=fixed(""), weixin=fixed(""), dingding=fixed(""), slack=fixed(""),
+    whatsapp=fixed(""), address=fixed(""), zipcode=fixed(""), nature=fixed(""), analysis=fixed(""), strategy=fixed(""),
+    join=fixed(None), visits=fixed(0), visions=fixed("rnd"), ip=fixed(""), last=fixed("1970-01-01T00:00:00Z"), fails=fixed(0),
+    locked=fixed(None), feedback=fixed("0"), ranzhi=fixed(""), ldap=fixed(""), score=fixed(0), scoreLevel=fixed(0),
+    resetToken=fixed(""), deleted=fixed("0"), clientStatus=fixed("offline"), clientLang=fixed("en"),
+    superReviewer=fixed(False), view=fixed({"programs": "", "products": "", "projects": "", "sprints": ""}),
 ))
 
 PRODUCT = Record("product", dict(
@@ -539,7 +580,7 @@ TASK = Record("task", dict(
     lines=fixed(""), v1=fixed(""), v2=fixed(""), deleted=FLAG, vision=fixed("rnd"), storyID=fixed(None),
     storyTitle=fixed(None), latestStoryVersion=fixed(None), storyStatus=fixed(None), assignedToRealName=derived(TEXT),
     children=fixed([]), members=fixed([]), files=fixed([]), needConfirm=fixed(False), progress=derived(INT),
-    cases=derived(INT),
+    cases=derived(INT)._replace(shown={"type": "object", "additionalProperties": {"type": "string"}}),
 ), extra=("cases",))
 
 TESTCASE = Record("testcase", dict(
@@ -731,19 +772,6 @@ def profile(user: str) -> str:
 NO_EXCEPTIONS: Mapping[str, Writer] = {}
 
 
-def cells_of(
-    person: Writer, moment: Writer, stamp: Writer, day: Writer, deleted: Writer
-) -> dict[str, tuple[str, Writer | None]]:
-    """For each look of a kind, its piece of a view's template and, if there is work to do, its writer."""
-    # fmt: off
-    return {
-        "plain":   ("%s", None),   "word":    ('"%s"', None),   "text":      ("%s", text),  "hours":   ("%s", hours),
-        "day":     ("%s", day),    "moment":  ("%s", moment),   "stamp":     ("%s", stamp), "deleted": ("%s", deleted),
-        "person":  ("%s", person), "whitelist": ("%s", references),
-    }
-    # fmt: on
-
-
 class View:
     """How one operation shows a record: the quirks by kind, and `exceptions` for single fields.
 
@@ -767,20 +795,40 @@ class View:
         exceptions: Mapping[str, Writer] = NO_EXCEPTIONS,
     ):
         shown = only or [field for field in record.fields if field not in record.extra or field in adds]
-        self.record, self.wrap = record, wrap
+        self.record, self.wrap, self.exceptions = record, wrap, exceptions
         self.fields = {field: record.fields[field] for field in shown}
         self.columns = [field for field, kind in self.fields.items() if kind.source != "fixed"]
-        cells = cells_of(person(nobody), moment(never), moment(BLANK), iso(no_day), deleted)
-        cell = {
-            field: ("%s", exceptions[field]) if field in exceptions else cells[self.fields[field].look]
-            for field in self.columns
+        self.unset = {
+            "person": (person, nobody),
+            "moment": (moment, never),
+            "stamp": (moment, BLANK),
+            "day": (iso, no_day),
         }
-        self.writers = [(place, write) for place, field in enumerate(self.columns) if (write := cell[field][1])]
-        referring = {references, cells["person"][1] if person is reference else references}
-        self.people = [place for place, write in self.writers if write in referring]
-        fixed = {field: to_json(kind.value).replace("%", "%%") for field, kind in self.fields.items()}
-        pieces = (f"{quote(field)}:{cell[field][0] if field in cell else fixed[field]}" for field in self.fields)
-        self.template = f"{{{','.join(pieces)}}}"
+        self.written: dict[str, Writer] = {"text": text, "hours": hours, "whitelist": references, "deleted": deleted}
+        writers = {place: writer for place, field in enumerate(self.columns) if (writer := self.writer(field))}
+        self.writers = tuple(writers.items())
+        self.people = [place for place, field in enumerate(self.columns) if self.refers(field)]
+        self.template = f"{{{','.join(f'{quote(field)}:{self.piece(field)}' for field in self.fields)}}}"
+
+    def writer(self, field: str) -> Writer | None:
+        """What writes a field, None if it is written as it is."""
+        look = self.fields[field].look
+        if look in self.unset:
+            factory, unset = self.unset[look]
+            return factory(unset)
+        return self.exceptions.get(field) or self.written.get(look)
+
+    def refers(self, field: str) -> bool:
+        """Whether a field is written as user references."""
+        look = self.fields[field].look
+        return self.writer(field) is references or (look == "person" and self.unset["person"][0] is reference)
+
+    def piece(self, field: str) -> str:
+        """The part of the template for a field: a fixed one is written out, a word that needs no escape quoted."""
+        kind = self.fields[field]
+        if kind.source == "fixed":
+            return to_json(kind.value).replace("%", "%%")
+        return '"%s"' if kind.look == "word" and field not in self.exceptions else "%s"
 
     def show(self, rows: Iterable[Sequence[Any]], scene: Scene) -> list[str]:
         """The JSON text of each row, whose values are in the order of `columns`."""
@@ -1048,7 +1096,10 @@ class Store:
 
     def add_person(self, account: str) -> None:
         """Make a user of an account that is not known yet; no password, so nobody can log in as it."""
-        self.run("INSERT INTO user (account, realname) VALUES (?, ?) ON CONFLICT DO NOTHING", (account, account))
+        # Not ON CONFLICT DO NOTHING, which would use up an id each time.
+        self.run(
+            "INSERT INTO user (account, realname) SELECT ?1, ?1 WHERE ?1 NOT IN (SELECT account FROM user)", (account,)
+        )
 
     def token(self, hash: str) -> sqlite3.Row | None:
         return self.row(
@@ -1928,7 +1979,174 @@ COMPANIONS = (  # beyond the specification: what existing clients call around it
 OPERATIONS = SPECIFIED + COMPANIONS
 
 
-# --- 9 Service: tokens, JSON in and out -------------------------------------------------------------
+def query_shape(listing: Listing) -> Shape:
+    fields = listing.view.record.given()
+    orders = [f"{field}_{way}" for field in fields for way in ("asc", "desc")]
+    order = one_of(*orders)._replace(read=lambda word: tuple(words_of(orders)(word).rsplit("_", 1)))
+    browse = {"status": one_of(*listing.browse)} if listing.browse else {}
+    return Shape({"page": PAGE, "limit": LIMIT, "order": order, **browse})
+
+
+# --- 9 OpenAPI: the tables above, as a document ------------------------------------------------------
+# Made from OPERATIONS, the shapes and the views, so that it cannot drift from what they do.
+
+DAY_SHOWN = {"type": "string", "pattern": "^[0-9]{4}-[0-9]{2}-[0-9]{2}$"}
+REFERENCE = {"$ref": "#/components/schemas/UserReference"}
+# fmt: off
+SCHEMAS: dict[Any, Schema] = {  # of what each writer writes
+    reference:  REFERENCE,
+    account:    {"type": "string"},
+    iso:        {"type": "string", "pattern": "^[0-9]{4}-[0-9]{2}-[0-9]{2}(T[0-9]{2}:[0-9]{2}:[0-9]{2}Z)?$"},
+    spaced:     {"type": "string", "pattern": "^[0-9]{4}-[0-9]{2}-[0-9]{2} [0-9]{2}:[0-9]{2}:[0-9]{2}$"},
+    boolean:    {"type": "boolean"},
+    digit:      {"type": "string", "enum": ["0", "1"]},
+    text:       {"type": "string"},
+    hours:      {"type": "number", "minimum": 0},
+    coded:      closed({"code": {"enum": list(BUG_STATES)}, "name": {"type": "string"}}),
+    role:       closed({"code": {"type": "string"}, "name": {"type": "string"}}),
+    references: array_of(REFERENCE),
+}
+# fmt: on
+ERROR = {
+    "type": "object",
+    "required": ["error"],
+    "properties": {"error": {"type": "string"}, "fields": {"type": "object"}},
+}
+REASONS = {
+    400: "The request breaks a rule; `fields` names each.",
+    401: "There is no valid token.",
+    403: "Only an administrator may do this.",
+    404: "There is no such record, or the caller may not see it.",
+    413: "The body is too large.",
+    421: "The Host is not this service's.",
+    503: "The database is busy or cannot be written.",
+}
+
+
+def field_schema(view: View, field: str) -> Schema:
+    """The schema of a field as a view shows it."""
+    kind = view.fields[field]
+    if kind.source == "fixed":
+        return {"const": kind.value}
+    if field in view.exceptions:
+        return SCHEMAS[view.exceptions[field]]
+    if kind.look in view.unset:
+        writer, unset = view.unset[kind.look]
+        return either(SCHEMAS[writer], {"const": json.loads(unset)})
+    if kind.look == "word":
+        return kind.shown if kind is MONEY else kind.schema
+    if kind.look == "plain":
+        return kind.shown
+    return SCHEMAS[view.written[kind.look]]
+
+
+def answer_schema(shows: Any) -> Schema:
+    """The schema of an answer."""
+    if isinstance(shows, Listing):
+        whole_number = {"type": "integer"}
+        page = closed(dict.fromkeys(("page", "total", "limit"), whole_number) | {shows.key: array_of(ref(shows.view))})
+        return page if shows.paged else {**page, "required": ["total", shows.key]}
+    if not isinstance(shows, View):
+        return closed({name: {"type": "string"} for name in shows})
+    if shows.wrap is profile:
+        return closed({"profile": ref(shows)})
+    return ref(shows)
+
+
+def ref(view: View) -> Schema:
+    return {"$ref": f"#/components/schemas/{VIEW_NAMES[view]}"}
+
+
+def view_schema(view: View) -> Schema:
+    fields = {field: field_schema(view, field) for field in view.fields}
+    if view.wrap is doubled:
+        fields = fields | {"total": {"const": 1}, "products": array_of(closed(fields))}
+    return closed(fields)
+
+
+def body_schema(shape: Shape) -> Schema:
+    """The schema of a request's body: null is not given, other fields are ignored."""
+    fields = {
+        f: kind.schema if f in shape.needed else either(kind.schema, {"type": "null"})
+        for f, kind in shape.fields.items()
+    }
+    return {"type": "object", "properties": fields, "required": sorted(shape.needed)}
+
+
+def described(operation: Operation) -> dict[str, Any]:
+    """An operation of the document."""
+    listing = isinstance(operation.shows, Listing)
+    reads = bool(operation.reads.fields)
+    expected = {
+        400: reads or listing,
+        401: not operation.open,
+        403: operation.admin,
+        404: bool(operation.target),
+        413: True,
+        421: True,
+        503: True,
+    }
+    answers = {status: ERROR_ANSWER | {"description": REASONS[status]} for status, may in expected.items() if may}
+    answers[operation.status] = {"description": "Done.", "content": json_content(answer_schema(operation.shows))}
+    described: dict[str, Any] = {
+        "operationId": re.sub(r"\W+", "_", f"{operation.method.lower()}{operation.path}").strip("_"),
+        "summary": operation.purpose,
+        "tags": ["specified" if operation in SPECIFIED else "companion"],
+        "responses": {str(status): answers[status] for status in sorted(answers)},
+    }
+    if operation.open:
+        described["security"] = []
+    if listing:
+        query = query_shape(operation.shows).fields.items()
+        described["parameters"] = [{"name": name, "in": "query", "schema": kind.schema} for name, kind in query]
+    if reads:
+        described["requestBody"] = {
+            "required": bool(operation.reads.needed),
+            "content": json_content(body_schema(operation.reads)),
+        }
+    return described
+
+
+def json_content(schema: Schema) -> Schema:
+    return {"application/json": {"schema": schema}}
+
+
+VIEW_NAMES = {view: name.title().replace("_", "") for name, view in list(globals().items()) if isinstance(view, View)}
+ERROR_ANSWER = {"content": json_content({"$ref": "#/components/schemas/Error"})}
+
+
+def openapi() -> dict[str, Any]:
+    """The OpenAPI 3.1 document of the service."""
+    id_parameter = {
+        "name": "id",
+        "in": "path",
+        "required": True,
+        "schema": {"type": "integer", "minimum": 1, "maximum": MAX_INT},
+    }
+    paths: dict[str, dict[str, Any]] = {}
+    for operation in OPERATIONS:
+        path = paths.setdefault(
+            operation.path.replace("<id>", "{id}"), {"parameters": [id_parameter]} if operation.target else {}
+        )
+        path[operation.method.lower()] = described(operation)
+    reference_fields = {"id": {"type": "integer"}} | {
+        field: {"type": "string"} for field in ("account", "avatar", "realname")
+    }
+    schemas = {"UserReference": closed(reference_fields), "Error": ERROR}
+    return {
+        "openapi": "3.1.0",
+        "info": {"title": "pmservice", "version": __version__, "description": __doc__.partition("\n\n")[0]},
+        "security": [{"Token": []}],
+        "tags": [{"name": "specified"}, {"name": "companion", "description": "Beyond the specification."}],
+        "paths": paths,
+        "components": {
+            "schemas": schemas | {name: view_schema(view) for view, name in VIEW_NAMES.items()},
+            "securitySchemes": {"Token": {"type": "apiKey", "in": "header", "name": "Token"}},
+        },
+    }
+
+
+# --- 10 Service: tokens, JSON in and out ------------------------------------------------------------
 # The only room that knows HTTP. It reads a request, runs its row of OPERATIONS and writes the answer.
 
 STRING = re.compile(rb'"(?:[^"\\]|\\.)*"')
@@ -2002,14 +2220,6 @@ def read_query(environ: Mapping[str, Any], listing: Listing) -> dict[str, Any]:
     return query
 
 
-def query_shape(listing: Listing) -> Shape:
-    fields = listing.view.record.given()
-    orders = [f"{field}_{way}" for field in fields for way in ("asc", "desc")]
-    order = one_of(*orders)._replace(read=lambda word: tuple(words_of(orders)(word).rsplit("_", 1)))
-    browse = {"status": one_of(*listing.browse)} if listing.browse else {}
-    return Shape({"page": PAGE, "limit": LIMIT, "order": order, **browse})
-
-
 def plain_path(environ: Mapping[str, Any]) -> str:
     """The path without the prefixes that clients put before it and without a trailing slash.
 
@@ -2044,7 +2254,8 @@ class Service:
         self.routes.default_error_handler = self.render
         for operation in OPERATIONS:
             self.routes.route(operation.path.replace("<id>", "<id:id>"), operation.method, self.handler(operation))
-        self.open_paths = {operation.path for operation in OPERATIONS if operation.open}
+        self.routes.route("/openapi.json", "GET", self.answer_openapi)
+        self.open_paths = {"/openapi.json"} | {operation.path for operation in OPERATIONS if operation.open}
 
     def __call__(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
         answer: Iterable[bytes] = self.routes(environ, start_response)
@@ -2088,6 +2299,11 @@ class Service:
         """Perform an operation that needs no token and answers with a few words of its own."""
         fields = parse_body(read_body(environ, self.body_limit), environ.get("CONTENT_TYPE", ""))
         return to_json(operation.perform(self.database, check(operation.reads, fields))).encode()
+
+    @staticmethod
+    def answer_openapi() -> bytes:
+        bottle.response.content_type = "application/json"
+        return to_json(openapi()).encode()
 
     def answer_write(self, operation: Operation, id: int, environ: dict[str, Any]) -> bytes:
         """Perform an operation that changes something, and show the record that it made or changed."""
@@ -2217,8 +2433,7 @@ def create_app(
     database: a path, or ":memory:".  token: acts as the administrator; made up without one, see `.token`.
     password: of `admin`, who cannot log in without one.  load: a fixture, file or dict, for a database without
     records.  timezone: IANA name.  token_lifetime: seconds after its last use.  body_limit: bytes.
-    loopback_only: answer to this machine's own Host names only, which stops DNS rebinding.  clock: gives the
-    current time, aware.  Raises StartError.
+    loopback_only: answer to this machine's own Host names only.  clock: the current time, aware.  Raises StartError.
     """
     opened = Database(os.fspath(database), zone_of(timezone), clock)
     service = Service(opened, token or secrets.token_hex(16), token_lifetime, body_limit, loopback_only)
@@ -2279,7 +2494,7 @@ def load_file(database: Database, file: IO[str], name: str) -> int:
         raise StartError(f"{name}: {error}") from None
 
 
-# --- 10 Command: settings, the server, the command line ---------------------------------------------
+# --- 11 Command: settings, the server, the command line ---------------------------------------------
 # stdout carries what programs read (the base URL, a dump); everything for people goes to stderr.
 
 
