@@ -459,6 +459,8 @@ def check(shape: Shape, given: Mapping[str, Any], settle: Callable[[Kind, Any], 
             continue
         try:
             values[field] = settle(kind, kind.read(value))
+            if values[field] is None and field in shape.needed:
+                raise ValueError(f"must name an existing {kind.target}")
         except Invalid as error:
             broken.update((field + inner, rule) for inner, rule in error.fields.items())
         except ValueError as error:
@@ -2070,7 +2072,11 @@ def body_schema(shape: Shape) -> Schema:
         f: kind.schema if f in shape.needed else either(kind.schema, {"type": "null"})
         for f, kind in shape.fields.items()
     }
-    return {"type": "object", "properties": fields, "required": sorted(shape.needed)}
+    return {
+        "type": "object" if shape.needed else ["object", "null"],
+        "properties": fields,
+        "required": sorted(shape.needed),
+    }
 
 
 def described(operation: Operation) -> dict[str, Any]:
