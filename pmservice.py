@@ -16,14 +16,18 @@ OPERATIONS (room 8) says what can be called, the views (room 5) say how it looks
     7 Rules       what the operations mean, as functions on rows; fixtures in and out
     8 Operations  the table of what can be called
     9 OpenAPI     those tables as a document
-    10 Service    tokens, JSON in and out, the WSGI application
-    11 Command    settings, the server, the command line
+    10 Wire       what a request is made of: the body, the path
+    11 Control    clock, journal, faults, snapshots: what a test can turn
+    12 Service    tokens, JSON in and out, the WSGI application
+    13 Command    settings, the server, the command line, the pytest plugin
 """
 
 from __future__ import annotations
 
 import argparse
 import contextlib
+import difflib
+import fnmatch
 import getpass
 import hashlib
 import hmac
@@ -35,18 +39,24 @@ import logging
 import os
 import re
 import secrets
+import signal
 import socket
 import sqlite3
 import sys
 import threading
+import time
 import urllib.parse
 from array import array
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import MAXYEAR, MINYEAR, date, datetime, timedelta, timezone, tzinfo
 from pathlib import Path
 from typing import IO, Any, NamedTuple, NoReturn
 
 import bottle
+import waitress.server
+from waitress.channel import ClientDisconnected, HTTPChannel
+from waitress.task import ErrorTask, WSGITask
 
 __version__ = "1.0.0"
 __all__ = ["create_app"]
@@ -140,22 +150,30 @@ class TooLarge(Refusal):
     status = 413
 
 
+class Conflict(Refusal):
+    status = 409
+
+
 class Misdirected(Refusal):
     status = 421
+
+
+class Unavailable(Refusal):
+    status = 503
 
 
 class StartError(Exception):
     """Why the service cannot start or a command cannot run: one line that says what to do."""
 
 
-# SQLite's own refusals, by the name of their primary result code.
+# SQLite's own refusals, by a part of its message (Python 3.10 does not tell the code).
 STORAGE_ERRORS = {
-    "SQLITE_BUSY": (503, "The database is busy; try again."),
-    "SQLITE_LOCKED": (503, "The database is busy; try again."),
-    "SQLITE_READONLY": (503, "The database is read-only; nothing was written."),
-    "SQLITE_IOERR": (503, "The database cannot be read or written now."),
-    "SQLITE_CANTOPEN": (503, "The database cannot be opened now."),
-    "SQLITE_FULL": (507, "The disk is full; nothing was written."),
+    "locked": (503, "The database is busy; try again."),
+    "readonly": (503, "The database is read-only; nothing was written."),
+    "unable to open": (503, "The database cannot be opened now."),
+    "disk I/O": (503, "The database cannot be read or written now."),
+    "malformed": (503, "The database file is damaged; stop the service and run `pmservice check`."),
+    "full": (507, "The disk is full; nothing was written."),
 }
 
 
@@ -337,12 +355,18 @@ def read_stages(value: Any) -> str:
     return ",".join(words)
 
 
+def hint(word: Any, known: Iterable[str]) -> str:
+    """The known word that is nearest to one that is not, as the end of a sentence."""
+    near = difflib.get_close_matches(str(word)[:MAX_NAME], known, 1)
+    return f"; did you mean {near[0]}?" if near else ""
+
+
 def words_of(words: Sequence[str]) -> Callable[[Any], str]:
     """Reader of one word of an enumeration."""
 
     def read(value: Any) -> str:
         if value not in words or not isinstance(value, str):
-            raise ValueError(f"must be one of {', '.join(word or '(empty)' for word in words)}")
+            raise ValueError(f"must be one of {', '.join(word or '(empty)' for word in words)}{hint(value, words)}")
         return value
 
     return read
@@ -1010,11 +1034,23 @@ class Caller(NamedTuple):
     admin: bool
 
 
+# What the triggers keep, counted anew.
+RECOUNTS = {
+    "product_count": """SELECT product.id,
+        (SELECT count(*) FROM release WHERE release.product = product.id AND NOT deleted),
+        count(bug.id), coalesce(sum(bug.status = 'active'), 0), coalesce(sum(bug.status = 'closed'), 0),
+        coalesce(sum(bug.status = 'closed' AND resolution = 'fixed'), 0), coalesce(sum(assignedTo IS NULL AND bug.id IS NOT NULL), 0)
+        FROM product LEFT JOIN bug ON bug.product = product.id AND NOT bug.deleted GROUP BY product.id""",
+    "(SELECT * FROM bugs_opened WHERE bugs > 0)": """SELECT product, coalesce(strftime('%s', openedDate) / 900, 0), count(*)
+        FROM bug WHERE NOT deleted GROUP BY 1, 2""",
+}
+
+
 class Store:
     """The records, inside one transaction. `now` is its moment, as text; `moment` as a datetime."""
 
     def __init__(self, connection: sqlite3.Connection, moment: datetime, zone: tzinfo):
-        self.run = connection.execute
+        self.connection, self.run = connection, connection.execute
         self.moment = moment
         self.now = utc(moment, zone)
         self.zone = zone
@@ -1180,6 +1216,19 @@ class Store:
         """Whether the database holds no record yet."""
         return not self.count("SELECT EXISTS (SELECT 1 FROM project) OR EXISTS (SELECT 1 FROM product)")
 
+    def problems(self) -> Iterator[str]:
+        """What is wrong with the file or with the counts, a line each."""
+        for (line,) in self.run("PRAGMA integrity_check"):
+            if line != "ok":
+                yield str(line)
+        for table, id, other, _ in self.run("PRAGMA foreign_key_check"):
+            yield f"{table} {id} names a row of {other} that is not there"
+        for table, recount in RECOUNTS.items():
+            for row in self.run(f"SELECT * FROM ({recount}) EXCEPT SELECT * FROM {table}"):
+                yield f"{table}: counted anew {tuple(row)}, not kept so"
+            for row in self.run(f"SELECT * FROM {table} EXCEPT SELECT * FROM ({recount})"):
+                yield f"{table}: kept {tuple(row)}, not counted so anew"
+
     def defer_links(self) -> None:
         """Let records of this transaction name others that come later; they are checked when it commits."""
         self.run("PRAGMA defer_foreign_keys = ON")
@@ -1196,11 +1245,8 @@ class Database:
         self.path, self.zone, self.clock = path, zone, clock
         self.idle: list[sqlite3.Connection] = []
         self.in_memory = path == ":memory:"
-        if self.in_memory:
-            # A named memdb: connections of this process share it, unlike shared-cache ones without lock errors.
-            self.uri = f"file:/{secrets.token_hex(8)}?vfs=memdb"
-        else:
-            self.uri = f"{Path(path).resolve().as_uri()}?mode=rw"
+        self.uri = memory_uri() if self.in_memory else f"{Path(path).resolve().as_uri()}?mode=rw"
+        self.snapshots: dict[str, tuple[str, sqlite3.Connection]] = {}
         self.created = self.open()
 
     def open(self) -> bool:
@@ -1208,6 +1254,7 @@ class Database:
         try:
             if not self.in_memory:
                 os.close(os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600))  # before SQLite: it would be 0644
+                self.inode = os.stat(self.path).st_ino
             self.anchor = self.connect()  # stays open: a memory database lives as long as its last connection
             with self.writing() as store:
                 return self.adopt(store)
@@ -1265,10 +1312,72 @@ class Database:
         """The only writer: what is read here is still true when it is written."""
         return self.transaction("BEGIN IMMEDIATE")
 
+    def take_snapshot(self, name: str) -> None:
+        """Keep the records as they are now, in memory, under a name."""
+        uri = memory_uri()
+        keeper = sqlite3.connect(uri, uri=True, check_same_thread=False)
+        with self.reading() as store:
+            store.connection.backup(keeper)
+        keeper.execute("PRAGMA journal_mode = MEMORY")  # the copy says WAL, which memory cannot
+        _, old = self.snapshots.get(name, (uri, None))
+        self.snapshots[name] = (uri, keeper)
+        if old:
+            old.close()
+
+    def restore_snapshot(self, name: str) -> None:
+        """Make the records what they were, ids' sequences included, in one transaction. KeyError if there is none.
+
+        Tokens stay: whoever is logged in still is, if the user is still there.
+        """
+        with contextlib.closing(self.connect()) as connection:
+            connection.execute("PRAGMA foreign_keys = OFF")  # a snapshot is consistent in itself
+            connection.execute("ATTACH ? AS kept", (self.snapshots[name][0],))
+            try:
+                connection.execute("BEGIN IMMEDIATE")
+                tables = connection.execute("SELECT name FROM kept.sqlite_schema WHERE type = 'table'").fetchall()
+                # The triggers count while records return, so the counts come last.
+                for (table,) in sorted(tables, key=lambda row: (row[0] in COUNTS, row[0])):
+                    if table != "token":
+                        connection.execute(f"DELETE FROM main.{table}")
+                        connection.execute(f"INSERT INTO main.{table} SELECT * FROM kept.{table}")
+                connection.execute("DELETE FROM token WHERE account NOT IN (SELECT account FROM user)")
+                connection.execute("COMMIT")
+            finally:
+                if connection.in_transaction:
+                    connection.execute("ROLLBACK")
+
+    def ready(self) -> bool:
+        """Whether records can be read and written: the file is still the one that was opened, and writable."""
+        if not self.in_memory:
+            try:
+                if os.stat(self.path).st_ino != self.inode or not os.access(self.path, os.W_OK):
+                    return False
+            except OSError:
+                return False
+        with self.reading() as store:
+            return store.count("SELECT count(*) FROM user") > 0
+
+    def backup(self, path: str, progress: Callable[[int, int], None]) -> None:
+        """Copy the database as it is now to a new file, while others read and write it. Raises StartError."""
+        try:
+            os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
+            with contextlib.closing(sqlite3.connect(path)) as copy, self.reading() as store:
+                store.count("SELECT count(*) FROM user")  # begins to read: the copy is of this moment
+                store.connection.backup(copy, pages=4096, progress=lambda _, left, whole: progress(whole - left, whole))
+        except OSError as error:
+            raise StartError(f"{path}: {error.strerror}; name a file that is not there yet") from None
+
     def close(self) -> None:
-        while self.idle:
-            self.idle.pop().close()
-        self.anchor.close()
+        for connection in (*self.idle, *(keeper for _, keeper in self.snapshots.values()), self.anchor):
+            connection.close()
+
+
+COUNTS = ("product_count", "bugs_opened", "sqlite_sequence")  # what triggers and inserts change by themselves
+
+
+def memory_uri() -> str:
+    """A new database in memory that the connections of this process share: a named memdb, unlike a shared cache, locks as a file does."""
+    return f"file:/{secrets.token_hex(8)}?vfs=memdb"
 
 
 def schema() -> str:
@@ -1785,13 +1894,15 @@ FIXTURE = {
 # fmt: on
 
 
-def load(store: Store, me: Caller, file: IO[str]) -> int:
+def load(store: Store, me: Caller, file: IO[str], progress: Callable[[int], None] = lambda records: None) -> int:
     """Load a fixture, all or nothing; how many records it held. FixtureError says where it is wrong."""
     store.defer_links()
     people: dict[str, None] = {}
     ids: dict[str, array[int]] = {name: array("q") for name in FIXTURE}
     try:
-        for name, place, record in records_of(file):
+        for number, (name, place, record) in enumerate(records_of(file)):
+            if number % 1000 == 0:
+                progress(number)
             try:
                 ids[name].append(load_record(store, me, name, record, people))
             except Invalid as error:
@@ -1829,7 +1940,7 @@ def refuse_strangers(record: Record, shape: Shape, given: Mapping[str, Any]) -> 
     for field, value in given.items():
         kind = shape.fields.get(field) or record.fields.get(field)
         if not kind:
-            raise Invalid({field: f"is no field of a {record.name}"})
+            raise Invalid({field: f"is no field of a {record.name}{hint(field, shape.fields)}"})
         if kind.source == "fixed" and value != kind.value:
             raise Invalid({field: f"is always {json.dumps(kind.value)} here"})
 
@@ -2014,15 +2125,17 @@ ERROR = {
     "required": ["error"],
     "properties": {"error": {"type": "string"}, "fields": {"type": "object"}},
 }
-REASONS = {
-    400: "The request breaks a rule; `fields` names each.",
-    401: "There is no valid token.",
-    403: "Only an administrator may do this.",
-    404: "There is no such record, or the caller may not see it.",
-    413: "The body is too large.",
-    421: "The Host is not this service's.",
-    503: "The database is busy or cannot be written.",
-}
+# fmt: off
+REASONS: tuple[tuple[int, str, Callable[[Operation], Any]], ...] = (  # status, what it says, which operations may
+    (400, "The request breaks a rule; `fields` names each.",            lambda row: row.reads.fields or isinstance(row.shows, Listing)),
+    (401, "There is no valid token.",                                   lambda row: not row.open),
+    (403, "Only an administrator may do this.",                         lambda row: row.admin),
+    (404, "There is no such record, or the caller may not see it.",     lambda row: row.target),
+    (413, "The body is too large.",                                     lambda row: True),
+    (421, "The Host is not this service's.",                            lambda row: True),
+    (503, "The database is busy or cannot be written; try again later.", lambda row: True),
+)
+# fmt: on
 
 
 def field_schema(view: View, field: str) -> Schema:
@@ -2081,18 +2194,7 @@ def body_schema(shape: Shape) -> Schema:
 
 def described(operation: Operation) -> dict[str, Any]:
     """An operation of the document."""
-    listing = isinstance(operation.shows, Listing)
-    reads = bool(operation.reads.fields)
-    expected = {
-        400: reads or listing,
-        401: not operation.open,
-        403: operation.admin,
-        404: bool(operation.target),
-        413: True,
-        421: True,
-        503: True,
-    }
-    answers = {status: ERROR_ANSWER | {"description": REASONS[status]} for status, may in expected.items() if may}
+    answers = {status: ERROR_ANSWER | {"description": says} for status, says, may in REASONS if may(operation)}
     answers[operation.status] = {"description": "Done.", "content": json_content(answer_schema(operation.shows))}
     described: dict[str, Any] = {
         "operationId": re.sub(r"\W+", "_", f"{operation.method.lower()}{operation.path}").strip("_"),
@@ -2102,10 +2204,10 @@ def described(operation: Operation) -> dict[str, Any]:
     }
     if operation.open:
         described["security"] = []
-    if listing:
+    if isinstance(operation.shows, Listing):
         query = query_shape(operation.shows).fields.items()
         described["parameters"] = [{"name": name, "in": "query", "schema": kind.schema} for name, kind in query]
-    if reads:
+    if operation.reads.fields:
         described["requestBody"] = {
             "required": bool(operation.reads.needed),
             "content": json_content(body_schema(operation.reads)),
@@ -2152,8 +2254,8 @@ def openapi() -> dict[str, Any]:
     }
 
 
-# --- 10 Service: tokens, JSON in and out ------------------------------------------------------------
-# The only room that knows HTTP. It reads a request, runs its row of OPERATIONS and writes the answer.
+# --- 10 Wire: bytes to bodies, the path ---------------------------------------------------------------
+# What a request is made of, read once and strictly.
 
 STRING = re.compile(rb'"(?:[^"\\]|\\.)*"')
 DEEPER = {ord("["): 1, ord("{"): 1, ord("]"): -1, ord("}"): -1}
@@ -2212,20 +2314,6 @@ def parse_form(text: str) -> dict[str, Any]:
     return fields
 
 
-def read_query(environ: Mapping[str, Any], listing: Listing) -> dict[str, Any]:
-    """What a list is asked for: page, limit, order, status. Unknown parameters are ignored."""
-    try:
-        given = dict(
-            urllib.parse.parse_qsl(environ.get("QUERY_STRING", ""), keep_blank_values=True, max_num_fields=100)
-        )
-    except ValueError:
-        raise Refusal("The query has too many parameters.") from None
-    query = check(query_shape(listing), {**given, **({"status": given["status"].lower()} if "status" in given else {})})
-    if listing.paged or "page" in query or "limit" in query:
-        query = {"page": 1, "limit": 20, **query}
-    return query
-
-
 def plain_path(environ: Mapping[str, Any]) -> str:
     """The path without the prefixes that clients put before it and without a trailing slash.
 
@@ -2247,25 +2335,379 @@ def plain_path(environ: Mapping[str, Any]) -> str:
     return path[:-1] if path.endswith("/") and path != "/" else path
 
 
+# --- 11 Control: what a test or a demo can turn -----------------------------------------------------
+# The clock, the journal, faults and snapshots, under /-/. Nothing of it touches the rules.
+
+MAX_CALLS = 1000  # that the journal keeps
+MAX_WAIT = 60.0  # seconds
+
+
+class Clock:
+    """The time by which everything here is dated: it can be frozen or shifted."""
+
+    def __init__(self, base: Callable[[], datetime]):
+        self.base, self.frozen, self.offset = base, None, 0.0
+
+    frozen: datetime | None
+
+    def __call__(self) -> datetime:
+        return self.frozen or self.base() + timedelta(seconds=self.offset)
+
+    def told(self) -> dict[str, Any]:
+        return {"now": utc(self(), timezone.utc), "frozen": self.frozen is not None, "offset": self.offset}
+
+
+class Journal:
+    """The last calls, and a way to wait for them."""
+
+    def __init__(self) -> None:
+        self.calls: deque[dict[str, Any]] = deque(maxlen=MAX_CALLS)
+        self.changed = threading.Condition()
+
+    def add(self, call: dict[str, Any]) -> None:
+        with self.changed:
+            self.calls.append(call)
+            self.changed.notify_all()
+
+    def matching(self, wanted: Mapping[str, Any]) -> list[dict[str, Any]]:
+        """The calls whose method, path (a pattern: * is anything) and status are the wanted ones."""
+        return [
+            call
+            for call in self.calls
+            if fnmatch.fnmatchcase(call["path"], wanted.get("path", "*"))
+            and all(call[field] == wanted[field] for field in ("method", "status") if field in wanted)
+        ]
+
+    def expect(self, wanted: Mapping[str, Any], count: int, wait: float) -> list[dict[str, Any]]:
+        """The matching calls, as soon as there are that many; Conflict if there are others when the time is up."""
+        with self.changed:
+            self.changed.wait_for(lambda: len(self.matching(wanted)) >= count, wait)
+            found = self.matching(wanted)
+            if len(found) == count:
+                return found
+            near = difflib.get_close_matches(wanted.get("path", ""), {call["path"] for call in self.calls}, 3, 0.3)
+            others = [
+                f"{call['method']} {call['path']} {call['status']}" for call in self.calls if call["path"] in near
+            ]
+        raise Conflict(f"{len(found)} calls match, not {count}; nearest: {', '.join(others[-5:]) or 'none'}.")
+
+
+FAULT = Shape(
+    {
+        "match": FILLED,
+        "status": Kind("plain", whole(400, 599), a_whole(400, 599)),
+        "delay": HOURS,  # seconds, by the same rule: a number, 0 or more
+        "drop": FLAG,
+        "times": Kind("plain", whole(1), a_whole(1)),
+    },
+    "match",
+)
+
+
+class Faults:
+    """Errors, delays and dropped connections on demand: the first fault that matches a call strikes it."""
+
+    def __init__(self) -> None:
+        self.list: list[dict[str, Any]] = []
+        self.lock = threading.Lock()
+
+    def take(self, method: str, path: str) -> dict[str, Any] | None:
+        """The fault for this call, one time fewer from now on."""
+        with self.lock:
+            for fault in self.list:
+                if fnmatch.fnmatchcase(f"{method} {path}", fault["match"]) and fault.get("times", 1) > 0:
+                    if "times" in fault:
+                        fault["times"] -= 1
+                    return fault
+        return None
+
+
+class Controls:
+    """Everything that can be turned."""
+
+    def __init__(self, database: Database, clock: Clock, on: bool):
+        self.database, self.clock, self.on = database, clock, on
+        self.journal, self.faults = Journal(), Faults()
+        self.loading = False
+
+
+class Asked(NamedTuple):
+    """A call of a control: the name in its path, its query, its body."""
+
+    name: str
+    query: Mapping[str, str]
+    body: bytes
+
+
+Answer = Any  # a JSON value, or the pieces of one
+
+
+def live(controls: Controls, asked: Asked) -> Answer:
+    return {"status": "live"}
+
+
+def ready(controls: Controls, asked: Asked) -> Answer:
+    """503 until schema and fixture are in, and when the file was removed or cannot be written."""
+    if controls.loading or not controls.database.ready():
+        raise Unavailable("The service is still loading." if controls.loading else "The database cannot be written.")
+    return {"status": "ready"}
+
+
+def reset(controls: Controls, asked: Asked) -> Answer:
+    controls.database.restore_snapshot(START_SNAPSHOT)
+    return SUCCESS
+
+
+def save_snapshot(controls: Controls, asked: Asked) -> Answer:
+    controls.database.take_snapshot(asked.name)
+    return SUCCESS
+
+
+def restore_snapshot(controls: Controls, asked: Asked) -> Answer:
+    if asked.name not in controls.database.snapshots:
+        raise NotFound(f"There is no snapshot {asked.name}{hint(asked.name, controls.database.snapshots)}.")
+    controls.database.restore_snapshot(asked.name)
+    return SUCCESS
+
+
+def dump_all(controls: Controls, asked: Asked) -> Answer:
+    with controls.database.reading() as store:
+        yield from dump(store)
+
+
+def load_all(controls: Controls, asked: Asked) -> Answer:
+    with controls.database.writing() as store:
+        return {"records": load(store, Caller(ADMIN, True), io.StringIO(asked.body.decode("utf-8", "replace")))}
+
+
+def get_clock(controls: Controls, asked: Asked) -> Answer:
+    return controls.clock.told()
+
+
+def put_clock(controls: Controls, asked: Asked) -> Answer:
+    """`now` freezes, `offset` (seconds) shifts, neither sets the clock free."""
+    body = parse_body(asked.body, "")
+    offset = body.get("offset") or 0
+    if isinstance(offset, bool) or not isinstance(offset, (int, float)) or not abs(offset) < 1e9:
+        raise Invalid({"offset": "must be a number of seconds"})
+    given = check(Shape({"now": MOMENT}), body)
+    controls.clock.offset = offset
+    controls.clock.frozen = moment_of(utc(given["now"], controls.database.zone)) if given else None
+    return controls.clock.told()
+
+
+def get_journal(controls: Controls, asked: Asked) -> Answer:
+    """The calls that match; with `count`, only when exactly that many do within `wait` seconds, else 409."""
+    number = Kind("plain", whole(0), a_whole(0))
+    query = check(Shape({"method": TEXT, "path": TEXT, "status": number, "count": number, "wait": HOURS}), asked.query)
+    if "count" in query:
+        calls = controls.journal.expect(query, query["count"], min(query.get("wait", 0.0), MAX_WAIT))
+    else:
+        calls = controls.journal.matching(query)
+    return {"total": len(calls), "calls": calls}
+
+
+def clear_journal(controls: Controls, asked: Asked) -> Answer:
+    controls.journal.calls.clear()
+    return SUCCESS
+
+
+def get_faults(controls: Controls, asked: Asked) -> Answer:
+    return controls.faults.list
+
+
+def put_faults(controls: Controls, asked: Asked) -> Answer:
+    """Put these in the place of all others."""
+    try:
+        given = json.loads(asked.body)
+    except ValueError:
+        given = None
+    if not isinstance(given, list) or not all(isinstance(fault, dict) for fault in given):
+        raise Refusal("The body must be a JSON array of faults.")
+    controls.faults.list = [check(FAULT, fault) for fault in given]
+    return controls.faults.list
+
+
+def clear_faults(controls: Controls, asked: Asked) -> Answer:
+    controls.faults.list = []
+    return SUCCESS
+
+
+START_SNAPSHOT = "start"
+
+
+class Control(NamedTuple):
+    """One thing that can be turned; `open`: always there, without a token."""
+
+    method: str
+    path: str
+    purpose: str
+    perform: Callable[[Controls, Asked], Answer]
+    open: bool = False
+
+
+# fmt: off
+CONTROLS = (
+    Control("GET",    "/-/live",                     "whether the process answers",                    live,  open=True),
+    Control("GET",    "/-/ready",                    "whether it is loaded and can write",             ready, open=True),
+    Control("POST",   "/-/reset",                    "back to what was loaded at start",               reset),
+    Control("PUT",    "/-/snapshots/<name>",         "keep the records as they are",                   save_snapshot),
+    Control("POST",   "/-/snapshots/<name>",         "the same",                                       save_snapshot),
+    Control("POST",   "/-/snapshots/<name>/restore", "back to what was kept",                          restore_snapshot),
+    Control("GET",    "/-/dump",                     "everything as a fixture",                        dump_all),
+    Control("POST",   "/-/load",                     "load a fixture",                                 load_all),
+    Control("GET",    "/-/clock",                    "the service's time",                             get_clock),
+    Control("PUT",    "/-/clock",                    "freeze, shift or free it",                       put_clock),
+    Control("GET",    "/-/journal",                  "the last calls, or whether exactly so many came", get_journal),
+    Control("DELETE", "/-/journal",                  "forget them",                                    clear_journal),
+    Control("GET",    "/-/faults",                   "the faults to come",                             get_faults),
+    Control("PUT",    "/-/faults",                   "set them",                                       put_faults),
+    Control("DELETE", "/-/faults",                   "none",                                           clear_faults),
+)
+# fmt: on
+
+
+# --- 12 Service: tokens, JSON in and out ------------------------------------------------------------
+# The only room that knows HTTP. It reads a request, runs its row of OPERATIONS and writes the answer.
+
+
+def read_query(environ: Mapping[str, Any], listing: Listing) -> dict[str, Any]:
+    """What a list is asked for: page, limit, order, status. Unknown parameters are ignored."""
+    try:
+        given = dict(
+            urllib.parse.parse_qsl(environ.get("QUERY_STRING", ""), keep_blank_values=True, max_num_fields=100)
+        )
+    except ValueError:
+        raise Refusal("The query has too many parameters.") from None
+    query = check(query_shape(listing), {**given, **({"status": given["status"].lower()} if "status" in given else {})})
+    if listing.paged or "page" in query or "limit" in query:
+        query = {"page": 1, "limit": 20, **query}
+    return query
+
+
+def utc_now() -> datetime:
+    return datetime.now(timezone.utc)
+
+
+def zone_of(name: str) -> tzinfo:
+    """A time zone by its IANA name. Raises StartError."""
+    if name == "UTC":
+        return timezone.utc  # needs no zone files, which small containers lack
+    from zoneinfo import ZoneInfo  # reads files: only when asked for
+
+    try:
+        return ZoneInfo(name)
+    except (KeyError, ValueError, OSError):
+        raise StartError(f"time zone {name}: not known here; use a name such as Asia/Shanghai, or UTC") from None
+
+
+def set_password(database: Database, password: str) -> None:
+    """Make this the administrator's password, unless it is already."""
+    with database.reading() as store:
+        user = store.user(ADMIN)
+    if user and not password_matches(password, user["password"]):
+        with database.writing() as store:
+            store.update("user", user["id"], {"password": hash_password(password)})
+
+
+def show_progress(words: str) -> None:
+    """Tell a person at a terminal how far long work has come, on one line."""
+    if sys.stderr.isatty():
+        print(f"\r{words} ", end="", file=sys.stderr, flush=True)
+
+
+def load_fixture(database: Database, fixture: str | os.PathLike[str] | Mapping[str, Any]) -> bool:
+    """Load a fixture into a database that holds no records; False if it holds some. Raises StartError."""
+    with database.reading() as store:
+        if not store.is_empty():
+            return False
+    if isinstance(fixture, Mapping):
+        load_file(database, io.StringIO(json.dumps(fixture)), "load")
+    else:
+        try:
+            with open(fixture, encoding="utf-8") as file:
+                load_file(database, file, os.fspath(fixture))
+        except OSError as error:
+            raise StartError(f"{os.fspath(fixture)}: {error.strerror}") from None
+    return True
+
+
+def load_file(database: Database, file: IO[str], name: str) -> int:
+    """How many records were loaded from an open fixture. Raises StartError."""
+    try:
+        with database.writing() as store:
+            return load(store, Caller(ADMIN, True), file, lambda records: show_progress(f"{records:,} records"))
+    except (Refusal, UnicodeDecodeError) as error:
+        raise StartError(f"{name}: {error}") from None
+
+
 class Service:
     """The WSGI application. `token`: one that acts as the administrator; `close()` gives everything back."""
 
-    def __init__(self, database: Database, token: str, lifetime: float, body_limit: int, loopback_only: bool):
-        self.database, self.token = database, token
+    def __init__(
+        self,
+        database: str | os.PathLike[str],
+        token: str | None,
+        timezone: str,
+        lifetime: float,
+        body_limit: int,
+        loopback_only: bool,
+        clock: Callable[[], datetime],
+        control: bool | None,
+    ):
+        self.token = token or secrets.token_hex(16)
         self.lifetime, self.body_limit, self.loopback_only = lifetime, body_limit, loopback_only
-        self.operator = hash_token(token)
+        self.operator = hash_token(self.token)
+        movable = Clock(clock)
+        self.database = Database(os.fspath(database), zone_of(timezone), movable)
+        self.controls = Controls(self.database, movable, self.database.in_memory if control is None else control)
+        self.run, self.numbers = secrets.token_hex(4), itertools.count(1)
         self.routes = bottle.Bottle()
         self.routes.router.add_filter("id", lambda _: ("[1-9][0-9]{0,18}", int, str))
+        self.routes.router.add_filter("name", lambda _: ("[A-Za-z0-9_.-]{1,64}", str, str))
         self.routes.add_hook("before_request", self.admit)
         self.routes.default_error_handler = self.render
         for operation in OPERATIONS:
             self.routes.route(operation.path.replace("<id>", "<id:id>"), operation.method, self.handler(operation))
+        for row in CONTROLS:
+            if row.open or self.controls.on:
+                self.routes.route(row.path.replace("<name>", "<name:name>"), row.method, self.turner(row))
         self.routes.route("/openapi.json", "GET", self.answer_openapi)
-        self.open_paths = {"/openapi.json"} | {operation.path for operation in OPERATIONS if operation.open}
+        self.open_paths = {"/openapi.json"} | {row.path for row in (*OPERATIONS, *CONTROLS) if row.open}
 
     def __call__(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
-        answer: Iterable[bytes] = self.routes(environ, start_response)
+        """Answer a request; note it in the log and, while controls are on, in the journal."""
+        began, number = time.perf_counter(), f"{self.run}-{next(self.numbers)}"
+
+        def start(status: str, headers: list[tuple[str, str]], *rest: Any) -> Any:
+            environ["pmservice.status"] = int(status[:3])
+            return start_response(status, [*headers, ("X-Request-Id", number)], *rest)
+
+        answer: Iterable[bytes] = self.routes(environ, start)
+        self.note(environ, number, (time.perf_counter() - began) * 1000)
+        if environ.get("pmservice.drop"):
+            raise ClientDisconnected  # makes waitress close the connection without an answer
         return answer
+
+    def note(self, environ: Mapping[str, Any], number: str, duration: float) -> None:
+        """Write a request's line to the log, and to the journal unless it turned a control."""
+        method, path, status = environ["REQUEST_METHOD"], environ["PATH_INFO"], environ["pmservice.status"]
+        account = environ["pmservice.caller"].account if "pmservice.caller" in environ else "-"
+        log.info("%s %s %d %.1f ms %s %s", method, path, status, duration, account, number)
+        if self.controls.on and not path.startswith("/-/"):
+            call = {"id": number, "method": method, "path": path, "status": status, "account": account}
+            call |= {"body": blanked(environ.get("pmservice.body")), "duration": round(duration, 3)}
+            self.controls.journal.add(call)
+
+    def furnish(self, password: str | None, fixture: str | os.PathLike[str] | Mapping[str, Any] | None) -> None:
+        """Set the administrator's password, load a fixture, keep this as what a reset goes back to. Raises StartError."""
+        if password:
+            set_password(self.database, password)
+        if fixture:
+            load_fixture(self.database, fixture)
+        if self.controls.on:
+            self.database.take_snapshot(START_SNAPSHOT)
+        self.controls.loading = False
 
     def close(self) -> None:
         """Close the database's connections."""
@@ -2279,8 +2721,37 @@ class Service:
             if self.loopback_only and host is not None and not LOOPBACK_NAMES.fullmatch(host):
                 raise Misdirected("This service answers to localhost, 127.0.0.1 and [::1] only.")
             environ["PATH_INFO"] = path = plain_path(environ)
+            if self.controls.faults.list and not path.startswith("/-/"):
+                self.strike(self.controls.faults.take(environ["REQUEST_METHOD"], path), environ)
             if path not in self.open_paths:
                 environ["pmservice.caller"] = self.caller(environ.get("HTTP_TOKEN", ""))
+                if self.controls.loading:
+                    raise Unavailable("The service is still loading.")
+
+    @staticmethod
+    def strike(fault: Mapping[str, Any] | None, environ: dict[str, Any]) -> None:
+        """Let a call meet its fault."""
+        if fault:
+            time.sleep(min(fault.get("delay", 0.0), MAX_WAIT))
+            environ["pmservice.drop"] = bool(fault.get("drop"))
+            if "status" in fault or fault.get("drop"):
+                status = fault.get("status", 503)
+                raise answered(status, {"error": f"This is the fault {status} that was asked for."})
+
+    def turner(self, control: Control) -> Callable[..., Any]:
+        """The function that Bottle calls for a control."""
+
+        def handle(name: str = "") -> Any:
+            with refusing():
+                environ = bottle.request.environ
+                if not control.open and not environ["pmservice.caller"].admin:
+                    raise Forbidden("Only an administrator may do this.")
+                query = dict(urllib.parse.parse_qsl(environ.get("QUERY_STRING", ""), keep_blank_values=True))
+                bottle.response.content_type = "application/json"
+                answer = control.perform(self.controls, Asked(name, query, read_body(environ, self.body_limit)))
+                return map(str.encode, answer) if isinstance(answer, Iterator) else to_json(answer).encode()
+
+        return handle
 
     def caller(self, token: str) -> Caller:
         """Who sends this token. Raises Unauthorized."""
@@ -2304,6 +2775,7 @@ class Service:
     def answer_open(self, operation: Operation, id: int, environ: dict[str, Any]) -> bytes:
         """Perform an operation that needs no token and answers with a few words of its own."""
         fields = parse_body(read_body(environ, self.body_limit), environ.get("CONTENT_TYPE", ""))
+        environ["pmservice.body"] = fields
         return to_json(operation.perform(self.database, check(operation.reads, fields))).encode()
 
     @staticmethod
@@ -2316,7 +2788,7 @@ class Service:
         raw, me = read_body(environ, self.body_limit), environ["pmservice.caller"]
         with self.database.writing() as store:
             target = self.target(store, operation, id, me)
-            fields = parse_body(raw, environ.get("CONTENT_TYPE", ""))
+            environ["pmservice.body"] = fields = parse_body(raw, environ.get("CONTENT_TYPE", ""))
             body = check(operation.reads, fields, settling(store, me))
             changed = operation.perform(store, me, target, body)
             return self.shown(store, operation.shows, changed).encode()
@@ -2377,7 +2849,12 @@ class Service:
     def render(self, error: bottle.HTTPError) -> str:
         """Bottle's own refusals (unknown path, method not allowed, a failure of its own) as JSON."""
         path = bottle.request.environ["PATH_INFO"]
-        sentences = {404: f"There is nothing at {path}.", 405: f"{bottle.request.method} is not allowed at {path}."}
+        known = {row.path for row in OPERATIONS}
+        near = hint(re.sub("/[0-9]+", "/<id>", path), known)
+        sentences = {
+            404: f"There is nothing at {path}{near or '.'}",
+            405: f"{bottle.request.method} is not allowed at {path}.",
+        }
         if error.status_code == 500 and error.exception:
             log.error("%s %s failed", bottle.request.method, path, exc_info=error.exception)
         bottle.response.content_type = "application/json"
@@ -2385,6 +2862,12 @@ class Service:
 
 
 FAILED = "The service failed; its log says why."
+SECRETS = ("password", "token")
+
+
+def blanked(body: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
+    """A body without its secrets."""
+    return body and {field: "***" if field in SECRETS else value for field, value in body.items()}
 
 
 def chained(first: bytes, second: bytes, rest: Iterator[bytes]) -> Iterator[bytes]:
@@ -2402,9 +2885,8 @@ def refusing() -> Iterator[None]:
         yield
     except Refusal as error:
         raise answered(error.status, error.body()) from None
-    except sqlite3.OperationalError as error:
-        name = "_".join(getattr(error, "sqlite_errorname", "SQLITE_ERROR").split("_")[:2])
-        status, sentence = STORAGE_ERRORS.get(name, (500, FAILED))
+    except sqlite3.DatabaseError as error:
+        status, sentence = next((known for part, known in STORAGE_ERRORS.items() if part in str(error)), (500, FAILED))
         log.error("database: %s", error, exc_info=status == 500)
         raise answered(status, {"error": sentence}) from None
     except bottle.HTTPResponse:
@@ -2418,10 +2900,6 @@ def answered(status: int, body: Mapping[str, Any]) -> bottle.HTTPResponse:
     return bottle.HTTPResponse(to_json(body).encode(), status, {"Content-Type": "application/json"})
 
 
-def utc_now() -> datetime:
-    return datetime.now(timezone.utc)
-
-
 def create_app(
     database: str | os.PathLike[str] = ":memory:",
     *,
@@ -2433,75 +2911,158 @@ def create_app(
     body_limit: int = MAX_BODY,
     loopback_only: bool = True,
     clock: Callable[[], datetime] = utc_now,
+    control: bool | None = None,
 ) -> Service:
-    """The WSGI application on a database, which is made if it is not there.
+    """The WSGI application on a database, which is made if it is not there. Raises StartError.
 
     database: a path, or ":memory:".  token: acts as the administrator; made up without one, see `.token`.
     password: of `admin`, who cannot log in without one.  load: a fixture, file or dict, for a database without
     records.  timezone: IANA name.  token_lifetime: seconds after its last use.  body_limit: bytes.
-    loopback_only: answer to this machine's own Host names only.  clock: the current time, aware.  Raises StartError.
+    loopback_only: answer to this machine's own Host names only.  clock: the current time, aware.
+    control: whether the routes under /-/ are there; None: for ":memory:" only.
     """
-    opened = Database(os.fspath(database), zone_of(timezone), clock)
-    service = Service(opened, token or secrets.token_hex(16), token_lifetime, body_limit, loopback_only)
-    try:
-        if password:
-            set_password(opened, password)
-        if load:
-            load_fixture(opened, load)
-    except BaseException:
-        service.close()
-        raise
+    service = Service(database, token, timezone, token_lifetime, body_limit, loopback_only, clock, control)
+    with contextlib.ExitStack() as undo:
+        undo.callback(service.close)
+        service.furnish(password, load)
+        undo.pop_all()
     return service
 
 
-def zone_of(name: str) -> tzinfo:
-    """A time zone by its IANA name. Raises StartError."""
-    if name == "UTC":
-        return timezone.utc  # needs no zone files, which small containers lack
-    from zoneinfo import ZoneInfo  # reads files: only when asked for
-
-    try:
-        return ZoneInfo(name)
-    except (KeyError, ValueError, OSError):
-        raise StartError(f"time zone {name}: not known here; use a name such as Asia/Shanghai, or UTC") from None
-
-
-def set_password(database: Database, password: str) -> None:
-    """Make this the administrator's password, unless it is already."""
-    with database.reading() as store:
-        user = store.user(ADMIN)
-    if user and not password_matches(password, user["password"]):
-        with database.writing() as store:
-            store.update("user", user["id"], {"password": hash_password(password)})
-
-
-def load_fixture(database: Database, fixture: str | os.PathLike[str] | Mapping[str, Any]) -> bool:
-    """Load a fixture into a database that holds no records; False if it holds some. Raises StartError."""
-    with database.reading() as store:
-        if not store.is_empty():
-            return False
-    if isinstance(fixture, Mapping):
-        load_file(database, io.StringIO(json.dumps(fixture)), "load")
-    else:
-        try:
-            with open(fixture, encoding="utf-8") as file:
-                load_file(database, file, os.fspath(fixture))
-        except OSError as error:
-            raise StartError(f"{os.fspath(fixture)}: {error.strerror}") from None
-    return True
-
-
-def load_file(database: Database, file: IO[str], name: str) -> int:
-    """How many records were loaded from an open fixture. Raises StartError."""
-    try:
-        with database.writing() as store:
-            return load(store, Caller(ADMIN, True), file)
-    except (Refusal, UnicodeDecodeError) as error:
-        raise StartError(f"{name}: {error}") from None
-
-
-# --- 11 Command: settings, the server, the command line ---------------------------------------------
+# --- 13 Command: settings, the server, the command line ---------------------------------------------
 # stdout carries what programs read (the base URL, a dump); everything for people goes to stderr.
+
+
+class AnswerTask(WSGITask):  # type: ignore[misc]
+    """An answer, after which a server that is stopping closes the connection, and says so."""
+
+    def build_response_header(self) -> bytes:
+        if self.channel.server.stopping:
+            self.set_close_on_finish()
+        return bytes(super().build_response_header())
+
+
+class RefusalTask(ErrorTask):  # type: ignore[misc]
+    """waitress's own refusals (malformed HTTP, too large a body) as JSON."""
+
+    def execute(self) -> None:
+        error = self.request.error
+        body = to_json({"error": f"{error.reason}: {error.body}."}).encode()
+        self.status = f"{error.code} {error.reason}"
+        self.response_headers.append(("Content-Type", "application/json"))
+        self.set_close_on_finish()
+        self.content_length = len(body)
+        self.write(body)
+
+
+class Channel(HTTPChannel):  # type: ignore[misc]
+    task_class, error_task_class = AnswerTask, RefusalTask
+
+
+class Server:
+    """waitress on a socket, with the settings that measurements asked for and a graceful end."""
+
+    def __init__(self, service: Service, listener: socket.socket):
+        logging.getLogger("waitress.queue").setLevel(logging.ERROR)  # a line a queued call would fill an undrained pipe
+        self.waitress = waitress.server.create_server(
+            service,
+            sockets=[listener],
+            threads=8,
+            asyncore_use_poll=True,  # select() dies above 1,024 descriptors
+            connection_limit=900,
+            max_request_body_size=service.body_limit + 1,
+            ident=None,
+        )
+        host, port = listener.getsockname()[:2]
+        self.url = f"http://{f'[{host}]' if ':' in host else host}:{port}"
+        self.waitress.channel_class = Channel
+        self.waitress.stopping = False
+
+    def stop(self, number: int = 0, frame: Any = None) -> None:
+        """Stop accepting, finish what runs. As a signal's handler: a second signal ends the process at once."""
+        if number:
+            signal.signal(number, signal.SIG_DFL)
+        self.waitress.stopping = True
+        self.waitress.pull_trigger()
+
+    def run(self) -> None:
+        """Serve until stopped."""
+        while not self.waitress.stopping:
+            self.poll(1)
+        self.waitress.asyncore.dispatcher.close(self.waitress)  # the listener: nobody is accepted any more
+        deadline = time.monotonic() + GRACE
+        while self.waitress.active_channels and time.monotonic() < deadline:
+            for channel in list(self.waitress.active_channels.values()):
+                if not channel.requests and not channel.total_outbufs_len:
+                    channel.handle_close()
+            self.poll(0.01)
+        self.waitress.task_dispatcher.shutdown()
+        self.waitress.asyncore.close_all(self.waitress._map)
+
+    def poll(self, seconds: float) -> None:
+        self.waitress.asyncore.loop(timeout=seconds, use_poll=True, map=self.waitress._map, count=1)
+
+
+GRACE = 5.0  # seconds that running requests have to finish
+
+
+class Running(NamedTuple):
+    """A service that is being served."""
+
+    url: str
+    token: str
+    app: Service
+
+
+@contextlib.contextmanager
+def running(database: str | os.PathLike[str] = ":memory:", **settings: Any) -> Iterator[Running]:
+    """Serve on a free port of 127.0.0.1, in a thread, while the context lasts; settings as create_app's."""
+    listener = listen("127.0.0.1", 0)
+    with contextlib.closing(create_app(database, **settings)) as service:
+        server = Server(service, listener)
+        thread = threading.Thread(target=server.run)
+        thread.start()
+        try:
+            yield Running(server.url, service.token, service)
+        finally:
+            server.stop()
+            thread.join()
+
+
+def __getattr__(name: str) -> Any:
+    """The pytest plugin, which pytest looks for here: made when it is asked for, so that serving imports no pytest."""
+    if name != "pytest_plugin":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    import pytest
+
+    class Plugin:
+        """Fixtures `pmservice`, a fresh running service, and `pmservice_app`, a fresh WSGI application."""
+
+        def pytest_configure(self, config: Any) -> None:
+            config.addinivalue_line("markers", "pmservice(load=…, now=…, …): settings of the pmservice fixtures")
+
+        @pytest.fixture
+        def pmservice(self, request: Any) -> Iterator[Running]:
+            with running(**marked(request)) as served:
+                yield served
+
+        @pytest.fixture
+        def pmservice_app(self, request: Any) -> Iterator[Service]:
+            with contextlib.closing(create_app(**marked(request))) as service:
+                yield service
+
+    return Plugin()
+
+
+def marked(request: Any) -> dict[str, Any]:
+    """The settings in a test's marks, the nearest first; `now` freezes the clock."""
+    marks = [mark.kwargs for mark in request.node.iter_markers("pmservice")]
+    settings = {name: value for mark in reversed(marks) for name, value in mark.items()}
+    if now := settings.pop("now", None):
+        moment = read_moment(now)
+        frozen = moment if moment.tzinfo else moment.replace(tzinfo=timezone.utc)
+        settings["clock"] = lambda: frozen
+    return settings
 
 
 class Setting(NamedTuple):
@@ -2528,6 +3089,7 @@ SETTINGS = (
     Setting("timezone",       str,   "UTC",       "zone of datetimes that name none, such as Asia/Shanghai"),
     Setting("token-lifetime", float, DAY,         "seconds for which a token lives after its last use"),
     Setting("body-limit",     int,   MAX_BODY,    "bytes that a request body may have"),
+    Setting("control",        truth, None,        "offer the controls under /-/ for tests; on by itself with :memory:"),
     Setting("verbose",        truth, False,       "write a line for each request to stderr"),
 )
 # fmt: on
@@ -2591,7 +3153,10 @@ def resolve(given: Mapping[str, Any]) -> dict[str, Any]:
     return settings
 
 
-def database_of(settings: Mapping[str, Any]) -> Database:
+def database_of(settings: Mapping[str, Any], existing: bool = False) -> Database:
+    """The database of a command; one that only reads makes none."""
+    if existing and not os.path.exists(settings["database"]):
+        raise StartError(f"{settings['database']}: no such file; name the database with --database")
     return Database(settings["database"], zone_of(settings["timezone"]), utc_now)
 
 
@@ -2606,9 +3171,7 @@ def command_load(settings: Mapping[str, Any], options: argparse.Namespace) -> No
 
 
 def command_dump(settings: Mapping[str, Any], options: argparse.Namespace) -> None:
-    if not os.path.exists(settings["database"]):
-        raise StartError(f"{settings['database']}: no such file; name the database with --database")
-    with database_of(settings).reading() as store:
+    with database_of(settings, existing=True).reading() as store:
         for piece in dump(store):
             sys.stdout.write(piece)
 
@@ -2628,18 +3191,73 @@ def command_user(settings: Mapping[str, Any], options: argparse.Namespace) -> No
     print(f"user {id}, {options.account}, {'changed' if known else 'made'}", file=sys.stderr)
 
 
+def command_backup(settings: Mapping[str, Any], options: argparse.Namespace) -> None:
+    database_of(settings, existing=True).backup(
+        options.out, lambda done, whole: show_progress(f"{100 * done // max(whole, 1)} %")
+    )
+    print(f"{settings['database']} copied to {options.out}", file=sys.stderr)
+
+
+def command_check(settings: Mapping[str, Any], options: argparse.Namespace) -> int:
+    """Exit code 1 if anything is wrong."""
+    show_progress("checking …")
+    with database_of(settings, existing=True).reading() as store:
+        problems = list(itertools.islice(store.problems(), 100))
+    print("\n".join(problems) or f"{settings['database']} is sound: pages, links and counts")
+    return 1 if problems else 0
+
+
+def command_call(settings: Mapping[str, Any], options: argparse.Namespace) -> int:
+    """One request without a server, as the administrator; exit code 1 from status 400."""
+    body = (sys.stdin.read() if options.body == "-" else options.body).encode()
+    path, _, query = options.path.partition("?")
+    statuses: list[str] = []
+    with contextlib.closing(create_app(settings["database"], timezone=settings["timezone"], control=False)) as service:
+        environ = {
+            "REQUEST_METHOD": options.method.upper(),
+            "PATH_INFO": path.encode().decode("latin-1"),
+            "QUERY_STRING": query,
+            "CONTENT_LENGTH": str(len(body)),
+            "HTTP_TOKEN": service.token,
+            "wsgi.input": io.BytesIO(body),
+            "wsgi.errors": sys.stderr,
+        }
+        for piece in service(environ, lambda status, headers, *rest: statuses.append(status)):
+            sys.stdout.write(piece.decode())
+    print()
+    return 1 if int(statuses[0][:3]) >= 400 else 0
+
+
 def command_serve(settings: dict[str, Any], options: argparse.Namespace) -> None:
-    """Serve until told to stop."""
+    """Serve until told to stop. While a fixture is loaded only /-/live and /-/ready answer."""
     host, loopback = settings["host"], is_loopback(settings["host"])
     if not loopback and not (settings["token"] or settings["password"]):
         raise StartError(f"{host} can be reached from outside: set --token or --password first")
     listener = listen(host, settings["port"])
-    names = ("database", "token", "password", "load", "timezone", "token_lifetime", "body_limit")
+    names = ("database", "token", "timezone", "token_lifetime", "body_limit", "control")
     with contextlib.closing(create_app(**{name: settings[name] for name in names}, loopback_only=loopback)) as service:
-        url = f"http://{f'[{host}]' if ':' in host else host}:{listener.getsockname()[1]}"
-        print(url, flush=True)
-        greet(service.database, settings, url)
-        server_of(service, listener).run()
+        server = Server(service, listener)
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, server.stop)
+        service.controls.loading = bool(settings["load"])
+        failures: list[StartError] = []
+        begin = threading.Thread(target=furnish, args=(service, settings, server, failures))
+        begin.start()
+        server.run()
+        begin.join()
+    if failures:
+        raise failures[0]
+
+
+def furnish(service: Service, settings: Mapping[str, Any], server: Server, failures: list[StartError]) -> None:
+    """Load what there is to load and say that the service is ready, or stop it."""
+    try:
+        service.furnish(settings["password"], settings["load"])
+        print(server.url, flush=True)
+        greet(service.database, settings, server.url)
+    except StartError as error:
+        failures.append(error)
+        server.stop()
 
 
 def listen(host: str, port: int) -> socket.socket:
@@ -2650,22 +3268,6 @@ def listen(host: str, port: int) -> socket.socket:
         raise StartError(
             f"cannot listen on {host} port {port} ({error}); choose another --port, or 0 for a free one"
         ) from None
-
-
-def server_of(service: Service, listener: socket.socket) -> Any:
-    """waitress, with the settings that measurements asked for."""
-    import waitress.server  # only a server needs it
-
-    logging.getLogger("waitress.queue").setLevel(logging.ERROR)  # a line a queued call would fill an undrained pipe
-    return waitress.server.create_server(
-        service,
-        sockets=[listener],
-        threads=8,
-        asyncore_use_poll=True,  # select() dies above 1,024 descriptors
-        connection_limit=900,
-        max_request_body_size=service.body_limit + 1,
-        ident=None,
-    )
 
 
 def is_loopback(host: str) -> bool:
@@ -2697,7 +3299,7 @@ def greet(database: Database, settings: Mapping[str, Any], url: str) -> None:
 class Command(NamedTuple):
     """What a word of the command line does, its help, the settings it uses (all if none), its own arguments."""
 
-    run: Callable[[dict[str, Any], argparse.Namespace], None]
+    run: Callable[[dict[str, Any], argparse.Namespace], int | None]
     help: str
     settings: tuple[str, ...] = ()
     arguments: Mapping[str, Mapping[str, Any]] = {}
@@ -2709,6 +3311,14 @@ COMMANDS = {
     "load":  Command(command_load,  "load a fixture into the database", ("database", "timezone"), {
         "file": dict(metavar="FILE", help="a JSON document; - is stdin")}),
     "dump":  Command(command_dump,  "write the database to stdout as a fixture", ("database",)),
+    "backup": Command(command_backup, "copy the database to a new file, also while it is served", ("database",), {
+        "out": dict(metavar="OUT", help="the new file")}),
+    "check": Command(command_check, "check the file, its links and its counts; exit code 1 if one is wrong", ("database",)),
+    "call":  Command(command_call,  "make one request without a server, as the administrator; exit code 1 from status 400",
+        ("database", "timezone"), {
+        "method":     dict(metavar="METHOD"),
+        "path":       dict(metavar="PATH", help="such as /products or '/products/1/bugs?limit=5'"),
+        "body":       dict(metavar="BODY", nargs="?", default="", help="a JSON object; - is stdin")}),
     "user":  Command(command_user,  "make or change a user", ("database",), {
         "account":    dict(metavar="ACCOUNT"),
         "--password": dict(nargs="?", const="", help="set a password; asked for if it is not given here"),
