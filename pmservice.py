@@ -1309,8 +1309,17 @@ class Database:
         return self.transaction("BEGIN")
 
     def writing(self) -> contextlib.AbstractContextManager[Store]:
-        """The only writer: what is read here is still true when it is written."""
+        """The only writer: what is read here is still true when it is written. Raises Unavailable if the file is gone."""
+        if not self.in_place():
+            raise Unavailable("The database file was removed or replaced; nothing was written.")
         return self.transaction("BEGIN IMMEDIATE")
+
+    def in_place(self) -> bool:
+        """Whether the file is still the one that was opened: what is written to a removed one is lost."""
+        try:
+            return self.in_memory or os.stat(self.path).st_ino == self.inode
+        except OSError:
+            return False
 
     def take_snapshot(self, name: str) -> None:
         """Keep the records as they are now, in memory, under a name."""
@@ -1348,12 +1357,8 @@ class Database:
 
     def ready(self) -> bool:
         """Whether records can be read and written: the file is still the one that was opened, and writable."""
-        if not self.in_memory:
-            try:
-                if os.stat(self.path).st_ino != self.inode or not os.access(self.path, os.W_OK):
-                    return False
-            except OSError:
-                return False
+        if not self.in_place() or not (self.in_memory or os.access(self.path, os.W_OK)):
+            return False
         with self.reading() as store:
             return store.count("SELECT count(*) FROM user") > 0
 
@@ -2684,7 +2689,7 @@ class Service:
             return start_response(status, [*headers, ("X-Request-Id", number)], *rest)
 
         answer: Iterable[bytes] = self.routes(environ, start)
-        self.note(environ, number, (time.perf_counter() - began) * 1000)
+        self.note(environ, number, round((time.perf_counter() - began) * 1000, 3))
         if environ.get("pmservice.drop"):
             raise ClientDisconnected  # makes waitress close the connection without an answer
         return answer
@@ -2693,11 +2698,17 @@ class Service:
         """Write a request's line to the log, and to the journal unless it turned a control."""
         method, path, status = environ["REQUEST_METHOD"], environ["PATH_INFO"], environ["pmservice.status"]
         account = environ["pmservice.caller"].account if "pmservice.caller" in environ else "-"
-        log.info("%s %s %d %.1f ms %s %s", method, path, status, duration, account, number)
+        call = {
+            "id": number,
+            "method": method,
+            "path": path,
+            "status": status,
+            "account": account,
+            "duration": duration,
+        }
+        log.info("%s %s %d %.1f ms %s %s", method, path, status, duration, account, number, extra={"call": call})
         if self.controls.on and not path.startswith("/-/"):
-            call = {"id": number, "method": method, "path": path, "status": status, "account": account}
-            call |= {"body": blanked(environ.get("pmservice.body")), "duration": round(duration, 3)}
-            self.controls.journal.add(call)
+            self.controls.journal.add({**call, "body": blanked(environ.get("pmservice.body"))})
 
     def furnish(self, password: str | None, fixture: str | os.PathLike[str] | Mapping[str, Any] | None) -> None:
         """Set the administrator's password, load a fixture, keep this as what a reset goes back to. Raises StartError."""
@@ -3091,6 +3102,7 @@ SETTINGS = (
     Setting("body-limit",     int,   MAX_BODY,    "bytes that a request body may have"),
     Setting("control",        truth, None,        "offer the controls under /-/ for tests; on by itself with :memory:"),
     Setting("verbose",        truth, False,       "write a line for each request to stderr"),
+    Setting("log-json",       truth, False,       "the same as JSON, an object a line"),
 )
 # fmt: on
 
@@ -3100,13 +3112,31 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         options = parser().parse_args(arguments)
         settings = resolve(vars(options))
-        logging.basicConfig(level=logging.INFO if settings["verbose"] else logging.WARNING, format="%(message)s")
+        set_up_log(settings["verbose"], settings["log_json"])
         return int(COMMANDS[options.command or "serve"].run(settings, options) or 0)
     except StartError as error:
         print(f"pmservice: {error}", file=sys.stderr)
         return 2
     except (KeyboardInterrupt, BrokenPipeError):
         return 130
+
+
+class JsonLines(logging.Formatter):
+    """A log record as a JSON object on one line; a request's with its fields."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        moment = datetime.fromtimestamp(record.created, timezone.utc).isoformat(timespec="milliseconds")
+        fields = {"time": moment, "level": record.levelname.lower(), **getattr(record, "call", {})}
+        if "method" not in fields:
+            fields["message"] = super().format(record)
+        return to_json(fields)
+
+
+def set_up_log(verbose: bool, as_json: bool) -> None:
+    """Quiet but for what went wrong; with a line for each request if that is asked for."""
+    handler = logging.StreamHandler()
+    handler.setFormatter(JsonLines() if as_json else logging.Formatter("%(message)s"))
+    logging.basicConfig(level=logging.INFO if verbose or as_json else logging.WARNING, handlers=[handler], force=True)
 
 
 def parser() -> argparse.ArgumentParser:
