@@ -28,6 +28,7 @@ import argparse
 import contextlib
 import difflib
 import fnmatch
+import functools
 import getpass
 import hashlib
 import hmac
@@ -924,7 +925,7 @@ DUMPED = {
 # Every SQL statement outside schema.sql; rows in, rows out. No HTTP, no JSON but what SQL itself reads.
 
 APPLICATION_ID = 1886221174  # "pmsv", as schema.sql sets it
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 PRAGMAS = (
     "PRAGMA journal_mode = WAL",  # readers never wait for the writer
     "PRAGMA synchronous = FULL",  # an acknowledged write survives a power cut: one sync a commit
@@ -998,7 +999,8 @@ class Listing(NamedTuple):
 
     key: its name in the answer.  view: how a record looks.  scope: the condition on a record, :id being
     the path's.  order: the field and direction by default.  paged: whether it is cut into pages unasked.
-    browse: what `status` may ask for, and the condition it stands for.
+    browse: what `status` may ask for, and the condition it stands for.  totals: for a status, where the
+    number of records is kept; others are counted.  shared: whether all who see the path's record see all.
     """
 
     key: str
@@ -1007,22 +1009,41 @@ class Listing(NamedTuple):
     order: tuple[str, str]
     paged: bool
     browse: Mapping[str, str] = {}
+    totals: Mapping[str, str] = {}
+    shared: bool = False
 
+
+def kept(list: str, parent: str = ":id") -> dict[str, str]:
+    """Where the total of a list is kept."""
+    return {"all": f"SELECT coalesce(sum(records), 0) FROM total WHERE list = '{list}' AND parent = {parent}"}
+
+
+BUG_COUNTS = {
+    "all": "bugs",
+    "unclosed": "bugs - closedBugs",
+    "unresolved": "unResolved",
+    "active": "unResolved",
+    "toclosed": "bugs - unResolved - closedBugs",
+    "resolved": "bugs - unResolved - closedBugs",
+    "closed": "closedBugs",
+    "assigntonull": "assignToNull",
+}
+BUG_TOTALS = {status: f"SELECT {count} FROM product_count WHERE product = :id" for status, count in BUG_COUNTS.items()}
 
 # fmt: off
 #                           key         view           scope             order          paged
-PRODUCTS_LISTED = Listing("products", PRODUCT_SHOWN, "TRUE",           ("id", "asc"),  False)
-BUGS_LISTED     = Listing("bugs",     BUG_SHOWN,     "product = :id",  ("id", "desc"), True,  BROWSE_BUGS)
-RELEASES_LISTED = Listing("releases", RELEASE_SHOWN, "project = :id",  ("id", "desc"), False)
+PRODUCTS_LISTED = Listing("products", PRODUCT_SHOWN, "TRUE",           ("id", "asc"),  False, {}, kept("products", "0"))
+BUGS_LISTED     = Listing("bugs",     BUG_SHOWN,     "product = :id",  ("id", "desc"), True,  BROWSE_BUGS, BUG_TOTALS, shared=True)
+RELEASES_LISTED = Listing("releases", RELEASE_SHOWN, "project = :id",  ("id", "desc"), False, {}, kept("releases"))
 # The companions' all page.
 USERS           = Listing("users",      USER_LISTED,   "TRUE",                        ("id", "desc"), True)
 PROGRAMS        = Listing("programs",   PROJECT_SHOWN, "type = 'program'",            ("id", "asc"),  True)
 PROJECTS        = Listing("projects",   PROJECT_SHOWN, "type = 'project'",            ("id", "asc"),  True)
 EXECUTIONS      = Listing("executions", PROJECT_SHOWN, "type IN ('sprint', 'stage')", ("id", "asc"),  True)
 ITS_EXECUTIONS  = Listing("executions", PROJECT_SHOWN, "project.project = :id",       ("id", "asc"),  True)
-ITS_TASKS       = Listing("tasks",      TASK_SHOWN,    "execution = :id",             ("id", "desc"), True, BROWSE_TASKS)
+ITS_TASKS       = Listing("tasks",      TASK_SHOWN,    "execution = :id",             ("id", "desc"), True, BROWSE_TASKS, kept("tasks"), shared=True)
 MY_TASKS        = Listing("tasks",      TASK_SHOWN,    "assignedTo = :me",            ("id", "desc"), True, BROWSE_TASKS)
-ITS_CASES       = Listing("testcases",  CASE_LISTED,   "product = :id",               ("id", "desc"), True)
+ITS_CASES       = Listing("testcases",  CASE_LISTED,   "product = :id",               ("id", "desc"), True, {}, kept("testcases"), shared=True)
 ITS_RELEASES    = Listing("releases",   RELEASE_SHOWN, "product = :id",               ("id", "desc"), True)
 # fmt: on
 
@@ -1043,7 +1064,17 @@ RECOUNTS = {
         FROM product LEFT JOIN bug ON bug.product = product.id AND NOT bug.deleted GROUP BY product.id""",
     "(SELECT * FROM bugs_opened WHERE bugs > 0)": """SELECT product, coalesce(strftime('%s', openedDate) / 900, 0), count(*)
         FROM bug WHERE NOT deleted GROUP BY 1, 2""",
+    "(SELECT * FROM total WHERE records > 0)": """SELECT 'products', 0, count(*) FROM product WHERE NOT deleted HAVING count(*) > 0
+        UNION ALL SELECT 'releases', project, count(*) FROM release WHERE NOT deleted AND project IS NOT NULL GROUP BY project
+        UNION ALL SELECT 'tasks', execution, count(*) FROM task WHERE NOT deleted GROUP BY execution
+        UNION ALL SELECT 'testcases', product, count(*) FROM testcase WHERE NOT deleted GROUP BY product""",
 }
+
+
+@functools.cache
+def selected(view: View) -> str:
+    """The columns that fill a view's template, in its order."""
+    return ", ".join(THIS_WEEK if name == "thisWeekBugs" else f'"{name}"' for name in view.columns)
 
 
 class Store:
@@ -1074,7 +1105,7 @@ class Store:
     def find(self, target: str, id: int, me: Caller, deleted: bool = False) -> sqlite3.Row | None:
         """The row that the target's id names, if the caller may see it and it is not deleted, unless that is asked for."""
         table, condition = TARGETS[target]
-        present = "TRUE" if deleted else "NOT deleted"
+        present = "TRUE" if deleted else "deleted = 0"
         sql = f"SELECT * FROM {table} WHERE id = :id AND {present} AND {condition} AND {GUARDS[table]}"
         return self.row(sql, {"id": id, **me._asdict(), "me": me.account})
 
@@ -1087,9 +1118,10 @@ class Store:
 
     def records(self, view: View, condition: str, values: Mapping[str, Any]) -> sqlite3.Cursor:
         """The rows of a record's view, columns in the order that the view shows them."""
-        record = f"{view.record.name}_record"
-        names = ", ".join(THIS_WEEK if name == "thisWeekBugs" else f'"{name}"' for name in view.columns)
-        return self.run(f"SELECT {names} FROM {record} WHERE {condition}", {**values, **self.week()})
+        dated = self.week() if "thisWeekBugs" in view.fields else {}
+        return self.run(
+            f"SELECT {selected(view)} FROM {view.record.name}_record WHERE {condition}", {**values, **dated}
+        )
 
     def week(self) -> dict[str, int]:
         """The quarters of an hour since 1970 in which the current and the next week begin, in the service's zone."""
@@ -1104,14 +1136,15 @@ class Store:
         """How many records a list has in all, and the rows of one page of it."""
         table = listing.view.record.name
         values = {"id": id, **me._asdict(), "me": me.account, "today": self.day, "limit": limit, "offset": offset}
-        browse = listing.browse.get(query.get("status", "all"), "TRUE")
-        scope = f"FROM {table} WHERE NOT deleted AND {listing.scope} AND {browse} AND {GUARDS[table]}"
+        status = query.get("status", "all")
+        browse = listing.browse.get(status, "TRUE")
+        scope = f"FROM {table} WHERE deleted = 0 AND {listing.scope} AND {browse} AND {GUARDS[table]}"
         field, way = query.get("order", listing.order)
         order = f'"{field}" {way}, id {way}'
         chosen = f"SELECT id {scope} ORDER BY {order} LIMIT :limit OFFSET :offset"
-        return self.count(f"SELECT count(*) {scope}", values), self.records(
-            listing.view, f"id IN ({chosen}) ORDER BY {order}", values
-        )
+        known = listing.totals.get(status) if me.admin or listing.shared else None
+        total = self.count(known or f"SELECT count(*) {scope}", values)
+        return total, self.records(listing.view, f"id IN ({chosen}) ORDER BY {order}", values)
 
     # People and tokens.
 
@@ -1264,20 +1297,22 @@ class Database:
             raise StartError(f"{self.path}: {error}; name another file with --database") from None
 
     def adopt(self, store: Store) -> bool:
-        """Make sure that the file is ours and of this version; create the tables of an empty one."""
+        """Make sure that the file is ours; bring it to this version, an empty one from nothing; whether it was empty."""
         owner, version = store.count("PRAGMA application_id"), store.count("PRAGMA user_version")
-        if (owner, version) == (APPLICATION_ID, SCHEMA_VERSION):
-            return False
-        if owner == APPLICATION_ID:
+        new = not (owner or version or store.count("SELECT count(*) FROM sqlite_schema"))
+        if not new and owner != APPLICATION_ID:
+            raise StartError(f"{self.path}: a database of another program; name another file with --database")
+        if version > SCHEMA_VERSION:
             raise StartError(
                 f"{self.path}: written by a newer pmservice; upgrade, or name another file with --database"
             )
-        if owner or version or store.count("SELECT count(*) FROM sqlite_schema"):
-            raise StartError(f"{self.path}: a database of another program; name another file with --database")
-        for statement in statements_of(schema()):
-            store.run(statement)
-        store.insert("user", {"account": ADMIN, "realname": ADMIN, "admin": 1})
-        return True
+        for part, script in schema().items():
+            if part > version:
+                for statement in statements_of(script):
+                    store.run(statement)
+        if new:
+            store.insert("user", {"account": ADMIN, "realname": ADMIN, "admin": 1})
+        return new
 
     def connect(self) -> sqlite3.Connection:
         connection = sqlite3.connect(
@@ -1377,7 +1412,7 @@ class Database:
             connection.close()
 
 
-COUNTS = ("product_count", "bugs_opened", "sqlite_sequence")  # what triggers and inserts change by themselves
+COUNTS = ("product_count", "bugs_opened", "total", "sqlite_sequence")  # what triggers and inserts change by themselves
 
 
 def memory_uri() -> str:
@@ -1385,9 +1420,14 @@ def memory_uri() -> str:
     return f"file:/{secrets.token_hex(8)}?vfs=memdb"
 
 
-def schema() -> str:
-    """The text of schema.sql, which lies beside this file: in a folder, a wheel or a zip archive."""
-    return str(__loader__.get_data(os.path.join(os.path.dirname(__file__), "schema.sql")).decode())  # type: ignore[name-defined]
+def schema() -> dict[int, str]:
+    """The parts of schema.sql by the version that each leads to: an older database runs those that it lacks.
+
+    The file lies beside this one: in a folder, a wheel or a zip archive.
+    """
+    script = __loader__.get_data(os.path.join(os.path.dirname(__file__), "schema.sql")).decode()  # type: ignore[name-defined]
+    parts = re.split(r"^-- === Version ([0-9]+).*$", script, flags=re.MULTILINE)
+    return {int(version): part for version, part in zip(parts[1::2], parts[2::2], strict=True)}
 
 
 def statements_of(script: str) -> Iterator[str]:
@@ -1535,13 +1575,18 @@ def create_case(store: Store, me: Caller, product: sqlite3.Row, body: Body) -> i
 
 def insert_with_parts(store: Store, table: str, values: Body) -> int:
     """The id of a new record, whose `products` and `steps` go to tables of their own; step ids run on over all cases."""
-    own = {field: value for field, value in values.items() if field not in ("products", "steps")}
+    own = dict(values)
+    parts = own.pop(PARTS[table], ()) if table in PARTS else ()
     id = store.insert(table, own)
-    for product in values.get("products", ()):
-        store.link_product(id, product)
-    for step in values.get("steps", ()):
-        store.insert("step", {**step, "case": id})
+    for part in parts:
+        if table == "project":
+            store.link_product(id, part)
+        else:
+            store.insert("step", {**part, "case": id})
     return id
+
+
+PARTS = {"project": "products", "testcase": "steps"}
 
 
 def create_task(store: Store, me: Caller, home: sqlite3.Row, body: Body) -> int:

@@ -5,8 +5,12 @@
 -- YYYY-MM-DDThh:mm:ssZ; a day is YYYY-MM-DD; NULL is "unset". Defaults that never depend on the
 -- request stand here and nowhere else. Records are never removed: `deleted` hides them.
 
+-- An older database runs the parts that it lacks, in one transaction: what is below a version's line never
+-- changes once it is released, and each part ends at its `user_version`.
+
+-- === Version 1 ====================================================================================
+
 PRAGMA application_id = 1886221174;  -- "pmsv": no other program's file is taken for ours
-PRAGMA user_version = 1;
 
 -- --- People and tokens ----------------------------------------------------------------------------
 
@@ -434,3 +438,53 @@ CREATE TABLE action (
 ) STRICT;
 
 CREATE INDEX action_of_object ON action (objectType, objectID);
+
+PRAGMA user_version = 1;
+
+-- === Version 2: the totals of lists, kept up by triggers ==========================================
+
+CREATE TABLE total (
+    list    TEXT NOT NULL,
+    parent  INTEGER NOT NULL,  -- the project, execution or product whose list it is; 0 for the list of all
+    records INTEGER NOT NULL,
+    PRIMARY KEY (list, parent)
+) STRICT, WITHOUT ROWID;
+
+INSERT INTO total SELECT 'products', 0, count(*) FROM product WHERE deleted = 0;
+INSERT INTO total SELECT 'releases', project, count(*) FROM release WHERE deleted = 0 AND project IS NOT NULL GROUP BY project;
+INSERT INTO total SELECT 'tasks', execution, count(*) FROM task WHERE deleted = 0 GROUP BY execution;
+INSERT INTO total SELECT 'testcases', product, count(*) FROM testcase WHERE deleted = 0 GROUP BY product;
+
+CREATE TRIGGER product_added AFTER INSERT ON product WHEN NOT NEW.deleted BEGIN
+    INSERT INTO total VALUES ('products', 0, 1) ON CONFLICT DO UPDATE SET records = records + 1;
+END;
+
+CREATE TRIGGER product_deleted AFTER UPDATE OF deleted ON product BEGIN
+    UPDATE total SET records = records + OLD.deleted - NEW.deleted WHERE list = 'products' AND parent = 0;
+END;
+
+CREATE TRIGGER release_added AFTER INSERT ON release WHEN NOT NEW.deleted AND NEW.project IS NOT NULL BEGIN
+    INSERT INTO total VALUES ('releases', NEW.project, 1) ON CONFLICT DO UPDATE SET records = records + 1;
+END;
+
+CREATE TRIGGER release_deleted AFTER UPDATE OF deleted ON release BEGIN
+    UPDATE total SET records = records + OLD.deleted - NEW.deleted WHERE list = 'releases' AND parent = NEW.project;
+END;
+
+CREATE TRIGGER task_added AFTER INSERT ON task WHEN NOT NEW.deleted BEGIN
+    INSERT INTO total VALUES ('tasks', NEW.execution, 1) ON CONFLICT DO UPDATE SET records = records + 1;
+END;
+
+CREATE TRIGGER task_deleted AFTER UPDATE OF deleted ON task BEGIN
+    UPDATE total SET records = records + OLD.deleted - NEW.deleted WHERE list = 'tasks' AND parent = NEW.execution;
+END;
+
+CREATE TRIGGER testcase_added AFTER INSERT ON testcase WHEN NOT NEW.deleted BEGIN
+    INSERT INTO total VALUES ('testcases', NEW.product, 1) ON CONFLICT DO UPDATE SET records = records + 1;
+END;
+
+CREATE TRIGGER testcase_deleted AFTER UPDATE OF deleted ON testcase BEGIN
+    UPDATE total SET records = records + OLD.deleted - NEW.deleted WHERE list = 'testcases' AND parent = NEW.product;
+END;
+
+PRAGMA user_version = 2;
