@@ -840,10 +840,10 @@ class View:
     def writer(self, field: str) -> Writer | None:
         """What writes a field, None if it is written as it is."""
         look = self.fields[field].look
-        if look in self.unset:
-            factory, unset = self.unset[look]
-            return factory(unset)
-        return self.exceptions.get(field) or self.written.get(look)
+        if field in self.exceptions or look not in self.unset:
+            return self.exceptions.get(field) or self.written.get(look)
+        factory, unset = self.unset[look]
+        return factory(unset)
 
     def refers(self, field: str) -> bool:
         """Whether a field is written as user references."""
@@ -916,7 +916,7 @@ DUMPED = {
         (PRODUCT, PRODUCT.given(), {"whitelist": accounts}),
         (RELEASE, RELEASE.given(), NO_EXCEPTIONS),
         (BUG, BUG.given(), NO_EXCEPTIONS),
-        (TASK, TASK.given(), NO_EXCEPTIONS),
+        (TASK, TASK.given(), {"activatedDate": iso(NULL)}),
         (TESTCASE, [*TESTCASE.given(), "steps"], NO_EXCEPTIONS),
     )
 }
@@ -1071,10 +1071,17 @@ RECOUNTS = {
 }
 
 
+# The cases of a task's story: those that the caller may see.
+CASES = f"""(SELECT json_group_object(CAST(testcase.id AS TEXT), title) FROM testcase
+    WHERE task_record.story <> 0 AND testcase.story = task_record.story AND testcase.deleted = 0
+    AND {GUARDS["testcase"]}) AS cases"""
+ASKED = {"thisWeekBugs": THIS_WEEK, "cases": CASES}  # fields that depend on when or by whom they are asked for
+
+
 @functools.cache
 def selected(view: View) -> str:
     """The columns that fill a view's template, in its order."""
-    return ", ".join(THIS_WEEK if name == "thisWeekBugs" else f'"{name}"' for name in view.columns)
+    return ", ".join(ASKED.get(name) or f'"{name}"' for name in view.columns)
 
 
 class Store:
@@ -1226,7 +1233,8 @@ class Store:
     def place_tasks(self) -> None:
         """Give tasks that were loaded without their project that of their execution."""
         self.run(
-            """UPDATE task SET project = (SELECT coalesce(home.project, home.id) FROM project AS home WHERE home.id = execution)
+            """UPDATE task SET project = coalesce(
+                (SELECT coalesce(home.project, home.id) FROM project AS home WHERE home.id = execution), 0)
             WHERE project = 0"""
         )
 
@@ -1234,7 +1242,7 @@ class Store:
         """A row whose link names nothing that its target allows: its id and the link."""
         other, condition = TARGETS[target]
         return self.row(
-            f"""SELECT id, "{field}" AS link FROM {table} WHERE link IS NOT NULL
+            f"""SELECT id, "{field}" AS link FROM {table} WHERE link <> 0
             AND link NOT IN (SELECT id FROM {other} WHERE {condition}) LIMIT 1"""
         )
 
@@ -1287,39 +1295,40 @@ class Database:
         try:
             if not self.in_memory:
                 os.close(os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600))  # before SQLite: it would be 0644
+                refuse_foreign(self.path)
                 self.inode = os.stat(self.path).st_ino
-            self.anchor = self.connect()  # stays open: a memory database lives as long as its last connection
+            self.anchor = self.connect(
+                PRAGMAS[1:]
+            )  # stays open: a memory database lives as long as its last connection
+            self.idle.append(self.anchor)
             with self.writing() as store:
-                return self.adopt(store)
+                created = self.adopt(store)
+            self.anchor.execute(
+                PRAGMAS[0]
+            )  # after the tables: whose file it is then stands in the file, not in its log
+            return created
         except OSError as error:
             raise StartError(f"{self.path}: {error.strerror}; name another file with --database") from None
         except sqlite3.Error as error:
             raise StartError(f"{self.path}: {error}; name another file with --database") from None
 
     def adopt(self, store: Store) -> bool:
-        """Make sure that the file is ours; bring it to this version, an empty one from nothing; whether it was empty."""
-        owner, version = store.count("PRAGMA application_id"), store.count("PRAGMA user_version")
-        new = not (owner or version or store.count("SELECT count(*) FROM sqlite_schema"))
-        if not new and owner != APPLICATION_ID:
-            raise StartError(f"{self.path}: a database of another program; name another file with --database")
-        if version > SCHEMA_VERSION:
-            raise StartError(
-                f"{self.path}: written by a newer pmservice; upgrade, or name another file with --database"
-            )
+        """Bring the file to this version, an empty one from nothing; whether it was empty."""
+        version = store.count("PRAGMA user_version")
         for part, script in schema().items():
             if part > version:
                 for statement in statements_of(script):
                     store.run(statement)
-        if new:
+        if version == 0:
             store.insert("user", {"account": ADMIN, "realname": ADMIN, "admin": 1})
-        return new
+        return version == 0
 
-    def connect(self) -> sqlite3.Connection:
+    def connect(self, pragmas: Iterable[str] = PRAGMAS) -> sqlite3.Connection:
         connection = sqlite3.connect(
             self.uri, uri=True, isolation_level=None, check_same_thread=False, cached_statements=256
         )
         connection.row_factory = sqlite3.Row
-        for pragma in PRAGMAS:
+        for pragma in pragmas:
             connection.execute(pragma)
         return connection
 
@@ -1408,8 +1417,22 @@ class Database:
             raise StartError(f"{path}: {error.strerror}; name a file that is not there yet") from None
 
     def close(self) -> None:
-        for connection in (*self.idle, *(keeper for _, keeper in self.snapshots.values()), self.anchor):
+        for connection in {*self.idle, *(keeper for _, keeper in self.snapshots.values()), self.anchor}:
             connection.close()
+
+
+def refuse_foreign(path: str) -> None:
+    """Raise StartError for a file that is not ours or of a newer version; it is read, not opened: nothing is touched."""
+    with open(path, "rb") as file:
+        header = file.read(100)
+    elsewhere = "name another file with --database"
+    if header and not header.startswith(b"SQLite format 3\0"):
+        raise StartError(f"{path}: no SQLite database; {elsewhere}")
+    version, owner = (int.from_bytes(header[place : place + 4], "big") for place in (60, 68))
+    if header and owner != APPLICATION_ID:
+        raise StartError(f"{path}: a database of another program; {elsewhere}")
+    if version > SCHEMA_VERSION:
+        raise StartError(f"{path}: written by a newer pmservice; upgrade, or {elsewhere}")
 
 
 COUNTS = ("product_count", "bugs_opened", "total", "sqlite_sequence")  # what triggers and inserts change by themselves
@@ -1461,7 +1484,7 @@ def settling(store: Store, me: Caller) -> Callable[[Kind, Any], Any]:
             for id in value if isinstance(value, list) else [value]:
                 if id and not store.find(kind.target, id, me):
                     raise ValueError(f"must name an existing {kind.target}; {id} is none")
-            return value or None
+            return None if value == 0 else value
         if kind.look in ("moment", "stamp"):
             return utc(value, store.zone)
         if kind.look == "person":
@@ -2000,7 +2023,7 @@ def collecting(store: Store, people: dict[str, None]) -> Callable[[Kind, Any], A
 
     def settle(kind: Kind, value: Any) -> Any:
         if kind.target:
-            return value or None
+            return None if value == 0 else value
         if kind.look in ("moment", "stamp"):
             return utc(value, store.zone)
         if kind.look == "person":
@@ -2031,7 +2054,7 @@ def save_user(store: Store, values: dict[str, Any]) -> int:
 def check_links(store: Store, ids: Mapping[str, Sequence[int]]) -> None:
     """Every link of what was loaded names a record of the right sort. Raises FixtureError for the first that does not."""
     for name, (table, shape, _) in FIXTURE.items():
-        for field, kind in shape.fields.items():
+        for field, kind in reversed(shape.fields.items()):  # those that others follow from come last in a record
             if not kind.target:
                 continue
             row = store.dangling_product() if field == "products" else store.dangling(table, field, kind.target)
@@ -2364,25 +2387,22 @@ def parse_form(text: str) -> dict[str, Any]:
     return fields
 
 
-def plain_path(environ: Mapping[str, Any]) -> str:
-    """The path without the prefixes that clients put before it and without a trailing slash.
+def plain_path(environ: Mapping[str, Any]) -> tuple[str, str]:
+    """The path without the prefixes that clients put before it and without a trailing slash; and why there is nothing at it.
 
-    Raises NotFound for a path that is no UTF-8, or that only a server's tidying makes one of ours: a
-    leading double slash, an encoded slash.
+    That is so for a path that is no UTF-8, or that only a server's tidying makes one of ours: a leading double
+    slash, an encoded slash.
     """
-    raw = environ.get("REQUEST_URI") or ""
+    raw = (environ.get("REQUEST_URI") or "").partition("?")[0]
     path = str(environ.get("bottle.raw_path", environ["PATH_INFO"]))
     try:
         path = path.encode("latin-1").decode()
     except UnicodeError:
-        raise NotFound("This path is no UTF-8.") from None
-    if raw.startswith("//") or "%2f" in raw.partition("?")[0].lower():
-        raise NotFound(f"There is nothing at {raw.partition('?')[0]}.")
-    for prefix in PREFIXES:
-        if path.startswith(prefix + "/"):
-            path = path[len(prefix) :]
-            break
-    return path[:-1] if path.endswith("/") and path != "/" else path
+        return path, "This path is no UTF-8."
+    stray = f"There is nothing at {raw}." if raw.startswith("//") or "%2f" in raw.lower() else ""
+    prefix = next((prefix for prefix in PREFIXES if path.startswith(prefix + "/")), "")
+    path = path[len(prefix) :]
+    return path[:-1] if path.endswith("/") and path != "/" else path, stray
 
 
 # --- 11 Control: what a test or a demo can turn -----------------------------------------------------
@@ -2776,13 +2796,16 @@ class Service:
             host = environ.get("HTTP_HOST")
             if self.loopback_only and host is not None and not LOOPBACK_NAMES.fullmatch(host):
                 raise Misdirected("This service answers to localhost, 127.0.0.1 and [::1] only.")
-            environ["PATH_INFO"] = path = plain_path(environ)
+            environ["PATH_INFO"], stray = plain_path(environ)
+            path = environ["PATH_INFO"]
             if self.controls.faults.list and not path.startswith("/-/"):
                 self.strike(self.controls.faults.take(environ["REQUEST_METHOD"], path), environ)
             if path not in self.open_paths:
                 environ["pmservice.caller"] = self.caller(environ.get("HTTP_TOKEN", ""))
                 if self.controls.loading:
                     raise Unavailable("The service is still loading.")
+            if stray:
+                raise NotFound(stray)
 
     @staticmethod
     def strike(fault: Mapping[str, Any] | None, environ: dict[str, Any]) -> None:
@@ -2847,7 +2870,7 @@ class Service:
             environ["pmservice.body"] = fields = parse_body(raw, environ.get("CONTENT_TYPE", ""))
             body = check(operation.reads, fields, settling(store, me))
             changed = operation.perform(store, me, target, body)
-            return self.shown(store, operation.shows, changed).encode()
+            return self.shown(store, operation.shows, changed, me).encode()
 
     def answer_read(self, operation: Operation, id: int, environ: dict[str, Any]) -> bytes | Iterator[bytes]:
         """One record, or a list: whole if it is short, else piece by piece as it is sent."""
@@ -2862,7 +2885,7 @@ class Service:
             if isinstance(operation.shows, Listing):
                 yield from self.listed(store, operation.shows, id, me, read_query(environ, operation.shows))
             else:
-                yield self.shown(store, operation.shows, operation.perform(store, me, target, {})).encode()
+                yield self.shown(store, operation.shows, operation.perform(store, me, target, {}), me).encode()
 
     @staticmethod
     def target(store: Store, operation: Operation, id: int, me: Caller) -> sqlite3.Row | None:
@@ -2877,11 +2900,11 @@ class Service:
         return row
 
     @staticmethod
-    def shown(store: Store, view: View | Mapping[str, Any], id: int) -> str:
+    def shown(store: Store, view: View | Mapping[str, Any], id: int, me: Caller) -> str:
         """The answer that is one record, or always the same."""
         if not isinstance(view, View):
             return to_json(view)
-        rows = store.records(view, "id = :id", {"id": id}).fetchall()
+        rows = store.records(view, "id = :id", {"id": id, "me": me.account, "admin": me.admin}).fetchall()
         return view.show(rows, Scene(store.people(view.accounts(rows)), store.zone))[0]
 
     @staticmethod
@@ -3073,8 +3096,7 @@ class Running(NamedTuple):
 @contextlib.contextmanager
 def running(database: str | os.PathLike[str] = ":memory:", **settings: Any) -> Iterator[Running]:
     """Serve on a free port of 127.0.0.1, in a thread, while the context lasts; settings as create_app's."""
-    listener = listen("127.0.0.1", 0)
-    with contextlib.closing(create_app(database, **settings)) as service:
+    with listen("127.0.0.1", 0) as listener, contextlib.closing(create_app(database, **settings)) as service:
         server = Server(service, listener)
         thread = threading.Thread(target=server.run)
         thread.start()
@@ -3228,17 +3250,22 @@ def resolve(given: Mapping[str, Any]) -> dict[str, Any]:
     return settings
 
 
-def database_of(settings: Mapping[str, Any], existing: bool = False) -> Database:
+@contextlib.contextmanager
+def database_of(settings: Mapping[str, Any], existing: bool = False) -> Iterator[Database]:
     """The database of a command; one that only reads makes none."""
     if existing and not os.path.exists(settings["database"]):
         raise StartError(f"{settings['database']}: no such file; name the database with --database")
-    return Database(settings["database"], zone_of(settings["timezone"]), utc_now)
+    with contextlib.closing(Database(settings["database"], zone_of(settings["timezone"]), utc_now)) as database:
+        yield database
 
 
 def command_load(settings: Mapping[str, Any], options: argparse.Namespace) -> None:
-    database = database_of(settings)
+    from_stdin = options.file == "-"
     try:
-        with contextlib.nullcontext(sys.stdin) if options.file == "-" else open(options.file, encoding="utf-8") as file:
+        with (
+            contextlib.nullcontext(sys.stdin) if from_stdin else open(options.file, encoding="utf-8") as file,
+            database_of(settings) as database,
+        ):
             records = load_file(database, file, options.file)
     except OSError as error:
         raise StartError(f"{options.file}: {error.strerror}") from None
@@ -3246,7 +3273,7 @@ def command_load(settings: Mapping[str, Any], options: argparse.Namespace) -> No
 
 
 def command_dump(settings: Mapping[str, Any], options: argparse.Namespace) -> None:
-    with database_of(settings, existing=True).reading() as store:
+    with database_of(settings, existing=True) as database, database.reading() as store:
         for piece in dump(store):
             sys.stdout.write(piece)
 
@@ -3260,23 +3287,22 @@ def command_user(settings: Mapping[str, Any], options: argparse.Namespace) -> No
         values = check(FIXTURE["users"].shape, {"account": options.account, **given})
     except Invalid as error:
         raise StartError(str(error)) from None
-    with database_of(settings).writing() as store:
+    with database_of(settings) as database, database.writing() as store:
         known = store.user(options.account)
         id = save_user(store, values if known else complete("users", store, Caller(ADMIN, True), values))
     print(f"user {id}, {options.account}, {'changed' if known else 'made'}", file=sys.stderr)
 
 
 def command_backup(settings: Mapping[str, Any], options: argparse.Namespace) -> None:
-    database_of(settings, existing=True).backup(
-        options.out, lambda done, whole: show_progress(f"{100 * done // max(whole, 1)} %")
-    )
+    with database_of(settings, existing=True) as database:
+        database.backup(options.out, lambda done, whole: show_progress(f"{100 * done // max(whole, 1)} %"))
     print(f"{settings['database']} copied to {options.out}", file=sys.stderr)
 
 
 def command_check(settings: Mapping[str, Any], options: argparse.Namespace) -> int:
     """Exit code 1 if anything is wrong."""
     show_progress("checking …")
-    with database_of(settings, existing=True).reading() as store:
+    with database_of(settings, existing=True) as database, database.reading() as store:
         problems = list(itertools.islice(store.problems(), 100))
     print("\n".join(problems) or f"{settings['database']} is sound: pages, links and counts")
     return 1 if problems else 0
@@ -3308,9 +3334,11 @@ def command_serve(settings: dict[str, Any], options: argparse.Namespace) -> None
     host, loopback = settings["host"], is_loopback(settings["host"])
     if not loopback and not (settings["token"] or settings["password"]):
         raise StartError(f"{host} can be reached from outside: set --token or --password first")
-    listener = listen(host, settings["port"])
     names = ("database", "token", "timezone", "token_lifetime", "body_limit", "control")
-    with contextlib.closing(create_app(**{name: settings[name] for name in names}, loopback_only=loopback)) as service:
+    with contextlib.ExitStack() as stack:
+        listener = stack.enter_context(listen(host, settings["port"]))
+        service = create_app(**{name: settings[name] for name in names}, loopback_only=loopback)
+        stack.callback(service.close)
         server = Server(service, listener)
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, server.stop)
@@ -3337,9 +3365,11 @@ def furnish(service: Service, settings: Mapping[str, Any], server: Server, failu
 
 def listen(host: str, port: int) -> socket.socket:
     """A socket that listens, bound before the database is touched. Raises StartError."""
+    if not 0 <= port <= 65535:
+        raise StartError(f"--port: {port} is no port; 0 to 65535 are, and 0 picks a free one")
     try:
         return socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET)
-    except (OSError, OverflowError) as error:
+    except OSError as error:
         raise StartError(
             f"cannot listen on {host} port {port} ({error}); choose another --port, or 0 for a free one"
         ) from None

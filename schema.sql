@@ -76,7 +76,7 @@ CREATE TABLE project (
     QD             TEXT REFERENCES user (account),
     RD             TEXT REFERENCES user (account),
     team           TEXT NOT NULL DEFAULT '',
-    "order"        INTEGER,  -- NULL: id × 5
+    "order"        INTEGER,  -- id × 5 unless given
     deleted        INTEGER NOT NULL DEFAULT 0 CHECK (deleted IN (0, 1)),
     CHECK (begin <= end)
 ) STRICT;
@@ -85,11 +85,15 @@ CREATE INDEX project_unplaced ON project (id) WHERE path = '';
 CREATE INDEX project_of_type ON project (type, deleted);
 CREATE INDEX execution_of_project ON project (project, deleted) WHERE project IS NOT NULL;
 
+CREATE TRIGGER project_numbered AFTER INSERT ON project WHEN NEW."order" IS NULL BEGIN
+    UPDATE project SET "order" = NEW.id * 5 WHERE id = NEW.id;
+END;
+
 CREATE VIEW project_record AS SELECT
     id, name, code, model, type, budget, budgetUnit, coalesce(parent, 0) AS parent, begin, end, realBegan, realEnd,
     desc, openedBy, openedDate, PM, acl, whitelist, status, coalesce(project, 0) AS project, lifetime, attribute,
     percent, path, grade, days, version, openedVersion, lastEditedBy, lastEditedDate, closedBy, closedDate,
-    canceledBy, canceledDate, PO, QD, RD, team, coalesce("order", id * 5) AS "order", deleted,
+    canceledBy, canceledDate, PO, QD, RD, team, "order", deleted,
     (SELECT json_group_array(product) FROM project_product WHERE project_product.project = id) AS products
 FROM project;
 
@@ -113,7 +117,7 @@ CREATE TABLE product (
     status         TEXT NOT NULL DEFAULT 'normal' CHECK (status IN ('normal', 'closed')),
     reviewer       TEXT NOT NULL DEFAULT '',
     createdVersion TEXT NOT NULL DEFAULT '',
-    "order"        INTEGER,  -- NULL: id × 5
+    "order"        INTEGER,  -- id × 5 unless given
     deleted        INTEGER NOT NULL DEFAULT 0 CHECK (deleted IN (0, 1))
 ) STRICT;
 
@@ -147,10 +151,14 @@ CREATE TABLE bugs_opened (
 
 CREATE VIEW product_record AS SELECT
     product.id, coalesce(program, 0) AS program, name, code, line, PO, QD, RD, type, desc, acl, whitelist,
-    createdBy, createdDate, status, reviewer, createdVersion, coalesce("order", id * 5) AS "order", deleted,
+    createdBy, createdDate, status, reviewer, createdVersion, "order", deleted,
     coalesce((SELECT project.name FROM project WHERE project.id = program), '') AS programName,
     releases, bugs, unResolved, closedBugs, fixedBugs, assignToNull
 FROM product JOIN product_count ON product_count.product = product.id;
+
+CREATE TRIGGER product_numbered AFTER INSERT ON product WHEN NEW."order" IS NULL BEGIN
+    UPDATE product SET "order" = NEW.id * 5 WHERE id = NEW.id;
+END;
 
 CREATE TRIGGER product_counted AFTER INSERT ON product BEGIN
     INSERT INTO product_count (product) VALUES (NEW.id) ON CONFLICT DO NOTHING;
@@ -354,9 +362,7 @@ CREATE VIEW task_record AS SELECT
     lastEditedDate, activatedDate, "order", deleted,
     coalesce((SELECT realname FROM user WHERE account = assignedTo), '') AS assignedToRealName,
     CASE WHEN status = 'done' THEN 100 WHEN consumed = 0 THEN 0
-         ELSE CAST(100 * consumed / (consumed + left) + 0.5 AS INTEGER) END AS progress,
-    CASE WHEN story = 0 THEN '{}' ELSE (SELECT json_group_object(CAST(testcase.id AS TEXT), title) FROM testcase
-         WHERE testcase.story = task.story AND NOT testcase.deleted) END AS cases
+         ELSE CAST(round(100 * consumed / (consumed + left), 6) + 0.5 AS INTEGER) END AS progress
 FROM task;
 
 -- --- Test cases and their steps -------------------------------------------------------------------

@@ -1,1 +1,2072 @@
-"""Tests of pmservice."""
+"""Tests of pmservice, in the module's order.
+
+The specification stands here a second time, as data: SPECIFIED says which fields a record has and of which
+sort, SHOWN how each operation shows them. Both are written from the specification's words; nothing of them
+is imported from the module, so a changed cell there turns a test red here.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import http.client
+import io
+import itertools
+import json
+import os
+import re
+import signal
+import socket
+import sqlite3
+import subprocess
+import sys
+import threading
+import urllib.parse
+import warnings
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+
+import pmservice
+
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore", DeprecationWarning)  # WebOb imports cgi
+    import webtest
+
+HERE = Path(__file__).parent
+NOW = datetime(2026, 11, 20, 7, 42, 17, tzinfo=timezone.utc)  # a Friday
+NOW_ISO = "2026-11-20T07:42:17Z"
+settings.register_profile("repeatable", max_examples=50, deadline=None, derandomize=True, database=None)
+settings.load_profile("repeatable")
+each = pytest.mark.parametrize
+
+
+# --- Fixtures and builders ----------------------------------------------------------------------------
+
+
+class Clock:
+    """The time, which a test sets."""
+
+    def __init__(self) -> None:
+        self.moment = NOW
+
+    def __call__(self) -> datetime:
+        return self.moment
+
+    def set(self, iso: str) -> None:
+        self.moment = datetime.fromisoformat(iso.replace("Z", "+00:00"))
+
+    def forward(self, **by: float) -> None:
+        self.moment += timedelta(**by)
+
+
+class Client:
+    """An app on a database, called with the operator's token unless told otherwise."""
+
+    def __init__(self, path: Any, **settings: Any):
+        self.path, self.clock, self.token = path, Clock(), "t"
+        self.service = pmservice.create_app(path, **{"token": "t", "clock": self.clock, **settings})
+        self.app = webtest.TestApp(self.service)
+
+    def close(self) -> None:
+        self.service.close()
+
+    def call(self, method: str, path: str, body: Any = None, **headers: str | None) -> webtest.TestResponse:
+        """The answer, whatever its status; it is JSON. A body that is not bytes is sent as JSON."""
+        raw = body if isinstance(body, bytes) else b"" if body is None else json.dumps(body).encode()
+        sent = {"Token": self.token, "Content-Type": "application/json", **headers}
+        sent = {name.replace("_", "-"): value for name, value in sent.items() if value is not None}
+        environ = {"REQUEST_URI": path}  # as the server gives it, before any tidying
+        answer = self.app.request(path, environ=environ, method=method, body=raw, headers=sent, expect_errors=True)
+        assert answer.content_type == "application/json"
+        assert not [name for name in answer.headers if name.lower().startswith("access-control")]
+        if method != "HEAD":
+            json.loads(answer.body, parse_constant=pytest.fail)
+        return answer
+
+    def get(self, path: str) -> Any:
+        answer = self.call("GET", path)
+        assert answer.status_int == 200, answer.text
+        return answer.json
+
+    def post(self, path: str, **body: Any) -> Any:
+        answer = self.call("POST", path, body)
+        assert answer.status_int in (200, 201), answer.text
+        return answer.json
+
+    def put(self, path: str, **body: Any) -> Any:
+        answer = self.call("PUT", path, body)
+        assert answer.status_int == 200, answer.text
+        return answer.json
+
+    def refused(self, method: str, path: str, body: Any = None, status: int = 400, **headers: str | None) -> Any:
+        """The body of a refusal, after which everything is as it was."""
+        before = self.dump()
+        answer = self.call(method, path, body, **headers)
+        assert answer.status_int == status, answer.text
+        assert isinstance(answer.json["error"], str)
+        assert answer.json["error"]
+        assert self.dump() == before
+        return answer.json
+
+    def program(self, **body: Any) -> Any:
+        return self.post("/programs", **{"name": "Alpha", "begin": "2026-01-05", "end": "2026-12-31", **body})
+
+    def product(self, **body: Any) -> Any:
+        return self.post("/products", **{"name": "P one", **body})
+
+    def project(self, **body: Any) -> Any:
+        if "products" not in body:
+            body["products"] = [self.product()["id"]]
+        return self.post("/projects", **{"name": "Pr one", "begin": "2026-01-10", "end": "2026-06-30", **body})
+
+    def task(self, home: int = 0, **body: Any) -> Any:
+        least = {"name": "T", "type": "devel", "estStarted": "2026-02-02", "deadline": "2026-02-20"}
+        return self.post(f"/executions/{home or self.project()['id']}/tasks", **{**least, **body})
+
+    def case(self, product: int = 0, **body: Any) -> Any:
+        least = {"title": "C", "type": "feature", "pri": 1, "steps": [{"desc": "a", "expect": "b"}]}
+        return self.post(f"/products/{product or self.product()['id']}/testcases", **{**least, **body})
+
+    def load(self, **fixture: Any) -> int:
+        return pmservice.load_file(self.service.database, io.StringIO(json.dumps(fixture)), "fixture")
+
+    def dump(self) -> Any:
+        with self.service.database.reading() as store:
+            return json.loads("".join(pmservice.dump(store)))
+
+    def sql(self, statement: str, *values: Any) -> list[tuple[Any, ...]]:
+        with self.service.database.writing() as store:
+            return [tuple(row) for row in store.run(statement, values)]
+
+    def login(self, account: str, password: str = "secret") -> str:
+        return str(self.call("POST", "/tokens", {"account": account, "password": password}).json["token"])
+
+
+@pytest.fixture
+def client(tmp_path):
+    """An app on a new database file."""
+    with contextlib.closing(Client(tmp_path / "pm.db")) as client:
+        yield client
+
+
+@pytest.fixture
+def world(client):
+    """An app that holds WORLD."""
+    client.load(**WORLD)
+    return client
+
+
+@pytest.fixture
+def shanghai(tmp_path):
+    """An app eight hours east of UTC."""
+    with contextlib.closing(Client(tmp_path / "east.db", timezone="Asia/Shanghai")) as client:
+        yield client
+
+
+# --- The specification as data ------------------------------------------------------------------------
+# The fields of each record by the sort of value that the specification gives them: described fields and
+# those seen only in samples alike. A moment is a datetime; `stamp` is the one that is "string" in every sample.
+
+# fmt: off
+SPECIFIED = {
+    "product": {
+        "int": "id program line order plans releases bugs unResolved closedBugs fixedBugs thisWeekBugs assignToNull progress",
+        "string": "name code type desc acl status bind subStatus reviewer createdVersion lineName programName",
+        "person": "PO QD RD createdBy", "moment": "createdDate", "whitelist": "whitelist", "deleted": "deleted",
+        "counts": "stories requirements",
+    },
+    "bug": {
+        "int": "id product branch module project execution toTask toStory severity pri task story plan storyVersion confirmed"
+               " activatedCount duplicateBug case caseVersion result repo testtask",
+        "string": "title keywords type os browser steps resolvedBuild hardware found subStatus color feedbackBy notifyEmail"
+                  " openedBuild resolution linkBug entry lines v1 v2 repoType",
+        "person": "openedBy assignedTo resolvedBy closedBy lastEditedBy", "day": "deadline", "status": "status",
+        "moment": "openedDate assignedDate resolvedDate closedDate activatedDate lastEditedDate", "null": "mailto",
+        "deleted": "deleted", "boolean": "needconfirm",
+    },
+    "task": {
+        "int": "id project parent execution module story fromBug pri design storyVersion designVersion feedback fromIssue"
+               " version planDuration realDuration order repo mr progress",
+        "string": "name type status desc mode subStatus color finishedList closedReason entry lines v1 v2 vision assignedToRealName",
+        "number": "estimate consumed left", "day": "deadline estStarted", "stamp": "activatedDate",
+        "person": "openedBy assignedTo finishedBy closedBy canceledBy lastEditedBy",
+        "moment": "openedDate assignedDate realStarted finishedDate closedDate canceledDate lastEditedDate",
+        "null": "mailto storyID storyTitle latestStoryVersion storyStatus", "array": "team children members files",
+        "deleted": "deleted", "boolean": "needConfirm",
+    },
+    "testcase": {
+        "int": "id product branch module story storyVersion pri fromBug fromCaseID project execution lib path order version"
+               " fromCaseVersion currentVersion",
+        "string": "title precondition type stage status keywords auto frame howRun scriptedBy scriptStatus scriptLocation"
+                  " subStatus color frequency linkCase lastRunner lastRunResult",
+        "person": "openedBy reviewedBy lastEditedBy",
+        "moment": "openedDate scriptedDate reviewedDate lastEditedDate lastRunDate", "array": "steps toBugs files",
+        "deleted": "deleted",
+    },
+    "project": {
+        "int": "id parent project percent grade days version parentVersion planDuration realDuration order",
+        "string": "name code model type budget budgetUnit desc acl status lifetime attribute milestone output auth path"
+                  " subStatus pri openedVersion team",
+        "person": "openedBy PM lastEditedBy closedBy canceledBy PO QD RD", "day": "begin end realBegan realEnd",
+        "moment": "openedDate lastEditedDate closedDate canceledDate", "whitelist": "whitelist", "deleted": "deleted",
+    },
+    "release": {
+        "int": "id project product branch build buildID",
+        "string": "name desc status marker stories bugs leftBugs mailto subStatus productName buildName projectName",
+        "day": "date", "null": "notify", "deleted": "deleted",
+    },
+}
+SORTS = {record: {f: sort for sort, fs in sorts.items() for f in fs.split()} for record, sorts in SPECIFIED.items()}
+
+# "objects holding a count per status under the keys …; the sample also carries index keys 0 to 4"
+COUNTS = {"0": "", "1": "draft", "2": "active", "3": "closed", "4": "changed",
+          "": 0, "draft": 0, "active": 0, "closed": 0, "changed": 0}
+EMPTY = {"int": 0, "string": "", "person": None, "moment": None, "stamp": None, "day": None, "whitelist": [], "deleted": False,
+         "counts": COUNTS, "null": None, "boolean": False, "number": 0, "array": []}
+OPENED = {"openedBy": "admin", "openedDate": NOW_ISO}
+USUAL = {  # what a record has when nothing is said, where that is not the empty value of its sort
+    "product":  {"type": "normal", "acl": "private", "createdBy": "admin", "createdDate": NOW_ISO, "status": "normal", "bind": "0",
+                 "createdVersion": pmservice.__version__},
+    "bug":      {**OPENED, "severity": 3, "pri": 3, "type": "codeerror", "status": "active", "storyVersion": 1, "caseVersion": 1},
+    "task":     {**OPENED, "type": "misc", "status": "wait", "storyVersion": 1, "version": 1, "vision": "rnd"},
+    "testcase": {**OPENED, "storyVersion": 1, "pri": 3, "type": "feature", "status": "normal", "auto": "no", "frequency": "1", "version": 1,
+                 "fromCaseVersion": 1, "currentVersion": 1},
+    "project":  {**OPENED, "budget": "0", "budgetUnit": "CNY", "status": "wait", "milestone": "0", "pri": "1", "grade": 1},
+    "release":  {"status": "normal", "marker": "0"},
+}
+USERS = {  # account: id, real name
+    "admin": (1, "admin"), "pm1": (2, "Pam Manager"), "po1": (3, "Olga Owner"), "dev1": (4, "Dan Dev"), "dev2": (5, "Dora Dev"),
+    "qa1": (6, "Quin Test"), "qd1": (7, "Qadir Lead"), "rd1": (8, "Rod Release"),
+}
+
+
+def reference(account): return {"id": USERS[account][0], "account": account, "avatar": "", "realname": USERS[account][1]}
+def plain(value): return value
+def iso(moment): return moment
+def spaced(moment): return moment.replace("T", " ").rstrip("Z")
+def digit(flag): return "1" if flag else "0"
+def references(accounts): return [reference(account) for account in accounts]
+def commas(accounts): return "," + "".join(f"{account}," for account in accounts)
+def coded(status): return {"code": status, "name": status.capitalize()}
+
+
+class Shown(NamedTuple):
+    """How an operation shows its record: where its quirks are."""
+
+    record: str
+    person: Any
+    nobody: Any
+    moment: Any
+    never: Any
+    no_day: Any
+    deleted: Any
+    whitelist: Any = references
+    adds: str = ""
+
+    def of(self, **facts: Any) -> dict[str, Any]:
+        """The record as this operation shows it, of facts: accounts, UTC moments, what is not given as usual."""
+        known = {**{field: EMPTY[sort] for field, sort in SORTS[self.record].items() if sort in EMPTY}, **USUAL[self.record], **facts}
+        if self.record in ("product", "project"):
+            known["order"] = facts.get("order", known["id"] * 5)
+        if self.record == "project":
+            known["path"] = facts.get("path", f",{known['id']},")
+        sorts = {**SORTS[self.record], **dict.fromkeys(self.adds.split(), "")}
+        assert set(known) <= set(sorts), "a fact of this test is no field"
+        return {field: self.cell(sort, known[field]) for field, sort in sorts.items()}
+
+    def cell(self, sort: str, value: Any) -> Any:
+        cells = {"person": (self.nobody, self.person), "moment": (self.never, self.moment), "stamp": ("", self.moment), "day": (self.no_day, plain)}
+        if sort in cells:
+            unset, write = cells[sort]
+            return unset if value is None else write(value)
+        return {"deleted": self.deleted, "whitelist": self.whitelist, "status": coded}.get(sort, plain)(value)
+
+
+EPOCH = "1969-12-31T16:00:00Z"
+SHOWN = {
+    #                                    record      persons    nobody datetime unset  no day        deleted  more
+    "GET /products":               Shown("product",  reference, None,  iso,     None,  None,         digit),
+    "POST /products":              Shown("product",  reference, None,  iso,     None,  None,         digit),
+    "GET /products/:id/bugs":      Shown("bug",      reference, None,  iso,     EPOCH, "1970-01-01", plain),
+    "POST /products/:id/testcases": Shown("testcase", plain,    "",    iso,     None,  None,         plain),
+    "GET /testcases/:id":          Shown("testcase", reference, None,  iso,     None,  None,         plain, adds="caseFails"),
+    "POST /programs":              Shown("project",  reference, None,  iso,     None,  "0000-00-00", plain),
+    "GET /programs/:id":           Shown("project",  reference, None,  iso,     None,  "0000-00-00", plain),
+    "POST /projects":              Shown("project",  plain,     "",    iso,     "",    "0000-00-00", digit, whitelist=commas),
+    "GET /projects/:id/releases":  Shown("release",  None,      None,  None,    None,  None,         plain),
+    "POST /executions/:id/tasks":  Shown("task",     reference, None,  iso,     None,  None,         plain),
+    "PUT /tasks/:id":              Shown("task",     reference, None,  iso,     None,  None,         plain, adds="cases"),
+    "POST /tasks/:id/start":       Shown("task",     plain,     "",    spaced,  "",    "",           digit),
+    "POST /tasks/:id/finish":      Shown("task",     plain,     "",    iso,     None,  None,         digit),
+    "POST /tasks/:id/restart":     Shown("task",     plain,     "",    spaced,  "",    "",           digit),
+}
+
+# A fixture in which the first record of each sort has every field that can be set at another value than the
+# usual one, and the second none.
+WORLD = {
+    "users": [{"id": id, "account": account, "realname": realname} for account, (id, realname) in USERS.items() if account != "admin"],
+    "programs": [
+        dict(id=1, name="Alpha", code="A", model="scrum", budget=200000, budgetUnit="USD", begin="2026-01-05", end="2026-12-31",
+             realBegan="2026-01-06", realEnd="2026-12-30", desc="d", openedBy="pm1", openedDate="2026-01-01T01:00:00Z", PM="pm1",
+             acl="private", whitelist=["dev1", "qa1"], status="doing", lifetime="long", attribute="a", percent=7, days=9, version=2,
+             openedVersion="16.5", lastEditedBy="dev2", lastEditedDate="2026-01-02T01:00:00Z", closedBy="po1",
+             closedDate="2026-01-03T01:00:00Z", canceledBy="qa1", canceledDate="2026-01-04T01:00:00Z", PO="po1", QD="qd1", RD="rd1",
+             team="Aces", order=77),
+        dict(id=4, name="Beta"),
+    ],
+    "projects": [
+        dict(id=2, name="Pr one", parent=1, code="PR1", model="waterfall", begin="2026-01-10", end="2026-06-30", acl="open", products=[1, 2]),
+        dict(id=5, name="Pr two"),
+    ],
+    "executions": [dict(id=3, name="Ex one", project=2, type="stage"), dict(id=6, name="Ex two", project=5)],
+    "products": [
+        dict(id=1, program=1, name="P one", code="P1", line=3, PO="po1", QD="qd1", RD="rd1", type="platform", desc="<p>x</p>",
+             whitelist=["dev1", "qa1"], createdBy="pm1", createdDate="2026-01-01T02:00:00Z", status="closed", reviewer="dev2",
+             createdVersion="16.5", order=78),
+        dict(id=2, name="P two"),
+    ],
+    "releases": [
+        dict(id=1, project=2, product=1, branch=1, build=4, name="R1", date="2026-03-05", desc="r", status="terminate", marker="1",
+             stories="1,2", bugs="3", leftBugs="4", mailto="dev1,", buildName="b1"),
+        dict(id=2, project=2, product=2, name="R2"),
+    ],
+    "bugs": [
+        dict(id=1, product=1, branch=1, module=2, project=2, execution=3, toTask=4, toStory=5, title="Bug one", keywords="k", severity=1,
+             pri=2, type="security", os="linux", browser="lynx", steps="<p>s</p>", task=6, story=7, openedBy="qa1",
+             openedDate="2026-01-01T03:00:00Z", deadline="2026-02-01", assignedTo="dev1", assignedDate="2026-01-02T03:00:00Z",
+             resolvedBy="dev1", resolvedDate="2026-01-03T03:00:00Z", resolvedBuild="b2", closedBy="qa1", closedDate="2026-01-04T03:00:00Z",
+             plan=8, storyVersion=9, hardware="h", found="f", status="closed", color="#f00", confirmed=1, activatedCount=2,
+             activatedDate="2026-01-05T03:00:00Z", feedbackBy="fb", notifyEmail="n@x.org", openedBuild="Trunk", resolution="fixed",
+             duplicateBug=10, linkBug="11", case=12, caseVersion=13, result=14, testtask=15, lastEditedBy="qd1",
+             lastEditedDate="2026-01-06T03:00:00Z"),
+        dict(id=2, product=1, title="Bug two"),
+    ],
+    "tasks": [
+        dict(id=1, project=2, parent=9, execution=3, module=2, story=7, fromBug=1, name="Task one", type="devel", pri=1, estimate=8,
+             consumed=2.5, left=5.5, deadline="2026-02-20", status="pause", desc="d", openedBy="pm1", openedDate="2026-01-01T04:00:00Z",
+             assignedTo="dev1", assignedDate="2026-01-02T04:00:00Z", estStarted="2026-02-02", realStarted="2026-01-03T04:00:00Z",
+             finishedBy="dev1", finishedDate="2026-01-04T04:00:00Z", closedBy="pm1", closedDate="2026-01-05T04:00:00Z", storyVersion=3,
+             color="#0f0", version=4, finishedList="dev1", canceledBy="po1", canceledDate="2026-01-06T04:00:00Z", closedReason="done",
+             lastEditedBy="qa1", lastEditedDate="2026-01-07T04:00:00Z", activatedDate="2026-01-08T04:00:00Z", order=6),
+        dict(id=2, execution=6, name="Task two"),
+    ],
+    "testcases": [
+        dict(id=1, product=1, branch=1, module=2, story=7, storyVersion=3, title="Case one", precondition="p", pri=1, type="unit",
+             stage="bvt,smoke", steps=[dict(id=5, parent=1, version=2, type="group", desc="a", expect="b")], fromBug=1, fromCaseID=2,
+             openedBy="qa1", openedDate="2026-01-01T05:00:00Z", status="blocked", project=2, execution=3, keywords="k", color="#00f",
+             order=3, reviewedBy="qd1", reviewedDate="2026-01-02T05:00:00Z", lastEditedBy="dev1", lastEditedDate="2026-01-03T05:00:00Z",
+             version=4, linkCase="2", fromCaseVersion=5, lastRunner="qa1", lastRunDate="2026-01-04T05:00:00Z", lastRunResult="fail",
+             caseFails=3),
+        dict(id=2, product=2, title="Case two"),
+    ],
+}
+# fmt: on
+
+
+def lines(value: Any) -> list[str]:
+    """JSON as lines, in which 8 is not 8.0 and 0 not false, and of which pytest shows what differs."""
+    return json.dumps(value, indent=0, sort_keys=True, ensure_ascii=False).splitlines()
+
+
+def without(facts: dict[str, Any], *fields: str) -> dict[str, Any]:
+    return {field: value for field, value in facts.items() if field not in fields}
+
+
+# --- 1 Words and 4 Records: the structure -------------------------------------------------------------
+
+# fmt: off
+WORDS = {
+    ("product", "type"): "normal branch platform", ("product", "acl"): "open private", ("product", "status"): "normal closed",
+    ("project", "acl"): "open private", ("project", "budgetUnit"): "CNY USD", ("project", "model"): " scrum waterfall",
+    ("project", "type"): "program project sprint stage", ("project", "status"): "wait doing suspended closed",
+    ("release", "status"): "normal terminate",
+    ("task", "type"): "design devel request test study discuss ui affair misc",
+    ("task", "status"): "wait doing done pause closed cancel",  # a recorded restart begins in `pause`
+    ("bug", "type"): "codeerror config install security performance standard automation designdefect others",
+    ("bug", "status"): "active resolved closed",
+    ("bug", "resolution"): " bydesign duplicate external fixed notrepro postponed willnotfix",
+    ("testcase", "type"): "feature performance config install security interface unit other",
+    ("testcase", "status"): "wait normal blocked investigate",
+}
+# fmt: on
+EVERY_RECORD = each("record", pmservice.RECORDS.values(), ids=list(pmservice.RECORDS))
+
+
+class TestStructure:
+    """A field is named once in Python and once in SQL."""
+
+    @staticmethod
+    def columns(client, table):
+        return {name for (name,) in client.sql("SELECT name FROM pragma_table_info(?)", table)}
+
+    @EVERY_RECORD
+    def test_given_fields_are_the_columns_of_the_table(self, client, record):
+        derived_but_kept = {"project": {"path", "grade"}, "user": {"deleted"}}
+        assert self.columns(client, record.name) - derived_but_kept.get(record.name, set()) == set(record.given())
+
+    @EVERY_RECORD
+    def test_fields_that_change_are_the_columns_of_the_view(self, client, record):
+        asked = set(pmservice.ASKED)  # what depends on when or by whom it is asked for
+        changing = {field for field, kind in record.fields.items() if kind.source != "fixed"}
+        assert self.columns(client, f"{record.name}_record") == changing - asked
+
+    @each("name", SPECIFIED)
+    def test_fields_are_those_of_the_specification(self, name):
+        record = pmservice.RECORDS[name]
+        assert set(record.fields) - set(record.extra) == set(SORTS[name])
+
+    def test_enumerations_are_those_of_the_specification(self):
+        enumerated = {
+            (record.name, field): set(kind.schema["enum"])
+            for record in pmservice.RECORDS.values()
+            for field, kind in record.fields.items()
+            if kind.look == "word" and "enum" in kind.schema
+        }
+        assert enumerated == {place: set(words.split(" ")) for place, words in WORDS.items()}
+
+    @each(("table", "field"), WORDS)
+    def test_enumerations_are_what_the_database_accepts(self, world, table, field):
+        for word in WORDS[table, field].split(" "):
+            world.sql(f"UPDATE {table} SET {field} = ? WHERE id = 1", word)
+        with pytest.raises(sqlite3.IntegrityError):
+            world.sql(f"UPDATE {table} SET {field} = 'neither' WHERE id = 1")
+
+    def test_readme_and_code_list_the_same_operations(self):
+        table = (HERE / "README.md").read_text("utf-8")
+        rows = re.findall(r"^\| *`?([A-Z]+)`? *\| *`([^`]+)` *\|", table, re.MULTILINE)
+        plain = {(method, re.sub(r"<\w+>|:\w+|\{\w+\}", "<id>", path)) for method, path in rows}
+        plain = {
+            (method, path) for method, path in plain if not path.startswith("/-/")
+        }  # which control the service itself
+        assert plain == {(one.method, one.path) for one in pmservice.OPERATIONS}
+
+    def test_every_operation_of_the_specification_can_be_called(self):
+        offered = {f"{one.method} {one.path.replace('<id>', ':id')}" for one in pmservice.OPERATIONS}
+        assert offered >= {*SHOWN, "POST /tokens"}
+
+
+# --- 5 Views: how it looks ----------------------------------------------------------------------------
+# Each operation on a record with everything and on one with nothing, against its row of SHOWN.
+
+EDITED = {"lastEditedBy": "admin", "lastEditedDate": NOW_ISO}
+EMPTIED = dict.fromkeys(("closedBy", "closedDate", "canceledBy", "canceledDate")) | {"closedReason": ""}
+UNFINISHED = {**EMPTIED, "finishedBy": None, "finishedDate": None}
+
+
+def facts_of(array: str, id: int, **more: Any) -> dict[str, Any]:
+    """What WORLD says of a record, and what follows from it."""
+    return {**next(record for record in WORLD[array] if record["id"] == id), **more}
+
+
+# fmt: off
+PRODUCT_1 = without(facts_of("products", 1, programName="Alpha", releases=1, bugs=2, unResolved=1, closedBugs=1, fixedBugs=1, thisWeekBugs=1, assignToNull=1))
+BUG_1     = facts_of("bugs", 1)
+CASE_1    = facts_of("testcases", 1, currentVersion=4, steps=[dict(id=5, parent=1, case=1, version=2, type="group", desc="a", expect="b")])
+TASK_1    = facts_of("tasks", 1, assignedToRealName="Dan Dev", progress=31)
+TASK_2    = facts_of("tasks", 2, project=5)
+NEW_PRODUCT = dict(name="P", program=1, code="C", line=4, PO="po1", QD="qd1", RD="rd1", type="branch", desc="d", acl="private", whitelist=["dev2"])
+NEW_CASE    = dict(branch=1, module=2, story=3, title="C", type="unit", stage="bvt", precondition="p", pri=1, keywords="k")
+NEW_PROGRAM = dict(name="N", PM="pm1", budgetUnit="USD", desc="d", begin="2026-02-01", end="2026-06-30", acl="private", whitelist=["dev1", "qa1"])
+NEW_PROJECT = dict(name="N", begin="2026-01-10", end="2026-06-30", code="C", model="waterfall", parent=1, PM="pm1", acl="private", whitelist=["dev1"])
+NEW_TASK    = dict(module=1, story=2, fromBug=1, name="N", type="ui", pri=2, estimate=1.5, estStarted="2026-02-02", deadline="2026-02-20")
+STEPS       = [dict(desc="a", expect="b"), dict(desc="c")]
+NEW_STEPS   = [dict(id=6, parent=0, case=3, version=1, type="step", desc="a", expect="b"), dict(id=7, parent=0, case=3, version=1, type="step", desc="c", expect="")]
+ANSWERS = [
+    # operation                   path                     body                                      the facts shown
+    ("GET /products",             "/products",             None,                                     [PRODUCT_1, dict(id=2, name="P two", releases=1)]),
+    ("POST /products",            "/products",             NEW_PRODUCT,                              dict(NEW_PRODUCT, id=3, programName="Alpha")),
+    ("POST /products",            "/products",             dict(name="P"),                           dict(name="P", id=3)),
+    ("GET /products/:id/bugs",    "/products/1/bugs",      None,                                     [dict(id=2, product=1, title="Bug two"), BUG_1]),
+    ("POST /products/:id/testcases", "/products/2/testcases", dict(NEW_CASE, steps=STEPS),           dict(NEW_CASE, id=3, product=2, steps=NEW_STEPS)),
+    ("GET /testcases/:id",        "/testcases/1",          None,                                     CASE_1),
+    ("GET /testcases/:id",        "/testcases/2",          None,                                     dict(id=2, product=2, title="Case two", caseFails=0)),
+    ("POST /programs",            "/programs",             dict(NEW_PROGRAM, parent="1", budget=3),  dict(NEW_PROGRAM, id=7, type="program", parent=1, path=",1,7,", grade=2, budget="3")),
+    ("POST /programs",            "/programs",             dict(name="N", begin="2026-02-01", end="2026-06-30"), dict(id=7, name="N", type="program", acl="open", begin="2026-02-01", end="2026-06-30")),
+    ("GET /programs/:id",         "/programs/1",           None,                                     facts_of("programs", 1, type="program", budget="200000")),
+    ("GET /programs/:id",         "/programs/4",           None,                                     dict(id=4, name="Beta", type="program", acl="open", begin="2026-11-20", end="2059-12-31")),
+    ("POST /projects",            "/projects",             dict(NEW_PROJECT, products=[1, 2]),       dict(NEW_PROJECT, **EDITED, id=7, type="project", path=",1,7,", grade=2, team="N")),
+    ("POST /projects",            "/projects",             dict(name="N", begin="2026-02-01", end="2026-06-30", products=[1]), dict(EDITED, id=7, name="N", type="project", model="scrum", acl="private", team="N", begin="2026-02-01", end="2026-06-30")),
+    ("GET /projects/:id/releases", "/projects/2/releases", None,                                     [dict(id=2, project=2, product=2, name="R2", date="2026-11-20", productName="P two", projectName="Pr one"), facts_of("releases", 1, buildID=4, productName="P one", projectName="Pr one")]),
+    ("POST /executions/:id/tasks", "/executions/3/tasks",  dict(NEW_TASK, assignedTo=["dev1"]),      dict(NEW_TASK, id=3, project=2, execution=3, left=1.5, assignedTo="dev1", assignedDate=NOW_ISO, assignedToRealName="Dan Dev")),
+    ("POST /executions/:id/tasks", "/executions/5/tasks",  dict(NEW_TASK),                           dict(NEW_TASK, id=3, project=5, execution=5, left=1.5)),
+    ("PUT /tasks/:id",            "/tasks/1",              dict(pri=3),                              dict(TASK_1, **EDITED | dict(pri=3), cases={"1": "Case one"})),
+    ("PUT /tasks/:id",            "/tasks/2",              dict(pri=3),                              dict(TASK_2, **EDITED, pri=3, cases={})),
+    ("POST /tasks/:id/start",     "/tasks/1/start",        dict(consumed=3, left=4),                 dict(TASK_1, **EDITED | UNFINISHED | dict(consumed=3, left=4, status="doing", progress=43, realStarted=NOW_ISO))),
+    ("POST /tasks/:id/start",     "/tasks/2/start",        dict(left=0),                             dict(TASK_2, **EDITED, status="doing", realStarted=NOW_ISO)),
+    ("POST /tasks/:id/finish",    "/tasks/1/finish",       dict(finishedDate="2026-02-09 17:00:00", currentConsumed=1), dict(TASK_1, **EDITED | EMPTIED | dict(consumed=3.5, left=0, status="done", progress=100, finishedBy="admin", finishedDate="2026-02-09T17:00:00Z"))),
+    ("POST /tasks/:id/finish",    "/tasks/2/finish",       dict(finishedDate="2026-11-21", realStarted="2026-11-20"), dict(TASK_2, **EDITED, status="done", progress=100, finishedBy="admin", assignedTo="admin", assignedToRealName="admin", assignedDate=NOW_ISO, realStarted="2026-11-20T00:00:00Z", finishedDate="2026-11-21T00:00:00Z")),
+    ("POST /tasks/:id/restart",   "/tasks/1/restart",      dict(consumed=6, left=4),                 dict(TASK_1, **EDITED | UNFINISHED | dict(consumed=6, left=4, status="doing", progress=60))),
+    ("POST /tasks/:id/restart",   "/tasks/2/restart",      dict(consumed=0.5, left=2),               dict(TASK_2, **EDITED, consumed=0.5, left=2, status="doing", progress=20)),
+]
+# fmt: on
+EVERY_ANSWER = each(("operation", "path", "body", "facts"), ANSWERS, ids=[f"{row[0]} on {row[1]}" for row in ANSWERS])
+
+
+class TestLooks:
+    """Every field of every answer: its name, its JSON type, its value, its quirk."""
+
+    @EVERY_ANSWER
+    def test_answer_is_what_the_specification_says(self, world, operation, path, body, facts):
+        response = world.call(operation.split()[0], path, body)
+        creating = operation.startswith("POST") and not re.search("start|finish", operation)
+        assert response.status_int == (201 if creating else 200)
+        answer, shown = response.json, SHOWN[operation]
+        if isinstance(facts, list):
+            assert lines(answer[path.split("/")[-1]]) == lines([shown.of(**record) for record in facts])
+        elif operation == "POST /products":
+            record = shown.of(**facts)
+            assert lines(answer) == lines({**record, "total": 1, "products": [record]})
+        else:
+            assert lines(answer) == lines(shown.of(**facts))
+
+    def test_every_operation_is_looked_at(self):
+        assert {row[0] for row in ANSWERS} == set(SHOWN)
+
+    @each(("path", "around"), [
+        ("/products", {"total": 2}), ("/products?limit=1&page=2", {"page": 2, "total": 2, "limit": 1}),
+        ("/products/1/bugs", {"page": 1, "total": 2, "limit": 20}), ("/projects/2/releases", {"total": 2}),
+    ])  # fmt: skip
+    def test_list_has_its_numbers_around_it(self, world, path, around):
+        answer = world.get(path)
+        key = next(key for key in ("products", "bugs", "releases") if key in answer)
+        assert without(answer, key) == around
+
+    def test_whole_hours_are_written_without_a_fraction(self, world):
+        text = world.call("POST", "/tasks/1/restart", {"consumed": 8.0, "left": 0.25}).text
+        assert '"consumed":8,"left":0.25,' in text
+
+
+# --- Recorded answers of the real server --------------------------------------------------------------
+# Requests that were sent to four versions of the reference, on the same state here. An answer is what SHOWN makes
+# of the recorded facts; where the recorded answer differs from that, the row says how, and under which sentence.
+
+VERSIONED = "createdVersion, where the reference shows its own version, is this service's"
+NO_STORIES = "stories and plans are no records here"
+NO_CASES = "cases (… present in the modify-task response only)"
+CREATED = "201 where something is created"
+SAMPLED = "unset datetimes appear … (in bug records) as 1969-12-31T16:00:00Z; an unset bug deadline is 1970-01-01"
+ALL_KEPT = "all request fields are kept"
+BY_ACCOUNT = (
+    "in the create-project and create-case responses they are returned as a plain account string, an unset one as ''"
+)
+UNSET_DATES = (
+    "an unset real start or end of a project is 0000-00-00; create-project shows unset datetimes as '', deleted as '0'"
+)
+UNSET_PERSON = "no person is null"
+NESTED = "`parent` as given, `path` and `grade` set: the recorded version ignored the parent"
+TYPED = "the types are the specification's"
+CLEARED = "restart: finish and close fields empty"
+
+
+class Recorded(NamedTuple):
+    """A recorded request, the state and the time it met, and what the answer said."""
+
+    name: str
+    clock: str
+    state: dict[str, Any]
+    operation: str
+    path: str
+    body: Any
+    facts: dict[str, Any]
+    differences: dict[str, dict[str, Any]]
+    place: int = 0  # of the record in a list
+    around: dict[str, Any] | None = None  # of a list: its numbers
+
+
+def east(moment: str) -> str:
+    return str(datetime.fromisoformat(moment[:-1]) + timedelta(hours=8))
+
+
+# fmt: off
+V16B, V165, V165_, V18, BUGGED = "2026-11-20T07:47:59Z", "2026-11-20T07:42:16Z", "2026-11-20T07:42:17Z", "2026-11-20T07:30:22Z", "2026-11-20T07:48:14Z"
+BUGS_18 = "2026-11-20T07:35:14Z"
+ALPHA = dict(id=1, name="Alpha", begin="2026-01-05", end="2026-12-31")
+P_ONE, P_TWO = dict(name="P one", code="P1"), dict(name="P two", program=1, code="P2", PO="po1", QD="qa1", RD="dev1", desc="<p>x</p>", whitelist=["dev1", "qa1"])
+FOUR = [dict(P_ONE, id=1), dict(P_TWO, id=2), dict(id=3, name="P3"), dict(id=4, name="P4")]
+ONE_PRODUCT = {"programs": [ALPHA], "products": [dict(P_ONE, id=1)]}
+COUNTED = [dict(product=1, title=f"B{n}", assignedTo="dev1" if n > 3 else None, status="closed" if n == 1 else "resolved" if n == 2 else "active",
+                resolution="fixed" if n == 1 else "") for n in range(1, 8)]
+COUNTED_165 = [*COUNTED[:1], dict(COUNTED[1], assignedTo="dev1"), dict(COUNTED[1], assignedTo="dev1", openedDate="2026-11-01"), *COUNTED[4:]]
+BUG_STATE = {"products": [dict(P_ONE, id=1)], "bugs": [dict(id=n, product=1, title=f"Bug{n}", severity=n % 4 or 4, pri=n % 4 or 4, openedBuild="Trunk")
+                                                    for n in range(1, 6)]}
+BUG_6 = dict(id=6, product=1, title="Bug6", severity=3, pri=3, story=1, openedBuild="Trunk", openedDate=BUGGED)
+BUG_7 = dict(id=7, product=1, title="Bug7", severity=4, pri=4, openedBuild="Trunk", assignedTo="dev1", assignedDate=BUGGED, openedDate=BUGGED)
+BUG_17 = dict(id=17, product=1, title="Bug16", severity=1, pri=1, openedBuild="Trunk", openedDate=BUGS_18)
+BUG_18 = dict(id=18, product=1, title="Bug17", severity=2, pri=2, openedBuild="Trunk", assignedTo="dev1", assignedDate=BUGS_18, openedDate=BUGS_18)
+UNSET_BUG = dict.fromkeys(("activatedDate", "deadline", "resolvedDate", "closedDate", "lastEditedDate"))
+RECORDED_CASE = dict(title="Case1", type="feature", stage="system", precondition="p", pri=1, keywords="k")
+RECORDED_STEPS = [dict(desc="a", expect="b"), dict(desc="c", expect="d")]
+SHOWN_STEPS = [dict(step, id=id, parent=0, case=1, version=1, type="step") for id, step in enumerate(RECORDED_STEPS, 1)]
+BETA = dict(name="Beta", PM="pm1", budgetUnit="CNY", desc="d", begin="2026-02-01", end="2026-06-30", acl="private", whitelist=["dev1", "qa1"])
+UNDATED = dict(realBegan=None, realEnd=None)
+PR_ONE, PR_TWO = dict(name="Pr one", begin="2026-01-10", end="2026-06-30", code="PR1"), dict(name="Pr two", begin="2026-01-10", end="2026-06-30", code="PR2",
+                                                                                      model="waterfall", parent=1, PM="pm1", acl="private", whitelist=["dev1", "qa1"])
+EDITOR = dict(openedBy=reference("admin"), lastEditedBy=reference("admin"), closedBy=None, canceledBy=None)
+NOT_BLANK = dict(UNDATED, closedDate=None, canceledDate=None, deleted=False)
+HOMES = {"products": [dict(P_ONE, id=1)], "projects": [dict(PR_ONE, id=4, products=[1]), dict(id=26, name="Pr 26")],
+         "executions": [dict(id=7, project=4, name="Ex one"), dict(id=61, project=26, name="Ex 61")]}
+DATED = dict(type="devel", estStarted="2026-02-02", deadline="2026-02-20")
+PLACED = dict(project=26, execution=61)
+MOVED = dict(PLACED, type="devel", estimate=10, estStarted="2026-02-02", deadline="2026-12-20", assignedTo="dev1", left=8)
+V18_TYPES = dict(designVersion=1, mailto=[], storyID="", storyTitle="", latestStoryVersion="", storyStatus="")
+V18_BLANK = dict(V18_TYPES, mailto="")
+SENT = dict(assignedTo="dev2", realStarted="2026-02-06 08:30:00", comment="go")
+
+
+def moving(id, clock, opened, **state):
+    """The state of a recorded transition, and what the answer keeps of it."""
+    task = dict(MOVED, id=id, name=f"Trans {id}", openedDate=opened, assignedDate=opened, **state)
+    return {**HOMES, "tasks": [task]}, dict(task, lastEditedBy="admin", lastEditedDate=clock, assignedToRealName="Dan Dev")
+
+
+RESTARTING = dict(assignedTo="dev2", realStarted="2026-02-07 08:30:00", consumed=6, left=4, comment="again")
+S64, T64 = moving(64, "2026-11-20T07:32:41Z", "2026-11-20T07:32:40Z")
+S68, T68 = moving(68, "2026-11-20T07:32:41Z", "2026-11-20T07:32:41Z", status="doing", consumed=2, realStarted="2026-02-03T01:00:00Z")
+S126, T126 = moving(126, "2026-11-20T07:33:44Z", "2026-11-20T07:33:44Z", status="doing", consumed=2, realStarted="2026-02-03T01:00:00Z")
+S75, T75 = moving(75, "2026-11-20T07:32:41Z", "2026-11-20T07:32:41Z", status="done", consumed=3, finishedBy="admin", finishedDate="2026-02-05T10:00:00Z")
+S72, T72 = moving(72, "2026-11-20T07:32:41Z", "2026-11-20T07:32:41Z", status="pause", consumed=2)
+TO_DEV2 = dict(assignedTo="dev2", assignedToRealName="Dora Dev")
+RESTARTED = dict(TO_DEV2, assignedDate="2026-11-20T07:32:41Z", realStarted="2026-02-07T00:30:00Z", consumed=6, left=4, status="doing", progress=60, finishedBy=None, finishedDate=None)
+DONE = dict(status="done", left=0, progress=100, finishedBy="admin", finishedDate="2026-02-09T09:00:00Z")
+
+RECORDED = [
+    Recorded("01 counted by 16.0", V16B, {**ONE_PRODUCT, "products": FOUR, "bugs": COUNTED}, "GET /products", "/products", None,
+             dict(P_ONE, id=1, createdDate=V16B, bugs=7, unResolved=5, closedBugs=1, fixedBugs=1, thisWeekBugs=7, assignToNull=3),
+             {VERSIONED: dict(createdVersion="16.0.beta1"), NO_STORIES: dict(stories={"active": 1, "": 0, "draft": 0, "closed": 0, "changed": 0})}, 0, dict(total=4)),
+    Recorded("01 with persons by 16.0", V16B, {**ONE_PRODUCT, "products": FOUR}, "GET /products", "/products", None,
+             dict(P_TWO, id=2, createdDate=V16B, programName="Alpha"), {VERSIONED: dict(createdVersion="16.0.beta1")}, 1, dict(total=4)),
+    Recorded("01 counted by 16.5", V165, {**ONE_PRODUCT, "products": FOUR, "bugs": COUNTED_165, "releases": [dict(name="R", product=1)]}, "GET /products", "/products", None,
+             dict(P_ONE, id=1, createdDate=V165, releases=1, bugs=6, unResolved=3, closedBugs=1, fixedBugs=1, thisWeekBugs=5, assignToNull=1),
+             {VERSIONED: dict(createdVersion="16.5"), NO_STORIES: dict(plans=1, progress=16.7, stories={"changed": 1, "active": 2, "draft": 2, "closed": 1, "": 0})}, 0, dict(total=4)),
+    Recorded("01 limit 3 page 2", V18, {"products": [dict(id=n, name=f"Q{n}") for n in (1, 2, 3, 5, 8, *range(40, 65))]}, "GET /products", "/products?limit=3&page=2", None,
+             dict(id=5, name="Q5", createdDate=V18), {VERSIONED: dict(createdVersion="18.10")}, 0, dict(page=2, total=30, limit=3)),
+    Recorded("02 full", V16B, ONE_PRODUCT, "POST /products", "/products", dict(P_TWO, line=0, type="normal", acl="private"),
+             dict(P_TWO, id=2, createdDate=V16B, programName="Alpha"), {VERSIONED: dict(createdVersion="16.0.beta1"), CREATED: dict(status_int=200)}),
+    Recorded("02 three fields", V16B, {}, "POST /products", "/products", dict(P_ONE, program=0),
+             dict(P_ONE, id=1, createdDate=V16B), {VERSIONED: dict(createdVersion="16.0.beta1"), CREATED: dict(status_int=200)}),
+    Recorded("02 minimal", V18, {}, "POST /products", "/products", dict(name="Prod minimal"),
+             dict(id=1, name="Prod minimal", createdDate=V18), {VERSIONED: dict(createdVersion="18.10")}),
+    Recorded("03 assigned", BUGGED, {**BUG_STATE, "bugs": [*BUG_STATE["bugs"], BUG_6, BUG_7]}, "GET /products/:id/bugs", "/products/1/bugs?status=all", None,
+             BUG_7, {SAMPLED: UNSET_BUG}, 0, dict(page=1, total=7, limit=20)),
+    Recorded("03 of a story", BUGGED, {**BUG_STATE, "bugs": [*BUG_STATE["bugs"], BUG_6, BUG_7]}, "GET /products/:id/bugs", "/products/1/bugs?status=all", None,
+             BUG_6, {SAMPLED: dict(UNSET_BUG, assignedDate=None), NO_STORIES: dict(status=dict(code="storyChanged", name="Changed"), needconfirm=True)}, 1),
+    Recorded("03 limit 5 page 2", BUGS_18, {"products": [dict(P_ONE, id=1)], "bugs": [dict(id=n, product=1, title="B") for n in range(5, 24) if n not in (17, 18)] + [BUG_17, BUG_18]},
+             "GET /products/:id/bugs", "/products/1/bugs?limit=5&page=2", None, BUG_18,
+             {SAMPLED: UNSET_BUG, TYPED: dict(status="active", mailto=[], linkBug="0")}, 0, dict(page=2, total=19, limit=5)),
+    Recorded("03 limit 5 page 2, next", BUGS_18, {"products": [dict(P_ONE, id=1)], "bugs": [dict(id=n, product=1, title="B") for n in range(5, 24) if n not in (17, 18)] + [BUG_17, BUG_18]},
+             "GET /products/:id/bugs", "/products/1/bugs?limit=5&page=2", None, BUG_17,
+             {SAMPLED: dict(UNSET_BUG, assignedDate=None), TYPED: dict(status="active", mailto=[], linkBug="0")}, 1),
+    Recorded("04 full", V165_, ONE_PRODUCT, "POST /products/:id/testcases", "/products/1/testcases", dict(RECORDED_CASE, branch=0, module=0, story=0, steps=RECORDED_STEPS),
+             dict(RECORDED_CASE, id=1, product=1, openedDate=V165_, steps=SHOWN_STEPS),
+             {ALL_KEPT: dict(keywords=""), BY_ACCOUNT: dict(openedBy=reference("admin"), reviewedBy=None, lastEditedBy=None), CREATED: dict(status_int=200)}),
+    Recorded("05 get", V165_, {**ONE_PRODUCT, "testcases": [dict(RECORDED_CASE, product=1, keywords="", steps=RECORDED_STEPS)]}, "GET /testcases/:id", "/testcases/1", None,
+             dict(RECORDED_CASE, id=1, product=1, keywords="", openedDate=V165_, steps=SHOWN_STEPS, caseFails=0), {}),
+    Recorded("06 full", V165, {"programs": [ALPHA]}, "POST /programs", "/programs", dict(BETA, parent="1", budget=200000),
+             dict(BETA, id=2, type="program", budget="200000", parent=1, path=",1,2,", grade=2, openedDate=V165),
+             {NESTED: dict(parent=0, path=",2,", grade=1), UNSET_DATES: UNDATED, UNSET_PERSON: dict(lastEditedBy="")}),
+    Recorded("06 minimal", V165, {}, "POST /programs", "/programs", without(ALPHA, "id"),
+             dict(ALPHA, type="program", acl="open", openedDate=V165), {UNSET_DATES: UNDATED, UNSET_PERSON: dict(lastEditedBy="")}),
+    Recorded("07 get", V165, {"programs": [ALPHA, dict(BETA, id=2, budget=200000)]}, "GET /programs/:id", "/programs/2", None,
+             dict(BETA, id=2, type="program", budget="200000", openedDate=V165), {UNSET_DATES: UNDATED, UNSET_PERSON: dict(lastEditedBy="")}),
+    Recorded("08 full", V16B, {"programs": [ALPHA], "products": FOUR, "projects": [dict(id=4, name="Pr one")]}, "POST /projects", "/projects", dict(PR_TWO, products=[2]),
+             dict(PR_TWO, id=5, type="project", path=",1,5,", grade=2, team="Pr two", openedDate=V16B, lastEditedBy="admin", lastEditedDate=V16B),
+             {NESTED: dict(parent=0, path=",5,", grade=1), UNSET_DATES: NOT_BLANK, BY_ACCOUNT: dict(EDITOR, PM=reference("pm1"), whitelist=references(["dev1", "qa1"]))}),
+    Recorded("08 minimal", V165, {"programs": [dict(ALPHA, id=3)], "products": [dict(P_ONE, id=1)]}, "POST /projects", "/projects", dict(PR_ONE, products=[1]),
+             dict(PR_ONE, id=4, type="project", model="scrum", acl="private", team="Pr one", openedDate=V165, lastEditedBy="admin", lastEditedDate=V165),
+             {UNSET_DATES: NOT_BLANK, BY_ACCOUNT: dict(EDITOR, PM=None, whitelist=[])}),
+    Recorded("09 of 16.5", V165, {**HOMES, "releases": [dict(project=4, product=1, build=1, buildName="b1", name="R1", date="2026-03-05")]}, "GET /projects/:id/releases", "/projects/4/releases", None,
+             dict(id=1, project=4, product=1, build=1, buildID=1, buildName="b1", name="R1", date="2026-03-05", productName="P one", projectName="Pr one"), {TYPED: dict(mailto=None)}, 0, dict(total=1)),
+    Recorded("09 limit 1", V18, {**HOMES, "releases": [dict(id=n, project=26, product=1, build=1, name=f"R{n}.0", date="2026-04-07", desc="<p>r</p>", mailto="dev1,") for n in range(2, 8)]},
+             "GET /projects/:id/releases", "/projects/26/releases?limit=1", None,
+             dict(id=7, project=26, product=1, build=1, buildID=1, name="R7.0", date="2026-04-07", desc="<p>r</p>", mailto="dev1,", productName="P one", projectName="Pr 26"),
+             {TYPED: dict(project="26", branch="0", build="1", mailto=references(["dev1"]), notify="")}, 0, dict(page=1, total=6, limit=1)),
+    Recorded("10 full", V165_, {**HOMES, "tasks": [dict(id=1, name="T", execution=7)]}, "POST /executions/:id/tasks", "/executions/7/tasks",
+             dict(DATED, assignedTo=["dev1"], name="Tfull", module=0, story=0, fromBug=0, pri=1, estimate=8),
+             dict(DATED, id=2, project=4, execution=7, name="Tfull", pri=1, estimate=8, left=8, openedDate=V165_, assignedTo="dev1", assignedDate=V165_, assignedToRealName="Dan Dev"), {}),
+    Recorded("10 for two", "2026-11-20T07:31:32Z", {**HOMES, "tasks": [dict(id=8, name="T", execution=61)]}, "POST /executions/:id/tasks", "/executions/61/tasks",
+             dict(DATED, name="Task 18", assignedTo=["dev1", "dev2"]),
+             dict(DATED, **PLACED, **TO_DEV2, id=10, name="Task 18", openedDate="2026-11-20T07:31:32Z", assignedDate="2026-11-20T07:31:32Z"), {TYPED: V18_TYPES}),
+    Recorded("10 with a story", "2026-11-20T07:44:14Z", {**HOMES, "tasks": [dict(id=220, name="T", execution=61)], "testcases": [dict(id=31, product=1, story=1, title="StoryCase")]},
+             "POST /executions/:id/tasks", "/executions/61/tasks", dict(DATED, name="StTask", assignedTo=["dev1"], story=1),
+             dict(DATED, **PLACED, id=221, name="StTask", story=1, openedDate="2026-11-20T07:44:14Z", assignedTo="dev1", assignedDate="2026-11-20T07:44:14Z", assignedToRealName="Dan Dev"),
+             {TYPED: dict(designVersion=1, mailto=[]), NO_STORIES: dict(storyID=1, storyTitle="Story1", latestStoryVersion=1, storyStatus="active"), NO_CASES: dict(cases={"31": "StoryCase"})}),
+    Recorded("11 of a done task", V165_, {**HOMES, "tasks": [dict(DATED, id=5, execution=7, name="T", estimate=8, consumed=5, left=0, status="done", finishedBy="admin", finishedDate=V165_, assignedTo="dev1")]},
+             "PUT /tasks/:id", "/tasks/5", dict(name="Renamed", assignedTo="dev2", pri=2),
+             dict(DATED, **TO_DEV2, id=5, project=4, execution=7, name="Renamed", pri=2, estimate=8, consumed=5, status="done", version=2, openedDate=V165_, assignedDate=V165_,
+                  finishedBy="admin", finishedDate=V165_, lastEditedBy="admin", lastEditedDate=V165_, progress=100, cases={}), {}),
+    Recorded("12 from wait", "2026-11-20T07:32:41Z", S64, "POST /tasks/:id/start", "/tasks/64/start", dict(SENT, consumed=6, left=6),
+             dict(T64, **TO_DEV2 | dict(assignedDate="2026-11-20T07:32:41Z", realStarted="2026-02-06T00:30:00Z", consumed=6, left=6, status="doing", progress=50)), {TYPED: V18_BLANK}),
+    Recorded("13 from doing", "2026-11-20T07:32:41Z", S68, "POST /tasks/:id/finish", "/tasks/68/finish", dict(SENT, currentConsumed=1, finishedDate="2026-02-09 17:00:00"),
+             dict(T68, **TO_DEV2 | DONE | dict(realStarted="2026-02-06T00:30:00Z", consumed=3)), {TYPED: V18_BLANK}),
+    Recorded("13 without currentConsumed", "2026-11-20T07:33:44Z", S126, "POST /tasks/:id/finish", "/tasks/126/finish", dict(finishedDate="2026-02-09 17:00:00"),
+             dict(T126, **DONE), {TYPED: V18_BLANK}),
+    Recorded("14 from done", "2026-11-20T07:32:41Z", S75, "POST /tasks/:id/restart", "/tasks/75/restart", RESTARTING, dict(T75, **RESTARTED),
+             {TYPED: V18_BLANK, CLEARED: dict(finishedBy="admin", finishedDate="2026-02-05 18:00:00")}),
+    Recorded("14 from pause", "2026-11-20T07:32:41Z", S72, "POST /tasks/:id/restart", "/tasks/72/restart", RESTARTING, dict(T72, **RESTARTED), {TYPED: V18_BLANK}),
+]
+RECORDED_REFUSALS = [  # the status is the recorded one; the sentences are this service's own, but for a missing token's
+    ("POST /products", dict(name=""), 400, "name"),
+    ("POST /products", dict(program=1, code="x"), 400, "name"),
+    ("POST /products/1/testcases", dict(type="feature", pri=2, steps=[dict(expect="a")], title="Case24"), 400, "steps[0].desc"),
+    ("POST /products/1/testcases", dict(type="feature", pri=2, steps=[dict(desc="open", expect="opened")]), 400, "title"),
+    ("GET /testcases/9999", None, 404, None),
+    ("POST /programs", dict(name="Feb 30 prog", begin="2026-02-30", end="2026-12-31"), 400, "begin"),
+    ("POST /programs", dict(name="Bad dates", begin="2026-12-31", end="2026-01-05"), 400, "end"),
+    ("GET /programs/9999", None, 404, None),
+    ("POST /projects", dict(name="P mp", begin="2026-01-10", end="2026-06-30"), 400, "products"),
+    ("POST /executions/3/tasks", dict(name="Task 35", type="devel", assignedTo=["dev1"], estStarted="2026-03-20", deadline="2026-03-01"), 400, "deadline"),
+    ("POST /tasks/1/finish", dict(currentConsumed=3), 400, "finishedDate"),
+    ("POST /tasks/1/restart", dict(left=5), 400, "consumed"),
+    ("POST /tasks/1/restart", dict(consumed=3), 400, "left"),
+]
+# fmt: on
+
+
+class TestRecordedAnswers:
+    @each("recorded", RECORDED, ids=lambda recorded: recorded.name)
+    def test_answer_is_the_recorded_one_but_for_the_named_differences(self, shanghai, recorded):
+        shanghai.clock.set(recorded.clock)
+        shanghai.load(users=WORLD["users"], **recorded.state)
+        answer = shanghai.call(recorded.operation.split()[0], recorded.path, recorded.body)
+        shown = SHOWN[recorded.operation]
+        expected = (shown._replace(moment=east) if shown.moment is spaced else shown).of(**recorded.facts)
+        body = answer.json
+        key = recorded.operation.split("/")[-1]
+        if recorded.operation.startswith("GET") and key in body:
+            assert recorded.around in (None, without(body, key))
+            body = body[key][recorded.place]
+        assert lines({field: body[field] for field in expected}) == lines(expected)
+        body["status_int"] = answer.status_int
+        for differing in recorded.differences.values():
+            assert not [
+                field for field, value in differing.items() if field in body and lines(body[field]) == lines(value)
+            ]
+
+    @each(("request_line", "body", "status", "field"), RECORDED_REFUSALS)
+    def test_what_was_refused_is_refused(self, world, request_line, body, status, field):
+        refusal = world.refused(*request_line.split(), body, status=status)
+        assert list(refusal.get("fields", {})) == ([field] if field else [])
+
+    def test_no_token_is_answered_in_the_same_words(self, client):
+        assert client.refused("GET", "/products", status=401, Token=None) == {"error": "Unauthorized"}
+
+
+# --- 7 Rules: what the operations mean ----------------------------------------------------------------
+
+
+class TestProgramsAndProjects:
+    def test_ids_order_path_and_grade_follow_the_parents(self, client):
+        top = client.program()
+        below = client.program(parent=str(top["id"]))
+        project = client.project(parent=below["id"])
+        numbers = [(one["id"], one["order"], one["path"], one["grade"]) for one in (top, below, project)]
+        assert numbers == [(1, 5, ",1,", 1), (2, 10, ",1,2,", 2), (3, 15, ",1,2,3,", 3)]
+
+    def test_programs_projects_and_executions_share_one_sequence_of_ids(self, client):
+        client.load(executions=[{"id": 8, "name": "E", "project": 7}], projects=[{"id": 7, "name": "P"}])
+        assert client.program()["id"] == 9
+
+    @each("parent", [0, "0", None])
+    def test_parent_0_means_none(self, client, parent):
+        assert client.program(parent=parent)["parent"] == 0
+
+    def test_get_program_answers_for_programs_only(self, world):
+        for id in (2, 3, 99):
+            world.refused("GET", f"/programs/{id}", status=404)
+
+    def test_white_list_is_emptied_when_the_program_is_open(self, client):
+        assert client.program(acl="open", whitelist=["dev1"])["whitelist"] == []
+        assert client.project(acl="open", whitelist=["dev1"])["whitelist"] == ","
+        assert client.product(acl="open", whitelist=["dev1"])["whitelist"] == []
+
+    @each("whitelist", [
+        ["dev1", "qa1"], "dev1,qa1", ",dev1,qa1,", [4, 6], [reference("dev1"), {"id": 6}], ["dev1", "qa1", "dev1", ""],
+    ])  # fmt: skip
+    def test_white_list_takes_an_array_or_comma_text(self, world, whitelist):
+        shown = world.program(acl="private", whitelist=whitelist)["whitelist"]
+        assert shown == references(["dev1", "qa1"])
+        assert world.project(whitelist=whitelist)["whitelist"] == ",dev1,qa1,"
+
+    def test_project_is_linked_to_its_products(self, world):
+        id = world.project(products=[2, "1"])["id"]
+        assert next(one for one in world.dump()["projects"] if one["id"] == id)["products"] == [1, 2]
+
+
+class TestProductCounters:
+    @each(("bug", "counted"), [
+        (dict(),                                        dict(bugs=1, unResolved=1, assignToNull=1)),
+        (dict(assignedTo="dev1"),                       dict(bugs=1, unResolved=1)),
+        (dict(status="resolved", resolution="fixed"),   dict(bugs=1, assignToNull=1)),
+        (dict(status="closed", resolution="postponed"), dict(bugs=1, closedBugs=1, assignToNull=1)),
+        (dict(status="closed", resolution="fixed"),     dict(bugs=1, closedBugs=1, fixedBugs=1, assignToNull=1)),
+        (dict(deleted=True),                            dict()),
+    ])  # fmt: skip
+    @each("times", [1, 3])
+    def test_bugs_that_are_not_deleted_are_counted_by_what_they_are(self, client, bug, counted, times):
+        old = {"product": 1, "title": "B", "openedDate": "2020-01-01", **bug}
+        client.load(products=[{"name": "P"}, {"name": "Q"}], bugs=[old] * times)
+        first, second = client.get("/products")["products"]
+        names = ("bugs", "unResolved", "closedBugs", "fixedBugs", "thisWeekBugs", "assignToNull")
+        assert [first[name] for name in names] == [counted.get(name, 0) * times for name in names]
+        assert not any(second[name] for name in names)
+
+    def test_releases_that_are_not_deleted_are_counted(self, client):
+        releases = [{"name": "R", "product": 1, "deleted": deleted} for deleted in (False, True, False)]
+        client.load(products=[{"name": "P"}], releases=releases)
+        assert client.get("/products")["products"][0]["releases"] == 2
+
+    @each(("zone", "opened", "counted"), [
+        ("UTC",                "2026-11-15T23:59:59Z", 0), ("UTC",                "2026-11-16T00:00:00Z", 1),
+        ("UTC",                "2026-11-22T23:59:59Z", 1), ("UTC",                "2026-11-23T00:00:00Z", 0),
+        ("Asia/Shanghai",      "2026-11-15T15:59:59Z", 0), ("Asia/Shanghai",      "2026-11-15T16:00:00Z", 1),
+        ("Asia/Shanghai",      "2026-11-22T15:59:59Z", 1), ("Asia/Shanghai",      "2026-11-22T16:00:00Z", 0),
+        ("Asia/Kathmandu",     "2026-11-15T18:14:59Z", 0), ("Asia/Kathmandu",     "2026-11-15T18:15:00Z", 1),
+        ("America/St_Johns",   "2026-11-16T03:29:59Z", 0), ("America/St_Johns",   "2026-11-16T03:30:00Z", 1),
+    ])  # fmt: skip
+    def test_this_week_is_monday_to_sunday_in_the_zone_of_the_service(self, tmp_path, zone, opened, counted):
+        with contextlib.closing(Client(tmp_path / "pm.db", timezone=zone)) as client:
+            client.load(products=[{"name": "P"}], bugs=[{"product": 1, "title": "B", "openedDate": opened}])
+            assert client.get("/products")["products"][0]["thisWeekBugs"] == counted
+
+    def test_this_week_moves_on_with_the_clock(self, world):
+        for forward, counted in ((2, 1), (1, 0)):  # from Friday to Sunday, to Monday
+            world.clock.forward(days=forward)
+            assert world.get("/products")["products"][0]["thisWeekBugs"] == counted
+
+
+class TestTestCases:
+    def test_step_ids_run_on_over_all_cases(self, client):
+        product = client.product()["id"]
+        steps = [client.case(product, steps=[{"desc": "a"}, {"desc": "b"}])["steps"] for _ in range(2)]
+        assert [[(step["id"], step["case"]) for step in one] for one in steps] == [[(1, 1), (2, 1)], [(3, 2), (4, 2)]]
+
+    @each(("stage", "kept"), [
+        ("bvt", "bvt"), ("bvt,smoke", "bvt,smoke"), (["unittest", "intergrate"], "unittest,intergrate"),
+    ])  # fmt: skip
+    def test_stage_is_a_word_or_several_joined_by_commas(self, client, stage, kept):
+        case = client.case(stage=stage)
+        assert case["stage"] == client.get(f"/testcases/{case['id']}")["stage"] == kept
+
+    def test_expect_of_a_step_is_empty_unless_sent(self, client):
+        assert client.case(steps=[{"desc": "a"}])["steps"][0]["expect"] == ""
+
+
+class TestCreateTask:
+    def test_project_can_stand_for_the_execution(self, client):
+        project = client.project()["id"]
+        task = client.task(project)
+        assert (task["execution"], task["project"]) == (project, project)
+
+    def test_task_of_an_execution_belongs_to_its_project(self, world):
+        assert [world.task(3)[field] for field in ("execution", "project")] == [3, 2]
+
+    def test_program_is_no_execution(self, world):
+        world.refused("POST", "/executions/1/tasks", {}, status=404)
+
+    @each(("sent", "names"), [
+        (["dev1", "dev2"], ["dev1", "dev2"]), ("dev1", ["dev1"]), (["dev1"], ["dev1"]), ([4, reference("dev2")], ["dev1", "dev2"]),
+    ])  # fmt: skip
+    def test_each_assignee_gets_a_task_and_the_last_is_the_answer(self, world, sent, names):
+        answer = world.task(3, assignedTo=sent)
+        made = world.dump()["tasks"][2:]
+        assert [task["assignedTo"] for task in made] == names
+        assert {task["assignedDate"] for task in made} == {NOW_ISO}
+        assert (answer["id"], answer["assignedTo"]["account"]) == (made[-1]["id"], names[-1])
+
+    @each("nobody", [None, [], "", [""]])
+    def test_task_without_assignee_has_no_assigned_date(self, client, nobody):
+        task = client.task(assignedTo=nobody)
+        assert (task["assignedTo"], task["assignedDate"], task["assignedToRealName"]) == (None, None, "")
+        assert len(client.dump()["tasks"]) == 1
+
+    def test_one_wrong_assignee_means_no_task_and_no_user(self, world):
+        body = {**NEW_TASK, "assignedTo": ["new1", "not an account"]}
+        assert "assignedTo" in world.refused("POST", "/executions/3/tasks", body)["fields"]
+
+    def test_what_is_left_starts_as_the_estimate(self, client):
+        assert client.task(estimate="3.5")["left"] == 3.5
+
+
+class TestModifyTask:
+    def test_what_is_not_sent_stays(self, world):
+        before = world.put("/tasks/1")
+        after = world.put("/tasks/1", desc="new")
+        assert lines(after) == lines({**before, "desc": "new"})
+
+    @each(("body", "version"), [
+        (dict(name="Other"), 5), (dict(estStarted="2026-02-01"), 5), (dict(deadline="2026-02-21"), 5),
+        (dict(name="Other", deadline="2026-02-21"), 5), (dict(name="Task one", estStarted="2026-02-02"), 4),
+        (dict(pri=2, desc="x", type="ui", estimate=9, assignedTo="dev2", story=0, module=1, fromBug=0), 4),
+    ])  # fmt: skip
+    def test_version_grows_when_name_or_plan_change(self, world, body, version):
+        assert world.put("/tasks/1", **body)["version"] == version
+
+    @each(("sent", "account", "since"), [
+        ("dev2", "dev2", NOW_ISO), ("dev1", "dev1", "2026-01-02T04:00:00Z"), (4, "dev1", "2026-01-02T04:00:00Z"), ("", None, None),
+    ])  # fmt: skip
+    def test_assigned_date_is_now_when_the_assignee_changes(self, world, sent, account, since):
+        task = world.put("/tasks/1", assignedTo=sent)
+        assert (task["assignedTo"] and task["assignedTo"]["account"], task["assignedDate"]) == (account, since)
+
+    def test_cases_are_those_of_the_story_that_are_not_deleted(self, client):
+        cases = [
+            dict(title="A", story=3),
+            dict(title="B", story=3, deleted=True),
+            dict(title="C", story=4),
+            dict(title="D"),
+        ]
+        client.load(products=[{"name": "P"}], testcases=[dict(case, product=1) for case in cases])
+        id = client.task(story=3)["id"]
+        assert client.put(f"/tasks/{id}")["cases"] == {"1": "A"}
+        assert client.put(f"/tasks/{id}", story=4)["cases"] == {"3": "C"}
+        assert client.put(f"/tasks/{id}", story=0)["cases"] == {}
+
+
+EVERY_STATE = each("state", WORDS["task", "status"].split())
+
+
+class TestTransitions:
+    @staticmethod
+    def in_state(client, state):
+        client.sql("UPDATE task SET status = ? WHERE id = 1", state)
+        return client
+
+    @EVERY_STATE
+    def test_start_is_from_any_state_but_doing(self, world, state):
+        self.in_state(world, state)
+        if state == "doing":
+            assert "doing" in world.refused("POST", "/tasks/1/start", {"left": 1})["error"]
+        else:
+            assert world.post("/tasks/1/start", left=1)["status"] == "doing"
+
+    @EVERY_STATE
+    def test_restart_and_finish_are_from_any_state(self, world, state):
+        assert self.in_state(world, state).post("/tasks/1/restart", consumed=3, left=0)["status"] == "doing"
+        assert self.in_state(world, state).post("/tasks/1/finish", finishedDate="2026-02-09")["status"] == "done"
+
+    @each(("sent", "total"), [({}, 2.5), ({"consumed": 2.5}, 2.5), ({"consumed": "7"}, 7)])
+    def test_start_takes_the_new_total_of_hours(self, world, sent, total):
+        assert world.post("/tasks/1/start", left=0, **sent)["consumed"] == total
+
+    def test_restart_takes_the_hours_as_they_are_sent(self, world):
+        answer = world.post("/tasks/1/restart", consumed=1, left=3)
+        assert (answer["consumed"], answer["left"]) == (1, 3)
+
+    @each(("sent", "total"), [
+        ({}, 2.5), ({"currentConsumed": 0}, 2.5), ({"currentConsumed": 1.25}, 3.75),
+    ])  # fmt: skip
+    def test_finish_adds_the_hours_of_this_time(self, world, sent, total):
+        answer = world.post("/tasks/1/finish", finishedDate="2026-02-09", **sent)
+        assert (answer["consumed"], answer["left"], answer["progress"]) == (total, 0, 100)
+
+    def test_hours_add_up_as_a_person_adds_them(self, world):
+        world.post("/tasks/1/restart", consumed=0.1, left=0)
+        assert world.post("/tasks/1/finish", finishedDate="2026-02-09", currentConsumed=0.2)["consumed"] == 0.3
+
+    @each(("transition", "body", "started"), [
+        ("start", {"left": 1}, "2026-11-20 07:42:17"),
+        ("start", {"left": 1, "realStarted": "2026-02-06 08:30:00"}, "2026-02-06 08:30:00"),
+        ("start", {"left": 1, "realStarted": "2026-02-06"}, "2026-02-06 00:00:00"),
+        ("restart", {"consumed": 3, "left": 1}, "2026-01-03 04:00:00"),
+        ("restart", {"consumed": 3, "left": 1, "realStarted": "2026-02-06T08:30:00+02:00"}, "2026-02-06 06:30:00"),
+        ("finish", {"finishedDate": "2026-02-09"}, "2026-01-03T04:00:00Z"),
+        ("finish", {"finishedDate": "2026-02-09", "realStarted": "2026-02-09"}, "2026-02-09T00:00:00Z"),
+    ])  # fmt: skip
+    def test_real_start_is_what_was_sent_or_what_was_known(self, world, transition, body, started):
+        assert world.post(f"/tasks/1/{transition}", **body)["realStarted"] == started
+
+    @each("transition", ["start", "restart", "finish"])
+    @each(("sent", "account", "since"), [
+        ({}, "dev1", "2026-01-02T04:00:00Z"), ({"assignedTo": "dev2"}, "dev2", NOW_ISO),
+    ])  # fmt: skip
+    def test_assignee_stays_unless_sent(self, world, transition, sent, account, since):
+        world.post(f"/tasks/1/{transition}", consumed=3, left=1, finishedDate="2026-02-09", **sent)
+        task = world.dump()["tasks"][0]
+        assert (task["assignedTo"], task["assignedDate"]) == (account, since)
+
+    def test_finished_task_that_is_nobodys_goes_to_its_opener(self, world):
+        world.put("/tasks/1", assignedTo="")
+        assert world.post("/tasks/1/finish", finishedDate="2026-02-09")["assignedTo"] == "pm1"
+
+    def test_whoever_calls_has_finished_it(self, world):
+        world.load(users=[{"account": "dev1", "password": "secret", "admin": True}])
+        world.token = world.login("dev1")
+        assert world.post("/tasks/1/finish", finishedDate="2026-02-09")["finishedBy"] == "dev1"
+
+    @each(("consumed", "left", "progress"), [
+        (0, 0, 0), (0, 5, 0), (1, 0, 100), (1, 1, 50), (1, 2, 33), (2, 1, 67), (1, 7, 13), (1, 199, 1), (1, 200, 0), (2.3, 1.7, 58), (0.7, 4.9, 13),
+    ])  # fmt: skip
+    def test_progress_is_rounded_half_up(self, world, consumed, left, progress):
+        assert world.post("/tasks/1/restart", consumed=consumed, left=left)["progress"] == progress
+
+    @each("transition", ["start", "restart", "finish"])
+    def test_comment_is_kept_with_who_when_and_what(self, world, transition):
+        world.post(f"/tasks/1/{transition}", consumed=3, left=1, finishedDate="2026-02-09", comment="“go” 🚀")
+        log = world.sql("SELECT objectType, objectID, actor, action, date, comment FROM action")
+        assert log == [("task", 1, "admin", transition + "ed", NOW_ISO, "“go” 🚀")]
+
+    def test_moments_without_zone_are_local_to_the_service(self, shanghai):
+        task = f"/tasks/{shanghai.task()['id']}"
+        started = shanghai.post(f"{task}/start", left=1, realStarted="2026-02-06 08:30:00")
+        assert (started["realStarted"], started["openedDate"]) == ("2026-02-06 08:30:00", "2026-11-20 15:42:17")
+        assert shanghai.put(task)["realStarted"] == "2026-02-06T00:30:00Z"
+        finished = shanghai.post(f"{task}/finish", finishedDate="2026-02-09")
+        assert (finished["realStarted"], finished["finishedDate"]) == ("2026-02-06T00:30:00Z", "2026-02-08T16:00:00Z")
+
+
+# --- 2 Errors, 3 Kinds and 4 Records: refusals --------------------------------------------------------
+
+# fmt: off
+PRODUCTS, PROGRAMS, PROJECTS = "POST /products", "POST /programs", "POST /projects"
+TASKS, CASES, MODIFY = "POST /executions/3/tasks", "POST /products/1/testcases", "PUT /tasks/1"
+START, FINISH, RESTART = "POST /tasks/1/start", "POST /tasks/1/finish", "POST /tasks/1/restart"
+GOOD = {
+    PRODUCTS: dict(name="P"), PROGRAMS: without(ALPHA, "id"), PROJECTS: dict(PR_ONE, products=[1]), TASKS: dict(DATED, name="T"),
+    CASES: dict(title="C", type="unit", pri=1, steps=[]), MODIFY: {}, START: dict(left=1), FINISH: dict(finishedDate="2026-02-09"),
+    RESTART: dict(consumed=3, left=1),
+}
+NEEDED = {
+    PRODUCTS: "name", PROGRAMS: "name begin end", PROJECTS: "name begin end products", CASES: "title type pri steps",
+    TASKS: "name type estStarted deadline", START: "left", FINISH: "finishedDate", RESTART: "consumed left",
+}
+REFUSED = {  # operation: broken field, what is sent, a word of the rule
+    PRODUCTS: [
+        ("name", "", "blank"), ("name", " \t\u3000", "blank"), ("name", "x" * 256, "255"), ("name", "a\0b", "NUL"),
+        ("name", "a\ud800b", "surrogate"), ("name", True, "text"), ("name", ["x"], "text"), ("desc", "é" * 32769, "65536"),
+        ("desc", {"html": "x"}, "text"), ("code", 2**63, "64 bits"), ("program", 99, "program"), ("program", 2, "program"),
+        ("program", -1, "between"), ("line", "x", "whole number"), ("line", True, "whole number"), ("line", 1.5, "whole number"),
+        ("line", "٣", "whole number"), ("line", 2**63, "between"), ("type", "other", "normal, branch, platform"),
+        ("acl", "custom", "open, private"), ("acl", {}, "open, private"), ("PO", 99, "existing user"), ("PO", "a b", "letters"),
+        ("PO", "x" * 31, "30"), ("PO", ["po1"], "user"), ("PO", {"realname": "x"}, "user"), ("QD", True, "user"),
+        ("RD", {"id": 99}, "existing user"), ("whitelist", ["dev1", 99], "existing user"), ("whitelist", "dev1,a b", "letters"),
+        ("whitelist", {"0": "dev1"}, "user"),
+    ],
+    PROGRAMS: [
+        ("begin", "2026-02-30", "real day"), ("begin", "20260101", "real day"), ("begin", "2026-W01-1", "real day"),
+        ("begin", "٢٠٢٦-01-01", "real day"), ("end", 20260101, "real day"), ("end", "2026-01-04", "before"),
+        ("parent", "99", "program"), ("parent", 2, "program"), ("PM", 99, "existing user"), ("budget", "many", "whole number"),
+        ("budgetUnit", "EUR", "CNY, USD"), ("acl", "none", "open, private"),
+    ],
+    PROJECTS: [
+        ("products", [], "empty"), ("products", [1, 99], "product"), ("products", [True], "whole number"), ("products", "1", "array"),
+        ("model", "kanban", "scrum, waterfall"), ("parent", 99, "program"), ("end", "2026-01-09", "before"),
+    ],
+    CASES: [
+        ("type", "step", "feature, performance, config, install, security, interface, unit, other"),
+        ("stage", "integrate", "unittest, feature, intergrate, system, smoke, bvt"), ("stage", ["bvt", 1], "intergrate"),
+        ("pri", "high", "whole number"), ("steps", "a", "array"), ("steps[0]", ["a"], "object"),
+        ("steps[1].desc", [{"desc": "a"}, {"expect": "b"}], "required"), ("steps[0].desc", [{"desc": ""}], "empty"),
+    ],
+    TASKS: [
+        ("type", "code", "design, devel, request, test, study, discuss, ui, affair, misc"), ("deadline", "2026-02-01", "before"),
+        ("estimate", -0.5, "0 or more"), ("estimate", "8h", "hours"), ("estimate", True, "hours"), ("estimate", 2.0**64, "hours"),
+        ("assignedTo", 99, "existing user"), ("assignedTo", ["dev1", None], "user"),
+    ],
+    MODIFY: [
+        ("name", "", "blank"), ("type", "", "devel"), ("deadline", "2026-02-01", "before"), ("assignedTo", ["dev1"], "user"),
+    ],
+    START: [
+        ("consumed", 2, "2.5"), ("left", -1, "0 or more"), ("realStarted", "yesterday", "YYYY-MM-DD hh:mm:ss"),
+        ("realStarted", "2026-02-06 24:00:00", "YYYY-MM-DD hh:mm:ss"), ("realStarted", "0001-01-01", "YYYY-MM-DD hh:mm:ss"),
+        ("comment", ["x"], "text"),
+    ],
+    RESTART: [
+        ("consumed", -1, "0 or more"),
+    ],
+    FINISH: [
+        ("currentConsumed", -1, "0 or more"), ("currentConsumed", 2**63 - 1, "hours"),
+        ("finishedDate", "2026-01-03 03:59:59", "before"), ("finishedDate", "09.02.2026", "YYYY-MM-DD hh:mm:ss"),
+    ],
+}
+# fmt: on
+
+
+class TestRefusals:
+    @each(
+        ("operation", "place", "value", "word"),
+        [(operation, *row) for operation, rows in REFUSED.items() for row in rows],
+        ids=[f"{operation} {row[0]} {n}" for operation, rows in REFUSED.items() for n, row in enumerate(rows)],
+    )
+    def test_refusal_names_the_field_and_the_rule_and_writes_nothing(self, world, operation, place, value, word):
+        field = re.split(r"[\[.]", place)[0]
+        refusal = world.refused(*operation.split(), {**GOOD[operation], field: value})
+        assert list(refusal["fields"]) == [place]
+        assert word in refusal["fields"][place]
+        assert refusal["error"] == f"{place} {refusal['fields'][place]}"
+
+    @each(("operation", "field"), [(one, field) for one, fields in NEEDED.items() for field in fields.split()])
+    @each("absent", [{}, None], ids=["left out", "null"])
+    def test_needed_fields_are_needed(self, world, operation, field, absent):
+        body = without(GOOD[operation], field) if absent is not None else {**GOOD[operation], field: None}
+        assert world.refused(*operation.split(), body)["fields"] == {field: "is required"}
+
+    @each("operation", GOOD)
+    def test_what_the_table_changes_is_good_by_itself(self, world, operation):
+        assert world.call(*operation.split(), GOOD[operation]).status_int in (200, 201)
+
+    def test_every_broken_field_is_named(self, client):
+        refusal = client.refused("POST", "/programs", {"name": "", "begin": "x", "budgetUnit": "EUR"})
+        assert set(refusal["fields"]) == {"name", "begin", "end", "budgetUnit"}
+        assert all(field in refusal["error"] for field in refusal["fields"])
+
+    def test_task_that_was_never_started_needs_its_real_start_to_be_finished(self, world):
+        refusal = world.refused("POST", "/tasks/2/finish", {"finishedDate": "2026-02-09"})
+        assert list(refusal["fields"]) == ["realStarted"]
+
+    def test_refused_request_makes_no_user(self, world):
+        world.refused("POST", "/products", {"PO": "newcomer", "whitelist": ["other1"]})
+        assert not world.sql("SELECT * FROM user WHERE account IN ('newcomer', 'other1')")
+
+    @each(("operation", "field", "sent", "shown"), [
+        (PRODUCTS, "line", "7", 7), (PRODUCTS, "line", -(2**63), -(2**63)), (PRODUCTS, "line", 2**63 - 1, 2**63 - 1),
+        (PRODUCTS, "code", 12, "12"), (PRODUCTS, "code", 1.5, "1.5"), (PRODUCTS, "name", 2026, "2026"), (PRODUCTS, "name", "x" * 255, "x" * 255),
+        (PRODUCTS, "desc", "x" * 65536, "x" * 65536), (PRODUCTS, "program", "1", 1), (PROGRAMS, "budget", "200000", "200000"),
+        (TASKS, "estimate", "2.5", 2.5), (TASKS, "estimate", 8, 8), (TASKS, "estimate", 8.0, 8), (TASKS, "pri", "2", 2),
+        (PROGRAMS, "end", "2026-01-05", "2026-01-05"), (TASKS, "deadline", "2026-02-02", "2026-02-02"),
+    ])  # fmt: skip
+    def test_numbers_and_texts_are_taken_in_each_other_s_form(self, world, operation, field, sent, shown):
+        assert lines(world.call(*operation.split(), {**GOOD[operation], field: sent}).json[field]) == lines(shown)
+
+    @each("text", [
+        "“Ünïcode” 🚀\n\t", "<script>alert('x')</script>", "a\u2028b\x7f\x01", "%s %d %%", "'; DROP TABLE",
+    ])  # fmt: skip
+    def test_strings_are_returned_as_they_were_sent(self, client, text):
+        id = client.product(name=text, code=text, desc=text)["id"]
+        product = client.get("/products")["products"][0]
+        assert [product[field] for field in ("id", "name", "code", "desc")] == [id, text, text, text]
+
+    def test_duplicate_names_and_unknown_fields_are_fine(self, client):
+        assert client.product(name="Same")["id"] != client.product(name="Same", unknown=1, total=7)["id"]
+
+
+# --- 6 Store: lists -----------------------------------------------------------------------------------
+
+
+def ids(records: list[dict[str, Any]]) -> list[int]:
+    return [record["id"] for record in records]
+
+
+class TestLists:
+    @pytest.fixture
+    def five(self, client):
+        """Five products and, in the first of them, five bugs and a deleted one; five releases of a project."""
+        numbers = range(1, 6)
+        client.load(
+            products=[dict(id=n, name=f"P{n % 3}", order=10 - n) for n in numbers],
+            projects=[dict(id=1, name="Pr")],
+            bugs=[dict(id=n, product=1, title=f"B{n}", severity=n % 3, deleted=n > 5) for n in range(1, 7)],
+            releases=[dict(id=n, product=n, project=1, name=f"R{n}") for n in numbers],
+        )
+        return client
+
+    @each(("path", "order"), [
+        ("products", [1, 2, 3, 4, 5]), ("products/1/bugs", [5, 4, 3, 2, 1]), ("projects/1/releases", [5, 4, 3, 2, 1]),
+    ])  # fmt: skip
+    def test_pages_follow_one_another_in_the_default_order(self, five, path, order):
+        key = path.split("/")[-1]
+        for page, wanted in ((1, order[:2]), (2, order[2:4]), (3, order[4:]), (4, []), (2**63 - 1, [])):
+            answer = five.get(f"/{path}?limit=2&page={page}")
+            assert (ids(answer.pop(key)), answer) == (wanted, {"page": page, "total": 5, "limit": 2})
+
+    def test_page_or_limit_alone_makes_pages(self, five):
+        assert without(five.get("/products?page=1"), "products") == {"page": 1, "total": 5, "limit": 20}
+        assert without(five.get("/projects/1/releases?limit=3"), "releases") == {"page": 1, "total": 5, "limit": 3}
+
+    @each(("query", "order"), [
+        ("/products/1/bugs?order=severity_asc", [3, 1, 4, 2, 5]), ("/products/1/bugs?order=severity_desc", [5, 2, 4, 1, 3]),
+        ("/products/1/bugs?order=id_asc", [1, 2, 3, 4, 5]),       ("/products/1/bugs?order=severity_asc&limit=2&page=2", [4, 2]),
+        ("/products?order=name_desc", [5, 2, 4, 1, 3]),           ("/products?order=order_asc", [5, 4, 3, 2, 1]),
+        ("/projects/1/releases?order=product_asc", [1, 2, 3, 4, 5]),
+    ])  # fmt: skip
+    def test_order_is_by_any_field(self, five, query, order):
+        answer = five.get(query)
+        assert ids(next(value for value in answer.values() if isinstance(value, list))) == order
+
+    def test_order_is_that_of_the_values_shown(self, client):
+        client.load(products=[dict(id=1, name="A"), dict(id=2, name="B", order=3)])  # the first shows 5
+        for page, order in (("", [2, 1]), ("&limit=1", [2])):
+            assert ids(client.get(f"/products?order=order_asc{page}")["products"]) == order
+
+    @each("number", ["0", "-1", "x", "1.5", "%D9%A1", str(2**64)])
+    @each("name", ["page", "limit"])
+    @each("path", ["/products", "/products/1/bugs", "/projects/1/releases"])
+    def test_page_and_limit_have_bounds(self, five, path, name, number):
+        assert list(five.refused("GET", f"{path}?{name}={number}")["fields"]) == [name]
+
+    def test_limit_is_100_000_at_most(self, five):
+        assert five.get("/products/1/bugs?limit=100000")["limit"] == 100_000
+        assert "100000" in five.refused("GET", "/products/1/bugs?limit=100001")["error"]
+
+    def test_unknown_parameters_are_ignored(self, five):
+        assert five.get("/products/1/bugs?colour=red&limit=2&_=1")["total"] == 5
+        assert five.get("/products?status=whatever")["total"] == 5
+
+    @each("query", [
+        "order=severity", "order=colour_asc", "order=severity_up", "order=id_asc;--", "order=",
+    ])  # fmt: skip
+    def test_unknown_order_is_refused_by_what_is_allowed(self, five, query):
+        assert "severity_desc" in five.refused("GET", f"/products/1/bugs?{query}")["fields"]["order"]
+
+    @each(("status", "found"), [
+        ("all", "123456789"), ("unclosed", "12456789"), ("unresolved", "1246789"), ("unconfirmed", "1356789"), ("assigntome", "4"),
+        ("openedbyme", "12345789"), ("assigntonull", "1235678"), ("toclosed", "5"), ("postponedbugs", "5"), ("overduebugs", "7"),
+        ("active", "1246789"), ("resolved", "5"), ("closed", "3"), ("", None), ("open", None),
+    ])  # fmt: skip
+    def test_status_is_a_kind_of_browsing_or_a_plain_status(self, client, status, found):
+        more = {2: dict(confirmed=1), 3: dict(status="closed"), 4: dict(assignedTo="admin", confirmed=1),
+                5: dict(status="resolved", resolution="postponed"), 6: dict(openedBy="qa1"), 7: dict(deadline="2026-11-19"),
+                8: dict(deadline="2026-11-20"), 9: dict(assignedTo="dev1")}  # fmt: skip
+        client.load(
+            products=[dict(id=1, name="P")],
+            bugs=[dict(id=n, product=1, title="B", **more.get(n, {})) for n in range(1, 10)],
+        )
+        path = f"/products/1/bugs?status={status}&order=id_asc"
+        if found is None:
+            allowed = client.refused("GET", path)["fields"]["status"]
+            assert all(word in allowed for word in ("unclosed", "overduebugs", "resolved"))
+        else:
+            answer = client.get(path)
+            assert (ids(answer["bugs"]), answer["total"]) == ([int(n) for n in found], len(found))
+
+    def test_long_list_is_the_sum_of_its_pages_and_comes_in_pieces(self, client):
+        persons = [f"user{n}" for n in range(450)]
+        client.load(
+            products=[dict(id=1, name="P")], bugs=[dict(product=1, title="B", assignedTo=one) for one in persons]
+        )
+        pages = [client.get(f"/products/1/bugs?limit=100&page={page}")["bugs"] for page in range(1, 7)]
+        assert client.get("/products/1/bugs?limit=1000")["bugs"] == list(itertools.chain(*pages))
+        assert [len(page) for page in pages] == [100, 100, 100, 100, 50, 0]
+        environ = webtest.TestRequest.blank("/products/1/bugs?limit=1000", headers={"Token": "t"}).environ
+        answer = client.service(environ, lambda *_: None)
+        assert len(list(answer)) > 2
+        answer.close()
+
+
+# --- 7 Rules: fixtures, in and out --------------------------------------------------------------------
+
+SCRYPTED = "scrypt:" + "0" * 32 + ":" + "1" * 128
+# Records that have what those of WORLD cannot have at once: deleted, or open with an empty white list.
+OTHERS = {
+    "users": [dict(id=9, account="boss", realname="Bo", avatar="/a.png", admin=True, password=SCRYPTED, role="top", email="b@x.org")],
+    "programs": [dict(id=10, name="Gone", deleted=True)],
+    "projects": [dict(id=11, name="Open", acl="open", deleted=True)],
+    "products": [dict(id=3, name="Open", acl="open", deleted=True)],
+    **{array: [dict(id=3, product=2, deleted=True, **name)] for array, name in
+       (("releases", dict(name="Gone")), ("bugs", dict(title="Gone")), ("testcases", dict(title="Gone")))},
+    "tasks": [dict(id=3, execution=3, name="Gone", deleted=True)],
+}  # fmt: skip
+FULL = {array: [*WORLD.get(array, []), *OTHERS.get(array, [])] for array in {**WORLD, **OTHERS}}
+TABLES = {"users": "user", "programs": "project", "projects": "project", "executions": "project", "products": "product",
+          "releases": "release", "bugs": "bug", "tasks": "task", "testcases": "testcase"}  # fmt: skip
+
+
+class TestFixtures:
+    def test_loaded_dump_is_dumped_the_same(self, client, tmp_path):
+        client.load(**FULL)
+        dumped = client.dump()
+        with contextlib.closing(Client(tmp_path / "again.db")) as again:
+            assert again.load(**dumped) == sum(map(len, dumped.values()))
+            assert lines(again.dump()) == lines(dumped)
+
+    def test_dump_has_what_was_loaded(self, client):
+        client.load(**FULL)
+        dumped = client.dump()
+        for array, records in FULL.items():
+            shown = {record["id"]: record for record in dumped[array]}
+            for record in records:
+                wanted = {**record, "budget": str(record["budget"])} if "budget" in record else record
+                wanted = without(wanted, "steps") if array == "testcases" else wanted  # they also say whose they are
+                assert lines({field: shown[record["id"]][field] for field in wanted}) == lines(wanted)
+
+    @EVERY_RECORD
+    def test_these_fixtures_set_every_field_that_can_be_set(self, client, record):
+        """To something else than the usual value: else a field that is lost on the way would not be missed."""
+        client.load(**FULL)
+        arrays = [array for array, table in TABLES.items() if table == record.name]
+        dumped = client.dump()
+        for field in record.given():
+            values = {json.dumps(one[field]) for array in arrays for one in dumped[array]}
+            assert len(values) > 1, f"{record.name}.{field} is never anything but {values}"
+
+    @each(("fixture", "complaint"), [
+        (dict(bugs=[dict(product=1, title="B")] * 3 + [dict(product=1, title="B", severity="x")]), r"bugs\[3\]\.severity: .*whole number"),
+        (dict(bugs=[dict(product=1)]),                              r"bugs\[0\]\.title: is required"),
+        (dict(bugs=[dict(title="B")]),                              r"bugs\[0\]\.product: is required"),
+        (dict(bugs=[dict(product=0, title="B")]),                   r"bugs\[0\]\.product: must name an existing product"),
+        (dict(bugs=[dict(product=1, title="B", deleted="maybe")]),  r"bugs\[0\]\.deleted: must be true or false"),
+        (dict(bugs=[dict(product=9, title="B")]),                   r"bugs\[0\]\.product: .*product; 9 is none"),
+        (dict(bugs=[dict(product=1, title="B", openedBy=99)]),      r"bugs\[0\]\.openedBy: .*user; 99 is none"),
+        (dict(bugs=[dict(product=1, title="B", status="gone")]),    r"bugs\[0\]\.status: .*active, resolved, closed"),
+        (dict(bugs=[dict(product=1, title="B", colour="red")]),     r"bugs\[0\]\.colour: is no field of a bug"),
+        (dict(bugs=[dict(product=1, title="B", repo=7)]),           r"bugs\[0\]\.repo: is always 0"),
+        (dict(bugs=["B"]),                                          r"bugs\[0\]: must be an object"),
+        (dict(bugs={}),                                             r"expected \["),
+        (dict(projects=[dict(name="P", parent=2)]),                 r"projects\[0\]\.parent: .*2 is none"),
+        (dict(projects=[dict(name="P", products=[1, 9])]),          r"projects\[0\]\.products: .*product; 9 is none"),
+        (dict(projects=[dict(name="P", type="program")]),           r"projects\[0\]\.type: .*project"),
+        (dict(programs=[dict(name="P", begin="2026-02-30")]),       r"programs\[0\]\.begin: .*real day"),
+        (dict(programs=[dict(name="P", begin="2026-02-02", end="2026-02-01")]), r"programs\[0\]\.end: must not be before begin"),
+        (dict(programs=[dict(id=5, name="P", parent=6), dict(id=6, name="Q", parent=5)]), r"own ancestor"),
+        (dict(executions=[dict(name="E")]),                         r"executions\[0\]\.project: is required"),
+        (dict(executions=[dict(name="E", project=9)]),              r"executions\[0\]\.project: .*9 is none"),
+        (dict(tasks=[dict(name="T")]),                              r"tasks\[0\]\.execution: is required"),
+        (dict(tasks=[dict(name="T", execution=9)]),                 r"tasks\[0\]\.execution: .*9 is none"),
+        (dict(testcases=[dict(product=1, title="C", steps=[dict(expect="x")])]), r"testcases\[0\]\.steps\[0\]\.desc: is required"),
+        (dict(products=[dict(id=1, name="P")]),                     r"products\[0\]\.id: is taken"),
+        (dict(users=[dict(account="a b")]),                         r"users\[0\]\.account: .*letters"),
+        (dict(things=[]),                                           r"things"),
+    ])  # fmt: skip
+    def test_wrong_fixture_loads_nothing_and_says_where_it_is_wrong(self, client, fixture, complaint):
+        client.product()
+        before = client.dump()
+        with pytest.raises(pmservice.StartError, match=complaint):
+            client.load(**{"users": [{"account": "early"}], **fixture})
+        assert client.dump() == before
+
+    @each("text", [
+        "", "{", "[]", "null", '{"bugs": []} x', '{"bugs": [NaN]}', '{"bugs" []}', '{"bugs": [{]}',
+    ])  # fmt: skip
+    def test_what_is_no_fixture_is_refused(self, client, text):
+        with pytest.raises(pmservice.StartError, match=r"^name: "):
+            pmservice.load_file(client.service.database, io.StringIO(text), "name")
+
+    def test_records_may_name_others_that_come_later(self, client):
+        client.load(**dict(reversed(WORLD.items())))
+        assert [len(client.dump()[array]) for array in ("bugs", "products", "programs")] == [2, 2, 2]
+
+    def test_ids_are_kept_and_the_next_come_after_them(self, client):
+        client.load(products=[dict(id=70, name="P"), dict(name="Q")])
+        assert [client.product()["id"], *ids(client.get("/products")["products"])] == [72, 70, 71, 72]
+
+    def test_persons_become_users(self, client):
+        client.load(products=[dict(name="P", PO="new1", whitelist=["new2"])])
+        names = {user["account"]: (user["realname"], user["password"]) for user in client.dump()["users"]}
+        assert names == {"admin": ("admin", None), "new1": ("new1", None), "new2": ("new2", None)}
+
+    def test_users_are_changed_when_they_are_known(self, world):
+        world.load(users=[dict(account="dev1", realname="Daniel")])
+        assert {user["id"]: user["realname"] for user in world.dump()["users"]}[4] == "Daniel"
+
+    def test_fixture_can_be_loaded_on_top_of_others(self, world):
+        world.load(bugs=[dict(product=2, title="B")])
+        assert world.get("/products/2/bugs")["total"] == 1
+
+    def test_app_takes_a_fixture_while_it_holds_no_records(self, tmp_path):
+        document = tmp_path / "f.json"
+        document.write_text(json.dumps({"products": [{"name": "From a file"}]}))
+        for load, names in (({"products": [{"name": "From a dict"}]}, ["From a dict"]), (document, ["From a dict"])):
+            with contextlib.closing(Client(tmp_path / "pm.db", load=load)) as client:
+                assert [one["name"] for one in client.get("/products")["products"]] == names
+        with contextlib.closing(Client(":memory:", load=document)) as client:
+            assert client.get("/products")["products"][0]["name"] == "From a file"
+
+    @each("load", [{"bugs": [{}]}, "absent.json", {"products": [{"name": "P", "id": 0}]}])
+    def test_app_that_cannot_load_its_fixture_does_not_start(self, tmp_path, load):
+        with pytest.raises(pmservice.StartError):
+            pmservice.create_app(tmp_path / "pm.db", load=load)
+
+
+# --- 9 Service: reaching it ---------------------------------------------------------------------------
+
+
+class TestReachingIt:
+    @each("prefix", ["", "/api.php/v1", "/zentao/api.php/v1"])
+    @each("slash", ["", "/"])
+    def test_paths_are_found_under_the_prefixes_of_the_reference(self, world, prefix, slash):
+        assert world.get(f"{prefix}/products{slash}?limit=1")["total"] == 2
+        assert world.post(f"{prefix}/tasks/1/start{slash}", left=1)["id"] == 1
+
+    @each(
+        "path",
+        ["/tasks/01", "/tasks/0", "/tasks/-1", "/tasks/+1", "/tasks/1.0", "/tasks/%D9%A1", "/tasks/%FF1", "/tasks/1%00", "//tasks/1", "/tasks%2F1", "/tasks/1%2f",
+         "/tasks//1", "/tasks/1//", "/tasks/9223372036854775808", "/tasks/9999999999999999999", "/tasks/9223372036854775807",
+         "/api.php/v1/api.php/v1/tasks/1", "/api.php/v2/tasks/1", "/TASKS/1", "/tasks/1/stop"],
+    )  # fmt: skip
+    def test_other_paths_are_not_found(self, world, path):
+        world.refused("PUT", path, {}, status=404)
+
+    @each("method", ["OPTIONS", "PATCH", "TRACE"])
+    @each(("path", "template"), [
+        ("/products", None), ("/tasks/1/start", "/tasks/<id>/start"), ("/api.php/v1/tasks/1/", "/tasks/<id>"),
+    ])  # fmt: skip
+    def test_other_methods_are_not_allowed(self, world, method, path, template):
+        answer = world.call(method, path)
+        allowed = {one.method for one in pmservice.OPERATIONS if one.path == (template or path)}
+        assert answer.status_int == 405
+        assert set(answer.headers["Allow"].replace(" ", "").split(",")) - {"HEAD"} == allowed
+        assert method in answer.json["error"]
+
+    def test_head_is_a_get_without_its_body(self, world):
+        head, get = world.call("HEAD", "/products"), world.call("GET", "/products")
+        assert (head.status_int, head.body, head.headers["Content-Length"]) == (200, b"", str(len(get.body)))
+        assert world.call("HEAD", "/nothing").status_int == 404
+
+    @each(("content_type", "body"), [
+        ("application/json", b'{"name": "x"}'), (None, b'{"name": "x"}'), ("text/plain", b'{"name": "x"}'), ("nonsense", b'{"name": "x"}'),
+        ("application/x-www-form-urlencoded", b'{"name": "x"}'), ("application/x-www-form-urlencoded", b' {"name": "x"} '),
+        ("application/x-www-form-urlencoded", b"name=x"), ("application/x-www-form-urlencoded; charset=utf-8", b"name=%78&type="[:8]),
+        ("application/json", b'\n{"name":\t"x", "type": null, "unknown": [1]}\r\n'),
+        ("application/json", b'{"unknown": ' + b"[" * 90 + b"]" * 90 + b', "name": "x"}'),
+    ])  # fmt: skip
+    def test_body_is_read_as_json_whatever_it_is_called(self, client, content_type, body):
+        answer = client.call("POST", "/products", body, Content_Type=content_type)
+        assert (answer.status_int, answer.json["name"]) == (201, "x")
+
+    def test_form_has_texts_and_arrays(self, world):
+        body = b"name=a+%C3%A9&type=devel&estStarted=2026-02-02&deadline=2026-02-20&estimate=2.5&assignedTo[]=dev1&assignedTo%5B%5D=dev2"
+        answer = world.call("POST", "/executions/3/tasks", body, Content_Type="application/x-www-form-urlencoded").json
+        assert [answer[field] for field in ("id", "name", "estimate")] == [4, "a é", 2.5]
+        assert answer["assignedTo"] == reference("dev2")
+
+    @each("content_type", ["application/json", None, "application/x-www-form-urlencoded"])
+    @each("body", [b"", b" \n", b"null", b"{}"])
+    def test_nothing_is_an_empty_object(self, world, content_type, body):
+        assert world.call("PUT", "/tasks/1", body, Content_Type=content_type).json["name"] == "Task one"
+
+    @each(("body", "word"), [
+        (b"[]", "object"), (b'"x"', "object"), (b"1", "object"), (b"true", "object"), (b"name=x", "JSON"), (b"{", "JSON"), (b"{'name': 1}", "JSON"),
+        (b'{"name": "x"} x', "JSON"), (b'{"name": NaN}', "NaN"), (b'{"estimate": Infinity}', "Infinity"), (b'{"x": -Infinity}', "Infinity"),
+        (b'{"name": "\xff"}', "UTF-8"), ('{"name": "x"}'.encode("utf-16"), "UTF-8"), (b"\xef\xbb\xbf{}", "JSON"), (b"[" * 5000 + b"]" * 5000, "deep"),
+        (b'{"a":' * 101 + b"1" + b"}" * 101, "deep"), (b'{"line": ' + b"9" * 5000 + b"}", "JSON"), (b'{"a" "b"}', "JSON"),
+    ])  # fmt: skip
+    def test_what_is_no_json_object_is_refused(self, world, body, word):
+        assert word in world.refused("PUT", "/tasks/1", body)["error"]
+
+    @each("body", [b"name=%FF", b"name=\xff", b"x=1&" * 1001])
+    def test_what_is_no_form_is_refused(self, world, body):
+        world.refused("PUT", "/tasks/1", body, Content_Type="application/x-www-form-urlencoded")
+
+    def test_number_beyond_floats_is_refused_where_it_is_read(self, world):
+        for field in ("estimate", "pri", "name"):
+            assert list(world.refused("PUT", "/tasks/1", b'{"%s": 1e400}' % field.encode())["fields"]) == [field]
+
+    def test_body_has_a_limit(self, tmp_path):
+        name = b'{"name": "x", "unknown": "%s"}'
+        with contextlib.closing(Client(tmp_path / "pm.db", body_limit=100)) as client:
+            assert client.call("POST", "/products", name % (b"x" * (102 - len(name)))).status_int == 201
+            client.refused("POST", "/products", name % (b"x" * (103 - len(name))), status=413)
+        with contextlib.closing(Client(tmp_path / "pm.db")) as client:
+            assert client.call("POST", "/products", b" " * (2**20 - 13) + b'{"name": "x"}').status_int == 201
+            client.refused("POST", "/products", b" " * (2**20 - 12) + b'{"name": "x"}', status=413)
+
+    @each("length", ["-1", "x", "1e3", "٣"])
+    def test_length_of_a_body_is_a_number(self, client, length):
+        environ = webtest.TestRequest.blank("/products", method="POST", headers={"Token": "t"}).environ
+        statuses = []
+        client.service({**environ, "CONTENT_LENGTH": length}, lambda status, *_: statuses.append(status))
+        assert statuses == ["400 Bad Request"]
+
+    @each("host", ["localhost", "LocalHost:8080", "127.0.0.1", "127.0.0.1:1", "[::1]", "[::1]:8080"])
+    def test_names_of_this_machine_are_answered(self, client, host):
+        assert client.call("GET", "/products", Host=host).status_int == 200
+
+    @each("host", [
+        "evil.example", "localhost.evil.example", "127.0.0.1.evil.example", "127.0.0.2", "localhost:x", "user@localhost", "",
+        "[::1]x",
+    ])  # fmt: skip
+    def test_other_host_names_are_misdirected(self, client, tmp_path, host):
+        client.refused("GET", "/products", status=421, Host=host)
+        client.refused("GET", "/products", status=421, Host=host, Token=None)
+        with contextlib.closing(Client(tmp_path / "public.db", loopback_only=False)) as public:
+            assert public.call("GET", "/products", Host=host).status_int == 200
+
+    def test_token_is_checked_before_the_path_and_the_path_before_the_body(self, world):
+        for line in ("POST /tasks/99/start", "GET /nothing", "DELETE /products", "PUT /tasks/%FF1"):
+            assert world.refused(*line.split(), b"{", status=401, Token=None) == {"error": "Unauthorized"}
+        world.refused("POST", "/tasks/99/start", b"{", status=404)
+        world.refused("POST", "/products/99/testcases", {}, status=404)
+
+    @each("broken", ["view", "clock"])
+    def test_failure_of_our_own_is_a_500_that_says_nothing_of_the_inside(self, world, caplog, broken):
+        if broken == "view":
+            world.sql("DROP VIEW task_record")
+        else:
+            world.clock.moment = "no time at all"
+        answer = world.call("PUT", "/tasks/1", {})
+        assert (answer.status_int, list(answer.json)) == (500, ["error"])
+        assert "Traceback" in caplog.text
+        assert not re.search("Traceback|Error|task_record", answer.text)
+
+    def test_full_disk_is_a_507_and_nothing_is_written(self, world):
+        for connection in world.service.database.idle:
+            connection.execute("PRAGMA max_page_count = 1")  # of no less than it has
+        answer = world.refused("POST", "/products", {"name": "P", "desc": "x" * 60_000}, status=507)
+        assert "full" in answer["error"]
+        assert world.get("/products")["total"] == 2
+
+    def test_locked_database_is_a_503(self, world):
+        for connection in world.service.database.idle:
+            connection.execute("PRAGMA busy_timeout = 0")
+        with contextlib.closing(sqlite3.connect(world.path, isolation_level=None)) as other:
+            other.execute("BEGIN IMMEDIATE")
+            assert "busy" in world.call("POST", "/products", {"name": "P"}).json["error"]
+            assert world.call("PUT", "/tasks/1", {}).status_int == 503
+            assert world.get("/products")["total"] == 2
+            other.execute("ROLLBACK")
+        assert world.product()["id"] == 3
+
+
+# --- 9 Service: tokens and users ----------------------------------------------------------------------
+
+LOGIN_FAILED = {"error": "Login failed. Please check your account and password."}
+
+
+class TestTokens:
+    @pytest.fixture
+    def dev1(self, world):
+        """An app where dev1 can log in, with "secret"."""
+        world.load(users=[dict(account="dev1", password="secret")])
+        return world
+
+    @each("password", ["secret", hashlib.md5(b"secret").hexdigest()])
+    @each("path", ["/tokens", "/api.php/v1/tokens/"])
+    def test_login_is_with_the_password_or_its_md5(self, dev1, path, password):
+        answer = dev1.call("POST", path, {"account": "dev1", "password": password}, Token=None)
+        assert (answer.status_int, list(answer.json)) == (201, ["token"])
+        dev1.token = answer.json["token"]
+        assert dev1.get("/products")["total"] == 1  # of those that dev1 may see
+
+    @each(("account", "password"), [
+        ("dev1", "Secret"), ("dev1", hashlib.md5(b"secret").hexdigest().upper()), ("dev1", hashlib.md5(b"other").hexdigest()),
+        ("dev1", "\ud800"), ("nobody", "secret"), ("dev2", "secret"), ("admin", "admin"), ("x" * 99, "secret"), ("DEV1", "secret"),
+    ])  # fmt: skip
+    def test_wrong_password_and_unknown_account_are_answered_alike(self, dev1, account, password):
+        refusal = dev1.refused("POST", "/tokens", {"account": account, "password": password}, Token=None)
+        assert refusal == LOGIN_FAILED or "surrogate" in refusal["fields"]["password"]
+
+    def test_login_is_never_locked_out(self, dev1):
+        for _ in range(7):
+            dev1.refused("POST", "/tokens", {"account": "dev1", "password": "wrong"})
+        assert dev1.login("dev1")
+
+    @each(("body", "fields"), [
+        ({}, ["account", "password"]), ({"account": "dev1"}, ["password"]), ({"account": 1, "password": []}, ["password"]),
+    ])  # fmt: skip
+    def test_login_needs_both(self, dev1, body, fields):
+        assert list(dev1.refused("POST", "/tokens", body, Token=None)["fields"]) == fields
+
+    @each("token", [None, "", "t", "wrong"])
+    def test_tokens_are_not_to_be_read(self, dev1, token):
+        assert dev1.call("GET", "/tokens", Token=token).status_int == 405
+
+    @each("token", [None, "", "T", "t ", "tt", "Bearer t", "é", "x" * 10_000])
+    def test_other_tokens_are_unauthorized(self, client, token):
+        sent = None if token is None else token.encode().decode("latin-1")
+        assert client.refused("GET", "/products", status=401, Token=sent) == {"error": "Unauthorized"}
+
+    def test_several_tokens_live_at_once_and_survive_a_restart(self, dev1):
+        tokens = [dev1.login("dev1") for _ in range(3)]
+        dev1.close()
+        with contextlib.closing(Client(dev1.path)) as again:
+            assert [again.call("GET", "/products", Token=token).status_int for token in tokens] == [200, 200, 200]
+        assert len(set(tokens)) == 3
+
+    def test_token_lives_a_day_after_its_last_use(self, dev1):
+        dev1.token = dev1.login("dev1")
+        for hours in (23, 23.9, 23.9):
+            dev1.clock.forward(hours=hours)
+            dev1.get("/products")
+        dev1.clock.forward(hours=24.1)
+        assert dev1.call("GET", "/products").status_int == 401
+
+    def test_lifetime_of_tokens_can_be_set(self, tmp_path):
+        with contextlib.closing(Client(tmp_path / "pm.db", password="secret", token_lifetime=60)) as client:
+            client.token = client.login("admin")
+            for seconds, status in ((50, 200), (50, 200), (70, 401)):
+                client.clock.forward(seconds=seconds)
+                assert client.call("GET", "/products").status_int == status
+
+    def test_tokens_and_passwords_are_kept_as_hashes_only(self, dev1):
+        token = dev1.login("dev1")
+        dev1.close()
+        kept = b"".join(file.read_bytes() for file in dev1.path.parent.iterdir())
+        assert hashlib.sha256(token.encode()).hexdigest().encode() in kept
+        for secret in (token, "secret", hashlib.md5(b"secret").hexdigest()):
+            assert secret.encode() not in kept
+
+    def test_database_is_readable_by_its_owner_only(self, client):
+        assert client.path.stat().st_mode & 0o777 == 0o600
+
+    @each("person", ["dev1", 4, reference("dev1"), {"id": 4}, {"account": "dev1"}])
+    def test_person_is_an_account_an_id_or_a_reference(self, world, person):
+        assert world.product(PO=person)["PO"] == reference("dev1")
+
+    def test_unknown_account_becomes_a_user_who_cannot_log_in(self, world):
+        made = world.product(PO="new.er-1@x_")["PO"]
+        assert made == {"id": 9, "account": "new.er-1@x_", "avatar": "", "realname": "new.er-1@x_"}
+        assert world.refused("POST", "/tokens", {"account": "new.er-1@x_", "password": "new.er-1@x_"}) == LOGIN_FAILED
+
+    def test_password_given_to_the_app_is_that_of_admin(self, tmp_path):
+        for password, right, wrong in (
+            ("1st", "1st", "2nd"),
+            ("2nd", "2nd", "1st"),
+            ("2nd", "2nd", "1st"),
+            (None, "2nd", "1st"),
+        ):
+            with contextlib.closing(Client(tmp_path / "pm.db", password=password)) as client:
+                assert client.login("admin", right)
+                client.refused("POST", "/tokens", {"account": "admin", "password": wrong})
+
+
+class TestWhoSeesWhat:
+    # fmt: off
+    PEOPLE = ("po1", "qd1", "rd1", "pm1", "qa1", "dev1", "dev2", "boss")
+    ROLES = dict(PO="po1", QD="qd1", RD="rd1")
+    PRIVATE = {
+        "users": [dict(account=one, admin=one == "boss") for one in USERS if one != "admin"] + [dict(account="boss", admin=True)],
+        "programs": [dict(id=1, name="open"), dict(id=2, name="private", acl="private", openedBy="dev1", PM="pm1", whitelist=["qa1"], **ROLES)],
+        "projects": [dict(id=3, name="open", acl="open"), dict(id=4, name="private", openedBy="dev1", PM="pm1", whitelist=["qa1"], **ROLES)],
+        "executions": [dict(id=5, name="open", project=3), dict(id=6, name="private", project=4)],
+        "products": [dict(id=1, name="open", acl="open"), dict(id=2, name="private", createdBy="dev1", whitelist=["qa1"], **ROLES)],
+        "releases": [dict(id=1, name="R", product=1, project=3), dict(id=2, name="R", product=2, project=3), dict(id=3, name="R", product=1, project=4)],
+        "bugs": [dict(id=1, title="B", product=1), dict(id=2, title="B", product=2)],
+        "tasks": [dict(id=1, name="T", execution=5, story=7, realStarted="2026-01-01"), dict(id=2, name="T", execution=6, realStarted="2026-01-01")],
+        "testcases": [dict(id=1, title="C", product=1, story=7), dict(id=2, title="C", product=2, story=7)],
+    }
+    # what is asked of the private record: method, path, body
+    BELOW_PRODUCT = [("GET", "/products/2/bugs", None), ("POST", "/products/2/testcases", GOOD[CASES]), ("GET", "/testcases/2", None)]
+    BELOW_PROJECT = [("GET", "/programs/2", None), ("GET", "/projects/4/releases", None), ("POST", "/executions/4/tasks", GOOD[TASKS]), ("POST", "/executions/6/tasks", GOOD[TASKS]),
+                     ("PUT", "/tasks/2", {}), ("POST", "/tasks/2/start", GOOD[START]), ("POST", "/tasks/2/finish", dict(finishedDate="2026-12-01")), ("POST", "/tasks/2/restart", GOOD[RESTART])]
+    # fmt: on
+
+    @pytest.fixture
+    def private(self, client):
+        client.load(**self.PRIVATE)
+        with client.service.database.writing() as store:
+            client.tokens = {one: pmservice.give_token(store, one) for one in self.PEOPLE}
+        return client
+
+    @each("caller", ["admin", "boss", "po1", "qd1", "rd1", "pm1", "qa1", "dev1", "dev2"])
+    def test_private_records_are_seen_by_those_they_name_only(self, private, caller):
+        private.token = private.tokens.get(caller, "t")
+        seen = {
+            "product": caller not in ("pm1", "dev2"),  # a product has no PM
+            "project": caller != "dev2",
+        }
+        for sort, requests in (("product", self.BELOW_PRODUCT), ("project", self.BELOW_PROJECT)):
+            for method, path, body in requests:
+                status = private.call(method, path, body).status_int
+                assert status in (200, 201) if seen[sort] else status == 404, (caller, method, path)
+        products = private.get("/products")
+        assert (ids(products["products"]), products["total"]) == (([1, 2], 2) if seen["product"] else ([1], 1))
+        releases = private.get("/projects/3/releases")
+        assert (ids(releases["releases"]), releases["total"]) == (([2, 1], 2) if seen["product"] else ([1], 1))
+
+    def test_open_records_are_seen_by_everyone(self, private):
+        private.token = private.tokens["dev2"]
+        for path in ("/products/1/bugs", "/testcases/1", "/programs/1", "/projects/3/releases"):
+            private.get(path)
+        for path in ("/executions/3/tasks", "/executions/5/tasks"):
+            assert private.post(path, **GOOD[TASKS])["openedBy"]["account"] == "dev2"
+
+    def test_what_one_may_not_see_is_refused_like_what_does_not_exist(self, private):
+        private.token = private.tokens["dev2"]
+        for operation, field in ((PRODUCTS, "program"), (PROGRAMS, "parent"), (PROJECTS, "products")):
+            bodies = [{**GOOD[operation], field: [id] if field == "products" else id} for id in (2, 99)]
+            hidden, absent = (private.refused(*operation.split(), body)["error"] for body in bodies)
+            assert hidden.replace("2", "99") == absent
+
+    def test_cases_of_a_task_are_those_that_one_may_see(self, private):
+        assert private.put("/tasks/1")["cases"] == {"1": "C", "2": "C"}
+        private.token = private.tokens["dev2"]
+        assert private.put("/tasks/1")["cases"] == {"1": "C"}
+
+    def test_creator_sees_what_he_made(self, private):
+        private.token = private.tokens["dev2"]
+        product = private.product(acl="private")["id"]
+        project = private.project(products=[product], acl="private")["id"]
+        assert private.task(project)["project"] == project
+        assert product in ids(private.get("/products")["products"])
+
+
+# --- 10 Command: settings, the server, the command line -----------------------------------------------
+
+
+class Live:
+    """The command in a process of its own, serving on a free port."""
+
+    def __init__(self, folder: Path, *arguments: str, **environment: str):
+        self.process = subprocess.Popen(
+            [sys.executable, HERE / "pmservice.py", "--port", "0", *arguments],
+            cwd=folder, env={**os.environ, **{f"PMSERVICE_{name}": value for name, value in environment.items()}}, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        )  # fmt: skip
+        self.url = self.process.stdout.readline().strip()
+
+    def connect(self) -> http.client.HTTPConnection:
+        return http.client.HTTPConnection(urllib.parse.urlsplit(self.url).netloc, timeout=60)
+
+    def call(self, method: str, path: str, body: Any = None, **headers: str) -> tuple[int, Any]:
+        with contextlib.closing(self.connect()) as connection:
+            return ask(connection, method, path, body, **headers)
+
+    def __enter__(self) -> Live:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Stop it; then `rest` is the rest of stdout, `told` stderr."""
+        self.process.send_signal(signal.SIGINT)
+        self.rest, self.told = self.process.communicate(timeout=30)
+
+
+def ask(
+    connection: http.client.HTTPConnection, method: str, path: str, body: Any = None, **headers: str
+) -> tuple[int, Any]:
+    """Status and JSON of an answer over a socket."""
+    connection.request(method, path, json.dumps(body) if body is not None else None, {"Token": "t", **headers})
+    answer = connection.getresponse()
+    assert answer.getheader("Content-Type") == "application/json"
+    return answer.status, json.loads(answer.read())
+
+
+@pytest.fixture
+def live(tmp_path):
+    """A server on an empty database, with the token t."""
+    with Live(tmp_path, "--token", "t") as live:
+        yield live
+
+
+class TestOverASocket:
+    @each("path", [
+        "//products", "/products%2F", "/%70roducts/%2F1", "/tasks/%D9%A1", "/tasks/%FF1", "/tasks/01", "/%00",
+    ])  # fmt: skip
+    def test_paths_that_only_a_server_s_tidying_makes_ours_are_not_found(self, live, path):
+        assert live.call("GET", path)[0] == 404
+        assert live.call("GET", "/%70roducts")[0] == 200
+
+    def test_bodies_too_large_are_refused_in_json(self, live):
+        for size in (2**20 + 1, 3 * 2**20):
+            with contextlib.closing(live.connect()) as connection:
+                connection.putrequest("POST", "/products")
+                connection.putheader("Token", "t")
+                connection.putheader("Content-Length", str(size))
+                connection.endheaders()
+                with contextlib.suppress(ConnectionError):
+                    connection.send(b" " * size)
+                answer = connection.getresponse()
+                assert (answer.status, answer.getheader("Content-Type")) == (413, "application/json")
+                assert json.loads(answer.read())["error"]
+
+    def test_eight_threads_create_and_move_at_once_and_nothing_is_lost(self, live):
+        product = live.call("POST", "/products", {"name": "P"})[1]["id"]
+        project = live.call("POST", "/projects", {**PR_ONE, "products": [product]})[1]["id"]
+        tasks = f"/executions/{project}/tasks"
+        shared = live.call("POST", tasks, GOOD[TASKS])[1]["id"]
+
+        def work(worker: int) -> Counter[int]:
+            statuses: Counter[int] = Counter()
+            with contextlib.closing(live.connect()) as connection:
+                for _ in range(20):
+                    status, task = ask(connection, "POST", tasks, {**GOOD[TASKS], "assignedTo": f"w{worker}"})
+                    moves = [
+                        (f"/tasks/{task['id']}/start", {"left": 1, "consumed": 2}),
+                        (
+                            f"/tasks/{shared}/finish",
+                            {**GOOD[FINISH], "currentConsumed": 1, "realStarted": "2026-01-01"},
+                        ),
+                        ("/products", {"name": "P"}),
+                        (f"/products/{product}/testcases", {**GOOD[CASES], "steps": [{"desc": "a"}]}),
+                    ]
+                    statuses.update([status, *(ask(connection, "POST", path, body)[0] for path, body in moves)])
+            return statuses
+
+        with ThreadPoolExecutor(8) as threads:
+            assert sum(threads.map(work, range(8)), Counter()) == {201: 480, 200: 320}
+        assert live.call("GET", "/products")[1]["total"] == 161
+        assert live.call("PUT", f"/tasks/{shared}", {})[1]["consumed"] == 160
+        assert live.call("GET", "/testcases/160")[1]["steps"][0]["id"] == 160
+
+
+class TestServing:
+    def test_first_start_says_on_stderr_how_to_begin_and_the_url_alone_on_stdout(self, tmp_path):
+        with Live(tmp_path) as first:
+            assert re.fullmatch(r"http://127\.0\.0\.1:\d+", first.url)
+            assert first.call("GET", "/products")[0] == 401
+        assert first.rest == ""
+        password, token = (re.search(rf"{word} +(\S+)", first.told).group(1) for word in ("password", "token"))
+        assert "account   admin\n" in first.told
+        assert f"curl -H 'Token: {token}' {first.url}/products\n" in first.told
+        with Live(tmp_path) as again:
+            assert again.call("GET", "/products", Token=token) == (200, {"total": 0, "products": []})
+            assert again.call("POST", "/tokens", {"account": "admin", "password": password})[0] == 201
+        assert "password" not in again.told
+        assert token not in again.told
+
+    def test_flags_go_before_the_environment_and_that_before_the_defaults(self, tmp_path):
+        (tmp_path / "f.json").write_text('{"products": [{"name": "P"}]}')
+        with Live(tmp_path, "--token", "t", TOKEN="other", DATABASE="named.db", LOAD="f.json") as live:
+            assert live.call("GET", "/products")[1]["total"] == 1
+            assert live.call("GET", "/products", Token="other")[0] == 401
+        assert [file.name for file in tmp_path.glob("*.db")] == ["named.db"]
+
+    def test_interrupt_stops_it(self, tmp_path, monkeypatch, capfd):
+        monkeypatch.chdir(tmp_path)
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            port = str(free.getsockname()[1])
+        handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+
+        answers = []
+
+        def interrupt() -> None:
+            for _ in range(1000):
+                with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", int(port))) as connection:
+                    connection.sendall(b"GET /products HTTP/1.0\r\nToken: t\r\n\r\n")
+                    answers.append(connection.recv(12))
+                    break
+            os.kill(os.getpid(), signal.SIGINT)
+
+        thread = threading.Thread(target=interrupt)
+        thread.start()
+        try:
+            assert pmservice.main(["--port", port, "serve", "--database", ":memory:"]) in (0, 130)
+        finally:
+            thread.join()
+            for number, handler in handlers.items():
+                signal.signal(number, handler)
+        assert answers == [b"HTTP/1.0 401"]
+        assert capfd.readouterr().out == f"http://127.0.0.1:{port}\n"
+        assert list(tmp_path.iterdir()) == []
+
+
+class TestCommandLine:
+    @pytest.fixture
+    def run(self, tmp_path, monkeypatch, capsys):
+        """Run the command line in an empty folder: its exit code, stdout and stderr."""
+        monkeypatch.chdir(tmp_path)
+
+        def run(*arguments: str) -> tuple[int, str, str]:
+            return (pmservice.main(arguments), *capsys.readouterr())
+
+        return run
+
+    def test_load_and_dump_are_each_other_s_inverse(self, run, tmp_path, monkeypatch):
+        (tmp_path / "f.json").write_text(json.dumps(WORLD))
+        assert run("load", "f.json")[:2] == (0, "")
+        code, dumped, _ = run("dump", "--database", "pm.db")
+        assert (code, len(json.loads(dumped)["bugs"])) == (0, 2)
+        monkeypatch.setattr(sys, "stdin", io.StringIO(dumped))
+        assert "records loaded" in run("--database", "again.db", "load", "-")[2]
+        assert run("dump", "--database", "again.db")[1] == dumped
+
+    def test_user_is_made_and_changed(self, run, tmp_path):
+        assert "made" in run("user", "boss", "--realname", "B", "--password", "secret", "--admin")[2]
+        assert "changed" in run("user", "boss", "--realname", "Bo")[2]
+        with contextlib.closing(Client(tmp_path / "pm.db")) as client:
+            client.token = client.login("boss")
+            assert client.product(PO="boss")["PO"] == {"id": 2, "account": "boss", "avatar": "", "realname": "Bo"}
+
+    def test_version_is_shown(self, capsys):
+        with pytest.raises(SystemExit, match="0"):
+            pmservice.main(["--version"])
+        assert capsys.readouterr().out.strip() == pmservice.__version__
+
+    @each(("arguments", "word"), [
+        (["load", "absent.json"],                                   "absent.json"),
+        (["load", "wrong.json"],                                    r"wrong.json: bugs\[0\]\.title"),
+        (["load", "binary.json"],                                   "binary.json"),
+        (["--load", "wrong.json", "--port", "0"],                   r"wrong.json: bugs\[0\]\.title"),
+        (["--load", "absent.json", "--port", "0"],                  "absent.json"),
+        (["dump", "--database", "absent.db"],                       "absent.db"),
+        (["dump", "--database", "foreign.db"],                      "foreign.db"),
+        (["--database", "foreign.db", "--port", "0"],               "foreign.db: .*another program"),
+        (["--database", "newer.db", "--port", "0"],                 "newer.db: .*newer"),
+        (["--database", "garbage.db", "--port", "0"],               "garbage.db"),
+        (["--database", "folder", "--port", "0"],                   "folder"),
+        (["--database", "absent/pm.db", "--port", "0"],             "absent/pm.db"),
+        (["--port", "TAKEN"],                                       "port"),
+        (["--port", "99999"],                                       "port"),
+        (["--port", "http"],                                        "--port"),
+        (["--token-lifetime", "long"],                              "--token-lifetime"),
+        (["--timezone", "Mars/Olympus", "--port", "0"],             "Mars/Olympus"),
+        (["--host", "0.0.0.0", "--port", "0"],                      "--token or --password"),
+        (["--host", "::", "--port", "0"],                           "--token or --password"),
+        (["--host", "host.invalid", "--port", "0", "--token", "t"], "host.invalid"),
+        (["user", "a b"],                                           "account"),
+    ])  # fmt: skip
+    def test_what_cannot_be_done_is_one_line_and_2_and_changes_nothing(self, run, tmp_path, arguments, word):
+        (tmp_path / "folder").mkdir()
+        (tmp_path / "wrong.json").write_text('{"products": [{"id": 1, "name": "P"}], "bugs": [{"product": 1}]}')
+        (tmp_path / "binary.json").write_bytes(b'{"\xff')
+        (tmp_path / "garbage.db").write_bytes(b"no database " * 500)
+        newer = "PRAGMA application_id = 1886221174; PRAGMA user_version = 99"
+        for name, script in (("foreign.db", "CREATE TABLE t (x)"), ("newer.db", newer)):
+            with contextlib.closing(sqlite3.connect(tmp_path / name)) as other:
+                other.executescript(script)
+        with socket.create_server(("127.0.0.1", 0)) as taken:
+            before = {file: file.read_bytes() for file in tmp_path.glob("*.*")}
+            code, out, told = run(*(str(taken.getsockname()[1]) if one == "TAKEN" else one for one in arguments))
+        assert (code, out.rpartition("http://127.0.0.1:")[0]) == (2, "")
+        assert re.fullmatch(f"pmservice: .*{word}.*\n", told)
+        assert {file: file.read_bytes() for file in before} == before
+
+    def test_environment_is_read_for_what_no_flag_says(self, run, monkeypatch):
+        monkeypatch.setenv("PMSERVICE_PORT", "none")
+        assert "'none'" in run("--database", "x.db")[2]
+        monkeypatch.setenv("PMSERVICE_VERBOSE", "no")
+        assert pmservice.resolve({"port": "1"})["verbose"] is False
+
+    def test_exit_code_reaches_the_shell(self, tmp_path):
+        command = [sys.executable, HERE / "pmservice.py", "dump"]
+        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+        assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
+
+
+class TestSideBySide:
+    def test_apps_in_one_process_do_not_mix(self):
+        with contextlib.closing(Client(":memory:")) as one, contextlib.closing(Client(":memory:", token="u")) as two:
+            one.product()
+            two.token = "u"
+            assert (one.get("/products")["total"], two.get("/products")["total"]) == (1, 0)
+            assert two.call("GET", "/products", Token="t").status_int == 401
+
+    def test_database_in_memory_serves_threads(self):
+        with contextlib.closing(Client(":memory:")) as client, ThreadPoolExecutor(8) as threads:
+            made = list(threads.map(lambda n: client.product(name=f"P{n}")["id"], range(80)))
+            assert sorted(made) == ids(client.get("/products")["products"]) == list(range(1, 81))
+
+    def test_two_apps_on_one_file_see_the_same(self, client):
+        with contextlib.closing(Client(client.path)) as other:
+            assert [client.product()["id"], other.product()["id"], client.product()["id"]] == [1, 2, 3]
+            assert other.get("/products") == client.get("/products")
+
+
+# --- Properties ---------------------------------------------------------------------------------------
+
+TEXTS = st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=300)
+NAMES = TEXTS.filter(lambda text: text.strip() and len(text) <= 255)
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=20)
+    | st.sampled_from(["2026-02-02", "dev1", "open", "private", "normal", "devel", "0", "1", 1, 2]),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(["desc", "account", "id", "x"]), inner, max_size=3),
+    max_leaves=5,
+)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def in_memory():
+    """An app that the examples of one property share."""
+    with contextlib.closing(Client(":memory:")) as client:
+        client.load(**WORLD)
+        yield client
+
+
+class TestProperties:
+    @given(name=NAMES, text=TEXTS)
+    def test_what_goes_in_comes_out(self, in_memory, name, text):
+        sent = {"name": name, "desc": text, "code": text}
+        made = in_memory.product(**sent)
+        assert {field: made[field] for field in sent} == {field: made["products"][0][field] for field in sent} == sent
+        case = in_memory.case(1, title=name, precondition=text, steps=[{"desc": name, "expect": text}])
+        shown = in_memory.get(f"/testcases/{case['id']}")
+        step = shown["steps"][0]
+        assert [shown["title"], shown["precondition"], step["desc"], step["expect"]] == [name, text, name, text]
+
+    @each("operation", [*GOOD, "POST /tokens"])
+    def test_no_body_whatsoever_is_a_failure_of_our_own(self, in_memory, operation):
+        good = GOOD.get(operation, {})
+        fields = [*{**good, **SORTS["task"], **SORTS["product"]}, "comment", "currentConsumed", "password"]
+        some = st.dictionaries(st.sampled_from(fields), VALUES, max_size=6)
+
+        @given(body=VALUES | some.map(lambda some: {**good, **some}))
+        def answered(body: Any) -> None:
+            assert in_memory.call(*operation.split(), body).status_int < 500
+
+        answered()
+
+
+class TaskLife(RuleBasedStateMachine):
+    """A task, against the rules in a few lines."""
+
+    hours = st.integers(0, 40).map(lambda quarters: quarters / 4)
+
+    @initialize(estimate=hours)
+    def create(self, estimate):
+        self.client = Client(":memory:")
+        task = self.client.task(estimate=estimate)
+        self.path = f"/tasks/{task['id']}"
+        self.task = dict(
+            status="wait", consumed=0, left=estimate, version=1, realStarted=None, finishedDate=None, name="T"
+        )
+
+    def teardown(self):
+        self.client.close()
+
+    def try_to(self, may, move, body, **changes):
+        answer = self.client.call("POST", f"{self.path}/{move}", body)
+        assert answer.status_int == (200 if may else 400), answer.text
+        if may:
+            self.task.update(changes)
+
+    @rule(consumed=hours, left=hours)
+    def start(self, consumed, left):
+        body = dict(consumed=consumed, left=left)
+        may = self.task["status"] != "doing" and consumed >= self.task["consumed"]
+        self.try_to(may, "start", body, **body, status="doing", realStarted=NOW_ISO, finishedDate=None)
+
+    @rule(consumed=hours, left=hours)
+    def restart(self, consumed, left):
+        body = dict(consumed=consumed, left=left)
+        self.try_to(True, "restart", body, **body, status="doing", finishedDate=None)
+
+    @rule(more=hours, day=st.sampled_from(["2026-11-20", "2026-11-21"]))
+    def finish(self, more, day):
+        may = self.task["realStarted"] is not None and day == "2026-11-21"
+        changes = dict(status="done", left=0, consumed=self.task["consumed"] + more, finishedDate=f"{day}T00:00:00Z")
+        self.try_to(may, "finish", dict(currentConsumed=more, finishedDate=day), **changes)
+
+    @rule(name=st.sampled_from("TUV"))
+    def rename(self, name):
+        self.task.update(version=self.task["version"] + (name != self.task["name"]), name=name)
+        self.client.put(self.path, name=name)
+
+    @invariant()
+    def looks_like_the_model(self):
+        if hasattr(self, "task"):
+            shown, spent, left = self.client.put(self.path), self.task["consumed"], self.task["left"]
+            progress = 100 if self.task["status"] == "done" else int(100 * spent / (spent + left) + 0.5) if spent else 0
+            assert {**self.task, "progress": progress} == {field: shown[field] for field in (*self.task, "progress")}
+
+
+TestTaskLife = TaskLife.TestCase
+TestTaskLife.settings = settings(max_examples=25, stateful_step_count=15)
+
+
+# --- The whole of it ----------------------------------------------------------------------------------
+
+
+class TestTheWholeLife:
+    def test_from_login_to_restart(self, tmp_path):
+        with contextlib.closing(Client(tmp_path / "pm.db", password="secret", token="x")) as client:
+            client.token = client.login("admin")
+            program = client.program(name="Phones")["id"]
+            nested = client.program(name="Firmware", parent=str(program))
+            product = client.product(name="Modem", program=nested["id"], PO="olga")["id"]
+            project = client.project(name="Modem 1.0", parent=nested["id"], products=[product])
+            assert client.get(f"/programs/{nested['id']}")["path"] == ",1,2,"
+            assert project["path"] == ",1,2,3,"
+
+            task = client.task(project["id"], name="Write driver", assignedTo=["dan"], estimate=8)
+            path = f"/tasks/{task['id']}"
+            assert (task["status"], task["left"]) == ("wait", 8)
+            assert client.put(path, name="Write the driver")["version"] == 2
+            started = client.post(f"{path}/start", consumed=2, left=6, realStarted="2026-11-20 08:00:00", comment="go")
+            assert (started["status"], started["progress"], started["assignedTo"]) == ("doing", 25, "dan")
+            finished = client.post(f"{path}/finish", currentConsumed=5, finishedDate="2026-11-20 17:00:00")
+            assert (finished["status"], finished["consumed"], finished["finishedBy"]) == ("done", 7, "admin")
+            again = client.post(f"{path}/restart", consumed=7, left=1)
+            assert (again["status"], again["finishedBy"], again["realStarted"]) == ("doing", "", "2026-11-20 08:00:00")
+
+            case = client.case(product, title="It starts", steps=[{"desc": "power on", "expect": "light"}])["id"]
+            assert client.get(f"/testcases/{case}")["steps"][0]["expect"] == "light"
+            client.load(releases=[dict(name="1.0", project=3, product=1)], bugs=[dict(title="It hangs", product=1)])
+            assert client.get(f"/products/{product}/bugs")["bugs"][0]["title"] == "It hangs"
+            assert client.get(f"/projects/{project['id']}/releases")["releases"][0]["projectName"] == "Modem 1.0"
+            counted = client.get("/products")["products"][0]
+            assert [counted[field] for field in ("bugs", "unResolved", "releases", "thisWeekBugs")] == [1, 1, 1, 1]
