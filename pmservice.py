@@ -1476,23 +1476,33 @@ def utc(moment: datetime, zone: tzinfo) -> str:
 Body = Mapping[str, Any]
 
 
-def settling(store: Store, me: Caller) -> Callable[[Kind, Any], Any]:
-    """What turns a checked value into what is stored: links must exist, persons become accounts, moments UTC."""
+def settling(store: Store, me: Caller, people: dict[str, None] | None = None) -> Callable[[Kind, Any], Any]:
+    """What turns a checked value into what is stored: links must exist, persons become accounts, moments UTC.
+
+    While a fixture is loaded, `people` notes whom it names: they and what is linked may come later in it, and
+    are looked at when all is there.
+    """
+
+    def account(person: str | int | None) -> str | None:
+        if people is None or not isinstance(person, str):
+            return account_of(store, person)
+        people[person] = None
+        return person
 
     def settle(kind: Kind, value: Any) -> Any:
         if kind.target:
-            for id in value if isinstance(value, list) else [value]:
+            for id in () if people is not None else value if isinstance(value, list) else [value]:
                 if id and not store.find(kind.target, id, me):
                     raise ValueError(f"must name an existing {kind.target}; {id} is none")
             return None if value == 0 else value
         if kind.look in ("moment", "stamp"):
             return utc(value, store.zone)
         if kind.look == "person":
-            return account_of(store, value)
+            return account(value)
         if kind.look == "people":
-            return [account_of(store, one) for one in value]
+            return [account(one) for one in value]
         if kind.look == "whitelist":
-            return comma_text(account_of(store, one) for one in value)
+            return comma_text(map(account, value))
         return value
 
     return settle
@@ -1716,7 +1726,7 @@ def start_task(store: Store, me: Caller, task: sqlite3.Row, body: Body) -> int:
     The execution and the project begin with their first task.
     """
     if body.get("consumed", task["consumed"]) < task["consumed"]:
-        raise Invalid({"consumed": f"must not be below the {hours_text(task['consumed'])} hours already consumed"})
+        raise Invalid({"consumed": f"must not be below the {task['consumed']:g} hours already consumed"})
     store.begin_projects((task["execution"], task["project"]))
     return move(store, me, START, task, {"realStarted": store.now, **body})
 
@@ -1778,10 +1788,6 @@ def deleting(table: str) -> Callable[[Store, Caller, sqlite3.Row, Body], int]:
         return int(row["id"])
 
     return delete
-
-
-def hours_text(value: float) -> str:
-    return str(int(value)) if value.is_integer() else repr(value)
 
 
 # Passwords and tokens. A password is kept as the scrypt hash of its MD5 in hex, because existing clients
@@ -1997,7 +2003,7 @@ def load_record(store: Store, me: Caller, name: str, record: Any, people: dict[s
     if not isinstance(record, dict):
         raise Invalid({"": "must be an object"})
     refuse_strangers(RECORDS[table], shape, record)
-    values = complete(name, store, me, check(shape, record, collecting(store, people)))
+    values = complete(name, store, me, check(shape, record, settling(store, me, people)))
     if name == "tasks" and not values.get("execution"):
         raise Invalid({"execution": "is required"})
     try:
@@ -2016,29 +2022,6 @@ def refuse_strangers(record: Record, shape: Shape, given: Mapping[str, Any]) -> 
             raise Invalid({field: f"is no field of a {record.name}{hint(field, shape.fields)}"})
         if kind.source == "fixed" and value != kind.value:
             raise Invalid({field: f"is always {json.dumps(kind.value)} here"})
-
-
-def collecting(store: Store, people: dict[str, None]) -> Callable[[Kind, Any], Any]:
-    """Settling while records are loaded: whom and what they name may come later, and is checked at the end."""
-
-    def settle(kind: Kind, value: Any) -> Any:
-        if kind.target:
-            return None if value == 0 else value
-        if kind.look in ("moment", "stamp"):
-            return utc(value, store.zone)
-        if kind.look == "person":
-            return collected(value)
-        if kind.look == "whitelist":
-            return comma_text(map(collected, value))
-        return value
-
-    def collected(person: str | int | None) -> str | None:
-        if isinstance(person, str):
-            people[person] = None
-            return person
-        return account_of(store, person)
-
-    return settle
 
 
 def save_user(store: Store, values: dict[str, Any]) -> int:
