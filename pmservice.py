@@ -52,6 +52,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import MAXYEAR, MINYEAR, date, datetime, timedelta, timezone, tzinfo
 from pathlib import Path
+from types import TracebackType
 from typing import IO, Any, NamedTuple, NoReturn
 
 import bottle
@@ -943,9 +944,9 @@ OF_PRODUCT = f"EXISTS (SELECT 1 FROM product WHERE product.id = {{0}}.product AN
 OF_PROJECT = f"EXISTS (SELECT 1 FROM project AS home WHERE home.id = {{0}} AND {SEES_PROJECT})"
 GUARDS = {
     "product": f"(:admin OR {SEES_PRODUCT})",
-    "project": f"(:admin OR {OF_PROJECT.format('coalesce(project.project, project.id)')})",
+    "project": f"(:admin OR {OF_PROJECT.format('coalesce(nullif(project.project, 0), project.id)')})",
     "release": f"(:admin OR {OF_PRODUCT.format('release')}"
-    f" AND (release.project IS NULL OR {OF_PROJECT.format('release.project')}))",
+    f" AND (coalesce(release.project, 0) = 0 OR {OF_PROJECT.format('release.project')}))",
     "bug": f"(:admin OR {OF_PRODUCT.format('bug')})",
     "testcase": f"(:admin OR {OF_PRODUCT.format('testcase')})",
     "task": f"(:admin OR {OF_PROJECT.format('task.project')})",
@@ -969,7 +970,7 @@ TARGETS = {
 
 # Bugs opened in the current week: the one count that depends on the clock.
 THIS_WEEK = """(SELECT coalesce(sum(opened.bugs), 0) FROM bugs_opened AS opened
-    WHERE opened.product = product_record.id AND quarter >= :monday AND quarter < :next_monday) AS thisWeekBugs"""
+    WHERE opened.product = product.id AND quarter >= :monday AND quarter < :next_monday) AS thisWeekBugs"""
 
 # The reference's kinds of browsing, and the plain states: the condition on a bug.
 BROWSE_BUGS = {
@@ -1073,7 +1074,7 @@ RECOUNTS = {
 
 # The cases of a task's story: those that the caller may see.
 CASES = f"""(SELECT json_group_object(CAST(testcase.id AS TEXT), title) FROM testcase
-    WHERE task_record.story <> 0 AND testcase.story = task_record.story AND testcase.deleted = 0
+    WHERE task.story <> 0 AND testcase.story = task.story AND testcase.deleted = 0
     AND {GUARDS["testcase"]}) AS cases"""
 ASKED = {"thisWeekBugs": THIS_WEEK, "cases": CASES}  # fields that depend on when or by whom they are asked for
 
@@ -1085,15 +1086,17 @@ def selected(view: View) -> str:
 
 
 class Store:
-    """The records, inside one transaction. `now` is its moment, as text; `moment` as a datetime."""
+    """The records, inside one transaction. `moment` is its time, `now` the same as it is stored, `day` the local day."""
 
     def __init__(self, connection: sqlite3.Connection, moment: datetime, zone: tzinfo):
         self.connection, self.run = connection, connection.execute
-        self.moment = moment
-        self.now = utc(moment, zone)
-        self.zone = zone
+        self.moment, self.zone = moment, zone
 
-    @property
+    @functools.cached_property
+    def now(self) -> str:
+        return utc(self.moment, self.zone)
+
+    @functools.cached_property
     def day(self) -> str:
         """Today in the service's time zone."""
         return local(self.now, self.zone)[:10]
@@ -1109,12 +1112,17 @@ class Store:
         names = ", ".join(f'"{name}" = ?' for name in changes)
         self.run(f"UPDATE {table} SET {names} WHERE id = ?", (*changes.values(), id))
 
-    def find(self, target: str, id: int, me: Caller, deleted: bool = False) -> sqlite3.Row | None:
-        """The row that the target's id names, if the caller may see it and it is not deleted, unless that is asked for."""
+    def find(self, target: str, id: int, me: Caller) -> sqlite3.Row | None:
+        """The row that the target's id names, if it is not deleted and the caller may see it."""
         table, condition = TARGETS[target]
-        present = "TRUE" if deleted else "deleted = 0"
-        sql = f"SELECT * FROM {table} WHERE id = :id AND {present} AND {condition} AND {GUARDS[table]}"
-        return self.row(sql, {"id": id, **me._asdict(), "me": me.account})
+        sql = f"SELECT * FROM {table} WHERE id = :id AND deleted = 0 AND {condition} AND {GUARDS[table]}"
+        return self.row(sql, {"id": id, "me": me.account, "admin": me.admin})
+
+    def shown(self, view: View, id: int, me: Caller, target: str = "") -> list[sqlite3.Row]:
+        """The one row of a record's view; if the target is named, only of its sort and if the caller may see it."""
+        table, condition = TARGETS.get(target, ("", ""))
+        wanted = f"id = :id AND {condition} AND {GUARDS[table]}" if target else "id = :id"
+        return self.records(view, wanted, {"id": id, "me": me.account, "admin": me.admin}).fetchall()
 
     def row(self, sql: str, values: Any = ()) -> sqlite3.Row | None:
         found: sqlite3.Row | None = self.run(sql, values).fetchone()
@@ -1126,9 +1134,8 @@ class Store:
     def records(self, view: View, condition: str, values: Mapping[str, Any]) -> sqlite3.Cursor:
         """The rows of a record's view, columns in the order that the view shows them."""
         dated = self.week() if "thisWeekBugs" in view.fields else {}
-        return self.run(
-            f"SELECT {selected(view)} FROM {view.record.name}_record WHERE {condition}", {**values, **dated}
-        )
+        name = view.record.name
+        return self.run(f"SELECT {selected(view)} FROM {name}_record AS {name} WHERE {condition}", {**values, **dated})
 
     def week(self) -> dict[str, int]:
         """The quarters of an hour since 1970 in which the current and the next week begin, in the service's zone."""
@@ -1142,10 +1149,11 @@ class Store:
     ) -> tuple[int, sqlite3.Cursor]:
         """How many records a list has in all, and the rows of one page of it."""
         table = listing.view.record.name
-        values = {"id": id, **me._asdict(), "me": me.account, "today": self.day, "limit": limit, "offset": offset}
+        values = {"id": id, "me": me.account, "admin": me.admin, "today": self.day, "limit": limit, "offset": offset}
         status = query.get("status", "all")
         browse = listing.browse.get(status, "TRUE")
-        scope = f"FROM {table} WHERE deleted = 0 AND {listing.scope} AND {browse} AND {GUARDS[table]}"
+        guard = "TRUE" if me.admin or listing.shared else GUARDS[table]
+        scope = f"FROM {table} WHERE deleted = 0 AND {listing.scope} AND {browse} AND {guard}"
         field, way = query.get("order", listing.order)
         order = f'"{field}" {way}, id {way}'
         chosen = f"SELECT id {scope} ORDER BY {order} LIMIT :limit OFFSET :offset"
@@ -1340,13 +1348,19 @@ class Database:
         except IndexError:
             connection = self.connect()
         try:
-            connection.execute(begin)
+            if begin:
+                connection.execute(begin)
             yield Store(connection, self.clock(), self.zone)
-            connection.execute("COMMIT")
+            if begin:
+                connection.execute("COMMIT")
         finally:
             if connection.in_transaction:
                 connection.execute("ROLLBACK")
             self.idle.append(connection)
+
+    def glancing(self) -> contextlib.AbstractContextManager[Store]:
+        """For one statement, which is a transaction by itself."""
+        return self.transaction("")
 
     def reading(self) -> contextlib.AbstractContextManager[Store]:
         """One state of the database, whatever others write meanwhile."""
@@ -1841,10 +1855,9 @@ def log_in(database: Database, body: Body) -> dict[str, Any]:
         return {"token": give_token(store, body["account"])}
 
 
-def caller_of(database: Database, token: str, lifetime: float) -> Caller:
-    """Who holds this token. Its use is noted at most once a minute, so that reading does not write."""
-    hash = hash_token(token)
-    with database.reading() as store:
+def caller_of(database: Database, hash: str, lifetime: float) -> Caller:
+    """Who holds the token of this hash. Its use is noted at most once a minute, so that reading does not write."""
+    with database.glancing() as store:
         found, now = store.token(hash), store.moment
     if not found or (idle := now - moment_of(found["used"])) > timedelta(seconds=lifetime):
         raise Unauthorized(UNAUTHORIZED)
@@ -2149,6 +2162,7 @@ OPERATIONS = SPECIFIED + COMPANIONS
 
 
 def query_shape(listing: Listing) -> Shape:
+    """What a list may be asked for."""
     fields = listing.view.record.given()
     orders = [f"{field}_{way}" for field in fields for way in ("asc", "desc")]
     order = one_of(*orders)._replace(read=lambda word: tuple(words_of(orders)(word).rsplit("_", 1)))
@@ -2624,7 +2638,7 @@ CONTROLS = (
 # The only room that knows HTTP. It reads a request, runs its row of OPERATIONS and writes the answer.
 
 
-def read_query(environ: Mapping[str, Any], listing: Listing) -> dict[str, Any]:
+def read_query(environ: Mapping[str, Any], asked: Shape, paged: bool) -> dict[str, Any]:
     """What a list is asked for: page, limit, order, status. Unknown parameters are ignored."""
     try:
         given = dict(
@@ -2632,8 +2646,8 @@ def read_query(environ: Mapping[str, Any], listing: Listing) -> dict[str, Any]:
         )
     except ValueError:
         raise Refusal("The query has too many parameters.") from None
-    query = check(query_shape(listing), {**given, **({"status": given["status"].lower()} if "status" in given else {})})
-    if listing.paged or "page" in query or "limit" in query:
+    query = check(asked, {**given, **({"status": given["status"].lower()} if "status" in given else {})})
+    if paged or "page" in query or "limit" in query:
         query = {"page": 1, "limit": 20, **query}
     return query
 
@@ -2744,18 +2758,14 @@ class Service:
 
     def note(self, environ: Mapping[str, Any], number: str, duration: float) -> None:
         """Write a request's line to the log, and to the journal unless it turned a control."""
-        method, path, status = environ["REQUEST_METHOD"], environ["PATH_INFO"], environ["pmservice.status"]
+        journal = self.controls.on and not environ["PATH_INFO"].startswith("/-/")
+        if not journal and not log.isEnabledFor(logging.INFO):
+            return
         account = environ["pmservice.caller"].account if "pmservice.caller" in environ else "-"
-        call = {
-            "id": number,
-            "method": method,
-            "path": path,
-            "status": status,
-            "account": account,
-            "duration": duration,
-        }
-        log.info("%s %s %d %.1f ms %s %s", method, path, status, duration, account, number, extra={"call": call})
-        if self.controls.on and not path.startswith("/-/"):
+        call = {"id": number, "method": environ["REQUEST_METHOD"], "path": environ["PATH_INFO"]}
+        call |= {"status": environ["pmservice.status"], "account": account, "duration": duration}
+        log.info("%(method)s %(path)s %(status)d %(duration).1f ms %(account)s %(id)s", call, extra={"call": call})
+        if journal:
             self.controls.journal.add({**call, "body": blanked(environ.get("pmservice.body"))})
 
     def furnish(self, password: str | None, fixture: str | os.PathLike[str] | Mapping[str, Any] | None) -> None:
@@ -2775,7 +2785,7 @@ class Service:
     def admit(self) -> None:
         """Before any route is looked up: the Host, the path, the token."""
         environ = bottle.request.environ
-        with refusing():
+        with refusing:
             host = environ.get("HTTP_HOST")
             if self.loopback_only and host is not None and not LOOPBACK_NAMES.fullmatch(host):
                 raise Misdirected("This service answers to localhost, 127.0.0.1 and [::1] only.")
@@ -2804,7 +2814,7 @@ class Service:
         """The function that Bottle calls for a control."""
 
         def handle(name: str = "") -> Any:
-            with refusing():
+            with refusing:
                 environ = bottle.request.environ
                 if not control.open and not environ["pmservice.caller"].admin:
                     raise Forbidden("Only an administrator may do this.")
@@ -2817,17 +2827,22 @@ class Service:
 
     def caller(self, token: str) -> Caller:
         """Who sends this token. Raises Unauthorized."""
-        if hmac.compare_digest(hash_token(token), self.operator):
+        hash = hash_token(token)
+        if hmac.compare_digest(hash, self.operator):
             return Caller(ADMIN, True)
-        return caller_of(self.database, token, self.lifetime)
+        return caller_of(self.database, hash, self.lifetime)
 
     def handler(self, operation: Operation) -> Callable[..., Any]:
         """The function that Bottle calls for an operation."""
-        reads = operation.method == "GET"
-        answer = self.answer_open if operation.open else self.answer_read if reads else self.answer_write
+        if isinstance(operation.shows, Listing):
+            answer: Callable[..., Any] = functools.partial(self.answer_list, query_shape(operation.shows))
+        elif operation.method == "GET":
+            answer = self.answer_record
+        else:
+            answer = self.answer_open if operation.open else self.answer_write
 
         def handle(id: int = 0) -> Any:
-            with refusing():
+            with refusing:
                 bottle.response.status = operation.status
                 bottle.response.content_type = "application/json"
                 return answer(operation, id, bottle.request.environ)
@@ -2853,22 +2868,33 @@ class Service:
             environ["pmservice.body"] = fields = parse_body(raw, environ.get("CONTENT_TYPE", ""))
             body = check(operation.reads, fields, settling(store, me))
             changed = operation.perform(store, me, target, body)
-            return self.shown(store, operation.shows, changed, me).encode()
+            if not isinstance(operation.shows, View):
+                return to_json(operation.shows).encode()
+            return self.text(store, operation.shows, store.shown(operation.shows, changed, me)).encode()
 
-    def answer_read(self, operation: Operation, id: int, environ: dict[str, Any]) -> bytes | Iterator[bytes]:
-        """One record, or a list: whole if it is short, else piece by piece as it is sent."""
-        pieces = self.pieces(operation, id, environ)
+    def answer_record(self, operation: Operation, id: int, environ: dict[str, Any]) -> bytes:
+        """Show the one record that the path names, also when it is deleted; without a target, the caller."""
+        me: Caller = environ["pmservice.caller"]
+        with self.database.glancing() as store:
+            shown = id if operation.target else operation.perform(store, me, None, {})
+            rows = store.shown(operation.shows, shown, me, operation.target) if shown <= MAX_INT else []
+            if not rows:
+                raise NotFound(f"There is no {operation.target} {id}.")
+            return self.text(store, operation.shows, rows).encode()
+
+    def answer_list(
+        self, asked: Shape, operation: Operation, id: int, environ: dict[str, Any]
+    ) -> bytes | Iterator[bytes]:
+        """A list: whole if it is short, else piece by piece as it is sent."""
+        pieces = self.pieces(asked, operation, id, environ)
         first, second = next(pieces), next(pieces, None)
         return first if second is None else chained(first, second, pieces)
 
-    def pieces(self, operation: Operation, id: int, environ: dict[str, Any]) -> Iterator[bytes]:
+    def pieces(self, asked: Shape, operation: Operation, id: int, environ: dict[str, Any]) -> Iterator[bytes]:
         me: Caller = environ["pmservice.caller"]
         with self.database.reading() as store:
-            target = self.target(store, operation, id, me)
-            if isinstance(operation.shows, Listing):
-                yield from self.listed(store, operation.shows, id, me, read_query(environ, operation.shows))
-            else:
-                yield self.shown(store, operation.shows, operation.perform(store, me, target, {}), me).encode()
+            self.target(store, operation, id, me)
+            yield from self.listed(store, operation.shows, id, me, read_query(environ, asked, operation.shows.paged))
 
     @staticmethod
     def target(store: Store, operation: Operation, id: int, me: Caller) -> sqlite3.Row | None:
@@ -2877,18 +2903,15 @@ class Service:
             raise Forbidden("Only an administrator may do this.")
         if not operation.target:
             return None
-        alone = operation.perform is show and isinstance(operation.shows, View)  # shown by itself, also when deleted
-        if id > MAX_INT or not (row := store.find(operation.target, id, me, deleted=alone)):
+        if id > MAX_INT or not (row := store.find(operation.target, id, me)):
             raise NotFound(f"There is no {operation.target} {id}.")
         return row
 
     @staticmethod
-    def shown(store: Store, view: View | Mapping[str, Any], id: int, me: Caller) -> str:
-        """The answer that is one record, or always the same."""
-        if not isinstance(view, View):
-            return to_json(view)
-        rows = store.records(view, "id = :id", {"id": id, "me": me.account, "admin": me.admin}).fetchall()
-        return view.show(rows, Scene(store.people(view.accounts(rows)), store.zone))[0]
+    def text(store: Store, view: View, rows: Sequence[sqlite3.Row]) -> str:
+        """Records as a view shows them."""
+        people = store.people(named) if (named := view.accounts(rows)) else {}
+        return ",".join(view.show(rows, Scene(people, store.zone)))
 
     @staticmethod
     def listed(store: Store, listing: Listing, id: int, me: Caller, query: Mapping[str, Any]) -> Iterator[bytes]:
@@ -2900,8 +2923,7 @@ class Service:
         text = to_json(page)[:-1] + f",{quote(listing.key)}:["
         separator = ""
         while rows := cursor.fetchmany(BATCH):
-            scene = Scene(store.people(listing.view.accounts(rows)), store.zone)
-            text += separator + ",".join(listing.view.show(rows, scene))
+            text += separator + Service.text(store, listing.view, rows)
             separator = ","
             if len(rows) == BATCH:
                 yield text.encode()
@@ -2940,22 +2962,28 @@ def chained(first: bytes, second: bytes, rest: Iterator[bytes]) -> Iterator[byte
         yield from rest
 
 
-@contextlib.contextmanager
-def refusing() -> Iterator[None]:
-    """Turn every error inside into its answer: THE place where refusals are rendered."""
-    try:
-        yield
-    except Refusal as error:
-        raise answered(error.status, error.body()) from None
-    except sqlite3.DatabaseError as error:
-        status, sentence = next((known for part, known in STORAGE_ERRORS.items() if part in str(error)), (500, FAILED))
-        log.error("database: %s", error, exc_info=status == 500)
-        raise answered(status, {"error": sentence}) from None
-    except bottle.HTTPResponse:
-        raise
-    except Exception:
-        log.exception("%s %s failed", bottle.request.method, bottle.request.path)
-        raise answered(500, {"error": FAILED}) from None
+class Refusing:
+    """Turns every error inside into its answer: THE place where refusals are rendered."""
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if isinstance(error, Refusal):
+            raise answered(error.status, error.body()) from None
+        if isinstance(error, sqlite3.DatabaseError):
+            known = (answer for part, answer in STORAGE_ERRORS.items() if part in str(error))
+            status, sentence = next(known, (500, FAILED))
+            log.error("database: %s", error, exc_info=status == 500)
+            raise answered(status, {"error": sentence}) from None
+        if isinstance(error, Exception) and not isinstance(error, bottle.HTTPResponse):
+            log.error("%s %s failed", bottle.request.method, bottle.request.path, exc_info=error)
+            raise answered(500, {"error": FAILED}) from None
+
+
+refusing = Refusing()
 
 
 def answered(status: int, body: Mapping[str, Any]) -> bottle.HTTPResponse:
