@@ -712,7 +712,7 @@ LOGIN = Shape({"account": FILLED, "password": FILLED}, "account password")
 # --- 5 Views: how each operation shows a record -----------------------------------------------------
 # Writers of JSON text, one for each kind of value, and the quirk table. No meaning, no SQL.
 
-quote = json.JSONEncoder(ensure_ascii=False).encode
+quote = json.encoder.encode_basestring  # a text as JSON, written in C, no character escaped that need not be
 to_json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode
 
 
@@ -723,27 +723,33 @@ class Scene(NamedTuple):
     zone: tzinfo
 
 
-Writer = Callable[[Any, Scene], str]
+Column = Iterable[Any]  # the values of one field, of all rows that are shown
+Writer = Callable[[Column, Scene], Iterable[str]]
 
 
 def reference(unset: str) -> Writer:
-    """A person as a user reference object."""
-    return lambda account, scene: unset if account is None else scene.people[account]
+    """Persons as user reference objects."""
+
+    def write(accounts: Column, scene: Scene) -> Iterable[str]:
+        people: dict[str | None, str] = {**scene.people, None: unset}
+        return map(people.__getitem__, accounts)
+
+    return write
 
 
 def account(unset: str) -> Writer:
-    """A person as "a plain account string"."""
-    return lambda account, scene: unset if account is None else quote(account)
+    """Persons as "a plain account string"."""
+    return lambda accounts, scene: [unset if account is None else f'"{account}"' for account in accounts]
 
 
 def iso(unset: str) -> Writer:
-    """A datetime as "ISO 8601 UTC, form `YYYY-MM-DDThh:mm:ssZ`": as it is stored. A day likewise."""
-    return lambda moment, scene: unset if moment is None else f'"{moment}"'
+    """Datetimes as "ISO 8601 UTC, form `YYYY-MM-DDThh:mm:ssZ`": as they are stored. Days likewise."""
+    return lambda moments, scene: [unset if moment is None else f'"{moment}"' for moment in moments]
 
 
 def spaced(unset: str) -> Writer:
-    """A datetime in "the form `YYYY-MM-DD hh:mm:ss`", local to the service's time zone."""
-    return lambda moment, scene: unset if moment is None else f'"{local(moment, scene.zone)}"'
+    """Datetimes in "the form `YYYY-MM-DD hh:mm:ss`", local to the service's time zone."""
+    return lambda moments, scene: [unset if moment is None else f'"{local(moment, scene.zone)}"' for moment in moments]
 
 
 def local(moment: str, zone: tzinfo) -> str:
@@ -751,41 +757,51 @@ def local(moment: str, zone: tzinfo) -> str:
     return str(datetime.fromisoformat(moment[:-1] + "+00:00").astimezone(zone).replace(tzinfo=None))
 
 
-def boolean(flag: int, scene: Scene) -> str:
-    return "true" if flag else "false"
+def boolean(flags: Column, scene: Scene) -> Iterable[str]:
+    return map(("false", "true").__getitem__, flags)
 
 
-def digit(flag: int, scene: Scene) -> str:
-    return f'"{flag}"'
+def digit(flags: Column, scene: Scene) -> Iterable[str]:
+    return map(('"0"', '"1"').__getitem__, flags)
 
 
-def text(value: str, scene: Scene) -> str:
-    return quote(value)
+def text(values: Column, scene: Scene) -> Iterable[str]:
+    return map(quote, values)
 
 
-def hours(value: float, scene: Scene) -> str:
+def secret(values: Column, scene: Scene) -> Iterable[str]:
+    """The hash of a password, null for none."""
+    return map(to_json, values)
+
+
+def hours(values: Column, scene: Scene) -> Iterable[str]:
     """Whole hours without a fraction (8, not 8.0): typed clients read them as ints."""
-    return str(int(value)) if value.is_integer() else repr(value)
+    return [str(int(value)) if value.is_integer() else repr(value) for value in values]
 
 
-def coded(status: str, scene: Scene) -> str:
+def coded(states: Column, scene: Scene) -> Iterable[str]:
     """A bug's status: "object (`code` string, `name` string)"."""
-    return f'{{"code":"{status}","name":"{status.capitalize()}"}}'
+    return [f'{{"code":"{state}","name":"{state.capitalize()}"}}' for state in states]
 
 
-def references(whitelist: str, scene: Scene) -> str:
-    """A white list as an array of user references."""
-    return f"[{','.join(scene.people[account] for account in whitelist[1:-1].split(',') if account)}]"
+def references(whitelists: Column, scene: Scene) -> Iterable[str]:
+    """White lists as arrays of user references."""
+    return [f"[{','.join(scene.people[one] for one in listed(whitelist))}]" for whitelist in whitelists]
 
 
-def accounts(whitelist: str, scene: Scene) -> str:
-    """A white list as an array of accounts."""
-    return to_json([account for account in whitelist.split(",") if account])
+def accounts(whitelists: Column, scene: Scene) -> Iterable[str]:
+    """White lists as arrays of accounts."""
+    return [to_json(listed(whitelist)) for whitelist in whitelists]
 
 
-def role(code: str, scene: Scene) -> str:
-    """A user's role as an object."""
-    return f'{{"code":{quote(code)},"name":{quote(code)}}}'
+def listed(whitelist: str) -> list[str]:
+    """The accounts of a white list as it is stored: ",dev1,qa1,"."""
+    return [account for account in whitelist.split(",") if account]
+
+
+def role(codes: Column, scene: Scene) -> Iterable[str]:
+    """Users' roles as objects."""
+    return [f'{{"code":{quote(code)},"name":{quote(code)}}}' for code in codes]
 
 
 def doubled(product: str) -> str:
@@ -859,19 +875,17 @@ class View:
         return '"%s"' if kind.look == "word" and field not in self.exceptions else "%s"
 
     def show(self, rows: Iterable[Sequence[Any]], scene: Scene) -> list[str]:
-        """The JSON text of each row, whose values are in the order of `columns`."""
-        shown = []
-        for row in rows:
-            values = list(row)
-            for place, write in self.writers:
-                values[place] = write(values[place], scene)
-            shown.append(self.template % tuple(values))
-        return list(map(self.wrap, shown)) if self.wrap else shown
+        """The JSON text of each row, at least one, whose values are in the order of `columns`."""
+        columns: list[Iterable[Any]] = list(zip(*rows, strict=True))
+        for place, write in self.writers:
+            columns[place] = write(columns[place], scene)
+        shown = map(self.template.__mod__, zip(*columns, strict=True))
+        return list(map(self.wrap, shown) if self.wrap else shown)
 
     def accounts(self, rows: Iterable[Sequence[Any]]) -> set[str]:
         """Everyone that these rows name."""
         cells = {row[place] for row in rows for place in self.people} - {None}
-        return {account for cell in cells for account in cell.split(",") if account}
+        return {account for cell in cells for account in listed(cell)}
 
 
 USER_BRIEF = ("id", "dept", "account", "realname", "role", "pinyin", "email", "group")
@@ -912,7 +926,7 @@ DUMPED = {
         record, account, NULL, iso, NULL, NULL, boolean, adds=record.extra, only=only, exceptions=exceptions
     )
     for record, only, exceptions in (
-        (USER, list(USER.given()), NO_EXCEPTIONS),
+        (USER, list(USER.given()), {"password": secret}),
         (PROJECT, [*PROJECT.given(), "products"], {"whitelist": accounts}),
         (PRODUCT, PRODUCT.given(), {"whitelist": accounts}),
         (RELEASE, RELEASE.given(), NO_EXCEPTIONS),
