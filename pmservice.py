@@ -19,7 +19,8 @@ OPERATIONS (room 8) says what can be called, the views (room 5) say how it looks
     10 Wire       what a request is made of: the body, the path
     11 Control    clock, journal, faults, snapshots: what a test can turn
     12 Service    tokens, JSON in and out, the WSGI application
-    13 Command    settings, the server, the command line, the pytest plugin
+    13 Demo       a made-up company to look at
+    14 Command    settings, the server, the command line, the pytest plugin
 """
 
 from __future__ import annotations
@@ -38,6 +39,7 @@ import itertools
 import json
 import logging
 import os
+import random
 import re
 import secrets
 import signal
@@ -731,7 +733,8 @@ def reference(unset: str) -> Writer:
     """Persons as user reference objects."""
 
     def write(accounts: Column, scene: Scene) -> Iterable[str]:
-        people: dict[str | None, str] = {**scene.people, None: unset}
+        people: dict[str | None, str] = {None: unset}
+        people.update(scene.people)
         return map(people.__getitem__, accounts)
 
     return write
@@ -3033,7 +3036,132 @@ def create_app(
     return service
 
 
-# --- 13 Command: settings, the server, the command line ---------------------------------------------
+# --- 13 Demo: a made-up company ---------------------------------------------------------------------
+# A shop that delivers what it sells, and half a year of its work, dated around now. A fixture like any other.
+
+# fmt: off
+STAFF = {"top": {"admin": "Grace Holm"}, "pm": {"tomas": "Tomas Berg", "aisha": "Aisha Khan"}, "ui": {"emma": "Emma Lee"},
+          "po": {"marta": "Marta Nowak", "wei": "Li Wei"}, "qa": {"diego": "Diego Ramos", "hana": "Hana Sato"},
+          "dev": {"jonas": "Jonas Weber", "priya": "Priya Nair", "yu": "Chen Yu", "sofia": "Sofia Rossi"}}
+DEMO_PROGRAMS = (("Commerce", 0, "tomas"), ("Logistics", 0, "aisha"), ("Last-mile delivery", 2, "aisha"))  # name, parent, PM
+DEMO_PROJECTS = (("Sign-on", 1, [9], -1, "closed", "SSO 6 closed"),  # name, program, products, last week, state, executions
+    ("Loyalty", 1, [3], 8, "doing", "Club 5 closed/Club 6 doing"), ("App", 3, [6, 7], 9, "doing", "Road 11 closed/Road 12 doing"),
+    ("Checkout", 1, [1, 2, 9], 9, "doing", "Cart 7 closed/Cart 8 doing/Cart 9 wait"), ("Figures", 2, [8], 6, "suspended", "Move suspended"),
+    ("Depot", 2, [4, 5], 18, "doing", "Plan closed/Build doing/Trial wait"))
+DEMO_HOME = {product: (id, project[1]) for id, project in enumerate(DEMO_PROJECTS, 4) for product in project[2]}  # project, program
+DEMO_WEEKS = {"closed": (-6, -2), "doing": (-2, 2), "wait": (2, 6), "suspended": (-6, -1)}  # of an execution
+DEMO_PRODUCTS = {
+    "Web Shop": "Basket/Product search/Order list", "Payments": "Card form/Bank export/Refund screen",
+    "Loyalty Club": "Points list/Gift wallet/Referral form", "Warehouse": "Pick list/Packing view/Receiving screen",
+    "Stock Ledger": "Reservation table/Reorder form/Supplier list", "Driver App": "Tour overview/Damage report/Delivery receipt",
+    "Route Planner": "Tour map/Shift editor/Driver roster", "Reports": "Sales dashboard/Export dialog/Scheduler",
+    "Identity": "Login page/Role editor/Password reset"}
+DEMO_TIMES = ("on iOS", "on tablets", "abroad", "for guests", "at month end", "for returns", "after midnight", "in dark mode")
+DEMO_SPOTS = [(n, it, when) for n, text in enumerate(DEMO_PRODUCTS.values(), 1) for it in text.split("/") for when in DEMO_TIMES]
+DEMO_BUGS = {"codeerror": "{} stays empty {}/{} ends in an error page {}/{} shows old data {}", "performance": "{} takes ten seconds to open {}",
+        "security": "{} logs personal data", "config": "{} ignores the time zone", "install": "{} is missing after an upgrade",
+        "standard": "{} needs a mouse", "automation": "{} breaks a test", "designdefect": "{} hides buttons {}", "others": "{} has no help"}
+DEMO_RESOLUTIONS = ["fixed"] * 15 + ["bydesign", "external", "notrepro", "postponed", "willnotfix"]
+DEMO_TASKS = {"devel": "Repair the {} {}/Extend the {} {}/Move the {} to the new API", "test": "Test the {} {}", "design": "Draft the new {}",
+         "request": "Describe how the {} should behave {}", "study": "Profile the {} {}", "ui": "Rework the layout of the {}",
+         "discuss": "Review the {} with its users", "affair": "Plan training on the {}", "misc": "Document the {} {}"}
+DEMO_DOERS = {"test": "qa", "request": "po", "ui": "ui", "discuss": "pm", "affair": "pm"}  # of tasks; a developer's otherwise
+DEMO_CASES = {"feature": "{} keeps a change {}", "performance": "{} is quick {}", "config": "{} speaks Polish", "unit": "{} has limits",
+         "install": "{} survives an upgrade", "security": "{} keeps strangers out", "interface": "{} fits the API", "other": "{} works {}"}
+DEMO_STEPS = [{"desc": step, "expect": sign} for step, sign in (
+    ("Open it", "It loads within two seconds"), ("Change an entry", "The change is confirmed"), ("Reload", "The change is kept"),
+    ("Switch the language", "Every label follows"), ("Log in as somebody else", "The entry is not shown"), ("Walk through with Tab", "The focus is visible"))]
+# fmt: on
+
+
+def demo(now: datetime) -> dict[str, Any]:
+    """The company at this moment, the same for the same moment."""
+    rng, projects, executions = random.Random(2026), list[dict[str, Any]](), list[dict[str, Any]]()  # noqa: S311
+    users = [{"account": one, "realname": name, "role": role} for role in STAFF for one, name in STAFF[role].items()]
+    programs = [
+        span(now, -60, 60, "doing", pm) | {"name": name, "parent": parent} for name, parent, pm in DEMO_PROGRAMS
+    ]
+    for id, (name, program, products, last, status, parts) in enumerate(DEMO_PROJECTS, 4):
+        (model, type), pm = (
+            ("waterfall", "stage") if program == 2 else ("scrum", "sprint"),
+            DEMO_PROGRAMS[program - 1][2],
+        )
+        row = {"id": id, "name": name, "model": model, "parent": program, "products": products}
+        projects.append(row | span(now, -28, last, status, pm))
+        for name, status in (part.rsplit(" ", 1) for part in parts.split("/")):
+            row = {"id": 10 + len(executions), "name": name, "type": type, "project": id, "products": products}
+            executions.append(row | span(now, *DEMO_WEEKS[status], status, pm))
+    made: list[dict[str, Any]] = [{"name": name, "PO": "marta", "QD": "hana", "RD": "jonas"} for name in DEMO_PRODUCTS]
+    shelf = [
+        it | {"program": DEMO_HOME[n][1], "acl": "private" if n in (2, 9) else "open"} for n, it in enumerate(made, 1)
+    ]
+    out = [{"product": n % 9 + 1, "name": f"{shelf[n % 9]['name']} 2.{n // 9}"} for n in range(40)]
+    out = [row | {"project": DEMO_HOME[n % 9 + 1][0], "date": at(now, 4 * n - 160)[:10]} for n, row in enumerate(out)]
+    cases = [
+        row | {"steps": rng.sample(DEMO_STEPS, rng.randint(2, 4)), "stage": rng.choice(CASE_STAGES)}
+        for row in titles(rng, DEMO_CASES, 200)
+    ]
+    fixture = {"users": users, "programs": programs, "projects": projects, "executions": executions, "products": shelf}
+    fixture |= {"releases": out, "bugs": bugs(rng, now), "tasks": tasks(rng, now, executions), "testcases": cases}
+    return {name: [{"id": id} | row for id, row in enumerate(rows, 1)] for name, rows in fixture.items()}
+
+
+def at(now: datetime, days: float) -> str:
+    return f"{now + timedelta(days):%Y-%m-%dT%H:%M:%SZ}"
+
+
+def span(now: datetime, first: int, last: int, status: str, pm: str) -> dict[str, Any]:
+    """A program, project or execution from the Monday of one week to the Friday before another."""
+    begin, end = (at(now, 7 * week - now.weekday() + days) for week, days in ((first, 0), (last, -3)))
+    row = {"begin": begin[:10], "end": end[:10], "status": status, "acl": "open", "PM": pm, "openedBy": pm}
+    row |= {"openedDate": at(now, 7 * first - 28)} | ({} if status == "wait" else {"realBegan": begin[:10]})
+    return row | ({"realEnd": end[:10], "closedBy": pm, "closedDate": end} if status == "closed" else {})
+
+
+def titles(rng: random.Random, table: dict[str, str], count: int) -> list[dict[str, Any]]:
+    kinds = [(type, text) for type, texts in table.items() for text in texts.split("/")]
+    found = {text.format(part, when): (type, id) for type, text in kinds for id, part, when in DEMO_SPOTS}
+    return [{"title": text, "type": type, "product": id} for text, (type, id) in rng.sample([*found.items()], count)]
+
+
+def bugs(rng: random.Random, now: datetime) -> list[dict[str, Any]]:
+    """300 bugs, the newest last: the later one was found, the less likely it is solved by now."""
+    for id, row in enumerate(rows := titles(rng, DEMO_BUGS, 300), 1):
+        finder, fixer = (rng.choice(list(STAFF[role])) for role in ("qa", "dev"))
+        opened, grade = -150 * (1 - id / 300) ** 2, rng.choice((1, 2, 2, 3, 3, 3, 4))
+        closed = (resolved := opened + rng.expovariate(0.2 / grade)) + rng.expovariate(0.2)
+        row |= {"project": DEMO_HOME[row["product"]][0], "status": "active", "severity": grade, "pri": grade}
+        row |= {"openedBy": finder, "openedDate": at(now, opened), "deadline": at(now, opened + 5 * grade)[:10]}
+        row |= {"assignedTo": rng.choice((None, *[fixer] * 4)), "confirmed": id % 2}
+        row |= {"activatedCount": 1, "activatedDate": at(now, (opened + min(resolved, 0)) / 2)} if id % 11 == 0 else {}
+        if resolved <= 0:
+            row |= {"status": "resolved", "resolution": rng.choice(DEMO_RESOLUTIONS), "confirmed": 1}
+            row |= {"resolvedBy": fixer, "resolvedDate": at(now, resolved), "assignedTo": finder}
+        row |= {"status": "closed", "closedBy": finder, "closedDate": at(now, closed)} if closed <= 0 else {}
+    return rows
+
+
+def tasks(rng: random.Random, now: datetime, executions: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """400 tasks as far as they have come by now, with two hours of work a day."""
+    for row in (rows := titles(rng, DEMO_TASKS, 400)):
+        home = rng.choice([one for one in executions if row["product"] in one["products"]])
+        plan, stop = rng.choice((2, 3, 4, 6, 8, 8, 12, 16)), rng.choice(("cancel", "pause", *[""] * 9))
+        start = 7 * rng.randrange(*DEMO_WEEKS[home["status"]]) + rng.randrange(3) - now.weekday()
+        close = (finish := start + (spent := round(plan * rng.uniform(1.4, 2.8)) / 2) / 2) + rng.expovariate(0.2)
+        status = "wait" if start >= 0 else stop or ("doing" if finish > 0 else "done" if close > 0 else "closed")
+        done, owner = status in ("done", "closed"), rng.choice(list(STAFF[DEMO_DOERS.get(row["type"], "dev")]))
+        used = 0 if status in ("wait", "cancel") else spent if done else max(0.5, round(min(spent - 1, -2 * start)))
+        row |= {"name": row.pop("title"), "status": status, "execution": home["id"], "openedDate": home["openedDate"]}
+        row |= {"estStarted": at(now, start)[:10], "deadline": at(now, start + rng.randint(1, 2))[:10]}
+        row |= {"estimate": plan, "consumed": used, "left": 0 if done else max(0.5, plan - used)}
+        row |= {"openedBy": home["PM"], "assignedTo": owner} | ({"realStarted": at(now, start)} if used else {})
+        row |= {"finishedBy": owner, "finishedDate": at(now, finish)} if done else {}
+        row |= {"closedBy": home["PM"], "closedDate": at(now, close)} if status == "closed" else {}
+        row |= {"canceledBy": home["PM"], "canceledDate": at(now, start)} if status == "cancel" else {}
+    return [{field: row[field] for field in row if field != "product"} for row in rows]
+
+
+# --- 14 Command: settings, the server, the command line ---------------------------------------------
 # stdout carries what programs read (the base URL, a dump); everything for people goes to stderr.
 
 
@@ -3189,6 +3317,7 @@ SETTINGS = (
     Setting("token",          str,   None,        "a token that acts as the administrator"),
     Setting("password",       str,   None,        "the password of admin; made up and printed once if a new database gets none"),
     Setting("load",           str,   None,        "fixture to load if the database holds no records yet"),
+    Setting("demo",           truth, False,       "load a made-up company, dated around now, if the database holds no records yet"),
     Setting("timezone",       str,   "UTC",       "zone of datetimes that name none, such as Asia/Shanghai"),
     Setting("token-lifetime", float, DAY,         "seconds for which a token lives after its last use"),
     Setting("body-limit",     int,   MAX_BODY,    "bytes that a request body may have"),
@@ -3367,9 +3496,10 @@ def command_serve(settings: dict[str, Any], options: argparse.Namespace) -> None
         server = Server(service, listener)
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, server.stop)
-        service.controls.loading = bool(settings["load"])
+        fixture = settings["load"] or (demo(service.database.clock()) if settings["demo"] else None)
+        service.controls.loading = bool(fixture)
         failures: list[StartError] = []
-        begin = threading.Thread(target=furnish, args=(service, settings, server, failures))
+        begin = threading.Thread(target=furnish, args=(service, fixture, settings, server, failures))
         begin.start()
         server.run()
         begin.join()
@@ -3377,10 +3507,12 @@ def command_serve(settings: dict[str, Any], options: argparse.Namespace) -> None
         raise failures[0]
 
 
-def furnish(service: Service, settings: Mapping[str, Any], server: Server, failures: list[StartError]) -> None:
+def furnish(
+    service: Service, fixture: Any, settings: Mapping[str, Any], server: Server, failures: list[StartError]
+) -> None:
     """Load what there is to load and say that the service is ready, or stop it."""
     try:
-        service.furnish(settings["password"], settings["load"])
+        service.furnish(settings["password"], fixture)
         print(server.url, flush=True)
         greet(service.database, settings, server.url)
     except StartError as error:
