@@ -42,6 +42,7 @@ import os
 import random
 import re
 import secrets
+import select
 import signal
 import socket
 import sqlite3
@@ -58,8 +59,10 @@ from types import TracebackType
 from typing import IO, Any, NamedTuple, NoReturn
 
 import bottle
+import waitress.adjustments
 import waitress.server
 from waitress.channel import ClientDisconnected, HTTPChannel
+from waitress.parser import HTTPRequestParser
 from waitress.task import ErrorTask, WSGITask
 
 __version__ = "1.0.0"
@@ -102,6 +105,7 @@ STORY_COUNTS = {**{str(i): state for i, state in enumerate(STORY_STATES)}, **dic
 
 PREFIXES = ("/zentao/api.php/v1", "/api.php/v1")  # where clients of the real server look
 LOOPBACK_NAMES = re.compile(r"(localhost|127\.0\.0\.1|\[::1\])(:[0-9]+)?", re.IGNORECASE)
+ABSOLUTE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://([^/?#]*)")  # GET http://host/path
 UNAUTHORIZED = "Unauthorized"
 LOGIN_FAILED = "Login failed. Please check your account and password."
 MAX_INT = 2**63 - 1
@@ -950,6 +954,7 @@ PRAGMAS = (
     "PRAGMA foreign_keys = ON",  # off by default, and ignored when set inside a transaction
     "PRAGMA busy_timeout = 5000",  # ms that a writer waits for another process
 )
+CHECK_TIME = 0.05  # seconds that a start may spend on looking for damage
 BATCH = 200  # rows fetched, shown and sent at a time
 
 # Who sees what: administrators everything, everyone what is open, and what is private its creator,
@@ -1321,6 +1326,7 @@ class Database:
             if not self.in_memory:
                 os.close(os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600))  # before SQLite: it would be 0644
                 refuse_foreign(self.path)
+                refuse_damaged(self.path)
                 self.inode = os.stat(self.path).st_ino
             self.anchor = self.connect(
                 PRAGMAS[1:]
@@ -1371,8 +1377,12 @@ class Database:
             if begin:
                 connection.execute("COMMIT")
         finally:
-            if connection.in_transaction:
-                connection.execute("ROLLBACK")
+            try:
+                if connection.in_transaction:
+                    connection.execute("ROLLBACK")
+            except BaseException:
+                connection.close()  # gives up the lock; kept by the traceback, it would block every writer
+                raise
             self.idle.append(connection)
 
     def glancing(self) -> contextlib.AbstractContextManager[Store]:
@@ -1400,9 +1410,12 @@ class Database:
         """Keep the records as they are now, in memory, under a name."""
         uri = memory_uri()
         keeper = sqlite3.connect(uri, uri=True, check_same_thread=False)
-        with self.reading() as store:
-            store.connection.backup(keeper)
-        keeper.execute("PRAGMA journal_mode = MEMORY")  # the copy says WAL, which memory cannot
+        if self.in_memory:
+            with self.reading() as store:
+                store.connection.backup(keeper)
+        else:
+            with contextlib.closing(self.connect()) as connection:
+                connection.execute("VACUUM INTO ?", (uri,))  # a backup would say WAL, which memory cannot
         _, old = self.snapshots.get(name, (uri, None))
         self.snapshots[name] = (uri, keeper)
         if old:
@@ -1450,6 +1463,23 @@ class Database:
     def close(self) -> None:
         for connection in {*self.idle, *(keeper for _, keeper in self.snapshots.values()), self.anchor}:
             connection.close()
+
+
+def refuse_damaged(path: str) -> None:
+    """Raise StartError for a damaged file, as far as a look of CHECK_TIME finds it; nothing is touched."""
+    unused = not os.path.exists(f"{path}-wal")  # closed by all: SQLite need not make files of its own to read it
+    uri = f"{Path(path).resolve().as_uri()}?mode=ro{'&immutable=1' * unused}"
+    until = time.monotonic() + CHECK_TIME
+    with contextlib.closing(sqlite3.connect(uri, uri=True)) as look:
+        look.set_progress_handler(lambda: time.monotonic() > until, 1000)
+        try:
+            problem = look.execute("PRAGMA quick_check(1)").fetchone()[0]
+        except sqlite3.OperationalError:  # out of time: `pmservice check` looks at all of a large file
+            return
+    if problem != "ok":
+        raise StartError(
+            f"{path}: damaged ({' '.join(problem.split())}); restore a backup, or name another file with --database"
+        )
 
 
 def refuse_foreign(path: str) -> None:
@@ -2372,8 +2402,9 @@ def parse_body(body: bytes, content_type: str) -> dict[str, Any]:
         raise Refusal(f"The body must not be nested more than {MAX_DEPTH} deep.")
     try:
         value = json.loads(text, parse_constant=refuse_constant)
-    except ValueError as error:
-        raise Refusal(f"The body must be JSON: {error}.") from None
+    except ValueError as error:  # Python's limit to the digits of a number is worded anew in each version
+        reason = "a number has too many digits" if "Exceeds the limit" in str(error) else error
+        raise Refusal(f"The body must be JSON: {reason}.") from None
     if value is not None and not isinstance(value, dict):
         raise Refusal("The body must be a JSON object.")
     return value or {}
@@ -2803,7 +2834,8 @@ class Service:
         """Before any route is looked up: the Host, the path, the token."""
         environ = bottle.request.environ
         with refusing:
-            host = environ.get("HTTP_HOST")
+            target = ABSOLUTE.match(environ.get("REQUEST_URI", ""))  # what it names goes before the Host field
+            host = target[1] if target else environ.get("HTTP_HOST")
             if self.loopback_only and host is not None and not LOOPBACK_NAMES.fullmatch(host):
                 raise Misdirected("This service answers to localhost, 127.0.0.1 and [::1] only.")
             environ["PATH_INFO"], stray = plain_path(environ)
@@ -3180,15 +3212,53 @@ class RefusalTask(ErrorTask):  # type: ignore[misc]
     def execute(self) -> None:
         error = self.request.error
         body = to_json({"error": f"{error.reason}: {error.body}."}).encode()
-        self.status = f"{error.code} {error.reason}"
+        code, reason = (400, "Bad Request") if error.code == 501 else (error.code, error.reason)  # not our failure
+        self.status = f"{code} {reason}"
         self.response_headers.append(("Content-Type", "application/json"))
         self.set_close_on_finish()
         self.content_length = len(body)
         self.write(body)
 
 
+class Request(HTTPRequestParser):  # type: ignore[misc]
+    """A request while it comes in, and since when it does."""
+
+    def __init__(self, adj: Any):
+        super().__init__(adj)
+        self.began = time.time()
+
+
 class Channel(HTTPChannel):  # type: ignore[misc]
-    task_class, error_task_class = AnswerTask, RefusalTask
+    """A connection."""
+
+    parser_class, task_class, error_task_class = Request, AnswerTask, RefusalTask
+
+    def busy(self) -> bool:
+        """Whether a request is coming in, running, or not answered whole."""
+        return bool(self.requests or self.request or self.total_outbufs_len)
+
+
+class Listener(waitress.server.TcpWSGIServer):  # type: ignore[misc]
+    """waitress's server, which drops slow clients and makes room for new ones."""
+
+    channel_class = Channel
+    stopping = False
+
+    def maintenance(self, now: float) -> None:
+        """Drop idle connections, and those whose headers take too long."""
+        super().maintenance(now)
+        for channel in self.active_channels.values():
+            if channel.request and not channel.request.headers_finished and channel.request.began < now - HEADER_TIME:
+                channel.will_close = True
+
+    def readable(self) -> bool:
+        """Before no more connections can be taken, close idle ones: first those that were never used, oldest first."""
+        if len(self._map) >= self.adj.connection_limit - 1:
+            idle = [channel for channel in self.active_channels.values() if not channel.busy()]
+            idle.sort(key=lambda channel: (channel.last_activity > channel.creation_time, channel.last_activity))
+            for channel in idle[:50]:
+                channel.will_close = True
+        return bool(super().readable())
 
 
 class Server:
@@ -3196,24 +3266,25 @@ class Server:
 
     def __init__(self, service: Service, listener: socket.socket):
         logging.getLogger("waitress.queue").setLevel(logging.ERROR)  # a line a queued call would fill an undrained pipe
-        self.waitress = waitress.server.create_server(
-            service,
+        settings = waitress.adjustments.Adjustments(
             sockets=[listener],
             threads=8,
             asyncore_use_poll=True,  # select() dies above 1,024 descriptors
             connection_limit=900,
             max_request_body_size=service.body_limit + 1,
+            cleanup_interval=2,  # seconds between two looks for slow and idle connections
             ident=None,
         )
+        address = (listener.family, listener.type, listener.proto, listener.getsockname())
+        self.waitress = Listener(service, {}, _sock=listener, adj=settings, sockinfo=address, bind_socket=False)
         host, port = listener.getsockname()[:2]
         self.url = f"http://{f'[{host}]' if ':' in host else host}:{port}"
-        self.waitress.channel_class = Channel
-        self.waitress.stopping = False
 
     def stop(self, number: int = 0, frame: Any = None) -> None:
         """Stop accepting, finish what runs. As a signal's handler: a second signal ends the process at once."""
-        if number:
-            signal.signal(number, signal.SIG_DFL)
+        for each in (signal.SIGTERM, signal.SIGINT) if number else ():
+            signal.signal(each, signal.SIG_DFL)
+        self.quiet = QUIET if number else 0
         self.waitress.stopping = True
         self.waitress.pull_trigger()
 
@@ -3221,21 +3292,27 @@ class Server:
         """Serve until stopped."""
         while not self.waitress.stopping:
             self.poll(1)
+        for _ in range(128):
+            self.waitress.handle_accept()  # whoever has connected already is answered
         self.waitress.asyncore.dispatcher.close(self.waitress)  # the listener: nobody is accepted any more
-        deadline = time.monotonic() + GRACE
-        while self.waitress.active_channels and time.monotonic() < deadline:
-            for channel in list(self.waitress.active_channels.values()):
-                if not channel.requests and not channel.total_outbufs_len:
-                    channel.handle_close()
+        began = last = time.monotonic()
+        while time.monotonic() < began + GRACE:
+            channels = list(self.waitress.active_channels.values())
+            if any(channel.busy() for channel in channels):
+                last = time.monotonic()
+            elif not channels or time.monotonic() >= last + self.quiet:
+                break
             self.poll(0.01)
-        self.waitress.task_dispatcher.shutdown()
+        self.waitress.task_dispatcher.shutdown(timeout=0.5)
         self.waitress.asyncore.close_all(self.waitress._map)
 
     def poll(self, seconds: float) -> None:
         self.waitress.asyncore.loop(timeout=seconds, use_poll=True, map=self.waitress._map, count=1)
 
 
-GRACE = 5.0  # seconds that running requests have to finish
+GRACE = 4.0  # seconds that running requests have to finish
+QUIET = 0.05  # seconds without a request after which none is believed to be on its way
+HEADER_TIME = 10  # seconds that a client may take to send its headers
 
 
 class Running(NamedTuple):
@@ -3353,9 +3430,19 @@ class JsonLines(logging.Formatter):
         return to_json(fields)
 
 
+class Undrained(logging.StreamHandler):  # type: ignore[type-arg]
+    """Lines to stderr. When nobody reads them they are dropped: a full pipe must not stop the service."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        with contextlib.suppress(io.UnsupportedOperation):  # no descriptor: a test's stream
+            if not select.select([], [self.stream], [], 0)[1]:
+                return
+        super().emit(record)
+
+
 def set_up_log(verbose: bool, as_json: bool) -> None:
     """Quiet but for what went wrong; with a line for each request if that is asked for."""
-    handler = logging.StreamHandler()
+    handler = Undrained()
     handler.setFormatter(JsonLines() if as_json else logging.Formatter("%(message)s"))
     logging.basicConfig(level=logging.INFO if verbose or as_json else logging.WARNING, handlers=[handler], force=True)
 
