@@ -104,11 +104,13 @@ STORY_COUNTS = {**{str(i): state for i, state in enumerate(STORY_STATES)}, **dic
 # fmt: on
 
 PREFIXES = ("/zentao/api.php/v1", "/api.php/v1")  # where clients of the real server look
-LOOPBACK_NAMES = re.compile(r"(localhost|127\.0\.0\.1|\[::1\])(:[0-9]+)?", re.IGNORECASE)
+HOST = re.compile(r"([A-Za-z0-9.-]+|\[[0-9A-Fa-f:.]+\])(:[0-9]+)?")
+LOOPBACK_NAMES = ("localhost", "127.0.0.1", "[::1]")
 ABSOLUTE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://([^/?#]*)")  # GET http://host/path
 UNAUTHORIZED = "Unauthorized"
 LOGIN_FAILED = "Login failed. Please check your account and password."
 MAX_INT = 2**63 - 1
+MAX_ID = 2**53  # of a record that a fixture names: every client counts so far, and `order` is five times as much
 MAX_NAME = 255  # characters
 MAX_TEXT = 64 * 1024  # bytes
 MAX_BODY = 1024 * 1024  # bytes
@@ -241,8 +243,8 @@ def read_hours(value: Any) -> float:
         value = float(value)
     if not isinstance(value, (int, float)) or isinstance(value, bool):
         raise ValueError("must be a number of hours")
-    if not 0 <= value <= MAX_INT:
-        raise ValueError("must be a number of hours, 0 or more")
+    if not 0 <= value <= MAX_INT or float(value) > MAX_INT:
+        raise ValueError("must be a number of hours, 0 or more, of 64 bits")
     return float(value)
 
 
@@ -274,9 +276,9 @@ def read_name(value: Any) -> str:
 
 
 def read_filled(value: Any) -> str:
-    """Text that is not empty."""
-    if not (filled := read_text(value)):
-        raise ValueError("must not be empty")
+    """Text that is not blank."""
+    if not (filled := read_text(value)).strip():
+        raise ValueError("must not be blank")
     return filled
 
 
@@ -299,7 +301,7 @@ def read_moment(value: Any) -> datetime:
             moment = datetime.fromisoformat(f"{day}T{clock or '00:00:00'}{'+00:00' if zone == 'Z' else zone or ''}")
             if MINYEAR < moment.year < MAXYEAR:  # room for every zone's offset
                 return moment
-    raise ValueError("must be a moment, YYYY-MM-DD hh:mm:ss")
+    raise ValueError("must be a moment, YYYY-MM-DD hh:mm:ss, of the years 2 to 9998")
 
 
 def read_account(value: Any) -> str:
@@ -342,7 +344,9 @@ def read_ids(value: Any) -> list[int]:
     """An array of record ids, not empty."""
     if not isinstance(value, list) or not value:
         raise ValueError("must be an array of ids, not empty")
-    return list(dict.fromkeys(map(whole(1), value)))
+    with contextlib.suppress(ValueError):
+        return list(dict.fromkeys(map(whole(1), value)))
+    raise ValueError("must be an array of ids: whole numbers from 1")
 
 
 def read_commas(value: Any) -> str:
@@ -367,6 +371,11 @@ def hint(word: Any, known: Iterable[str]) -> str:
     """The known word that is nearest to one that is not, as the end of a sentence."""
     near = difflib.get_close_matches(str(word)[:MAX_NAME], known, 1)
     return f"; did you mean {near[0]}?" if near else ""
+
+
+def read_bug_state(value: Any) -> str:
+    """A bug's status, also as answers write it: an object with `code`."""
+    return words_of(BUG_STATES)(value.get("code") if isinstance(value, dict) else value)
 
 
 def words_of(words: Sequence[str]) -> Callable[[Any], str]:
@@ -419,7 +428,8 @@ def fixed(value: Any) -> Kind:
 
 A_NUMBER = {"type": "number", "minimum": -MAX_INT - 1, "maximum": MAX_INT}
 A_TEXT = {"type": "string", "pattern": "^[^\u0000]*$"}
-A_NAME = {"type": "string", "maxLength": MAX_NAME, "pattern": "^[^\u0000]*[^\\s\u0000][^\u0000]*$"}
+NOT_BLANK = "^[^\u0000]*[^\\s\u0000][^\u0000]*$"
+A_NAME = {"type": "string", "maxLength": MAX_NAME, "pattern": NOT_BLANK}
 AN_ACCOUNT = {"type": "string", "pattern": "^[A-Za-z0-9_.@-]{1,30}$"}
 A_PERSON = either(
     AN_ACCOUNT,
@@ -437,7 +447,7 @@ A_FLAG = {"enum": [True, False, 0, 1, "0", "1"]}
 TEXTUAL = either(A_TEXT, A_NUMBER)
 # fmt: off
 #                look         read               schema of a request
-ID        = Kind("plain",     whole(1),          a_whole(1))
+ID        = Kind("plain",     whole(1, MAX_ID),  a_whole(1, MAX_ID))
 INT       = Kind("plain",     whole(),           a_whole())
 MONEY     = Kind("word",      whole(),           a_whole(),  shown={"type": "string"})  # "int (sent) / string (returned)"
 HOURS     = Kind("hours",     read_hours,        either({**A_NUMBER, "minimum": 0}, {"type": "string", "pattern": "^[0-9]{1,15}$"}))
@@ -445,7 +455,7 @@ NAME      = Kind("text",      read_name,         either(A_NAME, A_NUMBER))
 TEXT      = Kind("text",      read_text,         TEXTUAL)
 COMMAS    = Kind("text",      read_commas,       either(A_TEXT, A_NUMBER, array_of(TEXTUAL)))
 BUILD     = Kind("plain",     read_build,        either(a_whole(0), array_of(a_whole(0), minItems=1, maxItems=1)))
-FILLED    = Kind("text",      read_filled,       either({**A_TEXT, "minLength": 1}, A_NUMBER))
+FILLED    = Kind("text",      read_filled,       either({"type": "string", "pattern": NOT_BLANK}, A_NUMBER))
 ACCOUNT   = Kind("text",      read_account,      AN_ACCOUNT)
 DAYS      = Kind("day",       read_day,          A_DAY)
 MOMENT    = Kind("moment",    read_moment,       either(A_MOMENT, A_DAY))
@@ -512,10 +522,11 @@ def misordered(shape: Shape, values: Mapping[str, Any]) -> dict[str, str]:
     return {}
 
 
-STEP = Shape({"id": ID, "parent": INT, "version": INT, "type": TEXT, "desc": FILLED, "expect": TEXT}, needed="desc")
+STEP = Shape({"desc": FILLED, "expect": TEXT}, "desc")
+STEP_GIVEN = Shape({"id": ID, "parent": INT, "version": INT, "type": TEXT, **STEP.fields}, "desc")  # in a fixture
 
 
-def read_steps(value: Any) -> list[dict[str, Any]]:
+def read_steps(value: Any, shape: Shape = STEP) -> list[dict[str, Any]]:
     """Ordered steps: an array of objects with `desc` and `expect`."""
     if not isinstance(value, list):
         raise ValueError("must be an array of steps")
@@ -524,7 +535,7 @@ def read_steps(value: Any) -> list[dict[str, Any]]:
         try:
             if not isinstance(step, dict):
                 raise Invalid({"": "must be an object with desc and expect"})
-            steps.append(check(STEP, step))
+            steps.append(check(shape, step))
         except Invalid as error:
             broken.update({f"[{place}].{inner}".rstrip("."): rule for inner, rule in error.fields.items()})
     if broken:
@@ -541,6 +552,7 @@ STEP_SHOWN = {name: {"type": "integer"} for name in ("id", "parent", "case", "ve
     name: {"type": "string"} for name in ("type", "desc", "expect")
 }
 STEPS = Kind("plain", read_steps, array_of(A_STEP), shown=array_of(closed(STEP_SHOWN)))
+STEPS_GIVEN = STEPS._replace(read=lambda steps: read_steps(steps, STEP_GIVEN))
 
 
 # --- 4 Records: each resource's fields and their kinds; the bodies that requests may send -----------
@@ -593,7 +605,7 @@ BUG = Record("bug", dict(
     browser=TEXT, steps=TEXT, task=INT, story=INT, openedBy=PERSON, openedDate=MOMENT, deadline=DAYS,
     assignedTo=PERSON, assignedDate=MOMENT, resolvedBy=PERSON, resolvedDate=MOMENT, resolvedBuild=TEXT,
     closedBy=PERSON, closedDate=MOMENT,
-    plan=INT, storyVersion=INT, hardware=TEXT, found=TEXT, status=one_of(*BUG_STATES), subStatus=fixed(""),
+    plan=INT, storyVersion=INT, hardware=TEXT, found=TEXT, status=one_of(*BUG_STATES)._replace(read=read_bug_state), subStatus=fixed(""),
     color=TEXT, confirmed=INT, activatedCount=INT, activatedDate=MOMENT, feedbackBy=TEXT, notifyEmail=TEXT,
     mailto=fixed(None), openedBuild=COMMAS, resolution=one_of("", *RESOLUTIONS), duplicateBug=INT, linkBug=TEXT,
     case=INT, caseVersion=INT, result=INT, repo=fixed(0), entry=fixed(""), lines=fixed(""), v1=fixed(""), v2=fixed(""),
@@ -1098,7 +1110,13 @@ RECOUNTS = {
 CASES = f"""(SELECT json_group_object(CAST(testcase.id AS TEXT), title) FROM testcase
     WHERE task.story <> 0 AND testcase.story = task.story AND testcase.deleted = 0
     AND {GUARDS["testcase"]}) AS cases"""
-ASKED = {"thisWeekBugs": THIS_WEEK, "cases": CASES}  # fields that depend on when or by whom they are asked for
+PROGRAM_NAME = f"""coalesce((SELECT home.name FROM project AS home
+    WHERE home.id = product.program AND (:admin OR {SEES_PROJECT})), '') AS programName"""
+ASKED = {
+    "thisWeekBugs": THIS_WEEK,
+    "cases": CASES,
+    "programName": PROGRAM_NAME,
+}  # fields that depend on when or by whom they are asked for
 
 
 @functools.cache
@@ -1980,8 +1998,12 @@ class Reader:
                 return
 
 
+class NumberError(ValueError):
+    """What looks like a number and is none that can be kept."""
+
+
 def refuse_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is no JSON number")
+    raise NumberError(f"{name} is no number")
 
 
 DECODER = json.JSONDecoder(parse_constant=refuse_constant)
@@ -1995,6 +2017,8 @@ def records_of(file: IO[str]) -> Iterator[tuple[str, int, Any]]:
         reader.take(":")
         if name not in FIXTURE:
             raise Refusal(f"{name}: is no part of a fixture; {', '.join(FIXTURE)} are")
+        if reader.peek() == "n" and reader.value() is None:  # null: not given
+            continue
         for place, _ in enumerate(reader.each("[", "]")):
             yield name, place, reader.value()
     if reader.peek():
@@ -2028,7 +2052,7 @@ FIXTURE = {
     "releases":   Loaded("release",  Shape(RELEASE.given(), "name product")),
     "bugs":       Loaded("bug",      Shape(BUG.given(), "title product")),
     "tasks":      Loaded("task",     Shape(TASK.given(), "name", ("estStarted", "deadline"))),
-    "testcases":  Loaded("testcase", Shape({**TESTCASE.given(), "steps": STEPS}, "title product")),
+    "testcases":  Loaded("testcase", Shape({**TESTCASE.given(), "steps": STEPS_GIVEN}, "title product")),
 }
 # fmt: on
 
@@ -2069,9 +2093,9 @@ def load_record(store: Store, me: Caller, name: str, record: Any, people: dict[s
     try:
         return save_user(store, values) if name == "users" else insert_with_parts(store, table, values)
     except sqlite3.IntegrityError as error:
-        raise Invalid(
-            {"id": "is taken" if "UNIQUE" in str(error) else f"breaks a rule of the database: {error}"}
-        ) from None
+        field = "steps: an id" if " step." in str(error) else "id"
+        rule = "is taken" if "UNIQUE" in str(error) else f"breaks a rule of the database: {error}"
+        raise Invalid({field: rule}) from None
 
 
 def refuse_strangers(record: Record, shape: Shape, given: Mapping[str, Any]) -> None:
@@ -2402,9 +2426,9 @@ def parse_body(body: bytes, content_type: str) -> dict[str, Any]:
         raise Refusal(f"The body must not be nested more than {MAX_DEPTH} deep.")
     try:
         value = json.loads(text, parse_constant=refuse_constant)
-    except ValueError as error:  # Python's limit to the digits of a number is worded anew in each version
-        reason = "a number has too many digits" if "Exceeds the limit" in str(error) else error
-        raise Refusal(f"The body must be JSON: {reason}.") from None
+    except ValueError as error:  # what Python says of it differs from version to version
+        reason = f": {error}" if isinstance(error, NumberError) else ""
+        raise Refusal(f"The body must be JSON{reason}.") from None
     if value is not None and not isinstance(value, dict):
         raise Refusal("The body must be a JSON object.")
     return value or {}
@@ -2454,7 +2478,10 @@ def plain_path(environ: Mapping[str, Any]) -> tuple[str, str]:
 # The clock, the journal, faults and snapshots, under /-/. Nothing of it touches the rules.
 
 MAX_CALLS = 1000  # that the journal keeps
-MAX_WAIT = 60.0  # seconds
+MAX_WAIT = 60  # seconds
+TICK = 0.005  # seconds between two looks
+MAX_WAITING = 24  # calls that wait at once, of CONTROL_THREADS: the others are always answered
+CONTROL_THREADS = 32
 
 
 class Clock:
@@ -2473,50 +2500,52 @@ class Clock:
 
 
 class Journal:
-    """The last calls, and a way to wait for them."""
+    """The last calls."""
 
     def __init__(self) -> None:
         self.calls: deque[dict[str, Any]] = deque(maxlen=MAX_CALLS)
-        self.changed = threading.Condition()
-
-    def add(self, call: dict[str, Any]) -> None:
-        with self.changed:
-            self.calls.append(call)
-            self.changed.notify_all()
 
     def matching(self, wanted: Mapping[str, Any]) -> list[dict[str, Any]]:
         """The calls whose method, path (a pattern: * is anything) and status are the wanted ones."""
         return [
             call
-            for call in self.calls
+            for call in list(self.calls)
             if fnmatch.fnmatchcase(call["path"], wanted.get("path", "*"))
-            and all(call[field] == wanted[field] for field in ("method", "status") if field in wanted)
+            and call["method"] == wanted.get("method", call["method"]).upper()
+            and call["status"] == wanted.get("status", call["status"])
         ]
 
-    def expect(self, wanted: Mapping[str, Any], count: int, wait: float) -> list[dict[str, Any]]:
-        """The matching calls, as soon as there are that many; Conflict if there are others when the time is up."""
-        with self.changed:
-            self.changed.wait_for(lambda: len(self.matching(wanted)) >= count, wait)
-            found = self.matching(wanted)
-            if len(found) == count:
-                return found
-            near = difflib.get_close_matches(wanted.get("path", ""), {call["path"] for call in self.calls}, 3, 0.3)
-            others = [
-                f"{call['method']} {call['path']} {call['status']}" for call in self.calls if call["path"] in near
-            ]
-        raise Conflict(f"{len(found)} calls match, not {count}; nearest: {', '.join(others[-5:]) or 'none'}.")
+    def nearest(self, path: str) -> str:
+        """The last calls of paths like this one."""
+        calls = list(self.calls)
+        near = difflib.get_close_matches(path, {call["path"] for call in calls}, 3, 0.3)
+        return ", ".join(
+            [f"{call['method']} {call['path']} {call['status']}" for call in calls if call["path"] in near][-5:]
+        )
 
 
-FAULT = Shape(
-    {
-        "match": FILLED,
-        "status": Kind("plain", whole(400, 599), a_whole(400, 599)),
-        "delay": HOURS,  # seconds, by the same rule: a number, 0 or more
-        "drop": FLAG,
-        "times": Kind("plain", whole(1), a_whole(1)),
-    },
-    "match",
-)
+def read_seconds(value: Any) -> float:
+    """A time to wait."""
+    with contextlib.suppress(ValueError):
+        if (seconds := read_hours(value)) <= MAX_WAIT:
+            return seconds
+    raise ValueError(f"must be a number of seconds, 0 to {MAX_WAIT}")
+
+
+SECONDS = Kind("plain", read_seconds, {})
+COUNT = Kind("plain", whole(0), {})
+EFFECTS = {"status": Kind("plain", whole(400, 599), {}), "delay": SECONDS, "drop": FLAG}
+FAULT = Shape({"match": FILLED, **EFFECTS, "times": COUNT}, "match")
+CALLS = Shape({"method": TEXT, "path": TEXT, "status": COUNT, "count": COUNT, "wait": SECONDS})
+
+
+def check_exactly(
+    shape: Shape, given: Mapping[str, Any], settle: Callable[[Kind, Any], Any] = unsettled
+) -> dict[str, Any]:
+    """Checked values, of nothing but the shape's fields: what a tester mistypes must not go unnoticed."""
+    if strange := given.keys() - shape.fields.keys():
+        raise Invalid({field: f"is not known here{hint(field, shape.fields)}" for field in sorted(strange)})
+    return check(shape, given, settle)
 
 
 class Faults:
@@ -2544,6 +2573,18 @@ class Controls:
         self.database, self.clock, self.on = database, clock, on
         self.journal, self.faults = Journal(), Faults()
         self.loading = False
+        self.stopping = threading.Event()
+        self.places = threading.Semaphore(MAX_WAITING)
+
+    def wait(self, done: Callable[[], bool], seconds: float) -> None:
+        """Wait until it is done, the time is up or the service stops; not at all when too many calls wait."""
+        until = time.monotonic() + seconds
+        if self.places.acquire(blocking=False):
+            try:
+                while not done() and (left := until - time.monotonic()) > 0 and not self.stopping.wait(min(left, TICK)):
+                    pass
+            finally:
+                self.places.release()
 
 
 class Asked(NamedTuple):
@@ -2601,24 +2642,38 @@ def get_clock(controls: Controls, asked: Asked) -> Answer:
 
 def put_clock(controls: Controls, asked: Asked) -> Answer:
     """`now` freezes, `offset` (seconds) shifts, neither sets the clock free."""
-    body = parse_body(asked.body, "")
-    offset = body.get("offset") or 0
-    if isinstance(offset, bool) or not isinstance(offset, (int, float)) or not abs(offset) < 1e9:
-        raise Invalid({"offset": "must be a number of seconds"})
-    given = check(Shape({"now": MOMENT}), body)
-    controls.clock.offset = offset
-    controls.clock.frozen = moment_of(utc(given["now"], controls.database.zone)) if given else None
+    body = check_exactly(
+        CLOCK, parse_body(asked.body, ""), lambda kind, value: moment_at(value, controls.database.zone)
+    )
+    controls.clock.offset = body.get("offset", 0)
+    controls.clock.frozen = body.get("now")
     return controls.clock.told()
+
+
+def moment_at(value: Any, zone: tzinfo) -> Any:
+    """A moment as an aware datetime, local to the service's zone if it names none; a number as it is."""
+    return moment_of(utc(value, zone)) if isinstance(value, datetime) else value
+
+
+def read_offset(value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or abs(value) > 1e9:
+        raise ValueError("must be a number of seconds")
+    return value
+
+
+CLOCK = Shape({"now": MOMENT, "offset": Kind("plain", read_offset, {})})
 
 
 def get_journal(controls: Controls, asked: Asked) -> Answer:
     """The calls that match; with `count`, only when exactly that many do within `wait` seconds, else 409."""
-    number = Kind("plain", whole(0), a_whole(0))
-    query = check(Shape({"method": TEXT, "path": TEXT, "status": number, "count": number, "wait": HOURS}), asked.query)
-    if "count" in query:
-        calls = controls.journal.expect(query, query["count"], min(query.get("wait", 0.0), MAX_WAIT))
-    else:
-        calls = controls.journal.matching(query)
+    query = check_exactly(CALLS, asked.query)
+    count = query.get("count")
+    if count is not None:
+        controls.wait(lambda: len(controls.journal.matching(query)) >= count, query.get("wait", 0))
+    calls = controls.journal.matching(query)
+    if count not in (None, len(calls)):
+        near = controls.journal.nearest(query.get("path", ""))
+        raise Conflict(f"{len(calls)} calls match, not {count}; nearest: {near or 'none'}.")
     return {"total": len(calls), "calls": calls}
 
 
@@ -2639,8 +2694,11 @@ def put_faults(controls: Controls, asked: Asked) -> Answer:
         given = None
     if not isinstance(given, list) or not all(isinstance(fault, dict) for fault in given):
         raise Refusal("The body must be a JSON array of faults.")
-    controls.faults.list = [check(FAULT, fault) for fault in given]
-    return controls.faults.list
+    faults = [check_exactly(FAULT, fault) for fault in given]
+    if not all(EFFECTS.keys() & fault.keys() for fault in faults):
+        raise Refusal("A fault needs a status, a delay or drop.")
+    controls.faults.list = faults
+    return faults
 
 
 def clear_faults(controls: Controls, asked: Asked) -> Answer:
@@ -2648,7 +2706,7 @@ def clear_faults(controls: Controls, asked: Asked) -> Answer:
     return SUCCESS
 
 
-START_SNAPSHOT = "start"
+START_SNAPSHOT = ""  # a name that no path can have
 
 
 class Control(NamedTuple):
@@ -2771,8 +2829,8 @@ class Service:
         control: bool | None,
     ):
         self.token = token or secrets.token_hex(16)
+        self.operator, self.names = hash_token(self.token), set(LOOPBACK_NAMES)
         self.lifetime, self.body_limit, self.loopback_only = lifetime, body_limit, loopback_only
-        self.operator = hash_token(self.token)
         movable = Clock(clock)
         self.database = Database(os.fspath(database), zone_of(timezone), movable)
         self.controls = Controls(self.database, movable, self.database.in_memory if control is None else control)
@@ -2814,7 +2872,7 @@ class Service:
         call |= {"status": environ["pmservice.status"], "account": account, "duration": duration}
         log.info("%(method)s %(path)s %(status)d %(duration).1f ms %(account)s %(id)s", call, extra={"call": call})
         if journal:
-            self.controls.journal.add({**call, "body": blanked(environ.get("pmservice.body"))})
+            self.controls.journal.calls.append({**call, "body": blanked(environ.get("pmservice.body"))})
 
     def furnish(self, password: str | None, fixture: str | os.PathLike[str] | Mapping[str, Any] | None) -> None:
         """Set the administrator's password, load a fixture, keep this as what a reset goes back to. Raises StartError."""
@@ -2836,8 +2894,10 @@ class Service:
         with refusing:
             target = ABSOLUTE.match(environ.get("REQUEST_URI", ""))  # what it names goes before the Host field
             host = target[1] if target else environ.get("HTTP_HOST")
-            if self.loopback_only and host is not None and not LOOPBACK_NAMES.fullmatch(host):
-                raise Misdirected("This service answers to localhost, 127.0.0.1 and [::1] only.")
+            if self.loopback_only and host is not None:
+                named = HOST.fullmatch(host)
+                if not named or named[1].lower() not in self.names:
+                    raise Misdirected(f"This service answers to {', '.join(sorted(self.names))} only.")
             environ["PATH_INFO"], stray = plain_path(environ)
             path = environ["PATH_INFO"]
             if self.controls.faults.list and not path.startswith("/-/"):
@@ -2849,11 +2909,10 @@ class Service:
             if stray:
                 raise NotFound(stray)
 
-    @staticmethod
-    def strike(fault: Mapping[str, Any] | None, environ: dict[str, Any]) -> None:
+    def strike(self, fault: Mapping[str, Any] | None, environ: dict[str, Any]) -> None:
         """Let a call meet its fault."""
         if fault:
-            time.sleep(min(fault.get("delay", 0.0), MAX_WAIT))
+            self.controls.wait(lambda: False, fault.get("delay", 0))
             environ["pmservice.drop"] = bool(fault.get("drop"))
             if "status" in fault or fault.get("drop"):
                 status = fault.get("status", 503)
@@ -3211,7 +3270,11 @@ class RefusalTask(ErrorTask):  # type: ignore[misc]
 
     def execute(self) -> None:
         error = self.request.error
-        body = to_json({"error": f"{error.reason}: {error.body}."}).encode()
+        limit = self.channel.adj.max_request_body_size - 1
+        words = (
+            f"The body must be at most {limit} bytes long." if error.code == 413 else f"{error.reason}: {error.body}."
+        )
+        body = to_json({"error": words}).encode()
         code, reason = (400, "Bad Request") if error.code == 501 else (error.code, error.reason)  # not our failure
         self.status = f"{code} {reason}"
         self.response_headers.append(("Content-Type", "application/json"))
@@ -3265,10 +3328,11 @@ class Server:
     """waitress on a socket, with the settings that measurements asked for and a graceful end."""
 
     def __init__(self, service: Service, listener: socket.socket):
+        self.service = service
         logging.getLogger("waitress.queue").setLevel(logging.ERROR)  # a line a queued call would fill an undrained pipe
         settings = waitress.adjustments.Adjustments(
             sockets=[listener],
-            threads=8,
+            threads=CONTROL_THREADS if service.controls.on else THREADS,
             asyncore_use_poll=True,  # select() dies above 1,024 descriptors
             connection_limit=900,
             max_request_body_size=service.body_limit + 1,
@@ -3285,6 +3349,7 @@ class Server:
         for each in (signal.SIGTERM, signal.SIGINT) if number else ():
             signal.signal(each, signal.SIG_DFL)
         self.quiet = QUIET if number else 0
+        self.service.controls.stopping.set()
         self.waitress.stopping = True
         self.waitress.pull_trigger()
 
@@ -3310,6 +3375,7 @@ class Server:
         self.waitress.asyncore.loop(timeout=seconds, use_poll=True, map=self.waitress._map, count=1)
 
 
+THREADS = 8
 GRACE = 4.0  # seconds that running requests have to finish
 QUIET = 0.05  # seconds without a request after which none is believed to be on its way
 HEADER_TIME = 10  # seconds that a client may take to send its headers
@@ -3382,6 +3448,14 @@ class Setting(NamedTuple):
     help: str
 
 
+def positive(word: str) -> float:
+    """A number above 0, whole if it is written so."""
+    number = float(word)
+    if not 0 < number < MAX_INT:
+        raise ValueError
+    return int(number) if number.is_integer() else number
+
+
 def truth(word: str) -> bool:
     return word.lower() not in ("", "0", "false", "no")
 
@@ -3396,8 +3470,8 @@ SETTINGS = (
     Setting("load",           str,   None,        "fixture to load if the database holds no records yet"),
     Setting("demo",           truth, False,       "load a made-up company, dated around now, if the database holds no records yet"),
     Setting("timezone",       str,   "UTC",       "zone of datetimes that name none, such as Asia/Shanghai"),
-    Setting("token-lifetime", float, DAY,         "seconds for which a token lives after its last use"),
-    Setting("body-limit",     int,   MAX_BODY,    "bytes that a request body may have"),
+    Setting("token-lifetime", positive, DAY,         "seconds for which a token lives after its last use"),
+    Setting("body-limit",     positive, MAX_BODY,    "bytes that a request body may have"),
     Setting("control",        truth, None,        "offer the controls under /-/ for tests; on by itself with :memory:"),
     Setting("verbose",        truth, False,       "write a line for each request to stderr"),
     Setting("log-json",       truth, False,       "the same as JSON, an object a line"),
@@ -3487,7 +3561,9 @@ def resolve(given: Mapping[str, Any]) -> dict[str, Any]:
         try:
             settings[key] = default if text is None else convert(text)
         except ValueError:
-            raise StartError(f"--{name}: {text!r} is no {'number' if convert in (int, float) else 'value'}") from None
+            raise StartError(
+                f"--{name}: {text!r} is no {'number above 0' if convert is positive else 'number'}"
+            ) from None
     return settings
 
 
@@ -3519,11 +3595,18 @@ def command_dump(settings: Mapping[str, Any], options: argparse.Namespace) -> No
             sys.stdout.write(piece)
 
 
+def ask_password(account: str) -> str:
+    """A password that a person types. Raises StartError where nobody can."""
+    if not sys.stdin.isatty():
+        raise StartError("no terminal to ask for the password at; give it as --password PASSWORD")
+    return getpass.getpass(f"Password of {account}: ")
+
+
 def command_user(settings: Mapping[str, Any], options: argparse.Namespace) -> None:
     """Make a user, or change what was given of one that exists."""
     given = {field: getattr(options, field) for field in ("realname", "admin") if hasattr(options, field)}
     if hasattr(options, "password"):
-        given["password"] = options.password or getpass.getpass(f"Password of {options.account}: ")
+        given["password"] = ask_password(options.account) if options.password is None else options.password
     try:
         values = check(FIXTURE["users"].shape, {"account": options.account, **given})
     except Invalid as error:
@@ -3580,6 +3663,7 @@ def command_serve(settings: dict[str, Any], options: argparse.Namespace) -> None
         listener = stack.enter_context(listen(host, settings["port"]))
         service = create_app(**{name: settings[name] for name in names}, loopback_only=loopback)
         stack.callback(service.close)
+        service.names.add(host)
         server = Server(service, listener)
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, server.stop)
@@ -3639,7 +3723,7 @@ def greet(database: Database, settings: Mapping[str, Any], url: str) -> None:
                 f"  account   {ADMIN}",
                 f"  password  {password}",
             ]
-        if database.created and not settings["token"]:
+        if (database.created or len(lines) > 1) and not settings["token"]:
             token = give_token(store, ADMIN)
             lines += [f"  token     {token}", "Try it:", f"  curl -H 'Token: {token}' {url}/products"]
     print("\n".join(lines), file=sys.stderr, flush=True)
@@ -3670,7 +3754,7 @@ COMMANDS = {
         "body":       dict(metavar="BODY", nargs="?", default="", help="a JSON object; - is stdin")}),
     "user":  Command(command_user,  "make or change a user", ("database",), {
         "account":    dict(metavar="ACCOUNT"),
-        "--password": dict(nargs="?", const="", help="set a password; asked for if it is not given here"),
+        "--password": dict(nargs="?", const=None, help="set a password; asked for if it is not given here"),
         "--realname": dict(help="set the real name"),
         "--admin":    dict(action="store_true", help="make the user an administrator")}),
 }

@@ -152,7 +152,6 @@ CREATE TABLE bugs_opened (
 CREATE VIEW product_record AS SELECT
     product.id, coalesce(program, 0) AS program, name, code, line, PO, QD, RD, type, desc, acl, whitelist,
     createdBy, createdDate, status, reviewer, createdVersion, "order", deleted,
-    coalesce((SELECT project.name FROM project WHERE project.id = program), '') AS programName,
     releases, bugs, unResolved, closedBugs, fixedBugs, assignToNull
 FROM product JOIN product_count ON product_count.product = product.id;
 

@@ -1063,7 +1063,7 @@ REFUSED = {  # operation: broken field, what is sent, a word of the rule
         ("type", "step", "feature, performance, config, install, security, interface, unit, other"),
         ("stage", "integrate", "unittest, feature, intergrate, system, smoke, bvt"), ("stage", ["bvt", 1], "intergrate"),
         ("pri", "high", "whole number"), ("steps", "a", "array"), ("steps[0]", ["a"], "object"),
-        ("steps[1].desc", [{"desc": "a"}, {"expect": "b"}], "required"), ("steps[0].desc", [{"desc": ""}], "empty"),
+        ("steps[1].desc", [{"desc": "a"}, {"expect": "b"}], "required"), ("steps[0].desc", [{"desc": ""}], "blank"),
     ],
     TASKS: [
         ("type", "code", "design, devel, request, test, study, discuss, ui, affair, misc"), ("deadline", "2026-02-01", "before"),
