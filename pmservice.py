@@ -583,9 +583,9 @@ USER = Record("user", dict(
     company=fixed(0), type=fixed("inside"), nickname=fixed(""), commiter=fixed(""), birthday=fixed(None), gender=fixed("f"),
     skype=fixed(""), qq=fixed(""), mobile=fixed(""), phone=fixed(""), weixin=fixed(""), dingding=fixed(""), slack=fixed(""),
     whatsapp=fixed(""), address=fixed(""), zipcode=fixed(""), nature=fixed(""), analysis=fixed(""), strategy=fixed(""),
-    join=fixed(None), visits=fixed(0), visions=fixed("rnd"), ip=fixed(""), last=fixed("1970-01-01T00:00:00Z"), fails=fixed(0),
+    join=fixed(None), visits=fixed(0), visions=fixed("rnd,lite"), ip=fixed(""), last=fixed("1970-01-01T00:00:00Z"), fails=fixed(0),
     locked=fixed(None), feedback=fixed("0"), ranzhi=fixed(""), ldap=fixed(""), score=fixed(0), scoreLevel=fixed(0),
-    resetToken=fixed(""), deleted=fixed("0"), clientStatus=fixed("offline"), clientLang=fixed("en"),
+    resetToken=fixed(""), deleted=fixed("0"), clientStatus=fixed("offline"), clientLang=fixed("zh-cn"),
     superReviewer=fixed(False), view=fixed({"programs": "", "products": "", "projects": "", "sprints": ""}),
 ))
 
@@ -698,7 +698,7 @@ FINISH_TASK = Shape(
 NOTHING = Shape({})
 
 # The companions', likewise.
-CREATE_USER = Shape(USER.taking("account password realname role email"), "account password")
+CREATE_USER = Shape(USER.taking("account realname role email", password=FILLED), "account password")
 CREATE_EXECUTION = Shape(
     PROJECT.taking("name begin end code days lifetime desc acl whitelist PM PO QD RD", products=PRODUCT_IDS),
     "name begin end",
@@ -1828,7 +1828,7 @@ def create_user(store: Store, me: Caller, target: None, body: Body) -> int:
     """A user who can log in; a person field may have made a user of the account before."""
     if (known := store.user(body["account"])) and known["password"]:
         raise Invalid({"account": "is taken"})
-    return save_user(store, complete("users", store, me, body))
+    return save_user(store, me, body)
 
 
 def create_execution(store: Store, me: Caller, project: sqlite3.Row, body: Body) -> int:
@@ -2087,11 +2087,12 @@ def load_record(store: Store, me: Caller, name: str, record: Any, people: dict[s
     if not isinstance(record, dict):
         raise Invalid({"": "must be an object"})
     refuse_strangers(RECORDS[table], shape, record)
-    values = complete(name, store, me, check(shape, record, settling(store, me, people)))
+    given = check(shape, record, settling(store, me, people))
+    values = complete(name, store, me, given)
     if name == "tasks" and not values.get("execution"):
         raise Invalid({"execution": "is required"})
     try:
-        return save_user(store, values) if name == "users" else insert_with_parts(store, table, values)
+        return save_user(store, me, given) if name == "users" else insert_with_parts(store, table, values)
     except sqlite3.IntegrityError as error:
         field = "steps: an id" if " step." in str(error) else "id"
         rule = "is taken" if "UNIQUE" in str(error) else f"breaks a rule of the database: {error}"
@@ -2108,14 +2109,14 @@ def refuse_strangers(record: Record, shape: Shape, given: Mapping[str, Any]) -> 
             raise Invalid({field: f"is always {json.dumps(kind.value)} here"})
 
 
-def save_user(store: Store, values: dict[str, Any]) -> int:
-    """The id of a user, made or changed."""
-    if (password := values.get("password")) and not KEPT_PASSWORD.fullmatch(password):
-        values = {**values, "password": hash_password(password)}
-    if not (known := store.user(values["account"])):
-        return store.insert("user", values)
-    store.update("user", known["id"], values)
-    return int(values.get("id", known["id"]))
+def save_user(store: Store, me: Caller, given: Body) -> int:
+    """The id of a user, made, or changed in what is given."""
+    if (password := given.get("password")) and not KEPT_PASSWORD.fullmatch(password):
+        given = {**given, "password": hash_password(password)}
+    if not (known := store.user(given["account"])):
+        return store.insert("user", complete("users", store, me, given))
+    store.update("user", known["id"], given)
+    return int(given.get("id", known["id"]))
 
 
 def check_links(store: Store, ids: Mapping[str, Sequence[int]]) -> None:
@@ -2268,13 +2269,14 @@ ERROR = {
 }
 # fmt: off
 REASONS: tuple[tuple[int, str, Callable[[Operation], Any]], ...] = (  # status, what it says, which operations may
-    (400, "The request breaks a rule; `fields` names each.",            lambda row: row.reads.fields or isinstance(row.shows, Listing)),
+    (400, "The request breaks a rule; `fields` names each.",            lambda row: row.method != "GET" or isinstance(row.shows, Listing)),
     (401, "There is no valid token.",                                   lambda row: not row.open),
     (403, "Only an administrator may do this.",                         lambda row: row.admin),
     (404, "There is no such record, or the caller may not see it.",     lambda row: row.target),
     (413, "The body is too large.",                                     lambda row: True),
     (421, "The Host is not this service's.",                            lambda row: True),
     (503, "The database is busy or cannot be written; try again later.", lambda row: True),
+    (507, "The disk is full; nothing was written.",                      lambda row: row.method != "GET"),
 )
 # fmt: on
 
@@ -3333,7 +3335,6 @@ class Server:
         settings = waitress.adjustments.Adjustments(
             sockets=[listener],
             threads=CONTROL_THREADS if service.controls.on else THREADS,
-            asyncore_use_poll=True,  # select() dies above 1,024 descriptors
             connection_limit=900,
             max_request_body_size=service.body_limit + 1,
             cleanup_interval=2,  # seconds between two looks for slow and idle connections
@@ -3372,6 +3373,7 @@ class Server:
         self.waitress.asyncore.close_all(self.waitress._map)
 
     def poll(self, seconds: float) -> None:
+        # poll(), because select() dies above 1,024 descriptors
         self.waitress.asyncore.loop(timeout=seconds, use_poll=True, map=self.waitress._map, count=1)
 
 
@@ -3613,7 +3615,7 @@ def command_user(settings: Mapping[str, Any], options: argparse.Namespace) -> No
         raise StartError(str(error)) from None
     with database_of(settings) as database, database.writing() as store:
         known = store.user(options.account)
-        id = save_user(store, values if known else complete("users", store, Caller(ADMIN, True), values))
+        id = save_user(store, Caller(ADMIN, True), values)
     print(f"user {id}, {options.account}, {'changed' if known else 'made'}", file=sys.stderr)
 
 

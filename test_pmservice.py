@@ -2,25 +2,31 @@
 
 The specification stands here a second time, as data: SPECIFIED says which fields a record has and of which
 sort, SHOWN how each operation shows them. Both are written from the specification's words; nothing of them
-is imported from the module, so a changed cell there turns a test red here.
+is imported from the module, so a changed cell there turns a test red here. Besides, every answer that a test
+receives through a Client is held against the service's own OpenAPI document.
 """
 
 from __future__ import annotations
 
 import contextlib
+import gzip
 import hashlib
 import http.client
 import io
 import itertools
 import json
+import logging
 import os
 import re
+import shutil
 import signal
 import socket
 import sqlite3
 import subprocess
 import sys
+import tempfile
 import threading
+import time
 import urllib.parse
 import warnings
 from collections import Counter
@@ -29,10 +35,12 @@ from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import openapi_spec_validator
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+from jsonschema import Draft202012Validator
 
 import pmservice
 
@@ -46,6 +54,51 @@ NOW_ISO = "2026-11-20T07:42:17Z"
 settings.register_profile("repeatable", max_examples=50, deadline=None, derandomize=True, database=None)
 settings.load_profile("repeatable")
 each = pytest.mark.parametrize
+pytest_plugins = ["pytester"]
+
+
+# --- The answers as the OpenAPI document describes them -------------------------------------------------
+
+DOCUMENT = pmservice.openapi()
+
+
+def written_out(part: Any) -> Any:
+    """A part of the document, in which what it refers to stands in the reference's place."""
+    if isinstance(part, list):
+        return [written_out(one) for one in part]
+    if not isinstance(part, dict):
+        return part
+    if "$ref" in part:
+        return written_out(DOCUMENT["components"]["schemas"][part["$ref"].rpartition("/")[2]])
+    return {name: written_out(value) for name, value in part.items()}
+
+
+def validator(answer: dict[str, Any]) -> Draft202012Validator:
+    return Draft202012Validator(written_out(answer["content"]["application/json"]["schema"]))
+
+
+DESCRIBED = {
+    (method.upper(), path): {int(status): validator(answer) for status, answer in operation["responses"].items()}
+    for path, item in DOCUMENT["paths"].items()
+    for method, operation in item.items()
+    if method != "parameters"
+}
+REFUSAL = Draft202012Validator(written_out({"$ref": "#/components/schemas/Error"}))
+
+
+def answers_of(method: str, path: str) -> dict[int, Draft202012Validator]:
+    """What is described for a request, by status; nothing for a path or method that is none of ours."""
+    path = re.sub("^(/zentao)?/api.php/v1(?=/)", "", path.partition("?")[0])
+    return DESCRIBED.get((method, re.sub("/[1-9][0-9]*(?=/|$)", "/{id}", path.removesuffix("/"))), {})
+
+
+def hold_against_the_document(method: str, path: str, status: int, body: Any) -> None:
+    described = answers_of(method, path)
+    if described and status != 500:
+        assert status in described, f"{method} {path} is not described to answer {status}"
+        described[status].validate(body)
+    elif status >= 400:
+        REFUSAL.validate(body)
 
 
 # --- Fixtures and builders ----------------------------------------------------------------------------
@@ -88,7 +141,8 @@ class Client:
         assert answer.content_type == "application/json"
         assert not [name for name in answer.headers if name.lower().startswith("access-control")]
         if method != "HEAD":
-            json.loads(answer.body, parse_constant=pytest.fail)
+            shown = json.loads(answer.body, parse_constant=pytest.fail)
+            hold_against_the_document(method, path, answer.status_int, shown)
         return answer
 
     def get(self, path: str) -> Any:
@@ -439,15 +493,6 @@ class TestStructure:
         with pytest.raises(sqlite3.IntegrityError):
             world.sql(f"UPDATE {table} SET {field} = 'neither' WHERE id = 1")
 
-    def test_readme_and_code_list_the_same_operations(self):
-        table = (HERE / "README.md").read_text("utf-8")
-        rows = re.findall(r"^\| *`?([A-Z]+)`? *\| *`([^`]+)` *\|", table, re.MULTILINE)
-        plain = {(method, re.sub(r"<\w+>|:\w+|\{\w+\}", "<id>", path)) for method, path in rows}
-        plain = {
-            (method, path) for method, path in plain if not path.startswith("/-/")
-        }  # which control the service itself
-        assert plain == {(one.method, one.path) for one in pmservice.OPERATIONS}
-
     def test_every_operation_of_the_specification_can_be_called(self):
         offered = {f"{one.method} {one.path.replace('<id>', ':id')}" for one in pmservice.OPERATIONS}
         assert offered >= {*SHOWN, "POST /tokens"}
@@ -542,6 +587,121 @@ class TestLooks:
     def test_whole_hours_are_written_without_a_fraction(self, world):
         text = world.call("POST", "/tasks/1/restart", {"consumed": 8.0, "left": 0.25}).text
         assert '"consumed":8,"left":0.25,' in text
+
+
+# The companions, likewise: "persons as references, ISO datetimes, null when unset, `deleted` boolean, but single
+# bugs keep the unset values" of the list. A user is shown in two ways, neither of which has a password.
+
+# fmt: off
+USER_SORTS = {
+    "user": {
+        "int": "id company dept visits fails score scoreLevel", "null": "birthday join locked", "boolean": "admin superReviewer",
+        "string": "type account realname pinyin nickname commiter avatar gender email skype qq mobile phone weixin dingding slack"
+                  " whatsapp address zipcode nature analysis strategy visions ip last feedback ranzhi ldap resetToken deleted"
+                  " clientStatus clientLang",
+        "role": "role", "view": "view",
+    },
+    "brief user": {"int": "id dept", "string": "account realname role pinyin email", "group": "group"},
+}
+SORTS |= {record: {f: sort for sort, fs in sorts.items() for f in fs.split()} for record, sorts in USER_SORTS.items()}
+USUAL |= {
+    "user": dict(type="inside", gender="f", visions="rnd,lite", last="1970-01-01T00:00:00Z", feedback="0", deleted="0", clientStatus="offline",
+                 clientLang="zh-cn", role={"code": "", "name": ""}, view=dict.fromkeys(("programs", "products", "projects", "sprints"), "")),
+    "brief user": dict(group={}),
+}
+COMPANIONS = {
+    #                                  record        persons    nobody datetime unset  no day        deleted
+    "profile":                   Shown("user",       None,      None,  None,    None,  None,         plain),
+    "users":                     Shown("brief user", None,      None,  None,    None,  None,         plain),
+    "program":                   Shown("project",    reference, None,  iso,     None,  "0000-00-00", plain),  # project, execution
+    "product":                   Shown("product",    reference, None,  iso,     None,  None,         plain),
+    "release":                   Shown("release",    reference, None,  iso,     None,  None,         plain),
+    "bug":                       Shown("bug",        reference, None,  iso,     EPOCH, "1970-01-01", plain),
+    "task":                      Shown("task",       reference, None,  iso,     None,  None,         plain),
+    "testcase":                  Shown("testcase",   reference, None,  iso,     None,  None,         plain),
+}
+ENDLESS   = dict(begin="2026-11-20", end="2059-12-31")
+PROGRAM_1 = facts_of("programs", 1, type="program", budget="200000")
+PROGRAM_4 = dict(id=4, name="Beta", type="program", acl="open", **ENDLESS)
+PROJECT_2 = without(facts_of("projects", 2, type="project", team="Pr one", path=",1,2,", grade=2), "products")
+PROJECT_5 = dict(id=5, name="Pr two", type="project", model="scrum", acl="private", team="Pr two", **ENDLESS)
+STAGE_3   = dict(id=3, name="Ex one", type="stage", acl="private", project=2, parent=2, path=",2,3,", team="Ex one", **ENDLESS)
+SPRINT_6  = dict(id=6, name="Ex two", type="sprint", acl="private", project=5, parent=5, path=",5,6,", team="Ex two", **ENDLESS)
+RELEASE_2 = dict(id=2, project=2, product=2, name="R2", date="2026-11-20", productName="P two", projectName="Pr one")
+BUG_2     = dict(id=2, product=1, title="Bug two")
+NEW_BUG   = dict(title="N", severity=1, pri=2, type="config", branch=1, module=2, project=2, execution=3, plan=4, story=5, task=6, keywords="k", os="o",
+                 browser="b", hardware="h", found="f", steps="<p>s</p>", deadline="2026-12-01", case=7, caseVersion=8, result=9, testtask=10, color="#00f",
+                 feedbackBy="fb", notifyEmail="n@x.org", linkBug="1")
+NEW_STAGE = dict(name="N", begin="2026-02-01", end="2026-04-30", code="C", days=20, lifetime="short", desc="d", acl="private")
+PEOPLED   = dict(PM="pm1", PO="po1", QD="qd1", RD="rd1", whitelist=["dev1"])
+NEW_RELEASE = dict(name="N", date="2026-03-06", product=2, branch=1, desc="r", status="terminate", marker="1", stories="1,2", bugs="3", leftBugs="4")
+REOPENED  = dict(status="active", resolution="", resolvedBy=None, resolvedDate=None, resolvedBuild="", duplicateBug=0, closedBy=None, closedDate=None)
+COMPANION_ANSWERS = [
+    # operation                     path                       body                                   status state   envelope      shown       the facts
+    ("GET /user",                   "/user",                   None,                                     200, None,  "profile",    "profile",  dict(id=1, account="admin", realname="admin", admin=True)),
+    ("GET /users",                  "/users",                  None,                                     200, None,  "users",      "users",    [dict(id=id, account=one, realname=name) for one, (id, name) in reversed(USERS.items())]),
+    ("POST /users",                 "/users",                  dict(account="new1", password="secret", realname="N", role="dev", email="n@x.org"), 201, None, None, "profile", dict(id=9, account="new1", realname="N", email="n@x.org", role=dict(code="dev", name="dev"))),
+    ("POST /users",                 "/users",                  dict(account="new1", password="secret"),  201, None,  None,         "profile",  dict(id=9, account="new1", realname="new1")),
+    ("GET /users/:id",              "/users/4",                None,                                     200, None,  None,         "profile",  dict(id=4, account="dev1", realname="Dan Dev")),
+    ("GET /programs",               "/programs",               None,                                     200, None,  "programs",   "program",  [PROGRAM_1, PROGRAM_4]),
+    ("GET /projects",               "/projects",               None,                                     200, None,  "projects",   "program",  [PROJECT_2, PROJECT_5]),
+    ("GET /projects/:id",           "/projects/2",             None,                                     200, None,  None,         "program",  PROJECT_2),
+    ("GET /projects/:id/executions", "/projects/2/executions", None,                                     200, None,  "executions", "program",  [STAGE_3]),
+    ("POST /projects/:id/executions", "/projects/2/executions", dict(NEW_STAGE, **PEOPLED),              201, None,  None,         "program",  dict(NEW_STAGE, **PEOPLED, **EDITED, id=7, type="stage", project=2, parent=2, path=",2,7,", team="N", openedVersion=pmservice.__version__)),
+    ("POST /projects/:id/releases", "/projects/2/releases",    dict(NEW_RELEASE, build=[5], mailto=["dev1", "qa1"]), 201, None, None, "release", dict(NEW_RELEASE, id=3, project=2, build=5, buildID=5, mailto="dev1,qa1", productName="P two", projectName="Pr one")),
+    ("GET /executions",             "/executions",             None,                                     200, None,  "executions", "program",  [STAGE_3, SPRINT_6]),
+    ("GET /executions/:id",         "/executions/3",           None,                                     200, None,  None,         "program",  STAGE_3),
+    ("GET /executions/:id/tasks",   "/executions/3/tasks",     None,                                     200, None,  "tasks",      "task",     [TASK_1]),
+    ("GET /products/:id",           "/products/1",             None,                                     200, None,  None,         "product",  PRODUCT_1),
+    ("GET /products/:id/testcases", "/products/1/testcases",   None,                                     200, None,  "testcases",  "testcase", [without(CASE_1, "caseFails")]),
+    ("GET /products/:id/releases",  "/products/2/releases",    None,                                     200, None,  "releases",   "release",  [RELEASE_2]),
+    ("POST /products/:id/bugs",     "/products/1/bugs",        dict(NEW_BUG, openedBuild=["trunk", "b1"], assignedTo="dev1"), 201, None, None, "bug", dict(NEW_BUG, id=3, product=1, openedBuild="trunk,b1", assignedTo="dev1", assignedDate=NOW_ISO)),
+    ("GET /bugs/:id",               "/bugs/1",                 None,                                     200, None,  None,         "bug",      BUG_1),
+    ("GET /bugs/:id",               "/bugs/2",                 None,                                     200, None,  None,         "bug",      BUG_2),
+    ("PUT /bugs/:id",               "/bugs/1",                 dict(NEW_BUG, assignedTo="dev2"),         200, None,  None,         "bug",      {**BUG_1, **NEW_BUG, **EDITED, "assignedTo": "dev2", "assignedDate": NOW_ISO}),
+    ("PUT /bugs/:id",               "/bugs/1",                 {},                                       200, None,  None,         "bug",      {**BUG_1, **EDITED}),
+    ("POST /bugs/:id/confirm",      "/bugs/2/confirm",         dict(pri=1, type="install"),              200, None,  None,         "bug",      dict(BUG_2, **EDITED, pri=1, type="install", confirmed=1)),
+    ("POST /bugs/:id/resolve",      "/bugs/2/resolve",         dict(resolution="fixed", resolvedBuild="b1"), 200, None, None,      "bug",      dict(BUG_2, **EDITED, status="resolved", resolution="fixed", resolvedBuild="b1", resolvedBy="admin", resolvedDate=NOW_ISO, confirmed=1, assignedTo="admin", assignedDate=NOW_ISO)),
+    ("POST /bugs/:id/close",        "/bugs/2/close",           {},                                       200, "resolved", None,    "bug",      dict(BUG_2, **EDITED, status="closed", closedBy="admin", closedDate=NOW_ISO)),
+    ("POST /bugs/:id/active",       "/bugs/1/active",          {},                                       200, None,  None,         "bug",      {**BUG_1, **EDITED, **REOPENED, "activatedCount": 3, "activatedDate": NOW_ISO}),
+    ("POST /bugs/:id/activate",     "/bugs/1/activate",        dict(assignedTo="dev2", openedBuild="b3"), 200, None, None,         "bug",      {**BUG_1, **EDITED, **REOPENED, "activatedCount": 3, "activatedDate": NOW_ISO, "assignedTo": "dev2", "assignedDate": NOW_ISO, "openedBuild": "b3"}),
+    ("GET /tasks",                  "/tasks",                  None,                                     200, None,  "tasks",      "task",     []),
+    ("GET /tasks/:id",              "/tasks/1",                None,                                     200, None,  None,         "task",     TASK_1),
+    ("GET /tasks/:id",              "/tasks/2",                None,                                     200, None,  None,         "task",     TASK_2),
+    ("POST /tasks/:id/pause",       "/tasks/2/pause",          {},                                       200, None,  None,         "task",     dict(TASK_2, **EDITED, status="pause")),
+    ("POST /tasks/:id/close",       "/tasks/1/close",          dict(closedReason="bydesign"),            200, None,  None,         "task",     {**TASK_1, **EDITED, "status": "closed", "closedBy": "admin", "closedDate": NOW_ISO, "closedReason": "bydesign"}),
+    ("POST /tasks/:id/close",       "/tasks/2/close",          {},                                       200, "done", None,        "task",     dict(TASK_2, **EDITED, status="closed", closedBy="admin", closedDate=NOW_ISO, closedReason="done")),
+    ("POST /tasks/:id/cancel",      "/tasks/1/cancel",         {},                                       200, None,  None,         "task",     {**TASK_1, **EDITED, "status": "cancel", "canceledBy": "admin", "canceledDate": NOW_ISO}),
+    ("POST /tasks/:id/active",      "/tasks/1/active",         dict(left=4),                             200, None,  None,         "task",     {**TASK_1, **EDITED, **UNFINISHED, "status": "doing", "left": 4, "progress": 38, "activatedDate": NOW_ISO}),
+] + [(f"DELETE /{path}/:id", f"/{path}/1", None, 200, None, None, "success", None) for path in ("programs", "products", "tasks", "bugs", "testcases")] + [
+    ("DELETE /projects/:id", "/projects/2", None, 200, None, None, "success", None),
+]
+# fmt: on
+
+
+class TestLooksOfCompanions:
+    """Every field of every answer that goes beyond the specification, on the records of WORLD."""
+
+    @each("row", COMPANION_ANSWERS, ids=[f"{row[0]} on {row[1]}" for row in COMPANION_ANSWERS])
+    def test_answer_has_the_record_s_fields(self, world, row):
+        operation, path, body, status, state, envelope, shown, facts = row
+        if state:
+            world.sql(f"UPDATE {path.split('/')[1].rstrip('s')} SET status = ? WHERE id = 2", state)
+        response = world.call(operation.split()[0], path, body)
+        assert response.status_int == status
+        if shown == "success":
+            expected = {"message": "success"}
+        elif isinstance(facts, list):
+            records = [COMPANIONS[shown].of(**one) for one in facts]
+            expected = {"page": 1, "total": len(facts), "limit": 20, envelope: records}
+        else:
+            record = COMPANIONS[shown].of(**facts)
+            expected = {envelope: record} if envelope else record
+        assert lines(response.json) == lines(expected)
+
+    def test_every_companion_is_looked_at(self):
+        offered = {f"{one.method} {one.path.replace('<id>', ':id')}" for one in pmservice.OPERATIONS}
+        assert {row[0] for row in COMPANION_ANSWERS} == offered - {*SHOWN, "POST /tokens"}
 
 
 # --- Recorded answers of the real server --------------------------------------------------------------
@@ -1204,6 +1364,7 @@ class TestLists:
     def test_limit_is_100_000_at_most(self, five):
         assert five.get("/products/1/bugs?limit=100000")["limit"] == 100_000
         assert "100000" in five.refused("GET", "/products/1/bugs?limit=100001")["error"]
+        five.refused("GET", f"/products?{'a=1&' * 101}")
 
     def test_unknown_parameters_are_ignored(self, five):
         assert five.get("/products/1/bugs?colour=red&limit=2&_=1")["total"] == 5
@@ -1338,6 +1499,9 @@ class TestFixtures:
         with pytest.raises(pmservice.StartError, match=r"^name: "):
             pmservice.load_file(client.service.database, io.StringIO(text), "name")
 
+    def test_null_is_not_given(self, client):
+        assert client.load(bugs=None, products=[dict(name="P", desc=None)]) == 1
+
     def test_records_may_name_others_that_come_later(self, client):
         client.load(**dict(reversed(WORLD.items())))
         assert [len(client.dump()[array]) for array in ("bugs", "products", "programs")] == [2, 2, 2]
@@ -1374,7 +1538,601 @@ class TestFixtures:
             pmservice.create_app(tmp_path / "pm.db", load=load)
 
 
-# --- 9 Service: reaching it ---------------------------------------------------------------------------
+# --- 7 Rules: the companions --------------------------------------------------------------------------
+
+# fmt: off
+MOVES = {
+    # record, move:        what is sent,                     from which states,                 to which
+    ("task", "start"):    (dict(left=1),                     "wait done pause closed cancel",       "doing"),
+    ("task", "restart"):  (dict(consumed=3, left=1),         "wait doing done pause closed cancel", "doing"),
+    ("task", "finish"):   (dict(finishedDate="2026-02-09"),  "wait doing done pause closed cancel", "done"),
+    ("task", "pause"):    ({},                               "wait doing",                          "pause"),
+    ("task", "close"):    ({},                               "wait doing done pause cancel",        "closed"),
+    ("task", "cancel"):   ({},                               "wait doing pause",                    "cancel"),
+    ("task", "active"):   ({},                               "done pause closed cancel",            "doing"),
+    ("bug", "confirm"):   ({},                               "active",                              "active"),
+    ("bug", "resolve"):   (dict(resolution="fixed"),         "active",                              "resolved"),
+    ("bug", "close"):     ({},                               "resolved",                            "closed"),
+    ("bug", "active"):    ({},                               "resolved closed",                     "active"),
+    ("bug", "activate"):  ({},                               "resolved closed",                     "active"),
+}
+LISTS = [
+    "/users", "/programs", "/projects", "/projects/1/executions", "/executions", "/executions/1/tasks", "/tasks", "/products/1/bugs",
+    "/products/1/testcases", "/products/1/releases",
+]
+COUNTERS = ("bugs", "unResolved", "closedBugs", "fixedBugs", "thisWeekBugs", "assignToNull", "releases")
+BUG = dict(title="B", severity=3, pri=3, type="codeerror", openedBuild="trunk")
+DELETED = [  # record, its list, a change of it
+    ("/programs/4",  "/programs",              None),
+    ("/projects/5",  "/projects",              ("POST", "/projects/5/executions")),
+    ("/products/1",  "/products",              ("POST", "/products/1/bugs")),
+    ("/tasks/1",     "/executions/3/tasks",    ("PUT", "/tasks/1")),
+    ("/bugs/1",      "/products/1/bugs",       ("POST", "/bugs/1/active")),
+    ("/testcases/1", "/products/1/testcases",  None),
+]
+# fmt: on
+
+
+def records_in(answer: dict[str, Any]) -> list[dict[str, Any]]:
+    """The records of a list's answer."""
+    return next(value for value in answer.values() if isinstance(value, list))
+
+
+class TestCompanions:
+    @each(("record", "move", "state"), [(*key, state) for key in MOVES for state in WORDS[key[0], "status"].split()])
+    def test_move_leads_where_it_should_or_names_the_states_it_is_made_from(self, world, record, move, state):
+        sent, sources, to = MOVES[record, move]
+        world.sql(f"UPDATE {record} SET status = ? WHERE id = 1", state)
+        if state in sources.split():
+            moved = world.post(f"/{record}s/1/{move}", comment="“go” 🚀", **sent)["status"]
+            assert (moved["code"] if record == "bug" else moved) == to
+            log = world.sql("SELECT objectType, objectID, actor, date, comment FROM action")
+            assert log == [(record, 1, "admin", NOW_ISO, "“go” 🚀")]
+        else:
+            error = world.refused("POST", f"/{record}s/1/{move}", sent)["error"]
+            assert all(source in error for source in sources.split())
+
+    def test_bug_lives_from_opener_to_assignee_and_back(self, world):
+        who = [dict(account=one, realname=USERS[one][1], password="secret", admin=True) for one in ("qa1", "dev1")]
+        world.load(users=who)
+        opener, fixer = world.login("qa1"), world.login("dev1")
+        world.token = opener
+        bug = world.post("/products/2/bugs", **BUG, assignedTo="dev1")
+        path = f"/bugs/{bug['id']}"
+        assert (bug["openedBy"], bug["confirmed"], bug["status"]["code"]) == (reference("qa1"), 0, "active")
+        world.token = fixer
+        assert world.post(f"{path}/confirm")["confirmed"] == 1
+        fixed = world.post(f"{path}/resolve", resolution="fixed", resolvedDate="2026-11-19 10:00:00")
+        assert (fixed["resolvedBy"], fixed["resolvedDate"]) == (reference("dev1"), "2026-11-19T10:00:00Z")
+        assert (fixed["assignedTo"], fixed["status"]) == (reference("qa1"), coded("resolved"))
+        world.token = opener
+        assert world.post(f"{path}/close")["closedBy"] == reference("qa1")
+        for count in (1, 2):
+            again = world.post(f"{path}/activate", assignedTo="dev1")
+            assert (again["activatedCount"], again["assignedTo"], again["resolution"]) == (count, reference("dev1"), "")
+            world.post(f"{path}/resolve", resolution="duplicate", duplicateBug=1, assignedTo="dev2")
+            assert world.get(path)["assignedTo"] == reference("dev2")
+        assert world.get(path)["duplicateBug"] == 1
+
+    def test_product_counters_follow_every_step_of_a_bug_at_once(self, client):
+        client.product()
+        steps = [  # the step, and the counters after it, in the order of COUNTERS
+            (("POST", "/products/1/bugs", BUG), (1, 1, 0, 0, 1, 1, 0)),
+            (("POST", "/bugs/1/confirm", {"assignedTo": "dev1"}), (1, 1, 0, 0, 1, 0, 0)),
+            (("PUT", "/bugs/1", {"assignedTo": ""}), (1, 1, 0, 0, 1, 1, 0)),
+            (("POST", "/bugs/1/resolve", {"resolution": "fixed"}), (1, 0, 0, 0, 1, 0, 0)),
+            (("POST", "/bugs/1/close", {}), (1, 0, 1, 1, 1, 0, 0)),
+            (("POST", "/bugs/1/active", {}), (1, 1, 0, 0, 1, 0, 0)),
+            (("POST", "/bugs/1/resolve", {"resolution": "postponed"}), (1, 0, 0, 0, 1, 0, 0)),
+            (("POST", "/bugs/1/close", {}), (1, 0, 1, 0, 1, 0, 0)),
+            (("POST", "/products/1/bugs", BUG), (2, 1, 1, 0, 2, 1, 0)),
+            (("DELETE", "/bugs/1", None), (1, 1, 0, 0, 1, 1, 0)),
+            (("DELETE", "/bugs/2", None), (0, 0, 0, 0, 0, 0, 0)),
+        ]
+        for step, counted in steps:
+            assert client.call(*step).status_int in (200, 201)
+            listed, single = client.get("/products")["products"][0], client.get("/products/1")
+            assert [listed[one] for one in COUNTERS] == [single[one] for one in COUNTERS] == list(counted), step
+            for status, place in (("all", 0), ("unresolved", 1), ("closed", 2), ("assigntonull", 5)):
+                assert client.get(f"/products/1/bugs?status={status}")["total"] == counted[place], (step, status)
+
+    def test_releases_are_listed_and_counted_as_they_are_made(self, client):
+        project = client.project()["id"]
+        for n in (1, 2):
+            made = client.post(f"/projects/{project}/releases", name=f"R{n}", date="2026-03-05", product=1)
+            assert (made["id"], made["productName"], made["projectName"]) == (n, "P one", "Pr one")
+        for path in (f"/projects/{project}/releases", "/products/1/releases"):
+            assert (ids(client.get(path)["releases"]), client.get(path)["total"]) == ([2, 1], 2)
+        assert client.get("/products/1")["releases"] == 2
+
+    @each(("model", "type"), [("scrum", "sprint"), ("waterfall", "stage")])
+    def test_execution_is_a_sprint_or_a_stage_for_the_project_s_products(self, client, model, type):
+        for _ in range(3):
+            client.product()
+        project = client.project(model=model, products=[1, 3])["id"]
+        days = dict(begin="2026-01-10", end="2026-06-30")
+        path = f"/projects/{project}/executions"
+        made = [client.post(path, name="E", **days, **more) for more in ({}, {"products": [2]})]
+        assert [(one["type"], one["project"], one["acl"]) for one in made] == [(type, project, "private")] * 2
+        assert [one["products"] for one in client.dump()["executions"]] == [[1, 3], [2]]
+        assert ids(client.get(path)["executions"]) == ids(made)
+        task = client.task(made[0]["id"])
+        assert client.get(f"/tasks/{task['id']}") == task
+        assert client.get(f"/executions/{made[0]['id']}/tasks")["tasks"] == [task]
+
+    @each(("begin", "end", "broken"), [
+        ("2026-01-09", "2026-06-30", ["begin"]), ("2026-01-10", "2026-07-01", ["end"]), ("2025-01-01", "2027-01-01", ["begin", "end"]),
+        ("2026-03-02", "2026-03-01", ["end"]), ("2026-02-30", "2026-03-01", ["begin"]),
+    ])  # fmt: skip
+    def test_execution_lies_in_the_project_s_days(self, world, begin, end, broken):
+        refusal = world.refused("POST", "/projects/2/executions", dict(name="E", begin=begin, end=end))
+        assert list(refusal["fields"]) == broken
+
+    @each(("request_line", "needed"), [
+        ("POST /products/1/bugs", "title severity pri type openedBuild"), ("POST /bugs/2/resolve", "resolution"),
+        ("POST /projects/2/executions", "name begin end"), ("POST /projects/2/releases", "name date product"),
+        ("POST /users", "account password"),
+    ])  # fmt: skip
+    def test_needed_fields_are_needed(self, world, request_line, needed):
+        fields = world.refused(*request_line.split(), {})["fields"]
+        assert fields == dict.fromkeys(needed.split(), "is required")
+
+    @each(("request_line", "body", "word"), [
+        ("POST /bugs/2/resolve", dict(resolution="mended"), "bydesign, duplicate, external, fixed, notrepro, postponed, willnotfix"),
+        ("POST /bugs/2/resolve", dict(resolution=""), "bydesign"), ("POST /bugs/2/resolve", dict(resolution="fixd"), "did you mean fixed"),
+        ("PUT /bugs/2", dict(type="crash"), "codeerror"), ("PUT /bugs/2", dict(execution=1), "execution"), ("PUT /bugs/2", dict(title=" "), "blank"),
+        ("POST /products/1/bugs", dict(BUG, project=99), "project"), ("POST /tasks/1/active", dict(left=-1), "0 or more"),
+        ("POST /projects/2/releases", dict(name="R", date="2026-03-05", product=99), "product"),
+        ("POST /projects/2/releases", dict(name="R", date="2026-03-05", product=1, build=[1, 2]), "whole number"),
+        ("POST /users", dict(account="a b", password="p"), "letters"), ("POST /users", dict(account="dev9", password=""), "password"),
+    ])  # fmt: skip
+    def test_refusal_says_what_is_allowed(self, world, request_line, body, word):
+        assert word in world.refused(*request_line.split(), body)["error"]
+
+    def test_mine_are_the_tasks_assigned_to_whoever_asks(self, world):
+        world.load(users=[dict(account="dev1", realname="Dan Dev", password="secret")])
+        world.token = world.login("dev1")
+        assert lines(world.get("/tasks")["tasks"]) == lines([COMPANIONS["task"].of(**TASK_1)])
+        for status, total in (("all", 1), ("unclosed", 1), ("pause", 1), ("doing", 0), ("closed", 0)):
+            assert world.get(f"/tasks?status={status}")["total"] == total
+        assert "unclosed" in world.refused("GET", "/tasks?status=open")["fields"]["status"]
+
+    def test_first_start_begins_the_execution_and_its_project(self, shanghai):
+        shanghai.load(**without(WORLD, "bugs", "releases", "testcases"))
+        shanghai.clock.set("2026-11-20T17:00:00Z")  # the 21st in Shanghai
+        begun = [(path, shanghai.get(path)) for path in ("/executions/6", "/projects/5")]
+        shanghai.post("/tasks/2/start", left=1)
+        for path, before in begun:
+            after = shanghai.get(path)
+            assert lines(after) == lines({**before, "status": "doing", "realBegan": "2026-11-21"})
+        shanghai.clock.forward(days=1)
+        shanghai.post(f"/tasks/{shanghai.task(6)['id']}/start", left=1)
+        assert [shanghai.get(path)["realBegan"] for path, _ in begun] == ["2026-11-21"] * 2
+        assert shanghai.get("/executions/3")["status"] == "wait"
+
+    @each(("path", "listed", "change"), DELETED)
+    def test_deleted_record_leaves_its_list_and_is_still_shown_by_itself(self, world, path, listed, change):
+        world.refused("DELETE", path, b"[")
+        id, before, shown = int(path.split("/")[-1]), world.get(listed), world.get(path)
+        assert world.call("DELETE", path).json == {"message": "success"}
+        after = world.get(listed)
+        assert after["total"] == before["total"] - 1
+        assert records_in(after) == [one for one in records_in(before) if one["id"] != id]
+        assert lines(world.get(path)) == lines({**shown, "deleted": True})
+        world.refused("DELETE", path, status=404)
+        if change:
+            world.refused(*change, {}, status=404)
+
+    def test_nothing_can_be_made_below_what_is_deleted_nor_its_lists_be_read(self, world):
+        for path in ("/products/1", "/projects/2", "/programs/1"):
+            world.call("DELETE", path)
+        for line in ("GET /products/1/bugs", "GET /products/1/testcases", "GET /products/1/releases", "POST /products/1/testcases",
+                     "GET /projects/2/releases", "GET /projects/2/executions", "POST /projects/2/releases", "POST /executions/2/tasks"):  # fmt: skip
+            world.refused(*line.split(), status=404)
+        assert list(world.refused("POST", "/products", dict(name="P", program=1))["fields"]) == ["program"]
+        assert list(world.refused("POST", "/projects", dict(GOOD[PROJECTS], products=[1, 2]))["fields"]) == ["products"]
+
+    def test_deleted_release_is_no_more_counted(self, world):
+        world.sql("UPDATE release SET deleted = 1 WHERE id = 1")
+        assert (world.get("/products/1")["releases"], world.get("/projects/2/releases")["total"]) == (0, 1)
+
+    @each("path", LISTS)
+    def test_lists_are_cut_into_pages(self, client, path):
+        numbers = range(1, 24)
+        client.load(
+            programs=[dict(id=n, name="G") for n in range(101, 124)],
+            projects=[dict(id=1, name="P", acl="open"), *(dict(name="P") for _ in numbers)],
+            executions=[dict(project=1, name="E") for _ in numbers],
+            products=[dict(id=1, name="P")],
+            tasks=[dict(execution=1, name="T", assignedTo="admin") for _ in numbers],
+            users=[dict(account=f"u{n}") for n in numbers],
+            releases=[dict(product=1, project=1, name="R") for _ in numbers],
+            bugs=[dict(product=1, title="B") for _ in numbers],
+            testcases=[dict(product=1, title="C") for _ in numbers],
+        )
+        whole = client.get(f"{path}?limit=1000")
+        assert whole["total"] == len(records_in(whole)) >= 23
+        first = client.get(path)
+        assert (first["page"], first["limit"], first["total"]) == (1, 20, whole["total"])
+        pages = [client.get(f"{path}?limit=8&page={page}") for page in (1, 2, 3, 4)]
+        assert list(itertools.chain(*map(records_in, pages))) == records_in(whole)
+        assert [page["total"] for page in pages] == [whole["total"]] * 4
+        way = "asc" if ids(records_in(whole))[0] > ids(records_in(whole))[-1] else "desc"
+        assert records_in(client.get(f"{path}?limit=1000&order=id_{way}")) == records_in(whole)[::-1]
+        assert list(client.refused("GET", f"{path}?page=0")["fields"]) == ["page"]
+
+    def test_users_are_made_by_administrators_and_can_log_in(self, world):
+        world.load(users=[dict(account="dev1", password="secret")])
+        made = world.post("/users", account="qa9", password="pass word", realname="Qi")
+        assert world.get(f"/users/{made['id']}") == made
+        assert "password" not in json.dumps(made)
+        assert world.post("/users", account="qa1", password="other")["id"] == 6  # whom a person field had made
+        for account in ("dev1", "qa9"):
+            taken = world.refused("POST", "/users", dict(account=account, password="x"))
+            assert taken["fields"] == {"account": "is taken"}
+        assert world.login("qa1", "other")
+        world.token = world.login("qa9", "pass word")
+        assert world.get("/user") == {"profile": made}
+        for body in (dict(account="qa8", password="x"), {}, b"{"):
+            world.refused("POST", "/users", body, status=403)
+
+
+# --- 9 OpenAPI ----------------------------------------------------------------------------------------
+
+
+class TestOpenAPI:
+    """Every answer that a Client gets is held against the document as it comes; here the document itself."""
+
+    def test_document_is_valid_and_open(self, client):
+        document = client.call("GET", "/openapi.json", Token=None).json
+        openapi_spec_validator.validate(document)
+        assert document == json.loads(json.dumps(DOCUMENT))
+
+    @each("operation", pmservice.OPERATIONS, ids=lambda operation: f"{operation.method} {operation.path}")
+    def test_every_operation_is_in_it_with_its_parameters_and_fields(self, operation):
+        item = DOCUMENT["paths"][operation.path.replace("<id>", "{id}")]
+        described = item[operation.method.lower()]
+        listing = isinstance(operation.shows, pmservice.Listing)
+        named = ["page", "limit", "order"] if listing else []
+        named += ["status"] if re.search(r"/(bugs|tasks)$", operation.path) and listing else []
+        assert [one["name"] for one in described.get("parameters", [])] == named
+        assert [one["name"] for one in item.get("parameters", [])] == (["id"] if "<id>" in operation.path else [])
+        line = f"{operation.method} {operation.path.replace('<id>', ':id')}"
+        assert described["tags"] == (["specified"] if line in (*SHOWN, "POST /tokens") else ["companion"])
+        assert described.get("security") == ([] if line == "POST /tokens" else None)
+        success = [status for status in described["responses"] if status < "300"]
+        assert success == [str(operation.status)]
+        if operation.reads.fields:
+            schema = described["requestBody"]["content"]["application/json"]["schema"]
+            assert set(schema["properties"]) == set(operation.reads.fields)
+            assert set(schema["required"]) == set(operation.reads.needed)
+        else:
+            assert "requestBody" not in described
+
+    @each(("operation", "shown"), SHOWN.items(), ids=list(SHOWN))
+    def test_answer_that_lacks_a_field_or_has_another_is_not_as_described(self, world, operation, shown):
+        line, path, body = next((row[0].split()[0], *row[1:3]) for row in ANSWERS if row[0] == operation)
+        answer, listed = world.call(line, path, body), path.split("/")[-1]
+        validator, good = answers_of(line, path)[answer.status_int], answer.json
+        record = good[listed][0] if line == "GET" and listed in good else good
+        assert validator.is_valid(good)
+        for field in list(record):
+            kept = record.pop(field)
+            assert not validator.is_valid(good), field
+            record[field] = kept
+        record["another"] = 1
+        assert not validator.is_valid(good)
+
+
+# --- 11 Control ---------------------------------------------------------------------------------------
+
+CLOSED_CONTROLS = [row for row in pmservice.CONTROLS if not row.open]
+EVERY_CONTROL = each("control", CLOSED_CONTROLS, ids=lambda row: f"{row.method} {row.path}")
+
+
+class TestControls:
+    @pytest.fixture
+    def memory(self):
+        """An app in memory, whose controls are on, that was started with WORLD; dev1 can log in."""
+        users = [{**one, "password": "secret"} if one["account"] == "dev1" else one for one in WORLD["users"]]
+        with contextlib.closing(Client(":memory:", load={**WORLD, "users": users})) as client:
+            yield client
+
+    def test_live_and_ready_need_no_token(self, client):
+        for path, word in (("/-/live", "live"), ("/-/ready", "ready")):
+            assert client.call("GET", path, Token=None).json == {"status": word}
+
+    @EVERY_CONTROL
+    def test_others_need_an_administrator_and_are_not_there_without_control(self, memory, client, control):
+        path = control.path.replace("<name>", "one")
+        memory.refused(control.method, path, status=401, Token=None)
+        memory.refused(control.method, path, status=403, Token=memory.login("dev1"))
+        client.refused(control.method, path, status=404)
+
+    @each("control", [True, None, False])
+    @each("path", [":memory:", "pm.db"])
+    def test_controls_are_on_by_themselves_in_memory_only(self, tmp_path, path, control):
+        with contextlib.closing(Client(path if path == ":memory:" else tmp_path / path, control=control)) as client:
+            on = path == ":memory:" if control is None else control
+            assert client.call("GET", "/-/clock").status_int == (200 if on else 404)
+
+    def test_service_that_is_loading_is_live_and_not_ready(self, client):
+        client.service.controls.loading = True
+        for path, status in (("/-/live", 200), ("/-/ready", 503), ("/products", 503)):
+            assert client.call("GET", path).status_int == status
+
+    @each("loss", ["removed", "replaced"])
+    def test_file_that_is_gone_is_not_ready_and_takes_no_writes(self, world, loss):
+        os.rename(world.path, f"{world.path}.old")
+        if loss == "replaced":
+            world.path.write_bytes(b"")
+        assert "written" in world.refused("GET", "/-/ready", status=503)["error"]
+        world.refused("POST", "/products", {"name": "P"}, status=503)
+        assert world.get("/products")["total"] == 2
+
+    def test_read_only_database_refuses_writes_and_answers_reads(self, world):
+        for connection in world.service.database.idle:
+            connection.execute("PRAGMA query_only = ON")
+        assert "read-only" in world.refused("POST", "/products", {"name": "P"}, status=503)["error"]
+        assert world.get("/products")["total"] == 2
+
+    def test_reset_brings_back_records_and_numbering(self, memory):
+        start, token = memory.dump(), memory.login("dev1")
+        for _ in range(2):
+            made = [memory.product(), memory.program(), memory.task(3), *memory.case(1)["steps"]]
+            assert ids(made) == [3, 7, 3, 6]
+            memory.call("DELETE", "/bugs/1")
+            assert memory.post("/-/reset") == {"message": "success"}
+            assert lines(memory.dump()) == lines(start)
+            assert not memory.sql("SELECT * FROM action")
+        assert memory.call("GET", "/user", Token=token).status_int == 200
+
+    @each("path", [":memory:", "pm.db"])
+    def test_resets_under_four_writers_leave_no_error_and_no_mixed_state(self, tmp_path, path):
+        fixture = {"products": [dict(id=1, name="P", acl="open")], "bugs": [dict(product=1, title="B")] * 20}
+        settings = dict(load=fixture, control=True)
+        with contextlib.closing(Client(path if path == ":memory:" else tmp_path / path, **settings)) as client:
+            start, stop = client.dump(), threading.Event()
+
+            def write() -> Counter[str]:
+                seen: Counter[str] = Counter()
+                while not stop.is_set():
+                    id = client.product()["id"]
+                    for _ in range(2):  # its product may be gone by now
+                        seen[str(client.call("POST", f"/products/{id}/bugs", BUG).status_int)] += 1
+                return seen
+
+            with ThreadPoolExecutor(4) as threads:
+                writers = [threads.submit(write) for _ in range(4)]
+                try:
+                    for _ in range(30):
+                        assert client.call("POST", "/-/reset").status_int == 200
+                        with client.service.database.reading() as store:
+                            assert list(store.problems()) == []
+                            assert store.count("SELECT count(*) FROM bug WHERE product = 1") == 20
+                        listed = client.get("/products")
+                        assert listed["total"] == len(listed["products"])
+                finally:
+                    stop.set()
+                seen = sum((writer.result() for writer in writers), Counter())
+            assert seen["201"]
+            assert set(seen) <= {"201", "404"}
+            client.post("/-/reset")
+            assert lines(client.dump()) == lines(start)
+
+    def test_reset_that_fails_half_way_changes_nothing(self, memory):
+        memory.product()
+        memory.sql("ALTER TABLE step ADD another TEXT")  # the snapshot lacks it; the tables before it are empty by then
+        memory.refused("POST", "/-/reset", status=500)
+        assert memory.product()["id"] == 4
+
+    @each("method", ["PUT", "POST"])
+    def test_snapshots_are_gone_back_to_by_name(self, memory, method):
+        states = {}
+        for name in ("one", "two", "one"):  # the second of a name takes the first one's place
+            memory.product(name=name)
+            assert memory.call(method, f"/-/snapshots/{name}").json == {"message": "success"}
+            states[name] = memory.dump()
+        for name in ("two", "one", "two"):
+            memory.product()
+            memory.post(f"/-/snapshots/{name}/restore")
+            assert lines(memory.dump()) == lines(states[name])
+        assert "did you mean two?" in memory.refused("POST", "/-/snapshots/tow/restore", status=404)["error"]
+        memory.refused(method, "/-/snapshots/a%20b", status=404)
+
+    def test_dump_can_be_loaded_elsewhere(self, memory):
+        dumped = memory.get("/-/dump")
+        assert dumped == memory.dump()
+        with contextlib.closing(Client(":memory:")) as other:
+            assert other.post("/-/load", **dumped) == {"records": sum(map(len, dumped.values()))}
+            assert lines(other.get("/-/dump")) == lines(dumped)
+            for wrong in ({"bugs": [{"title": "B"}]}, {"things": []}, b"{", b"\xff"):
+                other.refused("POST", "/-/load", wrong)
+
+    def test_frozen_clock_dates_everything(self, memory):
+        frozen = "2026-01-05T09:00:00Z"
+        assert memory.put("/-/clock", now=frozen) == {"now": frozen, "frozen": True, "offset": 0}
+        memory.clock.forward(days=1)
+        task = memory.task(6)
+        product = memory.product()
+        bug = memory.post("/products/2/bugs", **BUG, assignedTo="dev1")
+        dates = [product["createdDate"], task["openedDate"], bug["openedDate"], bug["assignedDate"]]
+        dates += [memory.post(f"/bugs/{bug['id']}/resolve", resolution="fixed")["resolvedDate"]]
+        dates += [memory.put("/tasks/1", pri=1)["lastEditedDate"], memory.get("/-/clock")["now"]]
+        memory.post(f"/tasks/{task['id']}/start", left=1, comment="go")
+        assert memory.get("/executions/6")["realBegan"] == memory.get("/projects/5")["realBegan"] == "2026-01-05"
+        dates += [memory.get(f"/tasks/{task['id']}")["realStarted"], memory.sql("SELECT max(date) FROM action")[0][0]]
+        assert dates == [frozen] * len(dates)
+        assert memory.get("/products")["products"][1]["thisWeekBugs"] == 1
+        memory.put("/-/clock", now="2026-01-12T00:00:00Z")
+        assert memory.get("/products")["products"][1]["thisWeekBugs"] == 0
+
+    def test_clock_is_shifted_and_set_free(self, memory):
+        token = memory.login("dev1")
+        assert memory.put("/-/clock", offset=3600)["now"] == "2026-11-20T08:42:17Z"
+        memory.clock.forward(hours=1)
+        assert memory.product()["createdDate"] == "2026-11-20T09:42:17Z"
+        memory.put("/-/clock", offset=25 * 3600)
+        assert memory.call("GET", "/user", Token=token).status_int == 401
+        assert memory.put("/-/clock") == {"now": "2026-11-20T08:42:17Z", "frozen": False, "offset": 0}
+        assert memory.call("GET", "/user", Token=token).status_int == 200
+
+    @each(("body", "field"), [
+        (dict(now="yesterday"), "now"), (dict(now=5), "now"), (dict(offset="1"), "offset"), (dict(offset=True), "offset"), (dict(offset=1e10), "offset"), (dict(ofset=1), "ofset"),
+    ])  # fmt: skip
+    def test_clock_is_set_to_moments_and_seconds_only(self, memory, body, field):
+        assert list(memory.refused("PUT", "/-/clock", body)["fields"]) == [field]
+        assert memory.get("/-/clock")["now"] == NOW_ISO
+
+    def test_journal_says_who_called_what_and_hides_secrets(self, memory):
+        token = memory.login("dev1")
+        memory.post("/users", account="new1", password="hush hush")
+        memory.call("GET", "/api.php/v1/products/?limit=1", Token=token)
+        memory.call("POST", "/tasks/99/start", {"left": 1})
+        journal = memory.get("/-/journal")
+        calls = [tuple(call[field] for field in ("method", "path", "status", "account")) for call in journal["calls"]]
+        assert calls == [
+            ("POST", "/tokens", 201, "-"), ("POST", "/users", 201, "admin"), ("GET", "/products", 200, "dev1"), ("POST", "/tasks/99/start", 404, "admin"),
+        ]  # fmt: skip
+        assert journal["total"] == 4
+        assert journal["calls"][0]["body"] == {"account": "dev1", "password": "***"}
+        assert journal["calls"][1]["body"] == {"account": "new1", "password": "***"}
+        assert all(call["duration"] >= 0 for call in journal["calls"])
+        assert not re.search(f"secret|hush|{token}", json.dumps(journal))
+        found = {"method=POST": 3, "path=/tasks/*": 1, "status=201": 2, "method=POST&status=404": 1, "method=PUT": 0}
+        for query, total in found.items():
+            assert memory.get(f"/-/journal?{query}")["total"] == total
+        memory.call("DELETE", "/-/journal")
+        assert memory.get("/-/journal") == {"total": 0, "calls": []}
+
+    def test_journal_waits_for_the_calls_of_others(self, memory):
+        memory.call("PUT", "/-/faults", [{"match": "GET /programs", "delay": 0.2}])
+        with ThreadPoolExecutor(2) as threads:
+            for _ in range(2):
+                threads.submit(memory.get, "/programs")
+            found = memory.get("/-/journal?path=/programs&status=200&count=2&wait=30")
+        assert (found["total"], [call["path"] for call in found["calls"]]) == (2, ["/programs"] * 2)
+
+    def test_journal_that_has_other_calls_says_which_are_nearest(self, memory):
+        memory.get("/products")
+        error = memory.refused("GET", "/-/journal?path=/product&count=1", status=409)["error"]
+        assert "GET /products 200" in error
+        assert memory.refused("GET", "/-/journal?path=/products&count=0&wait=0", status=409)
+        assert memory.get("/-/journal?path=/product&count=0")["total"] == 0
+        assert list(memory.refused("GET", "/-/journal?count=some")["fields"]) == ["count"]
+
+    def test_journal_keeps_the_last_thousand(self, memory):
+        memory.get("/programs")
+        for _ in range(1000):
+            memory.call("GET", "/nothing")
+        assert memory.get("/-/journal")["total"] == 1000
+        assert memory.get("/-/journal?path=/programs")["total"] == 0
+
+    def test_fault_strikes_as_often_as_it_was_told(self, memory):
+        faults = [{"match": "POST /products", "status": 503, "times": 2}]
+        assert memory.call("PUT", "/-/faults", faults).json == faults
+        answers = [memory.call("POST", "/products", {"name": "P"})]
+        while answers[-1].status_int == 503:  # a client that tries again
+            assert "503" in answers[-1].json["error"]
+            answers.append(memory.call("POST", "/products", {"name": "P"}))
+        assert [answer.status_int for answer in answers] == [503, 503, 201]
+        assert memory.get("/-/journal?method=POST&path=/products&count=3")["total"] == 3
+        assert memory.get("/products")["total"] == 3
+        assert memory.call("GET", "/-/faults").json == [dict(faults[0], times=0)]
+
+    def test_faults_match_patterns_and_are_put_in_the_place_of_others(self, memory):
+        memory.call("PUT", "/-/faults", [{"match": "POST /tasks/*", "status": 500}, {"match": "*", "delay": 0.05}])
+        assert memory.call("POST", "/tasks/1/start", {"left": 1}).status_int == 500
+        began = time.monotonic()
+        assert memory.call("GET", "/api.php/v1/tasks/1").status_int == 200
+        assert time.monotonic() - began >= 0.05
+        assert memory.call("GET", "/-/live").status_int == 200
+        memory.call("DELETE", "/-/faults")
+        assert memory.call("GET", "/-/faults").json == []
+        assert memory.call("POST", "/tasks/1/start", {"left": 1}).status_int == 200
+
+    def test_dropped_connection_has_no_answer(self):
+        with pmservice.running(token="t") as served, contextlib.closing(connection_to(served.url)) as connection:
+            assert ask(connection, "PUT", "/-/faults", [{"match": "GET /products", "drop": True, "times": 1}])[0] == 200
+            with pytest.raises(http.client.RemoteDisconnected):
+                ask(connection, "GET", "/products")
+            assert ask(connection, "GET", "/products") == (200, {"total": 0, "products": []})
+
+    @each("body", [
+        b"{}", b"[1]", b"x", [{}], [{"match": "*", "status": 200}], [{"match": "*", "times": 0}], [{"match": "*", "delay": -1}], [{"match": ""}], [{"match": "*", "state": 503}],
+    ])  # fmt: skip
+    def test_what_is_no_list_of_faults_is_refused(self, memory, body):
+        memory.refused("PUT", "/-/faults", body)
+
+    def test_same_script_on_the_same_fixture_and_clock_answers_the_same_bytes(self):
+        def script(client: Client) -> list[tuple[int, bytes]]:
+            calls = [row[:3] for row in ANSWERS] + [row[:3] for row in COMPANION_ANSWERS if row[0] != "POST /users"]
+            answers = [client.call(operation.split()[0], path, body) for operation, path, body in calls]
+            return [(answer.status_int, answer.body) for answer in [*answers, client.call("GET", "/-/dump")]]
+
+        runs = []
+        for _ in range(2):
+            with contextlib.closing(Client(":memory:", load=WORLD, clock=pmservice.utc_now)) as client:
+                client.put("/-/clock", now=NOW_ISO)
+                runs.append(script(client))
+                client.post("/-/reset")
+                runs.append(script(client))
+        assert len(runs[0]) > 50
+        assert runs == [runs[0]] * 4
+
+
+class TestDemo:
+    """A made-up company, around any day."""
+
+    @pytest.fixture
+    def demo(self):
+        with contextlib.closing(Client(":memory:", load=pmservice.demo(NOW))) as client:
+            yield client
+
+    def test_it_has_the_size_of_a_company_and_records_in_all_states(self, demo):
+        dumped = demo.dump()
+        counted = {name: len(records) for name, records in dumped.items()}
+        assert counted == {"users": 12, "programs": 3, "projects": 6, "executions": 12, "products": 9, "releases": 40, "bugs": 300,
+                           "tasks": 400, "testcases": 200}  # fmt: skip
+        assert len([one for one in dumped["programs"] if one["parent"]]) == 1
+        for array in ("bugs", "tasks"):
+            assert {one["status"] for one in dumped[array]} == set(WORDS[TABLES[array], "status"].split())
+        with demo.service.database.reading() as store:
+            assert list(store.problems()) == []
+
+    def test_its_dates_and_hours_are_sensible(self, demo):
+        dumped = demo.dump()
+        for bug in dumped["bugs"]:
+            dates = [bug[field] for field in ("openedDate", "resolvedDate", "closedDate")]
+            known = [one for one in dates if one]
+            assert known == sorted(known)
+            assert known[-1] <= NOW_ISO
+            assert len(known) == 1 + ["active", "resolved", "closed"].index(bug["status"])
+        for task in dumped["tasks"]:
+            moments = ("openedDate", "realStarted", "finishedDate", "closedDate")
+            dates = [task[field] for field in moments if task[field]]
+            assert dates == sorted(dates)
+            assert dates[-1] <= NOW_ISO, task
+            assert bool(task["realStarted"]) == bool(task["consumed"])
+            assert (task["left"] == 0) == (task["status"] in ("done", "closed")) == bool(task["finishedBy"])
+        products = demo.get("/products")["products"]
+        assert sum(one["bugs"] for one in products) == 300
+        assert all(one["bugs"] > one["closedBugs"] > one["fixedBugs"] > 0 for one in products)
+        assert sum(one["thisWeekBugs"] for one in products) > 0
+
+    def test_it_is_the_same_each_time_and_good_on_every_day(self, client):
+        assert pmservice.demo(NOW) == pmservice.demo(NOW)
+        for days in range(1, 8):
+            with contextlib.closing(Client(":memory:", load=pmservice.demo(NOW + timedelta(days=days)))) as other:
+                assert other.get("/products")["total"] == 9
+
+    def test_command_serves_it(self, tmp_path):
+        with Live(tmp_path, "--demo", "--token", "t") as live:
+            products = live.call("GET", "/products")[1]["products"]
+        assert sum(one["bugs"] for one in products) == 300
+
+
+# --- 12 Service: reaching it ---------------------------------------------------------------------------
 
 
 class TestReachingIt:
@@ -1514,7 +2272,7 @@ class TestReachingIt:
         assert world.product()["id"] == 3
 
 
-# --- 9 Service: tokens and users ----------------------------------------------------------------------
+# --- 12 Service: tokens and users ---------------------------------------------------------------------
 
 LOGIN_FAILED = {"error": "Login failed. Please check your account and password."}
 
@@ -1632,9 +2390,20 @@ class TestWhoSeesWhat:
         "testcases": [dict(id=1, title="C", product=1, story=7), dict(id=2, title="C", product=2, story=7)],
     }
     # what is asked of the private record: method, path, body
-    BELOW_PRODUCT = [("GET", "/products/2/bugs", None), ("POST", "/products/2/testcases", GOOD[CASES]), ("GET", "/testcases/2", None)]
+    BELOW_PRODUCT = [("GET", "/products/2/bugs", None), ("POST", "/products/2/testcases", GOOD[CASES]), ("GET", "/testcases/2", None), ("GET", "/products/2", None),
+                     ("GET", "/products/2/testcases", None), ("GET", "/products/2/releases", None), ("POST", "/products/2/bugs", BUG), ("GET", "/bugs/2", None), ("PUT", "/bugs/2", {}),
+                     ("POST", "/bugs/2/confirm", {}), ("POST", "/bugs/2/resolve", dict(resolution="fixed")), ("POST", "/bugs/2/close", {}), ("POST", "/bugs/2/active", {}),
+                     ("POST", "/bugs/2/resolve", dict(resolution="fixed")), ("POST", "/bugs/2/activate", {})]
     BELOW_PROJECT = [("GET", "/programs/2", None), ("GET", "/projects/4/releases", None), ("POST", "/executions/4/tasks", GOOD[TASKS]), ("POST", "/executions/6/tasks", GOOD[TASKS]),
-                     ("PUT", "/tasks/2", {}), ("POST", "/tasks/2/start", GOOD[START]), ("POST", "/tasks/2/finish", dict(finishedDate="2026-12-01")), ("POST", "/tasks/2/restart", GOOD[RESTART])]
+                     ("PUT", "/tasks/2", {}), ("POST", "/tasks/2/start", GOOD[START]), ("POST", "/tasks/2/finish", dict(finishedDate="2026-12-01")), ("POST", "/tasks/2/restart", GOOD[RESTART]),
+                     ("GET", "/projects/4", None), ("GET", "/projects/4/executions", None), ("POST", "/projects/4/executions", dict(name="E", begin="2027-01-01", end="2027-02-01")),
+                     ("POST", "/projects/4/releases", dict(name="R", date="2026-03-05", product=1)), ("GET", "/executions/6", None), ("GET", "/executions/6/tasks", None), ("GET", "/tasks/2", None),
+                     ("POST", "/tasks/2/pause", {}), ("POST", "/tasks/2/cancel", {}), ("POST", "/tasks/2/close", {}), ("POST", "/tasks/2/active", {})]
+    DELETIONS = {"product": ("/bugs/2", "/testcases/2", "/products/2"), "project": ("/tasks/2", "/projects/4", "/programs/2")}
+    LISTED = [  # path, whose sight it depends on, the ids that everyone sees, those that some do
+        ("/programs", "project", [1], [1, 2]), ("/projects", "project", [3], [3, 4]), ("/executions", "project", [5], [5, 6]), ("/tasks", "project", [1], [2, 1]),
+        ("/products/1/releases", "project", [1], [3, 1]), ("/projects/3/releases", "product", [1], [2, 1]), ("/products", "product", [1], [1, 2]),
+    ]
     # fmt: on
 
     @pytest.fixture
@@ -1655,14 +2424,23 @@ class TestWhoSeesWhat:
             for method, path, body in requests:
                 status = private.call(method, path, body).status_int
                 assert status in (200, 201) if seen[sort] else status == 404, (caller, method, path)
-        products = private.get("/products")
-        assert (ids(products["products"]), products["total"]) == (([1, 2], 2) if seen["product"] else ([1], 1))
-        releases = private.get("/projects/3/releases")
-        assert (ids(releases["releases"]), releases["total"]) == (([2, 1], 2) if seen["product"] else ([1], 1))
+        for sort, paths in self.DELETIONS.items():
+            for path in paths:
+                assert private.call("DELETE", path).status_int == (200 if seen[sort] else 404), (caller, path)
+
+    @each("caller", ["admin", "boss", "po1", "pm1", "dev1", "dev2"])
+    @each(("path", "sort", "open", "all"), LISTED)
+    def test_lists_and_totals_leave_out_what_one_may_not_see(self, private, caller, path, sort, open, all):
+        private.sql("UPDATE task SET assignedTo = ?", caller)
+        private.token = private.tokens.get(caller, "t")
+        blind = ("pm1", "dev2") if sort == "product" else ("dev2",)
+        answer = private.get(path)
+        assert (ids(records_in(answer)), answer["total"]) == ((open, 1) if caller in blind else (all, 2))
 
     def test_open_records_are_seen_by_everyone(self, private):
         private.token = private.tokens["dev2"]
-        for path in ("/products/1/bugs", "/testcases/1", "/programs/1", "/projects/3/releases"):
+        for path in ("/products/1/bugs", "/testcases/1", "/programs/1", "/projects/3/releases", "/products/1", "/projects/3", "/executions/5",
+                     "/tasks/1", "/bugs/1", "/executions/5/tasks", "/projects/3/executions", "/products/1/testcases", "/users", "/users/1"):  # fmt: skip
             private.get(path)
         for path in ("/executions/3/tasks", "/executions/5/tasks"):
             assert private.post(path, **GOOD[TASKS])["openedBy"]["account"] == "dev2"
@@ -1687,7 +2465,7 @@ class TestWhoSeesWhat:
         assert product in ids(private.get("/products")["products"])
 
 
-# --- 10 Command: settings, the server, the command line -----------------------------------------------
+# --- 13 Command: settings, the server, the command line -----------------------------------------------
 
 
 class Live:
@@ -1701,7 +2479,7 @@ class Live:
         self.url = self.process.stdout.readline().strip()
 
     def connect(self) -> http.client.HTTPConnection:
-        return http.client.HTTPConnection(urllib.parse.urlsplit(self.url).netloc, timeout=60)
+        return connection_to(self.url)
 
     def call(self, method: str, path: str, body: Any = None, **headers: str) -> tuple[int, Any]:
         with contextlib.closing(self.connect()) as connection:
@@ -1714,6 +2492,10 @@ class Live:
         """Stop it; then `rest` is the rest of stdout, `told` stderr."""
         self.process.send_signal(signal.SIGINT)
         self.rest, self.told = self.process.communicate(timeout=30)
+
+
+def connection_to(url: str) -> http.client.HTTPConnection:
+    return http.client.HTTPConnection(urllib.parse.urlsplit(url).netloc, timeout=60)
 
 
 def ask(
@@ -1753,6 +2535,20 @@ class TestOverASocket:
                 answer = connection.getresponse()
                 assert (answer.status, answer.getheader("Content-Type")) == (413, "application/json")
                 assert json.loads(answer.read())["error"]
+
+    @each(("request_line", "header", "status"), [
+        ("GET /products HTTP/1.1", "Transfer-Encoding: gzip", 400), ("GET /products HTTP/1.1", "Content-Length: x", 400),
+        ("GET /products HTTP/1.1", "no header", 400), ("POST /products HTTP/1.1", "Content-Length: 9999999", 413),
+    ])  # fmt: skip
+    def test_what_is_no_http_is_refused_in_json(self, request_line, header, status):
+        with pmservice.running() as served, contextlib.closing(connection_to(served.url)) as connection:
+            connection.connect()
+            connection.sock.sendall(f"{request_line}\r\nHost: localhost\r\n{header}\r\n\r\n".encode())
+            answer = http.client.HTTPResponse(connection.sock)
+            answer.begin()
+            assert (answer.status, answer.getheader("Content-Type")) == (status, "application/json")
+            assert list(json.loads(answer.read())) == ["error"]
+            answer.close()
 
     def test_eight_threads_create_and_move_at_once_and_nothing_is_lost(self, live):
         product = live.call("POST", "/products", {"name": "P"})[1]["id"]
@@ -1835,6 +2631,163 @@ class TestServing:
         assert list(tmp_path.iterdir()) == []
 
 
+class TestStopping:
+    """Signals to a serving process."""
+
+    @staticmethod
+    def busy(live: Live, threads: ThreadPoolExecutor, seconds: float) -> Any:
+        """A request that is being answered now, and takes that long."""
+        live.call("PUT", "/-/faults", [{"match": "POST /products", "delay": seconds, "times": 1}])
+        request = threads.submit(live.call, "POST", "/products", {"name": "P"})
+        while live.call("GET", "/-/faults")[1][0]["times"]:
+            pass
+        return request
+
+    @each("number", [signal.SIGTERM, signal.SIGINT])
+    def test_signal_ends_it_with_0_after_what_runs(self, tmp_path, number):
+        with Live(tmp_path, "--token", "t", "--control") as live, ThreadPoolExecutor(1) as threads:
+            request = self.busy(live, threads, 0.3)
+            live.process.send_signal(number)
+            assert request.result()[0] == 201
+            assert live.process.wait(30) == 0
+        with contextlib.closing(Client(tmp_path / "pm.db")) as again:
+            assert again.get("/products")["total"] == 1
+
+    def test_answer_that_is_on_its_way_is_sent_to_its_end(self, tmp_path):
+        bugs = [{"product": 1, "title": "B", "steps": "x" * 9999}] * 600  # more than sockets hold
+        (tmp_path / "f.json").write_text(json.dumps({"products": [{"name": "P"}], "bugs": bugs}))
+        with Live(tmp_path, "--token", "t", "--control", "--load", "f.json") as live:
+            with contextlib.closing(live.connect()) as connection:
+                connection.sock = socket.socket()
+                connection.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 16)
+                connection.sock.connect((connection.host, connection.port))
+                connection.request("GET", "/products/1/bugs?limit=1000", headers={"Token": "t"})
+                live.call("GET", "/-/journal?path=/products/1/bugs&count=1&wait=30")
+                live.process.send_signal(signal.SIGTERM)
+                with pytest.raises(subprocess.TimeoutExpired):
+                    live.process.wait(1)  # it waits for this client to read
+                assert len(json.loads(connection.getresponse().read())["bugs"]) == 600
+            assert live.process.wait(30) == 0
+
+    def test_second_signal_ends_it_at_once(self, tmp_path):
+        with Live(tmp_path, "--token", "t", "--control") as live, ThreadPoolExecutor(1) as threads:
+            request = self.busy(live, threads, 60)
+            live.process.send_signal(signal.SIGTERM)
+            with contextlib.suppress(ConnectionError):
+                while True:  # until the first is heeded: nobody is accepted any more
+                    with contextlib.closing(live.connect()) as knocking:
+                        knocking.connect()
+            began = time.monotonic()
+            live.process.send_signal(signal.SIGTERM)
+            assert live.process.wait(30) == -signal.SIGTERM
+            assert time.monotonic() - began < 2
+            assert isinstance(request.exception(), (ConnectionError, http.client.HTTPException))
+
+
+class TestLog:
+    @each("flag", ["--verbose", "--log-json"])
+    def test_each_request_is_a_line_with_its_id_and_no_secret(self, tmp_path, flag):
+        secrets = ["tok-en-of-the-operator", "pass-of-admin", "pass-of-dev", "not-a-token"]
+        with Live(tmp_path, flag, "--token", secrets[0], "--password", secrets[1]) as live:
+            operator = {"Token": secrets[0]}
+            calls = [
+                ("POST", "/tokens", {"account": "admin", "password": secrets[1]}, {}, 201, "-"),
+                ("POST", "/users", {"account": "dev1", "password": secrets[2]}, operator, 201, "admin"),
+                ("GET", "/products", None, {"Token": secrets[3]}, 401, "-"),
+                ("GET", "/nothing", None, operator, 404, "admin"),
+            ]
+            numbers = []
+            for method, path, body, headers, status, _ in calls:
+                with contextlib.closing(live.connect()) as connection:
+                    connection.request(method, path, json.dumps(body), headers)
+                    answer = connection.getresponse()
+                    assert answer.status == status
+                    secrets += [json.loads(answer.read()).get("token", secrets[0])]
+                    numbers.append(answer.getheader("X-Request-Id"))
+        logged = live.told.splitlines()[1:]
+        assert len(set(numbers)) == len(logged) == len(calls)
+        for line, number, (method, path, _, _, status, account) in zip(logged, numbers, calls, strict=True):
+            if flag == "--log-json":
+                entry = json.loads(line)
+                wanted = dict(method=method, path=path, status=status, account=account, id=number)
+                assert {name: entry[name] for name in wanted} == wanted
+                assert (entry["level"], entry["duration"] > 0) == ("info", True)
+                assert datetime.fromisoformat(entry["time"]).tzinfo
+            else:
+                assert re.fullmatch(rf"{method} {path} {status} [0-9.]+ ms {account} {number}", line)
+        kept = b"".join(file.read_bytes() for file in tmp_path.iterdir()) + (live.rest + live.told).encode()
+        assert not [secret for secret in secrets if secret.encode() in kept]
+
+    def test_quiet_unless_asked(self, tmp_path):
+        with Live(tmp_path, "--token", "t", "--password", "p") as live:
+            live.call("GET", "/nothing")
+        assert live.told.splitlines()[1:] == []
+
+
+class TestInTests:
+    """What this package offers to the tests of others."""
+
+    def test_running_serves_on_a_free_port_until_the_context_ends(self):
+        threads = threading.active_count()
+        with pmservice.running(load=WORLD, token="t") as one, pmservice.running() as two:
+            assert isinstance(one.app, pmservice.Service)
+            for served, total in ((one, 2), (two, 0)):
+                with contextlib.closing(connection_to(served.url)) as connection:
+                    assert ask(connection, "GET", "/products", Token=served.token)[1]["total"] == total
+            assert one.url != two.url
+        assert threading.active_count() == threads
+        with pytest.raises(ConnectionRefusedError):
+            connection_to(one.url).connect()
+
+    def test_running_that_cannot_start_leaves_nothing(self, tmp_path):
+        threads = threading.active_count()
+        with pytest.raises(pmservice.StartError), pmservice.running(tmp_path):
+            pass
+        assert threading.active_count() == threads
+
+    def test_five_lines_use_the_fixtures_and_the_mark(self, pytester):
+        pytester.makefile(".json", seed=json.dumps({"products": [{"name": "Seeded", "acl": "open"}]}))
+        pytester.makepyfile(r"""
+            import json, pytest, urllib.request, webtest
+
+            def call(served, path, *body):
+                return json.load(urllib.request.urlopen(urllib.request.Request(served.url + path, *body, headers={"Token": served.token})))
+
+            @pytest.mark.parametrize("run", [1, 2])
+            def test_a_product_is_listed(pmservice, run):
+                assert call(pmservice, "/products", b'{"name": "Shop"}')["id"] == 1
+
+            @pytest.mark.pmservice(load="seed.json", now="2026-01-05T09:00:00Z")
+            class TestSeeded:
+                def test_service(self, pmservice):
+                    assert call(pmservice, "/products")["products"][0]["name"] == "Seeded"
+                    assert call(pmservice, "/products", b'{"name": "Shop"}')["createdDate"] == "2026-01-05T09:00:00Z"
+
+                @pytest.mark.pmservice(now="2026-01-06 10:00:00", token="mine")
+                def test_app(self, pmservice_app):
+                    app = webtest.TestApp(pmservice_app)
+                    answer = app.post_json("/products", {"name": "Shop"}, headers={"Token": "mine"}).json
+                    assert (answer["id"], answer["createdDate"]) == (2, "2026-01-06T10:00:00Z")
+        """)
+        outcome = pytester.runpytest_inprocess("--strict-markers", "-W", "ignore::DeprecationWarning")
+        outcome.assert_outcomes(passed=4)
+        outcome = pytester.runpytest_inprocess("--markers")
+        outcome.stdout.fnmatch_lines(["@pytest.mark.pmservice(load=*"])
+
+    def test_service_imports_no_pytest(self, tmp_path):
+        script = (
+            "import sys, urllib.request, pmservice\n"
+            "with pmservice.running() as served:\n"
+            "    urllib.request.urlopen(urllib.request.Request(served.url + '/products', headers={'Token': served.token}))\n"
+            "assert not [name for name in sys.modules if name.partition('.')[0] in ('pytest', '_pytest')]"
+        )
+        subprocess.run([sys.executable, "-c", script], cwd=HERE, check=True, timeout=30)
+
+    def test_module_has_no_other_names_that_come_late(self):
+        with pytest.raises(AttributeError, match="no attribute 'pytest_plugins'"):
+            _ = pmservice.pytest_plugins
+
+
 class TestCommandLine:
     @pytest.fixture
     def run(self, tmp_path, monkeypatch, capsys):
@@ -1844,7 +2797,11 @@ class TestCommandLine:
         def run(*arguments: str) -> tuple[int, str, str]:
             return (pmservice.main(arguments), *capsys.readouterr())
 
-        return run
+        root = logging.getLogger()
+        handlers, level = root.handlers[:], root.level
+        yield run
+        root.handlers[:] = handlers
+        root.setLevel(level)
 
     def test_load_and_dump_are_each_other_s_inverse(self, run, tmp_path, monkeypatch):
         (tmp_path / "f.json").write_text(json.dumps(WORLD))
@@ -1889,6 +2846,8 @@ class TestCommandLine:
         (["--host", "::", "--port", "0"],                           "--token or --password"),
         (["--host", "host.invalid", "--port", "0", "--token", "t"], "host.invalid"),
         (["user", "a b"],                                           "account"),
+        (["user", "dev1", "--password"],                            "--password"),
+        (["--body-limit", "0"],                                     "--body-limit"),
     ])  # fmt: skip
     def test_what_cannot_be_done_is_one_line_and_2_and_changes_nothing(self, run, tmp_path, arguments, word):
         (tmp_path / "folder").mkdir()
@@ -1916,6 +2875,189 @@ class TestCommandLine:
         command = [sys.executable, HERE / "pmservice.py", "dump"]
         done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
         assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
+
+    def test_check_finds_a_tampered_count_and_a_broken_link(self, run, tmp_path):
+        (tmp_path / "f.json").write_text(json.dumps(WORLD))
+        run("load", "f.json")
+        assert run("check") == (0, "pm.db is sound: pages, links and counts\n", "")
+        kept = Path("pm.db").read_bytes()
+        for statement, word in (
+            ("UPDATE product_count SET bugs = 9 WHERE product = 1", "product_count: kept (1, 1, 9,"),
+            ("UPDATE total SET records = 9 WHERE list = 'tasks'", "total"),
+            ("UPDATE bugs_opened SET bugs = 9", "bugs_opened"),
+            ("DELETE FROM user WHERE account = 'dev1'", "names a row of user that is not there"),
+            ("UPDATE project SET status = 'gone'", "CHECK constraint failed in project"),
+        ):  # fmt: skip
+            with contextlib.closing(sqlite3.connect("pm.db", isolation_level=None)) as other:
+                other.execute("PRAGMA ignore_check_constraints = ON")
+                other.execute(statement)
+            code, out, _ = run("check")
+            assert (code, word in out) == (1, True), out
+            Path("pm.db").write_bytes(kept)
+        assert run("check")[0] == 0
+
+    def test_backup_is_of_one_moment_while_others_write(self, run, tmp_path):
+        with contextlib.closing(Client(tmp_path / "pm.db")) as client, ThreadPoolExecutor(1) as threads:
+            client.load(products=[dict(id=1, name="P")], bugs=[dict(product=1, title="B", steps="x" * 9999)] * 500)
+            stop, written = threading.Event(), threading.Event()
+
+            def write() -> int:
+                for number in itertools.count(1):
+                    client.post("/products/1/bugs", **BUG)
+                    written.set()
+                    if stop.is_set():
+                        return number
+
+            writer = threads.submit(write)
+            written.wait(30)
+            for n in range(3):
+                assert run("backup", f"copy{n}.db") == (0, "", f"pm.db copied to copy{n}.db\n")
+            stop.set()
+            total = 500 + writer.result()
+        for n in range(3):
+            assert run("--database", f"copy{n}.db", "check")[0] == 0
+            with contextlib.closing(Client(tmp_path / f"copy{n}.db")) as copy:
+                bugs = copy.get("/products/1/bugs?limit=100000")
+                assert ids(bugs["bugs"]) == list(range(bugs["total"], 0, -1))
+                assert 500 < bugs["total"] <= total
+        assert (tmp_path / "copy0.db").stat().st_mode & 0o777 == 0o600
+        taken = "pmservice: copy0.db: File exists; name a file that is not there yet\n"
+        assert run("backup", "copy0.db") == (2, "", taken)
+
+    @each(("arguments", "code", "shown"), [
+        (["GET", "/products"],                          0, {"total": 0, "products": []}),
+        (["get", "/api.php/v1/products?limit=5"],       0, {"page": 1, "total": 0, "limit": 5, "products": []}),
+        (["GET", "/products/9/bugs"],                   1, {"error": "There is no product 9."}),
+        (["POST", "/products", "{"],                    1, None),
+        (["GET", "/prodcts"],                           1, {"error": "There is nothing at /prodcts; did you mean /products?"}),
+        (["PUT", "/products", "{}"],                    1, {"error": "PUT is not allowed at /products."}),
+        (["GET", "/-/clock"],                           1, None),
+    ])  # fmt: skip
+    def test_call_prints_the_answer_and_exits_with_1_from_400(self, run, arguments, code, shown):
+        exit, out, told = run("--log-json", "call", *arguments)
+        assert exit == code
+        assert json.loads(out) == (shown or json.loads(out))
+        assert json.loads(told)["method"] == arguments[0].upper()
+
+    def test_call_takes_its_body_from_the_line_or_stdin(self, run, monkeypatch):
+        assert json.loads(run("call", "POST", "/products", '{"name": "Päper"}')[1])["name"] == "Päper"
+        monkeypatch.setattr(sys, "stdin", io.StringIO('{"name": "Two"}'))
+        assert json.loads(run("call", "POST", "/products", "-")[1])["id"] == 2
+        assert [one["name"] for one in json.loads(run("dump")[1])["products"]] == ["Päper", "Two"]
+
+    def test_long_work_shows_progress_on_a_terminal(self, run, tmp_path, monkeypatch):
+        class Terminal(io.StringIO):
+            def isatty(self) -> bool:
+                return True
+
+        (tmp_path / "f.json").write_text(json.dumps({"products": [{"name": "P"}] * 1001}))
+        for command, words in (("load f.json", "1,000 records"), ("backup copy.db", "100 %"), ("check", "checking …")):
+            monkeypatch.setattr(sys, "stderr", Terminal())
+            assert pmservice.main(command.split()) == 0
+            assert words in sys.stderr.getvalue()
+
+    @each("damage", [
+        "cut in half", "one page", "a header alone", "first page overwritten", "page size", "zeros", "cut in its last page",
+    ])  # fmt: skip
+    def test_damaged_database_is_refused_and_left_as_it_is(self, run, tmp_path, damage):
+        with contextlib.closing(Client(tmp_path / "good.db")) as client:
+            client.load(**WORLD)
+        good = (tmp_path / "good.db").read_bytes()
+        bad = {
+            "cut in half": good[: len(good) // 2], "one page": good[:4096], "a header alone": good[:100], "zeros": bytes(len(good)),
+            "first page overwritten": good[:100] + b"\xff" * 3996 + good[4096:], "page size": good[:16] + b"\0\7" + good[18:],
+            "cut in its last page": good[:-1000],
+        }[damage]  # fmt: skip
+        (tmp_path / "bad.db").write_bytes(bad)
+        for arguments in (["dump"], ["check"], ["call", "GET", "/products"], ["--port", "0"]):
+            code, out, told = run("--database", "bad.db", *arguments)
+            assert (code, out, told.count("\n")) == (2, "", 1), (arguments, told)
+            assert "bad.db" in told
+            assert (tmp_path / "bad.db").read_bytes() == bad
+
+    def test_database_that_cannot_be_written_is_refused(self, run, monkeypatch):
+        with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as undo:
+            os.chmod(folder, 0o755)
+            monkeypatch.chdir(folder)
+            pmservice.create_app("pm.db").close()
+            os.chmod("pm.db", 0o444)
+            before = Path("pm.db").read_bytes()
+            if os.geteuid() == 0:  # who may write everything
+                undo.callback(os.seteuid, 0)
+                os.seteuid(65534)
+            for name in ("pm.db", "new.db"):
+                told = f"pmservice: {name}: Permission denied; name another file with --database\n"
+                assert run("--port", "0", "--database", name) == (2, "", told)
+            assert (os.listdir(), Path("pm.db").read_bytes()) == (["pm.db"], before)
+
+
+class TestUpgrades:
+    """A database file of version 1, kept as it was."""
+
+    @pytest.fixture
+    def kept(self, tmp_path):
+        path = tmp_path / "kept.db"
+        path.write_bytes(gzip.decompress((HERE / ".ci" / "version-1.db.gz").read_bytes()))
+        return path
+
+    @staticmethod
+    def content(path: Path) -> tuple[int, dict[str, list[tuple[Any, ...]]]]:
+        """The version of a file and the rows of its tables."""
+        with contextlib.closing(sqlite3.connect(path)) as file:
+            names = file.execute("SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name").fetchall()
+            rows = {name: file.execute(f"SELECT * FROM {name}").fetchall() for (name,) in names}
+            return file.execute("PRAGMA user_version").fetchone()[0], rows
+
+    def test_it_is_upgraded_when_it_is_opened_and_keeps_all(self, kept, capsys):
+        version, before = self.content(kept)
+        assert (version, len(before["bug"]), len(before["project"])) == (1, 3, 3)
+        with contextlib.closing(Client(kept)) as client:
+            dumped = client.dump()
+            assert [len(dumped[array]) for array in TABLES] == [len(before["user"]), 1, 1, 1, 1, 1, 3, 1, 1]
+            assert client.get("/products")["total"] == 1
+            assert client.product()["id"] == 2
+        assert pmservice.main(["--database", str(kept), "check"]) == 0
+        version, after = self.content(kept)
+        assert version == pmservice.SCHEMA_VERSION == max(pmservice.schema())
+        for table in before.keys() - {"product", "product_count", "sqlite_sequence"}:
+            assert after[table] == before[table]
+
+    def test_upgrade_that_is_interrupted_anywhere_leaves_the_old_version_and_is_made_up_for(self, kept):
+        class Interrupted(Exception):
+            pass
+
+        class Interruptible(pmservice.Database):
+            """A database whose upgrade is interrupted before one of its statements."""
+
+            def open(self):
+                try:
+                    return super().open()
+                except Interrupted:
+                    self.anchor.close()
+                    raise
+
+            def adopt(self, store):
+                run, left = store.run, itertools.count(spared, -1)
+
+                def interrupted(*statement):
+                    if next(left) == 0:
+                        raise Interrupted
+                    return run(*statement)
+
+                store.run = interrupted
+                return super().adopt(store)
+
+        image, old = kept.read_bytes(), self.content(kept)
+        for spared in itertools.count():  # noqa: B007  # adopt reads it
+            kept.write_bytes(image)
+            try:
+                Interruptible(str(kept), timezone.utc, pmservice.utc_now).close()
+                break
+            except Interrupted:
+                assert self.content(kept) == old
+                pmservice.create_app(kept).close()
+                assert self.content(kept)[0] == pmservice.SCHEMA_VERSION
+        assert spared > 10
 
 
 class TestSideBySide:
@@ -2070,3 +3212,78 @@ class TestTheWholeLife:
             assert client.get(f"/projects/{project['id']}/releases")["releases"][0]["projectName"] == "Modem 1.0"
             counted = client.get("/products")["products"][0]
             assert [counted[field] for field in ("bugs", "unResolved", "releases", "thisWeekBugs")] == [1, 1, 1, 1]
+
+
+class TestAClientsDay:
+    @each("password", ["secret", hashlib.md5(b"secret").hexdigest()], ids=["password", "MD5"])
+    def test_each_answer_holds_what_the_one_before_changed(self, tmp_path, password):
+        with contextlib.closing(Client(tmp_path / "pm.db", password="secret", token="x", load=WORLD)) as client:
+            client.token = client.login("admin", password)
+            product = client.get("/products")["products"][0]
+            bugs = f"/products/{product['id']}/bugs"
+            before = client.get(bugs)
+            bug = client.post(bugs, **BUG, assignedTo="dev1")
+            path = f"/bugs/{bug['id']}"
+            after = client.get(bugs)
+            assert (after["total"], after["bugs"]) == (before["total"] + 1, [bug, *before["bugs"]])
+            resolved = client.post(f"{path}/resolve", resolution="fixed", resolvedBuild="trunk")
+            assert (resolved["status"]["code"], resolved["assignedTo"]) == ("resolved", reference("admin"))
+            closed = client.post(f"{path}/close", comment="well done")
+            assert (closed["status"], closed["resolution"]) == (coded("closed"), "fixed")
+            assert closed["closedBy"] == reference("admin")
+            assert client.get(path) == closed == client.get(f"{bugs}?status=closed")["bugs"][0]
+            counted = client.get("/products")["products"][0]
+            assert {name: counted[name] - product[name] for name in COUNTERS if counted[name] != product[name]} == {
+                "bugs": 1, "closedBugs": 1, "fixedBugs": 1, "thisWeekBugs": 1,
+            }  # fmt: skip
+
+            project = client.get("/projects")["projects"][0]["id"]
+            execution = client.get(f"/projects/{project}/executions")["executions"][0]["id"]
+            task = client.task(execution, assignedTo=["dev1"], estimate=8)
+            path = f"/tasks/{task['id']}"
+            assert client.get(path) == task == client.get(f"/executions/{execution}/tasks")["tasks"][0]
+            client.post(f"{path}/start", consumed=2, left=6)
+            doing = client.get(path)
+            assert (doing["status"], doing["consumed"], doing["left"], doing["progress"]) == ("doing", 2, 6, 25)
+            assert (doing["realStarted"], client.get(f"/executions/{execution}")["status"]) == (NOW_ISO, "doing")
+            client.post(f"{path}/finish", currentConsumed=5, finishedDate="2026-11-21 17:00:00")
+            done = client.get(path)
+            assert (done["status"], done["consumed"], done["left"], done["progress"]) == ("done", 7, 0, 100)
+            assert (done["finishedBy"], done["finishedDate"]) == (reference("admin"), "2026-11-21T17:00:00Z")
+            assert done["realStarted"] == doing["realStarted"]
+
+
+# --- The README ---------------------------------------------------------------------------------------
+
+README = (HERE / "README.md").read_text("utf-8")
+
+
+class TestReadme:
+    def test_tables_say_what_the_module_s_tables_say(self):
+        rows = re.findall(r"^\| ([A-Z]+) \| `(/[^`]+)` \| (.+) \|$", README, re.MULTILINE)
+        offered = (*pmservice.SPECIFIED, *pmservice.COMPANIONS, *pmservice.CONTROLS)
+        assert rows == [(one.method, one.path, one.purpose) for one in offered]
+
+    def test_commands_and_settings_it_names_are_there(self):
+        flags = set(re.findall(r"(?<![\w-])--([a-z][a-z-]+)", " ".join(re.findall(r"pmservice[^`\n]*", README))))
+        known = {setting.name for setting in pmservice.SETTINGS}
+        known |= {flag.strip("-") for one in pmservice.COMMANDS.values() for flag in one.arguments}
+        assert flags <= known | {"help"}
+        assert set(re.findall(r"\$ pmservice ([a-z]+)", README)) <= set(pmservice.COMMANDS)
+
+    def test_fixture_of_the_readme_can_be_loaded(self, client):
+        (fixture,) = re.findall(r"## Seeding.*?```json\n(.*?)```", README, re.DOTALL)
+        assert client.load(**json.loads(fixture)) == 4
+
+    @pytest.mark.skipif(not (shutil.which("bash") and shutil.which("curl")), reason="needs bash and curl")
+    def test_session_goes_as_it_is_written(self, tmp_path):
+        (session,) = re.findall(r"## A session\n.*?```console\n(.*?)```", README, re.DOTALL)
+        with Live(tmp_path, "--password", "secret") as live:
+            session = session.replace("http://127.0.0.1:8080", live.url)
+            steps = [step.partition("\n") for step in re.split(r"^\$ ", session, flags=re.MULTILINE)[1:]]
+            mark = "--- next"
+            script = "".join(f"{command}\necho; echo '{mark}'\n" for command, _, _ in steps)
+            done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, timeout=60, check=True)
+        printed = [part.strip() for part in done.stdout.split(mark)[:-1]]
+        assert printed == [expected.strip() for _, _, expected in steps]
+        assert done.stderr == ""
