@@ -3335,10 +3335,8 @@ class Server:
         settings = waitress.adjustments.Adjustments(
             sockets=[listener],
             threads=CONTROL_THREADS if service.controls.on else THREADS,
-            connection_limit=900,
             max_request_body_size=service.body_limit + 1,
-            cleanup_interval=2,  # seconds between two looks for slow and idle connections
-            ident=None,
+            **WAITRESS,
         )
         address = (listener.family, listener.type, listener.proto, listener.getsockname())
         self.waitress = Listener(service, {}, _sock=listener, adj=settings, sockinfo=address, bind_socket=False)
@@ -3378,6 +3376,11 @@ class Server:
 
 
 THREADS = 8
+WAITRESS: dict[str, Any] = {
+    "connection_limit": 900,
+    "cleanup_interval": 2,  # seconds between two looks for slow and idle connections
+    "ident": None,
+}
 GRACE = 4.0  # seconds that running requests have to finish
 QUIET = 0.05  # seconds without a request after which none is believed to be on its way
 HEADER_TIME = 10  # seconds that a client may take to send its headers
