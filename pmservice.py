@@ -1120,17 +1120,45 @@ ASKED = {
 
 
 @functools.cache
-def selected(view: View) -> str:
-    """The columns that fill a view's template, in its order."""
-    return ", ".join(ASKED.get(name) or f'"{name}"' for name in view.columns)
+def select_view(view: View) -> str:
+    """The statement that gives a view's columns, in its order."""
+    name, columns = view.record.name, ", ".join(ASKED.get(name) or f'"{name}"' for name in view.columns)
+    return f"SELECT {columns} FROM {name}_record AS {name}"
+
+
+@functools.cache
+def one_of_view(view: View, target: str) -> str:
+    """The statement that gives one row of a view; if a target is named, only of its sort and to who may see it."""
+    table, condition = TARGETS.get(target, ("", "TRUE"))
+    return f"{select_view(view)} WHERE id = :id AND {condition} AND {GUARDS[table] if target else 'TRUE'}"
+
+
+@functools.cache
+def insert_into(table: str, names: tuple[str, ...]) -> str:
+    columns = ", ".join(f'"{name}"' for name in names)
+    return f"INSERT INTO {table} ({columns}) VALUES ({', '.join('?' * len(names))})"
+
+
+FIND = {
+    target: f"SELECT * FROM {table} WHERE id = :id AND deleted = 0 AND {condition} AND {GUARDS[table]}"
+    for target, (table, condition) in TARGETS.items()
+}
+PEOPLE_OF = [
+    f"SELECT account, id, avatar, realname FROM user WHERE account IN ({', '.join('?' * n)})" for n in range(9)
+]
+MANY_PEOPLE = "SELECT account, id, avatar, realname FROM user WHERE account IN (SELECT value FROM json_each(?))"
 
 
 class Store:
     """The records, inside one transaction. `moment` is its time, `now` the same as it is stored, `day` the local day."""
 
-    def __init__(self, connection: sqlite3.Connection, moment: datetime, zone: tzinfo):
+    def __init__(self, connection: sqlite3.Connection, clock: Callable[[], datetime], zone: tzinfo):
         self.connection, self.run = connection, connection.execute
-        self.moment, self.zone = moment, zone
+        self.clock, self.zone = clock, zone
+
+    @functools.cached_property
+    def moment(self) -> datetime:
+        return self.clock()
 
     @functools.cached_property
     def now(self) -> str:
@@ -1145,8 +1173,7 @@ class Store:
 
     def insert(self, table: str, values: Mapping[str, Any]) -> int:
         """The id of the new row."""
-        names, marks = ", ".join(f'"{name}"' for name in values), ", ".join("?" * len(values))
-        return int(self.run(f"INSERT INTO {table} ({names}) VALUES ({marks})", tuple(values.values())).lastrowid or 0)
+        return int(self.run(insert_into(table, tuple(values)), tuple(values.values())).lastrowid or 0)
 
     def update(self, table: str, id: int, changes: Mapping[str, Any]) -> None:
         names = ", ".join(f'"{name}" = ?' for name in changes)
@@ -1154,15 +1181,12 @@ class Store:
 
     def find(self, target: str, id: int, me: Caller) -> sqlite3.Row | None:
         """The row that the target's id names, if it is not deleted and the caller may see it."""
-        table, condition = TARGETS[target]
-        sql = f"SELECT * FROM {table} WHERE id = :id AND deleted = 0 AND {condition} AND {GUARDS[table]}"
-        return self.row(sql, {"id": id, "me": me.account, "admin": me.admin})
+        return self.row(FIND[target], {"id": id, "me": me.account, "admin": me.admin})
 
     def shown(self, view: View, id: int, me: Caller, target: str = "") -> list[sqlite3.Row]:
         """The one row of a record's view; if the target is named, only of its sort and if the caller may see it."""
-        table, condition = TARGETS.get(target, ("", ""))
-        wanted = f"id = :id AND {condition} AND {GUARDS[table]}" if target else "id = :id"
-        return self.records(view, wanted, {"id": id, "me": me.account, "admin": me.admin}).fetchall()
+        wanted = {"id": id, "me": me.account, "admin": me.admin, **self.dated(view)}
+        return self.run(one_of_view(view, target), wanted).fetchall()
 
     def row(self, sql: str, values: Any = ()) -> sqlite3.Row | None:
         found: sqlite3.Row | None = self.run(sql, values).fetchone()
@@ -1173,9 +1197,11 @@ class Store:
 
     def records(self, view: View, condition: str, values: Mapping[str, Any]) -> sqlite3.Cursor:
         """The rows of a record's view, columns in the order that the view shows them."""
-        dated = self.week() if "thisWeekBugs" in view.fields else {}
-        name = view.record.name
-        return self.run(f"SELECT {selected(view)} FROM {name}_record AS {name} WHERE {condition}", {**values, **dated})
+        return self.run(f"{select_view(view)} WHERE {condition}", {**values, **self.dated(view)})
+
+    def dated(self, view: View) -> dict[str, int]:
+        """What a view asks of the clock."""
+        return self.week() if "thisWeekBugs" in view.fields else {}
 
     def week(self) -> dict[str, int]:
         """The quarters of an hour since 1970 in which the current and the next week begin, in the service's zone."""
@@ -1205,9 +1231,11 @@ class Store:
 
     def people(self, accounts: set[str]) -> dict[str, str]:
         """The user references of these accounts, as JSON text."""
-        found = self.run(
-            "SELECT account, id, avatar, realname FROM user WHERE account IN (SELECT value FROM json_each(?))",
-            (json.dumps(list(accounts)),),
+        few = len(accounts) < len(PEOPLE_OF)
+        found = (
+            self.run(PEOPLE_OF[len(accounts)], tuple(accounts))
+            if few
+            else self.run(MANY_PEOPLE, (json.dumps(list(accounts)),))
         )
         return {
             name: f'{{"id":{id},"account":{quote(name)},"avatar":{quote(avatar)},"realname":{quote(realname)}}}'
@@ -1391,7 +1419,7 @@ class Database:
         try:
             if begin:
                 connection.execute(begin)
-            yield Store(connection, self.clock(), self.zone)
+            yield Store(connection, self.clock, self.zone)
             if begin:
                 connection.execute("COMMIT")
         finally:
