@@ -960,7 +960,7 @@ DUMPED = {
 
 APPLICATION_ID = 1886221174  # "pmsv", as schema.sql sets it
 SCHEMA_VERSION = 2
-PRAGMAS = (
+PRAGMAS = (  # the write-ahead log first
     "PRAGMA journal_mode = WAL",  # readers never wait for the writer
     "PRAGMA synchronous = FULL",  # an acknowledged write survives a power cut: one sync a commit
     "PRAGMA foreign_keys = ON",  # off by default, and ignored when set inside a transaction
@@ -1112,11 +1112,8 @@ CASES = f"""(SELECT json_group_object(CAST(testcase.id AS TEXT), title) FROM tes
     AND {GUARDS["testcase"]}) AS cases"""
 PROGRAM_NAME = f"""coalesce((SELECT home.name FROM project AS home
     WHERE home.id = product.program AND (:admin OR {SEES_PROJECT})), '') AS programName"""
-ASKED = {
-    "thisWeekBugs": THIS_WEEK,
-    "cases": CASES,
-    "programName": PROGRAM_NAME,
-}  # fields that depend on when or by whom they are asked for
+# Fields that depend on when or by whom they are asked for.
+ASKED = {"thisWeekBugs": THIS_WEEK, "cases": CASES, "programName": PROGRAM_NAME}
 
 
 @functools.cache
@@ -1374,15 +1371,14 @@ class Database:
                 refuse_foreign(self.path)
                 refuse_damaged(self.path)
                 self.inode = os.stat(self.path).st_ino
-            self.anchor = self.connect(
-                PRAGMAS[1:]
-            )  # stays open: a memory database lives as long as its last connection
+            # The anchor stays open: a memory database lives as long as its last connection. It gets its write-ahead
+            # log after the tables, so that whose file it is stands in the file itself and not in the log.
+            write_ahead, *others = PRAGMAS
+            self.anchor = self.connect(others)
             self.idle.append(self.anchor)
             with self.writing() as store:
                 created = self.adopt(store)
-            self.anchor.execute(
-                PRAGMAS[0]
-            )  # after the tables: whose file it is then stands in the file, not in its log
+            self.anchor.execute(write_ahead)
             return created
         except OSError as error:
             raise StartError(f"{self.path}: {error.strerror}; name another file with --database") from None
@@ -2910,8 +2906,8 @@ class Service:
         """Set the administrator's password, load a fixture, keep this as what a reset goes back to. Raises StartError."""
         if password:
             set_password(self.database, password)
-        if fixture:
-            load_fixture(self.database, fixture)
+        if fixture and not load_fixture(self.database, fixture):
+            log.warning("%s holds records already: nothing was loaded into it", self.database.path)
         if self.controls.on:
             self.database.take_snapshot(START_SNAPSHOT)
         self.controls.loading = False
