@@ -1249,7 +1249,8 @@ class Store:
         """Make a user of an account that is not known yet; no password, so nobody can log in as it."""
         # Not ON CONFLICT DO NOTHING, which would use up an id each time.
         self.run(
-            "INSERT INTO user (account, realname) SELECT ?1, ?1 WHERE ?1 NOT IN (SELECT account FROM user)", (account,)
+            "INSERT INTO user (account, realname) SELECT :it, :it WHERE :it NOT IN (SELECT account FROM user)",
+            {"it": account},
         )
 
     def token(self, hash: str) -> sqlite3.Row | None:
