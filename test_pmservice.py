@@ -2072,7 +2072,7 @@ class TestControls:
 
         runs = []
         for _ in range(2):
-            with contextlib.closing(Client(":memory:", load=WORLD, clock=pmservice.utc_now)) as client:
+            with contextlib.closing(Client(":memory:", load=WORLD)) as client:
                 client.put("/-/clock", now=NOW_ISO)
                 runs.append(script(client))
                 client.post("/-/reset")
