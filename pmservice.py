@@ -2272,7 +2272,6 @@ def query_shape(listing: Listing) -> Shape:
 # --- 9 OpenAPI: the tables above, as a document ------------------------------------------------------
 # Made from OPERATIONS, the shapes and the views, so that it cannot drift from what they do.
 
-DAY_SHOWN = {"type": "string", "pattern": "^[0-9]{4}-[0-9]{2}-[0-9]{2}$"}
 REFERENCE = {"$ref": "#/components/schemas/UserReference"}
 # fmt: off
 SCHEMAS: dict[Any, Schema] = {  # of what each writer writes
