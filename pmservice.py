@@ -2803,12 +2803,18 @@ def zone_of(name: str) -> tzinfo:
 
 
 def set_password(database: Database, password: str) -> None:
-    """Make this the administrator's password, unless it is already."""
-    with database.reading() as store:
-        user = store.user(ADMIN)
-    if user and not password_matches(password, user["password"]):
+    """Make this the administrator's password, unless it is already. Hashed before the lock is taken: it takes its time."""
+    with database.glancing() as store:
+        kept = administrator(store)["password"]
+    if kept is None or not password_matches(password, kept):
+        hashed = hash_password(password)
         with database.writing() as store:
-            store.update("user", user["id"], {"password": hash_password(password)})
+            store.update("user", administrator(store)["id"], {"password": hashed})
+
+
+def administrator(store: Store) -> sqlite3.Row:
+    """The row of `admin`, whom every database has."""
+    return store.user(ADMIN)  # type: ignore[return-value]
 
 
 def show_progress(words: str) -> None:
@@ -3744,19 +3750,20 @@ def is_loopback(host: str) -> bool:
 def greet(database: Database, settings: Mapping[str, Any], url: str) -> None:
     """Tell a person on stderr how to begin: on a new database its password and a token, this once."""
     lines = [f"pmservice {__version__} serves {settings['database']} at {url}; Ctrl-C stops it."]
-    with database.writing() as store:
-        admin = store.user(ADMIN)
-        if admin and not admin["password"]:
-            password = secrets.token_urlsafe(12)
-            store.update("user", admin["id"], {"password": hash_password(password)})
-            lines += [
-                "A new database: note these, they are not shown again.",
-                f"  account   {ADMIN}",
-                f"  password  {password}",
-            ]
-        if (database.created or len(lines) > 1) and not settings["token"]:
+    with database.glancing() as store:
+        unset = administrator(store)["password"] is None
+    if unset:
+        password = secrets.token_urlsafe(12)
+        set_password(database, password)
+        lines += [
+            "A new database: note these, they are not shown again.",
+            f"  account   {ADMIN}",
+            f"  password  {password}",
+        ]
+    if (database.created or unset) and not settings["token"]:
+        with database.writing() as store:
             token = give_token(store, ADMIN)
-            lines += [f"  token     {token}", "Try it:", f"  curl -H 'Token: {token}' {url}/products"]
+        lines += [f"  token     {token}", "Try it:", f"  curl -H 'Token: {token}' {url}/products"]
     print("\n".join(lines), file=sys.stderr, flush=True)
 
 
