@@ -2848,6 +2848,16 @@ def load_file(database: Database, file: IO[str], name: str) -> int:
         raise StartError(f"{name}: {error}") from None
 
 
+@contextlib.contextmanager
+def compiled_once(router: bottle.Router) -> Iterator[None]:
+    """Inside, routes are added: Bottle compiles the pattern of all of them at each one, here when all are there."""
+    router._compile = lambda method: None
+    yield
+    del router._compile
+    for method in router.dyna_routes:
+        router._compile(method)
+
+
 class Service:
     """The WSGI application. `token`: one that acts as the administrator; `close()` gives everything back."""
 
@@ -2869,18 +2879,24 @@ class Service:
         self.database = Database(os.fspath(database), zone_of(timezone), movable)
         self.controls = Controls(self.database, movable, self.database.in_memory if control is None else control)
         self.run, self.numbers = secrets.token_hex(4), itertools.count(1)
+        self.turn = threading.Lock()
         self.routes = bottle.Bottle()
         self.routes.router.add_filter("id", lambda _: ("[1-9][0-9]{0,18}", int, str))
         self.routes.router.add_filter("name", lambda _: ("[A-Za-z0-9_.-]{1,64}", str, str))
         self.routes.add_hook("before_request", self.admit)
         self.routes.default_error_handler = self.render
+        with compiled_once(self.routes.router):
+            self.add_routes()
+        self.open_paths = {"/openapi.json"} | {row.path for row in (*OPERATIONS, *CONTROLS) if row.open}
+
+    def add_routes(self) -> None:
+        """The rows of the tables, and the document of them."""
         for operation in OPERATIONS:
             self.routes.route(operation.path.replace("<id>", "<id:id>"), operation.method, self.handler(operation))
         for row in CONTROLS:
             if row.open or self.controls.on:
                 self.routes.route(row.path.replace("<name>", "<name:name>"), row.method, self.turner(row))
         self.routes.route("/openapi.json", "GET", self.answer_openapi)
-        self.open_paths = {"/openapi.json"} | {row.path for row in (*OPERATIONS, *CONTROLS) if row.open}
 
     def __call__(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
         """Answer a request; note it in the log and, while controls are on, in the journal."""
@@ -3055,19 +3071,21 @@ class Service:
         people = store.people(named) if (named := view.accounts(rows)) else {}
         return ",".join(view.show(rows, Scene(people, store.zone)))
 
-    @staticmethod
-    def listed(store: Store, listing: Listing, id: int, me: Caller, query: Mapping[str, Any]) -> Iterator[bytes]:
+    def listed(self, store: Store, listing: Listing, id: int, me: Caller, query: Mapping[str, Any]) -> Iterator[bytes]:
         """A list, a batch of records at a time: memory does not grow with `limit`."""
         limit = query.get("limit", -1)
         offset = min((query.get("page", 1) - 1) * limit, MAX_INT) if limit > 0 else 0
         total, cursor = store.page(listing, id, me, query, limit, offset)
         page = {"page": query["page"], "total": total, "limit": limit} if "page" in query else {"total": total}
         text = to_json(page)[:-1] + f",{quote(listing.key)}:["
-        separator = ""
-        while rows := cursor.fetchmany(BATCH):
-            text += separator + Service.text(store, listing.view, rows)
-            separator = ","
-            if len(rows) == BATCH:
+        separator, more = "", True
+        while more:
+            # sqlite3 lets go of the interpreter at each row: threads that pass it on at each do half as much as in turn.
+            with self.turn:
+                if rows := cursor.fetchmany(BATCH):
+                    text += separator + self.text(store, listing.view, rows)
+            separator, more = ",", len(rows) == BATCH
+            if more:
                 yield text.encode()
                 text = ""
         yield (text + "]}").encode()
