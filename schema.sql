@@ -446,7 +446,15 @@ CREATE INDEX action_of_object ON action (objectType, objectID);
 
 PRAGMA user_version = 1;
 
--- === Version 2: the totals of lists, kept up by triggers ==========================================
+-- === Version 2: lists as quick in a large product as in a small one ===============================
+
+-- Of a product's bugs, those that a kind of browsing asks for, so that no list reads all of them.
+CREATE INDEX bug_assigned ON bug (product, deleted, assignedTo);
+CREATE INDEX bug_opened_by ON bug (product, deleted, openedBy);
+CREATE INDEX bug_unconfirmed ON bug (product, deleted) WHERE confirmed = 0;
+CREATE INDEX bug_postponed ON bug (product, deleted) WHERE resolution = 'postponed';
+
+-- The totals of lists, kept up by the triggers below.
 
 CREATE TABLE total (
     list    TEXT NOT NULL,
