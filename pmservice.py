@@ -55,7 +55,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import MAXYEAR, MINYEAR, date, datetime, timedelta, timezone, tzinfo
 from pathlib import Path
-from types import TracebackType
+from types import MappingProxyType, TracebackType
 from typing import IO, Any, NamedTuple, NoReturn
 
 import bottle
@@ -362,7 +362,7 @@ def read_build(value: Any) -> int:
 def read_stages(value: Any) -> str:
     """One stage, several joined by commas, or an array; joined by commas."""
     words = value if isinstance(value, list) else read_text(value).split(",")
-    if value != "" and not all(word in CASE_STAGES for word in words):
+    if not words or not all(word in CASE_STAGES for word in words):
         raise ValueError(f"must be of {', '.join(CASE_STAGES)}")
     return ",".join(words)
 
@@ -464,22 +464,30 @@ PERSON    = Kind("person",    read_person,       A_PERSON)
 PEOPLE    = Kind("people",    read_people,       either(SOME_PEOPLE, A_PERSON))
 WHITELIST = Kind("whitelist", read_people,       either(SOME_PEOPLE, A_PERSON))
 FLAG      = Kind("deleted",   read_flag,         A_FLAG)
-STAGES    = Kind("text",      read_stages,       either({"enum": ["", *CASE_STAGES]}, array_of({"enum": list(CASE_STAGES)})))
+STAGES    = Kind("text",      read_stages,       either({"enum": list(CASE_STAGES)}, array_of({"enum": list(CASE_STAGES)}, minItems=1)))
 PRODUCTS  = Kind("plain",     read_ids,          array_of(a_whole(1), minItems=1), target="product")
 PAGE      = Kind("plain",     whole(1),          {"type": "integer", "minimum": 1, "maximum": MAX_INT})
 LIMIT     = Kind("plain",     whole(1, 100_000), {"type": "integer", "minimum": 1, "maximum": 100_000})
 # fmt: on
 # Of a fixture or an execution: may be empty.
+ANY_STAGES = STAGES._replace(read=lambda stages: "" if stages == "" else read_stages(stages))
 PRODUCT_IDS = PRODUCTS._replace(read=lambda ids: [] if ids == [] else read_ids(ids), schema=array_of(a_whole(1)))
 
 
-class Shape:
-    """The fields that a body may have: their kinds, which are needed, which must not come before another."""
+Rule = Callable[[Mapping[str, Any], Mapping[str, Any]], Mapping[str, str]]
 
-    def __init__(self, fields: Mapping[str, Kind], needed: str = "", order: tuple[str, str] | None = None):
+
+class Shape:
+    """The fields that a body may have: their kinds, which are needed, and the rules between them.
+
+    A rule gets the record that the path names, if any, and the same with the checked values in it but without
+    broken fields; it gives what is wrong with each field.
+    """
+
+    def __init__(self, fields: Mapping[str, Kind], needed: str = "", *rules: Rule):
         self.fields = dict(fields)
         self.needed = frozenset(needed.split())
-        self.order = order
+        self.rules = rules
 
 
 def unsettled(kind: Kind, value: Any) -> Any:
@@ -487,10 +495,15 @@ def unsettled(kind: Kind, value: Any) -> Any:
     return value
 
 
-def check(shape: Shape, given: Mapping[str, Any], settle: Callable[[Kind, Any], Any] = unsettled) -> dict[str, Any]:
+def check(
+    shape: Shape,
+    given: Mapping[str, Any],
+    settle: Callable[[Kind, Any], Any] = unsettled,
+    record: Mapping[str, Any] = MappingProxyType({}),
+) -> dict[str, Any]:
     """The checked values of the fields that were given; null is not given, unknown fields are ignored.
 
-    Raises Invalid with every field that breaks a rule.
+    `record` is what the path names, if it names one. Raises Invalid with every field that breaks a rule.
     """
     values: dict[str, Any] = {}
     broken: dict[str, str] = {}
@@ -507,19 +520,22 @@ def check(shape: Shape, given: Mapping[str, Any], settle: Callable[[Kind, Any], 
             broken.update((field + inner, rule) for inner, rule in error.fields.items())
         except ValueError as error:
             broken[field] = str(error)
-    broken.update(misordered(shape, values))
+    for rule in shape.rules:
+        after = {field: value for field, value in {**record, **values}.items() if field not in broken}
+        broken = {**rule(record, after), **broken}
     if broken:
         raise Invalid(broken)
     return values
 
 
-def misordered(shape: Shape, values: Mapping[str, Any]) -> dict[str, str]:
-    """The rule that the shape's two days break, if both are there and in the wrong order."""
-    if shape.order:
-        first, last = shape.order
-        if values.get(first) and values.get(last) and values[first] > values[last]:
-            return {last: f"must not be before {first}"}
-    return {}
+def in_order(first: str, last: str) -> Rule:
+    """Two days of which one must not be before the other."""
+
+    def rule(record: Mapping[str, Any], after: Mapping[str, Any]) -> Mapping[str, str]:
+        begins, ends = after.get(first), after.get(last)
+        return {last: f"must not be before {first}"} if begins and ends and begins > ends else {}
+
+    return rule
 
 
 STEP = Shape({"desc": FILLED, "expect": TEXT}, "desc")
@@ -643,7 +659,7 @@ TESTCASE = Record("testcase", dict(
 
 PROJECT = Record("project", dict(  # programs, projects and executions: "one record shape"
     id=ID, name=NAME, code=TEXT, model=one_of("", *MODELS), type=one_of(*PROJECT_TYPES), budget=MONEY,
-    budgetUnit=one_of(*BUDGET_UNITS), parent=link("program or project"), begin=DAYS, end=DAYS, realBegan=DAYS, realEnd=DAYS,
+    budgetUnit=one_of(*BUDGET_UNITS), parent=link("program"), begin=DAYS, end=DAYS, realBegan=DAYS, realEnd=DAYS,
     desc=TEXT, openedBy=PERSON, openedDate=MOMENT, PM=PERSON, acl=one_of(*ACLS), whitelist=WHITELIST,
     status=one_of(*PROJECT_STATES),
     project=link("project"), lifetime=TEXT, attribute=TEXT, percent=INT, milestone=fixed("0"), output=fixed(""),
@@ -663,6 +679,39 @@ RELEASE = Record("release", dict(
 
 RECORDS = {record.name: record for record in (USER, PROJECT, PRODUCT, RELEASE, BUG, TASK, TESTCASE)}
 
+
+# Rules of single bodies.
+
+
+def not_below_consumed(task: Mapping[str, Any], after: Mapping[str, Any]) -> Mapping[str, str]:
+    """`consumed` is the new total, never below the old one."""
+    if after.get("consumed", MAX_INT) < task["consumed"]:
+        return {"consumed": f"must not be below the {task['consumed']:g} hours already consumed"}
+    return {}
+
+
+def begun_before(task: Mapping[str, Any], after: Mapping[str, Any]) -> Mapping[str, str]:
+    """A task is finished after it was begun; its hours stay within 64 bits."""
+    started, finished = after.get("realStarted"), after.get("finishedDate")
+    broken = {}
+    if not started:
+        broken["realStarted"] = "is required: this task was never started"
+    elif finished and started > finished:
+        broken["finishedDate"] = "must not be before realStarted"
+    if task["consumed"] + after.get("currentConsumed", 0) > MAX_INT:
+        broken["currentConsumed"] = "makes the consumed hours too many"
+    return broken
+
+
+def within_project(project: Mapping[str, Any], after: Mapping[str, Any]) -> Mapping[str, str]:
+    """An execution's days lie within its project's."""
+    return {
+        day: f"must lie in the project's days, {project['begin']} to {project['end']}"
+        for day in ("begin", "end")
+        if day in after and not project["begin"] <= after[day] <= project["end"]
+    }
+
+
 # The bodies of the operations. Kinds are the record's own, but where a request writes a field differently.
 BUDGETED = "budget budgetUnit desc acl whitelist PM"
 CREATE_PRODUCT = Shape(PRODUCT.taking("name program code line PO QD RD type desc acl whitelist"), needed="name")
@@ -671,7 +720,7 @@ CREATE_CASE = Shape(
     needed="title type pri steps",
 )
 CREATE_PROGRAM = Shape(
-    PROJECT.taking(f"name begin end {BUDGETED}", parent=link("program")), "name begin end", ("begin", "end")
+    PROJECT.taking(f"name begin end {BUDGETED}", parent=link("program")), "name begin end", in_order("begin", "end")
 )
 CREATE_PROJECT = Shape(
     PROJECT.taking(
@@ -681,19 +730,20 @@ CREATE_PROJECT = Shape(
         products=PRODUCTS,
     ),
     "name begin end products",
-    ("begin", "end"),
+    in_order("begin", "end"),
 )
 MODIFY_TASK = Shape(
     TASK.taking("module story fromBug name type assignedTo pri estimate estStarted deadline desc"),
-    order=("estStarted", "deadline"),
+    "",
+    in_order("estStarted", "deadline"),
 )
-CREATE_TASK = Shape(
-    {**MODIFY_TASK.fields, "assignedTo": PEOPLE}, "name type estStarted deadline", ("estStarted", "deadline")
-)
-START_TASK = Shape(TASK.taking("assignedTo realStarted consumed left", comment=TEXT), "left")
+CREATE_TASK = Shape({**MODIFY_TASK.fields, "assignedTo": PEOPLE}, "name type estStarted deadline", *MODIFY_TASK.rules)
+START_TASK = Shape(TASK.taking("assignedTo realStarted consumed left", comment=TEXT), "left", not_below_consumed)
 RESTART_TASK = Shape(START_TASK.fields, "consumed left")
 FINISH_TASK = Shape(
-    TASK.taking("assignedTo realStarted finishedDate", currentConsumed=HOURS, comment=TEXT), "finishedDate"
+    TASK.taking("assignedTo realStarted finishedDate", currentConsumed=HOURS, comment=TEXT),
+    "finishedDate",
+    begun_before,
 )
 NOTHING = Shape({})
 
@@ -702,7 +752,8 @@ CREATE_USER = Shape(USER.taking("account realname role email", password=FILLED),
 CREATE_EXECUTION = Shape(
     PROJECT.taking("name begin end code days lifetime desc acl whitelist PM PO QD RD", products=PRODUCT_IDS),
     "name begin end",
-    ("begin", "end"),
+    within_project,
+    in_order("begin", "end"),
 )
 CREATE_RELEASE = Shape(
     RELEASE.taking("name date product branch build desc status marker stories bugs leftBugs mailto"),
@@ -724,7 +775,7 @@ ACTIVATE_BUG = Shape(BUG.taking("assignedTo openedBuild", comment=TEXT))
 ACTIVATE_TASK = Shape(TASK.taking("assignedTo left", comment=TEXT))
 CLOSE_TASK = Shape(TASK.taking("closedReason", comment=TEXT))
 COMMENT = Shape({"comment": TEXT})
-LOGIN = Shape({"account": FILLED, "password": FILLED}, "account password")
+LOGIN = Shape({"account": TEXT, "password": TEXT}, "account password")
 
 
 # --- 5 Views: how each operation shows a record -----------------------------------------------------
@@ -993,7 +1044,6 @@ TARGETS = {
     "project": ("project", "type = 'project'"),
     "execution": ("project", "type IN ('sprint', 'stage')"),
     "execution or project": ("project", "type <> 'program'"),
-    "program or project": ("project", "type IN ('program', 'project')"),
     "product": ("product", "TRUE"),
     "release": ("release", "TRUE"),
     "bug": ("bug", "TRUE"),
@@ -1312,13 +1362,21 @@ class Store:
             WHERE project = 0"""
         )
 
-    def dangling(self, table: str, field: str, target: str) -> sqlite3.Row | None:
-        """A row whose link names nothing that its target allows: its id and the link."""
+    def dangling(self, table: str, rows: str, field: str, target: str) -> sqlite3.Row | None:
+        """Of some rows, one whose link names nothing that its target allows: its id and the link."""
         other, condition = TARGETS[target]
         return self.row(
-            f"""SELECT id, "{field}" AS link FROM {table} WHERE link <> 0
+            f"""SELECT id, "{field}" AS link FROM {table} WHERE {rows} AND link <> 0
             AND link NOT IN (SELECT id FROM {other} WHERE {condition}) LIMIT 1"""
         )
+
+    def misplaced_task(self) -> int | None:
+        """The id of a task whose project is not that of its execution, if there is one."""
+        found = self.row(
+            "SELECT task.id FROM task JOIN project AS home ON home.id = execution"
+            " WHERE task.project <> coalesce(home.project, home.id)"
+        )
+        return int(found["id"]) if found else None
 
     def dangling_product(self) -> sqlite3.Row | None:
         """A project whose `products` names none that exists: its id and the link."""
@@ -1738,10 +1796,6 @@ def create_task(store: Store, me: Caller, home: sqlite3.Row, body: Body) -> int:
     return ids[-1]
 
 
-def assigned(store: Store, account: str | None) -> dict[str, Any]:
-    return {"assignedTo": account, "assignedDate": store.now if account else None}
-
-
 def edited(store: Store, me: Caller) -> dict[str, Any]:
     return {"lastEditedBy": me.account, "lastEditedDate": store.now}
 
@@ -1749,13 +1803,11 @@ def edited(store: Store, me: Caller) -> dict[str, Any]:
 def reassigned(store: Store, row: sqlite3.Row, body: Body) -> dict[str, Any]:
     """`assignedDate` is now when the assignee changes; what is not sent stays."""
     changes = "assignedTo" in body and body["assignedTo"] != row["assignedTo"]
-    return assigned(store, body["assignedTo"]) if changes else {}
+    return {"assignedTo": body["assignedTo"], "assignedDate": store.now} if changes else {}
 
 
 def modify_task(store: Store, me: Caller, task: sqlite3.Row, body: Body) -> int:
     """What is not sent stays; `version` + 1 when name, estStarted or deadline changes."""
-    if broken := misordered(MODIFY_TASK, {**task, **body}):
-        raise Invalid(broken)
     revised = any(body.get(field, task[field]) != task[field] for field in ("name", "estStarted", "deadline"))
     changes = {**body, **reassigned(store, task, body), **edited(store, me), "version": task["version"] + revised}
     store.update("task", task["id"], changes)
@@ -1827,26 +1879,14 @@ def moving(rule: Move) -> Callable[[Store, Caller, sqlite3.Row, Body], int]:
 
 
 def start_task(store: Store, me: Caller, task: sqlite3.Row, body: Body) -> int:
-    """`consumed` is the new total, never below the old one; `realStarted` is now unless sent.
-
-    The execution and the project begin with their first task.
-    """
-    if body.get("consumed", task["consumed"]) < task["consumed"]:
-        raise Invalid({"consumed": f"must not be below the {task['consumed']:g} hours already consumed"})
+    """`realStarted` is now unless sent. The execution and the project begin with their first task."""
     store.begin_projects((task["execution"], task["project"]))
     return move(store, me, START, task, {"realStarted": store.now, **body})
 
 
 def finish_task(store: Store, me: Caller, task: sqlite3.Row, body: Body) -> int:
     """Add the hours of this time; start and assignee stay unless sent, an unassigned task goes to its opener."""
-    started, finished = body.get("realStarted") or task["realStarted"], body["finishedDate"]
     consumed = round(task["consumed"] + body.get("currentConsumed", 0), 9)  # 0.1 + 0.2 is 0.3 to a person
-    if not started:
-        raise Invalid({"realStarted": "is required: this task was never started"})
-    if started > finished:
-        raise Invalid({"finishedDate": "must not be before realStarted"})
-    if consumed > MAX_INT:
-        raise Invalid({"currentConsumed": "makes the consumed hours too many"})
     kept = {"assignedTo": task["assignedTo"] or task["openedBy"], "consumed": consumed}
     return move(store, me, FINISH, task, {**kept, **body})
 
@@ -1859,11 +1899,7 @@ def create_user(store: Store, me: Caller, target: None, body: Body) -> int:
 
 
 def create_execution(store: Store, me: Caller, project: sqlite3.Row, body: Body) -> int:
-    """A sprint, in a waterfall project a stage; within the project's days; for its products unless some are named."""
-    within = f"must lie in the project's days, {project['begin']} to {project['end']}"
-    broken = {day: within for day in ("begin", "end") if not project["begin"] <= body[day] <= project["end"]}
-    if broken:
-        raise Invalid(broken)
+    """A sprint, in a waterfall project a stage; for the project's products unless some are named."""
     type = "stage" if project["model"] == "waterfall" else "sprint"
     made = {"type": type, "project": project["id"], "openedVersion": __version__, **edited(store, me)}
     products = body.get("products") or store.products_of(project["id"])
@@ -2046,8 +2082,13 @@ def records_of(file: IO[str]) -> Iterator[tuple[str, int, Any]]:
             raise Refusal(f"{name}: is no part of a fixture; {', '.join(FIXTURE)} are")
         if reader.peek() == "n" and reader.value() is None:  # null: not given
             continue
+        if reader.peek() != "[":
+            raise FixtureError(f"{name}: must be an array")
         for place, _ in enumerate(reader.each("[", "]")):
-            yield name, place, reader.value()
+            try:
+                yield name, place, reader.value()
+            except ValueError as error:
+                raise FixtureError(f"{name}[{place}]: {getattr(error, 'msg', error)}") from None
     if reader.peek():
         raise ValueError("there is text after the document")
 
@@ -2064,9 +2105,16 @@ class Loaded(NamedTuple):
     rows: str = "TRUE"
 
 
-def spanned(type: Kind, needed: str) -> Shape:
+def own_parent(record: Mapping[str, Any], after: Mapping[str, Any]) -> Mapping[str, str]:
+    """What lies above an execution is its project."""
+    parent, project = after.get("parent"), after.get("project")
+    return {"parent": "must be the project"} if parent and project and parent != project else {}
+
+
+def spanned(type: Kind, needed: str, **others: Kind) -> Shape:
     """Programs, projects or executions in a fixture."""
-    return Shape({**PROJECT.given(), "type": type, "products": PRODUCT_IDS}, needed, ("begin", "end"))
+    fields = {**PROJECT.given(), "type": type, "products": PRODUCT_IDS, **others}
+    return Shape(fields, needed, in_order("begin", "end"), own_parent)
 
 
 # fmt: off
@@ -2074,14 +2122,17 @@ FIXTURE = {
     "users":      Loaded("user",     Shape(USER.given(), "account")),
     "programs":   Loaded("project",  spanned(one_of("program"), "name"),                    "type = 'program'"),
     "projects":   Loaded("project",  spanned(one_of("project"), "name"),                    "type = 'project'"),
-    "executions": Loaded("project",  spanned(one_of("sprint", "stage"), "name project"),    "type IN ('sprint', 'stage')"),
+    "executions": Loaded("project",  spanned(one_of("sprint", "stage"), "name project", parent=link("project")), "type IN ('sprint', 'stage')"),
     "products":   Loaded("product",  Shape(PRODUCT.given(), "name")),
     "releases":   Loaded("release",  Shape(RELEASE.given(), "name product")),
     "bugs":       Loaded("bug",      Shape(BUG.given(), "title product")),
-    "tasks":      Loaded("task",     Shape(TASK.given(), "name", ("estStarted", "deadline"))),
-    "testcases":  Loaded("testcase", Shape({**TESTCASE.given(), "steps": STEPS_GIVEN}, "title product")),
+    "tasks":      Loaded("task",     Shape(TASK.given(), "name", *MODIFY_TASK.rules)),
+    "testcases":  Loaded("testcase", Shape({**TESTCASE.given(), "stage": ANY_STAGES, "steps": STEPS_GIVEN}, "title product")),
 }
 # fmt: on
+
+
+SPANNED = ("programs", "projects", "executions")
 
 
 def load(store: Store, me: Caller, file: IO[str], progress: Callable[[int], None] = lambda records: None) -> int:
@@ -2148,16 +2199,26 @@ def save_user(store: Store, me: Caller, given: Body) -> int:
 
 def check_links(store: Store, ids: Mapping[str, Sequence[int]]) -> None:
     """Every link of what was loaded names a record of the right sort. Raises FixtureError for the first that does not."""
-    for name, (table, shape, _) in FIXTURE.items():
+    for name, (table, shape, rows) in FIXTURE.items():
         for field, kind in reversed(shape.fields.items()):  # those that others follow from come last in a record
             if not kind.target:
                 continue
-            row = store.dangling_product() if field == "products" else store.dangling(table, field, kind.target)
-            if row and row["id"] in ids[name]:
-                where = f"{name}[{ids[name].index(row['id'])}].{field}"
-                raise FixtureError(f"{where}: must name an existing {kind.target}; {row['link']} is none")
+            row = store.dangling_product() if field == "products" else store.dangling(table, rows, field, kind.target)
+            if row:
+                refuse_link(
+                    ids, row["id"], [name], f"{field}: must name an existing {kind.target}; {row['link']} is none"
+                )
     if (lost := store.unplaced_project()) is not None:
-        raise FixtureError(f"programs: number {lost} is its own ancestor by parent")
+        refuse_link(ids, lost, SPANNED, "parent: makes it its own ancestor")
+    if (lost := store.misplaced_task()) is not None:
+        refuse_link(ids, lost, ["tasks"], "project: must be the project of its execution")
+
+
+def refuse_link(ids: Mapping[str, Sequence[int]], id: int, names: Iterable[str], rule: str) -> None:
+    """Raise FixtureError for a record of one of these arrays, if it was loaded just now."""
+    for name in names:
+        if id in ids[name]:
+            raise FixtureError(f"{name}[{ids[name].index(id)}].{rule}")
 
 
 def dump(store: Store) -> Iterator[str]:
@@ -2427,6 +2488,7 @@ def openapi() -> dict[str, Any]:
 # What a request is made of, read once and strictly.
 
 STRING = re.compile(rb'"(?:[^"\\]|\\.)*"')
+FORM_ITEM = re.compile(r"(.*)\[[0-9]*\]")
 DEEPER = {ord("["): 1, ord("{"): 1, ord("]"): -1, ord("}"): -1}
 
 
@@ -2470,15 +2532,15 @@ def depth_of(body: bytes) -> int:
 
 
 def parse_form(text: str) -> dict[str, Any]:
-    """The fields of a form; those whose name ends in [] are arrays."""
+    """The fields of a form; those whose name ends in [] or [0], [1], … are arrays."""
     fields: dict[str, Any] = {}
     try:
         pairs = urllib.parse.parse_qsl(text.strip(), keep_blank_values=True, errors="strict", max_num_fields=1000)
     except ValueError:
         raise Refusal("The body must be JSON, or a form in UTF-8.") from None
     for name, value in pairs:
-        if name.endswith("[]"):
-            fields[name[:-2]] = [*fields.get(name[:-2], ()), value]
+        if item := FORM_ITEM.fullmatch(name):
+            fields[item[1]] = [*fields.get(item[1], ()), value]
         else:
             fields[name] = value
     return fields
@@ -2496,7 +2558,8 @@ def plain_path(environ: Mapping[str, Any]) -> tuple[str, str]:
         path = path.encode("latin-1").decode()
     except UnicodeError:
         return path, "This path is no UTF-8."
-    stray = f"There is nothing at {raw}." if raw.startswith("//") or "%2f" in raw.lower() else ""
+    tidied = raw.startswith("//") or "%2f" in raw.lower() or "\n" in path  # $ in a pattern overlooks one
+    stray = f"There is nothing at {raw or path}." if tidied else ""
     prefix = next((prefix for prefix in PREFIXES if path.startswith(prefix + "/")), "")
     path = path[len(prefix) :]
     return path[:-1] if path.endswith("/") and path != "/" else path, stray
@@ -3024,7 +3087,7 @@ class Service:
         with self.database.writing() as store:
             target = self.target(store, operation, id, me)
             environ["pmservice.body"] = fields = parse_body(raw, environ.get("CONTENT_TYPE", ""))
-            body = check(operation.reads, fields, settling(store, me))
+            body = check(operation.reads, fields, settling(store, me), dict(target or {}))
             changed = operation.perform(store, me, target, body)
             if not isinstance(operation.shows, View):
                 return to_json(operation.shows).encode()
