@@ -55,7 +55,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import MAXYEAR, MINYEAR, date, datetime, timedelta, timezone, tzinfo
 from pathlib import Path
-from types import MappingProxyType, TracebackType
+from types import TracebackType
 from typing import IO, Any, NamedTuple, NoReturn
 
 import bottle
@@ -474,7 +474,9 @@ ANY_STAGES = STAGES._replace(read=lambda stages: "" if stages == "" else read_st
 PRODUCT_IDS = PRODUCTS._replace(read=lambda ids: [] if ids == [] else read_ids(ids), schema=array_of(a_whole(1)))
 
 
-Rule = Callable[[Mapping[str, Any], Mapping[str, Any]], Mapping[str, str]]
+Fields = Mapping[str, Any]
+Rule = Callable[[Fields, Fields], Mapping[str, str]]
+Settle = Callable[[Kind, Any], Any]
 
 
 class Shape:
@@ -490,17 +492,15 @@ class Shape:
         self.rules = rules
 
 
+NO_FIELDS: Fields = {}
+
+
 def unsettled(kind: Kind, value: Any) -> Any:
     """Settle nothing: for values that need neither the database nor the time zone."""
     return value
 
 
-def check(
-    shape: Shape,
-    given: Mapping[str, Any],
-    settle: Callable[[Kind, Any], Any] = unsettled,
-    record: Mapping[str, Any] = MappingProxyType({}),
-) -> dict[str, Any]:
+def check(shape: Shape, given: Fields, settle: Settle = unsettled, record: Fields = NO_FIELDS) -> dict[str, Any]:
     """The checked values of the fields that were given; null is not given, unknown fields are ignored.
 
     `record` is what the path names, if it names one. Raises Invalid with every field that breaks a rule.
@@ -531,7 +531,7 @@ def check(
 def in_order(first: str, last: str) -> Rule:
     """Two days of which one must not be before the other."""
 
-    def rule(record: Mapping[str, Any], after: Mapping[str, Any]) -> Mapping[str, str]:
+    def rule(record: Fields, after: Fields) -> Mapping[str, str]:
         begins, ends = after.get(first), after.get(last)
         return {last: f"must not be before {first}"} if begins and ends and begins > ends else {}
 
@@ -683,14 +683,14 @@ RECORDS = {record.name: record for record in (USER, PROJECT, PRODUCT, RELEASE, B
 # Rules of single bodies.
 
 
-def not_below_consumed(task: Mapping[str, Any], after: Mapping[str, Any]) -> Mapping[str, str]:
+def not_below_consumed(task: Fields, after: Fields) -> Mapping[str, str]:
     """`consumed` is the new total, never below the old one."""
     if after.get("consumed", MAX_INT) < task["consumed"]:
         return {"consumed": f"must not be below the {task['consumed']:g} hours already consumed"}
     return {}
 
 
-def begun_before(task: Mapping[str, Any], after: Mapping[str, Any]) -> Mapping[str, str]:
+def begun_before(task: Fields, after: Fields) -> Mapping[str, str]:
     """A task is finished after it was begun; its hours stay within 64 bits."""
     started, finished = after.get("realStarted"), after.get("finishedDate")
     broken = {}
@@ -703,7 +703,7 @@ def begun_before(task: Mapping[str, Any], after: Mapping[str, Any]) -> Mapping[s
     return broken
 
 
-def within_project(project: Mapping[str, Any], after: Mapping[str, Any]) -> Mapping[str, str]:
+def within_project(project: Fields, after: Fields) -> Mapping[str, str]:
     """An execution's days lie within its project's."""
     return {
         day: f"must lie in the project's days, {project['begin']} to {project['end']}"
@@ -1640,7 +1640,7 @@ def utc(moment: datetime, zone: tzinfo) -> str:
 Body = Mapping[str, Any]
 
 
-def settling(store: Store, me: Caller, people: dict[str, None] | None = None) -> Callable[[Kind, Any], Any]:
+def settling(store: Store, me: Caller, people: dict[str, None] | None = None) -> Settle:
     """What turns a checked value into what is stored: links must exist, persons become accounts, moments UTC.
 
     While a fixture is loaded, `people` notes whom it names: they and what is linked may come later in it, and
@@ -2105,7 +2105,7 @@ class Loaded(NamedTuple):
     rows: str = "TRUE"
 
 
-def own_parent(record: Mapping[str, Any], after: Mapping[str, Any]) -> Mapping[str, str]:
+def own_parent(record: Fields, after: Fields) -> Mapping[str, str]:
     """What lies above an execution is its project."""
     parent, project = after.get("parent"), after.get("project")
     return {"parent": "must be the project"} if parent and project and parent != project else {}
@@ -2630,9 +2630,7 @@ FAULT = Shape({"match": FILLED, **EFFECTS, "times": COUNT}, "match")
 CALLS = Shape({"method": TEXT, "path": TEXT, "status": COUNT, "count": COUNT, "wait": SECONDS})
 
 
-def check_exactly(
-    shape: Shape, given: Mapping[str, Any], settle: Callable[[Kind, Any], Any] = unsettled
-) -> dict[str, Any]:
+def check_exactly(shape: Shape, given: Fields, settle: Settle = unsettled) -> dict[str, Any]:
     """Checked values, of nothing but the shape's fields: what a tester mistypes must not go unnoticed."""
     if strange := given.keys() - shape.fields.keys():
         raise Invalid({field: f"is not known here{hint(field, shape.fields)}" for field in sorted(strange)})
