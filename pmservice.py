@@ -2487,7 +2487,7 @@ def openapi() -> dict[str, Any]:
 # --- 10 Wire: bytes to bodies, the path ---------------------------------------------------------------
 # What a request is made of, read once and strictly.
 
-STRING = re.compile(rb'"(?:[^"\\]|\\.)*"')
+STRING = re.compile(rb'"(?:[^"\\]|\\.)*"?', re.DOTALL)  # also one that is not closed: never tried a second time
 FORM_ITEM = re.compile(r"(.*)\[[0-9]*\]")
 DEEPER = {ord("["): 1, ord("{"): 1, ord("]"): -1, ord("}"): -1}
 
