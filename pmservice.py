@@ -28,6 +28,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import difflib
+import errno
 import fnmatch
 import functools
 import getpass
@@ -1418,7 +1419,8 @@ class Database:
         self.path, self.zone, self.clock = path, zone, clock
         self.idle: list[sqlite3.Connection] = []
         self.in_memory = path == ":memory:"
-        self.uri = memory_uri() if self.in_memory else f"{Path(path).resolve().as_uri()}?mode=rw"
+        self.file = Path(path).resolve()  # wherever this process goes
+        self.uri = memory_uri() if self.in_memory else f"{self.file.as_uri()}?mode=rw"
         self.snapshots: dict[str, tuple[str, sqlite3.Connection]] = {}
         self.created = self.open()
 
@@ -1426,10 +1428,10 @@ class Database:
         """Open the database, made and given its tables if it is new: then True. Raises StartError."""
         try:
             if not self.in_memory:
-                os.close(os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600))  # before SQLite: it would be 0644
-                refuse_foreign(self.path)
-                refuse_damaged(self.path)
-                self.inode = os.stat(self.path).st_ino
+                with contextlib.suppress(FileExistsError):  # made before SQLite would make it 0644
+                    os.close(os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
+                refuse_strange(self.path)
+                self.inode = self.file.stat().st_ino
             # The anchor stays open: a memory database lives as long as its last connection. It gets its write-ahead
             # log after the tables, so that whose file it is stands in the file itself and not in the log.
             write_ahead, *others = PRAGMAS
@@ -1503,7 +1505,7 @@ class Database:
     def in_place(self) -> bool:
         """Whether the file is still the one that was opened: what is written to a removed one is lost."""
         try:
-            return self.in_memory or os.stat(self.path).st_ino == self.inode
+            return self.in_memory or self.file.stat().st_ino == self.inode
         except OSError:
             return False
 
@@ -1546,7 +1548,7 @@ class Database:
 
     def ready(self) -> bool:
         """Whether records can be read and written: the file is still the one that was opened, and writable."""
-        if not self.in_place() or not (self.in_memory or os.access(self.path, os.W_OK)):
+        if not self.in_place() or not (self.in_memory or os.access(self.file, os.W_OK)):
             return False
         with self.reading() as store:
             return store.count("SELECT count(*) FROM user") > 0
@@ -1566,37 +1568,33 @@ class Database:
             connection.close()
 
 
-def refuse_damaged(path: str) -> None:
-    """Raise StartError for a damaged file; it is only read. Of a large one only the length is looked at."""
-    elsewhere = "restore a backup, or name another file with --database"
-    unused = not os.path.exists(f"{path}-wal")  # closed by all: SQLite need not make files of its own to read it
-    size = os.path.getsize(path)
-    with Path(path).open("rb") as file:
-        header = file.read(100)
-    page, pages = int.from_bytes(header[16:18], "big"), int.from_bytes(header[28:32], "big")
-    if unused and size < page * pages:
-        raise StartError(f"{path}: damaged ({page * pages - size} bytes are missing); {elsewhere}")
-    if size > CHECK_SIZE:
+def refuse_strange(path: str) -> None:
+    """Raise StartError for a file that is not ours, of a newer version or damaged; it is only read.
+
+    Through SQLite alone: closing a descriptor of our own would give up the locks that this process's other
+    connections to the file hold. Of a large file only the header and the length are looked at.
+    """
+    if os.path.isdir(path):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+    if not os.access(path, os.W_OK, effective_ids=os.access in os.supports_effective_ids):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+    if not (size := os.path.getsize(path)):
         return
+    unused = not os.path.exists(f"{path}-wal")  # closed by all: SQLite need not make files of its own to read it
     uri = f"{Path(path).resolve().as_uri()}?mode=ro{'&immutable=1' * unused}"
     with contextlib.closing(sqlite3.connect(uri, uri=True)) as look:
-        problem = look.execute("PRAGMA quick_check(1)").fetchone()[0]
+        names = ("application_id", "user_version", "page_size", "page_count")
+        owner, version, page, pages = (look.execute(f"PRAGMA {name}").fetchone()[0] for name in names)
+        if owner != APPLICATION_ID:
+            raise StartError(f"{path}: a database of another program; name another file with --database")
+        if version > SCHEMA_VERSION:
+            raise StartError(f"{path}: written by a newer pmservice; upgrade, or name another file with --database")
+        problem = look.execute("PRAGMA quick_check(1)").fetchone()[0] if size <= CHECK_SIZE else "ok"
+    if unused and size < page * pages:
+        problem = f"{page * pages - size} bytes are missing"
     if problem != "ok":
-        raise StartError(f"{path}: damaged ({' '.join(problem.split())}); {elsewhere}")
-
-
-def refuse_foreign(path: str) -> None:
-    """Raise StartError for a file that is not ours or of a newer version; it is read, not opened: nothing is touched."""
-    with open(path, "rb") as file:
-        header = file.read(100)
-    elsewhere = "name another file with --database"
-    if header and not header.startswith(b"SQLite format 3\0"):
-        raise StartError(f"{path}: no SQLite database; {elsewhere}")
-    version, owner = (int.from_bytes(header[place : place + 4], "big") for place in (60, 68))
-    if header and owner != APPLICATION_ID:
-        raise StartError(f"{path}: a database of another program; {elsewhere}")
-    if version > SCHEMA_VERSION:
-        raise StartError(f"{path}: written by a newer pmservice; upgrade, or {elsewhere}")
+        words = " ".join(problem.split())
+        raise StartError(f"{path}: damaged ({words}); restore a backup, or name another file with --database")
 
 
 COUNTS = ("product_count", "bugs_opened", "total", "sqlite_sequence")  # what triggers and inserts change by themselves

@@ -3097,6 +3097,23 @@ class TestSideBySide:
             assert (one.get("/products")["total"], two.get("/products")["total"]) == (1, 0)
             assert two.call("GET", "/products", Token="t").status_int == 401
 
+    def test_opening_a_file_again_gives_up_no_lock_on_it(self, tmp_path):
+        path, command = str(tmp_path / "pm.db"), [sys.executable, HERE / "pmservice.py", "--database"]
+        with contextlib.closing(Client(path)) as client:
+            client.product()
+            with contextlib.closing(pmservice.create_app(path)):  # its checks must not close a descriptor of their own
+                subprocess.run([*command, path, "check"], check=True, capture_output=True)
+                client.product()
+                dumped = subprocess.run([*command, path, "dump"], check=True, capture_output=True).stdout
+        assert len(json.loads(dumped)["products"]) == 2
+
+    def test_file_is_found_wherever_the_process_goes(self, tmp_path, monkeypatch):
+        monkeypatch.chdir(tmp_path)
+        with contextlib.closing(Client("pm.db")) as client:
+            monkeypatch.chdir("/")
+            assert client.product()["id"] == 1
+            assert client.call("GET", "/-/ready").status_int == 200
+
     def test_database_in_memory_serves_threads(self):
         with contextlib.closing(Client(":memory:")) as client, ThreadPoolExecutor(8) as threads:
             made = list(threads.map(lambda n: client.product(name=f"P{n}")["id"], range(80)))
