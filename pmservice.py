@@ -185,6 +185,7 @@ STORAGE_ERRORS = {
     "disk I/O": (503, "The database cannot be read or written now."),
     "malformed": (503, "The database file is damaged; stop the service and run `pmservice check`."),
     "full": (507, "The disk is full; nothing was written."),
+    "FOREIGN KEY": (503, "The records were reset meanwhile; nothing was written."),
 }
 
 
@@ -1016,8 +1017,9 @@ PRAGMAS = (  # the write-ahead log first
     "PRAGMA journal_mode = WAL",  # readers never wait for the writer
     "PRAGMA synchronous = FULL",  # an acknowledged write survives a power cut: one sync a commit
     "PRAGMA foreign_keys = ON",  # off by default, and ignored when set inside a transaction
-    "PRAGMA busy_timeout = 5000",  # ms that a writer waits for another process
+    "PRAGMA busy_timeout = 5000",  # ms that a writer waits for another process, and for those of this one:
 )
+PATIENCE = 5  # seconds
 CHECK_SIZE = 4 * 1024 * 1024  # bytes of a file of which every page is looked at when it is opened: some milliseconds
 BATCH = 200  # rows fetched, shown and sent at a time
 
@@ -1313,11 +1315,10 @@ class Store:
     def add_token(self, hash: str, account: str) -> None:
         self.run("INSERT INTO token (hash, account, used) VALUES (?, ?, ?)", (hash, account, self.now))
 
-    def touch_token(self, hash: str) -> None:
+    def touch_token(self, hash: str, lifetime: float) -> None:
+        """Note that a token is used now, and forget those that were not used for `lifetime` seconds."""
         self.run("UPDATE token SET used = ? WHERE hash = ?", (self.now, hash))
-
-    def drop_tokens(self, used_before: str) -> None:
-        self.run("DELETE FROM token WHERE used < ?", (used_before,))
+        self.run("DELETE FROM token WHERE (julianday(?) - julianday(used)) * 86400 > ?", (self.now, lifetime))
 
     # What one operation asks.
 
@@ -1422,6 +1423,7 @@ class Database:
         self.file = Path(path).resolve()  # wherever this process goes
         self.uri = memory_uri() if self.in_memory else f"{self.file.as_uri()}?mode=rw"
         self.snapshots: dict[str, tuple[str, sqlite3.Connection]] = {}
+        self.turn = threading.Lock()
         self.created = self.open()
 
     def open(self) -> bool:
@@ -1496,11 +1498,34 @@ class Database:
         """One state of the database, whatever others write meanwhile."""
         return self.transaction("BEGIN")
 
-    def writing(self) -> contextlib.AbstractContextManager[Store]:
+    @contextlib.contextmanager
+    def writing(self) -> Iterator[Store]:
         """The only writer: what is read here is still true when it is written. Raises Unavailable if the file is gone."""
-        if not self.in_place():
-            raise Unavailable("The database file was removed or replaced; nothing was written.")
-        return self.transaction("BEGIN IMMEDIATE")
+        with self.taking_turns(), self.transaction("BEGIN IMMEDIATE") as store:
+            yield store
+
+    @contextlib.contextmanager
+    def taking_turns(self, patience: float = PATIENCE) -> Iterator[None]:
+        """One writer of this process after another: at SQLite's own lock each would sleep and try again."""
+        if not self.turn.acquire(timeout=patience):
+            raise Unavailable("The database is busy; try again.")
+        try:
+            if not self.in_place():
+                raise Unavailable("The database file was removed or replaced; nothing was written.")
+            yield
+        finally:
+            self.turn.release()
+
+    def note(self, work: Callable[[Store], None]) -> None:
+        """Write what reading writes by the way; left out when somebody else writes, or nothing can be written."""
+        with (
+            contextlib.suppress(Unavailable, sqlite3.OperationalError),
+            self.taking_turns(patience=0),
+            contextlib.closing(self.connect([*PRAGMAS, "PRAGMA busy_timeout = 0"])) as connection,
+        ):
+            connection.execute("BEGIN IMMEDIATE")
+            work(Store(connection, self.clock, self.zone))
+            connection.execute("COMMIT")
 
     def in_place(self) -> bool:
         """Whether the file is still the one that was opened: what is written to a removed one is lost."""
@@ -1513,12 +1538,8 @@ class Database:
         """Keep the records as they are now, in memory, under a name."""
         uri = memory_uri()
         keeper = sqlite3.connect(uri, uri=True, check_same_thread=False)
-        if self.in_memory:
-            with self.reading() as store:
-                store.connection.backup(keeper)
-        else:
-            with contextlib.closing(self.connect()) as connection:
-                connection.execute("VACUUM INTO ?", (uri,))  # a backup would say WAL, which memory cannot
+        with self.taking_turns(), contextlib.closing(self.connect()) as connection:
+            connection.execute("VACUUM INTO ?", (uri,))  # a backup would say WAL, which memory cannot
         _, old = self.snapshots.get(name, (uri, None))
         self.snapshots[name] = (uri, keeper)
         if old:
@@ -1529,7 +1550,7 @@ class Database:
 
         Tokens stay: whoever is logged in still is, if the user is still there.
         """
-        with contextlib.closing(self.connect()) as connection:
+        with self.taking_turns(), contextlib.closing(self.connect()) as connection:
             connection.execute("PRAGMA foreign_keys = OFF")  # a snapshot is consistent in itself
             connection.execute("ATTACH ? AS kept", (self.snapshots[name][0],))
             try:
@@ -1984,13 +2005,11 @@ def log_in(database: Database, body: Body) -> dict[str, Any]:
 def caller_of(database: Database, hash: str, lifetime: float) -> Caller:
     """Who holds the token of this hash. Its use is noted at most once a minute, so that reading does not write."""
     with database.glancing() as store:
-        found, now = store.token(hash), store.moment
-    if not found or (idle := now - moment_of(found["used"])) > timedelta(seconds=lifetime):
+        found, moment = store.token(hash), store.moment
+    if not found or (idle := (moment - moment_of(found["used"])).total_seconds()) > lifetime:
         raise Unauthorized(UNAUTHORIZED)
-    if idle >= timedelta(seconds=min(60, lifetime / 60)):
-        with database.writing() as store:
-            store.touch_token(hash)
-            store.drop_tokens(utc(now - timedelta(seconds=lifetime), timezone.utc))
+    if idle >= min(60, lifetime / 60):
+        database.note(lambda store: store.touch_token(hash, lifetime))
     return Caller(found["account"], bool(found["admin"]))
 
 
@@ -3092,7 +3111,7 @@ class Service:
     def answer_record(self, operation: Operation, id: int, environ: dict[str, Any]) -> bytes:
         """Show the one record that the path names, also when it is deleted; without a target, the caller."""
         me: Caller = environ["pmservice.caller"]
-        with self.database.glancing() as store:
+        with self.database.reading() as store:
             shown = id if operation.target else operation.perform(store, me, None, {})
             rows = store.shown(operation.shows, shown, me, operation.target) if shown <= MAX_INT else []
             if not rows:

@@ -1886,6 +1886,9 @@ class TestControls:
         os.rename(world.path, f"{world.path}.old")
         if loss == "replaced":
             world.path.write_bytes(b"")
+        for change in (world.service.database.take_snapshot, world.service.database.restore_snapshot):
+            with pytest.raises(pmservice.Unavailable):
+                change("now")
         assert "written" in world.refused("GET", "/-/ready", status=503)["error"]
         world.refused("POST", "/products", {"name": "P"}, status=503)
         assert world.get("/products")["total"] == 2
@@ -1895,6 +1898,20 @@ class TestControls:
             connection.execute("PRAGMA query_only = ON")
         assert "read-only" in world.refused("POST", "/products", {"name": "P"}, status=503)["error"]
         assert world.get("/products")["total"] == 2
+
+    def test_use_of_a_token_is_noted_when_nothing_is_in_the_way(self, tmp_path):
+        with contextlib.closing(Client(tmp_path / "pm.db", token_lifetime=1e15)) as client:
+            client.load(users=[dict(account="dev1", password="secret")])
+            client.token, noted = client.login("dev1"), "SELECT used FROM token"
+            client.clock.forward(hours=1)
+            with client.service.database.writing():
+                assert client.get("/products")["total"] == 0  # it waits for no writer
+            with contextlib.closing(sqlite3.connect(client.service.database.uri, uri=True)) as other:
+                other.execute("BEGIN IMMEDIATE")
+                assert client.get("/products")["total"] == 0  # nor for another program
+            assert client.sql(noted) == [(NOW_ISO,)]
+            assert client.get("/products")["total"] == 0
+            assert client.sql(noted) == [(NOW_ISO.replace("T07", "T08"),)]
 
     def test_reset_brings_back_records_and_numbering(self, memory):
         start, token = memory.dump(), memory.login("dev1")
