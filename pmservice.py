@@ -53,7 +53,7 @@ import time
 import urllib.parse
 from array import array
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from datetime import MAXYEAR, MINYEAR, date, datetime, timedelta, timezone, tzinfo
 from pathlib import Path
 from types import TracebackType
@@ -113,6 +113,7 @@ LOGIN_FAILED = "Login failed. Please check your account and password."
 MAX_INT = 2**63 - 1
 MAX_ID = 2**53  # of a record that a fixture names: every client counts so far, and `order` is five times as much
 MAX_NAME = 255  # characters
+MAX_PEOPLE = 1000  # on a white list, or to whom a task is given
 MAX_TEXT = 64 * 1024  # bytes
 MAX_BODY = 1024 * 1024  # bytes
 MAX_DEPTH = 100  # of a JSON body: far above any client's, below every Python's own limit
@@ -329,6 +330,8 @@ def read_person(value: Any) -> str | int | None:
 def read_people(value: Any) -> list[str | int]:
     """Persons as an array, or as accounts separated by commas."""
     given = value.split(",") if isinstance(value, str) else value if isinstance(value, list) else [value]
+    if len(given) > MAX_PEOPLE:
+        raise ValueError(f"must be at most {MAX_PEOPLE} persons")
     people = [read_person(one) for one in given]
     return list(dict.fromkeys(one for one in people if one is not None))
 
@@ -596,7 +599,7 @@ class Record(NamedTuple):
 
 # fmt: off
 USER = Record("user", dict(
-    id=ID, account=ACCOUNT, avatar=TEXT, realname=TEXT, admin=FLAG, password=TEXT, role=TEXT,
+    id=ID, account=ACCOUNT, avatar=TEXT, realname=TEXT, admin=FLAG, password=FILLED, role=TEXT,
     email=TEXT, dept=fixed(0), pinyin=fixed(""), group=fixed({}),
     company=fixed(0), type=fixed("inside"), nickname=fixed(""), commiter=fixed(""), birthday=fixed(None), gender=fixed("f"),
     skype=fixed(""), qq=fixed(""), mobile=fixed(""), phone=fixed(""), weixin=fixed(""), dingding=fixed(""), slack=fixed(""),
@@ -750,7 +753,7 @@ FINISH_TASK = Shape(
 NOTHING = Shape({})
 
 # The companions', likewise.
-CREATE_USER = Shape(USER.taking("account realname role email", password=FILLED), "account password")
+CREATE_USER = Shape(USER.taking("account realname role email password"), "account password")
 CREATE_EXECUTION = Shape(
     PROJECT.taking("name begin end code days lifetime desc acl whitelist PM PO QD RD", products=PRODUCT_IDS),
     "name begin end",
@@ -1578,11 +1581,17 @@ class Database:
         """Copy the database as it is now to a new file, while others read and write it. Raises StartError."""
         try:
             os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
+        except OSError as error:
+            raise StartError(f"{path}: {error.strerror}; name a file that is not there yet") from None
+        try:
             with contextlib.closing(sqlite3.connect(path)) as copy, self.reading() as store:
                 store.count("SELECT count(*) FROM user")  # begins to read: the copy is of this moment
                 store.connection.backup(copy, pages=4096, progress=lambda _, left, whole: progress(whole - left, whole))
-        except OSError as error:
-            raise StartError(f"{path}: {error.strerror}; name a file that is not there yet") from None
+        except BaseException as error:
+            os.unlink(path)  # half a copy is none
+            if isinstance(error, sqlite3.Error):
+                raise StartError(f"{path}: {error}; nothing was copied") from None
+            raise
 
     def close(self) -> None:
         for connection in {*self.idle, *(keeper for _, keeper in self.snapshots.values()), self.anchor}:
@@ -2058,6 +2067,8 @@ class Reader:
         while True:
             try:
                 value, end = DECODER.raw_decode(self.text, self.at)
+            except RecursionError:
+                raise ValueError("is nested too deep") from None
             except ValueError:
                 if len(self.text) - self.at > MAX_RECORD or not self.fill():
                     raise
@@ -2095,7 +2106,7 @@ def records_of(file: IO[str]) -> Iterator[tuple[str, int, Any]]:
     for _ in reader.each("{", "}"):
         name = reader.value()
         reader.take(":")
-        if name not in FIXTURE:
+        if not isinstance(name, str) or name not in FIXTURE:
             raise Refusal(f"{name}: is no part of a fixture; {', '.join(FIXTURE)} are")
         if reader.peek() == "n" and reader.value() is None:  # null: not given
             continue
@@ -2166,6 +2177,8 @@ def load(store: Store, me: Caller, file: IO[str], progress: Callable[[int], None
             except Invalid as error:
                 broken = (f"{name}[{place}].{field}: {rule}" for field, rule in error.fields.items())
                 raise FixtureError("; ".join(broken).replace(".:", ":")) from None
+    except UnicodeDecodeError:
+        raise FixtureError("no fixture: it is not UTF-8") from None
     except ValueError as error:
         raise FixtureError(f"no fixture: {error}") from None
     for account in people:
@@ -2340,7 +2353,7 @@ OPERATIONS = SPECIFIED + COMPANIONS
 
 def query_shape(listing: Listing) -> Shape:
     """What a list may be asked for."""
-    fields = listing.view.record.given()
+    fields = [field for field in listing.view.columns if field in listing.view.record.given()]
     orders = [f"{field}_{way}" for field in fields for way in ("asc", "desc")]
     order = one_of(*orders)._replace(read=lambda word: tuple(words_of(orders)(word).rsplit("_", 1)))
     browse = {"status": one_of(*listing.browse)} if listing.browse else {}
@@ -2550,17 +2563,18 @@ def depth_of(body: bytes) -> int:
 
 def parse_form(text: str) -> dict[str, Any]:
     """The fields of a form; those whose name ends in [] or [0], [1], … are arrays."""
-    fields: dict[str, Any] = {}
+    fields: dict[str, str] = {}
+    arrays: dict[str, list[str]] = {}
     try:
         pairs = urllib.parse.parse_qsl(text.strip(), keep_blank_values=True, errors="strict", max_num_fields=1000)
     except ValueError:
         raise Refusal("The body must be JSON, or a form in UTF-8.") from None
     for name, value in pairs:
         if item := FORM_ITEM.fullmatch(name):
-            fields[item[1]] = [*fields.get(item[1], ()), value]
+            arrays.setdefault(item[1], []).append(value)
         else:
             fields[name] = value
-    return fields
+    return {**fields, **arrays}
 
 
 def plain_path(environ: Mapping[str, Any]) -> tuple[str, str]:
@@ -2586,6 +2600,7 @@ def plain_path(environ: Mapping[str, Any]) -> tuple[str, str]:
 # The clock, the journal, faults and snapshots, under /-/. Nothing of it touches the rules.
 
 MAX_CALLS = 1000  # that the journal keeps
+MAX_PATH = 1000  # characters of a path in the journal and the log
 MAX_WAIT = 60  # seconds
 TICK = 0.005  # seconds between two looks
 MAX_WAITING = 24  # calls that wait at once, of CONTROL_THREADS: the others are always answered
@@ -2739,7 +2754,7 @@ def dump_all(controls: Controls, asked: Asked) -> Answer:
 
 def load_all(controls: Controls, asked: Asked) -> Answer:
     with controls.database.writing() as store:
-        return {"records": load(store, Caller(ADMIN, True), io.StringIO(asked.body.decode("utf-8", "replace")))}
+        return {"records": load(store, Caller(ADMIN, True), io.TextIOWrapper(io.BytesIO(asked.body), "utf-8"))}
 
 
 def get_clock(controls: Controls, asked: Asked) -> Answer:
@@ -2796,7 +2811,7 @@ def put_faults(controls: Controls, asked: Asked) -> Answer:
     """Put these in the place of all others."""
     try:
         given = json.loads(asked.body)
-    except ValueError:
+    except (ValueError, RecursionError):
         given = None
     if not isinstance(given, list) or not all(isinstance(fault, dict) for fault in given):
         raise Refusal("The body must be a JSON array of faults.")
@@ -2901,28 +2916,36 @@ def show_progress(words: str) -> None:
         print(f"\r{words} ", end="", file=sys.stderr, flush=True)
 
 
-def load_fixture(database: Database, fixture: str | os.PathLike[str] | Mapping[str, Any]) -> bool:
+def load_fixture(
+    database: Database, fixture: str | os.PathLike[str] | Mapping[str, Any], stopped: Callable[[], bool]
+) -> bool:
     """Load a fixture into a database that holds no records; False if it holds some. Raises StartError."""
     with database.reading() as store:
         if not store.is_empty():
             return False
     if isinstance(fixture, Mapping):
-        load_file(database, io.StringIO(json.dumps(fixture)), "load")
+        load_file(database, io.StringIO(json.dumps(fixture)), "load", stopped)
     else:
         try:
             with open(fixture, encoding="utf-8") as file:
-                load_file(database, file, os.fspath(fixture))
+                load_file(database, file, os.fspath(fixture), stopped)
         except OSError as error:
             raise StartError(f"{os.fspath(fixture)}: {error.strerror}") from None
     return True
 
 
-def load_file(database: Database, file: IO[str], name: str) -> int:
+def load_file(database: Database, file: IO[str], name: str, stopped: Callable[[], bool] = lambda: False) -> int:
     """How many records were loaded from an open fixture. Raises StartError."""
+
+    def progress(records: int) -> None:
+        if stopped():
+            raise StartError(f"{name}: stopped before all was loaded; nothing was")
+        show_progress(f"{records:,} records")
+
     try:
         with database.writing() as store:
-            return load(store, Caller(ADMIN, True), file, lambda records: show_progress(f"{records:,} records"))
-    except (Refusal, UnicodeDecodeError) as error:
+            return load(store, Caller(ADMIN, True), file, progress)
+    except (Refusal, UnicodeDecodeError, sqlite3.Error) as error:
         raise StartError(f"{name}: {error}") from None
 
 
@@ -2996,17 +3019,17 @@ class Service:
         if not journal and not log.isEnabledFor(logging.INFO):
             return
         account = environ["pmservice.caller"].account if "pmservice.caller" in environ else "-"
-        call = {"id": number, "method": environ["REQUEST_METHOD"], "path": environ["PATH_INFO"]}
+        call = {"id": number, "method": environ["REQUEST_METHOD"], "path": environ["PATH_INFO"][:MAX_PATH]}
         call |= {"status": environ["pmservice.status"], "account": account, "duration": duration}
         log.info("%(method)s %(path)s %(status)d %(duration).1f ms %(account)s %(id)s", call, extra={"call": call})
         if journal:
-            self.controls.journal.calls.append({**call, "body": blanked(environ.get("pmservice.body"))})
+            self.controls.journal.calls.append({**call, "body": recorded(environ.get("pmservice.body"))})
 
     def furnish(self, password: str | None, fixture: str | os.PathLike[str] | Mapping[str, Any] | None) -> None:
         """Set the administrator's password, load a fixture, keep this as what a reset goes back to. Raises StartError."""
         if password:
             set_password(self.database, password)
-        if fixture and not load_fixture(self.database, fixture):
+        if fixture and not load_fixture(self.database, fixture, self.controls.stopping.is_set):
             log.warning("%s holds records already: nothing was loaded into it", self.database.path)
         if self.controls.on:
             self.database.take_snapshot(START_SNAPSHOT)
@@ -3057,13 +3080,13 @@ class Service:
                 query = dict(urllib.parse.parse_qsl(environ.get("QUERY_STRING", ""), keep_blank_values=True))
                 bottle.response.content_type = "application/json"
                 answer = control.perform(self.controls, Asked(name, query, read_body(environ, self.body_limit)))
-                return map(str.encode, answer) if isinstance(answer, Iterator) else to_json(answer).encode()
+                return in_pieces(map(str.encode, answer)) if isinstance(answer, Iterator) else to_json(answer).encode()
 
         return handle
 
     def caller(self, token: str) -> Caller:
-        """Who sends this token. Raises Unauthorized."""
-        hash = hash_token(token)
+        """Who sends this token, whose bytes WSGI passes as Latin-1. Raises Unauthorized."""
+        hash = hash_token(token.encode("latin-1", "replace").decode("utf-8", "surrogateescape"))
         if hmac.compare_digest(hash, self.operator):
             return Caller(ADMIN, True)
         return caller_of(self.database, hash, self.lifetime)
@@ -3122,9 +3145,7 @@ class Service:
         self, asked: Shape, operation: Operation, id: int, environ: dict[str, Any]
     ) -> bytes | Iterator[bytes]:
         """A list: whole if it is short, else piece by piece as it is sent."""
-        pieces = self.pieces(asked, operation, id, environ)
-        first, second = next(pieces), next(pieces, None)
-        return first if second is None else chained(first, second, pieces)
+        return in_pieces(self.pieces(asked, operation, id, environ))
 
     def pieces(self, asked: Shape, operation: Operation, id: int, environ: dict[str, Any]) -> Iterator[bytes]:
         me: Caller = environ["pmservice.caller"]
@@ -3187,17 +3208,30 @@ FAILED = "The service failed; its log says why."
 SECRETS = ("password", "token")
 
 
-def blanked(body: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
-    """A body without its secrets."""
-    return body and {field: "***" if field in SECRETS else value for field, value in body.items()}
+def recorded(body: Mapping[str, Any] | None) -> Any:
+    """A body for the journal: without its secrets, with nothing that JSON cannot say, and no long one."""
+    if body is None:
+        return None
+    blanked = {field: "***" if field in SECRETS else value for field, value in body.items()}
+    text = json.dumps(blanked, ensure_ascii=False).encode("utf-8", "replace")
+    return json.loads(text, parse_constant=str) if len(text) <= MAX_TEXT else f"{len(text)} bytes"
+
+
+def in_pieces(pieces: Iterator[bytes]) -> bytes | Iterator[bytes]:
+    """An answer in pieces: whole if it is short; else what is wrong with its first ones can still be refused."""
+    first, second = next(pieces), next(pieces, None)
+    return first if second is None else chained(first, second, pieces)
 
 
 def chained(first: bytes, second: bytes, rest: Iterator[bytes]) -> Iterator[bytes]:
     """The pieces of a long answer; closed with it, whether or not the client took all."""
-    with contextlib.closing(rest):  # type: ignore[type-var]
+    try:
         yield first
         yield second
         yield from rest
+    finally:
+        if isinstance(rest, Generator):
+            rest.close()
 
 
 class Refusing:
@@ -3225,7 +3259,7 @@ refusing = Refusing()
 
 
 def answered(status: int, body: Mapping[str, Any]) -> bottle.HTTPResponse:
-    return bottle.HTTPResponse(to_json(body).encode(), status, {"Content-Type": "application/json"})
+    return bottle.HTTPResponse(to_json(body).encode("utf-8", "replace"), status, {"Content-Type": "application/json"})
 
 
 def create_app(
@@ -3420,6 +3454,9 @@ class Request(HTTPRequestParser):  # type: ignore[misc]
         super().__init__(adj)
         self.began = time.time()
 
+    def overdue(self, now: float) -> bool:
+        return self.began < now - (BODY_TIME if self.headers_finished else HEADER_TIME)
+
 
 class Channel(HTTPChannel):  # type: ignore[misc]
     """A connection."""
@@ -3428,7 +3465,10 @@ class Channel(HTTPChannel):  # type: ignore[misc]
 
     def busy(self) -> bool:
         """Whether a request is coming in, running, or not answered whole."""
-        return bool(self.requests or self.request or self.total_outbufs_len)
+        return bool(self.request or self.answering())
+
+    def answering(self) -> bool:
+        return bool(self.requests or self.total_outbufs_len)
 
 
 class Listener(waitress.server.TcpWSGIServer):  # type: ignore[misc]
@@ -3436,18 +3476,24 @@ class Listener(waitress.server.TcpWSGIServer):  # type: ignore[misc]
 
     channel_class = Channel
     stopping = False
+    stalled: Sequence[Channel] = ()  # to be closed before the next look at all connections
 
     def maintenance(self, now: float) -> None:
-        """Drop idle connections, and those whose headers take too long."""
+        """Drop connections that are idle, that take too long to send a request, or that do not read their answer."""
         super().maintenance(now)
         for channel in self.active_channels.values():
-            if channel.request and not channel.request.headers_finished and channel.request.began < now - HEADER_TIME:
+            if channel.request and channel.request.overdue(now):
                 channel.will_close = True
+        self.stalled = [
+            channel
+            for channel in self.active_channels.values()
+            if channel.total_outbufs_len and channel.last_activity < now - READ_TIME
+        ]
 
     def readable(self) -> bool:
-        """Before no more connections can be taken, close idle ones: first those that were never used, oldest first."""
+        """Before no more connections can be taken, close some on which nothing runs: first those never used, oldest first."""
         if len(self._map) >= self.adj.connection_limit - 1:
-            idle = [channel for channel in self.active_channels.values() if not channel.busy()]
+            idle = [channel for channel in self.active_channels.values() if not channel.answering()]
             idle.sort(key=lambda channel: (channel.last_activity > channel.creation_time, channel.last_activity))
             for channel in idle[:50]:
                 channel.will_close = True
@@ -3499,6 +3545,9 @@ class Server:
         self.waitress.asyncore.close_all(self.waitress._map)
 
     def poll(self, seconds: float) -> None:
+        for channel in self.waitress.stalled:
+            channel.handle_close()
+        self.waitress.stalled = ()
         # poll(), because select() dies above 1,024 descriptors
         self.waitress.asyncore.loop(timeout=seconds, use_poll=True, map=self.waitress._map, count=1)
 
@@ -3512,6 +3561,8 @@ WAITRESS: dict[str, Any] = {
 GRACE = 4.0  # seconds that running requests have to finish
 QUIET = 0.05  # seconds without a request after which none is believed to be on its way
 HEADER_TIME = 10  # seconds that a client may take to send its headers
+BODY_TIME = 60  # and its whole request
+READ_TIME = 10  # seconds in which a client must read something of its answer: until then a thread waits for it
 
 
 class Running(NamedTuple):
@@ -3566,8 +3617,7 @@ def marked(request: Any) -> dict[str, Any]:
     marks = [mark.kwargs for mark in request.node.iter_markers("pmservice")]
     settings = {name: value for mark in reversed(marks) for name, value in mark.items()}
     if now := settings.pop("now", None):
-        moment = read_moment(now)
-        frozen = moment if moment.tzinfo else moment.replace(tzinfo=timezone.utc)
+        frozen = moment_at(read_moment(now), zone_of(settings.get("timezone", "UTC")))
         settings["clock"] = lambda: frozen
     return settings
 
@@ -3614,16 +3664,18 @@ SETTINGS = (
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; its exit code."""
+    if sys.stderr is None:  # it was closed: print would take stdout instead
+        sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
     try:
         options = parser().parse_args(arguments)
         settings = resolve(vars(options))
         set_up_log(settings["verbose"], settings["log_json"])
         return int(COMMANDS[options.command or "serve"].run(settings, options) or 0)
-    except StartError as error:
-        print(f"pmservice: {error}", file=sys.stderr)
-        return 2
     except (KeyboardInterrupt, BrokenPipeError):
         return 130
+    except (StartError, OSError, sqlite3.Error) as error:
+        print(f"pmservice: {error}", file=sys.stderr)
+        return 2
 
 
 class JsonLines(logging.Formatter):
@@ -3638,13 +3690,17 @@ class JsonLines(logging.Formatter):
 
 
 class Undrained(logging.StreamHandler):  # type: ignore[type-arg]
-    """Lines to stderr. When nobody reads them they are dropped: a full pipe must not stop the service."""
+    """Lines to stderr. What nobody reads is dropped: a full pipe must not stop the service."""
 
     def emit(self, record: logging.LogRecord) -> None:
-        with contextlib.suppress(io.UnsupportedOperation):  # no descriptor: a test's stream
-            if not select.select([], [self.stream], [], 0)[1]:
-                return
-        super().emit(record)
+        try:
+            file = self.stream.fileno()
+        except io.UnsupportedOperation:  # no descriptor: a test's stream
+            super().emit(record)
+            return
+        line = f"{self.format(record)}\n".encode("utf-8", "backslashreplace")
+        while line and select.select([], [file], [], 0)[1]:  # then so much can be written
+            line = line[os.write(file, line[: select.PIPE_BUF]) :]
 
 
 def set_up_log(verbose: bool, as_json: bool) -> None:
@@ -3738,8 +3794,8 @@ def ask_password(account: str) -> str:
 def command_user(settings: Mapping[str, Any], options: argparse.Namespace) -> None:
     """Make a user, or change what was given of one that exists."""
     given = {field: getattr(options, field) for field in ("realname", "admin") if hasattr(options, field)}
-    if hasattr(options, "password"):
-        given["password"] = ask_password(options.account) if options.password is None else options.password
+    if hasattr(options, "new_password"):
+        given["password"] = ask_password(options.account) if options.new_password is None else options.new_password
     try:
         values = check(FIXTURE["users"].shape, {"account": options.account, **given})
     except Invalid as error:
@@ -3802,7 +3858,7 @@ def command_serve(settings: dict[str, Any], options: argparse.Namespace) -> None
             signal.signal(number, server.stop)
         fixture = settings["load"] or (demo(service.database.clock()) if settings["demo"] else None)
         service.controls.loading = bool(fixture)
-        failures: list[StartError] = []
+        failures: list[Exception] = []
         begin = threading.Thread(target=furnish, args=(service, fixture, settings, server, failures))
         begin.start()
         server.run()
@@ -3812,15 +3868,16 @@ def command_serve(settings: dict[str, Any], options: argparse.Namespace) -> None
 
 
 def furnish(
-    service: Service, fixture: Any, settings: Mapping[str, Any], server: Server, failures: list[StartError]
+    service: Service, fixture: Any, settings: Mapping[str, Any], server: Server, failures: list[Exception]
 ) -> None:
     """Load what there is to load and say that the service is ready, or stop it."""
     try:
         service.furnish(settings["password"], fixture)
         print(server.url, flush=True)
         greet(service.database, settings, server.url)
-    except StartError as error:
-        failures.append(error)
+    except Exception as error:
+        if not service.controls.stopping.is_set():
+            failures.append(error)
         server.stop()
 
 
@@ -3888,7 +3945,7 @@ COMMANDS = {
         "body":       dict(metavar="BODY", nargs="?", default="", help="a JSON object; - is stdin")}),
     "user":  Command(command_user,  "make or change a user", ("database",), {
         "account":    dict(metavar="ACCOUNT"),
-        "--password": dict(nargs="?", const=None, help="set a password; asked for if it is not given here"),
+        "--password": dict(dest="new_password", metavar="PASSWORD", nargs="?", const=None, help="set a password; asked for if it is not given here"),
         "--realname": dict(help="set the real name"),
         "--admin":    dict(action="store_true", help="make the user an administrator")}),
 }

@@ -1207,7 +1207,7 @@ REFUSED = {  # operation: broken field, what is sent, a word of the rule
         ("acl", "custom", "open, private"), ("acl", {}, "open, private"), ("PO", 99, "existing user"), ("PO", "a b", "letters"),
         ("PO", "x" * 31, "30"), ("PO", ["po1"], "user"), ("PO", {"realname": "x"}, "user"), ("QD", True, "user"),
         ("RD", {"id": 99}, "existing user"), ("whitelist", ["dev1", 99], "existing user"), ("whitelist", "dev1,a b", "letters"),
-        ("whitelist", {"0": "dev1"}, "user"),
+        ("whitelist", {"0": "dev1"}, "user"), ("whitelist", ",".join(f"x{n}" for n in range(1001)), "1000 persons"),
     ],
     PROGRAMS: [
         ("begin", "2026-02-30", "real day"), ("begin", "20260101", "real day"), ("begin", "2026-W01-1", "real day"),
@@ -1364,6 +1364,10 @@ class TestLists:
     def test_order_is_by_any_field(self, five, query, order):
         answer = five.get(query)
         assert ids(next(value for value in answer.values() if isinstance(value, list))) == order
+
+    def test_order_tells_nothing_of_what_is_not_shown(self, world):
+        assert list(world.refused("GET", "/users?order=password_asc")["fields"]) == ["order"]
+        assert world.get("/users?order=account_asc&limit=1")["users"][0]["account"] == "admin"
 
     def test_order_is_that_of_the_values_shown(self, client):
         client.load(products=[dict(id=1, name="A"), dict(id=2, name="B", order=3)])  # the first shows 5
@@ -2065,6 +2069,24 @@ class TestControls:
         assert memory.get("/-/journal")["total"] == 1000
         assert memory.get("/-/journal?path=/programs")["total"] == 0
 
+    @each(("sent", "kept"), [
+        (b'{"name": "", "x": 1e400, "y": "\\ud800", "password": "p"}', {"name": "", "x": "Infinity", "y": "?", "password": "***"}),
+        (b'{"name": "", "x": "%s"}' % (b"x" * 99_999), "100020 bytes"),
+    ])  # fmt: skip
+    def test_journal_keeps_what_json_can_say_and_nothing_long(self, memory, sent, kept):
+        memory.call("POST", "/products", sent)
+        memory.call("GET", "/" + "x" * 100_000)
+        calls = memory.get("/-/journal")["calls"]
+        assert (calls[0]["body"], len(calls[1]["path"])) == (kept, 1000)
+
+    @each(("method", "path", "body"), [
+        ("POST", "/-/load", b'{"products": [{"name": "caf\xe9"}]}'), ("POST", "/-/load", b'{"products": [{"name": ["x"]}]}'[:-1]),
+        ("POST", "/-/load", b"{[]: 1}"), ("POST", "/-/load", b"[" * 99_999), ("POST", "/-/load", b'{"bugs": [' + b"[" * 99_999),
+        ("POST", "/-/load", b'{"\\ud800": 1}'), ("PUT", "/-/faults", b"[" * 99_999), ("PUT", "/-/clock", b'{"\\ud800": 1}'),
+    ])  # fmt: skip
+    def test_controls_refuse_what_they_cannot_read(self, memory, method, path, body):
+        assert memory.refused(method, path, body)["error"]
+
     def test_fault_strikes_as_often_as_it_was_told(self, memory):
         faults = [{"match": "POST /products", "status": 503, "times": 2}]
         assert memory.call("PUT", "/-/faults", faults).json == faults
@@ -2215,7 +2237,9 @@ class TestReachingIt:
         answer = client.call("POST", "/products", body, Content_Type=content_type)
         assert (answer.status_int, answer.json["name"]) == (201, "x")
 
-    @each("people", [b"assignedTo[]=dev1&assignedTo%5B%5D=dev2", b"assignedTo[0]=dev1&assignedTo%5B1%5D=dev2"])
+    @each("people", [
+        b"assignedTo[]=dev1&assignedTo%5B%5D=dev2", b"assignedTo[0]=dev1&assignedTo%5B1%5D=dev2", b"assignedTo=pm1&assignedTo[]=dev1&assignedTo[]=dev2",
+    ])  # fmt: skip
     def test_form_has_texts_and_arrays(self, world, people):
         body = b"name=a+%C3%A9&type=devel&estStarted=2026-02-02&deadline=2026-02-20&estimate=2.5&" + people
         answer = world.call("POST", "/executions/3/tasks", body, Content_Type="application/x-www-form-urlencoded").json
@@ -2353,6 +2377,11 @@ class TestTokens:
     @each("token", [None, "", "t", "wrong"])
     def test_tokens_are_not_to_be_read(self, dev1, token):
         assert dev1.call("GET", "/tokens", Token=token).status_int == 405
+
+    def test_token_of_the_operator_may_be_any_text(self):
+        with contextlib.closing(Client(":memory:", token="geheim-é")) as client:
+            client.token = "geheim-é".encode().decode("latin-1")  # as WSGI passes its bytes
+            assert client.get("/products")["total"] == 0
 
     @each("token", [None, "", "T", "t ", "tt", "Bearer t", "é", "x" * 10_000])
     def test_other_tokens_are_unauthorized(self, client, token):
@@ -2770,6 +2799,26 @@ class TestLog:
         assert live.told.splitlines()[1:] == []
 
 
+class TestUndrained:
+    def test_what_nobody_reads_is_dropped(self):
+        reader, writer = os.pipe()
+        with open(reader, "rb") as reading, open(writer, "w") as writing:
+            handler = pmservice.Undrained(writing)
+            for size in (100, 100_000, 100):
+                handler.emit(logging.makeLogRecord({"msg": "x" * size}))
+            writing.close()
+            assert reading.read().startswith(b"x" * 100 + b"\n" + b"x" * 4096)
+
+    def test_without_stderr_it_serves_and_stdout_has_the_url_alone(self, tmp_path):
+        command = f"exec '{sys.executable}' '{HERE / 'pmservice.py'}' --verbose --port 0 2>&-"
+        with subprocess.Popen(command, shell=True, cwd=tmp_path, stdout=subprocess.PIPE, text=True) as process:
+            url = process.stdout.readline().strip()
+            with contextlib.closing(connection_to(url)) as connection:
+                assert ask(connection, "GET", "/products")[0] == 401
+            process.send_signal(signal.SIGTERM)
+            assert (process.stdout.read(), process.wait(30)) == ("", 0)
+
+
 class TestInTests:
     """What this package offers to the tests of others."""
 
@@ -2809,7 +2858,7 @@ class TestInTests:
                     assert call(pmservice, "/products")["products"][0]["name"] == "Seeded"
                     assert call(pmservice, "/products", b'{"name": "Shop"}')["createdDate"] == "2026-01-05T09:00:00Z"
 
-                @pytest.mark.pmservice(now="2026-01-06 10:00:00", token="mine")
+                @pytest.mark.pmservice(now="2026-01-06 18:00:00", token="mine", timezone="Asia/Shanghai")
                 def test_app(self, pmservice_app):
                     app = webtest.TestApp(pmservice_app)
                     answer = app.post_json("/products", {"name": "Shop"}, headers={"Token": "mine"}).json
@@ -2857,6 +2906,37 @@ class TestCommandLine:
         monkeypatch.setattr(sys, "stdin", io.StringIO(dumped))
         assert "records loaded" in run("--database", "again.db", "load", "-")[2]
         assert run("dump", "--database", "again.db")[1] == dumped
+
+    def test_password_of_admin_is_nobody_else_s(self, run, tmp_path):
+        assert run("--password", "of-admin", "user", "dev1", "--realname", "Dan")[0] == 0
+        code, _, told = run("user", "admin", "--password", "")
+        assert (code, told) == (2, "pmservice: password must not be blank\n")
+        with contextlib.closing(Client(tmp_path / "pm.db")) as client:
+            assert client.sql("SELECT account FROM user WHERE password IS NOT NULL") == []
+
+    @each("fixture", ['{"bugs": ' + "[" * 99_999, "{[]: 1}", "[]", '{"bugs": [1]}', "\xff"])
+    @each("arguments", [["load", "f.json"], ["--port", "0", "--load", "f.json"]])
+    def test_fixture_that_cannot_be_loaded_is_one_line(self, run, tmp_path, fixture, arguments):
+        (tmp_path / "f.json").write_bytes(fixture.encode("latin-1"))
+        code, out, told = run(*arguments)
+        assert (code, out, told.count("\n")) == (2, "", 1)
+        assert told.startswith("pmservice: f.json: ")
+
+    def test_loading_stops_with_the_service(self, tmp_path):
+        fixture = {"products": [{"name": "P"}] * 5}
+        with contextlib.closing(Client(tmp_path / "pm.db")) as client:
+            with pytest.raises(pmservice.StartError, match="stopped"):
+                pmservice.load_fixture(client.service.database, fixture, lambda: True)
+            assert client.get("/products")["total"] == 0
+
+    def test_backup_that_fails_leaves_no_copy(self, run, tmp_path, monkeypatch):
+        def broken(database: pmservice.Database) -> Any:
+            raise sqlite3.OperationalError("disk I/O error")
+
+        pmservice.create_app(tmp_path / "pm.db").close()
+        monkeypatch.setattr(pmservice.Database, "reading", broken)
+        assert run("backup", "copy.db") == (2, "", "pmservice: copy.db: disk I/O error; nothing was copied\n")
+        assert not (tmp_path / "copy.db").exists()
 
     def test_user_is_made_and_changed(self, run, tmp_path):
         assert "made" in run("user", "boss", "--realname", "B", "--password", "secret", "--admin")[2]
