@@ -63,7 +63,7 @@ import bottle
 import waitress.adjustments
 import waitress.server
 from waitress.channel import ClientDisconnected, HTTPChannel
-from waitress.parser import HTTPRequestParser
+from waitress.parser import HTTPRequestParser, ParsingError
 from waitress.task import ErrorTask, WSGITask
 
 __version__ = "1.0.0"
@@ -1323,6 +1323,9 @@ class Store:
         self.run("UPDATE token SET used = ? WHERE hash = ?", (self.now, hash))
         self.run("DELETE FROM token WHERE (julianday(?) - julianday(used)) * 86400 > ?", (self.now, lifetime))
 
+    def drop_tokens(self, account: str) -> None:
+        self.run("DELETE FROM token WHERE account = ?", (account,))
+
     # What one operation asks.
 
     def place_projects(self) -> None:
@@ -1424,6 +1427,8 @@ class Database:
         self.idle: list[sqlite3.Connection] = []
         self.in_memory = path == ":memory:"
         self.file = Path(path).resolve()  # wherever this process goes
+        self.log = Path(f"{self.file}-wal")
+        self.opened: tuple[int, ...] | None = None
         self.uri = memory_uri() if self.in_memory else f"{self.file.as_uri()}?mode=rw"
         self.snapshots: dict[str, tuple[str, sqlite3.Connection]] = {}
         self.turn = threading.Lock()
@@ -1436,23 +1441,32 @@ class Database:
                 with contextlib.suppress(FileExistsError):  # made before SQLite would make it 0644
                     os.close(os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
                 refuse_strange(self.path)
-                self.inode = self.file.stat().st_ino
             # The anchor stays open: a memory database lives as long as its last connection. It gets its write-ahead
             # log after the tables, so that whose file it is stands in the file itself and not in the log.
             write_ahead, *others = PRAGMAS
             self.anchor = self.connect(others)
             self.idle.append(self.anchor)
-            with self.writing() as store:
-                created = self.adopt(store)
+            version = self.version()
+            if version < SCHEMA_VERSION:  # else nothing is written: nobody who writes is waited for
+                with self.writing() as store:
+                    self.adopt(store)
             self.anchor.execute(write_ahead)
-            return created
+            self.version()  # reads, which makes the log
+            self.opened = self.identity()
+            return version == 0
         except OSError as error:
-            raise StartError(f"{self.path}: {error.strerror}; name another file with --database") from None
+            raise StartError(
+                f"{error.filename or self.path}: {error.strerror}; name another file with --database"
+            ) from None
         except sqlite3.Error as error:
-            raise StartError(f"{self.path}: {error}; name another file with --database") from None
+            advice = "try again later" if "locked" in str(error) else "name another file with --database"
+            raise StartError(f"{self.path}: {error}; {advice}") from None
 
-    def adopt(self, store: Store) -> bool:
-        """Bring the file to this version, an empty one from nothing; whether it was empty."""
+    def version(self) -> int:
+        return int(self.anchor.execute("PRAGMA user_version").fetchone()[0])
+
+    def adopt(self, store: Store) -> None:
+        """Bring the file to this version, an empty one from nothing."""
         version = store.count("PRAGMA user_version")
         for part, script in schema().items():
             if part > version:
@@ -1460,7 +1474,6 @@ class Database:
                     store.run(statement)
         if version == 0:
             store.insert("user", {"account": ADMIN, "realname": ADMIN, "admin": 1})
-        return version == 0
 
     def connect(self, pragmas: Iterable[str] = PRAGMAS) -> sqlite3.Connection:
         connection = sqlite3.connect(
@@ -1531,11 +1544,18 @@ class Database:
             connection.execute("COMMIT")
 
     def in_place(self) -> bool:
-        """Whether the file is still the one that was opened: what is written to a removed one is lost."""
+        """Whether file and log are still those that were opened: what is written to removed ones is lost."""
         try:
-            return self.in_memory or self.file.stat().st_ino == self.inode
+            return self.opened is None or self.identity() == self.opened
         except OSError:
             return False
+
+    def identity(self) -> tuple[int, ...]:
+        """What tells the file and its log from others that take their place."""
+        if self.in_memory:
+            return ()
+        file, log = self.file.stat(), self.log.stat()
+        return (file.st_ino, log.st_ino, file.st_size > 0)
 
     def take_snapshot(self, name: str) -> None:
         """Keep the records as they are now, in memory, under a name."""
@@ -2224,6 +2244,8 @@ def save_user(store: Store, me: Caller, given: Body) -> int:
     if not (known := store.user(given["account"])):
         return store.insert("user", complete("users", store, me, given))
     store.update("user", known["id"], given)
+    if password:
+        store.drop_tokens(known["account"])  # whoever knew the old one is out
     return int(given.get("id", known["id"]))
 
 
@@ -2514,6 +2536,11 @@ def openapi() -> dict[str, Any]:
     }
 
 
+@functools.cache
+def openapi_text() -> bytes:
+    return to_json(openapi()).encode()
+
+
 # --- 10 Wire: bytes to bodies, the path ---------------------------------------------------------------
 # What a request is made of, read once and strictly.
 
@@ -2655,10 +2682,18 @@ def read_seconds(value: Any) -> float:
     raise ValueError(f"must be a number of seconds, 0 to {MAX_WAIT}")
 
 
+def read_match(value: Any) -> str:
+    """The pattern of the calls that a fault strikes: a method, a blank and a path, * standing for anything."""
+    if isinstance(value, str) and re.fullmatch(r"\*.*|[A-Z*?]+ [/*?].*", value):
+        return value
+    raise ValueError('must be a method and a path, such as "POST /tasks/*"')
+
+
 SECONDS = Kind("plain", read_seconds, {})
-COUNT = Kind("plain", whole(0), {})
-EFFECTS = {"status": Kind("plain", whole(400, 599), {}), "delay": SECONDS, "drop": FLAG}
-FAULT = Shape({"match": FILLED, **EFFECTS, "times": COUNT}, "match")
+COUNT = Kind("plain", whole(0, MAX_CALLS), {})
+DROP = FLAG._replace(read=lambda value: bool(read_flag(value)))
+EFFECTS = {"status": Kind("plain", whole(400, 599), {}), "delay": SECONDS, "drop": DROP}
+FAULT = Shape({"match": Kind("text", read_match, {}), **EFFECTS, "times": COUNT}, "match")
 CALLS = Shape({"method": TEXT, "path": TEXT, "status": COUNT, "count": COUNT, "wait": SECONDS})
 
 
@@ -2778,7 +2813,7 @@ def moment_at(value: Any, zone: tzinfo) -> Any:
 
 def read_offset(value: Any) -> float:
     if isinstance(value, bool) or not isinstance(value, (int, float)) or abs(value) > 1e9:
-        raise ValueError("must be a number of seconds")
+        raise ValueError("must be a number of seconds, at most 1e9 either way")
     return value
 
 
@@ -2903,6 +2938,7 @@ def set_password(database: Database, password: str) -> None:
         hashed = hash_password(password)
         with database.writing() as store:
             store.update("user", administrator(store)["id"], {"password": hashed})
+            store.drop_tokens(ADMIN)
 
 
 def administrator(store: Store) -> sqlite3.Row:
@@ -3019,7 +3055,7 @@ class Service:
         if not journal and not log.isEnabledFor(logging.INFO):
             return
         account = environ["pmservice.caller"].account if "pmservice.caller" in environ else "-"
-        call = {"id": number, "method": environ["REQUEST_METHOD"], "path": environ["PATH_INFO"][:MAX_PATH]}
+        call = {"id": number, "method": environ["REQUEST_METHOD"], "path": printable(environ["PATH_INFO"][:MAX_PATH])}
         call |= {"status": environ["pmservice.status"], "account": account, "duration": duration}
         log.info("%(method)s %(path)s %(status)d %(duration).1f ms %(account)s %(id)s", call, extra={"call": call})
         if journal:
@@ -3117,7 +3153,7 @@ class Service:
     @staticmethod
     def answer_openapi() -> bytes:
         bottle.response.content_type = "application/json"
-        return to_json(openapi()).encode()
+        return openapi_text()
 
     def answer_write(self, operation: Operation, id: int, environ: dict[str, Any]) -> bytes:
         """Perform an operation that changes something, and show the record that it made or changed."""
@@ -3204,17 +3240,25 @@ class Service:
         return to_json({"error": sentences.get(error.status_code, FAILED)})
 
 
+def printable(text: str) -> str:
+    """A text as it can be shown on one line: nothing in it breaks the line or turns the terminal."""
+    return text if text.isprintable() else text.encode("unicode_escape").decode()
+
+
 FAILED = "The service failed; its log says why."
 SECRETS = ("password", "token")
 
 
 def recorded(body: Mapping[str, Any] | None) -> Any:
     """A body for the journal: without its secrets, with nothing that JSON cannot say, and no long one."""
-    if body is None:
-        return None
-    blanked = {field: "***" if field in SECRETS else value for field, value in body.items()}
-    text = json.dumps(blanked, ensure_ascii=False).encode("utf-8", "replace")
-    return json.loads(text, parse_constant=str) if len(text) <= MAX_TEXT else f"{len(text)} bytes"
+    text = json.dumps(body, ensure_ascii=False).encode("utf-8", "replace")
+    if len(text) > MAX_TEXT:
+        return f"{len(text)} bytes"
+    return json.loads(text, parse_constant=str, object_hook=blanked)
+
+
+def blanked(fields: Mapping[str, Any]) -> dict[str, Any]:
+    return {field: "***" if field.lower() in SECRETS else value for field, value in fields.items()}
 
 
 def in_pieces(pieces: Iterator[bytes]) -> bytes | Iterator[bytes]:
@@ -3454,6 +3498,12 @@ class Request(HTTPRequestParser):  # type: ignore[misc]
         super().__init__(adj)
         self.began = time.time()
 
+    def parse_header(self, header_plus: bytes) -> None:
+        try:
+            super().parse_header(header_plus)
+        except ValueError:  # of an odd target or length
+            raise ParsingError("The request line or a header cannot be read") from None
+
     def overdue(self, now: float) -> bool:
         return self.began < now - (BODY_TIME if self.headers_finished else HEADER_TIME)
 
@@ -3614,10 +3664,13 @@ def __getattr__(name: str) -> Any:
 
 def marked(request: Any) -> dict[str, Any]:
     """The settings in a test's marks, the nearest first; `now` freezes the clock."""
-    marks = [mark.kwargs for mark in request.node.iter_markers("pmservice")]
-    settings = {name: value for mark in reversed(marks) for name, value in mark.items()}
+    marks = list(request.node.iter_markers("pmservice"))
+    if any(mark.args for mark in marks):
+        raise TypeError('name the settings: @pytest.mark.pmservice(load="seed.json", now="2026-01-05T09:00:00Z")')
+    settings = {name: value for mark in reversed(marks) for name, value in mark.kwargs.items()}
     if now := settings.pop("now", None):
-        frozen = moment_at(read_moment(now), zone_of(settings.get("timezone", "UTC")))
+        moment = now if isinstance(now, datetime) else read_moment(now)
+        frozen = moment_at(moment, zone_of(settings.get("timezone", "UTC")))
         settings["clock"] = lambda: frozen
     return settings
 
@@ -3640,7 +3693,18 @@ def positive(word: str) -> float:
 
 
 def truth(word: str) -> bool:
-    return word.lower() not in ("", "0", "false", "no")
+    return WORDS_OF_TRUTH[word.lower()]
+
+
+def filled(word: str) -> str:
+    """What can be sent: not blank, no blanks around it, no control characters."""
+    if word != word.strip() or not word.isprintable() or not word:
+        raise ValueError
+    return word
+
+
+WORDS_OF_TRUTH = dict.fromkeys(("1", "true", "yes", "on"), True) | dict.fromkeys(("0", "false", "no", "off"), False)
+NEEDED = {positive: "number above 0", truth: "yes or no", int: "number", filled: "text without blanks around it"}
 
 
 # fmt: off
@@ -3648,8 +3712,8 @@ SETTINGS = (
     Setting("database",       str,   "pm.db",     "file that holds everything, made if absent; :memory: keeps nothing"),
     Setting("host",           str,   "127.0.0.1", "address to listen on; any but a loopback one needs --token or --password"),
     Setting("port",           int,   8080,        "port to listen on; 0 picks a free one"),
-    Setting("token",          str,   None,        "a token that acts as the administrator"),
-    Setting("password",       str,   None,        "the password of admin; made up and printed once if a new database gets none"),
+    Setting("token",          filled, None,        "a token that acts as the administrator"),
+    Setting("password",       filled, None,        "the password of admin; made up and printed once if a new database gets none"),
     Setting("load",           str,   None,        "fixture to load if the database holds no records yet"),
     Setting("demo",           truth, False,       "load a made-up company, dated around now, if the database holds no records yet"),
     Setting("timezone",       str,   "UTC",       "zone of datetimes that name none, such as Asia/Shanghai"),
@@ -3664,17 +3728,20 @@ SETTINGS = (
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; its exit code."""
-    if sys.stderr is None:  # it was closed: print would take stdout instead
-        sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:  # it was closed: print would take the other instead
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
     try:
         options = parser().parse_args(arguments)
         settings = resolve(vars(options))
         set_up_log(settings["verbose"], settings["log_json"])
-        return int(COMMANDS[options.command or "serve"].run(settings, options) or 0)
-    except (KeyboardInterrupt, BrokenPipeError):
+        code = COMMANDS[options.command or "serve"].run(settings, options) or 0
+        sys.stdout.flush()
+        return int(code)
+    except (KeyboardInterrupt, BrokenPipeError, EOFError):
         return 130
-    except (StartError, OSError, sqlite3.Error) as error:
-        print(f"pmservice: {error}", file=sys.stderr)
+    except (StartError, OSError, sqlite3.Error, UnicodeError) as error:
+        print(f"pmservice: {printable(str(error))}", file=sys.stderr)
         return 2
 
 
@@ -3746,21 +3813,20 @@ def resolve(given: Mapping[str, Any]) -> dict[str, Any]:
     settings = {}
     for name, convert, default, _ in SETTINGS:
         key = name.replace("-", "_")
-        text = given.get(key, os.environ.get(f"PMSERVICE_{key.upper()}"))
+        text = given.get(key, os.environ.get(f"PMSERVICE_{key.upper()}") or None)
         try:
             settings[key] = default if text is None else convert(text)
-        except ValueError:
-            raise StartError(
-                f"--{name}: {text!r} is no {'number above 0' if convert is positive else 'number'}"
-            ) from None
+        except (KeyError, ValueError):
+            raise StartError(f"--{name}: {text!r} is no {NEEDED[convert]}") from None
     return settings
 
 
 @contextlib.contextmanager
 def database_of(settings: Mapping[str, Any], existing: bool = False) -> Iterator[Database]:
     """The database of a command; one that only reads makes none."""
-    if existing and not os.path.exists(settings["database"]):
-        raise StartError(f"{settings['database']}: no such file; name the database with --database")
+    path = settings["database"]
+    if existing and not (os.path.exists(path) and os.path.getsize(path)):
+        raise StartError(f"{path}: no database; name it with --database")
     with contextlib.closing(Database(settings["database"], zone_of(settings["timezone"]), utc_now)) as database:
         yield database
 
@@ -3847,6 +3913,8 @@ def command_serve(settings: dict[str, Any], options: argparse.Namespace) -> None
     host, loopback = settings["host"], is_loopback(settings["host"])
     if not loopback and not (settings["token"] or settings["password"]):
         raise StartError(f"{host} can be reached from outside: set --token or --password first")
+    if settings["load"] and settings["demo"]:
+        raise StartError("--load and --demo: only one of them can be loaded")
     names = ("database", "token", "timezone", "token_lifetime", "body_limit", "control")
     with contextlib.ExitStack() as stack:
         listener = stack.enter_context(listen(host, settings["port"]))
@@ -3889,7 +3957,7 @@ def listen(host: str, port: int) -> socket.socket:
         return socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET)
     except OSError as error:
         raise StartError(
-            f"cannot listen on {host} port {port} ({error}); choose another --port, or 0 for a free one"
+            f"cannot listen on {host} port {port} ({error}); choose another --host, or --port, where 0 is a free one"
         ) from None
 
 

@@ -1885,9 +1885,10 @@ class TestControls:
         for path, status in (("/-/live", 200), ("/-/ready", 503), ("/products", 503)):
             assert client.call("GET", path).status_int == status
 
-    @each("loss", ["removed", "replaced"])
+    @each("loss", ["removed", "replaced", "log removed"])
     def test_file_that_is_gone_is_not_ready_and_takes_no_writes(self, world, loss):
-        os.rename(world.path, f"{world.path}.old")
+        lost = f"{world.path}-wal" if loss == "log removed" else str(world.path)
+        os.rename(lost, f"{lost}.old")
         if loss == "replaced":
             world.path.write_bytes(b"")
         for change in (world.service.database.take_snapshot, world.service.database.restore_snapshot):
@@ -2069,7 +2070,17 @@ class TestControls:
         assert memory.get("/-/journal")["total"] == 1000
         assert memory.get("/-/journal?path=/programs")["total"] == 0
 
+    def test_journal_counts_to_a_thousand(self, memory):
+        assert list(memory.refused("GET", "/-/journal?count=1001")["fields"]) == ["count"]
+
+    @each("match", ["GET", "get /products", "/products", "", 1])
+    def test_fault_that_could_never_strike_is_refused(self, memory, match):
+        memory.refused("PUT", "/-/faults", [{"match": match, "drop": True}])
+        faults = [{"match": "*", "drop": True, "times": 0}, {"match": "P?T /x", "delay": 0}]
+        assert memory.call("PUT", "/-/faults", faults).json == faults
+
     @each(("sent", "kept"), [
+        (b'{"name": "", "x": {"Token": 1, "y": [{"password": 2}]}}', {"name": "", "x": {"Token": "***", "y": [{"password": "***"}]}}),
         (b'{"name": "", "x": 1e400, "y": "\\ud800", "password": "p"}', {"name": "", "x": "Infinity", "y": "?", "password": "***"}),
         (b'{"name": "", "x": "%s"}' % (b"x" * 99_999), "100020 bytes"),
     ])  # fmt: skip
@@ -2363,6 +2374,14 @@ class TestTokens:
         refusal = dev1.refused("POST", "/tokens", {"account": account, "password": password}, Token=None)
         assert refusal == LOGIN_FAILED or "surrogate" in refusal["fields"]["password"]
 
+    def test_new_password_ends_what_the_old_one_began(self, dev1):
+        old, of_another = dev1.login("dev1"), dev1.login("dev1")
+        dev1.load(users=[dict(account="dev1", realname="Dan")])
+        assert dev1.call("GET", "/user", Token=old).status_int == 200
+        dev1.load(users=[dict(account="dev1", password="new")])
+        assert {dev1.call("GET", "/user", Token=token).status_int for token in (old, of_another)} == {401}
+        assert dev1.call("GET", "/user", Token=dev1.login("dev1", "new")).status_int == 200
+
     def test_login_is_never_locked_out(self, dev1):
         for _ in range(7):
             dev1.refused("POST", "/tokens", {"account": "dev1", "password": "wrong"})
@@ -2607,6 +2626,7 @@ class TestOverASocket:
     @each(("request_line", "header", "status"), [
         ("GET /products HTTP/1.1", "Transfer-Encoding: gzip", 400), ("GET /products HTTP/1.1", "Content-Length: x", 400),
         ("GET /products HTTP/1.1", "no header", 400), ("POST /products HTTP/1.1", "Content-Length: 9999999", 413),
+        ("GET http://[::1/products HTTP/1.1", "X: x", 400), ("POST /products HTTP/1.1", "Content-Length: " + "9" * 5000, 400),
     ])  # fmt: skip
     def test_what_is_no_http_is_refused_in_json(self, request_line, header, status):
         with pmservice.running() as served, contextlib.closing(connection_to(served.url)) as connection:
@@ -2799,6 +2819,14 @@ class TestLog:
         assert live.told.splitlines()[1:] == []
 
 
+class TestWhatIsShown:
+    def test_path_neither_breaks_a_line_of_the_log_nor_turns_the_terminal(self, tmp_path):
+        with Live(tmp_path, "--verbose", "--token", "t") as live:
+            live.call("GET", "/a%0aGET%20/-/reset%1b%5b31m")
+        logged = [line for line in live.told.splitlines() if line.startswith("GET ")]
+        assert [line.partition(" 404 ")[0] for line in logged] == [r"GET /a\nGET /-/reset\x1b[31m"]
+
+
 class TestUndrained:
     def test_what_nobody_reads_is_dropped(self):
         reader, writer = os.pipe()
@@ -2913,6 +2941,29 @@ class TestCommandLine:
         assert (code, told) == (2, "pmservice: password must not be blank\n")
         with contextlib.closing(Client(tmp_path / "pm.db")) as client:
             assert client.sql("SELECT account FROM user WHERE password IS NOT NULL") == []
+
+    @each("arguments", [
+        ["--control", "off"], ["--token", " t"], ["--token", "a\nb"], ["--password", " "], ["--demo", "--load", "f.json"], ["dump"], ["check"],
+        ["call", "POST", "/products", '{"name": "\udcff"}'],
+    ])  # fmt: skip
+    def test_what_makes_no_sense_is_one_line(self, run, tmp_path, monkeypatch, arguments):
+        (tmp_path / "pm.db").write_bytes(b"")
+        if arguments[0] == "--control":
+            monkeypatch.setenv("PMSERVICE_CONTROL", "maybe")
+            arguments = []
+        code, out, told = run("--port", "0", *arguments)
+        assert (code, out, told.count("\n")) == (2, "", 1)
+
+    @each(("word", "status"), [("off", 404), ("No", 404), ("on", 200), ("1", 200), ("", 404)])
+    def test_words_for_yes_and_no(self, tmp_path, word, status):
+        with Live(tmp_path, "--token", "t", CONTROL=word) as live:
+            assert live.call("GET", "/-/clock")[0] == status
+
+    def test_reading_commands_wait_for_no_writer(self, run, tmp_path):
+        with contextlib.closing(Client(tmp_path / "pm.db")) as client, client.service.database.writing():
+            assert run("check")[0] == run("backup", "copy.db")[0] == run("call", "GET", "/products")[0] == 0
+            code, _, told = run("user", "dev1")
+            assert (code, told) == (2, "pmservice: database is locked\n")
 
     @each("fixture", ['{"bugs": ' + "[" * 99_999, "{[]: 1}", "[]", '{"bugs": [1]}', "\xff"])
     @each("arguments", [["load", "f.json"], ["--port", "0", "--load", "f.json"]])
