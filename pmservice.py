@@ -147,30 +147,44 @@ class Invalid(Refusal):
 
 
 class Unauthorized(Refusal):
+    """There is no valid token."""
+
     status = 401
 
 
 class Forbidden(Refusal):
+    """Only an administrator may do this."""
+
     status = 403
 
 
 class NotFound(Refusal):
+    """There is nothing here, or nothing that the caller may see."""
+
     status = 404
 
 
 class TooLarge(Refusal):
+    """The body is too long."""
+
     status = 413
 
 
 class Conflict(Refusal):
+    """Not as many calls came as were expected."""
+
     status = 409
 
 
 class Misdirected(Refusal):
+    """The Host is not this service's."""
+
     status = 421
 
 
 class Unavailable(Refusal):
+    """Not now: somebody else writes, or nothing can be written."""
+
     status = 503
 
 
@@ -1229,6 +1243,7 @@ class Store:
         return int(self.run(insert_into(table, tuple(values)), tuple(values.values())).lastrowid or 0)
 
     def update(self, table: str, id: int, changes: Mapping[str, Any]) -> None:
+        """Change a row."""
         names = ", ".join(f'"{name}" = ?' for name in changes)
         self.run(f"UPDATE {table} SET {names} WHERE id = ?", (*changes.values(), id))
 
@@ -1242,10 +1257,12 @@ class Store:
         return self.run(one_of_view(view, target), wanted).fetchall()
 
     def row(self, sql: str, values: Any = ()) -> sqlite3.Row | None:
+        """The first row of an answer, None without one."""
         found: sqlite3.Row | None = self.run(sql, values).fetchone()
         return found
 
     def count(self, sql: str, values: Any = ()) -> int:
+        """The number that is the whole answer."""
         return int(self.run(sql, values).fetchone()[0])
 
     def records(self, view: View, condition: str, values: Mapping[str, Any]) -> sqlite3.Cursor:
@@ -1476,6 +1493,7 @@ class Database:
             store.insert("user", {"account": ADMIN, "realname": ADMIN, "admin": 1})
 
     def connect(self, pragmas: Iterable[str] = PRAGMAS) -> sqlite3.Connection:
+        """A new connection, which may go from thread to thread."""
         connection = sqlite3.connect(
             self.uri, uri=True, isolation_level=None, check_same_thread=False, cached_statements=256
         )
@@ -1614,6 +1632,7 @@ class Database:
             raise
 
     def close(self) -> None:
+        """Close every connection; nothing may run any more."""
         for connection in {*self.idle, *(keeper for _, keeper in self.snapshots.values()), self.anchor}:
             connection.close()
 
@@ -1683,7 +1702,8 @@ def utc(moment: datetime, zone: tzinfo) -> str:
 
 # --- 7 Rules: what the operations mean --------------------------------------------------------------
 # Plain functions on rows: (store, me, target row, checked body). No HTTP, no JSON, no SQL. A creating or
-# changing one returns the id of the record to show.
+# changing one returns the id of the record to show. Only log_in gets the database instead: it hashes, which
+# takes too long for a transaction.
 
 Body = Mapping[str, Any]
 
@@ -2295,7 +2315,7 @@ class Operation(NamedTuple):
     """One thing that can be called.
 
     target: what the id in the path names, "" without one.  reads: the fields of the body.  shows: the
-    view of the answer, or the list that it is.  perform: the rule.  status: of success.  open: whether
+    view of the answer, or the list that it is.  perform: the rule (room 7).  status: of success.  open: whether
     it needs no token.  admin: whether only administrators may call it.
     """
 
@@ -3015,8 +3035,8 @@ class Service:
         movable = Clock(clock)
         self.database = Database(os.fspath(database), zone_of(timezone), movable)
         self.controls = Controls(self.database, movable, self.database.in_memory if control is None else control)
-        self.run, self.numbers = secrets.token_hex(4), itertools.count(1)
-        self.turn = threading.Lock()
+        self.start, self.numbers = secrets.token_hex(4), itertools.count(1)  # of which a request's id is made
+        self.turn = threading.Lock()  # of making a list's text
         self.routes = bottle.Bottle()
         self.routes.router.add_filter("id", lambda _: ("[1-9][0-9]{0,18}", int, str))
         self.routes.router.add_filter("name", lambda _: ("[A-Za-z0-9_.-]{1,64}", str, str))
@@ -3037,7 +3057,7 @@ class Service:
 
     def __call__(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
         """Answer a request; note it in the log and, while controls are on, in the journal."""
-        began, number = time.perf_counter(), f"{self.run}-{next(self.numbers)}"
+        began, number = time.perf_counter(), f"{self.start}-{next(self.numbers)}"
 
         def start(status: str, headers: list[tuple[str, str]], *rest: Any) -> Any:
             environ["pmservice.status"] = int(status[:3])
@@ -3184,6 +3204,7 @@ class Service:
         return in_pieces(self.pieces(asked, operation, id, environ))
 
     def pieces(self, asked: Shape, operation: Operation, id: int, environ: dict[str, Any]) -> Iterator[bytes]:
+        """A list in pieces, from one state of the database."""
         me: Caller = environ["pmservice.caller"]
         with self.database.reading() as store:
             self.target(store, operation, id, me)
@@ -3696,7 +3717,7 @@ def truth(word: str) -> bool:
     return WORDS_OF_TRUTH[word.lower()]
 
 
-def filled(word: str) -> str:
+def sendable(word: str) -> str:
     """What can be sent: not blank, no blanks around it, no control characters."""
     if word != word.strip() or not word.isprintable() or not word:
         raise ValueError
@@ -3704,7 +3725,7 @@ def filled(word: str) -> str:
 
 
 WORDS_OF_TRUTH = dict.fromkeys(("1", "true", "yes", "on"), True) | dict.fromkeys(("0", "false", "no", "off"), False)
-NEEDED = {positive: "number above 0", truth: "yes or no", int: "number", filled: "text without blanks around it"}
+NEEDED = {positive: "number above 0", truth: "yes or no", int: "number", sendable: "text without blanks around it"}
 
 
 # fmt: off
@@ -3712,8 +3733,8 @@ SETTINGS = (
     Setting("database",       str,   "pm.db",     "file that holds everything, made if absent; :memory: keeps nothing"),
     Setting("host",           str,   "127.0.0.1", "address to listen on; any but a loopback one needs --token or --password"),
     Setting("port",           int,   8080,        "port to listen on; 0 picks a free one"),
-    Setting("token",          filled, None,        "a token that acts as the administrator"),
-    Setting("password",       filled, None,        "the password of admin; made up and printed once if a new database gets none"),
+    Setting("token",          sendable, None,        "a token that acts as the administrator"),
+    Setting("password",       sendable, None,        "the password of admin; made up and printed once if a new database gets none"),
     Setting("load",           str,   None,        "fixture to load if the database holds no records yet"),
     Setting("demo",           truth, False,       "load a made-up company, dated around now, if the database holds no records yet"),
     Setting("timezone",       str,   "UTC",       "zone of datetimes that name none, such as Asia/Shanghai"),
@@ -3832,6 +3853,7 @@ def database_of(settings: Mapping[str, Any], existing: bool = False) -> Iterator
 
 
 def command_load(settings: Mapping[str, Any], options: argparse.Namespace) -> None:
+    """Load a fixture from a file or stdin."""
     from_stdin = options.file == "-"
     try:
         with (
@@ -3845,6 +3867,7 @@ def command_load(settings: Mapping[str, Any], options: argparse.Namespace) -> No
 
 
 def command_dump(settings: Mapping[str, Any], options: argparse.Namespace) -> None:
+    """Write everything to stdout."""
     with database_of(settings, existing=True) as database, database.reading() as store:
         for piece in dump(store):
             sys.stdout.write(piece)
@@ -3873,6 +3896,7 @@ def command_user(settings: Mapping[str, Any], options: argparse.Namespace) -> No
 
 
 def command_backup(settings: Mapping[str, Any], options: argparse.Namespace) -> None:
+    """Copy the database."""
     with database_of(settings, existing=True) as database:
         database.backup(options.out, lambda done, whole: show_progress(f"{100 * done // max(whole, 1)} %"))
     print(f"{settings['database']} copied to {options.out}", file=sys.stderr)
