@@ -53,7 +53,7 @@ import time
 import urllib.parse
 from array import array
 from collections import deque
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import MAXYEAR, MINYEAR, date, datetime, timedelta, timezone, tzinfo
 from pathlib import Path
 from types import TracebackType
@@ -1034,9 +1034,9 @@ PRAGMAS = (  # the write-ahead log first
     "PRAGMA journal_mode = WAL",  # readers never wait for the writer
     "PRAGMA synchronous = FULL",  # an acknowledged write survives a power cut: one sync a commit
     "PRAGMA foreign_keys = ON",  # off by default, and ignored when set inside a transaction
-    "PRAGMA busy_timeout = 5000",  # ms that a writer waits for another process, and for those of this one:
+    "PRAGMA busy_timeout = 5000",  # ms that a writer waits for another process
 )
-PATIENCE = 5  # seconds
+PATIENCE = 5  # seconds that a writer waits for others of this process
 CHECK_SIZE = 4 * 1024 * 1024  # bytes of a file of which every page is looked at when it is opened: some milliseconds
 BATCH = 200  # rows fetched, shown and sent at a time
 
@@ -1335,9 +1335,11 @@ class Store:
     def add_token(self, hash: str, account: str) -> None:
         self.run("INSERT INTO token (hash, account, used) VALUES (?, ?, ?)", (hash, account, self.now))
 
-    def touch_token(self, hash: str, lifetime: float) -> None:
-        """Note that a token is used now, and forget those that were not used for `lifetime` seconds."""
+    def touch_token(self, hash: str) -> None:
         self.run("UPDATE token SET used = ? WHERE hash = ?", (self.now, hash))
+
+    def forget_tokens(self, lifetime: float) -> None:
+        """Those that were not used for so many seconds."""
         self.run("DELETE FROM token WHERE (julianday(?) - julianday(used)) * 86400 > ?", (self.now, lifetime))
 
     def drop_tokens(self, account: str) -> None:
@@ -2058,7 +2060,12 @@ def caller_of(database: Database, hash: str, lifetime: float) -> Caller:
     if not found or (idle := (moment - moment_of(found["used"])).total_seconds()) > lifetime:
         raise Unauthorized(UNAUTHORIZED)
     if idle >= min(60, lifetime / 60):
-        database.note(lambda store: store.touch_token(hash, lifetime))
+
+        def use(store: Store) -> None:
+            store.touch_token(hash)
+            store.forget_tokens(lifetime)
+
+        database.note(use)
     return Caller(found["account"], bool(found["admin"]))
 
 
@@ -3136,7 +3143,9 @@ class Service:
                 query = dict(urllib.parse.parse_qsl(environ.get("QUERY_STRING", ""), keep_blank_values=True))
                 bottle.response.content_type = "application/json"
                 answer = control.perform(self.controls, Asked(name, query, read_body(environ, self.body_limit)))
-                return in_pieces(map(str.encode, answer)) if isinstance(answer, Iterator) else to_json(answer).encode()
+                if isinstance(answer, Iterator):
+                    return in_pieces(piece.encode() for piece in answer)
+                return to_json(answer).encode()
 
         return handle
 
@@ -3290,13 +3299,10 @@ def in_pieces(pieces: Iterator[bytes]) -> bytes | Iterator[bytes]:
 
 def chained(first: bytes, second: bytes, rest: Iterator[bytes]) -> Iterator[bytes]:
     """The pieces of a long answer; closed with it, whether or not the client took all."""
-    try:
+    with contextlib.closing(rest):  # type: ignore[type-var]
         yield first
         yield second
         yield from rest
-    finally:
-        if isinstance(rest, Generator):
-            rest.close()
 
 
 class Refusing:
