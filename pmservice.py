@@ -1581,8 +1581,12 @@ class Database:
         """Keep the records as they are now, in memory, under a name."""
         uri = memory_uri()
         keeper = sqlite3.connect(uri, uri=True, check_same_thread=False)
-        with self.taking_turns(), contextlib.closing(self.connect()) as connection:
-            connection.execute("VACUUM INTO ?", (uri,))  # a backup would say WAL, which memory cannot
+        try:
+            with self.taking_turns(), contextlib.closing(self.connect()) as connection:
+                connection.execute("VACUUM INTO ?", (uri,))  # a backup would say WAL, which memory cannot
+        except BaseException:
+            keeper.close()
+            raise
         _, old = self.snapshots.get(name, (uri, None))
         self.snapshots[name] = (uri, keeper)
         if old:
