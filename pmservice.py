@@ -1474,9 +1474,7 @@ class Database:
             self.opened = self.identity()
             return version == 0
         except OSError as error:
-            raise StartError(
-                f"{error.filename or self.path}: {error.strerror}; name another file with --database"
-            ) from None
+            raise StartError(f"{self.path}: {error.strerror}; name another file with --database") from None
         except sqlite3.Error as error:
             advice = "try again later" if "locked" in str(error) else "name another file with --database"
             raise StartError(f"{self.path}: {error}; {advice}") from None
@@ -1685,7 +1683,11 @@ def schema() -> dict[int, str]:
 
     The file lies beside this one: in a folder, a wheel or a zip archive.
     """
-    script = __loader__.get_data(os.path.join(os.path.dirname(__file__), "schema.sql")).decode()  # type: ignore[name-defined]
+    path = os.path.join(os.path.dirname(__file__), "schema.sql")
+    try:
+        script = __loader__.get_data(path).decode()  # type: ignore[name-defined]
+    except OSError as error:
+        raise StartError(f"{path}: {error.strerror or error}; it belongs beside pmservice.py") from None
     parts = re.split(r"^-- === Version ([0-9]+).*$", script, flags=re.MULTILINE)
     return {int(version): part for version, part in zip(parts[1::2], parts[2::2], strict=True)}
 

@@ -2989,6 +2989,14 @@ class TestCommandLine:
         assert run("backup", "copy.db") == (2, "", "pmservice: copy.db: disk I/O error; nothing was copied\n")
         assert not (tmp_path / "copy.db").exists()
 
+    def test_without_its_tables_it_says_where_they_belong(self, tmp_path):
+        shutil.copy(HERE / "pmservice.py", tmp_path)
+        ended = subprocess.run(
+            [sys.executable, "pmservice.py", "--port", "0"], cwd=tmp_path, capture_output=True, text=True
+        )
+        assert (ended.returncode, ended.stdout) == (2, "")
+        assert re.fullmatch(r"pmservice: .*schema\.sql: .*; it belongs beside pmservice\.py\n", ended.stderr)
+
     def test_user_is_made_and_changed(self, run, tmp_path):
         assert "made" in run("user", "boss", "--realname", "B", "--password", "secret", "--admin")[2]
         assert "changed" in run("user", "boss", "--realname", "Bo")[2]
