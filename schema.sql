@@ -449,8 +449,8 @@ PRAGMA user_version = 1;
 -- === Version 2: lists as quick in a large product as in a small one ===============================
 
 -- Of a product's bugs, those that a kind of browsing asks for, so that no list reads all of them.
-CREATE INDEX bug_assigned ON bug (product, deleted, assignedTo);
-CREATE INDEX bug_opened_by ON bug (product, deleted, openedBy);
+CREATE INDEX bug_assigned ON bug (product, deleted, assignedTo) WHERE assignedTo IS NOT NULL;
+CREATE INDEX bug_opened_by ON bug (product, deleted, openedBy) WHERE openedBy IS NOT NULL;
 CREATE INDEX bug_unconfirmed ON bug (product, deleted) WHERE confirmed = 0;
 CREATE INDEX bug_postponed ON bug (product, deleted) WHERE resolution = 'postponed';
 
