@@ -2214,9 +2214,6 @@ FIXTURE = {
 # fmt: on
 
 
-SPANNED = ("programs", "projects", "executions")
-
-
 def load(store: Store, me: Caller, file: IO[str], progress: Callable[[int], None] = lambda records: None) -> int:
     """Load a fixture, all or nothing; how many records it held. FixtureError says where it is wrong."""
     store.defer_links()
@@ -2295,7 +2292,8 @@ def check_links(store: Store, ids: Mapping[str, Sequence[int]]) -> None:
                     ids, row["id"], [name], f"{field}: must name an existing {kind.target}; {row['link']} is none"
                 )
     if (lost := store.unplaced_project()) is not None:
-        refuse_link(ids, lost, SPANNED, "parent: makes it its own ancestor")
+        projects = [name for name, loaded in FIXTURE.items() if loaded.table == "project"]
+        refuse_link(ids, lost, projects, "parent: makes it its own ancestor")
     if (lost := store.misplaced_task()) is not None:
         refuse_link(ids, lost, ["tasks"], "project: must be the project of its execution")
 
@@ -2971,8 +2969,7 @@ def set_password(database: Database, password: str) -> None:
     if kept is None or not password_matches(password, kept):
         hashed = hash_password(password)
         with database.writing() as store:
-            store.update("user", administrator(store)["id"], {"password": hashed})
-            store.drop_tokens(ADMIN)
+            save_user(store, Caller(ADMIN, True), {"account": ADMIN, "password": hashed})
 
 
 def administrator(store: Store) -> sqlite3.Row:
@@ -3861,7 +3858,7 @@ def database_of(settings: Mapping[str, Any], existing: bool = False) -> Iterator
     path = settings["database"]
     if existing and not (os.path.exists(path) and os.path.getsize(path)):
         raise StartError(f"{path}: no database; name it with --database")
-    with contextlib.closing(Database(settings["database"], zone_of(settings["timezone"]), utc_now)) as database:
+    with contextlib.closing(Database(path, zone_of(settings["timezone"]), utc_now)) as database:
         yield database
 
 
