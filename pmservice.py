@@ -1581,8 +1581,11 @@ class Database:
         uri = memory_uri()
         keeper = sqlite3.connect(uri, uri=True, check_same_thread=False)
         try:
-            with self.taking_turns(), contextlib.closing(self.connect()) as connection:
-                connection.execute("VACUUM INTO ?", (uri,))  # a backup would say WAL, which memory cannot
+            with self.taking_turns(), self.glancing() as store:
+                if self.in_memory:
+                    store.connection.backup(keeper)  # several times as fast: every fresh service of a test does it
+                else:
+                    store.run("VACUUM INTO ?", (uri,))  # a backup would say WAL, which memory cannot
         except BaseException:
             keeper.close()
             raise
