@@ -20,7 +20,8 @@ OPERATIONS (room 8) says what can be called, the views (room 5) say how it looks
     11 Control    clock, journal, faults, snapshots: what a test can turn
     12 Service    tokens, JSON in and out, the WSGI application
     13 Demo       a made-up company to look at
-    14 Command    settings, the server, the command line, the pytest plugin
+    14 Server     waitress, its connections and threads; running() and the pytest plugin
+    15 Command    settings, the command line
 """
 
 from __future__ import annotations
@@ -3050,7 +3051,6 @@ class Service:
         self.database = Database(os.fspath(database), zone_of(timezone), movable)
         self.controls = Controls(self.database, movable, self.database.in_memory if control is None else control)
         self.start, self.numbers = secrets.token_hex(4), itertools.count(1)  # of which a request's id is made
-        self.turn = threading.Lock()  # of making a list's text
         self.routes = bottle.Bottle()
         self.routes.router.add_filter("id", lambda _: ("[1-9][0-9]{0,18}", int, str))
         self.routes.router.add_filter("name", lambda _: ("[A-Za-z0-9_.-]{1,64}", str, str))
@@ -3252,10 +3252,8 @@ class Service:
         text = to_json(page)[:-1] + f",{quote(listing.key)}:["
         separator, more = "", True
         while more:
-            # sqlite3 lets go of the interpreter at each row: threads that pass it on at each do half as much as in turn.
-            with self.turn:
-                if rows := cursor.fetchmany(BATCH):
-                    text += separator + self.text(store, listing.view, rows)
+            if rows := cursor.fetchmany(BATCH):
+                text += separator + self.text(store, listing.view, rows)
             separator, more = ",", len(rows) == BATCH
             if more:
                 yield text.encode()
@@ -3494,8 +3492,20 @@ def tasks(rng: random.Random, now: datetime, executions: list[dict[str, Any]]) -
     return [{field: row[field] for field in row if field != "product"} for row in rows]
 
 
-# --- 14 Command: settings, the server, the command line ---------------------------------------------
-# stdout carries what programs read (the base URL, a dump); everything for people goes to stderr.
+# --- 14 Server: connections and threads -------------------------------------------------------------
+# waitress reads and writes HTTP; who answers when, who is dropped and how it ends is decided here.
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """A socket that listens, bound before the database is touched. Raises StartError."""
+    if not 0 <= port <= 65535:
+        raise StartError(f"--port: {port} is no port; 0 to 65535 are, and 0 picks a free one")
+    try:
+        return socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET)
+    except OSError as error:
+        raise StartError(
+            f"cannot listen on {host} port {port} ({error}); choose another --host, or --port, where 0 is a free one"
+        ) from None
 
 
 class AnswerTask(WSGITask):  # type: ignore[misc]
@@ -3574,6 +3584,11 @@ class Listener(waitress.server.TcpWSGIServer):  # type: ignore[misc]
             if channel.total_outbufs_len and channel.last_activity < now - READ_TIME
         ]
 
+    def pull_trigger(self) -> None:
+        """Wake the leader; whoever leads is awake."""
+        if threading.current_thread() is not self.task_dispatcher.leader:
+            super().pull_trigger()
+
     def readable(self) -> bool:
         """Before no more connections can be taken, close some on which nothing runs: first those never used, oldest first."""
         if len(self._map) >= self.adj.connection_limit - 1:
@@ -3585,19 +3600,31 @@ class Listener(waitress.server.TcpWSGIServer):  # type: ignore[misc]
 
 
 class Server:
-    """waitress on a socket, with the settings that measurements asked for and a graceful end."""
+    """waitress on a socket, with the settings that measurements asked for, its own threads and a graceful end.
+
+    One thread leads: it receives requests and answers them itself. To hand each request to another thread, as
+    waitress does, takes as long as the answer, and threads that share the interpreter do half as much as one.
+    While an answer takes long (the disk, a password, a long list, a slow reader), another thread leads, and the
+    late one ends with its answer: the pattern Leader/Followers (POSA 2, 2000).
+    """
 
     def __init__(self, service: Service, listener: socket.socket):
         self.service = service
-        logging.getLogger("waitress.queue").setLevel(logging.ERROR)  # a line a queued call would fill an undrained pipe
+        self.threads = CONTROL_THREADS if service.controls.on else THREADS
+        self.waiting: deque[Channel] = deque()  # with requests that nobody has taken up
+        self.leader = self.successor()
+        self.late: set[threading.Thread] = set()  # who led before, and are still at their answers
+        self.begun: float | None = None  # when the leader took up the request that it is at
+        self.lock = threading.Lock()  # of who leads and who is late
+        self.taken_up, self.over = threading.Event(), threading.Event()
+        self.ends: float | None = None  # by when a server that was stopped has ended
         settings = waitress.adjustments.Adjustments(
-            sockets=[listener],
-            threads=CONTROL_THREADS if service.controls.on else THREADS,
-            max_request_body_size=service.body_limit + 1,
-            **WAITRESS,
+            sockets=[listener], max_request_body_size=service.body_limit + 1, **WAITRESS
         )
         address = (listener.family, listener.type, listener.proto, listener.getsockname())
-        self.waitress = Listener(service, {}, _sock=listener, adj=settings, sockinfo=address, bind_socket=False)
+        self.waitress = Listener(
+            service, {}, _sock=listener, dispatcher=self, adj=settings, sockinfo=address, bind_socket=False
+        )
         host, port = listener.getsockname()[:2]
         self.url = f"http://{f'[{host}]' if ':' in host else host}:{port}"
 
@@ -3611,24 +3638,97 @@ class Server:
         self.waitress.pull_trigger()
 
     def run(self) -> None:
-        """Serve until stopped."""
-        while not self.waitress.stopping:
-            self.poll(1)
-        for _ in range(128):
-            self.waitress.handle_accept()  # whoever has connected already is answered
-        self.waitress.asyncore.dispatcher.close(self.waitress)  # the listener: nobody is accepted any more
-        began = last = time.monotonic()
-        while time.monotonic() < began + GRACE:
-            channels = list(self.waitress.active_channels.values())
-            if any(channel.busy() for channel in channels):
-                last = time.monotonic()
-            elif not channels or time.monotonic() >= last + self.quiet:
-                break
-            self.poll(0.01)
-        self.waitress.task_dispatcher.shutdown(timeout=0.5)
+        """Serve until stopped. This thread answers nobody: it sees to it that there is a leader."""
+        self.leader.start()
+        while not self.over.is_set():
+            if self.begun is None:
+                self.taken_up.wait(1)  # not for ever: there are systems on which a signal is heard only between
+                self.taken_up.clear()
+            self.over.wait(LATE)
+            self.relieve()
+        until = time.monotonic() + 0.5
+        for thread in [self.leader, *self.late]:
+            thread.join(max(0, until - time.monotonic()))
         self.waitress.asyncore.close_all(self.waitress._map)
+        if not self.waitress.stopping:
+            raise RuntimeError("serving failed; the log says why")
+
+    def successor(self) -> threading.Thread:
+        """A thread that leads once it is started."""
+        return threading.Thread(target=self.lead, daemon=True)
+
+    def relieve(self) -> None:
+        """Let another thread lead if the leader is late."""
+        with self.lock:
+            if self.begun is not None and self.begun <= time.monotonic() - LATE:
+                late, begun = self.leader, self.begun
+                self.late.add(late)
+                self.leader, self.begun = self.successor(), None
+                try:
+                    self.leader.start()
+                except RuntimeError:  # the system has no thread to give: tried again
+                    self.late.remove(late)
+                    self.leader, self.begun = late, begun
+
+    def lead(self) -> None:
+        """Receive and answer, until the end or until another thread leads."""
+        leading, expectant = True, 0.0
+        try:
+            while leading and not self.finished():
+                if self.waiting and len(self.late) < self.threads:
+                    leading = self.answer(self.waiting.popleft())
+                    expectant = time.monotonic() + EXPECTANT
+                elif time.monotonic() < expectant:
+                    self.poll(0)
+                else:
+                    self.poll(0.01 if self.waitress.stopping else 1)
+        finally:
+            if leading:
+                self.over.set()
+                self.taken_up.set()
+
+    def add_task(self, channel: Channel) -> None:
+        """What waitress calls when a request has come in, maybe before that is done with the channel: answered later."""
+        self.waiting.append(channel)
+
+    def answer(self, channel: Channel) -> bool:
+        """Answer a request; whether this thread leads afterwards."""
+        self.begun = time.monotonic()
+        if not self.taken_up.is_set():
+            self.taken_up.set()
+        try:
+            channel.service()
+        except Exception:  # waitress answers what fails in a request; this would be its own failure
+            log.exception("A connection failed")
+            channel.cancel()
+        with self.lock:
+            leading = threading.current_thread() is self.leader
+            if leading:
+                self.begun = None
+            else:
+                self.late.remove(threading.current_thread())
+        if not leading:
+            self.waitress.pull_trigger()  # the leader may take up one more
+        return leading
+
+    def finished(self) -> bool:
+        """Whether a server that was stopped has answered everybody, or has tried for long enough."""
+        if not self.waitress.stopping:
+            return False
+        now = time.monotonic()
+        if self.ends is None:
+            for _ in range(128):
+                self.waitress.handle_accept()  # whoever has connected already is answered
+            self.waitress.asyncore.dispatcher.close(self.waitress)  # the listener: nobody is accepted any more
+            self.ends, self.last = now + GRACE, now
+        channels = list(self.waitress.active_channels.values())
+        if any(channel.busy() for channel in channels):
+            self.last = now
+            return now > self.ends
+        return not channels or now >= self.last + self.quiet
 
     def poll(self, seconds: float) -> None:
+        """Receive and send what is there; wait for it."""
         for channel in self.waitress.stalled:
             channel.handle_close()
         self.waitress.stalled = ()
@@ -3636,7 +3736,9 @@ class Server:
         self.waitress.asyncore.loop(timeout=seconds, use_poll=True, map=self.waitress._map, count=1)
 
 
-THREADS = 8
+THREADS = 8  # which answer at once, when answers take long
+LATE = 0.001  # seconds after which an answer takes long
+EXPECTANT = 50e-6  # seconds after an answer in which the next request is looked for without sleep, to wake from which takes as long
 WAITRESS: dict[str, Any] = {
     "connection_limit": 900,
     "cleanup_interval": 2,  # seconds between two looks for slow and idle connections
@@ -3707,6 +3809,10 @@ def marked(request: Any) -> dict[str, Any]:
         frozen = moment_at(moment, zone_of(settings.get("timezone", "UTC")))
         settings["clock"] = lambda: frozen
     return settings
+
+
+# --- 15 Command: settings, the command line ---------------------------------------------------------
+# stdout carries what programs read (the base URL, a dump); everything for people goes to stderr.
 
 
 class Setting(NamedTuple):
@@ -3984,18 +4090,6 @@ def furnish(
         if not service.controls.stopping.is_set():
             failures.append(error)
         server.stop()
-
-
-def listen(host: str, port: int) -> socket.socket:
-    """A socket that listens, bound before the database is touched. Raises StartError."""
-    if not 0 <= port <= 65535:
-        raise StartError(f"--port: {port} is no port; 0 to 65535 are, and 0 picks a free one")
-    try:
-        return socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET)
-    except OSError as error:
-        raise StartError(
-            f"cannot listen on {host} port {port} ({error}); choose another --host, or --port, where 0 is a free one"
-        ) from None
 
 
 def is_loopback(host: str) -> bool:

@@ -30,7 +30,7 @@ import time
 import urllib.parse
 import warnings
 from collections import Counter
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -2718,6 +2718,100 @@ class TestServing:
         assert answers == [b"HTTP/1.0 401"]
         assert capfd.readouterr().out == f"http://127.0.0.1:{port}\n"
         assert list(tmp_path.iterdir()) == []
+
+
+class TestThreads:
+    """Who answers: one thread by itself, and another when an answer takes long. Here that of /slow waits for `go`."""
+
+    @pytest.fixture
+    def slow(self, monkeypatch):
+        begun, go, plain = threading.Semaphore(0), threading.Event(), pmservice.Service.__call__
+
+        def call(self, environ, start_response):
+            if environ["PATH_INFO"] == "/slow":
+                begun.release()
+                go.wait(30)
+            return plain(self, environ, start_response)
+
+        monkeypatch.setattr(pmservice.Service, "__call__", call)
+        with pmservice.running(control=False) as served, ThreadPoolExecutor(20) as pool:
+            self.url, self.pool = served.url, pool
+            yield begun, go
+            go.set()
+
+    def status(self, path: str = "/products") -> int:
+        with contextlib.closing(connection_to(self.url)) as connection:
+            return ask(connection, "GET", path)[0]
+
+    def test_answer_that_takes_long_holds_up_nobody_until_eight_do(self, slow):
+        begun, go = slow
+        before = threading.active_count()
+        late = [self.pool.submit(self.status, "/slow") for _ in range(pmservice.THREADS - 1)]
+        for _ in late:
+            assert begun.acquire(timeout=30)
+        assert self.status() == 401
+        late.append(self.pool.submit(self.status, "/slow"))
+        assert begun.acquire(timeout=30)
+        others = [self.pool.submit(self.status) for _ in range(10)]
+        assert not wait([*others, *late], 0.1, FIRST_COMPLETED).done
+        go.set()
+        assert {answer.result(30) for answer in others} == {401}
+        assert {answer.result(30) for answer in late} == {401}
+        until = time.monotonic() + 30
+        while threading.active_count() > before + 10 + pmservice.THREADS and time.monotonic() < until:
+            time.sleep(0.01)  # the pool's are kept
+        assert threading.active_count() <= before + 10 + pmservice.THREADS
+
+    def test_requests_of_one_connection_are_answered_in_turn(self, slow):
+        begun, go = slow
+        with contextlib.closing(connection_to(self.url)) as connection:
+            connection.connect()
+            for line, end in (("GET /slow", ""), ("GET /-/live", ""), ("PUT /-/live", "Connection: close\r\n")):
+                connection.sock.sendall(f"{line} HTTP/1.1\r\nHost: localhost\r\n{end}\r\n".encode())
+            assert begun.acquire(timeout=30)
+            assert self.status() == 401
+            go.set()
+            with connection.sock.makefile("rb") as received:
+                assert re.findall(rb"HTTP/1.1 ([0-9]+)", received.read()) == [b"401", b"200", b"405"]
+
+    def test_thread_that_cannot_be_had_is_asked_for_again(self, slow, monkeypatch):
+        begun, _ = slow
+        refused, plain = [1, 2, 3], threading.Thread.start
+
+        def start(thread):
+            if refused:
+                refused.pop()
+                raise RuntimeError("can't start new thread")
+            plain(thread)
+
+        self.status()
+        late = self.pool.submit(self.status, "/slow")
+        quick = self.pool.submit(lambda: begun.acquire(timeout=30) and self.status())
+        monkeypatch.setattr(threading.Thread, "start", start)
+        assert (quick.result(30), late.done(), refused) == (401, False, [])
+
+    def test_connection_that_fails_ends_alone(self, slow, monkeypatch, caplog):
+        plain = pmservice.Channel.service
+
+        def service(channel):
+            if channel.requests[0].path == "/slow":
+                raise RuntimeError("waitress failed")
+            plain(channel)
+
+        monkeypatch.setattr(pmservice.Channel, "service", service)
+        with pytest.raises(ConnectionError):
+            self.status("/slow")
+        assert self.status() == 401
+        assert "waitress failed" in caplog.text
+
+    def test_server_that_cannot_poll_ends_and_says_so(self, monkeypatch):
+        caught = []
+        monkeypatch.setattr(threading, "excepthook", caught.append)
+        monkeypatch.setattr(pmservice.Server, "poll", lambda *_: 1 / 0)
+        with pmservice.listen("127.0.0.1", 0) as listener, contextlib.closing(pmservice.create_app()) as service:
+            with pytest.raises(RuntimeError, match="serving failed"):
+                pmservice.Server(service, listener).run()
+        assert [error.exc_type for error in caught] == [ZeroDivisionError]
 
 
 class TestStopping:
