@@ -3737,7 +3737,7 @@ class Server:
 
 
 THREADS = 8  # which answer at once, when answers take long
-LATE = 0.001  # seconds after which an answer takes long
+LATE = 0.002  # seconds after which an answer takes long: to change the leader costs a tenth of that
 EXPECTANT = 50e-6  # seconds after an answer in which the next request is looked for without sleep, to wake from which takes as long
 WAITRESS: dict[str, Any] = {
     "connection_limit": 900,
