@@ -3675,17 +3675,21 @@ class Server:
         leading, expectant = True, 0.0
         try:
             while leading and not self.finished():
-                if self.waiting and len(self.late) < self.threads:
-                    leading = self.answer(self.waiting.popleft())
-                    expectant = time.monotonic() + EXPECTANT
-                elif time.monotonic() < expectant:
-                    self.poll(0)
-                else:
-                    self.poll(0.01 if self.waitress.stopping else 1)
+                for _ in range(len(self.waiting)):  # whoever comes meanwhile comes after those who are there by then
+                    if leading and self.may_answer():
+                        leading = self.answer(self.waiting.popleft())
+                        expectant = time.monotonic() + EXPECTANT
+                if leading:
+                    at_once = self.may_answer() or time.monotonic() < expectant
+                    self.poll(0 if at_once else 0.01 if self.waitress.stopping else 1)
         finally:
             if leading:
                 self.over.set()
                 self.taken_up.set()
+
+    def may_answer(self) -> bool:
+        """Whether a request is there, and a thread that could lead if its answer takes long."""
+        return bool(self.waiting) and len(self.late) < self.threads
 
     def add_task(self, channel: Channel) -> None:
         """What waitress calls when a request has come in, maybe before that is done with the channel: answered later."""
