@@ -1445,6 +1445,7 @@ class Database:
     def __init__(self, path: str, zone: tzinfo, clock: Callable[[], datetime]):
         self.path, self.zone, self.clock = path, zone, clock
         self.idle: list[sqlite3.Connection] = []
+        self.closed = False
         self.in_memory = path == ":memory:"
         self.file = os.path.realpath(path)  # wherever this process goes
         self.log = f"{self.file}-wal"
@@ -1524,6 +1525,8 @@ class Database:
                 connection.close()  # gives up the lock; kept by the traceback, it would block every writer
                 raise
             self.idle.append(connection)
+            if self.closed:
+                self.close()
 
     def glancing(self) -> contextlib.AbstractContextManager[Store]:
         """For one statement, which is a transaction by itself."""
@@ -1641,9 +1644,13 @@ class Database:
             raise
 
     def close(self) -> None:
-        """Close every connection; nothing may run any more."""
-        for connection in {*self.idle, *(keeper for _, keeper in self.snapshots.values()), self.anchor}:
-            connection.close()
+        """Close every connection; one at which a thread still is, once it is done with it."""
+        self.closed = True
+        with contextlib.suppress(IndexError):
+            while True:
+                self.idle.pop().close()
+        for _, keeper in self.snapshots.values():
+            keeper.close()
 
 
 def refuse_strange(path: str) -> None:
@@ -3585,9 +3592,8 @@ class Listener(waitress.server.TcpWSGIServer):  # type: ignore[misc]
         ]
 
     def pull_trigger(self) -> None:
-        """Wake the leader; whoever leads is awake."""
-        if threading.current_thread() is not self.task_dispatcher.leader:
-            super().pull_trigger()
+        """What waitress calls when there is something to send or to close."""
+        self.task_dispatcher.wake()
 
     def readable(self) -> bool:
         """Before no more connections can be taken, close some on which nothing runs: first those never used, oldest first."""
@@ -3614,10 +3620,12 @@ class Server:
         self.waiting: deque[Channel] = deque()  # with requests that nobody has taken up
         self.leader = self.successor()
         self.late: set[threading.Thread] = set()  # who led before, and are still at their answers
-        self.begun: float | None = None  # when the leader took up the request that it is at
-        self.lock = threading.Lock()  # of who leads and who is late
+        self.begun: float | None = None  # when the leader took up the request that it is at; only it sets this
+        self.closed = False
+        self.lock = threading.RLock()  # of the four; a signal's handler may come while its thread has it
         self.taken_up, self.over = threading.Event(), threading.Event()
         self.ends: float | None = None  # by when a server that was stopped has ended
+        self.quiet = self.last = 0.0
         settings = waitress.adjustments.Adjustments(
             sockets=[listener], max_request_body_size=service.body_limit + 1, **WAITRESS
         )
@@ -3635,23 +3643,40 @@ class Server:
         self.quiet = QUIET if number else 0
         self.service.controls.stopping.set()
         self.waitress.stopping = True
-        self.waitress.pull_trigger()
+        self.wake()
+
+    def wake(self) -> None:
+        """Have the leader look at all connections, as it does by itself after each answer."""
+        with self.lock:
+            if threading.current_thread() is not self.leader and not self.closed:
+                self.waitress.trigger.pull_trigger()
 
     def run(self) -> None:
         """Serve until stopped. This thread answers nobody: it sees to it that there is a leader."""
-        self.leader.start()
-        while not self.over.is_set():
-            if self.begun is None:
-                self.taken_up.wait(1)  # not for ever: there are systems on which a signal is heard only between
-                self.taken_up.clear()
-            self.over.wait(LATE)
-            self.relieve()
-        until = time.monotonic() + 0.5
-        for thread in [self.leader, *self.late]:
-            thread.join(max(0, until - time.monotonic()))
-        self.waitress.asyncore.close_all(self.waitress._map)
+        try:
+            self.leader.start()
+            while not self.over.is_set():
+                if self.begun is None:
+                    self.taken_up.wait(1)  # not for ever: there are systems on which a signal is heard only between
+                    self.taken_up.clear()
+                self.over.wait(LATE)
+                self.relieve()
+        finally:
+            self.close()
         if not self.waitress.stopping:
             raise RuntimeError("serving failed; the log says why")
+
+    def close(self) -> None:
+        """Close all connections. Who is still at an answer gets half a second."""
+        for channel in list(self.waitress.active_channels.values()):
+            channel.handle_close()  # a thread that waits for its reader wakes
+        until = time.monotonic() + 0.5
+        for thread in [self.leader, *self.late]:
+            if thread.is_alive():
+                thread.join(max(0, until - time.monotonic()))
+        with self.lock:  # from here on a descriptor may be another's
+            self.closed = True
+            self.waitress.asyncore.close_all(self.waitress._map)
 
     def successor(self) -> threading.Thread:
         """A thread that leads once it is started."""
@@ -3660,7 +3685,7 @@ class Server:
     def relieve(self) -> None:
         """Let another thread lead if the leader is late."""
         with self.lock:
-            if self.begun is not None and self.begun <= time.monotonic() - LATE:
+            if self.begun is not None and self.begun <= time.monotonic() - LATE and not self.over.is_set():
                 late, begun = self.leader, self.begun
                 self.late.add(late)
                 self.leader, self.begun = self.successor(), None
@@ -3682,10 +3707,12 @@ class Server:
                 if leading:
                     at_once = self.may_answer() or time.monotonic() < expectant
                     self.poll(0 if at_once else 0.01 if self.waitress.stopping else 1)
+        except Exception:
+            log.exception("Serving failed")
         finally:
             if leading:
                 self.over.set()
-                self.taken_up.set()
+                self.taken_up.set()  # nobody waits for a request any more
 
     def may_answer(self) -> bool:
         """Whether a request is there, and a thread that could lead if its answer takes long."""
@@ -3698,11 +3725,10 @@ class Server:
     def answer(self, channel: Channel) -> bool:
         """Answer a request; whether this thread leads afterwards."""
         self.begun = time.monotonic()
-        if not self.taken_up.is_set():
-            self.taken_up.set()
+        self.taken_up.set()
         try:
             channel.service()
-        except Exception:  # waitress answers what fails in a request; this would be its own failure
+        except BaseException:  # waitress answers what fails in a request; this would be its own failure
             log.exception("A connection failed")
             channel.cancel()
         with self.lock:
@@ -3712,7 +3738,7 @@ class Server:
             else:
                 self.late.remove(threading.current_thread())
         if not leading:
-            self.waitress.pull_trigger()  # the leader may take up one more
+            self.wake()  # the leader may take up one more
         return leading
 
     def finished(self) -> bool:
@@ -3726,7 +3752,7 @@ class Server:
             self.waitress.asyncore.dispatcher.close(self.waitress)  # the listener: nobody is accepted any more
             self.ends, self.last = now + GRACE, now
         channels = list(self.waitress.active_channels.values())
-        if any(channel.busy() for channel in channels):
+        if self.late or any(channel.busy() for channel in channels):
             self.last = now
             return now > self.ends
         return not channels or now >= self.last + self.quiet
@@ -3741,7 +3767,7 @@ class Server:
 
 
 THREADS = 8  # which answer at once, when answers take long
-LATE = 0.002  # seconds after which an answer takes long: to change the leader costs a tenth of that
+LATE = 0.0015  # seconds after which an answer takes long: to change the leader costs a tenth of that
 EXPECTANT = 50e-6  # seconds after an answer in which the next request is looked for without sleep, to wake from which takes as long
 WAITRESS: dict[str, Any] = {
     "connection_limit": 900,
@@ -3909,9 +3935,12 @@ class Undrained(logging.StreamHandler):  # type: ignore[type-arg]
         except io.UnsupportedOperation:  # no descriptor: a test's stream
             super().emit(record)
             return
+        except ValueError:  # it was closed
+            return
         line = f"{self.format(record)}\n".encode("utf-8", "backslashreplace")
-        while line and select.select([], [file], [], 0)[1]:  # then so much can be written
-            line = line[os.write(file, line[: select.PIPE_BUF]) :]
+        with contextlib.suppress(OSError):  # whoever read it is gone
+            while line and select.select([], [file], [], 0)[1]:  # then so much can be written
+                line = line[os.write(file, line[: select.PIPE_BUF]) :]
 
 
 def set_up_log(verbose: bool, as_json: bool) -> None:
