@@ -2692,6 +2692,15 @@ class Clock:
         return {"now": utc(self(), timezone.utc), "frozen": self.frozen is not None, "offset": self.offset}
 
 
+def is_wanted(call: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:
+    """Whether a call's method, path (a pattern: * is anything) and status are the wanted ones."""
+    return (
+        call["method"] == wanted.get("method", call["method"]).upper()
+        and call["status"] == wanted.get("status", call["status"])
+        and fnmatch.fnmatchcase(call["path"], wanted.get("path", "*"))
+    )
+
+
 class Journal:
     """The last calls."""
 
@@ -2699,14 +2708,23 @@ class Journal:
         self.calls: deque[dict[str, Any]] = deque(maxlen=MAX_CALLS)
 
     def matching(self, wanted: Mapping[str, Any]) -> list[dict[str, Any]]:
-        """The calls whose method, path (a pattern: * is anything) and status are the wanted ones."""
-        return [
-            call
-            for call in list(self.calls)
-            if fnmatch.fnmatchcase(call["path"], wanted.get("path", "*"))
-            and call["method"] == wanted.get("method", call["method"]).upper()
-            and call["status"] == wanted.get("status", call["status"])
-        ]
+        """The calls that are wanted."""
+        return [call for call in list(self.calls) if is_wanted(call, wanted)]
+
+    def awaited(self, wanted: Mapping[str, Any], count: int) -> Callable[[], bool]:
+        """What tells whether so many calls are wanted, and looks at each only once: it is asked at every tick."""
+        found, last = 0, None
+
+        def enough() -> bool:
+            nonlocal found, last
+            calls = list(self.calls)
+            new = list(itertools.takewhile(lambda call: call is not last, reversed(calls)))
+            known = 0 if len(new) == len(calls) else found  # none is known: it begins, or all were forgotten
+            found = known + sum(is_wanted(call, wanted) for call in new)
+            last = calls[-1] if calls else None
+            return found >= count
+
+        return enough
 
     def nearest(self, path: str) -> str:
         """The last calls of paths like this one."""
@@ -2868,7 +2886,7 @@ def get_journal(controls: Controls, asked: Asked) -> Answer:
     query = check_exactly(CALLS, asked.query)
     count = query.get("count")
     if count is not None:
-        controls.wait(lambda: len(controls.journal.matching(query)) >= count, query.get("wait", 0))
+        controls.wait(controls.journal.awaited(query, count), query.get("wait", 0))
     calls = controls.journal.matching(query)
     if count not in (None, len(calls)):
         near = controls.journal.nearest(query.get("path", ""))
@@ -3554,6 +3572,12 @@ class Request(HTTPRequestParser):  # type: ignore[misc]
             super().parse_header(header_plus)
         except ValueError:  # of an odd target or length
             raise ParsingError("The request line or a header cannot be read") from None
+
+    def received(self, data: bytes) -> int:
+        consumed = int(super().received(data))
+        if self.completed:
+            self.expect_continue = False  # else waitress waits for a body, and takes the next request for it
+        return consumed
 
     def overdue(self, now: float) -> bool:
         return self.began < now - (BODY_TIME if self.headers_finished else HEADER_TIME)

@@ -2055,6 +2055,21 @@ class TestControls:
             found = memory.get("/-/journal?path=/programs&status=200&count=2&wait=30")
         assert (found["total"], [call["path"] for call in found["calls"]]) == (2, ["/programs"] * 2)
 
+    def test_who_waits_for_calls_looks_at_each_once_and_begins_anew_when_they_are_forgotten(self, monkeypatch):
+        looked, plain = [], pmservice.is_wanted
+        monkeypatch.setattr(pmservice, "is_wanted", lambda *of: looked.append(of) or plain(*of))
+        journal = pmservice.Journal()
+        enough = journal.awaited({"method": "get", "path": "/a*"}, 2)
+        get, post, other = ({"method": method, "path": path, "status": 200} for method, path in (("GET", "/ab"), ("POST", "/ab"), ("GET", "/b")))  # fmt: skip
+        journal.calls.extend(map(dict, (get, post, other)))
+        assert [enough() for _ in range(9)] == [False] * 9
+        assert len(looked) == 3
+        journal.calls.clear()
+        journal.calls.append(dict(get))
+        assert not enough()
+        journal.calls.append(dict(get))
+        assert enough()
+
     def test_journal_that_has_other_calls_says_which_are_nearest(self, memory):
         memory.get("/products")
         error = memory.refused("GET", "/-/journal?path=/product&count=1", status=409)["error"]
@@ -2637,6 +2652,19 @@ class TestOverASocket:
             assert (answer.status, answer.getheader("Content-Type")) == (status, "application/json")
             assert list(json.loads(answer.read())) == ["error"]
             answer.close()
+
+    @each(("lines", "status"), [
+        ("", 200), ("Content-Length: 0\r\n", 200), ("Content-Length: x\r\n", 400), ("Content-Length: 9999999\r\n", 413),
+    ])  # fmt: skip
+    def test_who_expects_to_continue_without_a_body_is_answered_and_nobody_takes_its_place(self, lines, status):
+        with pmservice.running(token="t") as served, contextlib.closing(connection_to(served.url)) as connection:
+            connection.connect()
+            connection.sock.sendall(f"GET /user HTTP/1.1\r\nToken: t\r\nExpect: 100-continue\r\n{lines}\r\n".encode())
+            with connection.sock.makefile("rb") as received:
+                assert received.readline().split()[1] == str(status).encode()
+                if status == 200:
+                    connection.sock.sendall(b"GET /user HTTP/1.1\r\nConnection: close\r\n\r\n")
+                    assert re.findall(rb"HTTP/1.1 ([0-9]+)", received.read()) == [b"401"]
 
     def test_eight_threads_create_and_move_at_once_and_nothing_is_lost(self, live):
         product = live.call("POST", "/products", {"name": "P"})[1]["id"]
