@@ -3644,9 +3644,9 @@ class Server:
         self.waiting: deque[Channel] = deque()  # with requests that nobody has taken up
         self.leader = self.successor()
         self.late: set[threading.Thread] = set()  # who led before, and are still at their answers
-        self.begun: float | None = None  # when the leader took up the request that it is at; only it sets this
+        self.begun: float | None = None  # when the leader took up its request; who relieves it clears this
         self.closed = False
-        self.lock = threading.RLock()  # of the four; a signal's handler may come while its thread has it
+        self.lock = threading.RLock()  # of these four; a signal's handler may come while its thread has it
         self.taken_up, self.over = threading.Event(), threading.Event()
         self.ends: float | None = None  # by when a server that was stopped has ended
         self.quiet = self.last = 0.0
