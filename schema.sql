@@ -1,12 +1,11 @@
--- The database of pmservice: tables hold facts, the *_record views give each record the names and
--- values of the interface (0 where there is no link), triggers keep every count up to date.
+-- The database of pmservice: tables hold facts under the names of the interface, triggers keep every count up to date.
 --
 -- Conventions: a link that is not set is NULL; a person is an account; a moment is UTC text,
 -- YYYY-MM-DDThh:mm:ssZ; a day is YYYY-MM-DD; NULL is "unset". Defaults that never depend on the
 -- request stand here and nowhere else. Records are never removed: `deleted` hides them.
 
--- An older database runs the parts that it lacks, in one transaction: what is below a version's line never
--- changes once it is released, and each part ends at its `user_version`.
+-- An older database runs the parts that it lacks, in one transaction: the tables, indexes and triggers below a
+-- version's line never change once it is released, and each part ends at its `user_version`.
 
 -- === Version 1 ====================================================================================
 
@@ -25,8 +24,6 @@ CREATE TABLE user (
     password TEXT,  -- a salted scrypt hash; NULL: nobody can log in as this user
     deleted  INTEGER NOT NULL DEFAULT 0 CHECK (deleted = 0)
 ) STRICT;
-
-CREATE VIEW user_record AS SELECT id, account, avatar, realname, role, email, admin, password FROM user;
 
 CREATE TABLE token (
     hash    TEXT PRIMARY KEY,  -- SHA-256 of the token, which itself is kept nowhere
@@ -89,14 +86,6 @@ CREATE TRIGGER project_numbered AFTER INSERT ON project WHEN NEW."order" IS NULL
     UPDATE project SET "order" = NEW.id * 5 WHERE id = NEW.id;
 END;
 
-CREATE VIEW project_record AS SELECT
-    id, name, code, model, type, budget, budgetUnit, coalesce(parent, 0) AS parent, begin, end, realBegan, realEnd,
-    desc, openedBy, openedDate, PM, acl, whitelist, status, coalesce(project, 0) AS project, lifetime, attribute,
-    percent, path, grade, days, version, openedVersion, lastEditedBy, lastEditedDate, closedBy, closedDate,
-    canceledBy, canceledDate, PO, QD, RD, team, "order", deleted,
-    (SELECT json_group_array(product) FROM project_product WHERE project_product.project = id) AS products
-FROM project;
-
 -- --- Products -------------------------------------------------------------------------------------
 
 CREATE TABLE product (
@@ -149,12 +138,6 @@ CREATE TABLE bugs_opened (
     PRIMARY KEY (product, quarter)
 ) STRICT, WITHOUT ROWID;
 
-CREATE VIEW product_record AS SELECT
-    product.id, coalesce(program, 0) AS program, name, code, line, PO, QD, RD, type, desc, acl, whitelist,
-    createdBy, createdDate, status, reviewer, createdVersion, "order", deleted,
-    releases, bugs, unResolved, closedBugs, fixedBugs, assignToNull
-FROM product JOIN product_count ON product_count.product = product.id;
-
 CREATE TRIGGER product_numbered AFTER INSERT ON product WHEN NEW."order" IS NULL BEGIN
     UPDATE product SET "order" = NEW.id * 5 WHERE id = NEW.id;
 END;
@@ -186,14 +169,6 @@ CREATE TABLE release (
 
 CREATE INDEX release_of_project ON release (project, deleted);
 CREATE INDEX release_of_product ON release (product, deleted);
-
-CREATE VIEW release_record AS SELECT
-    id, coalesce(project, 0) AS project, product, branch, build, name, date, desc, status, marker, stories, bugs,
-    leftBugs, mailto, buildName, deleted,
-    (SELECT product.name FROM product WHERE product.id = release.product) AS productName,
-    coalesce((SELECT project.name FROM project WHERE project.id = release.project), '') AS projectName,
-    build AS buildID
-FROM release;
 
 CREATE TRIGGER release_opened AFTER INSERT ON release WHEN NOT NEW.deleted BEGIN
     INSERT INTO product_count (product, releases) VALUES (NEW.product, 1)
@@ -263,14 +238,6 @@ CREATE TABLE bug (
 
 CREATE INDEX bug_of_product ON bug (product, deleted);
 CREATE INDEX bug_in_status ON bug (product, deleted, status);
-
-CREATE VIEW bug_record AS SELECT
-    id, product, branch, module, coalesce(project, 0) AS project, coalesce(execution, 0) AS execution, toTask, toStory,
-    title, keywords, severity, pri, type, os, browser, steps, task, story, openedBy, openedDate, deadline, assignedTo,
-    assignedDate, resolvedBy, resolvedDate, resolvedBuild, closedBy, closedDate, plan, storyVersion, hardware, found,
-    status, color, confirmed, activatedCount, activatedDate, feedbackBy, notifyEmail, openedBuild, resolution,
-    duplicateBug, linkBug, "case", caseVersion, result, testtask, lastEditedBy, lastEditedDate, deleted
-FROM bug;
 
 CREATE TRIGGER bug_opened AFTER INSERT ON bug WHEN NOT NEW.deleted BEGIN
     INSERT INTO product_count (product, bugs, unResolved, closedBugs, fixedBugs, assignToNull) VALUES (
@@ -353,17 +320,6 @@ CREATE INDEX task_of_execution ON task (execution, deleted);
 CREATE INDEX task_of_project ON task (project, deleted);
 CREATE INDEX task_of_assignee ON task (assignedTo, deleted);
 
--- progress: 100 × consumed / (consumed + left), rounded half up; 0 when both are 0; 100 when done.
-CREATE VIEW task_record AS SELECT
-    id, project, parent, execution, module, story, fromBug, name, type, pri, estimate, consumed, left, deadline, status,
-    desc, openedBy, openedDate, assignedTo, assignedDate, estStarted, realStarted, finishedBy, finishedDate, closedBy,
-    closedDate, storyVersion, color, version, finishedList, canceledBy, canceledDate, closedReason, lastEditedBy,
-    lastEditedDate, activatedDate, "order", deleted,
-    coalesce((SELECT realname FROM user WHERE account = assignedTo), '') AS assignedToRealName,
-    CASE WHEN status = 'done' THEN 100 WHEN consumed = 0 THEN 0
-         ELSE CAST(round(100 * consumed / (consumed + left), 6) + 0.5 AS INTEGER) END AS progress
-FROM task;
-
 -- --- Test cases and their steps -------------------------------------------------------------------
 
 CREATE TABLE testcase (
@@ -417,18 +373,6 @@ CREATE TABLE step (
 ) STRICT;
 
 CREATE INDEX step_of_case ON step ("case");
-
-CREATE VIEW testcase_record AS SELECT
-    id, product, branch, module, story, storyVersion, title, precondition, pri, type, stage,
-    (SELECT json_group_array(json(step)) FROM (
-        SELECT json_object('id', step.id, 'parent', parent, 'case', "case", 'version', step.version, 'type', step.type,
-                           'desc', desc, 'expect', expect) AS step
-        FROM step WHERE "case" = testcase.id ORDER BY step.id)) AS steps,
-    fromBug, fromCaseID, openedBy, openedDate, status, coalesce(project, 0) AS project,
-    coalesce(execution, 0) AS execution, keywords, color, "order", reviewedBy, reviewedDate, lastEditedBy,
-    lastEditedDate, version, linkCase, fromCaseVersion, deleted, lastRunner, lastRunDate, lastRunResult,
-    version AS currentVersion, caseFails
-FROM testcase;
 
 -- --- The action log: who did what to which record, and the comment that came with it --------------
 
@@ -501,3 +445,15 @@ CREATE TRIGGER testcase_deleted AFTER UPDATE OF deleted ON testcase BEGIN
 END;
 
 PRAGMA user_version = 2;
+
+-- === Version 3: no views; the statements name every column =======================================
+
+DROP VIEW IF EXISTS user_record;
+DROP VIEW IF EXISTS project_record;
+DROP VIEW IF EXISTS product_record;
+DROP VIEW IF EXISTS release_record;
+DROP VIEW IF EXISTS bug_record;
+DROP VIEW IF EXISTS task_record;
+DROP VIEW IF EXISTS testcase_record;
+
+PRAGMA user_version = 3;
