@@ -46,6 +46,7 @@ import ipaddress
 import itertools
 import json
 import logging
+import operator
 import os
 import random
 import re
@@ -62,6 +63,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import MAXYEAR, MINYEAR, date, datetime, timedelta, timezone, tzinfo
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple, NoReturn
 
 import bottle
@@ -345,16 +347,6 @@ def read_ids(value: Any) -> list[int]:
     raise ValueError("must be an array of ids: whole numbers from 1")
 
 
-def read_commas(value: Any) -> str:
-    """Return text, or the texts of an array joined by commas."""
-    return ",".join(map(read_text, value)) if isinstance(value, list) else read_text(value)
-
-
-def read_build(value: Any) -> int:
-    """Return the id of a build, which clients also send as an array of one id."""
-    return whole(0)(value[0] if isinstance(value, list) and len(value) == 1 else value)
-
-
 def read_stages(value: Any) -> str:
     """Return stages joined by commas, from an array or from text that is joined already."""
     words = value if isinstance(value, list) else read_text(value).split(",")
@@ -367,11 +359,6 @@ def suggest(word: Any, known: Iterable[str]) -> str:
     """Return the end of a sentence that suggests the known word nearest to an unknown one, "" without one."""
     near = difflib.get_close_matches(str(word)[:MAX_NAME], known, 1)
     return f"; did you mean {near[0]}?" if near else ""
-
-
-def read_bug_state(value: Any) -> str:
-    """Return a bug's status, also from the object that answers show it as."""
-    return words_of(BUG_STATES)(value.get("code") if isinstance(value, dict) else value)
 
 
 def words_of(words: Sequence[str]) -> Callable[[Any], str]:
@@ -457,8 +444,6 @@ MONEY     = Kind("quoted",    whole(),           whole_schema(),  shown={"type":
 HOURS     = Kind("hours",     read_hours,        either({**NUMBER_SCHEMA, "minimum": 0}, {"type": "string", "pattern": "^[0-9]{1,15}$"}))
 NAME      = Kind("text",      read_name,         either(NAME_SCHEMA, NUMBER_SCHEMA))
 TEXT      = Kind("text",      read_text,         TEXT_OR_NUMBER)
-COMMAS    = Kind("text",      read_commas,       either(TEXT_SCHEMA, NUMBER_SCHEMA, array_of(TEXT_OR_NUMBER)))
-BUILD_ID  = Kind("plain",     read_build,        either(whole_schema(0), array_of(whole_schema(0), minItems=1, maxItems=1)))
 FILLED    = Kind("text",      read_filled,       either({"type": "string", "pattern": NOT_BLANK}, NUMBER_SCHEMA))
 ACCOUNT   = Kind("text",      read_account,      ACCOUNT_SCHEMA)
 PASSWORD  = Kind("secret",    read_filled,       FILLED.schema)
@@ -469,12 +454,22 @@ PERSON    = Kind("person",    read_person,       PERSON_SCHEMA)
 PEOPLE    = Kind("people",    read_people,       either(PEOPLE_SCHEMA, PERSON_SCHEMA))
 WHITELIST = Kind("whitelist", read_people,       either(PEOPLE_SCHEMA, PERSON_SCHEMA))
 FLAG      = Kind("flag",      read_flag,         FLAG_SCHEMA)
-BUG_STATE = one_of(*BUG_STATES)._replace(read=read_bug_state)
 STAGES    = Kind("text",      read_stages,       either(STAGE_SCHEMA, array_of(STAGE_SCHEMA, minItems=1)))
 PRODUCTS  = Kind("plain",     read_ids,          array_of(whole_schema(1), minItems=1), target="product")
 PAGE      = Kind("plain",     whole(1),          {"type": "integer", "minimum": 1, "maximum": MAX_INT})
 LIMIT     = Kind("plain",     whole(1, 100_000), {"type": "integer", "minimum": 1, "maximum": 100_000})
 # fmt: on
+COMMAS = TEXT._replace(  # text, or an array of texts, which are joined by commas
+    read=lambda value: ",".join(map(read_text, value)) if isinstance(value, list) else read_text(value),
+    schema=either(TEXT_SCHEMA, NUMBER_SCHEMA, array_of(TEXT_OR_NUMBER)),
+)
+BUILD_ID = INT._replace(  # clients also send an array of one id
+    read=lambda build: whole(0)(build[0] if isinstance(build, list) and len(build) == 1 else build),
+    schema=either(whole_schema(0), array_of(whole_schema(0), minItems=1, maxItems=1)),
+)
+BUG_STATE = one_of(*BUG_STATES)._replace(  # also the object that answers show
+    read=lambda state: words_of(BUG_STATES)(state.get("code") if isinstance(state, dict) else state)
+)
 # In a fixture, or for an execution, these may be empty.
 ANY_STAGES = STAGES._replace(read=lambda stages: "" if stages == "" else read_stages(stages))
 ANY_PRODUCTS = PRODUCTS._replace(read=lambda ids: [] if ids == [] else read_ids(ids), schema=array_of(whole_schema(1)))
@@ -498,18 +493,13 @@ class Shape:
         self.rules = rules
 
 
-NO_FIELDS: Fields = {}
-
-
-def keep(kind: Kind, value: Any) -> Any:
-    """Return a checked value unchanged, where neither the database nor the time zone is needed."""
-    return value
-
-
-def check(shape: Shape, given: Fields, settle: Settle = keep, record: Fields = NO_FIELDS) -> dict[str, Any]:
+def check(
+    shape: Shape, given: Fields, settle: Settle = lambda kind, value: value, record: Fields = MappingProxyType({})
+) -> dict[str, Any]:
     """Return the checked values of the fields that were given; null is not given, unknown fields are ignored.
 
-    `record` is the stored record that the path names, if it names one. Raises Invalid with every broken field.
+    settle: from a checked value to the stored one.  record: the stored record that the path names, if it names one.
+    Raises Invalid with every broken field.
     """
     values: dict[str, Any] = {}
     broken: dict[str, str] = {}
@@ -535,11 +525,11 @@ def check(shape: Shape, given: Fields, settle: Settle = keep, record: Fields = N
     return values
 
 
-def check_exactly(shape: Shape, given: Fields, settle: Settle = keep) -> dict[str, Any]:
+def check_exactly(shape: Shape, given: Fields) -> dict[str, Any]:
     """Return the checked values like `check`, but refuse fields that the shape does not have."""
     if unknown := sorted(given.keys() - shape.fields.keys()):
         raise Invalid({field: f"is not known here{suggest(field, shape.fields)}" for field in unknown})
-    return check(shape, given, settle)
+    return check(shape, given)
 
 
 def in_order(first: str, last: str) -> Rule:
@@ -611,39 +601,26 @@ def local(stored: str, zone: tzinfo) -> str:
 
 
 class Context(NamedTuple):
-    """Who makes a record and when: what its defaults may depend on."""
+    """A new record, who makes it and when: what its defaults may depend on."""
 
+    given: Fields
     account: str
     now: str  # the moment, as it is stored
     today: str  # the day in the service's time zone
 
 
-Default = Callable[[Context, Fields], Any]
-
-
-def by_caller(context: Context, given: Fields) -> str:
-    """Return the caller's account."""
-    return context.account
-
-
-def at_once(context: Context, given: Fields) -> str:
-    """Return the present moment."""
-    return context.now
-
-
-def today(context: Context, given: Fields) -> str:
-    """Return the present day."""
-    return context.today
-
-
-def when_assigned(context: Context, given: Fields) -> str | None:
-    """Return the present moment if there is an assignee."""
-    return context.now if given.get("assignedTo") else None
+Default = Callable[[Context], Any]
+CALLER, NOW, TODAY = (operator.attrgetter(name) for name in ("account", "now", "today"))
 
 
 def same(field: str) -> Default:
     """Return the default that takes the value of another field of the same record."""
-    return lambda context, given: given.get(field)
+    return lambda context: context.given.get(field)
+
+
+def when_assigned(context: Context) -> str | None:
+    """Return the present moment if there is an assignee."""
+    return context.now if context.given.get("assignedTo") else None
 
 
 class Guard(NamedTuple):
@@ -660,41 +637,35 @@ class Guard(NamedTuple):
 EVERYBODY = Guard(lambda fields, row: "TRUE")
 
 
-def by_acl(persons: str) -> Guard:
-    """Return the guard of records with an `acl`: open to everybody, or private to these persons and a white list."""
+def by_acl(persons: str, home: str = "") -> Guard:
+    """Return the guard of records with an `acl`: open to everybody, or private to these persons and a white list.
+
+    home: the id of the row of the same table whose `acl` counts, if that is not the record's own.
+    """
 
     def condition(fields: Mapping[str, Kind], row: str) -> str:
-        names = ", ".join(f"{row}.{person}" for person in persons.split())
-        return f"({row}.acl = 'open' OR :me IN ({names}) OR instr({row}.whitelist, ',' || :me || ','))"
+        own = row if not home else "home"
+        names = ", ".join(f"{own}.{person}" for person in persons.split())
+        seen = f"({own}.acl = 'open' OR :me IN ({names}) OR instr({own}.whitelist, ',' || :me || ','))"
+        return f"EXISTS (SELECT 1 FROM project AS home WHERE home.id = {home.format(row)} AND {seen})" if home else seen
 
     return Guard(condition)
-
-
-def by_project(persons: str) -> Guard:
-    """Return the guard of programs and projects, by their `acl`, and of executions, by that of their project."""
-    home = by_acl(persons).condition({}, "home")
-    return Guard(
-        lambda fields, row: (
-            f"EXISTS (SELECT 1 FROM project AS home WHERE home.id = coalesce({row}.project, {row}.id) AND {home})"
-        )
-    )
 
 
 def as_linked(*links: str) -> Guard:
     """Return the guard of records that are visible to whoever may see all records that these links name."""
 
     def condition(fields: Mapping[str, Kind], row: str) -> str:
-        return " AND ".join(through(fields[link].target, row, link) for link in links)
+        conditions = []
+        for link in links:
+            target, other = RESOURCES[fields[link].target], f"{row}_{link}"
+            seen = f"{other}.id = {row}.{link} AND {target.guard.condition(target.fields, other)}"
+            conditions.append(
+                f"({row}.{link} IS NULL OR EXISTS (SELECT 1 FROM {target.table} AS {other} WHERE {seen}))"
+            )
+        return " AND ".join(conditions)
 
     return Guard(condition, frozenset(links))
-
-
-def through(target: str, row: str, link: str) -> str:
-    """Return the condition that a link of a row is unset or names a record that the caller may see."""
-    resource, other = RESOURCES[target], f"{row}_{link}"
-    seen = resource.guard.condition(resource.fields, other)
-    found = f"EXISTS (SELECT 1 FROM {resource.table} AS {other} WHERE {other}.id = {row}.{link} AND {seen})"
-    return f"({row}.{link} IS NULL OR {found})"
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -867,10 +838,9 @@ def has_home(record: Fields, after: Fields) -> Mapping[str, str]:
     return {} if after.get("execution") or after.get("project") else {"execution": "is required"}
 
 
-SPAN_DEFAULTS = {"begin": today, "end": LONG_TERM}
-OPENED = {"openedBy": by_caller, "openedDate": at_once}
+LASTING, OPENED = {"begin": TODAY, "end": LONG_TERM}, {"openedBy": CALLER, "openedDate": NOW}
 ASSIGNED = {**OPENED, "assignedDate": when_assigned}
-PROJECT_GUARD = by_project("openedBy PM PO QD RD")
+PROJECT_GUARD = by_acl("openedBy PM PO QD RD", home="coalesce({0}.project, {0}.id)")  # an execution's is its project's
 BEGIN_TO_END, START_TO_DEADLINE = in_order("begin", "end"), in_order("estStarted", "deadline")
 COUNTED = "JOIN product_count ON product_count.product = product.id"
 # fmt: off
@@ -878,16 +848,16 @@ COUNTED = "JOIN product_count ON product_count.product = product.id"
 #                    name         table       types           fields           who may see it              defaults
 USER      = Resource("user",      "user",     "",             USER_FIELDS,     EVERYBODY,                  {"realname": same("account")},
                      "users",     "account")
-PROGRAM   = Resource("program",   "project",  "program",      PROJECT_FIELDS,  PROJECT_GUARD,              {"acl": "open", "type": "program", **SPAN_DEFAULTS, **OPENED},
+PROGRAM   = Resource("program",   "project",  "program",      PROJECT_FIELDS,  PROJECT_GUARD,              {"acl": "open", "type": "program", **LASTING, **OPENED},
                      "programs",  "name",     (BEGIN_TO_END,), extra="products")
-PROJECT   = Resource("project",   "project",  "project",      PROJECT_FIELDS,  PROJECT_GUARD,              {"acl": "private", "type": "project", **SPAN_DEFAULTS, **OPENED, "model": "scrum", "team": same("name")},
+PROJECT   = Resource("project",   "project",  "project",      PROJECT_FIELDS,  PROJECT_GUARD,              {"acl": "private", "type": "project", **LASTING, **OPENED, "model": "scrum", "team": same("name")},
                      "projects",  "name",     (BEGIN_TO_END,), extra="products")
-EXECUTION = Resource("execution", "project",  "sprint stage", PROJECT_FIELDS,  PROJECT_GUARD,              {"acl": "private", "type": "sprint", **SPAN_DEFAULTS, **OPENED, "parent": same("project"), "team": same("name")},
+EXECUTION = Resource("execution", "project",  "sprint stage", PROJECT_FIELDS,  PROJECT_GUARD,              {"acl": "private", "type": "sprint", **LASTING, **OPENED, "parent": same("project"), "team": same("name")},
                      "executions", "name project", (BEGIN_TO_END, inside_project), {"parent": link("project")}, extra="products")
 HOME      = Resource("execution or project", "project", "project sprint stage", PROJECT_FIELDS, PROJECT_GUARD, {})
-PRODUCT   = Resource("product",   "product",  "",             PRODUCT_FIELDS,  by_acl("createdBy PO QD RD"), {"createdBy": by_caller, "createdDate": at_once, "createdVersion": __version__},
+PRODUCT   = Resource("product",   "product",  "",             PRODUCT_FIELDS,  by_acl("createdBy PO QD RD"), {"createdBy": CALLER, "createdDate": NOW, "createdVersion": __version__},
                      "products",  "name",     joins=COUNTED)
-RELEASE   = Resource("release",   "release",  "",             RELEASE_FIELDS,  as_linked("product", "project"), {"date": today},
+RELEASE   = Resource("release",   "release",  "",             RELEASE_FIELDS,  as_linked("product", "project"), {"date": TODAY},
                      "releases",  "name product")
 BUG       = Resource("bug",       "bug",      "",             BUG_FIELDS,      as_linked("product"),       ASSIGNED,
                      "bugs",      "title product")
@@ -932,60 +902,38 @@ def within_project(project: Fields, after: Fields) -> Mapping[str, str]:
     }
 
 
-# THE BODIES OF REQUESTS. Kinds are the resource's own, except where a request writes a field differently.
 BUDGETED = "budget budgetUnit desc acl whitelist PM"
-COMMENT = Shape({"comment": TEXT})
-NOTHING = Shape({})
-LOGIN = Shape({"account": TEXT, "password": TEXT}, "account password")
-
-CREATE_PROGRAM = Shape(PROGRAM.pick(f"name begin end parent {BUDGETED}"), "name begin end", BEGIN_TO_END)
-CREATE_PROJECT = Shape(
-    PROJECT.pick(f"name begin end code parent {BUDGETED} PO QD RD days", model=one_of(*MODELS), products=PRODUCTS),
-    "name begin end products",
-    BEGIN_TO_END,
+BUG_FIELDS_SENT = (
+    "title severity pri type openedBuild branch module project execution plan story task keywords os browser hardware"
+    " found steps deadline assignedTo case caseVersion result testtask color feedbackBy notifyEmail linkBug"
 )
-CREATE_EXECUTION = Shape(
-    EXECUTION.pick("name begin end code days lifetime desc acl whitelist PM PO QD RD products"),
-    "name begin end",
-    within_project,
-    BEGIN_TO_END,
-)
-CREATE_PRODUCT = Shape(PRODUCT.pick("name program code line PO QD RD type desc acl whitelist"), "name")
-CREATE_RELEASE = Shape(
-    RELEASE.pick("name date product branch build desc status marker stories bugs leftBugs mailto"), "name date product"
-)
-CREATE_CASE = Shape(
-    TESTCASE.pick("branch module story title type stage precondition pri keywords steps"), "title type pri steps"
-)
-CREATE_USER = Shape(USER.pick("account realname role email password"), "account password")
-
-MODIFY_BUG = Shape(
-    BUG.pick(
-        "title severity pri type openedBuild branch module project execution plan story task keywords os browser hardware"
-        " found steps deadline assignedTo case caseVersion result testtask color feedbackBy notifyEmail linkBug"
-    )
-)
-CREATE_BUG = Shape(MODIFY_BUG.fields, "title severity pri type openedBuild")
-CONFIRM_BUG = Shape(BUG.pick("pri type assignedTo", comment=TEXT))
-RESOLVE_BUG = Shape(
-    BUG.pick("resolvedDate resolvedBuild assignedTo duplicateBug", resolution=one_of(*RESOLUTIONS), comment=TEXT),
-    "resolution",
-)
-ACTIVATE_BUG = Shape(BUG.pick("assignedTo openedBuild", comment=TEXT))
-
-MODIFY_TASK = Shape(
-    TASK.pick("module story fromBug name type assignedTo pri estimate estStarted deadline desc"), "", START_TO_DEADLINE
-)
-CREATE_TASK = Shape({**MODIFY_TASK.fields, "assignedTo": PEOPLE}, "name type estStarted deadline", START_TO_DEADLINE)
-START_TASK = Shape(TASK.pick("assignedTo realStarted consumed left", comment=TEXT), "left", not_below_consumed)
-RESTART_TASK = Shape(START_TASK.fields, "consumed left")
-FINISH_TASK = Shape(
-    TASK.pick("assignedTo realStarted finishedDate", currentConsumed=HOURS, comment=TEXT),
-    "finishedDate",
-    started_before_finished,
-)
-ACTIVATE_TASK = Shape(TASK.pick("assignedTo left", comment=TEXT))
-CLOSE_TASK = Shape(TASK.pick("closedReason", comment=TEXT))
+TASK_FIELDS_SENT = "module story fromBug name type assignedTo pri estimate estStarted deadline desc"
+# fmt: off
+# THE BODIES OF REQUESTS: the resource's kinds, except where a request writes a field differently; the required fields; rules.
+NOTHING          = Shape({})
+COMMENT          = Shape({"comment": TEXT})
+LOGIN            = Shape({"account": TEXT, "password": TEXT}, "account password")
+CREATE_USER      = Shape(USER.pick("account realname role email password"), "account password")
+CREATE_PROGRAM   = Shape(PROGRAM.pick(f"name begin end parent {BUDGETED}"), "name begin end", BEGIN_TO_END)
+CREATE_PROJECT   = Shape(PROJECT.pick(f"name begin end code parent {BUDGETED} PO QD RD days", model=one_of(*MODELS), products=PRODUCTS),
+                         "name begin end products", BEGIN_TO_END)
+CREATE_EXECUTION = Shape(EXECUTION.pick("name begin end code days lifetime desc acl whitelist PM PO QD RD products"), "name begin end", within_project, BEGIN_TO_END)
+CREATE_PRODUCT   = Shape(PRODUCT.pick("name program code line PO QD RD type desc acl whitelist"), "name")
+CREATE_RELEASE   = Shape(RELEASE.pick("name date product branch build desc status marker stories bugs leftBugs mailto"), "name date product")
+CREATE_CASE      = Shape(TESTCASE.pick("branch module story title type stage precondition pri keywords steps"), "title type pri steps")
+CREATE_BUG       = Shape(BUG.pick(BUG_FIELDS_SENT), "title severity pri type openedBuild")
+MODIFY_BUG       = Shape(BUG.pick(BUG_FIELDS_SENT))
+CONFIRM_BUG      = Shape(BUG.pick("pri type assignedTo", comment=TEXT))
+RESOLVE_BUG      = Shape(BUG.pick("resolvedDate resolvedBuild assignedTo duplicateBug", resolution=one_of(*RESOLUTIONS), comment=TEXT), "resolution")
+ACTIVATE_BUG     = Shape(BUG.pick("assignedTo openedBuild", comment=TEXT))
+CREATE_TASK      = Shape(TASK.pick(TASK_FIELDS_SENT, assignedTo=PEOPLE), "name type estStarted deadline", START_TO_DEADLINE)
+MODIFY_TASK      = Shape(TASK.pick(TASK_FIELDS_SENT), "", START_TO_DEADLINE)
+START_TASK       = Shape(TASK.pick("assignedTo realStarted consumed left", comment=TEXT), "left", not_below_consumed)
+RESTART_TASK     = Shape(TASK.pick("assignedTo realStarted consumed left", comment=TEXT), "consumed left")
+FINISH_TASK      = Shape(TASK.pick("assignedTo realStarted finishedDate", currentConsumed=HOURS, comment=TEXT), "finishedDate", started_before_finished)
+ACTIVATE_TASK    = Shape(TASK.pick("assignedTo left", comment=TEXT))
+CLOSE_TASK       = Shape(TASK.pick("closedReason", comment=TEXT))
+# fmt: on
 
 
 # --- 5 Views: one row an operation: how it shows a record -------------------------------------------
@@ -1002,84 +950,48 @@ class Scene(NamedTuple):
     zone: tzinfo
 
 
-Column = Iterable[Any]  # the values of one field, of all rows that are shown
-Writer = Callable[[Column, Scene], Iterable[str]]
+class Writer(NamedTuple):
+    """How values are written: from a column, the scene and the text for "unset" to JSON texts; their JSON Schema."""
+
+    write: Callable[[Iterable[Any], Scene, str], Iterable[str]]
+    schema: Schema
 
 
-def reference(unset: str) -> Writer:
-    """Return the writer of persons as user reference objects."""
-
-    def write(accounts: Column, scene: Scene) -> Iterable[str]:
-        people: dict[str | None, str] = {None: unset}
-        people.update(scene.people)
-        return map(people.__getitem__, accounts)
-
-    return write
-
-
-def account(unset: str) -> Writer:
-    """Return the writer of persons as "a plain account string"."""
-    return lambda accounts, scene: [unset if account is None else f'"{account}"' for account in accounts]
-
-
-def iso(unset: str) -> Writer:
-    """Return the writer of datetimes as "ISO 8601 UTC, form `YYYY-MM-DDThh:mm:ssZ`", and of days, as they are stored."""
-    return lambda moments, scene: [unset if moment is None else f'"{moment}"' for moment in moments]
-
-
-def spaced(unset: str) -> Writer:
-    """Return the writer of datetimes in "the form `YYYY-MM-DD hh:mm:ss`", local to the service's time zone."""
-    return lambda moments, scene: [unset if moment is None else f'"{local(moment, scene.zone)}"' for moment in moments]
-
-
-def boolean(flags: Column, scene: Scene) -> Iterable[str]:
-    """Write flags as true and false."""
-    return map(("false", "true").__getitem__, flags)
-
-
-def digit(flags: Column, scene: Scene) -> Iterable[str]:
-    """Write flags as "the string `0`", or 1."""
-    return map(('"0"', '"1"').__getitem__, flags)
-
-
-def text(values: Column, scene: Scene) -> Iterable[str]:
-    """Write texts."""
-    return map(quote, values)
-
-
-def nullable(values: Column, scene: Scene) -> Iterable[str]:
-    """Write texts that may be null: the hashes of passwords."""
-    return map(to_json, values)
-
-
-def hours(values: Column, scene: Scene) -> Iterable[str]:
-    """Write hours; whole ones without a fraction (8, not 8.0), because typed clients read them as ints."""
-    return [str(int(value)) if value.is_integer() else repr(value) for value in values]
-
-
-def coded(states: Column, scene: Scene) -> Iterable[str]:
-    """Write a bug's status as "object (`code` string, `name` string)"."""
-    return [f'{{"code":"{state}","name":"{state.capitalize()}"}}' for state in states]
-
-
-def role(codes: Column, scene: Scene) -> Iterable[str]:
-    """Write users' roles as objects."""
-    return [f'{{"code":{quote(code)},"name":{quote(code)}}}' for code in codes]
-
-
-def references(whitelists: Column, scene: Scene) -> Iterable[str]:
-    """Write white lists as arrays of user references."""
-    return [f"[{','.join(scene.people[one] for one in accounts_in(whitelist))}]" for whitelist in whitelists]
-
-
-def accounts(whitelists: Column, scene: Scene) -> Iterable[str]:
-    """Write white lists as arrays of accounts."""
-    return [to_json(accounts_in(whitelist)) for whitelist in whitelists]
+def reference_each(accounts: Iterable[str | None], scene: Scene, unset: str) -> Iterable[str]:
+    """Return the user references of accounts."""
+    people: dict[str | None, str] = {None: unset}
+    people.update(scene.people)
+    return map(people.__getitem__, accounts)
 
 
 def accounts_in(whitelist: str) -> list[str]:
     """Return the accounts of a white list as it is stored: ",dev1,qa1,"."""
     return [account for account in whitelist.split(",") if account]
+
+
+STRING_SCHEMA = {"type": "string"}
+REFERENCE_SCHEMA = {"$ref": "#/components/schemas/UserReference"}
+STATE_SCHEMA = {"code": {"enum": list(BUG_STATES)}, "name": STRING_SCHEMA}
+ISO_PATTERN = "^[0-9]{4}-[0-9]{2}-[0-9]{2}(T[0-9]{2}:[0-9]{2}:[0-9]{2}Z)?$"
+SPACED_PATTERN = "^[0-9]{4}-[0-9]{2}-[0-9]{2} [0-9]{2}:[0-9]{2}:[0-9]{2}$"
+# fmt: off
+# Persons, datetimes and days, which may be unset.
+reference  = Writer(reference_each,                                                                              REFERENCE_SCHEMA)  # "user reference: object"
+account    = Writer(lambda values, scene, unset: [unset if one is None else f'"{one}"' for one in values],       STRING_SCHEMA)  # "a plain account string"
+iso        = Writer(lambda values, scene, unset: [unset if one is None else f'"{one}"' for one in values],       {"type": "string", "pattern": ISO_PATTERN})  # as they are stored
+spaced     = Writer(lambda values, scene, unset: [unset if one is None else f'"{local(one, scene.zone)}"' for one in values], {"type": "string", "pattern": SPACED_PATTERN})  # in the service's time zone
+# Flags.
+boolean    = Writer(lambda values, scene, unset: map(("false", "true").__getitem__, values),                     {"type": "boolean"})
+digit      = Writer(lambda values, scene, unset: map(('"0"', '"1"').__getitem__, values),                        {"type": "string", "enum": ["0", "1"]})
+# Other values.
+text       = Writer(lambda values, scene, unset: map(quote, values),                                             STRING_SCHEMA)
+nullable   = Writer(lambda values, scene, unset: map(to_json, values),                                           {"type": ["string", "null"]})
+hours      = Writer(lambda values, scene, unset: [str(int(one)) if one.is_integer() else repr(one) for one in values], {"type": "number", "minimum": 0})  # typed clients read 8, not 8.0, as an int
+coded      = Writer(lambda values, scene, unset: [f'{{"code":"{one}","name":"{one.capitalize()}"}}' for one in values], object_of(STATE_SCHEMA))  # "object (`code` string, `name` string)"
+role       = Writer(lambda values, scene, unset: [f'{{"code":{quote(one)},"name":{quote(one)}}}' for one in values], object_of({"code": STRING_SCHEMA, "name": STRING_SCHEMA}))
+references = Writer(lambda values, scene, unset: [f"[{','.join(scene.people[one] for one in accounts_in(list))}]" for list in values], array_of(REFERENCE_SCHEMA))
+accounts   = Writer(lambda values, scene, unset: [to_json(accounts_in(list)) for list in values],                array_of(STRING_SCHEMA))
+# fmt: on
 
 
 class Envelope(NamedTuple):
@@ -1104,16 +1016,16 @@ class View:
     person, nobody: the writer of persons, and how nobody is written.  moment, never: the same for datetimes.
     no_day: how an unset day is written.  flag: the writer of `deleted`.  adds: fields that only this view shows.
     only: the fields that it shows instead of all.  exceptions: the writers of single fields.  envelope: what the
-    answer puts around the record.
+    answer puts around the record.  stamp: how the one datetime is written that is "" in every answer when unset.
 
     Records are written a column at a time and put together row by row: one call in C for each field of all rows is
     about twice as fast as a call for each value.
     """
 
     resource: Resource
-    person: Callable[[str], Writer]
+    person: Writer
     nobody: str
-    moment: Callable[[str], Writer]
+    moment: Writer
     never: str
     no_day: str
     flag: Writer
@@ -1121,6 +1033,7 @@ class View:
     only: Iterable[str] = ()
     exceptions: Mapping[str, Writer] = dataclasses.field(default_factory=dict)
     envelope: Envelope | None = None
+    stamp: str = BLANK
 
     @functools.cached_property
     def fields(self) -> dict[str, Kind]:
@@ -1134,36 +1047,31 @@ class View:
         return [field for field, kind in self.fields.items() if kind.source != "fixed"]
 
     @functools.cached_property
-    def nullable(self) -> dict[str, tuple[Callable[[str], Writer], str]]:
-        """For each look that may be unset, what makes its writer and how "unset" is written."""
-        return {
-            "person": (self.person, self.nobody),
-            "moment": (self.moment, self.never),
-            "stamp": (self.moment, BLANK),
-            "day": (iso, self.no_day),
-        }
+    def looks(self) -> dict[str, tuple[Writer, str]]:
+        """The writer of each look, and how "unset" is written, "" where that cannot be.
+
+        Values of other looks are written as SQLite returns them.
+        """
+        whitelist, secret, flag = (references, ""), (nullable, ""), (self.flag, "")
+        unset = {"person": (self.person, self.nobody), "moment": (self.moment, self.never), "day": (iso, self.no_day)}
+        never = {"text": (text, ""), "hours": (hours, ""), "whitelist": whitelist, "secret": secret, "flag": flag}
+        return {**unset, **never, "stamp": (self.moment, self.stamp)}
+
+    def writer(self, field: str) -> tuple[Writer, str] | None:
+        """Return what writes a field, None for one that is written as SQLite returns it."""
+        writer, look = self.exceptions.get(field), self.looks.get(self.fields[field].look)
+        return (writer, look[1] if look else "") if writer else look
 
     @functools.cached_property
-    def looks(self) -> dict[str, Writer]:
-        """The writer of each look that is never unset; values of other looks are written as SQLite returns them."""
-        return {"text": text, "hours": hours, "whitelist": references, "secret": nullable, "flag": self.flag}
-
-    @functools.cached_property
-    def writers(self) -> dict[int, Writer]:
-        """The writers of columns, by their places."""
-        looks = self.looks | {look: make(unset) for look, (make, unset) in self.nullable.items()}
-        found = [self.exceptions.get(field) or looks.get(self.fields[field].look) for field in self.columns]
-        return {place: writer for place, writer in enumerate(found) if writer}
+    def writers(self) -> list[tuple[int, Writer, str]]:
+        """The places of the columns that are not written as SQLite returns them, their writers and texts for unset."""
+        found = ((place, self.writer(field)) for place, field in enumerate(self.columns))
+        return [(place, *writer) for place, writer in found if writer]
 
     @functools.cached_property
     def people(self) -> list[int]:
         """The places of the columns that are written as user references."""
-        persons = {"person"} if self.person is reference else set()
-        return [
-            place
-            for place, field in enumerate(self.columns)
-            if self.fields[field].look in persons or self.writers.get(place) is references
-        ]
+        return [place for place, writer, _ in self.writers if writer in (reference, references)]
 
     @functools.cached_property
     def template(self) -> str:
@@ -1180,8 +1088,8 @@ class View:
     def show(self, rows: Iterable[Sequence[Any]], scene: Scene) -> list[str]:
         """Return the JSON text of each row, at least one; their values are in the order of `columns`."""
         columns: list[Iterable[Any]] = list(zip(*rows, strict=True))
-        for place, write in self.writers.items():
-            columns[place] = write(columns[place], scene)
+        for place, writer, unset in self.writers:
+            columns[place] = writer.write(columns[place], scene, unset)
         shown = map(self.template.__mod__, zip(*columns, strict=True))
         return list(map(self.envelope.wrap, shown) if self.envelope else shown)
 
@@ -1237,43 +1145,40 @@ class Caller(NamedTuple):
     admin: bool
 
 
-# The real server's kinds of browsing, and the plain states: the condition on a bug.
-BROWSE_BUGS = {
-    "all": "TRUE",
-    "unclosed": "bug.status <> 'closed'",
-    "unresolved": "bug.status = 'active'",
-    "unconfirmed": "bug.confirmed = 0",
-    "assigntome": "bug.assignedTo = :me",
-    "openedbyme": "bug.openedBy = :me",
-    "assigntonull": "bug.assignedTo IS NULL",
-    "toclosed": "bug.status = 'resolved'",
-    "postponedbugs": "bug.resolution = 'postponed'",
-    "overduebugs": "bug.status = 'active' AND bug.deadline < :today",
-    "active": "bug.status = 'active'",
-    "resolved": "bug.status = 'resolved'",
-    "closed": "bug.status = 'closed'",
-}
-BROWSE_TASKS = {"all": "TRUE", "unclosed": "task.status NOT IN ('closed', 'cancel')"} | {
-    state: f"task.status = '{state}'" for state in TASK_STATES
-}
-
-# The columns of product_count that hold the totals of a product's bugs, by the kind of browsing.
-BUG_COUNTS = {
-    "all": "bugs",
-    "unclosed": "bugs - closedBugs",
-    "unresolved": "unResolved",
-    "active": "unResolved",
-    "toclosed": "bugs - unResolved - closedBugs",
-    "resolved": "bugs - unResolved - closedBugs",
-    "closed": "closedBugs",
-    "assigntonull": "assignToNull",
-}
-BUG_TOTALS = {status: f"SELECT {count} FROM product_count WHERE product = :id" for status, count in BUG_COUNTS.items()}
-
-
-def total_of(list: str, parent: str = ":id") -> dict[str, str]:
+def total_of(list: str, parent: str = ":id") -> str:
     """Return the query that reads the total of a list kept by the triggers."""
-    return {"all": f"SELECT coalesce(sum(records), 0) FROM total WHERE list = '{list}' AND parent = {parent}"}
+    return f"SELECT coalesce(sum(records), 0) FROM total WHERE list = '{list}' AND parent = {parent}"
+
+
+def bug_count(columns: str) -> str:
+    """Return the query that reads a total of a product's bugs kept by the triggers."""
+    return f"SELECT {columns} FROM product_count WHERE product = :id"
+
+
+# What `status` may ask for: the real server's kinds of browsing and the plain states. For each the condition, and the
+# query that reads the kept total of a list whose caller may see all of it; "" if the records must be counted.
+Browse = Mapping[str, tuple[str, str]]
+NO_BROWSE: Browse = {"all": ("TRUE", "")}
+RESOLVED_COUNT = bug_count("bugs - unResolved - closedBugs")
+# fmt: off
+BROWSE_BUGS: Browse = {
+    "all":           ("TRUE",                                              bug_count("bugs")),
+    "unclosed":      ("bug.status <> 'closed'",                            bug_count("bugs - closedBugs")),
+    "unresolved":    ("bug.status = 'active'",                             bug_count("unResolved")),
+    "unconfirmed":   ("bug.confirmed = 0",                                 ""),
+    "assigntome":    ("bug.assignedTo = :me",                              ""),
+    "openedbyme":    ("bug.openedBy = :me",                                ""),
+    "assigntonull":  ("bug.assignedTo IS NULL",                            bug_count("assignToNull")),
+    "toclosed":      ("bug.status = 'resolved'",                           RESOLVED_COUNT),
+    "postponedbugs": ("bug.resolution = 'postponed'",                      ""),
+    "overduebugs":   ("bug.status = 'active' AND bug.deadline < :today",   ""),
+    "active":        ("bug.status = 'active'",                             bug_count("unResolved")),
+    "resolved":      ("bug.status = 'resolved'",                           RESOLVED_COUNT),
+    "closed":        ("bug.status = 'closed'",                             bug_count("closedBugs")),
+}
+BROWSE_TASKS: Browse = {"unclosed": ("task.status NOT IN ('closed', 'cancel')", "")} | {
+    state: (f"task.status = '{state}'", "") for state in TASK_STATES}
+# fmt: on
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -1282,8 +1187,7 @@ class Listing:
 
     key: its name in the answer.  view: how it shows a record.  within: the link to the record that the path names,
     "" for a list of all.  scope: a further condition on a record.  order: field and direction by default.
-    paged: whether it is cut into pages unasked.  browse: what `status` may ask for, and the condition it stands for.
-    totals: for a status, the query that reads the kept total; others are counted.
+    paged: whether it is cut into pages unasked.  browse: what `status` may ask for.
     """
 
     key: str
@@ -1291,8 +1195,7 @@ class Listing:
     within: str
     order: tuple[str, str]
     paged: bool
-    browse: Mapping[str, str] = dataclasses.field(default_factory=dict)
-    totals: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    browse: Browse
     scope: str = "TRUE"
 
     @property
@@ -1303,20 +1206,20 @@ class Listing:
 
 # fmt: off
 # THE TABLE OF LISTS.
-#                            key           view             within       order          paged
-PRODUCTS_LISTED  = Listing("products",   PRODUCT_SHOWN,   "",          ("id", "asc"),  False, {}, total_of("products", "0"))
-BUGS_LISTED      = Listing("bugs",       BUG_SHOWN,       "product",   ("id", "desc"), True,  BROWSE_BUGS, BUG_TOTALS)
-RELEASES_LISTED  = Listing("releases",   RELEASE_SHOWN,   "project",   ("id", "desc"), False, {}, total_of("releases"))
+#                            key           view             within       order          paged  status
+PRODUCTS_LISTED  = Listing("products",   PRODUCT_SHOWN,   "",          ("id", "asc"),  False, {"all": ("TRUE", total_of("products", "0"))})
+BUGS_LISTED      = Listing("bugs",       BUG_SHOWN,       "product",   ("id", "desc"), True,  BROWSE_BUGS)
+RELEASES_LISTED  = Listing("releases",   RELEASE_SHOWN,   "project",   ("id", "desc"), False, {"all": ("TRUE", total_of("releases"))})
 # Beyond the specification: all of them page.
-USERS            = Listing("users",      USER_LISTED,     "",          ("id", "desc"), True)
-PROGRAMS         = Listing("programs",   PROGRAM_SHOWN,   "",          ("id", "asc"),  True)
-PROJECTS         = Listing("projects",   PROJECT_SHOWN,   "",          ("id", "asc"),  True)
-EXECUTIONS       = Listing("executions", EXECUTION_SHOWN, "",          ("id", "asc"),  True)
-ITS_EXECUTIONS   = Listing("executions", EXECUTION_SHOWN, "project",   ("id", "asc"),  True)
-ITS_TASKS        = Listing("tasks",      TASK_SHOWN,      "execution", ("id", "desc"), True,  BROWSE_TASKS, total_of("tasks"))
-MY_TASKS         = Listing("tasks",      TASK_SHOWN,      "",          ("id", "desc"), True,  BROWSE_TASKS, scope="task.assignedTo = :me")
-ITS_CASES        = Listing("testcases",  CASE_LISTED,     "product",   ("id", "desc"), True,  {}, total_of("testcases"))
-ITS_RELEASES     = Listing("releases",   RELEASE_SHOWN,   "product",   ("id", "desc"), True)
+USERS            = Listing("users",      USER_LISTED,     "",          ("id", "desc"), True,  NO_BROWSE)
+PROGRAMS         = Listing("programs",   PROGRAM_SHOWN,   "",          ("id", "asc"),  True,  NO_BROWSE)
+PROJECTS         = Listing("projects",   PROJECT_SHOWN,   "",          ("id", "asc"),  True,  NO_BROWSE)
+EXECUTIONS       = Listing("executions", EXECUTION_SHOWN, "",          ("id", "asc"),  True,  NO_BROWSE)
+ITS_EXECUTIONS   = Listing("executions", EXECUTION_SHOWN, "project",   ("id", "asc"),  True,  NO_BROWSE)
+ITS_TASKS        = Listing("tasks",      TASK_SHOWN,      "execution", ("id", "desc"), True,  {"all": ("TRUE", total_of("tasks")), **BROWSE_TASKS})
+MY_TASKS         = Listing("tasks",      TASK_SHOWN,      "",          ("id", "desc"), True,  {**NO_BROWSE, **BROWSE_TASKS}, "task.assignedTo = :me")
+ITS_CASES        = Listing("testcases",  CASE_LISTED,     "product",   ("id", "desc"), True,  {"all": ("TRUE", total_of("testcases"))})
+ITS_RELEASES     = Listing("releases",   RELEASE_SHOWN,   "product",   ("id", "desc"), True,  NO_BROWSE)
 # fmt: on
 
 
@@ -1367,21 +1270,20 @@ def list_statements(listing: Listing, status: str, order: tuple[str, str], every
 
     `everything` says that the caller may see all of them. Only ids are sorted and skipped, then the page is fetched.
     """
-    resource, (field, way) = listing.view.resource, order
+    resource, (field, way), (browse, total) = listing.view.resource, order, listing.browse[status]
     table = resource.table
     scope = f"FROM {table} WHERE " + " AND ".join((
         f"{table}.deleted = 0",
         resource.rows(),
         f'{table}."{listing.within}" = :id' if listing.within else "TRUE",
         listing.scope,
-        listing.browse.get(status, "TRUE"),
+        browse,
         "TRUE" if everything else resource.visible(),
     ))  # fmt: skip
     sorting = f'ORDER BY {table}."{field}" {way}, {table}.id {way}'
     page = f"SELECT {table}.id {scope} {sorting} LIMIT :limit OFFSET :offset"
-    counted = listing.totals.get(status) if everything else None
     return (
-        counted or f"SELECT count(*) {scope}",
+        total if everything and total else f"SELECT count(*) {scope}",
         f"{select_statement(listing.view)} WHERE {table}.id IN ({page}) {sorting}",
     )
 
@@ -1527,12 +1429,9 @@ class Store:
         """Insert a token, used now."""
         self.run("INSERT INTO token (hash, account, used) VALUES (?, ?, ?)", (hash, account, self.now))
 
-    def touch_token(self, hash: str) -> None:
-        """Record that a token is used now."""
+    def use_token(self, hash: str, lifetime: float) -> None:
+        """Record that a token is used now, and delete those that were not used for `lifetime` seconds."""
         self.run("UPDATE token SET used = ? WHERE hash = ?", (self.now, hash))
-
-    def delete_old_tokens(self, lifetime: float) -> None:
-        """Delete the tokens that were not used for so many seconds."""
         self.run("DELETE FROM token WHERE (julianday(?) - julianday(used)) * 86400 > ?", (self.now, lifetime))
 
     def delete_tokens(self, account: str) -> None:
@@ -1999,14 +1898,15 @@ def account_of(store: Store, person: str | int | None) -> str | None:
     return person
 
 
-def complete(resource: Resource, context: Context, given: Body) -> dict[str, Any]:
+def complete(store: Store, me: Caller, resource: Resource, given: Body) -> dict[str, Any]:
     """Return a new record with the resource's defaults where nothing was given.
 
     `whitelist` "takes effect only when acl is `private`": it is emptied otherwise.
     """
+    context = Context(given, me.account, store.now, store.day)
     values = {field: value for field, value in given.items() if value is not None}
     for field, default in resource.defaults.items():
-        if field not in values and (value := default(context, given) if callable(default) else default) is not None:
+        if field not in values and (value := default(context) if callable(default) else default) is not None:
             values[field] = value
     if values.get("acl") == "open":
         values["whitelist"] = ","
@@ -2015,7 +1915,7 @@ def complete(resource: Resource, context: Context, given: Body) -> dict[str, Any
 
 def create(store: Store, me: Caller, resource: Resource, given: Body) -> int:
     """Insert a record completed by its defaults, and return its id."""
-    id = store.insert_record(resource, complete(resource, Context(me.account, store.now, store.day), given))
+    id = store.insert_record(resource, complete(store, me, resource, given))
     if "path" in resource.fields:
         store.place_projects()
     return id
@@ -2285,12 +2185,7 @@ def authenticate(database: Database, hash: str, lifetime: float) -> Caller:
     if not found or (unused := (moment - moment_of(found["used"])).total_seconds()) > lifetime:
         raise Refusal(401, UNAUTHORIZED)
     if unused >= min(60, lifetime / 60):
-
-        def record_use(store: Store) -> None:
-            store.touch_token(hash)
-            store.delete_old_tokens(lifetime)
-
-        database.write_if_free(record_use)
+        database.write_if_free(lambda store: store.use_token(hash, lifetime))
     return Caller(found["account"], bool(found["admin"]))
 
 
@@ -2365,7 +2260,7 @@ def load_record(store: Store, me: Caller, resource: Resource, record: Any, peopl
     try:
         if resource is USER:
             return save_user(store, me, given)
-        return store.insert_record(resource, complete(resource, Context(me.account, store.now, store.day), given))
+        return store.insert_record(resource, complete(store, me, resource, given))
     except sqlite3.IntegrityError as error:
         field = "steps: an id" if " step." in str(error) else "id"
         rule = "is taken" if "UNIQUE" in str(error) else f"breaks a rule of the database: {error}"
@@ -2413,7 +2308,8 @@ DUMPED = {
         NULL,
         boolean,
         only=tuple(resource.given("part")),
-        exceptions={"whitelist": accounts, "activatedDate": iso(NULL)},
+        exceptions={"whitelist": accounts},
+        stamp=NULL,
     )
     for array, resource in FIXTURE.items()
 }
@@ -2523,7 +2419,7 @@ def query_shape(listing: Listing) -> Shape:
     fields = [field for field in listing.view.columns if field in listing.view.resource.given()]
     orders = [f"{field}_{way}" for field in fields for way in ("asc", "desc")]
     order = one_of(*orders)._replace(read=lambda word: tuple(words_of(orders)(word).rsplit("_", 1)))
-    browse = {"status": one_of(*listing.browse)} if listing.browse else {}
+    browse = {"status": one_of(*listing.browse)} if len(listing.browse) > 1 else {}
     return Shape({"page": PAGE, "limit": LIMIT, "order": order, **browse})
 
 
@@ -2915,21 +2811,7 @@ class Service:
 # --- 13 OpenAPI: the tables above as a document -----------------------------------------------------
 # Made from OPERATIONS, the shapes and the views, so that it cannot differ from what they do.
 
-REFERENCE = {"$ref": "#/components/schemas/UserReference"}
 # fmt: off
-SCHEMAS: dict[Any, Schema] = {  # of what each writer writes
-    reference:  REFERENCE,
-    account:    {"type": "string"},
-    iso:        {"type": "string", "pattern": "^[0-9]{4}-[0-9]{2}-[0-9]{2}(T[0-9]{2}:[0-9]{2}:[0-9]{2}Z)?$"},
-    spaced:     {"type": "string", "pattern": "^[0-9]{4}-[0-9]{2}-[0-9]{2} [0-9]{2}:[0-9]{2}:[0-9]{2}$"},
-    boolean:    {"type": "boolean"},
-    digit:      {"type": "string", "enum": ["0", "1"]},
-    text:       {"type": "string"},
-    hours:      {"type": "number", "minimum": 0},
-    coded:      object_of({"code": {"enum": list(BUG_STATES)}, "name": {"type": "string"}}),
-    role:       object_of({"code": {"type": "string"}, "name": {"type": "string"}}),
-    references: array_of(REFERENCE),
-}
 ERROR = {"type": "object", "required": ["error"], "properties": {"error": {"type": "string"}, "fields": {"type": "object"}}}
 REASONS: tuple[tuple[int, str, Callable[[Operation], Any]], ...] = (  # status, description, which operations may answer it
     (400, "The request breaks a rule; `fields` names each.",            lambda row: row.method != "GET" or isinstance(row.shows, Listing)),
@@ -2949,14 +2831,10 @@ def field_schema(view: View, field: str) -> Schema:
     kind = view.fields[field]
     if kind.source == "fixed":
         return {"const": kind.value}
-    if field in view.exceptions:
-        return SCHEMAS[view.exceptions[field]]
-    if kind.look in view.nullable:
-        writer, unset = view.nullable[kind.look]
-        return either(SCHEMAS[writer], {"const": json.loads(unset)})
-    if kind.look in view.looks:
-        return SCHEMAS[view.looks[kind.look]]
-    return kind.schema if "enum" in kind.schema else kind.shown
+    if not (found := view.writer(field)):
+        return kind.schema if "enum" in kind.schema else kind.shown
+    writer, unset = found
+    return either(writer.schema, {"const": json.loads(unset)}) if unset else writer.schema
 
 
 def answer_schema(shows: Any) -> Schema:
@@ -3196,30 +3074,14 @@ CALLS = Shape({"method": TEXT, "path": TEXT, "status": COUNT, "count": COUNT, "w
 CLOCK = Shape({"now": MOMENT, "offset": Kind("plain", read_offset, {})})
 
 
-class Faults:
-    """Errors, delays and dropped connections on demand: the first fault that matches a call applies to it."""
-
-    def __init__(self) -> None:
-        self.list: list[dict[str, Any]] = []
-        self.lock = threading.Lock()
-
-    def take(self, method: str, path: str) -> dict[str, Any] | None:
-        """Return the fault for this call, and count it down."""
-        with self.lock:
-            for fault in self.list:
-                if fnmatch.fnmatchcase(f"{method} {path}", fault["match"]) and fault.get("times", 1) > 0:
-                    if "times" in fault:
-                        fault["times"] -= 1
-                    return fault
-        return None
-
-
 class Controls:
     """The state behind the control routes, and what they add to a service."""
 
     def __init__(self, service: Service, clock: Clock, on: bool):
         self.service, self.database, self.clock = service, service.database, clock
-        self.journal, self.faults = Journal(), Faults()
+        self.journal = Journal()
+        self.faults: list[dict[str, Any]] = []
+        self.lock = threading.Lock()  # of the faults' counters
         self.places = threading.Semaphore(MAX_WAITING)
         service.add_routes(
             Route(row.method, row.path.replace("<name>", "<name:name>"), self.make_handler(row), row.open)
@@ -3243,7 +3105,7 @@ class Controls:
             answer = control.perform(self, ControlCall(name, parse_query(environ), body))
             if isinstance(answer, Iterator):
                 return in_pieces(piece.encode() for piece in answer)
-            return to_json(answer).encode()
+            return to_json(SUCCESS if answer is None else answer).encode()
 
         return handle
 
@@ -3255,13 +3117,23 @@ class Controls:
     def strike(self, environ: dict[str, Any]) -> None:
         """Apply the fault of a call, if there is one."""
         path = environ["PATH_INFO"]
-        if path.startswith("/-/") or not (fault := self.faults.take(environ["REQUEST_METHOD"], path)):
+        if path.startswith("/-/") or not (fault := self.take_fault(f"{environ['REQUEST_METHOD']} {path}")):
             return
         self.wait(threading.Event(), fault.get("delay", 0))
         environ["pmservice.drop"] = bool(fault.get("drop"))
         if "status" in fault or fault.get("drop"):
             status = fault.get("status", 503)
             raise response(status, {"error": f"This is the fault {status} that was asked for."})
+
+    def take_fault(self, call: str) -> dict[str, Any] | None:
+        """Return the first fault that matches a call, counted down."""
+        with self.lock:
+            for fault in self.faults:
+                if fnmatch.fnmatchcase(call, fault["match"]) and fault.get("times", 1) > 0:
+                    if "times" in fault:
+                        fault["times"] -= 1
+                    return fault
+        return None
 
     def wait(self, done: threading.Event, seconds: float) -> None:
         """Wait until the event is set, the time is up or the service stops; not at all when too many calls wait."""
@@ -3299,11 +3171,6 @@ class ControlCall(NamedTuple):
 Answer = Any  # a JSON value, or an iterator of pieces of one
 
 
-def live(controls: Controls, call: ControlCall) -> Answer:
-    """Answer whenever the process does."""
-    return {"status": "live"}
-
-
 def ready(controls: Controls, call: ControlCall) -> Answer:
     """Answer 503 until schema and fixture are loaded, and when the file was removed or cannot be written."""
     if controls.service.loading or not controls.database.ready():
@@ -3311,25 +3178,12 @@ def ready(controls: Controls, call: ControlCall) -> Answer:
     return {"status": "ready"}
 
 
-def reset(controls: Controls, call: ControlCall) -> Answer:
-    """Return to the records as loaded at start."""
-    controls.database.restore_snapshot(START_SNAPSHOT)
-    return SUCCESS
-
-
-def save_snapshot(controls: Controls, call: ControlCall) -> Answer:
-    """Save the records as they are."""
-    controls.database.take_snapshot(call.name)
-    return SUCCESS
-
-
-def restore_snapshot(controls: Controls, call: ControlCall) -> Answer:
+def restore_snapshot(controls: Controls, call: ControlCall) -> None:
     """Return to the records of a snapshot."""
     if call.name not in controls.database.snapshots:
         near = suggest(call.name, controls.database.snapshots)
         raise Refusal(404, f"There is no snapshot {call.name}{near or '.'}")
     controls.database.restore_snapshot(call.name)
-    return SUCCESS
 
 
 def dump_all(controls: Controls, call: ControlCall) -> Answer:
@@ -3348,23 +3202,12 @@ def load_all(controls: Controls, call: ControlCall) -> Answer:
         return {"records": load(store, Caller(ADMIN, True), document)}
 
 
-def get_clock(controls: Controls, call: ControlCall) -> Answer:
-    """Return the service's time."""
-    return controls.clock.state()
-
-
 def put_clock(controls: Controls, call: ControlCall) -> Answer:
     """Freeze the clock at `now`, shift it by `offset` seconds, or release it with neither."""
-    zone = controls.database.zone
-    body = check_exactly(CLOCK, parse_body(call.body, ""), lambda kind, value: aware(value, zone))
+    body = check_exactly(CLOCK, parse_body(call.body, ""))
     controls.clock.offset = body.get("offset", 0)
-    controls.clock.frozen = body.get("now")
+    controls.clock.frozen = moment_of(utc(body["now"], controls.database.zone)) if "now" in body else None
     return controls.clock.state()
-
-
-def aware(value: Any, zone: tzinfo) -> Any:
-    """Return a moment as an aware datetime, local to the service's zone if it names none; other values unchanged."""
-    return moment_of(utc(value, zone)) if isinstance(value, datetime) else value
 
 
 def get_journal(controls: Controls, call: ControlCall) -> Answer:
@@ -3381,17 +3224,6 @@ def get_journal(controls: Controls, call: ControlCall) -> Answer:
     return {"total": len(calls), "calls": calls}
 
 
-def clear_journal(controls: Controls, call: ControlCall) -> Answer:
-    """Forget the calls."""
-    controls.journal.clear()
-    return SUCCESS
-
-
-def get_faults(controls: Controls, call: ControlCall) -> Answer:
-    """Return the faults."""
-    return controls.faults.list
-
-
 def put_faults(controls: Controls, call: ControlCall) -> Answer:
     """Replace the faults."""
     given = parse_json(call.body.decode("utf-8", "replace"))
@@ -3400,18 +3232,12 @@ def put_faults(controls: Controls, call: ControlCall) -> Answer:
     faults = [check_exactly(FAULT, fault) for fault in given]
     if not all(EFFECTS.keys() & fault.keys() for fault in faults):
         raise Refusal(400, "A fault needs a status, a delay or drop.")
-    controls.faults.list = faults
+    controls.faults = faults
     return faults
 
 
-def clear_faults(controls: Controls, call: ControlCall) -> Answer:
-    """Remove all faults."""
-    controls.faults.list = []
-    return SUCCESS
-
-
 class Control(NamedTuple):
-    """A control: a row of CONTROLS; `open`: always there, without a token."""
+    """A control: a row of CONTROLS.  perform: returns the answer, None for success.  open: without a token, always."""
 
     method: str
     path: str
@@ -3423,21 +3249,21 @@ class Control(NamedTuple):
 # fmt: off
 # THE TABLE OF CONTROLS.
 CONTROLS = (
-    Control("GET",    "/-/live",                     "tell whether the process answers",                 live,  open=True),
-    Control("GET",    "/-/ready",                    "tell whether records can be read and written",     ready, open=True),
-    Control("POST",   "/-/reset",                    "return to the records loaded at start",            reset),
-    Control("PUT",    "/-/snapshots/<name>",         "save a snapshot of the records",                   save_snapshot),
-    Control("POST",   "/-/snapshots/<name>",         "alias of PUT",                                     save_snapshot),
-    Control("POST",   "/-/snapshots/<name>/restore", "restore a snapshot",                               restore_snapshot),
-    Control("GET",    "/-/dump",                     "write everything as a fixture",                    dump_all),
-    Control("POST",   "/-/load",                     "load a fixture",                                   load_all),
-    Control("GET",    "/-/clock",                    "show the service's time",                          get_clock),
-    Control("PUT",    "/-/clock",                    "freeze, shift or release the clock",               put_clock),
-    Control("GET",    "/-/journal",                  "list the last calls, or check how many came",      get_journal),
-    Control("DELETE", "/-/journal",                  "forget the calls",                                 clear_journal),
-    Control("GET",    "/-/faults",                   "list the faults",                                  get_faults),
-    Control("PUT",    "/-/faults",                   "replace the faults",                               put_faults),
-    Control("DELETE", "/-/faults",                   "remove all faults",                                clear_faults),
+    Control("GET",    "/-/live",                     "tell whether the process answers",             lambda controls, call: {"status": "live"}, open=True),
+    Control("GET",    "/-/ready",                    "tell whether records can be read and written", ready, open=True),
+    Control("POST",   "/-/reset",                    "return to the records loaded at start",        lambda controls, call: controls.database.restore_snapshot(START_SNAPSHOT)),
+    Control("PUT",    "/-/snapshots/<name>",         "save a snapshot of the records",               lambda controls, call: controls.database.take_snapshot(call.name)),
+    Control("POST",   "/-/snapshots/<name>",         "alias of PUT",                                 lambda controls, call: controls.database.take_snapshot(call.name)),
+    Control("POST",   "/-/snapshots/<name>/restore", "restore a snapshot",                           restore_snapshot),
+    Control("GET",    "/-/dump",                     "write everything as a fixture",                dump_all),
+    Control("POST",   "/-/load",                     "load a fixture",                               load_all),
+    Control("GET",    "/-/clock",                    "show the service's time",                      lambda controls, call: controls.clock.state()),
+    Control("PUT",    "/-/clock",                    "freeze, shift or release the clock",           put_clock),
+    Control("GET",    "/-/journal",                  "list the last calls, or check how many came",  get_journal),
+    Control("DELETE", "/-/journal",                  "forget the calls",                             lambda controls, call: controls.journal.clear()),
+    Control("GET",    "/-/faults",                   "list the faults",                              lambda controls, call: controls.faults),
+    Control("PUT",    "/-/faults",                   "replace the faults",                           put_faults),
+    Control("DELETE", "/-/faults",                   "remove all faults",                            lambda controls, call: controls.faults.clear()),
 )
 # fmt: on
 
@@ -3904,7 +3730,7 @@ def marked_settings(request: Any) -> dict[str, Any]:
     settings = {name: value for mark in reversed(marks) for name, value in mark.kwargs.items()}
     if now := settings.pop("now", None):
         moment = now if isinstance(now, datetime) else read_moment(now)
-        frozen = aware(moment, zone_of(settings.get("timezone", "UTC")))
+        frozen = moment_of(utc(moment, zone_of(settings.get("timezone", "UTC"))))
         settings["clock"] = lambda: frozen
     return settings
 
