@@ -1406,10 +1406,6 @@ class Store:
         """Return the row of a user, None if the id is unknown."""
         return self.row("SELECT * FROM user WHERE id = ?", (id,))
 
-    def administrator(self) -> sqlite3.Row:
-        """Return the row of `admin`, which every database has."""
-        return self.user(ADMIN)  # type: ignore[return-value]
-
     def add_person(self, account: str) -> None:
         """Insert a user if the account is unknown; without a password nobody can log in as it."""
         # Not ON CONFLICT DO NOTHING, which would use up an id each time.
@@ -1503,15 +1499,14 @@ class Store:
             AND link NOT IN (SELECT id FROM {named.table} WHERE {named.rows()}) LIMIT 1"""
         )
 
-    def unplaced_project(self) -> sqlite3.Row | None:
-        """Return the id of a program or project that is its own ancestor, None without one."""
-        return self.row("SELECT id FROM project WHERE path = ''")
-
-    def misplaced_task(self) -> sqlite3.Row | None:
-        """Return the id of a task whose project is not that of its execution, None without one."""
-        return self.row(
-            "SELECT task.id FROM task JOIN project AS home ON home.id = execution"
-            " WHERE task.project <> coalesce(home.project, home.id)"
+    def misplaced(self) -> tuple[sqlite3.Row | None, sqlite3.Row | None]:
+        """Return a program or project that is its own ancestor, and a task whose project is not its execution's."""
+        return (
+            self.row("SELECT id FROM project WHERE path = ''"),
+            self.row(
+                "SELECT task.id FROM task JOIN project AS home ON home.id = execution"
+                " WHERE task.project <> coalesce(home.project, home.id)"
+            ),
         )
 
     def problems(self) -> Iterator[str]:
@@ -2146,7 +2141,7 @@ def create_user(store: Store, me: Caller, row: None, body: Body) -> int:
 def set_password(database: Database, password: str) -> None:
     """Make this the administrator's password, unless it is already. It is hashed before the write, which it would delay."""
     with database.querying() as store:
-        stored = store.administrator()["password"]
+        stored = store.user(ADMIN)["password"]  # type: ignore[index]  # every database has this user
     if stored is None or not password_matches(password, stored):
         hashed = hash_password(password)
         with database.writing() as store:
@@ -2284,10 +2279,11 @@ def check_links(store: Store, places: Places) -> None:
             if kind.target and (row := store.dangling(resource, field, kind.target)):
                 problem = f"{field} must name an existing {kind.target} (got {row['link']})"
                 refuse_loaded(places, row["id"], [array], problem)
-    if lost := store.unplaced_project():
-        refuse_loaded(places, lost["id"], ["programs", "projects", "executions"], "parent makes it its own ancestor")
-    if lost := store.misplaced_task():
-        refuse_loaded(places, lost["id"], ["tasks"], "project must be the project of its execution")
+    project, task = store.misplaced()
+    if project:
+        refuse_loaded(places, project["id"], ["programs", "projects", "executions"], "parent makes it its own ancestor")
+    if task:
+        refuse_loaded(places, task["id"], ["tasks"], "project must be the project of its execution")
 
 
 def refuse_loaded(places: Places, id: int, arrays: Iterable[str], problem: str) -> None:
@@ -2599,15 +2595,14 @@ def render_bottle_error(error: bottle.HTTPError) -> str:
 def in_pieces(pieces: Iterator[bytes]) -> bytes | Iterator[bytes]:
     """Return an answer: whole if it is one piece. An error before the second piece still gets a proper status."""
     first, second = next(pieces), next(pieces, None)
-    return first if second is None else chain(first, second, pieces)
 
+    def chain() -> Iterator[bytes]:
+        with contextlib.closing(pieces):  # type: ignore[type-var]  # also if the client does not read everything
+            yield first
+            yield second or b""
+            yield from pieces
 
-def chain(first: bytes, second: bytes, rest: Iterator[bytes]) -> Iterator[bytes]:
-    """Yield the pieces of a long answer; `rest` is closed with it, even if the client does not read everything."""
-    with contextlib.closing(rest):  # type: ignore[type-var]
-        yield first
-        yield second
-        yield from rest
+    return first if second is None else chain()
 
 
 class Route(NamedTuple):
@@ -2729,22 +2724,18 @@ class Service:
 
         return handle
 
-    def fields(self, environ: dict[str, Any], raw: bytes) -> dict[str, Any]:
-        """Return the fields of a request's body, and keep them for the journal."""
-        environ["pmservice.body"] = fields = parse_body(raw, environ.get("CONTENT_TYPE", ""))
-        return fields
-
     def answer_login(self, operation: Operation, id: int, environ: dict[str, Any]) -> bytes:
         """Perform the operation that needs no token; it takes the database, because it hashes."""
-        fields = self.fields(environ, read_body(environ, self.body_limit))
-        return to_json(operation.perform(self.database, check(operation.reads, fields))).encode()
+        environ["pmservice.body"] = parse_body(read_body(environ, self.body_limit), environ.get("CONTENT_TYPE", ""))
+        return to_json(operation.perform(self.database, check(operation.reads, environ["pmservice.body"]))).encode()
 
     def answer_write(self, operation: Operation, id: int, environ: dict[str, Any]) -> bytes:
         """Perform an operation that changes something, and show the record that it made or changed."""
         raw, me = read_body(environ, self.body_limit), environ["pmservice.caller"]
         with self.database.writing() as store:
             row = self.find(store, operation, id, me)
-            body = check(operation.reads, self.fields(environ, raw), make_settle(store, me), dict(row or {}))
+            environ["pmservice.body"] = fields = parse_body(raw, environ.get("CONTENT_TYPE", ""))
+            body = check(operation.reads, fields, make_settle(store, me), dict(row or {}))
             changed = operation.perform(store, me, row, body)
             if not isinstance(operation.shows, View):
                 return to_json(operation.shows).encode()
@@ -2760,18 +2751,28 @@ class Service:
                 raise Refusal(404, f"There is no {operation.target} {id}.")
             return self.text(store, operation.shows, rows).encode()
 
-    def answer_list(
-        self, shape: Shape, operation: Operation, id: int, environ: dict[str, Any]
-    ) -> bytes | Iterator[bytes]:
+    def answer_list(self, shape: Shape, operation: Operation, id: int, environ: dict[str, Any]) -> Any:
         """Show a list: whole if it is short, otherwise piece by piece as it is sent."""
         return in_pieces(self.pieces(shape, operation, id, environ))
 
     def pieces(self, shape: Shape, operation: Operation, id: int, environ: dict[str, Any]) -> Iterator[bytes]:
-        """Yield a list in pieces, from one state of the database."""
-        me: Caller = environ["pmservice.caller"]
+        """Yield a list from one state of the database, a batch of records at a time: memory does not grow with `limit`."""
+        me, listing = environ["pmservice.caller"], operation.shows
         with self.database.reading() as store:
             self.find(store, operation, id, me)
-            yield from self.batches(store, operation.shows, id, me, check_query(environ, shape, operation.shows.paged))
+            query = check_query(environ, shape, listing.paged)
+            limit = query.get("limit", -1)
+            offset = min((query.get("page", 1) - 1) * limit, MAX_INT) if limit > 0 else 0
+            total, cursor = store.page(listing, id, me, query, limit, offset)
+            page = {"page": query["page"], "total": total, "limit": limit} if "page" in query else {"total": total}
+            text, more = to_json(page)[:-1] + f",{quote(listing.key)}:[", True
+            while more:
+                if rows := cursor.fetchmany(BATCH):
+                    text += self.text(store, listing.view, rows)
+                if more := len(rows) == BATCH:
+                    yield text.encode()
+                    text = ","
+            yield (text.removesuffix(",") + "]}").encode()
 
     @staticmethod
     def find(store: Store, operation: Operation, id: int, me: Caller) -> sqlite3.Row | None:
@@ -2789,23 +2790,6 @@ class Service:
         """Return records as a view shows them."""
         people = store.people(named) if (named := view.accounts(rows)) else {}
         return ",".join(view.show(rows, Scene(people, store.zone)))
-
-    def batches(self, store: Store, listing: Listing, id: int, me: Caller, query: Mapping[str, Any]) -> Iterator[bytes]:
-        """Yield a list, a batch of records at a time, so that memory does not grow with `limit`."""
-        limit = query.get("limit", -1)
-        offset = min((query.get("page", 1) - 1) * limit, MAX_INT) if limit > 0 else 0
-        total, cursor = store.page(listing, id, me, query, limit, offset)
-        page = {"page": query["page"], "total": total, "limit": limit} if "page" in query else {"total": total}
-        text = to_json(page)[:-1] + f",{quote(listing.key)}:["
-        separator, more = "", True
-        while more:
-            if rows := cursor.fetchmany(BATCH):
-                text += separator + self.text(store, listing.view, rows)
-            separator, more = ",", len(rows) == BATCH
-            if more:
-                yield text.encode()
-                text = ""
-        yield (text + "]}").encode()
 
 
 # --- 13 OpenAPI: the tables above as a document -----------------------------------------------------
@@ -3305,7 +3289,6 @@ class AnswerTask(WSGITask):  # type: ignore[misc]
     """An answer; a server that is stopping closes the connection after it, and says so."""
 
     def build_response_header(self) -> bytes:
-        """Return the header lines."""
         if self.channel.server.stopping:
             self.set_close_on_finish()
         return bytes(super().build_response_header())
@@ -3315,7 +3298,6 @@ class RefusalTask(ErrorTask):  # type: ignore[misc]
     """waitress's own refusals (malformed HTTP, too large a body) as JSON."""
 
     def execute(self) -> None:
-        """Write the answer."""
         error = self.request.error
         limit = self.channel.adj.max_request_body_size - 1
         words = (
@@ -3338,14 +3320,12 @@ class Request(HTTPRequestParser):  # type: ignore[misc]
         self.began = time.time()
 
     def parse_header(self, header_plus: bytes) -> None:
-        """Parse the header; an odd target or length is the client's mistake."""
         try:
             super().parse_header(header_plus)
-        except ValueError:
+        except ValueError:  # of an odd target or length
             raise ParsingError("The request line or a header cannot be read") from None
 
     def received(self, data: bytes) -> int:
-        """Take received bytes and return how many belong to this request."""
         consumed = int(super().received(data))
         if self.completed:
             self.expect_continue = False  # otherwise waitress waits for a body and takes the next request for it
@@ -3739,17 +3719,6 @@ def marked_settings(request: Any) -> dict[str, Any]:
 # A shop that delivers what it sells, and half a year of its work, dated around now. A fixture like any other.
 
 
-class DemoProject(NamedTuple):
-    """A project of the demo: the id of its program, those of its products, its last week from now, its executions."""
-
-    name: str
-    program: int
-    products: list[int]
-    last: int
-    status: str
-    executions: list[tuple[str, str]]  # name and status
-
-
 # fmt: off
 STAFF = {  # role: {account: real name}
     "top": {"admin": "Grace Holm"}, "pm": {"tomas": "Tomas Berg", "aisha": "Aisha Khan"}, "ui": {"emma": "Emma Lee"},
@@ -3757,13 +3726,14 @@ STAFF = {  # role: {account: real name}
     "dev": {"jonas": "Jonas Weber", "priya": "Priya Nair", "yu": "Chen Yu", "sofia": "Sofia Rossi"},
 }
 DEMO_PROGRAMS = (("Commerce", 0, "tomas"), ("Logistics", 0, "aisha"), ("Last-mile delivery", 2, "aisha"))  # name, parent, PM
-DEMO_PROJECTS = (
-    DemoProject("Sign-on",  1, [9],       -1, "closed",    [("SSO 6", "closed")]),
-    DemoProject("Loyalty",  1, [3],        8, "doing",     [("Club 5", "closed"), ("Club 6", "doing")]),
-    DemoProject("App",      3, [6, 7],     9, "doing",     [("Road 11", "closed"), ("Road 12", "doing")]),
-    DemoProject("Checkout", 1, [1, 2, 9],  9, "doing",     [("Cart 7", "closed"), ("Cart 8", "doing"), ("Cart 9", "wait")]),
-    DemoProject("Figures",  2, [8],        6, "suspended", [("Move", "suspended")]),
-    DemoProject("Depot",    2, [4, 5],    18, "doing",     [("Plan", "closed"), ("Build", "doing"), ("Trial", "wait")]),
+DEMO_PROJECTS: tuple[tuple[str, int, list[int], int, str, list[tuple[str, str]]], ...] = (
+    # name, program, products, last week from now, status, executions
+    ("Sign-on",  1, [9],       -1, "closed",    [("SSO 6", "closed")]),
+    ("Loyalty",  1, [3],        8, "doing",     [("Club 5", "closed"), ("Club 6", "doing")]),
+    ("App",      3, [6, 7],     9, "doing",     [("Road 11", "closed"), ("Road 12", "doing")]),
+    ("Checkout", 1, [1, 2, 9],  9, "doing",     [("Cart 7", "closed"), ("Cart 8", "doing"), ("Cart 9", "wait")]),
+    ("Figures",  2, [8],        6, "suspended", [("Move", "suspended")]),
+    ("Depot",    2, [4, 5],    18, "doing",     [("Plan", "closed"), ("Build", "doing"), ("Trial", "wait")]),
 )
 DEMO_WEEKS = {"closed": (-6, -2), "doing": (-2, 2), "wait": (2, 6), "suspended": (-6, -1)}  # of an execution, from now
 DEMO_PRODUCTS = {  # name: parts
@@ -3802,7 +3772,7 @@ Rows = list[dict[str, Any]]
 def demo(now: datetime) -> dict[str, Any]:
     """Return the fixture of the company at this moment, the same for the same moment."""
     rng = random.Random(2026)  # noqa: S311
-    executions = demo_executions(now)
+    projects, executions = demo_projects(now)
     cases = demo_titles(rng, DEMO_CASES, 200)
     for case in cases:
         case["steps"] = rng.sample(DEMO_STEPS, rng.randint(2, 4))
@@ -3813,7 +3783,7 @@ def demo(now: datetime) -> dict[str, Any]:
             {"name": name, "parent": parent, **demo_span(now, -60, 60, "doing", pm)}
             for name, parent, pm in DEMO_PROGRAMS
         ],
-        "projects": demo_projects(now),
+        "projects": projects,
         "executions": executions,
         "products": demo_products(),
         "releases": demo_releases(now),
@@ -3841,43 +3811,33 @@ def demo_span(now: datetime, first: int, last: int, status: str, pm: str) -> dic
     return row
 
 
-def demo_projects(now: datetime) -> Rows:
-    """Return the projects: waterfall in the program Logistics, scrum elsewhere."""
-    rows = []
-    for id, project in enumerate(DEMO_PROJECTS, FIRST_PROJECT):
-        row = {"id": id, "name": project.name, "parent": project.program, "products": project.products}
-        row["model"] = "waterfall" if project.program == 2 else "scrum"
-        rows.append(row | demo_span(now, -28, project.last, project.status, DEMO_PROGRAMS[project.program - 1][2]))
-    return rows
-
-
-def demo_executions(now: datetime) -> Rows:
-    """Return the sprints and stages of the projects."""
-    rows: Rows = []
-    for id, project in enumerate(DEMO_PROJECTS, FIRST_PROJECT):
-        for name, status in project.executions:
-            row = {"id": FIRST_EXECUTION + len(rows), "name": name, "project": id, "products": project.products}
-            row["type"] = "stage" if project.program == 2 else "sprint"
-            rows.append(row | demo_span(now, *DEMO_WEEKS[status], status, DEMO_PROGRAMS[project.program - 1][2]))
-    return rows
+def demo_projects(now: datetime) -> tuple[Rows, Rows]:
+    """Return the projects and their executions: waterfall in the program Logistics, scrum elsewhere."""
+    projects: Rows = []
+    executions: Rows = []
+    for id, (name, program, products, last, status, parts) in enumerate(DEMO_PROJECTS, FIRST_PROJECT):
+        model, type = ("waterfall", "stage") if program == 2 else ("scrum", "sprint")
+        pm = DEMO_PROGRAMS[program - 1][2]
+        row = {"id": id, "name": name, "parent": program, "products": products, "model": model}
+        projects.append(row | demo_span(now, -28, last, status, pm))
+        for part, state in parts:
+            row = {"id": FIRST_EXECUTION + len(executions), "name": part, "project": id, "products": products}
+            executions.append(row | {"type": type} | demo_span(now, *DEMO_WEEKS[state], state, pm))
+    return projects, executions
 
 
 def demo_home(product: int) -> tuple[int, int]:
     """Return the ids of the last project for a product and of its program."""
-    return [(id, project.program) for id, project in enumerate(DEMO_PROJECTS, FIRST_PROJECT) if product in project.products][-1]  # fmt: skip
+    homes = enumerate(DEMO_PROJECTS, FIRST_PROJECT)
+    return [(id, program) for id, (_, program, products, *_) in homes if product in products][-1]
 
 
 def demo_products() -> Rows:
     """Return the products; two of them are private."""
+    made = {"PO": "marta", "QD": "hana", "RD": "jonas"}
+    acls = {2: "private", 9: "private"}
     return [
-        {
-            "name": name,
-            "PO": "marta",
-            "QD": "hana",
-            "RD": "jonas",
-            "program": demo_home(id)[1],
-            "acl": "private" if id in (2, 9) else "open",
-        }
+        {"name": name, "program": demo_home(id)[1], "acl": acls.get(id, "open"), **made}
         for id, name in enumerate(DEMO_PRODUCTS, 1)
     ]
 
@@ -4140,18 +4100,15 @@ def command_dump(settings: Mapping[str, Any], options: argparse.Namespace) -> No
             sys.stdout.write(piece)
 
 
-def ask_password(account: str) -> str:
-    """Return a password that a person types. Raises StartError where nobody can."""
-    if not sys.stdin.isatty():
-        raise StartError("there is no terminal to ask for the password at; give it as --password PASSWORD")
-    return getpass.getpass(f"Password of {account}: ")
-
-
 def command_user(settings: Mapping[str, Any], options: argparse.Namespace) -> None:
     """Create a user, or change what is given of one that exists."""
     given = {field: getattr(options, field) for field in ("realname", "admin") if hasattr(options, field)}
     if hasattr(options, "new_password"):
-        given["password"] = ask_password(options.account) if options.new_password is None else options.new_password
+        given["password"] = options.new_password
+        if options.new_password is None:
+            if not sys.stdin.isatty():
+                raise StartError("there is no terminal to ask for the password at; give it as --password PASSWORD")
+            given["password"] = getpass.getpass(f"Password of {options.account}: ")
     try:
         values = check(USER.fixture, {"account": options.account, **given})
     except Invalid as error:
@@ -4253,7 +4210,7 @@ def greet(database: Database, settings: Mapping[str, Any], url: str) -> None:
     """Tell a person on stderr how to begin: with a new database also its password and a token, this once."""
     lines = [f"pmservice {__version__} serves {settings['database']} at {url}; press Ctrl-C to stop."]
     with database.querying() as store:
-        unset = store.administrator()["password"] is None
+        unset = store.user(ADMIN)["password"] is None  # type: ignore[index]  # every database has this user
     if unset:
         password = secrets.token_urlsafe(12)
         set_password(database, password)
