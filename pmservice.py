@@ -216,6 +216,15 @@ ASCII_MOMENT = re.compile(
 ASCII_ACCOUNT = re.compile(r"[A-Za-z0-9_.@-]{1,30}")
 
 
+def bounded(value: Any, least: float, most: float) -> Any:
+    """Return a number between two inclusive bounds."""
+    if not value >= least:  # NaN is not, either
+        raise ValueError(f"must be {least} or more (got {value})")
+    if value > most:
+        raise ValueError(f"must be {most} or less (got {value})")
+    return value
+
+
 def whole(least: int = -MAX_INT - 1, most: int = MAX_INT) -> Callable[[Any], int]:
     """Return a reader of an int, or of its text, between two inclusive bounds."""
 
@@ -224,24 +233,24 @@ def whole(least: int = -MAX_INT - 1, most: int = MAX_INT) -> Callable[[Any], int
             value = int(value)
         if not isinstance(value, int) or isinstance(value, bool):
             raise ValueError("must be a whole number")
-        if value < least:
-            raise ValueError(f"must be {least} or more (got {value})")
-        if value > most:
-            raise ValueError(f"must be {most} or less (got {value})")
-        return value
+        return int(bounded(value, least, most))
 
     return read
 
 
-def read_hours(value: Any) -> float:
-    """Return work hours from an int, a float or their text: finite, not negative, within 64 bits."""
-    if isinstance(value, str) and ASCII_NUMBER.fullmatch(value):
-        value = float(value)
-    if not isinstance(value, (int, float)) or isinstance(value, bool):
-        raise ValueError("must be a number of hours")
-    if not 0 <= value <= MAX_INT or float(value) > MAX_INT:
-        raise ValueError(f"must be a number of hours, 0 or more, within 64 bits (got {value})")
-    return float(value)
+def number_of(unit: str, least: int, most: int) -> Callable[[Any], float]:
+    """Return a reader of an int, a float or their text, between two inclusive bounds."""
+
+    def read(value: Any) -> float:
+        if isinstance(value, str) and ASCII_NUMBER.fullmatch(value):
+            value = float(value)
+        if not isinstance(value, (int, float)) or isinstance(value, bool):
+            raise ValueError(f"must be a number of {unit}")
+        return float(
+            bounded(float(bounded(value, least, most)), least, most)
+        )  # the largest ints become larger as floats
+
+    return read
 
 
 def read_text(value: Any) -> str:
@@ -263,19 +272,16 @@ def read_text(value: Any) -> str:
     return value
 
 
-def read_name(value: Any) -> str:
-    """Return a name or title: 1 to 255 characters, not blank."""
-    name = read_text(value)
-    if not name.strip() or len(name) > MAX_NAME:
-        raise ValueError(f"must be 1 to {MAX_NAME} characters, not blank")
-    return name
+def filled(most: int) -> Callable[[Any], str]:
+    """Return a reader of text that is not blank and has at most so many characters."""
 
+    def read(value: Any) -> str:
+        text = read_text(value)
+        if not text.strip() or len(text) > most:
+            raise ValueError(f"must be 1 to {most} characters, not blank")
+        return text
 
-def read_filled(value: Any) -> str:
-    """Return text that is not blank."""
-    if not (filled := read_text(value)).strip():
-        raise ValueError("must not be blank")
-    return filled
+    return read
 
 
 def read_day(value: Any) -> str:
@@ -441,12 +447,12 @@ STAGE_SCHEMA = {"enum": list(CASE_STAGES)}
 ID        = Kind("plain",     whole(1, MAX_ID),  whole_schema(1, MAX_ID))
 INT       = Kind("plain",     whole(),           whole_schema())
 MONEY     = Kind("quoted",    whole(),           whole_schema(),  shown={"type": "string"})  # "int (sent) / string (returned)"
-HOURS     = Kind("hours",     read_hours,        either({**NUMBER_SCHEMA, "minimum": 0}, {"type": "string", "pattern": "^[0-9]{1,15}$"}))
-NAME      = Kind("text",      read_name,         either(NAME_SCHEMA, NUMBER_SCHEMA))
+HOURS     = Kind("hours",     number_of("hours", 0, MAX_INT), either({**NUMBER_SCHEMA, "minimum": 0}, {"type": "string", "pattern": "^[0-9]{1,15}$"}))
+NAME      = Kind("text",      filled(MAX_NAME),  either(NAME_SCHEMA, NUMBER_SCHEMA))
 TEXT      = Kind("text",      read_text,         TEXT_OR_NUMBER)
-FILLED    = Kind("text",      read_filled,       either({"type": "string", "pattern": NOT_BLANK}, NUMBER_SCHEMA))
+FILLED    = Kind("text",      filled(MAX_TEXT),  either({"type": "string", "pattern": NOT_BLANK}, NUMBER_SCHEMA))
 ACCOUNT   = Kind("text",      read_account,      ACCOUNT_SCHEMA)
-PASSWORD  = Kind("secret",    read_filled,       FILLED.schema)
+PASSWORD  = Kind("secret",    filled(MAX_TEXT),  FILLED.schema)
 DAYS      = Kind("day",       read_day,          DAY_SCHEMA)
 MOMENT    = Kind("moment",    read_moment,       MOMENT_SCHEMA)
 STAMP     = Kind("stamp",     read_moment,       MOMENT_SCHEMA)  # a moment that every answer shows as "" when unset
@@ -946,7 +952,7 @@ to_json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=
 class Scene(NamedTuple):
     """What a writer needs besides the values: the user references of the answer by account, and the time zone."""
 
-    people: Mapping[str, str]
+    people: Mapping[Any, str]
     zone: tzinfo
 
 
@@ -955,13 +961,6 @@ class Writer(NamedTuple):
 
     write: Callable[[Iterable[Any], Scene, str], Iterable[str]]
     schema: Schema
-
-
-def reference_each(accounts: Iterable[str | None], scene: Scene, unset: str) -> Iterable[str]:
-    """Return the user references of accounts."""
-    people: dict[str | None, str] = {None: unset}
-    people.update(scene.people)
-    return map(people.__getitem__, accounts)
 
 
 def accounts_in(whitelist: str) -> list[str]:
@@ -976,7 +975,7 @@ ISO_PATTERN = "^[0-9]{4}-[0-9]{2}-[0-9]{2}(T[0-9]{2}:[0-9]{2}:[0-9]{2}Z)?$"
 SPACED_PATTERN = "^[0-9]{4}-[0-9]{2}-[0-9]{2} [0-9]{2}:[0-9]{2}:[0-9]{2}$"
 # fmt: off
 # Persons, datetimes and days, which may be unset.
-reference  = Writer(reference_each,                                                                              REFERENCE_SCHEMA)  # "user reference: object"
+reference  = Writer(lambda values, scene, unset: map({None: unset, **scene.people}.__getitem__, values),         REFERENCE_SCHEMA)  # "user reference: object"
 account    = Writer(lambda values, scene, unset: [unset if one is None else f'"{one}"' for one in values],       STRING_SCHEMA)  # "a plain account string"
 iso        = Writer(lambda values, scene, unset: [unset if one is None else f'"{one}"' for one in values],       {"type": "string", "pattern": ISO_PATTERN})  # as they are stored
 spaced     = Writer(lambda values, scene, unset: [unset if one is None else f'"{local(one, scene.zone)}"' for one in values], {"type": "string", "pattern": SPACED_PATTERN})  # in the service's time zone
@@ -1312,14 +1311,9 @@ class Store:
         self.clock, self.zone = clock, zone
 
     @functools.cached_property
-    def moment(self) -> datetime:
-        """The time of the transaction."""
-        return self.clock()
-
-    @functools.cached_property
     def now(self) -> str:
         """The time of the transaction, as it is stored."""
-        return utc(self.moment, self.zone)
+        return utc(self.clock(), self.zone)
 
     @functools.cached_property
     def day(self) -> str:
@@ -1398,13 +1392,9 @@ class Store:
             for name, id, avatar, realname in found
         }
 
-    def user(self, account: str) -> sqlite3.Row | None:
-        """Return the row of a user, None if the account is unknown."""
-        return self.row("SELECT * FROM user WHERE account = ?", (account,))
-
-    def user_by_id(self, id: int) -> sqlite3.Row | None:
-        """Return the row of a user, None if the id is unknown."""
-        return self.row("SELECT * FROM user WHERE id = ?", (id,))
+    def user(self, person: str | int) -> sqlite3.Row | None:
+        """Return the row of a user by account or id, None if it is unknown."""
+        return self.row(f"SELECT * FROM user WHERE {'id' if isinstance(person, int) else 'account'} = ?", (person,))
 
     def add_person(self, account: str) -> None:
         """Insert a user if the account is unknown; without a password nobody can log in as it."""
@@ -1579,19 +1569,15 @@ class Database:
         write_ahead, *others = PRAGMAS
         self.anchor = self.connect(others)
         self.idle.append(self.anchor)
-        version = self.version()
+        version = self.anchor.execute("PRAGMA user_version").fetchone()[0]
         if version < SCHEMA_VERSION:  # otherwise nothing is written, and no writer is waited for
             with self.writing() as store:
                 self.upgrade(store)
         refuse_columns(self.path, self.anchor)
         self.anchor.execute(write_ahead)
-        self.version()  # a read, which creates the write-ahead log
+        self.anchor.execute("PRAGMA user_version").fetchone()  # a read, which creates the write-ahead log
         self.opened = self.identity()
-        return version == 0
-
-    def version(self) -> int:
-        """Return the schema version of the file, 0 for an empty one."""
-        return int(self.anchor.execute("PRAGMA user_version").fetchone()[0])
+        return bool(version == 0)
 
     def upgrade(self, store: Store) -> None:
         """Bring the file to this version, an empty one from nothing."""
@@ -1637,13 +1623,9 @@ class Database:
             if self.closed:
                 self.close()
 
-    def querying(self) -> contextlib.AbstractContextManager[Store]:
-        """Run the block without a transaction: for one statement, which is a transaction by itself."""
-        return self.transaction("")
-
-    def reading(self) -> contextlib.AbstractContextManager[Store]:
-        """Run the block on one state of the database, whatever others write meanwhile."""
-        return self.transaction("BEGIN")
+    # One statement, which is a transaction by itself; one state of the database, whatever others write meanwhile.
+    querying = functools.partialmethod(transaction, "")
+    reading = functools.partialmethod(transaction, "BEGIN")
 
     @contextlib.contextmanager
     def writing(self) -> Iterator[Store]:
@@ -1885,7 +1867,7 @@ def settle_value(
 def account_of(store: Store, person: str | int | None) -> str | None:
     """Return the account of a person. An unknown account becomes a user; an unknown id is refused."""
     if isinstance(person, int):
-        if not (user := store.user_by_id(person)):
+        if not (user := store.user(person)):
             raise ValueError(f"must name an existing user (got {person})")
         return str(user["account"])
     if person is not None:
@@ -2086,12 +2068,7 @@ STORED_PASSWORD = re.compile("scrypt:(?:(16384|32768|65536|131072):(8):([1-4]):)
 def hash_password(password: str) -> str:
     """Return a password as it is stored."""
     salt = secrets.token_hex(16)
-    return stored_password(SCRYPT, salt, scrypt(md5(password), salt, SCRYPT))
-
-
-def stored_password(parameters: tuple[int, ...], salt: str, hash: str) -> str:
-    """Return the text that STORED_PASSWORD reads."""
-    return ":".join(["scrypt", *map(str, parameters), salt, hash])
+    return ":".join(["scrypt", *map(str, SCRYPT), salt, scrypt(md5(password), salt, SCRYPT)])
 
 
 def md5(password: str) -> str:
@@ -2106,7 +2083,9 @@ def scrypt(secret: str, salt: str, parameters: tuple[int, ...]) -> str:
         return hashlib.scrypt(secret.encode(), salt=bytes.fromhex(salt), n=n, r=r, p=p, maxmem=256 * n * r).hex()
 
 
-NO_PASSWORD = stored_password(SCRYPT, "0" * 32, "0" * 128)  # compared when there is no such account: the same time
+NO_PASSWORD = ":".join(
+    ["scrypt", *map(str, SCRYPT), "0" * 32, "0" * 128]
+)  # compared when there is no such account: the same time
 
 
 def password_matches(given: str, stored: str | None) -> bool:
@@ -2176,8 +2155,8 @@ def log_in(database: Database, body: Body) -> dict[str, Any]:
 def authenticate(database: Database, hash: str, lifetime: float) -> Caller:
     """Return the user whose token has this hash. Its use is recorded at most once a minute, so that reads do not write."""
     with database.querying() as store:
-        found, moment = store.token(hash), store.moment
-    if not found or (unused := (moment - moment_of(found["used"])).total_seconds()) > lifetime:
+        found, now = store.token(hash), store.now
+    if not found or (unused := (moment_of(now) - moment_of(found["used"])).total_seconds()) > lifetime:
         raise Refusal(401, UNAUTHORIZED)
     if unused >= min(60, lifetime / 60):
         database.write_if_free(lambda store: store.use_token(hash, lifetime))
@@ -2711,7 +2690,8 @@ class Service:
     def make_handler(self, operation: Operation) -> Callable[..., Any]:
         """Return the function that Bottle calls for an operation."""
         if isinstance(operation.shows, Listing):
-            answer: Callable[..., Any] = functools.partial(self.answer_list, query_shape(operation.shows))
+            shape = query_shape(operation.shows)
+            answer: Callable[..., Any] = lambda *call: in_pieces(self.pieces(shape, *call))  # noqa: E731
         elif operation.method == "GET":
             answer = self.answer_record
         else:
@@ -2750,10 +2730,6 @@ class Service:
             if not rows:
                 raise Refusal(404, f"There is no {operation.target} {id}.")
             return self.text(store, operation.shows, rows).encode()
-
-    def answer_list(self, shape: Shape, operation: Operation, id: int, environ: dict[str, Any]) -> Any:
-        """Show a list: whole if it is short, otherwise piece by piece as it is sent."""
-        return in_pieces(self.pieces(shape, operation, id, environ))
 
     def pieces(self, shape: Shape, operation: Operation, id: int, environ: dict[str, Any]) -> Iterator[bytes]:
         """Yield a list from one state of the database, a batch of records at a time: memory does not grow with `limit`."""
@@ -3027,19 +3003,11 @@ class Journal:
         )
 
 
-def read_seconds(value: Any) -> float:
-    """Return a time to wait."""
-    with contextlib.suppress(ValueError):
-        if (seconds := read_hours(value)) <= MAX_WAIT:
-            return seconds
-    raise ValueError(f"must be a number of seconds, 0 to {MAX_WAIT}")
-
-
 def read_offset(value: Any) -> float:
     """Return by how many seconds the clock is shifted."""
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or abs(value) > 1e9:
-        raise ValueError("must be a number of seconds, at most 1e9 either way")
-    return value
+    if isinstance(value, str):
+        raise ValueError("must be a number of seconds")
+    return number_of("seconds", -(10**9), 10**9)(value)
 
 
 def read_match(value: Any) -> str:
@@ -3049,7 +3017,7 @@ def read_match(value: Any) -> str:
     raise ValueError('must be a method and a path, such as "POST /tasks/*"')
 
 
-SECONDS = Kind("plain", read_seconds, {})
+SECONDS = Kind("plain", number_of("seconds", 0, MAX_WAIT), {})
 COUNT = Kind("plain", whole(0, MAX_CALLS), {})
 DROP = FLAG._replace(read=lambda value: bool(read_flag(value)))
 EFFECTS = {"status": Kind("plain", whole(400, 599), {}), "delay": SECONDS, "drop": DROP}
@@ -3136,12 +3104,11 @@ def blanked_body(body: Mapping[str, Any] | None) -> Any:
     text = json.dumps(body, ensure_ascii=False).encode("utf-8", "replace")
     if len(text) > MAX_TEXT:
         return f"{len(text)} bytes"
-    return json.loads(text, parse_constant=str, object_hook=blank_secrets)
-
-
-def blank_secrets(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields of an object with *** for each secret."""
-    return {field: "***" if field.lower() in SECRETS else value for field, value in fields.items()}
+    return json.loads(
+        text,
+        parse_constant=str,
+        object_hook=lambda fields: {name: "***" if name.lower() in SECRETS else fields[name] for name in fields},
+    )
 
 
 class ControlCall(NamedTuple):
@@ -3549,9 +3516,7 @@ class Server:
 FixtureSource = str | os.PathLike[str] | Mapping[str, Any]  # a file or a document
 
 
-def utc_now() -> datetime:
-    """Return the present moment."""
-    return datetime.now(timezone.utc)
+utc_now = functools.partial(datetime.now, timezone.utc)
 
 
 def zone_of(name: str) -> tzinfo:

@@ -1223,7 +1223,7 @@ REFUSED = {  # operation: broken field, what is sent, a word of the rule
     ],
     TASKS: [
         ("type", "code", "design, devel, request, test, study, discuss, ui, affair, misc"), ("deadline", "2026-02-01", "before"),
-        ("estimate", -0.5, "0 or more"), ("estimate", "8h", "hours"), ("estimate", True, "hours"), ("estimate", 2.0**64, "hours"),
+        ("estimate", -0.5, "0 or more"), ("estimate", "8h", "hours"), ("estimate", True, "hours"), ("estimate", 2.0**64, "or less"),
         ("assignedTo", 99, "existing user"), ("assignedTo", ["dev1", None], "user"),
     ],
     MODIFY: [
@@ -1238,7 +1238,7 @@ REFUSED = {  # operation: broken field, what is sent, a word of the rule
         ("consumed", -1, "0 or more"),
     ],
     FINISH: [
-        ("currentConsumed", -1, "0 or more"), ("currentConsumed", 2**63 - 1, "hours"),
+        ("currentConsumed", -1, "0 or more"), ("currentConsumed", 2**63 - 1, "or less"),
         ("finishedDate", "2026-01-03 03:59:59", "before"), ("finishedDate", "09.02.2026", "YYYY-MM-DD hh:mm:ss"),
     ],
 }
@@ -3101,7 +3101,7 @@ class TestCommandLine:
     def test_password_of_admin_is_nobody_else_s(self, run, tmp_path):
         assert run("--password", "of-admin", "user", "dev1", "--realname", "Dan")[0] == 0
         code, _, told = run("user", "admin", "--password", "")
-        assert (code, told) == (2, "pmservice: password must not be blank.\n")
+        assert (code, told) == (2, "pmservice: password must be 1 to 65536 characters, not blank.\n")
         with contextlib.closing(Client(tmp_path / "pm.db")) as client:
             assert client.sql("SELECT account FROM user WHERE password IS NOT NULL") == []
 
