@@ -276,10 +276,10 @@ def filled(most: int) -> Callable[[Any], str]:
     """Return a reader of text that is not blank and has at most so many characters."""
 
     def read(value: Any) -> str:
-        text = read_text(value)
-        if not text.strip() or len(text) > most:
+        words = read_text(value)
+        if not words.strip() or len(words) > most:
             raise ValueError(f"must be 1 to {most} characters, not blank")
-        return text
+        return words
 
     return read
 
@@ -2083,9 +2083,8 @@ def scrypt(secret: str, salt: str, parameters: tuple[int, ...]) -> str:
         return hashlib.scrypt(secret.encode(), salt=bytes.fromhex(salt), n=n, r=r, p=p, maxmem=256 * n * r).hex()
 
 
-NO_PASSWORD = ":".join(
-    ["scrypt", *map(str, SCRYPT), "0" * 32, "0" * 128]
-)  # compared when there is no such account: the same time
+# Compared when there is no such account, which takes the same time.
+NO_PASSWORD = ":".join(["scrypt", *map(str, SCRYPT), "0" * 32, "0" * 128])
 
 
 def password_matches(given: str, stored: str | None) -> bool:
@@ -2906,7 +2905,7 @@ OPENAPI_ROUTE = Route("GET", "/openapi.json", answer_openapi, open=True)
 
 MAX_CALLS = 1000  # calls that the journal keeps
 MAX_WAIT = 60  # seconds
-POLL = 0.1  # seconds between two looks at whether the service stops
+TICK = 0.005  # seconds between two looks of a call that waits, times the number of those: their sum costs the same
 MAX_WAITING = 24  # calls that wait at once, of CONTROL_THREADS: the others are always answered
 CONTROL_THREADS = 32
 START_SNAPSHOT = ""  # a name that no path can have
@@ -2938,57 +2937,11 @@ def is_wanted(call: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:
     )
 
 
-class Waiter:
-    """A call that waits until `count` calls match; the journal shows it each new call, so it looks at each only once."""
-
-    def __init__(self, wanted: Mapping[str, Any], count: int):
-        self.wanted, self.count, self.found = wanted, count, 0
-        self.enough = threading.Event()
-        if not count:
-            self.enough.set()
-
-    def see(self, call: Mapping[str, Any]) -> None:
-        """Count a call if it matches."""
-        self.found += is_wanted(call, self.wanted)
-        if self.found >= self.count:
-            self.enough.set()
-
-
 class Journal:
-    """The last calls, and those who wait for more."""
+    """The last calls."""
 
     def __init__(self) -> None:
         self.calls: deque[dict[str, Any]] = deque(maxlen=MAX_CALLS)
-        self.waiters: list[Waiter] = []
-        self.lock = threading.RLock()
-
-    def add(self, call: dict[str, Any]) -> None:
-        """Add a call and show it to the waiters."""
-        with self.lock:
-            self.calls.append(call)
-            for waiter in self.waiters:
-                waiter.see(call)
-
-    @contextlib.contextmanager
-    def waiting(self, wanted: Mapping[str, Any], count: int) -> Iterator[threading.Event]:
-        """Give the block an event that is set once `count` calls match."""
-        waiter = Waiter(wanted, count)
-        with self.lock:
-            for call in self.calls:
-                waiter.see(call)
-            self.waiters.append(waiter)
-        try:
-            yield waiter.enough
-        finally:
-            with self.lock:
-                self.waiters.remove(waiter)
-
-    def clear(self) -> None:
-        """Forget the calls; those who wait count from 0 again."""
-        with self.lock:
-            self.calls.clear()
-            for waiter in self.waiters:
-                waiter.found = 0
 
     def matching(self, wanted: Mapping[str, Any]) -> list[dict[str, Any]]:
         """Return the calls that match."""
@@ -3034,7 +2987,7 @@ class Controls:
         self.journal = Journal()
         self.faults: list[dict[str, Any]] = []
         self.lock = threading.Lock()  # of the faults' counters
-        self.places = threading.Semaphore(MAX_WAITING)
+        self.waiting: set[int] = set()  # the threads of calls that wait
         service.add_routes(
             Route(row.method, row.path.replace("<name>", "<name:name>"), self.make_handler(row), row.open)
             for row in CONTROLS
@@ -3064,14 +3017,14 @@ class Controls:
     def record(self, environ: dict[str, Any], call: dict[str, Any]) -> None:
         """Add a call to the journal, unless it was one of a control."""
         if not environ["PATH_INFO"].startswith("/-/"):
-            self.journal.add({**call, "body": blanked_body(environ.get("pmservice.body"))})
+            self.journal.calls.append({**call, "body": blanked_body(environ.get("pmservice.body"))})
 
     def strike(self, environ: dict[str, Any]) -> None:
         """Apply the fault of a call, if there is one."""
         path = environ["PATH_INFO"]
         if path.startswith("/-/") or not (fault := self.take_fault(f"{environ['REQUEST_METHOD']} {path}")):
             return
-        self.wait(threading.Event(), fault.get("delay", 0))
+        self.wait(lambda: False, fault.get("delay", 0))
         environ["pmservice.drop"] = bool(fault.get("drop"))
         if "status" in fault or fault.get("drop"):
             status = fault.get("status", 503)
@@ -3087,16 +3040,18 @@ class Controls:
                     return fault
         return None
 
-    def wait(self, done: threading.Event, seconds: float) -> None:
-        """Wait until the event is set, the time is up or the service stops; not at all when too many calls wait."""
-        until = time.monotonic() + seconds
-        if self.places.acquire(blocking=False):
-            try:
-                while (left := until - time.monotonic()) > 0 and not self.service.stopping.is_set():
-                    if done.wait(min(left, POLL)):
-                        break
-            finally:
-                self.places.release()
+    def wait(self, done: Callable[[], bool], seconds: float) -> None:
+        """Wait until it is done, the time is up or the service stops; not at all when too many calls wait."""
+        until, thread = time.monotonic() + seconds, threading.get_ident()
+        if len(self.waiting) >= MAX_WAITING:
+            return
+        self.waiting.add(thread)
+        try:
+            while not done() and (left := until - time.monotonic()) > 0:
+                if self.service.stopping.wait(min(left, TICK * len(self.waiting))):
+                    break
+        finally:
+            self.waiting.remove(thread)
 
 
 def blanked_body(body: Mapping[str, Any] | None) -> Any:
@@ -3166,8 +3121,7 @@ def get_journal(controls: Controls, call: ControlCall) -> Answer:
     query = check_exactly(CALLS, call.query)
     count = query.get("count")
     if count is not None:
-        with controls.journal.waiting(query, count) as enough:
-            controls.wait(enough, query.get("wait", 0))
+        controls.wait(lambda: len(controls.journal.matching(query)) >= count, query.get("wait", 0))
     calls = controls.journal.matching(query)
     if count not in (None, len(calls)):
         near = controls.journal.nearest(query.get("path", ""))
@@ -3211,7 +3165,7 @@ CONTROLS = (
     Control("GET",    "/-/clock",                    "show the service's time",                      lambda controls, call: controls.clock.state()),
     Control("PUT",    "/-/clock",                    "freeze, shift or release the clock",           put_clock),
     Control("GET",    "/-/journal",                  "list the last calls, or check how many came",  get_journal),
-    Control("DELETE", "/-/journal",                  "forget the calls",                             lambda controls, call: controls.journal.clear()),
+    Control("DELETE", "/-/journal",                  "forget the calls",                             lambda controls, call: controls.journal.calls.clear()),
     Control("GET",    "/-/faults",                   "list the faults",                              lambda controls, call: controls.faults),
     Control("PUT",    "/-/faults",                   "replace the faults",                           put_faults),
     Control("DELETE", "/-/faults",                   "remove all faults",                            lambda controls, call: controls.faults.clear()),

@@ -2050,24 +2050,6 @@ class TestControls:
             found = memory.get("/-/journal?path=/programs&status=200&count=2&wait=30")
         assert (found["total"], [call["path"] for call in found["calls"]]) == (2, ["/programs"] * 2)
 
-    def test_each_call_is_compared_once_for_each_waiter_who_counts_again_when_calls_are_forgotten(self, monkeypatch):
-        compared, plain = [], pmservice.is_wanted
-        monkeypatch.setattr(pmservice, "is_wanted", lambda *of: compared.append(of) or plain(*of))
-        journal = pmservice.Journal()
-        get, post, other = ({"method": method, "path": path, "status": 200} for method, path in (("GET", "/ab"), ("POST", "/ab"), ("GET", "/b")))  # fmt: skip
-        journal.add(get)
-        with journal.waiting({"method": "get", "path": "/a*"}, 2) as enough:
-            journal.add(post)
-            journal.add(other)
-            assert (enough.is_set(), len(compared)) == (False, 3)
-            journal.clear()
-            journal.add(get)
-            assert not enough.is_set()
-            journal.add(get)
-            assert enough.is_set()
-        journal.add(get)
-        assert len(compared) == 5
-
     def test_journal_that_has_other_calls_says_which_are_nearest(self, memory):
         memory.get("/products")
         error = memory.refused("GET", "/-/journal?path=/product&count=1", status=409)["error"]
