@@ -1384,7 +1384,7 @@ class Store:
     def people(self, accounts: set[str]) -> dict[str, str]:
         """Return the user references of these accounts, as JSON text."""
         found = self.run(
-            "SELECT account, id, avatar, realname FROM user WHERE account IN (SELECT value FROM json_each(?))",
+            "SELECT account, user.id, avatar, realname FROM json_each(?) CROSS JOIN user ON account = value",
             (json.dumps(list(accounts)),),
         )
         return {
