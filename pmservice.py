@@ -872,10 +872,7 @@ TASK      = Resource("task",      "task",     "",             TASK_FIELDS,     a
 TESTCASE  = Resource("testcase",  "testcase", "",             TESTCASE_FIELDS, as_linked("product"),       OPENED,
                      "testcases", "title product", (), {"stage": ANY_STAGES, "steps": LOADED_STEPS}, extra="caseFails")
 # fmt: on
-RESOURCES = {
-    resource.name: resource
-    for resource in (USER, PROGRAM, PROJECT, EXECUTION, HOME, PRODUCT, RELEASE, BUG, TASK, TESTCASE)
-}
+RESOURCES = {resource.name: resource for resource in list(globals().values()) if isinstance(resource, Resource)}
 FIXTURE = {resource.array: resource for resource in RESOURCES.values() if resource.array}
 
 
@@ -1144,40 +1141,47 @@ class Caller(NamedTuple):
     admin: bool
 
 
-def total_of(list: str, parent: str = ":id") -> str:
-    """Return the query that reads the total of a list kept by the triggers."""
-    return f"SELECT coalesce(sum(records), 0) FROM total WHERE list = '{list}' AND parent = {parent}"
-
-
-def bug_count(columns: str) -> str:
-    """Return the query that reads a total of a product's bugs kept by the triggers."""
-    return f"SELECT {columns} FROM product_count WHERE product = :id"
-
-
-# What `status` may ask for: the real server's kinds of browsing and the plain states. For each the condition, and the
-# query that reads the kept total of a list whose caller may see all of it; "" if the records must be counted.
-Browse = Mapping[str, tuple[str, str]]
-NO_BROWSE: Browse = {"all": ("TRUE", "")}
-RESOLVED_COUNT = bug_count("bugs - unResolved - closedBugs")
+# What `status` may ask for, and the condition that it stands for: the real server's kinds of browsing, the plain states.
 # fmt: off
-BROWSE_BUGS: Browse = {
-    "all":           ("TRUE",                                              bug_count("bugs")),
-    "unclosed":      ("bug.status <> 'closed'",                            bug_count("bugs - closedBugs")),
-    "unresolved":    ("bug.status = 'active'",                             bug_count("unResolved")),
-    "unconfirmed":   ("bug.confirmed = 0",                                 ""),
-    "assigntome":    ("bug.assignedTo = :me",                              ""),
-    "openedbyme":    ("bug.openedBy = :me",                                ""),
-    "assigntonull":  ("bug.assignedTo IS NULL",                            bug_count("assignToNull")),
-    "toclosed":      ("bug.status = 'resolved'",                           RESOLVED_COUNT),
-    "postponedbugs": ("bug.resolution = 'postponed'",                      ""),
-    "overduebugs":   ("bug.status = 'active' AND bug.deadline < :today",   ""),
-    "active":        ("bug.status = 'active'",                             bug_count("unResolved")),
-    "resolved":      ("bug.status = 'resolved'",                           RESOLVED_COUNT),
-    "closed":        ("bug.status = 'closed'",                             bug_count("closedBugs")),
+BROWSE_ALL = {"all": "TRUE"}
+BROWSE_BUGS = {
+    "all":           "TRUE",
+    "unclosed":      "bug.status <> 'closed'",
+    "unresolved":    "bug.status = 'active'",
+    "unconfirmed":   "bug.confirmed = 0",
+    "assigntome":    "bug.assignedTo = :me",
+    "openedbyme":    "bug.openedBy = :me",
+    "assigntonull":  "bug.assignedTo IS NULL",
+    "toclosed":      "bug.status = 'resolved'",
+    "postponedbugs": "bug.resolution = 'postponed'",
+    "overduebugs":   "bug.status = 'active' AND bug.deadline < :today",
+    **{state: f"bug.status = '{state}'" for state in BUG_STATES},
 }
-BROWSE_TASKS: Browse = {"unclosed": ("task.status NOT IN ('closed', 'cancel')", "")} | {
-    state: (f"task.status = '{state}'", "") for state in TASK_STATES}
+BROWSE_TASKS = {
+    "all":           "TRUE",
+    "unclosed":      "task.status NOT IN ('closed', 'cancel')",
+    **{state: f"task.status = '{state}'" for state in TASK_STATES},
+}
 # fmt: on
+
+
+def total_of(list: str, parent: str = ":id") -> dict[str, str]:
+    """Return the query that reads the total of a list kept by the triggers."""
+    return {"all": f"SELECT coalesce(sum(records), 0) FROM total WHERE list = '{list}' AND parent = {parent}"}
+
+
+BUG_TOTALS = {
+    status: f"SELECT {columns} FROM product_count WHERE product = :id"
+    for columns, statuses in (
+        ("bugs", "all"),
+        ("bugs - closedBugs", "unclosed"),
+        ("unResolved", "unresolved active"),
+        ("bugs - unResolved - closedBugs", "toclosed resolved"),
+        ("closedBugs", "closed"),
+        ("assignToNull", "assigntonull"),
+    )
+    for status in statuses.split()
+}
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -1186,7 +1190,8 @@ class Listing:
 
     key: its name in the answer.  view: how it shows a record.  within: the link to the record that the path names,
     "" for a list of all.  scope: a further condition on a record.  order: field and direction by default.
-    paged: whether it is cut into pages unasked.  browse: what `status` may ask for.
+    paged: whether it is cut into pages unasked.  browse: what `status` may ask for.  totals: for a status, the query
+    that reads the kept total of this very list; others are counted.
     """
 
     key: str
@@ -1194,7 +1199,8 @@ class Listing:
     within: str
     order: tuple[str, str]
     paged: bool
-    browse: Browse
+    browse: Mapping[str, str]
+    totals: Mapping[str, str] = dataclasses.field(default_factory=dict)
     scope: str = "TRUE"
 
     @property
@@ -1205,20 +1211,20 @@ class Listing:
 
 # fmt: off
 # THE TABLE OF LISTS.
-#                            key           view             within       order          paged  status
-PRODUCTS_LISTED  = Listing("products",   PRODUCT_SHOWN,   "",          ("id", "asc"),  False, {"all": ("TRUE", total_of("products", "0"))})
-BUGS_LISTED      = Listing("bugs",       BUG_SHOWN,       "product",   ("id", "desc"), True,  BROWSE_BUGS)
-RELEASES_LISTED  = Listing("releases",   RELEASE_SHOWN,   "project",   ("id", "desc"), False, {"all": ("TRUE", total_of("releases"))})
+#                            key           view             within       order          paged  status        totals
+PRODUCTS_LISTED  = Listing("products",   PRODUCT_SHOWN,   "",          ("id", "asc"),  False, BROWSE_ALL,   total_of("products", "0"))
+BUGS_LISTED      = Listing("bugs",       BUG_SHOWN,       "product",   ("id", "desc"), True,  BROWSE_BUGS,  BUG_TOTALS)
+RELEASES_LISTED  = Listing("releases",   RELEASE_SHOWN,   "project",   ("id", "desc"), False, BROWSE_ALL,   total_of("releases"))
 # Beyond the specification: all of them page.
-USERS            = Listing("users",      USER_LISTED,     "",          ("id", "desc"), True,  NO_BROWSE)
-PROGRAMS         = Listing("programs",   PROGRAM_SHOWN,   "",          ("id", "asc"),  True,  NO_BROWSE)
-PROJECTS         = Listing("projects",   PROJECT_SHOWN,   "",          ("id", "asc"),  True,  NO_BROWSE)
-EXECUTIONS       = Listing("executions", EXECUTION_SHOWN, "",          ("id", "asc"),  True,  NO_BROWSE)
-ITS_EXECUTIONS   = Listing("executions", EXECUTION_SHOWN, "project",   ("id", "asc"),  True,  NO_BROWSE)
-ITS_TASKS        = Listing("tasks",      TASK_SHOWN,      "execution", ("id", "desc"), True,  {"all": ("TRUE", total_of("tasks")), **BROWSE_TASKS})
-MY_TASKS         = Listing("tasks",      TASK_SHOWN,      "",          ("id", "desc"), True,  {**NO_BROWSE, **BROWSE_TASKS}, "task.assignedTo = :me")
-ITS_CASES        = Listing("testcases",  CASE_LISTED,     "product",   ("id", "desc"), True,  {"all": ("TRUE", total_of("testcases"))})
-ITS_RELEASES     = Listing("releases",   RELEASE_SHOWN,   "product",   ("id", "desc"), True,  NO_BROWSE)
+USERS            = Listing("users",      USER_LISTED,     "",          ("id", "desc"), True,  BROWSE_ALL)
+PROGRAMS         = Listing("programs",   PROGRAM_SHOWN,   "",          ("id", "asc"),  True,  BROWSE_ALL)
+PROJECTS         = Listing("projects",   PROJECT_SHOWN,   "",          ("id", "asc"),  True,  BROWSE_ALL)
+EXECUTIONS       = Listing("executions", EXECUTION_SHOWN, "",          ("id", "asc"),  True,  BROWSE_ALL)
+ITS_EXECUTIONS   = Listing("executions", EXECUTION_SHOWN, "project",   ("id", "asc"),  True,  BROWSE_ALL)
+ITS_TASKS        = Listing("tasks",      TASK_SHOWN,      "execution", ("id", "desc"), True,  BROWSE_TASKS, total_of("tasks"))
+MY_TASKS         = Listing("tasks",      TASK_SHOWN,      "",          ("id", "desc"), True,  BROWSE_TASKS, scope="task.assignedTo = :me")
+ITS_CASES        = Listing("testcases",  CASE_LISTED,     "product",   ("id", "desc"), True,  BROWSE_ALL,   total_of("testcases"))
+ITS_RELEASES     = Listing("releases",   RELEASE_SHOWN,   "product",   ("id", "desc"), True,  BROWSE_ALL)
 # fmt: on
 
 
@@ -1269,20 +1275,21 @@ def list_statements(listing: Listing, status: str, order: tuple[str, str], every
 
     `everything` says that the caller may see all of them. Only ids are sorted and skipped, then the page is fetched.
     """
-    resource, (field, way), (browse, total) = listing.view.resource, order, listing.browse[status]
+    resource, (field, way) = listing.view.resource, order
     table = resource.table
     scope = f"FROM {table} WHERE " + " AND ".join((
         f"{table}.deleted = 0",
         resource.rows(),
         f'{table}."{listing.within}" = :id' if listing.within else "TRUE",
         listing.scope,
-        browse,
+        listing.browse[status],
         "TRUE" if everything else resource.visible(),
     ))  # fmt: skip
     sorting = f'ORDER BY {table}."{field}" {way}, {table}.id {way}'
     page = f"SELECT {table}.id {scope} {sorting} LIMIT :limit OFFSET :offset"
+    total = listing.totals.get(status) if everything else None
     return (
-        total if everything and total else f"SELECT count(*) {scope}",
+        total or f"SELECT count(*) {scope}",
         f"{select_statement(listing.view)} WHERE {table}.id IN ({page}) {sorting}",
     )
 
