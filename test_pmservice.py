@@ -18,6 +18,8 @@ import json
 import logging
 import os
 import re
+import resource
+import select
 import shutil
 import signal
 import socket
@@ -202,6 +204,27 @@ class Client:
 
     def login(self, account: str, password: str = "secret") -> str:
         return str(self.call("POST", "/tokens", {"account": account, "password": password}).json["token"])
+
+
+@pytest.fixture
+def connections(monkeypatch):
+    """Every connection to a database that is opened from here on; its `ran` lists the statements with their values.
+
+    A test asks for it before the fixture that opens the database.
+    """
+    opened, connect = [], sqlite3.connect
+
+    class Watched(sqlite3.Connection):
+        def execute(self, *statement):
+            self.__dict__.setdefault("ran", []).append(statement)
+            return super().execute(*statement)
+
+    def watched(*arguments, **options):
+        opened.append(connect(*arguments, **options, factory=Watched))
+        return opened[-1]
+
+    monkeypatch.setattr(sqlite3, "connect", watched)
+    return opened
 
 
 @pytest.fixture
@@ -1135,6 +1158,8 @@ class TestTransitions:
         ("start", {"left": 1}, "2026-11-20 07:42:17"),
         ("start", {"left": 1, "realStarted": "2026-02-06 08:30:00"}, "2026-02-06 08:30:00"),
         ("start", {"left": 1, "realStarted": "2026-02-06"}, "2026-02-06 00:00:00"),
+        ("start", {"left": 1, "realStarted": "2026-02-09 17:00:00.5"}, "2026-02-09 17:00:00"),
+        ("start", {"left": 1, "realStarted": "2026-02-09T17:00:00.123Z"}, "2026-02-09 17:00:00"),
         ("restart", {"consumed": 3, "left": 1}, "2026-01-03 04:00:00"),
         ("restart", {"consumed": 3, "left": 1, "realStarted": "2026-02-06T08:30:00+02:00"}, "2026-02-06 06:30:00"),
         ("finish", {"finishedDate": "2026-02-09"}, "2026-01-03T04:00:00Z"),
@@ -1428,6 +1453,91 @@ class TestLists:
         answer = client.service(environ, lambda *_: None)
         assert len(list(answer)) > 2
         answer.close()
+
+
+# Each index, and a request that reads or searches with it: without the index it would look at more rows.
+INDEXES = {
+    "project_unplaced":     ("POST", "/programs", GOOD[PROGRAMS]),
+    "project_of_type":      ("GET", "/projects", None),
+    "execution_of_project": ("GET", "/projects/2/executions", None),
+    "product_listed":       ("GET", "/products?limit=1", None),
+    "release_of_project":   ("GET", "/projects/2/releases", None),
+    "release_of_product":   ("GET", "/products/1/releases", None),
+    "bug_of_product":       ("GET", "/products/1/bugs", None),
+    "bug_in_status":        ("GET", "/products/1/bugs?status=resolved", None),
+    "bug_assigned":         ("GET", "/products/1/bugs?status=assigntome", None),
+    "bug_opened_by":        ("GET", "/products/1/bugs?status=openedbyme", None),
+    "bug_unconfirmed":      ("GET", "/products/1/bugs?status=unconfirmed", None),
+    "bug_postponed":        ("GET", "/products/1/bugs?status=postponedbugs", None),
+    "task_of_execution":    ("GET", "/executions/3/tasks", None),
+    "task_of_assignee":     ("GET", "/tasks", None),
+    "testcase_of_product":  ("GET", "/products/1/testcases", None),
+    "testcase_of_story":    ("PUT", "/tasks/1", {}),
+    "step_of_case":         ("GET", "/testcases/1", None),
+}  # fmt: skip
+UNREAD = {"task_of_project", "action_of_object"}  # indexes that no statement of this version searches with
+SMALL = {"user"}  # tables that may be read whole: a company has few users
+SORTED = {"/executions"}  # lists that may be sorted: those of two types come one after the other from their index
+
+
+class TestPlans:
+    """How SQLite means to find the rows of the statements that requests run: by an index, however large the table."""
+
+    @pytest.fixture
+    def planned(self, connections):
+        """A function: the plan of every statement that a request runs, a line for each table."""
+        users = [dict(account="dev1", password="secret")]
+        with contextlib.closing(Client(":memory:", load={**WORLD, "users": [*WORLD["users"], *users]})) as client:
+
+            def planned(method: str, path: str, body: Any = None, token: str = "t") -> list[str]:
+                for connection in connections:
+                    connection.ran = []
+                assert client.call(method, path, body, Token=token).status_int in (200, 201)
+                ran = [one for connection in connections for one in connection.ran]
+                readable = [one for one in ran if re.match(r"\s*(SELECT|WITH|INSERT|UPDATE|DELETE)\b", one[0])]
+                assert readable, "no statement of the service was seen"
+                # A connection without foreign keys: plans show their checks also where they are not made.
+                with contextlib.closing(sqlite3.connect(client.service.database.uri, uri=True)) as other:
+                    plans = [other.execute(f"EXPLAIN QUERY PLAN {sql}", *values) for sql, *values in readable]
+                    return [line[3] for plan in plans for line in plan]
+
+            planned.client = client
+            yield planned
+
+    @staticmethod
+    def scanned(plan: list[str]) -> set[str]:
+        """The tables of which a plan looks at every row, or at every entry of an index that may be long."""
+        scans = [line for line in plan if "project_unplaced" not in line]  # empty but within a request
+        return {found[1] for line in scans if (found := re.match(r"SCAN (?:TABLE )?(?!CONSTANT ROW)(\w+)", line))}
+
+    @each(("operation", "path", "body"), [row[:3] for row in [*ANSWERS, *COMPANION_ANSWERS]])
+    def test_no_request_reads_a_whole_table(self, planned, operation, path, body):
+        if path == "/bugs/2/close":
+            planned("POST", "/bugs/2/resolve", dict(resolution="fixed"))
+        plan = planned(operation.split()[0], path, body)
+        assert self.scanned(plan) <= SMALL, plan
+
+    @each(
+        "operation",
+        [one for one in pmservice.OPERATIONS if isinstance(one.shows, pmservice.Listing)],
+        ids=lambda one: one.path,
+    )
+    def test_no_list_reads_a_whole_table_or_sorts_it(self, planned, operation):
+        id = {"projects": "2", "executions": "3"}.get(operation.path.split("/")[1], "1")
+        path = operation.path.replace("<id>", id)
+        for token in ("t", planned.client.login("dev1")):
+            for query in ("", "?limit=1&page=2", *(f"?status={word}" for word in operation.shows.browse)):
+                plan = planned("GET", path + query, None, token)
+                assert self.scanned(plan) <= SMALL, (query, plan)
+                assert operation.path in SORTED or not [line for line in plan if "FOR ORDER BY" in line], (query, plan)
+
+    @each(("index", "request_line"), INDEXES.items(), ids=list(INDEXES))
+    def test_each_index_serves_a_request(self, planned, index, request_line):
+        assert re.search(rf"INDEX {index}\b", "\n".join(planned(*request_line)))
+
+    def test_every_index_is_looked_at(self, client):
+        made = client.sql("SELECT name FROM sqlite_schema WHERE type = 'index' AND sql IS NOT NULL")
+        assert {name for (name,) in made} - UNREAD == set(INDEXES)
 
 
 # --- 7 Rules: fixtures, in and out --------------------------------------------------------------------
@@ -1734,6 +1844,25 @@ class TestCompanions:
         assert [shanghai.get(path)["realBegan"] for path, _ in begun] == ["2026-11-21"] * 2
         assert shanghai.get("/executions/3")["status"] == "wait"
 
+    def test_what_has_really_begun_keeps_its_day_when_its_first_task_starts(self, client):
+        client.load(
+            projects=[dict(id=1, name="P", realBegan="2026-01-12")],
+            executions=[dict(id=2, name="E", project=1, realBegan="2026-01-13")],
+            tasks=[dict(id=1, name="T", execution=2)],
+        )
+        client.post("/tasks/1/start", left=1)
+        shown = [client.get(path) for path in ("/projects/1", "/executions/2")]
+        assert [(one["status"], one["realBegan"]) for one in shown] == [
+            ("doing", "2026-01-12"),
+            ("doing", "2026-01-13"),
+        ]
+
+    @each(("state", "reason"), [("wait", ""), ("doing", ""), ("done", "done"), ("pause", ""), ("cancel", "cancel")])
+    def test_closed_task_says_for_which_reason_unless_one_is_sent(self, world, state, reason):
+        for sent, kept in (({}, reason), (dict(closedReason="bydesign"), "bydesign")):
+            world.sql("UPDATE task SET status = ?, closedReason = 'old' WHERE id = 2", state)
+            assert world.post("/tasks/2/close", **sent)["closedReason"] == kept
+
     @each(("path", "listed", "change"), DELETED)
     def test_deleted_record_leaves_its_list_and_is_still_shown_by_itself(self, world, path, listed, change):
         world.refused("DELETE", path, b"[")
@@ -1896,12 +2025,6 @@ class TestControls:
                 change("now")
         assert "written" in world.refused("GET", "/-/ready", status=503)["error"]
         world.refused("POST", "/products", {"name": "P"}, status=503)
-        assert world.get("/products")["total"] == 2
-
-    def test_read_only_database_refuses_writes_and_answers_reads(self, world):
-        for connection in world.service.database.idle:
-            connection.execute("PRAGMA query_only = ON")
-        assert "read-only" in world.refused("POST", "/products", {"name": "P"}, status=503)["error"]
         assert world.get("/products")["total"] == 2
 
     def test_use_of_a_token_is_noted_when_nothing_is_in_the_way(self, tmp_path):
@@ -2330,34 +2453,95 @@ class TestReachingIt:
         world.refused("POST", "/tasks/99/start", b"{", status=404)
         world.refused("POST", "/products/99/testcases", {}, status=404)
 
-    @each("broken", ["view", "clock"])
+    @each("broken", ["table", "clock"])
     def test_failure_of_our_own_is_a_500_that_says_nothing_of_the_inside(self, world, caplog, broken):
-        if broken == "view":
-            world.sql("DROP VIEW task_record")
+        if broken == "table":
+            with contextlib.closing(sqlite3.connect(world.path)) as other:
+                other.executescript("PRAGMA legacy_alter_table = ON; ALTER TABLE task RENAME TO gone")
         else:
             world.clock.moment = "no time at all"
         answer = world.call("PUT", "/tasks/1", {})
         assert (answer.status_int, list(answer.json)) == (500, ["error"])
         assert "Traceback" in caplog.text
-        assert not re.search("Traceback|Error|task_record", answer.text)
+        assert not re.search("Traceback|Error|table|gone", answer.text)
 
-    def test_full_disk_is_a_507_and_nothing_is_written(self, world):
-        for connection in world.service.database.idle:
-            connection.execute("PRAGMA max_page_count = 1")  # of no less than it has
-        answer = world.refused("POST", "/products", {"name": "P", "desc": "x" * 60_000}, status=507)
-        assert "full" in answer["error"]
-        assert world.get("/products")["total"] == 2
 
-    def test_locked_database_is_a_503(self, world):
-        for connection in world.service.database.idle:
-            connection.execute("PRAGMA busy_timeout = 0")
+class TestTroubleWithTheFile:
+    """What SQLite refuses, provoked on a real file: each has its status and its sentence, and nothing is written."""
+
+    @staticmethod
+    def set(connections, pragma):
+        for connection in connections:
+            with contextlib.suppress(sqlite3.ProgrammingError):  # it is closed by now
+                connection.execute(f"PRAGMA {pragma}")
+
+    @staticmethod
+    def write(client, status):
+        """The sentence of the refusal of a write; what is there can still be read."""
+        sentence = client.refused("POST", "/products", {"name": "P", "desc": "x" * 60_000}, status=status)["error"]
+        assert client.get("/products")["total"] == 2
+        return sentence
+
+    def test_locked_file_is_busy(self, connections, world):
+        self.set(connections, "busy_timeout = 0")
         with contextlib.closing(sqlite3.connect(world.path, isolation_level=None)) as other:
             other.execute("BEGIN IMMEDIATE")
-            assert "busy" in world.call("POST", "/products", {"name": "P"}).json["error"]
-            assert world.call("PUT", "/tasks/1", {}).status_int == 503
-            assert world.get("/products")["total"] == 2
+            assert "busy" in self.write(world, 503)
             other.execute("ROLLBACK")
         assert world.product()["id"] == 3
+
+    def test_read_only_file_takes_no_writes(self, connections, world):
+        self.set(connections, "query_only = ON")
+        assert "read-only" in self.write(world, 503)
+
+    def test_full_disk_takes_no_writes(self, connections, world):
+        self.set(connections, "max_page_count = 1")  # of no less than it has
+        assert "full" in self.write(world, 507)
+
+    def test_disk_that_fails_takes_no_writes(self, world):
+        before, limits = world.dump(), resource.getrlimit(resource.RLIMIT_FSIZE)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (os.path.getsize(f"{world.path}-wal"), limits[1]))
+        try:
+            answer = world.call("POST", "/products", {"name": "P", "desc": "x" * 60_000})
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+        assert (answer.status_int, "cannot be read or written" in answer.json["error"]) == (503, True)
+        assert world.dump() == before
+        assert world.product()["id"] == 3
+
+    def test_removed_file_cannot_be_opened(self, world):
+        with world.service.database.reading():  # by the one connection that is open
+            os.rename(world.path, f"{world.path}.old")
+            answer = world.call("GET", "/products")
+        assert (answer.status_int, "cannot be opened" in answer.json["error"]) == (503, True)
+
+    def test_damaged_page_is_named_as_such(self, world):
+        world.close()
+        with contextlib.closing(sqlite3.connect(world.path)) as file:
+            (page,) = file.execute("SELECT rootpage FROM sqlite_schema WHERE name = 'bug'").fetchone()
+            (size,) = file.execute("PRAGMA page_size").fetchone()
+        with contextlib.closing(Client(world.path)) as again, open(world.path, "r+b") as file:
+            file.seek((page - 1) * size)
+            file.write(b"\xff" * size)
+            file.flush()
+            answer = again.call("GET", "/bugs/1")
+            assert (answer.status_int, "damaged" in answer.json["error"]) == (503, True)
+            assert again.get("/products")["total"] == 2
+
+    def test_reset_while_a_body_comes_in_takes_its_sender_away(self):
+        with contextlib.closing(Client(":memory:", load=WORLD)) as client, ThreadPoolExecutor(1) as thread:
+            client.post("/users", account="new1", password="secret")
+            request = webtest.TestRequest.blank("/products", method="POST", headers={"Token": client.login("new1")})
+
+            class Body(io.BytesIO):
+                def read(self, *size):
+                    assert thread.submit(client.call, "POST", "/-/reset").result(30).status_int == 200
+                    return super().read(*size)
+
+            environ, statuses = {**request.environ, "wsgi.input": Body(b'{"name": "P"}'), "CONTENT_LENGTH": "13"}, []
+            (answer,) = client.service(environ, lambda status, *_: statuses.append(status[:3]))
+            assert (statuses, "reset" in json.loads(answer)["error"]) == (["503"], True)
+            assert client.get("/products")["total"] == 2
 
 
 # --- 12 Service: tokens and users ---------------------------------------------------------------------
@@ -2388,6 +2572,23 @@ class TestTokens:
     def test_wrong_password_and_unknown_account_are_answered_alike(self, dev1, account, password):
         refusal = dev1.refused("POST", "/tokens", {"account": account, "password": password}, Token=None)
         assert refusal == LOGIN_FAILED or "surrogate" in refusal["fields"]["password"]
+
+    @each("password", ["wrong", hashlib.md5(b"wrong").hexdigest()], ids=["password", "MD5"])
+    def test_refused_login_costs_the_same_work_whoever_it_names(self, dev1, monkeypatch, password):
+        work, plain = [], hashlib.scrypt
+
+        def counted(secret, **parameters):
+            work.append([parameters[name] for name in "nrp"])
+            return plain(secret, **parameters)
+
+        monkeypatch.setattr(hashlib, "scrypt", counted)
+        costs = []
+        for account in ("dev1", "dev2", "nobody"):  # dev2 has no password
+            work.clear()
+            assert dev1.refused("POST", "/tokens", {"account": account, "password": password}) == LOGIN_FAILED
+            costs.append(work.copy())
+        assert costs[0]
+        assert costs == [costs[0]] * 3
 
     def test_new_password_ends_what_the_old_one_began(self, dev1):
         old, of_another = dev1.login("dev1"), dev1.login("dev1")
@@ -2559,6 +2760,14 @@ class TestWhoSeesWhat:
         private.token = private.tokens["dev2"]
         assert private.put("/tasks/1")["cases"] == {"1": "C"}
 
+    def test_product_names_its_program_to_those_who_may_see_that(self, private):
+        private.sql("UPDATE product SET program = 2 WHERE id = 1")
+        for caller in ("admin", "boss", *(one for one in self.PEOPLE if one != "boss")):
+            private.token = private.tokens.get(caller, "t")
+            name = "" if caller == "dev2" else "private"
+            for product in (private.get("/products/1"), private.get("/products")["products"][0]):
+                assert (product["id"], product["program"], product["programName"]) == (1, 2, name), caller
+
     def test_creator_sees_what_he_made(self, private):
         private.token = private.tokens["dev2"]
         product = private.product(acl="private")["id"]
@@ -2694,6 +2903,56 @@ class TestOverASocket:
         assert live.call("GET", "/products")[1]["total"] == 161
         assert live.call("PUT", f"/tasks/{shared}", {})[1]["consumed"] == 160
         assert live.call("GET", "/testcases/160")[1]["steps"][0]["id"] == 160
+
+
+class TestSlowClients:
+    """A client that keeps the server waiting is dropped. The time goes on as the test says: nothing here waits."""
+
+    @pytest.fixture
+    def served(self, monkeypatch):
+        """A server with the answer /products/1/bugs of 12 MB; `forward(seconds)` moves its clocks."""
+        ahead, clocks = [0.0], {name: getattr(time, name) for name in ("time", "monotonic")}
+        for name, clock in clocks.items():
+            monkeypatch.setattr(time, name, lambda clock=clock: clock() + ahead[0])
+        bugs = [{"product": 1, "title": "B", "steps": "x" * 60_000}] * 200
+        with pmservice.running(load={"products": [{"name": "P"}], "bugs": bugs}, token="t") as served:
+            self.url = served.url
+            yield lambda seconds: ahead.append(ahead.pop() + seconds)
+
+    def answer_others(self):
+        """Have the server look at all its connections."""
+        for _ in range(3):
+            with contextlib.closing(connection_to(self.url)) as other:
+                assert ask(other, "GET", "/user")[0] == 200
+
+    @each(("sent", "kept", "dropped"), [
+        ("GET /products HTTP/1.1\r\nHost: local", 5, 15), ("POST /products HTTP/1.1\r\nToken: t\r\nContent-Length: 9\r\n\r\n{", 50, 70),
+    ], ids=["headers", "body"])  # fmt: skip
+    def test_request_that_does_not_end_is_dropped(self, served, sent, kept, dropped):
+        with contextlib.closing(connection_to(self.url)) as slow:
+            slow.connect()
+            slow.sock.sendall(sent.encode())
+            self.answer_others()
+            served(kept)
+            self.answer_others()
+            assert select.select([slow.sock], [], [], 0) == ([], [], [])  # it is still open
+            served(dropped - kept)
+            self.answer_others()
+            slow.sock.settimeout(10)  # it ends now and not, much later, because nothing is going on there
+            assert slow.sock.recv(1) == b""
+
+    def test_answer_that_nobody_reads_is_dropped(self, served):
+        with contextlib.closing(connection_to(self.url)) as slow:
+            slow.sock = socket.socket()
+            slow.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 16)
+            slow.sock.connect((slow.host, slow.port))
+            slow.request("GET", "/products/1/bugs?limit=1000", headers={"Token": "t"})
+            assert slow.sock.recv(1, socket.MSG_PEEK)
+            for _ in range(6):
+                served(15)
+                self.answer_others()
+            with pytest.raises((ConnectionError, http.client.IncompleteRead)):
+                slow.getresponse().read()
 
 
 class TestServing:
