@@ -2549,6 +2549,12 @@ class TestTroubleWithTheFile:
 LOGIN_FAILED = {"error": "Login failed. Please check your account and password."}
 
 
+def scrypted(salt: str, n: int) -> str:
+    """The scrypt hash of "secret": of its MD5, because clients send either."""
+    md5 = hashlib.md5(b"secret").hexdigest()
+    return hashlib.scrypt(md5.encode(), salt=bytes.fromhex(salt), n=n, r=8, p=1).hex()
+
+
 class TestTokens:
     @pytest.fixture
     def dev1(self, world):
@@ -2572,6 +2578,24 @@ class TestTokens:
     def test_wrong_password_and_unknown_account_are_answered_alike(self, dev1, account, password):
         refusal = dev1.refused("POST", "/tokens", {"account": account, "password": password}, Token=None)
         assert refusal == LOGIN_FAILED or "surrogate" in refusal["fields"]["password"]
+
+    def test_password_is_kept_as_a_scrypt_hash_that_says_how_it_was_made(self, dev1):
+        ((kept,),) = dev1.sql("SELECT password FROM user WHERE account = 'dev1'")
+        *made, salt, hash = kept.split(":")
+        assert made == ["scrypt", "16384", "8", "1"]
+        assert hash == scrypted(salt, 16384)
+        assert len(salt) == 32
+
+    @each(("made", "n"), [("scrypt", 16384), ("scrypt:16384:8:1", 16384), ("scrypt:1024:8:1", 1024)])
+    def test_hash_of_any_form_is_loaded_and_lets_its_user_in(self, client, made, n):
+        salt = "0123456789abcdef" * 2
+        kept = f"{made}:{salt}:{scrypted(salt, n)}"
+        client.load(users=[dict(account="dev1", password=kept)])
+        assert {one["account"]: one["password"] for one in client.dump()["users"]}["dev1"] == kept
+        for password in ("secret", hashlib.md5(b"secret").hexdigest()):
+            assert client.call("GET", "/user", Token=client.login("dev1", password)).status_int == 200
+        for password in ("Secret", kept):
+            assert client.refused("POST", "/tokens", {"account": "dev1", "password": password}) == LOGIN_FAILED
 
     @each("password", ["wrong", hashlib.md5(b"wrong").hexdigest()], ids=["password", "MD5"])
     def test_refused_login_costs_the_same_work_whoever_it_names(self, dev1, monkeypatch, password):
