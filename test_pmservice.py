@@ -53,7 +53,7 @@ with warnings.catch_warnings():
 HERE = Path(__file__).parent
 NOW = datetime(2026, 11, 20, 7, 42, 17, tzinfo=timezone.utc)  # a Friday
 NOW_ISO = "2026-11-20T07:42:17Z"
-settings.register_profile("repeatable", max_examples=50, deadline=None, derandomize=True, database=None)
+settings.register_profile("repeatable", max_examples=20, deadline=None, derandomize=True, database=None)
 settings.load_profile("repeatable")
 each = pytest.mark.parametrize
 pytest_plugins = ["pytester"]
@@ -120,6 +120,16 @@ class Clock:
 
     def forward(self, **by: float) -> None:
         self.moment += timedelta(**by)
+
+
+def scrypted(salt: str, n: int) -> str:
+    """The scrypt hash of "secret": of its MD5, because clients send either."""
+    md5 = hashlib.md5(b"secret").hexdigest()
+    return hashlib.scrypt(md5.encode(), salt=bytes.fromhex(salt), n=n, r=8, p=1).hex()
+
+
+SALT = "0123456789abcdef" * 2
+SECRET = f"scrypt:{SALT}:{scrypted(SALT, 16384)}"  # the password "secret", hashed once: each hash takes its time
 
 
 class Client:
@@ -202,6 +212,13 @@ class Client:
         with self.service.database.writing() as store:
             return [tuple(row) for row in store.run(statement, values)]
 
+    def token_of(self, account: str) -> str:
+        """A new token of a user, as a login would give it, without the work of one."""
+        token = os.urandom(16).hex()
+        hash = hashlib.sha256(token.encode()).hexdigest()
+        self.sql("INSERT INTO token (hash, account, used) VALUES (?, ?, ?)", hash, account, NOW_ISO)
+        return token
+
     def login(self, account: str, password: str = "secret") -> str:
         return str(self.call("POST", "/tokens", {"account": account, "password": password}).json["token"])
 
@@ -209,18 +226,17 @@ class Client:
 class Connections(list[sqlite3.Connection]):
     """Connections to databases; the `ran` of each lists its statements with their values."""
 
-    def before(self) -> None:
+    def before(self, connection: sqlite3.Connection, sql: str) -> None:
         """What happens before each statement: a test may put something in its place."""
 
 
-@pytest.fixture
-def connections(monkeypatch):
-    """Every connection that is opened from here on: a test asks for it before the fixture that opens the database."""
+def watch(monkeypatch: pytest.MonkeyPatch) -> Connections:
+    """Every connection that is opened from here on."""
     opened, connect = Connections(), sqlite3.connect
 
     class Watched(sqlite3.Connection):
         def execute(self, *statement):
-            opened.before()
+            opened.before(self, statement[0])
             self.__dict__.setdefault("ran", []).append(statement)
             return super().execute(*statement)
 
@@ -233,9 +249,18 @@ def connections(monkeypatch):
 
 
 @pytest.fixture
-def client(tmp_path):
-    """An app on a new database file."""
-    with contextlib.closing(Client(tmp_path / "pm.db")) as client:
+def connections(monkeypatch):
+    """Every connection that is opened from here on: a test asks for it before the fixture that opens the database."""
+    return watch(monkeypatch)
+
+
+# In memory, as a file would be: without controls. Tests in which a file matters take `filed` or `filed_world`.
+
+
+@pytest.fixture
+def client():
+    """An app on a new database."""
+    with contextlib.closing(Client(":memory:", control=False)) as client:
         yield client
 
 
@@ -247,9 +272,23 @@ def world(client):
 
 
 @pytest.fixture
-def shanghai(tmp_path):
+def filed(tmp_path):
+    """An app on a new database file."""
+    with contextlib.closing(Client(tmp_path / "pm.db")) as client:
+        yield client
+
+
+@pytest.fixture
+def filed_world(filed):
+    """An app on a file that holds WORLD."""
+    filed.load(**WORLD)
+    return filed
+
+
+@pytest.fixture
+def shanghai():
     """An app eight hours east of UTC."""
-    with contextlib.closing(Client(tmp_path / "east.db", timezone="Asia/Shanghai")) as client:
+    with contextlib.closing(Client(":memory:", control=False, timezone="Asia/Shanghai")) as client:
         yield client
 
 
@@ -1019,8 +1058,8 @@ class TestProductCounters:
         ("Asia/Kathmandu",     "2026-11-15T18:14:59Z", 0), ("Asia/Kathmandu",     "2026-11-15T18:15:00Z", 1),
         ("America/St_Johns",   "2026-11-16T03:29:59Z", 0), ("America/St_Johns",   "2026-11-16T03:30:00Z", 1),
     ])  # fmt: skip
-    def test_this_week_is_monday_to_sunday_in_the_zone_of_the_service(self, tmp_path, zone, opened, counted):
-        with contextlib.closing(Client(tmp_path / "pm.db", timezone=zone)) as client:
+    def test_this_week_is_monday_to_sunday_in_the_zone_of_the_service(self, zone, opened, counted):
+        with contextlib.closing(Client(":memory:", control=False, timezone=zone)) as client:
             client.load(products=[{"name": "P"}], bugs=[{"product": 1, "title": "B", "openedDate": opened}])
             assert client.get("/products")["products"][0]["thisWeekBugs"] == counted
 
@@ -1187,8 +1226,8 @@ class TestTransitions:
         assert world.post("/tasks/1/finish", finishedDate="2026-02-09")["assignedTo"] == "pm1"
 
     def test_whoever_calls_has_finished_it(self, world):
-        world.load(users=[{"account": "dev1", "password": "secret", "admin": True}])
-        world.token = world.login("dev1")
+        world.load(users=[dict(account="dev1", admin=True)])
+        world.token = world.token_of("dev1")
         assert world.post("/tasks/1/finish", finishedDate="2026-02-09")["finishedBy"] == "dev1"
 
     @each(("consumed", "left", "progress"), [
@@ -1490,11 +1529,11 @@ class TestPlans:
 
     @pytest.fixture
     def planned(self, connections):
-        """A function: the plan of every statement that a request runs, a line for each table."""
-        users = [dict(account="dev1", password="secret")]
-        with contextlib.closing(Client(":memory:", load={**WORLD, "users": [*WORLD["users"], *users]})) as client:
+        """A function: the plan of every statement that a request on WORLD runs, a line for each table."""
+        with contextlib.closing(Client(":memory:", load=WORLD)) as client:
 
             def planned(method: str, path: str, body: Any = None, token: str = "t") -> list[str]:
+                client.post("/-/reset")
                 for connection in connections:
                     connection.ran = []
                 assert client.call(method, path, body, Token=token).status_int in (200, 201)
@@ -1506,39 +1545,42 @@ class TestPlans:
                     plans = [other.execute(f"EXPLAIN QUERY PLAN {sql}", *values) for sql, *values in readable]
                     return [line[3] for plan in plans for line in plan]
 
-            planned.client = client
+            planned.tokens = ("t", client.token_of("dev1"))
             yield planned
 
     @staticmethod
     def scanned(plan: list[str]) -> set[str]:
         """The tables of which a plan looks at every row, or at every entry of an index that may be long."""
         scans = [line for line in plan if "project_unplaced" not in line]  # empty but within a request
-        return {found[1] for line in scans if (found := re.match(r"SCAN (?:TABLE )?(?!CONSTANT ROW)(\w+)", line))}
+        found = {found[1] for line in scans if (found := re.match(r"SCAN (?:TABLE )?(?!CONSTANT ROW)(\w+)", line))}
+        return found - SMALL
 
-    @each(("operation", "path", "body"), [row[:3] for row in [*ANSWERS, *COMPANION_ANSWERS]])
-    def test_no_request_reads_a_whole_table(self, planned, operation, path, body):
-        if path == "/bugs/2/close":
-            planned("POST", "/bugs/2/resolve", dict(resolution="fixed"))
-        plan = planned(operation.split()[0], path, body)
-        assert self.scanned(plan) <= SMALL, plan
+    def test_no_request_reads_a_whole_table(self, planned):
+        scanned = {}
+        for operation, path, body, *_ in [*ANSWERS, *COMPANION_ANSWERS]:
+            if path == "/bugs/2/close":  # which has to be resolved before
+                continue
+            scanned[f"{operation} on {path}"] = self.scanned(planned(operation.split()[0], path, body))
+        assert {request: tables for request, tables in scanned.items() if tables} == {}
 
-    @each(
-        "operation",
-        [one for one in pmservice.OPERATIONS if isinstance(one.shows, pmservice.Listing)],
-        ids=lambda one: one.path,
-    )
-    def test_no_list_reads_a_whole_table_or_sorts_it(self, planned, operation):
-        id = {"projects": "2", "executions": "3"}.get(operation.path.split("/")[1], "1")
-        path = operation.path.replace("<id>", id)
-        for token in ("t", planned.client.login("dev1")):
-            for query in ("", "?limit=1&page=2", *(f"?status={word}" for word in operation.shows.browse)):
-                plan = planned("GET", path + query, None, token)
-                assert self.scanned(plan) <= SMALL, (query, plan)
-                assert operation.path in SORTED or not [line for line in plan if "FOR ORDER BY" in line], (query, plan)
+    def test_no_list_reads_a_whole_table_or_sorts_it(self, planned):
+        bad = {}
+        for operation in pmservice.OPERATIONS:
+            if not isinstance(operation.shows, pmservice.Listing):
+                continue
+            id = {"projects": "2", "executions": "3"}.get(operation.path.split("/")[1], "1")
+            path = operation.path.replace("<id>", id)
+            for token in planned.tokens:
+                for query in ("", "?limit=1&page=2", *(f"?status={word}" for word in operation.shows.browse)):
+                    plan = planned("GET", path + query, None, token)
+                    sorts = path not in SORTED and any("FOR ORDER BY" in line for line in plan)
+                    if sorts or self.scanned(plan):
+                        bad[path + query] = plan
+        assert bad == {}
 
-    @each(("index", "request_line"), INDEXES.items(), ids=list(INDEXES))
-    def test_each_index_serves_a_request(self, planned, index, request_line):
-        assert re.search(rf"INDEX {index}\b", "\n".join(planned(*request_line)))
+    def test_each_index_serves_a_request(self, planned):
+        plans = {index: "\n".join(planned(*request)) for index, request in INDEXES.items()}
+        assert [index for index, plan in plans.items() if not re.search(rf"INDEX {index}\b", plan)] == []
 
     def test_every_index_is_looked_at(self, client):
         made = client.sql("SELECT name FROM sqlite_schema WHERE type = 'index' AND sql IS NOT NULL")
@@ -1564,10 +1606,10 @@ TABLES = {"users": "user", "programs": "project", "projects": "project", "execut
 
 
 class TestFixtures:
-    def test_loaded_dump_is_dumped_the_same(self, client, tmp_path):
+    def test_loaded_dump_is_dumped_the_same(self, client):
         client.load(**FULL)
         dumped = client.dump()
-        with contextlib.closing(Client(tmp_path / "again.db")) as again:
+        with contextlib.closing(Client(":memory:", control=False)) as again:
             assert again.load(**dumped) == sum(map(len, dumped.values()))
             assert lines(again.dump()) == lines(dumped)
 
@@ -1732,9 +1774,8 @@ class TestCompanions:
             assert all(source in error for source in sources.split())
 
     def test_bug_lives_from_opener_to_assignee_and_back(self, world):
-        who = [dict(account=one, realname=USERS[one][1], password="secret", admin=True) for one in ("qa1", "dev1")]
-        world.load(users=who)
-        opener, fixer = world.login("qa1"), world.login("dev1")
+        world.load(users=[dict(account=one, admin=True) for one in ("qa1", "dev1")])
+        opener, fixer = world.token_of("qa1"), world.token_of("dev1")
         world.token = opener
         bug = world.post("/products/2/bugs", **BUG, assignedTo="dev1")
         path = f"/bugs/{bug['id']}"
@@ -1829,8 +1870,7 @@ class TestCompanions:
         assert word in world.refused(*request_line.split(), body)["error"]
 
     def test_mine_are_the_tasks_assigned_to_whoever_asks(self, world):
-        world.load(users=[dict(account="dev1", realname="Dan Dev", password="secret")])
-        world.token = world.login("dev1")
+        world.token = world.token_of("dev1")
         assert lines(world.get("/tasks")["tasks"]) == lines([COMPANIONS["task"].of(**TASK_1)])
         for status, total in (("all", 1), ("unclosed", 1), ("pause", 1), ("doing", 0), ("closed", 0)):
             assert world.get(f"/tasks?status={status}")["total"] == total
@@ -1920,7 +1960,7 @@ class TestCompanions:
         assert list(client.refused("GET", f"{path}?page=0")["fields"]) == ["page"]
 
     def test_users_are_made_by_administrators_and_can_log_in(self, world):
-        world.load(users=[dict(account="dev1", password="secret")])
+        world.load(users=[dict(account="dev1", password=SECRET)])
         made = world.post("/users", account="qa9", password="pass word", realname="Qi")
         assert world.get(f"/users/{made['id']}") == made
         assert "password" not in json.dumps(made)
@@ -1992,7 +2032,7 @@ class TestControls:
     @pytest.fixture
     def memory(self):
         """An app in memory, whose controls are on, that was started with WORLD; dev1 can log in."""
-        users = [{**one, "password": "secret"} if one["account"] == "dev1" else one for one in WORLD["users"]]
+        users = [{**one, "password": SECRET} if one["account"] == "dev1" else one for one in WORLD["users"]]
         with contextlib.closing(Client(":memory:", load={**WORLD, "users": users})) as client:
             yield client
 
@@ -2004,7 +2044,7 @@ class TestControls:
     def test_others_need_an_administrator_and_are_not_there_without_control(self, memory, client, control):
         path = control.path.replace("<name>", "one")
         memory.refused(control.method, path, status=401, Token=None)
-        memory.refused(control.method, path, status=403, Token=memory.login("dev1"))
+        memory.refused(control.method, path, status=403, Token=memory.token_of("dev1"))
         client.refused(control.method, path, status=404)
 
     @each("control", [True, None, False])
@@ -2020,22 +2060,22 @@ class TestControls:
             assert client.call("GET", path).status_int == status
 
     @each("loss", ["removed", "replaced", "log removed"])
-    def test_file_that_is_gone_is_not_ready_and_takes_no_writes(self, world, loss):
-        lost = f"{world.path}-wal" if loss == "log removed" else str(world.path)
+    def test_file_that_is_gone_is_not_ready_and_takes_no_writes(self, filed_world, loss):
+        lost = f"{filed_world.path}-wal" if loss == "log removed" else str(filed_world.path)
         os.rename(lost, f"{lost}.old")
         if loss == "replaced":
-            world.path.write_bytes(b"")
-        for change in (world.service.database.take_snapshot, world.service.database.restore_snapshot):
+            filed_world.path.write_bytes(b"")
+        for change in (filed_world.service.database.take_snapshot, filed_world.service.database.restore_snapshot):
             with pytest.raises(pmservice.Unavailable):
                 change("now")
-        assert "written" in world.refused("GET", "/-/ready", status=503)["error"]
-        world.refused("POST", "/products", {"name": "P"}, status=503)
-        assert world.get("/products")["total"] == 2
+        assert "written" in filed_world.refused("GET", "/-/ready", status=503)["error"]
+        filed_world.refused("POST", "/products", {"name": "P"}, status=503)
+        assert filed_world.get("/products")["total"] == 2
 
     def test_use_of_a_token_is_noted_when_nothing_is_in_the_way(self, tmp_path):
         with contextlib.closing(Client(tmp_path / "pm.db", token_lifetime=1e15)) as client:
-            client.load(users=[dict(account="dev1", password="secret")])
-            client.token, noted = client.login("dev1"), "SELECT used FROM token"
+            client.load(users=[dict(account="dev1")])
+            client.token, noted = client.token_of("dev1"), "SELECT used FROM token"
             client.clock.forward(hours=1)
             with client.service.database.writing():
                 assert client.get("/products")["total"] == 0  # it waits for no writer
@@ -2047,7 +2087,7 @@ class TestControls:
             assert client.sql(noted) == [(NOW_ISO.replace("T07", "T08"),)]
 
     def test_reset_brings_back_records_and_numbering(self, memory):
-        start, token = memory.dump(), memory.login("dev1")
+        start, token = memory.dump(), memory.token_of("dev1")
         for _ in range(2):
             made = [memory.product(), memory.program(), memory.task(3), *memory.case(1)["steps"]]
             assert ids(made) == [3, 7, 3, 6]
@@ -2075,7 +2115,7 @@ class TestControls:
             with ThreadPoolExecutor(4) as threads:
                 writers = [threads.submit(write) for _ in range(4)]
                 try:
-                    for _ in range(30):
+                    for _ in range(15):
                         assert client.call("POST", "/-/reset").status_int == 200
                         with client.service.database.reading() as store:
                             assert list(store.problems()) == []
@@ -2138,7 +2178,7 @@ class TestControls:
         assert memory.get("/products")["products"][1]["thisWeekBugs"] == 0
 
     def test_clock_is_shifted_and_set_free(self, memory):
-        token = memory.login("dev1")
+        token = memory.token_of("dev1")
         assert memory.put("/-/clock", offset=3600)["now"] == "2026-11-20T08:42:17Z"
         memory.clock.forward(hours=1)
         assert memory.product()["createdDate"] == "2026-11-20T09:42:17Z"
@@ -2422,12 +2462,12 @@ class TestReachingIt:
         for field in ("estimate", "pri", "name"):
             assert list(world.refused("PUT", "/tasks/1", b'{"%s": 1e400}' % field.encode())["fields"]) == [field]
 
-    def test_body_has_a_limit(self, tmp_path):
+    def test_body_has_a_limit(self):
         name = b'{"name": "x", "unknown": "%s"}'
-        with contextlib.closing(Client(tmp_path / "pm.db", body_limit=100)) as client:
+        with contextlib.closing(Client(":memory:", control=False, body_limit=100)) as client:
             assert client.call("POST", "/products", name % (b"x" * (102 - len(name)))).status_int == 201
             client.refused("POST", "/products", name % (b"x" * (103 - len(name))), status=413)
-        with contextlib.closing(Client(tmp_path / "pm.db")) as client:
+        with contextlib.closing(Client(":memory:", control=False)) as client:
             assert client.call("POST", "/products", b" " * (2**20 - 13) + b'{"name": "x"}').status_int == 201
             client.refused("POST", "/products", b" " * (2**20 - 12) + b'{"name": "x"}', status=413)
 
@@ -2446,10 +2486,10 @@ class TestReachingIt:
         "evil.example", "localhost.evil.example", "127.0.0.1.evil.example", "127.0.0.2", "localhost:x", "user@localhost", "",
         "[::1]x",
     ])  # fmt: skip
-    def test_other_host_names_are_misdirected(self, client, tmp_path, host):
+    def test_other_host_names_are_misdirected(self, client, host):
         client.refused("GET", "/products", status=421, Host=host)
         client.refused("GET", "/products", status=421, Host=host, Token=None)
-        with contextlib.closing(Client(tmp_path / "public.db", loopback_only=False)) as public:
+        with contextlib.closing(Client(":memory:", control=False, loopback_only=False)) as public:
             assert public.call("GET", "/products", Host=host).status_int == 200
 
     def test_token_is_checked_before_the_path_and_the_path_before_the_body(self, world):
@@ -2461,7 +2501,7 @@ class TestReachingIt:
     @each("broken", ["table", "clock"])
     def test_failure_of_our_own_is_a_500_that_says_nothing_of_the_inside(self, world, caplog, broken):
         if broken == "table":
-            with contextlib.closing(sqlite3.connect(world.path)) as other:
+            with contextlib.closing(sqlite3.connect(world.service.database.uri, uri=True)) as other:
                 other.executescript("PRAGMA legacy_alter_table = ON; ALTER TABLE task RENAME TO gone")
         else:
             world.clock.moment = "no time at all"
@@ -2487,45 +2527,45 @@ class TestTroubleWithTheFile:
         assert client.get("/products")["total"] == 2
         return sentence
 
-    def test_locked_file_is_busy(self, connections, world):
+    def test_locked_file_is_busy(self, connections, filed_world):
         self.set(connections, "busy_timeout = 0")
-        with contextlib.closing(sqlite3.connect(world.path, isolation_level=None)) as other:
+        with contextlib.closing(sqlite3.connect(filed_world.path, isolation_level=None)) as other:
             other.execute("BEGIN IMMEDIATE")
-            assert "busy" in self.write(world, 503)
+            assert "busy" in self.write(filed_world, 503)
             other.execute("ROLLBACK")
-        assert world.product()["id"] == 3
+        assert filed_world.product()["id"] == 3
 
-    def test_read_only_file_takes_no_writes(self, connections, world):
+    def test_read_only_file_takes_no_writes(self, connections, filed_world):
         self.set(connections, "query_only = ON")
-        assert "read-only" in self.write(world, 503)
+        assert "read-only" in self.write(filed_world, 503)
 
-    def test_full_disk_takes_no_writes(self, connections, world):
+    def test_full_disk_takes_no_writes(self, connections, filed_world):
         self.set(connections, "max_page_count = 1")  # of no less than it has
-        assert "full" in self.write(world, 507)
+        assert "full" in self.write(filed_world, 507)
 
-    def test_disk_that_fails_takes_no_writes(self, world):
-        before, limits = world.dump(), resource.getrlimit(resource.RLIMIT_FSIZE)
-        resource.setrlimit(resource.RLIMIT_FSIZE, (os.path.getsize(f"{world.path}-wal"), limits[1]))
+    def test_disk_that_fails_takes_no_writes(self, filed_world):
+        before, limits = filed_world.dump(), resource.getrlimit(resource.RLIMIT_FSIZE)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (os.path.getsize(f"{filed_world.path}-wal"), limits[1]))
         try:
-            answer = world.call("POST", "/products", {"name": "P", "desc": "x" * 60_000})
+            answer = filed_world.call("POST", "/products", {"name": "P", "desc": "x" * 60_000})
         finally:
             resource.setrlimit(resource.RLIMIT_FSIZE, limits)
         assert (answer.status_int, "cannot be read or written" in answer.json["error"]) == (503, True)
-        assert world.dump() == before
-        assert world.product()["id"] == 3
+        assert filed_world.dump() == before
+        assert filed_world.product()["id"] == 3
 
-    def test_removed_file_cannot_be_opened(self, world):
-        with world.service.database.reading():  # by the one connection that is open
-            os.rename(world.path, f"{world.path}.old")
-            answer = world.call("GET", "/products")
+    def test_removed_file_cannot_be_opened(self, filed_world):
+        with filed_world.service.database.reading():  # by the one connection that is open
+            os.rename(filed_world.path, f"{filed_world.path}.old")
+            answer = filed_world.call("GET", "/products")
         assert (answer.status_int, "cannot be opened" in answer.json["error"]) == (503, True)
 
-    def test_damaged_page_is_named_as_such(self, world):
-        world.close()
-        with contextlib.closing(sqlite3.connect(world.path)) as file:
+    def test_damaged_page_is_named_as_such(self, filed_world):
+        filed_world.close()
+        with contextlib.closing(sqlite3.connect(filed_world.path)) as file:
             (page,) = file.execute("SELECT rootpage FROM sqlite_schema WHERE name = 'bug'").fetchone()
             (size,) = file.execute("PRAGMA page_size").fetchone()
-        with contextlib.closing(Client(world.path)) as again, open(world.path, "r+b") as file:
+        with contextlib.closing(Client(filed_world.path)) as again, open(filed_world.path, "r+b") as file:
             file.seek((page - 1) * size)
             file.write(b"\xff" * size)
             file.flush()
@@ -2536,7 +2576,7 @@ class TestTroubleWithTheFile:
     def test_reset_while_a_body_comes_in_takes_its_sender_away(self):
         with contextlib.closing(Client(":memory:", load=WORLD)) as client, ThreadPoolExecutor(1) as thread:
             client.post("/users", account="new1", password="secret")
-            request = webtest.TestRequest.blank("/products", method="POST", headers={"Token": client.login("new1")})
+            request = webtest.TestRequest.blank("/products", method="POST", headers={"Token": client.token_of("new1")})
 
             class Body(io.BytesIO):
                 def read(self, *size):
@@ -2554,17 +2594,11 @@ class TestTroubleWithTheFile:
 LOGIN_FAILED = {"error": "Login failed. Please check your account and password."}
 
 
-def scrypted(salt: str, n: int) -> str:
-    """The scrypt hash of "secret": of its MD5, because clients send either."""
-    md5 = hashlib.md5(b"secret").hexdigest()
-    return hashlib.scrypt(md5.encode(), salt=bytes.fromhex(salt), n=n, r=8, p=1).hex()
-
-
 class TestTokens:
     @pytest.fixture
     def dev1(self, world):
         """An app where dev1 can log in, with "secret"."""
-        world.load(users=[dict(account="dev1", password="secret")])
+        world.load(users=[dict(account="dev1", password=SECRET)])
         return world
 
     @each("password", ["secret", hashlib.md5(b"secret").hexdigest()])
@@ -2584,8 +2618,9 @@ class TestTokens:
         refusal = dev1.refused("POST", "/tokens", {"account": account, "password": password}, Token=None)
         assert refusal == LOGIN_FAILED or "surrogate" in refusal["fields"]["password"]
 
-    def test_password_is_kept_as_a_scrypt_hash_that_says_how_it_was_made(self, dev1):
-        ((kept,),) = dev1.sql("SELECT password FROM user WHERE account = 'dev1'")
+    def test_password_is_kept_as_a_scrypt_hash_that_says_how_it_was_made(self, client):
+        client.load(users=[dict(account="dev1", password="secret")])
+        ((kept,),) = client.sql("SELECT password FROM user WHERE account = 'dev1'")
         *made, salt, hash = kept.split(":")
         assert made == ["scrypt", "16384", "8", "1"]
         assert hash == scrypted(salt, 16384)
@@ -2593,8 +2628,7 @@ class TestTokens:
 
     @each(("made", "n"), [("scrypt", 16384), ("scrypt:16384:8:1", 16384), ("scrypt:1024:8:1", 1024)])
     def test_hash_of_any_form_is_loaded_and_lets_its_user_in(self, client, made, n):
-        salt = "0123456789abcdef" * 2
-        kept = f"{made}:{salt}:{scrypted(salt, n)}"
+        kept = f"{made}:{SALT}:{scrypted(SALT, n)}"
         client.load(users=[dict(account="dev1", password=kept)])
         assert {one["account"]: one["password"] for one in client.dump()["users"]}["dev1"] == kept
         for password in ("secret", hashlib.md5(b"secret").hexdigest()):
@@ -2652,38 +2686,40 @@ class TestTokens:
         sent = None if token is None else token.encode().decode("latin-1")
         assert client.refused("GET", "/products", status=401, Token=sent) == {"error": "Unauthorized"}
 
-    def test_several_tokens_live_at_once_and_survive_a_restart(self, dev1):
-        tokens = [dev1.login("dev1") for _ in range(3)]
-        dev1.close()
-        with contextlib.closing(Client(dev1.path)) as again:
+    def test_several_tokens_live_at_once_and_survive_a_restart(self, filed_world):
+        filed_world.load(users=[dict(account="dev1", password=SECRET)])
+        tokens = [filed_world.login("dev1") for _ in range(3)]
+        filed_world.close()
+        with contextlib.closing(Client(filed_world.path)) as again:
             assert [again.call("GET", "/products", Token=token).status_int for token in tokens] == [200, 200, 200]
         assert len(set(tokens)) == 3
 
     def test_token_lives_a_day_after_its_last_use(self, dev1):
-        dev1.token = dev1.login("dev1")
+        dev1.token = dev1.token_of("dev1")
         for hours in (23, 23.9, 23.9):
             dev1.clock.forward(hours=hours)
             dev1.get("/products")
         dev1.clock.forward(hours=24.1)
         assert dev1.call("GET", "/products").status_int == 401
 
-    def test_lifetime_of_tokens_can_be_set(self, tmp_path):
-        with contextlib.closing(Client(tmp_path / "pm.db", password="secret", token_lifetime=60)) as client:
+    def test_lifetime_of_tokens_can_be_set(self):
+        with contextlib.closing(Client(":memory:", control=False, password="secret", token_lifetime=60)) as client:
             client.token = client.login("admin")
             for seconds, status in ((50, 200), (50, 200), (70, 401)):
                 client.clock.forward(seconds=seconds)
                 assert client.call("GET", "/products").status_int == status
 
-    def test_tokens_and_passwords_are_kept_as_hashes_only(self, dev1):
-        token = dev1.login("dev1")
-        dev1.close()
-        kept = b"".join(file.read_bytes() for file in dev1.path.parent.iterdir())
+    def test_tokens_and_passwords_are_kept_as_hashes_only(self, filed):
+        filed.post("/users", account="dev1", password="secret")
+        token = filed.login("dev1")
+        filed.close()
+        kept = b"".join(file.read_bytes() for file in filed.path.parent.iterdir())
         assert hashlib.sha256(token.encode()).hexdigest().encode() in kept
         for secret in (token, "secret", hashlib.md5(b"secret").hexdigest()):
             assert secret.encode() not in kept
 
-    def test_database_is_readable_by_its_owner_only(self, client):
-        assert client.path.stat().st_mode & 0o777 == 0o600
+    def test_database_is_readable_by_its_owner_only(self, filed):
+        assert filed.path.stat().st_mode & 0o777 == 0o600
 
     @each("person", ["dev1", 4, reference("dev1"), {"id": 4}, {"account": "dev1"}])
     def test_person_is_an_account_an_id_or_a_reference(self, world, person):
@@ -2823,7 +2859,8 @@ class TestWhoSeesWhat:
             path = operation.path.replace("<id>", str(id))
             status = private.call(operation.method, path, body, Token=caller).status_int
             assert status == (operation.status if self.sees(caller, needed) else 404), (caller, path)
-            private.call("POST", "/-/reset")
+            if status != 404 and operation.method != "GET":
+                private.post("/-/reset")
 
     @each(
         "operation",
@@ -3517,7 +3554,12 @@ class TestCommandLine:
         with Live(tmp_path, "--token", "t", CONTROL=word) as live:
             assert live.call("GET", "/-/clock")[0] == status
 
-    def test_reading_commands_wait_for_no_writer(self, run, tmp_path):
+    def test_reading_commands_wait_for_no_writer(self, connections, run, tmp_path):
+        def impatient(connection: sqlite3.Connection, sql: str) -> None:
+            if sql.startswith("BEGIN IMMEDIATE"):
+                connection.execute("PRAGMA busy_timeout = 0")
+
+        connections.before = impatient
         with contextlib.closing(Client(tmp_path / "pm.db")) as client, client.service.database.writing():
             assert run("check")[0] == run("backup", "copy.db")[0] == run("call", "GET", "/products")[0] == 0
             code, _, told = run("user", "dev1")
@@ -3660,9 +3702,9 @@ class TestCommandLine:
         for n in range(3):
             assert run("--database", f"copy{n}.db", "check")[0] == 0
             with contextlib.closing(Client(tmp_path / f"copy{n}.db")) as copy:
-                bugs = copy.get("/products/1/bugs?limit=100000")
-                assert ids(bugs["bugs"]) == list(range(bugs["total"], 0, -1))
-                assert 500 < bugs["total"] <= total
+                bugs = [id for (id,) in copy.sql("SELECT id FROM bug ORDER BY id")]
+                assert bugs == list(range(1, copy.get("/products/1")["bugs"] + 1))
+                assert 500 < len(bugs) <= total
         assert (tmp_path / "copy0.db").stat().st_mode & 0o777 == 0o600
         taken = "pmservice: copy0.db: File exists; name a file that is not there yet\n"
         assert run("backup", "copy0.db") == (2, "", taken)
@@ -3840,7 +3882,7 @@ class TestUpgrades:
         class Interrupted(Exception):
             pass
 
-        def interrupt() -> None:
+        def interrupt(*_: object) -> None:
             if next(left) == 0:
                 raise Interrupted
 
@@ -3892,7 +3934,7 @@ class TestSideBySide:
     def test_database_in_memory_serves_threads(self):
         def write_and_read(_: int) -> int:
             made = client.product()["id"]
-            assert made in ids(client.get("/products")["products"])
+            assert client.get(f"/products/{made}")["id"] == made
             return made
 
         with contextlib.closing(Client(":memory:")) as client, ThreadPoolExecutor(8) as threads:
@@ -3907,10 +3949,10 @@ class TestSideBySide:
             with pytest.raises(sqlite3.ProgrammingError):
                 store.count("SELECT count(*) FROM user")
 
-    def test_two_apps_on_one_file_see_the_same(self, client):
-        with contextlib.closing(Client(client.path)) as other:
-            assert [client.product()["id"], other.product()["id"], client.product()["id"]] == [1, 2, 3]
-            assert other.get("/products") == client.get("/products")
+    def test_two_apps_on_one_file_see_the_same(self, filed):
+        with contextlib.closing(Client(filed.path)) as other:
+            assert [filed.product()["id"], other.product()["id"], filed.product()["id"]] == [1, 2, 3]
+            assert other.get("/products") == filed.get("/products")
 
 
 # --- Properties ---------------------------------------------------------------------------------------
@@ -4011,7 +4053,7 @@ class TaskLife(RuleBasedStateMachine):
 
 
 TestTaskLife = TaskLife.TestCase
-TestTaskLife.settings = settings(max_examples=25, stateful_step_count=15)
+TestTaskLife.settings = settings(max_examples=12, stateful_step_count=15)
 
 
 # --- The whole of it ----------------------------------------------------------------------------------
