@@ -65,7 +65,7 @@ DOCUMENT = pmservice.openapi()
 
 
 def written_out(part: Any) -> Any:
-    """A part of the document, in which what it refers to stands in the reference's place."""
+    """Return a part of the document with every `$ref` replaced by what it refers to."""
     if isinstance(part, list):
         return [written_out(one) for one in part]
     if not isinstance(part, dict):
@@ -89,7 +89,7 @@ REFUSAL = Draft202012Validator(written_out({"$ref": "#/components/schemas/Error"
 
 
 def answers_of(method: str, path: str) -> dict[int, Draft202012Validator]:
-    """What is described for a request, by status; nothing for a path or method that is none of ours."""
+    """Return the validators of a request's answers by status; {} for a path or method that the document lacks."""
     path = re.sub("^(/zentao)?/api.php/v1(?=/)", "", path.partition("?")[0])
     return DESCRIBED.get((method, re.sub("/[1-9][0-9]*(?=/|$)", "/{id}", path.removesuffix("/"))), {})
 
@@ -107,7 +107,7 @@ def hold_against_the_document(method: str, path: str, status: int, body: Any) ->
 
 
 class Clock:
-    """The time, which a test sets."""
+    """A clock that the test sets."""
 
     def __init__(self) -> None:
         self.moment = NOW
@@ -123,7 +123,7 @@ class Clock:
 
 
 def scrypted(salt: str, n: int) -> str:
-    """The scrypt hash of "secret": of its MD5, because clients send either."""
+    """Return the scrypt hash of "secret". Its MD5 is what is hashed, because clients send either."""
     md5 = hashlib.md5(b"secret").hexdigest()
     return hashlib.scrypt(md5.encode(), salt=bytes.fromhex(salt), n=n, r=8, p=1).hex()
 
@@ -133,7 +133,7 @@ SECRET = f"scrypt:{SALT}:{scrypted(SALT, 16384)}"  # the password "secret", hash
 
 
 class Client:
-    """An app on a database, called with the operator's token unless told otherwise."""
+    """An app on a database. Requests carry the operator's token unless a test says otherwise."""
 
     def __init__(self, path: Any, **settings: Any):
         self.path, self.clock, self.token = path, Clock(), "t"
@@ -144,7 +144,7 @@ class Client:
         self.service.close()
 
     def call(self, method: str, path: str, body: Any = None, **headers: str | None) -> webtest.TestResponse:
-        """The answer, whatever its status; it is JSON. A body that is not bytes is sent as JSON."""
+        """Send a request; return the answer, whatever its status. A body that is not bytes is sent as JSON."""
         raw = body if isinstance(body, bytes) else b"" if body is None else json.dumps(body).encode()
         sent = {"Token": self.token, "Content-Type": "application/json", **headers}
         sent = {name.replace("_", "-"): value for name, value in sent.items() if value is not None}
@@ -173,7 +173,7 @@ class Client:
         return answer.json
 
     def refused(self, method: str, path: str, body: Any = None, status: int = 400, **headers: str | None) -> Any:
-        """The body of a refusal, after which everything is as it was."""
+        """Send a request that must be refused and must change nothing; return the body of the refusal."""
         before = self.dump()
         answer = self.call(method, path, body, **headers)
         assert answer.status_int == status, answer.text
@@ -213,7 +213,7 @@ class Client:
             return [tuple(row) for row in store.run(statement, values)]
 
     def token_of(self, account: str) -> str:
-        """A new token of a user, as a login would give it, without the work of one."""
+        """Return a new token of a user without a login, which would have to hash a password."""
         token = os.urandom(16).hex()
         hash = hashlib.sha256(token.encode()).hexdigest()
         self.sql("INSERT INTO token (hash, account, used) VALUES (?, ?, ?)", hash, account, NOW_ISO)
@@ -224,14 +224,14 @@ class Client:
 
 
 class Connections(list[sqlite3.Connection]):
-    """Connections to databases; the `ran` of each lists its statements with their values."""
+    """Connections to databases. `ran` of a connection lists its statements, each with its values."""
 
     def before(self, connection: sqlite3.Connection, sql: str) -> None:
-        """What happens before each statement: a test may put something in its place."""
+        """Do nothing before each statement; a test may replace this."""
 
 
 def watch(monkeypatch: pytest.MonkeyPatch) -> Connections:
-    """Every connection that is opened from here on."""
+    """Return a list to which every connection is added that is opened from now on."""
     opened, connect = Connections(), sqlite3.connect
 
     class Watched(sqlite3.Connection):
@@ -250,7 +250,7 @@ def watch(monkeypatch: pytest.MonkeyPatch) -> Connections:
 
 @pytest.fixture
 def connections(monkeypatch):
-    """Every connection that is opened from here on: a test asks for it before the fixture that opens the database."""
+    """Every connection opened from now on. Request this before the fixture that opens the database."""
     return watch(monkeypatch)
 
 
@@ -353,7 +353,7 @@ COUNTS = {"0": "", "1": "draft", "2": "active", "3": "closed", "4": "changed",
 EMPTY = {"int": 0, "string": "", "person": None, "moment": None, "stamp": None, "day": None, "whitelist": [], "deleted": False,
          "counts": COUNTS, "null": None, "boolean": False, "number": 0, "array": []}
 OPENED = {"openedBy": "admin", "openedDate": NOW_ISO}
-USUAL = {  # what a record has when nothing is said, where that is not the empty value of its sort
+USUAL = {  # the defaults of a record, where they are not the empty value of the field's sort
     "product":  {"type": "normal", "acl": "private", "createdBy": "admin", "createdDate": NOW_ISO, "status": "normal", "bind": "0",
                  "createdVersion": pmservice.__version__},
     "bug":      {**OPENED, "severity": 3, "pri": 3, "type": "codeerror", "status": "active", "storyVersion": 1, "caseVersion": 1},
@@ -380,7 +380,7 @@ def coded(status): return {"code": status, "name": status.capitalize()}
 
 
 class Shown(NamedTuple):
-    """How an operation shows its record: where its quirks are."""
+    """How an operation shows its record: a function or a value for each kind of field."""
 
     record: str
     person: Any
@@ -393,7 +393,7 @@ class Shown(NamedTuple):
     adds: str = ""
 
     def of(self, **facts: Any) -> dict[str, Any]:
-        """The record as this operation shows it, of facts: accounts, UTC moments, what is not given as usual."""
+        """Return the record as this operation shows it. Facts are accounts and UTC moments; the rest has its usual values."""
         known = {**{field: EMPTY[sort] for field, sort in SORTS[self.record].items() if sort in EMPTY}, **USUAL[self.record], **facts}
         if self.record in ("product", "project"):
             known["order"] = facts.get("order", known["id"] * 5)
@@ -493,7 +493,7 @@ WORLD = {
 
 
 def lines(value: Any) -> list[str]:
-    """JSON as lines, in which 8 is not 8.0 and 0 not false, and of which pytest shows what differs."""
+    """Return JSON as lines: they tell 8 from 8.0 and 0 from false, and pytest shows which differ."""
     return json.dumps(value, indent=0, sort_keys=True, ensure_ascii=False).splitlines()
 
 
@@ -574,7 +574,7 @@ UNFINISHED = {**EMPTIED, "finishedBy": None, "finishedDate": None}
 
 
 def facts_of(array: str, id: int, **more: Any) -> dict[str, Any]:
-    """What WORLD says of a record, and what follows from it."""
+    """Return the fields that WORLD gives a record, with further ones."""
     return {**next(record for record in WORLD[array] if record["id"] == id), **more}
 
 
@@ -794,7 +794,7 @@ CLEARED = "restart: finish and close fields empty"
 
 
 class Recorded(NamedTuple):
-    """A recorded request, the state and the time it met, and what the answer said."""
+    """A request to the real server: the state and the time in which it was sent, and what was answered."""
 
     name: str
     clock: str
@@ -849,7 +849,7 @@ SENT = dict(assignedTo="dev2", realStarted="2026-02-06 08:30:00", comment="go")
 
 
 def moving(id, clock, opened, **state):
-    """The state of a recorded transition, and what the answer keeps of it."""
+    """Return the fixture of a recorded transition, and the facts that its answer keeps."""
     task = dict(MOVED, id=id, name=f"Trans {id}", openedDate=opened, assignedDate=opened, **state)
     return {**HOMES, "tasks": [task]}, dict(task, lastEditedBy="admin", lastEditedDate=clock, assignedToRealName="Dan Dev")
 
@@ -1525,11 +1525,11 @@ SORTED = {"/executions"}  # lists that may be sorted: those of two types come on
 
 
 class TestPlans:
-    """How SQLite means to find the rows of the statements that requests run: by an index, however large the table."""
+    """The query plans of the statements that requests run: rows are found by an index, however large the table."""
 
     @pytest.fixture
     def planned(self, connections):
-        """A function: the plan of every statement that a request on WORLD runs, a line for each table."""
+        """Return a function that gives the plan of every statement that a request on WORLD runs, a line for each table."""
         with contextlib.closing(Client(":memory:", load=WORLD)) as client:
 
             def planned(method: str, path: str, body: Any = None, token: str = "t") -> list[str]:
@@ -1550,7 +1550,7 @@ class TestPlans:
 
     @staticmethod
     def scanned(plan: list[str]) -> set[str]:
-        """The tables of which a plan looks at every row, or at every entry of an index that may be long."""
+        """Return the tables of which a plan reads every row, or every entry of an index that may be long."""
         scans = [line for line in plan if "project_unplaced" not in line]  # empty but within a request
         found = {found[1] for line in scans if (found := re.match(r"SCAN (?:TABLE )?(?!CONSTANT ROW)(\w+)", line))}
         return found - SMALL
@@ -1620,12 +1620,12 @@ class TestFixtures:
             shown = {record["id"]: record for record in dumped[array]}
             for record in records:
                 wanted = {**record, "budget": str(record["budget"])} if "budget" in record else record
-                wanted = without(wanted, "steps") if array == "testcases" else wanted  # they also say whose they are
+                wanted = without(wanted, "steps") if array == "testcases" else wanted  # dumped steps also have `case`
                 assert lines({field: shown[record["id"]][field] for field in wanted}) == lines(wanted)
 
     @EVERY_RECORD
     def test_these_fixtures_set_every_field_that_can_be_set(self, client, record):
-        """To something else than the usual value: else a field that is lost on the way would not be missed."""
+        """Each has at least two values in the dump: a field that is lost on the way has only its default."""
         client.load(**FULL)
         arrays = [array for array, table in TABLES.items() if table == record.name]
         dumped = client.dump()
@@ -1755,7 +1755,7 @@ DELETED = [  # record, its list, a change of it
 
 
 def records_in(answer: dict[str, Any]) -> list[dict[str, Any]]:
-    """The records of a list's answer."""
+    """Return the records of a list's answer."""
     return next(value for value in answer.values() if isinstance(value, list))
 
 
@@ -1964,7 +1964,9 @@ class TestCompanions:
         made = world.post("/users", account="qa9", password="pass word", realname="Qi")
         assert world.get(f"/users/{made['id']}") == made
         assert "password" not in json.dumps(made)
-        assert world.post("/users", account="qa1", password="other")["id"] == 6  # whom a person field had made
+        assert (
+            world.post("/users", account="qa1", password="other")["id"] == 6
+        )  # a person field had made this user, without a password
         for account in ("dev1", "qa9"):
             taken = world.refused("POST", "/users", dict(account=account, password="x"))
             assert taken["fields"] == {"account": "is taken"}
@@ -2031,7 +2033,7 @@ EVERY_CONTROL = each("control", CLOSED_CONTROLS, ids=lambda row: f"{row.method} 
 class TestControls:
     @pytest.fixture
     def memory(self):
-        """An app in memory, whose controls are on, that was started with WORLD; dev1 can log in."""
+        """An app in memory with controls, started with WORLD. dev1 can log in."""
         users = [{**one, "password": SECRET} if one["account"] == "dev1" else one for one in WORLD["users"]]
         with contextlib.closing(Client(":memory:", load={**WORLD, "users": users})) as client:
             yield client
@@ -2132,7 +2134,9 @@ class TestControls:
 
     def test_reset_that_fails_half_way_changes_nothing(self, memory):
         memory.product()
-        memory.sql("ALTER TABLE step ADD another TEXT")  # the snapshot lacks it; the tables before it are empty by then
+        memory.sql(
+            "ALTER TABLE step ADD another TEXT"
+        )  # a column that the snapshot lacks: other tables are empty when this fails
         memory.refused("POST", "/-/reset", status=500)
         assert memory.product()["id"] == 4
 
@@ -2512,7 +2516,7 @@ class TestReachingIt:
 
 
 class TestTroubleWithTheFile:
-    """What SQLite refuses, provoked on a real file: each has its status and its sentence, and nothing is written."""
+    """Errors of SQLite, provoked on a real file: each has its status and its sentence, and nothing is written."""
 
     @staticmethod
     def set(connections, pragma):
@@ -2522,7 +2526,7 @@ class TestTroubleWithTheFile:
 
     @staticmethod
     def write(client, status):
-        """The sentence of the refusal of a write; what is there can still be read."""
+        """Send a write that must be refused while reading goes on; return the sentence of the refusal."""
         sentence = client.refused("POST", "/products", {"name": "P", "desc": "x" * 60_000}, status=status)["error"]
         assert client.get("/products")["total"] == 2
         return sentence
@@ -2540,7 +2544,7 @@ class TestTroubleWithTheFile:
         assert "read-only" in self.write(filed_world, 503)
 
     def test_full_disk_takes_no_writes(self, connections, filed_world):
-        self.set(connections, "max_page_count = 1")  # of no less than it has
+        self.set(connections, "max_page_count = 1")  # SQLite keeps to the present size
         assert "full" in self.write(filed_world, 507)
 
     def test_disk_that_fails_takes_no_writes(self, filed_world):
@@ -2555,7 +2559,7 @@ class TestTroubleWithTheFile:
         assert filed_world.product()["id"] == 3
 
     def test_removed_file_cannot_be_opened(self, filed_world):
-        with filed_world.service.database.reading():  # by the one connection that is open
+        with filed_world.service.database.reading():  # takes the only open connection
             os.rename(filed_world.path, f"{filed_world.path}.old")
             answer = filed_world.call("GET", "/products")
         assert (answer.status_int, "cannot be opened" in answer.json["error"]) == (503, True)
@@ -2747,7 +2751,7 @@ HIDDEN = {"program": 2, "parent": 2, "project": 4, "execution": 6, "product": 2,
 
 
 class TestWhoSeesWhat:
-    """Private records: who is shown them, by every operation that names or lists records.
+    """Who is shown private records, by every operation that names or lists records.
 
     SIGHT says of each caller what they may see beyond what is open: "product" is private product 2 and what
     belongs to it, "project" are private program 2 and project 4 and what belongs to that. NAMED and LISTED have
@@ -2886,7 +2890,7 @@ class TestWhoSeesWhat:
                 assert set(shown) == seen or "status=" in query, (caller, path)
 
     def has_what_could_be_seen(self, private, operation):
-        """A row of LISTED has everything that is there, and below each sort of open record, by each link, something private."""
+        """Assert that a row of LISTED has every record, and for each link one below an open record that links to something private."""
         line = self.line(operation)
         rows, table = self.LISTED[line], TABLES[operation.shows.key]
         for id, (_, below) in rows.items():
@@ -2971,7 +2975,7 @@ class Live:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Stop it; then `rest` is the rest of stdout, `told` stderr."""
+        """Stop the server. Afterwards `rest` is the rest of its stdout, `told` its stderr."""
         self.process.send_signal(signal.SIGINT)
         self.rest, self.told = self.process.communicate(timeout=30)
 
@@ -2983,7 +2987,7 @@ def connection_to(url: str) -> http.client.HTTPConnection:
 def ask(
     connection: http.client.HTTPConnection, method: str, path: str, body: Any = None, **headers: str
 ) -> tuple[int, Any]:
-    """Status and JSON of an answer over a socket."""
+    """Send a request over a socket; return the status and the JSON of the answer."""
     connection.request(method, path, json.dumps(body) if body is not None else None, {"Token": "t", **headers})
     answer = connection.getresponse()
     assert answer.getheader("Content-Type") == "application/json"
@@ -3077,11 +3081,11 @@ class TestOverASocket:
 
 
 class TestSlowClients:
-    """A client that keeps the server waiting is dropped. The time goes on as the test says: nothing here waits."""
+    """Clients that keep the server waiting are dropped. The tests move the clocks; nothing waits."""
 
     @pytest.fixture
     def served(self, monkeypatch):
-        """A server with the answer /products/1/bugs of 12 MB; `forward(seconds)` moves its clocks."""
+        """Return a function that moves the clocks of a server, which answers /products/1/bugs with 12 MB."""
         ahead, clocks = [0.0], {name: getattr(time, name) for name in ("time", "monotonic")}
         for name, clock in clocks.items():
             monkeypatch.setattr(time, name, lambda clock=clock: clock() + ahead[0])
@@ -3091,7 +3095,7 @@ class TestSlowClients:
             yield lambda seconds: ahead.append(ahead.pop() + seconds)
 
     def answer_others(self):
-        """Have the server look at all its connections."""
+        """Make the server look at all its connections, by requests on others."""
         for _ in range(3):
             with contextlib.closing(connection_to(self.url)) as other:
                 assert ask(other, "GET", "/user")[0] == 200
@@ -3109,7 +3113,7 @@ class TestSlowClients:
             assert select.select([slow.sock], [], [], 0) == ([], [], [])  # it is still open
             served(dropped - kept)
             self.answer_others()
-            slow.sock.settimeout(10)  # it ends now and not, much later, because nothing is going on there
+            slow.sock.settimeout(10)  # an idle connection would end, too, but later
             assert slow.sock.recv(1) == b""
 
     def test_answer_that_nobody_reads_is_dropped(self, served):
@@ -3179,7 +3183,7 @@ class TestServing:
 
 
 class TestThreads:
-    """Who answers: one thread by itself, and another when an answer takes long. Here that of /slow waits for `go`."""
+    """Which thread answers: one alone, until an answer takes long; then another takes over. /slow waits for `go`."""
 
     @pytest.fixture
     def slow(self, monkeypatch):
@@ -3281,12 +3285,12 @@ class TestThreads:
             server = pmservice.Server(service, listener)
             with pytest.raises(RuntimeError, match="serving failed"):
                 server.run()
-            server.stop()  # too late and harmless: its descriptors may be another's by now
+            server.stop()  # must not touch its descriptors, which may be in other hands by now
         assert "ZeroDivisionError" in caplog.text
 
     def test_threads_that_wait_for_readers_end_with_the_server(self, monkeypatch):
         monkeypatch.setattr(pmservice, "GRACE", 0.1)
-        bugs = [{"product": 1, "title": "B", "steps": "x" * 60_000}] * 500  # more than the server keeps
+        bugs = [{"product": 1, "title": "B", "steps": "x" * 60_000}] * 500  # more than the server buffers
         with contextlib.ExitStack() as sockets:
             with pmservice.running(load={"products": [{"name": "P"}], "bugs": bugs}, token="t") as served:
                 for _ in range(3):
@@ -3298,7 +3302,7 @@ class TestThreads:
 
 
 def leaders(most: int) -> int:
-    """How many threads of servers in this process answer, as soon as they are no more, or after half a minute."""
+    """Return how many threads of servers run in this process, once they are no more than `most` or after 30 seconds."""
     until = time.monotonic() + 30
     while (count := sum("(lead)" in thread.name for thread in threading.enumerate())) > most:
         if time.monotonic() > until:
@@ -3312,7 +3316,7 @@ class TestStopping:
 
     @staticmethod
     def busy(live: Live, threads: ThreadPoolExecutor, seconds: float) -> Any:
-        """A request that is being answered now, and takes that long."""
+        """Return a request that is being answered now, which takes that many seconds."""
         live.call("PUT", "/-/faults", [{"match": "POST /products", "delay": seconds, "times": 1}])
         request = threads.submit(live.call, "POST", "/products", {"name": "P"})
         while live.call("GET", "/-/faults")[1][0]["times"]:
@@ -3332,8 +3336,8 @@ class TestStopping:
     @staticmethod
     @contextlib.contextmanager
     def unread(folder: Path) -> Any:
-        """A server, and a connection on which the answer to a list of 600 bugs stands unread."""
-        bugs = [{"product": 1, "title": "B", "steps": "x" * 9999}] * 600  # more than sockets hold
+        """Yield a server, and a connection on which a list of 600 bugs waits to be read."""
+        bugs = [{"product": 1, "title": "B", "steps": "x" * 9999}] * 600  # more than sockets buffer
         (folder / "f.json").write_text(json.dumps({"products": [{"name": "P"}], "bugs": bugs}))
         live = Live(folder, "--token", "t", "--control", "--load", "f.json")
         with live, contextlib.closing(live.connect()) as connection:
@@ -3357,7 +3361,7 @@ class TestStopping:
         with self.unread(tmp_path) as (live, connection):
             live.process.send_signal(signal.SIGTERM)
             with contextlib.suppress(ConnectionError):
-                while True:  # until the first is heeded: nobody is accepted any more
+                while True:  # until the first signal is handled: connections are refused then
                     with contextlib.closing(live.connect()) as knocking:
                         knocking.connect()
             live.process.send_signal(signal.SIGTERM)
@@ -3386,7 +3390,7 @@ class TestLog:
                     assert answer.status == status
                     secrets += [json.loads(answer.read()).get("token", secrets[0])]
                     numbers.append(answer.getheader("X-Request-Id"))
-        logged = [line for line in live.told.splitlines() if f"at {live.url};" not in line]  # but the greeting
+        logged = [line for line in live.told.splitlines() if f"at {live.url};" not in line]  # without the greeting
         assert len(set(numbers)) == len(logged) == len(calls)
         for line, number, (method, path, _, _, status, account) in zip(logged, numbers, calls, strict=True):
             if flag == "--log-json":
@@ -3443,7 +3447,7 @@ class TestUndrained:
 
 
 class TestInTests:
-    """What this package offers to the tests of others."""
+    """What this package offers to other projects' tests."""
 
     def test_running_serves_on_a_free_port_until_the_context_ends(self):
         threads = threading.active_count()
@@ -3509,7 +3513,7 @@ class TestInTests:
 class TestCommandLine:
     @pytest.fixture
     def run(self, tmp_path, monkeypatch, capsys):
-        """Run the command line in an empty folder: its exit code, stdout and stderr."""
+        """Return a function that runs the command line in an empty folder: its exit code, stdout and stderr."""
         monkeypatch.chdir(tmp_path)
 
         def run(*arguments: str) -> tuple[int, str, str]:
@@ -3767,7 +3771,7 @@ class TestCommandLine:
             pmservice.create_app("pm.db").close()
             os.chmod("pm.db", 0o444)
             before = Path("pm.db").read_bytes()
-            if os.geteuid() == 0:  # who may write everything
+            if os.geteuid() == 0:  # root may write everything
                 undo.callback(os.seteuid, 0)
                 os.seteuid(65534)
             for name in ("pm.db", "new.db"):
@@ -3784,7 +3788,7 @@ class TestUpgrades:
 
     @pytest.fixture
     def kept(self, tmp_path, request):
-        """The path of a file of the version that the test is for."""
+        """Return the path of a file of the version that the test asks for."""
         image = HERE / ".ci" / f"version-{request.param}.db.gz"
         if not image.exists():
             pytest.skip("the files of older versions are in the repository only")
@@ -3803,14 +3807,14 @@ class TestUpgrades:
 
     @staticmethod
     def stored(shown: Any) -> Any:
-        """A value of a dump as its column holds it; an unset one is None."""
+        """Return a value of a dump as its column holds it; None if it is unset."""
         if isinstance(shown, list):
             return commas(shown)
         return (int(shown) if isinstance(shown, bool) else shown) or None
 
     @staticmethod
     def lists(client: Client) -> dict[str, list[dict[str, Any]]]:
-        """What every list shows, by its path."""
+        """Return the records of every list, by its path."""
         named = {"products": "product", "projects": "project", "executions": "execution"}
         shown = {}
         for operation in pmservice.OPERATIONS:
@@ -3874,7 +3878,7 @@ class TestUpgrades:
             assert again.login("new1")
             assert (
                 len(self.lists(again)["/products"]) == len(listed["/products"]) + 2
-            )  # a task makes itself a project, too
+            )  # client.task() makes a product, too
         assert pmservice.main(["--database", str(kept), "check"]) == 0, capsys.readouterr().out
 
     @each("kept", VERSIONS, indirect=True)
@@ -4000,7 +4004,7 @@ class TestProperties:
 
 
 class TaskLife(RuleBasedStateMachine):
-    """A task, against the rules in a few lines."""
+    """The life of a task, compared with a model that has the rules in a few lines."""
 
     hours = st.integers(0, 40).map(lambda quarters: quarters / 4)
 
