@@ -810,7 +810,7 @@ TASK_FIELDS = dict(
         ELSE CAST(round(100 * task.consumed / (task.consumed + task.left), 6) + 0.5 AS INTEGER) END"""),
     # "object mapping case id to case title": the cases of the task's story that the caller may see
     cases=derived(INT, """(SELECT json_group_object(CAST(testcase.id AS TEXT), testcase.title) FROM testcase
-        WHERE task.story <> 0 AND testcase.story = task.story AND testcase.deleted = 0 AND {testcase})""",
+        WHERE testcase.story <> 0 AND testcase.story = task.story AND testcase.deleted = 0 AND {testcase})""",
     )._replace(shown={"type": "object", "additionalProperties": {"type": "string"}}),
 )
 
@@ -1764,6 +1764,9 @@ def refuse_strange(path: str) -> None:
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
     if not os.access(path, os.W_OK, effective_ids=os.access in os.supports_effective_ids):
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+    if os.path.exists(f"{path}-journal"):  # a process was killed within a transaction: a reader rolls it back
+        with contextlib.closing(sqlite3.connect(path)) as recovery:
+            recovery.execute("SELECT count(*) FROM sqlite_schema")
     if not (size := os.path.getsize(path)):
         return
     unused = not os.path.exists(f"{path}-wal")  # closed by everybody: SQLite can read it without creating files
@@ -2069,7 +2072,9 @@ LOGIN_FAILED = "Login failed. Please check your account and password."
 SCRYPT_LOCK = threading.Lock()  # one hash at a time, so that a flood of logins starves nobody
 SCRYPT = (2**14, 8, 1)  # n, r, p: 16 MiB and about 30 ms; stored with each hash, so that they can be raised
 # scrypt:n:r:p:salt:hash; version 1.0 wrote no parameters, which were these
-STORED_PASSWORD = re.compile("scrypt:(?:(16384|32768|65536|131072):(8):([1-4]):)?([0-9a-f]{32}):([0-9a-f]{128})")
+STORED_PASSWORD = re.compile(
+    "scrypt:(?:(1024|2048|4096|8192|16384|32768|65536|131072):(8):([1-4]):)?([0-9a-f]{32}):([0-9a-f]{128})"
+)
 
 
 def hash_password(password: str) -> str:
