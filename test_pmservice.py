@@ -3500,6 +3500,21 @@ class TestUpgrades:
         for table in before.keys() - {"product", "product_count", "sqlite_sequence"}:
             assert after[table] == before[table]
 
+    @each("image", [b"", gzip.decompress((HERE / ".ci" / "version-1.db.gz").read_bytes())], ids=["new", "version 1"])
+    def test_file_whose_writer_was_killed_while_it_committed_is_rolled_back(self, tmp_path, image):
+        (tmp_path / "killed.db").write_bytes(image)
+        with contextlib.closing(sqlite3.connect(tmp_path / "killed.db", isolation_level=None)) as killed:
+            killed.execute("PRAGMA journal_mode = DELETE")
+            killed.execute("PRAGMA cache_size = 1")  # pages reach the file before the transaction ends
+            killed.execute("BEGIN")
+            killed.execute("CREATE TABLE half (text)")
+            killed.executemany("INSERT INTO half VALUES (?)", [("x" * 3000,)] * 99)
+            for suffix in ("", "-journal"):
+                shutil.copy(tmp_path / f"killed.db{suffix}", tmp_path / f"pm.db{suffix}")
+        with contextlib.closing(Client(tmp_path / "pm.db")) as client:
+            assert client.product()["id"] == (2 if image else 1)
+            assert client.sql("SELECT count(*) FROM sqlite_schema WHERE name = 'half'") == [(0,)]
+
     def test_upgrade_that_is_interrupted_anywhere_leaves_the_old_version_and_is_made_up_for(self, kept):
         class Interrupted(Exception):
             pass
