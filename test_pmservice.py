@@ -3194,7 +3194,6 @@ class TestInTests:
 
 
 NOISE = random.Random(2).randbytes(4096)
-LEAKS = pytest.mark.skipif(sys.version_info >= (3, 13), reason="a connection that fails to open is not closed")
 
 
 class TestCommandLine:
@@ -3449,8 +3448,7 @@ class TestCommandLine:
             assert (tmp_path / "bad.db").read_bytes() == bad
 
     @each(("name", "file_mode", "folder_mode"), [
-        ("pm.db", 0o444, 0o777), ("pm.db", 0o444, 0o555), ("new.db", 0o666, 0o555),
-        pytest.param("pm.db", 0o666, 0o555, marks=LEAKS),
+        ("pm.db", 0o444, 0o777), ("pm.db", 0o444, 0o555), ("new.db", 0o666, 0o555), ("pm.db", 0o666, 0o555),
     ])  # fmt: skip
     def test_database_that_cannot_be_written_is_refused(self, run, monkeypatch, name, file_mode, folder_mode):
         with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as undo:
