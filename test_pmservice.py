@@ -17,6 +17,7 @@ import itertools
 import json
 import logging
 import os
+import random
 import re
 import resource
 import select
@@ -34,6 +35,7 @@ import warnings
 from collections import Counter
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from datetime import datetime, timedelta, timezone
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -173,13 +175,16 @@ class Client:
         return answer.json
 
     def refused(self, method: str, path: str, body: Any = None, status: int = 400, **headers: str | None) -> Any:
-        """Send a request that must be refused and must change nothing; return the body of the refusal."""
+        """Send a request that must be refused, must change nothing and must end its transaction; return the refusal."""
         before = self.dump()
         answer = self.call(method, path, body, **headers)
         assert answer.status_int == status, answer.text
         assert isinstance(answer.json["error"], str)
         assert answer.json["error"]
         assert self.dump() == before
+        if status < 500:
+            with self.service.database.writing():
+                pass
         return answer.json
 
     def program(self, **body: Any) -> Any:
@@ -555,6 +560,10 @@ class TestStructure:
         with pytest.raises(sqlite3.IntegrityError):
             world.sql(f"UPDATE {table} SET {field} = 'neither' WHERE id = 1")
 
+    def test_database_itself_refuses_a_link_to_nothing(self, world):
+        with pytest.raises(sqlite3.IntegrityError, match="FOREIGN KEY"):
+            world.sql("UPDATE release SET product = 99")
+
     def test_every_operation_of_the_specification_can_be_called(self):
         offered = {f"{one.method} {one.path.replace('<id>', ':id')}" for one in pmservice.OPERATIONS}
         assert offered >= {*SHOWN, "POST /tokens"}
@@ -737,6 +746,10 @@ COMPANION_ANSWERS = [
     ("POST /tasks/:id/active",      "/tasks/1/active",         dict(left=4),                             200, None,  None,         "task",     {**TASK_1, **EDITED, **UNFINISHED, "status": "doing", "left": 4, "progress": 38, "activatedDate": NOW_ISO}),
 ] + [(f"DELETE /{path}/:id", f"/{path}/1", None, 200, None, None, "success", None) for path in ("programs", "products", "tasks", "bugs", "testcases")] + [
     ("DELETE /projects/:id", "/projects/2", None, 200, None, None, "success", None),
+]
+WRITES = [  # method, path and body of each of these requests that changes WORLD as it stands
+    (operation.split()[0], path, body)
+    for operation, path, body, *_ in ANSWERS + [row for row in COMPANION_ANSWERS if not row[4]] if not operation.startswith("GET")
 ]
 # fmt: on
 
@@ -1264,9 +1277,9 @@ NEEDED = {
 REFUSED = {  # operation: broken field, what is sent, a word of the rule
     PRODUCTS: [
         ("name", "", "blank"), ("name", " \t\u3000", "blank"), ("name", "x" * 256, "255"), ("name", "a\0b", "NUL"),
-        ("name", "a\ud800b", "surrogate"), ("name", True, "text"), ("name", ["x"], "text"), ("desc", "é" * 32769, "65536"),
+        ("name", "a\ud800b", "surrogate"), ("name", "\ude00\ud83d", "surrogate"), ("name", True, "text"), ("name", ["x"], "text"), ("desc", "é" * 32769, "65536"),
         ("desc", {"html": "x"}, "text"), ("code", 2**63, "64 bits"), ("program", 99, "program"), ("program", 2, "program"),
-        ("program", -1, "0 or more (got -1)"), ("line", "x", "whole number"), ("line", True, "whole number"), ("line", 1.5, "whole number"),
+        ("program", -1, "0 or more (got -1)"), ("line", "x", "whole number"), ("line", True, "whole number"), ("line", 1.5, "whole number"), ("line", 1.0, "whole number"),
         ("line", "٣", "whole number"), ("line", 2**63, "or less (got"), ("type", "other", "normal, branch, platform"),
         ("acl", "custom", "open, private"), ("acl", {}, "open, private"), ("PO", 99, "existing user"), ("PO", "a b", "letters"),
         ("PO", "x" * 31, "30"), ("PO", ["po1"], "user"), ("PO", {"realname": "x"}, "user"), ("QD", True, "user"),
@@ -1274,7 +1287,7 @@ REFUSED = {  # operation: broken field, what is sent, a word of the rule
         ("whitelist", {"0": "dev1"}, "user"), ("whitelist", ",".join(f"x{n}" for n in range(1001)), "1000 persons"),
     ],
     PROGRAMS: [
-        ("begin", "2026-02-30", "real day"), ("begin", "20260101", "real day"), ("begin", "2026-W01-1", "real day"),
+        ("begin", "2026-02-30", "real day"), ("begin", "2026-02-29", "real day"), ("begin", "0000-01-01", "real day"), ("begin", "20260101", "real day"), ("begin", "2026-W01-1", "real day"),
         ("begin", "٢٠٢٦-01-01", "real day"), ("end", 20260101, "real day"), ("end", "2026-01-04", "before"),
         ("parent", "99", "program"), ("parent", 2, "program"), ("PM", 99, "existing user"), ("budget", "many", "whole number"),
         ("budgetUnit", "EUR", "CNY, USD"), ("acl", "none", "open, private"),
@@ -1292,7 +1305,7 @@ REFUSED = {  # operation: broken field, what is sent, a word of the rule
     ],
     TASKS: [
         ("type", "code", "design, devel, request, test, study, discuss, ui, affair, misc"), ("deadline", "2026-02-01", "before"),
-        ("estimate", -0.5, "0 or more"), ("estimate", "8h", "hours"), ("estimate", True, "hours"), ("estimate", 2.0**64, "or less"),
+        ("estimate", -0.5, "0 or more"), ("estimate", "8h", "hours"), ("estimate", True, "hours"), ("estimate", 2.0**64, "or less"), ("estimate", "1e400", "or less"),
         ("assignedTo", 99, "existing user"), ("assignedTo", ["dev1", None], "user"),
     ],
     MODIFY: [
@@ -1365,8 +1378,9 @@ class TestRefusals:
         assert not world.sql("SELECT * FROM user WHERE account IN ('newcomer', 'other1')")
 
     @each(("operation", "field", "sent", "shown"), [
-        (PRODUCTS, "line", "7", 7), (PRODUCTS, "line", -(2**63), -(2**63)), (PRODUCTS, "line", 2**63 - 1, 2**63 - 1),
+        (PRODUCTS, "line", "7", 7), (PRODUCTS, "line", "-3", -3), (PRODUCTS, "line", -(2**63), -(2**63)), (PRODUCTS, "line", 2**63 - 1, 2**63 - 1),
         (PRODUCTS, "code", 12, "12"), (PRODUCTS, "code", 1.5, "1.5"), (PRODUCTS, "name", 2026, "2026"), (PRODUCTS, "name", "x" * 255, "x" * 255),
+        (PRODUCTS, "name", "𝕏" * 255, "𝕏" * 255), (TASKS, "estimate", -0.0, 0), (TASKS, "estimate", 1e18, 10**18),
         (PRODUCTS, "desc", "x" * 65536, "x" * 65536), (PRODUCTS, "program", "1", 1), (PROGRAMS, "budget", "200000", "200000"),
         (TASKS, "estimate", "2.5", 2.5), (TASKS, "estimate", 8, 8), (TASKS, "estimate", 8.0, 8), (TASKS, "pri", "2", 2),
         (PROGRAMS, "end", "2026-01-05", "2026-01-05"), (TASKS, "deadline", "2026-02-02", "2026-02-02"),
@@ -1515,7 +1529,7 @@ INDEXES = {
     "step_of_case":         ("GET", "/testcases/1", None),
 }  # fmt: skip
 UNREAD = {"task_of_project", "action_of_object"}  # indexes that no statement of this version searches with
-SMALL = {"user", "json_each"}  # that may be read whole: a company has few users, an answer names few accounts
+SMALL = {"user", "json_each", "steps"}  # that may be read whole: all users, the accounts of an answer, one case's steps
 SORTED = {"/executions"}  # lists that may be sorted: those of two types come one after the other from their index
 
 
@@ -2056,18 +2070,24 @@ class TestControls:
         for path, status in (("/-/live", 200), ("/-/ready", 503), ("/products", 503)):
             assert client.call("GET", path).status_int == status
 
-    @each("loss", ["removed", "replaced", "log removed"])
+    @each("loss", ["removed", "replaced", "moved with its folder", "emptied", "log removed"])
     def test_file_that_is_gone_is_not_ready_and_takes_no_writes(self, filed_world, loss):
-        lost = f"{filed_world.path}-wal" if loss == "log removed" else str(filed_world.path)
-        os.rename(lost, f"{lost}.old")
+        if loss == "emptied":
+            os.truncate(filed_world.path, 0)
+        else:
+            place = {"log removed": f"{filed_world.path}-wal", "moved with its folder": str(filed_world.path.parent)}
+            lost = place.get(loss, str(filed_world.path))
+            os.rename(lost, f"{lost}.old")
         if loss == "replaced":
-            filed_world.path.write_bytes(b"")
+            shutil.copy(f"{filed_world.path}.old", filed_world.path)
         for change in (filed_world.service.database.take_snapshot, filed_world.service.database.restore_snapshot):
             with pytest.raises(pmservice.Refusal, match="removed or replaced"):
                 change("now")
-        assert "written" in filed_world.refused("GET", "/-/ready", status=503)["error"]
-        filed_world.refused("POST", "/products", {"name": "P"}, status=503)
-        assert filed_world.get("/products")["total"] == 2
+        assert filed_world.call("GET", "/-/ready").status_int == 503
+        for request in WRITES:
+            assert "written" in filed_world.call(*request).json["error"], request
+        if loss != "emptied":
+            assert filed_world.get("/products")["total"] == 2
 
     def test_use_of_a_token_is_noted_when_nothing_is_in_the_way(self, tmp_path):
         with contextlib.closing(Client(tmp_path / "pm.db", token_lifetime=1e15)) as client:
@@ -2301,21 +2321,21 @@ class TestControls:
     def test_what_is_no_list_of_faults_is_refused(self, memory, body):
         memory.refused("PUT", "/-/faults", body)
 
-    def test_same_script_on_the_same_fixture_and_clock_answers_the_same_bytes(self):
+    def test_same_script_on_the_same_fixture_and_clock_answers_the_same_bytes(self, tmp_path):
         def script(client: Client) -> list[tuple[int, bytes]]:
             calls = [row[:3] for row in ANSWERS] + [row[:3] for row in COMPANION_ANSWERS if row[0] != "POST /users"]
             answers = [client.call(operation.split()[0], path, body) for operation, path, body in calls]
             return [(answer.status_int, answer.body) for answer in [*answers, client.call("GET", "/-/dump")]]
 
         runs = []
-        for _ in range(2):
-            with contextlib.closing(Client(":memory:", load=WORLD)) as client:
+        for path in (":memory:", tmp_path / "one.db", tmp_path / "two.db"):
+            with contextlib.closing(Client(path, load=WORLD, control=True)) as client:
                 client.put("/-/clock", now=NOW_ISO)
                 runs.append(script(client))
                 client.post("/-/reset")
                 runs.append(script(client))
         assert len(runs[0]) > 50
-        assert runs == [runs[0]] * 4
+        assert runs == [runs[0]] * 6
 
 
 class TestDemo:
@@ -2381,7 +2401,7 @@ class TestReachingIt:
 
     @each(
         "path",
-        ["/tasks/01", "/tasks/0", "/tasks/-1", "/tasks/+1", "/tasks/1.0", "/tasks/%D9%A1", "/tasks/%FF1", "/tasks/1%00", "//tasks/1", "/tasks%2F1", "/tasks/1%2f",
+        ["/tasks/01", "/tasks/0", "/tasks/-1", "/tasks/+1", "/tasks/1.0", "/tasks/1e0", "/tasks/%D9%A1", "/tasks/%FF1", "/tasks/1%00", "/tasks/1%20", "//tasks/1", "/tasks%2F1", "/tasks/1%2f",
          "/tasks//1", "/tasks/1//", "/tasks/1%0A", "/tasks/1%0A/", "/tasks/1%0A%0A", "/tasks/9223372036854775808", "/tasks/9999999999999999999", "/tasks/9223372036854775807",
          "/api.php/v1/api.php/v1/tasks/1", "/api.php/v2/tasks/1", "/TASKS/1", "/tasks/1/stop"],
     )  # fmt: skip
@@ -2409,7 +2429,8 @@ class TestReachingIt:
         ("application/x-www-form-urlencoded", b'{"name": "x"}'), ("application/x-www-form-urlencoded", b' {"name": "x"} '),
         ("application/x-www-form-urlencoded", b"name=x"), ("application/x-www-form-urlencoded; charset=utf-8", b"name=%78&type="[:8]),
         ("application/json", b'\n{"name":\t"x", "type": null, "unknown": [1]}\r\n'),
-        ("application/json", b'{"unknown": ' + b"[" * 90 + b"]" * 90 + b', "name": "x"}'),
+        ("application/json", b'{"unknown": ' + b"[" * 99 + b"]" * 99 + b', "name": "x"}'), ("application/json", b'{"desc": "' + b"[" * 200 + b'", "name": "x"}'),
+        ("application/json", b'{"name": "first", "name": "x"}'), ("application/json", b'{"name": "x", "\\ud800": 1}'),
     ])  # fmt: skip
     def test_body_is_read_as_json_whatever_it_is_called(self, client, content_type, body):
         answer = client.call("POST", "/products", body, Content_Type=content_type)
@@ -2434,6 +2455,7 @@ class TestReachingIt:
         (b'{"name": "x"} x', "JSON"), (b'{"name": NaN}', "NaN"), (b'{"estimate": Infinity}', "Infinity"), (b'{"x": -Infinity}', "Infinity"),
         (b'{"name": "\xff"}', "UTF-8"), ('{"name": "x"}'.encode("utf-16"), "UTF-8"), (b"\xef\xbb\xbf{}", "JSON"), (b"[" * 5000 + b"]" * 5000, "deep"),
         (b'{"a":' * 101 + b"1" + b"}" * 101, "deep"), (b"[" * 101 + b'"' + b'\\"' * 200_000, "deep"), (b'{"line": ' + b"9" * 5000 + b"}", "JSON"), (b'{"a" "b"}', "JSON"),
+        (b'{"name": "a\0b"}', "JSON"), (b'{"name": "a\nb"}', "JSON"),
     ])  # fmt: skip
     def test_what_is_no_json_object_is_refused(self, world, body, word):
         assert word in world.refused("PUT", "/tasks/1", body)["error"]
@@ -2467,8 +2489,9 @@ class TestReachingIt:
         assert client.call("GET", "/products", Host=host).status_int == 200
 
     @each("host", [
-        "evil.example", "localhost.evil.example", "127.0.0.1.evil.example", "127.0.0.2", "localhost:x", "user@localhost", "",
-        "[::1]x",
+        "evil.example", "localhost.evil.example", "127.0.0.1.evil.example", "127.0.0.2", "localhost:x", "user@localhost", "", "[::1]x",
+        "evil.example#localhost", "localhost@evil.example", "evil.example@localhost", "localhost:8080@evil.example", "127.1", "0.0.0.0", "2130706433",
+        "[::ffff:127.0.0.1]", "::1", "[::]", "localhost.", "localhost:", "xn--localhost", "localhos\xb3", "localhost,evil.example",
     ])  # fmt: skip
     def test_other_host_names_are_misdirected(self, client, host):
         client.refused("GET", "/products", status=421, Host=host)
@@ -2573,6 +2596,49 @@ class TestTroubleWithTheFile:
             assert client.get("/products")["total"] == 2
 
 
+class Fragile(sqlite3.Connection):
+    """A connection to SQLite on which one statement fails: the one for which `left` counts down to 0."""
+
+    left, error = 0, Exception
+
+    def execute(self, *statement: Any) -> sqlite3.Cursor:
+        Fragile.left -= 1
+        if Fragile.left == 0:
+            raise Fragile.error("made to fail")
+        return super().execute(*statement)
+
+
+class TestFailingStatements:
+    ERRORS = (sqlite3.OperationalError, MemoryError)
+    LOGIN = ("POST", "/tokens", dict(account="admin", password="secret"))
+    REFUSED_LATE = [  # requests refused within their transaction, whose ROLLBACK may fail, too
+        ("POST", "/products", dict(name="P", PO=99)),
+        ("POST", "/executions/3/tasks", dict(DATED, name="T", assignedTo=["new1", 99])),
+        ("PUT", "/tasks/1", dict(deadline="2026-02-01")),
+        ("POST", "/tasks/1/start", dict(left=1, consumed=0)),
+    ]
+
+    @each(("method", "path", "body"), [LOGIN, *WRITES, *REFUSED_LATE])
+    def test_any_leaves_no_trace_and_the_next_call_succeeds(self, tmp_path, monkeypatch, method, path, body):
+        file, connect = tmp_path / "pm.db", sqlite3.connect
+        monkeypatch.setattr(sqlite3, "connect", partial(connect, factory=Fragile))
+        with (
+            contextlib.closing(Client(file, password="secret", load=WORLD)) as client,
+            contextlib.closing(connect(file)) as plain,
+        ):
+            for n, error in ((n, error) for n in itertools.count(1) for error in self.ERRORS):
+                before = list(plain.iterdump())
+                Fragile.left, Fragile.error = n, error
+                answer = client.call(method, path, body)
+                left, Fragile.left = Fragile.left, 0
+                if left > 0:
+                    break
+                assert (answer.status_int in (500, 503), "made to fail" in answer.text) == (True, False), answer.text
+                assert list(plain.iterdump()) == before
+                client.put("/tasks/1")
+        assert n > 3  # at least BEGIN, one statement and COMMIT or ROLLBACK failed
+
+
 # --- 12 Service: tokens and users ---------------------------------------------------------------------
 
 LOGIN_FAILED = {"error": "Login failed. Please check your account and password."}
@@ -2665,10 +2731,18 @@ class TestTokens:
             client.token = "geheim-é".encode().decode("latin-1")  # as WSGI passes its bytes
             assert client.get("/products")["total"] == 0
 
-    @each("token", [None, "", "T", "t ", "tt", "Bearer t", "é", "x" * 10_000])
+    @each("token", [
+        None, "", " \t", "T", "t ", "tt", "t, t", "Bearer t", "é", "x" * 10_000, "null", hashlib.sha256(b"t").hexdigest(),
+    ])  # fmt: skip
     def test_other_tokens_are_unauthorized(self, client, token):
         sent = None if token is None else token.encode().decode("latin-1")
         assert client.refused("GET", "/products", status=401, Token=sent) == {"error": "Unauthorized"}
+
+    @each("token", [None, "wrong"])
+    def test_every_operation_but_login_needs_a_token(self, world, token):
+        for one in pmservice.OPERATIONS:
+            if one.path != "/tokens":
+                assert world.call(one.method, one.path.replace("<id>", "1"), {}, Token=token).status_int == 401
 
     def test_several_tokens_live_at_once_and_survive_a_restart(self, filed_world):
         filed_world.load(users=[dict(account="dev1", password=SECRET)])
@@ -2696,14 +2770,16 @@ class TestTokens:
     def test_tokens_and_passwords_are_kept_as_hashes_only(self, filed):
         filed.post("/users", account="dev1", password="secret")
         token = filed.login("dev1")
-        filed.close()
         kept = b"".join(file.read_bytes() for file in filed.path.parent.iterdir())
+        filed.close()
+        kept += b"".join(file.read_bytes() for file in filed.path.parent.iterdir())
         assert hashlib.sha256(token.encode()).hexdigest().encode() in kept
         for secret in (token, "secret", hashlib.md5(b"secret").hexdigest()):
             assert secret.encode() not in kept
 
     def test_database_is_readable_by_its_owner_only(self, filed):
-        assert filed.path.stat().st_mode & 0o777 == 0o600
+        modes = {file.name: file.stat().st_mode & 0o777 for file in filed.path.parent.glob("pm.db*")}
+        assert modes == dict.fromkeys(("pm.db", "pm.db-wal", "pm.db-shm"), 0o600)
 
     @each("person", ["dev1", 4, reference("dev1"), {"id": 4}, {"account": "dev1"}])
     def test_person_is_an_account_an_id_or_a_reference(self, world, person):
@@ -2974,6 +3050,17 @@ def ask(
     return answer.status, json.loads(answer.read())
 
 
+def ask_raw(url: str, request: str) -> tuple[int, Any]:
+    """Send these Latin-1 characters on a new connection and return the status and JSON of its first answer."""
+    with contextlib.closing(connection_to(url)) as connection:
+        connection.connect()
+        connection.sock.sendall(request.encode("latin-1"))
+        with contextlib.closing(http.client.HTTPResponse(connection.sock)) as answer:
+            answer.begin()
+            assert answer.getheader("Content-Type") == "application/json"
+            return answer.status, json.loads(answer.read())
+
+
 @pytest.fixture
 def live(tmp_path):
     """A server on an empty database, with the token t."""
@@ -3008,14 +3095,31 @@ class TestOverASocket:
         ("GET http://[::1/products HTTP/1.1", "X: x", 400), ("POST /products HTTP/1.1", "Content-Length: " + "9" * 5000, 400),
     ])  # fmt: skip
     def test_what_is_no_http_is_refused_in_json(self, request_line, header, status):
-        with pmservice.running() as served, contextlib.closing(connection_to(served.url)) as connection:
-            connection.connect()
-            connection.sock.sendall(f"{request_line}\r\nHost: localhost\r\n{header}\r\n\r\n".encode())
-            answer = http.client.HTTPResponse(connection.sock)
-            answer.begin()
-            assert (answer.status, answer.getheader("Content-Type")) == (status, "application/json")
-            assert list(json.loads(answer.read())) == ["error"]
-            answer.close()
+        with pmservice.running() as served:
+            answer = ask_raw(served.url, f"{request_line}\r\nHost: localhost\r\n{header}\r\n\r\n")
+        assert (answer[0], list(answer[1])) == (status, ["error"])
+
+    @each(("request_line", "headers", "status"), [
+        ("GET /products HTTP/1.0",                     "Token: t",                                          200),
+        ("GET http://localhost/products HTTP/1.1",     "Token: t\r\nHost: localhost",                       200),
+        ("GET http://evil.example/products HTTP/1.1",  "Token: t\r\nHost: localhost",                       421),
+        ("GET /products HTTP/1.1",                     "Token: t\r\nHost: localhost\r\nHost: evil.example", 421),
+        ("GET /products HTTP/1.1",                     "Token: t\r\nHost: evil.example\r\nHost: localhost", 421),
+        ("GET /products HTTP/1.1",                     "Token: t\r\nToken: t\r\nHost: localhost",           401),
+        ("GET /products HTTP/1.1",                     "Token: t\xf6\r\nHost: localhost",                   401),
+        ("GET /products HTTP/1.1",                     "Authorization: Bearer t\r\nHost: localhost",        401),
+    ])  # fmt: skip
+    def test_host_and_token_are_read_as_they_were_sent(self, request_line, headers, status):
+        with pmservice.running(token="t") as served:
+            assert ask_raw(served.url, f"{request_line}\r\n{headers}\r\n\r\n")[0] == status
+
+    @each("sent", [-3, None], ids=["within the body", "before the answer"])
+    def test_client_that_leaves_holds_up_no_writer(self, live, sent):
+        request = b'POST /products HTTP/1.1\r\nHost: localhost\r\nToken: t\r\nContent-Length: 13\r\n\r\n{"name": "x"}'
+        with contextlib.closing(live.connect()) as leaving:
+            leaving.connect()
+            leaving.sock.sendall(request[:sent])
+        assert live.call("POST", "/products", {"name": "P"})[0] == 201
 
     @each(("lines", "status"), [
         ("", 200), ("Content-Length: 0\r\n", 200), ("Content-Length: x\r\n", 400), ("Content-Length: 9999999\r\n", 413),
@@ -3361,33 +3465,39 @@ class TestLog:
                 ("POST", "/users", {"account": "dev1", "password": secrets[2]}, operator, 201, "admin"),
                 ("GET", "/products", None, {"Token": secrets[3]}, 401, "-"),
                 ("GET", "/nothing", None, operator, 404, "admin"),
+                ("GET", f"/products?token={secrets[0]}", None, {}, 401, "-"),
+                ("POST", "/tokens", f'{{"account": "admin", "password": "{secrets[1]}"'.encode(), {}, 400, "-"),
             ]
+            answers = b""
             numbers = []
             for method, path, body, headers, status, _ in calls:
                 with contextlib.closing(live.connect()) as connection:
-                    connection.request(method, path, json.dumps(body), headers)
+                    connection.request(method, path, body if isinstance(body, bytes) else json.dumps(body), headers)
                     answer = connection.getresponse()
                     assert answer.status == status
-                    secrets += [json.loads(answer.read()).get("token", secrets[0])]
+                    shown = json.loads(answer.read())
+                    secrets.append(shown.pop("token", secrets[0]))
+                    answers += json.dumps(shown).encode()
                     numbers.append(answer.getheader("X-Request-Id"))
         logged = [line for line in live.told.splitlines() if f"at {live.url};" not in line]  # without the greeting
         assert len(set(numbers)) == len(logged) == len(calls)
         for line, number, (method, path, _, _, status, account) in zip(logged, numbers, calls, strict=True):
             if flag == "--log-json":
                 entry = json.loads(line)
-                wanted = dict(method=method, path=path, status=status, account=account, id=number)
+                wanted = dict(method=method, path=path.partition("?")[0], status=status, account=account, id=number)
                 assert {name: entry[name] for name in wanted} == wanted
                 assert (entry["level"], entry["duration"] > 0) == ("info", True)
                 assert datetime.fromisoformat(entry["time"]).tzinfo
             else:
+                path = path.partition("?")[0]
                 assert re.fullmatch(rf"{method} {path} {status} [0-9.]+ ms {account} {number}", line)
-        kept = b"".join(file.read_bytes() for file in tmp_path.iterdir()) + (live.rest + live.told).encode()
+        kept = b"".join(file.read_bytes() for file in tmp_path.iterdir()) + (live.rest + live.told).encode() + answers
         assert not [secret for secret in secrets if secret.encode() in kept]
 
     def test_quiet_unless_asked(self, tmp_path):
-        with Live(tmp_path, "--token", "t", "--password", "p") as live:
+        with Live(tmp_path, "--token", "tok-en", "--password", "pass-word") as live:
             live.call("GET", "/nothing")
-        assert live.told.splitlines()[1:] == []
+        assert re.search("\n.|tok-en|pass-word", live.told) is None
 
 
 class TestWhatIsShown:
@@ -3488,6 +3598,9 @@ class TestInTests:
     def test_module_has_no_other_names_that_come_late(self):
         with pytest.raises(AttributeError, match="no attribute 'pytest_plugins'"):
             _ = pmservice.pytest_plugins
+
+
+NOISE = random.Random(2).randbytes(4096)
 
 
 class TestCommandLine:
@@ -3603,6 +3716,7 @@ class TestCommandLine:
         (["dump", "--database", "foreign.db"],                      "foreign.db"),
         (["--database", "foreign.db", "--port", "0"],               "foreign.db: .*another program"),
         (["--database", "newer.db", "--port", "0"],                 "newer.db: .*newer"),
+        (["--database", "empty.db", "--port", "0"],                 "empty.db: .*another program"),
         (["--database", "garbage.db", "--port", "0"],               "garbage.db"),
         (["--database", "folder", "--port", "0"],                   "folder"),
         (["--database", "absent/pm.db", "--port", "0"],             "absent/pm.db"),
@@ -3624,7 +3738,8 @@ class TestCommandLine:
         (tmp_path / "binary.json").write_bytes(b'{"\xff')
         (tmp_path / "garbage.db").write_bytes(b"no database " * 500)
         newer = "PRAGMA application_id = 1886221174; PRAGMA user_version = 99"
-        for name, script in (("foreign.db", "CREATE TABLE t (x)"), ("newer.db", newer)):
+        empty = "PRAGMA application_id = 7"
+        for name, script in (("foreign.db", "CREATE TABLE t (x)"), ("newer.db", newer), ("empty.db", empty)):
             with contextlib.closing(sqlite3.connect(tmp_path / name)) as other:
                 other.executescript(script)
         with socket.create_server(("127.0.0.1", 0)) as taken:
@@ -3725,18 +3840,18 @@ class TestCommandLine:
             assert pmservice.main(command.split()) == 0
             assert words in sys.stderr.getvalue()
 
-    @each("damage", [
-        "cut in half", "one page", "a header alone", "first page overwritten", "page size", "zeros", "cut in its last page",
+    @each(("at", "bytes_there"), [
+        (0, bytes(4096)), (16, b"\0\7"), (16, NOISE[:84]), (100, b"\xff" * 3996), (100, NOISE[100:]),  # the first page
+        (60, b"\0\0\0\x63"), (68, b"\0\0\0\7"), (68, bytes(4)),  # a newer version, the id of another program, no id
+        (0.5, NOISE), (0.5, bytes(4096)), (-4096, NOISE),  # a page in the middle, the last one
+        (100, None), (4096, None), (0.5, None), (-1000, None),  # cut off
     ])  # fmt: skip
-    def test_damaged_database_is_refused_and_left_as_it_is(self, run, tmp_path, damage):
+    def test_damaged_or_strange_database_is_refused_and_left_as_it_is(self, run, tmp_path, at, bytes_there):
         with contextlib.closing(Client(tmp_path / "good.db")) as client:
             client.load(**WORLD)
         good = (tmp_path / "good.db").read_bytes()
-        bad = {
-            "cut in half": good[: len(good) // 2], "one page": good[:4096], "a header alone": good[:100], "zeros": bytes(len(good)),
-            "first page overwritten": good[:100] + b"\xff" * 3996 + good[4096:], "page size": good[:16] + b"\0\7" + good[18:],
-            "cut in its last page": good[:-1000],
-        }[damage]  # fmt: skip
+        at = len(good) // 8192 * 4096 if at == 0.5 else at % len(good)
+        bad = good[:at] if bytes_there is None else good[:at] + bytes_there + good[at + len(bytes_there) :]
         (tmp_path / "bad.db").write_bytes(bad)
         for arguments in (["dump"], ["check"], ["call", "GET", "/products"], ["--port", "0"]):
             code, out, told = run("--database", "bad.db", *arguments)
@@ -3744,19 +3859,23 @@ class TestCommandLine:
             assert "bad.db" in told
             assert (tmp_path / "bad.db").read_bytes() == bad
 
-    def test_database_that_cannot_be_written_is_refused(self, run, monkeypatch):
+    @each(("name", "file_mode", "folder_mode"), [
+        ("pm.db", 0o444, 0o777), ("pm.db", 0o444, 0o555), ("new.db", 0o666, 0o555), ("pm.db", 0o666, 0o555),
+    ])  # fmt: skip
+    def test_database_that_cannot_be_written_is_refused(self, run, monkeypatch, name, file_mode, folder_mode):
         with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as undo:
-            os.chmod(folder, 0o755)
             monkeypatch.chdir(folder)
             pmservice.create_app("pm.db").close()
-            os.chmod("pm.db", 0o444)
             before = Path("pm.db").read_bytes()
+            undo.callback(os.chmod, folder, 0o755)
+            os.chmod("pm.db", file_mode)
+            os.chmod(folder, folder_mode)
             if os.geteuid() == 0:  # root may write everything
                 undo.callback(os.seteuid, 0)
                 os.seteuid(65534)
-            for name in ("pm.db", "new.db"):
-                told = f"pmservice: {name}: Permission denied; name another file with --database\n"
-                assert run("--port", "0", "--database", name) == (2, "", told)
+            code, out, told = run("--port", "0", "--database", name)
+            assert (code, out) == (2, "")
+            assert re.fullmatch(f"pmservice: {name}: .*; name another file with --database\n", told)
             assert (os.listdir(), Path("pm.db").read_bytes()) == (["pm.db"], before)
 
 
@@ -3833,6 +3952,21 @@ class TestUpgrades:
         for project in [*dumped["projects"], *dumped["executions"]]:
             linked = [row["product"] for row in before["project_product"] if row["project"] == project["id"]]
             assert project["products"] == linked
+
+    @each("image", [b"", gzip.decompress((HERE / ".ci" / "version-1.db.gz").read_bytes())], ids=["new", "version 1"])
+    def test_file_whose_writer_was_killed_while_it_committed_is_rolled_back(self, tmp_path, image):
+        (tmp_path / "killed.db").write_bytes(image)
+        with contextlib.closing(sqlite3.connect(tmp_path / "killed.db", isolation_level=None)) as killed:
+            killed.execute("PRAGMA journal_mode = DELETE")
+            killed.execute("PRAGMA cache_size = 1")  # pages reach the file before the transaction ends
+            killed.execute("BEGIN")
+            killed.execute("CREATE TABLE half (text)")
+            killed.executemany("INSERT INTO half VALUES (?)", [("x" * 3000,)] * 99)
+            for suffix in ("", "-journal"):
+                shutil.copy(tmp_path / f"killed.db{suffix}", tmp_path / f"pm.db{suffix}")
+        with contextlib.closing(Client(tmp_path / "pm.db")) as client:
+            assert client.product()["id"] == (2 if image else 1)
+            assert client.sql("SELECT count(*) FROM sqlite_schema WHERE name = 'half'") == [(0,)]
 
     @each("kept", VERSIONS, indirect=True)
     def test_upgraded_file_lets_its_users_in_and_can_be_read_and_written(self, kept, capsys):
@@ -3924,6 +4058,23 @@ class TestSideBySide:
         with contextlib.closing(Client(":memory:")) as client, ThreadPoolExecutor(8) as threads:
             made = list(threads.map(write_and_read, range(80)))
             assert sorted(made) == ids(client.get("/products")["products"]) == list(range(1, 81))
+
+    def test_closed_apps_leave_no_connection_descriptor_or_thread(self, tmp_path):
+        def held() -> tuple[int, int]:
+            return len(os.listdir("/dev/fd")), threading.active_count()
+
+        connections, before = [], held()
+        for n in range(60):
+            path = (":memory:", tmp_path / "same.db", tmp_path / f"{n}.db")[n % 3]
+            with contextlib.closing(Client(path)) as client:
+                client.product()
+                with client.service.database.reading(), client.service.database.reading():
+                    pass  # two transactions at once take two connections
+                connections += client.service.database.idle
+        assert (held(), len(connections)) == (before, 120)
+        for connection in connections:
+            with pytest.raises(sqlite3.ProgrammingError):
+                connection.execute("SELECT 1")
 
     def test_closing_leaves_a_connection_that_is_in_use_to_its_thread(self, tmp_path):
         with contextlib.closing(pmservice.create_app(tmp_path / "pm.db")) as service:
