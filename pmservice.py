@@ -1927,11 +1927,6 @@ def make_delete(resource: Resource) -> Perform:
     return perform
 
 
-def show(store: Store, me: Caller, row: sqlite3.Row, body: Body) -> int:
-    """Change nothing: the answer is the record that the path names, or a list."""
-    return int(row["id"])
-
-
 def show_me(store: Store, me: Caller, row: None, body: Body) -> int:
     """Change nothing: the answer is the caller."""
     return int(store.user(me.account)["id"])  # type: ignore[index]  # every caller is a user
@@ -2323,7 +2318,7 @@ class Operation(NamedTuple):
 
     target: the resource that the id in the path names, "" without one.  reads: the fields of the body.
     shows: the view of the answer, the list that it is, or the constant fields that it has.  perform: the function
-    of room 8 or 9.  status: of success.  open: whether it needs no token.  admin: whether it is for administrators.
+    of room 8 or 9, SHOW if there is nothing to do.  status: of success.  open: whether it needs no token.  admin: whether it is for administrators.
     """
 
     method: str
@@ -2332,25 +2327,26 @@ class Operation(NamedTuple):
     target: str
     reads: Shape
     shows: Any
-    perform: Callable[..., Any]
+    perform: Any
     status: int = 200
     open: bool = False
     admin: bool = False
 
 
+SHOW = None
 # fmt: off
 SPECIFIED = (
     #          method  path                        purpose                       target                  reads           shows            perform                            status
     Operation("POST", "/tokens",                  "log in",                     "",                     LOGIN,          TOKEN,           log_in,                            201, open=True),
-    Operation("GET",  "/products",                "list products",              "",                     NOTHING,        PRODUCTS_LISTED, show),
+    Operation("GET",  "/products",                "list products",              "",                     NOTHING,        PRODUCTS_LISTED, SHOW),
     Operation("POST", "/products",                "create a product",           "",                     CREATE_PRODUCT, PRODUCT_CREATED, make_create(PRODUCT),              201),
-    Operation("GET",  "/products/<id>/bugs",      "list bugs of a product",     "product",              NOTHING,        BUGS_LISTED,     show),
+    Operation("GET",  "/products/<id>/bugs",      "list bugs of a product",     "product",              NOTHING,        BUGS_LISTED,     SHOW),
     Operation("POST", "/products/<id>/testcases", "create a test case",         "product",              CREATE_CASE,    CASE_CREATED,    make_create(TESTCASE, "product"),  201),
-    Operation("GET",  "/testcases/<id>",          "get a test case",            "testcase",             NOTHING,        CASE_SHOWN,      show),
+    Operation("GET",  "/testcases/<id>",          "get a test case",            "testcase",             NOTHING,        CASE_SHOWN,      SHOW),
     Operation("POST", "/programs",                "create a program",           "",                     CREATE_PROGRAM, PROGRAM_SHOWN,   make_create(PROGRAM),              201),
-    Operation("GET",  "/programs/<id>",           "get a program",              "program",              NOTHING,        PROGRAM_SHOWN,   show),
+    Operation("GET",  "/programs/<id>",           "get a program",              "program",              NOTHING,        PROGRAM_SHOWN,   SHOW),
     Operation("POST", "/projects",                "create a project",           "",                     CREATE_PROJECT, PROJECT_CREATED, create_project,                    201),
-    Operation("GET",  "/projects/<id>/releases",  "list releases of a project", "project",              NOTHING,        RELEASES_LISTED, show),
+    Operation("GET",  "/projects/<id>/releases",  "list releases of a project", "project",              NOTHING,        RELEASES_LISTED, SHOW),
     Operation("POST", "/executions/<id>/tasks",   "create a task",              "execution or project", CREATE_TASK,    TASK_CREATED,    create_task,                       201),
     Operation("PUT",  "/tasks/<id>",              "modify a task",              "task",                 MODIFY_TASK,    TASK_MODIFIED,   modify_task),
     Operation("POST", "/tasks/<id>/start",        "start a task",               "task",                 START_TASK,     TASK_STARTED,    start_task),
@@ -2360,27 +2356,27 @@ SPECIFIED = (
 COMPANIONS = (  # beyond the specification: what existing clients call around it
     #          method    path                         purpose                            target                  reads             shows            perform                           status
     Operation("GET",    "/user",                     "get the caller",                  "",                     NOTHING,          MY_PROFILE,      show_me),
-    Operation("GET",    "/users",                    "list users",                      "",                     NOTHING,          USERS,           show),
+    Operation("GET",    "/users",                    "list users",                      "",                     NOTHING,          USERS,           SHOW),
     Operation("POST",   "/users",                    "create a user",                   "",                     CREATE_USER,      USER_SHOWN,      create_user,                      201, admin=True),
-    Operation("GET",    "/users/<id>",               "get a user",                      "user",                 NOTHING,          USER_SHOWN,      show),
-    Operation("GET",    "/programs",                 "list programs",                   "",                     NOTHING,          PROGRAMS,        show),
+    Operation("GET",    "/users/<id>",               "get a user",                      "user",                 NOTHING,          USER_SHOWN,      SHOW),
+    Operation("GET",    "/programs",                 "list programs",                   "",                     NOTHING,          PROGRAMS,        SHOW),
     Operation("DELETE", "/programs/<id>",            "delete a program",                "program",              NOTHING,          SUCCESS,         make_delete(PROGRAM)),
-    Operation("GET",    "/projects",                 "list projects",                   "",                     NOTHING,          PROJECTS,        show),
-    Operation("GET",    "/projects/<id>",            "get a project",                   "project",              NOTHING,          PROJECT_SHOWN,   show),
+    Operation("GET",    "/projects",                 "list projects",                   "",                     NOTHING,          PROJECTS,        SHOW),
+    Operation("GET",    "/projects/<id>",            "get a project",                   "project",              NOTHING,          PROJECT_SHOWN,   SHOW),
     Operation("DELETE", "/projects/<id>",            "delete a project",                "project",              NOTHING,          SUCCESS,         make_delete(PROJECT)),
-    Operation("GET",    "/projects/<id>/executions", "list executions of a project",    "project",              NOTHING,          ITS_EXECUTIONS,  show),
+    Operation("GET",    "/projects/<id>/executions", "list executions of a project",    "project",              NOTHING,          ITS_EXECUTIONS,  SHOW),
     Operation("POST",   "/projects/<id>/executions", "create an execution",             "project",              CREATE_EXECUTION, EXECUTION_SHOWN, create_execution,                 201),
     Operation("POST",   "/projects/<id>/releases",   "create a release",                "project",              CREATE_RELEASE,   RELEASE_SHOWN,   make_create(RELEASE, "project"),  201),
-    Operation("GET",    "/executions",               "list executions",                 "",                     NOTHING,          EXECUTIONS,      show),
-    Operation("GET",    "/executions/<id>",          "get an execution",                "execution",            NOTHING,          EXECUTION_SHOWN, show),
-    Operation("GET",    "/executions/<id>/tasks",    "list tasks of an execution",      "execution or project", NOTHING,          ITS_TASKS,       show),
-    Operation("GET",    "/products/<id>",            "get a product",                   "product",              NOTHING,          PRODUCT_FOUND,   show),
+    Operation("GET",    "/executions",               "list executions",                 "",                     NOTHING,          EXECUTIONS,      SHOW),
+    Operation("GET",    "/executions/<id>",          "get an execution",                "execution",            NOTHING,          EXECUTION_SHOWN, SHOW),
+    Operation("GET",    "/executions/<id>/tasks",    "list tasks of an execution",      "execution or project", NOTHING,          ITS_TASKS,       SHOW),
+    Operation("GET",    "/products/<id>",            "get a product",                   "product",              NOTHING,          PRODUCT_FOUND,   SHOW),
     Operation("DELETE", "/products/<id>",            "delete a product",                "product",              NOTHING,          SUCCESS,         make_delete(PRODUCT)),
-    Operation("GET",    "/products/<id>/testcases",  "list test cases of a product",    "product",              NOTHING,          ITS_CASES,       show),
+    Operation("GET",    "/products/<id>/testcases",  "list test cases of a product",    "product",              NOTHING,          ITS_CASES,       SHOW),
     Operation("DELETE", "/testcases/<id>",           "delete a test case",              "testcase",             NOTHING,          SUCCESS,         make_delete(TESTCASE)),
-    Operation("GET",    "/products/<id>/releases",   "list releases of a product",      "product",              NOTHING,          ITS_RELEASES,    show),
+    Operation("GET",    "/products/<id>/releases",   "list releases of a product",      "product",              NOTHING,          ITS_RELEASES,    SHOW),
     Operation("POST",   "/products/<id>/bugs",       "create a bug",                    "product",              CREATE_BUG,       BUG_SHOWN,       make_create(BUG, "product"),      201),
-    Operation("GET",    "/bugs/<id>",                "get a bug",                       "bug",                  NOTHING,          BUG_SHOWN,       show),
+    Operation("GET",    "/bugs/<id>",                "get a bug",                       "bug",                  NOTHING,          BUG_SHOWN,       SHOW),
     Operation("PUT",    "/bugs/<id>",                "modify a bug",                    "bug",                  MODIFY_BUG,       BUG_SHOWN,       modify_bug),
     Operation("DELETE", "/bugs/<id>",                "delete a bug",                    "bug",                  NOTHING,          SUCCESS,         make_delete(BUG)),
     Operation("POST",   "/bugs/<id>/confirm",        "confirm a bug",                   "bug",                  CONFIRM_BUG,      BUG_SHOWN,       make_move(CONFIRM)),
@@ -2388,8 +2384,8 @@ COMPANIONS = (  # beyond the specification: what existing clients call around it
     Operation("POST",   "/bugs/<id>/close",          "close a bug",                     "bug",                  COMMENT,          BUG_SHOWN,       make_move(CLOSE_BUG)),
     Operation("POST",   "/bugs/<id>/active",         "activate a bug again",            "bug",                  ACTIVATE_BUG,     BUG_SHOWN,       make_move(REACTIVATE)),
     Operation("POST",   "/bugs/<id>/activate",       "alias of /bugs/<id>/active",      "bug",                  ACTIVATE_BUG,     BUG_SHOWN,       make_move(REACTIVATE)),
-    Operation("GET",    "/tasks",                    "list tasks assigned to the caller", "",                   NOTHING,          MY_TASKS,        show),
-    Operation("GET",    "/tasks/<id>",               "get a task",                      "task",                 NOTHING,          TASK_SHOWN,      show),
+    Operation("GET",    "/tasks",                    "list tasks assigned to the caller", "",                   NOTHING,          MY_TASKS,        SHOW),
+    Operation("GET",    "/tasks/<id>",               "get a task",                      "task",                 NOTHING,          TASK_SHOWN,      SHOW),
     Operation("DELETE", "/tasks/<id>",               "delete a task",                   "task",                 NOTHING,          SUCCESS,         make_delete(TASK)),
     Operation("POST",   "/tasks/<id>/pause",         "pause a task",                    "task",                 COMMENT,          TASK_SHOWN,      make_move(PAUSE)),
     Operation("POST",   "/tasks/<id>/close",         "close a task",                    "task",                 CLOSE_TASK,       TASK_SHOWN,      make_move(CLOSE)),

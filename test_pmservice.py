@@ -564,6 +564,24 @@ class TestStructure:
         with pytest.raises(sqlite3.IntegrityError, match="FOREIGN KEY"):
             world.sql("UPDATE release SET product = 99")
 
+    def test_resource_cannot_be_written_without_saying_who_may_see_it(self):
+        with pytest.raises(TypeError, match="guard"):
+            pmservice.Resource("note", "note", "", {"id": pmservice.ID}, defaults={})
+
+    def test_record_is_looked_up_where_the_link_to_it_leads(self):
+        for operation in pmservice.OPERATIONS:
+            if isinstance(operation.shows, pmservice.Listing) and operation.target:
+                link = operation.shows.view.resource.fields[operation.shows.within]
+                assert operation.target == link.target, operation.path
+
+    @each("change", ["ADD COLUMN source TEXT", "RENAME COLUMN keywords TO source", "DROP COLUMN keywords"])
+    def test_file_with_other_columns_than_the_fields_is_refused(self, filed, change):
+        filed.close()
+        with contextlib.closing(sqlite3.connect(filed.path)) as file:
+            file.execute(f"ALTER TABLE bug {change}")
+        with pytest.raises(pmservice.StartError, match=r"pm\.db: the columns of its table bug .*(source|keywords)"):
+            pmservice.create_app(filed.path)
+
     def test_every_operation_of_the_specification_can_be_called(self):
         offered = {f"{one.method} {one.path.replace('<id>', ':id')}" for one in pmservice.OPERATIONS}
         assert offered >= {*SHOWN, "POST /tokens"}
@@ -1372,6 +1390,11 @@ class TestRefusals:
     def test_task_that_was_never_started_needs_its_real_start_to_be_finished(self, world):
         refusal = world.refused("POST", "/tasks/2/finish", {"finishedDate": "2026-02-09"})
         assert list(refusal["fields"]) == ["realStarted"]
+
+    def test_hours_stay_within_64_bits(self, world):
+        world.sql("UPDATE task SET consumed = ? WHERE id = 1", 2.0**62)
+        refusal = world.refused("POST", "/tasks/1/finish", {"finishedDate": "2026-02-09", "currentConsumed": 2.0**62})
+        assert list(refusal["fields"]) == ["currentConsumed"]
 
     def test_refused_request_makes_no_user(self, world):
         world.refused("POST", "/products", {"PO": "newcomer", "whitelist": ["other1"]})
