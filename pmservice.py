@@ -2398,7 +2398,8 @@ OPERATIONS = SPECIFIED + COMPANIONS
 
 def query_shape(listing: Listing) -> Shape:
     """Return the query parameters that a list takes."""
-    fields = [field for field in listing.view.columns if field in listing.view.resource.given()]
+    given = listing.view.resource.given()
+    fields = [field for field in listing.view.columns if field in given]
     orders = [f"{field}_{way}" for field in fields for way in ("asc", "desc")]
     order = one_of(*orders)._replace(read=lambda word: tuple(words_of(orders)(word).rsplit("_", 1)))
     browse = {"status": one_of(*listing.browse)} if len(listing.browse) > 1 else {}

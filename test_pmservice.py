@@ -135,7 +135,7 @@ SECRET = f"scrypt:{SALT}:{scrypted(SALT, 16384)}"  # the password "secret", hash
 
 
 class Client:
-    """An app on a database. Requests carry the operator's token unless a test says otherwise."""
+    """Yield an app on a database. Requests carry the operator's token unless a test says otherwise."""
 
     def __init__(self, path: Any, **settings: Any):
         self.path, self.clock, self.token = path, Clock(), "t"
@@ -264,35 +264,35 @@ def connections(monkeypatch):
 
 @pytest.fixture
 def client():
-    """An app on a new database."""
+    """Yield an app on a new database."""
     with contextlib.closing(Client(":memory:", control=False)) as client:
         yield client
 
 
 @pytest.fixture
 def world(client):
-    """An app that holds WORLD."""
+    """Yield an app that holds WORLD."""
     client.load(**WORLD)
     return client
 
 
 @pytest.fixture
 def filed(tmp_path):
-    """An app on a new database file."""
+    """Yield an app on a new database file."""
     with contextlib.closing(Client(tmp_path / "pm.db")) as client:
         yield client
 
 
 @pytest.fixture
 def filed_world(filed):
-    """An app on a file that holds WORLD."""
+    """Yield an app on a file that holds WORLD."""
     filed.load(**WORLD)
     return filed
 
 
 @pytest.fixture
 def shanghai():
-    """An app eight hours east of UTC."""
+    """Yield an app eight hours east of UTC."""
     with contextlib.closing(Client(":memory:", control=False, timezone="Asia/Shanghai")) as client:
         yield client
 
@@ -2065,7 +2065,7 @@ EVERY_CONTROL = each("control", CLOSED_CONTROLS, ids=lambda row: f"{row.method} 
 class TestControls:
     @pytest.fixture
     def memory(self):
-        """An app in memory with controls, started with WORLD. dev1 can log in."""
+        """Yield an app in memory with controls, started with WORLD. dev1 can log in."""
         users = [{**one, "password": SECRET} if one["account"] == "dev1" else one for one in WORLD["users"]]
         with contextlib.closing(Client(":memory:", load={**WORLD, "users": users})) as client:
             yield client
@@ -2670,7 +2670,7 @@ LOGIN_FAILED = {"error": "Login failed. Please check your account and password."
 class TestTokens:
     @pytest.fixture
     def dev1(self, world):
-        """An app where dev1 can log in, with "secret"."""
+        """Yield an app where dev1 can log in, with "secret"."""
         world.load(users=[dict(account="dev1", password=SECRET)])
         return world
 
@@ -2910,7 +2910,7 @@ class TestWhoSeesWhat:
 
     @pytest.fixture
     def private(self):
-        """An app that holds PRIVATE, in which each caller's token is the caller's account; the operator's is "admin"."""
+        """Yield an app that holds PRIVATE, in which each caller's token is the caller's account; the operator's is "admin"."""
         with contextlib.closing(Client(":memory:", token="admin", load=self.PRIVATE)) as client:
             client.token = "admin"
             client.sql("UPDATE task SET openedBy = 'admin'")
@@ -3086,7 +3086,7 @@ def ask_raw(url: str, request: str) -> tuple[int, Any]:
 
 @pytest.fixture
 def live(tmp_path):
-    """A server on an empty database, with the token t."""
+    """Yield a server on an empty database, with the token t."""
     with Live(tmp_path, "--token", "t") as live:
         yield live
 
@@ -3920,7 +3920,7 @@ class TestUpgrades:
 
     @staticmethod
     def content(path: Path) -> tuple[int, dict[str, list[dict[str, Any]]]]:
-        """The version of a file and the rows of its tables."""
+        """Return the version of a file and the rows of its tables."""
         with contextlib.closing(sqlite3.connect(path)) as file:
             file.row_factory = sqlite3.Row
             names = file.execute("SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name").fetchall()
@@ -4127,7 +4127,7 @@ VALUES = st.recursive(
 
 @pytest.fixture(scope="module")
 def in_memory():
-    """An app that the examples of one property share."""
+    """Yield an app that the examples of one property share."""
     with contextlib.closing(Client(":memory:")) as client:
         client.load(**WORLD)
         yield client
