@@ -135,7 +135,7 @@ SECRET = f"scrypt:{SALT}:{scrypted(SALT, 16384)}"  # the password "secret", hash
 
 
 class Client:
-    """Yield an app on a database. Requests carry the operator's token unless a test says otherwise."""
+    """An app on a database. Requests carry the operator's token unless a test says otherwise."""
 
     def __init__(self, path: Any, **settings: Any):
         self.path, self.clock, self.token = path, Clock(), "t"
