@@ -7,7 +7,7 @@ for the real server. `pmservice` serves it; `create_app()` returns the WSGI appl
 Read the file from top to bottom: each room uses only the rooms above it. Rooms 1 to 12 are the product; the others
 surround it. To find out what a request does, search for its path in OPERATIONS (room 11): the row names the body that
 the operation reads (room 4), the view or list that shows the answer (rooms 5 and 6) and the function that performs it
-(room 8, where TRANSITIONS has the changes of state). What a resource is stands in its row of RESOURCES (room 4).
+(room 8, with the table of transitions). RESOURCES (room 4) defines each resource.
 
     1 Words         the specification's enumerations and odd constants
     2 Errors        how a request is refused
@@ -115,7 +115,9 @@ STORY_COUNTS = {**{str(i): state for i, state in enumerate(STORY_STATES)}, **dic
 ADMIN = "admin"
 LONG_TERM = "2059-12-31"  # the end that the real server gives to what has none
 MAX_INT = 2**63 - 1
-MAX_ID = 2**53  # the largest id in a fixture: every JSON reader counts this far, and `order` is five times as much
+MAX_ID = (
+    2**53
+)  # the largest id in a fixture: JSON readers are exact up to it, and `order`, five times it, fits in 64 bits
 MAX_NAME = 255  # characters
 MAX_PEOPLE = 1000  # persons on a white list, or assignees of a task
 MAX_TEXT = 64 * 1024  # bytes
@@ -129,11 +131,7 @@ class Refusal(Exception):
 
     def __init__(self, status: int, sentence: str):
         super().__init__(sentence)
-        self.status = status
-
-    def body(self) -> dict[str, Any]:
-        """Return the JSON object that the client receives."""
-        return {"error": str(self)}
+        self.status, self.body = status, {"error": sentence}
 
 
 class Invalid(Refusal):
@@ -142,10 +140,7 @@ class Invalid(Refusal):
     def __init__(self, fields: Mapping[str, str]):
         super().__init__(400, sentences(f"{field} {rule}" for field, rule in fields.items()))
         self.fields = dict(fields)
-
-    def body(self) -> dict[str, Any]:
-        """Return the JSON object that the client receives, with the broken fields."""
-        return {"error": str(self), "fields": self.fields}
+        self.body: dict[str, Any] = {**self.body, "fields": self.fields}
 
 
 class StartError(Exception):
@@ -217,8 +212,8 @@ ASCII_ACCOUNT = re.compile(r"[A-Za-z0-9_.@-]{1,30}")
 
 
 def bounded(value: Any, least: float, most: float) -> Any:
-    """Return a number between two inclusive bounds."""
-    if not value >= least:  # NaN is not, either
+    """Return a number if it lies between two inclusive bounds. Raises ValueError."""
+    if not value >= least:  # `not >=` also rejects NaN
         raise ValueError(f"must be {least} or more (got {value})")
     if value > most:
         raise ValueError(f"must be {most} or less (got {value})")
@@ -246,9 +241,8 @@ def number_of(unit: str, least: int, most: int) -> Callable[[Any], float]:
             value = float(value)
         if not isinstance(value, (int, float)) or isinstance(value, bool):
             raise ValueError(f"must be a number of {unit}")
-        return float(
-            bounded(float(bounded(value, least, most)), least, most)
-        )  # the largest ints become larger as floats
+        # Twice, because the largest ints become larger as floats: 2^63 - 1 becomes 2^63.
+        return float(bounded(float(bounded(value, least, most)), least, most))
 
     return read
 
@@ -362,7 +356,7 @@ def read_stages(value: Any) -> str:
 
 
 def suggest(word: Any, known: Iterable[str]) -> str:
-    """Return the end of a sentence that suggests the known word nearest to an unknown one, "" without one."""
+    """Return "; did you mean WORD?" for the known word most like an unknown one, "" if there is none."""
     near = difflib.get_close_matches(str(word)[:MAX_NAME], known, 1)
     return f"; did you mean {near[0]}?" if near else ""
 
@@ -371,7 +365,7 @@ def words_of(words: Sequence[str]) -> Callable[[Any], str]:
     """Return a reader of one word of an enumeration."""
 
     def read(value: Any) -> str:
-        if value not in words or not isinstance(value, str):
+        if not isinstance(value, str) or value not in words:
             raise ValueError(f"must be one of {', '.join(word or '(empty)' for word in words)}{suggest(value, words)}")
         return value
 
@@ -602,8 +596,8 @@ def local(stored: str, zone: tzinfo) -> str:
 
 
 # --- 4 Resources: one row a resource; the bodies of requests ----------------------------------------
-# What a record is, who may see it, what it has when nothing is said, and what requests may write. A field is named
-# here and in schema.sql, nowhere else; no statement is run here.
+# What a record is, who may see it, what it has when nothing is said, and what requests may write. A new field needs a
+# kind here and a column in schema.sql. No statement is run here.
 
 
 class Context(NamedTuple):
@@ -630,61 +624,37 @@ def when_assigned(context: Context) -> str | None:
 
 
 class Guard(NamedTuple):
-    """Who may see a record.
+    """Who may see a record; everybody if nothing is said.
 
-    condition: from the resource's fields and the alias of a row to SQL; `:me` is the caller's account.
-    links: the links that decide alone: whoever may see the records they name may see this one.
+    persons: the person fields of a record with an `acl`: one that is private is for them and its white list.
+    acl_of: the id of the project whose `acl` counts, if that is not the record's own.
+    links: the links to follow: whoever may see all records that they name may see this one.
     """
 
-    condition: Callable[[Mapping[str, Kind], str], str]
-    links: frozenset[str] = frozenset()
+    persons: str = ""
+    acl_of: str = ""
+    links: str = ""
 
 
-EVERYBODY = Guard(lambda fields, row: "TRUE")
-
-
-def by_acl(persons: str, home: str = "") -> Guard:
-    """Return the guard of records with an `acl`: open to everybody, or private to these persons and a white list.
-
-    home: the id of the row of the same table whose `acl` counts, if that is not the record's own.
-    """
-
-    def condition(fields: Mapping[str, Kind], row: str) -> str:
-        own = row if not home else "home"
-        names = ", ".join(f"{own}.{person}" for person in persons.split())
-        seen = f"({own}.acl = 'open' OR :me IN ({names}) OR instr({own}.whitelist, ',' || :me || ','))"
-        return f"EXISTS (SELECT 1 FROM project AS home WHERE home.id = {home.format(row)} AND {seen})" if home else seen
-
-    return Guard(condition)
-
-
-def as_linked(*links: str) -> Guard:
-    """Return the guard of records that are visible to whoever may see all records that these links name."""
-
-    def condition(fields: Mapping[str, Kind], row: str) -> str:
-        conditions = []
-        for link in links:
-            target, other = RESOURCES[fields[link].target], f"{row}_{link}"
-            seen = f"{other}.id = {row}.{link} AND {target.guard.condition(target.fields, other)}"
-            conditions.append(
-                f"({row}.{link} IS NULL OR EXISTS (SELECT 1 FROM {target.table} AS {other} WHERE {seen}))"
-            )
-        return " AND ".join(conditions)
-
-    return Guard(condition, frozenset(links))
+EVERYBODY = Guard()
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Resource:
     """A resource: a row of RESOURCES.
 
-    name: what messages, paths and links call it.  table: of the database.  types: the values of `type` that tell its
-    rows from others of the same table, "" if it has the table alone.  fields: their kinds.  guard: who may see a
-    record; there is no default.  defaults: what a new record has when it is not given and what depends on the
-    request or on the resource (what never does is a DEFAULT in schema.sql): a value or a Default.
-    array: the name of its array in a fixture, "" if it has none.  required: the fields that a fixture must give.
-    rules: of a fixture's records.  loaded: the fields that a fixture writes differently from a request.
-    extra: the fields that only some operations show.  joins: of the statements that select its fields.
+    name: what messages, paths and links call it.
+    table: its table in the database.
+    types: the values of `type` that distinguish its rows from others of the table, "" if it has the table alone.
+    fields: the kinds of its fields.
+    guard: who may see a record; there is no default.
+    defaults: what a new record has when it is not given and what depends on the request or on the resource, as a value
+        or a Default; what never does is a DEFAULT in schema.sql.
+    array: its array in a fixture, "" if it has none.
+    required, rules: the fields that a fixture must give, and the rules between them.
+    loaded: the fields that a fixture writes differently from a request.
+    extra: the fields that only some operations show.
+    joins: what the statements that select its fields join.
     """
 
     name: str
@@ -700,17 +670,38 @@ class Resource:
     extra: str = ""
     joins: str = ""
 
-    def rows(self, row: str = "") -> str:
-        """Return the SQL condition that a row of the table, by its alias, is one of this resource."""
+    @property
+    def rows(self) -> str:
+        """The SQL condition that a row of the table is one of this resource."""
         words = ", ".join(f"'{type}'" for type in self.types.split())
-        return f"{row or self.table}.type IN ({words})" if words else "TRUE"
+        return f"{self.table}.type IN ({words})" if words else "TRUE"
 
     def visible(self, row: str = "") -> str:
-        """Return the SQL condition that the caller may see a row; `:admin` says that they are an administrator."""
-        return f"(:admin OR {self.guard.condition(self.fields, row or self.table)})"
+        """Return the SQL condition that the caller may see a row, named by its alias; `:admin`: an administrator."""
+        return f"(:admin OR {self.seen_by_member(row or self.table)})"
+
+    def seen_by_member(self, row: str) -> str:
+        """Return the SQL condition that the user `:me` may see a row."""
+        persons, acl_of, links = self.guard
+        if links:
+            return " AND ".join(self.seen_through(row, link) for link in links.split())
+        if not persons:
+            return "TRUE"
+        own = "home" if acl_of else row
+        names = ", ".join(f"{own}.{person}" for person in persons.split())
+        acl = f"({own}.acl = 'open' OR :me IN ({names}) OR instr({own}.whitelist, ',' || :me || ','))"
+        return (
+            f"EXISTS (SELECT 1 FROM project AS home WHERE home.id = {acl_of.format(row)} AND {acl})" if acl_of else acl
+        )
+
+    def seen_through(self, row: str, link: str) -> str:
+        """Return the SQL condition that a link of a row is unset or names a record that the user `:me` may see."""
+        target, other = RESOURCES[self.fields[link].target], f"{row}_{link}"
+        seen = f"{other}.id = {row}.{link} AND {target.seen_by_member(other)}"
+        return f"({row}.{link} IS NULL OR EXISTS (SELECT 1 FROM {target.table} AS {other} WHERE {seen}))"
 
     def given(self, *sources: str) -> dict[str, Kind]:
-        """Return the fields that requests and fixtures may set: columns, and of other sources if they are named."""
+        """Return the fields with the source "given", which requests and fixtures may set, or one of `sources`."""
         return {field: kind for field, kind in self.fields.items() if kind.source in ("given", *sources)}
 
     def pick(self, names: str, **others: Kind) -> dict[str, Kind]:
@@ -844,34 +835,38 @@ def has_home(record: Fields, after: Fields) -> Mapping[str, str]:
     return {} if after.get("execution") or after.get("project") else {"execution": "is required"}
 
 
-LASTING, OPENED = {"begin": TODAY, "end": LONG_TERM}, {"openedBy": CALLER, "openedDate": NOW}
+LASTING = {"begin": TODAY, "end": LONG_TERM}
+OPENED = {"openedBy": CALLER, "openedDate": NOW}
 ASSIGNED = {**OPENED, "assignedDate": when_assigned}
-PROJECT_GUARD = by_acl("openedBy PM PO QD RD", home="coalesce({0}.project, {0}.id)")  # an execution's is its project's
-BEGIN_TO_END, START_TO_DEADLINE = in_order("begin", "end"), in_order("estStarted", "deadline")
+# Programs and projects have an `acl` of their own; that of an execution's project counts for it.
+PROJECT_GUARD = Guard("openedBy PM PO QD RD", acl_of="coalesce({0}.project, {0}.id)")
+BEGIN_TO_END = in_order("begin", "end")
+START_TO_DEADLINE = in_order("estStarted", "deadline")
 COUNTED = "JOIN product_count ON product_count.product = product.id"
 # fmt: off
 # THE TABLE OF RESOURCES, in the order of a fixture.
-#                    name         table       types           fields           who may see it              defaults
-USER      = Resource("user",      "user",     "",             USER_FIELDS,     EVERYBODY,                  {"realname": same("account")},
-                     "users",     "account")
-PROGRAM   = Resource("program",   "project",  "program",      PROJECT_FIELDS,  PROJECT_GUARD,              {"acl": "open", "type": "program", **LASTING, **OPENED},
-                     "programs",  "name",     (BEGIN_TO_END,), extra="products")
-PROJECT   = Resource("project",   "project",  "project",      PROJECT_FIELDS,  PROJECT_GUARD,              {"acl": "private", "type": "project", **LASTING, **OPENED, "model": "scrum", "team": same("name")},
-                     "projects",  "name",     (BEGIN_TO_END,), extra="products")
-EXECUTION = Resource("execution", "project",  "sprint stage", PROJECT_FIELDS,  PROJECT_GUARD,              {"acl": "private", "type": "sprint", **LASTING, **OPENED, "parent": same("project"), "team": same("name")},
-                     "executions", "name project", (BEGIN_TO_END, inside_project), {"parent": link("project")}, extra="products")
-HOME      = Resource("execution or project", "project", "project sprint stage", PROJECT_FIELDS, PROJECT_GUARD, {})
-PRODUCT   = Resource("product",   "product",  "",             PRODUCT_FIELDS,  by_acl("createdBy PO QD RD"), {"createdBy": CALLER, "createdDate": NOW, "createdVersion": __version__},
-                     "products",  "name",     joins=COUNTED)
-RELEASE   = Resource("release",   "release",  "",             RELEASE_FIELDS,  as_linked("product", "project"), {"date": TODAY},
-                     "releases",  "name product")
-BUG       = Resource("bug",       "bug",      "",             BUG_FIELDS,      as_linked("product"),       ASSIGNED,
-                     "bugs",      "title product")
-TASK      = Resource("task",      "task",     "",             TASK_FIELDS,     as_linked("execution"),     {**ASSIGNED, "left": same("estimate"), "execution": same("project"), "project": 0},
-                     "tasks",     "name",     (START_TO_DEADLINE, has_home), extra="cases")
-TESTCASE  = Resource("testcase",  "testcase", "",             TESTCASE_FIELDS, as_linked("product"),       OPENED,
-                     "testcases", "title product", (), {"stage": ANY_STAGES, "steps": LOADED_STEPS}, extra="caseFails")
+#                    name         table       types           fields           who may see it                    defaults
+USER      = Resource("user",      "user",     "",             USER_FIELDS,     EVERYBODY,                        {"realname": same("account")},
+                     array="users", required="account")
+PROGRAM   = Resource("program",   "project",  "program",      PROJECT_FIELDS,  PROJECT_GUARD,                    {"acl": "open", "type": "program", **LASTING, **OPENED},
+                     array="programs", required="name", rules=(BEGIN_TO_END,), extra="products")
+PROJECT   = Resource("project",   "project",  "project",      PROJECT_FIELDS,  PROJECT_GUARD,                    {"acl": "private", "type": "project", **LASTING, **OPENED, "model": "scrum", "team": same("name")},
+                     array="projects", required="name", rules=(BEGIN_TO_END,), extra="products")
+EXECUTION = Resource("execution", "project",  "sprint stage", PROJECT_FIELDS,  PROJECT_GUARD,                    {"acl": "private", "type": "sprint", **LASTING, **OPENED, "parent": same("project"), "team": same("name")},
+                     array="executions", required="name project", rules=(BEGIN_TO_END, inside_project), loaded={"parent": link("project")}, extra="products")
+HOME      = Resource("execution or project", "project", "project sprint stage", PROJECT_FIELDS, PROJECT_GUARD,   {})
+PRODUCT   = Resource("product",   "product",  "",             PRODUCT_FIELDS,  Guard("createdBy PO QD RD"),      {"createdBy": CALLER, "createdDate": NOW, "createdVersion": __version__},
+                     array="products", required="name", joins=COUNTED)
+RELEASE   = Resource("release",   "release",  "",             RELEASE_FIELDS,  Guard(links="product project"),   {"date": TODAY},
+                     array="releases", required="name product")
+BUG       = Resource("bug",       "bug",      "",             BUG_FIELDS,      Guard(links="product"),           ASSIGNED,
+                     array="bugs", required="title product")
+TASK      = Resource("task",      "task",     "",             TASK_FIELDS,     Guard(links="execution"),         {**ASSIGNED, "left": same("estimate"), "execution": same("project"), "project": 0},
+                     array="tasks", required="name", rules=(START_TO_DEADLINE, has_home), extra="cases")
+TESTCASE  = Resource("testcase",  "testcase", "",             TESTCASE_FIELDS, Guard(links="product"),           OPENED,
+                     array="testcases", required="title product", loaded={"stage": ANY_STAGES, "steps": LOADED_STEPS}, extra="caseFails")
 # fmt: on
+# Collected, so that a new row needs no second place.
 RESOURCES = {resource.name: resource for resource in list(globals().values()) if isinstance(resource, Resource)}
 FIXTURE = {resource.array: resource for resource in RESOURCES.values() if resource.array}
 
@@ -883,7 +878,7 @@ def not_below_consumed(task: Fields, after: Fields) -> Mapping[str, str]:
     return {}
 
 
-def started_before_finished(task: Fields, after: Fields) -> Mapping[str, str]:
+def check_finish(task: Fields, after: Fields) -> Mapping[str, str]:
     """Require that a task was started before it is finished, and that its hours stay within 64 bits."""
     started, finished = after.get("realStarted"), after.get("finishedDate")
     broken = {}
@@ -933,14 +928,15 @@ CREATE_TASK      = Shape(TASK.pick(TASK_FIELDS_SENT, assignedTo=PEOPLE), "name t
 MODIFY_TASK      = Shape(TASK.pick(TASK_FIELDS_SENT), "", START_TO_DEADLINE)
 START_TASK       = Shape(TASK.pick("assignedTo realStarted consumed left", comment=TEXT), "left", not_below_consumed)
 RESTART_TASK     = Shape(TASK.pick("assignedTo realStarted consumed left", comment=TEXT), "consumed left")
-FINISH_TASK      = Shape(TASK.pick("assignedTo realStarted finishedDate", currentConsumed=HOURS, comment=TEXT), "finishedDate", started_before_finished)
+FINISH_TASK      = Shape(TASK.pick("assignedTo realStarted finishedDate", currentConsumed=HOURS, comment=TEXT), "finishedDate", check_finish)
 ACTIVATE_TASK    = Shape(TASK.pick("assignedTo left", comment=TEXT))
 CLOSE_TASK       = Shape(TASK.pick("closedReason", comment=TEXT))
 # fmt: on
 
 
 # --- 5 Views: one row an operation: how it shows a record -------------------------------------------
-# Writers of JSON text, one for each sort of value, and the quirk table. No meaning, no statement.
+# Writers of JSON text, one for each sort of value, and the quirk table. Nothing here runs a statement or knows what a
+# value means.
 
 quote = json.encoder.encode_basestring  # text as JSON, written in C; escapes no character that need not be
 to_json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode
@@ -987,6 +983,7 @@ coded      = Writer(lambda values, scene, unset: [f'{{"code":"{one}","name":"{on
 role       = Writer(lambda values, scene, unset: [f'{{"code":{quote(one)},"name":{quote(one)}}}' for one in values], object_of({"code": STRING_SCHEMA, "name": STRING_SCHEMA}))
 references = Writer(lambda values, scene, unset: [f"[{','.join(scene.people[one] for one in accounts_in(list))}]" for list in values], array_of(REFERENCE_SCHEMA))
 accounts   = Writer(lambda values, scene, unset: [to_json(accounts_in(list)) for list in values],                array_of(STRING_SCHEMA))
+LOOKS = {"text": text, "hours": hours, "whitelist": references, "secret": nullable}  # the same in every view
 # fmt: on
 
 
@@ -1042,27 +1039,23 @@ class View:
         """The fields that a statement must select, in their order: all but the constant ones."""
         return [field for field, kind in self.fields.items() if kind.source != "fixed"]
 
-    @functools.cached_property
-    def looks(self) -> dict[str, tuple[Writer, str]]:
-        """The writer of each look, and how "unset" is written, "" where that cannot be.
-
-        Values of other looks are written as SQLite returns them.
-        """
-        whitelist, secret, flag = (references, ""), (nullable, ""), (self.flag, "")
-        unset = {"person": (self.person, self.nobody), "moment": (self.moment, self.never), "day": (iso, self.no_day)}
-        never = {"text": (text, ""), "hours": (hours, ""), "whitelist": whitelist, "secret": secret, "flag": flag}
-        return {**unset, **never, "stamp": (self.moment, self.stamp)}
-
-    def writer(self, field: str) -> tuple[Writer, str] | None:
-        """Return what writes a field, None for one that is written as SQLite returns it."""
-        writer, look = self.exceptions.get(field), self.looks.get(self.fields[field].look)
-        return (writer, look[1] if look else "") if writer else look
+    def writer(self, field: str) -> tuple[Writer | None, str]:
+        """Return what writes a field, None: as SQLite returns it; and how "unset" is written, "" if it is never unset."""
+        looks = {
+            "person": (self.person, self.nobody),
+            "moment": (self.moment, self.never),
+            "stamp": (self.moment, self.stamp),
+            "day": (iso, self.no_day),
+            "flag": (self.flag, ""),
+        }
+        writer, unset = looks.get(self.fields[field].look) or (LOOKS.get(self.fields[field].look), "")
+        return self.exceptions.get(field, writer), unset
 
     @functools.cached_property
     def writers(self) -> list[tuple[int, Writer, str]]:
         """The places of the columns that are not written as SQLite returns them, their writers and texts for unset."""
-        found = ((place, self.writer(field)) for place, field in enumerate(self.columns))
-        return [(place, *writer) for place, writer in found if writer]
+        found = ((place, *self.writer(field)) for place, field in enumerate(self.columns))
+        return [(place, writer, unset) for place, writer, unset in found if writer]
 
     @functools.cached_property
     def people(self) -> list[int]:
@@ -1089,7 +1082,7 @@ class View:
         shown = map(self.template.__mod__, zip(*columns, strict=True))
         return list(map(self.envelope.wrap, shown) if self.envelope else shown)
 
-    def accounts(self, rows: Iterable[Sequence[Any]]) -> set[str]:
+    def people_in(self, rows: Iterable[Sequence[Any]]) -> set[str]:
         """Return the accounts of everyone whom these rows show as a user reference."""
         cells = {row[place] for row in rows for place in self.people} - {None}
         return {account for cell in cells for account in accounts_in(cell)}
@@ -1125,13 +1118,13 @@ MY_PROFILE      = View(USER,      reference, NULL,  iso,    NULL,  NULL,      bo
 # fmt: on
 
 # Answers that are not records.
-TOKEN = {"token": TEXT}
+TOKEN = {"token": "…"}
 SUCCESS = {"message": "success"}
 
 
 # --- 6 Store: the queries, and the table of lists ---------------------------------------------------
-# Every statement on records; rows in, rows out. No HTTP, and no JSON except what SQL itself reads. Names in statements
-# come from the tables above only, and every column is qualified: SQLite takes an unknown "name" for the text 'name'.
+# Every statement on records; rows in, rows out. No HTTP, and no JSON but user references. Names in statements come from
+# the tables above only, and every column is qualified: SQLite takes an unknown "name" for the text 'name'.
 
 
 class Caller(NamedTuple):
@@ -1170,18 +1163,17 @@ def total_of(list: str, parent: str = ":id") -> dict[str, str]:
     return {"all": f"SELECT coalesce(sum(records), 0) FROM total WHERE list = '{list}' AND parent = {parent}"}
 
 
-BUG_TOTALS = {
-    status: f"SELECT {columns} FROM product_count WHERE product = :id"
-    for columns, statuses in (
-        ("bugs", "all"),
-        ("bugs - closedBugs", "unclosed"),
-        ("unResolved", "unresolved active"),
-        ("bugs - unResolved - closedBugs", "toclosed resolved"),
-        ("closedBugs", "closed"),
-        ("assignToNull", "assigntonull"),
-    )
-    for status in statuses.split()
+BUG_COUNTS = {
+    "all": "bugs",
+    "unclosed": "bugs - closedBugs",
+    "unresolved": "unResolved",
+    "active": "unResolved",
+    "toclosed": "bugs - unResolved - closedBugs",
+    "resolved": "bugs - unResolved - closedBugs",
+    "closed": "closedBugs",
+    "assigntonull": "assignToNull",
 }
+BUG_TOTALS = {status: f"SELECT {count} FROM product_count WHERE product = :id" for status, count in BUG_COUNTS.items()}
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -1205,26 +1197,26 @@ class Listing:
 
     @property
     def guarded(self) -> bool:
-        """Whether each row needs the guard: not if it follows from seeing the record that the path names."""
-        return self.view.resource.guard.links != {self.within}
+        """Whether each row needs the guard: not if the only link it follows is to the path's record, which was checked."""
+        return not self.within or self.view.resource.guard.links != self.within
 
 
 # fmt: off
 # THE TABLE OF LISTS.
-#                            key           view             within       order          paged  status        totals
-PRODUCTS_LISTED  = Listing("products",   PRODUCT_SHOWN,   "",          ("id", "asc"),  False, BROWSE_ALL,   total_of("products", "0"))
-BUGS_LISTED      = Listing("bugs",       BUG_SHOWN,       "product",   ("id", "desc"), True,  BROWSE_BUGS,  BUG_TOTALS)
-RELEASES_LISTED  = Listing("releases",   RELEASE_SHOWN,   "project",   ("id", "desc"), False, BROWSE_ALL,   total_of("releases"))
+#                              key           view             within       order          paged  status        totals
+ALL_PRODUCTS       = Listing("products",   PRODUCT_SHOWN,   "",          ("id", "asc"),  False, BROWSE_ALL,   total_of("products", "0"))
+PRODUCT_BUGS       = Listing("bugs",       BUG_SHOWN,       "product",   ("id", "desc"), True,  BROWSE_BUGS,  BUG_TOTALS)
+PROJECT_RELEASES   = Listing("releases",   RELEASE_SHOWN,   "project",   ("id", "desc"), False, BROWSE_ALL,   total_of("releases"))
 # Beyond the specification: all of them page.
-USERS            = Listing("users",      USER_LISTED,     "",          ("id", "desc"), True,  BROWSE_ALL)
-PROGRAMS         = Listing("programs",   PROGRAM_SHOWN,   "",          ("id", "asc"),  True,  BROWSE_ALL)
-PROJECTS         = Listing("projects",   PROJECT_SHOWN,   "",          ("id", "asc"),  True,  BROWSE_ALL)
-EXECUTIONS       = Listing("executions", EXECUTION_SHOWN, "",          ("id", "asc"),  True,  BROWSE_ALL)
-ITS_EXECUTIONS   = Listing("executions", EXECUTION_SHOWN, "project",   ("id", "asc"),  True,  BROWSE_ALL)
-ITS_TASKS        = Listing("tasks",      TASK_SHOWN,      "execution", ("id", "desc"), True,  BROWSE_TASKS, total_of("tasks"))
-MY_TASKS         = Listing("tasks",      TASK_SHOWN,      "",          ("id", "desc"), True,  BROWSE_TASKS, scope="task.assignedTo = :me")
-ITS_CASES        = Listing("testcases",  CASE_LISTED,     "product",   ("id", "desc"), True,  BROWSE_ALL,   total_of("testcases"))
-ITS_RELEASES     = Listing("releases",   RELEASE_SHOWN,   "product",   ("id", "desc"), True,  BROWSE_ALL)
+ALL_USERS          = Listing("users",      USER_LISTED,     "",          ("id", "desc"), True,  BROWSE_ALL)
+ALL_PROGRAMS       = Listing("programs",   PROGRAM_SHOWN,   "",          ("id", "asc"),  True,  BROWSE_ALL)
+ALL_PROJECTS       = Listing("projects",   PROJECT_SHOWN,   "",          ("id", "asc"),  True,  BROWSE_ALL)
+ALL_EXECUTIONS     = Listing("executions", EXECUTION_SHOWN, "",          ("id", "asc"),  True,  BROWSE_ALL)
+PROJECT_EXECUTIONS = Listing("executions", EXECUTION_SHOWN, "project",   ("id", "asc"),  True,  BROWSE_ALL)
+EXECUTION_TASKS    = Listing("tasks",      TASK_SHOWN,      "execution", ("id", "desc"), True,  BROWSE_TASKS, total_of("tasks"))
+MY_TASKS           = Listing("tasks",      TASK_SHOWN,      "",          ("id", "desc"), True,  BROWSE_TASKS, scope="task.assignedTo = :me")
+PRODUCT_CASES      = Listing("testcases",  CASE_LISTED,     "product",   ("id", "desc"), True,  BROWSE_ALL,   total_of("testcases"))
+PRODUCT_RELEASES   = Listing("releases",   RELEASE_SHOWN,   "product",   ("id", "desc"), True,  BROWSE_ALL)
 # fmt: on
 
 
@@ -1232,7 +1224,7 @@ def column(view: View, field: str) -> str:
     """Return the expression of a field: what derives it, or its column, 0 for a link that is not set."""
     kind, table = view.fields[field], view.resource.table
     if kind.sql:
-        return kind.sql.format_map({name: resource.visible(name) for name, resource in RESOURCES.items()})
+        return re.sub(r"\{(\w+)\}", lambda name: RESOURCES[name[1]].visible(name[1]), kind.sql)
     return f'coalesce({table}."{field}", 0)' if kind.target else f'{table}."{field}"'
 
 
@@ -1247,7 +1239,7 @@ def select_statement(view: View) -> str:
 def select_one_statement(view: View, target: str) -> str:
     """Return the statement that selects one record; with a target, only one of that resource that the caller may see."""
     named = RESOURCES.get(target)
-    condition = f"{named.rows()} AND {named.visible()}" if named else "TRUE"
+    condition = f"{named.rows} AND {named.visible()}" if named else "TRUE"
     return f"{select_statement(view)} WHERE {view.resource.table}.id = :id AND {condition}"
 
 
@@ -1258,7 +1250,7 @@ def find_statement(target: str) -> str:
     table = named.table
     return (
         f"SELECT {table}.* FROM {table}"
-        f" WHERE {table}.id = :id AND {table}.deleted = 0 AND {named.rows()} AND {named.visible()}"
+        f" WHERE {table}.id = :id AND {table}.deleted = 0 AND {named.rows} AND {named.visible()}"
     )
 
 
@@ -1279,7 +1271,7 @@ def list_statements(listing: Listing, status: str, order: tuple[str, str], every
     table = resource.table
     scope = f"FROM {table} WHERE " + " AND ".join((
         f"{table}.deleted = 0",
-        resource.rows(),
+        resource.rows,
         f'{table}."{listing.within}" = :id' if listing.within else "TRUE",
         listing.scope,
         listing.browse[status],
@@ -1294,20 +1286,22 @@ def list_statements(listing: Listing, status: str, order: tuple[str, str], every
     )
 
 
-# What the triggers keep, recounted from the records.
-RECOUNTS = {
-    "product_count": """SELECT product.id,
+# What the triggers keep: a table, the rows of it that matter, and their recount from the records.
+RECOUNTS = (
+    ("product_count", "", """SELECT product.id,
         (SELECT count(*) FROM release WHERE release.product = product.id AND NOT deleted),
         count(bug.id), coalesce(sum(bug.status = 'active'), 0), coalesce(sum(bug.status = 'closed'), 0),
-        coalesce(sum(bug.status = 'closed' AND resolution = 'fixed'), 0), coalesce(sum(assignedTo IS NULL AND bug.id IS NOT NULL), 0)
-        FROM product LEFT JOIN bug ON bug.product = product.id AND NOT bug.deleted GROUP BY product.id""",
-    "(SELECT * FROM bugs_opened WHERE bugs > 0)": """SELECT product, coalesce(strftime('%s', openedDate) / 900, 0), count(*)
-        FROM bug WHERE NOT deleted GROUP BY 1, 2""",
-    "(SELECT * FROM total WHERE records > 0)": """SELECT 'products', 0, count(*) FROM product WHERE NOT deleted HAVING count(*) > 0
-        UNION ALL SELECT 'releases', project, count(*) FROM release WHERE NOT deleted AND project IS NOT NULL GROUP BY project
+        coalesce(sum(bug.status = 'closed' AND resolution = 'fixed'), 0),
+        coalesce(sum(assignedTo IS NULL AND bug.id IS NOT NULL), 0)
+        FROM product LEFT JOIN bug ON bug.product = product.id AND NOT bug.deleted GROUP BY product.id"""),
+    ("bugs_opened", "WHERE bugs > 0", """SELECT product, coalesce(strftime('%s', openedDate) / 900, 0), count(*)
+        FROM bug WHERE NOT deleted GROUP BY 1, 2"""),
+    ("total", "WHERE records > 0", """SELECT 'products', 0, count(*) FROM product WHERE NOT deleted HAVING count(*) > 0
+        UNION ALL SELECT 'releases', project, count(*) FROM release
+            WHERE NOT deleted AND project IS NOT NULL GROUP BY project
         UNION ALL SELECT 'tasks', execution, count(*) FROM task WHERE NOT deleted GROUP BY execution
-        UNION ALL SELECT 'testcases', product, count(*) FROM testcase WHERE NOT deleted GROUP BY product""",
-}
+        UNION ALL SELECT 'testcases', product, count(*) FROM testcase WHERE NOT deleted GROUP BY product"""),
+)  # fmt: skip
 
 
 class Store:
@@ -1323,7 +1317,7 @@ class Store:
         return utc(self.clock(), self.zone)
 
     @functools.cached_property
-    def day(self) -> str:
+    def today(self) -> str:
         """Today in the service's time zone."""
         return local(self.now, self.zone)[:10]
 
@@ -1372,7 +1366,7 @@ class Store:
         """
         if "thisWeekBugs" not in view.fields:
             return {}
-        midnight = datetime.fromisoformat(self.day)
+        midnight = datetime.fromisoformat(self.today)
         monday = midnight - timedelta(days=midnight.weekday())
         begins, ends = (day.replace(tzinfo=self.zone).timestamp() for day in (monday, monday + timedelta(days=7)))
         return {"monday": int(begins) // 900, "next_monday": int(ends) // 900}
@@ -1381,7 +1375,7 @@ class Store:
         self, listing: Listing, id: int, me: Caller, query: Mapping[str, Any], limit: int, offset: int
     ) -> tuple[int, sqlite3.Cursor]:
         """Return how many records a list has in all, and the rows of one page of it."""
-        values = {"id": id, "me": me.account, "admin": me.admin, "today": self.day, "limit": limit, "offset": offset}
+        values = {"id": id, "me": me.account, "admin": me.admin, "today": self.today, "limit": limit, "offset": offset}
         status, order = query.get("status", "all"), query.get("order", listing.order)
         count, select = list_statements(listing, status, order, me.admin or not listing.guarded)
         return self.count(count, values), self.run(select, {**values, **self.time_parameters(listing.view)})
@@ -1447,11 +1441,12 @@ class Store:
         ).rowcount:
             pass
 
-    def begin_projects(self, ids: Sequence[int]) -> None:
-        """Set a project and an execution that still wait to `doing`, begun today unless they have begun before."""
+    def begin_projects(self, execution: int, project: int) -> None:
+        """Set an execution and its project to `doing` if they still wait; they begin today, unless they began before."""
         self.run(
-            "UPDATE project SET status = 'doing', realBegan = coalesce(realBegan, ?) WHERE id IN (?, ?) AND status = 'wait'",
-            (self.day, *ids),
+            "UPDATE project SET status = 'doing', realBegan = coalesce(realBegan, ?)"
+            " WHERE id IN (?, ?) AND status = 'wait'",
+            (self.today, execution, project),
         )
 
     def products_of(self, project: int) -> list[int]:
@@ -1484,16 +1479,16 @@ class Store:
     def records(self, view: View) -> sqlite3.Cursor:
         """Return the rows of a resource, by id."""
         table = view.resource.table
-        return self.run(f"{select_statement(view)} WHERE {view.resource.rows()} ORDER BY {table}.id")
+        return self.run(f"{select_statement(view)} WHERE {view.resource.rows} ORDER BY {table}.id")
 
     def dangling(self, resource: Resource, field: str, target: str) -> sqlite3.Row | None:
         """Return the id and the link of a record whose link names no record of its target, None without one."""
         kind, named = resource.fields[field], RESOURCES[target]
         table, owner, item = (kind.table, kind.owner, kind.item) if kind.table else (resource.table, "id", field)
-        rows = "TRUE" if kind.table else resource.rows()
+        rows = "TRUE" if kind.table else resource.rows
         return self.row(
-            f"""SELECT {table}."{owner}" AS id, {table}."{item}" AS link FROM {table} WHERE {rows} AND link <> 0
-            AND link NOT IN (SELECT id FROM {named.table} WHERE {named.rows()}) LIMIT 1"""
+            f"""SELECT {table}."{owner}" AS id, {table}."{item}" AS link FROM {table} WHERE {rows} AND {table}."{item}" <> 0
+            AND {table}."{item}" NOT IN (SELECT id FROM {named.table} WHERE {named.rows}) LIMIT 1"""
         )
 
     def misplaced(self) -> tuple[sqlite3.Row | None, sqlite3.Row | None]:
@@ -1513,15 +1508,15 @@ class Store:
                 yield str(line)
         for table, id, other, _ in self.run("PRAGMA foreign_key_check"):
             yield f"{table} {id} names a row of {other} that does not exist"
-        for table, recount in RECOUNTS.items():
+        for table, rows, recount in RECOUNTS:
             for row in self.run(f"SELECT * FROM ({recount}) EXCEPT SELECT * FROM {table}"):
                 yield f"{table}: the recount gives {tuple(row)}, which is not stored"
-            for row in self.run(f"SELECT * FROM {table} EXCEPT SELECT * FROM ({recount})"):
+            for row in self.run(f"SELECT * FROM {table} {rows} EXCEPT SELECT * FROM ({recount})"):
                 yield f"{table}: {tuple(row)} is stored, but the recount does not give it"
 
 
 # --- 7 Database: the file ---------------------------------------------------------------------------
-# Opening, transactions, snapshots and backups. No statement on records, but those that copy all of them.
+# Opening, transactions, snapshots and backups. No statement on single records, but for the first user and for tokens.
 
 APPLICATION_ID = 1886221174  # "pmsv", as schema.sql sets it
 SCHEMA_VERSION = 3
@@ -1571,10 +1566,10 @@ class Database:
             with contextlib.suppress(FileExistsError):  # created here, because SQLite would create it with mode 0644
                 os.close(os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
             refuse_strange(self.path)
-        # The anchor stays open: a memory database lives as long as its last connection. `application_id` must reach
-        # the database file before the write-ahead log starts.
-        write_ahead, *others = PRAGMAS
-        self.anchor = self.connect(others)
+        write_ahead, *others = (
+            PRAGMAS  # `application_id` must reach the database file before the write-ahead log starts
+        )
+        self.anchor = self.connect(others)  # stays open: a memory database lives as long as its last connection
         self.idle.append(self.anchor)
         version = self.anchor.execute("PRAGMA user_version").fetchone()[0]
         if version < SCHEMA_VERSION:  # otherwise nothing is written, and no writer is waited for
@@ -1630,9 +1625,8 @@ class Database:
             if self.closed:
                 self.close()
 
-    # One statement, which is a transaction by itself; one state of the database, whatever others write meanwhile.
-    querying = functools.partialmethod(transaction, "")
-    reading = functools.partialmethod(transaction, "BEGIN")
+    querying = functools.partialmethod(transaction, "")  # for one statement, which is a transaction by itself
+    reading = functools.partialmethod(transaction, "BEGIN")  # all statements see one state, whatever others write
 
     @contextlib.contextmanager
     def writing(self) -> Iterator[Store]:
@@ -1656,7 +1650,10 @@ class Database:
             self.write_lock.release()
 
     def write_if_free(self, work: Callable[[Store], None]) -> None:
-        """Make a best-effort write during a read: skipped when the database is busy or cannot be written."""
+        """Make a best-effort write during a read: skipped when the database is busy or cannot be written.
+
+        It takes a connection of its own, which does not wait for other processes.
+        """
         with (
             contextlib.suppress(Refusal, sqlite3.OperationalError),
             self.lock(patience=0),
@@ -1714,19 +1711,15 @@ class Database:
         with self.lock(), contextlib.closing(self.connect()) as connection:
             connection.execute("PRAGMA foreign_keys = OFF")  # a snapshot is consistent in itself
             connection.execute("ATTACH ? AS saved", (self.snapshots[name][0],))
-            try:
-                connection.execute("BEGIN IMMEDIATE")
-                tables = connection.execute("SELECT name FROM saved.sqlite_schema WHERE type = 'table'").fetchall()
-                # The triggers count while records return, so the counts come last.
-                for (table,) in sorted(tables, key=lambda row: (row[0] in COUNTS, row[0])):
-                    if table != "token":
-                        connection.execute(f"DELETE FROM main.{table}")
-                        connection.execute(f"INSERT INTO main.{table} SELECT * FROM saved.{table}")
-                connection.execute("DELETE FROM token WHERE account NOT IN (SELECT account FROM user)")
-                connection.execute("COMMIT")
-            finally:
-                if connection.in_transaction:
-                    connection.execute("ROLLBACK")
+            connection.execute("BEGIN IMMEDIATE")  # closing the connection rolls back what is not committed
+            tables = connection.execute("SELECT name FROM saved.sqlite_schema WHERE type = 'table'").fetchall()
+            # The triggers count while records return, so the counts come last.
+            for (table,) in sorted(tables, key=lambda row: (row[0] in COUNTS, row[0])):
+                if table != "token":
+                    connection.execute(f"DELETE FROM main.{table}")
+                    connection.execute(f"INSERT INTO main.{table} SELECT * FROM saved.{table}")
+            connection.execute("DELETE FROM token WHERE account NOT IN (SELECT account FROM user)")
+            connection.execute("COMMIT")
 
     def backup(self, path: str, progress: Callable[[int, int], None]) -> None:
         """Copy the database as it is now to a new file, while others read and write it. Raises StartError."""
@@ -1831,56 +1824,43 @@ def statements_of(script: str) -> Iterator[str]:
 
 
 # --- 8 Rules: what the operations do ----------------------------------------------------------------
-# Plain functions on rows: (store, caller, row that the path names, checked body) → id of the record to show. No HTTP,
-# no JSON, no statement. An operation that one of the `make_…` functions can make needs no function of its own.
+# First what all operations share, then the operations: plain functions from (store, caller, row that the path names,
+# checked body) to the id of the record to show; most are made by a `make_…` function. No HTTP, no JSON, no statement.
 
 Body = Mapping[str, Any]
 Perform = Callable[[Store, Caller, Any, Body], int]
 
 
-def make_settle(store: Store, me: Caller) -> Settle:
-    """Return the function that turns a checked value into what is stored, for a request of this caller.
+def settle_value(store: Store, me: Caller, noted: dict[str, None] | None, kind: Kind, value: Any) -> Any:
+    """Return a checked value as it is stored: links must name records that the caller may see, persons become accounts.
 
-    Links must name existing records that the caller may see; persons become accounts; moments become UTC.
+    While a fixture is loaded, `noted` takes the accounts that it names: links and accounts are looked up at the end.
     """
-
-    def existing(target: str, id: int) -> None:
-        if not store.find(target, id, me):
-            raise ValueError(f"must name an existing {target} (got {id})")
-
-    return functools.partial(settle_value, store.zone, existing, functools.partial(account_of, store))
-
-
-def settle_value(
-    zone: tzinfo,
-    refuse_missing: Callable[[str, int], None],
-    account: Callable[[str | int | None], str | None],
-    kind: Kind,
-    value: Any,
-) -> Any:
-    """Return a checked value as it is stored; links are given to `refuse_missing`, persons to `account`."""
     if kind.target:
-        for id in value if isinstance(value, list) else [value] if value else []:
-            refuse_missing(kind.target, id)
+        for id in value if isinstance(value, list) else [value]:
+            if id and noted is None and not store.find(kind.target, id, me):
+                raise ValueError(f"must name an existing {kind.target} (got {id})")
         return None if value == 0 else value
     if kind.look in ("moment", "stamp"):
-        return utc(value, zone)
+        return utc(value, store.zone)
     if kind.look == "person":
-        return account(value)
+        return account_of(store, noted, value)
     if kind.look == "people":
-        return [account(one) for one in value]
+        return [account_of(store, noted, person) for person in value]
     if kind.look == "whitelist":
-        return "," + "".join(f"{account(one)}," for one in value)  # as the reference stores it: ",dev1,qa1,"
+        return "," + "".join(f"{account_of(store, noted, person)}," for person in value)  # as ZenTao: ",dev1,qa1,"
     return value
 
 
-def account_of(store: Store, person: str | int | None) -> str | None:
-    """Return the account of a person. An unknown account becomes a user; an unknown id is refused."""
+def account_of(store: Store, noted: dict[str, None] | None, person: str | int | None) -> str | None:
+    """Return the account of a person. An unknown account becomes a user, or is noted; an unknown id is refused."""
     if isinstance(person, int):
         if not (user := store.user(person)):
             raise ValueError(f"must name an existing user (got {person})")
         return str(user["account"])
-    if person is not None:
+    if noted is not None and person is not None:
+        noted[person] = None
+    elif person is not None:
         store.add_person(person)
     return person
 
@@ -1890,7 +1870,7 @@ def complete(store: Store, me: Caller, resource: Resource, given: Body) -> dict[
 
     `whitelist` "takes effect only when acl is `private`": it is emptied otherwise.
     """
-    context = Context(given, me.account, store.now, store.day)
+    context = Context(given, me.account, store.now, store.today)
     values = {field: value for field, value in given.items() if value is not None}
     for field, default in resource.defaults.items():
         if field not in values and (value := default(context) if callable(default) else default) is not None:
@@ -1903,7 +1883,7 @@ def complete(store: Store, me: Caller, resource: Resource, given: Body) -> dict[
 def create(store: Store, me: Caller, resource: Resource, given: Body) -> int:
     """Insert a record completed by its defaults, and return its id."""
     id = store.insert_record(resource, complete(store, me, resource, given))
-    if "path" in resource.fields:
+    if resource.table == "project":
         store.place_projects()
     return id
 
@@ -1963,18 +1943,17 @@ def create_task(store: Store, me: Caller, home: sqlite3.Row, body: Body) -> int:
     return [create(store, me, TASK, {**body, **place, "assignedTo": account}) for account in assignees][-1]
 
 
-def modify_task(store: Store, me: Caller, task: sqlite3.Row, body: Body) -> int:
-    """Change what is sent; `version` + 1 when name, estStarted or deadline changes."""
-    revised = any(body.get(field, task[field]) != task[field] for field in ("name", "estStarted", "deadline"))
-    changes = {**body, **reassigned(store, task, body), **edited(store, me), "version": task["version"] + revised}
-    store.update("task", task["id"], changes)
-    return int(task["id"])
+def make_modify(resource: Resource, revising: str = "") -> Perform:
+    """Return the operation that changes what is sent; `version` + 1 when one of the fields in `revising` changes."""
 
+    def perform(store: Store, me: Caller, row: sqlite3.Row, body: Body) -> int:
+        changes = {**body, **reassigned(store, row, body), **edited(store, me)}
+        if any(body.get(field, row[field]) != row[field] for field in revising.split()):
+            changes["version"] = row["version"] + 1
+        store.update(resource.table, row["id"], changes)
+        return int(row["id"])
 
-def modify_bug(store: Store, me: Caller, bug: sqlite3.Row, body: Body) -> int:
-    """Change what is sent."""
-    store.update("bug", bug["id"], {**body, **reassigned(store, bug, body), **edited(store, me)})
-    return int(bug["id"])
+    return perform
 
 
 class Transition(NamedTuple):
@@ -2045,8 +2024,9 @@ def make_move(transition: Transition) -> Perform:
 
 def start_task(store: Store, me: Caller, task: sqlite3.Row, body: Body) -> int:
     """Start a task, now unless `realStarted` is sent. The execution and the project begin with their first task."""
-    store.begin_projects((task["execution"], task["project"]))
-    return move(store, me, START, task, {"realStarted": store.now, **body})
+    id = move(store, me, START, task, {"realStarted": store.now, **body})
+    store.begin_projects(task["execution"], task["project"])
+    return id
 
 
 def finish_task(store: Store, me: Caller, task: sqlite3.Row, body: Body) -> int:
@@ -2173,7 +2153,7 @@ def authenticate(database: Database, hash: str, lifetime: float) -> Caller:
 # An object with an array for each resource; records in the interface's field names, persons as accounts.
 
 BATCH = 200  # rows fetched, shown and sent at a time
-Places = dict[str, list[int]]  # of each array, the ids of its records in their order
+Places = dict[str, list[int]]  # the ids of an array's records, in the fixture's order
 
 
 def parse_fixture(text: str) -> dict[str, Any]:
@@ -2199,28 +2179,29 @@ def load(
 ) -> int:
     """Insert the records of a fixture, all or none, and return how many it has. Raises Refusal that says where it is wrong."""
     store.defer_links()
-    people: dict[str, None] = {}
+    noted: dict[str, None] = {}
     places: Places = {array: [] for array in FIXTURE}
-    done = itertools.count()
+    done = 0
     for array, records in document.items():
         for place, record in enumerate(records or ()):
-            if (number := next(done)) % 1000 == 0:
-                progress(number)
+            if done % 1000 == 0:
+                progress(done)
+            done += 1
             try:
-                places[array].append(load_record(store, me, FIXTURE[array], record, people))
+                places[array].append(load_record(store, me, FIXTURE[array], record, noted))
             except Invalid as error:
                 broken = (f"{array}[{place}]{field and '.'}{field} {rule}" for field, rule in error.fields.items())
                 raise Refusal(400, sentences(broken)) from None
-    for account in people:
+    for account in noted:
         store.add_person(account)
     store.place_tasks()
     store.place_projects()
     check_links(store, places)
-    return next(done)
+    return done
 
 
-def load_record(store: Store, me: Caller, resource: Resource, record: Any, people: dict[str, None]) -> int:
-    """Insert one record of a fixture and return its id; the persons it names go to `people`. Raises Invalid.
+def load_record(store: Store, me: Caller, resource: Resource, record: Any, noted: dict[str, None]) -> int:
+    """Insert one record of a fixture and return its id; the accounts it names go to `noted`. Raises Invalid.
 
     Links are checked when everything is there, because records may name others that come later.
     """
@@ -2228,15 +2209,7 @@ def load_record(store: Store, me: Caller, resource: Resource, record: Any, peopl
         raise Invalid({"": "must be an object"})
     refuse_unknown(resource, record)
 
-    def note_person(person: str | int | None) -> str | None:
-        if isinstance(person, str):
-            people[person] = None
-            return person
-        return account_of(store, person)
-
-    given = check(
-        resource.fixture, record, functools.partial(settle_value, store.zone, lambda target, link: None, note_person)
-    )
+    given = check(resource.fixture, record, functools.partial(settle_value, store, me, noted))
     try:
         if resource is USER:
             return save_user(store, me, given)
@@ -2280,20 +2253,10 @@ def refuse_loaded(places: Places, id: int, arrays: Iterable[str], problem: str) 
 
 # How a fixture shows records: what it may give, persons as accounts.
 DUMPED = {
-    array: View(
-        resource,
-        account,
-        NULL,
-        iso,
-        NULL,
-        NULL,
-        boolean,
-        only=tuple(resource.given("part")),
-        exceptions={"whitelist": accounts},
-        stamp=NULL,
-    )
+    array: View(resource, account, NULL, iso, NULL, NULL, boolean, only=tuple(resource.given("part")),
+                exceptions={"whitelist": accounts}, stamp=NULL)
     for array, resource in FIXTURE.items()
-}
+}  # fmt: skip
 
 
 def dump(store: Store) -> Iterator[str]:
@@ -2317,8 +2280,8 @@ class Operation(NamedTuple):
     """An operation: a row of OPERATIONS.
 
     target: the resource that the id in the path names, "" without one.  reads: the fields of the body.
-    shows: the view of the answer, the list that it is, or the constant fields that it has.  perform: the function
-    of room 8 or 9, SHOW if there is nothing to do.  status: of success.  open: whether it needs no token.  admin: whether it is for administrators.
+    shows: a View, a Listing, or a dict with the answer's fields.  perform: the function of room 8 or 9, SHOW if there
+    is nothing to do.  status: of success.  open: whether it needs no token.  admin: whether it is for administrators.
     """
 
     method: str
@@ -2338,17 +2301,17 @@ SHOW = None
 SPECIFIED = (
     #          method  path                        purpose                       target                  reads           shows            perform                            status
     Operation("POST", "/tokens",                  "log in",                     "",                     LOGIN,          TOKEN,           log_in,                            201, open=True),
-    Operation("GET",  "/products",                "list products",              "",                     NOTHING,        PRODUCTS_LISTED, SHOW),
+    Operation("GET",  "/products",                "list products",              "",                     NOTHING,        ALL_PRODUCTS, SHOW),
     Operation("POST", "/products",                "create a product",           "",                     CREATE_PRODUCT, PRODUCT_CREATED, make_create(PRODUCT),              201),
-    Operation("GET",  "/products/<id>/bugs",      "list bugs of a product",     "product",              NOTHING,        BUGS_LISTED,     SHOW),
+    Operation("GET",  "/products/<id>/bugs",      "list bugs of a product",     "product",              NOTHING,        PRODUCT_BUGS,     SHOW),
     Operation("POST", "/products/<id>/testcases", "create a test case",         "product",              CREATE_CASE,    CASE_CREATED,    make_create(TESTCASE, "product"),  201),
     Operation("GET",  "/testcases/<id>",          "get a test case",            "testcase",             NOTHING,        CASE_SHOWN,      SHOW),
     Operation("POST", "/programs",                "create a program",           "",                     CREATE_PROGRAM, PROGRAM_SHOWN,   make_create(PROGRAM),              201),
     Operation("GET",  "/programs/<id>",           "get a program",              "program",              NOTHING,        PROGRAM_SHOWN,   SHOW),
     Operation("POST", "/projects",                "create a project",           "",                     CREATE_PROJECT, PROJECT_CREATED, create_project,                    201),
-    Operation("GET",  "/projects/<id>/releases",  "list releases of a project", "project",              NOTHING,        RELEASES_LISTED, SHOW),
+    Operation("GET",  "/projects/<id>/releases",  "list releases of a project", "project",              NOTHING,        PROJECT_RELEASES, SHOW),
     Operation("POST", "/executions/<id>/tasks",   "create a task",              "execution or project", CREATE_TASK,    TASK_CREATED,    create_task,                       201),
-    Operation("PUT",  "/tasks/<id>",              "modify a task",              "task",                 MODIFY_TASK,    TASK_MODIFIED,   modify_task),
+    Operation("PUT",  "/tasks/<id>",              "modify a task",              "task",                 MODIFY_TASK,    TASK_MODIFIED,   make_modify(TASK, "name estStarted deadline")),
     Operation("POST", "/tasks/<id>/start",        "start a task",               "task",                 START_TASK,     TASK_STARTED,    start_task),
     Operation("POST", "/tasks/<id>/finish",       "finish a task",              "task",                 FINISH_TASK,    TASK_FINISHED,   finish_task),
     Operation("POST", "/tasks/<id>/restart",      "restart a task",             "task",                 RESTART_TASK,   TASK_STARTED,    make_move(RESTART)),
@@ -2356,28 +2319,28 @@ SPECIFIED = (
 COMPANIONS = (  # beyond the specification: what existing clients call around it
     #          method    path                         purpose                            target                  reads             shows            perform                           status
     Operation("GET",    "/user",                     "get the caller",                  "",                     NOTHING,          MY_PROFILE,      show_me),
-    Operation("GET",    "/users",                    "list users",                      "",                     NOTHING,          USERS,           SHOW),
+    Operation("GET",    "/users",                    "list users",                      "",                     NOTHING,          ALL_USERS,       SHOW),
     Operation("POST",   "/users",                    "create a user",                   "",                     CREATE_USER,      USER_SHOWN,      create_user,                      201, admin=True),
     Operation("GET",    "/users/<id>",               "get a user",                      "user",                 NOTHING,          USER_SHOWN,      SHOW),
-    Operation("GET",    "/programs",                 "list programs",                   "",                     NOTHING,          PROGRAMS,        SHOW),
+    Operation("GET",    "/programs",                 "list programs",                   "",                     NOTHING,          ALL_PROGRAMS,    SHOW),
     Operation("DELETE", "/programs/<id>",            "delete a program",                "program",              NOTHING,          SUCCESS,         make_delete(PROGRAM)),
-    Operation("GET",    "/projects",                 "list projects",                   "",                     NOTHING,          PROJECTS,        SHOW),
+    Operation("GET",    "/projects",                 "list projects",                   "",                     NOTHING,          ALL_PROJECTS,    SHOW),
     Operation("GET",    "/projects/<id>",            "get a project",                   "project",              NOTHING,          PROJECT_SHOWN,   SHOW),
     Operation("DELETE", "/projects/<id>",            "delete a project",                "project",              NOTHING,          SUCCESS,         make_delete(PROJECT)),
-    Operation("GET",    "/projects/<id>/executions", "list executions of a project",    "project",              NOTHING,          ITS_EXECUTIONS,  SHOW),
+    Operation("GET",    "/projects/<id>/executions", "list executions of a project",    "project",              NOTHING,          PROJECT_EXECUTIONS,  SHOW),
     Operation("POST",   "/projects/<id>/executions", "create an execution",             "project",              CREATE_EXECUTION, EXECUTION_SHOWN, create_execution,                 201),
     Operation("POST",   "/projects/<id>/releases",   "create a release",                "project",              CREATE_RELEASE,   RELEASE_SHOWN,   make_create(RELEASE, "project"),  201),
-    Operation("GET",    "/executions",               "list executions",                 "",                     NOTHING,          EXECUTIONS,      SHOW),
+    Operation("GET",    "/executions",               "list executions",                 "",                     NOTHING,          ALL_EXECUTIONS,  SHOW),
     Operation("GET",    "/executions/<id>",          "get an execution",                "execution",            NOTHING,          EXECUTION_SHOWN, SHOW),
-    Operation("GET",    "/executions/<id>/tasks",    "list tasks of an execution",      "execution or project", NOTHING,          ITS_TASKS,       SHOW),
+    Operation("GET",    "/executions/<id>/tasks",    "list tasks of an execution",      "execution or project", NOTHING,          EXECUTION_TASKS,       SHOW),
     Operation("GET",    "/products/<id>",            "get a product",                   "product",              NOTHING,          PRODUCT_FOUND,   SHOW),
     Operation("DELETE", "/products/<id>",            "delete a product",                "product",              NOTHING,          SUCCESS,         make_delete(PRODUCT)),
-    Operation("GET",    "/products/<id>/testcases",  "list test cases of a product",    "product",              NOTHING,          ITS_CASES,       SHOW),
+    Operation("GET",    "/products/<id>/testcases",  "list test cases of a product",    "product",              NOTHING,          PRODUCT_CASES,       SHOW),
     Operation("DELETE", "/testcases/<id>",           "delete a test case",              "testcase",             NOTHING,          SUCCESS,         make_delete(TESTCASE)),
-    Operation("GET",    "/products/<id>/releases",   "list releases of a product",      "product",              NOTHING,          ITS_RELEASES,    SHOW),
+    Operation("GET",    "/products/<id>/releases",   "list releases of a product",      "product",              NOTHING,          PRODUCT_RELEASES,    SHOW),
     Operation("POST",   "/products/<id>/bugs",       "create a bug",                    "product",              CREATE_BUG,       BUG_SHOWN,       make_create(BUG, "product"),      201),
     Operation("GET",    "/bugs/<id>",                "get a bug",                       "bug",                  NOTHING,          BUG_SHOWN,       SHOW),
-    Operation("PUT",    "/bugs/<id>",                "modify a bug",                    "bug",                  MODIFY_BUG,       BUG_SHOWN,       modify_bug),
+    Operation("PUT",    "/bugs/<id>",                "modify a bug",                    "bug",                  MODIFY_BUG,       BUG_SHOWN,       make_modify(BUG)),
     Operation("DELETE", "/bugs/<id>",                "delete a bug",                    "bug",                  NOTHING,          SUCCESS,         make_delete(BUG)),
     Operation("POST",   "/bugs/<id>/confirm",        "confirm a bug",                   "bug",                  CONFIRM_BUG,      BUG_SHOWN,       make_move(CONFIRM)),
     Operation("POST",   "/bugs/<id>/resolve",        "resolve a bug",                   "bug",                  RESOLVE_BUG,      BUG_SHOWN,       make_move(RESOLVE)),
@@ -2418,6 +2381,7 @@ MAX_BODY = 1024 * 1024  # bytes
 MAX_DEPTH = 100  # of a JSON body: far above any client's, below every Python's own limit
 MAX_PATH = 1000  # characters of a path in the journal and the log
 FAILED = "The service failed; its log says why."
+ADMIN_ONLY = "Only an administrator may do this."
 LOADING = "The service is still loading."
 STRING = re.compile(r'"(?:[^"\\]|\\.)*"?', re.DOTALL)  # also one that is not closed: never tried a second time
 FORM_ITEM = re.compile(r"(.*)\[[0-9]*\]")
@@ -2469,7 +2433,7 @@ def depth_of(text: str) -> int:
     """Return how deep a JSON text nests. It is counted before parsing, because each Python gives up at another depth."""
     if text.count("[") + text.count("{") <= MAX_DEPTH:
         return 0
-    return max(itertools.accumulate(DEEPER.get(character, 0) for character in STRING.sub("", text)))
+    return max(itertools.accumulate(DEEPER.get(one, 0) for one in STRING.sub("", text)), default=0)
 
 
 def parse_form(text: str) -> dict[str, Any]:
@@ -2555,7 +2519,7 @@ def render_errors(work: Callable[..., Any]) -> Callable[..., Any]:
         except bottle.HTTPResponse:
             raise
         except Refusal as error:
-            raise response(error.status, error.body()) from None
+            raise response(error.status, error.body) from None
         except sqlite3.DatabaseError as error:
             known = (answer for part, answer in STORAGE_ERRORS.items() if part in str(error))
             status, sentence = next(known, (500, FAILED))
@@ -2592,15 +2556,6 @@ def in_pieces(pieces: Iterator[bytes]) -> bytes | Iterator[bytes]:
     return first if second is None else chain()
 
 
-class Route(NamedTuple):
-    """What answers a method and path of Bottle's form; `open`: without a token."""
-
-    method: str
-    path: str
-    handle: Callable[..., Any]
-    open: bool = False
-
-
 class Service:
     """The WSGI application. `token` acts as the administrator; `close()` releases everything.
 
@@ -2614,56 +2569,54 @@ class Service:
     ):
         self.database, self.lifetime, self.body_limit = database, lifetime, body_limit
         self.token = token or secrets.token_hex(16)
-        self.operator = hash_token(self.token)
+        self.admin_hash = hash_token(self.token)
         self.names = names if names is None else set(names)  # the Hosts that are answered; None: every Host
         self.loading, self.stopping = False, threading.Event()
         self.gates: list[Callable[[dict[str, Any]], None]] = []
         self.watchers: list[Callable[[dict[str, Any], dict[str, Any]], None]] = []
         self.preparations: list[Callable[[], None]] = []
-        self.start, self.numbers = secrets.token_hex(4), itertools.count(1)  # parts of a request's id
+        self.id_prefix, self.numbers = secrets.token_hex(4), itertools.count(1)  # of which a request's id is made
         self.routes = bottle.Bottle()
         self.routes.router.add_filter("id", lambda _: ("[1-9][0-9]{0,18}", int, str))
         self.routes.router.add_filter("name", lambda _: ("[A-Za-z0-9_.-]{1,64}", str, str))
         self.routes.add_hook("before_request", self.admit)
         self.routes.default_error_handler = render_bottle_error
         self.open_paths: set[str] = set()
-        self.add_routes(
-            Route(row.method, row.path.replace("<id>", "<id:id>"), self.make_handler(row), row.open)
-            for row in OPERATIONS
-        )
+        self.add_routes(OPERATIONS, self.make_handler)
 
-    def add_routes(self, routes: Iterable[Route]) -> None:
-        """Add routes. Bottle's compilation, of all routes at each one, is postponed until every route is added."""
+    def add_routes(self, rows: Iterable[Any], make_handler: Callable[[Any], Callable[..., Any]]) -> None:
+        """Add the routes of a table: its rows have a method, a path and say whether they are open, without a token."""
         router = self.routes.router
-        router._compile = lambda method: None
-        for method, path, handle, open in routes:
-            self.routes.route(path, method, render_errors(handle))
-            if open:
-                self.open_paths.add(path)
+        router._compile = lambda method: None  # Bottle compiles all routes at each one: postponed until all are added
+        for row in rows:
+            self.routes.route(re.sub("<(.*?)>", r"<\1:\1>", row.path), row.method, render_errors(make_handler(row)))
+            if row.open:
+                self.open_paths.add(row.path)
         del router._compile
         for method in router.dyna_routes:
             router._compile(method)
 
     def __call__(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
         """Answer a request; record it in the log, and tell the watchers."""
-        began, number = time.perf_counter(), f"{self.start}-{next(self.numbers)}"
+        began, request_id = time.perf_counter(), f"{self.id_prefix}-{next(self.numbers)}"
 
         def start(status: str, headers: list[tuple[str, str]], *rest: Any) -> Any:
             environ["pmservice.status"] = int(status[:3])
-            return start_response(status, [*headers, ("X-Request-Id", number)], *rest)
+            return start_response(status, [*headers, ("X-Request-Id", request_id)], *rest)
 
         answer: Iterable[bytes] = self.routes(environ, start)
         if self.watchers or log.isEnabledFor(logging.INFO):
-            self.record_call(environ, number, round((time.perf_counter() - began) * 1000, 3))
+            self.record_call(environ, request_id, round((time.perf_counter() - began) * 1000, 3))
         if environ.get("pmservice.drop"):
             raise ClientDisconnected  # makes waitress close the connection without an answer
         return answer
 
-    def record_call(self, environ: dict[str, Any], number: str, duration: float) -> None:
+    def record_call(self, environ: dict[str, Any], request_id: str, duration: float) -> None:
         """Write a call's line to the log and tell the watchers."""
         account = environ["pmservice.caller"].account if "pmservice.caller" in environ else "-"
-        call = {"id": number, "method": environ["REQUEST_METHOD"], "path": printable(environ["PATH_INFO"][:MAX_PATH])}
-        call |= {"status": environ["pmservice.status"], "account": account, "duration": duration}
+        path = printable(environ["PATH_INFO"][:MAX_PATH])
+        call = {"id": request_id, "method": environ["REQUEST_METHOD"], "path": path, "duration": duration}
+        call |= {"status": environ["pmservice.status"], "account": account}
         log.info("%(method)s %(path)s %(status)d %(duration).1f ms %(account)s %(id)s", call, extra={"call": call})
         for watcher in self.watchers:
             watcher(environ, call)
@@ -2691,7 +2644,7 @@ class Service:
     def caller(self, token: str) -> Caller:
         """Return who sends this token, whose bytes WSGI passes as Latin-1. Raises Refusal (401)."""
         hash = hash_token(token.encode("latin-1", "replace").decode("utf-8", "surrogateescape"))
-        if hmac.compare_digest(hash, self.operator):
+        if hmac.compare_digest(hash, self.admin_hash):
             return Caller(ADMIN, True)
         return authenticate(self.database, hash, self.lifetime)
 
@@ -2723,11 +2676,12 @@ class Service:
         with self.database.writing() as store:
             row = self.find(store, operation, id, me)
             environ["pmservice.body"] = fields = parse_body(raw, environ.get("CONTENT_TYPE", ""))
-            body = check(operation.reads, fields, make_settle(store, me), dict(row or {}))
+            settle = functools.partial(settle_value, store, me, None)
+            body = check(operation.reads, fields, settle, dict(row or {}))
             changed = operation.perform(store, me, row, body)
             if not isinstance(operation.shows, View):
                 return to_json(operation.shows).encode()
-            return self.text(store, operation.shows, store.select(operation.shows, changed, me)).encode()
+            return self.render(store, operation.shows, store.select(operation.shows, changed, me)).encode()
 
     def answer_record(self, operation: Operation, id: int, environ: dict[str, Any]) -> bytes:
         """Show the one record that the path names, even if it is deleted; without a target, the caller."""
@@ -2737,7 +2691,7 @@ class Service:
             rows = store.select(operation.shows, wanted, me, operation.target) if wanted <= MAX_INT else []
             if not rows:
                 raise Refusal(404, f"There is no {operation.target} {id}.")
-            return self.text(store, operation.shows, rows).encode()
+            return self.render(store, operation.shows, rows).encode()
 
     def pieces(self, shape: Shape, operation: Operation, id: int, environ: dict[str, Any]) -> Iterator[bytes]:
         """Yield a list from one state of the database, a batch of records at a time: memory does not grow with `limit`."""
@@ -2752,7 +2706,7 @@ class Service:
             text, more = to_json(page)[:-1] + f",{quote(listing.key)}:[", True
             while more:
                 if rows := cursor.fetchmany(BATCH):
-                    text += self.text(store, listing.view, rows)
+                    text += self.render(store, listing.view, rows)
                 if more := len(rows) == BATCH:
                     yield text.encode()
                     text = ","
@@ -2762,7 +2716,7 @@ class Service:
     def find(store: Store, operation: Operation, id: int, me: Caller) -> sqlite3.Row | None:
         """Return the row that the path names. Raises Refusal: 403, or 404 also for what the caller may not see."""
         if operation.admin and not me.admin:
-            raise Refusal(403, "Only an administrator may do this.")
+            raise Refusal(403, ADMIN_ONLY)
         if not operation.target:
             return None
         if id > MAX_INT or not (row := store.find(operation.target, id, me)):
@@ -2770,9 +2724,9 @@ class Service:
         return row
 
     @staticmethod
-    def text(store: Store, view: View, rows: Sequence[sqlite3.Row]) -> str:
-        """Return records as a view shows them."""
-        people = store.people(named) if (named := view.accounts(rows)) else {}
+    def render(store: Store, view: View, rows: Sequence[sqlite3.Row]) -> str:
+        """Return the JSON of records as a view shows them."""
+        people = store.people(named) if (named := view.people_in(rows)) else {}
         return ",".join(view.show(rows, Scene(people, store.zone)))
 
 
@@ -2784,7 +2738,7 @@ ERROR = {"type": "object", "required": ["error"], "properties": {"error": {"type
 REASONS: tuple[tuple[int, str, Callable[[Operation], Any]], ...] = (  # status, description, which operations may answer it
     (400, "The request breaks a rule; `fields` names each.",            lambda row: row.method != "GET" or isinstance(row.shows, Listing)),
     (401, "There is no valid token.",                                   lambda row: not row.open),
-    (403, "Only an administrator may do this.",                         lambda row: row.admin),
+    (403, ADMIN_ONLY,                                                    lambda row: row.admin),
     (404, "There is no such record, or the caller may not see it.",     lambda row: row.target),
     (413, "The body is too large.",                                     lambda row: True),
     (421, "The Host is not this service's.",                            lambda row: True),
@@ -2799,9 +2753,9 @@ def field_schema(view: View, field: str) -> Schema:
     kind = view.fields[field]
     if kind.source == "fixed":
         return {"const": kind.value}
-    if not (found := view.writer(field)):
+    writer, unset = view.writer(field)
+    if not writer:
         return kind.schema if "enum" in kind.schema else kind.shown
-    writer, unset = found
     return either(writer.schema, {"const": json.loads(unset)}) if unset else writer.schema
 
 
@@ -2906,15 +2860,12 @@ def answer_openapi() -> bytes:
     return openapi_text()
 
 
-OPENAPI_ROUTE = Route("GET", "/openapi.json", answer_openapi, open=True)
-
-
 # --- 14 Control: clock, journal, faults and snapshots, for tests ------------------------------------
 # What a test or a demo can control, under /-/. None of it affects the rules.
 
 MAX_CALLS = 1000  # calls that the journal keeps
 MAX_WAIT = 60  # seconds
-TICK = 0.005  # seconds between two looks of a call that waits, times the number of those: their sum costs the same
+TICK = 0.005  # seconds; a waiting call polls every TICK × number of waiting calls, so that all together cost the same
 MAX_WAITING = 24  # calls that wait at once, of CONTROL_THREADS: the others are always answered
 CONTROL_THREADS = 32
 START_SNAPSHOT = ""  # a name that no path can have
@@ -2946,25 +2897,6 @@ def is_wanted(call: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:
     )
 
 
-class Journal:
-    """The last calls."""
-
-    def __init__(self) -> None:
-        self.calls: deque[dict[str, Any]] = deque(maxlen=MAX_CALLS)
-
-    def matching(self, wanted: Mapping[str, Any]) -> list[dict[str, Any]]:
-        """Return the calls that match."""
-        return [call for call in list(self.calls) if is_wanted(call, wanted)]
-
-    def nearest(self, path: str) -> str:
-        """Return the last calls of similar paths, as text."""
-        calls = list(self.calls)
-        near = difflib.get_close_matches(path, {call["path"] for call in calls}, 3, 0.3)
-        return ", ".join(
-            [f"{call['method']} {call['path']} {call['status']}" for call in calls if call["path"] in near][-5:]
-        )
-
-
 def read_offset(value: Any) -> float:
     """Return by how many seconds the clock is shifted."""
     if isinstance(value, str):
@@ -2993,17 +2925,13 @@ class Controls:
 
     def __init__(self, service: Service, clock: Clock, on: bool):
         self.service, self.database, self.clock = service, service.database, clock
-        self.journal = Journal()
+        self.journal: deque[dict[str, Any]] = deque(maxlen=MAX_CALLS)
         self.faults: list[dict[str, Any]] = []
         self.lock = threading.Lock()  # of the faults' counters
         self.waiting: set[int] = set()  # the threads of calls that wait
-        service.add_routes(
-            Route(row.method, row.path.replace("<name>", "<name:name>"), self.make_handler(row), row.open)
-            for row in CONTROLS
-            if on or row.open
-        )
+        service.add_routes((row for row in CONTROLS if on or row.open), self.make_handler)
         if on:
-            service.gates.append(self.strike)
+            service.gates.append(self.apply_fault)
             service.watchers.append(self.record)
             service.preparations.append(lambda: self.database.take_snapshot(START_SNAPSHOT))
 
@@ -3013,10 +2941,10 @@ class Controls:
         def handle(name: str = "") -> Any:
             environ = bottle.request.environ
             if not control.open and not environ["pmservice.caller"].admin:
-                raise Refusal(403, "Only an administrator may do this.")
-            body = read_body(environ, self.service.body_limit)
+                raise Refusal(403, ADMIN_ONLY)
+            query, body = parse_query(environ), read_body(environ, self.service.body_limit)
             bottle.response.content_type = "application/json"
-            answer = control.perform(self, ControlCall(name, parse_query(environ), body))
+            answer = control.perform(self, name, query, body)
             if isinstance(answer, Iterator):
                 return in_pieces(piece.encode() for piece in answer)
             return to_json(SUCCESS if answer is None else answer).encode()
@@ -3026,14 +2954,14 @@ class Controls:
     def record(self, environ: dict[str, Any], call: dict[str, Any]) -> None:
         """Add a call to the journal, unless it was one of a control."""
         if not environ["PATH_INFO"].startswith("/-/"):
-            self.journal.calls.append({**call, "body": blanked_body(environ.get("pmservice.body"))})
+            self.journal.append({**call, "body": blanked_body(environ.get("pmservice.body"))})
 
-    def strike(self, environ: dict[str, Any]) -> None:
-        """Apply the fault of a call, if there is one."""
+    def apply_fault(self, environ: dict[str, Any]) -> None:
+        """Delay, refuse or drop a call to which a fault applies."""
         path = environ["PATH_INFO"]
         if path.startswith("/-/") or not (fault := self.take_fault(f"{environ['REQUEST_METHOD']} {path}")):
             return
-        self.wait(lambda: False, fault.get("delay", 0))
+        self.wait(lambda: False, fault.get("delay", 0))  # nothing ends the delay early
         environ["pmservice.drop"] = bool(fault.get("drop"))
         if "status" in fault or fault.get("drop"):
             status = fault.get("status", 503)
@@ -3048,6 +2976,10 @@ class Controls:
                         fault["times"] -= 1
                     return fault
         return None
+
+    def matching(self, wanted: Mapping[str, Any]) -> list[dict[str, Any]]:
+        """Return the calls of the journal that match."""
+        return [call for call in list(self.journal) if is_wanted(call, wanted)]
 
     def wait(self, done: Callable[[], bool], seconds: float) -> None:
         """Wait until it is done, the time is up or the service stops; not at all when too many calls wait."""
@@ -3064,7 +2996,7 @@ class Controls:
 
 
 def blanked_body(body: Mapping[str, Any] | None) -> Any:
-    """Return a body for the journal: without its secrets and what JSON cannot express; of a long one only the size."""
+    """Return a body for the journal, with its secrets blanked; for one above MAX_TEXT only its size."""
     text = json.dumps(body, ensure_ascii=False).encode("utf-8", "replace")
     if len(text) > MAX_TEXT:
         return f"{len(text)} bytes"
@@ -3075,72 +3007,67 @@ def blanked_body(body: Mapping[str, Any] | None) -> Any:
     )
 
 
-class ControlCall(NamedTuple):
-    """A call of a control: the name in its path, its query parameters, its body."""
-
-    name: str
-    query: Mapping[str, str]
-    body: bytes
+# The controls: from (controls, name in the path, query parameters, body) to a JSON value, to an iterator of pieces of one,
+# or to None for success.
 
 
-Answer = Any  # a JSON value, or an iterator of pieces of one
-
-
-def ready(controls: Controls, call: ControlCall) -> Answer:
+def ready(controls: Controls, name: str, query: Mapping[str, str], body: bytes) -> Any:
     """Answer 503 until schema and fixture are loaded, and when the file was removed or cannot be written."""
     if controls.service.loading or not controls.database.ready():
         raise Refusal(503, LOADING if controls.service.loading else "The database cannot be written.")
     return {"status": "ready"}
 
 
-def restore_snapshot(controls: Controls, call: ControlCall) -> None:
+def restore_snapshot(controls: Controls, name: str, query: Mapping[str, str], body: bytes) -> None:
     """Return to the records of a snapshot."""
-    if call.name not in controls.database.snapshots:
-        near = suggest(call.name, controls.database.snapshots)
-        raise Refusal(404, f"There is no snapshot {call.name}{near or '.'}")
-    controls.database.restore_snapshot(call.name)
+    if name not in controls.database.snapshots:
+        near = suggest(name, controls.database.snapshots)
+        raise Refusal(404, f"There is no snapshot {name}{near or '.'}")
+    controls.database.restore_snapshot(name)
 
 
-def dump_all(controls: Controls, call: ControlCall) -> Answer:
+def dump_all(controls: Controls, name: str, query: Mapping[str, str], body: bytes) -> Any:
     """Yield everything as a fixture."""
     with controls.database.reading() as store:
         yield from dump(store)
 
 
-def load_all(controls: Controls, call: ControlCall) -> Answer:
+def load_all(controls: Controls, name: str, query: Mapping[str, str], body: bytes) -> Any:
     """Load a fixture."""
     try:
-        document = parse_fixture(call.body.decode())
+        document = parse_fixture(body.decode())
     except UnicodeDecodeError:
         raise Refusal(400, "A fixture must be JSON in UTF-8.") from None
     with controls.database.writing() as store:
         return {"records": load(store, Caller(ADMIN, True), document)}
 
 
-def put_clock(controls: Controls, call: ControlCall) -> Answer:
+def put_clock(controls: Controls, name: str, query: Mapping[str, str], body: bytes) -> Any:
     """Freeze the clock at `now`, shift it by `offset` seconds, or release it with neither."""
-    body = check_exactly(CLOCK, parse_body(call.body, ""))
-    controls.clock.offset = body.get("offset", 0)
-    controls.clock.frozen = moment_of(utc(body["now"], controls.database.zone)) if "now" in body else None
+    values = check_exactly(CLOCK, parse_body(body, ""))
+    controls.clock.offset = values.get("offset", 0)
+    controls.clock.frozen = moment_of(utc(values["now"], controls.database.zone)) if "now" in values else None
     return controls.clock.state()
 
 
-def get_journal(controls: Controls, call: ControlCall) -> Answer:
+def get_journal(controls: Controls, name: str, query: Mapping[str, str], body: bytes) -> Any:
     """Return the calls that match; with `count`, only when exactly that many do within `wait` seconds, else 409."""
-    query = check_exactly(CALLS, call.query)
-    count = query.get("count")
+    wanted = check_exactly(CALLS, query)
+    count = wanted.get("count")
     if count is not None:
-        controls.wait(lambda: len(controls.journal.matching(query)) >= count, query.get("wait", 0))
-    calls = controls.journal.matching(query)
+        controls.wait(lambda: len(controls.matching(wanted)) >= count, wanted.get("wait", 0))
+    calls = controls.matching(wanted)
     if count not in (None, len(calls)):
-        near = controls.journal.nearest(query.get("path", ""))
-        raise Refusal(409, f"{len(calls)} calls match, not {count}; nearest: {near or 'none'}.")
+        known = list(controls.journal)
+        paths = difflib.get_close_matches(wanted.get("path", ""), {call["path"] for call in known}, 3, 0.3)
+        near = [f"{call['method']} {call['path']} {call['status']}" for call in known if call["path"] in paths][-5:]
+        raise Refusal(409, f"{len(calls)} calls match, not {count}; nearest: {', '.join(near) or 'none'}.")
     return {"total": len(calls), "calls": calls}
 
 
-def put_faults(controls: Controls, call: ControlCall) -> Answer:
+def put_faults(controls: Controls, name: str, query: Mapping[str, str], body: bytes) -> Any:
     """Replace the faults."""
-    given = parse_json(call.body.decode("utf-8", "replace"))
+    given = parse_json(body.decode("utf-8", "replace"))
     if not isinstance(given, list) or not all(isinstance(fault, dict) for fault in given):
         raise Refusal(400, "The body must be a JSON array of faults.")
     faults = [check_exactly(FAULT, fault) for fault in given]
@@ -3151,33 +3078,33 @@ def put_faults(controls: Controls, call: ControlCall) -> Answer:
 
 
 class Control(NamedTuple):
-    """A control: a row of CONTROLS.  perform: returns the answer, None for success.  open: without a token, always."""
+    """A control: a row of CONTROLS; an open one needs no token, and exists even when controls are off."""
 
     method: str
     path: str
     purpose: str
-    perform: Callable[[Controls, ControlCall], Answer]
+    perform: Callable[[Controls, str, Mapping[str, str], bytes], Any]
     open: bool = False
 
 
 # fmt: off
 # THE TABLE OF CONTROLS.
 CONTROLS = (
-    Control("GET",    "/-/live",                     "tell whether the process answers",             lambda controls, call: {"status": "live"}, open=True),
+    Control("GET",    "/-/live",                     "tell whether the process answers",             lambda controls, *_: {"status": "live"}, open=True),
     Control("GET",    "/-/ready",                    "tell whether records can be read and written", ready, open=True),
-    Control("POST",   "/-/reset",                    "return to the records loaded at start",        lambda controls, call: controls.database.restore_snapshot(START_SNAPSHOT)),
-    Control("PUT",    "/-/snapshots/<name>",         "save a snapshot of the records",               lambda controls, call: controls.database.take_snapshot(call.name)),
-    Control("POST",   "/-/snapshots/<name>",         "alias of PUT",                                 lambda controls, call: controls.database.take_snapshot(call.name)),
+    Control("POST",   "/-/reset",                    "return to the records loaded at start",        lambda controls, *_: controls.database.restore_snapshot(START_SNAPSHOT)),
+    Control("PUT",    "/-/snapshots/<name>",         "save a snapshot of the records",               lambda controls, name, *_: controls.database.take_snapshot(name)),
+    Control("POST",   "/-/snapshots/<name>",         "alias of PUT",                                 lambda controls, name, *_: controls.database.take_snapshot(name)),
     Control("POST",   "/-/snapshots/<name>/restore", "restore a snapshot",                           restore_snapshot),
     Control("GET",    "/-/dump",                     "write everything as a fixture",                dump_all),
     Control("POST",   "/-/load",                     "load a fixture",                               load_all),
-    Control("GET",    "/-/clock",                    "show the service's time",                      lambda controls, call: controls.clock.state()),
+    Control("GET",    "/-/clock",                    "show the service's time",                      lambda controls, *_: controls.clock.state()),
     Control("PUT",    "/-/clock",                    "freeze, shift or release the clock",           put_clock),
     Control("GET",    "/-/journal",                  "list the last calls, or check how many came",  get_journal),
-    Control("DELETE", "/-/journal",                  "forget the calls",                             lambda controls, call: controls.journal.calls.clear()),
-    Control("GET",    "/-/faults",                   "list the faults",                              lambda controls, call: controls.faults),
+    Control("DELETE", "/-/journal",                  "forget the calls",                             lambda controls, *_: controls.journal.clear()),
+    Control("GET",    "/-/faults",                   "list the faults",                              lambda controls, *_: controls.faults),
     Control("PUT",    "/-/faults",                   "replace the faults",                           put_faults),
-    Control("DELETE", "/-/faults",                   "remove all faults",                            lambda controls, call: controls.faults.clear()),
+    Control("DELETE", "/-/faults",                   "remove all faults",                            lambda controls, *_: controls.faults.clear()),
 )
 # fmt: on
 
@@ -3185,11 +3112,9 @@ CONTROLS = (
 # --- 15 Server: connections and threads -------------------------------------------------------------
 # waitress reads and writes HTTP; here is decided which thread answers, who is dropped, and how serving ends.
 
-THREADS = 8  # that answer at the same time when answers take long
-LATE = 0.0015  # seconds after which an answer takes long: to change the leader costs a tenth of that
-EXPECTANT = (
-    50e-6  # seconds after an answer during which the next request is polled for: to wake from sleep takes as long
-)
+THREADS = 8  # that answer beside the leader when answers take long
+LATE = 0.0015  # seconds after which an answer takes long; changing the leader takes about a tenth of that
+EXPECTANT = 50e-6  # seconds of polling without sleep after an answer; waking a sleeping thread takes about as long
 WAITRESS: dict[str, Any] = {
     "connection_limit": 900,
     "cleanup_interval": 2,  # seconds between two looks for slow and idle connections
@@ -3198,7 +3123,7 @@ WAITRESS: dict[str, Any] = {
 GRACE = 4.0  # seconds that running requests have to finish when the server stops
 QUIET = 0.05  # seconds without a request after which none is believed to be on its way
 HEADER_TIME = 10  # seconds that a client may take to send its headers
-BODY_TIME = 60  # and its whole request
+BODY_TIME = 60  # seconds that a client may take to send its whole request
 READ_TIME = 10  # seconds in which a client must read something of its answer: until then a thread waits for it
 
 
@@ -3329,7 +3254,9 @@ class Server:
         self.late: set[threading.Thread] = set()  # threads that led before and are still answering
         self.begun: float | None = None  # when the leader took its request; cleared by whoever relieves it
         self.closed = False
-        self.lock = threading.RLock()  # of these four; reentrant, because a signal's handler may interrupt its holder
+        self.lock = (
+            threading.RLock()
+        )  # of leader, late, begun and closed; reentrant, because a signal handler may interrupt its holder
         self.taken_up, self.over = threading.Event(), threading.Event()
         self.ends: float | None = None  # by when a server that was stopped has ended
         self.quiet = self.last = 0.0
@@ -3548,6 +3475,26 @@ def furnish(service: Service, password: str | None, source: FixtureSource | None
     service.loading = False
 
 
+def make_service(
+    database: str | os.PathLike[str],
+    token: str | None,
+    timezone: str,
+    token_lifetime: float,
+    body_limit: int,
+    loopback_only: bool,
+    clock: Callable[[], datetime],
+    control: bool | None,
+) -> Service:
+    """Return a service that still has to be furnished; see `create_app`."""
+    movable = Clock(clock)
+    opened = Database(os.fspath(database), zone_of(timezone), movable)
+    service = Service(opened, token, token_lifetime, body_limit, LOOPBACK_NAMES if loopback_only else None)
+    service.routes.route("/openapi.json", "GET", answer_openapi)
+    service.open_paths.add("/openapi.json")
+    Controls(service, movable, opened.in_memory if control is None else control)
+    return service
+
+
 def create_app(
     database: str | os.PathLike[str] = ":memory:",
     *,
@@ -3569,13 +3516,9 @@ def create_app(
     loopback_only: answer only to this machine's own Host names.  clock: returns the current time, aware.
     control: whether the routes under /-/ exist; None: for ":memory:" only.
     """
-    movable = Clock(clock)
-    opened = Database(os.fspath(database), zone_of(timezone), movable)
+    service = make_service(database, token, timezone, token_lifetime, body_limit, loopback_only, clock, control)
     with contextlib.ExitStack() as undo:
-        undo.callback(opened.close)
-        service = Service(opened, token, token_lifetime, body_limit, LOOPBACK_NAMES if loopback_only else None)
-        service.add_routes([OPENAPI_ROUTE])
-        Controls(service, movable, opened.in_memory if control is None else control)
+        undo.callback(service.close)
         furnish(service, password, load)
         undo.pop_all()
     return service
@@ -4092,9 +4035,10 @@ def command_serve(settings: dict[str, Any], options: argparse.Namespace) -> None
     if settings["load"] and settings["demo"]:
         raise StartError("--load and --demo: only one of them can be loaded")
     names = ("database", "token", "timezone", "token_lifetime", "body_limit", "control")
+    made = {name: settings[name] for name in names}
     with contextlib.ExitStack() as stack:
         listener = stack.enter_context(listen(host, settings["port"]))
-        service = create_app(**{name: settings[name] for name in names}, loopback_only=loopback)
+        service = make_service(**made, loopback_only=loopback, clock=utc_now)
         stack.callback(service.close)
         if service.names is not None:
             service.names.add(host)

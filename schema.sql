@@ -2,7 +2,8 @@
 --
 -- Conventions: a link that is not set is NULL; a person is an account; a moment is UTC text,
 -- YYYY-MM-DDThh:mm:ssZ; a day is YYYY-MM-DD; NULL is "unset". Defaults that never depend on the
--- request stand here and nowhere else. Records are never removed: `deleted` hides them.
+-- request stand here and nowhere else. Records are never removed: `deleted`
+-- takes them off lists and refuses changes; by its id a record is still shown.
 
 -- An older database runs the parts that it lacks, in one transaction: the tables, indexes and triggers below a
 -- version's line never change once it is released, and each part ends at its `user_version`.
@@ -447,6 +448,8 @@ END;
 PRAGMA user_version = 2;
 
 -- === Version 3: no views; the statements name every column =======================================
+
+-- Files that were made as versions 1 and 2 have a view of each record.
 
 DROP VIEW IF EXISTS user_record;
 DROP VIEW IF EXISTS project_record;
