@@ -1040,7 +1040,7 @@ class View:
         return [field for field, kind in self.fields.items() if kind.source != "fixed"]
 
     def writer(self, field: str) -> tuple[Writer | None, str]:
-        """Return what writes a field, None: as SQLite returns it; and how "unset" is written, "" if it is never unset."""
+        """Return the writer of a field, None if it is written as SQLite returns it, and the text for "unset", if any."""
         looks = {
             "person": (self.person, self.nobody),
             "moment": (self.moment, self.never),
@@ -1134,7 +1134,7 @@ class Caller(NamedTuple):
     admin: bool
 
 
-# What `status` may ask for, and the condition that it stands for: the real server's kinds of browsing, the plain states.
+# What `status` may ask for, and its condition: the real server's kinds of browsing, and the plain states.
 # fmt: off
 BROWSE_ALL = {"all": "TRUE"}
 BROWSE_BUGS = {
@@ -1197,7 +1197,7 @@ class Listing:
 
     @property
     def guarded(self) -> bool:
-        """Whether each row needs the guard: not if the only link it follows is to the path's record, which was checked."""
+        """Whether each row needs the guard: not if it only follows the link to the path's record, which was checked."""
         return not self.within or self.view.resource.guard.links != self.within
 
 
@@ -1237,7 +1237,7 @@ def select_statement(view: View) -> str:
 
 @functools.cache
 def select_one_statement(view: View, target: str) -> str:
-    """Return the statement that selects one record; with a target, only one of that resource that the caller may see."""
+    """Return the statement that selects one record; with a target, only a record of it that the caller may see."""
     named = RESOURCES.get(target)
     condition = f"{named.rows} AND {named.visible()}" if named else "TRUE"
     return f"{select_statement(view)} WHERE {view.resource.table}.id = :id AND {condition}"
@@ -1442,7 +1442,7 @@ class Store:
             pass
 
     def begin_projects(self, execution: int, project: int) -> None:
-        """Set an execution and its project to `doing` if they still wait; they begin today, unless they began before."""
+        """Set an execution and its project to `doing` if they wait; they begin today, unless they began before."""
         self.run(
             "UPDATE project SET status = 'doing', realBegan = coalesce(realBegan, ?)"
             " WHERE id IN (?, ?) AND status = 'wait'",
@@ -1487,8 +1487,8 @@ class Store:
         table, owner, item = (kind.table, kind.owner, kind.item) if kind.table else (resource.table, "id", field)
         rows = "TRUE" if kind.table else resource.rows
         return self.row(
-            f"""SELECT {table}."{owner}" AS id, {table}."{item}" AS link FROM {table} WHERE {rows} AND {table}."{item}" <> 0
-            AND {table}."{item}" NOT IN (SELECT id FROM {named.table} WHERE {named.rows}) LIMIT 1"""
+            f"""SELECT {table}."{owner}" AS id, {table}."{item}" AS link FROM {table}
+            WHERE {rows} AND {table}."{item}" <> 0 AND {table}."{item}" NOT IN (SELECT id FROM {named.table} WHERE {named.rows}) LIMIT 1"""
         )
 
     def misplaced(self) -> tuple[sqlite3.Row | None, sqlite3.Row | None]:
@@ -2104,7 +2104,7 @@ def create_user(store: Store, me: Caller, row: None, body: Body) -> int:
 
 
 def set_password(database: Database, password: str) -> None:
-    """Make this the administrator's password, unless it is already. It is hashed before the write, which it would delay."""
+    """Make this the administrator's password, unless it is already; it is hashed before the transaction."""
     with database.querying() as store:
         stored = store.user(ADMIN)["password"]  # type: ignore[index]  # every database has this user
     if stored is None or not password_matches(password, stored):
@@ -2139,7 +2139,7 @@ def log_in(database: Database, body: Body) -> dict[str, Any]:
 
 
 def authenticate(database: Database, hash: str, lifetime: float) -> Caller:
-    """Return the user whose token has this hash. Its use is recorded at most once a minute, so that reads do not write."""
+    """Return the user whose token has this hash. Its use is recorded once a minute at most: reads should not write."""
     with database.querying() as store:
         found, now = store.token(hash), store.now
     if not found or (unused := (moment_of(now) - moment_of(found["used"])).total_seconds()) > lifetime:
@@ -2177,7 +2177,7 @@ def parse_fixture(text: str) -> dict[str, Any]:
 def load(
     store: Store, me: Caller, document: Mapping[str, Any], progress: Callable[[int], None] = lambda records: None
 ) -> int:
-    """Insert the records of a fixture, all or none, and return how many it has. Raises Refusal that says where it is wrong."""
+    """Insert the records of a fixture, all or none; return how many it has. Raises Refusal that says where it is wrong."""
     store.defer_links()
     noted: dict[str, None] = {}
     places: Places = {array: [] for array in FIXTURE}
@@ -2430,7 +2430,7 @@ def refuse_constant(name: str) -> NoReturn:
 
 
 def depth_of(text: str) -> int:
-    """Return how deep a JSON text nests. It is counted before parsing, because each Python gives up at another depth."""
+    """Return how deep a JSON text nests, counted before parsing, because each Python gives up at another depth."""
     if text.count("[") + text.count("{") <= MAX_DEPTH:
         return 0
     return max(itertools.accumulate(DEEPER.get(one, 0) for one in STRING.sub("", text)), default=0)
@@ -2694,7 +2694,7 @@ class Service:
             return self.render(store, operation.shows, rows).encode()
 
     def pieces(self, shape: Shape, operation: Operation, id: int, environ: dict[str, Any]) -> Iterator[bytes]:
-        """Yield a list from one state of the database, a batch of records at a time: memory does not grow with `limit`."""
+        """Yield a list from one state of the database, in batches, so that memory does not grow with `limit`."""
         me, listing = environ["pmservice.caller"], operation.shows
         with self.database.reading() as store:
             self.find(store, operation, id, me)
@@ -3007,8 +3007,8 @@ def blanked_body(body: Mapping[str, Any] | None) -> Any:
     )
 
 
-# The controls: from (controls, name in the path, query parameters, body) to a JSON value, to an iterator of pieces of one,
-# or to None for success.
+# The controls: from (controls, name in the path, query parameters, body) to a JSON value, an iterator of its pieces, or
+# None for success.
 
 
 def ready(controls: Controls, name: str, query: Mapping[str, str], body: bytes) -> Any:
@@ -3547,7 +3547,7 @@ def running(database: str | os.PathLike[str] = ":memory:", **settings: Any) -> I
 
 
 def __getattr__(name: str) -> Any:
-    """Return the pytest plugin, which pytest looks for here; it is made on demand, so that serving imports no pytest."""
+    """Return the pytest plugin, for which pytest looks here. It is made on demand: serving imports no pytest."""
     if name != "pytest_plugin":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     import pytest
@@ -3907,7 +3907,7 @@ def make_parser() -> argparse.ArgumentParser:
     top = argparse.ArgumentParser(
         "pmservice",
         description="A project-management service with ZenTao's REST API v1. Without a command it serves.",
-        epilog="Every setting is also read from the environment: PMSERVICE_DATABASE, PMSERVICE_TOKEN_LIFETIME and so on.",
+        epilog="Settings are also read from the environment: PMSERVICE_DATABASE, PMSERVICE_TOKEN_LIFETIME and so on.",
     )
     add_settings(top)
     top.add_argument("--version", action="version", version=__version__)
