@@ -624,7 +624,7 @@ def when_assigned(context: Context) -> str | None:
 
 
 class Guard(NamedTuple):
-    """Who may see a record; everybody if nothing is said.
+    """Who may see a record, other than administrators.
 
     persons: the person fields of a record with an `acl`: one that is private is for them and its white list.
     acl_of: the id of the project whose `acl` counts, if that is not the record's own.
@@ -685,7 +685,7 @@ class Resource:
         persons, acl_of, links = self.guard
         if links:
             return " AND ".join(self.seen_through(row, link) for link in links.split())
-        if not persons:
+        if self.guard is EVERYBODY:
             return "TRUE"
         own = "home" if acl_of else row
         names = ", ".join(f"{own}.{person}" for person in persons.split())
