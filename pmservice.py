@@ -355,6 +355,11 @@ def read_stages(value: Any) -> str:
     return ",".join(words)
 
 
+def refuse_constant(name: str) -> NoReturn:
+    """Raise Refusal for a constant that only Python reads as JSON."""
+    raise Refusal(400, f"JSON has no {name}.")
+
+
 def suggest(word: Any, known: Iterable[str]) -> str:
     """Return "; did you mean WORD?" for the known word most like an unknown one, "" if there is none."""
     near = difflib.get_close_matches(str(word)[:MAX_NAME], known, 1)
@@ -849,9 +854,9 @@ COUNTED = "JOIN product_count ON product_count.product = product.id"
 USER      = Resource("user",      "user",     "",             USER_FIELDS,     EVERYBODY,                        {"realname": same("account")},
                      array="users", required="account")
 PROGRAM   = Resource("program",   "project",  "program",      PROJECT_FIELDS,  PROJECT_GUARD,                    {"acl": "open", "type": "program", **LASTING, **OPENED},
-                     array="programs", required="name", rules=(BEGIN_TO_END,), extra="products")
+                     array="programs", required="name", rules=(BEGIN_TO_END, inside_project), extra="products")
 PROJECT   = Resource("project",   "project",  "project",      PROJECT_FIELDS,  PROJECT_GUARD,                    {"acl": "private", "type": "project", **LASTING, **OPENED, "model": "scrum", "team": same("name")},
-                     array="projects", required="name", rules=(BEGIN_TO_END,), extra="products")
+                     array="projects", required="name", rules=(BEGIN_TO_END, inside_project), extra="products")
 EXECUTION = Resource("execution", "project",  "sprint stage", PROJECT_FIELDS,  PROJECT_GUARD,                    {"acl": "private", "type": "sprint", **LASTING, **OPENED, "parent": same("project"), "team": same("name")},
                      array="executions", required="name project", rules=(BEGIN_TO_END, inside_project), loaded={"parent": link("project")}, extra="products")
 HOME      = Resource("execution or project", "project", "project sprint stage", PROJECT_FIELDS, PROJECT_GUARD,   {})
@@ -1528,6 +1533,7 @@ PRAGMAS = (  # the write-ahead log first
 )
 PATIENCE = 5  # seconds that a writer waits for the other writers of this process
 CHECK_SIZE = 4 * 1024 * 1024  # bytes: files up to this size get a full quick_check when opened (a few milliseconds)
+JOURNAL_MAGIC = bytes.fromhex("d9d505f920a163d7")  # of a rollback journal, which is there until the tables are made
 COUNTS = ("product_count", "bugs_opened", "total", "sqlite_sequence")  # written by triggers and by SQLite itself
 
 
@@ -1748,7 +1754,7 @@ class Database:
 
 
 def refuse_strange(path: str) -> None:
-    """Raise StartError for a file that is another program's, of a newer version or damaged; it is only read.
+    """Raise StartError for a file that is another program's, of a newer version or damaged; such a file is only read.
 
     It is read through SQLite alone: closing a descriptor of our own would release the locks of this process's other
     connections to the file. Of a file above CHECK_SIZE only the header and the length are checked.
@@ -1757,13 +1763,13 @@ def refuse_strange(path: str) -> None:
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
     if not os.access(path, os.W_OK, effective_ids=os.access in os.supports_effective_ids):
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
-    if os.path.exists(f"{path}-journal"):  # a process was killed within a transaction: a reader rolls it back
-        with contextlib.closing(sqlite3.connect(path)) as recovery:
-            recovery.execute("SELECT count(*) FROM sqlite_schema")
+    file = Path(path).resolve().as_uri()
+    if os.path.exists(f"{path}-journal"):
+        roll_back(path, file)
     if not (size := os.path.getsize(path)):
         return
     unused = not os.path.exists(f"{path}-wal")  # closed by everybody: SQLite can read it without creating files
-    uri = f"{Path(path).resolve().as_uri()}?mode=ro{'&immutable=1' * unused}"
+    uri = f"{file}?mode=ro{'&immutable=1' * unused}"
     with contextlib.closing(sqlite3.connect(uri, uri=True)) as reader:
         names = ("application_id", "user_version", "page_size", "page_count")
         owner, version, page, pages = (reader.execute(f"PRAGMA {name}").fetchone()[0] for name in names)
@@ -1777,6 +1783,20 @@ def refuse_strange(path: str) -> None:
     if problem != "ok":
         words = " ".join(problem.split())
         raise StartError(f"{path}: damaged ({words}); restore a backup, or name another file with --database")
+
+
+def roll_back(path: str, file: str) -> None:
+    """Roll back the transaction in which a process was killed, if it made this file or the file is ours."""
+    with open(f"{path}-journal", "rb") as journal:
+        header = journal.read(20)
+    if not header.startswith(JOURNAL_MAGIC):
+        return
+    if int.from_bytes(header[16:20], "big") > 0:  # pages that the file had before the transaction
+        with contextlib.closing(sqlite3.connect(f"{file}?mode=ro&immutable=1", uri=True)) as reader:
+            if reader.execute("PRAGMA application_id").fetchone()[0] != APPLICATION_ID:
+                return
+    with contextlib.closing(sqlite3.connect(path)) as reader:
+        reader.execute("SELECT count(*) FROM sqlite_schema")  # the first read rolls back
 
 
 def refuse_columns(path: str, connection: sqlite3.Connection) -> None:
@@ -2141,8 +2161,8 @@ def log_in(database: Database, body: Body) -> dict[str, Any]:
 def authenticate(database: Database, hash: str, lifetime: float) -> Caller:
     """Return the user whose token has this hash. Its use is recorded once a minute at most: reads should not write."""
     with database.querying() as store:
-        found, now = store.token(hash), store.now
-    if not found or (unused := (moment_of(now) - moment_of(found["used"])).total_seconds()) > lifetime:
+        found, moment = store.token(hash), store.clock()
+    if not found or (unused := (moment - moment_of(found["used"])).total_seconds()) > lifetime:
         raise Refusal(401, UNAUTHORIZED)
     if unused >= min(60, lifetime / 60):
         database.write_if_free(lambda store: store.use_token(hash, lifetime))
@@ -2156,10 +2176,19 @@ BATCH = 200  # rows fetched, shown and sent at a time
 Places = dict[str, list[int]]  # the ids of an array's records, in the fixture's order
 
 
+def object_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return a JSON object of a fixture. Raises Refusal for a repeated name: one of its values would be lost."""
+    fields = dict(pairs)
+    if len(fields) < len(pairs):
+        name = next(name for place, (name, _) in enumerate(pairs) if name in dict(pairs[:place]))
+        raise Refusal(400, f'"{name}" stands twice in one object.')
+    return fields
+
+
 def parse_fixture(text: str) -> dict[str, Any]:
     """Return the arrays of a fixture. Raises Refusal."""
     try:
-        document = json.loads(text)
+        document = json.loads(text, parse_constant=refuse_constant, object_pairs_hook=object_once)
     except RecursionError:
         raise Refusal(400, "A fixture must not be nested too deep.") from None
     except ValueError as error:
@@ -2398,12 +2427,17 @@ def read_body(environ: Mapping[str, Any], limit: int) -> bytes:
     return bytes(environ["wsgi.input"].read(int(length)))
 
 
-def parse_body(body: bytes, content_type: str) -> dict[str, Any]:
-    """Return the fields of a body: JSON, unless it is labelled as a form and does not look like JSON."""
+def decode(body: bytes) -> str:
+    """Return the text of a body. Raises Refusal."""
     try:
-        text = body.decode()
+        return body.decode()
     except UnicodeDecodeError:
         raise Refusal(400, "The body must be JSON in UTF-8.") from None
+
+
+def parse_body(body: bytes, content_type: str) -> dict[str, Any]:
+    """Return the fields of a body: JSON, unless it is labelled as a form and does not look like JSON."""
+    text = decode(body)
     if not text.strip():
         return {}
     if content_type.lower().startswith("application/x-www-form-urlencoded") and text.lstrip()[0] != "{":
@@ -2422,11 +2456,6 @@ def parse_json(text: str) -> Any:
         return json.loads(text, parse_constant=refuse_constant)
     except ValueError:  # its text differs from one version of Python to the next
         raise Refusal(400, "The body must be JSON.") from None
-
-
-def refuse_constant(name: str) -> NoReturn:
-    """Raise Refusal for a constant that only Python reads as JSON."""
-    raise Refusal(400, f"The body must be JSON: {name} is not a number.")
 
 
 def depth_of(text: str) -> int:
@@ -2452,10 +2481,10 @@ def parse_form(text: str) -> dict[str, Any]:
     return {**fields, **arrays}
 
 
-def parse_query(environ: Mapping[str, Any]) -> dict[str, str]:
-    """Return the query parameters."""
+def parse_query(environ: Mapping[str, Any], most: int | None = None) -> dict[str, str]:
+    """Return the query parameters. Raises Refusal if there are more than `most`."""
     try:
-        pairs = urllib.parse.parse_qsl(environ.get("QUERY_STRING", ""), keep_blank_values=True, max_num_fields=100)
+        pairs = urllib.parse.parse_qsl(environ.get("QUERY_STRING", ""), keep_blank_values=True, max_num_fields=most)
     except ValueError:
         raise Refusal(400, "The query has too many parameters.") from None
     return dict(pairs)
@@ -2463,7 +2492,7 @@ def parse_query(environ: Mapping[str, Any]) -> dict[str, str]:
 
 def check_query(environ: Mapping[str, Any], shape: Shape, paged: bool) -> dict[str, Any]:
     """Return what a list is asked for: page, limit, order, status. Unknown parameters are ignored."""
-    given = parse_query(environ)
+    given = parse_query(environ, 100)
     query = check(shape, {**given, **({"status": given["status"].lower()} if "status" in given else {})})
     if paged or "page" in query or "limit" in query:
         query = {"page": 1, "limit": 20, **query}
@@ -2615,8 +2644,8 @@ class Service:
         """Write a call's line to the log and tell the watchers."""
         account = environ["pmservice.caller"].account if "pmservice.caller" in environ else "-"
         path = printable(environ["PATH_INFO"][:MAX_PATH])
-        call = {"id": request_id, "method": environ["REQUEST_METHOD"], "path": path, "duration": duration}
-        call |= {"status": environ["pmservice.status"], "account": account}
+        call = {"id": request_id, "method": environ["REQUEST_METHOD"], "path": path}
+        call |= {"status": environ["pmservice.status"], "account": account, "duration": duration}
         log.info("%(method)s %(path)s %(status)d %(duration).1f ms %(account)s %(id)s", call, extra={"call": call})
         for watcher in self.watchers:
             watcher(environ, call)
@@ -2899,9 +2928,9 @@ def is_wanted(call: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:
 
 def read_offset(value: Any) -> float:
     """Return by how many seconds the clock is shifted."""
-    if isinstance(value, str):
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise ValueError("must be a number of seconds")
-    return number_of("seconds", -(10**9), 10**9)(value)
+    return float(bounded(value, -(10**9), 10**9)) if isinstance(value, float) else value
 
 
 def read_match(value: Any) -> str:
@@ -3034,10 +3063,7 @@ def dump_all(controls: Controls, name: str, query: Mapping[str, str], body: byte
 
 def load_all(controls: Controls, name: str, query: Mapping[str, str], body: bytes) -> Any:
     """Load a fixture."""
-    try:
-        document = parse_fixture(body.decode())
-    except UnicodeDecodeError:
-        raise Refusal(400, "A fixture must be JSON in UTF-8.") from None
+    document = parse_fixture(decode(body))
     with controls.database.writing() as store:
         return {"records": load(store, Caller(ADMIN, True), document)}
 
@@ -3067,7 +3093,7 @@ def get_journal(controls: Controls, name: str, query: Mapping[str, str], body: b
 
 def put_faults(controls: Controls, name: str, query: Mapping[str, str], body: bytes) -> Any:
     """Replace the faults."""
-    given = parse_json(body.decode("utf-8", "replace"))
+    given = parse_json(decode(body))
     if not isinstance(given, list) or not all(isinstance(fault, dict) for fault in given):
         raise Refusal(400, "The body must be a JSON array of faults.")
     faults = [check_exactly(FAULT, fault) for fault in given]
