@@ -1603,8 +1603,12 @@ class Database:
             self.uri, uri=True, isolation_level=None, check_same_thread=False, cached_statements=256
         )
         connection.row_factory = sqlite3.Row
-        for pragma in pragmas:
-            connection.execute(pragma)
+        try:
+            for pragma in pragmas:
+                connection.execute(pragma)
+        except BaseException:
+            connection.close()
+            raise
         return connection
 
     @contextlib.contextmanager
