@@ -601,12 +601,12 @@ def local(stored: str, zone: tzinfo) -> str:
 
 
 # --- 4 Resources: one row a resource; the bodies of requests ----------------------------------------
-# What a record is, who may see it, what it has when nothing is said, and what requests may write. A new field needs a
-# kind here and a column in schema.sql. No statement is run here.
+# The table, the fields, the guard and the defaults of each resource, and the bodies of requests. A new field needs a kind
+# here and a column in schema.sql. No statement is run here.
 
 
 class Context(NamedTuple):
-    """A new record, who makes it and when: what its defaults may depend on."""
+    """A new record, its creator and its moment: the values that its defaults may depend on."""
 
     given: Fields
     account: str
@@ -629,7 +629,7 @@ def when_assigned(context: Context) -> str | None:
 
 
 class Guard(NamedTuple):
-    """Who may see a record, other than administrators.
+    """The rule that says who may see a record, besides administrators.
 
     persons: the person fields of a record with an `acl`: one that is private is for them and its white list.
     acl_of: the id of the project whose `acl` counts, if that is not the record's own.
@@ -715,7 +715,7 @@ class Resource:
 
     @functools.cached_property
     def fixture(self) -> Shape:
-        """What a record of a fixture may have."""
+        """The fields that a record of a fixture may have, and the rules between them."""
         types = {"type": one_of(*self.types.split())} if self.types else {}
         return Shape({**self.given("part"), **types, **self.loaded}, self.required, *self.rules)
 
@@ -948,7 +948,7 @@ to_json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=
 
 
 class Scene(NamedTuple):
-    """What a writer needs besides the values: the user references of the answer by account, and the time zone."""
+    """The context of a writer: the user references of the answer by account, and the time zone."""
 
     people: Mapping[Any, str]
     zone: tzinfo
@@ -993,7 +993,7 @@ LOOKS = {"text": text, "hours": hours, "whitelist": references, "secret": nullab
 
 
 class Envelope(NamedTuple):
-    """What an answer puts around a record: `wrap` takes and returns JSON text, `schema` the record's properties."""
+    """The JSON around a record in an answer: `wrap` takes and returns JSON text, `schema` the record's properties."""
 
     wrap: Callable[[str], str]
     schema: Callable[[Schema], Mapping[str, Any]]
@@ -1139,7 +1139,7 @@ class Caller(NamedTuple):
     admin: bool
 
 
-# What `status` may ask for, and its condition: the real server's kinds of browsing, and the plain states.
+# The words that `status` may ask for, and their conditions: the real server's kinds of browsing, and the plain states.
 # fmt: off
 BROWSE_ALL = {"all": "TRUE"}
 BROWSE_BUGS = {
@@ -1202,7 +1202,7 @@ class Listing:
 
     @property
     def guarded(self) -> bool:
-        """Whether each row needs the guard: not if it only follows the link to the path's record, which was checked."""
+        """Whether each row needs the guard: False if that only follows the link to the path's record, checked already."""
         return not self.within or self.view.resource.guard.links != self.within
 
 
@@ -1291,7 +1291,7 @@ def list_statements(listing: Listing, status: str, order: tuple[str, str], every
     )
 
 
-# What the triggers keep: a table, the rows of it that matter, and their recount from the records.
+# The tables that the triggers keep: the rows that matter, and their recount from the records.
 RECOUNTS = (
     ("product_count", "", """SELECT product.id,
         (SELECT count(*) FROM release WHERE release.product = product.id AND NOT deleted),
