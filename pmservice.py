@@ -2894,7 +2894,7 @@ def answer_openapi() -> bytes:
 
 
 # --- 14 Control: clock, journal, faults and snapshots, for tests ------------------------------------
-# What a test or a demo can control, under /-/. None of it affects the rules.
+# The controls of tests and demos, under /-/. None of them affects the rules.
 
 MAX_CALLS = 1000  # calls that the journal keeps
 MAX_WAIT = 60  # seconds
@@ -2934,7 +2934,8 @@ def read_offset(value: Any) -> float:
     """Return by how many seconds the clock is shifted."""
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise ValueError("must be a number of seconds")
-    return float(bounded(value, -(10**9), 10**9)) if isinstance(value, float) else value
+    seconds: float = bounded(value, -(10**9), 10**9)  # a whole one stays whole in answers
+    return seconds
 
 
 def read_match(value: Any) -> str:
@@ -3431,7 +3432,7 @@ class Server:
 
 
 # --- 16 Application: create_app(), running() and the pytest plugin ----------------------------------
-# What Python programs use.
+# The entry points for Python programs.
 
 FixtureSource = str | os.PathLike[str] | Mapping[str, Any]  # a file or a document
 

@@ -2233,7 +2233,7 @@ class TestControls:
         assert memory.call("GET", "/user", Token=token).status_int == 200
 
     @each(("body", "field"), [
-        (dict(now="yesterday"), "now"), (dict(now=5), "now"), (dict(offset="1"), "offset"), (dict(offset=True), "offset"), (dict(offset=1e10), "offset"), (dict(ofset=1), "ofset"),
+        (dict(now="yesterday"), "now"), (dict(now=5), "now"), (dict(offset="1"), "offset"), (dict(offset=True), "offset"), (dict(offset=1e10), "offset"), (dict(offset=10**10), "offset"), (dict(offset=-(10**10)), "offset"), (dict(ofset=1), "ofset"),
     ])  # fmt: skip
     def test_clock_is_set_to_moments_and_seconds_only(self, memory, body, field):
         assert list(memory.refused("PUT", "/-/clock", body)["fields"]) == [field]
@@ -2833,7 +2833,7 @@ HIDDEN = {"program": 2, "parent": 2, "project": 4, "execution": 6, "product": 2,
 
 
 class TestWhoSeesWhat:
-    """Who is shown private records, by every operation that names or lists records.
+    """The access to private records through every operation that names or lists records.
 
     SIGHT says of each caller what they may see beyond what is open: "product" is private product 2 and what
     belongs to it, "project" are private program 2 and project 4 and what belongs to that. NAMED and LISTED have
@@ -3579,7 +3579,7 @@ class TestNonBlockingHandler:
 
 
 class TestInTests:
-    """What this package offers to other projects' tests."""
+    """The fixtures and the mark that this package gives to pytest."""
 
     def test_running_serves_on_a_free_port_until_the_context_ends(self):
         threads = threading.active_count()
