@@ -46,6 +46,7 @@ import ipaddress
 import itertools
 import json
 import logging
+import math
 import operator
 import os
 import random
@@ -61,6 +62,7 @@ import time
 import urllib.parse
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from datetime import MAXYEAR, MINYEAR, date, datetime, timedelta, timezone, tzinfo
 from pathlib import Path
 from types import MappingProxyType
@@ -143,8 +145,22 @@ class Invalid(Refusal):
         self.body: dict[str, Any] = {**self.body, "fields": self.fields}
 
 
+class HandOver(BaseException):
+    """The end of an attempt to answer in the receiving thread, which must not wait: another thread answers instead.
+
+    No Exception, so that whatever catches those lets it pass. Nothing of the answer has been sent yet.
+    """
+
+
 class StartError(Exception):
     """The service cannot start or a command cannot run; the text is one line that says what to do."""
+
+
+class Busy(Refusal, StartError):
+    """Somebody else was writing to the database all the time that this could wait."""
+
+    def __init__(self, sentence: str = "The database is busy; try again."):
+        super().__init__(503, sentence)
 
 
 def sentences(parts: Iterable[str]) -> str:
@@ -154,7 +170,7 @@ def sentences(parts: Iterable[str]) -> str:
 
 # SQLite's errors by a part of the message: Python 3.10's sqlite3 does not expose their codes.
 STORAGE_ERRORS = {
-    "locked": (503, "The database is busy; try again."),
+    "locked": (503, str(Busy())),
     "readonly": (503, "The database is read-only; nothing was written."),
     "unable to open": (503, "The database cannot be opened now."),
     "disk I/O": (503, "The database cannot be read or written now."),
@@ -756,7 +772,9 @@ PRODUCT_FIELDS = dict(
     programName=derived(TEXT, """coalesce(
         (SELECT program.name FROM project AS program WHERE program.id = product.program AND {program}), '')"""),
     stories=fixed(STORY_COUNTS), requirements=fixed(STORY_COUNTS), plans=fixed(0),
-    releases=derived(INT, "product_count.releases"), bugs=derived(INT, "product_count.bugs"),
+    releases=derived(INT, """CASE WHEN :admin THEN product_count.releases ELSE (
+        SELECT count(*) FROM release WHERE release.product = product.id AND release.deleted = 0 AND {release}) END"""),
+    bugs=derived(INT, "product_count.bugs"),
     unResolved=derived(INT, "product_count.unResolved"), closedBugs=derived(INT, "product_count.closedBugs"),
     fixedBugs=derived(INT, "product_count.fixedBugs"),
     thisWeekBugs=derived(INT, """(SELECT coalesce(sum(opened.bugs), 0) FROM bugs_opened AS opened
@@ -1168,6 +1186,9 @@ def total_of(list: str, parent: str = ":id") -> dict[str, str]:
     return {"all": f"SELECT coalesce(sum(records), 0) FROM total WHERE list = '{list}' AND parent = {parent}"}
 
 
+QUICK_PAGE, QUICK_OFFSET = 100, 10_000  # records of a page that is answered in a millisecond or two
+
+
 BUG_COUNTS = {
     "all": "bugs",
     "unclosed": "bugs - closedBugs",
@@ -1204,6 +1225,12 @@ class Listing:
     def guarded(self) -> bool:
         """Whether each row needs the guard: False if that only follows the link to the path's record, checked already."""
         return not self.within or self.view.resource.guard.links != self.within
+
+    def is_quick(self, query: Mapping[str, Any], me: Caller, limit: int, offset: int) -> bool:
+        """Tell whether a page is small and takes no longer when there are more records: it is sorted by id, its total kept."""
+        total_is_kept = query.get("status", "all") in self.totals and (me.admin or not self.guarded)
+        by_id = query.get("order", self.order)[0] == "id"
+        return total_is_kept and by_id and 0 < limit <= QUICK_PAGE and offset <= QUICK_OFFSET
 
 
 # fmt: off
@@ -1529,9 +1556,9 @@ PRAGMAS = (  # the write-ahead log first
     "PRAGMA journal_mode = WAL",  # readers never wait for the writer
     "PRAGMA synchronous = FULL",  # an acknowledged write survives a power cut: one sync a commit
     "PRAGMA foreign_keys = ON",  # off by default, and ignored when set inside a transaction
-    "PRAGMA busy_timeout = 5000",  # ms that a writer waits for another process
+    "PRAGMA journal_size_limit = 4194304",  # a write-ahead log that a long read made grow is cut back to 4 MiB
 )
-PATIENCE = 5  # seconds that a writer waits for the other writers of this process
+PATIENCE = 5  # seconds that a transaction waits for others, of this process and of other processes together
 CHECK_SIZE = 4 * 1024 * 1024  # bytes: files up to this size get a full quick_check when opened (a few milliseconds)
 JOURNAL_MAGIC = bytes.fromhex("d9d505f920a163d7")  # of a rollback journal, which is there until the tables are made
 COUNTS = ("product_count", "bugs_opened", "total", "sqlite_sequence")  # written by triggers and by SQLite itself
@@ -1546,7 +1573,7 @@ class Database:
 
     def __init__(self, path: str, zone: tzinfo, clock: Callable[[], datetime]):
         self.path, self.zone, self.clock = path, zone, clock
-        self.idle: list[sqlite3.Connection] = []
+        self.idle: list[tuple[sqlite3.Connection, int]] = []  # with the busy_timeout of each
         self.closed = False
         self.in_memory = path == ":memory:"
         self.file = os.path.realpath(path)  # absolute, in case the process changes its directory
@@ -1561,9 +1588,10 @@ class Database:
             self.close()
             if isinstance(error, OSError):
                 raise StartError(f"{path}: {error.strerror}; name another file with --database") from None
+            if isinstance(error, Busy) or "locked" in str(error):
+                raise Busy(f"{path}: another process is writing to this database; try again later") from None
             if isinstance(error, sqlite3.Error):
-                advice = "try again later" if "locked" in str(error) else "name another file with --database"
-                raise StartError(f"{path}: {error}; {advice}") from None
+                raise StartError(f"{path}: {error}; name another file with --database") from None
             raise
 
     def open(self) -> bool:
@@ -1576,7 +1604,7 @@ class Database:
             PRAGMAS  # `application_id` must reach the database file before the write-ahead log starts
         )
         self.anchor = self.connect(others)  # stays open: a memory database lives as long as its last connection
-        self.idle.append(self.anchor)
+        self.idle.append((self.anchor, PATIENCE * 1000))
         version = self.anchor.execute("PRAGMA user_version").fetchone()[0]
         if version < SCHEMA_VERSION:  # otherwise nothing is written, and no writer is waited for
             with self.writing() as store:
@@ -1600,7 +1628,7 @@ class Database:
     def connect(self, pragmas: Iterable[str] = PRAGMAS) -> sqlite3.Connection:
         """Return a new connection, which may go from thread to thread."""
         connection = sqlite3.connect(
-            self.uri, uri=True, isolation_level=None, check_same_thread=False, cached_statements=256
+            self.uri, PATIENCE, uri=True, isolation_level=None, check_same_thread=False, cached_statements=256
         )
         connection.row_factory = sqlite3.Row
         try:
@@ -1612,13 +1640,19 @@ class Database:
         return connection
 
     @contextlib.contextmanager
-    def transaction(self, begin: str) -> Iterator[Store]:
-        """Run the block in one transaction: it happens together or not at all."""
+    def transaction(self, begin: str, patience: float = PATIENCE) -> Iterator[Store]:
+        """Run the block in one transaction: it happens together or not at all.
+
+        It waits up to `patience` seconds, in tenths, for a lock that another connection holds.
+        """
+        timeout = math.ceil(patience * 10) * 100
         try:
-            connection = self.idle.pop()
+            connection, current = self.idle.pop()
         except IndexError:
-            connection = self.connect()
+            connection, current = self.connect(), PATIENCE * 1000
         try:
+            if timeout != current:
+                connection.execute(f"PRAGMA busy_timeout = {timeout}")
             if begin:
                 connection.execute(begin)
             yield Store(connection, self.clock, self.zone)
@@ -1631,7 +1665,7 @@ class Database:
             except BaseException:
                 connection.close()  # gives up the lock; held by the traceback, it would block every writer
                 raise
-            self.idle.append(connection)
+            self.idle.append((connection, timeout))
             if self.closed:
                 self.close()
 
@@ -1639,10 +1673,16 @@ class Database:
     reading = functools.partialmethod(transaction, "BEGIN")  # all statements see one state, whatever others write
 
     @contextlib.contextmanager
-    def writing(self) -> Iterator[Store]:
-        """Run the block as the only writer: what it reads is still true when it writes."""
-        with self.lock(), self.transaction("BEGIN IMMEDIATE") as store:
-            yield store
+    def writing(self, patience: float = PATIENCE) -> Iterator[Store]:
+        """Run the block as the only writer: what it reads is still true when it writes. Raises Busy."""
+        until = time.monotonic() + patience
+        try:
+            with self.lock(patience), self.transaction("BEGIN IMMEDIATE", max(0, until - time.monotonic())) as store:
+                yield store
+        except sqlite3.OperationalError as error:
+            if "locked" in str(error):
+                raise Busy from None
+            raise
 
     @contextlib.contextmanager
     def lock(self, patience: float = PATIENCE) -> Iterator[None]:
@@ -1651,7 +1691,7 @@ class Database:
         Raises Refusal (503) if it is not free within `patience` seconds, or if the file is gone.
         """
         if not self.write_lock.acquire(timeout=patience):
-            raise Refusal(*STORAGE_ERRORS["locked"])
+            raise Busy
         try:
             if not self.in_place():
                 raise Refusal(503, "The database file was removed or replaced; nothing was written.")
@@ -1660,18 +1700,9 @@ class Database:
             self.write_lock.release()
 
     def write_if_free(self, work: Callable[[Store], None]) -> None:
-        """Make a best-effort write during a read: skipped when the database is busy or cannot be written.
-
-        It takes a connection of its own, which does not wait for other processes.
-        """
-        with (
-            contextlib.suppress(Refusal, sqlite3.OperationalError),
-            self.lock(patience=0),
-            contextlib.closing(self.connect([*PRAGMAS, "PRAGMA busy_timeout = 0"])) as connection,
-        ):
-            connection.execute("BEGIN IMMEDIATE")
-            work(Store(connection, self.clock, self.zone))
-            connection.execute("COMMIT")
+        """Make a best-effort write during a read: skipped when the database is busy or cannot be written."""
+        with contextlib.suppress(Refusal, sqlite3.OperationalError), self.writing(patience=0) as store:
+            work(store)
 
     def in_place(self) -> bool:
         """Tell whether the file and its log are still those that were opened: writes to removed ones would be lost."""
@@ -1732,27 +1763,35 @@ class Database:
             connection.execute("COMMIT")
 
     def backup(self, path: str, progress: Callable[[int, int], None]) -> None:
-        """Copy the database as it is now to a new file, while others read and write it. Raises StartError."""
+        """Copy the database as it is now to a new file, while others read and write it. Raises StartError.
+
+        The file gets its name when it is whole.
+        """
+        part = f"{path}.{secrets.token_hex(4)}.part"
         try:
-            os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
+            if os.path.lexists(path):
+                raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST))
+            os.close(os.open(part, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
         except OSError as error:
             raise StartError(f"{path}: {error.strerror}; name a file that does not exist yet") from None
         try:
-            with contextlib.closing(sqlite3.connect(path)) as copy, self.reading() as store:
+            with contextlib.closing(sqlite3.connect(part)) as copy, self.reading() as store:
+                copy.execute("PRAGMA journal_mode = OFF")  # a second file, which would be left behind
                 store.count("SELECT count(*) FROM user")  # starts the read transaction: the copy is of this moment
                 store.connection.backup(copy, pages=4096, progress=lambda _, left, pages: progress(pages - left, pages))
-        except BaseException as error:
-            os.unlink(path)  # half a copy is useless
-            if isinstance(error, sqlite3.Error):
-                raise StartError(f"{path}: {error}; nothing was copied") from None
-            raise
+            os.rename(part, path)
+        except sqlite3.Error as error:
+            raise StartError(f"{path}: {error}; nothing was copied") from None
+        finally:
+            with contextlib.suppress(OSError):  # half a copy is useless
+                os.unlink(part)
 
     def close(self) -> None:
         """Close every connection; one that is in use is closed when it is returned."""
         self.closed = True
         with contextlib.suppress(IndexError):
             while True:
-                self.idle.pop().close()
+                self.idle.pop()[0].close()
         for _, keeper in self.snapshots.values():
             keeper.close()
 
@@ -2068,7 +2107,6 @@ def finish_task(store: Store, me: Caller, task: sqlite3.Row, body: Body) -> int:
 TOKEN_LIFETIME = 24 * 60 * 60  # seconds after its last use
 UNAUTHORIZED = "Unauthorized"
 LOGIN_FAILED = "Login failed. Please check your account and password."
-SCRYPT_LOCK = threading.Lock()  # one hash at a time, so that a flood of logins starves nobody
 SCRYPT = (2**14, 8, 1)  # n, r, p: 16 MiB and about 30 ms; stored with each hash, so that they can be raised
 # scrypt:n:r:p:salt:hash; version 1.0 wrote no parameters, which were these
 STORED_PASSWORD = re.compile(
@@ -2087,11 +2125,22 @@ def md5(password: str) -> str:
     return hashlib.md5(password.encode("utf-8", "surrogatepass"), usedforsecurity=False).hexdigest()
 
 
+@functools.cache
+def hashing_thread(process: int) -> ThreadPoolExecutor:
+    """Return the one thread of a process that hashes: a flood of logins starves nobody and takes 16 MiB only once."""
+    return ThreadPoolExecutor(1, "hashing")
+
+
 def scrypt(secret: str, salt: str, parameters: tuple[int, ...]) -> str:
     """Return the scrypt hash of a secret, in hex."""
     n, r, p = parameters
-    with SCRYPT_LOCK:  # maxmem: twice what the algorithm needs, because OpenSSL's default of 32 MiB ends at n = 2^14
-        return hashlib.scrypt(secret.encode(), salt=bytes.fromhex(salt), n=n, r=r, p=p, maxmem=256 * n * r).hex()
+    # maxmem: twice what the algorithm needs, because OpenSSL's default of 32 MiB ends at n = 2^14
+    numbers = {"n": n, "r": r, "p": p, "maxmem": 256 * n * r}
+    thread = hashing_thread(os.getpid())  # a process that was forked has no thread of its parent
+    try:
+        return thread.submit(hashlib.scrypt, secret.encode(), salt=bytes.fromhex(salt), **numbers).result().hex()
+    except RuntimeError:
+        raise Refusal(503, "There is no thread to check a password with; try again.") from None
 
 
 # Compared when there is no such account, which takes the same time.
@@ -2162,13 +2211,15 @@ def log_in(database: Database, body: Body) -> dict[str, Any]:
         return {"token": give_token(store, body["account"])}
 
 
-def authenticate(database: Database, hash: str, lifetime: float) -> Caller:
+def authenticate(database: Database, hash: str, lifetime: float, patience: float) -> Caller:
     """Return the user whose token has this hash. Its use is recorded once a minute at most: reads should not write."""
-    with database.querying() as store:
+    with database.querying(patience) as store:
         found, moment = store.token(hash), store.clock()
     if not found or (unused := (moment - moment_of(found["used"])).total_seconds()) > lifetime:
         raise Refusal(401, UNAUTHORIZED)
     if unused >= min(60, lifetime / 60):
+        if not patience:
+            raise HandOver  # a write waits for the disk
         database.write_if_free(lambda store: store.use_token(hash, lifetime))
     return Caller(found["account"], bool(found["admin"]))
 
@@ -2516,10 +2567,19 @@ def normalize_path(environ: Mapping[str, Any]) -> tuple[str, str]:
     except UnicodeError:
         return path, "This path is not UTF-8."
     tidied = raw.startswith("//") or "%2f" in raw.lower() or "\n" in path  # `$` in a pattern matches before a last \n
-    reason = f"There is nothing at {raw or path}." if tidied else ""
+    return bare_path(path), f"There is nothing at {raw or path}." if tidied else ""
+
+
+def bare_path(path: str) -> str:
+    """Return a path without a prefix and a trailing slash."""
     prefix = next((prefix for prefix in PREFIXES if path.startswith(prefix + "/")), "")
     path = path[len(prefix) :]
-    return path[:-1] if path.endswith("/") and path != "/" else path, reason
+    return path[:-1] if path.endswith("/") and path != "/" else path
+
+
+def pattern_of(path: str) -> str:
+    """Return a path with <id> for its numbers, as OPERATIONS writes it."""
+    return re.sub("/[0-9]+", "/<id>", path)
 
 
 def refuse_host(environ: Mapping[str, Any], names: Iterable[str]) -> None:
@@ -2542,6 +2602,11 @@ def response(status: int, body: Mapping[str, Any]) -> bottle.HTTPResponse:
     return bottle.HTTPResponse(to_json(body).encode("utf-8", "replace"), status, {"Content-Type": "application/json"})
 
 
+def patience_of(environ: Mapping[str, Any]) -> float:
+    """Return how many seconds a request may wait for others: 0 in the thread that receives requests."""
+    return float(environ.get("pmservice.patience", PATIENCE))
+
+
 def render_errors(work: Callable[..., Any]) -> Callable[..., Any]:
     """Decorate a function that answers a request: THE place where every error becomes its answer."""
 
@@ -2554,6 +2619,8 @@ def render_errors(work: Callable[..., Any]) -> Callable[..., Any]:
         except Refusal as error:
             raise response(error.status, error.body) from None
         except sqlite3.DatabaseError as error:
+            if not patience_of(bottle.request.environ):
+                raise HandOver from None  # a thread that may wait tries again
             known = (answer for part, answer in STORAGE_ERRORS.items() if part in str(error))
             status, sentence = next(known, (500, FAILED))
             log.error("database: %s", error, exc_info=status == 500)
@@ -2568,7 +2635,7 @@ def render_errors(work: Callable[..., Any]) -> Callable[..., Any]:
 def render_bottle_error(error: bottle.HTTPError) -> str:
     """Return the JSON of Bottle's own refusals: an unknown path, a method that is not allowed, a failure of its own."""
     path = bottle.request.environ["PATH_INFO"]
-    near = suggest(re.sub("/[0-9]+", "/<id>", path), {row.path for row in OPERATIONS})
+    near = suggest(pattern_of(path), {row.path for row in OPERATIONS})
     words = {404: f"There is nothing at {path}{near or '.'}", 405: f"{bottle.request.method} is not allowed at {path}."}
     if error.status_code == 500 and error.exception:
         log.error("%s %s failed", bottle.request.method, path, exc_info=error.exception)
@@ -2594,7 +2661,8 @@ class Service:
 
     Rooms below add to it: routes; gates, which are called with the environ before a request is looked at closer and
     may refuse it; watchers, which are called with each call that was answered; preparations, which run when everything
-    is loaded.
+    is loaded. `quick` names the reads that a server may answer in the thread that receives requests, by path: "record"
+    or "page". It gives them no patience; what would wait or take long nevertheless raises HandOver.
     """
 
     def __init__(
@@ -2616,6 +2684,8 @@ class Service:
         self.routes.default_error_handler = render_bottle_error
         self.open_paths: set[str] = set()
         self.add_routes(OPERATIONS, self.make_handler)
+        reads = (row for row in OPERATIONS if row.method == "GET")
+        self.quick = {row.path: "page" if isinstance(row.shows, Listing) else "record" for row in reads}
 
     def add_routes(self, rows: Iterable[Any], make_handler: Callable[[Any], Callable[..., Any]]) -> None:
         """Add the routes of a table: its rows have a method, a path and say whether they are open, without a token."""
@@ -2668,18 +2738,18 @@ class Service:
         for gate in self.gates:
             gate(environ)
         if environ["PATH_INFO"] not in self.open_paths:
-            environ["pmservice.caller"] = self.caller(environ.get("HTTP_TOKEN", ""))
+            environ["pmservice.caller"] = self.caller(environ.get("HTTP_TOKEN", ""), patience_of(environ))
             if self.loading:
                 raise Refusal(503, LOADING)
         if reason:
             raise Refusal(404, reason)
 
-    def caller(self, token: str) -> Caller:
+    def caller(self, token: str, patience: float) -> Caller:
         """Return who sends this token, whose bytes WSGI passes as Latin-1. Raises Refusal (401)."""
         hash = hash_token(token.encode("latin-1", "replace").decode("utf-8", "surrogateescape"))
         if hmac.compare_digest(hash, self.admin_hash):
             return Caller(ADMIN, True)
-        return authenticate(self.database, hash, self.lifetime)
+        return authenticate(self.database, hash, self.lifetime, patience)
 
     def make_handler(self, operation: Operation) -> Callable[..., Any]:
         """Return the function that Bottle calls for an operation."""
@@ -2706,7 +2776,7 @@ class Service:
     def answer_write(self, operation: Operation, id: int, environ: dict[str, Any]) -> bytes:
         """Perform an operation that changes something, and show the record that it made or changed."""
         raw, me = read_body(environ, self.body_limit), environ["pmservice.caller"]
-        with self.database.writing() as store:
+        with self.database.writing(patience_of(environ)) as store:
             row = self.find(store, operation, id, me)
             environ["pmservice.body"] = fields = parse_body(raw, environ.get("CONTENT_TYPE", ""))
             settle = functools.partial(settle_value, store, me, None)
@@ -2719,7 +2789,7 @@ class Service:
     def answer_record(self, operation: Operation, id: int, environ: dict[str, Any]) -> bytes:
         """Show the one record that the path names, even if it is deleted; without a target, the caller."""
         me: Caller = environ["pmservice.caller"]
-        with self.database.reading() as store:
+        with self.database.reading(patience_of(environ)) as store:
             wanted = id if operation.target else operation.perform(store, me, None, {})
             rows = store.select(operation.shows, wanted, me, operation.target) if wanted <= MAX_INT else []
             if not rows:
@@ -2728,12 +2798,14 @@ class Service:
 
     def pieces(self, shape: Shape, operation: Operation, id: int, environ: dict[str, Any]) -> Iterator[bytes]:
         """Yield a list from one state of the database, in batches, so that memory does not grow with `limit`."""
-        me, listing = environ["pmservice.caller"], operation.shows
-        with self.database.reading() as store:
+        me, listing, patience = environ["pmservice.caller"], operation.shows, patience_of(environ)
+        with self.database.reading(patience) as store:
             self.find(store, operation, id, me)
             query = check_query(environ, shape, listing.paged)
             limit = query.get("limit", -1)
             offset = min((query.get("page", 1) - 1) * limit, MAX_INT) if limit > 0 else 0
+            if not (patience or listing.is_quick(query, me, limit, offset)):
+                raise HandOver
             total, cursor = store.page(listing, id, me, query, limit, offset)
             page = {"page": query["page"], "total": total, "limit": limit} if "page" in query else {"total": total}
             text, more = to_json(page)[:-1] + f",{quote(listing.key)}:[", True
@@ -2964,6 +3036,7 @@ class Controls:
         self.lock = threading.Lock()  # of the faults' counters
         self.waiting: set[int] = set()  # the threads of calls that wait
         service.add_routes((row for row in CONTROLS if on or row.open), self.make_handler)
+        service.quick["/-/live"] = "record"
         if on:
             service.gates.append(self.apply_fault)
             service.watchers.append(self.record)
@@ -2993,7 +3066,11 @@ class Controls:
     def apply_fault(self, environ: dict[str, Any]) -> None:
         """Delay, refuse or drop a call to which a fault applies."""
         path = environ["PATH_INFO"]
-        if path.startswith("/-/") or not (fault := self.take_fault(f"{environ['REQUEST_METHOD']} {path}")):
+        if path.startswith("/-/") or not self.faults:
+            return
+        if not patience_of(environ):
+            raise HandOver  # a fault may delay
+        if not (fault := self.take_fault(f"{environ['REQUEST_METHOD']} {path}")):
             return
         self.wait(lambda: False, fault.get("delay", 0))  # nothing ends the delay early
         environ["pmservice.drop"] = bool(fault.get("drop"))
@@ -3016,10 +3093,12 @@ class Controls:
         return [call for call in list(self.journal) if is_wanted(call, wanted)]
 
     def wait(self, done: Callable[[], bool], seconds: float) -> None:
-        """Wait until it is done, the time is up or the service stops; not at all when too many calls wait."""
+        """Wait until it is done, the time is up or the service stops. Raises Refusal (503) if too many calls wait."""
         until, thread = time.monotonic() + seconds, threading.get_ident()
-        if len(self.waiting) >= MAX_WAITING:
+        if done() or not seconds:
             return
+        if len(self.waiting) >= MAX_WAITING:
+            raise Refusal(503, f"{MAX_WAITING} calls wait or are delayed already; try again when fewer do.")
         self.waiting.add(thread)
         try:
             while not done() and (left := until - time.monotonic()) > 0:
@@ -3141,21 +3220,24 @@ CONTROLS = (
 
 
 # --- 15 Server: connections and threads -------------------------------------------------------------
-# waitress reads and writes HTTP; here is decided which thread answers, who is dropped, and how serving ends.
+# waitress reads and writes HTTP, and its threads answer what takes long. Here is decided what the receiving thread
+# answers itself, which clients are dropped, and how serving ends.
 
-THREADS = 8  # that answer beside the leader when answers take long
-LATE = 0.0015  # seconds after which an answer takes long; changing the leader takes about a tenth of that
+THREADS = 8
+WAITRESS: dict[str, Any] = {"ident": None}
+CONNECTIONS = 900  # at most
+DESCRIPTORS = 100  # for all else: the database's files, the listening socket, the log
+SEND_BUFFER = 64 * 1024  # bytes; the system reports room when a third is free: in its own 2.5 MB too rarely
+UNSENT = 1024 * 1024  # bytes of answers, above which a connection's next request is not begun
 EXPECTANT = 50e-6  # seconds of polling without sleep after an answer; waking a sleeping thread takes about as long
-WAITRESS: dict[str, Any] = {
-    "connection_limit": 900,
-    "cleanup_interval": 2,  # seconds between two looks for slow and idle connections
-    "ident": None,
-}
 GRACE = 4.0  # seconds that running requests have to finish when the server stops
 QUIET = 0.05  # seconds without a request after which none is believed to be on its way
 HEADER_TIME = 10  # seconds that a client may take to send its headers
 BODY_TIME = 60  # seconds that a client may take to send its whole request
-READ_TIME = 10  # seconds in which a client must read something of its answer: until then a thread waits for it
+READ_TIME = 10  # seconds in which a client must read something of its answer; also to stop sending after a refusal
+IDLE_TIME = 120  # seconds that a connection may stay open without a request
+SWEEP = 1  # seconds between two looks for connections to be dropped
+LEAST_PATIENCE = 0.5  # seconds that a request may wait for the database, however long it waited for a thread
 
 
 def listen(host: str, port: int) -> socket.socket:
@@ -3171,13 +3253,45 @@ def listen(host: str, port: int) -> socket.socket:
         ) from None
 
 
+def connection_limit() -> int:
+    """Return how many connections the limit of descriptors allows, after raising it as far as is needed and allowed."""
+    try:
+        import resource
+    except ImportError:  # Windows has no such limit
+        return CONNECTIONS
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = CONNECTIONS + DESCRIPTORS
+    if soft == resource.RLIM_INFINITY or soft >= wanted:
+        return CONNECTIONS
+    soft = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    return max(soft - DESCRIPTORS, soft // 2)
+
+
 class AnswerTask(WSGITask):  # type: ignore[misc]
     """An answer; a server that is stopping closes the connection after it, and says so."""
+
+    wrote_header: bool
+
+    def get_environment(self) -> dict[str, Any]:
+        """Return the WSGI environment, with the seconds that the request may wait: none in the receiving thread."""
+        environ: dict[str, Any] = super().get_environment()
+        left = max(LEAST_PATIENCE, self.channel.queued + PATIENCE - time.monotonic())
+        environ["pmservice.patience"] = 0 if threading.get_ident() == self.channel.server.receiver else left
+        return environ
 
     def build_response_header(self) -> bytes:
         if self.channel.server.stopping:
             self.set_close_on_finish()
         return bytes(super().build_response_header())
+
+    def write(self, data: bytes) -> None:
+        """Send a piece; if it is the whole body, together with the header, which wakes the client once."""
+        if not self.wrote_header and self.has_body and data and self.content_length == len(data):
+            self.channel.write_soon(self.build_response_header() + data)
+            self.wrote_header, self.content_bytes_written = True, len(data)
+        else:
+            super().write(data)
 
 
 class RefusalTask(ErrorTask):  # type: ignore[misc]
@@ -3199,11 +3313,9 @@ class RefusalTask(ErrorTask):  # type: ignore[misc]
 
 
 class Request(HTTPRequestParser):  # type: ignore[misc]
-    """A request that is being received, and since when."""
+    """A request that is being received, and since when the service has been reading it."""
 
-    def __init__(self, adj: Any):
-        super().__init__(adj)
-        self.began = time.time()
+    began = 0.0
 
     def parse_header(self, header_plus: bytes) -> None:
         try:
@@ -3217,87 +3329,92 @@ class Request(HTTPRequestParser):  # type: ignore[misc]
             self.expect_continue = False  # otherwise waitress waits for a body and takes the next request for it
         return consumed
 
-    def overdue(self, now: float) -> bool:
-        """Tell whether the client takes too long to send it."""
-        return self.began < now - (BODY_TIME if self.headers_finished else HEADER_TIME)
-
 
 class Channel(HTTPChannel):  # type: ignore[misc]
-    """A connection."""
+    """A connection.
+
+    Its times are those of the monotonic clock, because the system's can be set. opened, active: when it was opened,
+    and when something was last received or sent.  queued: when its request was given to the threads.  ends: when it is
+    closed after a refusal.
+    """
 
     parser_class, task_class, error_task_class = Request, AnswerTask, RefusalTask
+    opened = active = queued = 0.0
+    ends = math.inf
+    close_when_flushed: bool
 
-    def busy(self) -> bool:
-        """Tell whether a request is being received or is not answered completely."""
-        return bool(self.request or self.answering())
+    @property
+    def last_activity(self) -> float:
+        """What waitress sets to the system's time whenever it receives or sends something."""
+        return self.active
+
+    @last_activity.setter
+    def last_activity(self, _: float) -> None:
+        self.active = time.monotonic()
+        self.opened = self.opened or self.active
+
+    def service(self) -> None:
+        """Answer a request. After a refusal go on reading for a while: closed at once, a client that sends sees none."""
+        refused = self.requests[0].error
+        try:
+            super().service()
+        except Exception:  # waitress answers what fails in a request; this would be its own failure
+            log.exception("A connection failed")
+            self.cancel()
+            self.server.pull_trigger()
+        if refused and self.close_when_flushed:
+            self.close_when_flushed, self.ends = False, time.monotonic() + READ_TIME
+            if not self.total_outbufs_len:
+                with contextlib.suppress(OSError):
+                    self.socket.shutdown(socket.SHUT_WR)
+
+    def received(self, data: bytes) -> bool:
+        return bool(math.isinf(self.ends) and super().received(data))
 
     def answering(self) -> bool:
         """Tell whether a received request is not answered completely."""
         return bool(self.requests or self.total_outbufs_len)
 
+    def overdue(self, now: float) -> bool:
+        """Tell whether the client takes too long to do what the service waits for."""
+        if self.total_outbufs_len:
+            return self.active < now - READ_TIME
+        if self.requests:
+            return False
+        if self.request:
+            return bool(self.request.began < now - (BODY_TIME if self.request.headers_finished else HEADER_TIME))
+        return self.active < now - IDLE_TIME or self.ends < now
 
-class Listener(waitress.server.TcpWSGIServer):  # type: ignore[misc]
-    """waitress's server, which also drops slow clients and makes room for new ones."""
+
+class Server(waitress.server.TcpWSGIServer):  # type: ignore[misc]
+    """waitress on a socket, with quick answers, protection against slow clients and a graceful end.
+
+    The receiving thread answers quick reads itself, because to hand a request to another thread takes as long as to
+    answer it; so they wait for no writer, no login and no long list. waitress's own threads answer everything else.
+    """
 
     channel_class = Channel
-    stopping = False
-    stalled: Sequence[Channel] = ()  # to be closed before the next poll
-
-    def maintenance(self, now: float) -> None:
-        """Drop connections that are idle, that take too long to send a request, or that do not read their answer."""
-        super().maintenance(now)
-        for channel in self.active_channels.values():
-            if channel.request and channel.request.overdue(now):
-                channel.will_close = True
-        self.stalled = [
-            channel
-            for channel in self.active_channels.values()
-            if channel.total_outbufs_len and channel.last_activity < now - READ_TIME
-        ]
-
-    def pull_trigger(self) -> None:
-        """Wake the leader: waitress calls this when there is something to send or to close."""
-        self.task_dispatcher.wake()
-
-    def readable(self) -> bool:
-        """Close idle connections before the limit is reached: first those never used, the oldest first."""
-        if len(self._map) >= self.adj.connection_limit - 1:
-            idle = [channel for channel in self.active_channels.values() if not channel.answering()]
-            idle.sort(key=lambda channel: (channel.last_activity > channel.creation_time, channel.last_activity))
-            for channel in idle[:50]:
-                channel.will_close = True
-        return bool(super().readable())
-
-
-class Server:
-    """waitress on a socket, with threads of its own and a graceful end.
-
-    One thread leads: it receives requests and answers them itself, because to hand a request to another thread, as
-    waitress does, takes as long as the answer. While an answer takes long (the disk, a password, a long list, a slow
-    reader), another thread leads, and the late one ends with its answer: the pattern Leader/Followers (POSA 2, 2000).
-    """
 
     def __init__(self, service: Service, listener: socket.socket):
         self.service = service
-        self.threads = CONTROL_THREADS if service.watchers else THREADS
-        self.waiting: deque[Channel] = deque()  # with requests that no thread has taken yet
-        self.leader = self.successor()
-        self.late: set[threading.Thread] = set()  # threads that led before and are still answering
-        self.begun: float | None = None  # when the leader took its request; cleared by whoever relieves it
-        self.closed = False
-        self.lock = (
-            threading.RLock()
-        )  # of leader, late, begun and closed; reentrant, because a signal handler may interrupt its holder
-        self.taken_up, self.over = threading.Event(), threading.Event()
+        self.receiver = 0  # the ident of the receiving thread
+        self.records: deque[Channel] = deque()  # whose request for a single record the receiving thread answers next
+        self.pages: deque[Channel] = deque()  # the same for a page of a list
+        self.parked: deque[Channel] = deque()  # whose client has to read its earlier answers first
+        self.stopping = self.closed = False
+        self.lock = threading.RLock()  # of closed; reentrant, because a signal handler may interrupt its holder
         self.ends: float | None = None  # by when a server that was stopped has ended
-        self.quiet = self.last = 0.0
+        self.quiet = self.last = self.swept = self.crowded = self.expectant = 0.0
         settings = waitress.adjustments.Adjustments(
-            sockets=[listener], max_request_body_size=service.body_limit + 1, **WAITRESS
+            sockets=[listener],
+            threads=CONTROL_THREADS if service.watchers else THREADS,
+            max_request_body_size=service.body_limit + 1,
+            connection_limit=connection_limit(),
+            **WAITRESS,
         )
         address = (listener.family, listener.type, listener.proto, listener.getsockname())
-        self.waitress = Listener(
-            service, {}, _sock=listener, dispatcher=self, adj=settings, sockinfo=address, bind_socket=False
-        )
+        super().__init__(service, {}, _sock=listener, adj=settings, sockinfo=address, bind_socket=False)
+        self.task_dispatcher.queue_logger = logging.Logger("queue", logging.ERROR)  # not a line for each that waits
         host, port = listener.getsockname()[:2]
         self.url = f"http://{f'[{host}]' if ':' in host else host}:{port}"
 
@@ -3307,128 +3424,133 @@ class Server:
             signal.signal(each, signal.SIG_DFL)
         self.quiet = QUIET if number else 0
         self.service.stopping.set()
-        self.waitress.stopping = True
+        self.stopping = True
         self.wake()
 
     def wake(self) -> None:
-        """Make the leader poll again, which it does by itself after each answer."""
+        """Make the receiving thread look at the sockets."""
         with self.lock:
-            if threading.current_thread() is not self.leader and not self.closed:
-                self.waitress.trigger.pull_trigger()
+            if not self.closed:  # otherwise the descriptor may be somebody else's by now
+                self.trigger.pull_trigger()
+
+    def pull_trigger(self) -> None:
+        """Wake the receiving thread unless it calls this itself: waitress does so after each answer."""
+        if threading.get_ident() != self.receiver:
+            self.wake()
 
     def run(self) -> None:
-        """Serve until stopped. This thread answers nobody: it makes sure that there is a leader."""
+        """Serve until stopped."""
+        self.receiver = threading.get_ident()
         try:
-            self.leader.start()
-            while not self.over.is_set():
-                if self.begun is None:
-                    self.taken_up.wait(1)  # with a limit: on some systems signals are handled only between waits
-                    self.taken_up.clear()
-                self.over.wait(LATE)
-                self.relieve()
+            while not self.finished():
+                self.serve_once()
         finally:
-            self.close()
-        if not self.waitress.stopping:
-            raise RuntimeError("serving failed; the log says why")
+            for channel in list(self.active_channels.values()):
+                channel.handle_close()  # wakes a thread that waits for its reader
+            self.task_dispatcher.shutdown(timeout=0.5)
+            with self.lock:
+                self.closed = True
+                self.asyncore.close_all(self._map)
 
-    def close(self) -> None:
-        """Close all connections. Threads that are still answering get half a second."""
-        for channel in list(self.waitress.active_channels.values()):
-            channel.handle_close()  # wakes a thread that waits for its reader
-        until = time.monotonic() + 0.5
-        for thread in [self.leader, *self.late]:
-            if thread.is_alive():
-                thread.join(max(0, until - time.monotonic()))
-        with self.lock:  # from here on a descriptor may belong to somebody else
-            self.closed = True
-            self.waitress.asyncore.close_all(self.waitress._map)
-
-    def successor(self) -> threading.Thread:
-        """Return a thread that leads once it is started."""
-        return threading.Thread(target=self.lead, daemon=True)
-
-    def relieve(self) -> None:
-        """Let another thread lead if the leader is late."""
-        with self.lock:
-            if self.begun is not None and self.begun <= time.monotonic() - LATE and not self.over.is_set():
-                late, begun = self.leader, self.begun
-                self.late.add(late)
-                self.leader, self.begun = self.successor(), None
-                try:
-                    self.leader.start()
-                except RuntimeError:  # the system has no thread to give: try again later
-                    self.late.remove(late)
-                    self.leader, self.begun = late, begun
-
-    def lead(self) -> None:
-        """Receive and answer, until the end or until another thread leads."""
-        leading, expectant = True, 0.0
-        try:
-            while leading and not self.finished():
-                for _ in range(len(self.waiting)):  # serve the current queue before polling again
-                    if leading and self.may_answer():
-                        leading = self.answer(self.waiting.popleft())
-                        expectant = time.monotonic() + EXPECTANT
-                if leading:
-                    at_once = self.may_answer() or time.monotonic() < expectant
-                    self.poll(0 if at_once else 0.01 if self.waitress.stopping else 1)
-        except Exception:
-            log.exception("Serving failed")
-        finally:
-            if leading:
-                self.over.set()
-                self.taken_up.set()  # nobody waits for a request any more
-
-    def may_answer(self) -> bool:
-        """Tell whether there is a request, and a thread that could lead if its answer takes long."""
-        return bool(self.waiting) and len(self.late) < self.threads
+    def serve_once(self) -> None:
+        """Wait until something happens at a socket; then answer every record that was asked for, and one page."""
+        for _ in range(len(self.parked)):
+            self.add_task(self.parked.popleft())
+        at_once = self.records or self.pages or time.monotonic() < self.expectant
+        wait = 0 if at_once else 0.01 if self.stopping else SWEEP
+        self.asyncore.loop(wait, use_poll=True, map=self._map, count=1)  # select() fails above 1,024 descriptors
+        turns = [self.records.popleft() for _ in range(len(self.records))]
+        turns += [self.pages.popleft()] if self.pages else []
+        for channel in turns:
+            try:
+                channel.service()
+            except HandOver:  # it would wait or take long
+                self.hand_over(channel)
+        now = time.monotonic()
+        self.expectant = now + EXPECTANT if turns else 0
+        self.sweep(now)
 
     def add_task(self, channel: Channel) -> None:
-        """Queue a request: waitress calls this when one is received, possibly before it is done with the channel."""
-        self.waiting.append(channel)
+        """Choose who answers a connection's next request: waitress calls this when one was received.
 
-    def answer(self, channel: Channel) -> bool:
-        """Answer a request and return whether this thread still leads."""
-        self.begun = time.monotonic()
-        self.taken_up.set()
+        The receiving thread answers none that others follow: after such an answer waitress waits until the client has
+        read it, and only the receiving thread sends.
+        """
+        request, *others = channel.requests
+        if channel.total_outbufs_len > UNSENT:
+            self.parked.append(channel)
+        elif request.error:
+            self.records.append(channel)
+        elif others or request.command != "GET":
+            self.hand_over(channel)
+        else:
+            queues = {"record": self.records.append, "page": self.pages.append}
+            queues.get(self.service.quick.get(pattern_of(bare_path(request.path)), ""), self.hand_over)(channel)
+
+    def hand_over(self, channel: Channel) -> None:
+        """Let one of waitress's threads answer a request."""
+        channel.queued = time.monotonic()
+        self.task_dispatcher.add_task(channel)
+
+    def sweep(self, now: float) -> None:
+        """Drop clients that take too long; a request's time runs only while the service reads it."""
+        if now < self.swept + SWEEP:
+            return
+        self.swept = now
+        for channel in list(self.active_channels.values()):
+            if channel.request and not (channel.request.began and channel.readable()):
+                channel.request.began = now
+            if channel.overdue(now):
+                channel.handle_close()
+
+    def readable(self) -> bool:
+        """Tell whether to accept connections; shortly before there are too many, idle ones make room."""
+        if len(self._map) >= self.adj.connection_limit - 1:
+            self.make_room()
+        return bool(self.accepting and time.monotonic() > self.crowded and len(self._map) < self.adj.connection_limit)
+
+    def accept(self) -> Any:
+        """Accept a connection. If the system has no descriptor for it, idle ones make room and it has to wait."""
         try:
-            channel.service()
-        except BaseException:  # waitress answers what fails in a request; this would be its own failure
-            log.exception("A connection failed")
-            channel.cancel()
-        with self.lock:
-            leading = threading.current_thread() is self.leader
-            if leading:
-                self.begun = None
-            else:
-                self.late.remove(threading.current_thread())
-        if not leading:
-            self.wake()  # the leader may take one more
-        return leading
+            return super().accept()
+        except OSError as error:
+            now = time.monotonic()
+            if now > self.crowded + 60:
+                log.warning("no connection can be accepted now: %s", error.strerror)
+            self.crowded = now + 0.1
+            self.make_room()
+            return None
+
+    def make_room(self) -> None:
+        """Close idle connections: first those never used, the oldest first."""
+        idle = [channel for channel in self.active_channels.values() if not channel.answering()]
+        idle.sort(key=lambda channel: (channel.active > channel.opened, channel.active))
+        for channel in idle[:50]:
+            channel.will_close = True
+
+    def set_socket_options(self, conn: socket.socket) -> None:
+        super().set_socket_options(conn)
+        conn.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SEND_BUFFER)
+
+    def handle_error(self) -> None:
+        """End the server when its listening socket fails: waitress would close the socket and go on."""
+        raise  # waitress calls this while it handles the exception
 
     def finished(self) -> bool:
         """Tell whether a server that was stopped has answered everybody, or has tried for long enough."""
-        if not self.waitress.stopping:
+        if not self.stopping:
             return False
         now = time.monotonic()
         if self.ends is None:
             for _ in range(128):
-                self.waitress.handle_accept()  # clients that have connected already are answered
-            self.waitress.asyncore.dispatcher.close(self.waitress)  # the listening socket: no more clients
+                self.handle_accept()  # clients that have connected already are answered
+            self.asyncore.dispatcher.close(self)  # the listening socket: no more clients
             self.ends, self.last = now + GRACE, now
-        channels = list(self.waitress.active_channels.values())
-        if self.late or any(channel.busy() for channel in channels):
+        channels = list(self.active_channels.values())
+        if any(channel.request or channel.answering() for channel in channels):
             self.last = now
             return now > self.ends
         return not channels or now >= self.last + self.quiet
-
-    def poll(self, seconds: float) -> None:
-        """Wait for something to receive or send, at most so long, and do it."""
-        for channel in self.waitress.stalled:
-            channel.handle_close()
-        self.waitress.stalled = ()
-        # poll(), because select() fails above 1,024 descriptors
-        self.waitress.asyncore.loop(timeout=seconds, use_poll=True, map=self.waitress._map, count=1)
 
 
 # --- 16 Application: create_app(), running() and the pytest plugin ----------------------------------
@@ -3482,6 +3604,8 @@ def load_text(database: Database, text: str, name: str, stopped: Callable[[], bo
         document = parse_fixture(text)
         with database.writing() as store:
             return load(store, Caller(ADMIN, True), document, progress)
+    except Busy:
+        raise
     except (Refusal, sqlite3.Error) as error:
         raise StartError(f"{name}: {error}") from None
 
@@ -4023,6 +4147,7 @@ def command_user(settings: Mapping[str, Any], options: argparse.Namespace) -> No
 
 def command_backup(settings: Mapping[str, Any], options: argparse.Namespace) -> None:
     """Copy the database."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))  # an exception: half a copy is removed
     with open_database(settings, existing=True) as database:
         database.backup(options.out, lambda done, pages: show_progress(f"{100 * done // max(pages, 1)} %"))
     print(f"{settings['database']} copied to {options.out}", file=sys.stderr)
@@ -4069,7 +4194,7 @@ def command_serve(settings: dict[str, Any], options: argparse.Namespace) -> None
     made = {name: settings[name] for name in names}
     with contextlib.ExitStack() as stack:
         listener = stack.enter_context(listen(host, settings["port"]))
-        service = make_service(**made, loopback_only=loopback, clock=utc_now)
+        service = patiently(lambda: make_service(**made, loopback_only=loopback, clock=utc_now))
         stack.callback(service.close)
         if service.names is not None:
             service.names.add(host)
@@ -4087,14 +4212,29 @@ def command_serve(settings: dict[str, Any], options: argparse.Namespace) -> None
         raise failures[0]
 
 
+def patiently(work: Callable[[], Any], stopped: Callable[[], bool] = lambda: False) -> Any:
+    """Return what `work` returns; as long as another process is writing to the database, try again."""
+    for attempt in itertools.count():
+        try:
+            return work()
+        except Busy:
+            if stopped():
+                raise
+            if not attempt:
+                log.warning("waiting for another process that is writing to the database")
+
+
 def finish_start(
     service: Service, fixture: Any, settings: Mapping[str, Any], server: Server, failures: list[Exception]
 ) -> None:
     """Load the fixture and print that the service is ready, or stop the server."""
     try:
-        furnish(service, settings["password"], fixture)
+        stopped = service.stopping.is_set
+        patiently(lambda: furnish(service, settings["password"], fixture), stopped)
+        credentials = patiently(lambda: make_credentials(service.database, settings, server.url), stopped)
         print(server.url, flush=True)
-        greet(service.database, settings, server.url)
+        words = f"pmservice {__version__} serves {settings['database']} at {server.url}; press Ctrl-C to stop."
+        print("\n".join([words, *credentials]), file=sys.stderr, flush=True)
     except Exception as error:
         if not service.stopping.is_set():
             failures.append(error)
@@ -4109,24 +4249,27 @@ def is_loopback(host: str) -> bool:
         return host == "localhost"
 
 
-def greet(database: Database, settings: Mapping[str, Any], url: str) -> None:
-    """Tell a person on stderr how to begin: with a new database also its password and a token, this once."""
-    lines = [f"pmservice {__version__} serves {settings['database']} at {url}; press Ctrl-C to stop."]
+def make_credentials(database: Database, settings: Mapping[str, Any], url: str) -> list[str]:
+    """Return lines that tell a person how to begin, with a new password and token, if the database is new."""
+    lines: list[str] = []
     with database.querying() as store:
         unset = store.user(ADMIN)["password"] is None  # type: ignore[index]  # every database has this user
+    if not (database.created or unset):
+        return lines
+    password = secrets.token_urlsafe(12)
+    with database.writing() as store:  # both or neither, because both are shown only now
+        if unset:
+            save_user(store, Caller(ADMIN, True), {"account": ADMIN, "password": password})
+        token = None if settings["token"] else give_token(store, ADMIN)
     if unset:
-        password = secrets.token_urlsafe(12)
-        set_password(database, password)
         lines += [
             "This is a new database. Note these credentials; they are not shown again.",
             f"  account   {ADMIN}",
             f"  password  {password}",
         ]
-    if (database.created or unset) and not settings["token"]:
-        with database.writing() as store:
-            token = give_token(store, ADMIN)
+    if token:
         lines += [f"  token     {token}", "Try it:", f"  curl -H 'Token: {token}' {url}/products"]
-    print("\n".join(lines), file=sys.stderr, flush=True)
+    return lines
 
 
 class Command(NamedTuple):
