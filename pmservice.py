@@ -2128,7 +2128,15 @@ def md5(password: str) -> str:
 @functools.cache
 def hashing_thread(process: int) -> ThreadPoolExecutor:
     """Return the one thread of a process that hashes: a flood of logins starves nobody and takes 16 MiB only once."""
-    return ThreadPoolExecutor(1, "hashing")
+    return ThreadPoolExecutor(1, "hashing", return_memory)
+
+
+def return_memory() -> None:
+    """Let glibc give scrypt's 16 MiB back to the system after each hash: it would keep them, because they come again."""
+    import ctypes  # takes some milliseconds
+
+    with contextlib.suppress(OSError, AttributeError, TypeError):  # another C library
+        ctypes.CDLL(None).mallopt(-3, 8 * 1024 * 1024)  # M_MMAP_THRESHOLD: blocks above it come from mmap()
 
 
 def scrypt(secret: str, salt: str, parameters: tuple[int, ...]) -> str:
