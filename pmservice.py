@@ -2147,8 +2147,8 @@ def scrypt(secret: str, salt: str, parameters: tuple[int, ...]) -> str:
     thread = hashing_thread(os.getpid())  # a process that was forked has no thread of its parent
     try:
         return thread.submit(hashlib.scrypt, secret.encode(), salt=bytes.fromhex(salt), **numbers).result().hex()
-    except RuntimeError:
-        raise Refusal(503, "There is no thread to check a password with; try again.") from None
+    except (RuntimeError, MemoryError, ValueError):  # a thread cannot be started; OpenSSL says ValueError of memory
+        raise Refusal(503, "There is no thread or no memory to check a password with; try again.") from None
 
 
 # Compared when there is no such account, which takes the same time.
@@ -3232,7 +3232,7 @@ CONTROLS = (
 # answers itself, which clients are dropped, and how serving ends.
 
 THREADS = 8
-WAITRESS: dict[str, Any] = {"ident": None}
+WAITRESS: dict[str, Any] = {"ident": None, "clear_untrusted_proxy_headers": False}  # nobody here reads such headers
 CONNECTIONS = 900  # at most
 DESCRIPTORS = 100  # for all else: the database's files, the listening socket, the log
 SEND_BUFFER = 64 * 1024  # bytes; the system reports room when a third is free: in its own 2.5 MB too rarely
@@ -3296,8 +3296,8 @@ class AnswerTask(WSGITask):  # type: ignore[misc]
     def write(self, data: bytes) -> None:
         """Send a piece; if it is the whole body, together with the header, which wakes the client once."""
         if not self.wrote_header and self.has_body and data and self.content_length == len(data):
-            self.channel.write_soon(self.build_response_header() + data)
-            self.wrote_header, self.content_bytes_written = True, len(data)
+            header, self.wrote_header, self.content_bytes_written = self.build_response_header(), True, len(data)
+            self.channel.write_soon(header + data)
         else:
             super().write(data)
 
@@ -3367,9 +3367,9 @@ class Channel(HTTPChannel):  # type: ignore[misc]
         try:
             super().service()
         except Exception:  # waitress answers what fails in a request; this would be its own failure
-            log.exception("A connection failed")
             self.cancel()
             self.server.pull_trigger()
+            log.exception("A connection failed")
         if refused and self.close_when_flushed:
             self.close_when_flushed, self.ends = False, time.monotonic() + READ_TIME
             if not self.total_outbufs_len:
@@ -3421,7 +3421,10 @@ class Server(waitress.server.TcpWSGIServer):  # type: ignore[misc]
             **WAITRESS,
         )
         address = (listener.family, listener.type, listener.proto, listener.getsockname())
-        super().__init__(service, {}, _sock=listener, adj=settings, sockinfo=address, bind_socket=False)
+        try:
+            super().__init__(service, {}, _sock=listener, adj=settings, sockinfo=address, bind_socket=False)
+        except RuntimeError as error:
+            raise StartError(f"cannot serve: {error}") from None  # "can't start new thread"
         self.task_dispatcher.queue_logger = logging.Logger("queue", logging.ERROR)  # not a line for each that waits
         host, port = listener.getsockname()[:2]
         self.url = f"http://{f'[{host}]' if ':' in host else host}:{port}"
@@ -3465,7 +3468,7 @@ class Server(waitress.server.TcpWSGIServer):  # type: ignore[misc]
         for _ in range(len(self.parked)):
             self.add_task(self.parked.popleft())
         at_once = self.records or self.pages or time.monotonic() < self.expectant
-        wait = 0 if at_once else 0.01 if self.stopping else SWEEP
+        wait = 0 if at_once else 0.01 if self.stopping else 0.1 if self.crowded > time.monotonic() else SWEEP
         self.asyncore.loop(wait, use_poll=True, map=self._map, count=1)  # select() fails above 1,024 descriptors
         turns = [self.records.popleft() for _ in range(len(self.records))]
         turns += [self.pages.popleft()] if self.pages else []
@@ -4023,8 +4026,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return int(code)
     except (KeyboardInterrupt, BrokenPipeError, EOFError):
         return 130
-    except (StartError, OSError, sqlite3.Error, UnicodeError) as error:
-        print(f"pmservice: {printable(str(error))}", file=sys.stderr)
+    except (StartError, Refusal, OSError, sqlite3.Error, UnicodeError, MemoryError) as error:
+        print(f"pmservice: {printable(str(error) or 'out of memory')}", file=sys.stderr)
         return 2
 
 
@@ -4052,8 +4055,8 @@ class NonBlockingHandler(logging.StreamHandler):  # type: ignore[type-arg]
             return
         except ValueError:  # it was closed
             return
-        line = f"{self.format(record)}\n".encode("utf-8", "backslashreplace")
-        with contextlib.suppress(OSError):  # the reader is gone
+        with contextlib.suppress(OSError, MemoryError):  # the reader is gone; a thread that logs must not end
+            line = f"{self.format(record)}\n".encode("utf-8", "backslashreplace")
             while line and select.select([], [file], [], 0)[1]:  # PIPE_BUF bytes can be written then
                 line = line[os.write(file, line[: select.PIPE_BUF]) :]
 
