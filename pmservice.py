@@ -4158,7 +4158,7 @@ def command_user(settings: Mapping[str, Any], options: argparse.Namespace) -> No
 
 def command_backup(settings: Mapping[str, Any], options: argparse.Namespace) -> None:
     """Copy the database."""
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))  # an exception: half a copy is removed
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))  # an exception, which removes half a copy
     with open_database(settings, existing=True) as database:
         database.backup(options.out, lambda done, pages: show_progress(f"{100 * done // max(pages, 1)} %"))
     print(f"{settings['database']} copied to {options.out}", file=sys.stderr)
