@@ -71,6 +71,7 @@ from typing import Any, NamedTuple, NoReturn
 import bottle
 import waitress.adjustments
 import waitress.server
+import waitress.task
 from waitress.channel import ClientDisconnected, HTTPChannel
 from waitress.parser import HTTPRequestParser, ParsingError
 from waitress.task import ErrorTask, WSGITask
@@ -148,7 +149,7 @@ class Invalid(Refusal):
 class HandOver(BaseException):
     """The end of an attempt to answer in the receiving thread, which must not wait: another thread answers instead.
 
-    No Exception, so that whatever catches those lets it pass. Nothing of the answer has been sent yet.
+    A BaseException, so that no `except Exception` catches it. Nothing of the answer has been sent yet.
     """
 
 
@@ -1186,7 +1187,7 @@ def total_of(list: str, parent: str = ":id") -> dict[str, str]:
     return {"all": f"SELECT coalesce(sum(records), 0) FROM total WHERE list = '{list}' AND parent = {parent}"}
 
 
-QUICK_PAGE, QUICK_OFFSET = 100, 10_000  # records of a page that is answered in a millisecond or two
+QUICK_PAGE, QUICK_OFFSET = 100, 10_000  # records of a page that is answered in a millisecond or two; see BATCH
 
 
 BUG_COUNTS = {
@@ -1199,6 +1200,7 @@ BUG_COUNTS = {
     "closed": "closedBugs",
     "assigntonull": "assignToNull",
 }
+UNINDEXED = ("unclosed", "assigntonull")  # their totals are kept, but a page has to pass over the other bugs
 BUG_TOTALS = {status: f"SELECT {count} FROM product_count WHERE product = :id" for status, count in BUG_COUNTS.items()}
 
 
@@ -1227,10 +1229,11 @@ class Listing:
         return not self.within or self.view.resource.guard.links != self.within
 
     def is_quick(self, query: Mapping[str, Any], me: Caller, limit: int, offset: int) -> bool:
-        """Tell whether a page is small and takes no longer when there are more records: it is sorted by id, its total kept."""
-        total_is_kept = query.get("status", "all") in self.totals and (me.admin or not self.guarded)
-        by_id = query.get("order", self.order)[0] == "id"
-        return total_is_kept and by_id and 0 < limit <= QUICK_PAGE and offset <= QUICK_OFFSET
+        """Tell whether a page is small, and an index serves it: it takes no longer when there are more records."""
+        status, order = query.get("status", "all"), query.get("order", self.order)
+        total_is_kept = status in self.totals and (me.admin or not self.guarded)
+        indexed = order[0] == "id" and status not in UNINDEXED and offset <= QUICK_OFFSET
+        return total_is_kept and indexed and 0 < limit <= QUICK_PAGE
 
 
 # fmt: off
@@ -1582,6 +1585,7 @@ class Database:
         self.uri = memory_uri() if self.in_memory else f"{Path(self.file).as_uri()}?mode=rw"
         self.snapshots: dict[str, tuple[str, sqlite3.Connection]] = {}
         self.write_lock = threading.Lock()
+        self.noted: set[str] = set()  # the hashes of tokens whose use is about to be recorded
         try:
             self.created = self.open()
         except BaseException as error:
@@ -1628,7 +1632,7 @@ class Database:
     def connect(self, pragmas: Iterable[str] = PRAGMAS) -> sqlite3.Connection:
         """Return a new connection, which may go from thread to thread."""
         connection = sqlite3.connect(
-            self.uri, PATIENCE, uri=True, isolation_level=None, check_same_thread=False, cached_statements=256
+            self.uri, timeout=PATIENCE, uri=True, isolation_level=None, check_same_thread=False, cached_statements=256
         )
         connection.row_factory = sqlite3.Row
         try:
@@ -2126,16 +2130,19 @@ def md5(password: str) -> str:
 
 
 @functools.cache
-def hashing_thread(process: int) -> ThreadPoolExecutor:
-    """Return the one thread of a process that hashes: a flood of logins starves nobody and takes 16 MiB only once."""
-    return ThreadPoolExecutor(1, "hashing", return_memory)
+def background(process: int) -> ThreadPoolExecutor:
+    """Return the one thread of a process that hashes, and that records the use of tokens.
+
+    One hash at a time leaves the other cores to others, and takes scrypt's 16 MiB only once.
+    """
+    return ThreadPoolExecutor(1, "background", return_memory)
 
 
 def return_memory() -> None:
     """Let glibc give scrypt's 16 MiB back to the system after each hash: it would keep them, because they come again."""
-    import ctypes  # takes some milliseconds
+    with contextlib.suppress(Exception):  # another C library, or a Python without ctypes
+        import ctypes  # takes some milliseconds
 
-    with contextlib.suppress(OSError, AttributeError, TypeError):  # another C library
         ctypes.CDLL(None).mallopt(-3, 8 * 1024 * 1024)  # M_MMAP_THRESHOLD: blocks above it come from mmap()
 
 
@@ -2144,7 +2151,7 @@ def scrypt(secret: str, salt: str, parameters: tuple[int, ...]) -> str:
     n, r, p = parameters
     # maxmem: twice what the algorithm needs, because OpenSSL's default of 32 MiB ends at n = 2^14
     numbers = {"n": n, "r": r, "p": p, "maxmem": 256 * n * r}
-    thread = hashing_thread(os.getpid())  # a process that was forked has no thread of its parent
+    thread = background(os.getpid())  # a process that was forked has no thread of its parent
     try:
         return thread.submit(hashlib.scrypt, secret.encode(), salt=bytes.fromhex(salt), **numbers).result().hex()
     except (RuntimeError, MemoryError, ValueError):  # a thread cannot be started; OpenSSL says ValueError of memory
@@ -2225,17 +2232,28 @@ def authenticate(database: Database, hash: str, lifetime: float, patience: float
         found, moment = store.token(hash), store.clock()
     if not found or (unused := (moment - moment_of(found["used"])).total_seconds()) > lifetime:
         raise Refusal(401, UNAUTHORIZED)
-    if unused >= min(60, lifetime / 60):
-        if not patience:
-            raise HandOver  # a write waits for the disk
-        database.write_if_free(lambda store: store.use_token(hash, lifetime))
+    if unused >= min(60, lifetime / 60) and hash not in database.noted:
+        database.noted.add(hash)
+        if patience:
+            record_use(database, hash, lifetime)
+        else:  # a write waits for the disk
+            with contextlib.suppress(RuntimeError):
+                background(os.getpid()).submit(record_use, database, hash, lifetime)
     return Caller(found["account"], bool(found["admin"]))
+
+
+def record_use(database: Database, hash: str, lifetime: float) -> None:
+    """Record that a token is used now, if nobody else is writing."""
+    try:
+        database.write_if_free(lambda store: store.use_token(hash, lifetime))
+    finally:
+        database.noted.discard(hash)
 
 
 # --- 10 Fixtures: all records as one JSON document, in and out --------------------------------------
 # An object with an array for each resource; records in the interface's field names, persons as accounts.
 
-BATCH = 200  # rows fetched, shown and sent at a time
+BATCH = 200  # rows fetched, shown and sent at a time: above QUICK_PAGE, as the receiving thread sends one piece only
 Places = dict[str, list[int]]  # the ids of an array's records, in the fixture's order
 
 
@@ -2669,8 +2687,8 @@ class Service:
 
     Rooms below add to it: routes; gates, which are called with the environ before a request is looked at closer and
     may refuse it; watchers, which are called with each call that was answered; preparations, which run when everything
-    is loaded. `quick` names the reads that a server may answer in the thread that receives requests, by path: "record"
-    or "page". It gives them no patience; what would wait or take long nevertheless raises HandOver.
+    is loaded. `classes` tells the server by method and path which requests are quick reads, a "record" or a "page", and
+    which a "login". In the thread that receives requests they have no patience: what would wait raises HandOver.
     """
 
     def __init__(
@@ -2692,8 +2710,9 @@ class Service:
         self.routes.default_error_handler = render_bottle_error
         self.open_paths: set[str] = set()
         self.add_routes(OPERATIONS, self.make_handler)
-        reads = (row for row in OPERATIONS if row.method == "GET")
-        self.quick = {row.path: "page" if isinstance(row.shows, Listing) else "record" for row in reads}
+        reads = {row.path: isinstance(row.shows, Listing) for row in OPERATIONS if row.method == "GET"}
+        self.classes = {("GET", path): "page" if listing else "record" for path, listing in reads.items()}
+        self.classes |= {(row.method, row.path): "login" for row in OPERATIONS if row.open}
 
     def add_routes(self, rows: Iterable[Any], make_handler: Callable[[Any], Callable[..., Any]]) -> None:
         """Add the routes of a table: its rows have a method, a path and say whether they are open, without a token."""
@@ -3044,7 +3063,7 @@ class Controls:
         self.lock = threading.Lock()  # of the faults' counters
         self.waiting: set[int] = set()  # the threads of calls that wait
         service.add_routes((row for row in CONTROLS if on or row.open), self.make_handler)
-        service.quick["/-/live"] = "record"
+        service.classes["GET", "/-/live"] = "record"
         if on:
             service.gates.append(self.apply_fault)
             service.watchers.append(self.record)
@@ -3228,21 +3247,21 @@ CONTROLS = (
 
 
 # --- 15 Server: connections and threads -------------------------------------------------------------
-# waitress reads and writes HTTP, and its threads answer what takes long. Here is decided what the receiving thread
-# answers itself, which clients are dropped, and how serving ends.
+# waitress reads and writes HTTP, and its threads answer what takes long. This room decides which requests the receiving
+# thread answers itself, which clients are dropped and how serving ends.
 
 THREADS = 8
 WAITRESS: dict[str, Any] = {"ident": None, "clear_untrusted_proxy_headers": False}  # nobody here reads such headers
 CONNECTIONS = 900  # at most
-DESCRIPTORS = 100  # for all else: the database's files, the listening socket, the log
+DESCRIPTORS = 100  # for all else; a connection takes two when a long body or answer needs a temporary file
 SEND_BUFFER = 64 * 1024  # bytes; the system reports room when a third is free: in its own 2.5 MB too rarely
 UNSENT = 1024 * 1024  # bytes of answers, above which a connection's next request is not begun
 EXPECTANT = 50e-6  # seconds of polling without sleep after an answer; waking a sleeping thread takes about as long
 GRACE = 4.0  # seconds that running requests have to finish when the server stops
-QUIET = 0.05  # seconds without a request after which none is believed to be on its way
+QUIET = 0.05  # seconds without a request after which a server that is stopping closes its connections
 HEADER_TIME = 10  # seconds that a client may take to send its headers
 BODY_TIME = 60  # seconds that a client may take to send its whole request
-READ_TIME = 10  # seconds in which a client must read something of its answer; also to stop sending after a refusal
+READ_TIME = 10  # seconds in which a client must read so much that the system reports room; also to see a refusal
 IDLE_TIME = 120  # seconds that a connection may stay open without a request
 SWEEP = 1  # seconds between two looks for connections to be dropped
 LEAST_PATIENCE = 0.5  # seconds that a request may wait for the database, however long it waited for a thread
@@ -3265,15 +3284,15 @@ def connection_limit() -> int:
     """Return how many connections the limit of descriptors allows, after raising it as far as is needed and allowed."""
     try:
         import resource
-    except ImportError:  # Windows has no such limit
-        return CONNECTIONS
+    except ImportError:  # Windows, where select() takes 512 sockets
+        return 400
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = CONNECTIONS + DESCRIPTORS
-    if soft == resource.RLIM_INFINITY or soft >= wanted:
-        return CONNECTIONS
-    soft = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
-    return max(soft - DESCRIPTORS, soft // 2)
+    wanted = 2 * CONNECTIONS + DESCRIPTORS
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        soft = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+        return max((soft - DESCRIPTORS) // 2, soft // 4)
+    return CONNECTIONS
 
 
 class AnswerTask(WSGITask):  # type: ignore[misc]
@@ -3289,8 +3308,9 @@ class AnswerTask(WSGITask):  # type: ignore[misc]
         return environ
 
     def build_response_header(self) -> bytes:
-        if self.channel.server.stopping:
-            self.set_close_on_finish()
+        self.channel.last_activity = 0  # the client's time to read begins now
+        if self.channel.server.service.stopping.is_set():
+            self.request.headers["CONNECTION"] = "close"
         return bytes(super().build_response_header())
 
     def write(self, data: bytes) -> None:
@@ -3306,18 +3326,14 @@ class RefusalTask(ErrorTask):  # type: ignore[misc]
     """waitress's own refusals (malformed HTTP, too large a body) as JSON."""
 
     def execute(self) -> None:
-        error = self.request.error
-        limit = self.channel.adj.max_request_body_size - 1
+        error, limit = self.request.error, self.channel.adj.max_request_body_size - 1
         words = (
             f"The body must be at most {limit} bytes long." if error.code == 413 else f"{error.reason}: {error.body}."
         )
-        body = to_json({"error": words}).encode()
-        code, reason = (400, "Bad Request") if error.code == 501 else (error.code, error.reason)  # not our failure
-        self.status = f"{code} {reason}"
-        self.response_headers.append(("Content-Type", "application/json"))
-        self.set_close_on_finish()
-        self.content_length = len(body)
-        self.write(body)
+        status = "400 Bad Request" if error.code == 501 else f"{error.code} {error.reason}"  # not our failure
+        headers, body = [("Content-Type", "application/json")], to_json({"error": words}).encode()
+        error.to_response = lambda _: (status, headers, body)
+        super().execute()
 
 
 class Request(HTTPRequestParser):  # type: ignore[misc]
@@ -3341,9 +3357,9 @@ class Request(HTTPRequestParser):  # type: ignore[misc]
 class Channel(HTTPChannel):  # type: ignore[misc]
     """A connection.
 
-    Its times are those of the monotonic clock, because the system's can be set. opened, active: when it was opened,
-    and when something was last received or sent.  queued: when its request was given to the threads.  ends: when it is
-    closed after a refusal.
+    Its times are those of the monotonic clock, because the system clock can be changed. opened, active: when it was
+    opened, and when something was last received or sent.  queued: when its request was given to the threads.  ends:
+    when it is closed after a refusal.
     """
 
     parser_class, task_class, error_task_class = Request, AnswerTask, RefusalTask
@@ -3362,7 +3378,7 @@ class Channel(HTTPChannel):  # type: ignore[misc]
         self.opened = self.opened or self.active
 
     def service(self) -> None:
-        """Answer a request. After a refusal go on reading for a while: closed at once, a client that sends sees none."""
+        """Answer a request. After a refusal, discard what the client still sends: closed at once, it would see none."""
         refused = self.requests[0].error
         try:
             super().service()
@@ -3370,8 +3386,8 @@ class Channel(HTTPChannel):  # type: ignore[misc]
             self.cancel()
             self.server.pull_trigger()
             log.exception("A connection failed")
-        if refused and self.close_when_flushed:
-            self.close_when_flushed, self.ends = False, time.monotonic() + READ_TIME
+        if refused and self.connected and self.close_when_flushed:
+            self.close_when_flushed, self.request, self.ends = False, None, time.monotonic() + READ_TIME
             if not self.total_outbufs_len:
                 with contextlib.suppress(OSError):
                     self.socket.shutdown(socket.SHUT_WR)
@@ -3397,22 +3413,23 @@ class Channel(HTTPChannel):  # type: ignore[misc]
 class Server(waitress.server.TcpWSGIServer):  # type: ignore[misc]
     """waitress on a socket, with quick answers, protection against slow clients and a graceful end.
 
-    The receiving thread answers quick reads itself, because to hand a request to another thread takes as long as to
-    answer it; so they wait for no writer, no login and no long list. waitress's own threads answer everything else.
+    The receiving thread answers quick reads itself, because handing a request to another thread takes as long as
+    answering it; so quick reads never wait for a writer, a login or a long list. waitress's own threads answer
+    everything else; logins have one of their own, so that a flood of them takes none from writers.
     """
 
     channel_class = Channel
+    accepting: bool
 
     def __init__(self, service: Service, listener: socket.socket):
         self.service = service
         self.receiver = 0  # the ident of the receiving thread
-        self.records: deque[Channel] = deque()  # whose request for a single record the receiving thread answers next
-        self.pages: deque[Channel] = deque()  # the same for a page of a list
-        self.parked: deque[Channel] = deque()  # whose client has to read its earlier answers first
-        self.stopping = self.closed = False
-        self.lock = threading.RLock()  # of closed; reentrant, because a signal handler may interrupt its holder
-        self.ends: float | None = None  # by when a server that was stopped has ended
-        self.quiet = self.last = self.swept = self.crowded = self.expectant = 0.0
+        self.records: deque[Channel] = deque()  # connections whose next request is a quick read of a record
+        self.pages: deque[Channel] = deque()  # of a page of a list
+        self.parked: deque[Channel] = deque()  # connections whose client has to read its earlier answers first
+        self.closed, self.lock = False, threading.RLock()  # reentrant: a signal handler may interrupt its holder
+        self.deadline = self.quiet = self.last = self.swept = self.expectant = 0.0
+        self.crowded = -math.inf  # until when no connection is accepted, because the system has no descriptor left
         settings = waitress.adjustments.Adjustments(
             sockets=[listener],
             threads=CONTROL_THREADS if service.watchers else THREADS,
@@ -3420,12 +3437,16 @@ class Server(waitress.server.TcpWSGIServer):  # type: ignore[misc]
             connection_limit=connection_limit(),
             **WAITRESS,
         )
+        settings.socket_options = [*settings.socket_options, (socket.SOL_SOCKET, socket.SO_SNDBUF, SEND_BUFFER)]
         address = (listener.family, listener.type, listener.proto, listener.getsockname())
         try:
             super().__init__(service, {}, _sock=listener, adj=settings, sockinfo=address, bind_socket=False)
+            self.logins = waitress.task.ThreadedTaskDispatcher()
+            self.logins.set_thread_count(1)
         except RuntimeError as error:
             raise StartError(f"cannot serve: {error}") from None  # "can't start new thread"
-        self.task_dispatcher.queue_logger = logging.Logger("queue", logging.ERROR)  # not a line for each that waits
+        for dispatcher in (self.task_dispatcher, self.logins):
+            dispatcher.queue_logger = logging.Logger("queue", logging.ERROR)  # not a line for each request that waits
         host, port = listener.getsockname()[:2]
         self.url = f"http://{f'[{host}]' if ':' in host else host}:{port}"
 
@@ -3435,7 +3456,6 @@ class Server(waitress.server.TcpWSGIServer):  # type: ignore[misc]
             signal.signal(each, signal.SIG_DFL)
         self.quiet = QUIET if number else 0
         self.service.stopping.set()
-        self.stopping = True
         self.wake()
 
     def wake(self) -> None:
@@ -3457,54 +3477,55 @@ class Server(waitress.server.TcpWSGIServer):  # type: ignore[misc]
                 self.serve_once()
         finally:
             for channel in list(self.active_channels.values()):
-                channel.handle_close()  # wakes a thread that waits for its reader
+                channel.handle_close()  # wakes a thread that waits for this client to read
             self.task_dispatcher.shutdown(timeout=0.5)
+            self.logins.shutdown(timeout=0.1)
             with self.lock:
                 self.closed = True
                 self.asyncore.close_all(self._map)
 
     def serve_once(self) -> None:
         """Wait until something happens at a socket; then answer every record that was asked for, and one page."""
+        now = time.monotonic()
+        self.sweep(now)
         for _ in range(len(self.parked)):
             self.add_task(self.parked.popleft())
-        at_once = self.records or self.pages or time.monotonic() < self.expectant
-        wait = 0 if at_once else 0.01 if self.stopping else 0.1 if self.crowded > time.monotonic() else SWEEP
+        at_once = self.records or self.pages or now < self.expectant
+        wait = 0 if at_once else 0.01 if self.service.stopping.is_set() or now < self.crowded else SWEEP
         self.asyncore.loop(wait, use_poll=True, map=self._map, count=1)  # select() fails above 1,024 descriptors
         turns = [self.records.popleft() for _ in range(len(self.records))]
         turns += [self.pages.popleft()] if self.pages else []
         for channel in turns:
             try:
+                # After an answer that another request follows, waitress may wait for the client to read: not here.
+                if len(channel.requests) > 1 and not channel.requests[0].error:
+                    raise HandOver
                 channel.service()
-            except HandOver:  # it would wait or take long
-                self.hand_over(channel)
-        now = time.monotonic()
-        self.expectant = now + EXPECTANT if turns else 0
-        self.sweep(now)
+            except HandOver:
+                self.hand_over(channel, self.task_dispatcher)
+        if turns:
+            self.expectant = time.monotonic() + EXPECTANT
 
     def add_task(self, channel: Channel) -> None:
-        """Choose who answers a connection's next request: waitress calls this when one was received.
-
-        The receiving thread answers none that others follow: after such an answer waitress waits until the client has
-        read it, and only the receiving thread sends.
-        """
-        request, *others = channel.requests
+        """Choose who answers a connection's next request: waitress calls this when one was received."""
+        request = channel.requests[0]
+        kind = request.error or self.service.classes.get((request.command, pattern_of(bare_path(request.path))))
         if channel.total_outbufs_len > UNSENT:
             self.parked.append(channel)
-        elif request.error:
+        elif request.error or kind == "record":
             self.records.append(channel)
-        elif others or request.command != "GET":
-            self.hand_over(channel)
+        elif kind == "page":
+            self.pages.append(channel)
         else:
-            queues = {"record": self.records.append, "page": self.pages.append}
-            queues.get(self.service.quick.get(pattern_of(bare_path(request.path)), ""), self.hand_over)(channel)
+            self.hand_over(channel, self.logins if kind == "login" else self.task_dispatcher)
 
-    def hand_over(self, channel: Channel) -> None:
-        """Let one of waitress's threads answer a request."""
+    def hand_over(self, channel: Channel, dispatcher: Any) -> None:
+        """Let another thread answer a request."""
         channel.queued = time.monotonic()
-        self.task_dispatcher.add_task(channel)
+        dispatcher.add_task(channel)
 
     def sweep(self, now: float) -> None:
-        """Drop clients that take too long; a request's time runs only while the service reads it."""
+        """Drop clients that take too long. The clock of a request stands while the service does not read it."""
         if now < self.swept + SWEEP:
             return
         self.swept = now
@@ -3518,10 +3539,11 @@ class Server(waitress.server.TcpWSGIServer):  # type: ignore[misc]
         """Tell whether to accept connections; shortly before there are too many, idle ones make room."""
         if len(self._map) >= self.adj.connection_limit - 1:
             self.make_room()
-        return bool(self.accepting and time.monotonic() > self.crowded and len(self._map) < self.adj.connection_limit)
+        free = len(self._map) < self.adj.connection_limit and time.monotonic() >= self.crowded
+        return self.accepting and free
 
     def accept(self) -> Any:
-        """Accept a connection. If the system has no descriptor for it, idle ones make room and it has to wait."""
+        """Accept a connection. If the system has no descriptor for it, close idle ones and try again after a moment."""
         try:
             return super().accept()
         except OSError as error:
@@ -3532,35 +3554,36 @@ class Server(waitress.server.TcpWSGIServer):  # type: ignore[misc]
             self.make_room()
             return None
 
+    def handle_accept(self) -> None:
+        with contextlib.suppress(OSError):  # of a client that has gone again
+            super().handle_accept()
+
+    def handle_error(self) -> None:
+        """End the server when it cannot accept any more: waitress would close the listening socket and go on."""
+        raise  # waitress calls this while it handles the exception
+
     def make_room(self) -> None:
         """Close idle connections: first those never used, the oldest first."""
-        idle = [channel for channel in self.active_channels.values() if not channel.answering()]
+        channels = list(self.active_channels.values())
+        idle = [channel for channel in channels if not (channel.answering() or channel.will_close)]
         idle.sort(key=lambda channel: (channel.active > channel.opened, channel.active))
         for channel in idle[:50]:
             channel.will_close = True
 
-    def set_socket_options(self, conn: socket.socket) -> None:
-        super().set_socket_options(conn)
-        conn.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SEND_BUFFER)
-
-    def handle_error(self) -> None:
-        """End the server when its listening socket fails: waitress would close the socket and go on."""
-        raise  # waitress calls this while it handles the exception
-
     def finished(self) -> bool:
         """Tell whether a server that was stopped has answered everybody, or has tried for long enough."""
-        if not self.stopping:
+        if not self.service.stopping.is_set():
             return False
         now = time.monotonic()
-        if self.ends is None:
+        if self.accepting:
             for _ in range(128):
                 self.handle_accept()  # clients that have connected already are answered
             self.asyncore.dispatcher.close(self)  # the listening socket: no more clients
-            self.ends, self.last = now + GRACE, now
+            self.accepting, self.deadline, self.last = False, now + GRACE, now
         channels = list(self.active_channels.values())
         if any(channel.request or channel.answering() for channel in channels):
             self.last = now
-            return now > self.ends
+            return now > self.deadline
         return not channels or now >= self.last + self.quiet
 
 
@@ -4205,7 +4228,7 @@ def command_serve(settings: dict[str, Any], options: argparse.Namespace) -> None
     made = {name: settings[name] for name in names}
     with contextlib.ExitStack() as stack:
         listener = stack.enter_context(listen(host, settings["port"]))
-        service = patiently(lambda: make_service(**made, loopback_only=loopback, clock=utc_now))
+        service = patiently(made["database"], lambda: make_service(**made, loopback_only=loopback, clock=utc_now))
         stack.callback(service.close)
         if service.names is not None:
             service.names.add(host)
@@ -4223,7 +4246,7 @@ def command_serve(settings: dict[str, Any], options: argparse.Namespace) -> None
         raise failures[0]
 
 
-def patiently(work: Callable[[], Any], stopped: Callable[[], bool] = lambda: False) -> Any:
+def patiently(path: str, work: Callable[[], Any], stopped: Callable[[], bool] = lambda: False) -> Any:
     """Return what `work` returns; as long as another process is writing to the database, try again."""
     for attempt in itertools.count():
         try:
@@ -4232,7 +4255,7 @@ def patiently(work: Callable[[], Any], stopped: Callable[[], bool] = lambda: Fal
             if stopped():
                 raise
             if not attempt:
-                log.warning("waiting for another process that is writing to the database")
+                log.warning("%s: waiting for another process that is writing to it", path)
 
 
 def finish_start(
@@ -4240,9 +4263,9 @@ def finish_start(
 ) -> None:
     """Load the fixture and print that the service is ready, or stop the server."""
     try:
-        stopped = service.stopping.is_set
-        patiently(lambda: furnish(service, settings["password"], fixture), stopped)
-        credentials = patiently(lambda: make_credentials(service.database, settings, server.url), stopped)
+        path, stopped = settings["database"], service.stopping.is_set
+        patiently(path, lambda: furnish(service, settings["password"], fixture), stopped)
+        credentials = patiently(path, lambda: make_credentials(service.database, settings, server.url), stopped)
         print(server.url, flush=True)
         words = f"pmservice {__version__} serves {settings['database']} at {server.url}; press Ctrl-C to stop."
         print("\n".join([words, *credentials]), file=sys.stderr, flush=True)

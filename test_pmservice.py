@@ -25,6 +25,7 @@ import shutil
 import signal
 import socket
 import sqlite3
+import struct
 import subprocess
 import sys
 import tempfile
@@ -3468,6 +3469,8 @@ class TestThreads:
         ("/products/1/bugs?limit=100&page=102",    [False, True]),
         ("/products/1/bugs?order=pri_desc",        [False, True]),
         ("/products/1/bugs?status=overduebugs",    [False, True]),
+        ("/products/1/bugs?status=unclosed",       [False, True]),
+        ("/products/1/bugs?status=assigntonull",   [False, True]),
         ("/products",                              [False, True]),
         ("/users",                                 [False, True]),
         ("/-/ready",                               [True]),
@@ -3502,18 +3505,23 @@ class TestThreads:
 
     def test_without_controls_eight_threads_answer(self):
         with pmservice.running(control=False) as served:
-            assert threads_of_servers() == 8
+            assert threads_of_servers() == 9  # one of them for logins
             assert pmservice.THREADS == 8
             with contextlib.closing(connection_to(served.url)) as connection:
                 assert ask(connection, "POST", "/products")[0] == 401
 
-    def test_use_of_a_token_is_noted_by_another_thread(self, slow):
+    def test_use_of_a_token_is_recorded_in_the_background(self, slow):
         with self.service.database.writing() as store:
             token = pmservice.give_token(store, "admin")
-        assert self.status("/user", Token=token) == 200
+        used = self.clock().isoformat()
         self.clock.forward(seconds=61)
         assert [self.status("/user", Token=token) for _ in range(2)] == [200, 200]
-        assert self.attempts("/user") == [False, False, True, False]
+        assert self.attempts("/user") == [False, False]
+        until = time.monotonic() + 30
+        while used != self.clock().isoformat() and time.monotonic() < until:
+            with self.service.database.querying() as store:
+                used = pmservice.moment_of(store.row("SELECT used FROM token")["used"]).isoformat()
+        assert used == self.clock().isoformat()
 
     def test_read_beside_a_write_in_memory_waits_in_another_thread(self, slow):
         with self.service.database.writing() as store:
@@ -3558,6 +3566,40 @@ class TestThreads:
             many.sock.sendall(b"GET /tasks/1 HTTP/1.1\r\nHost: localhost\r\n\r\n" * 1000)
             assert one.sock.recv(12) == b"HTTP/1.1 401"
             assert calls.index("/user") < 900
+
+    def test_logins_take_no_thread_from_writers(self, slow, monkeypatch):
+        begun, go, plain = threading.Semaphore(0), threading.Event(), hashlib.scrypt
+
+        def scrypt(*values, **named):
+            begun.release()
+            go.wait(30)
+            return plain(*values, **named)
+
+        monkeypatch.setattr(hashlib, "scrypt", scrypt)
+        body = {"account": "admin", "password": "p"}
+        logins = [self.pool.submit(self.status, "/tokens", "POST", body) for _ in range(40)]
+        assert begun.acquire(timeout=30)
+        assert self.status("/products", "POST", {"name": "Q"}) == 201
+        assert not begun.acquire(blocking=False)
+        go.set()
+        assert {login.result(30) for login in logins} == {400}
+
+    def test_page_that_others_follow_is_left_to_another_thread(self, slow):
+        with contextlib.closing(connection_to(self.url)) as connection:
+            connection.connect()
+            page = "GET /products/1/bugs HTTP/1.1\r\nToken: t\r\n"
+            connection.sock.sendall(f"{page}\r\n{page}Connection: close\r\n\r\n".encode())
+            with connection.sock.makefile("rb") as received:
+                assert re.findall(rb"HTTP/1.1 ([0-9]+)", received.read()) == [b"200", b"200"]
+        assert self.attempts("/products/1/bugs") == [True, False]
+
+    @each("sent", [b"BAD\r\n\r\n", b"GET /user HTTP/1.1\r\n\r\n", b"GET /openapi.json HTTP/1.1\r\n\r\n" * 9])
+    def test_client_that_resets_its_connection_ends_nothing(self, slow, sent):
+        for _ in range(20):
+            with socket.create_connection(("127.0.0.1", int(self.url.rpartition(":")[2]))) as client:
+                client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+                client.sendall(sent)
+        assert self.status() == 200
 
     @each("path", ["/tasks/1", "/slow"])
     def test_connection_that_fails_ends_alone(self, slow, monkeypatch, caplog, path):
@@ -3618,7 +3660,7 @@ class TestThreads:
 
         body = {"account": "admin", "password": "p"}
         with contextlib.closing(Client(":memory:", password="p")) as client, monkeypatch.context() as without:
-            pmservice.hashing_thread.cache_clear()
+            pmservice.background.cache_clear()
             without.setattr(threading.Thread, "start", start)
             assert "thread" in client.refused("POST", "/tokens", body, status=503)["error"]
             without.undo()
