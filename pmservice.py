@@ -15,7 +15,7 @@ the operation reads (room 4), the view or list that shows the answer (rooms 5 an
     4 Resources     one row a resource: table, fields, guard, defaults; the bodies of requests
     5 Views         one row an operation: how it shows a record
     6 Store         the queries, and the table of lists
-    7 Database      the file: opening, transactions, snapshots, backups
+    7 Database      the file: opening, transactions
     8 Rules         what the operations do; the table of transitions
     9 Passwords     passwords and tokens
     10 Fixtures     all records as one JSON document, in and out
@@ -1551,7 +1551,7 @@ class Store:
 
 
 # --- 7 Database: the file ---------------------------------------------------------------------------
-# Opening, transactions, snapshots and backups. No statement on single records, but for the first user and for tokens.
+# Opening, transactions and connections. No statement on single records, but for the first user and for tokens.
 
 APPLICATION_ID = 1886221174  # "pmsv", as schema.sql sets it
 SCHEMA_VERSION = 3
@@ -1564,7 +1564,6 @@ PRAGMAS = (  # the write-ahead log first
 PATIENCE = 5  # seconds that a transaction waits for others, of this process and of other processes together
 CHECK_SIZE = 4 * 1024 * 1024  # bytes: files up to this size get a full quick_check when opened (a few milliseconds)
 JOURNAL_MAGIC = bytes.fromhex("d9d505f920a163d7")  # of a rollback journal, which is there until the tables are made
-COUNTS = ("product_count", "bugs_opened", "total", "sqlite_sequence")  # written by triggers and by SQLite itself
 
 
 class Database:
@@ -1703,11 +1702,6 @@ class Database:
         finally:
             self.write_lock.release()
 
-    def write_if_free(self, work: Callable[[Store], None]) -> None:
-        """Make a best-effort write during a read: skipped when the database is busy or cannot be written."""
-        with contextlib.suppress(Refusal, sqlite3.OperationalError), self.writing(patience=0) as store:
-            work(store)
-
     def in_place(self) -> bool:
         """Tell whether the file and its log are still those that were opened: writes to removed ones would be lost."""
         try:
@@ -1729,66 +1723,6 @@ class Database:
             return False
         with self.reading() as store:
             return store.count("SELECT count(*) FROM user") > 0
-
-    def take_snapshot(self, name: str) -> None:
-        """Save the records as they are now, in memory, under a name."""
-        uri = memory_uri()
-        keeper = sqlite3.connect(uri, uri=True, check_same_thread=False)
-        try:
-            with self.lock(), self.querying() as store:
-                if self.in_memory:
-                    store.connection.backup(keeper)  # several times as fast, and every fresh service of a test does it
-                else:
-                    store.run("VACUUM INTO ?", (uri,))  # a backup would be in WAL mode, which memory cannot have
-        except BaseException:
-            keeper.close()
-            raise
-        _, old = self.snapshots.get(name, (uri, None))
-        self.snapshots[name] = (uri, keeper)
-        if old:
-            old.close()
-
-    def restore_snapshot(self, name: str) -> None:
-        """Restore the records of a snapshot and the sequences of ids, in one transaction. Raises KeyError without it.
-
-        Tokens stay, except those of users who no longer exist.
-        """
-        with self.lock(), contextlib.closing(self.connect()) as connection:
-            connection.execute("PRAGMA foreign_keys = OFF")  # a snapshot is consistent in itself
-            connection.execute("ATTACH ? AS saved", (self.snapshots[name][0],))
-            connection.execute("BEGIN IMMEDIATE")  # closing the connection rolls back what is not committed
-            tables = connection.execute("SELECT name FROM saved.sqlite_schema WHERE type = 'table'").fetchall()
-            # The triggers count while records return, so the counts come last.
-            for (table,) in sorted(tables, key=lambda row: (row[0] in COUNTS, row[0])):
-                if table != "token":
-                    connection.execute(f"DELETE FROM main.{table}")
-                    connection.execute(f"INSERT INTO main.{table} SELECT * FROM saved.{table}")
-            connection.execute("DELETE FROM token WHERE account NOT IN (SELECT account FROM user)")
-            connection.execute("COMMIT")
-
-    def backup(self, path: str, progress: Callable[[int, int], None]) -> None:
-        """Copy the database as it is now to a new file, while others read and write it. Raises StartError.
-
-        The file gets its name when it is whole.
-        """
-        part = f"{path}.{secrets.token_hex(4)}.part"
-        try:
-            if os.path.lexists(path):
-                raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST))
-            os.close(os.open(part, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
-        except OSError as error:
-            raise StartError(f"{path}: {error.strerror}; name a file that does not exist yet") from None
-        try:
-            with contextlib.closing(sqlite3.connect(part)) as copy, self.reading() as store:
-                copy.execute("PRAGMA journal_mode = OFF")  # a second file, which would be left behind
-                store.count("SELECT count(*) FROM user")  # starts the read transaction: the copy is of this moment
-                store.connection.backup(copy, pages=4096, progress=lambda _, left, pages: progress(pages - left, pages))
-            os.rename(part, path)
-        except sqlite3.Error as error:
-            raise StartError(f"{path}: {error}; nothing was copied") from None
-        finally:
-            with contextlib.suppress(OSError):  # half a copy is useless
-                os.unlink(part)
 
     def close(self) -> None:
         """Close every connection; one that is in use is closed when it is returned."""
@@ -2243,11 +2177,10 @@ def authenticate(database: Database, hash: str, lifetime: float, patience: float
 
 
 def record_use(database: Database, hash: str, lifetime: float) -> None:
-    """Record that a token is used now, if nobody else is writing."""
-    try:
-        database.write_if_free(lambda store: store.use_token(hash, lifetime))
-    finally:
-        database.noted.discard(hash)
+    """Record that a token is used now: best effort, skipped when the database is busy or cannot be written."""
+    with contextlib.suppress(Refusal, sqlite3.Error), database.writing(patience=0) as store:
+        store.use_token(hash, lifetime)
+    database.noted.discard(hash)
 
 
 # --- 10 Fixtures: all records as one JSON document, in and out --------------------------------------
@@ -3001,6 +2934,7 @@ TICK = 0.005  # seconds; a waiting call polls every TICK × number of waiting ca
 MAX_WAITING = 24  # calls that wait at once, of CONTROL_THREADS: the others are always answered
 CONTROL_THREADS = 32
 START_SNAPSHOT = ""  # a name that no path can have
+COUNTS = ("product_count", "bugs_opened", "total", "sqlite_sequence")  # written by triggers and by SQLite itself
 SECRETS = ("password", "token")
 
 
@@ -3053,6 +2987,44 @@ CALLS = Shape({"method": TEXT, "path": TEXT, "status": COUNT, "count": COUNT, "w
 CLOCK = Shape({"now": MOMENT, "offset": Kind("plain", read_offset, {})})
 
 
+def take_snapshot(database: Database, name: str) -> None:
+    """Save the records as they are now, in memory, under a name."""
+    uri = memory_uri()
+    keeper = sqlite3.connect(uri, uri=True, check_same_thread=False)
+    try:
+        with database.lock(), database.querying() as store:
+            if database.in_memory:
+                store.connection.backup(keeper)  # several times as fast, and every fresh service of a test does it
+            else:
+                store.run("VACUUM INTO ?", (uri,))  # a backup would be in WAL mode, which memory cannot have
+    except BaseException:
+        keeper.close()
+        raise
+    _, old = database.snapshots.get(name, (uri, None))
+    database.snapshots[name] = (uri, keeper)
+    if old:
+        old.close()
+
+
+def apply_snapshot(database: Database, name: str) -> None:
+    """Restore the records of a snapshot and the sequences of ids, in one transaction. Raises KeyError without it.
+
+    Tokens stay, except those of users who no longer exist.
+    """
+    with database.lock(), contextlib.closing(database.connect()) as connection:
+        connection.execute("PRAGMA foreign_keys = OFF")  # a snapshot is consistent in itself
+        connection.execute("ATTACH ? AS saved", (database.snapshots[name][0],))
+        connection.execute("BEGIN IMMEDIATE")  # closing the connection rolls back what is not committed
+        tables = connection.execute("SELECT name FROM saved.sqlite_schema WHERE type = 'table'").fetchall()
+        # The triggers count while records return, so the counts come last.
+        for (table,) in sorted(tables, key=lambda row: (row[0] in COUNTS, row[0])):
+            if table != "token":
+                connection.execute(f"DELETE FROM main.{table}")
+                connection.execute(f"INSERT INTO main.{table} SELECT * FROM saved.{table}")
+        connection.execute("DELETE FROM token WHERE account NOT IN (SELECT account FROM user)")
+        connection.execute("COMMIT")
+
+
 class Controls:
     """The state behind the control routes, and what they add to a service."""
 
@@ -3067,7 +3039,7 @@ class Controls:
         if on:
             service.gates.append(self.apply_fault)
             service.watchers.append(self.record)
-            service.preparations.append(lambda: self.database.take_snapshot(START_SNAPSHOT))
+            service.preparations.append(lambda: take_snapshot(self.database, START_SNAPSHOT))
 
     def make_handler(self, control: Control) -> Callable[..., Any]:
         """Return the function that Bottle calls for a control."""
@@ -3158,12 +3130,17 @@ def ready(controls: Controls, name: str, query: Mapping[str, str], body: bytes) 
     return {"status": "ready"}
 
 
+def save_snapshot(controls: Controls, name: str, query: Mapping[str, str], body: bytes) -> None:
+    """Save the records as they are now under a name."""
+    take_snapshot(controls.database, name)
+
+
 def restore_snapshot(controls: Controls, name: str, query: Mapping[str, str], body: bytes) -> None:
     """Return to the records of a snapshot."""
-    if name not in controls.database.snapshots:
-        near = suggest(name, controls.database.snapshots)
-        raise Refusal(404, f"There is no snapshot {name}{near or '.'}")
-    controls.database.restore_snapshot(name)
+    snapshots = controls.database.snapshots
+    if name not in snapshots:
+        raise Refusal(404, f"There is no snapshot {name}{suggest(name, snapshots) or '.'}")
+    apply_snapshot(controls.database, name)
 
 
 def dump_all(controls: Controls, name: str, query: Mapping[str, str], body: bytes) -> Any:
@@ -3229,9 +3206,9 @@ class Control(NamedTuple):
 CONTROLS = (
     Control("GET",    "/-/live",                     "tell whether the process answers",             lambda controls, *_: {"status": "live"}, open=True),
     Control("GET",    "/-/ready",                    "tell whether records can be read and written", ready, open=True),
-    Control("POST",   "/-/reset",                    "return to the records loaded at start",        lambda controls, *_: controls.database.restore_snapshot(START_SNAPSHOT)),
-    Control("PUT",    "/-/snapshots/<name>",         "save a snapshot of the records",               lambda controls, name, *_: controls.database.take_snapshot(name)),
-    Control("POST",   "/-/snapshots/<name>",         "alias of PUT",                                 lambda controls, name, *_: controls.database.take_snapshot(name)),
+    Control("POST",   "/-/reset",                    "return to the records loaded at start",        lambda controls, *_: apply_snapshot(controls.database, START_SNAPSHOT)),
+    Control("PUT",    "/-/snapshots/<name>",         "save a snapshot of the records",               save_snapshot),
+    Control("POST",   "/-/snapshots/<name>",         "alias of PUT",                                 save_snapshot),
     Control("POST",   "/-/snapshots/<name>/restore", "restore a snapshot",                           restore_snapshot),
     Control("GET",    "/-/dump",                     "write everything as a fixture",                dump_all),
     Control("POST",   "/-/load",                     "load a fixture",                               load_all),
@@ -4179,11 +4156,37 @@ def command_user(settings: Mapping[str, Any], options: argparse.Namespace) -> No
     print(f"user {id}, {options.account}, {'changed' if known else 'created'}", file=sys.stderr)
 
 
+def copy_database(database: Database, path: str) -> None:
+    """Copy a database as it is now to a new file, which gets its name when it is whole. Raises StartError."""
+    part = f"{path}.{secrets.token_hex(4)}.part"
+    try:
+        if os.path.lexists(path):
+            raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST))
+        os.close(os.open(part, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
+    except OSError as error:
+        raise StartError(f"{path}: {error.strerror}; name a file that does not exist yet") from None
+
+    def progress(_: int, left: int, pages: int) -> None:
+        show_progress(f"{100 * (pages - left) // max(pages, 1)} %")
+
+    try:
+        with contextlib.closing(sqlite3.connect(part)) as copy, database.reading() as store:
+            copy.execute("PRAGMA journal_mode = OFF")  # a second file, which would be left behind
+            store.count("SELECT count(*) FROM user")  # starts the read transaction: the copy is of this moment
+            store.connection.backup(copy, pages=4096, progress=progress)
+        os.rename(part, path)
+    except sqlite3.Error as error:
+        raise StartError(f"{path}: {error}; nothing was copied") from None
+    finally:
+        with contextlib.suppress(OSError):  # half a copy is useless
+            os.unlink(part)
+
+
 def command_backup(settings: Mapping[str, Any], options: argparse.Namespace) -> None:
     """Copy the database."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))  # an exception, which removes half a copy
     with open_database(settings, existing=True) as database:
-        database.backup(options.out, lambda done, pages: show_progress(f"{100 * done // max(pages, 1)} %"))
+        copy_database(database, options.out)
     print(f"{settings['database']} copied to {options.out}", file=sys.stderr)
 
 

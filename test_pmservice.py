@@ -2122,9 +2122,9 @@ class TestControls:
             os.rename(lost, f"{lost}.old")
         if loss == "replaced":
             shutil.copy(f"{filed_world.path}.old", filed_world.path)
-        for change in (filed_world.service.database.take_snapshot, filed_world.service.database.restore_snapshot):
+        for change in (pmservice.take_snapshot, pmservice.apply_snapshot):
             with pytest.raises(pmservice.Refusal, match="removed or replaced"):
-                change("now")
+                change(filed_world.service.database, "now")
         assert filed_world.call("GET", "/-/ready").status_int == 503
         for request in WRITES:
             assert "written" in filed_world.call(*request).json["error"], request
