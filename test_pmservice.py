@@ -3510,9 +3510,16 @@ class TestThreads:
             with contextlib.closing(connection_to(served.url)) as connection:
                 assert ask(connection, "POST", "/products")[0] == 401
 
-    def test_use_of_a_token_is_recorded_in_the_background(self, slow):
+    def test_use_of_a_token_is_recorded_in_the_background(self, slow, monkeypatch):
         with self.service.database.writing() as store:
             token = pmservice.give_token(store, "admin")
+        threads, plain = set(), pmservice.record_use
+
+        def record_use(*values):
+            threads.add(threading.current_thread().name)
+            plain(*values)
+
+        monkeypatch.setattr(pmservice, "record_use", record_use)
         used = self.clock().isoformat()
         self.clock.forward(seconds=61)
         assert [self.status("/user", Token=token) for _ in range(2)] == [200, 200]
@@ -3521,7 +3528,7 @@ class TestThreads:
         while used != self.clock().isoformat() and time.monotonic() < until:
             with self.service.database.querying() as store:
                 used = pmservice.moment_of(store.row("SELECT used FROM token")["used"]).isoformat()
-        assert used == self.clock().isoformat()
+        assert (used, threads) == (self.clock().isoformat(), {"background_0"})
 
     def test_read_beside_a_write_in_memory_waits_in_another_thread(self, slow):
         with self.service.database.writing() as store:
@@ -3572,17 +3579,20 @@ class TestThreads:
 
         def scrypt(*values, **named):
             begun.release()
-            go.wait(30)
+            go.wait(60)
             return plain(*values, **named)
 
         monkeypatch.setattr(hashlib, "scrypt", scrypt)
         body = {"account": "admin", "password": "p"}
         logins = [self.pool.submit(self.status, "/tokens", "POST", body) for _ in range(40)]
-        assert begun.acquire(timeout=30)
-        assert self.status("/products", "POST", {"name": "Q"}) == 201
-        assert not begun.acquire(blocking=False)
-        go.set()
-        assert {login.result(30) for login in logins} == {400}
+        try:
+            assert begun.acquire(timeout=30)
+            write = self.pool.submit(self.status, "/products", "POST", {"name": "Q"})
+            assert write.result(30) == 201
+            assert not begun.acquire(blocking=False)
+        finally:
+            go.set()
+        assert {login.result(60) for login in logins} == {400}
 
     def test_page_that_others_follow_is_left_to_another_thread(self, slow):
         with contextlib.closing(connection_to(self.url)) as connection:
