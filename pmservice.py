@@ -3240,6 +3240,7 @@ HEADER_TIME = 10  # seconds that a client may take to send its headers
 BODY_TIME = 60  # seconds that a client may take to send its whole request
 READ_TIME = 10  # seconds in which a client must read so much that the system reports room; also to see a refusal
 IDLE_TIME = 120  # seconds that a connection may stay open without a request
+RESPITE = 0.1  # seconds in which a client that has connected sends its request, and until accepting is tried again
 SWEEP = 1  # seconds between two looks for connections to be dropped
 LEAST_PATIENCE = 0.5  # seconds that a request may wait for the database, however long it waited for a thread
 
@@ -3276,6 +3277,7 @@ class AnswerTask(WSGITask):  # type: ignore[misc]
     """An answer; a server that is stopping closes the connection after it, and says so."""
 
     wrote_header: bool
+    chunked_response: bool
 
     def get_environment(self) -> dict[str, Any]:
         """Return the WSGI environment, with the seconds that the request may wait: none in the receiving thread."""
@@ -3288,7 +3290,9 @@ class AnswerTask(WSGITask):  # type: ignore[misc]
         self.channel.last_activity = 0  # the client's time to read begins now
         if self.channel.server.service.stopping.is_set():
             self.request.headers["CONNECTION"] = "close"
-        return bytes(super().build_response_header())
+        header = bytes(super().build_response_header())
+        self.chunked_response = self.chunked_response and self.request.command != "HEAD"  # which gets no last chunk
+        return header
 
     def write(self, data: bytes) -> None:
         """Send a piece; if it is the whole body, together with the header, which wakes the client once."""
@@ -3341,7 +3345,7 @@ class Channel(HTTPChannel):  # type: ignore[misc]
 
     parser_class, task_class, error_task_class = Request, AnswerTask, RefusalTask
     opened = active = queued = 0.0
-    ends = math.inf
+    ends, writing = math.inf, False
     close_when_flushed: bool
 
     @property
@@ -3369,8 +3373,32 @@ class Channel(HTTPChannel):  # type: ignore[misc]
                 with contextlib.suppress(OSError):
                     self.socket.shutdown(socket.SHUT_WR)
 
+    def write_soon(self, data: bytes) -> int:
+        """Send a piece, or keep it for the receiving thread to send."""
+        self.writing = True
+        try:
+            return int(super().write_soon(data))
+        finally:
+            self.writing = False
+            if self.total_outbufs_len:
+                self.server.pull_trigger()
+
+    def writable(self) -> bool:
+        """Tell whether to send; not while another thread does, or the receiving thread would try again and again."""
+        full = self.total_outbufs_len > self.adj.outbuf_high_watermark  # then the other thread waits for this one
+        return bool((full or not self.writing) and super().writable())
+
     def received(self, data: bytes) -> bool:
         return bool(math.isinf(self.ends) and super().received(data))
+
+    def is_free(self, now: float) -> bool:
+        """Tell whether the client has sent nothing for a moment and waits for nothing; in a request, for a second."""
+        if self.answering() or self.will_close or self.active > now - (1 if self.request else RESPITE):
+            return False
+        try:
+            return not self.socket.recv(1, socket.MSG_PEEK)
+        except OSError:  # nothing has come
+            return True
 
     def answering(self) -> bool:
         """Tell whether a received request is not answered completely."""
@@ -3468,7 +3496,8 @@ class Server(waitress.server.TcpWSGIServer):  # type: ignore[misc]
         for _ in range(len(self.parked)):
             self.add_task(self.parked.popleft())
         at_once = self.records or self.pages or now < self.expectant
-        wait = 0 if at_once else 0.01 if self.service.stopping.is_set() or now < self.crowded else SWEEP
+        full = now < self.crowded or len(self._map) >= self.adj.connection_limit - 1
+        wait = 0 if at_once else 0.01 if self.service.stopping.is_set() else RESPITE if full else SWEEP
         self.asyncore.loop(wait, use_poll=True, map=self._map, count=1)  # select() fails above 1,024 descriptors
         turns = [self.records.popleft() for _ in range(len(self.records))]
         turns += [self.pages.popleft()] if self.pages else []
@@ -3527,7 +3556,7 @@ class Server(waitress.server.TcpWSGIServer):  # type: ignore[misc]
             now = time.monotonic()
             if now > self.crowded + 60:
                 log.warning("no connection can be accepted now: %s", error.strerror)
-            self.crowded = now + 0.1
+            self.crowded = now + RESPITE
             self.make_room()
             return None
 
@@ -3540,11 +3569,11 @@ class Server(waitress.server.TcpWSGIServer):  # type: ignore[misc]
         raise  # waitress calls this while it handles the exception
 
     def make_room(self) -> None:
-        """Close idle connections: first those never used, the oldest first."""
-        channels = list(self.active_channels.values())
-        idle = [channel for channel in channels if not (channel.answering() or channel.will_close)]
-        idle.sort(key=lambda channel: (channel.active > channel.opened, channel.active))
-        for channel in idle[:50]:
+        """Close connections without a request: first those never used; then those whose request has come to a halt."""
+        now = time.monotonic()
+        free = [channel for channel in list(self.active_channels.values()) if channel.is_free(now)]
+        free.sort(key=lambda channel: (bool(channel.request), channel.active > channel.opened, channel.active))
+        for channel in free[:50]:
             channel.will_close = True
 
     def finished(self) -> bool:

@@ -21,6 +21,7 @@ import os
 import random
 import re
 import resource
+import select
 import shutil
 import signal
 import socket
@@ -3143,6 +3144,17 @@ class TestOverASocket:
         assert live.call("GET", path)[0] == 404
         assert live.call("GET", "/%70roducts")[0] == 200
 
+    def test_head_sends_no_body(self):
+        bugs = [{"product": 1, "title": "B"}] * 300
+        with pmservice.running(load={"products": [{"name": "P"}], "bugs": bugs}, token="t") as served:
+            for path in ("/products/1/bugs?limit=300", "/-/dump", "/products/1"):
+                with contextlib.closing(connection_to(served.url)) as connection:
+                    connection.connect()
+                    connection.sock.sendall(f"HEAD {path} HTTP/1.1\r\nToken: t\r\nConnection: close\r\n\r\n".encode())
+                    with connection.sock.makefile("rb") as received:
+                        head, _, body = received.read().partition(b"\r\n\r\n")
+                assert (head[:12], body) == (b"HTTP/1.1 200", b"")
+
     def test_bodies_too_large_are_refused_in_json(self, live):
         for size in (2**20 + 1, 3 * 2**20):
             with contextlib.closing(live.connect()) as connection:
@@ -3634,6 +3646,31 @@ class TestThreads:
             with socket.create_connection(listener.getsockname()), pytest.raises(ZeroDivisionError):
                 server.run()
             server.stop()  # must not touch its descriptors, which may be in other hands by now
+
+    def test_connections_whose_request_has_come_make_no_room_for_others(self, monkeypatch):
+        ahead, clock = [0.0], time.monotonic
+        monkeypatch.setattr(time, "monotonic", lambda: clock() + ahead[0])
+        with (
+            pmservice.listen("127.0.0.1", 0) as listener,
+            contextlib.closing(pmservice.create_app()) as service,
+            contextlib.ExitStack() as sockets,
+        ):
+            server, clients, channels = pmservice.Server(service, listener), {}, {}
+            for name in ("idle", "halted", "asked", "new"):
+                ahead[0] += 2 * (name == "new")
+                client = clients[name] = sockets.enter_context(socket.create_connection(listener.getsockname()))
+                client.sendall(b"GET /us" if name == "halted" else b"")
+                while name not in channels or (name == "halted" and not channels[name].request):
+                    server.serve_once()
+                    opened = {channel.addr: channel for channel in server.active_channels.values()}
+                    if client.getsockname() in opened:
+                        channels[name] = opened[client.getsockname()]
+            clients["asked"].sendall(b"GET /user HTTP/1.1\r\n\r\n")
+            select.select([channels["asked"].socket], [], [], 30)  # it has come, but was not read
+            server.make_room()
+            assert {name for name, channel in channels.items() if channel.will_close} == {"idle", "halted"}
+            server.stop()
+            server.run()
 
     def test_threads_that_wait_for_readers_end_with_the_server(self, monkeypatch):
         monkeypatch.setattr(pmservice, "GRACE", 0.1)
