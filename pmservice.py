@@ -4073,10 +4073,18 @@ class JsonLines(logging.Formatter):
 
 
 class NonBlockingHandler(logging.StreamHandler):  # type: ignore[type-arg]
-    """Log lines to stderr; what nobody reads is dropped, because a full pipe must not stop the service."""
+    """Log lines to stderr; what nobody reads is dropped, because a full pipe must not stop the service.
+
+    When memory runs out, threads and connections fail in ways that leave others waiting, so the service is stopped.
+    """
+
+    stops = False
 
     def emit(self, record: logging.LogRecord) -> None:
         """Write the record's line as far as that is possible without waiting."""
+        if record.exc_info and isinstance(record.exc_info[1], MemoryError) and not self.stops:
+            NonBlockingHandler.stops = True  # a second signal would cut the answers of others
+            os.kill(os.getpid(), signal.SIGTERM)
         try:
             file = self.stream.fileno()
         except io.UnsupportedOperation:  # no descriptor: a test's stream
@@ -4095,6 +4103,7 @@ def set_up_log(verbose: bool, as_json: bool) -> None:
     handler = NonBlockingHandler()
     handler.setFormatter(JsonLines() if as_json else logging.Formatter("%(message)s"))
     logging.basicConfig(level=logging.INFO if verbose or as_json else logging.WARNING, handlers=[handler], force=True)
+    threading.excepthook = lambda failed: log.error("A thread failed", exc_info=failed.exc_value)
 
 
 def make_parser() -> argparse.ArgumentParser:
@@ -4276,6 +4285,8 @@ def command_serve(settings: dict[str, Any], options: argparse.Namespace) -> None
         starting.join()
     if failures:
         raise failures[0]
+    if NonBlockingHandler.stops:
+        raise MemoryError
 
 
 def patiently(path: str, work: Callable[[], Any], stopped: Callable[[], bool] = lambda: False) -> Any:

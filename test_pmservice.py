@@ -3833,6 +3833,17 @@ class TestWhatIsShown:
 
 
 class TestNonBlockingHandler:
+    def test_want_of_memory_stops_the_service_once(self, monkeypatch):
+        killed = []
+        monkeypatch.setattr(os, "kill", lambda *signal: killed.append(signal))
+        monkeypatch.setattr(pmservice.NonBlockingHandler, "stops", False)
+        with open(os.devnull, "w") as stream:
+            logger, handler = logging.Logger("x"), pmservice.NonBlockingHandler(stream)
+            logger.addHandler(handler)
+            for error in (ValueError(), MemoryError(), MemoryError()):
+                logger.error("failed", exc_info=error)
+        assert (killed, pmservice.NonBlockingHandler.stops) == ([(os.getpid(), signal.SIGTERM)], True)
+
     def test_what_nobody_reads_is_dropped(self):
         reader, writer = os.pipe()
         with open(reader, "rb") as reading, open(writer, "w") as writing:
