@@ -3233,7 +3233,7 @@ CONNECTIONS = 900  # at most
 DESCRIPTORS = 100  # for all else; a connection takes two when a long body or answer needs a temporary file
 SEND_BUFFER = 64 * 1024  # bytes; the system reports room when a third is free: in its own 2.5 MB too rarely
 UNSENT = 1024 * 1024  # bytes of answers, above which a connection's next request is not begun
-EXPECTANT = 50e-6  # seconds of polling without sleep after an answer; waking a sleeping thread takes about as long
+EXPECTANT = 150e-6  # seconds of polling without sleep after an answer, in which its client often asks again
 GRACE = 4.0  # seconds that running requests have to finish when the server stops
 QUIET = 0.05  # seconds without a request after which a server that is stopping closes its connections
 HEADER_TIME = 10  # seconds that a client may take to send its headers
@@ -4308,8 +4308,9 @@ def finish_start(
     try:
         path, stopped = settings["database"], service.stopping.is_set
         patiently(path, lambda: furnish(service, settings["password"], fixture), stopped)
-        credentials = patiently(path, lambda: make_credentials(service.database, settings, server.url), stopped)
+        patiently(path, lambda: wait_for_lock(service.database), stopped)
         print(server.url, flush=True)
+        credentials = patiently(path, lambda: make_credentials(service.database, settings, server.url), stopped)
         words = f"pmservice {__version__} serves {settings['database']} at {server.url}; press Ctrl-C to stop."
         print("\n".join([words, *credentials]), file=sys.stderr, flush=True)
     except Exception as error:
@@ -4326,11 +4327,23 @@ def is_loopback(host: str) -> bool:
         return host == "localhost"
 
 
+def lacks_password(database: Database) -> bool:
+    """Tell whether nobody can log in as the administrator yet."""
+    with database.querying() as store:
+        return store.user(ADMIN)["password"] is None  # type: ignore[index]  # every database has this user
+
+
+def wait_for_lock(database: Database) -> None:
+    """Wait until a new database can be written. Its password is hashed after the URL is printed, which takes 40 ms."""
+    if lacks_password(database):
+        with database.writing():
+            pass
+
+
 def make_credentials(database: Database, settings: Mapping[str, Any], url: str) -> list[str]:
     """Return lines that tell a person how to begin, with a new password and token, if the database is new."""
     lines: list[str] = []
-    with database.querying() as store:
-        unset = store.user(ADMIN)["password"] is None  # type: ignore[index]  # every database has this user
+    unset = lacks_password(database)
     if not (database.created or unset):
         return lines
     password = secrets.token_urlsafe(12)
