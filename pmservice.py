@@ -1591,7 +1591,8 @@ class Database:
             self.close()
             if isinstance(error, OSError):
                 raise StartError(f"{path}: {error.strerror}; name another file with --database") from None
-            if isinstance(error, Busy) or "locked" in str(error):
+            locked = isinstance(error, sqlite3.Error) and "locked" in str(error)
+            if locked or isinstance(error, Busy):
                 raise Busy(f"{path}: another process is writing to this database; try again later") from None
             if isinstance(error, sqlite3.Error):
                 raise StartError(f"{path}: {error}; name another file with --database") from None

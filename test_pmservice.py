@@ -4194,6 +4194,13 @@ class TestCommandLine:
             assert "bad.db" in told
             assert (tmp_path / "bad.db").read_bytes() == bad
 
+    def test_name_of_a_strange_file_does_not_make_it_busy(self, tmp_path):
+        with contextlib.closing(sqlite3.connect(tmp_path / "locked.db")) as other:
+            other.execute("CREATE TABLE a (b)")
+        with pytest.raises(pmservice.StartError, match="another program") as refused:
+            pmservice.create_app(tmp_path / "locked.db")
+        assert not isinstance(refused.value, pmservice.Busy)  # which a start would wait for
+
     @each(("name", "file_mode", "folder_mode"), [
         ("pm.db", 0o444, 0o777), ("pm.db", 0o444, 0o555), ("new.db", 0o666, 0o555), ("pm.db", 0o666, 0o555),
     ])  # fmt: skip
