@@ -1187,9 +1187,6 @@ def total_of(list: str, parent: str = ":id") -> dict[str, str]:
     return {"all": f"SELECT coalesce(sum(records), 0) FROM total WHERE list = '{list}' AND parent = {parent}"}
 
 
-QUICK_PAGE, QUICK_OFFSET = 100, 10_000  # records of a page that is answered in a millisecond or two; see BATCH
-
-
 BUG_COUNTS = {
     "all": "bugs",
     "unclosed": "bugs - closedBugs",
@@ -1200,6 +1197,7 @@ BUG_COUNTS = {
     "closed": "closedBugs",
     "assigntonull": "assignToNull",
 }
+QUICK_PAGE, QUICK_OFFSET = 100, 10_000  # records of a page that is answered in a millisecond or two; see BATCH
 UNINDEXED = ("unclosed", "assigntonull")  # their totals are kept, but a page has to pass over the other bugs
 BUG_TOTALS = {status: f"SELECT {count} FROM product_count WHERE product = :id" for status, count in BUG_COUNTS.items()}
 
@@ -1225,7 +1223,7 @@ class Listing:
 
     @property
     def guarded(self) -> bool:
-        """Whether each row needs the guard: False if that only follows the link to the path's record, checked already."""
+        """Tell whether each row needs the guard: not if it only follows the link to the path's record, checked before."""
         return not self.within or self.view.resource.guard.links != self.within
 
     def is_quick(self, query: Mapping[str, Any], me: Caller, limit: int, offset: int) -> bool:
@@ -3351,7 +3349,7 @@ class Channel(HTTPChannel):  # type: ignore[misc]
 
     @property
     def last_activity(self) -> float:
-        """What waitress sets to the system's time whenever it receives or sends something."""
+        """Return when something was last received or sent. waitress assigns the system's time, which is not kept."""
         return self.active
 
     @last_activity.setter
@@ -3516,10 +3514,13 @@ class Server(waitress.server.TcpWSGIServer):  # type: ignore[misc]
     def add_task(self, channel: Channel) -> None:
         """Choose who answers a connection's next request: waitress calls this when one was received."""
         request = channel.requests[0]
-        kind = request.error or self.service.classes.get((request.command, pattern_of(bare_path(request.path))))
+        if request.error:
+            kind = "record"  # it is refused as quickly
+        else:
+            kind = self.service.classes.get((request.command, pattern_of(bare_path(request.path))), "")
         if channel.total_outbufs_len > UNSENT:
             self.parked.append(channel)
-        elif request.error or kind == "record":
+        elif kind == "record":
             self.records.append(channel)
         elif kind == "page":
             self.pages.append(channel)
