@@ -102,6 +102,16 @@ RESOLUTIONS     = ("bydesign", "duplicate", "external", "fixed", "notrepro", "po
 CASE_TYPES      = ("feature", "performance", "config", "install", "security", "interface", "unit", "other")
 CASE_STAGES     = ("unittest", "feature", "intergrate", "system", "smoke", "bvt")  # "spelling exactly as given"
 CASE_STATES     = ("wait", "normal", "blocked", "investigate")
+# Beyond the specification: the words of ZenTao's REST API v1.
+STEP_TYPES      = ("step", "group", "item")
+RESULTS         = ("pass", "fail", "blocked", "n/a")
+STORY_TYPES     = ("story", "requirement")
+STORY_STATES    = ("draft", "active", "closed", "changed")  # in the order of a product's counters
+STORY_REASONS   = ("done", "subdivided", "duplicate", "postponed", "willnotdo", "cancel", "bydesign")
+STORY_STAGES    = ("wait", "planned", "projected", "released", "closed")
+VOTES           = ("pass", "reject", "clarify", "revert")
+PLAN_STATES     = ("wait", "doing", "done", "closed")
+TESTTASK_STATES = ("wait", "doing", "done", "blocked")
 
 # How an unset value is written in answers, as JSON text.
 NULL, BLANK = "null", '""'
@@ -109,14 +119,11 @@ EPOCH       = '"1969-12-31T16:00:00Z"'  # "Unset datetimes appear … (in bug re
 EPOCH_DAY   = '"1970-01-01"'            # "an unset bug deadline is `1970-01-01`"
 ZERO_DAY    = '"0000-00-00"'            # "an unset real start or end of a project is `0000-00-00`"
 
-# "objects holding a count per status …; the sample also carries index keys `0` to `4` mapping to the
-# empty string and those four status names". There is no story resource yet: every count is 0.
-STORY_STATES = ("", "draft", "active", "closed", "changed")
-STORY_COUNTS = {**{str(i): state for i, state in enumerate(STORY_STATES)}, **dict.fromkeys(STORY_STATES, 0)}
 # fmt: on
 
 ADMIN = "admin"
 LONG_TERM = "2059-12-31"  # the end that the real server gives to what has none
+OPEN_END = "2030-01-01"  # and to a plan
 MAX_INT = 2**63 - 1
 MAX_ID = (
     2**53
@@ -218,12 +225,18 @@ class Kind(NamedTuple):
     owner: str = ""
     item: str = ""
 
+    @property
+    def is_text(self) -> bool:
+        """Tell whether "" is a value. For all other kinds it means "not given"."""
+        return self.look in ("text", "secret", "person", "people", "whitelist")
+
 
 ASCII_INT = re.compile(r"-?[0-9]{1,19}")
 ASCII_NUMBER = re.compile(r"-?[0-9]+(\.[0-9]+)?([eE][-+]?[0-9]+)?")
 ASCII_DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 ASCII_MOMENT = re.compile(
-    r"([0-9]{4}-[0-9]{2}-[0-9]{2})(?:[ T]([0-9]{2}:[0-9]{2}:[0-9]{2})(?:\.[0-9]+)?(Z|[-+][0-9]{2}:[0-9]{2})?)?"
+    r"([0-9]{4}-[0-9]{2}-[0-9]{2})"
+    r"(?:[ T]([0-9]{2}:[0-9]{2}(?::[0-9]{2})?)(?:(?<=:[0-9]{2}:[0-9]{2})\.[0-9]+)?(Z|[-+][0-9]{2}:[0-9]{2})?)?"
 )
 ASCII_ACCOUNT = re.compile(r"[A-Za-z0-9_.@-]{1,30}")
 
@@ -304,14 +317,14 @@ def read_day(value: Any) -> str:
 
 
 def read_moment(value: Any) -> datetime:
-    """Return a moment from YYYY-MM-DD hh:mm:ss, a day alone (its midnight), or ISO 8601 with its zone.
+    """Return a moment from YYYY-MM-DD hh:mm:ss, also without seconds, a day (its midnight), or ISO 8601 with its zone.
 
     Without a zone the result is naive, because the service's time zone is not known here.
     """
     if isinstance(value, str) and (match := ASCII_MOMENT.fullmatch(value)):
         day, clock, zone = match.groups()
         with contextlib.suppress(ValueError):
-            moment = datetime.fromisoformat(f"{day}T{clock or '00:00:00'}{'+00:00' if zone == 'Z' else zone or ''}")
+            moment = datetime.fromisoformat(f"{day}T{clock or '00:00'}{'+00:00' if zone == 'Z' else zone or ''}")
             if MINYEAR < moment.year < MAXYEAR:  # room for every zone's offset
                 return moment
     raise ValueError("must be a moment, YYYY-MM-DD hh:mm:ss, in the years 2 to 9998")
@@ -346,6 +359,13 @@ def read_people(value: Any) -> list[str | int]:
     return list(dict.fromkeys(one for one in people if one is not None))
 
 
+def read_whitelist(value: Any) -> list[str | int]:
+    """Return persons from an array or from accounts separated by commas."""
+    if not isinstance(value, (list, str)):
+        raise ValueError("must be an array of persons, or accounts separated by commas")
+    return read_people(value)
+
+
 def read_flag(value: Any) -> int:
     """Return 0 or 1 from a boolean as the interface writes it: true, false, 0, 1, "0", "1"."""
     if value in (True, "1"):
@@ -355,19 +375,20 @@ def read_flag(value: Any) -> int:
     raise ValueError("must be true or false")
 
 
-def read_ids(value: Any) -> list[int]:
-    """Return the record ids of an array that is not empty, without duplicates."""
-    if not isinstance(value, list) or not value:
-        raise ValueError("must be an array of ids, not empty")
+def read_ids(value: Any, least: int = 0) -> list[int]:
+    """Return the record ids of an array, or of text that joins them by commas, without duplicates."""
+    given = [id for id in value.split(",") if id] if isinstance(value, str) else value
+    if not isinstance(given, list) or len(given) < least:
+        raise ValueError(f"must be an array of ids{', not empty' * least}")
     with contextlib.suppress(ValueError):
-        return list(dict.fromkeys(map(whole(1), value)))
+        return list(dict.fromkeys(map(whole(1), given)))
     raise ValueError("must be an array of ids: whole numbers from 1")
 
 
 def read_stages(value: Any) -> str:
     """Return stages joined by commas, from an array or from text that is joined already."""
-    words = value if isinstance(value, list) else read_text(value).split(",")
-    if not words or not all(word in CASE_STAGES for word in words):
+    words = value if isinstance(value, list) else [word for word in read_text(value).split(",") if word]
+    if not all(word in CASE_STAGES for word in words):
         raise ValueError(f"must be one or more of {', '.join(CASE_STAGES)}")
     return ",".join(words)
 
@@ -425,6 +446,21 @@ def link(target: str) -> Kind:
     return Kind("plain", whole(0), whole_schema(0), target=target)
 
 
+def part(target: str, table: str, owner: str) -> Kind:
+    """Return the kind of an array of record ids: a row of `table` for each, of this record (`owner`) and the other."""
+    item = target.split()[-1]
+    sql = f"(SELECT json_group_array({table}.{item}) FROM {table} WHERE {table}.{owner} = {owner}.id)"
+    schema = array_of(whole_schema(1))
+    shown = array_of({"type": "integer"})
+    return Kind("plain", read_ids, schema, "part", None, target, shown, sql, table, owner, item)
+
+
+def each_of(kind: Kind) -> Kind:
+    """Return the kind of an array of values, or of one value that stands for an array of one."""
+    schema = either(kind.schema, array_of(kind.schema))
+    return Kind(kind.look, lambda value: [kind.read(one) for one in (value if isinstance(value, list) else [value])], schema)
+
+
 def derived(kind: Kind, sql: str = "") -> Kind:
     """Return the kind of a field that the database works out: in a column of its own, or by an expression."""
     return kind._replace(source="derived", sql=sql)
@@ -462,6 +498,7 @@ STAGE_SCHEMA = {"enum": list(CASE_STAGES)}
 #                look         read               schema of a request
 ID        = Kind("plain",     whole(1, MAX_ID),  whole_schema(1, MAX_ID))
 INT       = Kind("plain",     whole(),           whole_schema())
+NATURAL   = Kind("plain",     whole(0),          whole_schema(0))
 MONEY     = Kind("quoted",    whole(),           whole_schema(),  shown={"type": "string"})  # "int (sent) / string (returned)"
 HOURS     = Kind("hours",     number_of("hours", 0, MAX_INT), either({**NUMBER_SCHEMA, "minimum": 0}, {"type": "string", "pattern": "^[0-9]{1,15}$"}))
 NAME      = Kind("text",      filled(MAX_NAME),  either(NAME_SCHEMA, NUMBER_SCHEMA))
@@ -474,10 +511,13 @@ MOMENT    = Kind("moment",    read_moment,       MOMENT_SCHEMA)
 STAMP     = Kind("stamp",     read_moment,       MOMENT_SCHEMA)  # a moment that every answer shows as "" when unset
 PERSON    = Kind("person",    read_person,       PERSON_SCHEMA)
 PEOPLE    = Kind("people",    read_people,       either(PEOPLE_SCHEMA, PERSON_SCHEMA))
-WHITELIST = Kind("whitelist", read_people,       either(PEOPLE_SCHEMA, PERSON_SCHEMA))
+WHITELIST = Kind("whitelist", read_whitelist,    PEOPLE_SCHEMA)
 FLAG      = Kind("flag",      read_flag,         FLAG_SCHEMA)
-STAGES    = Kind("text",      read_stages,       either(STAGE_SCHEMA, array_of(STAGE_SCHEMA, minItems=1)))
-PRODUCTS  = Kind("plain",     read_ids,          array_of(whole_schema(1), minItems=1), target="product")
+STAGES    = Kind("text",      read_stages,       either(STAGE_SCHEMA, {"const": ""}, array_of(STAGE_SCHEMA)))
+PRODUCTS  = Kind("plain",     functools.partial(read_ids, least=1), array_of(whole_schema(1), minItems=1), target="product")
+TRUTH     = Kind("truth",     read_flag,         FLAG_SCHEMA)  # a flag that every answer shows as a boolean
+MAYBE_INT = Kind("maybe",     whole(),           whole_schema(), shown={"type": ["integer", "null"]})
+MAYBE_TEXT = Kind("secret",   read_text,         TEXT_OR_NUMBER)
 PAGE      = Kind("plain",     whole(1),          {"type": "integer", "minimum": 1, "maximum": MAX_INT})
 LIMIT     = Kind("plain",     whole(1, 100_000), {"type": "integer", "minimum": 1, "maximum": 100_000})
 # fmt: on
@@ -492,9 +532,10 @@ BUILD_ID = INT._replace(  # clients also send an array of one id
 BUG_STATE = one_of(*BUG_STATES)._replace(  # also the object that answers show
     read=lambda state: words_of(BUG_STATES)(state.get("code") if isinstance(state, dict) else state)
 )
-# In a fixture, or for an execution, these may be empty.
-ANY_STAGES = STAGES._replace(read=lambda stages: "" if stages == "" else read_stages(stages))
-ANY_PRODUCTS = PRODUCTS._replace(read=lambda ids: [] if ids == [] else read_ids(ids), schema=array_of(whole_schema(1)))
+TRUNK = Kind(  # the build of a test task: an id, or "trunk"
+    "text", lambda build: 0 if build == "trunk" else whole(1)(build), either({"const": "trunk"}, whole_schema(1)), target="build",
+    sql="coalesce(CAST(testtask.build AS TEXT), 'trunk')",
+)  # fmt: skip
 
 
 Fields = Mapping[str, Any]
@@ -506,13 +547,14 @@ class Shape:
     """The fields that a body may have: their kinds, the required ones, and the rules between them.
 
     A rule is called with the stored record and with the record as the request would leave it, without its broken
-    fields; it returns {field: problem}.
+    fields; it returns {field: problem}. "" is not given, but for texts; it unsets the fields in `unset`.
     """
 
-    def __init__(self, fields: Mapping[str, Kind], required: str = "", *rules: Rule):
+    def __init__(self, fields: Mapping[str, Kind], required: str = "", *rules: Rule, unset: str = ""):
         self.fields = dict(fields)
         self.required = frozenset(required.split())
         self.rules = rules
+        self.unset = frozenset(unset.split())
 
 
 def check(
@@ -526,14 +568,18 @@ def check(
     values: dict[str, Any] = {}
     broken: dict[str, str] = {}
     for field, kind in shape.fields.items():
-        if (value := given.get(field)) is None:
+        value = given.get(field)
+        if value == "" and field in shape.unset:
+            values[field] = None
+            continue
+        if value is None or (value == "" and not kind.is_text):
             if field in shape.required:
                 broken[field] = "is required"
             continue
         try:
             values[field] = settle(kind, kind.read(value))
             if values[field] is None and field in shape.required:
-                raise ValueError(f"must name an existing {kind.target}")
+                raise ValueError(f"must name an existing {kind.target or 'user'}")
         except Invalid as error:
             broken.update((field + inner, rule) for inner, rule in error.fields.items())
         except ValueError as error:
@@ -564,38 +610,45 @@ def in_order(first: str, last: str) -> Rule:
     return rule
 
 
-STEP = Shape({"desc": FILLED, "expect": TEXT}, "desc")
-LOADED_STEP = Shape({"id": ID, "parent": INT, "version": INT, "type": TEXT, **STEP.fields}, "desc")
+def items(shape: Shape) -> Callable[[Any], list[dict[str, Any]]]:
+    """Return a reader of an array of objects: the checked fields of each."""
+
+    def read(value: Any) -> list[dict[str, Any]]:
+        if not isinstance(value, list):
+            raise ValueError("must be an array of objects")
+        read, broken = [], {}
+        for place, item in enumerate(value):
+            try:
+                if not isinstance(item, dict):
+                    raise Invalid({"": f"must be an object with {' and '.join(sorted(shape.required))}"})
+                read.append(check(shape, item))
+            except Invalid as error:
+                broken.update({f"[{place}]{inner and '.'}{inner}": rule for inner, rule in error.fields.items()})
+        if broken:
+            raise Invalid(broken)
+        return read
+
+    return read
 
 
-def read_steps(value: Any, shape: Shape = STEP) -> list[dict[str, Any]]:
-    """Return the checked steps of an array: objects with `desc` and `expect`."""
-    if not isinstance(value, list):
-        raise ValueError("must be an array of steps")
-    steps, broken = [], {}
-    for place, step in enumerate(value):
-        if not isinstance(step, dict):
-            broken[f"[{place}]"] = "must be an object with desc and expect"
-            continue
-        try:
-            steps.append(check(shape, step))
-        except Invalid as error:
-            broken.update({f"[{place}].{inner}": rule for inner, rule in error.fields.items()})
-    if broken:
-        raise Invalid(broken)
-    return steps
+def items_schema(shape: Shape) -> Schema:
+    """Return the schema of an array of objects in a request."""
+    fields = {field: kind.schema if field in shape.required else either(kind.schema, {"type": "null"}) for field, kind in shape.fields.items()}
+    return array_of({"type": "object", "required": sorted(shape.required), "properties": fields})
 
 
-STEP_SCHEMA = {
-    "type": "object",
-    "required": ["desc"],
-    "properties": {"desc": FILLED.schema, "expect": either(TEXT_OR_NUMBER, {"type": "null"})},
-}
+STEP = Shape({"type": one_of(*STEP_TYPES), "desc": FILLED, "expect": TEXT}, "desc")
+LOADED_STEP = Shape({"id": ID, "parent": INT, "version": INT, **STEP.fields}, "desc")
 STEP_SHOWN = {name: {"type": "integer"} for name in ("id", "parent", "case", "version")} | {
     name: {"type": "string"} for name in ("type", "desc", "expect")
 }
-STEPS = Kind("plain", read_steps, array_of(STEP_SCHEMA), shown=array_of(object_of(STEP_SHOWN)))
-LOADED_STEPS = STEPS._replace(read=lambda steps: read_steps(steps, LOADED_STEP))
+STEP_RESULT = Shape({"result": one_of(*RESULTS), "real": TEXT})
+LOADED_RESULT = Shape({**LOADED_STEP.fields, "case": INT, **STEP_RESULT.fields})
+VERSION = Shape({"version": ID, "title": NAME, "spec": TEXT, "verify": TEXT}, "version title")
+REVIEWER = Shape({"account": PERSON, "result": one_of(*VOTES)}, "account")
+STEPS = Kind("plain", items(STEP), items_schema(STEP), shown=array_of(object_of(STEP_SHOWN)))
+STEP_RESULTS = Kind("plain", items(STEP_RESULT), items_schema(STEP_RESULT))
+LOADED_RESULTS = Kind("plain", lambda value: json.dumps(items(LOADED_RESULT)(value), ensure_ascii=False, separators=(",", ":")), {}, shown=array_of({"type": "object"}))  # fmt: skip
 
 
 # Moments are stored as UTC text, YYYY-MM-DDThh:mm:ssZ.
@@ -698,6 +751,11 @@ class Resource:
         words = ", ".join(f"'{type}'" for type in self.types.split())
         return f"{self.table}.type IN ({words})" if words else "TRUE"
 
+    @property
+    def undeleted(self) -> str:
+        """The SQL condition that a row is not deleted; rows without a `deleted` are really removed."""
+        return f"{self.table}.deleted = 0" if "deleted" in self.fields else "TRUE"
+
     def visible(self, row: str = "") -> str:
         """Return the SQL condition that the caller may see a row, named by its alias; `:admin`: an administrator."""
         return f"(:admin OR {self.seen_by_member(row or self.table)})"
@@ -730,24 +788,79 @@ class Resource:
         """Return the named fields, and others that only a request has or writes differently."""
         return {**{name: self.fields[name] for name in names.split()}, **others}
 
+    def parts_and_columns(self, values: Fields) -> tuple[list[tuple[Kind, Any]], dict[str, Any]]:
+        """Return the values that are rows of other tables, with their kinds, and those that are columns; no others."""
+        kinds = {**self.fields, **self.loaded}
+        sources = {field: kinds[field].source for field in values if field in kinds}
+        parts = [(kinds[field], values[field]) for field, source in sources.items() if source == "part"]
+        return parts, {field: values[field] for field, source in sources.items() if source == "given"}
+
     @functools.cached_property
     def fixture(self) -> Shape:
         """The fields that a record of a fixture may have, and the rules between them."""
         types = {"type": one_of(*self.types.split())} if self.types else {}
-        return Shape({**self.given("part"), **types, **self.loaded}, self.required, *self.rules)
+        return Shape({**self.given("part"), **self.loaded, **types}, self.required, *self.rules)
 
+
+# A department's path, ",1,4,", from those above it.
+DEPARTMENT_PATH = """WITH RECURSIVE up(parent, path) AS (
+    SELECT department.parent, ',' || department.id || ','
+    UNION ALL SELECT above.parent, ',' || above.id || up.path FROM up JOIN department AS above ON above.id = up.parent
+) SELECT up.path FROM up WHERE up.parent IS NULL"""
+
+
+def story_counts(type: str) -> Kind:
+    """Return the kind of an object with the number of a product's stories in each status.
+
+    "the sample also carries index keys `0` to `4` mapping to the empty string and those four status names": they come
+    first exactly when the product has no story of the type. No story has the empty status.
+    """
+    states = ("", *STORY_STATES)
+    index = ", ".join(f"'{place}', '{state}'" for place, state in enumerate(states))
+    numbers = ", ".join(f"'{state}', coalesce(sum(stories) FILTER (WHERE status = '{state}'), 0)" for state in states)
+    rows = f"story_count WHERE story_count.product = product.id AND story_count.type = '{type}' AND stories > 0"
+    sql = f"(SELECT iif(count(*) > 0, json_object({numbers}), json_object({index}, {numbers})) FROM {rows})"
+    return derived(MAP, sql)
+
+
+def titles(target: str, name: str, condition: str, value: str = "") -> Kind:
+    """Return the kind of an object that maps the ids of records that the caller may see to their titles, or to `value`."""
+    pairs = f"CAST({target}.id AS TEXT), {value or f'{target}.{name}'}"
+    table = RESOURCE_TABLES.get(target, target)
+    sql = f"(SELECT json_group_object({pairs}) FROM {table} AS {target} WHERE {condition} AND {{{target}}})"
+    return derived(MAP, sql)
+
+
+def name_of(target: str, link: str, name: str = "name", otherwise: str = "''") -> str:
+    """Return the expression for the name of the record that a link names, if it is not deleted and the caller may see it."""
+    table = RESOURCE_TABLES.get(target, target)
+    found = f"SELECT {target}.{name} FROM {table} AS {target} WHERE {target}.id = {link} AND NOT {target}.deleted AND {{{target}}}"
+    return f"coalesce(({found}), {otherwise})"
+
+
+MAP = INT._replace(shown={"type": "object", "additionalProperties": {}})
+RESOURCE_TABLES = dict.fromkeys(("program", "execution"), "project")
+HAS_CHILDREN = "EXISTS (SELECT 1 FROM {0} AS child WHERE child.parent = {0}.id AND NOT child.deleted)"
+PARENT_OR_MINUS_ONE = f"iif({HAS_CHILDREN}, -1, coalesce({{0}}.parent, 0))"  # "-1 = has children"
 
 # The fields, in the specification's order: described fields first, then those seen only in samples.
 # fmt: off
+DEPARTMENT_FIELDS = dict(
+    id=ID, name=NAME, parent=link("department"),
+    path=derived(TEXT, f"({DEPARTMENT_PATH})"), grade=derived(INT, f"(SELECT length(path) - length(replace(path, ',', '')) - 1 FROM ({DEPARTMENT_PATH}))"),
+    order=INT, position=fixed(""), function=fixed(""), manager=PERSON,
+    managerName=derived(TEXT, "coalesce((SELECT user.realname FROM user WHERE user.account = department.manager), '')"),
+)
+
 USER_FIELDS = dict(
     id=ID, account=ACCOUNT, avatar=TEXT, realname=TEXT, admin=FLAG, password=PASSWORD, role=TEXT,
-    email=TEXT, dept=fixed(0), pinyin=fixed(""), group=fixed({}),
-    company=fixed(0), type=fixed("inside"), nickname=fixed(""), commiter=fixed(""), birthday=fixed(None), gender=fixed("f"),
-    skype=fixed(""), qq=fixed(""), mobile=fixed(""), phone=fixed(""), weixin=fixed(""), dingding=fixed(""), slack=fixed(""),
-    whatsapp=fixed(""), address=fixed(""), zipcode=fixed(""), nature=fixed(""), analysis=fixed(""), strategy=fixed(""),
-    join=fixed(None), visits=fixed(0), visions=fixed("rnd,lite"), ip=fixed(""), last=fixed("1970-01-01T00:00:00Z"), fails=fixed(0),
+    email=TEXT, dept=link("department"), pinyin=fixed(""), group=fixed({}),
+    company=fixed(0), type=one_of("inside", "outside"), nickname=fixed(""), commiter=TEXT, birthday=DAYS, gender=one_of("f", "m"),
+    skype=TEXT, qq=TEXT, mobile=TEXT, phone=TEXT, weixin=TEXT, dingding=TEXT, slack=TEXT,
+    whatsapp=TEXT, address=TEXT, zipcode=fixed(""), nature=fixed(""), analysis=fixed(""), strategy=fixed(""),
+    join=DAYS, visits=fixed(0), visions=fixed("rnd,lite"), ip=fixed(""), last=fixed("1970-01-01T00:00:00Z"), fails=fixed(0),
     locked=fixed(None), feedback=fixed("0"), ranzhi=fixed(""), ldap=fixed(""), score=fixed(0), scoreLevel=fixed(0),
-    resetToken=fixed(""), deleted=fixed("0"), clientStatus=fixed("offline"), clientLang=fixed("zh-cn"),
+    resetToken=fixed(""), deleted=FLAG, clientStatus=fixed("offline"), clientLang=fixed("zh-cn"),
     superReviewer=fixed(False), view=fixed({"programs": "", "products": "", "projects": "", "sprints": ""}),
 )
 
@@ -761,8 +874,7 @@ PROJECT_FIELDS = dict(  # of programs, projects and executions: "one record shap
     parentVersion=fixed(0), planDuration=fixed(0), realDuration=fixed(0), openedVersion=TEXT, lastEditedBy=PERSON,
     lastEditedDate=MOMENT, closedBy=PERSON, closedDate=MOMENT, canceledBy=PERSON, canceledDate=MOMENT, PO=PERSON,
     QD=PERSON, RD=PERSON, team=TEXT, order=INT, deleted=FLAG,
-    products=ANY_PRODUCTS._replace(source="part", table="project_product", owner="project", item="product", sql="""
-        (SELECT json_group_array(project_product.product) FROM project_product WHERE project_product.project = project.id)"""),
+    products=part("product", "project_product", "project"),
 )
 
 PRODUCT_FIELDS = dict(
@@ -772,7 +884,9 @@ PRODUCT_FIELDS = dict(
     bind=fixed("0"), subStatus=fixed(""), reviewer=TEXT, createdVersion=TEXT, order=INT, deleted=FLAG, lineName=fixed(""),
     programName=derived(TEXT, """coalesce(
         (SELECT program.name FROM project AS program WHERE program.id = product.program AND {program}), '')"""),
-    stories=fixed(STORY_COUNTS), requirements=fixed(STORY_COUNTS), plans=fixed(0),
+    stories=story_counts("story"), requirements=story_counts("requirement"),
+    plans=derived(INT, """(SELECT coalesce(sum(plans), 0) FROM plans_ending
+        WHERE plans_ending.product = product.id AND plans_ending.end > :today)"""),
     releases=derived(INT, """CASE WHEN :admin THEN product_count.releases ELSE (
         SELECT count(*) FROM release WHERE release.product = product.id AND release.deleted = 0 AND {release}) END"""),
     bugs=derived(INT, "product_count.bugs"),
@@ -780,7 +894,9 @@ PRODUCT_FIELDS = dict(
     fixedBugs=derived(INT, "product_count.fixedBugs"),
     thisWeekBugs=derived(INT, """(SELECT coalesce(sum(opened.bugs), 0) FROM bugs_opened AS opened
         WHERE opened.product = product.id AND opened.quarter >= :monday AND opened.quarter < :next_monday)"""),
-    assignToNull=derived(INT, "product_count.assignToNull"), progress=fixed(0),
+    assignToNull=derived(INT, "product_count.assignToNull"),
+    progress=derived(INT, """(SELECT coalesce(CAST(round(100.0 * sum(stories) FILTER (WHERE status = 'closed') / sum(stories)) AS INTEGER), 0)
+        FROM story_count WHERE story_count.product = product.id AND stories > 0)"""),
 )
 
 RELEASE_FIELDS = dict(
@@ -788,13 +904,13 @@ RELEASE_FIELDS = dict(
     status=one_of(*RELEASE_STATES),
     marker=TEXT, stories=TEXT, bugs=TEXT, leftBugs=TEXT, mailto=COMMAS, notify=fixed(None), subStatus=fixed(""), deleted=FLAG,
     productName=derived(TEXT, "(SELECT product.name FROM product WHERE product.id = release.product)"),
-    buildID=derived(INT, "release.build"), buildName=TEXT,
+    buildID=derived(INT, "release.build"), buildName=TEXT._replace(sql=name_of("build", "release.build", "name", "release.buildName")),
     projectName=derived(TEXT, "coalesce((SELECT project.name FROM project WHERE project.id = release.project), '')"),
 )
 
 BUG_FIELDS = dict(
     id=ID, product=link("product"), branch=INT, module=INT, project=link("project"), execution=link("execution or project"),
-    toTask=INT, toStory=INT, title=NAME, keywords=TEXT, severity=INT, pri=INT, type=one_of(*BUG_TYPES), os=TEXT,
+    toTask=INT, toStory=INT, title=NAME, keywords=TEXT, severity=NATURAL, pri=NATURAL, type=one_of(*BUG_TYPES), os=TEXT,
     browser=TEXT, steps=TEXT, task=INT, story=INT, openedBy=PERSON, openedDate=MOMENT, deadline=DAYS,
     assignedTo=PERSON, assignedDate=MOMENT, resolvedBy=PERSON, resolvedDate=MOMENT, resolvedBuild=TEXT,
     closedBy=PERSON, closedDate=MOMENT,
@@ -803,12 +919,12 @@ BUG_FIELDS = dict(
     mailto=fixed(None), openedBuild=COMMAS, resolution=one_of("", *RESOLUTIONS), duplicateBug=INT, linkBug=TEXT,
     case=INT, caseVersion=INT, result=INT, repo=fixed(0), entry=fixed(""), lines=fixed(""), v1=fixed(""), v2=fixed(""),
     repoType=fixed(""), testtask=INT, lastEditedBy=PERSON, lastEditedDate=MOMENT, deleted=FLAG,
-    needconfirm=fixed(False),
+    needconfirm=derived(TRUTH, "coalesce(story.version > bug.storyVersion, 0)"),
 )
 
 TASK_FIELDS = dict(
     id=ID, project=link("project"), parent=INT, execution=link("execution or project"), module=INT, story=INT, fromBug=INT,
-    name=NAME, type=one_of(*TASK_TYPES), pri=INT, estimate=HOURS, consumed=HOURS, left=HOURS, deadline=DAYS,
+    name=NAME, type=one_of(*TASK_TYPES), pri=NATURAL, estimate=HOURS, consumed=HOURS, left=HOURS, deadline=DAYS,
     status=one_of(*TASK_STATES), desc=TEXT, openedBy=PERSON, openedDate=MOMENT, assignedTo=PERSON,
     assignedDate=MOMENT, estStarted=DAYS, realStarted=MOMENT, finishedBy=PERSON, finishedDate=MOMENT,
     closedBy=PERSON, closedDate=MOMENT, team=fixed([]),
@@ -816,22 +932,23 @@ TASK_FIELDS = dict(
     subStatus=fixed(""), color=TEXT, mailto=fixed(None), version=INT, finishedList=TEXT, canceledBy=PERSON,
     canceledDate=MOMENT, planDuration=fixed(0), realDuration=fixed(0), closedReason=TEXT, lastEditedBy=PERSON,
     lastEditedDate=MOMENT, activatedDate=STAMP, order=INT, repo=fixed(0), mr=fixed(0), entry=fixed(""),
-    lines=fixed(""), v1=fixed(""), v2=fixed(""), deleted=FLAG, vision=fixed("rnd"), storyID=fixed(None),
-    storyTitle=fixed(None), latestStoryVersion=fixed(None), storyStatus=fixed(None),
+    lines=fixed(""), v1=fixed(""), v2=fixed(""), deleted=FLAG, vision=fixed("rnd"), storyID=derived(MAYBE_INT, "story.id"),
+    storyTitle=derived(MAYBE_TEXT, "story.title"), latestStoryVersion=derived(MAYBE_INT, "story.version"),
+    storyStatus=derived(MAYBE_TEXT, "story.status"),
     assignedToRealName=derived(TEXT, "coalesce((SELECT user.realname FROM user WHERE user.account = task.assignedTo), '')"),
-    children=fixed([]), members=fixed([]), files=fixed([]), needConfirm=fixed(False),
+    children=fixed([]), members=fixed([]), files=fixed([]),
+    needConfirm=derived(TRUTH, "coalesce(story.status = 'active' AND story.version > task.storyVersion, 0)"),
     # 100 × consumed / (consumed + left), rounded half up; 0 when both are 0; 100 when done
     progress=derived(INT, """CASE WHEN task.status = 'done' THEN 100 WHEN task.consumed = 0 THEN 0
         ELSE CAST(round(100 * task.consumed / (task.consumed + task.left), 6) + 0.5 AS INTEGER) END"""),
-    # "object mapping case id to case title": the cases of the task's story that the caller may see
-    cases=derived(INT, """(SELECT json_group_object(CAST(testcase.id AS TEXT), testcase.title) FROM testcase
-        WHERE testcase.story <> 0 AND testcase.story = task.story AND testcase.deleted = 0 AND {testcase})""",
-    )._replace(shown={"type": "object", "additionalProperties": {"type": "string"}}),
+    # "object mapping case id to case title": the cases of the task's story, and of the version that the task knows
+    cases=titles("testcase", "title", """testcase.story <> 0 AND testcase.story = task.story
+        AND testcase.storyVersion = task.storyVersion AND testcase.deleted = 0"""),
 )
 
 TESTCASE_FIELDS = dict(
     id=ID, product=link("product"), branch=INT, module=INT, story=INT, storyVersion=INT, title=NAME,
-    precondition=TEXT, pri=INT, type=one_of(*CASE_TYPES), stage=STAGES,
+    precondition=TEXT, pri=NATURAL, type=one_of(*CASE_TYPES), stage=STAGES,
     steps=STEPS._replace(source="part", table="step", owner="case", sql="""
         (SELECT json_group_array(json(steps.step)) FROM (
             SELECT json_object('id', step.id, 'parent', step.parent, 'case', step."case", 'version', step.version,
@@ -844,6 +961,88 @@ TESTCASE_FIELDS = dict(
     reviewedDate=MOMENT, lastEditedBy=PERSON, lastEditedDate=MOMENT, version=INT, linkCase=TEXT, fromCaseVersion=INT,
     deleted=FLAG, lastRunner=TEXT, lastRunDate=MOMENT, lastRunResult=TEXT, toBugs=fixed([]), files=fixed([]),
     currentVersion=derived(INT, "testcase.version"), caseFails=INT,
+    # In a test task only.
+    task=derived(INT, ":testtask"), case=derived(INT, "testcase.id"), assignedTo=fixed(""), caseVersion=derived(INT, "testcase.version"),
+    storyTitle=derived(MAYBE_TEXT, name_of("story", "testcase.story", "title", "NULL")), caseStatus=derived(TEXT, "testcase.status"),
+    bugs=derived(INT, "(SELECT count(*) FROM bug WHERE bug.\"case\" = testcase.id AND NOT bug.deleted AND bug.product = testcase.product)"),
+    results=derived(INT, "(SELECT count(*) FROM result WHERE result.\"case\" = testcase.id)"),
+    stepNumber=derived(INT, "(SELECT count(*) FROM step WHERE step.\"case\" = testcase.id)"),
+)
+
+STORY_FIELDS = dict(
+    id=ID, vision=fixed("rnd"), parent=link("story")._replace(sql=PARENT_OR_MINUS_ONE.format("story")), product=link("product"), branch=INT, module=INT,
+    plan=derived(TEXT, "coalesce((SELECT group_concat(plan_story.plan) FROM plan_story WHERE plan_story.story = story.id), '')"),
+    source=TEXT, sourceNote=TEXT, fromBug=INT, feedback=fixed(0), title=NAME, keywords=TEXT, type=one_of(*STORY_TYPES),
+    category=TEXT, pri=NATURAL, estimate=HOURS, status=one_of(*STORY_STATES), subStatus=fixed(""), color=TEXT,
+    stage=derived(one_of(*STORY_STAGES), """CASE WHEN story.status = 'closed' THEN 'closed'
+        WHEN EXISTS (SELECT 1 FROM release_story WHERE release_story.story = story.id) THEN 'released'
+        WHEN EXISTS (SELECT 1 FROM project_story JOIN project ON project.id = project_story.project
+                     WHERE project_story.story = story.id AND NOT project.deleted) THEN 'projected'
+        WHEN EXISTS (SELECT 1 FROM plan_story JOIN plan ON plan.id = plan_story.plan
+                     WHERE plan_story.story = story.id AND NOT plan.deleted) THEN 'planned' ELSE 'wait' END"""),
+    stagedBy=fixed(""), mailto=WHITELIST, lib=fixed(0), fromStory=fixed(0), fromVersion=fixed(1), openedBy=PERSON,
+    openedDate=MOMENT, assignedTo=PERSON, assignedDate=MOMENT, approvedDate=fixed(None), lastEditedBy=PERSON,
+    lastEditedDate=MOMENT, reviewedBy=PERSON, reviewedDate=MOMENT, closedBy=PERSON, closedDate=MOMENT,
+    closedReason=one_of("", *STORY_REASONS), activatedDate=MOMENT, toBug=fixed(0),
+    childStories=derived(TEXT, """coalesce((SELECT group_concat(child.id) FROM story AS child
+        WHERE child.parent = story.id AND NOT child.deleted), '')"""),
+    linkStories=fixed(""), duplicateStory=INT, version=ID, storyChanged=fixed("0"), feedbackBy=fixed(""), notifyEmail=fixed(""),
+    URChanged=fixed("0"), deleted=FLAG, spec=TEXT, verify=TEXT,
+    parentName=derived(TEXT, "coalesce((SELECT up.title FROM story AS up WHERE up.id = story.parent AND NOT up.deleted), '')"),
+    executions=titles("execution", "name", """execution.type IN ('sprint', 'stage') AND NOT execution.deleted
+        AND execution.id IN (SELECT project_story.project FROM project_story WHERE project_story.story = story.id)""",
+        "json_object('project', execution.id, 'name', execution.name, 'status', execution.status, 'type', execution.type)"),
+    stages=fixed([]), extraStories=derived(MAP, """(SELECT json_group_object(CAST(child.id AS TEXT), child.title) FROM story AS child
+        WHERE child.parent = story.id AND NOT child.deleted)"""),
+    reviewer=derived(TEXT, "(SELECT json_group_array(account) FROM story_reviewer WHERE story_reviewer.story = story.id)")._replace(look="plain", shown=array_of({"type": "string"})),
+    notReview=derived(TEXT, "(SELECT json_group_array(account) FROM story_reviewer WHERE story_reviewer.story = story.id AND result = '')")._replace(look="plain", shown=array_of({"type": "string"})),
+    parentPri=derived(INT, "coalesce((SELECT up.pri FROM story AS up WHERE up.id = story.parent), 0)"),
+    planTitle=titles("plan", "title", "plan.id IN (SELECT plan_story.plan FROM plan_story WHERE plan_story.story = story.id) AND NOT plan.deleted"),
+    files=fixed([]), productName=derived(TEXT, name_of("product", "story.product")),
+    productStatus=derived(TEXT, name_of("product", "story.product", "status")), moduleTitle=fixed("/"),
+    # In a fixture only.
+    versions=Kind("plain", items(VERSION), {}, "part", table="story_version", owner="story", sql="""
+        (SELECT json_group_array(json_object('version', version, 'title', title, 'spec', spec, 'verify', verify))
+         FROM story_version WHERE story_version.story = story.id)"""),
+    reviewers=Kind("votes", items(REVIEWER), {}, "part", table="story_reviewer", owner="story", sql="""
+        (SELECT json_group_array(json(vote)) FROM (SELECT json_object('account', account, 'result', result) AS vote
+         FROM story_reviewer WHERE story_reviewer.story = story.id ORDER BY story_reviewer.rowid))"""),
+    plans=part("plan", "plan_story", "story"),
+)
+
+PLAN_FIELDS = dict(
+    id=ID, product=link("product"), branch=INT, parent=link("plan")._replace(sql=PARENT_OR_MINUS_ONE.format("plan")), title=NAME,
+    status=one_of(*PLAN_STATES), desc=TEXT, begin=DAYS, end=DAYS, order=fixed(""), closedReason=TEXT, deleted=FLAG,
+    # In a list only.
+    stories=derived(INT, "coalesce(plan_count.stories, 0)"), bugs=derived(INT, "coalesce(plan_count.bugs, 0)"),
+    hour=derived(HOURS, "coalesce(plan_count.hour, 0.0)"), project=fixed(0), projectID=fixed(""), expired=derived(TRUTH, "plan.end < :today"),
+)
+
+BUILD_FIELDS = dict(
+    id=ID, project=link("project"), product=link("product"), branch=INT, execution=link("execution or project"), name=NAME,
+    scmPath=TEXT, filePath=TEXT, date=DAYS, stories=part("story", "build_story", "build"), bugs=part("bug", "build_bug", "build"),
+    builder=PERSON, desc=TEXT, deleted=FLAG, executionName=derived(TEXT, name_of("execution", "build.execution")),
+    executionID=derived(INT, "build.execution"), productName=derived(TEXT, name_of("product", "build.product")),
+    productType=derived(TEXT, name_of("product", "build.product", "type")), branchName=fixed(""), files=fixed([]),
+)
+
+TESTTASK_FIELDS = dict(
+    id=ID, project=link("project"), product=link("product"), name=NAME, execution=link("execution or project"), build=TRUNK,
+    type=TEXT, owner=PERSON, pri=NATURAL, begin=DAYS, end=DAYS, realFinishedDate=MOMENT, mailto=WHITELIST, desc=TEXT,
+    report=TEXT, status=one_of(*TESTTASK_STATES), testreport=fixed(0), auto=fixed("no"), subStatus=fixed(""), deleted=FLAG,
+    productName=derived(TEXT, name_of("product", "testtask.product")), productType=derived(TEXT, name_of("product", "testtask.product", "type")),
+    branch=fixed(0), executionName=derived(TEXT, name_of("execution", "testtask.execution")),
+    buildName=derived(TEXT, name_of("build", "testtask.build")), files=fixed([]),
+    testcases=part("testcase", "testtask_case", "testtask")._replace(item="case", sql="""
+        (SELECT json_group_array("case") FROM testtask_case WHERE testtask_case.testtask = testtask.id)"""),
+)
+
+EFFORT_FIELDS = dict(id=ID, task=link("task"), date=DAYS, left=HOURS, consumed=HOURS, account=PERSON, work=TEXT)
+
+RESULT_FIELDS = dict(
+    id=ID, run=fixed(0), case=link("testcase"), version=NATURAL, job=fixed(0), compile=fixed(0), caseResult=one_of(*RESULTS),
+    stepResults=LOADED_RESULTS, lastRunner=PERSON, date=MOMENT, duration=fixed(0), xml=fixed(""), deploy=fixed(0), build=fixed(0),
+    files=fixed([]), testtask=link("testtask"),
 )
 # fmt: on
 
@@ -859,6 +1058,24 @@ def has_home(record: Fields, after: Fields) -> Mapping[str, str]:
     return {} if after.get("execution") or after.get("project") else {"execution": "is required"}
 
 
+def first_day_of_plan(context: Context) -> str:
+    """Return the first day of a new plan: today, or its last day if that is earlier."""
+    return min(context.today, context.given.get("end") or OPEN_END)
+
+
+def check_versions(record: Fields, after: Fields) -> Mapping[str, str]:
+    """Require that the versions of a story in a fixture differ, and that the present one says what the story says."""
+    numbers = [version["version"] for version in after.get("versions", ())]
+    present = after.get("version", 1)
+    if len(set(numbers)) < len(numbers) or max(numbers, default=0) > present:
+        return {"versions": f"must differ and be at most {present}, the story's version"}
+    said = [version for version in after.get("versions", ()) if version["version"] == present]
+    texts = ("title", "spec", "verify")
+    if any(version.get(text, "") != after.get(text, "") for version in said for text in texts):
+        return {"versions": f"must say for version {present} what the story itself says"}
+    return {}
+
+
 LASTING = {"begin": TODAY, "end": LONG_TERM}
 OPENED = {"openedBy": CALLER, "openedDate": NOW}
 ASSIGNED = {**OPENED, "assignedDate": when_assigned}
@@ -866,29 +1083,50 @@ ASSIGNED = {**OPENED, "assignedDate": when_assigned}
 PROJECT_GUARD = Guard("openedBy PM PO QD RD", acl_of="coalesce({0}.project, {0}.id)")
 BEGIN_TO_END = in_order("begin", "end")
 START_TO_DEADLINE = in_order("estStarted", "deadline")
-COUNTED = "JOIN product_count ON product_count.product = product.id"
+STORY_IDS, BUG_IDS, PLAN_IDS = (PRODUCTS._replace(read=read_ids, target=target) for target in ("story", "bug", "plan"))
+PLAN_TITLES = derived(TEXT, """coalesce((SELECT group_concat(plan.title, ' ') FROM plan WHERE NOT plan.deleted
+    AND plan.id IN (SELECT plan_story.plan FROM plan_story WHERE plan_story.story = story.id)), '')""")
+STORY_WHOLE = "spec verify executions stages extraStories reviewer notReview parentPri files productName moduleTitle"  # not in lists
+CASE_IN_TESTTASK = "task case assignedTo caseVersion storyTitle caseStatus bugs results stepNumber"
+STEPS_LOADED = TESTCASE_FIELDS["steps"]._replace(read=items(LOADED_STEP))
 # fmt: off
 # THE TABLE OF RESOURCES, in the order of a fixture.
-#                    name         table       types           fields           who may see it                    defaults
-USER      = Resource("user",      "user",     "",             USER_FIELDS,     EVERYBODY,                        {"realname": same("account")},
-                     array="users", required="account")
-PROGRAM   = Resource("program",   "project",  "program",      PROJECT_FIELDS,  PROJECT_GUARD,                    {"acl": "open", "type": "program", **LASTING, **OPENED},
-                     array="programs", required="name", rules=(BEGIN_TO_END, inside_project), extra="products")
-PROJECT   = Resource("project",   "project",  "project",      PROJECT_FIELDS,  PROJECT_GUARD,                    {"acl": "private", "type": "project", **LASTING, **OPENED, "model": "scrum", "team": same("name")},
-                     array="projects", required="name", rules=(BEGIN_TO_END, inside_project), extra="products")
-EXECUTION = Resource("execution", "project",  "sprint stage", PROJECT_FIELDS,  PROJECT_GUARD,                    {"acl": "private", "type": "sprint", **LASTING, **OPENED, "parent": same("project"), "team": same("name")},
-                     array="executions", required="name project", rules=(BEGIN_TO_END, inside_project), loaded={"parent": link("project")}, extra="products")
-HOME      = Resource("execution or project", "project", "project sprint stage", PROJECT_FIELDS, PROJECT_GUARD,   {})
-PRODUCT   = Resource("product",   "product",  "",             PRODUCT_FIELDS,  Guard("createdBy PO QD RD"),      {"createdBy": CALLER, "createdDate": NOW, "createdVersion": __version__},
-                     array="products", required="name", joins=COUNTED)
-RELEASE   = Resource("release",   "release",  "",             RELEASE_FIELDS,  Guard(links="product project"),   {"date": TODAY},
-                     array="releases", required="name product")
-BUG       = Resource("bug",       "bug",      "",             BUG_FIELDS,      Guard(links="product"),           ASSIGNED,
-                     array="bugs", required="title product")
-TASK      = Resource("task",      "task",     "",             TASK_FIELDS,     Guard(links="execution"),         {**ASSIGNED, "left": same("estimate"), "execution": same("project"), "project": 0},
-                     array="tasks", required="name", rules=(START_TO_DEADLINE, has_home), extra="cases")
-TESTCASE  = Resource("testcase",  "testcase", "",             TESTCASE_FIELDS, Guard(links="product"),           OPENED,
-                     array="testcases", required="title product", loaded={"stage": ANY_STAGES, "steps": LOADED_STEPS}, extra="caseFails")
+#                     name          table         types           fields             who may see it                    defaults
+DEPARTMENT = Resource("department", "department", "",             DEPARTMENT_FIELDS, EVERYBODY,                        {},
+                      array="departments", required="name")
+USER       = Resource("user",       "user",       "",             USER_FIELDS,       EVERYBODY,                        {"realname": same("account")},
+                      array="users", required="account")
+PROGRAM    = Resource("program",    "project",    "program",      PROJECT_FIELDS,    PROJECT_GUARD,                    {"acl": "open", "type": "program", **LASTING, **OPENED},
+                      array="programs", required="name", rules=(BEGIN_TO_END, inside_project), extra="products")
+PROJECT    = Resource("project",    "project",    "project",      PROJECT_FIELDS,    PROJECT_GUARD,                    {"acl": "private", "type": "project", **LASTING, **OPENED, "model": "scrum", "team": same("name")},
+                      array="projects", required="name", rules=(BEGIN_TO_END, inside_project), extra="products")
+EXECUTION  = Resource("execution",  "project",    "sprint stage", PROJECT_FIELDS,    PROJECT_GUARD,                    {"acl": "private", "type": "sprint", **LASTING, **OPENED, "parent": same("project"), "team": same("name")},
+                      array="executions", required="name project", rules=(BEGIN_TO_END, inside_project), loaded={"parent": link("project")}, extra="products")
+HOME       = Resource("execution or project", "project", "project sprint stage", PROJECT_FIELDS, PROJECT_GUARD,        {})
+PRODUCT    = Resource("product",    "product",    "",             PRODUCT_FIELDS,    Guard("createdBy PO QD RD"),      {"createdBy": CALLER, "createdDate": NOW, "createdVersion": __version__},
+                      array="products", required="name", joins="JOIN product_count ON product_count.product = product.id")
+PLAN       = Resource("plan",       "plan",       "",             PLAN_FIELDS,       Guard(links="product"),           {"begin": first_day_of_plan, "end": OPEN_END},
+                      array="plans", required="title product", rules=(BEGIN_TO_END,), loaded={"parent": link("plan")},
+                      extra="stories bugs hour project projectID expired", joins="LEFT JOIN plan_count ON plan_count.plan = plan.id")
+STORY      = Resource("story",      "story",      "",             STORY_FIELDS,      Guard(links="product"),           ASSIGNED,
+                      array="stories", required="title product", rules=(check_versions,), extra=f"{STORY_WHOLE} versions reviewers plans",
+                      loaded={"parent": link("story"), "executions": part("execution or project", "project_story", "story")})
+BUILD      = Resource("build",      "build",      "",             BUILD_FIELDS,      Guard(links="product project"),   {"date": TODAY, "execution": same("project")},
+                      array="builds", required="name product project", extra="executionID branchName productType files")
+RELEASE    = Resource("release",    "release",    "",             RELEASE_FIELDS,    Guard(links="product project"),   {"date": TODAY},
+                      array="releases", required="name product", loaded={"buildName": TEXT})
+BUG        = Resource("bug",        "bug",        "",             BUG_FIELDS,        Guard(links="product"),           ASSIGNED,
+                      array="bugs", required="title product", joins="LEFT JOIN story ON story.id = bug.story AND {story}")
+TASK       = Resource("task",       "task",       "",             TASK_FIELDS,       Guard(links="execution"),         {**ASSIGNED, "left": same("estimate"), "execution": same("project"), "project": 0},
+                      array="tasks", required="name", rules=(START_TO_DEADLINE, has_home), extra="cases", joins="LEFT JOIN story ON story.id = task.story AND {story}")
+TESTCASE   = Resource("testcase",   "testcase",   "",             TESTCASE_FIELDS,   Guard(links="product"),           OPENED,
+                      array="testcases", required="title product", loaded={"steps": STEPS_LOADED}, extra=f"caseFails {CASE_IN_TESTTASK}")
+TESTTASK   = Resource("testtask",   "testtask",   "",             TESTTASK_FIELDS,   Guard(links="product project"),   {**LASTING, "execution": same("project")},
+                      array="testtasks", required="name product project", rules=(BEGIN_TO_END,), extra="productType files testcases")
+EFFORT     = Resource("effort",     "effort",     "",             EFFORT_FIELDS,     Guard(links="task"),              {"date": TODAY, "account": CALLER},
+                      array="efforts", required="task")
+RESULT     = Resource("result",     "result",     "",             RESULT_FIELDS,     Guard(links="case"),              {"date": NOW, "lastRunner": CALLER},
+                      array="results", required="case", extra="testtask")
 # fmt: on
 # Collected, so that a new row needs no second place.
 RESOURCES = {resource.name: resource for resource in list(globals().values()) if isinstance(resource, Resource)}
@@ -900,6 +1138,21 @@ def not_below_consumed(task: Fields, after: Fields) -> Mapping[str, str]:
     if after.get("consumed", MAX_INT) < task["consumed"]:
         return {"consumed": f"must not be below the {task['consumed']:g} hours already consumed"}
     return {}
+
+
+def check_effort(task: Fields, after: Fields) -> Mapping[str, str]:
+    """Require the same number of days, texts, hours consumed and hours left; no hours of nothing."""
+    count = len(after.get("consumed", ()))
+    arrays = {field: after[field] for field in ("dates", "date", "work", "left") if field in after}
+    broken = {field: f"must have as many items as consumed ({count})" for field, values in arrays.items() if len(values) != count}
+    if not all(hours > 0 for hours in after.get("consumed", ())):
+        broken["consumed"] = "must be above 0"
+    return broken
+
+
+def needs_build(record: Fields, after: Fields) -> Mapping[str, str]:
+    """Require that a test task names its build, or the trunk, which is stored as no build."""
+    return {} if "build" in after else {"build": "is required: a build's id, or trunk"}
 
 
 def check_finish(task: Fields, after: Fields) -> Mapping[str, str]:
@@ -925,36 +1178,71 @@ def within_project(project: Fields, after: Fields) -> Mapping[str, str]:
 
 
 BUDGETED = "budget budgetUnit desc acl whitelist PM"
-BUG_FIELDS_SENT = (
+PROFILE_SENT = "realname email password role dept type gender birthday join commiter mobile phone qq dingding weixin skype whatsapp slack address"
+EXECUTION_SENT = "name begin end days lifetime desc acl whitelist PM PO QD RD"
+BUG_SENT = (
     "title severity pri type openedBuild branch module project execution plan story task keywords os browser hardware"
     " found steps deadline assignedTo case caseVersion result testtask color feedbackBy notifyEmail linkBug"
 )
-TASK_FIELDS_SENT = "module story fromBug name type assignedTo pri estimate estStarted deadline desc"
+TASK_SENT = "module story fromBug name type assignedTo pri estimate estStarted deadline desc"
+STORY_SENT = "title pri category source sourceNote keywords estimate mailto module parent type branch color"
+BUILD_SENT = "execution product name builder date scmPath filePath desc branch stories bugs"
+TESTTASK_SENT = "product execution build name begin end owner type pri status desc mailto report testcases"
+SAID = {"comment": TEXT}  # what every change may say
+REVIEW = one_of(*VOTES)
 # fmt: off
 # THE BODIES OF REQUESTS: the resource's kinds, except where a request writes a field differently; the required fields; rules.
-NOTHING          = Shape({})
-COMMENT          = Shape({"comment": TEXT})
-LOGIN            = Shape({"account": TEXT, "password": TEXT}, "account password")
-CREATE_USER      = Shape(USER.pick("account realname role email password"), "account password")
-CREATE_PROGRAM   = Shape(PROGRAM.pick(f"name begin end parent {BUDGETED}"), "name begin end", BEGIN_TO_END)
-CREATE_PROJECT   = Shape(PROJECT.pick(f"name begin end code parent {BUDGETED} PO QD RD days", model=one_of(*MODELS), products=PRODUCTS),
-                         "name begin end products", BEGIN_TO_END)
-CREATE_EXECUTION = Shape(EXECUTION.pick("name begin end code days lifetime desc acl whitelist PM PO QD RD products"), "name begin end", within_project, BEGIN_TO_END)
-CREATE_PRODUCT   = Shape(PRODUCT.pick("name program code line PO QD RD type desc acl whitelist"), "name")
-CREATE_RELEASE   = Shape(RELEASE.pick("name date product branch build desc status marker stories bugs leftBugs mailto"), "name date product")
-CREATE_CASE      = Shape(TESTCASE.pick("branch module story title type stage precondition pri keywords steps"), "title type pri steps")
-CREATE_BUG       = Shape(BUG.pick(BUG_FIELDS_SENT), "title severity pri type openedBuild")
-MODIFY_BUG       = Shape(BUG.pick(BUG_FIELDS_SENT))
-CONFIRM_BUG      = Shape(BUG.pick("pri type assignedTo", comment=TEXT))
-RESOLVE_BUG      = Shape(BUG.pick("resolvedDate resolvedBuild assignedTo duplicateBug", resolution=one_of(*RESOLUTIONS), comment=TEXT), "resolution")
-ACTIVATE_BUG     = Shape(BUG.pick("assignedTo openedBuild", comment=TEXT))
-CREATE_TASK      = Shape(TASK.pick(TASK_FIELDS_SENT, assignedTo=PEOPLE), "name type estStarted deadline", START_TO_DEADLINE)
-MODIFY_TASK      = Shape(TASK.pick(TASK_FIELDS_SENT), "", START_TO_DEADLINE)
-START_TASK       = Shape(TASK.pick("assignedTo realStarted consumed left", comment=TEXT), "left", not_below_consumed)
-RESTART_TASK     = Shape(TASK.pick("assignedTo realStarted consumed left", comment=TEXT), "consumed left")
-FINISH_TASK      = Shape(TASK.pick("assignedTo realStarted finishedDate", currentConsumed=HOURS, comment=TEXT), "finishedDate", check_finish)
-ACTIVATE_TASK    = Shape(TASK.pick("assignedTo left", comment=TEXT))
-CLOSE_TASK       = Shape(TASK.pick("closedReason", comment=TEXT))
+NOTHING           = Shape({})
+COMMENT           = Shape(SAID)
+LOGIN             = Shape({"account": TEXT, "password": TEXT}, "account password")
+CREATE_DEPARTMENT = Shape(DEPARTMENT.pick("name parent manager order"), "name")
+MODIFY_DEPARTMENT = Shape(DEPARTMENT.pick("name parent manager order", **SAID))
+CREATE_USER       = Shape(USER.pick(f"account {PROFILE_SENT}"), "account password")
+MODIFY_USER       = Shape(USER.pick(PROFILE_SENT, **SAID), unset="birthday join")
+CREATE_PROGRAM    = Shape(PROGRAM.pick(f"name begin end parent {BUDGETED}"), "name begin end", BEGIN_TO_END)
+MODIFY_PROGRAM    = Shape(PROGRAM.pick(f"name begin end realBegan realEnd parent {BUDGETED}", **SAID), "", BEGIN_TO_END)
+CREATE_PROJECT    = Shape(PROJECT.pick(f"name begin end code parent {BUDGETED} PO QD RD days", model=one_of(*MODELS), products=PRODUCTS),
+                          "name begin end products", BEGIN_TO_END)
+MODIFY_PROJECT    = Shape(PROJECT.pick("name begin end acl parent desc PM whitelist", model=one_of(*MODELS), **SAID), "", BEGIN_TO_END)
+CREATE_EXECUTION  = Shape(EXECUTION.pick(f"{EXECUTION_SENT} code products"), "name begin end", within_project, BEGIN_TO_END)
+MODIFY_EXECUTION  = Shape(EXECUTION.pick(f"{EXECUTION_SENT} project products", status=one_of(*PROJECT_STATES), **SAID), "", BEGIN_TO_END)
+CREATE_PRODUCT    = Shape(PRODUCT.pick("name program code line PO QD RD type desc acl whitelist"), "name")
+MODIFY_PRODUCT    = Shape(PRODUCT.pick("name program line PO QD RD type desc acl whitelist status", **SAID))
+CREATE_PLAN       = Shape(PLAN.pick("title begin end desc parent branch status"), "title", BEGIN_TO_END)
+MODIFY_PLAN       = Shape(PLAN.pick("title begin end desc parent branch status", **SAID), "", BEGIN_TO_END)
+LINK_STORIES      = Shape({"stories": STORY_IDS, **SAID}, "stories")
+LINK_BUGS         = Shape({"bugs": BUG_IDS, **SAID}, "bugs")
+CREATE_STORY      = Shape(STORY.pick(f"{STORY_SENT} spec verify assignedTo", reviewer=PEOPLE, plan=PLAN_IDS, objectID=link("execution or project")), "title spec pri category")
+MODIFY_STORY      = Shape(STORY.pick(STORY_SENT, reviewer=PEOPLE, plan=PLAN_IDS, **SAID))
+CHANGE_STORY      = Shape(STORY.pick("title spec verify", reviewer=PEOPLE, **SAID))
+REVIEW_STORY      = Shape(STORY.pick("reviewedDate closedReason duplicateStory assignedTo pri estimate", result=REVIEW, **SAID), "result")
+CLOSE_STORY       = Shape(STORY.pick("duplicateStory", closedReason=one_of(*STORY_REASONS), **SAID))
+ASSIGN            = Shape({"assignedTo": PERSON, **SAID})
+CREATE_BUILD      = Shape(BUILD.pick(BUILD_SENT), "execution product name builder date")
+MODIFY_BUILD      = Shape(BUILD.pick(BUILD_SENT, **SAID))
+CREATE_RELEASE    = Shape(RELEASE.pick("name date product branch build desc status marker stories bugs leftBugs mailto"), "name date product")
+MODIFY_RELEASE    = Shape(RELEASE.pick("name date build desc status marker stories bugs leftBugs mailto", **SAID))
+CREATE_CASE       = Shape(TESTCASE.pick("branch module story title type stage precondition pri keywords", steps=STEPS), "title type pri steps")
+MODIFY_CASE       = Shape(TESTCASE.pick("product branch module story title type stage precondition pri keywords", steps=STEPS, **SAID))
+RUN_CASE          = Shape({"steps": STEP_RESULTS, "testtask": link("testtask"), "version": NATURAL})
+CREATE_TESTTASK   = Shape(TESTTASK.pick(TESTTASK_SENT), "product execution name begin end", needs_build, BEGIN_TO_END)
+MODIFY_TESTTASK   = Shape(TESTTASK.pick(TESTTASK_SENT, **SAID), "", BEGIN_TO_END)
+CREATE_BUG        = Shape(BUG.pick(BUG_SENT), "title severity pri type openedBuild")
+MODIFY_BUG        = Shape(BUG.pick(f"{BUG_SENT} product resolution resolvedBy resolvedDate resolvedBuild duplicateBug closedBy status", **SAID), unset="deadline")
+CONFIRM_BUG       = Shape(BUG.pick("pri type assignedTo", **SAID))
+RESOLVE_BUG       = Shape(BUG.pick("resolvedDate resolvedBuild assignedTo duplicateBug", resolution=one_of(*RESOLUTIONS), **SAID), "resolution")
+ACTIVATE_BUG      = Shape(BUG.pick("assignedTo openedBuild", **SAID))
+CREATE_TASK       = Shape(TASK.pick(TASK_SENT, assignedTo=PEOPLE), "name type estStarted deadline", START_TO_DEADLINE)
+BATCH_TASK        = Shape(TASK.pick(TASK_SENT), "name type", START_TO_DEADLINE)
+CREATE_TASKS      = Shape({"tasks": Kind("tasks", items(BATCH_TASK), items_schema(BATCH_TASK))}, "tasks")
+MODIFY_TASK       = Shape(TASK.pick(f"{TASK_SENT} status consumed left closedReason", **SAID), "", START_TO_DEADLINE, not_below_consumed, unset="estStarted deadline")
+START_TASK        = Shape(TASK.pick("assignedTo realStarted consumed left", **SAID), "", not_below_consumed)
+RESTART_TASK      = Shape(TASK.pick("assignedTo realStarted consumed left", **SAID), "consumed left", not_below_consumed)
+FINISH_TASK       = Shape(TASK.pick("assignedTo realStarted finishedDate", currentConsumed=HOURS, **SAID), "finishedDate", check_finish)
+ACTIVATE_TASK     = Shape(TASK.pick("assignedTo left", **SAID))
+CLOSE_TASK        = Shape(TASK.pick("closedReason", **SAID))
+ASSIGN_TASK       = Shape(TASK.pick("assignedTo left", **SAID), "assignedTo")
+ADD_EFFORT        = Shape({"dates": each_of(DAYS), "date": each_of(DAYS), "work": each_of(TEXT), "consumed": each_of(HOURS), "left": each_of(HOURS)}, "consumed left", check_effort)
 # fmt: on
 
 
@@ -1002,12 +1290,13 @@ digit      = Writer(lambda values, scene, unset: map(('"0"', '"1"').__getitem__,
 # Other values.
 text       = Writer(lambda values, scene, unset: map(quote, values),                                             STRING_SCHEMA)
 nullable   = Writer(lambda values, scene, unset: map(to_json, values),                                           {"type": ["string", "null"]})
+number     = Writer(lambda values, scene, unset: map(to_json, values),                                           {"type": ["integer", "null"]})
 hours      = Writer(lambda values, scene, unset: [str(int(one)) if one.is_integer() else repr(one) for one in values], {"type": "number", "minimum": 0})  # typed clients read 8, not 8.0, as an int
 coded      = Writer(lambda values, scene, unset: [f'{{"code":"{one}","name":"{one.capitalize()}"}}' for one in values], object_of(STATE_SCHEMA))  # "object (`code` string, `name` string)"
 role       = Writer(lambda values, scene, unset: [f'{{"code":{quote(one)},"name":{quote(one)}}}' for one in values], object_of({"code": STRING_SCHEMA, "name": STRING_SCHEMA}))
 references = Writer(lambda values, scene, unset: [f"[{','.join(scene.people[one] for one in accounts_in(list))}]" for list in values], array_of(REFERENCE_SCHEMA))
 accounts   = Writer(lambda values, scene, unset: [to_json(accounts_in(list)) for list in values],                array_of(STRING_SCHEMA))
-LOOKS = {"text": text, "hours": hours, "whitelist": references, "secret": nullable}  # the same in every view
+LOOKS = {"text": text, "hours": hours, "whitelist": references, "secret": nullable, "truth": boolean, "maybe": number}  # the same in every view
 # fmt: on
 
 
@@ -1032,8 +1321,9 @@ class View:
 
     person, nobody: the writer of persons, and how nobody is written.  moment, never: the same for datetimes.
     no_day: how an unset day is written.  flag: the writer of `deleted`.  adds: fields that only this view shows.
-    only: the fields that it shows instead of all.  exceptions: the writers of single fields.  envelope: what the
-    answer puts around the record.  stamp: how the one datetime is written that is "" in every answer when unset.
+    only: the fields that it shows instead of all.  exceptions: the writers of single fields.  kinds: of fields that it
+    shows by another kind.  envelope: what the answer puts around the record.  stamp: how the one datetime is written
+    that is "" in every answer when unset.
 
     Records are written a column at a time and put together row by row: one call in C for each field of all rows is
     about twice as fast as a call for each value.
@@ -1049,13 +1339,14 @@ class View:
     adds: str = ""
     only: Iterable[str] = ()
     exceptions: Mapping[str, Writer] = dataclasses.field(default_factory=dict)
+    kinds: Mapping[str, Kind] = dataclasses.field(default_factory=dict)
     envelope: Envelope | None = None
     stamp: str = BLANK
 
     @functools.cached_property
     def fields(self) -> dict[str, Kind]:
         """The fields that are shown, in their order."""
-        fields, hidden = self.resource.fields, set(self.resource.extra.split()) - set(self.adds.split())
+        fields, hidden = {**self.resource.fields, **self.kinds}, set(self.resource.extra.split()) - set(self.adds.split())
         return {field: fields[field] for field in self.only or fields if field not in hidden or self.only}
 
     @functools.cached_property
@@ -1120,7 +1411,7 @@ USER_WHOLE = tuple(field for field in USER_FIELDS if field not in ("password", "
 #                       resource   person     nobody moment  never  no day     flag     more
 PRODUCT_SHOWN   = View(PRODUCT,   reference, NULL,  iso,    NULL,  NULL,      digit)
 PRODUCT_CREATED = View(PRODUCT,   reference, NULL,  iso,    NULL,  NULL,      digit,   envelope=BOTH_WAYS)
-BUG_SHOWN       = View(BUG,       reference, NULL,  iso,    EPOCH, EPOCH_DAY, boolean, exceptions={"status": coded})
+BUG_LISTED      = View(BUG,       reference, NULL,  iso,    EPOCH, EPOCH_DAY, boolean, exceptions={"status": coded})
 CASE_CREATED    = View(TESTCASE,  account,   BLANK, iso,    NULL,  NULL,      boolean)
 CASE_SHOWN      = View(TESTCASE,  reference, NULL,  iso,    NULL,  NULL,      boolean, adds="caseFails")
 PROGRAM_SHOWN   = View(PROGRAM,   reference, NULL,  iso,    NULL,  ZERO_DAY,  boolean)
@@ -1131,14 +1422,32 @@ TASK_MODIFIED   = View(TASK,      reference, NULL,  iso,    NULL,  NULL,      bo
 TASK_STARTED    = View(TASK,      account,   BLANK, spaced, BLANK, BLANK,     digit)   # and restarted
 TASK_FINISHED   = View(TASK,      account,   BLANK, iso,    NULL,  NULL,      digit)
 # Beyond the specification: references, ISO, null, boolean.
-PRODUCT_FOUND   = View(PRODUCT,   reference, NULL,  iso,    NULL,  NULL,      boolean)
+DEPARTMENT_SHOWN = View(DEPARTMENT, account, BLANK, iso,  NULL,  NULL,      boolean)
+USER_LISTED     = View(USER,      reference, NULL,  iso,    NULL,  NULL,      digit,   only=USER_BRIEF)
+USER_SHOWN      = View(USER,      reference, NULL,  iso,    NULL,  NULL,      digit,   only=USER_WHOLE)
+MY_PROFILE      = View(USER,      reference, NULL,  iso,    NULL,  NULL,      digit,   only=USER_WHOLE, exceptions={"role": role}, envelope=PROFILE)
 PROJECT_SHOWN   = View(PROJECT,   reference, NULL,  iso,    NULL,  ZERO_DAY,  boolean)
 EXECUTION_SHOWN = View(EXECUTION, reference, NULL,  iso,    NULL,  ZERO_DAY,  boolean)
-CASE_LISTED     = View(TESTCASE,  reference, NULL,  iso,    NULL,  NULL,      boolean)
+PRODUCT_FOUND   = View(PRODUCT,   reference, NULL,  iso,    NULL,  NULL,      boolean)
+PLAN_SHOWN      = View(PLAN,      reference, NULL,  iso,    NULL,  NULL,      boolean)  # with what ENCLOSED adds
+PLAN_LISTED     = View(PLAN,      reference, NULL,  iso,    NULL,  NULL,      boolean, adds=PLAN.extra)
+STORY_SHOWN     = View(STORY,     reference, NULL,  iso,    NULL,  NULL,      boolean, adds=STORY_WHOLE)  # with what ENCLOSED adds
+STORY_LISTED    = View(STORY,     reference, NULL,  iso,    NULL,  NULL,      boolean, adds="productStatus", kinds={"planTitle": PLAN_TITLES})
+BUILD_SHOWN     = View(BUILD,     reference, NULL,  iso,    NULL,  NULL,      boolean, adds="productType files")
+BUILD_LISTED    = View(BUILD,     reference, NULL,  iso,    NULL,  NULL,      boolean, adds="executionID branchName")
+BUG_SHOWN       = View(BUG,       reference, NULL,  iso,    NULL,  NULL,      boolean)
 TASK_SHOWN      = View(TASK,      reference, NULL,  iso,    NULL,  NULL,      boolean)
-USER_LISTED     = View(USER,      reference, NULL,  iso,    NULL,  NULL,      boolean, only=USER_BRIEF)
-USER_SHOWN      = View(USER,      reference, NULL,  iso,    NULL,  NULL,      boolean, only=USER_WHOLE, exceptions={"role": role})
-MY_PROFILE      = View(USER,      reference, NULL,  iso,    NULL,  NULL,      boolean, only=USER_WHOLE, exceptions={"role": role}, envelope=PROFILE)
+CASE_LISTED     = View(TESTCASE,  reference, NULL,  iso,    NULL,  NULL,      boolean)
+TESTTASK_SHOWN  = View(TESTTASK,  reference, NULL,  iso,    NULL,  NULL,      boolean, adds="productType files")  # with what ENCLOSED adds
+TESTTASK_LISTED = View(TESTTASK,  reference, NULL,  iso,    NULL,  NULL,      boolean)
+TESTTASK_CASE   = View(TESTCASE,  reference, NULL,  iso,    NULL,  NULL,      boolean, adds=f"caseFails {CASE_IN_TESTTASK}")
+EFFORT_LISTED   = View(EFFORT,    account,   BLANK, iso,    NULL,  NULL,      boolean)
+RESULT_SHOWN    = View(RESULT,    reference, NULL,  iso,    NULL,  NULL,      boolean, adds="testtask")
+# Inside of a story.
+STORY_TASK      = View(TASK,      reference, NULL,  iso,    NULL,  NULL,      boolean, only="id name type status assignedTo".split())
+STORY_BUG       = View(BUG,       reference, NULL,  iso,    NULL,  NULL,      boolean, only="id title status pri severity".split())
+STORY_CASE      = View(TESTCASE,  reference, NULL,  iso,    NULL,  NULL,      boolean, only="id title pri status".split())
+STORY_NAMED     = View(STORY,     reference, NULL,  iso,    NULL,  NULL,      boolean, only="id title".split())
 # fmt: on
 
 # Answers that are not records.
@@ -1152,10 +1461,12 @@ SUCCESS = {"message": "success"}
 
 
 class Caller(NamedTuple):
-    """The user who makes a request."""
+    """The user who makes a request, with the token that came with it and how many seconds that lives."""
 
     account: str
     admin: bool
+    token: str = ""
+    lifetime: int = 0
 
 
 # The words that `status` may ask for, and their conditions: the real server's kinds of browsing, and the plain states.
@@ -1172,6 +1483,12 @@ BROWSE_BUGS = {
     "toclosed":      "bug.status = 'resolved'",
     "postponedbugs": "bug.resolution = 'postponed'",
     "overduebugs":   "bug.status = 'active' AND bug.deadline < :today",
+    "resolvedbyme":  "bug.resolvedBy = :me",
+    "closedbyme":    "bug.closedBy = :me",
+    "assignedbyme":  """EXISTS (SELECT 1 FROM action WHERE action.objectType = 'bug' AND action.objectID = bug.id
+                        AND action.action = 'assigned' AND action.actor = :me)""",
+    "needconfirm":   "bug.story <> 0 AND story.version > bug.storyVersion",
+    "longlifebugs":  "bug.status = 'active' AND coalesce(bug.lastEditedDate, bug.openedDate) < :week_ago",
     **{state: f"bug.status = '{state}'" for state in BUG_STATES},
 }
 BROWSE_TASKS = {
@@ -1179,12 +1496,53 @@ BROWSE_TASKS = {
     "unclosed":      "task.status NOT IN ('closed', 'cancel')",
     **{state: f"task.status = '{state}'" for state in TASK_STATES},
 }
+ASKED = "story.id IN (SELECT asked.story FROM story_reviewer AS asked WHERE asked.account = :me AND asked.result {0} '')"
+BROWSE_STORIES = {
+    "unclosed":       "story.status <> 'closed'",
+    "all":            "TRUE",
+    "allstory":       "TRUE",
+    **{f"{state}{story}": f"story.status = '{state}'" for state in STORY_STATES for story in ("", "story")},
+    "changingstory":  "story.status = 'changed'",
+    "reviewingstory": "story.status IN ('draft', 'changed') AND story.id IN (SELECT asked.story FROM story_reviewer AS asked)",
+    "assignedtome":   "story.assignedTo = :me",
+    "openedbyme":     "story.openedBy = :me",
+    "reviewbyme":     f"story.status IN ('draft', 'changed') AND {ASKED.format('=')}",
+    "reviewedbyme":   f"(story.reviewedBy = :me OR {ASKED.format('<>')})",
+    "closedbyme":     "story.closedBy = :me",
+}
+BROWSE_PLANS = {"all": "TRUE", "undone": "plan.status IN ('wait', 'doing')", **{state: f"plan.status = '{state}'" for state in PLAN_STATES}}
+BROWSE_TESTTASKS = {"all": "TRUE", "totalstatus": "TRUE", **{state: f"testtask.status = '{state}'" for state in TESTTASK_STATES}}
+BROWSE_PRODUCTS = {"all": "TRUE", "noclosed": "product.status <> 'closed'", "closed": "product.status = 'closed'"}
+BROWSE_RELEASES = {"all": "TRUE", **{state: f"release.status = '{state}'" for state in RELEASE_STATES}}
+
+# What narrows a list to the records of another one, named by the path or by a query parameter; where nothing stands
+# here, the column of that name.
+LINKED_STORY = "story.id IN (SELECT story FROM project_story WHERE project_story.project = :{0})"
+NARROWINGS = {
+    ("story", "project"):      LINKED_STORY.format("project"),
+    ("story", "execution"):    LINKED_STORY.format("execution"),
+    ("story", "plan"):         "story.id IN (SELECT story FROM plan_story WHERE plan_story.plan = :plan)",
+    ("story", "child"):        "story.id = (SELECT child.parent FROM story AS child WHERE child.id = :child) AND story.type = 'requirement'",
+    ("testcase", "project"):   "(testcase.project = :project OR testcase.story IN (SELECT story FROM project_story WHERE project_story.project = :project))",
+    ("testcase", "execution"): "(testcase.execution = :execution OR testcase.story IN (SELECT story FROM project_story WHERE project_story.project = :execution))",
+    ("testcase", "testtask"):  'testcase.id IN (SELECT "case" FROM testtask_case WHERE testtask_case.testtask = :testtask)',
+    ("product", "project"):    "product.id IN (SELECT product FROM project_product WHERE project_product.project = :project)",
+    ("project", "product"):    "project.id IN (SELECT project FROM project_product WHERE project_product.product = :product)",
+    ("project", "program"):    "project.parent = :program",
+}
 # fmt: on
 
 
-def total_of(list: str, parent: str = ":id") -> dict[str, str]:
+def total_of(list: str, parent: str) -> dict[str, str]:
     """Return the query that reads the total of a list kept by the triggers."""
     return {"all": f"SELECT coalesce(sum(records), 0) FROM total WHERE list = '{list}' AND parent = {parent}"}
+
+
+def story_totals(parent: str) -> dict[str, str]:
+    """Return the queries that read the totals of a list of stories linked to a project or an execution."""
+    lists = {**{state: f"'stories {state}'" for state in STORY_STATES}, "unclosed": "'stories draft', 'stories active', 'stories changed'"}
+    lists["all"] = lists["allstory"] = f"{lists['unclosed']}, 'stories closed'"
+    return {status: f"SELECT coalesce(sum(records), 0) FROM total WHERE list IN ({names}) AND parent = {parent}" for status, names in lists.items()}
 
 
 BUG_COUNTS = {
@@ -1199,73 +1557,136 @@ BUG_COUNTS = {
 }
 QUICK_PAGE, QUICK_OFFSET = 100, 10_000  # records of a page that is answered in a millisecond or two; see BATCH
 UNINDEXED = ("unclosed", "assigntonull")  # their totals are kept, but a page has to pass over the other bugs
-BUG_TOTALS = {status: f"SELECT {count} FROM product_count WHERE product = :id" for status, count in BUG_COUNTS.items()}
+STORY_COUNT = "SELECT coalesce(sum(stories), 0) FROM story_count WHERE product = :product AND type = :type AND "
+# The totals that are kept, by table and by what narrows the list, and for each status: all others are counted.
+TOTALS = {
+    ("product", ""): total_of("products", "0"),
+    ("bug", "product"): {status: f"SELECT {count} FROM product_count WHERE product = :product" for status, count in BUG_COUNTS.items()},
+    ("bug", "project"): total_of("bugs", ":project"),
+    ("bug", "execution"): total_of("bugs", ":execution"),
+    ("release", "project"): total_of("releases", ":project"),
+    ("task", "execution"): total_of("tasks", ":execution"),
+    ("testcase", "product"): total_of("testcases", ":product"),
+    ("plan", "product"): total_of("plans", ":product"),
+    ("build", "project"): total_of("builds", ":project"),
+    ("build", "execution"): total_of("builds", ":execution"),
+    ("testtask", "project"): total_of("testtasks", ":project"),
+    ("testtask", "product"): total_of("testtasks of product", ":product"),
+    ("story", "project"): story_totals(":project"),
+    ("story", "execution"): story_totals(":execution"),
+    ("story", "product type"): {status: STORY_COUNT + condition.replace("story.", "") for status, condition in BROWSE_STORIES.items()
+                                if condition == "TRUE" or condition.startswith("story.status ") and "AND" not in condition},
+}  # fmt: skip
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Listing:
     """A list of records: a row of the table of lists.
 
-    key: its name in the answer.  view: how it shows a record.  within: the link to the record that the path names,
-    "" for a list of all.  scope: a further condition on a record.  order: field and direction by default.
-    paged: whether it is cut into pages unasked.  browse: what `status` may ask for.  totals: for a status, the query
-    that reads the kept total of this very list; others are counted.
+    key: its name in the answer.  view: how it shows a record.  within: the name of the record in the path that narrows
+    it (see NARROWINGS), "" for a list of all.  order: field and direction by default.  limit: of a page, unless the
+    request has one; 0: the whole list, unless the request asks for a page.  browse: what `status` may ask for.
+    default: the status if none is asked for.  filters: the query parameters that narrow it.  scope: a further
+    condition on a record.  beside: a field after the list, and the query that gives its JSON.
     """
 
     key: str
     view: View
     within: str
     order: tuple[str, str]
-    paged: bool
+    limit: int
     browse: Mapping[str, str]
-    totals: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    filters: str = ""
+    default: str = "all"
     scope: str = "TRUE"
+    beside: tuple[str, str] = ("", "")
 
-    @property
-    def guarded(self) -> bool:
-        """Tell whether each row needs the guard: not if it only follows the link to the path's record, checked before."""
-        return not self.within or self.view.resource.guard.links != self.within
-
-    def is_quick(self, query: Mapping[str, Any], me: Caller, limit: int, offset: int) -> bool:
+    def is_quick(self, narrowed: Mapping[str, Any], query: Mapping[str, Any], me: Caller, limit: int, offset: int) -> bool:
         """Tell whether a page is small, and an index serves it: it takes no longer when there are more records."""
-        status, order = query.get("status", "all"), query.get("order", self.order)
-        total_is_kept = status in self.totals and (me.admin or not self.guarded)
+        resource, status, order = self.view.resource, query.get("status", self.default), query.get("order", self.order)
+        everything = me.admin or resource.guard.links in narrowed
+        total_is_kept = everything and status in TOTALS.get((resource.table, " ".join(narrowed)), ())
         indexed = order[0] == "id" and status not in UNINDEXED and offset <= QUICK_OFFSET
         return total_is_kept and indexed and 0 < limit <= QUICK_PAGE
 
 
+# "object id → title of the product's active requirements"
+REQUIREMENTS = ("requirements", """SELECT json_group_object(CAST(story.id AS TEXT), story.title) FROM story
+    WHERE story.product = :product AND story.type = 'requirement' AND story.deleted = 0 AND story.status = 'active'""")  # fmt: skip
 # fmt: off
 # THE TABLE OF LISTS.
-#                              key           view             within       order          paged  status        totals
-ALL_PRODUCTS       = Listing("products",   PRODUCT_SHOWN,   "",          ("id", "asc"),  False, BROWSE_ALL,   total_of("products", "0"))
-PRODUCT_BUGS       = Listing("bugs",       BUG_SHOWN,       "product",   ("id", "desc"), True,  BROWSE_BUGS,  BUG_TOTALS)
-PROJECT_RELEASES   = Listing("releases",   RELEASE_SHOWN,   "project",   ("id", "desc"), False, BROWSE_ALL,   total_of("releases"))
-# Beyond the specification: all of them page.
-ALL_USERS          = Listing("users",      USER_LISTED,     "",          ("id", "desc"), True,  BROWSE_ALL)
-ALL_PROGRAMS       = Listing("programs",   PROGRAM_SHOWN,   "",          ("id", "asc"),  True,  BROWSE_ALL)
-ALL_PROJECTS       = Listing("projects",   PROJECT_SHOWN,   "",          ("id", "asc"),  True,  BROWSE_ALL)
-ALL_EXECUTIONS     = Listing("executions", EXECUTION_SHOWN, "",          ("id", "asc"),  True,  BROWSE_ALL)
-PROJECT_EXECUTIONS = Listing("executions", EXECUTION_SHOWN, "project",   ("id", "asc"),  True,  BROWSE_ALL)
-EXECUTION_TASKS    = Listing("tasks",      TASK_SHOWN,      "execution", ("id", "desc"), True,  BROWSE_TASKS, total_of("tasks"))
-MY_TASKS           = Listing("tasks",      TASK_SHOWN,      "",          ("id", "desc"), True,  BROWSE_TASKS, scope="task.assignedTo = :me")
-PRODUCT_CASES      = Listing("testcases",  CASE_LISTED,     "product",   ("id", "desc"), True,  BROWSE_ALL,   total_of("testcases"))
-PRODUCT_RELEASES   = Listing("releases",   RELEASE_SHOWN,   "product",   ("id", "desc"), True,  BROWSE_ALL)
+#                              key           view             within       order              limit  status            query parameters
+ALL_PRODUCTS       = Listing("products",   PRODUCT_SHOWN,   "",          ("id", "asc"),     0,     BROWSE_PRODUCTS,  "program project")
+PRODUCT_BUGS       = Listing("bugs",       BUG_LISTED,      "product",   ("id", "desc"),    20,    BROWSE_BUGS)
+PROJECT_RELEASES   = Listing("releases",   RELEASE_SHOWN,   "project",   ("id", "desc"),    0,     BROWSE_RELEASES)
+# Beyond the specification.
+ALL_USERS          = Listing("users",      USER_LISTED,     "",          ("id", "desc"),    20,    BROWSE_ALL)
+ALL_PROGRAMS       = Listing("programs",   PROGRAM_SHOWN,   "",          ("id", "asc"),     20,    BROWSE_ALL)
+ALL_PROJECTS       = Listing("projects",   PROJECT_SHOWN,   "",          ("id", "asc"),     20,    BROWSE_ALL)
+PROGRAM_PROJECTS   = Listing("projects",   PROJECT_SHOWN,   "program",   ("id", "asc"),     20,    BROWSE_ALL)
+PRODUCT_PROJECTS   = Listing("projects",   PROJECT_SHOWN,   "product",   ("id", "asc"),     0,     BROWSE_ALL)
+ALL_EXECUTIONS     = Listing("executions", EXECUTION_SHOWN, "",          ("id", "asc"),     20,    BROWSE_ALL,       "project")
+PROJECT_EXECUTIONS = Listing("executions", EXECUTION_SHOWN, "project",   ("id", "asc"),     20,    BROWSE_ALL)
+PROGRAM_PRODUCTS   = Listing("products",   PRODUCT_SHOWN,   "program",   ("id", "asc"),     0,     BROWSE_PRODUCTS)
+PRODUCT_PLANS      = Listing("plans",      PLAN_LISTED,     "product",   ("begin", "desc"), 20,    BROWSE_PLANS)
+ALL_PLANS          = Listing("plans",      PLAN_LISTED,     "",          ("begin", "desc"), 20,    BROWSE_PLANS,     "product")
+PRODUCT_STORIES    = Listing("stories",    STORY_LISTED,    "product",   ("id", "desc"),    500,   BROWSE_STORIES,   "type", "unclosed", beside=REQUIREMENTS)
+ALL_STORIES        = Listing("stories",    STORY_LISTED,    "",          ("id", "desc"),    500,   BROWSE_STORIES,   "product type", "unclosed", beside=REQUIREMENTS)
+PROJECT_STORIES    = Listing("stories",    STORY_LISTED,    "project",   ("id", "desc"),    20,    BROWSE_STORIES,   default="unclosed")
+EXECUTION_STORIES  = Listing("stories",    STORY_LISTED,    "execution", ("id", "desc"),    20,    BROWSE_STORIES)
+PROJECT_BUILDS     = Listing("builds",     BUILD_LISTED,    "project",   ("date", "desc"),  0,     BROWSE_ALL)
+EXECUTION_BUILDS   = Listing("builds",     BUILD_LISTED,    "execution", ("date", "desc"),  0,     BROWSE_ALL)
+ALL_BUILDS         = Listing("builds",     BUILD_LISTED,    "",          ("date", "desc"),  0,     BROWSE_ALL,       "project")
+PRODUCT_RELEASES   = Listing("releases",   RELEASE_SHOWN,   "product",   ("id", "desc"),    20,    BROWSE_RELEASES)
+ALL_RELEASES       = Listing("releases",   RELEASE_SHOWN,   "",          ("id", "desc"),    20,    BROWSE_RELEASES,  "product")
+ALL_BUGS           = Listing("bugs",       BUG_SHOWN,       "",          ("id", "desc"),    20,    BROWSE_BUGS,      "product")
+PROJECT_BUGS       = Listing("bugs",       BUG_SHOWN,       "project",   ("id", "desc"),    20,    BROWSE_BUGS)
+EXECUTION_BUGS     = Listing("bugs",       BUG_SHOWN,       "execution", ("id", "desc"),    20,    BROWSE_BUGS)
+EXECUTION_TASKS    = Listing("tasks",      TASK_SHOWN,      "execution", ("id", "desc"),    20,    BROWSE_TASKS)
+MY_TASKS           = Listing("tasks",      TASK_SHOWN,      "",          ("id", "desc"),    20,    BROWSE_TASKS,     scope="task.assignedTo = :me")
+TASK_EFFORTS       = Listing("effort",     EFFORT_LISTED,   "task",      ("id", "asc"),     0,     BROWSE_ALL)
+PRODUCT_CASES      = Listing("testcases",  CASE_LISTED,     "product",   ("id", "desc"),    20,    BROWSE_ALL)
+PROJECT_CASES      = Listing("cases",      CASE_LISTED,     "project",   ("id", "desc"),    20,    BROWSE_ALL)
+EXECUTION_CASES    = Listing("cases",      CASE_LISTED,     "execution", ("id", "desc"),    20,    BROWSE_ALL)
+CASE_RESULTS       = Listing("results",    RESULT_SHOWN,    "case",      ("id", "desc"),    0,     BROWSE_ALL)
+ALL_TESTTASKS      = Listing("testtasks",  TESTTASK_LISTED, "",          ("id", "desc"),    20,    BROWSE_TESTTASKS, "product")
+PROJECT_TESTTASKS  = Listing("testtasks",  TESTTASK_LISTED, "project",   ("id", "desc"),    20,    BROWSE_TESTTASKS)
+# Inside of single records: what ENCLOSED adds to what a view shows, at its end.
+PLAN_STORIES       = Listing("stories",    STORY_LISTED,    "plan",      ("id", "desc"),    0,     BROWSE_ALL)
+PLAN_BUGS          = Listing("bugs",       BUG_SHOWN,       "plan",      ("id", "desc"),    0,     BROWSE_ALL)
+TESTTASK_CASES     = Listing("testcases",  TESTTASK_CASE,   "testtask",  ("id", "asc"),     0,     BROWSE_ALL)
+STORY_TASKS        = Listing("tasks",      STORY_TASK,      "story",     ("id", "asc"),     0,     BROWSE_ALL)
+STORY_CHILDREN     = Listing("children",   STORY_LISTED,    "parent",    ("id", "asc"),     0,     BROWSE_ALL)
+STORY_BUGS         = Listing("bugs",       STORY_BUG,       "story",     ("id", "asc"),     0,     BROWSE_ALL)
+STORY_CASES        = Listing("cases",      STORY_CASE,      "story",     ("id", "asc"),     0,     BROWSE_ALL)
+STORY_REQUIREMENTS = Listing("requirements", STORY_NAMED,   "child",     ("id", "asc"),     0,     BROWSE_ALL)
 # fmt: on
+ENCLOSED = {
+    PLAN_SHOWN: (PLAN_STORIES, PLAN_BUGS),
+    TESTTASK_SHOWN: (TESTTASK_CASES,),
+    STORY_SHOWN: (STORY_TASKS, STORY_CHILDREN, STORY_BUGS, STORY_CASES, STORY_REQUIREMENTS),
+}
 
 
 def column(view: View, field: str) -> str:
     """Return the expression of a field: what derives it, or its column, 0 for a link that is not set."""
     kind, table = view.fields[field], view.resource.table
     if kind.sql:
-        return re.sub(r"\{(\w+)\}", lambda name: RESOURCES[name[1]].visible(name[1]), kind.sql)
+        return kind.sql
     return f'coalesce({table}."{field}", 0)' if kind.target else f'{table}."{field}"'
+
+
+def with_guards(sql: str) -> str:
+    """Return an expression with the condition that the caller may see a row in place of the row's name in braces."""
+    return re.sub(r"\{(\w+)\}", lambda name: RESOURCES[name[1]].visible(name[1]), sql)
 
 
 @functools.cache
 def select_statement(view: View) -> str:
     """Return the statement that selects a view's columns, in its order."""
     columns = ", ".join(column(view, field) for field in view.columns)
-    return f"SELECT {columns} FROM {view.resource.table} {view.resource.joins}"
+    joins = view.resource.joins if any(view.fields[field].source == "derived" for field in view.columns) else ""
+    return with_guards(f"SELECT {columns} FROM {view.resource.table} {joins}")
 
 
 @functools.cache
@@ -1281,38 +1702,40 @@ def find_statement(target: str) -> str:
     """Return the statement that finds the row of a resource if it is not deleted and the caller may see it."""
     named = RESOURCES[target]
     table = named.table
-    return (
-        f"SELECT {table}.* FROM {table}"
-        f" WHERE {table}.id = :id AND {table}.deleted = 0 AND {named.rows} AND {named.visible()}"
-    )
+    return f"SELECT {table}.* FROM {table} WHERE {table}.id = :id AND {named.undeleted} AND {named.rows} AND {named.visible()}"
 
 
 @functools.cache
-def insert_statement(table: str, names: tuple[str, ...]) -> str:
+def insert_statement(table: str, names: tuple[str, ...], conflict: str = "") -> str:
     """Return the statement that inserts these columns."""
     columns = ", ".join(f'"{name}"' for name in names)
-    return f"INSERT INTO {table} ({columns}) VALUES ({', '.join('?' * len(names))})"
+    return f"INSERT {conflict} INTO {table} ({columns}) VALUES ({', '.join('?' * len(names))})"
 
 
 @functools.cache
-def list_statements(listing: Listing, status: str, order: tuple[str, str], everything: bool) -> tuple[str, str]:
+def list_statements(
+    listing: Listing, names: tuple[str, ...], status: str, order: tuple[str, str], everything: bool
+) -> tuple[str, str]:
     """Return the statements that count the records of a list and select a page of them.
 
-    `everything` says that the caller may see all of them. Only ids are sorted and skipped, then the page is fetched.
+    `names` are what narrows the list; `everything` says that the caller may see all of it. Only ids are sorted and
+    skipped, then the page is fetched.
     """
     resource, (field, way) = listing.view.resource, order
     table = resource.table
     scope = f"FROM {table} WHERE " + " AND ".join((
-        f"{table}.deleted = 0",
+        resource.undeleted,
         resource.rows,
-        f'{table}."{listing.within}" = :id' if listing.within else "TRUE",
+        *(NARROWINGS.get((table, name), f'{table}."{name}" = :{name}') for name in names),
         listing.scope,
         listing.browse[status],
         "TRUE" if everything else resource.visible(),
     ))  # fmt: skip
+    if "story." in listing.browse[status] and table != "story":
+        scope = scope.replace(" WHERE ", with_guards(f" {resource.joins} WHERE "), 1)
     sorting = f'ORDER BY {table}."{field}" {way}, {table}.id {way}'
     page = f"SELECT {table}.id {scope} {sorting} LIMIT :limit OFFSET :offset"
-    total = listing.totals.get(status) if everything else None
+    total = TOTALS.get((table, " ".join(names)), {}).get(status) if everything else None
     return (
         total or f"SELECT count(*) {scope}",
         f"{select_statement(listing.view)} WHERE {table}.id IN ({page}) {sorting}",
@@ -1329,11 +1752,28 @@ RECOUNTS = (
         FROM product LEFT JOIN bug ON bug.product = product.id AND NOT bug.deleted GROUP BY product.id"""),
     ("bugs_opened", "WHERE bugs > 0", """SELECT product, coalesce(strftime('%s', openedDate) / 900, 0), count(*)
         FROM bug WHERE NOT deleted GROUP BY 1, 2"""),
+    ("story_count", "WHERE stories > 0", "SELECT product, type, status, count(*) FROM story WHERE NOT deleted GROUP BY 1, 2, 3"),
+    ("plans_ending", "WHERE plans > 0", "SELECT product, end, count(*) FROM plan WHERE NOT deleted GROUP BY 1, 2"),
+    ("plan_count", "WHERE stories > 0 OR bugs > 0", """SELECT plan, sum(stories), round(sum(hour), 6), sum(bugs) FROM (
+        SELECT plan, 1 AS stories, estimate AS hour, 0 AS bugs FROM plan_story JOIN story ON story.id = story WHERE NOT deleted
+        UNION ALL SELECT plan, 0, 0.0, 1 FROM bug WHERE plan <> 0 AND NOT deleted) GROUP BY plan"""),
+    ("release_story", "", """SELECT DISTINCT value, release.id FROM release, json_each(iif(
+        json_valid('[' || trim(stories, ', ') || ']'), '[' || trim(stories, ', ') || ']', '[]')) AS named
+        WHERE named.type = 'integer' AND NOT release.deleted"""),
     ("total", "WHERE records > 0", """SELECT 'products', 0, count(*) FROM product WHERE NOT deleted HAVING count(*) > 0
         UNION ALL SELECT 'releases', project, count(*) FROM release
             WHERE NOT deleted AND project IS NOT NULL GROUP BY project
         UNION ALL SELECT 'tasks', execution, count(*) FROM task WHERE NOT deleted GROUP BY execution
-        UNION ALL SELECT 'testcases', product, count(*) FROM testcase WHERE NOT deleted GROUP BY product"""),
+        UNION ALL SELECT 'testcases', product, count(*) FROM testcase WHERE NOT deleted GROUP BY product
+        UNION ALL SELECT 'plans', product, count(*) FROM plan WHERE NOT deleted GROUP BY product
+        UNION ALL SELECT 'testtasks', project, count(*) FROM testtask WHERE NOT deleted GROUP BY project
+        UNION ALL SELECT 'testtasks of product', product, count(*) FROM testtask WHERE NOT deleted GROUP BY product
+        UNION ALL SELECT 'stories ' || status, project, count(*) FROM project_story JOIN story ON story.id = story
+            WHERE NOT deleted GROUP BY status, project
+        UNION ALL SELECT 'builds', home, count(*) FROM (SELECT id, project AS home FROM build WHERE NOT deleted
+            UNION SELECT id, execution FROM build WHERE NOT deleted) GROUP BY home
+        UNION ALL SELECT 'bugs', home, count(*) FROM (SELECT id, project AS home FROM bug WHERE NOT deleted
+            UNION SELECT id, execution FROM bug WHERE NOT deleted) WHERE home IS NOT NULL GROUP BY home"""),
 )  # fmt: skip
 
 
@@ -1356,23 +1796,38 @@ class Store:
 
     # Any resource
 
-    def insert(self, table: str, values: Mapping[str, Any]) -> int:
+    def insert(self, table: str, values: Mapping[str, Any], conflict: str = "") -> int:
         """Insert a row and return its id."""
-        return int(self.run(insert_statement(table, tuple(values)), tuple(values.values())).lastrowid or 0)
+        statement = insert_statement(table, tuple(values), conflict)
+        return int(self.run(statement, tuple(values.values())).lastrowid or 0)
 
     def insert_record(self, resource: Resource, values: Mapping[str, Any]) -> int:
         """Insert a record and its parts, which are rows of tables of their own; return its id."""
-        parts = {field: kind for field, kind in resource.fields.items() if kind.source == "part" and field in values}
-        id = self.insert(resource.table, {field: value for field, value in values.items() if field not in parts})
-        for field, kind in parts.items():
-            for item in values[field]:
-                self.insert(kind.table, {kind.owner: id, **({kind.item: item} if kind.item else item)})
+        parts, columns = resource.parts_and_columns(values)
+        id = self.insert(resource.table, columns)
+        self.insert_parts(id, parts)
         return id
+
+    def insert_parts(self, id: int, parts: Sequence[tuple[Kind, Any]]) -> None:
+        """Insert the parts of a record. A link that is there already stays."""
+        for kind, values in parts:
+            for item in values:
+                row = {kind.owner: id, **({kind.item: item} if kind.item else item)}
+                self.insert(kind.table, row, "" if "id" in row else "OR IGNORE")
 
     def update(self, table: str, id: int, changes: Mapping[str, Any]) -> None:
         """Change columns of a row."""
         names = ", ".join(f'"{name}" = ?' for name in changes)
         self.run(f"UPDATE {table} SET {names} WHERE id = ?", (*changes.values(), id))
+
+    def update_record(self, resource: Resource, id: int, values: Mapping[str, Any]) -> None:
+        """Change a record; parts that are given replace the stored ones."""
+        parts, columns = resource.parts_and_columns(values)
+        if columns:
+            self.update(resource.table, id, columns)
+        for kind, _ in parts:
+            self.run(f'DELETE FROM {kind.table} WHERE "{kind.owner}" = ?', (id,))
+        self.insert_parts(id, parts)
 
     def find(self, target: str, id: int, me: Caller) -> sqlite3.Row | None:
         """Return the row of a resource if it is not deleted and the caller may see it."""
@@ -1380,8 +1835,8 @@ class Store:
 
     def select(self, view: View, id: int, me: Caller, target: str = "") -> list[sqlite3.Row]:
         """Return the one row of a view; with a target, only if it is one of that resource that the caller may see."""
-        values = {"id": id, "me": me.account, "admin": me.admin, **self.time_parameters(view)}
-        return self.run(select_one_statement(view, target), values).fetchall()
+        statement = select_one_statement(view, target)
+        return self.run(statement, {"id": id, **self.parameters(me, statement)}).fetchall()
 
     def row(self, sql: str, values: Any = ()) -> sqlite3.Row | None:
         """Return the first row of a query, None without one."""
@@ -1392,26 +1847,38 @@ class Store:
         """Return the number that a query consists of."""
         return int(self.run(sql, values).fetchone()[0])
 
-    def time_parameters(self, view: View) -> dict[str, int]:
-        """Return the time parameters of a view's statement: for `thisWeekBugs`, the current week.
+    def parameters(self, me: Caller, statement: str) -> dict[str, Any]:
+        """Return the parameters of a statement that depend on the caller or on the time.
 
-        They are the quarters of an hour since 1970 in which this week and the next begin, in the service's zone.
+        :today is a day; :monday and :next_monday, for `thisWeekBugs`, are the quarters of an hour since 1970 in which
+        this week and the next begin. All are meant in the service's time zone.
         """
-        if "thisWeekBugs" not in view.fields:
-            return {}
-        midnight = datetime.fromisoformat(self.today)
-        monday = midnight - timedelta(days=midnight.weekday())
-        begins, ends = (day.replace(tzinfo=self.zone).timestamp() for day in (monday, monday + timedelta(days=7)))
-        return {"monday": int(begins) // 900, "next_monday": int(ends) // 900}
+        values: dict[str, Any] = {"me": me.account, "admin": me.admin}
+        if ":today" in statement:
+            values["today"] = self.today
+        if ":week_ago" in statement:
+            values["week_ago"] = utc(self.clock() - timedelta(days=7), self.zone)
+        if ":monday" in statement:
+            midnight = datetime.fromisoformat(self.today)
+            monday = midnight - timedelta(days=midnight.weekday())
+            begins, ends = (day.replace(tzinfo=self.zone).timestamp() for day in (monday, monday + timedelta(days=7)))
+            values |= {"monday": int(begins) // 900, "next_monday": int(ends) // 900}
+        return values
 
     def page(
-        self, listing: Listing, id: int, me: Caller, query: Mapping[str, Any], limit: int, offset: int
+        self, listing: Listing, narrowed: Mapping[str, Any], me: Caller, query: Mapping[str, Any], limit: int, offset: int
     ) -> tuple[int, sqlite3.Cursor]:
         """Return how many records a list has in all, and the rows of one page of it."""
-        values = {"id": id, "me": me.account, "admin": me.admin, "today": self.today, "limit": limit, "offset": offset}
-        status, order = query.get("status", "all"), query.get("order", listing.order)
-        count, select = list_statements(listing, status, order, me.admin or not listing.guarded)
-        return self.count(count, values), self.run(select, {**values, **self.time_parameters(listing.view)})
+        status, order = query.get("status", listing.default), query.get("order", listing.order)
+        everything = me.admin or listing.view.resource.guard.links in narrowed
+        count, select = list_statements(listing, tuple(narrowed), status, order, everything)
+        values = {**narrowed, "limit": limit, "offset": offset, **self.parameters(me, count + select)}
+        return self.count(count, values), self.run(select, values)
+
+    def enclosed(self, listing: Listing, id: int, me: Caller) -> list[sqlite3.Row]:
+        """Return the rows of a list inside of a record."""
+        _, select = list_statements(listing, (listing.within,), "all", listing.order, me.admin)
+        return self.run(select, {listing.within: id, "limit": -1, "offset": 0, **self.parameters(me, select)}).fetchall()
 
     # People and tokens
 
@@ -1429,6 +1896,11 @@ class Store:
     def user(self, person: str | int) -> sqlite3.Row | None:
         """Return the row of a user by account or id, None if it is unknown."""
         return self.row(f"SELECT * FROM user WHERE {'id' if isinstance(person, int) else 'account'} = ?", (person,))
+
+    def id_of(self, account: str) -> int:
+        """Return the id of the user with an account, 0 if it is unknown."""
+        user = self.user(account)
+        return int(user["id"]) if user else 0
 
     def add_person(self, account: str) -> None:
         """Insert a user if the account is unknown; without a password nobody can log in as it."""
@@ -1482,6 +1954,119 @@ class Store:
             (self.today, execution, project),
         )
 
+    def move_projects(self, id: int, path: str) -> None:
+        """Derive `path` and `grade` anew, and the project of what belongs to an execution, for a row and all below it."""
+        self.run("UPDATE project SET path = '' WHERE id = ? OR substr(path, 1, length(?)) = ?", (id, path, path))
+        self.place_projects()
+        for table in ("task", "build", "testtask"):
+            self.run(f"UPDATE {table} SET project = home.project FROM project AS home WHERE home.id = execution AND execution = ?"
+                     f" AND home.project IS NOT NULL AND {table}.project <> home.project", (id,))  # fmt: skip
+
+    def project(self, id: int) -> sqlite3.Row:
+        """Return the row of a program, a project or an execution that exists."""
+        row: sqlite3.Row = self.run("SELECT * FROM project WHERE id = ?", (id,)).fetchone()
+        return row
+
+    def is_below(self, id: int, above: int) -> bool:
+        """Tell whether a program, project or execution is another one or lies below it."""
+        return f",{above}," in self.project(id)["path"]
+
+    def days_of_executions(self, project: int) -> sqlite3.Row:
+        """Return the first and the last day of a project's executions, None without any."""
+        row: sqlite3.Row = self.run("SELECT min(begin), max(end) FROM project WHERE project = ? AND NOT deleted", (project,)).fetchone()
+        return row
+
+    def days_of_plans(self, id: int, parent: int | None) -> list[tuple[Any, Any]]:
+        """Return the bounds of a plan's first day, and of its last, that its parent and its children set."""
+        begin, end = self.row("SELECT begin, end FROM plan WHERE id = ?", (parent,)) or (None, None)
+        first, last = self.run("SELECT min(begin), max(end) FROM plan WHERE parent = ? AND NOT deleted", (id,)).fetchone()
+        return [(begin, first or end), (last or begin, end)]
+
+    def parent_of(self, table: str, id: int) -> int | None:
+        """Return the id of a row's parent, None without one."""
+        row = self.row(f"SELECT parent FROM {table} WHERE id = ?", (id,))
+        return row["parent"] if row else None
+
+    def has_children(self, table: str, id: int) -> bool:
+        """Tell whether undeleted rows of a table name a row as their parent."""
+        return bool(self.count(f"SELECT EXISTS (SELECT 1 FROM {table} WHERE parent = ? AND NOT deleted)", (id,)))
+
+    def missing(self, target: str, ids: list[int], me: Caller) -> int | None:
+        """Return the first id that names no record of a resource that is there for the caller, None without one."""
+        found = find_statement(target).replace(":id", "value")
+        values = {"ids": json.dumps(ids), "me": me.account, "admin": me.admin}
+        row = self.row(f"SELECT value FROM json_each(:ids) WHERE NOT EXISTS ({found}) LIMIT 1", values)
+        return row["value"] if row else None
+
+    def stranger(self, table: str, ids: list[int], product: int) -> int | None:
+        """Return the first id of a row that does not belong to a product, None without one."""
+        row = self.row(
+            f"SELECT value FROM json_each(?) JOIN {table} ON {table}.id = value WHERE product <> ? LIMIT 1", (json.dumps(ids), product)
+        )
+        return row["value"] if row else None
+
+    def department_in_use(self, id: int) -> str:
+        """Return what a department has that keeps it from being removed, "" if there is nothing."""
+        if self.count("SELECT EXISTS (SELECT 1 FROM department WHERE parent = ?)", (id,)):
+            return "departments below it"
+        return "users" * self.count("SELECT EXISTS (SELECT 1 FROM user WHERE dept = ? AND NOT deleted)", (id,))
+
+    def remove_department(self, id: int) -> None:
+        """Remove a department; deleted users no longer name it."""
+        self.run("UPDATE user SET dept = NULL WHERE dept = ?", (id,))
+        self.run("DELETE FROM department WHERE id = ?", (id,))
+
+    def administrators(self) -> dict[str, str]:
+        """Return the real names of the administrators by account."""
+        return dict(map(tuple, self.run("SELECT account, realname FROM user WHERE admin AND NOT deleted")))
+
+    def votes(self, story: int) -> list[sqlite3.Row]:
+        """Return (account, result) for each reviewer of a story, in the order of the votes; those without one first."""
+        return self.run("SELECT account, result FROM story_reviewer WHERE story = ? ORDER BY rowid", (story,)).fetchall()
+
+    def vote(self, story: int, account: str, result: str) -> None:
+        """Keep a reviewer's vote, as the last one."""
+        self.run("DELETE FROM story_reviewer WHERE story = ? AND account = ?", (story, account))
+        self.insert("story_reviewer", {"story": story, "account": account, "result": result})
+
+    def story_version(self, story: int, version: int) -> dict[str, Any]:
+        """Return what a version of a story says."""
+        found = self.row("SELECT version, title, spec, verify FROM story_version WHERE story = ? AND version <= ? ORDER BY version DESC", (story, version))
+        return dict(found or {})
+
+    def link_story(self, execution: int, story: int) -> None:
+        """Link a story to an execution and its project."""
+        self.run("INSERT OR IGNORE INTO project_story SELECT coalesce(project, id), ? FROM project WHERE id = ?", (story, execution))
+        self.run("INSERT OR IGNORE INTO project_story VALUES (?, ?)", (execution, story))
+
+    def plan_records(self, table: str, plan: int, ids: list[int], on: bool) -> None:
+        """Link stories or bugs to a plan, or unlink them. A story may have several plans, a bug has one."""
+        given = json.dumps(ids)
+        if table == "bug":
+            self.run("UPDATE bug SET plan = ? WHERE id IN (SELECT value FROM json_each(?)) AND (? OR plan = ?)", (plan * on, given, on, plan))
+        elif on:
+            self.run("INSERT OR IGNORE INTO plan_story SELECT ?, value FROM json_each(?)", (plan, given))
+        else:
+            self.run("DELETE FROM plan_story WHERE plan = ? AND story IN (SELECT value FROM json_each(?))", (plan, given))
+
+    def build_named(self, product: int, name: str, id: int) -> int | None:
+        """Return the id of another undeleted build of a product that has this name, None without one."""
+        row = self.row("SELECT id FROM build WHERE product = ? AND name = ? AND NOT deleted AND id <> ?", (product, name, id))
+        return row["id"] if row else None
+
+    def build_names(self, product: int, me: Caller) -> dict[str, str]:
+        """Return the names of a product's builds that the caller may see, by id."""
+        values = {"product": product, "me": me.account, "admin": me.admin}
+        return dict(map(tuple, self.run(f"SELECT CAST(id AS TEXT), name FROM build WHERE product = :product AND NOT deleted AND {BUILD.visible()}", values)))
+
+    def steps(self, case: int) -> list[sqlite3.Row]:
+        """Return the steps of a test case."""
+        return self.run('SELECT id, parent, "case", version, type, desc, expect FROM step WHERE "case" = ? ORDER BY id', (case,)).fetchall()
+
+    def last_effort(self, task: int) -> str:
+        """Return the day of a task's last effort, "" without one."""
+        return str(self.run("SELECT coalesce(max(date), '') FROM effort WHERE task = ?", (task,)).fetchone()[0])
+
     def products_of(self, project: int) -> list[int]:
         """Return the ids of the products that a project is linked to."""
         return [id for (id,) in self.run("SELECT product FROM project_product WHERE project = ?", (project,))]
@@ -1492,6 +2077,14 @@ class Store:
         self.insert("action", {**entry, "date": self.now, "comment": comment})
 
     # Fixtures
+
+    def place_stories(self) -> None:
+        """Link the stories of loaded executions to their projects, and sum the estimates of loaded children."""
+        self.run("""INSERT OR IGNORE INTO project_story SELECT home.project, story FROM project_story
+            JOIN project AS home ON home.id = project_story.project WHERE home.project IS NOT NULL""")
+        self.run("""UPDATE story SET estimate = children.estimate FROM (
+                SELECT parent, round(sum(estimate), 9) AS estimate FROM story WHERE parent IS NOT NULL AND NOT deleted GROUP BY parent
+            ) AS children WHERE story.id = children.parent AND story.estimate <> children.estimate""")
 
     def is_empty(self) -> bool:
         """Tell whether the database holds no project and no product yet."""
@@ -1511,12 +2104,11 @@ class Store:
 
     def records(self, view: View) -> sqlite3.Cursor:
         """Return the rows of a resource, by id."""
-        table = view.resource.table
-        return self.run(f"{select_statement(view)} WHERE {view.resource.rows} ORDER BY {table}.id")
+        return self.run(f"{select_statement(view)} WHERE {view.resource.rows} ORDER BY {view.resource.table}.id")
 
     def dangling(self, resource: Resource, field: str, target: str) -> sqlite3.Row | None:
         """Return the id and the link of a record whose link names no record of its target, None without one."""
-        kind, named = resource.fields[field], RESOURCES[target]
+        kind, named = resource.fixture.fields[field], RESOURCES[target]
         table, owner, item = (kind.table, kind.owner, kind.item) if kind.table else (resource.table, "id", field)
         rows = "TRUE" if kind.table else resource.rows
         return self.row(
@@ -1552,7 +2144,7 @@ class Store:
 # Opening, transactions and connections. No statement on single records, but for the first user and for tokens.
 
 APPLICATION_ID = 1886221174  # "pmsv", as schema.sql sets it
-SCHEMA_VERSION = 3
+SCHEMA_VERSION = 4
 PRAGMAS = (  # the write-ahead log first
     "PRAGMA journal_mode = WAL",  # readers never wait for the writer
     "PRAGMA synchronous = FULL",  # an acknowledged write survives a power cut: one sync a commit
@@ -1837,9 +2429,9 @@ def settle_value(store: Store, me: Caller, noted: dict[str, None] | None, kind: 
     While a fixture is loaded, `noted` takes the accounts that it names: links and accounts are looked up at the end.
     """
     if kind.target:
-        for id in value if isinstance(value, list) else [value]:
-            if id and noted is None and not store.find(kind.target, id, me):
-                raise ValueError(f"must name an existing {kind.target} (got {id})")
+        ids = value if isinstance(value, list) else [value] if value else []
+        if noted is None and (missing := store.missing(kind.target, ids, me)):
+            raise ValueError(f"must name an existing {kind.target} (got {missing})")
         return None if value == 0 else value
     if kind.look in ("moment", "stamp"):
         return utc(value, store.zone)
@@ -1849,6 +2441,8 @@ def settle_value(store: Store, me: Caller, noted: dict[str, None] | None, kind: 
         return [account_of(store, noted, person) for person in value]
     if kind.look == "whitelist":
         return "," + "".join(f"{account_of(store, noted, person)}," for person in value)  # as ZenTao: ",dev1,qa1,"
+    if kind.look == "votes":
+        return [{**vote, "account": account_of(store, noted, vote["account"])} for vote in value]
     return value
 
 
@@ -1882,10 +2476,18 @@ def complete(store: Store, me: Caller, resource: Resource, given: Body) -> dict[
 
 def create(store: Store, me: Caller, resource: Resource, given: Body) -> int:
     """Insert a record completed by its defaults, and return its id."""
-    id = store.insert_record(resource, complete(store, me, resource, given))
+    id = store.insert_record(resource, complete(store, me, resource, with_story_version(store, me, resource, given)))
     if resource.table == "project":
         store.place_projects()
     return id
+
+
+def with_story_version(store: Store, me: Caller, resource: Resource, values: Body) -> Body:
+    """Return a record's values with the present version of the story that they name: 0 of one that does not exist."""
+    if "storyVersion" not in resource.fields or "story" not in values:
+        return values
+    story = store.find("story", values["story"], me)
+    return {**values, "storyVersion": story["version"] if story else 0 if values["story"] else 1}
 
 
 def make_create(resource: Resource, within: str = "") -> Perform:
@@ -1897,11 +2499,17 @@ def make_create(resource: Resource, within: str = "") -> Perform:
     return perform
 
 
-def make_delete(resource: Resource) -> Perform:
-    """Return the operation that soft-deletes a record: it leaves lists and counters, and takes no more changes."""
+def make_delete(resource: Resource, children: str = "") -> Perform:
+    """Return the operation that soft-deletes a record: it leaves lists and counters, and takes no more changes.
+
+    children: the table whose rows must not name it as their `parent`.
+    """
 
     def perform(store: Store, me: Caller, row: sqlite3.Row, body: Body) -> int:
+        if children and store.has_children(children, row["id"]):
+            raise Refusal(400, f"This {resource.name} has children; delete or move them first.")
         store.update(resource.table, row["id"], {"deleted": 1})
+        store.log_action(resource.table, row["id"], me, "deleted", "")
         return int(row["id"])
 
     return perform
@@ -1923,44 +2531,42 @@ def reassigned(store: Store, row: sqlite3.Row, body: Body) -> dict[str, Any]:
     return {"assignedTo": body["assignedTo"], "assignedDate": store.now} if changes else {}
 
 
-def create_project(store: Store, me: Caller, row: None, body: Body) -> int:
-    """Create a project, which counts as edited by its creator."""
-    return create(store, me, PROJECT, {**body, **edited(store, me)})
+def modify(store: Store, me: Caller, resource: Resource, row: sqlite3.Row, body: Body) -> int:
+    """Change what is sent of a record, and return its id. Writes the action log."""
+    changes = {**with_story_version(store, me, resource, body), **reassigned(store, row, body), **edited(store, me)}
+    if {**row, **changes}.get("acl") == "open":
+        changes["whitelist"] = ","
+    store.update_record(resource, row["id"], changes)
+    store.log_action(resource.table, row["id"], me, "edited", body.get("comment", ""))
+    return int(row["id"])
 
 
-def create_execution(store: Store, me: Caller, project: sqlite3.Row, body: Body) -> int:
-    """Create a sprint, or a stage in a waterfall project; for the project's products unless some are named."""
-    type = "stage" if project["model"] == "waterfall" else "sprint"
-    made = {"type": type, "project": project["id"], "openedVersion": __version__, **edited(store, me)}
-    products = body.get("products") or store.products_of(project["id"])
-    return create(store, me, EXECUTION, {**body, **made, "products": products})
+def make_modify(resource: Resource) -> Perform:
+    """Return the operation that changes what is sent."""
+    return lambda store, me, row, body: modify(store, me, resource, row, body)
 
 
-def create_task(store: Store, me: Caller, home: sqlite3.Row, body: Body) -> int:
-    """Create one task for each assignee, all or none, and return the last. `left` starts as `estimate`."""
-    place = {"project": home["project"] or home["id"], "execution": home["id"]}
-    assignees = body.get("assignedTo") or [None]
-    return [create(store, me, TASK, {**body, **place, "assignedTo": account}) for account in assignees][-1]
+def require_product(store: Store, resource: Resource, product: int, given: Body, **fields: str) -> None:
+    """Raise Invalid unless the records that these fields name belong to a product. fields: the table of each."""
+    for field, table in fields.items():
+        ids = given.get(field) or []
+        if other := store.stranger(table, ids if isinstance(ids, list) else [ids], product):
+            raise Invalid({field: f"must belong to product {product}, like the {resource.name} (got {other})"})
 
 
-def make_modify(resource: Resource, revising: str = "") -> Perform:
-    """Return the operation that changes what is sent; `version` + 1 when one of the fields in `revising` changes."""
-
-    def perform(store: Store, me: Caller, row: sqlite3.Row, body: Body) -> int:
-        changes = {**body, **reassigned(store, row, body), **edited(store, me)}
-        if any(body.get(field, row[field]) != row[field] for field in revising.split()):
-            changes["version"] = row["version"] + 1
-        store.update(resource.table, row["id"], changes)
-        return int(row["id"])
-
-    return perform
+def check_parent(store: Store, resource: Resource, id: int, parent: int | None) -> None:
+    """Raise Invalid unless a story or a plan may have this parent: there is one level of children."""
+    if parent and (parent == id or store.parent_of(resource.table, parent)):
+        raise Invalid({"parent": f"must be a {resource.name} that has no parent itself (got {parent})"})
+    if parent and id and store.has_children(resource.table, id):
+        raise Invalid({"parent": f"must be 0, because this {resource.name} has children"})
 
 
 class Transition(NamedTuple):
     """A change of a record's state: a row of the table of transitions.
 
     action: its word in the action log and in refusals.  sources: the states that it may start from.  to: the state
-    it leads to.  signs: the fields …By and …Date of this name become the caller and the present moment.
+    it leads to, "" if it stays.  signs: the fields …By and …Date of this name become the caller and the present moment.
     empties: the fields that become unset.  sets: the fields that become a value, or what a function of the row returns.
     """
 
@@ -1976,29 +2582,52 @@ class Transition(NamedTuple):
 UNDONE = ("finishedBy", "finishedDate")
 REOPENED = ("closedBy", "closedDate", "closedReason", "canceledBy", "canceledDate")
 UNRESOLVED = ("resolution", "resolvedBy", "resolvedDate", "resolvedBuild", "duplicateBug", "closedBy", "closedDate")
-CLOSED_REASON = {"done": "done", "cancel": "cancel"}
+REASON = {"closedReason": lambda task: {"done": "done", "cancel": "cancel"}.get(task["status"], "")}
+TO_OPENER = {"assignedTo": operator.itemgetter("openedBy")}
+IDLE = ("wait", "done", "pause", "closed", "cancel")
+IN_REVIEW = ("draft", "changed")
 # fmt: off
 # THE TABLE OF TRANSITIONS.
-#                        resource action       from                                          to          signs        empties
-START      = Transition(TASK,    "started",   ("wait", "done", "pause", "closed", "cancel"),  "doing",    "",          UNDONE + REOPENED)
-RESTART    = Transition(TASK,    "restarted", TASK_STATES,                                    "doing",    "",          UNDONE + REOPENED)
-FINISH     = Transition(TASK,    "finished",  TASK_STATES,                                    "done",     "finished",  REOPENED, {"left": 0})
-PAUSE      = Transition(TASK,    "paused",    ("wait", "doing"),                              "pause")
-CLOSE      = Transition(TASK,    "closed",    ("wait", "doing", "done", "pause", "cancel"),   "closed",   "closed",    (),
-                        {"closedReason": lambda task: CLOSED_REASON.get(task["status"], "")})
-CANCEL     = Transition(TASK,    "canceled",  ("wait", "doing", "pause"),                     "cancel",   "canceled")
-ACTIVATE   = Transition(TASK,    "activated", ("done", "pause", "closed", "cancel"),          "doing",    "activated", UNDONE + REOPENED)
-CONFIRM    = Transition(BUG,     "confirmed", ("active",),                                    "active",   "",          (), {"confirmed": 1})
-RESOLVE    = Transition(BUG,     "resolved",  ("active",),                                    "resolved", "resolved",  (),
-                        {"confirmed": 1, "assignedTo": lambda bug: bug["openedBy"]})
-CLOSE_BUG  = Transition(BUG,     "closed",    ("resolved",),                                  "closed",   "closed")
-REACTIVATE = Transition(BUG,     "activated", ("resolved", "closed"),                         "active",   "activated", UNRESOLVED,
-                        {"activatedCount": lambda bug: bug["activatedCount"] + 1})
+#                             resource action        sources                                 to          signs        empties            sets
+START           = Transition(TASK,  "started",      IDLE,                                    "doing",    "",          UNDONE + REOPENED)
+RESTART         = Transition(TASK,  "restarted",    TASK_STATES,                             "doing",    "",          UNDONE + REOPENED)
+FINISH          = Transition(TASK,  "finished",     TASK_STATES,                             "done",     "finished",  REOPENED,          {"left": 0})
+PAUSE           = Transition(TASK,  "paused",       ("wait", "doing"),                       "pause")
+CLOSE           = Transition(TASK,  "closed",       ("wait", "doing", "done", "pause", "cancel"), "closed", "closed", (),                REASON)
+CANCEL          = Transition(TASK,  "canceled",     ("wait", "doing", "pause"),              "cancel",   "canceled")
+ACTIVATE        = Transition(TASK,  "activated",    ("done", "pause", "closed", "cancel"),   "doing",    "activated", UNDONE + REOPENED)
+TASK_ASSIGNED   = Transition(TASK,  "assigned",     TASK_STATES,                             "")
+WORKED_ON       = Transition(TASK,  "worked on",    TASK_STATES,                             "doing",    "",          UNDONE + REOPENED)
+WORKED_UP       = Transition(TASK,  "worked on",    TASK_STATES,                             "done",     "finished",  REOPENED,          {"left": 0, **TO_OPENER})
+# "status" in PUT /tasks/<id>
+PUT_STATES = {transition.to: transition for transition in (
+                  Transition(TASK,  "set to wait",  ("doing", "pause", "done", "cancel"),    "wait",     "",          UNDONE + REOPENED),
+                  Transition(TASK,  "set to doing", ("wait", "pause", "done", "cancel"),     "doing",    "",          UNDONE + REOPENED),
+                  Transition(TASK,  "set to pause", ("wait", "doing", "done", "cancel"),     "pause",    "",          UNDONE + REOPENED),
+                  Transition(TASK,  "set to done",  ("doing", "pause", "closed"),            "done",     "finished",  REOPENED,          {"left": 0}),
+                  Transition(TASK,  "set to cancel", ("wait", "doing", "pause", "done", "closed"), "cancel", "canceled", UNDONE + REOPENED),
+                  Transition(TASK,  "set to closed", ("wait", "doing", "pause", "done", "cancel"), "closed", "closed", UNDONE + REOPENED, REASON))}
+CONFIRM         = Transition(BUG,   "confirmed",    ("active",),                             "active",   "",          (),                {"confirmed": 1})
+RESOLVE         = Transition(BUG,   "resolved",     ("active",),                             "resolved", "resolved",  (),                {"confirmed": 1, **TO_OPENER})
+CLOSE_BUG       = Transition(BUG,   "closed",       ("resolved",),                           "closed",   "closed")
+REACTIVATE      = Transition(BUG,   "activated",    ("resolved", "closed"),                  "active",   "activated", UNRESOLVED,        {"activatedCount": lambda bug: bug["activatedCount"] + 1})
+BUG_ASSIGNED    = Transition(BUG,   "assigned",     BUG_STATES,                              "")
+CHANGED         = Transition(STORY, "changed",      ("draft", "active", "changed"),          "")
+VOTED           = Transition(STORY, "reviewed",     IN_REVIEW,                               "")
+PASSED          = Transition(STORY, "reviewed",     IN_REVIEW,                               "active")
+REJECTED        = Transition(STORY, "reviewed",     IN_REVIEW,                               "closed",   "closed")
+CLARIFIED       = Transition(STORY, "reviewed",     IN_REVIEW,                               "draft")
+REVERTED        = Transition(STORY, "reviewed",     IN_REVIEW,                               "active")
+RECALLED        = Transition(STORY, "recalled",     IN_REVIEW,                               "draft")
+STORY_CLOSED    = Transition(STORY, "closed",       ("draft", "active", "changed"),          "closed",   "closed")
+STORY_ACTIVATED = Transition(STORY, "activated",    ("closed", "changed", "draft"),          "active",   "activated", ("closedBy", "closedDate", "closedReason"))
+STORY_ASSIGNED  = Transition(STORY, "assigned",     STORY_STATES,                            "")
 # fmt: on
+DECISIONS = {"pass": PASSED, "reject": REJECTED, "clarify": CLARIFIED, "revert": REVERTED}
 EMPTY = {"text": "", "quoted": "", "plain": 0}  # the unset value of a field by its kind's look; NULL for the others
 
 
-def move(store: Store, me: Caller, transition: Transition, row: sqlite3.Row, body: Body) -> int:
+def move(store: Store, me: Caller, transition: Transition, row: Any, body: Body) -> int:
     """Take a record to its next state; what is sent wins over what the transition sets. Writes the action log."""
     resource, action, sources, to, signs, empties, sets = transition
     if row["status"] not in sources:
@@ -2008,11 +2637,9 @@ def move(store: Store, me: Caller, transition: Transition, row: sqlite3.Row, bod
         )
     changes = {field: EMPTY.get(resource.fields[field].look) for field in empties}
     signature = {f"{signs}By": me.account, f"{signs}Date": store.now} if signs else {}
-    changes |= {field: value for field, value in signature.items() if field in resource.fields}
-    changes |= {field: value(row) if callable(value) else value for field, value in sets.items()}
-    changes |= {field: value for field, value in body.items() if field in resource.fields}
-    changes |= {**reassigned(store, row, changes), "status": to, **edited(store, me)}
-    store.update(resource.table, row["id"], changes)
+    changes |= {field: value(row) if callable(value) else value for field, value in {**signature, **sets}.items()}
+    changes |= {**body, **({"status": to} if to else {}), **edited(store, me)}
+    store.update_record(resource, row["id"], changes | reassigned(store, row, changes))
     store.log_action(resource.table, row["id"], me, action, body.get("comment", ""))
     return int(row["id"])
 
@@ -2020,6 +2647,345 @@ def move(store: Store, me: Caller, transition: Transition, row: sqlite3.Row, bod
 def make_move(transition: Transition) -> Perform:
     """Return the operation that is this transition and nothing else."""
     return lambda store, me, row, body: move(store, me, transition, row, body)
+
+
+# Programs, projects and executions
+
+
+def create_project(store: Store, me: Caller, row: None, body: Body) -> int:
+    """Create a project, which counts as edited by its creator."""
+    return create(store, me, PROJECT, {**body, **edited(store, me)})
+
+
+def create_execution(store: Store, me: Caller, project: sqlite3.Row, body: Body) -> int:
+    """Create a sprint, or a stage in a waterfall project; for the project's products unless some are named."""
+    type = "stage" if project["model"] == "waterfall" else "sprint"
+    made = {"type": type, "project": project["id"], "openedVersion": __version__, **edited(store, me)}
+    products = body.get("products") or store.products_of(project["id"])
+    return create(store, me, EXECUTION, {**body, **made, "products": products})
+
+
+def make_modify_project(resource: Resource) -> Perform:
+    """Return the operation that changes a program, a project or an execution; what lies below moves along."""
+
+    def perform(store: Store, me: Caller, row: sqlite3.Row, body: Body) -> int:
+        if "name" in body and resource is not PROGRAM:
+            body = {**body, "team": body["name"]}
+        if resource is EXECUTION:
+            body = {**body, "project": body.get("project") or row["project"], "parent": body.get("project") or row["project"]}
+        check_days(store, resource, {**row, **body})
+        if (parent := body.get("parent")) and store.is_below(parent, row["id"]):
+            raise Invalid({"parent": f"must not be the {resource.name} itself or lie below it (got {parent})"})
+        modify(store, me, resource, row, body)
+        if "parent" in body and parent != row["parent"]:
+            store.move_projects(row["id"], row["path"])
+        return int(row["id"])
+
+    return perform
+
+
+def check_days(store: Store, resource: Resource, after: Body) -> None:
+    """Raise Invalid unless the days of a project cover its executions', and those of an execution lie in its project's."""
+    if resource is EXECUTION:
+        broken = within_project(store.project(after["project"]), after)
+    else:
+        begin, end = store.days_of_executions(after["id"]) if resource is PROJECT else (None, None)
+        broken = {"begin": f"must not be after {begin}, when its first execution begins"} if begin and after["begin"] > begin else {}
+        broken |= {"end": f"must not be before {end}, when its last execution ends"} if end and after["end"] < end else {}
+    if broken:
+        raise Invalid(broken)
+
+
+# Departments and users
+
+
+def modify_department(store: Store, me: Caller, row: sqlite3.Row, body: Body) -> int:
+    """Change a department; it must not come to lie below itself."""
+    above = body.get("parent")
+    while above:
+        if above == row["id"]:
+            raise Invalid({"parent": "must not be the department itself or lie below it"})
+        above = store.parent_of("department", above)
+    return modify(store, me, DEPARTMENT, row, body)
+
+
+def delete_department(store: Store, me: Caller, row: sqlite3.Row, body: Body) -> int:
+    """Remove a department for good."""
+    if problem := store.department_in_use(row["id"]):
+        raise Refusal(400, f"This department has {problem}; delete or move them first.")
+    store.remove_department(row["id"])
+    store.log_action("department", row["id"], me, "deleted", "")
+    return int(row["id"])
+
+
+def list_departments(store: Store, me: Caller, row: None, query: Body) -> list[dict[str, Any]]:
+    """Return the trees of departments; only those with children have `children` and `actions`."""
+    fields = DEPARTMENT_SHOWN.columns
+    shown = [{**dict(zip(fields, row, strict=True)), "manager": row[fields.index("manager")] or "", "position": "", "function": ""} for row in store.records(DEPARTMENT_SHOWN)]
+    children: dict[int, list[dict[str, Any]]] = {}
+    for department in sorted(shown, key=lambda one: (one["order"], one["id"])):
+        children.setdefault(department["parent"], []).append({field: department[field] for field in DEPARTMENT_FIELDS})
+    for department in itertools.chain(*children.values()):
+        if department["id"] in children:
+            department |= {"children": children[department["id"]], "actions": {"delete": False}}
+    return children.get(0, [])
+
+
+# Stories
+
+
+def create_story(store: Store, me: Caller, product: sqlite3.Row, body: Body) -> int:
+    """Create a story: active, or a draft when there are reviewers; the first of them gets it unless somebody else does."""
+    reviewers = body.get("reviewer", [])
+    require_product(store, STORY, product["id"], body, parent="story", plan="plan")
+    check_parent(store, STORY, 0, body.get("parent"))
+    made = {"product": product["id"], "status": "draft" if reviewers else "active", **parts_of_story(body, [])}
+    if reviewers:
+        made["assignedTo"] = body.get("assignedTo") or reviewers[0]
+    id = create(store, me, STORY, {**body, **made})
+    if body.get("objectID"):
+        store.link_story(body["objectID"], id)
+    return id
+
+
+def parts_of_story(body: Body, votes: Iterable[sqlite3.Row]) -> dict[str, Any]:
+    """Return the plans and the reviewers that a request gives a story; a reviewer who stays keeps the vote."""
+    results = dict(map(tuple, votes))
+    reviewers = {"reviewers": [{"account": account, "result": results.get(account, "")} for account in body["reviewer"]]} if "reviewer" in body else {}
+    return {**reviewers, **({"plans": body["plan"]} if "plan" in body else {})}
+
+
+def modify_story(store: Store, me: Caller, story: sqlite3.Row, body: Body) -> int:
+    """Change a story, its title in the present version."""
+    require_product(store, STORY, story["product"], body, parent="story", plan="plan")
+    check_parent(store, STORY, story["id"], body.get("parent"))
+    if body.get("estimate", story["estimate"]) != story["estimate"] and store.has_children("story", story["id"]):
+        raise Invalid({"estimate": "is the sum of its children's"})
+    return modify(store, me, STORY, story, {**body, **parts_of_story(body, store.votes(story["id"]))})
+
+
+def change_story(store: Store, me: Caller, story: sqlite3.Row, body: Body) -> int:
+    """Write a new version of a story if it says something else; one that is active and has reviewers needs their votes."""
+    reviewers = body.get("reviewer", [account for account, _ in store.votes(story["id"])])
+    differs = any(body.get(text, story[text]) != story[text] for text in ("title", "spec", "verify"))
+    changes = {**body, "version": story["version"] + differs}
+    if story["status"] == "active" and reviewers:
+        changes |= {"status": "changed", "assignedTo": reviewers[0]}
+    id = move(store, me, CHANGED, story, changes)
+    store.update_record(STORY, id, parts_of_story({"reviewer": reviewers}, []))
+    return id
+
+
+def review_story(store: Store, me: Caller, story: sqlite3.Row, body: Body) -> int:
+    """Keep a vote. When all reviewers have voted, all for it make it active; else the last vote against it decides."""
+    reviewers, result = [account for account, _ in store.votes(story["id"])], body["result"]
+    if reviewers and me.account not in reviewers:
+        raise Refusal(403, f"Only its reviewers may review this story: {', '.join(reviewers)}.")
+    if result == "revert" and story["version"] == 1:
+        raise Invalid({"result": "cannot be revert, because this is the first version"})
+    if reviewers and story["status"] in VOTED.sources:
+        store.vote(story["id"], me.account, result)
+    results = [vote for _, vote in store.votes(story["id"])] or [result]
+    against = [vote for vote in results if vote != "pass"]
+    transition = VOTED if "" in results else DECISIONS[against[-1] if against else "pass"]
+    said = store.story_version(story["id"], story["version"] - 1) if transition is REVERTED else {}
+    given = {"reviewedDate": store.now, **body, "reviewedBy": me.account, **said}
+    if transition is not REJECTED:
+        given.pop("closedReason", None)
+    return move(store, me, transition, story, given)
+
+
+def recall_story(store: Store, me: Caller, story: sqlite3.Row, body: Body) -> int:
+    """Take a story back from its reviewers, who will have to vote again."""
+    id = move(store, me, RECALLED, story, body)
+    store.update_record(STORY, id, parts_of_story({"reviewer": [account for account, _ in store.votes(id)]}, []))
+    return id
+
+
+# Plans, builds, test tasks
+
+
+def create_plan(store: Store, me: Caller, product: sqlite3.Row, body: Body) -> int:
+    """Create a plan; without days it is open: it ends where the real server's open plans do."""
+    values = complete(store, me, PLAN, {**body, "product": product["id"]})
+    check_plan(store, 0, values)
+    return create(store, me, PLAN, values)
+
+
+def modify_plan(store: Store, me: Caller, plan: sqlite3.Row, body: Body) -> int:
+    """Change a plan."""
+    check_plan(store, plan["id"], {**plan, **body})
+    return modify(store, me, PLAN, plan, body)
+
+
+def check_plan(store: Store, id: int, after: Body) -> None:
+    """Raise Invalid unless a plan lies within its parent, and its children within it."""
+    require_product(store, PLAN, after["product"], after, parent="plan")
+    check_parent(store, PLAN, id, after.get("parent"))
+    begins, ends = store.days_of_plans(id, after.get("parent"))
+    if after["begin"] > after["end"]:
+        raise Invalid({"end": "must not be before begin"})
+    for day, (least, most) in {"begin": begins, "end": ends}.items():
+        if not (least or "") <= after[day] <= (most or "9"):
+            raise Invalid({day: f"must lie between {least or 'any day'} and {most or 'any day'}, as the parent and the children do"})
+
+
+def make_link(table: str, on: bool) -> Perform:
+    """Return the operation that links stories or bugs to a plan, or unlinks them: all or none."""
+    field = {"story": "stories", "bug": "bugs"}[table]
+
+    def perform(store: Store, me: Caller, plan: sqlite3.Row, body: Body) -> int:
+        require_product(store, PLAN, plan["product"], body, **{field: table})
+        store.plan_records(table, plan["id"], body[field], on)
+        store.log_action("plan", plan["id"], me, f"{'' if on else 'un'}linked {field}", body.get("comment", ""))
+        return int(plan["id"])
+
+    return perform
+
+
+def check_build(store: Store, id: int, after: Body) -> None:
+    """Raise Invalid unless what a build names belongs together, and its name is free among the product's builds."""
+    broken = {}
+    if after["execution"] != after["project"] and store.project(after["execution"])["project"] != after["project"]:
+        broken["execution"] = f"must be an execution of project {after['project']}, or the project itself"
+    if after["product"] not in store.products_of(after["project"]):
+        broken["product"] = f"must be a product of project {after['project']}"
+    if taken := store.build_named(after["product"], after["name"], id):
+        broken["name"] = f"is taken by build {taken} of this product"
+    if broken:
+        raise Invalid(broken)
+    require_product(store, BUILD, after["product"], after, stories="story", bugs="bug")
+
+
+def create_build(store: Store, me: Caller, project: sqlite3.Row, body: Body) -> int:
+    """Create a build."""
+    values = {**body, "project": project["id"]}
+    check_build(store, 0, values)
+    return create(store, me, BUILD, values)
+
+
+def modify_build(store: Store, me: Caller, build: sqlite3.Row, body: Body) -> int:
+    """Change a build."""
+    check_build(store, build["id"], {**build, **body})
+    return modify(store, me, BUILD, build, body)
+
+
+def check_testtask(store: Store, project: int | None, after: Body) -> dict[str, Any]:
+    """Return the project of a test task, that of its execution. Raises Invalid unless what it names belongs together."""
+    home = store.project(after["execution"])
+    belongs = home["project"] or home["id"]
+    if project not in (None, belongs):
+        raise Invalid({"execution": f"must be an execution of project {project}, or the project itself"})
+    require_product(store, TESTTASK, after["product"], after, build="build", testcases="testcase")
+    return {"project": belongs}
+
+
+def create_testtask(store: Store, me: Caller, project: sqlite3.Row | None, body: Body) -> int:
+    """Create a test task; its project is that of its execution."""
+    return create(store, me, TESTTASK, {**body, **check_testtask(store, project and project["id"], body)})
+
+
+def modify_testtask(store: Store, me: Caller, testtask: sqlite3.Row, body: Body) -> int:
+    """Change a test task."""
+    return modify(store, me, TESTTASK, testtask, {**body, **check_testtask(store, None, {**testtask, **body})})
+
+
+# Test cases and their results
+
+
+def modify_case(store: Store, me: Caller, case: sqlite3.Row, body: Body) -> int:
+    """Change a test case; other steps make a new version, no steps leave them as they are."""
+    body, steps = dict(body), body.get("steps")
+    if steps and [step_said(step) for step in steps] != [step_said(step) for step in store.steps(case["id"])]:
+        body |= {"version": case["version"] + 1, "steps": [{**step, "version": case["version"] + 1} for step in steps]}
+    else:
+        body.pop("steps", None)
+    return modify(store, me, TESTCASE, case, body)
+
+
+def step_said(step: Any) -> tuple[str, str, str]:
+    """Return what a step says, sent or stored."""
+    step = dict(step)
+    return step.get("type", "step"), step["desc"], step.get("expect", "")
+
+
+def run_case(store: Store, me: Caller, case: sqlite3.Row, body: Body) -> int:
+    """Record a run of a test case: it fails when a step fails. Steps are in the order of the test case's."""
+    steps, given = store.steps(case["id"]), body.get("steps", [])
+    if len(given) > len(steps):
+        raise Invalid({"steps": f"must have at most {len(steps)} items, one for each step of the test case"})
+    results = [item.get("result", "pass") for item in given]
+    result = next((word for word in ("fail", "blocked") if word in results), "pass")
+    said = [{**dict(step), **({"result": item.get("result", "pass"), "real": item.get("real", "")} if item else {})}
+            for step, item in itertools.zip_longest(steps, given)]  # fmt: skip
+    made = {"case": case["id"], "testtask": body.get("testtask"), "version": body.get("version") or case["version"], "caseResult": result}
+    run = {"lastRunner": me.account, "lastRunDate": store.now, "lastRunResult": result, "caseFails": case["caseFails"] + (result == "fail")}
+    store.update("testcase", case["id"], run)
+    store.log_action("testcase", case["id"], me, "run", "")
+    return create(store, me, RESULT, {**made, "stepResults": json.dumps(said, ensure_ascii=False, separators=(",", ":"))})
+
+
+# Tasks
+
+
+def create_task(store: Store, me: Caller, home: sqlite3.Row, body: Body) -> int:
+    """Create one task for each assignee, all or none, and return the last. `left` starts as `estimate`."""
+    place = {"project": home["project"] or home["id"], "execution": home["id"]}
+    link_story_of(store, me, home["id"], body)
+    assignees = body.get("assignedTo") or [None]
+    return [create(store, me, TASK, {**body, **place, "assignedTo": account}) for account in assignees][-1]
+
+
+def create_tasks(store: Store, me: Caller, home: sqlite3.Row, body: Body) -> list[int]:
+    """Create several tasks, all or none, and return their ids."""
+    ids = []
+    for place, given in enumerate(body["tasks"]):
+        try:
+            task = check(BATCH_TASK, given, functools.partial(settle_value, store, me, None))
+        except Invalid as error:
+            raise Invalid({f"tasks[{place}].{field}": rule for field, rule in error.fields.items()}) from None
+        ids.append(create_task(store, me, home, {**task, "assignedTo": [task.get("assignedTo")]}))
+    return ids
+
+
+def link_story_of(store: Store, me: Caller, execution: int, body: Body) -> None:
+    """Link the story that a task names, if there is one, to the task's execution."""
+    if body.get("story") and store.find("story", body["story"], me):
+        store.link_story(execution, body["story"])
+
+
+def modify_task(store: Store, me: Caller, task: sqlite3.Row, body: Body) -> int:
+    """Change a task. Hours are applied before the state that is sent, and may change the state themselves."""
+    changes = with_story_version(store, me, TASK, body)
+    if any(body.get(field, task[field]) != task[field] for field in ("name", "estStarted", "deadline")):
+        changes = {**changes, "version": task["version"] + 1}
+    if task["status"] == "wait" and not task["consumed"] and "estimate" in body:
+        changes = {"left": body["estimate"], **changes}
+    link_story_of(store, me, task["execution"], body)
+    after = {**task, **changes}
+    worked = after["consumed"] > 0 and any(after[field] != task[field] for field in ("consumed", "left", "status"))
+    if after["status"] == "wait" and worked and after["left"] > 0:
+        after["status"] = "doing"
+    check_hours(task, after)
+    if after["status"] == task["status"]:
+        return modify(store, me, TASK, task, changes)
+    if after["status"] == "doing":
+        changes = {"realStarted": task["realStarted"] or store.now, **changes}
+        store.begin_projects(task["execution"], task["project"])
+    from_state = "doing" if task["status"] == "wait" and after["consumed"] > 0 else task["status"]
+    return move(store, me, PUT_STATES[after["status"]], {**task, "status": from_state}, changes)
+
+
+def check_hours(task: sqlite3.Row, after: Body) -> None:
+    """Raise Invalid unless the hours left, and the reason for closing, fit the state of a changed task."""
+    status, left = after["status"], after["left"]
+    changed = status != task["status"] or left != task["left"]
+    if status in ("doing", "pause") and changed and not left:
+        raise Invalid({"left": f"must be above 0 for a task in state {status}"})
+    if status == "done" and left and left != task["left"]:
+        raise Invalid({"left": "must be 0 for a task in state done"})
+    if status != "closed" and after["closedReason"] not in ("", task["closedReason"]):
+        raise Invalid({"closedReason": "is set by closing the task"})
 
 
 def start_task(store: Store, me: Caller, task: sqlite3.Row, body: Body) -> int:
@@ -2032,9 +2998,101 @@ def start_task(store: Store, me: Caller, task: sqlite3.Row, body: Body) -> int:
 def finish_task(store: Store, me: Caller, task: sqlite3.Row, body: Body) -> int:
     """Finish a task: add the hours of this time; start and assignee stay, an unassigned task goes to its opener."""
     consumed = round(task["consumed"] + body.get("currentConsumed", 0), 9)  # 0.1 + 0.2 is 0.3 to a person
-    return move(
-        store, me, FINISH, task, {"assignedTo": task["assignedTo"] or task["openedBy"], "consumed": consumed, **body}
-    )
+    assignee = body.get("assignedTo", task["assignedTo"]) or task["openedBy"]
+    return move(store, me, FINISH, task, {**body, "assignedTo": assignee, "consumed": consumed})
+
+
+def add_effort(store: Store, me: Caller, task: sqlite3.Row, body: Body) -> int:
+    """Record efforts of a task. The last day's `left` counts, unless a stored effort is of a later day."""
+    consumed, count = round(task["consumed"] + sum(body["consumed"]), 9), len(body["consumed"])
+    days = body.get("dates") or body.get("date") or [store.today] * count
+    if consumed > MAX_INT or max(days, default="") > store.today:
+        raise Invalid({"consumed": "makes the consumed hours too many"} if consumed > MAX_INT else {"dates": f"must not be after today, {store.today}"})
+    last = store.last_effort(task["id"])
+    for day, hours, left, work in zip(days, body["consumed"], body["left"], body.get("work") or [""] * count, strict=True):
+        create(store, me, EFFORT, {"task": task["id"], "date": day, "consumed": hours, "left": left, "work": work})
+    lefts = [left for day, left in sorted(zip(days, body["left"], strict=True), key=operator.itemgetter(0)) if day >= last]
+    changes = {"consumed": consumed, "left": lefts[-1] if lefts else task["left"]}
+    if not lefts:
+        return modify(store, me, TASK, task, changes)
+    store.begin_projects(task["execution"], task["project"])
+    changes["realStarted"] = task["realStarted"] or store.now
+    if changes["left"] and task["status"] != "doing":
+        changes["assignedTo"] = me.account
+    return move(store, me, WORKED_ON if changes["left"] else WORKED_UP, task, changes)
+
+
+# Bugs
+
+
+def create_bug(store: Store, me: Caller, product: sqlite3.Row, body: Body) -> int:
+    """Create a bug; the project of its execution is its project unless another is named."""
+    if body.get("execution") and not body.get("project"):
+        body = {**body, "project": store.project(body["execution"])["project"] or body["execution"]}
+    return create(store, me, BUG, {**body, "product": product["id"]})
+
+
+def modify_bug(store: Store, me: Caller, bug: sqlite3.Row, body: Body) -> int:
+    """Change a bug. A resolution, who closed it or another state are transitions, or refused."""
+    states = {field: body[field] for field in ("status", "resolution", "closedBy") if body.get(field) and body[field] != bug[field]}
+    moves = []
+    if "resolution" in states or states.get("status") == "resolved":
+        moves.append((RESOLVE, "resolution resolvedBy resolvedDate resolvedBuild duplicateBug assignedTo"))
+    if "closedBy" in states or states.get("status") == "closed":
+        moves.append((CLOSE_BUG, "closedBy"))
+    if states.get("status") == "active":
+        moves.append((REACTIVATE, "assignedTo openedBuild"))
+    if moves and moves[0][0] is RESOLVE and not body.get("resolution"):
+        raise Invalid({"resolution": "is required to resolve a bug"})
+    moved = {field for _, fields in moves for field in fields.split()}
+    modify(store, me, BUG, bug, {field: value for field, value in body.items() if field not in moved | {"status", "closedBy"}})
+    for transition, fields in moves:
+        row = store.find("bug", bug["id"], me)
+        move(store, me, transition, row, {field: body[field] for field in fields.split() if body.get(field)})
+    return int(bug["id"])
+
+
+# Answers that are not records: from (store, caller, row that the path names, query parameters) to a JSON value.
+
+
+def explain_tokens(store: Store, me: Caller, row: None, query: Body) -> dict[str, str]:
+    """Return how to log in: one published client begins with this request."""
+    return {"message": "POST account and password here to get a token."}
+
+
+def ping(store: Store, me: Caller, row: None, query: Body) -> dict[str, str]:
+    """Return the caller's token, and how many seconds it lives after its last use."""
+    return {"token": me.token, "tokenLife": str(me.lifetime)}
+
+
+CONFIGURATIONS = {"language": "en", "version": "16.5", "charset": "UTF-8", "timezone": "", "systemMode": "new", "hourUnit": "h", "CRProduct": "1", "CRExecution": "1"}
+
+
+def list_configurations(store: Store, me: Caller, row: None, query: Body) -> list[dict[str, str]]:
+    """Return the settings that clients ask for; the version is that of the real server whose interface this is."""
+    return [{"key": name, "value": value} for name, value in {**CONFIGURATIONS, "timezone": str(store.zone)}.items()]
+
+
+def get_configuration(store: Store, me: Caller, row: None, query: Body) -> dict[str, str]:
+    """Return one setting."""
+    for setting in list_configurations(store, me, None, query):
+        if setting["key"] == query["name"]:
+            return {"name": setting["key"], "value": setting["value"]}
+    raise Refusal(404, f"There is no configuration {query['name']}{suggest(query['name'], CONFIGURATIONS) or '.'}")
+
+
+def list_groups(store: Store, me: Caller, row: None, query: Body) -> list[dict[str, Any]]:
+    """Return the one group that there is, the administrators."""
+    group = {"id": 1, "project": 0, "vision": "rnd", "name": "ADMIN", "role": "admin", "desc": "for administrators", "acl": "", "developer": "1"}
+    return [{**group, "privs": {}, "accounts": store.administrators()}]
+
+
+def list_bug_options(store: Store, me: Caller, row: None, query: Body) -> dict[str, Any]:
+    """Return what a form for bugs offers; the builds of `?product=`, if it is given."""
+    numbers = ["", "1", "2", "3", "4"]
+    builds = store.build_names(int(query["product"]), me) if ASCII_INT.fullmatch(query.get("product", "")) else {}
+    types = {"": "", **{type: type.capitalize() for type in BUG_TYPES}}
+    return {"options": {"type": types, "pri": numbers, "severity": numbers, "modules": ["/"], "build": {"": "", "trunk": "Trunk", **builds}}}
 
 
 # --- 9 Passwords: passwords and tokens --------------------------------------------------------------
@@ -2117,11 +3175,33 @@ def save_user(store: Store, me: Caller, given: Body) -> int:
     return int(given.get("id", known["id"]))
 
 
+def modify_user(store: Store, me: Caller, user: sqlite3.Row, body: Body) -> int:
+    """Change a user; who is no administrator may change the own name, e-mail and password only."""
+    changed = {field for field, value in body.items() if field not in user.keys() or value != user[field]} - {"comment"}
+    if not me.admin and (user["account"] != me.account or changed - {"realname", "email", "password"}):
+        raise Refusal(403, "Only an administrator may change other users, and more than one's own realname, email and password.")
+    id = save_user(store, me, {**{field: body[field] for field in changed}, "account": user["account"]})
+    store.log_action("user", id, me, "edited", body.get("comment", ""))
+    return id
+
+
+def delete_user(store: Store, me: Caller, user: sqlite3.Row, body: Body) -> int:
+    """Soft-delete a user, whose tokens and password end."""
+    if user["account"] == me.account:
+        raise Refusal(400, "You cannot delete yourself.")
+    if [user["account"]] == list(store.administrators()):
+        raise Refusal(400, "The last administrator cannot be deleted.")
+    store.update("user", user["id"], {"deleted": 1, "password": None})
+    store.delete_tokens(user["account"])
+    store.log_action("user", user["id"], me, "deleted", "")
+    return int(user["id"])
+
+
 def create_user(store: Store, me: Caller, row: None, body: Body) -> int:
     """Create a user who can log in; a person field may have made a user of the account before."""
     if (known := store.user(body["account"])) and known["password"]:
         raise Invalid({"account": "is taken"})
-    return save_user(store, me, body)
+    return save_user(store, me, {**body, "deleted": 0})
 
 
 def set_password(database: Database, password: str) -> None:
@@ -2238,6 +3318,7 @@ def load(
         store.add_person(account)
     store.place_tasks()
     store.place_projects()
+    store.place_stories()
     check_links(store, places)
     return done
 
@@ -2295,8 +3376,9 @@ def refuse_loaded(places: Places, id: int, arrays: Iterable[str], problem: str) 
 
 # How a fixture shows records: what it may give, persons as accounts.
 DUMPED = {
-    array: View(resource, account, NULL, iso, NULL, NULL, boolean, only=tuple(resource.given("part")),
-                exceptions={"whitelist": accounts}, stamp=NULL)
+    array: View(resource, account, NULL, iso, NULL, NULL, boolean, only=tuple({**resource.given("part"), **resource.loaded}),
+                exceptions={"whitelist": accounts, "mailto": accounts} if resource in (STORY, TESTTASK) else {"whitelist": accounts},
+                kinds=resource.loaded, stamp=NULL)
     for array, resource in FIXTURE.items()
 }  # fmt: skip
 
@@ -2322,8 +3404,10 @@ class Operation(NamedTuple):
     """An operation: a row of OPERATIONS.
 
     target: the resource that the id in the path names, "" without one.  reads: the fields of the body.
-    shows: a View, a Listing, or a dict with the answer's fields.  perform: the function of room 8 or 9, SHOW if there
-    is nothing to do.  status: of success.  open: whether it needs no token.  admin: whether it is for administrators.
+    shows: a View, a Listing, an Each, or a dict or list like the answer.  perform: the function of room 8 or 9, SHOW
+    if there is nothing to do.  status: of success.  open: whether it needs no token.  admin: whether it is for
+    administrators.  query: fields of the body that may come as query parameters, too.  by: where the path has no id,
+    the field of the body or query parameter that names the target.
     """
 
     method: str
@@ -2336,6 +3420,15 @@ class Operation(NamedTuple):
     status: int = 200
     open: bool = False
     admin: bool = False
+    query: str = ""
+    by: str = ""
+
+
+class Each(NamedTuple):
+    """An answer with several new records: an object with the records by id under a key."""
+
+    key: str
+    view: View
 
 
 SHOW = None
@@ -2353,49 +3446,135 @@ SPECIFIED = (
     Operation("POST", "/projects",                "create a project",           "",                     CREATE_PROJECT, PROJECT_CREATED, create_project,                    201),
     Operation("GET",  "/projects/<id>/releases",  "list releases of a project", "project",              NOTHING,        PROJECT_RELEASES, SHOW),
     Operation("POST", "/executions/<id>/tasks",   "create a task",              "execution or project", CREATE_TASK,    TASK_CREATED,    create_task,                       201),
-    Operation("PUT",  "/tasks/<id>",              "modify a task",              "task",                 MODIFY_TASK,    TASK_MODIFIED,   make_modify(TASK, "name estStarted deadline")),
+    Operation("PUT",  "/tasks/<id>",              "modify a task",              "task",                 MODIFY_TASK,    TASK_MODIFIED,   modify_task),
     Operation("POST", "/tasks/<id>/start",        "start a task",               "task",                 START_TASK,     TASK_STARTED,    start_task),
     Operation("POST", "/tasks/<id>/finish",       "finish a task",              "task",                 FINISH_TASK,    TASK_FINISHED,   finish_task),
     Operation("POST", "/tasks/<id>/restart",      "restart a task",             "task",                 RESTART_TASK,   TASK_STARTED,    make_move(RESTART)),
 )
-COMPANIONS = (  # beyond the specification: what existing clients call around it
-    #          method    path                         purpose                            target                  reads             shows            perform                           status
-    Operation("GET",    "/user",                     "get the caller",                  "",                     NOTHING,          MY_PROFILE,      show_me),
-    Operation("GET",    "/users",                    "list users",                      "",                     NOTHING,          ALL_USERS,       SHOW),
-    Operation("POST",   "/users",                    "create a user",                   "",                     CREATE_USER,      USER_SHOWN,      create_user,                      201, admin=True),
-    Operation("GET",    "/users/<id>",               "get a user",                      "user",                 NOTHING,          USER_SHOWN,      SHOW),
-    Operation("GET",    "/programs",                 "list programs",                   "",                     NOTHING,          ALL_PROGRAMS,    SHOW),
-    Operation("DELETE", "/programs/<id>",            "delete a program",                "program",              NOTHING,          SUCCESS,         make_delete(PROGRAM)),
-    Operation("GET",    "/projects",                 "list projects",                   "",                     NOTHING,          ALL_PROJECTS,    SHOW),
-    Operation("GET",    "/projects/<id>",            "get a project",                   "project",              NOTHING,          PROJECT_SHOWN,   SHOW),
-    Operation("DELETE", "/projects/<id>",            "delete a project",                "project",              NOTHING,          SUCCESS,         make_delete(PROJECT)),
-    Operation("GET",    "/projects/<id>/executions", "list executions of a project",    "project",              NOTHING,          PROJECT_EXECUTIONS,  SHOW),
-    Operation("POST",   "/projects/<id>/executions", "create an execution",             "project",              CREATE_EXECUTION, EXECUTION_SHOWN, create_execution,                 201),
-    Operation("POST",   "/projects/<id>/releases",   "create a release",                "project",              CREATE_RELEASE,   RELEASE_SHOWN,   make_create(RELEASE, "project"),  201),
-    Operation("GET",    "/executions",               "list executions",                 "",                     NOTHING,          ALL_EXECUTIONS,  SHOW),
-    Operation("GET",    "/executions/<id>",          "get an execution",                "execution",            NOTHING,          EXECUTION_SHOWN, SHOW),
-    Operation("GET",    "/executions/<id>/tasks",    "list tasks of an execution",      "execution or project", NOTHING,          EXECUTION_TASKS,       SHOW),
-    Operation("GET",    "/products/<id>",            "get a product",                   "product",              NOTHING,          PRODUCT_FOUND,   SHOW),
-    Operation("DELETE", "/products/<id>",            "delete a product",                "product",              NOTHING,          SUCCESS,         make_delete(PRODUCT)),
-    Operation("GET",    "/products/<id>/testcases",  "list test cases of a product",    "product",              NOTHING,          PRODUCT_CASES,       SHOW),
-    Operation("DELETE", "/testcases/<id>",           "delete a test case",              "testcase",             NOTHING,          SUCCESS,         make_delete(TESTCASE)),
-    Operation("GET",    "/products/<id>/releases",   "list releases of a product",      "product",              NOTHING,          PRODUCT_RELEASES,    SHOW),
-    Operation("POST",   "/products/<id>/bugs",       "create a bug",                    "product",              CREATE_BUG,       BUG_SHOWN,       make_create(BUG, "product"),      201),
-    Operation("GET",    "/bugs/<id>",                "get a bug",                       "bug",                  NOTHING,          BUG_SHOWN,       SHOW),
-    Operation("PUT",    "/bugs/<id>",                "modify a bug",                    "bug",                  MODIFY_BUG,       BUG_SHOWN,       make_modify(BUG)),
-    Operation("DELETE", "/bugs/<id>",                "delete a bug",                    "bug",                  NOTHING,          SUCCESS,         make_delete(BUG)),
-    Operation("POST",   "/bugs/<id>/confirm",        "confirm a bug",                   "bug",                  CONFIRM_BUG,      BUG_SHOWN,       make_move(CONFIRM)),
-    Operation("POST",   "/bugs/<id>/resolve",        "resolve a bug",                   "bug",                  RESOLVE_BUG,      BUG_SHOWN,       make_move(RESOLVE)),
-    Operation("POST",   "/bugs/<id>/close",          "close a bug",                     "bug",                  COMMENT,          BUG_SHOWN,       make_move(CLOSE_BUG)),
-    Operation("POST",   "/bugs/<id>/active",         "activate a bug again",            "bug",                  ACTIVATE_BUG,     BUG_SHOWN,       make_move(REACTIVATE)),
-    Operation("POST",   "/bugs/<id>/activate",       "alias of /bugs/<id>/active",      "bug",                  ACTIVATE_BUG,     BUG_SHOWN,       make_move(REACTIVATE)),
-    Operation("GET",    "/tasks",                    "list tasks assigned to the caller", "",                   NOTHING,          MY_TASKS,        SHOW),
-    Operation("GET",    "/tasks/<id>",               "get a task",                      "task",                 NOTHING,          TASK_SHOWN,      SHOW),
-    Operation("DELETE", "/tasks/<id>",               "delete a task",                   "task",                 NOTHING,          SUCCESS,         make_delete(TASK)),
-    Operation("POST",   "/tasks/<id>/pause",         "pause a task",                    "task",                 COMMENT,          TASK_SHOWN,      make_move(PAUSE)),
-    Operation("POST",   "/tasks/<id>/close",         "close a task",                    "task",                 CLOSE_TASK,       TASK_SHOWN,      make_move(CLOSE)),
-    Operation("POST",   "/tasks/<id>/cancel",        "cancel a task",                   "task",                 COMMENT,          TASK_SHOWN,      make_move(CANCEL)),
-    Operation("POST",   "/tasks/<id>/active",        "activate a task again",           "task",                 ACTIVATE_TASK,    TASK_SHOWN,      make_move(ACTIVATE)),
+COMPANIONS = (  # beyond the specification: the rest of the published interface
+    #          method    path                                 purpose                                target                  reads               shows               perform                           status
+    Operation("GET",    "/tokens",                           "say how to log in",                   "",                     NOTHING,            {"message": "…"},   explain_tokens, open=True),
+    Operation("GET",    "/ping",                             "show the caller's token",             "",                     NOTHING,            {"token": "…", "tokenLife": "86400"}, ping),
+    Operation("GET",    "/user",                             "get the caller",                      "",                     NOTHING,            MY_PROFILE,         show_me),
+    Operation("GET",    "/configurations",                   "list the configuration",              "",                     NOTHING,            [{"key": "…", "value": "…"}], list_configurations),
+    Operation("GET",    "/configurations/<name>",            "get one configuration",               "",                     NOTHING,            {"name": "…", "value": "…"}, get_configuration),
+    Operation("GET",    "/groups",                           "list the groups of users",            "",                     NOTHING,            [{"id": 1, "name": "…", "accounts": {}}],            list_groups),
+    Operation("GET",    "/options/bug",                      "list the choices of a bug's fields",  "",                     NOTHING,            {"options": {}},    list_bug_options),
+    Operation("GET",    "/departments",                      "list the trees of departments",       "",                     NOTHING,            [{}],               list_departments),
+    Operation("POST",   "/departments",                      "create a department",                 "",                     CREATE_DEPARTMENT,  DEPARTMENT_SHOWN,   make_create(DEPARTMENT), 201, admin=True),
+    Operation("GET",    "/departments/<id>",                 "get a department",                    "department",           NOTHING,            DEPARTMENT_SHOWN,   SHOW),
+    Operation("PUT",    "/departments/<id>",                 "modify a department",                 "department",           MODIFY_DEPARTMENT,  DEPARTMENT_SHOWN,   modify_department, admin=True),
+    Operation("DELETE", "/departments/<id>",                 "remove a department",                 "department",           NOTHING,            SUCCESS,            delete_department, admin=True),
+    Operation("GET",    "/users",                            "list users",                          "",                     NOTHING,            ALL_USERS,          SHOW),
+    Operation("POST",   "/users",                            "create a user",                       "",                     CREATE_USER,        USER_SHOWN,         create_user, 201, admin=True),
+    Operation("GET",    "/users/<user>",                     "get a user, by id or account",        "user",                 NOTHING,            USER_SHOWN,         SHOW),
+    Operation("PUT",    "/users/<user>",                     "modify a user",                       "user",                 MODIFY_USER,        USER_SHOWN,         modify_user),
+    Operation("DELETE", "/users/<user>",                     "delete a user",                       "user",                 NOTHING,            SUCCESS,            delete_user, admin=True),
+    Operation("GET",    "/programs",                         "list programs",                       "",                     NOTHING,            ALL_PROGRAMS,       SHOW),
+    Operation("PUT",    "/programs/<id>",                    "modify a program",                    "program",              MODIFY_PROGRAM,     PROGRAM_SHOWN,      make_modify_project(PROGRAM)),
+    Operation("DELETE", "/programs/<id>",                    "delete a program",                    "program",              NOTHING,            SUCCESS,            make_delete(PROGRAM, "project")),
+    Operation("GET",    "/programs/<id>/products",           "list products of a program",          "program",              NOTHING,            PROGRAM_PRODUCTS,   SHOW),
+    Operation("GET",    "/programs/<id>/projects",           "list projects of a program",          "program",              NOTHING,            PROGRAM_PROJECTS,   SHOW),
+    Operation("GET",    "/projects",                         "list projects",                       "",                     NOTHING,            ALL_PROJECTS,       SHOW),
+    Operation("GET",    "/projects/<id>",                    "get a project",                       "project",              NOTHING,            PROJECT_SHOWN,      SHOW),
+    Operation("PUT",    "/projects/<id>",                    "modify a project",                    "project",              MODIFY_PROJECT,     PROJECT_SHOWN,      make_modify_project(PROJECT)),
+    Operation("DELETE", "/projects/<id>",                    "delete a project",                    "project",              NOTHING,            SUCCESS,            make_delete(PROJECT)),
+    Operation("GET",    "/projects/<id>/executions",         "list executions of a project",        "project",              NOTHING,            PROJECT_EXECUTIONS, SHOW),
+    Operation("POST",   "/projects/<id>/executions",         "create an execution",                 "project",              CREATE_EXECUTION,   EXECUTION_SHOWN,    create_execution, 201),
+    Operation("GET",    "/projects/<id>/stories",            "list stories of a project",           "project",              NOTHING,            PROJECT_STORIES,    SHOW),
+    Operation("GET",    "/projects/<id>/bugs",               "list bugs of a project",              "project",              NOTHING,            PROJECT_BUGS,       SHOW),
+    Operation("GET",    "/projects/<id>/testcases",          "list test cases of a project",        "project",              NOTHING,            PROJECT_CASES,      SHOW),
+    Operation("GET",    "/projects/<id>/builds",             "list builds of a project",            "project",              NOTHING,            PROJECT_BUILDS,     SHOW),
+    Operation("POST",   "/projects/<id>/builds",             "create a build",                      "project",              CREATE_BUILD,       BUILD_SHOWN,        create_build, 201),
+    Operation("POST",   "/projects/<id>/releases",           "create a release",                    "project",              CREATE_RELEASE,     RELEASE_SHOWN,      make_create(RELEASE, "project"), 201),
+    Operation("GET",    "/projects/<id>/testtasks",          "list test tasks of a project",        "project",              NOTHING,            PROJECT_TESTTASKS,  SHOW),
+    Operation("POST",   "/projects/<id>/testtasks",          "create a test task",                  "project",              CREATE_TESTTASK,    TESTTASK_SHOWN,     create_testtask, 201),
+    Operation("GET",    "/executions",                       "list executions",                     "",                     NOTHING,            ALL_EXECUTIONS,     SHOW),
+    Operation("POST",   "/executions",                       "create an execution of ?project=",    "project",              CREATE_EXECUTION,   EXECUTION_SHOWN,    create_execution, 201, by="project"),
+    Operation("GET",    "/executions/<id>",                  "get an execution",                    "execution",            NOTHING,            EXECUTION_SHOWN,    SHOW),
+    Operation("PUT",    "/executions/<id>",                  "modify an execution",                 "execution",            MODIFY_EXECUTION,   EXECUTION_SHOWN,    make_modify_project(EXECUTION)),
+    Operation("DELETE", "/executions/<id>",                  "delete an execution",                 "execution",            NOTHING,            SUCCESS,            make_delete(EXECUTION)),
+    Operation("GET",    "/executions/<id>/tasks",            "list tasks of an execution",          "execution or project", NOTHING,            EXECUTION_TASKS,    SHOW),
+    Operation("POST",   "/executions/<id>/tasks/batchCreate","create several tasks",                "execution or project", CREATE_TASKS,       Each("task", TASK_SHOWN), create_tasks, 201),
+    Operation("GET",    "/executions/<id>/stories",          "list stories of an execution",        "execution or project", NOTHING,            EXECUTION_STORIES,  SHOW),
+    Operation("GET",    "/executions/<id>/bugs",             "list bugs of an execution",           "execution or project", NOTHING,            EXECUTION_BUGS,     SHOW),
+    Operation("GET",    "/executions/<id>/testcases",        "list test cases of an execution",     "execution or project", NOTHING,            EXECUTION_CASES,    SHOW),
+    Operation("GET",    "/executions/<id>/builds",           "list builds of an execution",         "execution or project", NOTHING,            EXECUTION_BUILDS,   SHOW),
+    Operation("GET",    "/products/<id>",                    "get a product",                       "product",              NOTHING,            PRODUCT_FOUND,      SHOW),
+    Operation("PUT",    "/products/<id>",                    "modify a product",                    "product",              MODIFY_PRODUCT,     PRODUCT_FOUND,      make_modify(PRODUCT)),
+    Operation("DELETE", "/products/<id>",                    "delete a product",                    "product",              NOTHING,            SUCCESS,            make_delete(PRODUCT)),
+    Operation("GET",    "/product/<id>",                     "alias of /products/<id>",             "product",              NOTHING,            PRODUCT_FOUND,      SHOW),
+    Operation("PUT",    "/product/<id>",                     "alias of /products/<id>",             "product",              MODIFY_PRODUCT,     PRODUCT_FOUND,      make_modify(PRODUCT)),
+    Operation("DELETE", "/product/<id>",                     "alias of /products/<id>",             "product",              NOTHING,            SUCCESS,            make_delete(PRODUCT)),
+    Operation("GET",    "/products/<id>/projects",           "list projects of a product",          "product",              NOTHING,            PRODUCT_PROJECTS,   SHOW),
+    Operation("GET",    "/products/<id>/stories",            "list stories of a product",           "product",              NOTHING,            PRODUCT_STORIES,    SHOW),
+    Operation("POST",   "/products/<id>/stories",            "create a story",                      "product",              CREATE_STORY,       STORY_SHOWN,        create_story, 201, query="type objectID"),
+    Operation("GET",    "/products/<id>/plans",              "list plans of a product",             "product",              NOTHING,            PRODUCT_PLANS,      SHOW),
+    Operation("POST",   "/products/<id>/plans",              "create a plan",                       "product",              CREATE_PLAN,        PLAN_SHOWN,         create_plan, 201),
+    Operation("GET",    "/products/<id>/testcases",          "list test cases of a product",        "product",              NOTHING,            PRODUCT_CASES,      SHOW),
+    Operation("GET",    "/products/<id>/releases",           "list releases of a product",          "product",              NOTHING,            PRODUCT_RELEASES,   SHOW),
+    Operation("POST",   "/products/<id>/bugs",               "create a bug",                        "product",              CREATE_BUG,         BUG_SHOWN,          create_bug, 201),
+    Operation("GET",    "/stories",                          "list stories of ?product=, or all",   "",                     NOTHING,            ALL_STORIES,        SHOW),
+    Operation("POST",   "/stories",                          "create a story of a product",         "product",              CREATE_STORY,       STORY_SHOWN,        create_story, 201, query="type objectID", by="product"),
+    Operation("GET",    "/stories/<id>",                     "get a story",                         "story",                NOTHING,            STORY_SHOWN,        SHOW),
+    Operation("PUT",    "/stories/<id>",                     "modify a story",                      "story",                MODIFY_STORY,       STORY_SHOWN,        modify_story),
+    Operation("DELETE", "/stories/<id>",                     "delete a story",                      "story",                NOTHING,            SUCCESS,            make_delete(STORY)),
+    Operation("POST",   "/stories/<id>/change",              "write a new version of a story",      "story",                CHANGE_STORY,       STORY_SHOWN,        change_story),
+    Operation("POST",   "/stories/<id>/review",              "review a story",                      "story",                REVIEW_STORY,       STORY_SHOWN,        review_story),
+    Operation("POST",   "/stories/<id>/close",               "close a story",                       "story",                CLOSE_STORY,        STORY_SHOWN,        make_move(STORY_CLOSED)),
+    Operation("POST",   "/stories/<id>/active",              "activate a story",                    "story",                ASSIGN,             STORY_SHOWN,        make_move(STORY_ACTIVATED)),
+    Operation("POST",   "/stories/<id>/activate",            "alias of /stories/<id>/active",       "story",                ASSIGN,             STORY_SHOWN,        make_move(STORY_ACTIVATED)),
+    Operation("POST",   "/stories/<id>/assign",              "assign a story",                      "story",                ASSIGN,             STORY_SHOWN,        make_move(STORY_ASSIGNED)),
+    Operation("DELETE", "/stories/<id>/recall",              "take a story back from its reviewers","story",                NOTHING,            SUCCESS,            recall_story),
+    Operation("GET",    "/productplans",                     "list plans of ?product=, or all",     "",                     NOTHING,            ALL_PLANS,          SHOW),
+    Operation("POST",   "/productplans",                     "create a plan of a product",          "product",              CREATE_PLAN,        PLAN_SHOWN,         create_plan, 201, by="product"),
+    Operation("GET",    "/productplans/<id>",                "get a plan",                          "plan",                 NOTHING,            PLAN_SHOWN,         SHOW),
+    Operation("PUT",    "/productplans/<id>",                "modify a plan",                       "plan",                 MODIFY_PLAN,        PLAN_SHOWN,         modify_plan),
+    Operation("DELETE", "/productplans/<id>",                "delete a plan",                       "plan",                 NOTHING,            SUCCESS,            make_delete(PLAN)),
+    Operation("DELETE", "/productsplan/<id>",                "alias of /productplans/<id>",         "plan",                 NOTHING,            SUCCESS,            make_delete(PLAN)),
+    Operation("POST",   "/productplans/<id>/linkstories",    "link stories to a plan",              "plan",                 LINK_STORIES,       PLAN_SHOWN,         make_link("story", True)),
+    Operation("POST",   "/productplans/<id>/unlinkstories",  "unlink stories from a plan",          "plan",                 LINK_STORIES,       PLAN_SHOWN,         make_link("story", False)),
+    Operation("POST",   "/productplans/<id>/linkbugs",       "link bugs to a plan",                 "plan",                 LINK_BUGS,          PLAN_SHOWN,         make_link("bug", True)),
+    Operation("POST",   "/productplans/<id>/unlinkbugs",     "unlink bugs from a plan",             "plan",                 LINK_BUGS,          PLAN_SHOWN,         make_link("bug", False)),
+    Operation("GET",    "/builds",                           "list builds of ?project=, or all",    "",                     NOTHING,            ALL_BUILDS,         SHOW),
+    Operation("POST",   "/builds",                           "create a build of a project",         "project",              CREATE_BUILD,       BUILD_SHOWN,        create_build, 201, by="project"),
+    Operation("GET",    "/builds/<id>",                      "get a build",                         "build",                NOTHING,            BUILD_SHOWN,        SHOW),
+    Operation("PUT",    "/builds/<id>",                      "modify a build",                      "build",                MODIFY_BUILD,       BUILD_SHOWN,        modify_build),
+    Operation("DELETE", "/builds/<id>",                      "delete a build",                      "build",                NOTHING,            SUCCESS,            make_delete(BUILD)),
+    Operation("GET",    "/releases",                         "list releases of ?product=, or all",  "",                     NOTHING,            ALL_RELEASES,       SHOW),
+    Operation("GET",    "/releases/<id>",                    "get a release",                       "release",              NOTHING,            RELEASE_SHOWN,      SHOW),
+    Operation("PUT",    "/releases/<id>",                    "modify a release",                    "release",              MODIFY_RELEASE,     RELEASE_SHOWN,      make_modify(RELEASE)),
+    Operation("DELETE", "/releases/<id>",                    "delete a release",                    "release",              NOTHING,            SUCCESS,            make_delete(RELEASE)),
+    Operation("GET",    "/testtasks",                        "list test tasks of ?product=, or all","",                     NOTHING,            ALL_TESTTASKS,      SHOW),
+    Operation("POST",   "/testtasks",                        "create a test task",                  "",                     CREATE_TESTTASK,    TESTTASK_SHOWN,     create_testtask, 201),
+    Operation("GET",    "/testtasks/<id>",                   "get a test task",                     "testtask",             NOTHING,            TESTTASK_SHOWN,     SHOW),
+    Operation("PUT",    "/testtasks/<id>",                   "modify a test task",                  "testtask",             MODIFY_TESTTASK,    TESTTASK_SHOWN,     modify_testtask),
+    Operation("DELETE", "/testtasks/<id>",                   "delete a test task",                  "testtask",             NOTHING,            SUCCESS,            make_delete(TESTTASK)),
+    Operation("PUT",    "/testcases/<id>",                   "modify a test case",                  "testcase",             MODIFY_CASE,        CASE_SHOWN,         modify_case),
+    Operation("DELETE", "/testcases/<id>",                   "delete a test case",                  "testcase",             NOTHING,            SUCCESS,            make_delete(TESTCASE)),
+    Operation("GET",    "/testcases/<id>/results",           "list results of a test case",         "testcase",             NOTHING,            CASE_RESULTS,       SHOW),
+    Operation("POST",   "/testcases/<id>/results",           "run a test case",                     "testcase",             RUN_CASE,           RESULT_SHOWN,       run_case, 201, query="testtask version"),
+    Operation("GET",    "/bugs",                             "list bugs of ?product=, or all",      "",                     NOTHING,            ALL_BUGS,           SHOW),
+    Operation("POST",   "/bugs",                             "create a bug of a product",           "product",              CREATE_BUG,         BUG_SHOWN,          create_bug, 201, by="product"),
+    Operation("GET",    "/bugs/<id>",                        "get a bug",                           "bug",                  NOTHING,            BUG_SHOWN,          SHOW),
+    Operation("PUT",    "/bugs/<id>",                        "modify a bug",                        "bug",                  MODIFY_BUG,         BUG_SHOWN,          modify_bug),
+    Operation("DELETE", "/bugs/<id>",                        "delete a bug",                        "bug",                  NOTHING,            SUCCESS,            make_delete(BUG)),
+    Operation("POST",   "/bugs/<id>/assign",                 "assign a bug",                        "bug",                  ASSIGN,             BUG_SHOWN,          make_move(BUG_ASSIGNED)),
+    Operation("POST",   "/bugs/<id>/confirm",                "confirm a bug",                       "bug",                  CONFIRM_BUG,        BUG_SHOWN,          make_move(CONFIRM)),
+    Operation("POST",   "/bugs/<id>/resolve",                "resolve a bug",                       "bug",                  RESOLVE_BUG,        BUG_SHOWN,          make_move(RESOLVE)),
+    Operation("POST",   "/bugs/<id>/close",                  "close a bug",                         "bug",                  COMMENT,            BUG_SHOWN,          make_move(CLOSE_BUG)),
+    Operation("POST",   "/bugs/<id>/active",                 "activate a bug again",                "bug",                  ACTIVATE_BUG,       BUG_SHOWN,          make_move(REACTIVATE)),
+    Operation("POST",   "/bugs/<id>/activate",               "alias of /bugs/<id>/active",          "bug",                  ACTIVATE_BUG,       BUG_SHOWN,          make_move(REACTIVATE)),
+    Operation("GET",    "/tasks",                            "list tasks assigned to the caller",   "",                     NOTHING,            MY_TASKS,           SHOW),
+    Operation("GET",    "/tasks/<id>",                       "get a task",                          "task",                 NOTHING,            TASK_SHOWN,         SHOW),
+    Operation("DELETE", "/tasks/<id>",                       "delete a task",                       "task",                 NOTHING,            SUCCESS,            make_delete(TASK)),
+    Operation("POST",   "/tasks/<id>/assignto",              "assign a task",                       "task",                 ASSIGN_TASK,        TASK_SHOWN,         make_move(TASK_ASSIGNED)),
+    Operation("POST",   "/tasks/<id>/pause",                 "pause a task",                        "task",                 COMMENT,            TASK_SHOWN,         make_move(PAUSE)),
+    Operation("POST",   "/tasks/<id>/close",                 "close a task",                        "task",                 CLOSE_TASK,         TASK_SHOWN,         make_move(CLOSE)),
+    Operation("POST",   "/tasks/<id>/cancel",                "cancel a task",                       "task",                 COMMENT,            TASK_SHOWN,         make_move(CANCEL)),
+    Operation("POST",   "/tasks/<id>/active",                "activate a task again",               "task",                 ACTIVATE_TASK,      TASK_SHOWN,         make_move(ACTIVATE)),
+    Operation("GET",    "/tasks/<id>/estimate",              "list the efforts of a task",          "task",                 NOTHING,            TASK_EFFORTS,       SHOW),
+    Operation("POST",   "/tasks/<id>/estimate",              "record efforts of a task",            "task",                 ADD_EFFORT,         TASK_SHOWN,         add_effort),
 )
 # fmt: on
 OPERATIONS = SPECIFIED + COMPANIONS
@@ -2406,9 +3585,11 @@ def query_shape(listing: Listing) -> Shape:
     given = listing.view.resource.given()
     fields = [field for field in listing.view.columns if field in given]
     orders = [f"{field}_{way}" for field in fields for way in ("asc", "desc")]
-    order = one_of(*orders)._replace(read=lambda word: tuple(words_of(orders)(word).rsplit("_", 1)))
+    read = lambda word: (word, "asc") if word in fields else tuple(words_of(orders)(word).rsplit("_", 1))  # noqa: E731
+    order = one_of(*orders, *fields)._replace(read=read)
     browse = {"status": one_of(*listing.browse)} if len(listing.browse) > 1 else {}
-    return Shape({"page": PAGE, "limit": LIMIT, "order": order, **browse})
+    filters = {name: one_of(*STORY_TYPES) if name == "type" else link(name) for name in listing.filters.split()}
+    return Shape({"page": PAGE, "limit": LIMIT, "order": order, **browse, **filters})
 
 
 # --- 12 Service: HTTP -------------------------------------------------------------------------------
@@ -2503,12 +3684,12 @@ def parse_query(environ: Mapping[str, Any], most: int | None = None) -> dict[str
     return dict(pairs)
 
 
-def check_query(environ: Mapping[str, Any], shape: Shape, paged: bool) -> dict[str, Any]:
-    """Return what a list is asked for: page, limit, order, status. Unknown parameters are ignored."""
+def check_query(environ: Mapping[str, Any], shape: Shape, limit: int) -> dict[str, Any]:
+    """Return what a list is asked for: page, limit, order, status, filters. Unknown parameters are ignored."""
     given = parse_query(environ, 100)
     query = check(shape, {**given, **({"status": given["status"].lower()} if "status" in given else {})})
-    if paged or "page" in query or "limit" in query:
-        query = {"page": 1, "limit": 20, **query}
+    if limit or "page" in query or "limit" in query:
+        query = {"page": 1, "limit": limit or 20, **query}
     return query
 
 
@@ -2537,7 +3718,7 @@ def bare_path(path: str) -> str:
 
 def pattern_of(path: str) -> str:
     """Return a path with <id> for its numbers, as OPERATIONS writes it."""
-    return re.sub("/[0-9]+", "/<id>", path)
+    return re.sub("/[0-9]+(?=/|$)", "/<id>", path)
 
 
 def refuse_host(environ: Mapping[str, Any], names: Iterable[str]) -> None:
@@ -2638,13 +3819,17 @@ class Service:
         self.routes = bottle.Bottle()
         self.routes.router.add_filter("id", lambda _: ("[1-9][0-9]{0,18}", int, str))
         self.routes.router.add_filter("name", lambda _: ("[A-Za-z0-9_.-]{1,64}", str, str))
+        as_user = lambda text: int(text) if text.isdigit() else text  # noqa: E731  # "digits are an id"
+        self.routes.router.add_filter("user", lambda _: ("[1-9][0-9]{0,18}|(?![0-9]+(?:/|$))[A-Za-z0-9_.@-]{1,30}", as_user, str))
         self.routes.add_hook("before_request", self.admit)
         self.routes.default_error_handler = render_bottle_error
         self.open_paths: set[str] = set()
         self.add_routes(OPERATIONS, self.make_handler)
-        reads = {row.path: isinstance(row.shows, Listing) for row in OPERATIONS if row.method == "GET"}
-        self.classes = {("GET", path): "page" if listing else "record" for path, listing in reads.items()}
-        self.classes |= {(row.method, row.path): "login" for row in OPERATIONS if row.open}
+        self.classes: dict[tuple[str, str], str] = {}
+        for row in OPERATIONS:
+            if row.method == "GET" and isinstance(row.shows, (View, Listing)) and row.shows not in ENCLOSED:
+                self.classes["GET", row.path] = "page" if isinstance(row.shows, Listing) else "record"
+        self.classes |= {(row.method, row.path): "login" for row in OPERATIONS if row.open and row.method == "POST"}
 
     def add_routes(self, rows: Iterable[Any], make_handler: Callable[[Any], Callable[..., Any]]) -> None:
         """Add the routes of a table: its rows have a method, a path and say whether they are open, without a token."""
@@ -2707,8 +3892,9 @@ class Service:
         """Return who sends this token, whose bytes WSGI passes as Latin-1. Raises Refusal (401)."""
         hash = hash_token(token.encode("latin-1", "replace").decode("utf-8", "surrogateescape"))
         if hmac.compare_digest(hash, self.admin_hash):
-            return Caller(ADMIN, True)
-        return authenticate(self.database, hash, self.lifetime, patience)
+            return Caller(ADMIN, True, token, int(self.lifetime))
+        found = authenticate(self.database, hash, self.lifetime, patience)
+        return found._replace(token=token, lifetime=int(self.lifetime))
 
     def make_handler(self, operation: Operation) -> Callable[..., Any]:
         """Return the function that Bottle calls for an operation."""
@@ -2716,14 +3902,14 @@ class Service:
             shape = query_shape(operation.shows)
             answer: Callable[..., Any] = lambda *call: in_pieces(self.pieces(shape, *call))  # noqa: E731
         elif operation.method == "GET":
-            answer = self.answer_record
+            answer = self.answer_record if isinstance(operation.shows, View) else self.answer_value
         else:
             answer = self.answer_login if operation.open else self.answer_write
 
-        def handle(id: int = 0) -> Any:
+        def handle(id: int = 0, user: int | str = 0, name: str = "") -> Any:
             bottle.response.status = operation.status
             bottle.response.content_type = "application/json"
-            return answer(operation, id, bottle.request.environ)
+            return answer(operation, id or user or name, bottle.request.environ)
 
         return handle
 
@@ -2732,40 +3918,57 @@ class Service:
         environ["pmservice.body"] = parse_body(read_body(environ, self.body_limit), environ.get("CONTENT_TYPE", ""))
         return to_json(operation.perform(self.database, check(operation.reads, environ["pmservice.body"]))).encode()
 
-    def answer_write(self, operation: Operation, id: int, environ: dict[str, Any]) -> bytes:
+    def answer_write(self, operation: Operation, id: int | str, environ: dict[str, Any]) -> bytes:
         """Perform an operation that changes something, and show the record that it made or changed."""
         raw, me = read_body(environ, self.body_limit), environ["pmservice.caller"]
         with self.database.writing(patience_of(environ)) as store:
-            row = self.find(store, operation, id, me)
+            row = None if operation.by else self.find(store, operation, id, me)
             environ["pmservice.body"] = fields = parse_body(raw, environ.get("CONTENT_TYPE", ""))
+            if operation.query or operation.by:
+                query = parse_query(environ, 100)
+                fields = {**{name: query[name] for name in f"{operation.query} {operation.by}".split() if name in query}, **fields}
+            if operation.by:
+                named = check(Shape({operation.by: ID}, operation.by), fields)
+                row = self.find(store, operation, named[operation.by], me)
             settle = functools.partial(settle_value, store, me, None)
             body = check(operation.reads, fields, settle, dict(row or {}))
             changed = operation.perform(store, me, row, body)
+            if isinstance(operation.shows, Each):
+                texts = (f'"{id}":{self.record(store, operation.shows.view, id, me)}' for id in changed)
+                return f'{{"{operation.shows.key}":{{{",".join(texts)}}}}}'.encode()
             if not isinstance(operation.shows, View):
                 return to_json(operation.shows).encode()
-            return self.render(store, operation.shows, store.select(operation.shows, changed, me)).encode()
+            return self.record(store, operation.shows, changed, me).encode()
 
-    def answer_record(self, operation: Operation, id: int, environ: dict[str, Any]) -> bytes:
+    def answer_record(self, operation: Operation, id: int | str, environ: dict[str, Any]) -> bytes:
         """Show the one record that the path names, even if it is deleted; without a target, the caller."""
         me: Caller = environ["pmservice.caller"]
         with self.database.reading(patience_of(environ)) as store:
             wanted = id if operation.target else operation.perform(store, me, None, {})
-            rows = store.select(operation.shows, wanted, me, operation.target) if wanted <= MAX_INT else []
-            if not rows:
-                raise Refusal(404, f"There is no {operation.target} {id}.")
-            return self.render(store, operation.shows, rows).encode()
+            return self.record(store, operation.shows, wanted, me, operation.target).encode()
+
+    def answer_value(self, operation: Operation, name: str, environ: dict[str, Any]) -> bytes:
+        """Answer with a JSON value that is not a record."""
+        query = {**parse_query(environ, 100), "name": name}
+        with self.database.reading(patience_of(environ)) as store:
+            return to_json(operation.perform(store, environ.get("pmservice.caller"), None, query)).encode()
 
     def pieces(self, shape: Shape, operation: Operation, id: int, environ: dict[str, Any]) -> Iterator[bytes]:
         """Yield a list from one state of the database, in batches, so that memory does not grow with `limit`."""
         me, listing, patience = environ["pmservice.caller"], operation.shows, patience_of(environ)
         with self.database.reading(patience) as store:
             self.find(store, operation, id, me)
-            query = check_query(environ, shape, listing.paged)
+            query = check_query(environ, shape, listing.limit)
+            narrowed = {listing.within: id} if listing.within else {}
+            for name in listing.filters.split():
+                if query.get(name) and name != "type" and not store.find(name, query[name], me):
+                    raise Refusal(404, f"There is no {name} {query[name]}.")
+                narrowed |= {name: query[name]} if query.get(name) else {"type": "story"} if name == "type" else {}
             limit = query.get("limit", -1)
             offset = min((query.get("page", 1) - 1) * limit, MAX_INT) if limit > 0 else 0
-            if not (patience or listing.is_quick(query, me, limit, offset)):
+            if not (patience or listing.is_quick(narrowed, query, me, limit, offset)):
                 raise HandOver
-            total, cursor = store.page(listing, id, me, query, limit, offset)
+            total, cursor = store.page(listing, narrowed, me, query, limit, offset)
             page = {"page": query["page"], "total": total, "limit": limit} if "page" in query else {"total": total}
             text, more = to_json(page)[:-1] + f",{quote(listing.key)}:[", True
             while more:
@@ -2774,18 +3977,33 @@ class Service:
                 if more := len(rows) == BATCH:
                     yield text.encode()
                     text = ","
-            yield (text.removesuffix(",") + "]}").encode()
+            field, statement = listing.beside
+            beside = f',"{field}":{store.row(statement, narrowed)[0]}' if field and "product" in narrowed else ""  # type: ignore[index]
+            yield f"{text.removesuffix(',')}]{beside}}}".encode()
 
     @staticmethod
-    def find(store: Store, operation: Operation, id: int, me: Caller) -> sqlite3.Row | None:
+    def find(store: Store, operation: Operation, id: int | str, me: Caller) -> sqlite3.Row | None:
         """Return the row that the path names. Raises Refusal: 403, or 404 also for what the caller may not see."""
         if operation.admin and not me.admin:
             raise Refusal(403, ADMIN_ONLY)
         if not operation.target:
             return None
-        if id > MAX_INT or not (row := store.find(operation.target, id, me)):
+        number = id if isinstance(id, int) else store.id_of(id)
+        if number > MAX_INT or not (row := store.find(operation.target, number, me)):
             raise Refusal(404, f"There is no {operation.target} {id}.")
         return row
+
+    def record(self, store: Store, view: View, id: int | str, me: Caller, target: str = "") -> str:
+        """Return the JSON of one record, with the lists inside of it. Raises Refusal (404) without it."""
+        number = id if isinstance(id, int) else store.id_of(id)
+        rows = store.select(view, number, me, target) if number <= MAX_INT else []
+        if not rows:
+            raise Refusal(404, f"There is no {target} {id}.")
+        text = self.render(store, view, rows)
+        for listing in ENCLOSED.get(view, ()):
+            items = store.enclosed(listing, number, me)
+            text = f'{text[:-1]},"{listing.key}":[{self.render(store, listing.view, items) if items else ""}]}}'
+        return text
 
     @staticmethod
     def render(store: Store, view: View, rows: Sequence[sqlite3.Row]) -> str:
@@ -2830,10 +4048,24 @@ def answer_schema(shows: Any) -> Schema:
         page = object_of(
             dict.fromkeys(("page", "total", "limit"), whole_number) | {shows.key: array_of(view_reference(shows.view))}
         )
-        return page if shows.paged else {**page, "required": ["total", shows.key]}
+        if shows.beside[0]:
+            page = {**page, "properties": {**page["properties"], shows.beside[0]: {"type": "object"}}}
+        return page if shows.limit else {**page, "required": ["total", shows.key]}
     if isinstance(shows, View):
         return view_reference(shows)
-    return object_of({name: {"type": "string"} for name in shows})
+    if isinstance(shows, Each):
+        return object_of({shows.key: {"type": "object", "additionalProperties": view_reference(shows.view)}})
+    return value_schema(shows)
+
+
+def value_schema(value: Any) -> Schema:
+    """Return the schema of a JSON value like this one; an object without fields stands for any."""
+    if isinstance(value, dict):
+        fields = {name: value_schema(inner) for name, inner in value.items()}
+        return {"type": "object", "properties": fields, "required": list(fields)} if fields else {"type": "object"}
+    if isinstance(value, list):
+        return array_of(value_schema(value[0]))
+    return {"type": "integer" if isinstance(value, int) else "string"}
 
 
 def view_reference(view: View) -> Schema:
@@ -2844,6 +4076,7 @@ def view_reference(view: View) -> Schema:
 def view_schema(view: View) -> Schema:
     """Return the schema of what a view shows, its envelope included."""
     fields = {field: field_schema(view, field) for field in view.fields}
+    fields |= {listing.key: array_of(view_reference(listing.view)) for listing in ENCLOSED.get(view, ())}
     return object_of(view.envelope.schema(fields) if view.envelope else fields)
 
 
@@ -2885,7 +4118,10 @@ def json_content(schema: Schema) -> Schema:
 
 VIEW_NAMES = {view: name.title().replace("_", "") for name, view in list(globals().items()) if isinstance(view, View)}
 ERROR_ANSWER = {"content": json_content({"$ref": "#/components/schemas/Error"})}
-ID_PARAMETER = {"name": "id", "in": "path", "required": True, "schema": PAGE.schema}
+PATH_PARAMETERS = {
+    name: {"name": name, "in": "path", "required": True, "schema": schema}
+    for name, schema in {"id": PAGE.schema, "user": either(PAGE.schema, ACCOUNT_SCHEMA), "name": STRING_SCHEMA}.items()
+}
 USER_REFERENCE = object_of(
     {"id": {"type": "integer"}} | {name: {"type": "string"} for name in ("account", "avatar", "realname")}
 )
@@ -2895,8 +4131,9 @@ def openapi() -> dict[str, Any]:
     """Return the OpenAPI 3.1 document of the service."""
     paths: dict[str, dict[str, Any]] = {}
     for operation in OPERATIONS:
-        path = operation.path.replace("<id>", "{id}")
-        item = paths.setdefault(path, {"parameters": [ID_PARAMETER]} if operation.target else {})
+        path = operation.path.replace("<", "{").replace(">", "}")
+        names = re.findall("<(.*?)>", operation.path)
+        item = paths.setdefault(path, {"parameters": [PATH_PARAMETERS[name] for name in names]} if names else {})
         item[operation.method.lower()] = describe(operation)
     schemas = {name: view_schema(view) for view, name in VIEW_NAMES.items()}
     return {
@@ -2933,7 +4170,7 @@ TICK = 0.005  # seconds; a waiting call polls every TICK × number of waiting ca
 MAX_WAITING = 24  # calls that wait at once, of CONTROL_THREADS: the others are always answered
 CONTROL_THREADS = 32
 START_SNAPSHOT = ""  # a name that no path can have
-COUNTS = ("product_count", "bugs_opened", "total", "sqlite_sequence")  # written by triggers and by SQLite itself
+COUNTS = (*(table for table, _, _ in RECOUNTS), "story_version", "sqlite_sequence")  # written by triggers and by SQLite itself
 SECRETS = ("password", "token")
 
 

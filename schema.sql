@@ -460,3 +460,479 @@ DROP VIEW IF EXISTS task_record;
 DROP VIEW IF EXISTS testcase_record;
 
 PRAGMA user_version = 3;
+
+-- === Version 4: departments, stories, plans, builds, test tasks, efforts and results ===============
+
+-- --- Departments and what users have beyond their account ------------------------------------------
+
+CREATE TABLE department (
+    id      INTEGER PRIMARY KEY AUTOINCREMENT,
+    name    TEXT NOT NULL CHECK (length(name) BETWEEN 1 AND 255),
+    parent  INTEGER REFERENCES department,
+    "order" INTEGER,  -- 10 after the last of the same parent unless given
+    manager TEXT REFERENCES user (account)
+) STRICT;
+
+CREATE INDEX department_of_parent ON department (parent);
+
+CREATE TRIGGER department_ordered AFTER INSERT ON department WHEN NEW."order" IS NULL BEGIN
+    UPDATE department SET "order" = 10 + (
+        SELECT coalesce(max("order"), 0) FROM department WHERE parent IS NEW.parent AND id <> NEW.id)
+    WHERE id = NEW.id;
+END;
+
+ALTER TABLE user DROP COLUMN deleted;  -- its CHECK allowed 0 only
+ALTER TABLE user ADD COLUMN deleted  INTEGER NOT NULL DEFAULT 0 CHECK (deleted IN (0, 1));
+ALTER TABLE user ADD COLUMN dept     INTEGER REFERENCES department;
+ALTER TABLE user ADD COLUMN type     TEXT NOT NULL DEFAULT 'inside' CHECK (type IN ('inside', 'outside'));
+ALTER TABLE user ADD COLUMN gender   TEXT NOT NULL DEFAULT 'f' CHECK (gender IN ('f', 'm'));
+ALTER TABLE user ADD COLUMN birthday TEXT;
+ALTER TABLE user ADD COLUMN "join"   TEXT;
+ALTER TABLE user ADD COLUMN commiter TEXT NOT NULL DEFAULT '';
+ALTER TABLE user ADD COLUMN skype    TEXT NOT NULL DEFAULT '';
+ALTER TABLE user ADD COLUMN qq       TEXT NOT NULL DEFAULT '';
+ALTER TABLE user ADD COLUMN mobile   TEXT NOT NULL DEFAULT '';
+ALTER TABLE user ADD COLUMN phone    TEXT NOT NULL DEFAULT '';
+ALTER TABLE user ADD COLUMN weixin   TEXT NOT NULL DEFAULT '';
+ALTER TABLE user ADD COLUMN dingding TEXT NOT NULL DEFAULT '';
+ALTER TABLE user ADD COLUMN slack    TEXT NOT NULL DEFAULT '';
+ALTER TABLE user ADD COLUMN whatsapp TEXT NOT NULL DEFAULT '';
+ALTER TABLE user ADD COLUMN address  TEXT NOT NULL DEFAULT '';
+
+CREATE INDEX user_of_department ON user (dept) WHERE dept IS NOT NULL;
+
+-- --- Stories and requirements -----------------------------------------------------------------------
+
+CREATE TABLE story (
+    id             INTEGER PRIMARY KEY AUTOINCREMENT,
+    parent         INTEGER REFERENCES story,
+    product        INTEGER NOT NULL REFERENCES product,
+    branch         INTEGER NOT NULL DEFAULT 0,
+    module         INTEGER NOT NULL DEFAULT 0,
+    source         TEXT NOT NULL DEFAULT '',
+    sourceNote     TEXT NOT NULL DEFAULT '',
+    fromBug        INTEGER NOT NULL DEFAULT 0,
+    title          TEXT NOT NULL CHECK (length(title) BETWEEN 1 AND 255),
+    keywords       TEXT NOT NULL DEFAULT '',
+    type           TEXT NOT NULL DEFAULT 'story' CHECK (type IN ('story', 'requirement')),
+    category       TEXT NOT NULL DEFAULT '',
+    pri            INTEGER NOT NULL DEFAULT 3,
+    estimate       REAL NOT NULL DEFAULT 0 CHECK (estimate >= 0),  -- of one that has children: the sum of theirs
+    status         TEXT NOT NULL DEFAULT 'active' CHECK (status IN ('draft', 'active', 'changed', 'closed')),
+    color          TEXT NOT NULL DEFAULT '',
+    mailto         TEXT NOT NULL DEFAULT ',' CHECK (mailto LIKE ',%' AND mailto LIKE '%,'),
+    openedBy       TEXT REFERENCES user (account),
+    openedDate     TEXT,
+    assignedTo     TEXT REFERENCES user (account),
+    assignedDate   TEXT,
+    lastEditedBy   TEXT REFERENCES user (account),
+    lastEditedDate TEXT,
+    reviewedBy     TEXT REFERENCES user (account),
+    reviewedDate   TEXT,
+    closedBy       TEXT REFERENCES user (account),
+    closedDate     TEXT,
+    closedReason   TEXT NOT NULL DEFAULT '' CHECK (closedReason IN ('', 'done', 'subdivided', 'duplicate', 'postponed',
+                   'willnotdo', 'cancel', 'bydesign')),
+    activatedDate  TEXT,
+    duplicateStory INTEGER NOT NULL DEFAULT 0,
+    version        INTEGER NOT NULL DEFAULT 1,
+    deleted        INTEGER NOT NULL DEFAULT 0 CHECK (deleted IN (0, 1)),
+    spec           TEXT NOT NULL DEFAULT '',
+    verify         TEXT NOT NULL DEFAULT ''
+) STRICT;
+
+CREATE INDEX story_of_product ON story (product, type, deleted);
+CREATE INDEX story_in_status ON story (product, type, deleted, status);
+CREATE INDEX story_unclosed ON story (product, type, deleted) WHERE status <> 'closed';
+CREATE INDEX story_of_parent ON story (parent, deleted) WHERE parent IS NOT NULL;
+
+-- What each version of a story said; the last one is that of the story itself.
+CREATE TABLE story_version (
+    story   INTEGER NOT NULL REFERENCES story,
+    version INTEGER NOT NULL CHECK (version > 0),
+    title   TEXT NOT NULL,
+    spec    TEXT NOT NULL DEFAULT '',
+    verify  TEXT NOT NULL DEFAULT '',
+    PRIMARY KEY (story, version)
+) STRICT, WITHOUT ROWID;
+
+CREATE TRIGGER story_written AFTER INSERT ON story BEGIN
+    INSERT INTO story_version VALUES (NEW.id, NEW.version, NEW.title, NEW.spec, NEW.verify);
+END;
+
+CREATE TRIGGER story_rewritten AFTER UPDATE OF version, title, spec, verify ON story BEGIN
+    DELETE FROM story_version WHERE story = NEW.id AND version >= NEW.version;
+    INSERT INTO story_version VALUES (NEW.id, NEW.version, NEW.title, NEW.spec, NEW.verify);
+END;
+
+CREATE TABLE story_reviewer (
+    story   INTEGER NOT NULL REFERENCES story,
+    account TEXT NOT NULL REFERENCES user (account),
+    result  TEXT NOT NULL DEFAULT '' CHECK (result IN ('', 'pass', 'reject', 'clarify', 'revert')),
+    PRIMARY KEY (story, account)
+) STRICT;  -- the rows are in the order of the votes
+
+CREATE TABLE project_story (  -- of an execution, and of its project
+    project INTEGER NOT NULL REFERENCES project,
+    story   INTEGER NOT NULL REFERENCES story,
+    PRIMARY KEY (project, story)
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX project_of_story ON project_story (story);
+
+-- How many stories of a product that are not deleted have each type and status.
+CREATE TABLE story_count (
+    product INTEGER NOT NULL REFERENCES product,
+    type    TEXT NOT NULL,
+    status  TEXT NOT NULL,
+    stories INTEGER NOT NULL,
+    PRIMARY KEY (product, type, status)
+) STRICT, WITHOUT ROWID;
+
+CREATE TRIGGER story_added AFTER INSERT ON story WHEN NOT NEW.deleted BEGIN
+    INSERT INTO story_count VALUES (NEW.product, NEW.type, NEW.status, 1)
+    ON CONFLICT DO UPDATE SET stories = stories + 1;
+END;
+
+CREATE TRIGGER story_moved AFTER UPDATE OF product, type, status, deleted ON story BEGIN
+    UPDATE story_count SET stories = stories - NOT OLD.deleted
+    WHERE product = OLD.product AND type = OLD.type AND status = OLD.status;
+    INSERT INTO story_count VALUES (NEW.product, NEW.type, NEW.status, NOT NEW.deleted)
+    ON CONFLICT DO UPDATE SET stories = stories + excluded.stories;
+    UPDATE total SET records = records - NOT OLD.deleted
+    WHERE list = 'stories ' || OLD.status AND parent IN (SELECT project FROM project_story WHERE story = NEW.id);
+    INSERT INTO total SELECT 'stories ' || NEW.status, project, NOT NEW.deleted FROM project_story WHERE story = NEW.id
+    ON CONFLICT DO UPDATE SET records = records + excluded.records;
+END;
+
+CREATE TRIGGER project_story_added AFTER INSERT ON project_story BEGIN
+    INSERT INTO total SELECT 'stories ' || status, NEW.project, 1 FROM story WHERE id = NEW.story AND NOT deleted
+    ON CONFLICT DO UPDATE SET records = records + 1;
+END;
+
+CREATE TRIGGER story_estimated AFTER UPDATE OF estimate, parent, deleted ON story BEGIN
+    UPDATE story SET estimate = (SELECT round(sum(estimate), 9) FROM story AS child WHERE child.parent = story.id AND NOT child.deleted)
+    WHERE id IN (OLD.parent, NEW.parent)
+      AND EXISTS (SELECT 1 FROM story AS child WHERE child.parent = story.id AND NOT child.deleted);
+END;
+
+CREATE TRIGGER story_estimated_first AFTER INSERT ON story WHEN NEW.parent IS NOT NULL BEGIN
+    UPDATE story SET estimate = (SELECT round(sum(estimate), 9) FROM story AS child WHERE child.parent = story.id AND NOT child.deleted)
+    WHERE id = NEW.parent AND NOT NEW.deleted;
+END;
+
+-- The stories that releases name in their text; text that is no list of numbers names none.
+CREATE TABLE release_story (
+    story   INTEGER NOT NULL,
+    release INTEGER NOT NULL REFERENCES release,
+    PRIMARY KEY (story, release)
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX story_of_release ON release_story (release);
+
+CREATE TRIGGER release_stories_named AFTER INSERT ON release WHEN NEW.stories <> '' BEGIN
+    INSERT OR IGNORE INTO release_story SELECT value, NEW.id
+    FROM json_each(iif(json_valid('[' || trim(NEW.stories, ', ') || ']'), '[' || trim(NEW.stories, ', ') || ']', '[]'))
+    WHERE type = 'integer' AND NOT NEW.deleted;
+END;
+
+CREATE TRIGGER release_stories_renamed AFTER UPDATE OF stories, deleted ON release BEGIN
+    DELETE FROM release_story WHERE release = NEW.id;
+    INSERT OR IGNORE INTO release_story SELECT value, NEW.id
+    FROM json_each(iif(json_valid('[' || trim(NEW.stories, ', ') || ']'), '[' || trim(NEW.stories, ', ') || ']', '[]'))
+    WHERE type = 'integer' AND NOT NEW.deleted;
+END;
+
+INSERT OR IGNORE INTO release_story SELECT value, release.id FROM release,
+    json_each(iif(json_valid('[' || trim(stories, ', ') || ']'), '[' || trim(stories, ', ') || ']', '[]')) AS named
+WHERE named.type = 'integer' AND NOT release.deleted;
+
+CREATE INDEX task_of_story ON task (story, deleted) WHERE story <> 0;
+CREATE INDEX bug_of_story ON bug (story, deleted) WHERE story <> 0;
+
+-- --- Plans ------------------------------------------------------------------------------------------
+
+CREATE TABLE plan (
+    id           INTEGER PRIMARY KEY AUTOINCREMENT,
+    product      INTEGER NOT NULL REFERENCES product,
+    branch       INTEGER NOT NULL DEFAULT 0,
+    parent       INTEGER REFERENCES plan,
+    title        TEXT NOT NULL CHECK (length(title) BETWEEN 1 AND 255),
+    status       TEXT NOT NULL DEFAULT 'wait' CHECK (status IN ('wait', 'doing', 'done', 'closed')),
+    desc         TEXT NOT NULL DEFAULT '',
+    begin        TEXT NOT NULL,
+    end          TEXT NOT NULL,
+    closedReason TEXT NOT NULL DEFAULT '',
+    deleted      INTEGER NOT NULL DEFAULT 0 CHECK (deleted IN (0, 1)),
+    CHECK (begin <= end)
+) STRICT;
+
+CREATE INDEX plan_of_product ON plan (product, deleted, begin);
+CREATE INDEX plan_of_parent ON plan (parent, deleted) WHERE parent IS NOT NULL;
+
+CREATE TABLE plan_story (
+    plan  INTEGER NOT NULL REFERENCES plan,
+    story INTEGER NOT NULL REFERENCES story,
+    PRIMARY KEY (plan, story)
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX plan_of_story ON plan_story (story);
+CREATE INDEX bug_of_plan ON bug (plan, deleted) WHERE plan <> 0;
+
+-- What a list of plans counts, of records that are not deleted: stories, their estimates and bugs.
+CREATE TABLE plan_count (
+    plan    INTEGER PRIMARY KEY,  -- a bug may name a plan that does not exist
+    stories INTEGER NOT NULL DEFAULT 0,
+    hour    REAL NOT NULL DEFAULT 0,
+    bugs    INTEGER NOT NULL DEFAULT 0
+) STRICT;
+
+INSERT INTO plan_count (plan, bugs) SELECT plan, count(*) FROM bug WHERE plan <> 0 AND NOT deleted GROUP BY plan;
+
+-- How many plans of a product end on each day.
+CREATE TABLE plans_ending (
+    product INTEGER NOT NULL REFERENCES product,
+    end     TEXT NOT NULL,
+    plans   INTEGER NOT NULL,
+    PRIMARY KEY (product, end)
+) STRICT, WITHOUT ROWID;
+
+CREATE TRIGGER plan_added AFTER INSERT ON plan WHEN NOT NEW.deleted BEGIN
+    INSERT INTO plans_ending VALUES (NEW.product, NEW.end, 1) ON CONFLICT DO UPDATE SET plans = plans + 1;
+    INSERT INTO total VALUES ('plans', NEW.product, 1) ON CONFLICT DO UPDATE SET records = records + 1;
+END;
+
+CREATE TRIGGER plan_moved AFTER UPDATE OF end, deleted ON plan BEGIN
+    UPDATE plans_ending SET plans = plans - NOT OLD.deleted WHERE product = OLD.product AND end = OLD.end;
+    INSERT INTO plans_ending VALUES (NEW.product, NEW.end, NOT NEW.deleted)
+    ON CONFLICT DO UPDATE SET plans = plans + excluded.plans;
+    UPDATE total SET records = records + OLD.deleted - NEW.deleted WHERE list = 'plans' AND parent = NEW.product;
+END;
+
+CREATE TRIGGER plan_story_added AFTER INSERT ON plan_story BEGIN
+    INSERT INTO plan_count (plan, stories, hour) SELECT NEW.plan, 1, estimate FROM story WHERE id = NEW.story AND NOT deleted
+    ON CONFLICT DO UPDATE SET stories = stories + 1, hour = round(hour + excluded.hour, 6);
+END;
+
+CREATE TRIGGER plan_story_removed AFTER DELETE ON plan_story BEGIN
+    UPDATE plan_count SET (stories, hour) = (
+        SELECT stories - 1, round(hour - estimate, 6) FROM story WHERE id = OLD.story)
+    WHERE plan = OLD.plan AND EXISTS (SELECT 1 FROM story WHERE id = OLD.story AND NOT deleted);
+END;
+
+CREATE TRIGGER plan_story_changed AFTER UPDATE OF estimate, deleted ON story BEGIN
+    UPDATE plan_count SET stories = stories + OLD.deleted - NEW.deleted,
+        hour = round(hour - OLD.estimate * NOT OLD.deleted + NEW.estimate * NOT NEW.deleted, 6)
+    WHERE plan IN (SELECT plan FROM plan_story WHERE story = NEW.id);
+END;
+
+CREATE TRIGGER bug_planned AFTER INSERT ON bug WHEN NEW.plan <> 0 AND NOT NEW.deleted BEGIN
+    INSERT INTO plan_count (plan, bugs) VALUES (NEW.plan, 1) ON CONFLICT DO UPDATE SET bugs = bugs + 1;
+END;
+
+CREATE TRIGGER bug_replanned AFTER UPDATE OF plan, deleted ON bug WHEN OLD.plan <> 0 OR NEW.plan <> 0 BEGIN
+    UPDATE plan_count SET bugs = bugs - NOT OLD.deleted WHERE plan = OLD.plan;
+    INSERT INTO plan_count (plan, bugs) VALUES (NEW.plan, NOT NEW.deleted)
+    ON CONFLICT DO UPDATE SET bugs = bugs + excluded.bugs;
+END;
+
+-- --- Builds -----------------------------------------------------------------------------------------
+
+CREATE TABLE build (
+    id        INTEGER PRIMARY KEY AUTOINCREMENT,
+    project   INTEGER NOT NULL REFERENCES project,
+    product   INTEGER NOT NULL REFERENCES product,
+    branch    INTEGER NOT NULL DEFAULT 0,
+    execution INTEGER NOT NULL REFERENCES project,
+    name      TEXT NOT NULL CHECK (length(name) BETWEEN 1 AND 255),
+    scmPath   TEXT NOT NULL DEFAULT '',
+    filePath  TEXT NOT NULL DEFAULT '',
+    date      TEXT NOT NULL,
+    builder   TEXT REFERENCES user (account),
+    desc      TEXT NOT NULL DEFAULT '',
+    deleted   INTEGER NOT NULL DEFAULT 0 CHECK (deleted IN (0, 1))
+) STRICT;
+
+CREATE INDEX build_of_project ON build (project, deleted, date);
+CREATE INDEX build_of_execution ON build (execution, deleted, date);
+CREATE INDEX build_named ON build (product, name) WHERE NOT deleted;
+
+CREATE TABLE build_story (
+    build INTEGER NOT NULL REFERENCES build,
+    story INTEGER NOT NULL REFERENCES story,
+    PRIMARY KEY (build, story)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE build_bug (
+    build INTEGER NOT NULL REFERENCES build,
+    bug   INTEGER NOT NULL REFERENCES bug,
+    PRIMARY KEY (build, bug)
+) STRICT, WITHOUT ROWID;
+
+-- Projects and executions share one sequence of ids, so their lists share a name of a total.
+
+CREATE TRIGGER build_added AFTER INSERT ON build WHEN NOT NEW.deleted BEGIN
+    INSERT INTO total VALUES ('builds', NEW.project, 1) ON CONFLICT DO UPDATE SET records = records + 1;
+    INSERT INTO total SELECT 'builds', NEW.execution, 1 WHERE NEW.execution <> NEW.project
+    ON CONFLICT DO UPDATE SET records = records + 1;
+END;
+
+CREATE TRIGGER build_moved AFTER UPDATE OF project, execution, deleted ON build BEGIN
+    UPDATE total SET records = records - NOT OLD.deleted WHERE list = 'builds' AND parent IN (OLD.project, OLD.execution);
+    INSERT INTO total VALUES ('builds', NEW.project, NOT NEW.deleted)
+    ON CONFLICT DO UPDATE SET records = records + excluded.records;
+    INSERT INTO total SELECT 'builds', NEW.execution, NOT NEW.deleted WHERE NEW.execution <> NEW.project
+    ON CONFLICT DO UPDATE SET records = records + excluded.records;
+END;
+
+-- --- Test tasks -------------------------------------------------------------------------------------
+
+CREATE TABLE testtask (
+    id               INTEGER PRIMARY KEY AUTOINCREMENT,
+    project          INTEGER NOT NULL REFERENCES project,
+    product          INTEGER NOT NULL REFERENCES product,
+    name             TEXT NOT NULL CHECK (length(name) BETWEEN 1 AND 255),
+    execution        INTEGER NOT NULL REFERENCES project,
+    build            INTEGER REFERENCES build,  -- NULL: the trunk
+    type             TEXT NOT NULL DEFAULT '',
+    owner            TEXT REFERENCES user (account),
+    pri              INTEGER NOT NULL DEFAULT 3,
+    begin            TEXT NOT NULL,
+    end              TEXT NOT NULL,
+    realFinishedDate TEXT,
+    mailto           TEXT NOT NULL DEFAULT ',' CHECK (mailto LIKE ',%' AND mailto LIKE '%,'),
+    desc             TEXT NOT NULL DEFAULT '',
+    report           TEXT NOT NULL DEFAULT '',
+    status           TEXT NOT NULL DEFAULT 'wait' CHECK (status IN ('wait', 'doing', 'done', 'blocked')),
+    deleted          INTEGER NOT NULL DEFAULT 0 CHECK (deleted IN (0, 1)),
+    CHECK (begin <= end)
+) STRICT;
+
+CREATE INDEX testtask_of_product ON testtask (product, deleted);
+CREATE INDEX testtask_of_project ON testtask (project, deleted);
+
+CREATE TABLE testtask_case (
+    testtask INTEGER NOT NULL REFERENCES testtask,
+    "case"   INTEGER NOT NULL REFERENCES testcase,
+    PRIMARY KEY (testtask, "case")
+) STRICT, WITHOUT ROWID;
+
+CREATE TRIGGER testtask_added AFTER INSERT ON testtask WHEN NOT NEW.deleted BEGIN
+    INSERT INTO total VALUES ('testtasks', NEW.project, 1) ON CONFLICT DO UPDATE SET records = records + 1;
+    INSERT INTO total VALUES ('testtasks of product', NEW.product, 1) ON CONFLICT DO UPDATE SET records = records + 1;
+END;
+
+CREATE TRIGGER testtask_moved AFTER UPDATE OF project, product, deleted ON testtask BEGIN
+    UPDATE total SET records = records - NOT OLD.deleted
+    WHERE (list, parent) IN (VALUES ('testtasks', OLD.project), ('testtasks of product', OLD.product));
+    INSERT INTO total VALUES ('testtasks', NEW.project, NOT NEW.deleted), ('testtasks of product', NEW.product, NOT NEW.deleted)
+    ON CONFLICT DO UPDATE SET records = records + excluded.records;
+END;
+
+-- --- Efforts of tasks, results of test cases --------------------------------------------------------
+
+CREATE TABLE effort (
+    id       INTEGER PRIMARY KEY AUTOINCREMENT,
+    task     INTEGER NOT NULL REFERENCES task,
+    date     TEXT NOT NULL,
+    left     REAL NOT NULL DEFAULT 0 CHECK (left >= 0),
+    consumed REAL NOT NULL DEFAULT 0 CHECK (consumed >= 0),
+    account  TEXT REFERENCES user (account),
+    work     TEXT NOT NULL DEFAULT ''
+) STRICT;
+
+CREATE INDEX effort_of_task ON effort (task, date);
+
+CREATE TABLE result (
+    id          INTEGER PRIMARY KEY AUTOINCREMENT,
+    testtask    INTEGER REFERENCES testtask,
+    "case"      INTEGER NOT NULL REFERENCES testcase,
+    version     INTEGER NOT NULL DEFAULT 1,
+    caseResult  TEXT NOT NULL DEFAULT 'pass' CHECK (caseResult IN ('pass', 'fail', 'blocked', 'n/a')),
+    stepResults TEXT NOT NULL DEFAULT '[]' CHECK (json_valid(stepResults)),
+    lastRunner  TEXT REFERENCES user (account),
+    date        TEXT
+) STRICT;
+
+CREATE INDEX result_of_case ON result ("case");
+
+-- --- Lists of bugs and test cases by project and execution ------------------------------------------
+
+CREATE INDEX bug_resolved_by ON bug (product, deleted, resolvedBy) WHERE resolvedBy IS NOT NULL;
+CREATE INDEX bug_closed_by ON bug (product, deleted, closedBy) WHERE closedBy IS NOT NULL;
+CREATE INDEX bug_of_project ON bug (project, deleted) WHERE project IS NOT NULL;
+CREATE INDEX bug_of_execution ON bug (execution, deleted) WHERE execution IS NOT NULL;
+CREATE INDEX testcase_of_project ON testcase (project, deleted) WHERE project IS NOT NULL;
+CREATE INDEX testcase_of_execution ON testcase (execution, deleted) WHERE execution IS NOT NULL;
+CREATE INDEX product_of_program ON product (program, deleted) WHERE program IS NOT NULL;
+CREATE INDEX project_of_parent ON project (parent, deleted) WHERE parent IS NOT NULL;
+CREATE INDEX project_of_product ON project_product (product);
+
+INSERT INTO total SELECT 'bugs', project, count(*) FROM bug WHERE NOT deleted AND project IS NOT NULL GROUP BY project;
+INSERT INTO total SELECT 'bugs', execution, count(*) FROM bug
+WHERE NOT deleted AND execution IS NOT NULL AND execution IS NOT project GROUP BY execution
+ON CONFLICT DO UPDATE SET records = records + excluded.records;
+
+CREATE TRIGGER bug_placed AFTER INSERT ON bug WHEN NOT NEW.deleted AND coalesce(NEW.project, NEW.execution) IS NOT NULL BEGIN
+    INSERT INTO total SELECT 'bugs', NEW.project, 1 WHERE NEW.project IS NOT NULL
+    ON CONFLICT DO UPDATE SET records = records + 1;
+    INSERT INTO total SELECT 'bugs', NEW.execution, 1 WHERE NEW.execution IS NOT NULL AND NEW.execution IS NOT NEW.project
+    ON CONFLICT DO UPDATE SET records = records + 1;
+END;
+
+CREATE TRIGGER bug_replaced AFTER UPDATE OF project, execution, deleted ON bug BEGIN
+    UPDATE total SET records = records - NOT OLD.deleted WHERE list = 'bugs' AND parent IN (OLD.project, OLD.execution);
+    INSERT INTO total SELECT 'bugs', NEW.project, NOT NEW.deleted WHERE NEW.project IS NOT NULL
+    ON CONFLICT DO UPDATE SET records = records + excluded.records;
+    INSERT INTO total SELECT 'bugs', NEW.execution, NOT NEW.deleted
+    WHERE NEW.execution IS NOT NULL AND NEW.execution IS NOT NEW.project
+    ON CONFLICT DO UPDATE SET records = records + excluded.records;
+END;
+
+-- Since this version a task may move to another execution, a bug and a test case to another product: what the record
+-- was is taken off where it was, what it is now is added where it is.
+
+DROP TRIGGER task_deleted;
+CREATE TRIGGER task_moved AFTER UPDATE OF execution, deleted ON task BEGIN
+    UPDATE total SET records = records - NOT OLD.deleted WHERE list = 'tasks' AND parent = OLD.execution;
+    INSERT INTO total VALUES ('tasks', NEW.execution, NOT NEW.deleted)
+    ON CONFLICT DO UPDATE SET records = records + excluded.records;
+END;
+
+DROP TRIGGER testcase_deleted;
+CREATE TRIGGER testcase_moved AFTER UPDATE OF product, deleted ON testcase BEGIN
+    UPDATE total SET records = records - NOT OLD.deleted WHERE list = 'testcases' AND parent = OLD.product;
+    INSERT INTO total VALUES ('testcases', NEW.product, NOT NEW.deleted)
+    ON CONFLICT DO UPDATE SET records = records + excluded.records;
+END;
+
+DROP TRIGGER bug_moved;
+CREATE TRIGGER bug_changed AFTER UPDATE OF product, status, resolution, assignedTo, deleted ON bug BEGIN
+    UPDATE product_count SET
+        bugs         = bugs - 1,
+        unResolved   = unResolved - (OLD.status = 'active'),
+        closedBugs   = closedBugs - (OLD.status = 'closed'),
+        fixedBugs    = fixedBugs - (OLD.status = 'closed' AND OLD.resolution = 'fixed'),
+        assignToNull = assignToNull - (OLD.assignedTo IS NULL)
+    WHERE product = OLD.product AND NOT OLD.deleted;
+    UPDATE product_count SET
+        bugs         = bugs + 1,
+        unResolved   = unResolved + (NEW.status = 'active'),
+        closedBugs   = closedBugs + (NEW.status = 'closed'),
+        fixedBugs    = fixedBugs + (NEW.status = 'closed' AND NEW.resolution = 'fixed'),
+        assignToNull = assignToNull + (NEW.assignedTo IS NULL)
+    WHERE product = NEW.product AND NOT NEW.deleted;
+    UPDATE bugs_opened SET bugs = bugs - NOT OLD.deleted
+    WHERE product = OLD.product AND quarter = coalesce(strftime('%s', OLD.openedDate) / 900, 0);
+    INSERT INTO bugs_opened VALUES (NEW.product, coalesce(strftime('%s', NEW.openedDate) / 900, 0), NOT NEW.deleted)
+    ON CONFLICT DO UPDATE SET bugs = bugs + excluded.bugs;
+END;
+
+-- An item of a test case's steps belongs to the last group before it.
+CREATE TRIGGER step_grouped AFTER INSERT ON step WHEN NEW.type = 'item' AND NEW.parent = 0 BEGIN
+    UPDATE step SET parent = coalesce(
+        (SELECT max(id) FROM step WHERE "case" = NEW."case" AND type = 'group' AND id < NEW.id), 0)
+    WHERE id = NEW.id;
+END;
+
+PRAGMA user_version = 4;
