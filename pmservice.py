@@ -381,7 +381,7 @@ def read_ids(value: Any, least: int = 0) -> list[int]:
     if not isinstance(given, list) or len(given) < least:
         raise ValueError(f"must be an array of ids{', not empty' * least}")
     with contextlib.suppress(ValueError):
-        return list(dict.fromkeys(map(whole(1), given)))
+        return list(dict.fromkeys(whole(1)(one.get("id") if isinstance(one, dict) else one) for one in given))
     raise ValueError("must be an array of ids: whole numbers from 1")
 
 
@@ -458,7 +458,9 @@ def part(target: str, table: str, owner: str) -> Kind:
 def each_of(kind: Kind) -> Kind:
     """Return the kind of an array of values, or of one value that stands for an array of one."""
     schema = either(kind.schema, array_of(kind.schema))
-    return Kind(kind.look, lambda value: [kind.read(one) for one in (value if isinstance(value, list) else [value])], schema)
+    return Kind(
+        kind.look, lambda value: [kind.read(one) for one in (value if isinstance(value, list) else [value])], schema
+    )
 
 
 def derived(kind: Kind, sql: str = "") -> Kind:
@@ -515,7 +517,7 @@ WHITELIST = Kind("whitelist", read_whitelist,    PEOPLE_SCHEMA)
 FLAG      = Kind("flag",      read_flag,         FLAG_SCHEMA)
 STAGES    = Kind("text",      read_stages,       either(STAGE_SCHEMA, {"const": ""}, array_of(STAGE_SCHEMA)))
 PRODUCTS  = Kind("plain",     functools.partial(read_ids, least=1), array_of(whole_schema(1), minItems=1), target="product")
-TRUTH     = Kind("truth",     read_flag,         FLAG_SCHEMA)  # a flag that every answer shows as a boolean
+YES_NO    = Kind("truth",     read_flag,         FLAG_SCHEMA)  # a flag that every answer shows as a boolean
 MAYBE_INT = Kind("maybe",     whole(),           whole_schema(), shown={"type": ["integer", "null"]})
 MAYBE_TEXT = Kind("secret",   read_text,         TEXT_OR_NUMBER)
 PAGE      = Kind("plain",     whole(1),          {"type": "integer", "minimum": 1, "maximum": MAX_INT})
@@ -633,7 +635,10 @@ def items(shape: Shape) -> Callable[[Any], list[dict[str, Any]]]:
 
 def items_schema(shape: Shape) -> Schema:
     """Return the schema of an array of objects in a request."""
-    fields = {field: kind.schema if field in shape.required else either(kind.schema, {"type": "null"}) for field, kind in shape.fields.items()}
+    fields = {
+        field: kind.schema if field in shape.required else either(kind.schema, {"type": "null"})
+        for field, kind in shape.fields.items()
+    }
     return array_of({"type": "object", "required": sorted(shape.required), "properties": fields})
 
 
@@ -919,7 +924,7 @@ BUG_FIELDS = dict(
     mailto=fixed(None), openedBuild=COMMAS, resolution=one_of("", *RESOLUTIONS), duplicateBug=INT, linkBug=TEXT,
     case=INT, caseVersion=INT, result=INT, repo=fixed(0), entry=fixed(""), lines=fixed(""), v1=fixed(""), v2=fixed(""),
     repoType=fixed(""), testtask=INT, lastEditedBy=PERSON, lastEditedDate=MOMENT, deleted=FLAG,
-    needconfirm=derived(TRUTH, "coalesce(story.version > bug.storyVersion, 0)"),
+    needconfirm=derived(YES_NO, "coalesce(story.version > bug.storyVersion, 0)"),
 )
 
 TASK_FIELDS = dict(
@@ -937,7 +942,7 @@ TASK_FIELDS = dict(
     storyStatus=derived(MAYBE_TEXT, "story.status"),
     assignedToRealName=derived(TEXT, "coalesce((SELECT user.realname FROM user WHERE user.account = task.assignedTo), '')"),
     children=fixed([]), members=fixed([]), files=fixed([]),
-    needConfirm=derived(TRUTH, "coalesce(story.status = 'active' AND story.version > task.storyVersion, 0)"),
+    needConfirm=derived(YES_NO, "coalesce(story.status = 'active' AND story.version > task.storyVersion, 0)"),
     # 100 × consumed / (consumed + left), rounded half up; 0 when both are 0; 100 when done
     progress=derived(INT, """CASE WHEN task.status = 'done' THEN 100 WHEN task.consumed = 0 THEN 0
         ELSE CAST(round(100 * task.consumed / (task.consumed + task.left), 6) + 0.5 AS INTEGER) END"""),
@@ -1015,7 +1020,7 @@ PLAN_FIELDS = dict(
     status=one_of(*PLAN_STATES), desc=TEXT, begin=DAYS, end=DAYS, order=fixed(""), closedReason=TEXT, deleted=FLAG,
     # In a list only.
     stories=derived(INT, "coalesce(plan_count.stories, 0)"), bugs=derived(INT, "coalesce(plan_count.bugs, 0)"),
-    hour=derived(HOURS, "coalesce(plan_count.hour, 0.0)"), project=fixed(0), projectID=fixed(""), expired=derived(TRUTH, "plan.end < :today"),
+    hour=derived(HOURS, "coalesce(plan_count.hour, 0.0)"), project=fixed(0), projectID=fixed(""), expired=derived(YES_NO, "plan.end < :today"),
 )
 
 BUILD_FIELDS = dict(
@@ -1084,8 +1089,11 @@ PROJECT_GUARD = Guard("openedBy PM PO QD RD", acl_of="coalesce({0}.project, {0}.
 BEGIN_TO_END = in_order("begin", "end")
 START_TO_DEADLINE = in_order("estStarted", "deadline")
 STORY_IDS, BUG_IDS, PLAN_IDS = (PRODUCTS._replace(read=read_ids, target=target) for target in ("story", "bug", "plan"))
-PLAN_TITLES = derived(TEXT, """coalesce((SELECT group_concat(plan.title, ' ') FROM plan WHERE NOT plan.deleted
-    AND plan.id IN (SELECT plan_story.plan FROM plan_story WHERE plan_story.story = story.id)), '')""")
+PLAN_TITLES = derived(
+    TEXT,
+    """coalesce((SELECT group_concat(plan.title, ' ') FROM plan WHERE NOT plan.deleted
+    AND plan.id IN (SELECT plan_story.plan FROM plan_story WHERE plan_story.story = story.id)), '')""",
+)
 STORY_WHOLE = "spec verify executions stages extraStories reviewer notReview parentPri files productName moduleTitle"  # not in lists
 CASE_IN_TESTTASK = "task case assignedTo caseVersion storyTitle caseStatus bugs results stepNumber"
 STEPS_LOADED = TESTCASE_FIELDS["steps"]._replace(read=items(LOADED_STEP))
@@ -1144,7 +1152,11 @@ def check_effort(task: Fields, after: Fields) -> Mapping[str, str]:
     """Require the same number of days, texts, hours consumed and hours left; no hours of nothing."""
     count = len(after.get("consumed", ()))
     arrays = {field: after[field] for field in ("dates", "date", "work", "left") if field in after}
-    broken = {field: f"must have as many items as consumed ({count})" for field, values in arrays.items() if len(values) != count}
+    broken = {
+        field: f"must have as many items as consumed ({count})"
+        for field, values in arrays.items()
+        if len(values) != count
+    }
     if not all(hours > 0 for hours in after.get("consumed", ())):
         broken["consumed"] = "must be above 0"
     return broken
@@ -1346,7 +1358,10 @@ class View:
     @functools.cached_property
     def fields(self) -> dict[str, Kind]:
         """The fields that are shown, in their order."""
-        fields, hidden = {**self.resource.fields, **self.kinds}, set(self.resource.extra.split()) - set(self.adds.split())
+        fields, hidden = (
+            {**self.resource.fields, **self.kinds},
+            set(self.resource.extra.split()) - set(self.adds.split()),
+        )
         return {field: fields[field] for field in self.only or fields if field not in hidden or self.only}
 
     @functools.cached_property
@@ -1444,10 +1459,10 @@ TESTTASK_CASE   = View(TESTCASE,  reference, NULL,  iso,    NULL,  NULL,      bo
 EFFORT_LISTED   = View(EFFORT,    account,   BLANK, iso,    NULL,  NULL,      boolean)
 RESULT_SHOWN    = View(RESULT,    reference, NULL,  iso,    NULL,  NULL,      boolean, adds="testtask")
 # Inside of a story.
-STORY_TASK      = View(TASK,      reference, NULL,  iso,    NULL,  NULL,      boolean, only="id name type status assignedTo".split())
-STORY_BUG       = View(BUG,       reference, NULL,  iso,    NULL,  NULL,      boolean, only="id title status pri severity".split())
-STORY_CASE      = View(TESTCASE,  reference, NULL,  iso,    NULL,  NULL,      boolean, only="id title pri status".split())
-STORY_NAMED     = View(STORY,     reference, NULL,  iso,    NULL,  NULL,      boolean, only="id title".split())
+STORY_TASK      = View(TASK,      reference, NULL,  iso,    NULL,  NULL,      boolean, only=["id", "name", "type", "status", "assignedTo"])
+STORY_BUG       = View(BUG,       reference, NULL,  iso,    NULL,  NULL,      boolean, only=["id", "title", "status", "pri", "severity"])
+STORY_CASE      = View(TESTCASE,  reference, NULL,  iso,    NULL,  NULL,      boolean, only=["id", "title", "pri", "status"])
+STORY_NAMED     = View(STORY,     reference, NULL,  iso,    NULL,  NULL,      boolean, only=["id", "title"])
 # fmt: on
 
 # Answers that are not records.
@@ -1540,9 +1555,15 @@ def total_of(list: str, parent: str) -> dict[str, str]:
 
 def story_totals(parent: str) -> dict[str, str]:
     """Return the queries that read the totals of a list of stories linked to a project or an execution."""
-    lists = {**{state: f"'stories {state}'" for state in STORY_STATES}, "unclosed": "'stories draft', 'stories active', 'stories changed'"}
+    lists = {
+        **{state: f"'stories {state}'" for state in STORY_STATES},
+        "unclosed": "'stories draft', 'stories active', 'stories changed'",
+    }
     lists["all"] = lists["allstory"] = f"{lists['unclosed']}, 'stories closed'"
-    return {status: f"SELECT coalesce(sum(records), 0) FROM total WHERE list IN ({names}) AND parent = {parent}" for status, names in lists.items()}
+    return {
+        status: f"SELECT coalesce(sum(records), 0) FROM total WHERE list IN ({names}) AND parent = {parent}"
+        for status, names in lists.items()
+    }
 
 
 BUG_COUNTS = {
@@ -1575,7 +1596,7 @@ TOTALS = {
     ("story", "project"): story_totals(":project"),
     ("story", "execution"): story_totals(":execution"),
     ("story", "product type"): {status: STORY_COUNT + condition.replace("story.", "") for status, condition in BROWSE_STORIES.items()
-                                if condition == "TRUE" or condition.startswith("story.status ") and "AND" not in condition},
+                                if condition == "TRUE" or (condition.startswith("story.status ") and "AND" not in condition)},
 }  # fmt: skip
 
 
@@ -1601,7 +1622,9 @@ class Listing:
     scope: str = "TRUE"
     beside: tuple[str, str] = ("", "")
 
-    def is_quick(self, narrowed: Mapping[str, Any], query: Mapping[str, Any], me: Caller, limit: int, offset: int) -> bool:
+    def is_quick(
+        self, narrowed: Mapping[str, Any], query: Mapping[str, Any], me: Caller, limit: int, offset: int
+    ) -> bool:
         """Tell whether a page is small, and an index serves it: it takes no longer when there are more records."""
         resource, status, order = self.view.resource, query.get("status", self.default), query.get("order", self.order)
         everything = me.admin or resource.guard.links in narrowed
@@ -1866,7 +1889,13 @@ class Store:
         return values
 
     def page(
-        self, listing: Listing, narrowed: Mapping[str, Any], me: Caller, query: Mapping[str, Any], limit: int, offset: int
+        self,
+        listing: Listing,
+        narrowed: Mapping[str, Any],
+        me: Caller,
+        query: Mapping[str, Any],
+        limit: int,
+        offset: int,
     ) -> tuple[int, sqlite3.Cursor]:
         """Return how many records a list has in all, and the rows of one page of it."""
         status, order = query.get("status", listing.default), query.get("order", listing.order)
@@ -1878,7 +1907,9 @@ class Store:
     def enclosed(self, listing: Listing, id: int, me: Caller) -> list[sqlite3.Row]:
         """Return the rows of a list inside of a record."""
         _, select = list_statements(listing, (listing.within,), "all", listing.order, me.admin)
-        return self.run(select, {listing.within: id, "limit": -1, "offset": 0, **self.parameters(me, select)}).fetchall()
+        return self.run(
+            select, {listing.within: id, "limit": -1, "offset": 0, **self.parameters(me, select)}
+        ).fetchall()
 
     # People and tokens
 
@@ -1973,13 +2004,17 @@ class Store:
 
     def days_of_executions(self, project: int) -> sqlite3.Row:
         """Return the first and the last day of a project's executions, None without any."""
-        row: sqlite3.Row = self.run("SELECT min(begin), max(end) FROM project WHERE project = ? AND NOT deleted", (project,)).fetchone()
+        row: sqlite3.Row = self.run(
+            "SELECT min(begin), max(end) FROM project WHERE project = ? AND NOT deleted", (project,)
+        ).fetchone()
         return row
 
     def days_of_plans(self, id: int, parent: int | None) -> list[tuple[Any, Any]]:
         """Return the bounds of a plan's first day, and of its last, that its parent and its children set."""
         begin, end = self.row("SELECT begin, end FROM plan WHERE id = ?", (parent,)) or (None, None)
-        first, last = self.run("SELECT min(begin), max(end) FROM plan WHERE parent = ? AND NOT deleted", (id,)).fetchone()
+        first, last = self.run(
+            "SELECT min(begin), max(end) FROM plan WHERE parent = ? AND NOT deleted", (id,)
+        ).fetchone()
         return [(begin, first or end), (last or begin, end)]
 
     def parent_of(self, table: str, id: int) -> int | None:
@@ -2001,7 +2036,8 @@ class Store:
     def stranger(self, table: str, ids: list[int], product: int) -> int | None:
         """Return the first id of a row that does not belong to a product, None without one."""
         row = self.row(
-            f"SELECT value FROM json_each(?) JOIN {table} ON {table}.id = value WHERE product <> ? LIMIT 1", (json.dumps(ids), product)
+            f"SELECT value FROM json_each(?) JOIN {table} ON {table}.id = value WHERE product <> ? LIMIT 1",
+            (json.dumps(ids), product),
         )
         return row["value"] if row else None
 
@@ -2022,7 +2058,9 @@ class Store:
 
     def votes(self, story: int) -> list[sqlite3.Row]:
         """Return (account, result) for each reviewer of a story, in the order of the votes; those without one first."""
-        return self.run("SELECT account, result FROM story_reviewer WHERE story = ? ORDER BY rowid", (story,)).fetchall()
+        return self.run(
+            "SELECT account, result FROM story_reviewer WHERE story = ? ORDER BY rowid", (story,)
+        ).fetchall()
 
     def vote(self, story: int, account: str, result: str) -> None:
         """Keep a reviewer's vote, as the last one."""
@@ -2031,37 +2069,60 @@ class Store:
 
     def story_version(self, story: int, version: int) -> dict[str, Any]:
         """Return what a version of a story says."""
-        found = self.row("SELECT version, title, spec, verify FROM story_version WHERE story = ? AND version <= ? ORDER BY version DESC", (story, version))
+        found = self.row(
+            "SELECT version, title, spec, verify FROM story_version WHERE story = ? AND version <= ? ORDER BY version DESC",
+            (story, version),
+        )
         return dict(found or {})
 
     def link_story(self, execution: int, story: int) -> None:
         """Link a story to an execution and its project."""
-        self.run("INSERT OR IGNORE INTO project_story SELECT coalesce(project, id), ? FROM project WHERE id = ?", (story, execution))
+        self.run(
+            "INSERT OR IGNORE INTO project_story SELECT coalesce(project, id), ? FROM project WHERE id = ?",
+            (story, execution),
+        )
         self.run("INSERT OR IGNORE INTO project_story VALUES (?, ?)", (execution, story))
 
     def plan_records(self, table: str, plan: int, ids: list[int], on: bool) -> None:
         """Link stories or bugs to a plan, or unlink them. A story may have several plans, a bug has one."""
         given = json.dumps(ids)
         if table == "bug":
-            self.run("UPDATE bug SET plan = ? WHERE id IN (SELECT value FROM json_each(?)) AND (? OR plan = ?)", (plan * on, given, on, plan))
+            self.run(
+                "UPDATE bug SET plan = ? WHERE id IN (SELECT value FROM json_each(?)) AND (? OR plan = ?)",
+                (plan * on, given, on, plan),
+            )
         elif on:
             self.run("INSERT OR IGNORE INTO plan_story SELECT ?, value FROM json_each(?)", (plan, given))
         else:
-            self.run("DELETE FROM plan_story WHERE plan = ? AND story IN (SELECT value FROM json_each(?))", (plan, given))
+            self.run(
+                "DELETE FROM plan_story WHERE plan = ? AND story IN (SELECT value FROM json_each(?))", (plan, given)
+            )
 
     def build_named(self, product: int, name: str, id: int) -> int | None:
         """Return the id of another undeleted build of a product that has this name, None without one."""
-        row = self.row("SELECT id FROM build WHERE product = ? AND name = ? AND NOT deleted AND id <> ?", (product, name, id))
+        row = self.row(
+            "SELECT id FROM build WHERE product = ? AND name = ? AND NOT deleted AND id <> ?", (product, name, id)
+        )
         return row["id"] if row else None
 
     def build_names(self, product: int, me: Caller) -> dict[str, str]:
         """Return the names of a product's builds that the caller may see, by id."""
         values = {"product": product, "me": me.account, "admin": me.admin}
-        return dict(map(tuple, self.run(f"SELECT CAST(id AS TEXT), name FROM build WHERE product = :product AND NOT deleted AND {BUILD.visible()}", values)))
+        return dict(
+            map(
+                tuple,
+                self.run(
+                    f"SELECT CAST(id AS TEXT), name FROM build WHERE product = :product AND NOT deleted AND {BUILD.visible()}",
+                    values,
+                ),
+            )
+        )
 
     def steps(self, case: int) -> list[sqlite3.Row]:
         """Return the steps of a test case."""
-        return self.run('SELECT id, parent, "case", version, type, desc, expect FROM step WHERE "case" = ? ORDER BY id', (case,)).fetchall()
+        return self.run(
+            'SELECT id, parent, "case", version, type, desc, expect FROM step WHERE "case" = ? ORDER BY id', (case,)
+        ).fetchall()
 
     def last_effort(self, task: int) -> str:
         """Return the day of a task's last effort, "" without one."""
@@ -2672,7 +2733,11 @@ def make_modify_project(resource: Resource) -> Perform:
         if "name" in body and resource is not PROGRAM:
             body = {**body, "team": body["name"]}
         if resource is EXECUTION:
-            body = {**body, "project": body.get("project") or row["project"], "parent": body.get("project") or row["project"]}
+            body = {
+                **body,
+                "project": body.get("project") or row["project"],
+                "parent": body.get("project") or row["project"],
+            }
         check_days(store, resource, {**row, **body})
         if (parent := body.get("parent")) and store.is_below(parent, row["id"]):
             raise Invalid({"parent": f"must not be the {resource.name} itself or lie below it (got {parent})"})
@@ -2687,11 +2752,17 @@ def make_modify_project(resource: Resource) -> Perform:
 def check_days(store: Store, resource: Resource, after: Body) -> None:
     """Raise Invalid unless the days of a project cover its executions', and those of an execution lie in its project's."""
     if resource is EXECUTION:
-        broken = within_project(store.project(after["project"]), after)
+        broken = dict(within_project(dict(store.project(after["project"])), after))
     else:
         begin, end = store.days_of_executions(after["id"]) if resource is PROJECT else (None, None)
-        broken = {"begin": f"must not be after {begin}, when its first execution begins"} if begin and after["begin"] > begin else {}
-        broken |= {"end": f"must not be before {end}, when its last execution ends"} if end and after["end"] < end else {}
+        broken = (
+            {"begin": f"must not be after {begin}, when its first execution begins"}
+            if begin and after["begin"] > begin
+            else {}
+        )
+        broken |= (
+            {"end": f"must not be before {end}, when its last execution ends"} if end and after["end"] < end else {}
+        )
     if broken:
         raise Invalid(broken)
 
@@ -2721,7 +2792,15 @@ def delete_department(store: Store, me: Caller, row: sqlite3.Row, body: Body) ->
 def list_departments(store: Store, me: Caller, row: None, query: Body) -> list[dict[str, Any]]:
     """Return the trees of departments; only those with children have `children` and `actions`."""
     fields = DEPARTMENT_SHOWN.columns
-    shown = [{**dict(zip(fields, row, strict=True)), "manager": row[fields.index("manager")] or "", "position": "", "function": ""} for row in store.records(DEPARTMENT_SHOWN)]
+    shown = [
+        {
+            **dict(zip(fields, row, strict=True)),
+            "manager": row[fields.index("manager")] or "",
+            "position": "",
+            "function": "",
+        }
+        for row in store.records(DEPARTMENT_SHOWN)
+    ]
     children: dict[int, list[dict[str, Any]]] = {}
     for department in sorted(shown, key=lambda one: (one["order"], one["id"])):
         children.setdefault(department["parent"], []).append({field: department[field] for field in DEPARTMENT_FIELDS})
@@ -2751,7 +2830,11 @@ def create_story(store: Store, me: Caller, product: sqlite3.Row, body: Body) -> 
 def parts_of_story(body: Body, votes: Iterable[sqlite3.Row]) -> dict[str, Any]:
     """Return the plans and the reviewers that a request gives a story; a reviewer who stays keeps the vote."""
     results = dict(map(tuple, votes))
-    reviewers = {"reviewers": [{"account": account, "result": results.get(account, "")} for account in body["reviewer"]]} if "reviewer" in body else {}
+    reviewers = (
+        {"reviewers": [{"account": account, "result": results.get(account, "")} for account in body["reviewer"]]}
+        if "reviewer" in body
+        else {}
+    )
     return {**reviewers, **({"plans": body["plan"]} if "plan" in body else {})}
 
 
@@ -2827,7 +2910,11 @@ def check_plan(store: Store, id: int, after: Body) -> None:
         raise Invalid({"end": "must not be before begin"})
     for day, (least, most) in {"begin": begins, "end": ends}.items():
         if not (least or "") <= after[day] <= (most or "9"):
-            raise Invalid({day: f"must lie between {least or 'any day'} and {most or 'any day'}, as the parent and the children do"})
+            raise Invalid(
+                {
+                    day: f"must lie between {least or 'any day'} and {most or 'any day'}, as the parent and the children do"
+                }
+            )
 
 
 def make_link(table: str, on: bool) -> Perform:
@@ -2882,7 +2969,7 @@ def check_testtask(store: Store, project: int | None, after: Body) -> dict[str, 
 
 def create_testtask(store: Store, me: Caller, project: sqlite3.Row | None, body: Body) -> int:
     """Create a test task; its project is that of its execution."""
-    return create(store, me, TESTTASK, {**body, **check_testtask(store, project and project["id"], body)})
+    return create(store, me, TESTTASK, {**body, **check_testtask(store, project["id"] if project else None, body)})
 
 
 def modify_testtask(store: Store, me: Caller, testtask: sqlite3.Row, body: Body) -> int:
@@ -2918,11 +3005,23 @@ def run_case(store: Store, me: Caller, case: sqlite3.Row, body: Body) -> int:
     result = next((word for word in ("fail", "blocked") if word in results), "pass")
     said = [{**dict(step), **({"result": item.get("result", "pass"), "real": item.get("real", "")} if item else {})}
             for step, item in itertools.zip_longest(steps, given)]  # fmt: skip
-    made = {"case": case["id"], "testtask": body.get("testtask"), "version": body.get("version") or case["version"], "caseResult": result}
-    run = {"lastRunner": me.account, "lastRunDate": store.now, "lastRunResult": result, "caseFails": case["caseFails"] + (result == "fail")}
+    made = {
+        "case": case["id"],
+        "testtask": body.get("testtask"),
+        "version": body.get("version") or case["version"],
+        "caseResult": result,
+    }
+    run = {
+        "lastRunner": me.account,
+        "lastRunDate": store.now,
+        "lastRunResult": result,
+        "caseFails": case["caseFails"] + (result == "fail"),
+    }
     store.update("testcase", case["id"], run)
     store.log_action("testcase", case["id"], me, "run", "")
-    return create(store, me, RESULT, {**made, "stepResults": json.dumps(said, ensure_ascii=False, separators=(",", ":"))})
+    return create(
+        store, me, RESULT, {**made, "stepResults": json.dumps(said, ensure_ascii=False, separators=(",", ":"))}
+    )
 
 
 # Tasks
@@ -2972,8 +3071,8 @@ def modify_task(store: Store, me: Caller, task: sqlite3.Row, body: Body) -> int:
     if after["status"] == "doing":
         changes = {"realStarted": task["realStarted"] or store.now, **changes}
         store.begin_projects(task["execution"], task["project"])
-    from_state = "doing" if task["status"] == "wait" and after["consumed"] > 0 else task["status"]
-    return move(store, me, PUT_STATES[after["status"]], {**task, "status": from_state}, changes)
+    started = task["status"] == "wait" and after["status"] == "done" and after["consumed"] > 0
+    return move(store, me, PUT_STATES[after["status"]], {**task, "status": "doing"} if started else task, changes)
 
 
 def check_hours(task: sqlite3.Row, after: Body) -> None:
@@ -3007,11 +3106,19 @@ def add_effort(store: Store, me: Caller, task: sqlite3.Row, body: Body) -> int:
     consumed, count = round(task["consumed"] + sum(body["consumed"]), 9), len(body["consumed"])
     days = body.get("dates") or body.get("date") or [store.today] * count
     if consumed > MAX_INT or max(days, default="") > store.today:
-        raise Invalid({"consumed": "makes the consumed hours too many"} if consumed > MAX_INT else {"dates": f"must not be after today, {store.today}"})
+        raise Invalid(
+            {"consumed": "makes the consumed hours too many"}
+            if consumed > MAX_INT
+            else {"dates": f"must not be after today, {store.today}"}
+        )
     last = store.last_effort(task["id"])
-    for day, hours, left, work in zip(days, body["consumed"], body["left"], body.get("work") or [""] * count, strict=True):
+    for day, hours, left, work in zip(
+        days, body["consumed"], body["left"], body.get("work") or [""] * count, strict=True
+    ):
         create(store, me, EFFORT, {"task": task["id"], "date": day, "consumed": hours, "left": left, "work": work})
-    lefts = [left for day, left in sorted(zip(days, body["left"], strict=True), key=operator.itemgetter(0)) if day >= last]
+    lefts = [
+        left for day, left in sorted(zip(days, body["left"], strict=True), key=operator.itemgetter(0)) if day >= last
+    ]
     changes = {"consumed": consumed, "left": lefts[-1] if lefts else task["left"]}
     if not lefts:
         return modify(store, me, TASK, task, changes)
@@ -3034,7 +3141,11 @@ def create_bug(store: Store, me: Caller, product: sqlite3.Row, body: Body) -> in
 
 def modify_bug(store: Store, me: Caller, bug: sqlite3.Row, body: Body) -> int:
     """Change a bug. A resolution, who closed it or another state are transitions, or refused."""
-    states = {field: body[field] for field in ("status", "resolution", "closedBy") if body.get(field) and body[field] != bug[field]}
+    states = {
+        field: body[field]
+        for field in ("status", "resolution", "closedBy")
+        if body.get(field) and body[field] != bug[field]
+    }
     moves = []
     if "resolution" in states or states.get("status") == "resolved":
         moves.append((RESOLVE, "resolution resolvedBy resolvedDate resolvedBuild duplicateBug assignedTo"))
@@ -3045,7 +3156,13 @@ def modify_bug(store: Store, me: Caller, bug: sqlite3.Row, body: Body) -> int:
     if moves and moves[0][0] is RESOLVE and not body.get("resolution"):
         raise Invalid({"resolution": "is required to resolve a bug"})
     moved = {field for _, fields in moves for field in fields.split()}
-    modify(store, me, BUG, bug, {field: value for field, value in body.items() if field not in moved | {"status", "closedBy"}})
+    modify(
+        store,
+        me,
+        BUG,
+        bug,
+        {field: value for field, value in body.items() if field not in moved | {"status", "closedBy"}},
+    )
     for transition, fields in moves:
         row = store.find("bug", bug["id"], me)
         move(store, me, transition, row, {field: body[field] for field in fields.split() if body.get(field)})
@@ -3065,7 +3182,16 @@ def ping(store: Store, me: Caller, row: None, query: Body) -> dict[str, str]:
     return {"token": me.token, "tokenLife": str(me.lifetime)}
 
 
-CONFIGURATIONS = {"language": "en", "version": "16.5", "charset": "UTF-8", "timezone": "", "systemMode": "new", "hourUnit": "h", "CRProduct": "1", "CRExecution": "1"}
+CONFIGURATIONS = {
+    "language": "en",
+    "version": "16.5",
+    "charset": "UTF-8",
+    "timezone": "",
+    "systemMode": "new",
+    "hourUnit": "h",
+    "CRProduct": "1",
+    "CRExecution": "1",
+}
 
 
 def list_configurations(store: Store, me: Caller, row: None, query: Body) -> list[dict[str, str]]:
@@ -3083,7 +3209,16 @@ def get_configuration(store: Store, me: Caller, row: None, query: Body) -> dict[
 
 def list_groups(store: Store, me: Caller, row: None, query: Body) -> list[dict[str, Any]]:
     """Return the one group that there is, the administrators."""
-    group = {"id": 1, "project": 0, "vision": "rnd", "name": "ADMIN", "role": "admin", "desc": "for administrators", "acl": "", "developer": "1"}
+    group = {
+        "id": 1,
+        "project": 0,
+        "vision": "rnd",
+        "name": "ADMIN",
+        "role": "admin",
+        "desc": "for administrators",
+        "acl": "",
+        "developer": "1",
+    }
     return [{**group, "privs": {}, "accounts": store.administrators()}]
 
 
@@ -3092,7 +3227,15 @@ def list_bug_options(store: Store, me: Caller, row: None, query: Body) -> dict[s
     numbers = ["", "1", "2", "3", "4"]
     builds = store.build_names(int(query["product"]), me) if ASCII_INT.fullmatch(query.get("product", "")) else {}
     types = {"": "", **{type: type.capitalize() for type in BUG_TYPES}}
-    return {"options": {"type": types, "pri": numbers, "severity": numbers, "modules": ["/"], "build": {"": "", "trunk": "Trunk", **builds}}}
+    return {
+        "options": {
+            "type": types,
+            "pri": numbers,
+            "severity": numbers,
+            "modules": ["/"],
+            "build": {"": "", "trunk": "Trunk", **builds},
+        }
+    }
 
 
 # --- 9 Passwords: passwords and tokens --------------------------------------------------------------
@@ -3177,9 +3320,13 @@ def save_user(store: Store, me: Caller, given: Body) -> int:
 
 def modify_user(store: Store, me: Caller, user: sqlite3.Row, body: Body) -> int:
     """Change a user; who is no administrator may change the own name, e-mail and password only."""
-    changed = {field for field, value in body.items() if field not in user.keys() or value != user[field]} - {"comment"}
+    changed = {field for field, value in body.items() if field not in tuple(user.keys()) or value != user[field]} - {
+        "comment"
+    }
     if not me.admin and (user["account"] != me.account or changed - {"realname", "email", "password"}):
-        raise Refusal(403, "Only an administrator may change other users, and more than one's own realname, email and password.")
+        raise Refusal(
+            403, "Only an administrator may change other users, and more than one's own realname, email and password."
+        )
     id = save_user(store, me, {**{field: body[field] for field in changed}, "account": user["account"]})
     store.log_action("user", id, me, "edited", body.get("comment", ""))
     return id
@@ -3820,7 +3967,9 @@ class Service:
         self.routes.router.add_filter("id", lambda _: ("[1-9][0-9]{0,18}", int, str))
         self.routes.router.add_filter("name", lambda _: ("[A-Za-z0-9_.-]{1,64}", str, str))
         as_user = lambda text: int(text) if text.isdigit() else text  # noqa: E731  # "digits are an id"
-        self.routes.router.add_filter("user", lambda _: ("[1-9][0-9]{0,18}|(?![0-9]+(?:/|$))[A-Za-z0-9_.@-]{1,30}", as_user, str))
+        self.routes.router.add_filter(
+            "user", lambda _: ("[1-9][0-9]{0,18}|(?![0-9]+(?:/|$))[A-Za-z0-9_.@-]{1,30}", as_user, str)
+        )
         self.routes.add_hook("before_request", self.admit)
         self.routes.default_error_handler = render_bottle_error
         self.open_paths: set[str] = set()
@@ -3926,7 +4075,10 @@ class Service:
             environ["pmservice.body"] = fields = parse_body(raw, environ.get("CONTENT_TYPE", ""))
             if operation.query or operation.by:
                 query = parse_query(environ, 100)
-                fields = {**{name: query[name] for name in f"{operation.query} {operation.by}".split() if name in query}, **fields}
+                fields = {
+                    **{name: query[name] for name in f"{operation.query} {operation.by}".split() if name in query},
+                    **fields,
+                }
             if operation.by:
                 named = check(Shape({operation.by: ID}, operation.by), fields)
                 row = self.find(store, operation, named[operation.by], me)
@@ -3959,7 +4111,7 @@ class Service:
         with self.database.reading(patience) as store:
             self.find(store, operation, id, me)
             query = check_query(environ, shape, listing.limit)
-            narrowed = {listing.within: id} if listing.within else {}
+            narrowed: dict[str, Any] = {listing.within: id} if listing.within else {}
             for name in listing.filters.split():
                 if query.get(name) and name != "type" and not store.find(name, query[name], me):
                     raise Refusal(404, f"There is no {name} {query[name]}.")
@@ -4170,7 +4322,11 @@ TICK = 0.005  # seconds; a waiting call polls every TICK × number of waiting ca
 MAX_WAITING = 24  # calls that wait at once, of CONTROL_THREADS: the others are always answered
 CONTROL_THREADS = 32
 START_SNAPSHOT = ""  # a name that no path can have
-COUNTS = (*(table for table, _, _ in RECOUNTS), "story_version", "sqlite_sequence")  # written by triggers and by SQLite itself
+COUNTS = (
+    *(table for table, _, _ in RECOUNTS),
+    "story_version",
+    "sqlite_sequence",
+)  # written by triggers and by SQLite itself
 SECRETS = ("password", "token")
 
 
