@@ -446,21 +446,17 @@ def link(target: str) -> Kind:
     return Kind("plain", whole(0), whole_schema(0), target=target)
 
 
-def part(target: str, table: str, owner: str) -> Kind:
-    """Return the kind of an array of record ids: a row of `table` for each, of this record (`owner`) and the other."""
-    item = target.split()[-1]
-    sql = f"(SELECT json_group_array({table}.{item}) FROM {table} WHERE {table}.{owner} = {owner}.id)"
-    schema = array_of(whole_schema(1))
-    shown = array_of({"type": "integer"})
-    return Kind("plain", read_ids, schema, "part", None, target, shown, sql, table, owner, item)
+def rows_of(table: str, owner: str, target: str, item: str) -> Kind:
+    """Return the kind of an array of record ids: for each, a row of `table` with this record's id and the other's."""
+    sql = f'(SELECT json_group_array({table}."{item}") FROM {table} WHERE {table}.{owner} = {owner}.id)'
+    given, shown = array_of(whole_schema(1)), array_of({"type": "integer"})
+    return Kind("plain", read_ids, given, "part", None, target, shown, sql, table, owner, item)
 
 
 def each_of(kind: Kind) -> Kind:
     """Return the kind of an array of values, or of one value that stands for an array of one."""
-    schema = either(kind.schema, array_of(kind.schema))
-    return Kind(
-        kind.look, lambda value: [kind.read(one) for one in (value if isinstance(value, list) else [value])], schema
-    )
+    read = lambda value: [kind.read(one) for one in (value if isinstance(value, list) else [value])]  # noqa: E731
+    return Kind(kind.look, read, either(kind.schema, array_of(kind.schema)))
 
 
 def derived(kind: Kind, sql: str = "") -> Kind:
@@ -571,16 +567,14 @@ def check(
     broken: dict[str, str] = {}
     for field, kind in shape.fields.items():
         value = given.get(field)
-        if value == "" and field in shape.unset:
-            values[field] = None
-            continue
-        if value is None or (value == "" and not kind.is_text):
-            if field in shape.required:
-                broken[field] = "is required"
-            continue
         try:
-            values[field] = settle(kind, kind.read(value))
-            if values[field] is None and field in shape.required:
+            if value == "" and field in shape.unset:
+                values[field] = None
+            elif value is not None and (value != "" or kind.is_text):
+                values[field] = settle(kind, kind.read(value))
+            elif field in shape.required:
+                raise ValueError("is required")
+            if field in shape.required and values[field] is None:
                 raise ValueError(f"must name an existing {kind.target or 'user'}")
         except Invalid as error:
             broken.update((field + inner, rule) for inner, rule in error.fields.items())
@@ -588,8 +582,7 @@ def check(
             broken[field] = str(error)
     for rule in shape.rules:
         after = {field: value for field, value in {**record, **values}.items() if field not in broken}
-        for field, problem in rule(record, after).items():
-            broken.setdefault(field, problem)
+        broken |= {**rule(record, after), **broken}
     if broken:
         raise Invalid(broken)
     return values
@@ -648,7 +641,7 @@ STEP_SHOWN = {name: {"type": "integer"} for name in ("id", "parent", "case", "ve
     name: {"type": "string"} for name in ("type", "desc", "expect")
 }
 STEP_RESULT = Shape({"result": one_of(*RESULTS), "real": TEXT})
-LOADED_RESULT = Shape({**LOADED_STEP.fields, "case": INT, **STEP_RESULT.fields})
+LOADED_RESULT = Shape({"id": ID, "parent": INT, "case": INT, **LOADED_STEP.fields, **STEP_RESULT.fields})
 VERSION = Shape({"version": ID, "title": NAME, "spec": TEXT, "verify": TEXT}, "version title")
 REVIEWER = Shape({"account": PERSON, "result": one_of(*VOTES)}, "account")
 STEPS = Kind("plain", items(STEP), items_schema(STEP), shown=array_of(object_of(STEP_SHOWN)))
@@ -837,9 +830,13 @@ def titles(target: str, name: str, condition: str, value: str = "") -> Kind:
 
 
 def name_of(target: str, link: str, name: str = "name", otherwise: str = "''") -> str:
-    """Return the expression for the name of the record that a link names, if it is not deleted and the caller may see it."""
+    """Return the expression for the name of the record that a link names, if the caller may see it.
+
+    "links that exist stay shown, but a deleted plan or build gives no title"
+    """
+    kept = f"AND NOT {target}.deleted" * (target in ("plan", "build"))
     table = RESOURCE_TABLES.get(target, target)
-    found = f"SELECT {target}.{name} FROM {table} AS {target} WHERE {target}.id = {link} AND NOT {target}.deleted AND {{{target}}}"
+    found = f"SELECT {target}.{name} FROM {table} AS {target} WHERE {target}.id = {link} {kept} AND {{{target}}}"
     return f"coalesce(({found}), {otherwise})"
 
 
@@ -858,7 +855,7 @@ DEPARTMENT_FIELDS = dict(
 )
 
 USER_FIELDS = dict(
-    id=ID, account=ACCOUNT, avatar=TEXT, realname=TEXT, admin=FLAG, password=PASSWORD, role=TEXT,
+    id=ID, account=ACCOUNT, avatar=TEXT, realname=TEXT, admin=YES_NO, password=PASSWORD, role=TEXT,
     email=TEXT, dept=link("department"), pinyin=fixed(""), group=fixed({}),
     company=fixed(0), type=one_of("inside", "outside"), nickname=fixed(""), commiter=TEXT, birthday=DAYS, gender=one_of("f", "m"),
     skype=TEXT, qq=TEXT, mobile=TEXT, phone=TEXT, weixin=TEXT, dingding=TEXT, slack=TEXT,
@@ -879,7 +876,7 @@ PROJECT_FIELDS = dict(  # of programs, projects and executions: "one record shap
     parentVersion=fixed(0), planDuration=fixed(0), realDuration=fixed(0), openedVersion=TEXT, lastEditedBy=PERSON,
     lastEditedDate=MOMENT, closedBy=PERSON, closedDate=MOMENT, canceledBy=PERSON, canceledDate=MOMENT, PO=PERSON,
     QD=PERSON, RD=PERSON, team=TEXT, order=INT, deleted=FLAG,
-    products=part("product", "project_product", "project"),
+    products=rows_of("project_product", "project", "product", "product"),
 )
 
 PRODUCT_FIELDS = dict(
@@ -993,8 +990,8 @@ STORY_FIELDS = dict(
         WHERE child.parent = story.id AND NOT child.deleted), '')"""),
     linkStories=fixed(""), duplicateStory=INT, version=ID, storyChanged=fixed("0"), feedbackBy=fixed(""), notifyEmail=fixed(""),
     URChanged=fixed("0"), deleted=FLAG, spec=TEXT, verify=TEXT,
-    parentName=derived(TEXT, "coalesce((SELECT up.title FROM story AS up WHERE up.id = story.parent AND NOT up.deleted), '')"),
-    executions=titles("execution", "name", """execution.type IN ('sprint', 'stage') AND NOT execution.deleted
+    parentName=derived(TEXT, "coalesce((SELECT up.title FROM story AS up WHERE up.id = story.parent), '')"),
+    executions=titles("execution", "name", """execution.type IN ('sprint', 'stage')
         AND execution.id IN (SELECT project_story.project FROM project_story WHERE project_story.story = story.id)""",
         "json_object('project', execution.id, 'name', execution.name, 'status', execution.status, 'type', execution.type)"),
     stages=fixed([]), extraStories=derived(MAP, """(SELECT json_group_object(CAST(child.id AS TEXT), child.title) FROM story AS child
@@ -1012,7 +1009,7 @@ STORY_FIELDS = dict(
     reviewers=Kind("votes", items(REVIEWER), {}, "part", table="story_reviewer", owner="story", sql="""
         (SELECT json_group_array(json(vote)) FROM (SELECT json_object('account', account, 'result', result) AS vote
          FROM story_reviewer WHERE story_reviewer.story = story.id ORDER BY story_reviewer.rowid))"""),
-    plans=part("plan", "plan_story", "story"),
+    plans=rows_of("plan_story", "story", "plan", "plan"),
 )
 
 PLAN_FIELDS = dict(
@@ -1025,7 +1022,7 @@ PLAN_FIELDS = dict(
 
 BUILD_FIELDS = dict(
     id=ID, project=link("project"), product=link("product"), branch=INT, execution=link("execution or project"), name=NAME,
-    scmPath=TEXT, filePath=TEXT, date=DAYS, stories=part("story", "build_story", "build"), bugs=part("bug", "build_bug", "build"),
+    scmPath=TEXT, filePath=TEXT, date=DAYS, stories=rows_of("build_story", "build", "story", "story"), bugs=rows_of("build_bug", "build", "bug", "bug"),
     builder=PERSON, desc=TEXT, deleted=FLAG, executionName=derived(TEXT, name_of("execution", "build.execution")),
     executionID=derived(INT, "build.execution"), productName=derived(TEXT, name_of("product", "build.product")),
     productType=derived(TEXT, name_of("product", "build.product", "type")), branchName=fixed(""), files=fixed([]),
@@ -1038,8 +1035,7 @@ TESTTASK_FIELDS = dict(
     productName=derived(TEXT, name_of("product", "testtask.product")), productType=derived(TEXT, name_of("product", "testtask.product", "type")),
     branch=fixed(0), executionName=derived(TEXT, name_of("execution", "testtask.execution")),
     buildName=derived(TEXT, name_of("build", "testtask.build")), files=fixed([]),
-    testcases=part("testcase", "testtask_case", "testtask")._replace(item="case", sql="""
-        (SELECT json_group_array("case") FROM testtask_case WHERE testtask_case.testtask = testtask.id)"""),
+    testcases=rows_of("testtask_case", "testtask", "testcase", "case"),
 )
 
 EFFORT_FIELDS = dict(id=ID, task=link("task"), date=DAYS, left=HOURS, consumed=HOURS, account=PERSON, work=TEXT)
@@ -1075,8 +1071,7 @@ def check_versions(record: Fields, after: Fields) -> Mapping[str, str]:
     if len(set(numbers)) < len(numbers) or max(numbers, default=0) > present:
         return {"versions": f"must differ and be at most {present}, the story's version"}
     said = [version for version in after.get("versions", ()) if version["version"] == present]
-    texts = ("title", "spec", "verify")
-    if any(version.get(text, "") != after.get(text, "") for version in said for text in texts):
+    if any(version.get(name, "") != after.get(name, "") for version in said for name in ("title", "spec", "verify")):
         return {"versions": f"must say for version {present} what the story itself says"}
     return {}
 
@@ -1118,7 +1113,7 @@ PLAN       = Resource("plan",       "plan",       "",             PLAN_FIELDS,  
                       extra="stories bugs hour project projectID expired", joins="LEFT JOIN plan_count ON plan_count.plan = plan.id")
 STORY      = Resource("story",      "story",      "",             STORY_FIELDS,      Guard(links="product"),           ASSIGNED,
                       array="stories", required="title product", rules=(check_versions,), extra=f"{STORY_WHOLE} versions reviewers plans",
-                      loaded={"parent": link("story"), "executions": part("execution or project", "project_story", "story")})
+                      loaded={"parent": link("story"), "executions": rows_of("project_story", "story", "execution or project", "project")})
 BUILD      = Resource("build",      "build",      "",             BUILD_FIELDS,      Guard(links="product project"),   {"date": TODAY, "execution": same("project")},
                       array="builds", required="name product project", extra="executionID branchName productType files")
 RELEASE    = Resource("release",    "release",    "",             RELEASE_FIELDS,    Guard(links="product project"),   {"date": TODAY},
@@ -1157,7 +1152,7 @@ def check_effort(task: Fields, after: Fields) -> Mapping[str, str]:
         for field, values in arrays.items()
         if len(values) != count
     }
-    if not all(hours > 0 for hours in after.get("consumed", ())):
+    if not all(spent > 0 for spent in after.get("consumed", ())):
         broken["consumed"] = "must be above 0"
     return broken
 
@@ -1647,7 +1642,7 @@ ALL_USERS          = Listing("users",      USER_LISTED,     "",          ("id", 
 ALL_PROGRAMS       = Listing("programs",   PROGRAM_SHOWN,   "",          ("id", "asc"),     20,    BROWSE_ALL)
 ALL_PROJECTS       = Listing("projects",   PROJECT_SHOWN,   "",          ("id", "asc"),     20,    BROWSE_ALL)
 PROGRAM_PROJECTS   = Listing("projects",   PROJECT_SHOWN,   "program",   ("id", "asc"),     20,    BROWSE_ALL)
-PRODUCT_PROJECTS   = Listing("projects",   PROJECT_SHOWN,   "product",   ("id", "asc"),     0,     BROWSE_ALL)
+PRODUCT_PROJECTS   = Listing("projects",   PROJECT_SHOWN,   "product",   ("id", "asc"),     20,    BROWSE_ALL)
 ALL_EXECUTIONS     = Listing("executions", EXECUTION_SHOWN, "",          ("id", "asc"),     20,    BROWSE_ALL,       "project")
 PROJECT_EXECUTIONS = Listing("executions", EXECUTION_SHOWN, "project",   ("id", "asc"),     20,    BROWSE_ALL)
 PROGRAM_PRODUCTS   = Listing("products",   PRODUCT_SHOWN,   "program",   ("id", "asc"),     0,     BROWSE_PRODUCTS)
@@ -1660,8 +1655,8 @@ EXECUTION_STORIES  = Listing("stories",    STORY_LISTED,    "execution", ("id", 
 PROJECT_BUILDS     = Listing("builds",     BUILD_LISTED,    "project",   ("date", "desc"),  0,     BROWSE_ALL)
 EXECUTION_BUILDS   = Listing("builds",     BUILD_LISTED,    "execution", ("date", "desc"),  0,     BROWSE_ALL)
 ALL_BUILDS         = Listing("builds",     BUILD_LISTED,    "",          ("date", "desc"),  0,     BROWSE_ALL,       "project")
-PRODUCT_RELEASES   = Listing("releases",   RELEASE_SHOWN,   "product",   ("id", "desc"),    20,    BROWSE_RELEASES)
-ALL_RELEASES       = Listing("releases",   RELEASE_SHOWN,   "",          ("id", "desc"),    20,    BROWSE_RELEASES,  "product")
+PRODUCT_RELEASES   = Listing("releases",   RELEASE_SHOWN,   "product",   ("id", "desc"),    0,     BROWSE_RELEASES)
+ALL_RELEASES       = Listing("releases",   RELEASE_SHOWN,   "",          ("id", "desc"),    0,     BROWSE_RELEASES,  "product")
 ALL_BUGS           = Listing("bugs",       BUG_SHOWN,       "",          ("id", "desc"),    20,    BROWSE_BUGS,      "product")
 PROJECT_BUGS       = Listing("bugs",       BUG_SHOWN,       "project",   ("id", "desc"),    20,    BROWSE_BUGS)
 EXECUTION_BUGS     = Listing("bugs",       BUG_SHOWN,       "execution", ("id", "desc"),    20,    BROWSE_BUGS)
@@ -1852,6 +1847,10 @@ class Store:
             self.run(f'DELETE FROM {kind.table} WHERE "{kind.owner}" = ?', (id,))
         self.insert_parts(id, parts)
 
+    def delete(self, table: str, id: int) -> None:
+        """Remove a row for good. Raises IntegrityError if another one names it."""
+        self.run(f"DELETE FROM {table} WHERE id = ?", (id,))
+
     def find(self, target: str, id: int, me: Caller) -> sqlite3.Row | None:
         """Return the row of a resource if it is not deleted and the caller may see it."""
         return self.row(find_statement(target), {"id": id, "me": me.account, "admin": me.admin})
@@ -2041,17 +2040,6 @@ class Store:
         )
         return row["value"] if row else None
 
-    def department_in_use(self, id: int) -> str:
-        """Return what a department has that keeps it from being removed, "" if there is nothing."""
-        if self.count("SELECT EXISTS (SELECT 1 FROM department WHERE parent = ?)", (id,)):
-            return "departments below it"
-        return "users" * self.count("SELECT EXISTS (SELECT 1 FROM user WHERE dept = ? AND NOT deleted)", (id,))
-
-    def remove_department(self, id: int) -> None:
-        """Remove a department; deleted users no longer name it."""
-        self.run("UPDATE user SET dept = NULL WHERE dept = ?", (id,))
-        self.run("DELETE FROM department WHERE id = ?", (id,))
-
     def administrators(self) -> dict[str, str]:
         """Return the real names of the administrators by account."""
         return dict(map(tuple, self.run("SELECT account, realname FROM user WHERE admin AND NOT deleted")))
@@ -2177,15 +2165,24 @@ class Store:
             WHERE {rows} AND {table}."{item}" <> 0 AND {table}."{item}" NOT IN (SELECT id FROM {named.table} WHERE {named.rows}) LIMIT 1"""
         )
 
-    def misplaced(self) -> tuple[sqlite3.Row | None, sqlite3.Row | None]:
-        """Return a program or project that is its own ancestor, and a task whose project is not its execution's."""
-        return (
-            self.row("SELECT id FROM project WHERE path = ''"),
-            self.row(
-                "SELECT task.id FROM task JOIN project AS home ON home.id = execution"
-                " WHERE task.project <> coalesce(home.project, home.id)"
-            ),
-        )
+    def misplaced(self) -> Iterator[tuple[str, int, str]]:
+        """Yield (table, id, problem) for loaded rows that are their own ancestors or do not belong together."""
+        ancestors = """WITH RECURSIVE root(id) AS (SELECT id FROM department WHERE parent IS NULL
+            UNION SELECT below.id FROM department AS below JOIN root ON below.parent = root.id)
+            SELECT id FROM department WHERE id NOT IN (SELECT id FROM root)"""
+        checks = [
+            ("project", "SELECT id FROM project WHERE path = ''", "parent makes it its own ancestor"),
+            ("department", ancestors, "parent makes it its own ancestor"),
+        ]
+        for table in ("story", "plan"):
+            sql = f"SELECT child.id FROM {table} AS child JOIN {table} AS up ON up.id = child.parent WHERE up.parent IS NOT NULL"
+            checks.append((table, sql, f"parent must be a {table} that has no parent itself"))
+        for table in ("task", "build", "testtask"):
+            sql = f"""SELECT {table}.id FROM {table} JOIN project AS home ON home.id = execution
+                WHERE {table}.project <> coalesce(home.project, home.id)"""
+            checks.append((table, sql, "project must be the project of its execution"))
+        for table, sql, problem in checks:
+            yield from ((table, id, problem) for (id,) in self.run(sql))
 
     def problems(self) -> Iterator[str]:
         """Yield what is wrong with the file, its links or its counts, a line each."""
@@ -2570,7 +2567,7 @@ def make_delete(resource: Resource, children: str = "") -> Perform:
         if children and store.has_children(children, row["id"]):
             raise Refusal(400, f"This {resource.name} has children; delete or move them first.")
         store.update(resource.table, row["id"], {"deleted": 1})
-        store.log_action(resource.table, row["id"], me, "deleted", "")
+        store.log_action(resource.table, row["id"], me, "deleted", body.get("comment", ""))
         return int(row["id"])
 
     return perform
@@ -2782,10 +2779,11 @@ def modify_department(store: Store, me: Caller, row: sqlite3.Row, body: Body) ->
 
 def delete_department(store: Store, me: Caller, row: sqlite3.Row, body: Body) -> int:
     """Remove a department for good."""
-    if problem := store.department_in_use(row["id"]):
-        raise Refusal(400, f"This department has {problem}; delete or move them first.")
-    store.remove_department(row["id"])
-    store.log_action("department", row["id"], me, "deleted", "")
+    try:
+        store.delete("department", row["id"])
+    except sqlite3.IntegrityError:
+        raise Refusal(400, "This department has users or departments below it; delete or move them first.") from None
+    store.log_action("department", row["id"], me, "deleted", body.get("comment", ""))
     return int(row["id"])
 
 
@@ -3338,9 +3336,9 @@ def delete_user(store: Store, me: Caller, user: sqlite3.Row, body: Body) -> int:
         raise Refusal(400, "You cannot delete yourself.")
     if [user["account"]] == list(store.administrators()):
         raise Refusal(400, "The last administrator cannot be deleted.")
-    store.update("user", user["id"], {"deleted": 1, "password": None})
+    store.update("user", user["id"], {"deleted": 1, "password": None, "dept": None})
     store.delete_tokens(user["account"])
-    store.log_action("user", user["id"], me, "deleted", "")
+    store.log_action("user", user["id"], me, "deleted", body.get("comment", ""))
     return int(user["id"])
 
 
@@ -3507,11 +3505,8 @@ def check_links(store: Store, places: Places) -> None:
             if kind.target and (row := store.dangling(resource, field, kind.target)):
                 problem = f"{field} must name an existing {kind.target} (got {row['link']})"
                 refuse_loaded(places, row["id"], [array], problem)
-    project, task = store.misplaced()
-    if project:
-        refuse_loaded(places, project["id"], ["programs", "projects", "executions"], "parent makes it its own ancestor")
-    if task:
-        refuse_loaded(places, task["id"], ["tasks"], "project must be the project of its execution")
+    for table, id, problem in store.misplaced():
+        refuse_loaded(places, id, [array for array, resource in FIXTURE.items() if resource.table == table], problem)
 
 
 def refuse_loaded(places: Places, id: int, arrays: Iterable[str], problem: str) -> None:
@@ -3611,21 +3606,21 @@ COMPANIONS = (  # beyond the specification: the rest of the published interface
     Operation("POST",   "/departments",                      "create a department",                 "",                     CREATE_DEPARTMENT,  DEPARTMENT_SHOWN,   make_create(DEPARTMENT), 201, admin=True),
     Operation("GET",    "/departments/<id>",                 "get a department",                    "department",           NOTHING,            DEPARTMENT_SHOWN,   SHOW),
     Operation("PUT",    "/departments/<id>",                 "modify a department",                 "department",           MODIFY_DEPARTMENT,  DEPARTMENT_SHOWN,   modify_department, admin=True),
-    Operation("DELETE", "/departments/<id>",                 "remove a department",                 "department",           NOTHING,            SUCCESS,            delete_department, admin=True),
+    Operation("DELETE", "/departments/<id>",                 "remove a department",                 "department",           COMMENT,            SUCCESS,            delete_department, admin=True),
     Operation("GET",    "/users",                            "list users",                          "",                     NOTHING,            ALL_USERS,          SHOW),
     Operation("POST",   "/users",                            "create a user",                       "",                     CREATE_USER,        USER_SHOWN,         create_user, 201, admin=True),
     Operation("GET",    "/users/<user>",                     "get a user, by id or account",        "user",                 NOTHING,            USER_SHOWN,         SHOW),
     Operation("PUT",    "/users/<user>",                     "modify a user",                       "user",                 MODIFY_USER,        USER_SHOWN,         modify_user),
-    Operation("DELETE", "/users/<user>",                     "delete a user",                       "user",                 NOTHING,            SUCCESS,            delete_user, admin=True),
+    Operation("DELETE", "/users/<user>",                     "delete a user",                       "user",                 COMMENT,            SUCCESS,            delete_user, admin=True),
     Operation("GET",    "/programs",                         "list programs",                       "",                     NOTHING,            ALL_PROGRAMS,       SHOW),
     Operation("PUT",    "/programs/<id>",                    "modify a program",                    "program",              MODIFY_PROGRAM,     PROGRAM_SHOWN,      make_modify_project(PROGRAM)),
-    Operation("DELETE", "/programs/<id>",                    "delete a program",                    "program",              NOTHING,            SUCCESS,            make_delete(PROGRAM, "project")),
+    Operation("DELETE", "/programs/<id>",                    "delete a program",                    "program",              COMMENT,            SUCCESS,            make_delete(PROGRAM, "project")),
     Operation("GET",    "/programs/<id>/products",           "list products of a program",          "program",              NOTHING,            PROGRAM_PRODUCTS,   SHOW),
     Operation("GET",    "/programs/<id>/projects",           "list projects of a program",          "program",              NOTHING,            PROGRAM_PROJECTS,   SHOW),
     Operation("GET",    "/projects",                         "list projects",                       "",                     NOTHING,            ALL_PROJECTS,       SHOW),
     Operation("GET",    "/projects/<id>",                    "get a project",                       "project",              NOTHING,            PROJECT_SHOWN,      SHOW),
     Operation("PUT",    "/projects/<id>",                    "modify a project",                    "project",              MODIFY_PROJECT,     PROJECT_SHOWN,      make_modify_project(PROJECT)),
-    Operation("DELETE", "/projects/<id>",                    "delete a project",                    "project",              NOTHING,            SUCCESS,            make_delete(PROJECT)),
+    Operation("DELETE", "/projects/<id>",                    "delete a project",                    "project",              COMMENT,            SUCCESS,            make_delete(PROJECT)),
     Operation("GET",    "/projects/<id>/executions",         "list executions of a project",        "project",              NOTHING,            PROJECT_EXECUTIONS, SHOW),
     Operation("POST",   "/projects/<id>/executions",         "create an execution",                 "project",              CREATE_EXECUTION,   EXECUTION_SHOWN,    create_execution, 201),
     Operation("GET",    "/projects/<id>/stories",            "list stories of a project",           "project",              NOTHING,            PROJECT_STORIES,    SHOW),
@@ -3640,7 +3635,7 @@ COMPANIONS = (  # beyond the specification: the rest of the published interface
     Operation("POST",   "/executions",                       "create an execution of ?project=",    "project",              CREATE_EXECUTION,   EXECUTION_SHOWN,    create_execution, 201, by="project"),
     Operation("GET",    "/executions/<id>",                  "get an execution",                    "execution",            NOTHING,            EXECUTION_SHOWN,    SHOW),
     Operation("PUT",    "/executions/<id>",                  "modify an execution",                 "execution",            MODIFY_EXECUTION,   EXECUTION_SHOWN,    make_modify_project(EXECUTION)),
-    Operation("DELETE", "/executions/<id>",                  "delete an execution",                 "execution",            NOTHING,            SUCCESS,            make_delete(EXECUTION)),
+    Operation("DELETE", "/executions/<id>",                  "delete an execution",                 "execution",            COMMENT,            SUCCESS,            make_delete(EXECUTION)),
     Operation("GET",    "/executions/<id>/tasks",            "list tasks of an execution",          "execution or project", NOTHING,            EXECUTION_TASKS,    SHOW),
     Operation("POST",   "/executions/<id>/tasks/batchCreate","create several tasks",                "execution or project", CREATE_TASKS,       Each("task", TASK_SHOWN), create_tasks, 201),
     Operation("GET",    "/executions/<id>/stories",          "list stories of an execution",        "execution or project", NOTHING,            EXECUTION_STORIES,  SHOW),
@@ -3649,10 +3644,10 @@ COMPANIONS = (  # beyond the specification: the rest of the published interface
     Operation("GET",    "/executions/<id>/builds",           "list builds of an execution",         "execution or project", NOTHING,            EXECUTION_BUILDS,   SHOW),
     Operation("GET",    "/products/<id>",                    "get a product",                       "product",              NOTHING,            PRODUCT_FOUND,      SHOW),
     Operation("PUT",    "/products/<id>",                    "modify a product",                    "product",              MODIFY_PRODUCT,     PRODUCT_FOUND,      make_modify(PRODUCT)),
-    Operation("DELETE", "/products/<id>",                    "delete a product",                    "product",              NOTHING,            SUCCESS,            make_delete(PRODUCT)),
+    Operation("DELETE", "/products/<id>",                    "delete a product",                    "product",              COMMENT,            SUCCESS,            make_delete(PRODUCT)),
     Operation("GET",    "/product/<id>",                     "alias of /products/<id>",             "product",              NOTHING,            PRODUCT_FOUND,      SHOW),
     Operation("PUT",    "/product/<id>",                     "alias of /products/<id>",             "product",              MODIFY_PRODUCT,     PRODUCT_FOUND,      make_modify(PRODUCT)),
-    Operation("DELETE", "/product/<id>",                     "alias of /products/<id>",             "product",              NOTHING,            SUCCESS,            make_delete(PRODUCT)),
+    Operation("DELETE", "/product/<id>",                     "alias of /products/<id>",             "product",              COMMENT,            SUCCESS,            make_delete(PRODUCT)),
     Operation("GET",    "/products/<id>/projects",           "list projects of a product",          "product",              NOTHING,            PRODUCT_PROJECTS,   SHOW),
     Operation("GET",    "/products/<id>/stories",            "list stories of a product",           "product",              NOTHING,            PRODUCT_STORIES,    SHOW),
     Operation("POST",   "/products/<id>/stories",            "create a story",                      "product",              CREATE_STORY,       STORY_SHOWN,        create_story, 201, query="type objectID"),
@@ -3665,20 +3660,20 @@ COMPANIONS = (  # beyond the specification: the rest of the published interface
     Operation("POST",   "/stories",                          "create a story of a product",         "product",              CREATE_STORY,       STORY_SHOWN,        create_story, 201, query="type objectID", by="product"),
     Operation("GET",    "/stories/<id>",                     "get a story",                         "story",                NOTHING,            STORY_SHOWN,        SHOW),
     Operation("PUT",    "/stories/<id>",                     "modify a story",                      "story",                MODIFY_STORY,       STORY_SHOWN,        modify_story),
-    Operation("DELETE", "/stories/<id>",                     "delete a story",                      "story",                NOTHING,            SUCCESS,            make_delete(STORY)),
+    Operation("DELETE", "/stories/<id>",                     "delete a story",                      "story",                COMMENT,            SUCCESS,            make_delete(STORY)),
     Operation("POST",   "/stories/<id>/change",              "write a new version of a story",      "story",                CHANGE_STORY,       STORY_SHOWN,        change_story),
     Operation("POST",   "/stories/<id>/review",              "review a story",                      "story",                REVIEW_STORY,       STORY_SHOWN,        review_story),
     Operation("POST",   "/stories/<id>/close",               "close a story",                       "story",                CLOSE_STORY,        STORY_SHOWN,        make_move(STORY_CLOSED)),
     Operation("POST",   "/stories/<id>/active",              "activate a story",                    "story",                ASSIGN,             STORY_SHOWN,        make_move(STORY_ACTIVATED)),
     Operation("POST",   "/stories/<id>/activate",            "alias of /stories/<id>/active",       "story",                ASSIGN,             STORY_SHOWN,        make_move(STORY_ACTIVATED)),
     Operation("POST",   "/stories/<id>/assign",              "assign a story",                      "story",                ASSIGN,             STORY_SHOWN,        make_move(STORY_ASSIGNED)),
-    Operation("DELETE", "/stories/<id>/recall",              "take a story back from its reviewers","story",                NOTHING,            SUCCESS,            recall_story),
+    Operation("DELETE", "/stories/<id>/recall",              "take a story back from its reviewers","story",                COMMENT,            SUCCESS,            recall_story),
     Operation("GET",    "/productplans",                     "list plans of ?product=, or all",     "",                     NOTHING,            ALL_PLANS,          SHOW),
     Operation("POST",   "/productplans",                     "create a plan of a product",          "product",              CREATE_PLAN,        PLAN_SHOWN,         create_plan, 201, by="product"),
     Operation("GET",    "/productplans/<id>",                "get a plan",                          "plan",                 NOTHING,            PLAN_SHOWN,         SHOW),
     Operation("PUT",    "/productplans/<id>",                "modify a plan",                       "plan",                 MODIFY_PLAN,        PLAN_SHOWN,         modify_plan),
-    Operation("DELETE", "/productplans/<id>",                "delete a plan",                       "plan",                 NOTHING,            SUCCESS,            make_delete(PLAN)),
-    Operation("DELETE", "/productsplan/<id>",                "alias of /productplans/<id>",         "plan",                 NOTHING,            SUCCESS,            make_delete(PLAN)),
+    Operation("DELETE", "/productplans/<id>",                "delete a plan",                       "plan",                 COMMENT,            SUCCESS,            make_delete(PLAN)),
+    Operation("DELETE", "/productsplan/<id>",                "alias of /productplans/<id>",         "plan",                 COMMENT,            SUCCESS,            make_delete(PLAN)),
     Operation("POST",   "/productplans/<id>/linkstories",    "link stories to a plan",              "plan",                 LINK_STORIES,       PLAN_SHOWN,         make_link("story", True)),
     Operation("POST",   "/productplans/<id>/unlinkstories",  "unlink stories from a plan",          "plan",                 LINK_STORIES,       PLAN_SHOWN,         make_link("story", False)),
     Operation("POST",   "/productplans/<id>/linkbugs",       "link bugs to a plan",                 "plan",                 LINK_BUGS,          PLAN_SHOWN,         make_link("bug", True)),
@@ -3687,25 +3682,25 @@ COMPANIONS = (  # beyond the specification: the rest of the published interface
     Operation("POST",   "/builds",                           "create a build of a project",         "project",              CREATE_BUILD,       BUILD_SHOWN,        create_build, 201, by="project"),
     Operation("GET",    "/builds/<id>",                      "get a build",                         "build",                NOTHING,            BUILD_SHOWN,        SHOW),
     Operation("PUT",    "/builds/<id>",                      "modify a build",                      "build",                MODIFY_BUILD,       BUILD_SHOWN,        modify_build),
-    Operation("DELETE", "/builds/<id>",                      "delete a build",                      "build",                NOTHING,            SUCCESS,            make_delete(BUILD)),
+    Operation("DELETE", "/builds/<id>",                      "delete a build",                      "build",                COMMENT,            SUCCESS,            make_delete(BUILD)),
     Operation("GET",    "/releases",                         "list releases of ?product=, or all",  "",                     NOTHING,            ALL_RELEASES,       SHOW),
     Operation("GET",    "/releases/<id>",                    "get a release",                       "release",              NOTHING,            RELEASE_SHOWN,      SHOW),
     Operation("PUT",    "/releases/<id>",                    "modify a release",                    "release",              MODIFY_RELEASE,     RELEASE_SHOWN,      make_modify(RELEASE)),
-    Operation("DELETE", "/releases/<id>",                    "delete a release",                    "release",              NOTHING,            SUCCESS,            make_delete(RELEASE)),
+    Operation("DELETE", "/releases/<id>",                    "delete a release",                    "release",              COMMENT,            SUCCESS,            make_delete(RELEASE)),
     Operation("GET",    "/testtasks",                        "list test tasks of ?product=, or all","",                     NOTHING,            ALL_TESTTASKS,      SHOW),
     Operation("POST",   "/testtasks",                        "create a test task",                  "",                     CREATE_TESTTASK,    TESTTASK_SHOWN,     create_testtask, 201),
     Operation("GET",    "/testtasks/<id>",                   "get a test task",                     "testtask",             NOTHING,            TESTTASK_SHOWN,     SHOW),
     Operation("PUT",    "/testtasks/<id>",                   "modify a test task",                  "testtask",             MODIFY_TESTTASK,    TESTTASK_SHOWN,     modify_testtask),
-    Operation("DELETE", "/testtasks/<id>",                   "delete a test task",                  "testtask",             NOTHING,            SUCCESS,            make_delete(TESTTASK)),
+    Operation("DELETE", "/testtasks/<id>",                   "delete a test task",                  "testtask",             COMMENT,            SUCCESS,            make_delete(TESTTASK)),
     Operation("PUT",    "/testcases/<id>",                   "modify a test case",                  "testcase",             MODIFY_CASE,        CASE_SHOWN,         modify_case),
-    Operation("DELETE", "/testcases/<id>",                   "delete a test case",                  "testcase",             NOTHING,            SUCCESS,            make_delete(TESTCASE)),
+    Operation("DELETE", "/testcases/<id>",                   "delete a test case",                  "testcase",             COMMENT,            SUCCESS,            make_delete(TESTCASE)),
     Operation("GET",    "/testcases/<id>/results",           "list results of a test case",         "testcase",             NOTHING,            CASE_RESULTS,       SHOW),
     Operation("POST",   "/testcases/<id>/results",           "run a test case",                     "testcase",             RUN_CASE,           RESULT_SHOWN,       run_case, 201, query="testtask version"),
     Operation("GET",    "/bugs",                             "list bugs of ?product=, or all",      "",                     NOTHING,            ALL_BUGS,           SHOW),
     Operation("POST",   "/bugs",                             "create a bug of a product",           "product",              CREATE_BUG,         BUG_SHOWN,          create_bug, 201, by="product"),
     Operation("GET",    "/bugs/<id>",                        "get a bug",                           "bug",                  NOTHING,            BUG_SHOWN,          SHOW),
     Operation("PUT",    "/bugs/<id>",                        "modify a bug",                        "bug",                  MODIFY_BUG,         BUG_SHOWN,          modify_bug),
-    Operation("DELETE", "/bugs/<id>",                        "delete a bug",                        "bug",                  NOTHING,            SUCCESS,            make_delete(BUG)),
+    Operation("DELETE", "/bugs/<id>",                        "delete a bug",                        "bug",                  COMMENT,            SUCCESS,            make_delete(BUG)),
     Operation("POST",   "/bugs/<id>/assign",                 "assign a bug",                        "bug",                  ASSIGN,             BUG_SHOWN,          make_move(BUG_ASSIGNED)),
     Operation("POST",   "/bugs/<id>/confirm",                "confirm a bug",                       "bug",                  CONFIRM_BUG,        BUG_SHOWN,          make_move(CONFIRM)),
     Operation("POST",   "/bugs/<id>/resolve",                "resolve a bug",                       "bug",                  RESOLVE_BUG,        BUG_SHOWN,          make_move(RESOLVE)),
@@ -3714,7 +3709,7 @@ COMPANIONS = (  # beyond the specification: the rest of the published interface
     Operation("POST",   "/bugs/<id>/activate",               "alias of /bugs/<id>/active",          "bug",                  ACTIVATE_BUG,       BUG_SHOWN,          make_move(REACTIVATE)),
     Operation("GET",    "/tasks",                            "list tasks assigned to the caller",   "",                     NOTHING,            MY_TASKS,           SHOW),
     Operation("GET",    "/tasks/<id>",                       "get a task",                          "task",                 NOTHING,            TASK_SHOWN,         SHOW),
-    Operation("DELETE", "/tasks/<id>",                       "delete a task",                       "task",                 NOTHING,            SUCCESS,            make_delete(TASK)),
+    Operation("DELETE", "/tasks/<id>",                       "delete a task",                       "task",                 COMMENT,            SUCCESS,            make_delete(TASK)),
     Operation("POST",   "/tasks/<id>/assignto",              "assign a task",                       "task",                 ASSIGN_TASK,        TASK_SHOWN,         make_move(TASK_ASSIGNED)),
     Operation("POST",   "/tasks/<id>/pause",                 "pause a task",                        "task",                 COMMENT,            TASK_SHOWN,         make_move(PAUSE)),
     Operation("POST",   "/tasks/<id>/close",                 "close a task",                        "task",                 CLOSE_TASK,         TASK_SHOWN,         make_move(CLOSE)),
@@ -4257,6 +4252,9 @@ def describe(operation: Operation) -> dict[str, Any]:
     if isinstance(operation.shows, Listing):
         query = query_shape(operation.shows).fields.items()
         described["parameters"] = [{"name": name, "in": "query", "schema": kind.schema} for name, kind in query]
+    if names := f"{operation.query} {operation.by}".split():
+        kinds = {operation.by: ID, **operation.reads.fields}
+        described["parameters"] = [{"name": name, "in": "query", "schema": kinds[name].schema} for name in names]
     if operation.reads.fields:
         content = json_content(body_schema(operation.reads))
         described["requestBody"] = {"required": bool(operation.reads.required), "content": content}
