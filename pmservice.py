@@ -775,8 +775,8 @@ class Resource:
     def seen_through(self, row: str, link: str) -> str:
         """Return the SQL condition that a link of a row is unset or names a record that the user `:me` may see."""
         target, other = RESOURCES[self.fields[link].target], f"{row}_{link}"
-        seen = f"{other}.id = {row}.{link} AND {target.seen_by_member(other)}"
-        return f"({row}.{link} IS NULL OR EXISTS (SELECT 1 FROM {target.table} AS {other} WHERE {seen}))"
+        seen = f'{other}.id = {row}."{link}" AND {target.seen_by_member(other)}'
+        return f'({row}."{link}" IS NULL OR EXISTS (SELECT 1 FROM {target.table} AS {other} WHERE {seen}))'
 
     def given(self, *sources: str) -> dict[str, Kind]:
         """Return the fields with the source "given", which requests and fixtures may set, or one of `sources`."""
