@@ -1296,8 +1296,8 @@ boolean    = Writer(lambda values, scene, unset: map(("false", "true").__getitem
 digit      = Writer(lambda values, scene, unset: map(('"0"', '"1"').__getitem__, values),                        {"type": "string", "enum": ["0", "1"]})
 # Other values.
 text       = Writer(lambda values, scene, unset: map(quote, values),                                             STRING_SCHEMA)
-nullable   = Writer(lambda values, scene, unset: map(to_json, values),                                           {"type": ["string", "null"]})
-number     = Writer(lambda values, scene, unset: map(to_json, values),                                           {"type": ["integer", "null"]})
+nullable   = Writer(lambda values, scene, unset: ["null" if one is None else quote(one) for one in values],        {"type": ["string", "null"]})
+number     = Writer(lambda values, scene, unset: ["null" if one is None else str(one) for one in values],          {"type": ["integer", "null"]})
 hours      = Writer(lambda values, scene, unset: [str(int(one)) if one.is_integer() else repr(one) for one in values], {"type": "number", "minimum": 0})  # typed clients read 8, not 8.0, as an int
 coded      = Writer(lambda values, scene, unset: [f'{{"code":"{one}","name":"{one.capitalize()}"}}' for one in values], object_of(STATE_SCHEMA))  # "object (`code` string, `name` string)"
 role       = Writer(lambda values, scene, unset: [f'{{"code":{quote(one)},"name":{quote(one)}}}' for one in values], object_of({"code": STRING_SCHEMA, "name": STRING_SCHEMA}))
