@@ -1525,20 +1525,24 @@ BROWSE_TESTTASKS = {"all": "TRUE", "totalstatus": "TRUE", **{state: f"testtask.s
 BROWSE_PRODUCTS = {"all": "TRUE", "noclosed": "product.status <> 'closed'", "closed": "product.status = 'closed'"}
 BROWSE_RELEASES = {"all": "TRUE", **{state: f"release.status = '{state}'" for state in RELEASE_STATES}}
 
-# What narrows a list to the records of another one, named by the path or by a query parameter; where nothing stands
-# here, the column of that name.
-LINKED_STORY = "story.id IN (SELECT story FROM project_story WHERE project_story.project = :{0})"
+# What narrows a list to the records of another one, named by the path or by a query parameter: a join or a condition.
+# Where nothing stands here, it is the column of that name.
+LINKED = "JOIN {2} ON {2}.{0} = {0}.id AND {2}.{3} = :{1}"
+OWN_OR_STORY_S = """testcase.id IN (SELECT id FROM testcase WHERE {0} = :{0} UNION SELECT testcase.id FROM project_story
+    JOIN testcase ON testcase.story = project_story.story AND testcase.story <> 0 WHERE project_story.project = :{0})"""
 NARROWINGS = {
-    ("story", "project"):      LINKED_STORY.format("project"),
-    ("story", "execution"):    LINKED_STORY.format("execution"),
-    ("story", "plan"):         "story.id IN (SELECT story FROM plan_story WHERE plan_story.plan = :plan)",
+    ("story", "project"):      LINKED.format("story", "project", "project_story", "project"),
+    ("story", "execution"):    LINKED.format("story", "execution", "project_story", "project"),
+    ("story", "plan"):         LINKED.format("story", "plan", "plan_story", "plan"),
     ("story", "child"):        "story.id = (SELECT child.parent FROM story AS child WHERE child.id = :child) AND story.type = 'requirement'",
-    ("testcase", "project"):   "(testcase.project = :project OR testcase.story IN (SELECT story FROM project_story WHERE project_story.project = :project))",
-    ("testcase", "execution"): "(testcase.execution = :execution OR testcase.story IN (SELECT story FROM project_story WHERE project_story.project = :execution))",
+    ("testcase", "project"):   OWN_OR_STORY_S.format("project"),
+    ("testcase", "execution"): OWN_OR_STORY_S.format("execution"),
     ("testcase", "testtask"):  'testcase.id IN (SELECT "case" FROM testtask_case WHERE testtask_case.testtask = :testtask)',
-    ("product", "project"):    "product.id IN (SELECT product FROM project_product WHERE project_product.project = :project)",
-    ("project", "product"):    "project.id IN (SELECT project FROM project_product WHERE project_product.product = :product)",
+    ("product", "project"):    LINKED.format("product", "project", "project_product", "project"),
+    ("project", "product"):    LINKED.format("project", "product", "project_product", "product"),
     ("project", "program"):    "project.parent = :program",
+    **{(table, "story"): f"{table}.story = :story AND {table}.story <> 0" for table in ("task", "bug", "testcase")},  # the index says <> 0
+    ("bug", "plan"):           "bug.plan = :plan AND bug.plan <> 0",
 }
 # fmt: on
 
@@ -1590,6 +1594,7 @@ TOTALS = {
     ("testtask", "product"): total_of("testtasks of product", ":product"),
     ("story", "project"): story_totals(":project"),
     ("story", "execution"): story_totals(":execution"),
+    ("story", "type"): {"unclosed": "SELECT coalesce(sum(stories), 0) FROM story_count WHERE type = :type AND status <> 'closed'"},
     ("story", "product type"): {status: STORY_COUNT + condition.replace("story.", "") for status, condition in BROWSE_STORIES.items()
                                 if condition == "TRUE" or (condition.startswith("story.status ") and "AND" not in condition)},
 }  # fmt: skip
@@ -1741,10 +1746,12 @@ def list_statements(
     """
     resource, (field, way) = listing.view.resource, order
     table = resource.table
-    scope = f"FROM {table} WHERE " + " AND ".join((
+    narrowings = [NARROWINGS.get((table, name), f'{table}."{name}" = :{name}') for name in names]
+    joins = " ".join(narrowing for narrowing in narrowings if narrowing.startswith("JOIN"))
+    scope = f"FROM {table} {joins} WHERE " + " AND ".join((
         resource.undeleted,
         resource.rows,
-        *(NARROWINGS.get((table, name), f'{table}."{name}" = :{name}') for name in names),
+        *(narrowing for narrowing in narrowings if not narrowing.startswith("JOIN")),
         listing.scope,
         listing.browse[status],
         "TRUE" if everything else resource.visible(),
@@ -1752,7 +1759,9 @@ def list_statements(
     if "story." in listing.browse[status] and table != "story":
         scope = scope.replace(" WHERE ", with_guards(f" {resource.joins} WHERE "), 1)
     sorting = f'ORDER BY {table}."{field}" {way}, {table}.id {way}'
-    page = f"SELECT {table}.id {scope} {sorting} LIMIT :limit OFFSET :offset"
+    row_id = f"{joins.split()[1]}.{table}" if joins else f"{table}.id"  # in the order of the table that links
+    first = "" if field == "id" else f'{table}."{field}" {way},'
+    page = f"SELECT {table}.id {scope} ORDER BY {first} {row_id} {way} LIMIT :limit OFFSET :offset"
     total = TOTALS.get((table, " ".join(names)), {}).get(status) if everything else None
     return (
         total or f"SELECT count(*) {scope}",
