@@ -1769,41 +1769,6 @@ def list_statements(
     )
 
 
-# The tables that the triggers keep: the rows that matter, and their recount from the records.
-RECOUNTS = (
-    ("product_count", "", """SELECT product.id,
-        (SELECT count(*) FROM release WHERE release.product = product.id AND NOT deleted),
-        count(bug.id), coalesce(sum(bug.status = 'active'), 0), coalesce(sum(bug.status = 'closed'), 0),
-        coalesce(sum(bug.status = 'closed' AND resolution = 'fixed'), 0),
-        coalesce(sum(assignedTo IS NULL AND bug.id IS NOT NULL), 0)
-        FROM product LEFT JOIN bug ON bug.product = product.id AND NOT bug.deleted GROUP BY product.id"""),
-    ("bugs_opened", "WHERE bugs > 0", """SELECT product, coalesce(strftime('%s', openedDate) / 900, 0), count(*)
-        FROM bug WHERE NOT deleted GROUP BY 1, 2"""),
-    ("story_count", "WHERE stories > 0", "SELECT product, type, status, count(*) FROM story WHERE NOT deleted GROUP BY 1, 2, 3"),
-    ("plans_ending", "WHERE plans > 0", "SELECT product, end, count(*) FROM plan WHERE NOT deleted GROUP BY 1, 2"),
-    ("plan_count", "WHERE stories > 0 OR bugs > 0", """SELECT plan, sum(stories), round(sum(hour), 6), sum(bugs) FROM (
-        SELECT plan, 1 AS stories, estimate AS hour, 0 AS bugs FROM plan_story JOIN story ON story.id = story WHERE NOT deleted
-        UNION ALL SELECT plan, 0, 0.0, 1 FROM bug WHERE plan <> 0 AND NOT deleted) GROUP BY plan"""),
-    ("release_story", "", """SELECT DISTINCT value, release.id FROM release, json_each(iif(
-        json_valid('[' || trim(stories, ', ') || ']'), '[' || trim(stories, ', ') || ']', '[]')) AS named
-        WHERE named.type = 'integer' AND NOT release.deleted"""),
-    ("total", "WHERE records > 0", """SELECT 'products', 0, count(*) FROM product WHERE NOT deleted HAVING count(*) > 0
-        UNION ALL SELECT 'releases', project, count(*) FROM release
-            WHERE NOT deleted AND project IS NOT NULL GROUP BY project
-        UNION ALL SELECT 'tasks', execution, count(*) FROM task WHERE NOT deleted GROUP BY execution
-        UNION ALL SELECT 'testcases', product, count(*) FROM testcase WHERE NOT deleted GROUP BY product
-        UNION ALL SELECT 'plans', product, count(*) FROM plan WHERE NOT deleted GROUP BY product
-        UNION ALL SELECT 'testtasks', project, count(*) FROM testtask WHERE NOT deleted GROUP BY project
-        UNION ALL SELECT 'testtasks of product', product, count(*) FROM testtask WHERE NOT deleted GROUP BY product
-        UNION ALL SELECT 'stories ' || status, project, count(*) FROM project_story JOIN story ON story.id = story
-            WHERE NOT deleted GROUP BY status, project
-        UNION ALL SELECT 'builds', home, count(*) FROM (SELECT id, project AS home FROM build WHERE NOT deleted
-            UNION SELECT id, execution FROM build WHERE NOT deleted) GROUP BY home
-        UNION ALL SELECT 'bugs', home, count(*) FROM (SELECT id, project AS home FROM bug WHERE NOT deleted
-            UNION SELECT id, execution FROM bug WHERE NOT deleted) WHERE home IS NOT NULL GROUP BY home"""),
-)  # fmt: skip
-
-
 class Store:
     """The records, inside one transaction."""
 
@@ -2192,19 +2157,6 @@ class Store:
             checks.append((table, sql, "project must be the project of its execution"))
         for table, sql, problem in checks:
             yield from ((table, id, problem) for (id,) in self.run(sql))
-
-    def problems(self) -> Iterator[str]:
-        """Yield what is wrong with the file, its links or its counts, a line each."""
-        for (line,) in self.run("PRAGMA integrity_check"):
-            if line != "ok":
-                yield str(line)
-        for table, id, other, _ in self.run("PRAGMA foreign_key_check"):
-            yield f"{table} {id} names a row of {other} that does not exist"
-        for table, rows, recount in RECOUNTS:
-            for row in self.run(f"SELECT * FROM ({recount}) EXCEPT SELECT * FROM {table}"):
-                yield f"{table}: the recount gives {tuple(row)}, which is not stored"
-            for row in self.run(f"SELECT * FROM {table} {rows} EXCEPT SELECT * FROM ({recount})"):
-                yield f"{table}: {tuple(row)} is stored, but the recount does not give it"
 
 
 # --- 7 Database: the file ---------------------------------------------------------------------------
@@ -4329,12 +4281,61 @@ TICK = 0.005  # seconds; a waiting call polls every TICK × number of waiting ca
 MAX_WAITING = 24  # calls that wait at once, of CONTROL_THREADS: the others are always answered
 CONTROL_THREADS = 32
 START_SNAPSHOT = ""  # a name that no path can have
+SECRETS = ("password", "token")
+
+
+# The tables that the triggers keep: the rows that matter, and their recount from the records.
+RECOUNTS = (
+    ("product_count", "", """SELECT product.id,
+        (SELECT count(*) FROM release WHERE release.product = product.id AND NOT deleted),
+        count(bug.id), coalesce(sum(bug.status = 'active'), 0), coalesce(sum(bug.status = 'closed'), 0),
+        coalesce(sum(bug.status = 'closed' AND resolution = 'fixed'), 0),
+        coalesce(sum(assignedTo IS NULL AND bug.id IS NOT NULL), 0)
+        FROM product LEFT JOIN bug ON bug.product = product.id AND NOT bug.deleted GROUP BY product.id"""),
+    ("bugs_opened", "WHERE bugs > 0", """SELECT product, coalesce(strftime('%s', openedDate) / 900, 0), count(*)
+        FROM bug WHERE NOT deleted GROUP BY 1, 2"""),
+    ("story_count", "WHERE stories > 0", "SELECT product, type, status, count(*) FROM story WHERE NOT deleted GROUP BY 1, 2, 3"),
+    ("plans_ending", "WHERE plans > 0", "SELECT product, end, count(*) FROM plan WHERE NOT deleted GROUP BY 1, 2"),
+    ("plan_count", "WHERE stories > 0 OR bugs > 0", """SELECT plan, sum(stories), round(sum(hour), 6), sum(bugs) FROM (
+        SELECT plan, 1 AS stories, estimate AS hour, 0 AS bugs FROM plan_story JOIN story ON story.id = story WHERE NOT deleted
+        UNION ALL SELECT plan, 0, 0.0, 1 FROM bug WHERE plan <> 0 AND NOT deleted) GROUP BY plan"""),
+    ("release_story", "", """SELECT DISTINCT value, release.id FROM release, json_each(iif(
+        json_valid('[' || trim(stories, ', ') || ']'), '[' || trim(stories, ', ') || ']', '[]')) AS named
+        WHERE named.type = 'integer' AND NOT release.deleted"""),
+    ("total", "WHERE records > 0", """SELECT 'products', 0, count(*) FROM product WHERE NOT deleted HAVING count(*) > 0
+        UNION ALL SELECT 'releases', project, count(*) FROM release
+            WHERE NOT deleted AND project IS NOT NULL GROUP BY project
+        UNION ALL SELECT 'tasks', execution, count(*) FROM task WHERE NOT deleted GROUP BY execution
+        UNION ALL SELECT 'testcases', product, count(*) FROM testcase WHERE NOT deleted GROUP BY product
+        UNION ALL SELECT 'plans', product, count(*) FROM plan WHERE NOT deleted GROUP BY product
+        UNION ALL SELECT 'testtasks', project, count(*) FROM testtask WHERE NOT deleted GROUP BY project
+        UNION ALL SELECT 'testtasks of product', product, count(*) FROM testtask WHERE NOT deleted GROUP BY product
+        UNION ALL SELECT 'stories ' || status, project, count(*) FROM project_story JOIN story ON story.id = story
+            WHERE NOT deleted GROUP BY status, project
+        UNION ALL SELECT 'builds', home, count(*) FROM (SELECT id, project AS home FROM build WHERE NOT deleted
+            UNION SELECT id, execution FROM build WHERE NOT deleted) GROUP BY home
+        UNION ALL SELECT 'bugs', home, count(*) FROM (SELECT id, project AS home FROM bug WHERE NOT deleted
+            UNION SELECT id, execution FROM bug WHERE NOT deleted) WHERE home IS NOT NULL GROUP BY home"""),
+)  # fmt: skip
 COUNTS = (
     *(table for table, _, _ in RECOUNTS),
     "story_version",
     "sqlite_sequence",
 )  # written by triggers and by SQLite itself
-SECRETS = ("password", "token")
+
+
+def problems_of(store: Store) -> Iterator[str]:
+    """Yield what is wrong with the file, its links or its counts, a line each."""
+    for (line,) in store.run("PRAGMA integrity_check"):
+        if line != "ok":
+            yield str(line)
+    for table, id, other, _ in store.run("PRAGMA foreign_key_check"):
+        yield f"{table} {id} names a row of {other} that does not exist"
+    for table, rows, recount in RECOUNTS:
+        for row in store.run(f"SELECT * FROM ({recount}) EXCEPT SELECT * FROM {table}"):
+            yield f"{table}: the recount gives {tuple(row)}, which is not stored"
+        for row in store.run(f"SELECT * FROM {table} {rows} EXCEPT SELECT * FROM ({recount})"):
+            yield f"{table}: {tuple(row)} is stored, but the recount does not give it"
 
 
 class Clock:
@@ -5634,7 +5635,7 @@ def command_check(settings: Mapping[str, Any], options: argparse.Namespace) -> i
     """Check the file, its links and its counts; return 1 if one is wrong."""
     show_progress("checking …")
     with open_database(settings, existing=True) as database, database.reading() as store:
-        problems = list(itertools.islice(store.problems(), 100))
+        problems = list(itertools.islice(problems_of(store), 100))
     print("\n".join(problems) or f"{settings['database']} is sound: pages, links and counts are right.")
     return 1 if problems else 0
 
