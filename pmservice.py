@@ -2220,8 +2220,10 @@ class Database:
         self.idle.append((self.anchor, PATIENCE * 1000))
         version = self.anchor.execute("PRAGMA user_version").fetchone()[0]
         if version < SCHEMA_VERSION:  # otherwise nothing is written, and no writer is waited for
+            self.anchor.execute("PRAGMA foreign_keys = OFF")  # lets a table be made anew that others name
             with self.writing() as store:
                 self.upgrade(store)
+            self.anchor.execute("PRAGMA foreign_keys = ON")
         refuse_columns(self.path, self.anchor)
         self.anchor.execute(write_ahead)
         self.anchor.execute("PRAGMA user_version").fetchone()  # a read, which creates the write-ahead log

@@ -481,23 +481,38 @@ CREATE TRIGGER department_ordered AFTER INSERT ON department WHEN NEW."order" IS
     WHERE id = NEW.id;
 END;
 
-ALTER TABLE user DROP COLUMN deleted;  -- its CHECK allowed 0 only
-ALTER TABLE user ADD COLUMN deleted  INTEGER NOT NULL DEFAULT 0 CHECK (deleted IN (0, 1));
-ALTER TABLE user ADD COLUMN dept     INTEGER REFERENCES department;
-ALTER TABLE user ADD COLUMN type     TEXT NOT NULL DEFAULT 'inside' CHECK (type IN ('inside', 'outside'));
-ALTER TABLE user ADD COLUMN gender   TEXT NOT NULL DEFAULT 'f' CHECK (gender IN ('f', 'm'));
-ALTER TABLE user ADD COLUMN birthday TEXT;
-ALTER TABLE user ADD COLUMN "join"   TEXT;
-ALTER TABLE user ADD COLUMN commiter TEXT NOT NULL DEFAULT '';
-ALTER TABLE user ADD COLUMN skype    TEXT NOT NULL DEFAULT '';
-ALTER TABLE user ADD COLUMN qq       TEXT NOT NULL DEFAULT '';
-ALTER TABLE user ADD COLUMN mobile   TEXT NOT NULL DEFAULT '';
-ALTER TABLE user ADD COLUMN phone    TEXT NOT NULL DEFAULT '';
-ALTER TABLE user ADD COLUMN weixin   TEXT NOT NULL DEFAULT '';
-ALTER TABLE user ADD COLUMN dingding TEXT NOT NULL DEFAULT '';
-ALTER TABLE user ADD COLUMN slack    TEXT NOT NULL DEFAULT '';
-ALTER TABLE user ADD COLUMN whatsapp TEXT NOT NULL DEFAULT '';
-ALTER TABLE user ADD COLUMN address  TEXT NOT NULL DEFAULT '';
+-- Made anew, with columns that it lacked and a `deleted` that may be 1. Foreign keys are off during an upgrade.
+CREATE TABLE user_4 (
+    id       INTEGER PRIMARY KEY AUTOINCREMENT,
+    account  TEXT NOT NULL UNIQUE CHECK (length(account) BETWEEN 1 AND 30),
+    realname TEXT NOT NULL,
+    avatar   TEXT NOT NULL DEFAULT '',
+    role     TEXT NOT NULL DEFAULT '',
+    email    TEXT NOT NULL DEFAULT '',
+    admin    INTEGER NOT NULL DEFAULT 0 CHECK (admin IN (0, 1)),
+    password TEXT,  -- a salted scrypt hash; NULL: nobody can log in as this user
+    deleted  INTEGER NOT NULL DEFAULT 0 CHECK (deleted IN (0, 1)),
+    dept     INTEGER REFERENCES department,
+    type     TEXT NOT NULL DEFAULT 'inside' CHECK (type IN ('inside', 'outside')),
+    gender   TEXT NOT NULL DEFAULT 'f' CHECK (gender IN ('f', 'm')),
+    birthday TEXT,
+    "join"   TEXT,
+    commiter TEXT NOT NULL DEFAULT '',
+    skype    TEXT NOT NULL DEFAULT '',
+    qq       TEXT NOT NULL DEFAULT '',
+    mobile   TEXT NOT NULL DEFAULT '',
+    phone    TEXT NOT NULL DEFAULT '',
+    weixin   TEXT NOT NULL DEFAULT '',
+    dingding TEXT NOT NULL DEFAULT '',
+    slack    TEXT NOT NULL DEFAULT '',
+    whatsapp TEXT NOT NULL DEFAULT '',
+    address  TEXT NOT NULL DEFAULT ''
+) STRICT;
+
+INSERT INTO user_4 (id, account, realname, avatar, role, email, admin, password)
+SELECT id, account, realname, avatar, role, email, admin, password FROM user;
+DROP TABLE user;
+ALTER TABLE user_4 RENAME TO user;
 
 CREATE INDEX user_of_department ON user (dept) WHERE dept IS NOT NULL;
 
