@@ -567,6 +567,8 @@ def check(
     broken: dict[str, str] = {}
     for field, kind in shape.fields.items():
         value = given.get(field)
+        if kind.look == "day" and value == json.loads(ZERO_DAY):
+            value = ""
         try:
             if value == "" and field in shape.unset:
                 values[field] = None
@@ -1083,7 +1085,11 @@ ASSIGNED = {**OPENED, "assignedDate": when_assigned}
 PROJECT_GUARD = Guard("openedBy PM PO QD RD", acl_of="coalesce({0}.project, {0}.id)")
 BEGIN_TO_END = in_order("begin", "end")
 START_TO_DEADLINE = in_order("estStarted", "deadline")
-STORY_IDS, BUG_IDS, PLAN_IDS = (PRODUCTS._replace(read=read_ids, target=target) for target in ("story", "bug", "plan"))
+STORY_IDS, BUG_IDS = (PRODUCTS._replace(target=target) for target in ("story", "bug"))
+PLAN_IDS = rows_of("", "", "plan", "")._replace(  # also one id
+    read=lambda ids: read_ids([ids] if isinstance(ids, int) else ids),
+    schema=either(whole_schema(1), array_of(whole_schema(1))),
+)
 PLAN_TITLES = derived(
     TEXT,
     """coalesce((SELECT group_concat(plan.title, ' ') FROM plan WHERE NOT plan.deleted
@@ -1204,8 +1210,8 @@ COMMENT           = Shape(SAID)
 LOGIN             = Shape({"account": TEXT, "password": TEXT}, "account password")
 CREATE_DEPARTMENT = Shape(DEPARTMENT.pick("name parent manager order"), "name")
 MODIFY_DEPARTMENT = Shape(DEPARTMENT.pick("name parent manager order", **SAID))
-CREATE_USER       = Shape(USER.pick(f"account {PROFILE_SENT}"), "account password")
-MODIFY_USER       = Shape(USER.pick(PROFILE_SENT, **SAID), unset="birthday join")
+CREATE_USER       = Shape(USER.pick(f"account {PROFILE_SENT}", realname=NAME), "account password")
+MODIFY_USER       = Shape(USER.pick(PROFILE_SENT, realname=NAME, **SAID), unset="birthday join")
 CREATE_PROGRAM    = Shape(PROGRAM.pick(f"name begin end parent {BUDGETED}"), "name begin end", BEGIN_TO_END)
 MODIFY_PROGRAM    = Shape(PROGRAM.pick(f"name begin end realBegan realEnd parent {BUDGETED}", **SAID), "", BEGIN_TO_END)
 CREATE_PROJECT    = Shape(PROJECT.pick(f"name begin end code parent {BUDGETED} PO QD RD days", model=one_of(*MODELS), products=PRODUCTS),
@@ -1230,7 +1236,7 @@ MODIFY_BUILD      = Shape(BUILD.pick(BUILD_SENT, **SAID))
 CREATE_RELEASE    = Shape(RELEASE.pick("name date product branch build desc status marker stories bugs leftBugs mailto"), "name date product")
 MODIFY_RELEASE    = Shape(RELEASE.pick("name date build desc status marker stories bugs leftBugs mailto", **SAID))
 CREATE_CASE       = Shape(TESTCASE.pick("branch module story title type stage precondition pri keywords", steps=STEPS), "title type pri steps")
-MODIFY_CASE       = Shape(TESTCASE.pick("product branch module story title type stage precondition pri keywords", steps=STEPS, **SAID))
+MODIFY_CASE       = Shape(TESTCASE.pick("product branch module story title type stage precondition pri", steps=STEPS, **SAID))
 RUN_CASE          = Shape({"steps": STEP_RESULTS, "testtask": link("testtask"), "version": NATURAL})
 CREATE_TESTTASK   = Shape(TESTTASK.pick(TESTTASK_SENT), "product execution name begin end", needs_build, BEGIN_TO_END)
 MODIFY_TESTTASK   = Shape(TESTTASK.pick(TESTTASK_SENT, **SAID), "", BEGIN_TO_END)
@@ -2960,6 +2966,8 @@ def step_said(step: Any) -> tuple[str, str, str]:
 def run_case(store: Store, me: Caller, case: sqlite3.Row, body: Body) -> int:
     """Record a run of a test case: it fails when a step fails. Steps are in the order of the test case's."""
     steps, given = store.steps(case["id"]), body.get("steps", [])
+    if body.get("version", 0) > case["version"]:
+        raise Invalid({"version": f"must be at most {case['version']}, the test case's version"})
     if len(given) > len(steps):
         raise Invalid({"steps": f"must have at most {len(steps)} items, one for each step of the test case"})
     results = [item.get("result", "pass") for item in given]
@@ -4130,8 +4138,8 @@ ERROR = {"type": "object", "required": ["error"], "properties": {"error": {"type
 REASONS: tuple[tuple[int, str, Callable[[Operation], Any]], ...] = (  # status, description, which operations may answer it
     (400, "The request breaks a rule; `fields` names each.",            lambda row: row.method != "GET" or isinstance(row.shows, Listing)),
     (401, "There is no valid token.",                                   lambda row: not row.open),
-    (403, ADMIN_ONLY,                                                    lambda row: row.admin),
-    (404, "There is no such record, or the caller may not see it.",     lambda row: row.target),
+    (403, "Only somebody else may do this.",                                                    lambda row: row.admin or row.perform in (modify_user, review_story)),
+    (404, "There is no such record, or the caller may not see it.",     lambda row: row.target or getattr(row.shows, "filters", "")),
     (413, "The body is too large.",                                     lambda row: True),
     (421, "The Host is not this service's.",                            lambda row: True),
     (503, "The database is busy or cannot be written; try again later.", lambda row: True),
