@@ -225,10 +225,11 @@ class Kind(NamedTuple):
     owner: str = ""
     item: str = ""
 
-    @property
-    def is_text(self) -> bool:
-        """Tell whether "" is a value. For all other kinds it means "not given"."""
-        return self.look in ("text", "secret", "person", "people", "whitelist")
+    def is_given(self, value: Any) -> bool:
+        """Tell whether a request gives a value: null does not, nor "" but for a text, nor a day that is none."""
+        if self.look in ("text", "secret", "person", "people", "whitelist"):
+            return value is not None
+        return value not in (None, "") and not (self.look == "day" and value == "0000-00-00")
 
 
 ASCII_INT = re.compile(r"-?[0-9]{1,19}")
@@ -567,13 +568,11 @@ def check(
     broken: dict[str, str] = {}
     for field, kind in shape.fields.items():
         value = given.get(field)
-        if kind.look == "day" and value == json.loads(ZERO_DAY):
-            value = ""
         try:
-            if value == "" and field in shape.unset:
-                values[field] = None
-            elif value is not None and (value != "" or kind.is_text):
+            if kind.is_given(value):
                 values[field] = settle(kind, kind.read(value))
+            elif field in shape.unset and value is not None:
+                values[field] = None
             elif field in shape.required:
                 raise ValueError("is required")
             if field in shape.required and values[field] is None:
@@ -1755,9 +1754,7 @@ def list_statements(
     narrowings = [NARROWINGS.get((table, name), f'{table}."{name}" = :{name}') for name in names]
     joins = " ".join(narrowing for narrowing in narrowings if narrowing.startswith("JOIN"))
     scope = f"FROM {table} {joins} WHERE " + " AND ".join((
-        resource.undeleted,
-        resource.rows,
-        *(narrowing for narrowing in narrowings if not narrowing.startswith("JOIN")),
+        resource.undeleted, resource.rows, *(narrowing for narrowing in narrowings if not narrowing.startswith("JOIN")),
         listing.scope,
         listing.browse[status],
         "TRUE" if everything else resource.visible(),
