@@ -559,10 +559,9 @@ class Shape:
 def check(
     shape: Shape, given: Fields, settle: Settle = lambda kind, value: value, record: Fields = MappingProxyType({})
 ) -> dict[str, Any]:
-    """Return the checked values of the fields that were given; null is not given, unknown fields are ignored.
+    """Return the checked values of the fields that were given; others are ignored. Raises Invalid with every broken one.
 
     settle: from a checked value to the stored one.  record: the stored record that the path names, if it names one.
-    Raises Invalid with every broken field.
     """
     values: dict[str, Any] = {}
     broken: dict[str, str] = {}
@@ -4423,11 +4422,13 @@ def apply_snapshot(database: Database, name: str) -> None:
         connection.execute("ATTACH ? AS saved", (database.snapshots[name][0],))
         connection.execute("BEGIN IMMEDIATE")  # closing the connection rolls back what is not committed
         tables = connection.execute("SELECT name FROM saved.sqlite_schema WHERE type = 'table'").fetchall()
-        # The triggers count while records return, so the counts come last.
-        for (table,) in sorted(tables, key=lambda row: (row[0] in COUNTS, row[0])):
-            if table != "token":
+        records = [table for (table,) in tables if table != "token"]
+        for table in records:
+            connection.execute(f"DELETE FROM main.{table}")
+        for table in sorted(records, key=lambda table: (table in COUNTS, table)):
+            if table in COUNTS:  # the triggers counted while the records returned
                 connection.execute(f"DELETE FROM main.{table}")
-                connection.execute(f"INSERT INTO main.{table} SELECT * FROM saved.{table}")
+            connection.execute(f"INSERT INTO main.{table} SELECT * FROM saved.{table}")
         connection.execute("DELETE FROM token WHERE account NOT IN (SELECT account FROM user)")
         connection.execute("COMMIT")
 
