@@ -242,6 +242,9 @@ ASCII_MOMENT = re.compile(
 ASCII_ACCOUNT = re.compile(r"[A-Za-z0-9_.@-]{1,30}")
 
 
+to_json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode
+
+
 def bounded(value: Any, least: float, most: float) -> Any:
     """Return a number if it lies between two inclusive bounds. Raises ValueError."""
     if not value >= least:  # `not >=` also rejects NaN
@@ -646,7 +649,9 @@ VERSION = Shape({"version": ID, "title": NAME, "spec": TEXT, "verify": TEXT}, "v
 REVIEWER = Shape({"account": PERSON, "result": one_of(*VOTES)}, "account")
 STEPS = Kind("plain", items(STEP), items_schema(STEP), shown=array_of(object_of(STEP_SHOWN)))
 STEP_RESULTS = Kind("plain", items(STEP_RESULT), items_schema(STEP_RESULT))
-LOADED_RESULTS = Kind("plain", lambda value: json.dumps(items(LOADED_RESULT)(value), ensure_ascii=False, separators=(",", ":")), {}, shown=array_of({"type": "object"}))  # fmt: skip
+LOADED_RESULTS = Kind(
+    "plain", lambda value: to_json(items(LOADED_RESULT)(value)), {}, shown=array_of({"type": "object"})
+)
 
 
 # Moments are stored as UTC text, YYYY-MM-DDThh:mm:ssZ.
@@ -1262,7 +1267,6 @@ ADD_EFFORT        = Shape({"dates": each_of(DAYS), "date": each_of(DAYS), "work"
 # value means.
 
 quote = json.encoder.encode_basestring  # text as JSON, written in C; escapes no character that need not be
-to_json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode
 
 
 class Scene(NamedTuple):
@@ -2444,6 +2448,9 @@ def statements_of(script: str) -> Iterator[str]:
 
 Body = Mapping[str, Any]
 Perform = Callable[[Store, Caller, Any, Body], int]
+Check = Callable[
+    [Store, int, Body], Body
+]  # of a whole record as it would become, with its id or 0: what follows from it
 
 
 def settle_value(store: Store, me: Caller, noted: dict[str, None] | None, kind: Kind, value: Any) -> Any:
@@ -2497,9 +2504,10 @@ def complete(store: Store, me: Caller, resource: Resource, given: Body) -> dict[
     return values
 
 
-def create(store: Store, me: Caller, resource: Resource, given: Body) -> int:
-    """Insert a record completed by its defaults, and return its id."""
-    id = store.insert_record(resource, complete(store, me, resource, with_story_version(store, me, resource, given)))
+def create(store: Store, me: Caller, resource: Resource, given: Body, check: Check | None = None) -> int:
+    """Insert a record completed by its defaults, and return its id. Raises Invalid if `check` does."""
+    values = complete(store, me, resource, with_story_version(store, me, resource, given))
+    id = store.insert_record(resource, {**values, **check(store, 0, values)} if check else values)
     if resource.table == "project":
         store.place_projects()
     return id
@@ -2513,11 +2521,11 @@ def with_story_version(store: Store, me: Caller, resource: Resource, values: Bod
     return {**values, "storyVersion": story["version"] if story else 0 if values["story"] else 1}
 
 
-def make_create(resource: Resource, within: str = "") -> Perform:
+def make_create(resource: Resource, within: str = "", check: Check | None = None) -> Perform:
     """Return the operation that creates a record; `within` is the field that takes the id of the path's record."""
 
     def perform(store: Store, me: Caller, parent: sqlite3.Row | None, body: Body) -> int:
-        return create(store, me, resource, {**body, within: parent["id"]} if parent else body)
+        return create(store, me, resource, {**body, within: parent["id"]} if parent else body, check)
 
     return perform
 
@@ -2554,9 +2562,17 @@ def reassigned(store: Store, row: sqlite3.Row, body: Body) -> dict[str, Any]:
     return {"assignedTo": body["assignedTo"], "assignedDate": store.now} if changes else {}
 
 
-def modify(store: Store, me: Caller, resource: Resource, row: sqlite3.Row, body: Body) -> int:
-    """Change what is sent of a record, and return its id. Writes the action log."""
-    changes = {**with_story_version(store, me, resource, body), **reassigned(store, row, body), **edited(store, me)}
+def modify(
+    store: Store, me: Caller, resource: Resource, row: sqlite3.Row, body: Body, check: Check | None = None
+) -> int:
+    """Change what is sent of a record, and return its id. Writes the action log. Raises Invalid if `check` does."""
+    follows = check(store, row["id"], {**row, **body}) if check else {}
+    changes = {
+        **with_story_version(store, me, resource, body),
+        **reassigned(store, row, body),
+        **edited(store, me),
+        **follows,
+    }
     if {**row, **changes}.get("acl") == "open":
         changes["whitelist"] = ","
     store.update_record(resource, row["id"], changes)
@@ -2564,9 +2580,9 @@ def modify(store: Store, me: Caller, resource: Resource, row: sqlite3.Row, body:
     return int(row["id"])
 
 
-def make_modify(resource: Resource) -> Perform:
+def make_modify(resource: Resource, check: Check | None = None) -> Perform:
     """Return the operation that changes what is sent."""
-    return lambda store, me, row, body: modify(store, me, resource, row, body)
+    return lambda store, me, row, body: modify(store, me, resource, row, body, check)
 
 
 def require_product(store: Store, resource: Resource, product: int, given: Body, **fields: str) -> None:
@@ -2695,11 +2711,7 @@ def make_modify_project(resource: Resource) -> Perform:
         if "name" in body and resource is not PROGRAM:
             body = {**body, "team": body["name"]}
         if resource is EXECUTION:
-            body = {
-                **body,
-                "project": body.get("project") or row["project"],
-                "parent": body.get("project") or row["project"],
-            }
+            body = {**body, **dict.fromkeys(("project", "parent"), body.get("project") or row["project"])}
         check_days(store, resource, {**row, **body})
         if (parent := body.get("parent")) and store.is_below(parent, row["id"]):
             raise Invalid({"parent": f"must not be the {resource.name} itself or lie below it (got {parent})"})
@@ -2717,14 +2729,8 @@ def check_days(store: Store, resource: Resource, after: Body) -> None:
         broken = dict(within_project(dict(store.project(after["project"])), after))
     else:
         begin, end = store.days_of_executions(after["id"]) if resource is PROJECT else (None, None)
-        broken = (
-            {"begin": f"must not be after {begin}, when its first execution begins"}
-            if begin and after["begin"] > begin
-            else {}
-        )
-        broken |= (
-            {"end": f"must not be before {end}, when its last execution ends"} if end and after["end"] < end else {}
-        )
+        breaks = {"begin": begin and after["begin"] > begin, "end": end and after["end"] < end}
+        broken = {day: f"must cover the days of the executions, {begin} to {end}" for day in breaks if breaks[day]}
     if broken:
         raise Invalid(broken)
 
@@ -2732,14 +2738,14 @@ def check_days(store: Store, resource: Resource, after: Body) -> None:
 # Departments and users
 
 
-def modify_department(store: Store, me: Caller, row: sqlite3.Row, body: Body) -> int:
-    """Change a department; it must not come to lie below itself."""
-    above = body.get("parent")
-    while above:
-        if above == row["id"]:
+def check_department(store: Store, id: int, after: Body) -> Body:
+    """Raise Invalid for a department that would come to lie below itself."""
+    above = after.get("parent")
+    while above and id:
+        if above == id:
             raise Invalid({"parent": "must not be the department itself or lie below it"})
         above = store.parent_of("department", above)
-    return modify(store, me, DEPARTMENT, row, body)
+    return {}
 
 
 def delete_department(store: Store, me: Caller, row: sqlite3.Row, body: Body) -> int:
@@ -2754,19 +2760,11 @@ def delete_department(store: Store, me: Caller, row: sqlite3.Row, body: Body) ->
 
 def list_departments(store: Store, me: Caller, row: None, query: Body) -> list[dict[str, Any]]:
     """Return the trees of departments; only those with children have `children` and `actions`."""
-    fields = DEPARTMENT_SHOWN.columns
-    shown = [
-        {
-            **dict(zip(fields, row, strict=True)),
-            "manager": row[fields.index("manager")] or "",
-            "position": "",
-            "function": "",
-        }
-        for row in store.records(DEPARTMENT_SHOWN)
-    ]
+    rows = store.records(DEPARTMENT_SHOWN).fetchall()
+    shown = [json.loads(text) for text in DEPARTMENT_SHOWN.show(rows, Scene({}, store.zone))] if rows else []
     children: dict[int, list[dict[str, Any]]] = {}
     for department in sorted(shown, key=lambda one: (one["order"], one["id"])):
-        children.setdefault(department["parent"], []).append({field: department[field] for field in DEPARTMENT_FIELDS})
+        children.setdefault(department["parent"], []).append(department)
     for department in itertools.chain(*children.values()):
         if department["id"] in children:
             department |= {"children": children[department["id"]], "actions": {"delete": False}}
@@ -2792,13 +2790,10 @@ def create_story(store: Store, me: Caller, product: sqlite3.Row, body: Body) -> 
 
 def parts_of_story(body: Body, votes: Iterable[sqlite3.Row]) -> dict[str, Any]:
     """Return the plans and the reviewers that a request gives a story; a reviewer who stays keeps the vote."""
-    results = dict(map(tuple, votes))
-    reviewers = (
-        {"reviewers": [{"account": account, "result": results.get(account, "")} for account in body["reviewer"]]}
-        if "reviewer" in body
-        else {}
-    )
-    return {**reviewers, **({"plans": body["plan"]} if "plan" in body else {})}
+    results, parts = dict(map(tuple, votes)), {}
+    if "reviewer" in body:
+        parts["reviewers"] = [{"account": account, "result": results.get(account, "")} for account in body["reviewer"]]
+    return parts | ({"plans": body["plan"]} if "plan" in body else {})
 
 
 def modify_story(store: Store, me: Caller, story: sqlite3.Row, body: Body) -> int:
@@ -2851,20 +2846,7 @@ def recall_story(store: Store, me: Caller, story: sqlite3.Row, body: Body) -> in
 # Plans, builds, test tasks
 
 
-def create_plan(store: Store, me: Caller, product: sqlite3.Row, body: Body) -> int:
-    """Create a plan; without days it is open: it ends where the real server's open plans do."""
-    values = complete(store, me, PLAN, {**body, "product": product["id"]})
-    check_plan(store, 0, values)
-    return create(store, me, PLAN, values)
-
-
-def modify_plan(store: Store, me: Caller, plan: sqlite3.Row, body: Body) -> int:
-    """Change a plan."""
-    check_plan(store, plan["id"], {**plan, **body})
-    return modify(store, me, PLAN, plan, body)
-
-
-def check_plan(store: Store, id: int, after: Body) -> None:
+def check_plan(store: Store, id: int, after: Body) -> Body:
     """Raise Invalid unless a plan lies within its parent, and its children within it."""
     require_product(store, PLAN, after["product"], after, parent="plan")
     check_parent(store, PLAN, id, after.get("parent"))
@@ -2873,11 +2855,9 @@ def check_plan(store: Store, id: int, after: Body) -> None:
         raise Invalid({"end": "must not be before begin"})
     for day, (least, most) in {"begin": begins, "end": ends}.items():
         if not (least or "") <= after[day] <= (most or "9"):
-            raise Invalid(
-                {
-                    day: f"must lie between {least or 'any day'} and {most or 'any day'}, as the parent and the children do"
-                }
-            )
+            bounds = f"{least or 'any day'} and {most or 'any day'}"
+            raise Invalid({day: f"must lie between {bounds}, as the parent and the children do"})
+    return {}
 
 
 def make_link(table: str, on: bool) -> Perform:
@@ -2893,7 +2873,7 @@ def make_link(table: str, on: bool) -> Perform:
     return perform
 
 
-def check_build(store: Store, id: int, after: Body) -> None:
+def check_build(store: Store, id: int, after: Body) -> Body:
     """Raise Invalid unless what a build names belongs together, and its name is free among the product's builds."""
     broken = {}
     if after["execution"] != after["project"] and store.project(after["execution"])["project"] != after["project"]:
@@ -2905,39 +2885,17 @@ def check_build(store: Store, id: int, after: Body) -> None:
     if broken:
         raise Invalid(broken)
     require_product(store, BUILD, after["product"], after, stories="story", bugs="bug")
+    return {}
 
 
-def create_build(store: Store, me: Caller, project: sqlite3.Row, body: Body) -> int:
-    """Create a build."""
-    values = {**body, "project": project["id"]}
-    check_build(store, 0, values)
-    return create(store, me, BUILD, values)
-
-
-def modify_build(store: Store, me: Caller, build: sqlite3.Row, body: Body) -> int:
-    """Change a build."""
-    check_build(store, build["id"], {**build, **body})
-    return modify(store, me, BUILD, build, body)
-
-
-def check_testtask(store: Store, project: int | None, after: Body) -> dict[str, Any]:
+def check_testtask(store: Store, id: int, after: Body) -> Body:
     """Return the project of a test task, that of its execution. Raises Invalid unless what it names belongs together."""
     home = store.project(after["execution"])
-    belongs = home["project"] or home["id"]
-    if project not in (None, belongs):
-        raise Invalid({"execution": f"must be an execution of project {project}, or the project itself"})
+    project = home["project"] or home["id"]
+    if not id and after.get("project") not in (None, project):
+        raise Invalid({"execution": f"must be an execution of project {after['project']}, or the project itself"})
     require_product(store, TESTTASK, after["product"], after, build="build", testcases="testcase")
-    return {"project": belongs}
-
-
-def create_testtask(store: Store, me: Caller, project: sqlite3.Row | None, body: Body) -> int:
-    """Create a test task; its project is that of its execution."""
-    return create(store, me, TESTTASK, {**body, **check_testtask(store, project["id"] if project else None, body)})
-
-
-def modify_testtask(store: Store, me: Caller, testtask: sqlite3.Row, body: Body) -> int:
-    """Change a test task."""
-    return modify(store, me, TESTTASK, testtask, {**body, **check_testtask(store, None, {**testtask, **body})})
+    return {"project": project}
 
 
 # Test cases and their results
@@ -2970,23 +2928,12 @@ def run_case(store: Store, me: Caller, case: sqlite3.Row, body: Body) -> int:
     result = next((word for word in ("fail", "blocked") if word in results), "pass")
     said = [{**dict(step), **({"result": item.get("result", "pass"), "real": item.get("real", "")} if item else {})}
             for step, item in itertools.zip_longest(steps, given)]  # fmt: skip
-    made = {
-        "case": case["id"],
-        "testtask": body.get("testtask"),
-        "version": body.get("version") or case["version"],
-        "caseResult": result,
-    }
-    run = {
-        "lastRunner": me.account,
-        "lastRunDate": store.now,
-        "lastRunResult": result,
-        "caseFails": case["caseFails"] + (result == "fail"),
-    }
+    made = {"case": case["id"], "testtask": body.get("testtask"), "version": body.get("version") or case["version"]}
+    failed = case["caseFails"] + (result == "fail")
+    run = {"lastRunner": me.account, "lastRunDate": store.now, "lastRunResult": result, "caseFails": failed}
     store.update("testcase", case["id"], run)
     store.log_action("testcase", case["id"], me, "run", "")
-    return create(
-        store, me, RESULT, {**made, "stepResults": json.dumps(said, ensure_ascii=False, separators=(",", ":"))}
-    )
+    return create(store, me, RESULT, {**made, "caseResult": result, "stepResults": to_json(said)})
 
 
 # Tasks
@@ -3070,20 +3017,20 @@ def add_effort(store: Store, me: Caller, task: sqlite3.Row, body: Body) -> int:
     """Record efforts of a task. The last day's `left` counts, unless a stored effort is of a later day."""
     consumed, count = round(task["consumed"] + sum(body["consumed"]), 9), len(body["consumed"])
     days = body.get("dates") or body.get("date") or [store.today] * count
-    if consumed > MAX_INT or max(days, default="") > store.today:
-        raise Invalid(
-            {"consumed": "makes the consumed hours too many"}
-            if consumed > MAX_INT
-            else {"dates": f"must not be after today, {store.today}"}
+    if consumed > MAX_INT:
+        raise Invalid({"consumed": "makes the consumed hours too many"})
+    if max(days, default="") > store.today:
+        raise Invalid({"dates": f"must not be after today, {store.today}"})
+    last, works = store.last_effort(task["id"]), body.get("work") or [""] * count
+    efforts = sorted(zip(days, body["consumed"], body["left"], works, strict=True), key=operator.itemgetter(0))
+    for effort in efforts:
+        create(
+            store,
+            me,
+            EFFORT,
+            {"task": task["id"], **dict(zip(("date", "consumed", "left", "work"), effort, strict=True))},
         )
-    last = store.last_effort(task["id"])
-    for day, hours, left, work in zip(
-        days, body["consumed"], body["left"], body.get("work") or [""] * count, strict=True
-    ):
-        create(store, me, EFFORT, {"task": task["id"], "date": day, "consumed": hours, "left": left, "work": work})
-    lefts = [
-        left for day, left in sorted(zip(days, body["left"], strict=True), key=operator.itemgetter(0)) if day >= last
-    ]
+    lefts = [left for day, _, left, _ in efforts if day >= last]
     changes = {"consumed": consumed, "left": lefts[-1] if lefts else task["left"]}
     if not lefts:
         return modify(store, me, TASK, task, changes)
@@ -3104,30 +3051,25 @@ def create_bug(store: Store, me: Caller, product: sqlite3.Row, body: Body) -> in
     return create(store, me, BUG, {**body, "product": product["id"]})
 
 
+RESOLVED_BY = "resolvedBy resolvedDate resolvedBuild duplicateBug"
+
+
 def modify_bug(store: Store, me: Caller, bug: sqlite3.Row, body: Body) -> int:
     """Change a bug. A resolution, who closed it or another state are transitions, or refused."""
-    states = {
-        field: body[field]
-        for field in ("status", "resolution", "closedBy")
-        if body.get(field) and body[field] != bug[field]
-    }
-    moves = []
-    if "resolution" in states or states.get("status") == "resolved":
-        moves.append((RESOLVE, "resolution resolvedBy resolvedDate resolvedBuild duplicateBug assignedTo"))
-    if "closedBy" in states or states.get("status") == "closed":
+    asked = {field for field, value in body.items() if value and field in BUG.fields and value != bug[field]}
+    status, moves = body["status"] if "status" in asked else "", []
+    if "resolution" in asked or status == "resolved":
+        moves.append((RESOLVE, f"{RESOLVED_BY} resolution assignedTo"))
+    elif bug["status"] == "active" and (strays := asked & set(RESOLVED_BY.split())):
+        raise Invalid(dict.fromkeys(sorted(strays), "needs a resolution"))
+    if "closedBy" in asked or status == "closed":
         moves.append((CLOSE_BUG, "closedBy"))
-    if states.get("status") == "active":
+    if status == "active":
         moves.append((REACTIVATE, "assignedTo openedBuild"))
-    if moves and moves[0][0] is RESOLVE and not body.get("resolution"):
+    if status == "resolved" and not body.get("resolution"):
         raise Invalid({"resolution": "is required to resolve a bug"})
-    moved = {field for _, fields in moves for field in fields.split()}
-    modify(
-        store,
-        me,
-        BUG,
-        bug,
-        {field: value for field, value in body.items() if field not in moved | {"status", "closedBy"}},
-    )
+    moved = {"status", "closedBy"}.union(*(fields.split() for _, fields in moves))
+    modify(store, me, BUG, bug, {field: value for field, value in body.items() if field not in moved})
     for transition, fields in moves:
         row = store.find("bug", bug["id"], me)
         move(store, me, transition, row, {field: body[field] for field in fields.split() if body.get(field)})
@@ -3147,16 +3089,11 @@ def ping(store: Store, me: Caller, row: None, query: Body) -> dict[str, str]:
     return {"token": me.token, "tokenLife": str(me.lifetime)}
 
 
-CONFIGURATIONS = {
-    "language": "en",
-    "version": "16.5",
-    "charset": "UTF-8",
-    "timezone": "",
-    "systemMode": "new",
-    "hourUnit": "h",
-    "CRProduct": "1",
-    "CRExecution": "1",
-}
+# fmt: off
+CONFIGURATIONS = {"language": "en", "version": "16.5", "charset": "UTF-8", "timezone": "", "systemMode": "new", "hourUnit": "h",
+                  "CRProduct": "1", "CRExecution": "1"}
+GROUP = {"id": 1, "project": 0, "vision": "rnd", "name": "ADMIN", "role": "admin", "desc": "for administrators", "acl": "", "developer": "1"}
+# fmt: on
 
 
 def list_configurations(store: Store, me: Caller, row: None, query: Body) -> list[dict[str, str]]:
@@ -3174,33 +3111,15 @@ def get_configuration(store: Store, me: Caller, row: None, query: Body) -> dict[
 
 def list_groups(store: Store, me: Caller, row: None, query: Body) -> list[dict[str, Any]]:
     """Return the one group that there is, the administrators."""
-    group = {
-        "id": 1,
-        "project": 0,
-        "vision": "rnd",
-        "name": "ADMIN",
-        "role": "admin",
-        "desc": "for administrators",
-        "acl": "",
-        "developer": "1",
-    }
-    return [{**group, "privs": {}, "accounts": store.administrators()}]
+    return [{**GROUP, "privs": {}, "accounts": store.administrators()}]
 
 
 def list_bug_options(store: Store, me: Caller, row: None, query: Body) -> dict[str, Any]:
     """Return what a form for bugs offers; the builds of `?product=`, if it is given."""
-    numbers = ["", "1", "2", "3", "4"]
-    builds = store.build_names(int(query["product"]), me) if ASCII_INT.fullmatch(query.get("product", "")) else {}
-    types = {"": "", **{type: type.capitalize() for type in BUG_TYPES}}
-    return {
-        "options": {
-            "type": types,
-            "pri": numbers,
-            "severity": numbers,
-            "modules": ["/"],
-            "build": {"": "", "trunk": "Trunk", **builds},
-        }
-    }
+    numbers, asked = ["", "1", "2", "3", "4"], query.get("product", "")
+    builds = store.build_names(int(asked), me) if ASCII_INT.fullmatch(asked) else {}
+    choices = {"type": {"": "", **{type: type.capitalize() for type in BUG_TYPES}}, "pri": numbers, "severity": numbers}
+    return {"options": {**choices, "modules": ["/"], "build": {"": "", "trunk": "Trunk", **builds}}}
 
 
 # --- 9 Passwords: passwords and tokens --------------------------------------------------------------
@@ -3572,7 +3491,7 @@ COMPANIONS = (  # beyond the specification: the rest of the published interface
     Operation("GET",    "/departments",                      "list the trees of departments",       "",                     NOTHING,            [{}],               list_departments),
     Operation("POST",   "/departments",                      "create a department",                 "",                     CREATE_DEPARTMENT,  DEPARTMENT_SHOWN,   make_create(DEPARTMENT), 201, admin=True),
     Operation("GET",    "/departments/<id>",                 "get a department",                    "department",           NOTHING,            DEPARTMENT_SHOWN,   SHOW),
-    Operation("PUT",    "/departments/<id>",                 "modify a department",                 "department",           MODIFY_DEPARTMENT,  DEPARTMENT_SHOWN,   modify_department, admin=True),
+    Operation("PUT",    "/departments/<id>",                 "modify a department",                 "department",           MODIFY_DEPARTMENT,  DEPARTMENT_SHOWN,   make_modify(DEPARTMENT, check_department), admin=True),
     Operation("DELETE", "/departments/<id>",                 "remove a department",                 "department",           COMMENT,            SUCCESS,            delete_department, admin=True),
     Operation("GET",    "/users",                            "list users",                          "",                     NOTHING,            ALL_USERS,          SHOW),
     Operation("POST",   "/users",                            "create a user",                       "",                     CREATE_USER,        USER_SHOWN,         create_user, 201, admin=True),
@@ -3594,10 +3513,10 @@ COMPANIONS = (  # beyond the specification: the rest of the published interface
     Operation("GET",    "/projects/<id>/bugs",               "list bugs of a project",              "project",              NOTHING,            PROJECT_BUGS,       SHOW),
     Operation("GET",    "/projects/<id>/testcases",          "list test cases of a project",        "project",              NOTHING,            PROJECT_CASES,      SHOW),
     Operation("GET",    "/projects/<id>/builds",             "list builds of a project",            "project",              NOTHING,            PROJECT_BUILDS,     SHOW),
-    Operation("POST",   "/projects/<id>/builds",             "create a build",                      "project",              CREATE_BUILD,       BUILD_SHOWN,        create_build, 201),
+    Operation("POST",   "/projects/<id>/builds",             "create a build",                      "project",              CREATE_BUILD,       BUILD_SHOWN,        make_create(BUILD, "project", check_build), 201),
     Operation("POST",   "/projects/<id>/releases",           "create a release",                    "project",              CREATE_RELEASE,     RELEASE_SHOWN,      make_create(RELEASE, "project"), 201),
     Operation("GET",    "/projects/<id>/testtasks",          "list test tasks of a project",        "project",              NOTHING,            PROJECT_TESTTASKS,  SHOW),
-    Operation("POST",   "/projects/<id>/testtasks",          "create a test task",                  "project",              CREATE_TESTTASK,    TESTTASK_SHOWN,     create_testtask, 201),
+    Operation("POST",   "/projects/<id>/testtasks",          "create a test task",                  "project",              CREATE_TESTTASK,    TESTTASK_SHOWN,     make_create(TESTTASK, "project", check_testtask), 201),
     Operation("GET",    "/executions",                       "list executions",                     "",                     NOTHING,            ALL_EXECUTIONS,     SHOW),
     Operation("POST",   "/executions",                       "create an execution of ?project=",    "project",              CREATE_EXECUTION,   EXECUTION_SHOWN,    create_execution, 201, by="project"),
     Operation("GET",    "/executions/<id>",                  "get an execution",                    "execution",            NOTHING,            EXECUTION_SHOWN,    SHOW),
@@ -3619,7 +3538,7 @@ COMPANIONS = (  # beyond the specification: the rest of the published interface
     Operation("GET",    "/products/<id>/stories",            "list stories of a product",           "product",              NOTHING,            PRODUCT_STORIES,    SHOW),
     Operation("POST",   "/products/<id>/stories",            "create a story",                      "product",              CREATE_STORY,       STORY_SHOWN,        create_story, 201, query="type objectID"),
     Operation("GET",    "/products/<id>/plans",              "list plans of a product",             "product",              NOTHING,            PRODUCT_PLANS,      SHOW),
-    Operation("POST",   "/products/<id>/plans",              "create a plan",                       "product",              CREATE_PLAN,        PLAN_SHOWN,         create_plan, 201),
+    Operation("POST",   "/products/<id>/plans",              "create a plan",                       "product",              CREATE_PLAN,        PLAN_SHOWN,         make_create(PLAN, "product", check_plan), 201),
     Operation("GET",    "/products/<id>/testcases",          "list test cases of a product",        "product",              NOTHING,            PRODUCT_CASES,      SHOW),
     Operation("GET",    "/products/<id>/releases",           "list releases of a product",          "product",              NOTHING,            PRODUCT_RELEASES,   SHOW),
     Operation("POST",   "/products/<id>/bugs",               "create a bug",                        "product",              CREATE_BUG,         BUG_SHOWN,          create_bug, 201),
@@ -3636,9 +3555,9 @@ COMPANIONS = (  # beyond the specification: the rest of the published interface
     Operation("POST",   "/stories/<id>/assign",              "assign a story",                      "story",                ASSIGN,             STORY_SHOWN,        make_move(STORY_ASSIGNED)),
     Operation("DELETE", "/stories/<id>/recall",              "take a story back from its reviewers","story",                COMMENT,            SUCCESS,            recall_story),
     Operation("GET",    "/productplans",                     "list plans of ?product=, or all",     "",                     NOTHING,            ALL_PLANS,          SHOW),
-    Operation("POST",   "/productplans",                     "create a plan of a product",          "product",              CREATE_PLAN,        PLAN_SHOWN,         create_plan, 201, by="product"),
+    Operation("POST",   "/productplans",                     "create a plan of a product",          "product",              CREATE_PLAN,        PLAN_SHOWN,         make_create(PLAN, "product", check_plan), 201, by="product"),
     Operation("GET",    "/productplans/<id>",                "get a plan",                          "plan",                 NOTHING,            PLAN_SHOWN,         SHOW),
-    Operation("PUT",    "/productplans/<id>",                "modify a plan",                       "plan",                 MODIFY_PLAN,        PLAN_SHOWN,         modify_plan),
+    Operation("PUT",    "/productplans/<id>",                "modify a plan",                       "plan",                 MODIFY_PLAN,        PLAN_SHOWN,         make_modify(PLAN, check_plan)),
     Operation("DELETE", "/productplans/<id>",                "delete a plan",                       "plan",                 COMMENT,            SUCCESS,            make_delete(PLAN)),
     Operation("DELETE", "/productsplan/<id>",                "alias of /productplans/<id>",         "plan",                 COMMENT,            SUCCESS,            make_delete(PLAN)),
     Operation("POST",   "/productplans/<id>/linkstories",    "link stories to a plan",              "plan",                 LINK_STORIES,       PLAN_SHOWN,         make_link("story", True)),
@@ -3646,18 +3565,18 @@ COMPANIONS = (  # beyond the specification: the rest of the published interface
     Operation("POST",   "/productplans/<id>/linkbugs",       "link bugs to a plan",                 "plan",                 LINK_BUGS,          PLAN_SHOWN,         make_link("bug", True)),
     Operation("POST",   "/productplans/<id>/unlinkbugs",     "unlink bugs from a plan",             "plan",                 LINK_BUGS,          PLAN_SHOWN,         make_link("bug", False)),
     Operation("GET",    "/builds",                           "list builds of ?project=, or all",    "",                     NOTHING,            ALL_BUILDS,         SHOW),
-    Operation("POST",   "/builds",                           "create a build of a project",         "project",              CREATE_BUILD,       BUILD_SHOWN,        create_build, 201, by="project"),
+    Operation("POST",   "/builds",                           "create a build of a project",         "project",              CREATE_BUILD,       BUILD_SHOWN,        make_create(BUILD, "project", check_build), 201, by="project"),
     Operation("GET",    "/builds/<id>",                      "get a build",                         "build",                NOTHING,            BUILD_SHOWN,        SHOW),
-    Operation("PUT",    "/builds/<id>",                      "modify a build",                      "build",                MODIFY_BUILD,       BUILD_SHOWN,        modify_build),
+    Operation("PUT",    "/builds/<id>",                      "modify a build",                      "build",                MODIFY_BUILD,       BUILD_SHOWN,        make_modify(BUILD, check_build)),
     Operation("DELETE", "/builds/<id>",                      "delete a build",                      "build",                COMMENT,            SUCCESS,            make_delete(BUILD)),
     Operation("GET",    "/releases",                         "list releases of ?product=, or all",  "",                     NOTHING,            ALL_RELEASES,       SHOW),
     Operation("GET",    "/releases/<id>",                    "get a release",                       "release",              NOTHING,            RELEASE_SHOWN,      SHOW),
     Operation("PUT",    "/releases/<id>",                    "modify a release",                    "release",              MODIFY_RELEASE,     RELEASE_SHOWN,      make_modify(RELEASE)),
     Operation("DELETE", "/releases/<id>",                    "delete a release",                    "release",              COMMENT,            SUCCESS,            make_delete(RELEASE)),
     Operation("GET",    "/testtasks",                        "list test tasks of ?product=, or all","",                     NOTHING,            ALL_TESTTASKS,      SHOW),
-    Operation("POST",   "/testtasks",                        "create a test task",                  "",                     CREATE_TESTTASK,    TESTTASK_SHOWN,     create_testtask, 201),
+    Operation("POST",   "/testtasks",                        "create a test task",                  "",                     CREATE_TESTTASK,    TESTTASK_SHOWN,     make_create(TESTTASK, "project", check_testtask), 201),
     Operation("GET",    "/testtasks/<id>",                   "get a test task",                     "testtask",             NOTHING,            TESTTASK_SHOWN,     SHOW),
-    Operation("PUT",    "/testtasks/<id>",                   "modify a test task",                  "testtask",             MODIFY_TESTTASK,    TESTTASK_SHOWN,     modify_testtask),
+    Operation("PUT",    "/testtasks/<id>",                   "modify a test task",                  "testtask",             MODIFY_TESTTASK,    TESTTASK_SHOWN,     make_modify(TESTTASK, check_testtask)),
     Operation("DELETE", "/testtasks/<id>",                   "delete a test task",                  "testtask",             COMMENT,            SUCCESS,            make_delete(TESTTASK)),
     Operation("PUT",    "/testcases/<id>",                   "modify a test case",                  "testcase",             MODIFY_CASE,        CASE_SHOWN,         modify_case),
     Operation("DELETE", "/testcases/<id>",                   "delete a test case",                  "testcase",             COMMENT,            SUCCESS,            make_delete(TESTCASE)),
