@@ -971,7 +971,8 @@ TESTCASE_FIELDS = dict(
     # In a test task only.
     task=derived(INT, ":testtask"), case=derived(INT, "testcase.id"), assignedTo=fixed(""), caseVersion=derived(INT, "testcase.version"),
     storyTitle=derived(MAYBE_TEXT, name_of("story", "testcase.story", "title", "NULL")), caseStatus=derived(TEXT, "testcase.status"),
-    bugs=derived(INT, "(SELECT count(*) FROM bug WHERE bug.\"case\" = testcase.id AND NOT bug.deleted AND bug.product = testcase.product)"),
+    bugs=derived(INT, """(SELECT count(*) FROM bug
+        WHERE bug."case" <> 0 AND bug."case" = testcase.id AND bug.deleted = 0 AND bug.product = testcase.product)"""),
     results=derived(INT, "(SELECT count(*) FROM result WHERE result.\"case\" = testcase.id)"),
     stepNumber=derived(INT, "(SELECT count(*) FROM step WHERE step.\"case\" = testcase.id)"),
 )
@@ -1521,7 +1522,7 @@ BROWSE_STORIES = {
     "allstory":       "TRUE",
     **{f"{state}{story}": f"story.status = '{state}'" for state in STORY_STATES for story in ("", "story")},
     "changingstory":  "story.status = 'changed'",
-    "reviewingstory": "story.status IN ('draft', 'changed') AND story.id IN (SELECT asked.story FROM story_reviewer AS asked)",
+    "reviewingstory": "story.status IN ('draft', 'changed') AND EXISTS (SELECT 1 FROM story_reviewer AS asked WHERE asked.story = story.id)",
     "assignedtome":   "story.assignedTo = :me",
     "openedbyme":     "story.openedBy = :me",
     "reviewbyme":     f"story.status IN ('draft', 'changed') AND {ASKED.format('=')}",
@@ -1536,8 +1537,9 @@ BROWSE_RELEASES = {"all": "TRUE", **{state: f"release.status = '{state}'" for st
 # What narrows a list to the records of another one, named by the path or by a query parameter: a join or a condition.
 # Where nothing stands here, it is the column of that name.
 LINKED = "JOIN {2} ON {2}.{0} = {0}.id AND {2}.{3} = :{1}"
-OWN_OR_STORY_S = """testcase.id IN (SELECT id FROM testcase WHERE {0} = :{0} UNION SELECT testcase.id FROM project_story
-    JOIN testcase ON testcase.story = project_story.story AND testcase.story <> 0 WHERE project_story.project = :{0})"""
+OWN_OR_STORY_S = """testcase.id IN (SELECT own.id FROM testcase AS own WHERE own.{0} = :{0}
+    UNION ALL SELECT linked.id FROM project_story CROSS JOIN testcase AS linked
+        ON linked.story = project_story.story AND linked.story <> 0 WHERE project_story.project = :{0})"""
 NARROWINGS = {
     ("story", "project"):      LINKED.format("story", "project", "project_story", "project"),
     ("story", "execution"):    LINKED.format("story", "execution", "project_story", "project"),

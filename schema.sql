@@ -662,7 +662,12 @@ INSERT OR IGNORE INTO release_story SELECT value, release.id FROM release,
     json_each(iif(json_valid('[' || trim(stories, ', ') || ']'), '[' || trim(stories, ', ') || ']', '[]')) AS named
 WHERE named.type = 'integer' AND NOT release.deleted;
 
+CREATE INDEX story_opened_by ON story (product, type, deleted, openedBy) WHERE openedBy IS NOT NULL;
+CREATE INDEX story_assigned ON story (product, type, deleted, assignedTo) WHERE assignedTo IS NOT NULL;
+CREATE INDEX story_closed_by ON story (product, type, deleted, closedBy) WHERE closedBy IS NOT NULL;
+CREATE INDEX story_asked ON story_reviewer (account, result);
 CREATE INDEX task_of_story ON task (story, deleted) WHERE story <> 0;
+CREATE INDEX bug_of_case ON bug ("case", product, deleted) WHERE "case" <> 0;
 CREATE INDEX bug_of_story ON bug (story, deleted) WHERE story <> 0;
 
 -- --- Plans ------------------------------------------------------------------------------------------
