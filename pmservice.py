@@ -226,12 +226,14 @@ class Kind(NamedTuple):
     item: str = ""
 
     def is_given(self, value: Any) -> bool:
-        """Tell whether a request gives a value: null does not, nor "" but for a text, nor a day that is none."""
+        """Tell whether a request gives a value: null does not, nor "" but for a text, nor what answers show for none."""
         if self.look in ("text", "secret", "person", "people", "whitelist"):
             return value is not None
-        return value not in (None, "") and not (self.look == "day" and value == "0000-00-00")
+        return value not in (None, "", SHOWN_FOR_NONE.get(self.look))
 
 
+# A record that was read can be sent back.
+SHOWN_FOR_NONE = {"day": json.loads(ZERO_DAY), "moment": json.loads(EPOCH), "parent": -1}
 ASCII_INT = re.compile(r"-?[0-9]{1,19}")
 ASCII_NUMBER = re.compile(r"-?[0-9]+(\.[0-9]+)?([eE][-+]?[0-9]+)?")
 ASCII_DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
@@ -978,7 +980,7 @@ TESTCASE_FIELDS = dict(
 )
 
 STORY_FIELDS = dict(
-    id=ID, vision=fixed("rnd"), parent=link("story")._replace(sql=PARENT_OR_MINUS_ONE.format("story")), product=link("product"), branch=INT, module=INT,
+    id=ID, vision=fixed("rnd"), parent=link("story")._replace(look="parent", sql=PARENT_OR_MINUS_ONE.format("story")), product=link("product"), branch=INT, module=INT,
     plan=derived(TEXT, "coalesce((SELECT group_concat(plan_story.plan) FROM plan_story WHERE plan_story.story = story.id), '')"),
     source=TEXT, sourceNote=TEXT, fromBug=INT, feedback=fixed(0), title=NAME, keywords=TEXT, type=one_of(*STORY_TYPES),
     category=TEXT, pri=NATURAL, estimate=HOURS, status=one_of(*STORY_STATES), subStatus=fixed(""), color=TEXT,
@@ -1019,7 +1021,7 @@ STORY_FIELDS = dict(
 )
 
 PLAN_FIELDS = dict(
-    id=ID, product=link("product"), branch=INT, parent=link("plan")._replace(sql=PARENT_OR_MINUS_ONE.format("plan")), title=NAME,
+    id=ID, product=link("product"), branch=INT, parent=link("plan")._replace(look="parent", sql=PARENT_OR_MINUS_ONE.format("plan")), title=NAME,
     status=one_of(*PLAN_STATES), desc=TEXT, begin=DAYS, end=DAYS, order=fixed(""), closedReason=TEXT, deleted=FLAG,
     # In a list only.
     stories=derived(INT, "coalesce(plan_count.stories, 0)"), bugs=derived(INT, "coalesce(plan_count.bugs, 0)"),
@@ -2906,6 +2908,8 @@ def check_testtask(store: Store, id: int, after: Body) -> Body:
 def modify_case(store: Store, me: Caller, case: sqlite3.Row, body: Body) -> int:
     """Change a test case; other steps make a new version, no steps leave them as they are."""
     body, steps = dict(body), body.get("steps")
+    if body.get("story") == case["story"]:
+        del body["story"]  # "a case keeps the version of its story"
     if steps and [step_said(step) for step in steps] != [step_said(step) for step in store.steps(case["id"])]:
         body |= {"version": case["version"] + 1, "steps": [{**step, "version": case["version"] + 1} for step in steps]}
     else:
