@@ -97,6 +97,8 @@ TASK_TYPES      = ("design", "devel", "request", "test", "study", "discuss", "ui
 TASK_STATES     = ("wait", "doing", "done", "pause", "closed", "cancel")
 BUG_TYPES       = ("codeerror", "config", "install", "security", "performance", "standard", "automation",
                    "designdefect", "others")
+BUG_TYPE_NAMES  = ("CodeError", "Configuration", "Installation", "Security", "Performance", "Standard Specification",
+                   "TestScript", "DesignDefect", "Others")  # in English, as the real server offers them
 BUG_STATES      = ("active", "resolved", "closed")
 RESOLUTIONS     = ("bydesign", "duplicate", "external", "fixed", "notrepro", "postponed", "willnotfix")
 CASE_TYPES      = ("feature", "performance", "config", "install", "security", "interface", "unit", "other")
@@ -503,6 +505,7 @@ STAGE_SCHEMA = {"enum": list(CASE_STAGES)}
 ID        = Kind("plain",     whole(1, MAX_ID),  whole_schema(1, MAX_ID))
 INT       = Kind("plain",     whole(),           whole_schema())
 NATURAL   = Kind("plain",     whole(0),          whole_schema(0))
+ORDER     = Kind("plain",     whole(0, MAX_ID),  whole_schema(0, MAX_ID))
 MONEY     = Kind("quoted",    whole(),           whole_schema(),  shown={"type": "string"})  # "int (sent) / string (returned)"
 HOURS     = Kind("hours",     number_of("hours", 0, MAX_INT), either({**NUMBER_SCHEMA, "minimum": 0}, {"type": "string", "pattern": "^[0-9]{1,15}$"}))
 NAME      = Kind("text",      filled(MAX_NAME),  either(NAME_SCHEMA, NUMBER_SCHEMA))
@@ -610,12 +613,12 @@ def in_order(first: str, last: str) -> Rule:
     return rule
 
 
-def items(shape: Shape) -> Callable[[Any], list[dict[str, Any]]]:
+def items(shape: Shape, least: int = 0) -> Callable[[Any], list[dict[str, Any]]]:
     """Return a reader of an array of objects: the checked fields of each."""
 
     def read(value: Any) -> list[dict[str, Any]]:
-        if not isinstance(value, list):
-            raise ValueError("must be an array of objects")
+        if not isinstance(value, list) or len(value) < least:
+            raise ValueError(f"must be an array of objects{', not empty' * least}")
         read, broken = [], {}
         for place, item in enumerate(value):
             try:
@@ -857,7 +860,7 @@ PARENT_OR_MINUS_ONE = f"iif({HAS_CHILDREN}, -1, coalesce({{0}}.parent, 0))"  # "
 DEPARTMENT_FIELDS = dict(
     id=ID, name=NAME, parent=link("department"),
     path=derived(TEXT, f"({DEPARTMENT_PATH})"), grade=derived(INT, f"(SELECT length(path) - length(replace(path, ',', '')) - 1 FROM ({DEPARTMENT_PATH}))"),
-    order=INT, position=fixed(""), function=fixed(""), manager=PERSON,
+    order=ORDER, position=fixed(""), function=fixed(""), manager=PERSON,
     managerName=derived(TEXT, "coalesce((SELECT user.realname FROM user WHERE user.account = department.manager), '')"),
 )
 
@@ -1164,7 +1167,7 @@ def check_effort(task: Fields, after: Fields) -> Mapping[str, str]:
         for field, values in arrays.items()
         if len(values) != count
     }
-    if not all(spent > 0 for spent in after.get("consumed", ())):
+    if not count or not all(spent > 0 for spent in after.get("consumed", ())):
         broken["consumed"] = "must be above 0"
     return broken
 
@@ -1253,7 +1256,7 @@ RESOLVE_BUG       = Shape(BUG.pick("resolvedDate resolvedBuild assignedTo duplic
 ACTIVATE_BUG      = Shape(BUG.pick("assignedTo openedBuild", **SAID))
 CREATE_TASK       = Shape(TASK.pick(TASK_SENT, assignedTo=PEOPLE), "name type estStarted deadline", START_TO_DEADLINE)
 BATCH_TASK        = Shape(TASK.pick(TASK_SENT), "name type", START_TO_DEADLINE)
-CREATE_TASKS      = Shape({"tasks": Kind("tasks", items(BATCH_TASK), items_schema(BATCH_TASK))}, "tasks")
+CREATE_TASKS      = Shape({"tasks": Kind("tasks", items(BATCH_TASK, 1), {**items_schema(BATCH_TASK), "minItems": 1})}, "tasks")
 MODIFY_TASK       = Shape(TASK.pick(f"{TASK_SENT} status consumed left closedReason", **SAID), "", START_TO_DEADLINE, not_below_consumed, unset="estStarted deadline")
 START_TASK        = Shape(TASK.pick("assignedTo realStarted consumed left", **SAID), "", not_below_consumed)
 RESTART_TASK      = Shape(TASK.pick("assignedTo realStarted consumed left", **SAID), "consumed left", not_below_consumed)
@@ -1618,7 +1621,8 @@ class Listing:
 
     key: its name in the answer.  view: how it shows a record.  within: the name of the record in the path that narrows
     it (see NARROWINGS), "" for a list of all.  order: field and direction by default.  limit: of a page, unless the
-    request has one; 0: the whole list, unless the request asks for a page.  browse: what `status` may ask for.
+    request has one; 0: the whole list, unless the request asks for a page; -1: the same, without numbers beside it.
+    browse: what `status` may ask for.
     default: the status if none is asked for.  filters: the query parameters that narrow it.  scope: a further
     condition on a record.  beside: a field after the list, and the query that gives its JSON.
     """
@@ -1679,11 +1683,11 @@ PROJECT_BUGS       = Listing("bugs",       BUG_SHOWN,       "project",   ("id", 
 EXECUTION_BUGS     = Listing("bugs",       BUG_SHOWN,       "execution", ("id", "desc"),    20,    BROWSE_BUGS)
 EXECUTION_TASKS    = Listing("tasks",      TASK_SHOWN,      "execution", ("id", "desc"),    20,    BROWSE_TASKS)
 MY_TASKS           = Listing("tasks",      TASK_SHOWN,      "",          ("id", "desc"),    20,    BROWSE_TASKS,     scope="task.assignedTo = :me")
-TASK_EFFORTS       = Listing("effort",     EFFORT_LISTED,   "task",      ("id", "asc"),     0,     BROWSE_ALL)
+TASK_EFFORTS       = Listing("effort",     EFFORT_LISTED,   "task",      ("id", "asc"),    -1,     BROWSE_ALL)
 PRODUCT_CASES      = Listing("testcases",  CASE_LISTED,     "product",   ("id", "desc"),    20,    BROWSE_ALL)
 PROJECT_CASES      = Listing("cases",      CASE_LISTED,     "project",   ("id", "desc"),    20,    BROWSE_ALL)
 EXECUTION_CASES    = Listing("cases",      CASE_LISTED,     "execution", ("id", "desc"),    20,    BROWSE_ALL)
-CASE_RESULTS       = Listing("results",    RESULT_SHOWN,    "case",      ("id", "desc"),    0,     BROWSE_ALL)
+CASE_RESULTS       = Listing("results",    RESULT_SHOWN,    "case",      ("id", "desc"),   -1,     BROWSE_ALL)
 ALL_TESTTASKS      = Listing("testtasks",  TESTTASK_LISTED, "",          ("id", "desc"),    20,    BROWSE_TESTTASKS, "product")
 PROJECT_TESTTASKS  = Listing("testtasks",  TESTTASK_LISTED, "project",   ("id", "desc"),    20,    BROWSE_TESTTASKS)
 # Inside of single records: what ENCLOSED adds to what a view shows, at its end.
@@ -2070,12 +2074,10 @@ class Store:
                 "DELETE FROM plan_story WHERE plan = ? AND story IN (SELECT value FROM json_each(?))", (plan, given)
             )
 
-    def build_named(self, product: int, name: str, id: int) -> int | None:
-        """Return the id of another undeleted build of a product that has this name, None without one."""
-        row = self.row(
-            "SELECT id FROM build WHERE product = ? AND name = ? AND NOT deleted AND id <> ?", (product, name, id)
-        )
-        return row["id"] if row else None
+    def build_named(self, product: int, name: str, id: int) -> bool:
+        """Tell whether another undeleted build of a product has this name."""
+        sql = "SELECT count(*) FROM build WHERE product = ? AND name = ? AND NOT deleted AND id <> ?"
+        return self.count(sql, (product, name, id)) > 0
 
     def build_names(self, product: int, me: Caller) -> dict[str, str]:
         """Return the names of a product's builds that the caller may see, by id."""
@@ -2884,8 +2886,8 @@ def check_build(store: Store, id: int, after: Body) -> Body:
         broken["execution"] = f"must be an execution of project {after['project']}, or the project itself"
     if after["product"] not in store.products_of(after["project"]):
         broken["product"] = f"must be a product of project {after['project']}"
-    if taken := store.build_named(after["product"], after["name"], id):
-        broken["name"] = f"is taken by build {taken} of this product"
+    if store.build_named(after["product"], after["name"], id):
+        broken["name"] = "is taken by another build of this product"
     if broken:
         raise Invalid(broken)
     require_product(store, BUILD, after["product"], after, stories="story", bugs="bug")
@@ -2986,6 +2988,8 @@ def modify_task(store: Store, me: Caller, task: sqlite3.Row, body: Body) -> int:
     check_hours(task, after)
     if after["status"] == task["status"]:
         return modify(store, me, TASK, task, changes)
+    if after["status"] == "done":
+        changes = {**changes, "left": 0}
     if after["status"] == "doing":
         changes = {"realStarted": task["realStarted"] or store.now, **changes}
         store.begin_projects(task["execution"], task["project"])
@@ -2999,7 +3003,7 @@ def check_hours(task: sqlite3.Row, after: Body) -> None:
     changed = status != task["status"] or left != task["left"]
     if status in ("doing", "pause") and changed and not left:
         raise Invalid({"left": f"must be above 0 for a task in state {status}"})
-    if status == "done" and left and left != task["left"]:
+    if status == task["status"] == "done" and left and left != task["left"]:
         raise Invalid({"left": "must be 0 for a task in state done"})
     if status != "closed" and after["closedReason"] not in ("", task["closedReason"]):
         raise Invalid({"closedReason": "is set by closing the task"})
@@ -3124,7 +3128,11 @@ def list_bug_options(store: Store, me: Caller, row: None, query: Body) -> dict[s
     """Return what a form for bugs offers; the builds of `?product=`, if it is given."""
     numbers, asked = ["", "1", "2", "3", "4"], query.get("product", "")
     builds = store.build_names(int(asked), me) if ASCII_INT.fullmatch(asked) else {}
-    choices = {"type": {"": "", **{type: type.capitalize() for type in BUG_TYPES}}, "pri": numbers, "severity": numbers}
+    choices = {
+        "type": {"": "", **dict(zip(BUG_TYPES, BUG_TYPE_NAMES, strict=True))},
+        "pri": numbers,
+        "severity": numbers,
+    }
     return {"options": {**choices, "modules": ["/"], "build": {"": "", "trunk": "Trunk", **builds}}}
 
 
@@ -3722,8 +3730,8 @@ def check_query(environ: Mapping[str, Any], shape: Shape, limit: int) -> dict[st
     """Return what a list is asked for: page, limit, order, status, filters. Unknown parameters are ignored."""
     given = parse_query(environ, 100)
     query = check(shape, {**given, **({"status": given["status"].lower()} if "status" in given else {})})
-    if limit or "page" in query or "limit" in query:
-        query = {"page": 1, "limit": limit or 20, **query}
+    if limit > 0 or "page" in query or "limit" in query:
+        query = {"page": 1, "limit": max(limit, 20), **query}
     return query
 
 
@@ -4008,8 +4016,9 @@ class Service:
             if not (patience or listing.is_quick(narrowed, query, me, limit, offset)):
                 raise HandOver
             total, cursor = store.page(listing, narrowed, me, query, limit, offset)
-            page = {"page": query["page"], "total": total, "limit": limit} if "page" in query else {"total": total}
-            text, more = to_json(page)[:-1] + f",{quote(listing.key)}:[", True
+            numbers = {"page": query["page"], "total": total, "limit": limit} if "page" in query else {"total": total}
+            shown = "".join(f'"{name}":{number},' for name, number in numbers.items()) if listing.limit >= 0 else ""
+            text, more = f"{{{shown}{quote(listing.key)}:[", True
             while more:
                 if rows := cursor.fetchmany(BATCH):
                     text += self.render(store, listing.view, rows)
@@ -4089,7 +4098,7 @@ def answer_schema(shows: Any) -> Schema:
         )
         if shows.beside[0]:
             page = {**page, "properties": {**page["properties"], shows.beside[0]: {"type": "object"}}}
-        return page if shows.limit else {**page, "required": ["total", shows.key]}
+        return page if shows.limit > 0 else {**page, "required": ["total", shows.key][shows.limit < 0 :]}
     if isinstance(shows, View):
         return view_reference(shows)
     if isinstance(shows, Each):
