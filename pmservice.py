@@ -374,6 +374,17 @@ def read_whitelist(value: Any) -> list[str | int]:
     return read_people(value)
 
 
+def looks_like(pattern: str, what: str) -> Callable[[Any], str]:
+    """Return a reader of text that is empty or matches a pattern."""
+
+    def read(value: Any) -> str:
+        if (text := read_text(value)) and not re.fullmatch(pattern, text):
+            raise ValueError(f"must be {what}")
+        return text
+
+    return read
+
+
 def read_flag(value: Any) -> int:
     """Return 0 or 1 from a boolean as the interface writes it: true, false, 0, 1, "0", "1"."""
     if value in (True, "1"):
@@ -467,6 +478,11 @@ def each_of(kind: Kind) -> Kind:
     return Kind(kind.look, read, either(kind.schema, array_of(kind.schema)))
 
 
+def needed(target: str) -> Kind:
+    """Return the kind of a link that a record cannot be without."""
+    return link(target)._replace(look="needed")
+
+
 def derived(kind: Kind, sql: str = "") -> Kind:
     """Return the kind of a field that the database works out: in a column of its own, or by an expression."""
     return kind._replace(source="derived", sql=sql)
@@ -508,8 +524,11 @@ NATURAL   = Kind("plain",     whole(0),          whole_schema(0))
 ORDER     = Kind("plain",     whole(0, MAX_ID),  whole_schema(0, MAX_ID))
 MONEY     = Kind("quoted",    whole(),           whole_schema(),  shown={"type": "string"})  # "int (sent) / string (returned)"
 HOURS     = Kind("hours",     number_of("hours", 0, MAX_INT), either({**NUMBER_SCHEMA, "minimum": 0}, {"type": "string", "pattern": "^[0-9]{1,15}$"}))
+ESTIMATE  = Kind("hours",     number_of("hours", 0, 10**9), HOURS.schema)  # so that sums stay within 64 bits
 NAME      = Kind("text",      filled(MAX_NAME),  either(NAME_SCHEMA, NUMBER_SCHEMA))
 TEXT      = Kind("text",      read_text,         TEXT_OR_NUMBER)
+EMAIL     = Kind("text",      looks_like(r"[^@\s]+@[^@\s]+", "an e-mail address"), either({"const": ""}, {"type": "string", "pattern": "^[a-z]{1,9}@[a-z]{1,9}$"}))
+PHONE     = Kind("text",      looks_like(r"\+?[0-9][0-9 ()-]{4,24}", "a phone number"), either({"const": ""}, {"type": "string", "pattern": "^[0-9]{5,20}$"}))
 FILLED    = Kind("text",      filled(MAX_TEXT),  either({"type": "string", "pattern": NOT_BLANK}, NUMBER_SCHEMA))
 ACCOUNT   = Kind("text",      read_account,      ACCOUNT_SCHEMA)
 PASSWORD  = Kind("secret",    filled(MAX_TEXT),  FILLED.schema)
@@ -539,15 +558,15 @@ BUILD_ID = INT._replace(  # clients also send an array of one id
 BUG_STATE = one_of(*BUG_STATES)._replace(  # also the object that answers show
     read=lambda state: words_of(BUG_STATES)(state.get("code") if isinstance(state, dict) else state)
 )
-TRUNK = Kind(  # the build of a test task: an id, or "trunk"
-    "text", lambda build: 0 if build == "trunk" else whole(1)(build), either({"const": "trunk"}, whole_schema(1)), target="build",
+TRUNK = Kind(  # the build of a test task: an id, or "trunk", which is stored as none
+    "build", lambda build: 0 if build == "trunk" else whole(1)(build), either({"const": "trunk"}, whole_schema(1)), target="build",
     sql="coalesce(CAST(testtask.build AS TEXT), 'trunk')",
 )  # fmt: skip
 
 
 Fields = Mapping[str, Any]
 Rule = Callable[[Fields, Fields], Mapping[str, str]]
-Settle = Callable[[Kind, Any], Any]
+Settle = Callable[[str, Kind, Any], Any]
 
 
 class Shape:
@@ -563,9 +582,16 @@ class Shape:
         self.rules = rules
         self.unset = frozenset(unset.split())
 
+    def needs(self, field: str) -> bool:
+        """Tell whether a field that is given must name a record or a user: for a build, the trunk is none."""
+        return field in self.required - {"build"} or self.fields[field].look == "needed"
+
 
 def check(
-    shape: Shape, given: Fields, settle: Settle = lambda kind, value: value, record: Fields = MappingProxyType({})
+    shape: Shape,
+    given: Fields,
+    settle: Settle = lambda field, kind, value: value,
+    record: Fields = MappingProxyType({}),
 ) -> dict[str, Any]:
     """Return the checked values of the fields that were given; others are ignored. Raises Invalid with every broken one.
 
@@ -577,12 +603,12 @@ def check(
         value = given.get(field)
         try:
             if kind.is_given(value):
-                values[field] = settle(kind, kind.read(value))
+                values[field] = settle(field, kind, kind.read(value))
             elif field in shape.unset and value is not None:
                 values[field] = None
             elif field in shape.required:
                 raise ValueError("is required")
-            if field in shape.required and values[field] is None:
+            if values.get(field, 0) is None and shape.needs(field):
                 raise ValueError(f"must name an existing {kind.target or 'user'}")
         except Invalid as error:
             broken.update((field + inner, rule) for inner, rule in error.fields.items())
@@ -912,7 +938,7 @@ PRODUCT_FIELDS = dict(
 )
 
 RELEASE_FIELDS = dict(
-    id=ID, project=link("project"), product=link("product"), branch=INT, build=BUILD_ID, name=NAME, date=DAYS, desc=TEXT,
+    id=ID, project=link("project"), product=needed("product"), branch=INT, build=BUILD_ID, name=NAME, date=DAYS, desc=TEXT,
     status=one_of(*RELEASE_STATES),
     marker=TEXT, stories=TEXT, bugs=TEXT, leftBugs=TEXT, mailto=COMMAS, notify=fixed(None), subStatus=fixed(""), deleted=FLAG,
     productName=derived(TEXT, "(SELECT product.name FROM product WHERE product.id = release.product)"),
@@ -921,7 +947,7 @@ RELEASE_FIELDS = dict(
 )
 
 BUG_FIELDS = dict(
-    id=ID, product=link("product"), branch=INT, module=INT, project=link("project"), execution=link("execution or project"),
+    id=ID, product=needed("product"), branch=INT, module=INT, project=link("project"), execution=link("execution or project"),
     toTask=INT, toStory=INT, title=NAME, keywords=TEXT, severity=NATURAL, pri=NATURAL, type=one_of(*BUG_TYPES), os=TEXT,
     browser=TEXT, steps=TEXT, task=INT, story=INT, openedBy=PERSON, openedDate=MOMENT, deadline=DAYS,
     assignedTo=PERSON, assignedDate=MOMENT, resolvedBy=PERSON, resolvedDate=MOMENT, resolvedBuild=TEXT,
@@ -959,7 +985,7 @@ TASK_FIELDS = dict(
 )
 
 TESTCASE_FIELDS = dict(
-    id=ID, product=link("product"), branch=INT, module=INT, story=INT, storyVersion=INT, title=NAME,
+    id=ID, product=needed("product"), branch=INT, module=INT, story=INT, storyVersion=INT, title=NAME,
     precondition=TEXT, pri=NATURAL, type=one_of(*CASE_TYPES), stage=STAGES,
     steps=STEPS._replace(source="part", table="step", owner="case", sql="""
         (SELECT json_group_array(json(steps.step)) FROM (
@@ -983,10 +1009,10 @@ TESTCASE_FIELDS = dict(
 )
 
 STORY_FIELDS = dict(
-    id=ID, vision=fixed("rnd"), parent=link("story")._replace(look="parent", sql=PARENT_OR_MINUS_ONE.format("story")), product=link("product"), branch=INT, module=INT,
+    id=ID, vision=fixed("rnd"), parent=link("story")._replace(look="parent", sql=PARENT_OR_MINUS_ONE.format("story")), product=needed("product"), branch=INT, module=INT,
     plan=derived(TEXT, "coalesce((SELECT group_concat(plan_story.plan) FROM plan_story WHERE plan_story.story = story.id), '')"),
     source=TEXT, sourceNote=TEXT, fromBug=INT, feedback=fixed(0), title=NAME, keywords=TEXT, type=one_of(*STORY_TYPES),
-    category=TEXT, pri=NATURAL, estimate=HOURS, status=one_of(*STORY_STATES), subStatus=fixed(""), color=TEXT,
+    category=TEXT, pri=NATURAL, estimate=ESTIMATE, status=one_of(*STORY_STATES), subStatus=fixed(""), color=TEXT,
     stage=derived(one_of(*STORY_STAGES), """CASE WHEN story.status = 'closed' THEN 'closed'
         WHEN EXISTS (SELECT 1 FROM release_story WHERE release_story.story = story.id) THEN 'released'
         WHEN EXISTS (SELECT 1 FROM project_story JOIN project ON project.id = project_story.project
@@ -1024,7 +1050,7 @@ STORY_FIELDS = dict(
 )
 
 PLAN_FIELDS = dict(
-    id=ID, product=link("product"), branch=INT, parent=link("plan")._replace(look="parent", sql=PARENT_OR_MINUS_ONE.format("plan")), title=NAME,
+    id=ID, product=needed("product"), branch=INT, parent=link("plan")._replace(look="parent", sql=PARENT_OR_MINUS_ONE.format("plan")), title=NAME,
     status=one_of(*PLAN_STATES), desc=TEXT, begin=DAYS, end=DAYS, order=fixed(""), closedReason=TEXT, deleted=FLAG,
     # In a list only.
     stories=derived(INT, "coalesce(plan_count.stories, 0)"), bugs=derived(INT, "coalesce(plan_count.bugs, 0)"),
@@ -1032,7 +1058,7 @@ PLAN_FIELDS = dict(
 )
 
 BUILD_FIELDS = dict(
-    id=ID, project=link("project"), product=link("product"), branch=INT, execution=link("execution or project"), name=NAME,
+    id=ID, project=needed("project"), product=needed("product"), branch=INT, execution=needed("execution or project"), name=NAME,
     scmPath=TEXT, filePath=TEXT, date=DAYS, stories=rows_of("build_story", "build", "story", "story"), bugs=rows_of("build_bug", "build", "bug", "bug"),
     builder=PERSON, desc=TEXT, deleted=FLAG, executionName=derived(TEXT, name_of("execution", "build.execution")),
     executionID=derived(INT, "build.execution"), productName=derived(TEXT, name_of("product", "build.product")),
@@ -1040,7 +1066,7 @@ BUILD_FIELDS = dict(
 )
 
 TESTTASK_FIELDS = dict(
-    id=ID, project=link("project"), product=link("product"), name=NAME, execution=link("execution or project"), build=TRUNK,
+    id=ID, project=needed("project"), product=needed("product"), name=NAME, execution=needed("execution or project"), build=TRUNK,
     type=TEXT, owner=PERSON, pri=NATURAL, begin=DAYS, end=DAYS, realFinishedDate=MOMENT, mailto=WHITELIST, desc=TEXT,
     report=TEXT, status=one_of(*TESTTASK_STATES), testreport=fixed(0), auto=fixed("no"), subStatus=fixed(""), deleted=FLAG,
     productName=derived(TEXT, name_of("product", "testtask.product")), productType=derived(TEXT, name_of("product", "testtask.product", "type")),
@@ -1049,10 +1075,10 @@ TESTTASK_FIELDS = dict(
     testcases=rows_of("testtask_case", "testtask", "testcase", "case"),
 )
 
-EFFORT_FIELDS = dict(id=ID, task=link("task"), date=DAYS, left=HOURS, consumed=HOURS, account=PERSON, work=TEXT)
+EFFORT_FIELDS = dict(id=ID, task=needed("task"), date=DAYS, left=HOURS, consumed=HOURS, account=PERSON, work=TEXT)
 
 RESULT_FIELDS = dict(
-    id=ID, run=fixed(0), case=link("testcase"), version=NATURAL, job=fixed(0), compile=fixed(0), caseResult=one_of(*RESULTS),
+    id=ID, run=fixed(0), case=needed("testcase"), version=NATURAL, job=fixed(0), compile=fixed(0), caseResult=one_of(*RESULTS),
     stepResults=LOADED_RESULTS, lastRunner=PERSON, date=MOMENT, duration=fixed(0), xml=fixed(""), deploy=fixed(0), build=fixed(0),
     files=fixed([]), testtask=link("testtask"),
 )
@@ -1095,7 +1121,7 @@ PROJECT_GUARD = Guard("openedBy PM PO QD RD", acl_of="coalesce({0}.project, {0}.
 BEGIN_TO_END = in_order("begin", "end")
 START_TO_DEADLINE = in_order("estStarted", "deadline")
 STORY_IDS, BUG_IDS = (PRODUCTS._replace(target=target) for target in ("story", "bug"))
-PLAN_IDS = rows_of("", "", "plan", "")._replace(  # also one id
+PLAN_IDS = rows_of("plan_story", "story", "plan", "plan")._replace(  # also one id
     read=lambda ids: read_ids([ids] if isinstance(ids, int) else ids),
     schema=either(whole_schema(1), array_of(whole_schema(1))),
 )
@@ -1105,6 +1131,11 @@ PLAN_TITLES = derived(
     AND plan.id IN (SELECT plan_story.plan FROM plan_story WHERE plan_story.story = story.id)), '')""",
 )
 STORY_WHOLE = "spec verify executions stages extraStories reviewer notReview parentPri files productName moduleTitle"  # not in lists
+# Of a list of a project's or an execution's stories, which begins with the link.
+IN_PROJECT = {
+    "project": derived(INT, ":home"), "product": link("product"), "branch": INT, "story": derived(INT, "story.id"), "version": ID,
+    "order": derived(INT, "story.id"), "productType": derived(TEXT, name_of("product", "story.product", "type")), "planTitle": PLAN_TITLES,
+}  # fmt: skip
 CASE_IN_TESTTASK = "task case assignedTo caseVersion storyTitle caseStatus bugs results stepNumber"
 STEPS_LOADED = TESTCASE_FIELDS["steps"]._replace(read=items(LOADED_STEP))
 # fmt: off
@@ -1128,7 +1159,7 @@ PLAN       = Resource("plan",       "plan",       "",             PLAN_FIELDS,  
                       extra="stories bugs hour project projectID expired", joins="LEFT JOIN plan_count ON plan_count.plan = plan.id")
 STORY      = Resource("story",      "story",      "",             STORY_FIELDS,      Guard(links="product"),           ASSIGNED,
                       array="stories", required="title product", rules=(check_versions,), extra=f"{STORY_WHOLE} versions reviewers plans",
-                      loaded={"parent": link("story"), "executions": rows_of("project_story", "story", "execution or project", "project")})
+                      loaded={"parent": link("story"), "estimate": HOURS, "executions": rows_of("project_story", "story", "execution or project", "project")})
 BUILD      = Resource("build",      "build",      "",             BUILD_FIELDS,      Guard(links="product project"),   {"date": TODAY, "execution": same("project")},
                       array="builds", required="name product project", extra="executionID branchName productType files")
 RELEASE    = Resource("release",    "release",    "",             RELEASE_FIELDS,    Guard(links="product project"),   {"date": TODAY},
@@ -1172,11 +1203,6 @@ def check_effort(task: Fields, after: Fields) -> Mapping[str, str]:
     return broken
 
 
-def needs_build(record: Fields, after: Fields) -> Mapping[str, str]:
-    """Require that a test task names its build, or the trunk, which is stored as no build."""
-    return {} if "build" in after else {"build": "is required: a build's id, or trunk"}
-
-
 def check_finish(task: Fields, after: Fields) -> Mapping[str, str]:
     """Require that a task was started before it is finished, and that its hours stay within 64 bits."""
     started, finished = after.get("realStarted"), after.get("finishedDate")
@@ -1199,8 +1225,19 @@ def within_project(project: Fields, after: Fields) -> Mapping[str, str]:
     }
 
 
+def days_fit(record: Fields, after: Fields) -> Mapping[str, str]:
+    """Require that an execution has no more working days than days."""
+    begin, end, days = after.get("begin"), after.get("end"), after.get("days", 0)
+    if days < 0:
+        return {"days": "must be 0 or more"}
+    if begin and end and days > (most := (date.fromisoformat(end) - date.fromisoformat(begin)).days + 1) > 0:
+        return {"days": f"must be at most {most}, from begin to end"}
+    return {}
+
+
 BUDGETED = "budget budgetUnit desc acl whitelist PM"
 PROFILE_SENT = "realname email password role dept type gender birthday join commiter mobile phone qq dingding weixin skype whatsapp slack address"
+CHECKED_PROFILE = {"realname": NAME, "email": EMAIL, "mobile": PHONE, "phone": PHONE}
 EXECUTION_SENT = "name begin end days lifetime desc acl whitelist PM PO QD RD"
 BUG_SENT = (
     "title severity pri type openedBuild branch module project execution plan story task keywords os browser hardware"
@@ -1219,15 +1256,15 @@ COMMENT           = Shape(SAID)
 LOGIN             = Shape({"account": TEXT, "password": TEXT}, "account password")
 CREATE_DEPARTMENT = Shape(DEPARTMENT.pick("name parent manager order"), "name")
 MODIFY_DEPARTMENT = Shape(DEPARTMENT.pick("name parent manager order", **SAID))
-CREATE_USER       = Shape(USER.pick(f"account {PROFILE_SENT}", realname=NAME), "account password")
-MODIFY_USER       = Shape(USER.pick(PROFILE_SENT, realname=NAME, **SAID), unset="birthday join")
+CREATE_USER       = Shape(USER.pick(f"account {PROFILE_SENT}", **CHECKED_PROFILE), "account password")
+MODIFY_USER       = Shape(USER.pick(PROFILE_SENT, **CHECKED_PROFILE, **SAID), unset="birthday join")
 CREATE_PROGRAM    = Shape(PROGRAM.pick(f"name begin end parent {BUDGETED}"), "name begin end", BEGIN_TO_END)
-MODIFY_PROGRAM    = Shape(PROGRAM.pick(f"name begin end realBegan realEnd parent {BUDGETED}", **SAID), "", BEGIN_TO_END)
+MODIFY_PROGRAM    = Shape(PROGRAM.pick(f"name begin end realBegan realEnd parent {BUDGETED}", **SAID), "", BEGIN_TO_END, in_order("realBegan", "realEnd"))
 CREATE_PROJECT    = Shape(PROJECT.pick(f"name begin end code parent {BUDGETED} PO QD RD days", model=one_of(*MODELS), products=PRODUCTS),
                           "name begin end products", BEGIN_TO_END)
 MODIFY_PROJECT    = Shape(PROJECT.pick("name begin end acl parent desc PM whitelist", model=one_of(*MODELS), **SAID), "", BEGIN_TO_END)
 CREATE_EXECUTION  = Shape(EXECUTION.pick(f"{EXECUTION_SENT} code products"), "name begin end", within_project, BEGIN_TO_END)
-MODIFY_EXECUTION  = Shape(EXECUTION.pick(f"{EXECUTION_SENT} project products", status=one_of(*PROJECT_STATES), **SAID), "", BEGIN_TO_END)
+MODIFY_EXECUTION  = Shape(EXECUTION.pick(f"{EXECUTION_SENT} project products", status=one_of(*PROJECT_STATES), **SAID), "", BEGIN_TO_END, days_fit)
 CREATE_PRODUCT    = Shape(PRODUCT.pick("name program code line PO QD RD type desc acl whitelist"), "name")
 MODIFY_PRODUCT    = Shape(PRODUCT.pick("name program line PO QD RD type desc acl whitelist status", **SAID))
 CREATE_PLAN       = Shape(PLAN.pick("title begin end desc parent branch status"), "title", BEGIN_TO_END)
@@ -1247,7 +1284,7 @@ MODIFY_RELEASE    = Shape(RELEASE.pick("name date build desc status marker stori
 CREATE_CASE       = Shape(TESTCASE.pick("branch module story title type stage precondition pri keywords", steps=STEPS), "title type pri steps")
 MODIFY_CASE       = Shape(TESTCASE.pick("product branch module story title type stage precondition pri", steps=STEPS, **SAID))
 RUN_CASE          = Shape({"steps": STEP_RESULTS, "testtask": link("testtask"), "version": NATURAL})
-CREATE_TESTTASK   = Shape(TESTTASK.pick(TESTTASK_SENT), "product execution name begin end", needs_build, BEGIN_TO_END)
+CREATE_TESTTASK   = Shape(TESTTASK.pick(TESTTASK_SENT), "product execution build name begin end", BEGIN_TO_END)
 MODIFY_TESTTASK   = Shape(TESTTASK.pick(TESTTASK_SENT, **SAID), "", BEGIN_TO_END)
 CREATE_BUG        = Shape(BUG.pick(BUG_SENT), "title severity pri type openedBuild")
 MODIFY_BUG        = Shape(BUG.pick(f"{BUG_SENT} product resolution resolvedBy resolvedDate resolvedBuild duplicateBug closedBy status", **SAID), unset="deadline")
@@ -1317,7 +1354,7 @@ coded      = Writer(lambda values, scene, unset: [f'{{"code":"{one}","name":"{on
 role       = Writer(lambda values, scene, unset: [f'{{"code":{quote(one)},"name":{quote(one)}}}' for one in values], object_of({"code": STRING_SCHEMA, "name": STRING_SCHEMA}))
 references = Writer(lambda values, scene, unset: [f"[{','.join(scene.people[one] for one in accounts_in(list))}]" for list in values], array_of(REFERENCE_SCHEMA))
 accounts   = Writer(lambda values, scene, unset: [to_json(accounts_in(list)) for list in values],                array_of(STRING_SCHEMA))
-LOOKS = {"text": text, "hours": hours, "whitelist": references, "secret": nullable, "truth": boolean, "maybe": number}  # the same in every view
+LOOKS = {"text": text, "hours": hours, "whitelist": references, "secret": nullable, "truth": boolean, "maybe": number, "build": text}  # the same in every view
 # fmt: on
 
 
@@ -1457,13 +1494,16 @@ PLAN_SHOWN      = View(PLAN,      reference, NULL,  iso,    NULL,  NULL,      bo
 PLAN_LISTED     = View(PLAN,      reference, NULL,  iso,    NULL,  NULL,      boolean, adds=PLAN.extra)
 STORY_SHOWN     = View(STORY,     reference, NULL,  iso,    NULL,  NULL,      boolean, adds=STORY_WHOLE)  # with what ENCLOSED adds
 STORY_LISTED    = View(STORY,     reference, NULL,  iso,    NULL,  NULL,      boolean, adds="productStatus", kinds={"planTitle": PLAN_TITLES})
+STORY_LINKED    = View(STORY,     reference, NULL,  iso,    NULL,  NULL,      boolean, kinds=IN_PROJECT, only=(*IN_PROJECT, *STORY_LISTED.fields))
 BUILD_SHOWN     = View(BUILD,     reference, NULL,  iso,    NULL,  NULL,      boolean, adds="productType files")
 BUILD_LISTED    = View(BUILD,     reference, NULL,  iso,    NULL,  NULL,      boolean, adds="executionID branchName")
+BUILD_LINKED    = View(BUILD,     reference, NULL,  iso,    NULL,  NULL,      boolean, adds="branchName")
 BUG_SHOWN       = View(BUG,       reference, NULL,  iso,    NULL,  NULL,      boolean)
 TASK_SHOWN      = View(TASK,      reference, NULL,  iso,    NULL,  NULL,      boolean)
 CASE_LISTED     = View(TESTCASE,  reference, NULL,  iso,    NULL,  NULL,      boolean)
 TESTTASK_SHOWN  = View(TESTTASK,  reference, NULL,  iso,    NULL,  NULL,      boolean, adds="productType files")  # with what ENCLOSED adds
 TESTTASK_LISTED = View(TESTTASK,  reference, NULL,  iso,    NULL,  NULL,      boolean)
+TESTTASK_LINKED = View(TESTTASK,  reference, NULL,  iso,    NULL,  NULL,      boolean, only=[field for field in TESTTASK_LISTED.fields if field not in ("productName", "branch", "executionName")])
 TESTTASK_CASE   = View(TESTCASE,  reference, NULL,  iso,    NULL,  NULL,      boolean, adds=f"caseFails {CASE_IN_TESTTASK}")
 EFFORT_LISTED   = View(EFFORT,    account,   BLANK, iso,    NULL,  NULL,      boolean)
 RESULT_SHOWN    = View(RESULT,    reference, NULL,  iso,    NULL,  NULL,      boolean, adds="testtask")
@@ -1671,10 +1711,10 @@ PRODUCT_PLANS      = Listing("plans",      PLAN_LISTED,     "product",   ("begin
 ALL_PLANS          = Listing("plans",      PLAN_LISTED,     "",          ("begin", "desc"), 20,    BROWSE_PLANS,     "product")
 PRODUCT_STORIES    = Listing("stories",    STORY_LISTED,    "product",   ("id", "desc"),    500,   BROWSE_STORIES,   "type", "unclosed", beside=REQUIREMENTS)
 ALL_STORIES        = Listing("stories",    STORY_LISTED,    "",          ("id", "desc"),    500,   BROWSE_STORIES,   "product type", "unclosed", beside=REQUIREMENTS)
-PROJECT_STORIES    = Listing("stories",    STORY_LISTED,    "project",   ("id", "desc"),    20,    BROWSE_STORIES,   default="unclosed")
-EXECUTION_STORIES  = Listing("stories",    STORY_LISTED,    "execution", ("id", "desc"),    20,    BROWSE_STORIES)
+PROJECT_STORIES    = Listing("stories",    STORY_LINKED,    "project",   ("id", "desc"),    20,    BROWSE_STORIES,   default="unclosed")
+EXECUTION_STORIES  = Listing("stories",    STORY_LINKED,    "execution", ("id", "desc"),    20,    BROWSE_STORIES)
 PROJECT_BUILDS     = Listing("builds",     BUILD_LISTED,    "project",   ("date", "desc"),  0,     BROWSE_ALL)
-EXECUTION_BUILDS   = Listing("builds",     BUILD_LISTED,    "execution", ("date", "desc"),  0,     BROWSE_ALL)
+EXECUTION_BUILDS   = Listing("builds",     BUILD_LINKED,    "execution", ("date", "desc"),  0,     BROWSE_ALL)
 ALL_BUILDS         = Listing("builds",     BUILD_LISTED,    "",          ("date", "desc"),  0,     BROWSE_ALL,       "project")
 PRODUCT_RELEASES   = Listing("releases",   RELEASE_SHOWN,   "product",   ("id", "desc"),    0,     BROWSE_RELEASES)
 ALL_RELEASES       = Listing("releases",   RELEASE_SHOWN,   "",          ("id", "desc"),    0,     BROWSE_RELEASES,  "product")
@@ -1689,7 +1729,7 @@ PROJECT_CASES      = Listing("cases",      CASE_LISTED,     "project",   ("id", 
 EXECUTION_CASES    = Listing("cases",      CASE_LISTED,     "execution", ("id", "desc"),    20,    BROWSE_ALL)
 CASE_RESULTS       = Listing("results",    RESULT_SHOWN,    "case",      ("id", "desc"),   -1,     BROWSE_ALL)
 ALL_TESTTASKS      = Listing("testtasks",  TESTTASK_LISTED, "",          ("id", "desc"),    20,    BROWSE_TESTTASKS, "product")
-PROJECT_TESTTASKS  = Listing("testtasks",  TESTTASK_LISTED, "project",   ("id", "desc"),    20,    BROWSE_TESTTASKS)
+PROJECT_TESTTASKS  = Listing("testtasks",  TESTTASK_LINKED, "project",   ("id", "desc"),    20,    BROWSE_TESTTASKS)
 # Inside of single records: what ENCLOSED adds to what a view shows, at its end.
 PLAN_STORIES       = Listing("stories",    STORY_LISTED,    "plan",      ("id", "desc"),    0,     BROWSE_ALL)
 PLAN_BUGS          = Listing("bugs",       BUG_SHOWN,       "plan",      ("id", "desc"),    0,     BROWSE_ALL)
@@ -1888,7 +1928,8 @@ class Store:
         status, order = query.get("status", listing.default), query.get("order", listing.order)
         everything = me.admin or listing.view.resource.guard.links in narrowed
         count, select = list_statements(listing, tuple(narrowed), status, order, everything)
-        values = {**narrowed, "limit": limit, "offset": offset, **self.parameters(me, count + select)}
+        home = next(iter(narrowed.values()), 0)  # the id of the record whose list it is
+        values = {**narrowed, "home": home, "limit": limit, "offset": offset, **self.parameters(me, count + select)}
         return self.count(count, values), self.run(select, values)
 
     def enclosed(self, listing: Listing, id: int, me: Caller) -> list[sqlite3.Row]:
@@ -1976,6 +2017,8 @@ class Store:
         """Derive `path` and `grade` anew, and the project of what belongs to an execution, for a row and all below it."""
         self.run("UPDATE project SET path = '' WHERE id = ? OR substr(path, 1, length(?)) = ?", (id, path, path))
         self.place_projects()
+        self.run("INSERT OR IGNORE INTO project_story SELECT home.project, story FROM project_story JOIN project AS home"
+                 " ON home.id = project_story.project WHERE home.id = ? AND home.project IS NOT NULL", (id,))  # fmt: skip
         for table in ("task", "build", "testtask"):
             self.run(f"UPDATE {table} SET project = home.project FROM project AS home WHERE home.id = execution AND execution = ?"
                      f" AND home.project IS NOT NULL AND {table}.project <> home.project", (id,))  # fmt: skip
@@ -2012,6 +2055,10 @@ class Store:
     def has_children(self, table: str, id: int) -> bool:
         """Tell whether undeleted rows of a table name a row as their parent."""
         return bool(self.count(f"SELECT EXISTS (SELECT 1 FROM {table} WHERE parent = ? AND NOT deleted)", (id,)))
+
+    def linked(self, kind: Kind, id: int) -> list[int]:
+        """Return the ids in the rows of a part of a record."""
+        return [item for (item,) in self.run(f'SELECT "{kind.item}" FROM {kind.table} WHERE {kind.owner} = ?', (id,))]
 
     def missing(self, target: str, ids: list[int], me: Caller) -> int | None:
         """Return the first id that names no record of a resource that is there for the caller, None without one."""
@@ -2454,19 +2501,21 @@ def statements_of(script: str) -> Iterator[str]:
 
 Body = Mapping[str, Any]
 Perform = Callable[[Store, Caller, Any, Body], int]
-Check = Callable[
-    [Store, int, Body], Body
-]  # of a whole record as it would become, with its id or 0: what follows from it
+Check = Callable[[Store, Any, Body], Body]  # of the stored row, None of a new one, and the record after: what follows
 
 
-def settle_value(store: Store, me: Caller, noted: dict[str, None] | None, kind: Kind, value: Any) -> Any:
+def settle_value(
+    store: Store, me: Caller, noted: dict[str, None] | None, row: Any, field: str, kind: Kind, value: Any
+) -> Any:
     """Return a checked value as it is stored: links must name records that the caller may see, persons become accounts.
 
-    While a fixture is loaded, `noted` takes the accounts that it names: links and accounts are looked up at the end.
+    A link that the stored row has already stays. While a fixture is loaded, `noted` takes the accounts that it names:
+    links and accounts are looked up at the end.
     """
     if kind.target:
         ids = value if isinstance(value, list) else [value] if value else []
-        if noted is None and (missing := store.missing(kind.target, ids, me)):
+        known = () if not row else store.linked(kind, row["id"]) if kind.table else (dict(row).get(field),)
+        if noted is None and (missing := store.missing(kind.target, [id for id in ids if id not in known], me)):
             raise ValueError(f"must name an existing {kind.target} (got {missing})")
         return None if value == 0 else value
     if kind.look in ("moment", "stamp"):
@@ -2513,17 +2562,23 @@ def complete(store: Store, me: Caller, resource: Resource, given: Body) -> dict[
 def create(store: Store, me: Caller, resource: Resource, given: Body, check: Check | None = None) -> int:
     """Insert a record completed by its defaults, and return its id. Raises Invalid if `check` does."""
     values = complete(store, me, resource, with_story_version(store, me, resource, given))
-    id = store.insert_record(resource, {**values, **check(store, 0, values)} if check else values)
+    id = store.insert_record(resource, {**values, **check(store, None, values)} if check else values)
     if resource.table == "project":
         store.place_projects()
     return id
 
 
-def with_story_version(store: Store, me: Caller, resource: Resource, values: Body) -> Body:
-    """Return a record's values with the present version of the story that they name: 0 of one that does not exist."""
-    if "storyVersion" not in resource.fields or "story" not in values:
+def with_story_version(store: Store, me: Caller, resource: Resource, values: Body, row: Any = None) -> Body:
+    """Return a record's values with the present version of the story that they name: 0 of one that does not exist.
+
+    "Setting `story`, also again" counts for a task; other records keep the version while they keep the story.
+    """
+    again = row is not None and values.get("story") == row["story"] if "storyVersion" in resource.fields else True
+    if "story" not in values or (again and resource is not TASK):
         return values
     story = store.find("story", values["story"], me)
+    if again and not story:
+        return values
     return {**values, "storyVersion": story["version"] if story else 0 if values["story"] else 1}
 
 
@@ -2572,9 +2627,9 @@ def modify(
     store: Store, me: Caller, resource: Resource, row: sqlite3.Row, body: Body, check: Check | None = None
 ) -> int:
     """Change what is sent of a record, and return its id. Writes the action log. Raises Invalid if `check` does."""
-    follows = check(store, row["id"], {**row, **body}) if check else {}
+    follows = check(store, row, {**row, **body}) if check else {}
     changes = {
-        **with_story_version(store, me, resource, body),
+        **with_story_version(store, me, resource, body, row),
         **reassigned(store, row, body),
         **edited(store, me),
         **follows,
@@ -2744,11 +2799,11 @@ def check_days(store: Store, resource: Resource, after: Body) -> None:
 # Departments and users
 
 
-def check_department(store: Store, id: int, after: Body) -> Body:
+def check_department(store: Store, row: Any, after: Body) -> Body:
     """Raise Invalid for a department that would come to lie below itself."""
     above = after.get("parent")
-    while above and id:
-        if above == id:
+    while above and row:
+        if above == row["id"]:
             raise Invalid({"parent": "must not be the department itself or lie below it"})
         above = store.parent_of("department", above)
     return {}
@@ -2852,8 +2907,9 @@ def recall_story(store: Store, me: Caller, story: sqlite3.Row, body: Body) -> in
 # Plans, builds, test tasks
 
 
-def check_plan(store: Store, id: int, after: Body) -> Body:
+def check_plan(store: Store, row: Any, after: Body) -> Body:
     """Raise Invalid unless a plan lies within its parent, and its children within it."""
+    id = row["id"] if row else 0
     require_product(store, PLAN, after["product"], after, parent="plan")
     check_parent(store, PLAN, id, after.get("parent"))
     begins, ends = store.days_of_plans(id, after.get("parent"))
@@ -2879,14 +2935,14 @@ def make_link(table: str, on: bool) -> Perform:
     return perform
 
 
-def check_build(store: Store, id: int, after: Body) -> Body:
+def check_build(store: Store, row: Any, after: Body) -> Body:
     """Raise Invalid unless what a build names belongs together, and its name is free among the product's builds."""
     broken = {}
     if after["execution"] != after["project"] and store.project(after["execution"])["project"] != after["project"]:
         broken["execution"] = f"must be an execution of project {after['project']}, or the project itself"
-    if after["product"] not in store.products_of(after["project"]):
+    if (not row or after["product"] != row["product"]) and after["product"] not in store.products_of(after["project"]):
         broken["product"] = f"must be a product of project {after['project']}"
-    if store.build_named(after["product"], after["name"], id):
+    if store.build_named(after["product"], after["name"], row["id"] if row else 0):
         broken["name"] = "is taken by another build of this product"
     if broken:
         raise Invalid(broken)
@@ -2894,11 +2950,11 @@ def check_build(store: Store, id: int, after: Body) -> Body:
     return {}
 
 
-def check_testtask(store: Store, id: int, after: Body) -> Body:
+def check_testtask(store: Store, row: Any, after: Body) -> Body:
     """Return the project of a test task, that of its execution. Raises Invalid unless what it names belongs together."""
     home = store.project(after["execution"])
     project = home["project"] or home["id"]
-    if not id and after.get("project") not in (None, project):
+    if not row and after.get("project") not in (None, project):
         raise Invalid({"execution": f"must be an execution of project {after['project']}, or the project itself"})
     require_product(store, TESTTASK, after["product"], after, build="build", testcases="testcase")
     return {"project": project}
@@ -2910,8 +2966,6 @@ def check_testtask(store: Store, id: int, after: Body) -> Body:
 def modify_case(store: Store, me: Caller, case: sqlite3.Row, body: Body) -> int:
     """Change a test case; other steps make a new version, no steps leave them as they are."""
     body, steps = dict(body), body.get("steps")
-    if body.get("story") == case["story"]:
-        del body["story"]  # "a case keeps the version of its story"
     if steps and [step_said(step) for step in steps] != [step_said(step) for step in store.steps(case["id"])]:
         body |= {"version": case["version"] + 1, "steps": [{**step, "version": case["version"] + 1} for step in steps]}
     else:
@@ -2960,7 +3014,7 @@ def create_tasks(store: Store, me: Caller, home: sqlite3.Row, body: Body) -> lis
     ids = []
     for place, given in enumerate(body["tasks"]):
         try:
-            task = check(BATCH_TASK, given, functools.partial(settle_value, store, me, None))
+            task = check(BATCH_TASK, given, functools.partial(settle_value, store, me, None, None))
         except Invalid as error:
             raise Invalid({f"tasks[{place}].{field}": rule for field, rule in error.fields.items()}) from None
         ids.append(create_task(store, me, home, {**task, "assignedTo": [task.get("assignedTo")]}))
@@ -2975,7 +3029,7 @@ def link_story_of(store: Store, me: Caller, execution: int, body: Body) -> None:
 
 def modify_task(store: Store, me: Caller, task: sqlite3.Row, body: Body) -> int:
     """Change a task. Hours are applied before the state that is sent, and may change the state themselves."""
-    changes = with_story_version(store, me, TASK, body)
+    changes = with_story_version(store, me, TASK, body, task)
     if any(body.get(field, task[field]) != task[field] for field in ("name", "estStarted", "deadline")):
         changes = {**changes, "version": task["version"] + 1}
     if task["status"] == "wait" and not task["consumed"] and "estimate" in body:
@@ -3082,7 +3136,10 @@ def modify_bug(store: Store, me: Caller, bug: sqlite3.Row, body: Body) -> int:
     modify(store, me, BUG, bug, {field: value for field, value in body.items() if field not in moved})
     for transition, fields in moves:
         row = store.find("bug", bug["id"], me)
-        move(store, me, transition, row, {field: body[field] for field in fields.split() if body.get(field)})
+        kept = {"assignedTo": bug["assignedTo"] or bug["openedBy"]} if transition is RESOLVE else {}
+        move(
+            store, me, transition, row, {**kept, **{field: body[field] for field in fields.split() if body.get(field)}}
+        )
     return int(bug["id"])
 
 
@@ -3377,7 +3434,7 @@ def load_record(store: Store, me: Caller, resource: Resource, record: Any, noted
         raise Invalid({"": "must be an object"})
     refuse_unknown(resource, record)
 
-    given = check(resource.fixture, record, functools.partial(settle_value, store, me, noted))
+    given = check(resource.fixture, record, functools.partial(settle_value, store, me, noted, None))
     try:
         if resource is USER:
             return save_user(store, me, given)
@@ -3592,7 +3649,7 @@ COMPANIONS = (  # beyond the specification: the rest of the published interface
     Operation("GET",    "/testtasks/<id>",                   "get a test task",                     "testtask",             NOTHING,            TESTTASK_SHOWN,     SHOW),
     Operation("PUT",    "/testtasks/<id>",                   "modify a test task",                  "testtask",             MODIFY_TESTTASK,    TESTTASK_SHOWN,     make_modify(TESTTASK, check_testtask)),
     Operation("DELETE", "/testtasks/<id>",                   "delete a test task",                  "testtask",             COMMENT,            SUCCESS,            make_delete(TESTTASK)),
-    Operation("PUT",    "/testcases/<id>",                   "modify a test case",                  "testcase",             MODIFY_CASE,        CASE_SHOWN,         modify_case),
+    Operation("PUT",    "/testcases/<id>",                   "modify a test case",                  "testcase",             MODIFY_CASE,        CASE_LISTED,        modify_case),
     Operation("DELETE", "/testcases/<id>",                   "delete a test case",                  "testcase",             COMMENT,            SUCCESS,            make_delete(TESTCASE)),
     Operation("GET",    "/testcases/<id>/results",           "list results of a test case",         "testcase",             NOTHING,            CASE_RESULTS,       SHOW),
     Operation("POST",   "/testcases/<id>/results",           "run a test case",                     "testcase",             RUN_CASE,           RESULT_SHOWN,       run_case, 201, query="testtask version"),
@@ -3977,7 +4034,7 @@ class Service:
             if operation.by:
                 named = check(Shape({operation.by: ID}, operation.by), fields)
                 row = self.find(store, operation, named[operation.by], me)
-            settle = functools.partial(settle_value, store, me, None)
+            settle = functools.partial(settle_value, store, me, None, row)
             body = check(operation.reads, fields, settle, dict(row or {}))
             changed = operation.perform(store, me, row, body)
             if isinstance(operation.shows, Each):
