@@ -567,6 +567,7 @@ TRUNK = Kind(  # the build of a test task: an id, or "trunk", which is stored as
 Fields = Mapping[str, Any]
 Rule = Callable[[Fields, Fields], Mapping[str, str]]
 Settle = Callable[[str, Kind, Any], Any]
+unsettled: Settle = lambda field, kind, value: value  # noqa: E731
 
 
 class Shape:
@@ -588,10 +589,7 @@ class Shape:
 
 
 def check(
-    shape: Shape,
-    given: Fields,
-    settle: Settle = lambda field, kind, value: value,
-    record: Fields = MappingProxyType({}),
+    shape: Shape, given: Fields, settle: Settle = unsettled, record: Fields = MappingProxyType({})
 ) -> dict[str, Any]:
     """Return the checked values of the fields that were given; others are ignored. Raises Invalid with every broken one.
 
