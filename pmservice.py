@@ -658,13 +658,13 @@ def items(shape: Shape, least: int = 0) -> Callable[[Any], list[dict[str, Any]]]
     return read
 
 
-def items_schema(shape: Shape) -> Schema:
-    """Return the schema of an array of objects in a request."""
-    fields = {
-        field: kind.schema if field in shape.required else either(kind.schema, {"type": "null"})
-        for field, kind in shape.fields.items()
-    }
-    return array_of({"type": "object", "required": sorted(shape.required), "properties": fields})
+def fields_schema(shape: Shape) -> Schema:
+    """Return the schema of an object in a request. What is not required may be null, or what stands for none."""
+    fields = {}
+    for field, kind in shape.fields.items():
+        none = [None, *([] if kind.is_given("") else ["", SHOWN_FOR_NONE.get(kind.look, "")])]
+        fields[field] = kind.schema if field in shape.required else either(kind.schema, {"enum": none})
+    return {"type": "object", "properties": fields, "required": sorted(shape.required)}
 
 
 STEP = Shape({"type": one_of(*STEP_TYPES), "desc": FILLED, "expect": TEXT}, "desc")
@@ -676,8 +676,8 @@ STEP_RESULT = Shape({"result": one_of(*RESULTS), "real": TEXT})
 LOADED_RESULT = Shape({"id": ID, "parent": INT, "case": INT, **LOADED_STEP.fields, **STEP_RESULT.fields})
 VERSION = Shape({"version": ID, "title": NAME, "spec": TEXT, "verify": TEXT}, "version title")
 REVIEWER = Shape({"account": PERSON, "result": one_of(*VOTES)}, "account")
-STEPS = Kind("plain", items(STEP), items_schema(STEP), shown=array_of(object_of(STEP_SHOWN)))
-STEP_RESULTS = Kind("plain", items(STEP_RESULT), items_schema(STEP_RESULT))
+STEPS = Kind("plain", items(STEP), array_of(fields_schema(STEP)), shown=array_of(object_of(STEP_SHOWN)))
+STEP_RESULTS = Kind("plain", items(STEP_RESULT), array_of(fields_schema(STEP_RESULT)))
 LOADED_RESULTS = Kind(
     "plain", lambda value: to_json(items(LOADED_RESULT)(value)), {}, shown=array_of({"type": "object"})
 )
@@ -1023,10 +1023,10 @@ STORY_FIELDS = dict(
     closedReason=one_of("", *STORY_REASONS), activatedDate=MOMENT, toBug=fixed(0),
     childStories=derived(TEXT, """coalesce((SELECT group_concat(child.id) FROM story AS child
         WHERE child.parent = story.id AND NOT child.deleted), '')"""),
-    linkStories=fixed(""), duplicateStory=INT, version=ID, storyChanged=fixed("0"), feedbackBy=fixed(""), notifyEmail=fixed(""),
+    linkStories=fixed(""), duplicateStory=link("story"), version=ID, storyChanged=fixed("0"), feedbackBy=fixed(""), notifyEmail=fixed(""),
     URChanged=fixed("0"), deleted=FLAG, spec=TEXT, verify=TEXT,
     parentName=derived(TEXT, "coalesce((SELECT up.title FROM story AS up WHERE up.id = story.parent), '')"),
-    executions=titles("execution", "name", """execution.type IN ('sprint', 'stage')
+    executions=titles("execution", "name", """+execution.type IN ('sprint', 'stage')
         AND execution.id IN (SELECT project_story.project FROM project_story WHERE project_story.story = story.id)""",
         "json_object('project', execution.id, 'name', execution.name, 'status', execution.status, 'type', execution.type)"),
     stages=fixed([]), extraStories=derived(MAP, """(SELECT json_group_object(CAST(child.id AS TEXT), child.title) FROM story AS child
@@ -1291,7 +1291,7 @@ RESOLVE_BUG       = Shape(BUG.pick("resolvedDate resolvedBuild assignedTo duplic
 ACTIVATE_BUG      = Shape(BUG.pick("assignedTo openedBuild", **SAID))
 CREATE_TASK       = Shape(TASK.pick(TASK_SENT, assignedTo=PEOPLE), "name type estStarted deadline", START_TO_DEADLINE)
 BATCH_TASK        = Shape(TASK.pick(TASK_SENT), "name type", START_TO_DEADLINE)
-CREATE_TASKS      = Shape({"tasks": Kind("tasks", items(BATCH_TASK, 1), {**items_schema(BATCH_TASK), "minItems": 1})}, "tasks")
+CREATE_TASKS      = Shape({"tasks": Kind("tasks", items(BATCH_TASK, 1), array_of(fields_schema(BATCH_TASK), minItems=1))}, "tasks")
 MODIFY_TASK       = Shape(TASK.pick(f"{TASK_SENT} status consumed left closedReason", **SAID), "", START_TO_DEADLINE, not_below_consumed, unset="estStarted deadline")
 START_TASK        = Shape(TASK.pick("assignedTo realStarted consumed left", **SAID), "", not_below_consumed)
 RESTART_TASK      = Shape(TASK.pick("assignedTo realStarted consumed left", **SAID), "consumed left", not_below_consumed)
@@ -1629,7 +1629,9 @@ BUG_COUNTS = {
     "assigntonull": "assignToNull",
 }
 QUICK_PAGE, QUICK_OFFSET = 100, 10_000  # records of a page that is answered in a millisecond or two; see BATCH
-UNINDEXED = ("unclosed", "assigntonull")  # their totals are kept, but a page has to pass over the other bugs
+UNINDEXED = {  # their totals are kept, but a page has to pass over other records
+    ("bug", "product", "unclosed"), ("bug", "product", "assigntonull"), ("story", "project", "unclosed"), ("story", "execution", "unclosed"),
+}  # fmt: skip
 STORY_COUNT = "SELECT coalesce(sum(stories), 0) FROM story_count WHERE product = :product AND type = :type AND "
 # The totals that are kept, by table and by what narrows the list, and for each status: all others are counted.
 TOTALS = {
@@ -1683,7 +1685,7 @@ class Listing:
         resource, status, order = self.view.resource, query.get("status", self.default), query.get("order", self.order)
         everything = me.admin or resource.guard.links in narrowed
         total_is_kept = everything and status in TOTALS.get((resource.table, " ".join(narrowed)), ())
-        indexed = order[0] == "id" and status not in UNINDEXED and offset <= QUICK_OFFSET
+        indexed = order[0] == "id" and (resource.table, self.within, status) not in UNINDEXED and offset <= QUICK_OFFSET
         return total_is_kept and indexed and 0 < limit <= QUICK_PAGE
 
 
@@ -3038,6 +3040,7 @@ def modify_task(store: Store, me: Caller, task: sqlite3.Row, body: Body) -> int:
     if after["status"] == "wait" and worked and after["left"] > 0:
         after["status"] = "doing"
     check_hours(task, after)
+    changes = {**changes, "status": after["status"]}
     if after["status"] == task["status"]:
         return modify(store, me, TASK, task, changes)
     if after["status"] == "done":
@@ -4023,15 +4026,15 @@ class Service:
         with self.database.writing(patience_of(environ)) as store:
             row = None if operation.by else self.find(store, operation, id, me)
             environ["pmservice.body"] = fields = parse_body(raw, environ.get("CONTENT_TYPE", ""))
-            if operation.query or operation.by:
-                query = parse_query(environ, 100)
-                fields = {
-                    **{name: query[name] for name in f"{operation.query} {operation.by}".split() if name in query},
-                    **fields,
-                }
+            kinds = {
+                name: {operation.by: ID, **operation.reads.fields}[name]
+                for name in f"{operation.query} {operation.by}".split()
+            }
+            query = {name: value for name, value in parse_query(environ, 100).items() if name in kinds}
+            check(Shape({name: kinds[name] for name in query}), query)
+            fields = {**query, **fields}
             if operation.by:
-                named = check(Shape({operation.by: ID}, operation.by), fields)
-                row = self.find(store, operation, named[operation.by], me)
+                row = self.find(store, operation, check(Shape(kinds, operation.by), fields)[operation.by], me)
             settle = functools.partial(settle_value, store, me, None, row)
             body = check(operation.reads, fields, settle, dict(row or {}))
             changed = operation.perform(store, me, row, body)
@@ -4124,7 +4127,7 @@ REASONS: tuple[tuple[int, str, Callable[[Operation], Any]], ...] = (  # status, 
     (400, "The request breaks a rule; `fields` names each.",            lambda row: row.method != "GET" or isinstance(row.shows, Listing)),
     (401, "There is no valid token.",                                   lambda row: not row.open),
     (403, "Only somebody else may do this.",                                                    lambda row: row.admin or row.perform in (modify_user, review_story)),
-    (404, "There is no such record, or the caller may not see it.",     lambda row: row.target or getattr(row.shows, "filters", "")),
+    (404, "There is no such record, or the caller may not see it.",     lambda row: row.target or "<" in row.path or getattr(row.shows, "filters", "")),
     (413, "The body is too large.",                                     lambda row: True),
     (421, "The Host is not this service's.",                            lambda row: True),
     (503, "The database is busy or cannot be written; try again later.", lambda row: True),
@@ -4184,13 +4187,8 @@ def view_schema(view: View) -> Schema:
 
 
 def body_schema(shape: Shape) -> Schema:
-    """Return the schema of a request's body: null is not given, other fields are ignored."""
-    fields = {
-        field: kind.schema if field in shape.required else either(kind.schema, {"type": "null"})
-        for field, kind in shape.fields.items()
-    }
-    body = "object" if shape.required else ["object", "null"]
-    return {"type": body, "properties": fields, "required": sorted(shape.required)}
+    """Return the schema of a request's body, which may be null if nothing is required; other fields are ignored."""
+    return {**fields_schema(shape), "type": "object" if shape.required else ["object", "null"]}
 
 
 def describe(operation: Operation) -> dict[str, Any]:
@@ -4207,10 +4205,14 @@ def describe(operation: Operation) -> dict[str, Any]:
         described["security"] = []
     if isinstance(operation.shows, Listing):
         query = query_shape(operation.shows).fields.items()
-        described["parameters"] = [{"name": name, "in": "query", "schema": kind.schema} for name, kind in query]
+        described["parameters"] = [
+            {"name": name, "in": "query", "schema": either(kind.schema, {"const": ""})} for name, kind in query
+        ]
     if names := f"{operation.query} {operation.by}".split():
         kinds = {operation.by: ID, **operation.reads.fields}
-        described["parameters"] = [{"name": name, "in": "query", "schema": kinds[name].schema} for name in names]
+        described["parameters"] = [
+            {"name": name, "in": "query", "schema": either(kinds[name].schema, {"const": ""})} for name in names
+        ]
     if operation.reads.fields:
         content = json_content(body_schema(operation.reads))
         described["requestBody"] = {"required": bool(operation.reads.required), "content": content}

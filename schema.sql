@@ -549,7 +549,7 @@ CREATE TABLE story (
     closedReason   TEXT NOT NULL DEFAULT '' CHECK (closedReason IN ('', 'done', 'subdivided', 'duplicate', 'postponed',
                    'willnotdo', 'cancel', 'bydesign')),
     activatedDate  TEXT,
-    duplicateStory INTEGER NOT NULL DEFAULT 0,
+    duplicateStory INTEGER REFERENCES story,
     version        INTEGER NOT NULL DEFAULT 1,
     deleted        INTEGER NOT NULL DEFAULT 0 CHECK (deleted IN (0, 1)),
     spec           TEXT NOT NULL DEFAULT '',
@@ -668,6 +668,7 @@ CREATE INDEX story_closed_by ON story (product, type, deleted, closedBy) WHERE c
 CREATE INDEX story_asked ON story_reviewer (account, result);
 CREATE INDEX task_of_story ON task (story, deleted) WHERE story <> 0;
 CREATE INDEX bug_of_case ON bug ("case", product, deleted) WHERE "case" <> 0;
+CREATE INDEX bug_with_story ON bug (product, deleted) WHERE story <> 0;
 CREATE INDEX bug_of_story ON bug (story, deleted) WHERE story <> 0;
 
 -- --- Plans ------------------------------------------------------------------------------------------
@@ -742,7 +743,7 @@ END;
 
 CREATE TRIGGER plan_story_changed AFTER UPDATE OF estimate, deleted ON story BEGIN
     UPDATE plan_count SET stories = stories + OLD.deleted - NEW.deleted,
-        hour = round(hour - OLD.estimate * NOT OLD.deleted + NEW.estimate * NOT NEW.deleted, 6)
+        hour = round(hour - OLD.estimate * (1 - OLD.deleted) + NEW.estimate * (1 - NEW.deleted), 6)
     WHERE plan IN (SELECT plan FROM plan_story WHERE story = NEW.id);
 END;
 
