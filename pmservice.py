@@ -133,6 +133,7 @@ MAX_ID = (
 MAX_NAME = 255  # characters
 MAX_PEOPLE = 1000  # persons on a white list, or assignees of a task
 MAX_TEXT = 64 * 1024  # bytes
+MAX_LEVELS = 50  # of departments
 
 # --- 2 Errors: how a request is refused -------------------------------------------------------------
 # Each refusal carries its HTTP status and the sentence that the client reads. Nothing here knows who sends it.
@@ -235,7 +236,7 @@ class Kind(NamedTuple):
 
 
 # A record that was read can be sent back.
-SHOWN_FOR_NONE = {"day": json.loads(ZERO_DAY), "moment": json.loads(EPOCH), "parent": -1}
+SHOWN_FOR_NONE = {"day": "0000-00-00", "deadline": "1970-01-01", "moment": "1969-12-31T16:00:00Z", "parent": -1}
 ASCII_INT = re.compile(r"-?[0-9]{1,19}")
 ASCII_NUMBER = re.compile(r"-?[0-9]+(\.[0-9]+)?([eE][-+]?[0-9]+)?")
 ASCII_DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
@@ -647,7 +648,9 @@ def items(shape: Shape, least: int = 0) -> Callable[[Any], list[dict[str, Any]]]
         for place, item in enumerate(value):
             try:
                 if not isinstance(item, dict):
-                    raise Invalid({"": f"must be an object with {' and '.join(sorted(shape.required))}"})
+                    raise Invalid(
+                        {"": f"must be an object with {' and '.join(sorted(shape.required or shape.fields))}"}
+                    )
                 read.append(check(shape, item))
             except Invalid as error:
                 broken.update({f"[{place}]{inner and '.'}{inner}": rule for inner, rule in error.fields.items()})
@@ -947,7 +950,7 @@ RELEASE_FIELDS = dict(
 BUG_FIELDS = dict(
     id=ID, product=needed("product"), branch=INT, module=INT, project=link("project"), execution=link("execution or project"),
     toTask=INT, toStory=INT, title=NAME, keywords=TEXT, severity=NATURAL, pri=NATURAL, type=one_of(*BUG_TYPES), os=TEXT,
-    browser=TEXT, steps=TEXT, task=INT, story=INT, openedBy=PERSON, openedDate=MOMENT, deadline=DAYS,
+    browser=TEXT, steps=TEXT, task=INT, story=INT, openedBy=PERSON, openedDate=MOMENT, deadline=DAYS._replace(look="deadline"),
     assignedTo=PERSON, assignedDate=MOMENT, resolvedBy=PERSON, resolvedDate=MOMENT, resolvedBuild=TEXT,
     closedBy=PERSON, closedDate=MOMENT,
     plan=INT, storyVersion=INT, hardware=TEXT, found=TEXT, status=BUG_STATE, subStatus=fixed(""),
@@ -1154,7 +1157,7 @@ PRODUCT    = Resource("product",    "product",    "",             PRODUCT_FIELDS
                       array="products", required="name", joins="JOIN product_count ON product_count.product = product.id")
 PLAN       = Resource("plan",       "plan",       "",             PLAN_FIELDS,       Guard(links="product"),           {"begin": first_day_of_plan, "end": OPEN_END},
                       array="plans", required="title product", rules=(BEGIN_TO_END,), loaded={"parent": link("plan")},
-                      extra="stories bugs hour project projectID expired", joins="LEFT JOIN plan_count ON plan_count.plan = plan.id")
+                      extra="stories bugs hour project projectID expired", joins="LEFT JOIN plan_count ON plan_count.plan = plan.id AND plan_count.product = plan.product")
 STORY      = Resource("story",      "story",      "",             STORY_FIELDS,      Guard(links="product"),           ASSIGNED,
                       array="stories", required="title product", rules=(check_versions,), extra=f"{STORY_WHOLE} versions reviewers plans",
                       loaded={"parent": link("story"), "estimate": HOURS, "executions": rows_of("project_story", "story", "execution or project", "project")})
@@ -1189,14 +1192,16 @@ def not_below_consumed(task: Fields, after: Fields) -> Mapping[str, str]:
 
 def check_effort(task: Fields, after: Fields) -> Mapping[str, str]:
     """Require the same number of days, texts, hours consumed and hours left; no hours of nothing."""
-    count = len(after.get("consumed", ()))
+    if "consumed" not in after:
+        return {}
+    count = len(after["consumed"])
     arrays = {field: after[field] for field in ("dates", "date", "work", "left") if field in after}
     broken = {
         field: f"must have as many items as consumed ({count})"
         for field, values in arrays.items()
         if len(values) != count
     }
-    if not count or not all(spent > 0 for spent in after.get("consumed", ())):
+    if not count or not all(spent > 0 for spent in after["consumed"]):
         broken["consumed"] = "must be above 0"
     return broken
 
@@ -1420,6 +1425,7 @@ class View:
             "moment": (self.moment, self.never),
             "stamp": (self.moment, self.stamp),
             "day": (iso, self.no_day),
+            "deadline": (iso, self.no_day),
             "flag": (self.flag, ""),
         }
         writer, unset = looks.get(self.fields[field].look) or (LOOKS.get(self.fields[field].look), "")
@@ -1595,7 +1601,7 @@ NARROWINGS = {
     ("project", "product"):    LINKED.format("project", "product", "project_product", "product"),
     ("project", "program"):    "project.parent = :program",
     **{(table, "story"): f"{table}.story = :story AND {table}.story <> 0" for table in ("task", "bug", "testcase")},  # the index says <> 0
-    ("bug", "plan"):           "bug.plan = :plan AND bug.plan <> 0",
+    ("bug", "plan"):           "bug.plan = :plan AND bug.plan <> 0 AND bug.product = (SELECT plan.product FROM plan WHERE plan.id = :plan)",
 }
 # fmt: on
 
@@ -2075,6 +2081,11 @@ class Store:
         )
         return row["value"] if row else None
 
+    def department_levels(self, id: int) -> int:
+        """Return how many levels of departments there are from one downwards."""
+        below = "SELECT ?, 1 UNION ALL SELECT department.id, level + 1 FROM below JOIN department ON parent = below.id"
+        return self.count(f"WITH RECURSIVE below(id, level) AS ({below}) SELECT max(level) FROM below", (id,))
+
     def administrators(self) -> dict[str, str]:
         """Return the real names of the administrators by account."""
         return dict(map(tuple, self.run("SELECT account, realname FROM user WHERE admin AND NOT deleted")))
@@ -2200,12 +2211,16 @@ class Store:
 
     def misplaced(self) -> Iterator[tuple[str, int, str]]:
         """Yield (table, id, problem) for loaded rows that are their own ancestors or do not belong together."""
-        ancestors = """WITH RECURSIVE root(id) AS (SELECT id FROM department WHERE parent IS NULL
-            UNION SELECT below.id FROM department AS below JOIN root ON below.parent = root.id)
-            SELECT id FROM department WHERE id NOT IN (SELECT id FROM root)"""
+        ancestors = """WITH RECURSIVE root(id, level) AS (SELECT id, 1 FROM department WHERE parent IS NULL
+            UNION ALL SELECT below.id, level + 1 FROM department AS below JOIN root ON below.parent = root.id)
+            SELECT id FROM department WHERE id NOT IN (SELECT id FROM root WHERE level <= {0})"""
         checks = [
             ("project", "SELECT id FROM project WHERE path = ''", "parent makes it its own ancestor"),
-            ("department", ancestors, "parent makes it its own ancestor"),
+            (
+                "department",
+                ancestors.format(MAX_LEVELS),
+                f"parent makes it its own ancestor, or more than {MAX_LEVELS} levels",
+            ),
         ]
         for table in ("story", "plan"):
             sql = f"SELECT child.id FROM {table} AS child JOIN {table} AS up ON up.id = child.parent WHERE up.parent IS NOT NULL"
@@ -2223,10 +2238,11 @@ class Store:
 
 APPLICATION_ID = 1886221174  # "pmsv", as schema.sql sets it
 SCHEMA_VERSION = 4
+LINKS_CHECKED = "PRAGMA foreign_keys = ON"  # off by default, and ignored when set inside a transaction
 PRAGMAS = (  # the write-ahead log first
     "PRAGMA journal_mode = WAL",  # readers never wait for the writer
     "PRAGMA synchronous = FULL",  # an acknowledged write survives a power cut: one sync a commit
-    "PRAGMA foreign_keys = ON",  # off by default, and ignored when set inside a transaction
+    LINKS_CHECKED,
     "PRAGMA journal_size_limit = 4194304",  # a write-ahead log that a long read made grow is cut back to 4 MiB
 )
 PATIENCE = 5  # seconds that a transaction waits for others, of this process and of other processes together
@@ -2282,7 +2298,7 @@ class Database:
             self.anchor.execute("PRAGMA foreign_keys = OFF")  # lets a table be made anew that others name
             with self.writing() as store:
                 self.upgrade(store)
-            self.anchor.execute("PRAGMA foreign_keys = ON")
+            self.anchor.execute(LINKS_CHECKED)
         refuse_columns(self.path, self.anchor)
         self.anchor.execute(write_ahead)
         self.anchor.execute("PRAGMA user_version").fetchone()  # a read, which creates the write-ahead log
@@ -2800,12 +2816,13 @@ def check_days(store: Store, resource: Resource, after: Body) -> None:
 
 
 def check_department(store: Store, row: Any, after: Body) -> Body:
-    """Raise Invalid for a department that would come to lie below itself."""
-    above = after.get("parent")
-    while above and row:
-        if above == row["id"]:
-            raise Invalid({"parent": "must not be the department itself or lie below it"})
-        above = store.parent_of("department", above)
+    """Raise Invalid for a department that would come to lie below itself, or too deep: trees are answered nested."""
+    above, levels = after.get("parent"), store.department_levels(row["id"]) if row else 1
+    while above:
+        if (row and above == row["id"]) or levels >= MAX_LEVELS:
+            rule = f"must not be the department itself, lie below it, or make more than {MAX_LEVELS} levels"
+            raise Invalid({"parent": rule})
+        above, levels = store.parent_of("department", above), levels + 1
     return {}
 
 
@@ -3085,7 +3102,7 @@ def add_effort(store: Store, me: Caller, task: sqlite3.Row, body: Body) -> int:
     if consumed > MAX_INT:
         raise Invalid({"consumed": "makes the consumed hours too many"})
     if max(days, default="") > store.today:
-        raise Invalid({"dates": f"must not be after today, {store.today}"})
+        raise Invalid({"dates" if "dates" in body else "date": f"must not be after today, {store.today}"})
     last, works = store.last_effort(task["id"]), body.get("work") or [""] * count
     efforts = sorted(zip(days, body["consumed"], body["left"], works, strict=True), key=operator.itemgetter(0))
     for effort in efforts:
@@ -3185,7 +3202,7 @@ def list_groups(store: Store, me: Caller, row: None, query: Body) -> list[dict[s
 def list_bug_options(store: Store, me: Caller, row: None, query: Body) -> dict[str, Any]:
     """Return what a form for bugs offers; the builds of `?product=`, if it is given."""
     numbers, asked = ["", "1", "2", "3", "4"], query.get("product", "")
-    builds = store.build_names(int(asked), me) if ASCII_INT.fullmatch(asked) else {}
+    builds = store.build_names(int(asked), me) if re.fullmatch("[0-9]{1,18}", asked) else {}
     choices = {
         "type": {"": "", **dict(zip(BUG_TYPES, BUG_TYPE_NAMES, strict=True))},
         "pri": numbers,
@@ -3561,7 +3578,7 @@ COMPANIONS = (  # beyond the specification: the rest of the published interface
     Operation("GET",    "/groups",                           "list the groups of users",            "",                     NOTHING,            [{"id": 1, "name": "…", "accounts": {}}],            list_groups),
     Operation("GET",    "/options/bug",                      "list the choices of a bug's fields",  "",                     NOTHING,            {"options": {}},    list_bug_options),
     Operation("GET",    "/departments",                      "list the trees of departments",       "",                     NOTHING,            [{}],               list_departments),
-    Operation("POST",   "/departments",                      "create a department",                 "",                     CREATE_DEPARTMENT,  DEPARTMENT_SHOWN,   make_create(DEPARTMENT), 201, admin=True),
+    Operation("POST",   "/departments",                      "create a department",                 "",                     CREATE_DEPARTMENT,  DEPARTMENT_SHOWN,   make_create(DEPARTMENT, check=check_department), 201, admin=True),
     Operation("GET",    "/departments/<id>",                 "get a department",                    "department",           NOTHING,            DEPARTMENT_SHOWN,   SHOW),
     Operation("PUT",    "/departments/<id>",                 "modify a department",                 "department",           MODIFY_DEPARTMENT,  DEPARTMENT_SHOWN,   make_modify(DEPARTMENT, check_department), admin=True),
     Operation("DELETE", "/departments/<id>",                 "remove a department",                 "department",           COMMENT,            SUCCESS,            delete_department, admin=True),
@@ -4293,9 +4310,9 @@ RECOUNTS = (
         FROM bug WHERE NOT deleted GROUP BY 1, 2"""),
     ("story_count", "WHERE stories > 0", "SELECT product, type, status, count(*) FROM story WHERE NOT deleted GROUP BY 1, 2, 3"),
     ("plans_ending", "WHERE plans > 0", "SELECT product, end, count(*) FROM plan WHERE NOT deleted GROUP BY 1, 2"),
-    ("plan_count", "WHERE stories > 0 OR bugs > 0", """SELECT plan, sum(stories), round(sum(hour), 6), sum(bugs) FROM (
-        SELECT plan, 1 AS stories, estimate AS hour, 0 AS bugs FROM plan_story JOIN story ON story.id = story WHERE NOT deleted
-        UNION ALL SELECT plan, 0, 0.0, 1 FROM bug WHERE plan <> 0 AND NOT deleted) GROUP BY plan"""),
+    ("plan_count", "WHERE stories > 0 OR bugs > 0", """SELECT plan, product, sum(stories), round(sum(hour), 6), sum(bugs) FROM (
+        SELECT plan, product, 1 AS stories, estimate AS hour, 0 AS bugs FROM plan_story JOIN story ON story.id = story WHERE NOT deleted
+        UNION ALL SELECT plan, product, 0, 0.0, 1 FROM bug WHERE plan <> 0 AND NOT deleted) GROUP BY plan, product"""),
     ("release_story", "", """SELECT DISTINCT value, release.id FROM release, json_each(iif(
         json_valid('[' || trim(stories, ', ') || ']'), '[' || trim(stories, ', ') || ']', '[]')) AS named
         WHERE named.type = 'integer' AND NOT release.deleted"""),

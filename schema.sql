@@ -700,15 +700,19 @@ CREATE TABLE plan_story (
 CREATE INDEX plan_of_story ON plan_story (story);
 CREATE INDEX bug_of_plan ON bug (plan, deleted) WHERE plan <> 0;
 
--- What a list of plans counts, of records that are not deleted: stories, their estimates and bugs.
+-- What a list of plans counts, of records that are not deleted: stories, their estimates and bugs. A bug may name a plan
+-- that does not exist, or one of another product: that list does not count it.
 CREATE TABLE plan_count (
-    plan    INTEGER PRIMARY KEY,  -- a bug may name a plan that does not exist
+    plan    INTEGER NOT NULL,
+    product INTEGER NOT NULL,  -- of the stories and bugs
     stories INTEGER NOT NULL DEFAULT 0,
     hour    REAL NOT NULL DEFAULT 0,
-    bugs    INTEGER NOT NULL DEFAULT 0
-) STRICT;
+    bugs    INTEGER NOT NULL DEFAULT 0,
+    PRIMARY KEY (plan, product)
+) STRICT, WITHOUT ROWID;
 
-INSERT INTO plan_count (plan, bugs) SELECT plan, count(*) FROM bug WHERE plan <> 0 AND NOT deleted GROUP BY plan;
+INSERT INTO plan_count (plan, product, bugs)
+SELECT plan, product, count(*) FROM bug WHERE plan <> 0 AND NOT deleted GROUP BY plan, product;
 
 -- How many plans of a product end on each day.
 CREATE TABLE plans_ending (
@@ -731,29 +735,29 @@ CREATE TRIGGER plan_moved AFTER UPDATE OF end, deleted ON plan BEGIN
 END;
 
 CREATE TRIGGER plan_story_added AFTER INSERT ON plan_story BEGIN
-    INSERT INTO plan_count (plan, stories, hour) SELECT NEW.plan, 1, estimate FROM story WHERE id = NEW.story AND NOT deleted
+    INSERT INTO plan_count (plan, product, stories, hour)
+    SELECT NEW.plan, product, 1, estimate FROM story WHERE id = NEW.story AND NOT deleted
     ON CONFLICT DO UPDATE SET stories = stories + 1, hour = round(hour + excluded.hour, 6);
 END;
 
 CREATE TRIGGER plan_story_removed AFTER DELETE ON plan_story BEGIN
-    UPDATE plan_count SET (stories, hour) = (
-        SELECT stories - 1, round(hour - estimate, 6) FROM story WHERE id = OLD.story)
-    WHERE plan = OLD.plan AND EXISTS (SELECT 1 FROM story WHERE id = OLD.story AND NOT deleted);
+    UPDATE plan_count SET stories = stories - 1, hour = round(hour - story.estimate, 6) FROM story
+    WHERE plan = OLD.plan AND story.id = OLD.story AND NOT story.deleted AND plan_count.product = story.product;
 END;
 
 CREATE TRIGGER plan_story_changed AFTER UPDATE OF estimate, deleted ON story BEGIN
     UPDATE plan_count SET stories = stories + OLD.deleted - NEW.deleted,
         hour = round(hour - OLD.estimate * (1 - OLD.deleted) + NEW.estimate * (1 - NEW.deleted), 6)
-    WHERE plan IN (SELECT plan FROM plan_story WHERE story = NEW.id);
+    WHERE plan IN (SELECT plan FROM plan_story WHERE story = NEW.id) AND product = NEW.product;
 END;
 
 CREATE TRIGGER bug_planned AFTER INSERT ON bug WHEN NEW.plan <> 0 AND NOT NEW.deleted BEGIN
-    INSERT INTO plan_count (plan, bugs) VALUES (NEW.plan, 1) ON CONFLICT DO UPDATE SET bugs = bugs + 1;
+    INSERT INTO plan_count (plan, product, bugs) VALUES (NEW.plan, NEW.product, 1) ON CONFLICT DO UPDATE SET bugs = bugs + 1;
 END;
 
-CREATE TRIGGER bug_replanned AFTER UPDATE OF plan, deleted ON bug WHEN OLD.plan <> 0 OR NEW.plan <> 0 BEGIN
-    UPDATE plan_count SET bugs = bugs - NOT OLD.deleted WHERE plan = OLD.plan;
-    INSERT INTO plan_count (plan, bugs) VALUES (NEW.plan, NOT NEW.deleted)
+CREATE TRIGGER bug_replanned AFTER UPDATE OF plan, product, deleted ON bug WHEN OLD.plan <> 0 OR NEW.plan <> 0 BEGIN
+    UPDATE plan_count SET bugs = bugs - (1 - OLD.deleted) WHERE plan = OLD.plan AND product = OLD.product;
+    INSERT INTO plan_count (plan, product, bugs) SELECT NEW.plan, NEW.product, 1 - NEW.deleted WHERE NEW.plan <> 0
     ON CONFLICT DO UPDATE SET bugs = bugs + excluded.bugs;
 END;
 
