@@ -4052,7 +4052,7 @@ class Service:
             fields = {**query, **fields}
             if operation.by:
                 row = self.find(store, operation, check(Shape(kinds, operation.by), fields)[operation.by], me)
-            settle = functools.partial(settle_value, store, me, None, row)
+            settle = functools.partial(settle_value, store, me, None, row if operation.status == 200 else None)
             body = check(operation.reads, fields, settle, dict(row or {}))
             changed = operation.perform(store, me, row, body)
             if isinstance(operation.shows, Each):
