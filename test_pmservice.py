@@ -3484,8 +3484,28 @@ class TestTokens:
                 client.refused("POST", "/tokens", {"account": "admin", "password": wrong})
 
 
-# Fields that link a record to another one, and what of the world of TestWhoSeesWhat is private and can be named there.
-HIDDEN = {"program": 2, "parent": 2, "project": 4, "execution": 6, "product": 2, "products": [2]}
+# What of each resource of the world of TestWhoSeesWhat is private and can be named by links to that resource.
+HIDDEN = {
+    "program": 2,
+    "project": 4,
+    "execution or project": 6,
+    "product": 2,
+    "story": 2,
+    "plan": 2,
+    "build": 2,
+    "bug": 2,
+    "testcase": 2,
+    "testtask": 2,
+}
+LINKS = [
+    (operation, field, kind)
+    for operation in pmservice.OPERATIONS
+    for field, kind in operation.reads.fields.items()
+    if kind.target not in ("", "department")
+]
+EVERY_LINK = each(
+    ("operation", "field", "kind"), LINKS, ids=[f"{one.method} {one.path} {field}" for one, field, _ in LINKS]
+)
 
 
 class TestWhoSeesWhat:
@@ -3504,16 +3524,25 @@ class TestWhoSeesWhat:
     ROLES = dict(PO="po1", QD="qd1", RD="rd1")
     PRIVATE = {
         "users": [dict(account=one, admin=one == "boss") for one in SIGHT if one != "admin"],
-        "programs": [dict(id=1, name="open"), dict(id=2, name="private", acl="private", openedBy="dev1", PM="pm1", whitelist=["qa1"], **ROLES), dict(id=7, name="open", parent=2), dict(id=9, name="private", acl="private", openedBy="dev1", PM="pm1", whitelist=["qa1"], **ROLES)],
-        "projects": [dict(id=3, name="open", acl="open"), dict(id=4, name="private", openedBy="dev1", PM="pm1", whitelist=["qa1"], **ROLES), dict(id=8, name="open", acl="open", parent=2)],
+        "programs": [dict(id=1, name="open"), dict(id=2, name="private", acl="private", openedBy="dev1", PM="pm1", whitelist=["qa1"], **ROLES), dict(id=7, name="open", parent=2), dict(id=9, name="private", acl="private", openedBy="dev1", PM="pm1", whitelist=["qa1"], **ROLES), dict(id=10, name="open")],
+        "projects": [dict(id=3, name="open", acl="open", products=[1, 2]), dict(id=4, name="private", parent=10, openedBy="dev1", PM="pm1", whitelist=["qa1"], products=[1, 2], **ROLES), dict(id=8, name="open", acl="open", parent=2, products=[1])],
         "executions": [dict(id=5, name="open", project=3), dict(id=6, name="private", project=4, acl="open")],
-        "products": [dict(id=1, name="open", acl="open"), dict(id=2, name="private", createdBy="dev1", whitelist=["qa1", "only1"], **ROLES), dict(id=3, name="open", acl="open", program=2)],
+        "products": [dict(id=1, name="open", acl="open"), dict(id=2, name="private", program=10, createdBy="dev1", whitelist=["qa1", "only1"], **ROLES), dict(id=3, name="open", acl="open", program=2)],
         "releases": [dict(id=1, name="R", product=1, project=3), dict(id=2, name="R", product=2, project=3), dict(id=3, name="R", product=1, project=4), dict(id=4, name="R", product=2, project=4)],
-        "bugs": [dict(id=1, title="B", product=1), dict(id=2, title="B", product=2), dict(id=3, title="B", product=1, project=4, execution=6)],
-        "tasks": [dict(id=1, name="T", execution=5, story=7, realStarted="2026-01-01"), dict(id=2, name="T", execution=6, realStarted="2026-01-01")],
-        "testcases": [dict(id=1, title="C", product=1, story=7), dict(id=2, title="C", product=2, story=7), dict(id=3, title="C", product=1, project=4, execution=6)],
+        "bugs": [dict(id=1, title="B", product=1, project=3, execution=5), dict(id=2, title="B", product=2, project=3, execution=5), dict(id=3, title="B", product=1, project=4, execution=6)],
+        "tasks": [dict(id=1, name="T", execution=5, story=7, realStarted="2026-01-01"), dict(id=2, name="T", execution=6, story=1, realStarted="2026-01-01"), dict(id=3, name="T", execution=5, story=2)],
+        "testcases": [dict(id=1, title="C", product=1, story=7, project=3, execution=5), dict(id=2, title="C", product=2, story=7, project=3, execution=5), dict(id=3, title="C", product=1, project=4, execution=6)],
+        "departments": [dict(id=1, name="open")],
+        "stories": [dict(id=1, title="open", product=1, executions=[5, 6], plans=[1]), dict(id=2, title="private", product=2, executions=[5], plans=[2]), dict(id=3, title="open", product=1, type="requirement"), dict(id=4, title="private", product=2, type="requirement")],
+        "plans": [dict(id=1, title="open", product=1), dict(id=2, title="private", product=2)],
+        "builds": [dict(id=1, name="open", product=1, project=3, execution=5), dict(id=2, name="private", product=2, project=3, execution=5), dict(id=3, name="private B", product=1, project=4, execution=6), dict(id=4, name="private C", product=2, project=4, execution=6)],
+        "testtasks": [dict(id=1, name="open", product=1, project=3, execution=5, testcases=[1]), dict(id=2, name="private", product=2, project=3, execution=5), dict(id=3, name="private", product=1, project=4, execution=6), dict(id=4, name="private", product=2, project=4, execution=6)],
+        "efforts": [dict(id=1, task=1), dict(id=2, task=2)],
+        "results": [dict(id=1, case=1), dict(id=2, case=2), dict(id=3, case=3)],
     }
-    OPEN = {"program": 1, "project": 3, "execution": 5, "execution or project": 5, "product": 1, "bug": 1, "task": 1, "testcase": 1, "user": 1}
+    OPEN = {"program": 1, "project": 3, "execution": 5, "execution or project": 5, **dict.fromkeys(("product", "bug", "task", "testcase", "user", "department"), 1), **dict.fromkeys(("story", "plan", "build", "release", "testtask"), 1)}
+    OF_BOTH = {2: "product", 3: "project", 4: "product project"}  # builds, releases and test tasks: of a product and of a project
+    STORY = dict(title="S", spec="s", pri=1, category="feature")
     NAMED = {  # operation: the private records that it names and which sight they need, a body, the state that it starts from
         "POST /products/<id>/testcases":  ({2: "product"}, GOOD[CASES]),
         "GET /testcases/<id>":            ({2: "product", 3: ""}, None),
@@ -3547,24 +3576,100 @@ class TestWhoSeesWhat:
         "POST /bugs/<id>/close":          ({2: "product", 3: ""}, {}, "resolved"),
         "POST /bugs/<id>/active":         ({2: "product", 3: ""}, {}, "closed"),
         "POST /bugs/<id>/activate":       ({2: "product", 3: ""}, {}, "closed"),
-        "GET /users/<id>":                ({4: ""}, None),
+        "GET /users/<user>":              ({4: ""}, None),
+        "GET /departments/<id>":          ({}, None),
+        "PUT /programs/<id>":             ({2: "project", 7: ""}, {}),
+        "PUT /projects/<id>":             ({4: "project", 8: ""}, {}),
+        "PUT /executions/<id>":           ({6: "project"}, {}),
+        "DELETE /executions/<id>":        ({6: "project"}, None),
+        "POST /executions":               ({4: "project"}, dict(name="E", begin="2027-01-01", end="2027-02-01")),
+        "POST /executions/<id>/tasks/batchCreate": ({4: "project", 6: "project"}, dict(tasks=[dict(name="T", type="misc")])),
+        "PUT /products/<id>":             ({2: "product", 3: ""}, {}),
+        "GET /product/<id>":              ({2: "product", 3: ""}, None),
+        "PUT /product/<id>":              ({2: "product", 3: ""}, {}),
+        "DELETE /product/<id>":           ({2: "product", 3: ""}, None),
+        "POST /products/<id>/stories":    ({2: "product", 3: ""}, STORY),
+        "POST /stories":                  ({2: "product", 3: ""}, STORY),
+        "GET /stories/<id>":              ({2: "product"}, None),
+        "PUT /stories/<id>":              ({2: "product"}, {}),
+        "DELETE /stories/<id>":           ({2: "product"}, None),
+        "POST /stories/<id>/change":      ({2: "product"}, {}),
+        "POST /stories/<id>/review":      ({2: "product"}, dict(result="pass"), "draft"),
+        "POST /stories/<id>/close":       ({2: "product"}, dict(closedReason="done")),
+        "POST /stories/<id>/active":      ({2: "product"}, {}, "closed"),
+        "POST /stories/<id>/activate":    ({2: "product"}, {}, "closed"),
+        "POST /stories/<id>/assign":      ({2: "product"}, dict(assignedTo="dev1")),
+        "DELETE /stories/<id>/recall":    ({2: "product"}, None, "draft"),
+        "POST /products/<id>/plans":      ({2: "product", 3: ""}, dict(title="P")),
+        "POST /productplans":             ({2: "product", 3: ""}, dict(title="P")),
+        "GET /productplans/<id>":         ({2: "product"}, None),
+        "PUT /productplans/<id>":         ({2: "product"}, {}),
+        "DELETE /productplans/<id>":      ({2: "product"}, None),
+        "DELETE /productsplan/<id>":      ({2: "product"}, None),
+        "POST /productplans/<id>/linkstories":   ({2: "product"}, lambda id: dict(stories=[id])),
+        "POST /productplans/<id>/unlinkstories": ({2: "product"}, lambda id: dict(stories=[id])),
+        "POST /productplans/<id>/linkbugs":      ({2: "product"}, lambda id: dict(bugs=[id])),
+        "POST /productplans/<id>/unlinkbugs":    ({2: "product"}, lambda id: dict(bugs=[id])),
+        "POST /projects/<id>/builds":     ({4: "project"}, lambda id: dict(execution=id, product=1, name="B", builder="dev1", date="2026-03-05")),
+        "POST /builds":                   ({4: "project"}, lambda id: dict(execution=id, product=1, name="B", builder="dev1", date="2026-03-05")),
+        "GET /builds/<id>":               (OF_BOTH, None),
+        "PUT /builds/<id>":               (OF_BOTH, {}),
+        "DELETE /builds/<id>":            (OF_BOTH, None),
+        "GET /releases/<id>":             (OF_BOTH, None),
+        "PUT /releases/<id>":             (OF_BOTH, {}),
+        "DELETE /releases/<id>":          (OF_BOTH, None),
+        "POST /projects/<id>/testtasks":  ({4: "project"}, lambda id: dict(execution=id, product=1, build="trunk", name="B", begin="2026-03-05", end="2026-03-05")),
+        "GET /testtasks/<id>":            (OF_BOTH, None),
+        "PUT /testtasks/<id>":            (OF_BOTH, {}),
+        "DELETE /testtasks/<id>":         (OF_BOTH, None),
+        "PUT /testcases/<id>":            ({2: "product", 3: ""}, {}),
+        "POST /testcases/<id>/results":   ({2: "product", 3: ""}, dict(steps=[])),
+        "POST /bugs":                     ({2: "product", 3: ""}, BUG),
+        "POST /bugs/<id>/assign":         ({2: "product", 3: ""}, dict(assignedTo="dev1")),
+        "POST /tasks/<id>/assignto":      ({2: "project"}, dict(assignedTo="dev1")),
+        "POST /tasks/<id>/estimate":      ({2: "project"}, dict(date="2026-11-20", consumed=1, left=1)),
     }
     LISTED = {  # operation: of each record that the path names, which sight it needs, and what is listed below it with the sight that needs
         "GET /users":                     {None: ("", dict.fromkeys(range(1, 11), ""))},
-        "GET /programs":                  {None: ("", {1: "", 2: "project", 7: "", 9: "project"})},
+        "GET /programs":                  {None: ("", {1: "", 2: "project", 7: "", 9: "project", 10: ""})},
         "GET /projects":                  {None: ("", {3: "", 4: "project", 8: ""})},
         "GET /executions":                {None: ("", {5: "", 6: "project"})},
         "GET /products":                  {None: ("", {1: "", 2: "product", 3: ""})},
-        "GET /tasks":                     {None: ("", {1: "", 2: "project"})},
+        "GET /tasks":                     {None: ("", {1: "", 2: "project", 3: ""})},
         "GET /projects/<id>/executions":  {3: ("", {5: ""}), 4: ("project", {6: "project"})},
         "GET /projects/<id>/releases":    {3: ("", {1: "", 2: "product"}), 4: ("project", {3: "project", 4: "product project"})},
         "GET /products/<id>/releases":    {1: ("", {1: "", 3: "project"}), 2: ("product", {2: "product", 4: "product project"})},
         "GET /products/<id>/bugs":        {1: ("", {1: "", 3: ""}), 2: ("product", {2: "product"})},
         "GET /products/<id>/testcases":   {1: ("", {1: "", 3: ""}), 2: ("product", {2: "product"})},
-        "GET /executions/<id>/tasks":     {3: ("", {}), 5: ("", {1: ""}), 4: ("project", {}), 6: ("project", {2: "project"})},
+        "GET /executions/<id>/tasks":     {3: ("", {}), 5: ("", {1: "", 3: ""}), 4: ("project", {}), 6: ("project", {2: "project"})},
+        "GET /programs/<id>/products":    {1: ("", {}), 10: ("", {2: "product"}), 2: ("project", {3: ""})},
+        "GET /programs/<id>/projects":    {1: ("", {}), 10: ("", {4: "project"}), 2: ("project", {8: ""})},
+        "GET /products/<id>/projects":    {1: ("", {3: "", 4: "project", 8: ""}), 2: ("product", {3: "", 4: "project"})},
+        "GET /stories":                   {None: ("", {1: "", 2: "product"})},
+        "GET /products/<id>/stories":     {1: ("", {1: ""}), 2: ("product", {2: "product"})},
+        "GET /projects/<id>/stories":     {3: ("", {1: "", 2: "product"}), 4: ("project", {1: ""})},
+        "GET /executions/<id>/stories":   {3: ("", {1: "", 2: "product"}), 5: ("", {1: "", 2: "product"}), 4: ("project", {1: ""}), 6: ("project", {1: ""})},
+        "GET /productplans":              {None: ("", {1: "", 2: "product"})},
+        "GET /products/<id>/plans":       {1: ("", {1: ""}), 2: ("product", {2: "product"})},
+        "GET /builds":                    {None: ("", {1: "", **OF_BOTH})},
+        "GET /projects/<id>/builds":      {3: ("", {1: "", 2: "product"}), 4: ("project", {3: "project", 4: "product project"})},
+        "GET /executions/<id>/builds":    {3: ("", {}), 5: ("", {1: "", 2: "product"}), 4: ("project", {}), 6: ("project", {3: "project", 4: "product project"})},
+        "GET /releases":                  {None: ("", {1: "", **OF_BOTH})},
+        "GET /testtasks":                 {None: ("", {1: "", **OF_BOTH})},
+        "GET /projects/<id>/testtasks":   {3: ("", {1: "", 2: "product"}), 4: ("project", {3: "project", 4: "product project"})},
+        "GET /bugs":                      {None: ("", {1: "", 2: "product", 3: ""})},
+        "GET /projects/<id>/bugs":        {3: ("", {1: "", 2: "product"}), 4: ("project", {3: ""})},
+        "GET /executions/<id>/bugs":      {3: ("", {}), 5: ("", {1: "", 2: "product"}), 4: ("project", {}), 6: ("project", {3: ""})},
+        "GET /projects/<id>/testcases":   {3: ("", {1: "", 2: "product"}), 4: ("project", {3: ""})},
+        "GET /executions/<id>/testcases": {3: ("", {}), 5: ("", {1: "", 2: "product"}), 4: ("project", {}), 6: ("project", {3: ""})},
+        "GET /testcases/<id>/results":    {1: ("", {1: ""}), 3: ("", {3: ""}), 2: ("product", {2: "product"})},
+        "GET /tasks/<id>/estimate":       {1: ("", {1: ""}), 2: ("project", {2: "project"})},
     }
     # Links that those records never have, or that always follow from the record above.
-    IMPLIED = {("GET /programs", "project"), ("GET /projects", "project"), ("GET /projects/<id>/executions", "parent"), ("GET /executions/<id>/tasks", "project")}
+    IMPLIED = {("GET /programs", "project"), ("GET /projects", "project"), ("GET /projects/<id>/executions", "parent"), ("GET /executions/<id>/tasks", "project"),
+               ("GET /programs/<id>/projects", "project"), ("GET /programs/<id>/projects", "parent"), ("GET /products/<id>/projects", "project"),
+               *((f"GET /projects/<id>/{records}", "execution") for records in ("builds", "bugs", "testcases", "testtasks")),
+               *((f"GET /executions/<id>/{records}", "project") for records in ("builds", "bugs", "testcases"))}
     # fmt: on
 
     @pytest.fixture
@@ -3588,7 +3693,14 @@ class TestWhoSeesWhat:
 
     @each(
         "operation",
-        [one for one in pmservice.OPERATIONS if one.target and not isinstance(one.shows, pmservice.Listing)],
+        [
+            one
+            for one in pmservice.OPERATIONS
+            if one.target
+            and not one.admin
+            and not isinstance(one.shows, pmservice.Listing)
+            and one.path[:7] != "/users/"
+        ],
         ids=lambda one: f"{one.method} {one.path}",
     )
     def test_private_record_is_there_for_those_only_who_may_see_it(self, private, operation):
@@ -3598,8 +3710,9 @@ class TestWhoSeesWhat:
         for (id, needed), caller in itertools.product({self.OPEN[operation.target]: "", **named}.items(), self.SIGHT):
             if state:
                 private.sql(f"UPDATE {operation.target} SET status = ? WHERE id = ?", *state, id)
-            path = operation.path.replace("<id>", str(id))
-            status = private.call(operation.method, path, body, Token=caller).status_int
+            path = operation.path.replace("<id>", str(id)) + (f"?{operation.by}={id}" if operation.by else "")
+            sent = body(id) if callable(body) else body
+            status = private.call(operation.method, path, sent, Token=caller).status_int
             assert status == (operation.status if self.sees(caller, needed) else 404), (caller, path)
             if status != 404 and operation.method != "GET":
                 private.post("/-/reset")
@@ -3630,7 +3743,7 @@ class TestWhoSeesWhat:
     def has_what_could_be_seen(self, private, operation):
         """Assert that a row of LISTED has every record, and for each link one below an open record that links to something private."""
         line = self.line(operation)
-        rows, table = self.LISTED[line], TABLES[operation.shows.key]
+        rows, table = self.LISTED[line], operation.shows.view.resource.table
         for id, (_, below) in rows.items():
             private.sql("UPDATE task SET assignedTo = 'admin'")
             listed = private.get(operation.path.replace("<id>", str(id)) + "?limit=1000")
@@ -3648,26 +3761,106 @@ class TestWhoSeesWhat:
             open_ones = {id for above, below in rows.values() if not above for id in below}
             assert {id for (id,) in found} & open_ones, f"{line}: nothing is listed whose {field} is private"
 
-    @each(
-        ("operation", "field"),
-        [(one, field) for one in pmservice.OPERATIONS for field in HIDDEN if field in one.reads.fields],
-        ids=lambda one: one if isinstance(one, str) else f"{one.method} {one.path}",
-    )
-    def test_link_to_what_one_may_not_see_is_refused_like_one_to_what_does_not_exist(self, private, operation, field):
+    @EVERY_LINK
+    def test_link_to_what_one_may_not_see_is_refused_like_one_to_what_does_not_exist(
+        self, private, operation, field, kind
+    ):
         path = operation.path.replace("<id>", str(self.OPEN.get(operation.target)))
-        hidden = HIDDEN[field]
+        path += f"?{operation.by}={self.OPEN[operation.target]}" if operation.by else ""
+        hidden, several = HIDDEN[kind.target], kind.schema.get("type") == "array"
         told = []
-        for id in (hidden, [99] if isinstance(hidden, list) else 99):
-            refusal = private.refused(operation.method, path, {field: id}, Token="dev2")
-            told.append(refusal["fields"][field].replace(str(id).strip("[]"), "99"))
+        for id in (hidden, 99):
+            body = {field: [id] if several else id}
+            refusal = private.refused(operation.method, path, body, Token="dev2")
+            told.append(refusal["fields"][field].replace(str(id), "99"))
         assert told[0] == told[1]
-        answer = private.call(operation.method, path, {field: hidden}).json
-        assert field not in answer.get("fields", {}), "an administrator may name it"
+        rule = private.call(operation.method, path, {field: [hidden] if several else hidden}).json.get("fields", {})
+        assert rule.get(field) != told[1], "an administrator may name it"
+
+    @each("operation", [one for one in pmservice.OPERATIONS if one.by], ids=lambda one: f"{one.method} {one.path}")
+    def test_what_a_query_names_is_refused_alike_if_it_is_private_and_if_it_does_not_exist(self, private, operation):
+        body = self.NAMED[self.line(operation)][1]
+        told = []
+        for id in (HIDDEN[operation.target], 99):
+            sent = body(id) if callable(body) else body
+            answer = private.call(operation.method, f"{operation.path}?{operation.by}={id}", sent, Token="dev2")
+            told.append((answer.status_int, answer.text.replace(str(id), "99")))
+        assert told[0] == told[1]
+
+    @each(("line", "target"), [
+        ("/stories?product={}", "product"), ("/productplans?product={}", "product"), ("/builds?project={}", "project"),
+        ("/releases?product={}", "product"), ("/testtasks?product={}", "product"), ("/bugs?product={}", "product"), ("/executions?project={}", "project"),
+        ("/products?program={}", "program"), ("/products?project={}", "project"), ("/options/bug?product={}", "product"),
+    ])  # fmt: skip
+    def test_list_that_is_narrowed_to_something_private_tells_no_more_than_one_of_nothing(self, private, line, target):
+        told = []
+        for id in (HIDDEN[target], 99):
+            answer = private.call("GET", line.format(id), Token="dev2")
+            told.append((answer.status_int, answer.text.replace(f" {id}", " 99")))
+        assert told[0] == told[1]
+
+    @each("operation", [one for one in pmservice.OPERATIONS if one.admin], ids=lambda one: f"{one.method} {one.path}")
+    def test_users_and_departments_are_for_administrators_to_change(self, private, operation):
+        path = re.sub("<.+>", "1", operation.path)
+        private.refused(operation.method, path, {}, status=403, Token="dev2")
+
+    def test_everybody_changes_the_own_profile_only(self, private):
+        own = dict(realname="Dora", email="d@x.org")
+        assert private.call("PUT", "/users/dev2", own, Token="dev2").json["realname"] == "Dora"
+        private.refused("PUT", "/users/dev1", own, status=403, Token="dev2")
 
     def test_everyone_may_add_to_what_is_open(self, private):
         private.token = "dev2"
         for path in ("/executions/3/tasks", "/executions/5/tasks"):
             assert private.post(path, **GOOD[TASKS])["openedBy"]["account"] == "dev2"
+
+    def test_record_that_names_a_private_one_keeps_its_id_only(self, private):
+        private.sql("UPDATE story SET version = 2 WHERE id = 2")
+        private.sql("UPDATE bug SET story = 2 WHERE id = 1")
+        private.sql("UPDATE testcase SET story = 2 WHERE id = 1")
+        for caller in self.SIGHT:
+            private.token = caller
+            seen = self.sees(caller, "product")
+            title, status, version = ("private", "active", 2) if seen else (None, None, None)
+            for task in (private.get("/tasks/3"), private.get("/executions/5/tasks")["tasks"][0]):
+                assert task["story"] == 2
+                told = [task[field] for field in ("storyTitle", "storyStatus", "latestStoryVersion", "needConfirm")]
+                assert told == [title, status, version, seen], caller
+            case = private.get("/testtasks/1")["testcases"][0]
+            assert (case["story"], case["storyTitle"]) == (2, title), caller
+            assert (
+                private.get("/bugs/1")["needconfirm"]
+                == private.get("/products/1/bugs")["bugs"][-1]["needconfirm"]
+                == seen
+            ), caller
+            assert private.get("/products/1/bugs?status=needconfirm")["total"] == seen, caller
+
+    def test_story_shows_what_is_linked_to_it_to_those_who_may_see_that(self, private):
+        for caller in self.SIGHT:
+            private.token = caller
+            story, seen = private.get("/stories/1"), self.sees(caller, "project")
+            assert list(story["executions"]) == (["5", "6"] if seen else ["5"]), caller
+            assert ids(story["tasks"]) == ([2] if seen else []), caller
+
+    def test_requirements_beside_the_stories_are_those_that_one_may_see(self, private):
+        for caller in self.SIGHT:
+            private.token = caller
+            assert private.get("/products/1/stories")["requirements"] == {"3": "open"}
+            assert "private" not in json.dumps(private.get("/stories")) or self.sees(caller, "product"), caller
+
+    def test_choices_of_builds_are_those_that_one_may_see(self, private):
+        for caller in self.SIGHT:
+            private.token = caller
+            builds = private.get("/options/bug?product=1")["options"]["build"]
+            assert set(builds) - {"", "trunk"} == ({"1", "3"} if self.sees(caller, "project") else {"1"}), caller
+
+    def test_release_names_its_build_to_those_who_may_see_it(self, private):
+        private.sql("UPDATE release SET build = 3 WHERE id = 1")
+        for caller in self.SIGHT:
+            private.token = caller
+            release = private.get("/releases/1")
+            assert release["buildID"] == 3
+            assert (release["buildName"] == "private B") == self.sees(caller, "project"), caller
 
     def test_cases_of_a_task_are_those_that_one_may_see(self, private):
         assert private.put("/tasks/1")["cases"] == {"1": "C", "2": "C"}
