@@ -507,7 +507,7 @@ WORLD = {
              category="feature", pri=1, estimate=2.5, status="changed", color="#ff0", mailto=["dev1", "qa1"], openedBy="po1",
              openedDate="2026-01-01T06:00:00Z", assignedTo="dev1", assignedDate="2026-01-02T06:00:00Z", lastEditedBy="qd1",
              lastEditedDate="2026-01-03T06:00:00Z", reviewedBy="qa1", reviewedDate="2026-01-04T06:00:00Z", closedBy="pm1",
-             closedDate="2026-01-05T06:00:00Z", closedReason="done", activatedDate="2026-01-06T06:00:00Z", duplicateStory=9, version=2,
+             closedDate="2026-01-05T06:00:00Z", closedReason="done", activatedDate="2026-01-06T06:00:00Z", duplicateStory=2, version=2,
              spec="<p>s</p>", verify="v", versions=[dict(version=1, title="Story", spec="", verify=""),
              dict(version=2, title="Story one", spec="<p>s</p>", verify="v")], executions=[2, 3], plans=[1],
              reviewers=[dict(account="dev2", result=""), dict(account="qa1", result="pass")]),
