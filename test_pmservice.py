@@ -5305,6 +5305,312 @@ class TestSideBySide:
             assert other.get("/products") == filed.get("/products")
 
 
+# --- 7 Rules: the whole published interface -----------------------------------------------------------
+
+# fmt: off
+YEAR, SPAN = dict(begin="2026-01-01", end="2026-12-31"), dict(begin="2026-02-01", end="2026-11-30")
+SHOP = {
+    "users": WORLD["users"],
+    "programs": [dict(id=id, name="G", parent=parent, **YEAR) for id, parent in ((6, 0), (7, 6))],
+    "products": [dict(id=1, name="Shop", acl="open"), dict(id=2, name="Till", acl="open")],
+    "projects": [dict(id=1, name="Pr", acl="open", parent=6, products=[1, 2], **YEAR), dict(id=4, name="Qr", acl="open", products=[2], **YEAR)],
+    "executions": [dict(id=id, name=f"E{id}", acl="open", project=project, **SPAN) for id, project in ((2, 1), (3, 1), (5, 4))],
+}
+MARCH, LATER = dict(begin="2026-03-01", end="2026-04-30"), "2026-11-20T08:42:17Z"
+FILLED = {  # the same with some of everything; the second department is below the first, the third plan below the first
+    **SHOP,
+    "departments": [dict(id=id, name=f"D{id}", parent=parent) for id, parent in ((1, 0), (2, 1), (3, 2), (4, 0))],
+    "stories": [dict(id=id, product=product, title="S", category="feature", pri=3, estimate=4) for id, product in ((1, 1), (2, 1), (3, 2))],
+    "plans": [dict(id=id, product=1, title="P", parent=parent, **MARCH) for id, parent in ((1, 0), (2, 0), (3, 1))],
+    "bugs": [dict(id=id, product=product, title="B", severity=3, pri=3, type="codeerror", openedBuild="trunk", deadline="2026-12-01", assignedTo="dev1", plan=6) for id, product in ((1, 1), (2, 2))],
+    "builds": [dict(id=id, project=1, execution=2, product=1, name=f"B{id}", builder="dev1", date="2026-11-20") for id in (1, 2)],
+    "releases": [dict(id=1, project=1, product=1, name="R", date="2026-03-05")],
+    "tasks": [dict(id=1, execution=2, name="T", type="devel", pri=2, estimate=3, left=3, story=5, storyVersion=0, assignedTo="dev1", openedBy="pm1", estStarted="2026-02-02", deadline="2026-02-20")],
+    "testcases": [dict(id=1, product=1, project=1, execution=2, title="C", type="feature", pri=1, stage="bvt", steps=[dict(desc="a"), dict(desc="b")]), dict(id=2, product=1, title="D", project=4, execution=5)],
+    "testtasks": [dict(id=1, product=1, project=1, execution=2, build="trunk", name="Round", begin="2026-11-23", end="2026-11-27")],
+}
+NEW_STORY = dict(title="S", spec="s", pri=3, category="feature")
+NEW_BUILD = dict(execution=2, product=1, name="B9", builder="dev1", date="2026-11-20")
+NEW_RUN = dict(product=1, execution=2, build="trunk", name="Round", begin="2026-11-23", end="2026-11-27")
+BARE_CASE = dict(title="C", type="unit", pri=1, steps=[])
+NEW = {  # request: all that it needs
+    "POST /products/1/stories": NEW_STORY, "POST /projects/1/builds": NEW_BUILD, "POST /testtasks": NEW_RUN, "POST /projects/1/testtasks": NEW_RUN,
+    "POST /products/1/plans": dict(title="P"), "POST /departments": dict(name="D"), "POST /tasks/1/assignto": dict(assignedTo="dev1"), "POST /stories/1/review": dict(result="pass"),
+}
+NEW_STORIES, NEW_BUILDS, NEW_PLANS, NEW_RUNS, NEW_BUGS = "POST /products/1/stories", "POST /projects/1/builds", "POST /products/1/plans", "POST /projects/1/testtasks", "POST /products/1/bugs"
+BROKEN = [  # request, what is sent beside what NEW has, the broken fields
+    (NEW_STORIES, dict(title=" "), "title"), (NEW_STORIES, dict(title="x" * 256, pri=-1), "pri title"), (NEW_STORIES, dict(pri="high", estimate=-1), "estimate pri"), (NEW_STORIES, dict(estimate="x"), "estimate"),
+    (NEW_STORIES, dict(parent=99), "parent"), (NEW_STORIES, dict(plan="99"), "plan"), (NEW_STORIES, dict(reviewer=[99]), "reviewer"), (NEW_STORIES, dict(mailto=["a b"]), "mailto"),
+    ("PUT /stories/1", dict(parent=1), "parent"), ("PUT /stories/1", dict(pri=-1, title=""), "pri title"), ("POST /stories/1/close", dict(closedReason="bored"), "closedReason"),
+    ("POST /stories/1/assign", dict(assignedTo=99), "assignedTo"), ("POST /stories/1/change", dict(title=" "), "title"), ("POST /stories/1/review", dict(result="maybe"), "result"),
+    (NEW_PLANS, dict(title=""), "title"), (NEW_PLANS, dict(begin="2026-04-30", end="2026-03-01"), "end"), (NEW_PLANS, dict(begin="2026-02-31"), "begin"), (NEW_PLANS, dict(parent=99), "parent"),
+    (NEW_PLANS, dict(MARCH, parent=1, begin="2026-02-28"), "begin"), (NEW_PLANS, dict(MARCH, parent=1, end="2026-05-01"), "end"), (NEW_PLANS, dict(parent=1, begin="2026-03-02"), "end"),
+    ("PUT /productplans/1", dict(status="open", title=""), "status title"), ("PUT /productplans/2", dict(begin="2031-01-01"), "end"), ("PUT /productplans/3", dict(end="2026-05-01"), "end"), ("PUT /productplans/1", dict(parent=3), "parent"),
+    *((f"POST /productplans/1/{move}{what}", sent, what) for what in ("stories", "bugs") for move in ("link", "unlink") for sent in ({what: [1, 99]}, {what: [1, 3]}, {what: "x"}, {what: [True]}) if what + str(sent) != "bugs{'bugs': [1, 3]}"),
+    *((f"POST /productplans/1/link{what}", sent, what) for what in ("stories", "bugs") for sent in ({}, {what: []})), ("POST /productplans/1/linkbugs", dict(bugs=[1, 2]), "bugs"),
+    (NEW_BUILDS, dict(execution=5), "execution"), (NEW_BUILDS, dict(execution=99), "execution"), (NEW_BUILDS, dict(execution=4), "execution"), (NEW_BUILDS, dict(execution=0), "execution"), (NEW_BUILDS, dict(product=99), "product"), (NEW_BUILDS, dict(name="B1"), "name"),
+    (NEW_BUILDS, dict(name="", date="soon"), "date name"), (NEW_BUILDS, dict(builder=99), "builder"), (NEW_BUILDS, dict(stories=[1, 99], bugs=[99]), "bugs stories"), ("POST /projects/4/builds", dict(NEW_BUILD, execution=5), "product"),
+    ("PUT /builds/1", dict(name="B2"), "name"), ("PUT /builds/1", dict(name="", stories=[99], date="x"), "date name stories"), ("PUT /releases/1", dict(name="", status="gone"), "name status"),
+    *((NEW_RUNS, sent, *sent) for sent in (dict(product=99), dict(execution=99), dict(execution=5), dict(build=99), dict(build="main"), dict(name=" "), dict(end="2026-11-22"), dict(begin="x"), dict(status="gone"),
+                                      dict(pri=-1), dict(owner=99), dict(testcases=[99]), dict(testcases="x"))), ("PUT /testtasks/1", dict(end="2026-11-01"), "end"),
+    ("PUT /testcases/1", dict(title="", type="x", pri=-1), "pri title type"), ("PUT /testcases/1", dict(steps=[{}]), "steps[0].desc"), ("POST /products/1/testcases", dict(BARE_CASE, steps=[dict(desc="a", type="part")]), "steps[0].type"),
+    ("PUT /departments/1", dict(parent=1), "parent"), ("PUT /departments/1", dict(parent=3), "parent"), ("PUT /departments/1", dict(parent=99), "parent"), ("PUT /departments/1", dict(name="", manager=99), "manager name"),
+    ("POST /departments", dict(parent=99), "parent"), ("PUT /users/dev2", dict(dept=99), "dept"), ("PUT /users/dev1", dict(realname=""), "realname"), ("PUT /users/4", dict(password=""), "password"),
+    ("PUT /programs/6", dict(name="", end="2025-01-01", acl="x", budgetUnit="EUR"), "acl budgetUnit end name"), ("PUT /programs/6", dict(parent=6), "parent"), ("PUT /programs/6", dict(parent=7), "parent"), ("PUT /programs/6", dict(parent=1), "parent"),
+    ("PUT /products/1", dict(name=" ", status="gone", program=99), "name program status"), ("PUT /products/1", dict(type="x"), "type"), ("PUT /products/1", dict(program=1), "program"), ("PUT /programs/7", dict(begin="2026-02-30"), "begin"),
+    ("PUT /projects/1", dict(begin="2026-02-02"), "begin"), ("PUT /projects/1", dict(end="2026-11-29"), "end"), ("PUT /projects/1", dict(MARCH), "begin end"), ("PUT /projects/1", dict(parent=99), "parent"), ("PUT /projects/1", dict(parent=3), "parent"),
+    ("PUT /executions/2", dict(begin="2025-12-31"), "begin"), ("PUT /executions/2", dict(end="2027-01-01"), "end"), ("PUT /executions/2", dict(begin="2026-03-02", end="2026-03-01"), "end"), ("PUT /executions/2", dict(name="", project=6), "name project"),
+    *((line, dict(acl="private", whitelist=wrong), "whitelist") for line in ("PUT /programs/6", "PUT /products/1", "PUT /projects/1", "PUT /executions/2") for wrong in (7, {"account": "dev1"}, True)),
+    ("POST /products", dict(name="P", whitelist=7), "whitelist"), ("POST /programs", dict(name="G", whitelist=0, **YEAR), "whitelist"), ("POST /projects", dict(name="P", products=[1], whitelist={"id": 4}, **YEAR), "whitelist"),
+    ("POST /bugs/1/assign", dict(assignedTo=99), "assignedTo"), (NEW_BUGS, dict(BUG, severity=-1, pri="-1"), "pri severity"), ("PUT /bugs/1", dict(pri=-1, severity=-2), "pri severity"), ("PUT /tasks/1", dict(pri=-1), "pri"),
+    ("POST /executions/2/tasks", dict(DATED, name="T", pri=-1), "pri"), ("POST /products/1/testcases", dict(BARE_CASE, pri=-1), "pri"),
+    # what is empty is not given, but it is needed
+    ("POST /executions/2/tasks", dict(DATED, name="T", type=""), "type"), ("POST /programs", dict(YEAR, name="G", begin=""), "begin"), (NEW_BUGS, dict(BUG, severity=""), "severity"), ("POST /tasks/1/restart", dict(consumed="", left=1), "consumed"),
+    ("POST /tasks/1/finish", dict(finishedDate="", realStarted="2026-02-02"), "finishedDate"), ("POST /bugs/1/resolve", dict(resolution=""), "resolution"), ("POST /products/1/testcases", dict(BARE_CASE, type=""), "type"),
+]
+NOT_GIVEN = [  # request, what is sent empty (or without seconds), what the record then has
+    ("POST /products",          dict(name="P", type="", acl="", program="", line=""),                 dict(type="normal", acl="private", program=0, line=0)),
+    ("POST /programs",          dict(name="G", acl="", budget="", budgetUnit="", parent="", **YEAR),  dict(acl="open", budget="0", budgetUnit="CNY", parent=0)),
+    ("POST /projects",          dict(name="P", products=[1], model="", acl="", parent="", **YEAR),    dict(model="scrum", acl="private", parent=0)),
+    (NEW_BUGS,                      dict(BUG, deadline="", project="", story="", assignedTo=""),          dict(deadline=None, project=0, story=0, assignedTo=None)),
+    ("POST /executions/2/tasks", dict(DATED, name="T", estimate="", pri="", story="", assignedTo=""), dict(estimate=0, story=0, assignedTo=None, left=0)),
+    ("POST /products/1/testcases", dict(BARE_CASE, stage="", story="", module=""),                     dict(stage="", story=0, module=0)),
+    ("PUT /tasks/1",            dict(deadline="", assignedTo=""),                                     dict(deadline=None, assignedTo=None, estStarted="2026-02-02")),
+    ("PUT /tasks/1",            dict(estStarted=""),                                                  dict(deadline="2026-02-20", estStarted=None)),
+    ("PUT /tasks/1",            dict(type="", pri="", estimate="", left="", story="", status="", consumed=""), dict(type="devel", pri=2, estimate=3, left=3, story=5, status="wait", consumed=0)),
+    ("POST /tasks/1/start",     dict(realStarted="", left="", consumed=""),                           dict(realStarted="2026-11-20 07:42:17", left=3, consumed=0)),
+    ("POST /tasks/1/start",     dict(realStarted="2026-02-09 17:00"),                                 dict(realStarted="2026-02-09 17:00:00")),
+    ("POST /tasks/1/finish",    dict(realStarted="2026-02-09T17:00Z", finishedDate="2026-02-09 17:01", currentConsumed=""), dict(finishedDate="2026-02-09T17:01:00Z", consumed=0)),
+    ("PUT /bugs/1",             dict(deadline="", assignedTo=""),                                     dict(deadline=None, assignedTo=None)),
+    ("PUT /bugs/1",             dict(type="", severity="", pri="", plan=""),                          dict(type="codeerror", severity=3, pri=3, plan=6)),
+    ("PUT /products/1",         dict(type="", acl="", PO="", program="", status="", line=""),         dict(type="normal", acl="open", PO=None, status="normal", line=0)),
+    ("PUT /projects/1",         dict(begin="", end="", acl="", PM="", parent="", model=""),           dict(acl="open", PM=None, parent=6, model="scrum", **YEAR)),
+    ("PUT /executions/2",       dict(begin="", end="", status="", project=""),                        dict(status="wait", project=1, **SPAN)),
+    ("PUT /testcases/1",        dict(type="", pri="", stage=""),                                      dict(type="feature", pri=1, stage="")),
+    ("PUT /stories/1",          dict(pri="", estimate="", parent=""),                                 dict(pri=3, estimate=4, parent=0)),
+    ("PUT /productplans/1",     dict(begin="", end="", status=""),                                    dict(status="wait", **MARCH)),
+]
+SETTABLE = {  # path: the fields that a PUT sets, each with a new value
+    "/programs/6":     dict(name="N", PM="dev1", budget="7", budgetUnit="USD", desc="d", begin="2026-01-02", end="2026-12-30", realBegan="2026-02-01", realEnd="2026-02-02", acl="open"),
+    "/products/1":     dict(name="N", line=3, PO="po1", QD="qd1", RD="rd1", type="branch", desc="d", acl="private", status="closed", program=6),
+    "/projects/1":     dict(name="N", begin="2026-01-02", end="2026-12-30", acl="private", desc="d", PM="dev1", parent=0),
+    "/executions/2":   dict(name="N", begin="2026-02-02", end="2026-11-29", lifetime="long", desc="d", days=9, acl="private", status="doing", PO="po1", PM="pm1", QD="qd1", RD="rd1"),
+    "/stories/1":      dict(title="N", pri=1, category="safe", source="customer", sourceNote="n", keywords="k", estimate=2.5, module=7, parent=2, mailto=["qa1", "dev1"], plan="1"),
+    "/productplans/2": dict(title="N", begin="2026-03-02", end="2026-04-29", desc="d", status="doing", parent=1),
+    "/builds/1":       dict(name="N", builder="qa1", date="2026-11-22", desc="d", scmPath="s", filePath="f", stories=[1], bugs=[1]),
+    "/releases/1":     dict(name="N", build=1, status="terminate", desc="d"),
+    "/testtasks/1":    dict(name="N", build="1", owner="qa1", status="done", begin="2026-11-22", end="2026-12-01", desc="d", pri=1, type="integrate"),
+    "/testcases/1":    dict(title="N", pri=4, type="unit", stage="bvt,smoke", product=2, module=7, branch=1, precondition="p", story=1),
+    "/departments/3":  dict(name="N", parent=1, manager="qa1"),
+    "/users/4":        dict(realname="N", email="d@x.org", role="qa", dept=3, mobile="13800000000", gender="m", phone="010-12345678", qq="2", weixin="3", address="a"),
+    "/tasks/1":        dict(desc="d", pri=1, type="ui", module=2),
+    "/bugs/1":         dict(title="N", pri=1, severity=1, type="config", steps="x", keywords="k", plan=1, module=3, task=4),
+}
+FOLLOW = {  # what follows a field that was set
+    "parent": "path grade parentName parentPri childStories order", "program": "programName", "plan": "planTitle stage planName", "name": "team", "status": "realBegan", "begin": "days", "end": "days", "build": "buildID buildName filePath scmPath",
+    "story": "storyVersion storyTitle storyStatus latestStoryVersion", "manager": "managerName", "product": "productName",
+}
+DELETABLE = [  # path, the lists that showed it
+    ("/stories/1", "/stories /products/1/stories"), ("/productplans/3", "/productplans /products/1/plans"), ("/builds/1", "/builds /projects/1/builds /executions/2/builds"), ("/executions/2", "/executions /projects/1/executions"),
+    ("/releases/1", "/releases /products/1/releases /projects/1/releases"), ("/testtasks/1", "/testtasks /projects/1/testtasks"), ("/bugs/1", "/bugs?product=1 /bugs"), ("/testcases/1", "/projects/1/testcases /executions/2/testcases"),
+]
+LINKS = [  # what is deleted, the request that would link to it anew, what it sends beside what NEW has
+    ("/stories/1", NEW_BUILDS, dict(stories=[1])), ("/stories/1", "PUT /builds/2", dict(stories=[1])), ("/stories/1", "POST /productplans/2/linkstories", dict(stories=[1])), ("/stories/1", NEW_STORIES, dict(parent=1)),
+    ("/stories/1", "PUT /stories/2", dict(parent=1)), ("/bugs/1", NEW_BUILDS, dict(bugs=[1])), ("/bugs/1", "PUT /builds/2", dict(bugs=[1])), ("/bugs/1", "POST /productplans/2/linkbugs", dict(bugs=[1])),
+    ("/builds/1", NEW_RUNS, dict(build=1)), ("/builds/1", "PUT /testtasks/2", dict(build=1)), ("/testcases/1", NEW_RUNS, dict(testcases=[1])), ("/testcases/1", "PUT /testtasks/2", dict(testcases=[1])),
+    ("/productplans/2", NEW_STORIES, dict(plan="2")), ("/productplans/2", "PUT /stories/2", dict(plan="2")), ("/productplans/2", NEW_PLANS, dict(parent=2)), ("/executions/2", NEW_BUILDS, dict(execution=2)),
+    ("/executions/2", NEW_RUNS, dict(execution=2)), ("/programs/7", "PUT /projects/1", dict(parent=7)), ("/programs/7", "PUT /products/1", dict(program=7)), ("/projects/4", "PUT /executions/2", dict(project=4)),
+]
+EVERY_LIST = [
+    "/products/1/bugs", "/products/1/stories", "/products/1/plans", "/projects/1/builds", "/projects/1/releases", "/testtasks", "/products/1/testcases", "/users", "/executions/2/tasks",
+    "/executions", "/projects", "/programs", "/tasks", "/stories", "/productplans", "/builds", "/releases", "/bugs", "/products", "/projects/1/stories", "/executions/2/bugs", "/projects/1/testtasks",
+]
+# fmt: on
+
+
+@pytest.fixture
+def shop(client):
+    """Yield an app that holds SHOP."""
+    client.load(**SHOP)
+    return client
+
+
+@pytest.fixture
+def filled(client):
+    """Yield an app that holds FILLED."""
+    client.load(**FILLED)
+    return client
+
+
+def holds(record: dict[str, Any], **facts: Any) -> None:
+    """Check some fields of a record; persons are given as accounts."""
+
+    def cell(value: Any) -> Any:
+        if isinstance(value, list):
+            return [cell(one) for one in value]
+        return value["account"] if isinstance(value, dict) and "account" in value else value
+
+    assert lines({field: cell(record[field]) for field in facts}) == lines(facts)
+
+
+def unchanged_but(before: dict[str, Any], after: dict[str, Any], *fields: str) -> None:
+    """Check that two records differ in no other fields, but perhaps in who edited them."""
+    fields += ("lastEditedBy", "lastEditedDate")
+    assert lines(without(before, *fields)) == lines(without(after, *fields))
+
+
+def broken(client: Client, line: str, body: Any) -> str:
+    """Send a request that must be refused; return the names of its broken fields."""
+    return " ".join(sorted(client.refused(*line.split(), body)["fields"]))
+
+
+def remove(client: Client, *paths: str) -> None:
+    for path in paths:
+        assert client.call("DELETE", path).json == {"message": "success"}
+
+
+def story(client: Client, query: str = "", **body: Any) -> Any:
+    return client.post(f"/products/1/stories{query}", **{**NEW_STORY, **body})
+
+
+def reviewed(client: Client, id: int, account: str, result: str) -> Any:
+    """Let a user vote on a story; return the answer."""
+    return client.call("POST", f"/stories/{id}/review", dict(result=result), Token=client.token_of(account))
+
+
+def story_in(client: Client, state: str, *reviewers: str) -> int:
+    """Return the id of a new story in that state. Reviewers let one pass that is no draft."""
+    if not reviewers:
+        client.load(stories=[dict(product=1, title="S", status=state)])
+        return client.get("/stories?status=all")["stories"][0]["id"]
+    id = story(client, reviewer=[*reviewers])["id"]
+    for one in reviewers if state != "draft" else ():
+        reviewed(client, id, one, "pass")
+    if state == "changed":
+        client.post(f"/stories/{id}/change", title="Other")
+    return id
+
+
+class TestEveryFamily:
+    @each(("line", "field"), [(line, field) for line, body in NEW.items() for field in body])
+    @each("absent", [{}, None], ids=["left out", "null"])
+    def test_what_the_reference_requires_is_required(self, filled, line, field, absent):
+        body = without(NEW[line], field) if absent is not None else {**NEW[line], field: None}
+        assert "is required" in filled.refused(*line.split(), body)["fields"][field]
+
+    @each(("line", "body", "fields"), BROKEN)
+    def test_broken_fields_are_named_and_nothing_changes(self, filled, line, body, fields):
+        assert broken(filled, line, {**NEW.get(line, {}), **body}) == fields
+
+    @each(("line", "sent", "wanted"), NOT_GIVEN)
+    def test_empty_text_is_not_given_or_unsets(self, filled, line, sent, wanted):
+        answer = filled.call(*line.split(), sent)
+        assert answer.status_int in (200, 201), answer.text
+        holds(answer.json, **wanted)
+
+    @each(("path", "field"), [(path, field) for path, fields in SETTABLE.items() for field in fields])
+    def test_put_sets_what_counts_and_the_rest_stays(self, filled, path, field):
+        before = filled.get(path)
+        filled.put(path, **{field: SETTABLE[path][field]})
+        after = filled.get(path)
+        holds(after, **{field: SETTABLE[path][field]})
+        unchanged_but(before, after, field, *FOLLOW.get(field, "").split())
+
+    @each("path", SETTABLE)
+    def test_record_that_was_read_can_be_sent_back(self, filled, path):
+        for body in ({}, SETTABLE[path]):
+            filled.put(path, **body)
+            before = filled.get(path)
+            for sent in (before, {**before, "comment": "c"}, SETTABLE[path] if body else {}):
+                answer = filled.call("PUT", path, sent)
+                assert answer.status_int == 200, answer.text
+                unchanged_but(before, filled.get(path))
+
+    @each(("path", "sent"), [
+        ("/stories/1", dict(product=2, stage="released", spec="x", verify="x", status="closed", version=9, openedBy="dev1")), ("/users/4", dict(account="boss")),
+        ("/testcases/1", dict(status="blocked")), ("/bugs/1", dict(openedBy="dev1")), ("/products/1", dict(code="X")), ("/builds/1", dict(project=4)),
+    ])  # fmt: skip
+    def test_what_does_not_count_is_ignored_and_named(self, filled, path, sent):
+        before = filled.get(path)
+        answer = filled.call("PUT", path, sent)
+        assert answer.status_int == 200
+        unchanged_but(before, filled.get(path))
+        assert sorted(answer.headers.get("Ignored-Fields", "").split(", ")) == sorted(sent)
+
+    @each(("path", "lists"), DELETABLE)
+    def test_deleted_record_is_shown_alone_and_takes_no_changes(self, filled, path, lists):
+        before, id = filled.get(path), int(path.split("/")[-1])
+        assert all(id in ids(records_in(filled.get(one))) for one in lists.split())
+        remove(filled, path)
+        assert lines(filled.get(path)) == lines({**before, "deleted": True})
+        assert not any(id in ids(records_in(filled.get(one))) for one in lists.split())
+        filled.refused("PUT", path, {}, status=404)
+        filled.refused("DELETE", path, status=404)
+        for method in ("GET", "PUT", "DELETE"):
+            filled.refused(method, f"{path.rpartition('/')[0]}/99", None if method == "GET" else {}, status=404)
+
+    @each(("path", "line", "sent"), LINKS)
+    def test_what_is_deleted_cannot_be_linked_anew(self, filled, path, line, sent):
+        filled.put("/builds/1", stories=[1], bugs=[1]), filled.put("/testtasks/1", testcases=[1], build=1)
+        filled.put("/stories/1", plan="1,2"), filled.load(testtasks=[dict(NEW_RUN, id=2, project=1)])
+        remove(filled, path)
+        filled.put("/testtasks/1", testcases=[1], build=1)  # these links exist
+        assert broken(filled, line, {**NEW.get(line, {}), **sent}) == "".join(sent)
+
+    @each("path", EVERY_LIST)
+    def test_empty_parameters_are_not_given_and_a_bare_order_ascends(self, filled, path):
+        assert filled.get(f"{path}?page=&limit=&order=&status=") == filled.get(path)
+        assert filled.get(f"{path}?order=id") == filled.get(f"{path}?order=id_asc")
+
+    @each(("path", "field", "word"), [
+        ("/products?status=open", "status", "noclosed"), ("/projects/1/releases?status=open", "status", "terminate"), ("/products?order=nam", "order", "name"),
+        ("/products/1/bugs?status=open", "status", "needconfirm"), ("/products?program=x", "program", "whole number"), ("/products/1/stories?order=titel", "order", "title"),
+        ("/testtasks?status=open", "status", "blocked"), ("/productplans?status=open", "status", "doing"), ("/stories?status=x", "status", "closedstory"),
+    ])  # fmt: skip
+    def test_wrong_parameters_are_refused_by_what_is_allowed(self, filled, path, field, word):
+        assert word in filled.refused("GET", path)["fields"][field]
+
+    @each(("line", "body"), [
+        ("POST /stories", NEW_STORY), ("POST /productplans", dict(title="P")), ("POST /bugs", BUG), ("POST /builds", NEW_BUILD), ("POST /executions", dict(name="E", **SPAN)),
+    ])  # fmt: skip
+    def test_home_stands_in_query_or_body(self, filled, line, body):
+        method, path = line.split()
+        home = "project" if path in ("/builds", "/executions") else "product"
+        assert home in filled.refused(method, path, without(body, home))["error"]
+        for query, more in ((f"?{home}=1", {}), ("", {home: 1}), (f"?{home}=", {home: "1"})):
+            named = dict(name=f"N{query}") if "name" in body else {}  # the name of a build must be a new one
+            answer = filled.call(method, path + query, {**body, **named, **more})
+            assert (answer.status_int, answer.json.get(home)) == (201, 1), answer.text
+        filled.refused(method, f"{path}?{home}=99", without(body, home), status=404)
+
+    def test_what_follows_a_hidden_product_is_hidden(self, filled):
+        filled.post("/projects/1/releases", name="R", date="2026-03-05", product=1, build=1)
+        filled.post("/projects/4/releases", name="R", date="2026-03-05", product=2, build=1)
+        filled.put("/tasks/1", story=1), filled.post("/testcases/1/results"), filled.put("/products/1", acl="private")
+        filled.token = filled.token_of("dev2")
+        for path in ("/stories/1", "/productplans/1", "/testtasks/1", "/builds/1", "/releases/1", "/testcases/1/results", "/products/1/stories", "/stories?product=1"):  # fmt: skip
+            filled.refused("GET", path, status=404)
+        for path in ("/stories", "/productplans", "/testtasks", "/builds", "/projects/1/builds", "/bugs"):
+            assert filled.get(path)["total"] == (1 if path in ("/stories", "/bugs") else 0), path
+        holds(filled.get("/tasks/1"), story=1, storyTitle=None, storyStatus=None, latestStoryVersion=None)
+        hidden = dict(NEW_BUILD, execution=5, product=2, stories=[1])
+        assert broken(filled, "POST /projects/4/builds", hidden) == "stories"
+
+    def test_dump_of_everything_loads_as_it_was(self, filled):
+        filled.post("/productplans/1/linkstories", stories=[1, 2]), filled.post("/stories/1/change", title="New")
+        reviewed(filled, story(filled, "?objectID=2", reviewer=["qa1", "dev1"])["id"], "qa1", "clarify")
+        filled.put("/builds/1", stories=[1], bugs=[1]), filled.put("/testtasks/1", testcases=[1])
+        filled.put("/users/4", dept=3), filled.post("/testcases/1/results", steps=[dict(result="fail", real="r")])
+        filled.post("/tasks/1/estimate", dates=["2026-11-16"], consumed=[2], left=[8], work=["w"])
+        dumped = filled.dump()
+        assert set(dumped) >= set(FILLED) | {"efforts", "results"}
+        with contextlib.closing(Client(":memory:", control=False)) as again:
+            again.load(**dumped)
+            assert lines(again.dump()) == lines(dumped)
+            for path in ("/stories/1", "/stories/4", "/productplans/1", "/builds/1", "/testtasks/1", "/testcases/1", "/tasks/1", "/tasks/1/estimate", "/departments", "/products"):  # fmt: skip
+                assert lines(again.get(path)) == lines(filled.get(path))
+
+
 # --- Properties ---------------------------------------------------------------------------------------
 
 TEXTS = st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=300)
