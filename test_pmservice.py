@@ -5611,6 +5611,433 @@ class TestEveryFamily:
                 assert lines(again.get(path)) == lines(filled.get(path))
 
 
+# fmt: off
+STORY_MOVES = {
+    # move:         what is sent,             from which states,             to which ("": it stays)
+    "POST change":   (dict(title="New"),      "draft active changed",        ""),
+    "POST close":    ({},                     "draft active changed",        "closed"),
+    "POST active":   ({},                     "closed changed draft",        "active"),
+    "POST activate": (dict(status="closed"),  "closed changed draft",        "active"),
+    "DELETE recall": (None,                   "draft changed",               "draft"),
+    "POST assign":   (dict(assignedTo="qa1"), "draft active changed closed", ""),
+    "POST review":   (dict(result="pass"),    "draft changed",               "active"),
+}
+STORY_LISTS = [  # path, status, the stories that qa1 finds among those of the test below
+    ("/products/1", "", "123568"), ("/products/1", "all", "1234568"), ("/products/1", "unclosed", "123568"), ("/products/1", "allstory", "1234568"), ("/products/1", "draftstory", "1"),
+    ("/products/1", "activestory", "2568"), ("/products/1", "changedstory", "3"), ("/products/1", "closedstory", "4"), ("/products/1", "assignedtome", "135"), ("/products/1", "openedbyme", "6"),
+    ("/products/1", "reviewbyme", "1"), ("/products/1", "reviewedbyme", "8"), ("/products/1", "closedbyme", "4"), ("/products/1", "draft", "1"), ("/products/1", "active", "2568"),
+    ("/products/1", "changed", "3"), ("/products/1", "closed", "4"), ("/projects/1", "", "2"), ("/projects/1", "all", "24"), ("/executions/2", "", "24"), ("/executions/2", "unclosed", "2"),
+    ("/executions/2", "closed", "4"), ("/executions/3", "", ""), ("/projects/4", "all", ""), ("", "closed", "4"), ("", "", "1235689"), ("/products/2", "", "9"),
+]
+# fmt: on
+
+
+class TestStories:
+    def test_new_story_is_active_and_has_the_usual_values(self, shop):
+        sent = dict(NEW_STORY, verify="v", source="call", estimate=5, mailto=["qa1"])
+        answer = shop.call("POST", "/products/1/stories", sent)
+        assert answer.status_int == 201
+        holds(answer.json, **sent, id=1, product=1, status="active", stage="wait", type="story", version=1)
+        holds(answer.json, openedBy="admin", openedDate=NOW_ISO, parent=0, plan="", childStories="", tasks=[])
+        holds(answer.json, assignedTo=None, closedBy=None, closedReason="", deleted=False)
+
+    def test_story_to_be_reviewed_is_a_draft_of_its_first_reviewer(self, shop):
+        holds(story(shop, reviewer=["qa1", "dev1"]), status="draft", assignedTo="qa1", assignedDate=NOW_ISO)
+        seen = shop.get("/stories/1")
+        assert sorted(seen["reviewer"]) == sorted(seen["notReview"]) == ["dev1", "qa1"]
+
+    def test_type_in_the_query_makes_a_requirement(self, shop):
+        holds(story(shop, "?type=requirement"), type="requirement", status="active")
+        assert "requirement" in shop.refused("POST", "/products/1/stories?type=epic", NEW_STORY)["error"]
+
+    @each("plan", ["2", 2, "1,2", [1, 2]])
+    def test_plan_is_an_id_or_several(self, filled, plan):
+        wanted = "2" if str(plan) == "2" else "1,2"
+        holds(story(filled, plan=plan), plan=wanted, stage="planned")
+        holds(filled.put("/stories/1", plan=plan), plan=wanted, stage="planned")
+        holds(filled.put("/stories/1", plan=""), plan=wanted)  # not given
+
+    @each("state", ["draft", "active", "changed", "closed"])
+    @each("move", STORY_MOVES)
+    def test_move_leads_where_it_should_or_is_refused(self, shop, move, state):
+        sent, sources, to = STORY_MOVES[move]
+        method, name = move.split()
+        path = f"/stories/{story_in(shop, state)}"
+        if state in sources.split():
+            answer = shop.call(method, f"{path}/{name}", sent)
+            assert answer.status_int == 200, answer.text
+            assert name == "recall" or answer.json["status"] == (to or state)
+            holds(shop.get(path), status=to or state)
+        else:
+            shop.refused(method, f"{path}/{name}", sent)
+
+    @each(("state", "after"), [("draft", "draft"), ("active", "changed"), ("changed", "changed")])
+    def test_changed_story_with_reviewers_is_to_be_reviewed_again(self, shop, state, after):
+        id = story_in(shop, state, "qa1")
+        holds(shop.post(f"/stories/{id}/change", spec="new"), status=after)
+        holds(shop.get(f"/stories/{id}"), notReview=["qa1"])
+        assert reviewed(shop, id, "qa1", "pass").json["status"] == "active"
+
+    @each(("sent", "version"), [
+        (dict(title="S", spec="s", verify=""), 1), ({}, 1), (dict(comment="c"), 1), (dict(title="T"), 2), (dict(spec="T"), 2), (dict(verify="T"), 2),
+    ])  # fmt: skip
+    def test_change_makes_a_version_of_what_differs(self, shop, sent, version):
+        story(shop)
+        texts = {"title": "S", "spec": "s", "verify": "", **without(sent, "comment")}
+        holds(shop.post("/stories/1/change", **sent), version=version, status="active", **texts)
+
+    @each(("votes", "state"), [
+        ("qa1 pass", "draft"), ("qa1 reject", "draft"), ("qa1 pass, dev1 pass", "active"), ("dev1 pass, qa1 pass", "active"),
+        ("qa1 pass, dev1 reject", "closed"), ("qa1 reject, dev1 pass", "closed"), ("qa1 clarify, dev1 pass", "draft"),
+        ("qa1 reject, dev1 clarify", "draft"), ("qa1 clarify, dev1 reject", "closed"),
+    ])  # fmt: skip
+    def test_last_vote_that_is_not_pass_decides_when_all_have_voted(self, shop, votes, state):
+        story(shop, reviewer=["qa1", "dev1"])
+        for vote in votes.split(", "):
+            assert reviewed(shop, 1, *vote.split()).status_int == 200
+            assert vote.split()[0] not in shop.get("/stories/1").get("notReview", []) or state == "draft"
+        holds(shop.get("/stories/1"), status=state)
+
+    def test_revert_brings_the_version_before_back(self, shop):
+        id = story_in(shop, "active", "qa1")
+        shop.post(f"/stories/{id}/change", title="New", spec="new")
+        holds(shop.put(f"/stories/{id}", title="Mended"), version=2, title="Mended", spec="new")
+        assert reviewed(shop, id, "qa1", "revert").status_int == 200
+        holds(shop.get(f"/stories/{id}"), version=1, title="S", spec="s", status="active")
+        first, token = story_in(shop, "draft", "qa1"), shop.token_of("qa1")
+        shop.refused("POST", f"/stories/{first}/review", dict(result="revert"), Token=token)
+
+    def test_only_reviewers_vote_where_there_are_any(self, shop):
+        id, token = story_in(shop, "draft", "qa1"), shop.token_of("dev1")
+        shop.refused("POST", f"/stories/{id}/review", dict(result="pass"), status=403, Token=token)
+        anybody = story_in(shop, "draft")
+        holds(reviewed(shop, anybody, "dev1", "pass").json, status="active", reviewedBy="dev1", reviewedDate=NOW_ISO)
+
+    @each("reason", ["done", "subdivided", "duplicate", "postponed", "willnotdo", "cancel", "bydesign"])
+    def test_closed_story_is_active_again_without_traces(self, shop, reason):
+        story(shop), shop.post("/stories/1/assign", assignedTo="dev1")
+        closed = shop.post("/stories/1/close", closedReason=reason, comment="c")
+        holds(closed, status="closed", stage="closed", closedBy="admin", closedDate=NOW_ISO, closedReason=reason)
+        holds(closed, assignedTo="dev1")
+        shop.clock.forward(hours=1)
+        again = shop.post("/stories/1/active", assignedTo="qa1")
+        holds(again, status="active", stage="wait", closedBy=None, closedDate=None, closedReason="")
+        holds(again, assignedTo="qa1", activatedDate=LATER)
+
+    def test_stage_follows_what_the_story_is_linked_with(self, filled):
+        for line, body, stage in (
+            ("POST /productplans/1/linkstories", dict(stories=[1]), "planned"),
+            ("POST /executions/2/tasks", dict(DATED, name="T", story=1), "projected"),
+            ("POST /projects/1/releases", dict(name="R", date="2026-03-05", product=1, stories="2,1"), "released"),
+            ("POST /stories/1/close", {}, "closed"), ("POST /stories/1/active", {}, "released"), ("DELETE /releases/2", None, "projected"),
+            ("POST /productplans/1/unlinkstories", dict(stories=[1]), "projected"),
+        ):  # fmt: skip
+            assert filled.call(*line.split(), body).status_int in (200, 201)
+            listed = {one["id"]: one["stage"] for one in filled.get("/products/1/stories?status=all")["stories"]}
+            assert [filled.get("/stories/1")["stage"], listed[1]] == [stage] * 2, line
+
+    def test_plan_title_executions_tasks_bugs_and_cases_are_shown(self, filled):
+        made = story(filled, "?objectID=3", plan="1,2")
+        filled.task(2, story=4, assignedTo="dev1"), filled.case(1, story=4)
+        filled.post("/products/1/bugs", **BUG, story=4)
+        seen = filled.get(f"/stories/{made['id']}")
+        holds(seen, plan="1,2", stage="projected", productName="Shop", productStatus="normal")
+        titles = seen["planTitle"]
+        assert list(titles.values() if isinstance(titles, dict) else titles) == ["P", "P"]
+        assert {id: one["name"] for id, one in seen["executions"].items()} == {"2": "E2", "3": "E3"}
+        holds(seen["tasks"][0], id=2, name="T", type="devel", status="wait", assignedTo="dev1")
+        assert seen["bugs"] == [dict(id=3, title="B", status="active", pri=3, severity=3)]
+        holds(seen["cases"][0], id=3, title="C", pri=1, status="normal")
+        remove(filled, "/productplans/2", "/tasks/2", "/bugs/3", "/testcases/3")
+        seen = filled.get("/stories/4")
+        assert [len(seen[field]) for field in ("planTitle", "tasks", "bugs", "cases")] == [1, 0, 0, 0]
+
+    def test_parent_has_its_children_and_the_sum_of_their_hours(self, shop):
+        story(shop, "?type=requirement", title="Top", estimate=9)
+        for hours in (3, 0.5, 4):
+            story(shop, parent=1, estimate=hours)
+        holds(shop.get("/stories/1"), parent=-1, childStories="2,3,4", estimate=7.5)
+        holds(shop.get("/stories/2"), parent=1, parentName="Top")
+        shop.put("/stories/2", estimate=1), remove(shop, "/stories/4")
+        holds(shop.get("/stories/1"), parent=-1, childStories="2,3", estimate=1.5)
+        shop.put("/stories/3", parent=0)
+        holds(shop.get("/stories/1"), childStories="2", estimate=1)
+        assert broken(shop, "PUT /stories/1", dict(parent=2)) == "parent"
+
+    @each(("path", "status", "found"), STORY_LISTS)
+    def test_status_words_choose(self, shop, path, status, found):
+        qa = shop.token_of("qa1")
+        story(shop, reviewer=["qa1"]), story(shop, "?objectID=2"), story_in(shop, "changed", "dev1")
+        story(shop, "?objectID=2"), shop.call("POST", "/stories/4/close", {}, Token=qa)
+        story(shop), shop.call("POST", "/products/1/stories", NEW_STORY, Token=qa), story(shop, "?type=requirement")
+        story_in(shop, "active", "qa1"), shop.post("/products/2/stories", **NEW_STORY)
+        for id, account in ((3, "qa1"), (5, "qa1"), (8, "pm1")):
+            shop.post(f"/stories/{id}/assign", assignedTo=account)
+        shop.token = qa
+        answer = shop.get(f"{path}/stories?status={status}")
+        assert ids(answer["stories"]) == sorted(ids(answer["stories"]), reverse=True)
+        seen = {one["id"] for one in answer["stories"] if one["type"] == "story"}
+        assert seen == set(map(int, found))
+        assert path != "/products/1" or answer["requirements"] == {"7": "S"}
+
+    @each(("path", "limit"), [("/products/1", 500), ("/projects/1", 20), ("/executions/2", 20)])
+    def test_lists_of_stories_have_their_own_limits(self, shop, path, limit):
+        answer = shop.get(f"{path}/stories")
+        assert (answer["page"], answer["total"], answer["limit"], answer["stories"]) == (1, 0, limit, [])
+        assert not answer.get("requirements")
+        assert shop.get(f"{path}/stories?limit=3")["limit"] == 3
+
+    def test_listed_story_is_the_story_without_its_texts_and_links(self, shop):
+        story(shop, reviewer=["qa1"])
+        listed, single = shop.get("/products/1/stories")["stories"][0], shop.get("/stories/1")
+        assert not {"spec", "tasks", "executions", "children"} & set(listed)
+        unchanged_but({field: single[field] for field in listed}, listed, "planTitle")
+
+    def test_life_of_a_story_is_counted_at_each_step(self, shop):
+        def counted(stories: dict[str, int], requirements: dict[str, int], *numbers: int) -> None:
+            for product in (*shop.get("/products")["products"][:1], *shop.get("/products?limit=1")["products"]):
+                for field, wanted in (("stories", stories), ("requirements", requirements)):
+                    index = {} if wanted else {"0": "", "1": "draft", "2": "active", "3": "closed", "4": "changed"}
+                    counts = {"draft": 0, "active": 0, "closed": 0, "changed": 0, "": 0, **wanted}
+                    assert lines(product[field]) == lines({**index, **counts}), field
+                    assert list(product[field])[: len(index)] == list(index)
+                assert [product[field] for field in ("plans", "releases", "progress")] == list(numbers)
+
+        counted({}, {}, 0, 0, 0)
+        requirement = story(shop, "?type=requirement", title="Sell abroad")["id"]
+        counted({}, dict(active=1), 0, 0, 0)
+        plan = shop.post("/products/1/plans", title="Spring", end="2027-03-01")["id"]
+        id = story(shop, "?objectID=2", parent=requirement, plan=str(plan), estimate=3)["id"]
+        holds(shop.get(f"/stories/{id}"), stage="projected", parent=requirement)
+        counted(dict(active=1), dict(active=1), 1, 0, 0)
+        path = f"/tasks/{shop.task(2, story=id)['id']}"
+        case = str(shop.case(1, story=id, title="It sells")["id"])
+        bug = shop.post("/products/1/bugs", **BUG, story=id)["id"]
+        holds(shop.get(path), storyID=id, storyTitle="S", storyStatus="active", storyVersion=1, latestStoryVersion=1)
+        holds(shop.put(path), needConfirm=False, cases={case: "It sells"})
+        holds(shop.get(f"/testcases/{case}"), story=id, storyVersion=1)
+        holds(shop.get(f"/bugs/{bug}"), storyVersion=1, needconfirm=False)
+
+        shop.post(f"/stories/{id}/change", title="Sells in euro")
+        holds(shop.get(path), storyTitle="Sells in euro", storyVersion=1, latestStoryVersion=2, needConfirm=True)
+        holds(shop.get(f"/bugs/{bug}"), storyVersion=1, needconfirm=True)
+        assert ids(shop.get("/products/1/bugs?status=needconfirm")["bugs"]) == [bug]
+        holds(shop.put(path), cases={case: "It sells"})
+        holds(shop.put(path, story=id), storyVersion=2, needConfirm=False, cases={})
+        shop.put(f"/bugs/{bug}", story=0)
+        holds(shop.put(f"/bugs/{bug}", story=id), storyVersion=2, needconfirm=False)
+
+        build = shop.post("/projects/1/builds", **NEW_BUILD, stories=[id])
+        holds(build, stories=[id], project=1)
+        release = dict(name="1.0", date="2026-11-20", product=1, build=build["id"], stories=str(id))
+        shop.post("/projects/1/releases", **release)
+        holds(shop.get(f"/stories/{id}"), stage="released")
+        counted(dict(active=1), dict(active=1), 1, 1, 0)
+        shop.post(f"/stories/{id}/close", closedReason="done")
+        holds(shop.get(path), storyStatus="closed", needConfirm=False)
+        counted(dict(closed=1), dict(active=1), 1, 1, 50)
+        story(shop, reviewer=["qa1"])
+        counted(dict(closed=1, draft=1), dict(active=1), 1, 1, 33)
+        remove(shop, "/stories/3"), shop.post(f"/stories/{requirement}/close", closedReason="done")
+        counted(dict(closed=1), dict(closed=1), 1, 1, 100)
+        remove(shop, f"/stories/{id}", f"/productplans/{plan}", "/releases/1")
+        counted({}, dict(closed=1), 0, 0, 100)
+        assert broken(shop, NEW_BUILDS, dict(NEW_BUILD, name="N", stories=[id])) == "stories"
+
+
+class TestProductPlans:
+    @each(("sent", "begin", "end"), [
+        ({}, "2026-11-20", "2030-01-01"), (dict(end="2026-03-01"), "2026-03-01", "2026-03-01"), (dict(end="2026-12-01"), "2026-11-20", "2026-12-01"),
+        (dict(begin="", end=""), "2026-11-20", "2030-01-01"), (dict(begin="2027-01-01", end="2027-01-01"), "2027-01-01", "2027-01-01"),
+    ])  # fmt: skip
+    def test_days_have_defaults(self, shop, sent, begin, end):
+        answer = shop.call("POST", "/products/1/plans", dict(title="P", **sent))
+        assert answer.status_int == 201
+        holds(answer.json, product=1, parent=0, title="P", status="wait", desc="", deleted=False, stories=[], bugs=[])
+        holds(answer.json, begin=begin, end=end)
+
+    def test_parent_shows_that_it_has_children_and_keeps_around_them(self, filled):
+        listed = filled.get("/products/1/plans")["plans"]
+        assert {one["id"]: one["parent"] for one in listed} == {1: -1, 2: 0, 3: 1}
+        filled.refused("PUT", "/productplans/1", dict(end="2026-04-01"))
+        filled.put("/productplans/3", begin="2026-03-02", end="2026-04-01")
+        holds(filled.put("/productplans/1", end="2026-04-01"), parent=-1, end="2026-04-01")
+        remove(filled, "/productsplan/3")
+        holds(filled.get("/productplans/1"), parent=0)
+
+    @each("what", ["stories", "bugs"])
+    def test_stories_and_bugs_are_linked_to_several_plans_or_one(self, shop, what):
+        for _ in range(2):
+            story(shop), shop.post("/products/1/bugs", **BUG), shop.post("/products/1/plans", title="P")
+        for _ in range(2):
+            linked = shop.post(f"/productplans/1/link{what}", **{what: [1, "2"]})
+            assert ids(linked[what]) == [2, 1]
+            assert linked == shop.get("/productplans/1")
+        shop.post(f"/productplans/2/link{what}", **{what: [1]})
+        both = what == "stories"
+        assert [ids(shop.get(f"/productplans/{plan}")[what]) for plan in (1, 2)] == [[2, 1] if both else [2], [1]]
+        assert shop.get("/bugs/1")["plan"] == (0 if both else 2)
+        assert shop.post(f"/productplans/2/unlink{what}", **{what: [1, 2]})[what] == []
+        assert ids(shop.get("/productplans/1")[what]) == ([2, 1] if both else [2])
+        remove(shop, "/productplans/2")
+        for plan in (2, 99):
+            shop.refused("POST", f"/productplans/{plan}/link{what}", {what: [1]}, status=404)
+
+    def test_list_counts_what_a_plan_holds(self, shop):
+        for hours in (3, 0.5, 9):
+            story(shop, estimate=hours)
+        shop.post("/products/1/bugs", **BUG)
+        for end in ("2026-11-19", "2026-11-20", "2030-01-01"):
+            shop.post("/products/1/plans", title="P", begin="2026-01-01", end=end)
+        shop.post("/productplans/1/linkstories", stories=[1, 2]), shop.post("/productplans/2/linkbugs", bugs=[1])
+        for plan in shop.get("/products/1/plans")["plans"]:
+            wanted = {1: (2, 0, 3.5, True), 2: (0, 1, 0, False), 3: (0, 0, 0, False)}[plan["id"]]
+            holds(plan, **dict(zip(("stories", "bugs", "hour", "expired"), wanted, strict=True)))
+        assert shop.get("/products/1")["plans"] == shop.get("/products")["products"][0]["plans"] == 1
+        remove(shop, "/productplans/3")
+        assert shop.get("/products")["products"][0]["plans"] == 0
+
+    def test_lists_take_a_status_and_begin_with_the_latest(self, shop):
+        for id, (month, status) in enumerate(((1, "wait"), (3, "doing"), (2, "done"), (4, "closed")), 1):
+            shop.post("/products/1/plans", title="P", begin=f"2026-0{month}-01")
+            holds(shop.put(f"/productplans/{id}", status=status), status=status)
+        for path in ("/products/1/plans?", "/productplans?", "/productplans?product=1&"):
+            assert ids(shop.get(f"{path}status=all")["plans"]) == [4, 2, 3, 1]
+            for id, status in ((1, "wait"), (2, "doing"), (3, "done"), (4, "closed")):
+                assert ids(shop.get(f"{path}status={status}")["plans"]) == [id]
+        assert shop.get("/productplans?product=2")["total"] == 0
+
+
+class TestBuildsAndReleases:
+    def test_project_can_stand_for_the_execution_of_a_build(self, shop):
+        holds(shop.post("/projects/1/builds", **{**NEW_BUILD, "execution": 1}), execution=1, project=1)
+
+    def test_name_is_taken_once_a_product_until_the_build_is_deleted(self, filled):
+        holds(filled.post("/projects/1/builds", **{**NEW_BUILD, "product": 2, "name": "B1"}), name="B1", product=2)
+        holds(filled.put("/builds/1", name="B1", desc="d"), name="B1", desc="d")
+        remove(filled, "/builds/1")
+        holds(filled.put("/builds/2", name="B1"), name="B1")
+
+    def test_new_build_keeps_the_ids_of_stories_and_bugs(self, filled):
+        answer = filled.call("POST", "/projects/1/builds", dict(NEW_BUILD, stories=[2, "1"], bugs=[1], scmPath="s"))
+        assert (answer.status_int, answer.json) == (201, filled.get("/builds/3"))
+        holds(answer.json, **NEW_BUILD, project=1, scmPath="s", filePath="", bugs=[1], deleted=False)
+        holds(answer.json, productName="Shop", executionName="E2")
+        assert sorted(answer.json["stories"]) == [1, 2]
+        holds(filled.put("/builds/3", stories=[], bugs=[]), stories=[], bugs=[], scmPath="s")
+
+    @each("path", ["/projects/1/builds", "/executions/2/builds", "/builds?project=1", "/builds"])
+    def test_builds_come_whole_unless_a_page_is_asked_for(self, shop, path):
+        days = {n: "2026-11-21" if n == 4 else "2026-11-20" for n in range(1, 23)}
+        shop.load(builds=[dict(NEW_BUILD, id=n, project=1, name=f"B{n}", date=day) for n, day in days.items()])
+        whole = shop.get(path)
+        assert (set(whole), whole["total"], len(whole["builds"])) == ({"total", "builds"}, 22, 22)
+        assert ids(whole["builds"])[:3] == [4, 22, 21]  # the latest day first
+        page = shop.get(f"{path}{'&' if '?' in path else '?'}limit=5&page=5")
+        assert page == {"page": 5, "total": 22, "limit": 5, "builds": whole["builds"][20:]}
+
+    def test_release_shows_its_build_s_name_while_there_is_one(self, filled):
+        release = dict(name="R", date="2026-03-05", product=1, build=1, stories="1,2", bugs="3")
+        assert filled.call("POST", "/projects/1/releases", release).status_int == 201
+        filled.put("/builds/1", name="N")
+        for path in ("/projects/1/releases", "/products/1/releases", "/releases?product=1", "/releases"):
+            answer = filled.get(path)
+            holds(answer["releases"][0], build=1, buildID=1, buildName="N", stories="1,2", bugs="3", projectName="Pr")
+            assert set(answer) == {"total", "releases"}
+        holds(filled.get("/releases/2"), buildID=1, buildName="N", stories="1,2", bugs="3", productName="Shop")
+        remove(filled, "/builds/1")
+        for seen in (filled.get("/releases/2"), filled.get("/projects/1/releases")["releases"][0]):
+            assert (seen["build"], bool(seen["buildName"])) == (1, False)
+        holds(filled.post("/projects/1/releases", **{**release, "build": 77}), build=77)
+        assert [filled.get(f"/releases?product={product}")["total"] for product in (1, 2)] == [3, 0]
+
+    @each(("query", "found"), [("", [2, 1]), ("status=all", [2, 1]), ("status=normal", [1]), ("status=terminate", [2]), ("order=id", [1, 2])])  # fmt: skip
+    def test_releases_of_a_project_take_a_status(self, filled, query, found):
+        filled.load(releases=[dict(id=2, project=1, product=1, name="R", status="terminate")])
+        assert ids(filled.get(f"/projects/1/releases?{query}")["releases"]) == found
+
+
+class TestTestTasks:
+    def test_test_task_has_defaults(self, shop):
+        answer = shop.call("POST", "/testtasks", NEW_RUN)
+        assert answer.status_int == 201
+        holds(answer.json, **NEW_RUN, project=1, owner=None, status="wait", pri=3, type="", desc="", testcases=[])
+        holds(answer.json, realFinishedDate=None, productName="Shop", executionName="E2")
+
+    def test_cases_go_in_as_ids_and_come_out_as_records(self, filled):
+        run = filled.post("/testtasks", **{**NEW_RUN, "build": 1}, owner="qa1", testcases=[1, 2], status="doing")
+        holds(run, id=2, build="1", buildName="B1", owner="qa1", status="doing")
+        assert [(one["case"], one["title"], one["task"]) for one in run["testcases"]] == [(1, "C", 2), (2, "D", 2)]
+        run = filled.put("/testtasks/2", testcases=["2"])
+        holds(run, build="1", owner="qa1", name="Round")
+        (case,) = run["testcases"]
+        holds(case, case=2, title="D", status="normal")
+        holds(filled.put("/testtasks/2", build="trunk", owner=""), build="trunk", owner=None)
+        assert len(filled.get("/testtasks/2")["testcases"]) == 1
+
+    def test_lists_take_product_and_status(self, filled):
+        states = ["wait", "doing", "done", "blocked"]
+        filled.load(testtasks=[dict(NEW_RUN, id=id, project=1, status=states[id - 1]) for id in (2, 3, 4)])
+        filled.post("/testtasks", **{**NEW_RUN, "execution": 5, "product": 2}, status="doing")
+        for path, found in {
+            "/testtasks": [5, 4, 3, 2, 1], "/testtasks?product=1": [4, 3, 2, 1], "/testtasks?product=2": [5], "/testtasks?status=totalStatus": [5, 4, 3, 2, 1],
+            "/testtasks?status=doing": [5, 2], "/projects/1/testtasks?status=blocked": [4], "/projects/1/testtasks?status=wait": [1], "/projects/4/testtasks": [5],
+        }.items():  # fmt: skip
+            answer = filled.get(path)
+            assert (ids(answer["testtasks"]), answer["total"], answer["limit"]) == (found, len(found), 20)
+
+
+class TestCasesAgain:
+    def test_steps_make_a_version_with_new_ids(self, filled):
+        for version, sent in enumerate(([dict(desc="x", expect="y"), dict(desc="z")], [dict(desc="q")]), 2):
+            filled.put("/testcases/1", steps=sent)
+            case = filled.get("/testcases/1")
+            assert [(one["desc"], one["version"]) for one in case["steps"]] == [(one["desc"], version) for one in sent]
+            holds(case, version=version)
+        assert ids(case["steps"]) == [5]
+        filled.put("/testcases/1", steps=[])
+        unchanged_but(case, filled.get("/testcases/1"))
+
+    def test_items_lie_below_the_last_group_before_them(self, shop):
+        kinds = ["step", "group", "item", "item", "step", "group", "item"]
+        sent = [dict(desc="a", type=kind) for kind in kinds]
+        del sent[0]["type"]
+        for case in (shop.case(1, steps=sent), shop.put("/testcases/1", steps=sent)):
+            first = case["steps"][0]["id"]
+            below = [(one["type"], one["parent"] and one["parent"] - first) for one in case["steps"]]
+            assert below == list(zip(kinds, [0, 0, 1, 1, 0, 0, 5], strict=True))
+
+    @each(("path", "found"), [
+        ("/projects/1", [1]), ("/projects/4", [2]), ("/executions/2", [1]), ("/executions/3", []), ("/executions/5", [2]),
+    ])  # fmt: skip
+    def test_cases_are_listed_by_project_and_execution(self, filled, path, found):
+        answer = filled.get(f"{path}/testcases")
+        assert (ids(records_in(answer)), answer["total"], answer["page"], answer["limit"]) == (found, len(found), 1, 20)
+
+    @each(("results", "outcome"), [
+        ("", "pass"), ("pass pass", "pass"), ("pass fail", "fail"), ("fail fail", "fail"), ("fail blocked", "fail"), ("n/a fail", "fail"), ("pass n/a", "pass"),
+    ])  # fmt: skip
+    def test_result_fails_when_a_step_fails(self, filled, results, outcome):
+        before, steps = filled.get("/testcases/1"), [dict(result=one, real="r") for one in results.split()]
+        answer = filled.call("POST", "/testcases/1/results", dict(steps=steps), Token=filled.token_of("qa1"))
+        assert answer.status_int == 201, answer.text
+        holds(answer.json, case=1, caseResult=outcome, lastRunner="qa1", date=NOW_ISO, version=1)
+        case = filled.get("/testcases/1")
+        holds(case, lastRunner="qa1", lastRunDate=NOW_ISO, lastRunResult=outcome, caseFails=int(outcome == "fail"))
+        unchanged_but(before, case, "lastRunner", "lastRunDate", "lastRunResult", "caseFails")
+        assert ids(filled.get("/testcases/1/results")["results"]) == [1]
+
+    def test_results_are_of_a_test_task_and_a_version(self, filled):
+        filled.put("/testcases/1", steps=[dict(desc="x"), dict(desc="y")]), filled.put("/testtasks/1", testcases=[1])
+        filled.post("/testcases/1/results?testtask=1&version=2", steps=[dict(result="fail"), dict(result="pass")])
+        filled.post("/testcases/1/results?version=1", steps=[dict(result="pass")])
+        for query, steps in (("", [dict(result="maybe")]), ("?testtask=99", []), ("", "x")):
+            assert filled.call("POST", f"/testcases/1/results{query}", dict(steps=steps)).status_int in (400, 404)
+        kept = {one["id"]: (one["version"], one["caseResult"]) for one in filled.get("/testcases/1/results")["results"]}
+        assert kept == {1: (2, "fail"), 2: (1, "pass")}
+        holds(filled.get("/testcases/1"), lastRunResult="pass", caseFails=1)
+
+
 # --- Properties ---------------------------------------------------------------------------------------
 
 TEXTS = st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=300)
