@@ -6038,6 +6038,469 @@ class TestCasesAgain:
         holds(filled.get("/testcases/1"), lastRunResult="pass", caseFails=1)
 
 
+# fmt: off
+IN_STATE = dict(wait=(0, 10), doing=(4, 6), pause=(4, 6), done=(4, 0), cancel=(0, 10), closed=(4, 0))  # consumed, left
+PUT_STATUS = {  # the state that a PUT leads to; None: it is refused
+    #         from:   wait      doing     pause     done      cancel    closed
+    "wait":          ("wait",   "doing",  "doing",  "wait",   "wait",   None),
+    "doing":         ("doing",  "doing",  "doing",  None,     "doing",  None),
+    "pause":         ("pause",  "pause",  "pause",  None,     "pause",  None),
+    "done":          (None,     "done",   "done",   "done",   None,     "done"),
+    "cancel":        ("cancel", "cancel", "cancel", "cancel", "cancel", "cancel"),
+    "closed":        ("closed", "closed", "closed", "closed", "closed", "closed"),
+    "gone":          (None,     None,     None,     None,     None,     None),
+}
+PUT_HOURS = [
+    # from,    what is sent,                          state, consumed, left
+    ("wait",   dict(consumed=3),                      ("doing", 3, 10)), ("wait",   dict(consumed=3, left=0),   ("wait", 3, 0)),
+    ("wait",   dict(consumed=3, left=5),              ("doing", 3, 5)),  ("wait",   dict(left=4),               ("wait", 0, 4)),
+    ("wait",   dict(estimate=12),                     ("wait", 0, 12)),  ("wait",   dict(estimate=12, left=3),  ("wait", 0, 3)),
+    ("wait",   dict(status="done", consumed=5),       ("done", 5, 0)),   ("wait",   dict(status="doing", left=0), None),
+    ("doing",  dict(consumed=6),                      ("doing", 6, 6)),  ("doing",  dict(consumed="4"),         ("doing", 4, 6)),
+    ("doing",  dict(consumed=2),                      None),             ("doing",  dict(left=0),               None),
+    ("doing",  dict(left=9),                          ("doing", 4, 9)),  ("doing",  dict(estimate=12),          ("doing", 4, 6)),
+    ("doing",  dict(consumed=-1),                     None),             ("doing",  dict(left="x"),             None),
+    ("doing",  dict(status="done", consumed=7, left=2), ("done", 7, 0)), ("pause",  dict(left=0),               None),
+    ("doing",  dict(closedReason="done"),             None),             ("doing",  dict(status="pause", left=1), ("pause", 4, 1)),
+    ("wait",   dict(status="pause", left=0),          None),             ("wait",   dict(estimate=-1),              None),
+    ("done",   dict(status="doing", left=3),          ("doing", 4, 3)),  ("done",   dict(consumed=3),           None),
+    ("closed", dict(consumed=4, left=0),              ("closed", 4, 0)), ("done",   dict(status="wait", consumed=3), None),
+]
+EFFORTS = [
+    # state,   what is sent,                                                                      state, consumed, left
+    ("wait",   dict(dates=["2026-11-16"], consumed=[2], left=[8], work=["w"]),                    ("doing", 2, 8)),
+    ("wait",   dict(date="2026-11-16", consumed=2, left=8, work="w"),                             ("doing", 2, 8)),
+    ("wait",   dict(date=["2026-11-16"], consumed=["2"], left=["8"], id=[7]),                     ("doing", 2, 8)),
+    ("wait",   dict(dates="2026-11-20", consumed=0.5, left=0.25),                                 ("doing", 0.5, 0.25)),
+    ("doing",  dict(dates=["2026-11-17", "2026-11-18"], consumed=[3, 2], left=[5, 3]),            ("doing", 9, 3)),
+    ("doing",  dict(dates=["2026-11-18", "2026-11-17"], consumed=[3, 2], left=[3, 5]),            ("doing", 9, 3)),
+    ("doing",  dict(dates=["2026-11-18"], consumed=[3], left=[0]),                                ("done", 7, 0)),
+    ("pause",  dict(dates=["2026-11-18"], consumed=[3], left=[2]),                                ("doing", 7, 2)),
+    ("done",   dict(dates=["2026-11-18"], consumed=[1], left=[2]),                                ("doing", 5, 2)),
+    ("cancel", dict(dates=["2026-11-18"], consumed=[1], left=[2]),                                ("doing", 1, 2)),
+    ("closed", dict(dates=["2026-11-18"], consumed=[1], left=[2]),                                ("doing", 5, 2)),
+    ("wait",   dict(dates=["2026-11-18"], consumed=[0], left=[2]),                                None),
+    ("wait",   dict(dates=["2026-11-18"], consumed=[-1], left=[2]),                               None),
+    ("wait",   dict(dates=["2026-11-18"], consumed=["x"], left=[2]),                              None),
+    ("wait",   dict(dates=["2026-11-18"], consumed=[1]),                                          None),
+    ("wait",   dict(dates=["2026-11-18"], consumed=[1], left=[-1]),                               None),
+    ("wait",   dict(dates=["2026-11-18"], left=[1]),                                              None),
+    ("wait",   dict(dates=["2026-11-21"], consumed=[1], left=[1]),                                None),
+    ("wait",   dict(dates=["2026-02-30"], consumed=[1], left=[1]),                                None),
+    ("wait",   dict(dates=["2026-11-17", "2026-11-18"], consumed=[1, 0], left=[1, 1]),            None),
+    ("wait",   dict(dates=["2026-11-17", "2026-11-21"], consumed=[1, 1], left=[1, 1]),            None),
+    ("wait",   dict(dates=["2026-11-17", "2026-11-18"], consumed=[1, 1], left=[1]),               None),
+    ("wait",   {},                                                                                None),
+    ("wait",   dict(dates=[], consumed=[], left=[]),                                              None),
+]
+# fmt: on
+
+
+class TestDepartments:
+    @staticmethod
+    def tree(client):
+        def row(one: dict[str, Any]) -> list[Any]:
+            return [one["id"], one["path"], one["grade"], one["order"], *map(row, one.get("children", []))]
+
+        return [row(one) for one in client.get("/departments")]
+
+    def test_departments_are_a_bare_list_of_trees(self, shop):
+        for name, parent in (("Dev", 0), ("Web", 1), ("Shop", 2), ("QA", 0)):
+            assert shop.call("POST", "/departments", dict(name=name, parent=parent)).status_int == 201
+        assert self.tree(shop) == [[1, ",1,", 1, 10, [2, ",1,2,", 2, 10, [3, ",1,2,3,", 3, 10]]], [4, ",4,", 1, 20]]
+        shop.put("/departments/4", manager="qa1")
+        holds(shop.get("/departments")[1], name="QA", manager="qa1", managerName="Quin Test")
+        assert "children" not in shop.get("/departments/1")
+
+    def test_moving_a_department_moves_all_below_it(self, filled):
+        holds(filled.put("/departments/2", parent=4, name="Net"), parent=4, path=",4,2,", grade=2, name="Net")
+        assert self.tree(filled)[1][4][:3] == [2, ",4,2,", 2]
+        holds(filled.get("/departments/3"), path=",4,2,3,", grade=3)
+        holds(filled.put("/departments/2", parent=0), parent=0, path=",2,", grade=1)
+        holds(filled.get("/departments/3"), path=",2,3,", grade=2)
+
+    def test_department_is_really_removed_once_it_is_empty(self, filled):
+        filled.put("/users/dev1", dept=3)
+        for id in (1, 2, 3):
+            filled.refused("DELETE", f"/departments/{id}")
+        remove(filled, "/departments/4")
+        for method in ("GET", "DELETE"):
+            filled.refused(method, "/departments/4", status=404)
+        filled.put("/users/dev1", dept=0), remove(filled, "/departments/3", "/departments/2", "/departments/1")
+        assert (filled.get("/departments"), filled.dump()["departments"]) == ([], [])
+
+    @each("line", ["POST /departments", "PUT /departments/1", "DELETE /departments/4", "POST /users", "PUT /users/dev2", "DELETE /users/dev2"])  # fmt: skip
+    def test_administrators_alone_change_departments_and_other_users(self, filled, line):
+        body, token = dict(name="x", realname="x", account="x", password="x"), filled.token_of("dev1")
+        filled.refused(*line.split(), None if line.startswith("DELETE") else body, status=403, Token=token)
+        for path in ("/departments", "/departments/1", "/users/dev2"):
+            assert filled.call("GET", path, Token=token).status_int == 200
+
+
+class TestUsersAgain:
+    @each("who", ["4", "dev1"])
+    def test_users_are_named_by_id_or_account(self, shop, who):
+        holds(shop.put(f"/users/{who}", realname="Daniel"), id=4, account="dev1", realname="Daniel")
+        assert shop.get(f"/users/{who}") == shop.get("/users/4")
+        remove(shop, f"/users/{who}")
+        assert 4 not in ids(shop.get("/users?limit=100")["users"])
+        for method, who in itertools.product(("GET", "PUT", "DELETE"), ("99", "nobody")):
+            shop.refused(method, f"/users/{who}", {} if method == "PUT" else None, status=404)
+
+    def test_everybody_may_change_the_own_name_email_and_password(self, shop):
+        id = shop.post("/users", account="eve", password="old")["id"]
+        eve = shop.login("eve", "old")
+        for path in ("/users/eve", f"/users/{id}"):
+            answer = shop.call("PUT", path, dict(realname="Eve", email="e@x.org"), Token=eve)
+            holds(answer.json, realname="Eve", email="e@x.org")
+        before = shop.get("/users/eve")
+        for sent in (dict(role="top"), dict(admin=True), dict(dept=0, admin=True)):
+            shop.call("PUT", "/users/eve", sent, Token=eve)
+            assert shop.get("/users/eve") == before
+        shop.refused("PUT", "/users/dev1", dict(realname="x"), status=403, Token=eve)
+        assert shop.call("PUT", "/users/eve", dict(password="new"), Token=eve).status_int == 200
+        shop.refused("GET", "/user", status=401, Token=eve)  # a new password ends the tokens
+        assert shop.call("GET", "/user", Token=shop.login("eve", "new")).json["profile"]["realname"] == "Eve"
+        shop.refused("POST", "/tokens", dict(account="eve", password="old"))
+
+    def test_deleted_user_is_logged_out_and_stays_out(self, shop):
+        shop.post("/users", account="eve", password="old")
+        eve = shop.login("eve", "old")
+        remove(shop, "/users/eve")
+        shop.refused("GET", "/user", status=401, Token=eve)
+        shop.refused("POST", "/tokens", dict(account="eve", password="old"))
+
+    def test_nobody_deletes_themselves_or_the_last_administrator(self, shop):
+        shop.refused("DELETE", "/users/admin"), shop.refused("DELETE", "/users/1")
+        shop.load(users=[dict(account="boss", admin=True)])
+        boss = shop.token_of("boss")
+        shop.refused("DELETE", "/users/boss", Token=boss)
+        assert shop.call("DELETE", "/users/admin", Token=boss).status_int == 200
+        shop.refused("DELETE", "/users/boss", Token=boss)
+
+
+class TestModifyHomes:
+    """The tree: program 6 has the program 7 and the project 1, which has the executions 2 and 3; project 4 has 5."""
+
+    @each(("path", "sent", "places"), [
+        ("/programs/7", dict(parent=0), {"programs/7": (",7,", 1)}), ("/programs/6", dict(name="N"), {"projects/1": (",6,1,", 2), "executions/3": (",1,3,", 1)}),
+        ("/projects/1", dict(parent=7), {"projects/1": (",6,7,1,", 3), "executions/3": (",1,3,", 1)}), ("/projects/1", dict(parent=0), {"projects/1": (",1,", 1), "executions/3": (",1,3,", 1)}),
+        ("/projects/4", dict(parent="6"), {"projects/4": (",6,4,", 2), "executions/5": (",4,5,", 1)}), ("/executions/3", dict(project=4), {"executions/3": (",4,3,", 1), "projects/1": (",6,1,", 2)}),
+    ])  # fmt: skip
+    def test_moving_moves_the_paths_of_all_below(self, shop, path, sent, places):
+        shop.put(path, **sent)
+        for place, (path, grade) in places.items():
+            holds(shop.get(f"/{place}"), path=path, grade=grade)
+
+    def test_moving_a_whole_tree_reaches_its_leaves(self, shop):
+        shop.put("/projects/1", parent=7), shop.put("/programs/6", parent=shop.program()["id"])
+        holds(shop.get("/programs/7"), path=",8,6,7,", grade=3)
+        holds(shop.get("/projects/1"), path=",8,6,7,1,", grade=4)
+        holds(shop.get("/executions/2"), path=",1,2,", grade=1)
+
+    def test_tasks_go_with_their_execution_to_another_project(self, filled):
+        other = filled.task(1)["id"]
+        holds(filled.put("/executions/2", project=4), project=4, parent=4)
+        assert [filled.get(f"/tasks/{id}")["project"] for id in (1, other)] == [4, 1]
+        assert sorted(ids(filled.get("/projects/4/executions")["executions"])) == [2, 5]
+
+    @each("path", ["/programs/6", "/products/1", "/projects/1", "/executions/2"])
+    def test_whitelist_is_emptied_when_it_is_opened(self, filled, path):
+        private = dict(acl="private", whitelist=["dev1"])
+        for sent, kept in ((private, ["dev1"]), (dict(acl="open"), []), (dict(whitelist=["dev1"]), [])):
+            filled.put(path, **sent)
+            holds(filled.get(path), whitelist=kept)
+
+    def test_program_with_children_cannot_be_deleted(self, shop):
+        shop.refused("DELETE", "/programs/6")
+        shop.put("/programs/7", parent=0), shop.refused("DELETE", "/programs/6")
+        shop.put("/projects/1", parent=7), shop.refused("DELETE", "/programs/7")
+        remove(shop, "/programs/6", "/projects/1", "/programs/7")
+
+    def test_tasks_of_a_deleted_execution_stay(self, filled):
+        before = filled.get("/tasks/1")
+        remove(filled, "/executions/2")
+        assert lines(filled.get("/tasks/1")) == lines(before)
+        filled.refused("POST", "/executions/2/tasks", {}, status=404)
+        holds(filled.post("/tasks/1/start", left=1), status="doing")
+
+
+# fmt: off
+BUG_MOVES = [  # the bug's state, what is sent, the state it has then (None: it is refused)
+    ("active", dict(resolution="fixed"), "resolved"), ("active", dict(status="resolved", resolution="postponed"), "resolved"), ("active", dict(closedBy="qa1"), None), ("active", dict(status="closed"), None),
+    ("active", dict(status="resolved"), None), ("active", dict(status="active"), "active"), ("active", dict(status="gone"), None), ("active", dict(resolution="mended"), None),
+    ("resolved", dict(closedBy="qa1"), "closed"), ("resolved", dict(status="closed"), "closed"), ("resolved", dict(status="active"), "active"), ("resolved", dict(status="resolved"), "resolved"),
+    ("resolved", dict(resolution="fixed"), "resolved"), ("closed", dict(status="active"), "active"), ("closed", dict(status="closed"), "closed"), ("closed", dict(status="resolved"), None),
+]
+LONG_AGO, LATELY = "2026-11-12T07:42:16Z", "2026-11-14T00:00:00Z"
+BROWSED = [  # bugs for the kinds of browsing; qa1 then resolves 2, closes 3, assigns 4
+    {}, {}, dict(status="resolved"), {}, dict(story=1, storyVersion=1), dict(openedDate=LONG_AGO, lastEditedDate="2026-11-19T00:00:00Z"), dict(openedDate=LONG_AGO, lastEditedDate=LONG_AGO),
+    dict(openedDate=LONG_AGO, status="closed"), dict(story=1, storyVersion=2), dict(openedDate=LATELY), dict(openedDate=LONG_AGO),
+]
+# fmt: on
+
+
+class TestBugsAgain:
+    @staticmethod
+    def in_state(client, state):
+        moves = {"active": [], "resolved": ["resolve"], "closed": ["resolve", "close"]}[state]
+        for move in moves:
+            client.post(f"/bugs/1/{move}", **dict(resolution="fixed") if move == "resolve" else {})
+        return client.get("/bugs/1")
+
+    @each(("path", "found"), [
+        ("/bugs", [4, 3, 2, 1]), ("/bugs?product=1", [2, 1]), ("/bugs?product=", [4, 3, 2, 1]), ("/projects/1/bugs", [2, 1]), ("/projects/4/bugs", [3]),
+        ("/executions/2/bugs", [1]), ("/executions/3/bugs", []), ("/executions/5/bugs?status=active", [3]), ("/bugs?limit=2&page=2", [2, 1]),
+    ])  # fmt: skip
+    def test_bugs_are_listed_by_project_execution_and_product(self, shop, path, found):
+        homes = ((1, 1, 2), (1, 1, 0), (2, 4, 5), (2, 0, 0))
+        names = ("product", "project", "execution")
+        shop.load(bugs=[dict(zip(names, home, strict=True), id=id, title="B") for id, home in enumerate(homes, 1)])
+        answer = shop.get(path)
+        assert (ids(answer["bugs"]), list(answer)) == (found, ["page", "total", "limit", "bugs"])
+        assert answer["bugs"] == [one for one in shop.get("/bugs")["bugs"] if one["id"] in found]
+
+    @each(("status", "found"), [("resolvedbyme", [2]), ("closedbyme", [3]), ("assignedbyme", [4]), ("needconfirm", [5]), ("longlifebugs", [7, 11])])  # fmt: skip
+    def test_more_kinds_of_browsing(self, shop, status, found):
+        versions = [dict(version=version, title="S", spec="", verify="") for version in (1, 2)]
+        shop.load(stories=[dict(id=1, product=1, title="S", status="active", version=2, versions=versions)])
+        shop.load(bugs=[dict(id=id, product=1, title="B", **bug) for id, bug in enumerate(BROWSED, 1)])
+        shop.token = shop.token_of("qa1")
+        shop.post("/bugs/2/resolve", resolution="fixed"), shop.post("/bugs/3/close")
+        shop.post("/bugs/4/assign", assignedTo="dev1")
+        for path in ("/products/1/bugs", "/bugs"):
+            assert sorted(ids(shop.get(f"{path}?status={status}")["bugs"])) == found
+
+    @each("state", ["active", "resolved", "closed"])
+    def test_bug_is_assigned_in_any_state_and_can_be_sent_back(self, filled, state):
+        before = self.in_state(filled, state)
+        filled.put("/bugs/1", **before)
+        unchanged_but(before, filled.get("/bugs/1"))
+        filled.clock.forward(hours=1)
+        assigned = filled.post("/bugs/1/assign", assignedTo="qa1", comment="c")
+        holds(assigned, assignedTo="qa1", assignedDate=LATER, status=state)
+        unchanged_but(before, filled.get("/bugs/1"), "assignedTo", "assignedDate")
+        holds(filled.post("/bugs/1/assign", assignedTo=""), assignedTo=None)
+
+    @each(("state", "sent", "to"), BUG_MOVES)
+    def test_put_moves_a_bug_as_the_transitions_do_or_is_refused(self, filled, state, sent, to):
+        self.in_state(filled, state)
+        if to is None:
+            filled.refused("PUT", "/bugs/1", sent)
+            return
+        filled.clock.forward(hours=1)
+        holds(filled.put("/bugs/1", **sent), status=to)
+        bug = filled.get("/bugs/1")
+        if to == "resolved" and state == "active":
+            holds(bug, resolvedBy="admin", resolvedDate=LATER, confirmed=1, resolution=sent["resolution"])
+        if to == "closed" and state != to:
+            holds(bug, closedBy=sent.get("closedBy", "admin"), closedDate=LATER, resolution="fixed")
+        if to == "active" and state != to:
+            holds(bug, resolution="", resolvedBy=None, closedBy=None, activatedCount=1)
+
+    def test_single_bug_shows_its_status_as_text_and_nothing_as_null(self, shop):
+        unset = dict(resolvedDate=None, closedDate=None, activatedDate=None, deadline=None)
+        made = shop.post("/products/1/bugs", **BUG)
+        for bug in (made, shop.get("/bugs/1"), shop.put("/bugs/1"), shop.post("/bugs/1/assign", assignedTo="")):
+            holds(bug, status="active", resolvedBy=None, **unset)
+        listed = shop.get("/products/1/bugs")["bugs"][0]
+        holds(listed, status=coded("active"), **{**dict.fromkeys(unset, EPOCH), "deadline": "1970-01-01"})
+
+
+class TestTasksAgain:
+    @pytest.fixture
+    def tasks(self, shop):
+        """Yield an app with a task in each state: 1 wait, 2 doing, 3 pause, 4 done, 5 cancel, 6 closed; opened by pm1, of dev1."""
+        known = dict(
+            wait={}, doing=dict(realStarted=NOW_ISO), pause=dict(realStarted=NOW_ISO), cancel=dict(canceledBy="qa1", canceledDate=NOW_ISO),
+            done=dict(realStarted=NOW_ISO, finishedBy="qa1", finishedDate=NOW_ISO),
+            closed=dict(realStarted=NOW_ISO, finishedBy="qa1", finishedDate=NOW_ISO, closedBy="qa1", closedDate=NOW_ISO, closedReason="done"),
+        )  # fmt: skip
+        shop.load(tasks=[
+            dict(id=id, execution=2, name="T", type="devel", status=state, consumed=spent, left=left, estimate=10, openedBy="pm1", assignedTo="dev1",
+                 estStarted="2026-11-01", deadline="2026-11-30", assignedDate="2026-11-01T00:00:00Z", **known[state])
+            for id, (state, (spent, left)) in enumerate(IN_STATE.items(), 1)
+        ])  # fmt: skip
+        shop.clock.forward(hours=1)
+        return shop
+
+    @staticmethod
+    def path(state):
+        return f"/tasks/{[*IN_STATE].index(state) + 1}"
+
+    @each("state", IN_STATE)
+    @each("status", PUT_STATUS)
+    def test_put_of_a_status_moves_a_task_or_is_refused(self, tasks, state, status):
+        to, path = PUT_STATUS[status][[*IN_STATE].index(state)], self.path(state)
+        if to is None:
+            tasks.refused("PUT", path, dict(status=status))
+            return
+        before = tasks.get(path)
+        task = tasks.put(path, status=status, comment="“so”")
+        spent, left = IN_STATE[state]
+        holds(task, status=to, consumed=spent, left=0 if to == "done" else left, version=1)
+        holds(task, assignedTo="dev1", assignedDate="2026-11-01T00:00:00Z")
+        if to == state:
+            unchanged_but(before, tasks.get(path))
+            return
+        holds(task, realStarted=before["realStarted"] or (LATER if to == "doing" else None))
+        for field, states in (("finished", "done"), ("closed", "closed"), ("canceled", "cancel")):
+            if to == states:
+                holds(task, **{f"{field}By": "admin", f"{field}Date": LATER})
+            elif state in ("done", "closed", "cancel") and to in ("wait", "doing", "pause"):
+                holds(task, **{f"{field}By": None, f"{field}Date": None}, closedReason="")
+        if to == "closed":
+            holds(task, closedReason={"done": "done", "cancel": "cancel"}.get(state, ""))
+        log = tasks.sql("SELECT objectType, objectID, actor, comment FROM action")
+        assert log == [("task", before["id"], "admin", "“so”")]
+
+    @each(("state", "sent", "wanted"), PUT_HOURS)
+    def test_put_of_hours(self, tasks, state, sent, wanted):
+        if wanted is None:
+            assert set(tasks.refused("PUT", self.path(state), sent)["fields"]) <= {*sent, "left", "status"}
+        else:
+            task = tasks.put(self.path(state), **sent)
+            assert lines([task[field] for field in ("status", "consumed", "left")]) == lines(wanted)
+            holds(task, realStarted=tasks.get(self.path(state))["realStarted"], assignedTo="dev1")
+
+    @each("state", IN_STATE)
+    def test_record_that_was_read_can_be_sent_back_in_every_state(self, tasks, state):
+        before = tasks.get(self.path(state))
+        for body in (before, {**before, "assignedTo": "dev1"}, dict(status=state, left=before["left"])):
+            answer = tasks.call("PUT", self.path(state), body)
+            assert answer.status_int == 200, answer.text
+            unchanged_but(before, tasks.get(self.path(state)))
+        changed = tasks.put(self.path(state), **{**before, "desc": "new"})
+        holds(changed, desc="new", status=state, realStarted=before["realStarted"])
+
+    @each(("state", "sent", "wanted"), EFFORTS)
+    def test_efforts_add_hours_or_nothing_of_them_is_kept(self, tasks, state, sent, wanted):
+        path = f"{self.path(state)}/estimate"
+        if wanted is None:
+            tasks.refused("POST", path, sent)
+            assert tasks.get(path)["effort"] == []
+            return
+        answer = tasks.call("POST", path, sent, Token=tasks.token_of("qa1"))
+        assert answer.status_int in (200, 201), answer.text
+        task = tasks.get(self.path(state))
+        assert lines([task[field] for field in ("status", "consumed", "left")]) == lines(wanted)
+        assert task["realStarted"] is not None
+        done = wanted[0] == "done"
+        holds(task, finishedBy="qa1" if done else None, finishedDate=LATER if done else None, closedReason="")
+        holds(task, **dict.fromkeys(("closedBy", "closedDate", "canceledBy", "canceledDate")))
+        rows = tasks.get(path)["effort"]
+        assert sorted(row["date"] for row in rows) == sorted(re.findall("2026-..-..", json.dumps(sent)))
+        assert {(row["account"], row["task"]) for row in rows} == {("qa1", task["id"])}
+        assert {row["work"] for row in rows} == ({"w"} if "work" in sent else {""})
+
+    def test_earlier_effort_only_adds_its_hours(self, tasks):
+        path = f"{self.path('doing')}/estimate"
+        rows = ((16, 5, 5), (10, 9, 5), (16, 4, 4), (15, 1, 4), (19, 3, 3))
+        for day, left, wanted in rows:
+            tasks.post(path, dates=[f"2026-11-{day}"], consumed=[1], left=[left])
+            holds(tasks.get(self.path("doing")), left=wanted)
+        assert tasks.get(self.path("doing"))["consumed"] == 9
+        kept = sorted(tasks.get(path)["effort"], key=lambda row: row["id"])
+        assert [(row["date"], row["left"]) for row in kept] == [(f"2026-11-{day}", left) for day, left, _ in rows]
+
+    def test_only_estimates_make_efforts(self, tasks):
+        tasks.post("/tasks/1/start", consumed=1, left=2), tasks.put("/tasks/1", consumed=2)
+        tasks.post("/tasks/1/finish", finishedDate="2026-11-21", currentConsumed=1)
+        assert tasks.get("/tasks/1/estimate")["effort"] == []
+        tasks.refused("GET", "/tasks/99/estimate", status=404)
+        tasks.refused("POST", "/tasks/99/estimate", EFFORTS[0][1], status=404)
+
+    @each("state", IN_STATE)
+    def test_task_is_assigned_in_any_state(self, tasks, state):
+        path = self.path(state)
+        before = tasks.get(path)
+        tasks.post(f"{path}/assignto", assignedTo="qa1", comment="c")
+        holds(tasks.get(path), assignedTo="qa1", assignedDate=LATER)
+        unchanged_but(before, tasks.get(path), "assignedTo", "assignedToRealName", "assignedDate")
+        if state == "wait":
+            tasks.post(f"{path}/assignto", assignedTo="qa1", left=7)
+            holds(tasks.get(path), left=7, estimate=10, status="wait")
+
+    def test_batch_makes_all_tasks_or_none(self, tasks):
+        path = "/executions/2/tasks/batchCreate"
+        good = dict(name="A", type="devel")
+        sent = [dict(good, assignedTo="dev1", estimate=3), dict(good, name="B", pri=2)]
+        answer = tasks.call("POST", path, dict(tasks=sent))
+        assert (answer.status_int, list(answer.json), list(answer.json["task"])) == (201, ["task"], ["7", "8"])
+        holds(answer.json["task"]["7"], id=7, name="A", status="wait", left=3, project=1, assignedTo="dev1")
+        holds(tasks.get("/tasks/8"), name="B", pri=2, openedBy="admin")
+        for wrong in (None, [], "x", [7]):
+            tasks.refused("POST", path, dict(tasks=wrong))
+        for wrong in (dict(name="D"), dict(type="devel"), dict(good, name=""), dict(good, type="x")):
+            tasks.refused("POST", path, dict(tasks=[good, wrong]))
+        tasks.refused("POST", "/executions/99/tasks/batchCreate", dict(tasks=[]), status=404)
+
+    def test_start_keeps_what_is_left_and_restart_never_lowers_the_hours(self, tasks):
+        for state in ("wait", "pause", "done", "cancel", "closed"):
+            started, (spent, left) = tasks.post(f"{self.path(state)}/start"), IN_STATE[state]
+            holds(started, status="doing", consumed=spent, left=left, assignedTo="dev1")
+            holds(started, finishedBy="", closedBy="", canceledBy="", closedReason="")
+        for state in ("doing", "done"):
+            assert broken(tasks, f"POST {self.path(state)}/restart", dict(consumed=3.5, left=1)) == "consumed"
+            holds(tasks.post(f"{self.path(state)}/restart", consumed=4, left=0), status="doing", consumed=4, left=0)
+
+    def test_finish_without_an_assignee_gives_the_task_to_its_opener(self, tasks):
+        for id, sent, account in ((2, dict(assignedTo=""), "pm1"), (3, {}, "dev1"), (6, dict(assignedTo="qa1"), "qa1")):
+            done = tasks.post(f"/tasks/{id}/finish", finishedDate="2026-11-20 08:00", **sent)
+            holds(done, assignedTo=account, status="done", finishedDate="2026-11-20T08:00:00Z")
+            holds(done, closedBy="", closedDate=None, closedReason="")
+
+
+class TestSmallOnes:
+    @each(("query", "found"), [
+        ("", [1, 2, 3, 4]), ("status=all", [1, 2, 3, 4]), ("status=noclosed", [1, 3, 4]), ("status=closed", [2]), ("program=6", [3, 4]), ("program=6&status=closed", []),
+        ("project=1", [1, 2]), ("project=4", [2]), ("project=4&status=noclosed", []), ("order=id", [1, 2, 3, 4]), ("order=name", [4, 1, 2, 3]), ("order=id_desc", [4, 3, 2, 1]),
+    ])  # fmt: skip
+    def test_products_take_filters(self, shop, query, found):
+        shop.product(name="Till2", program=6), shop.product(name="Aaa", program=6)
+        shop.put("/products/2", status="closed")
+        answer = shop.get(f"/products?{query}")
+        assert (ids(answer["products"]), answer["total"], len(answer)) == (found, len(found), 2)
+        page = shop.get(f"/products?{query}&limit=1")
+        assert (ids(page["products"]), page["total"]) == (found[:1], len(found))
+
+    def test_ping_shows_the_caller_s_token(self, shop):
+        token = shop.token_of("dev1")
+        assert shop.call("GET", "/ping", Token=token).json == {"token": token, "tokenLife": "86400"}
+        shop.refused("GET", "/ping", status=401, Token=None)
+
+    def test_configurations_need_a_token(self, shop):
+        known = {one["key"]: one["value"] for one in shop.get("/configurations")}
+        assert " ".join(known) == "language version charset timezone systemMode hourUnit CRProduct CRExecution"
+        holds(known, version="16.5", language="en", charset="UTF-8", systemMode="new")
+        assert shop.get("/configurations/version") == {"name": "version", "value": "16.5"}
+        shop.refused("GET", "/configurations", status=401, Token=None)
+        shop.refused("GET", "/configurations/nosuch", status=404)
+
+    def test_group_options_and_login_path(self, shop):
+        shop.load(users=[dict(account="boss", realname="Bo", admin=True)])
+        (group,) = shop.get("/groups")
+        assert (group["role"], group["accounts"]) == ("admin", {"admin": "admin", "boss": "Bo"})
+        shop.post("/projects/1/builds", **NEW_BUILD)
+        options = shop.get("/options/bug?product=1&execution=2")["options"]
+        assert list(options) == ["type", "pri", "severity", "modules", "build"]
+        assert [one for one in options["type"] if one] == WORDS["bug", "type"].split()
+        assert [one for one in options["build"] if one] == ["trunk", "1"]
+        answer = shop.call("GET", "/tokens", Token=None)
+        assert (answer.status_int, "POST" in answer.json["message"]) == (200, True)
+
+    def test_aliases_are_the_same_operations(self, shop):
+        product = shop.product(program=6)["id"]
+        assert ids(shop.get("/programs/6/products")["products"]) == [product]
+        answer = shop.get("/products/2/projects")
+        assert (sorted(ids(answer["projects"])), answer["total"]) == ([1, 4], 2)
+        assert shop.get("/product/1") == shop.get("/products/1")
+        holds(shop.put("/product/1", name="N"), name="N")
+        remove(shop, "/product/1")
+        for path in ("/api.php/v1/stories", "/zentao/api.php/v1/stories/", "/stories/"):
+            assert shop.get(path)["total"] == 0
+
+
 # --- Properties ---------------------------------------------------------------------------------------
 
 TEXTS = st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=300)
