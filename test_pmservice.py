@@ -777,6 +777,7 @@ SORTS["profile"] = {**SORTS["user"], "role": "role"}
 SORTS["story"] = {**SORTS["listed story"], **dict.fromkeys(("spec", "verify", "productName", "moduleTitle"), "string"), "parentPri": "int",
                   **dict.fromkeys(("stages", "files", "reviewer", "notReview", "tasks", "children", "bugs", "cases", "requirements"), "array"),
                   **dict.fromkeys(("executions", "extraStories", "planTitle"), "object")}
+SORTS["project's testtask"] = without(SORTS["testtask"], "branch", "productName", "executionName")
 EMPTY["object"] = {}
 USUAL |= {
     "user": dict(type="inside", gender="f", visions="rnd,lite", last="1970-01-01T00:00:00Z", feedback="0", deleted="0", clientStatus="offline",
@@ -792,15 +793,18 @@ USUAL |= {
     "result": dict(version=1, caseResult="pass", lastRunner="admin", date=NOW_ISO),
 }
 USUAL["profile"] = dict(USUAL["user"], role={"code": "", "name": ""})
+USUAL["project's testtask"] = USUAL["testtask"]
 USUAL["story"] = dict(USUAL["listed story"], moduleTitle="/")
 beyond = partial(Shown, person=reference, nobody=None, moment=iso, never=None, no_day=None, deleted=plain, status=plain)
 COMPANIONS = {
-    **{record: beyond(record) for record in (*PUBLISHED, "profile", "story", "product", "release", "bug", "task", "testcase")},
+    **{record: beyond(record) for record in (*PUBLISHED, "profile", "story", "project's testtask", "product", "release", "bug", "task", "testcase")},
     "project":         beyond("project", no_day="0000-00-00"),  # and program, execution
     "whole testcase":  beyond("testcase", adds="caseFails"),
     "listed plan":     beyond("plan", adds="stories bugs hour project projectID expired"),
     "whole plan":      beyond("plan", adds="stories bugs"),
     "listed build":    beyond("build", adds="executionID branchName"),
+    "execution's build": beyond("build", adds="branchName"),
+    "linked story":    beyond("listed story", adds="project story order productType"),
     "whole build":     beyond("build", adds="productType files"),
     "whole testtask":  beyond("testtask", adds="productType files testcases"),
     "tested case":     beyond("testcase", adds="task case assignedTo caseVersion storyTitle caseStatus bugs results caseFails stepNumber"),
@@ -904,7 +908,7 @@ COMPANION_ANSWERS = [
     ("GET /products/:id/testcases", "/products/1/testcases",   None,                                     200, None,  "testcases",  "testcase", [without(CASE_1, "caseFails")]),
     ("GET /projects/:id/testcases", "/projects/2/testcases",   None,                                     200, None,  "cases",      "testcase", [without(CASE_1, "caseFails")]),
     ("GET /executions/:id/testcases", "/executions/3/testcases", None,                                   200, None,  "cases",      "testcase", [without(CASE_1, "caseFails")]),
-    ("PUT /testcases/:id",          "/testcases/1",            dict(pri=2, precondition="q", steps=[dict(desc="x")]), 200, None, None, "whole testcase", {**CASE_1, **EDITED, "pri": 2, "precondition": "q", "version": 5, "currentVersion": 5, "steps": [dict(id=6, parent=0, case=1, version=5, type="step", desc="x", expect="")]}),
+    ("PUT /testcases/:id",          "/testcases/1",            dict(pri=2, precondition="q", steps=[dict(desc="x")]), 200, None, None, "testcase", {**without(CASE_1, "caseFails"), **EDITED, "pri": 2, "precondition": "q", "version": 5, "currentVersion": 5, "steps": [dict(id=6, parent=0, case=1, version=5, type="step", desc="x", expect="")]}),
     ("GET /testcases/:id/results",  "/testcases/1/results",    None,                                     200, None,  "results",    "result",   [RESULT_1]),
     ("POST /testcases/:id/results", "/testcases/2/results",    dict(steps=[]),                           201, None,  None,         "result",   dict(id=3, case=2)),
     ("GET /products/:id/releases",  "/products/2/releases",    None,                                     200, None,  "releases",   "release",  [RELEASE_2]),
@@ -938,8 +942,8 @@ COMPANION_ANSWERS = [
     ("POST /products/:id/stories",  "/products/1/stories",     NEW_STORY,                                201, None,  None,         "story",    dict(NEW_STORY, id=4, product=1, assignedDate=NOW_ISO, productName="P one", productStatus="closed")),
     ("POST /stories",               "/stories?product=2",      NEW_STORY,                                201, None,  None,         "story",    dict(NEW_STORY, id=4, product=2, assignedDate=NOW_ISO, productName="P two")),
     ("GET /stories",                "/stories?product=1",      None,                                     200, None,  "stories",    "listed story", [LISTED_1]),
-    ("GET /projects/:id/stories",   "/projects/2/stories",     None,                                     200, None,  "stories",    "listed story", [LISTED_1]),
-    ("GET /executions/:id/stories", "/executions/3/stories",   None,                                     200, None,  "stories",    "listed story", [LISTED_1]),
+    ("GET /projects/:id/stories",   "/projects/2/stories",     None,                                     200, None,  "stories",    "linked story", [dict(LISTED_1, project=2, story=1, order=1, productType="platform")]),
+    ("GET /executions/:id/stories", "/executions/3/stories",   None,                                     200, None,  "stories",    "linked story", [dict(LISTED_1, project=3, story=1, order=1, productType="platform")]),
     ("GET /stories/:id",            "/stories/1",              None,                                     200, None,  None,         "story",    STORY_1),
     ("GET /stories/:id",            "/stories/2",              None,                                     200, None,  None,         "story",    STORY_2),
     ("GET /stories/:id",            "/stories/3",              None,                                     200, None,  None,         "story",    STORY_3),
@@ -963,13 +967,13 @@ COMPANION_ANSWERS = [
     ("POST /productplans/:id/unlinkbugs", "/productplans/1/unlinkbugs", dict(bugs=[1]),                  200, None,  None,         "whole plan", PLAN_1),
     ("GET /builds",                 "/builds",                 None,                                     200, None,  "builds",     "listed build", [listed(BUILD_2), listed(BUILD_1)]),
     ("GET /projects/:id/builds",    "/projects/2/builds",      None,                                     200, None,  "builds",     "listed build", [listed(BUILD_2), listed(BUILD_1)]),
-    ("GET /executions/:id/builds",  "/executions/3/builds",    None,                                     200, None,  "builds",     "listed build", [listed(BUILD_1)]),
+    ("GET /executions/:id/builds",  "/executions/3/builds",    None,                                     200, None,  "builds",     "execution's build", [without(listed(BUILD_1), "executionID")]),
     ("POST /projects/:id/builds",   "/projects/2/builds",      NEW_BUILD,                                201, None,  None,         "whole build", dict(NEW_BUILD, id=3, project=2, executionName="Ex one", productName="P one", productType="platform", files=[])),
     ("POST /builds",                "/builds?project=2",       NEW_BUILD,                                201, None,  None,         "whole build", dict(NEW_BUILD, id=3, project=2, executionName="Ex one", productName="P one", productType="platform", files=[])),
     ("GET /builds/:id",             "/builds/1",               None,                                     200, None,  None,         "whole build", BUILD_1),
     ("PUT /builds/:id",             "/builds/1",               dict(name="N", stories=[], bugs=[2]),     200, None,  None,         "whole build", dict(BUILD_1, name="N", stories=[], bugs=[2])),
     ("GET /testtasks",              "/testtasks",              None,                                     200, None,  "testtasks",  "testtask", [TESTTASK_2, TESTTASK_1]),
-    ("GET /projects/:id/testtasks", "/projects/2/testtasks",   None,                                     200, None,  "testtasks",  "testtask", [TESTTASK_2, TESTTASK_1]),
+    ("GET /projects/:id/testtasks", "/projects/2/testtasks",   None,                                     200, None,  "testtasks",  "project's testtask", [without(one, "productName", "executionName") for one in (TESTTASK_2, TESTTASK_1)]),
     ("POST /projects/:id/testtasks", "/projects/2/testtasks",  dict(NEW_ROUND, build=1, testcases=[1]),  201, None,  None,         "whole testtask", dict(WHOLE_1, **NEW_ROUND | dict(id=3, build="1", realFinishedDate=None, testcases=[{**TESTED_1, "task": 3}]))),
     ("POST /testtasks",             "/testtasks",              dict(NEW_ROUND, build="trunk"),           201, None,  None,         "whole testtask", dict(WHOLE_1, **NEW_ROUND | dict(id=3, build="trunk", buildName="", realFinishedDate=None, testcases=[]))),
     ("GET /testtasks/:id",          "/testtasks/1",            None,                                     200, None,  None,         "whole testtask", WHOLE_1),
@@ -2088,6 +2092,7 @@ INDEXES = {
     "bug_closed_by":        ("GET", "/products/1/bugs?status=closedbyme", None),
     "bug_of_project":       ("GET", "/projects/2/bugs", None),
     "bug_of_execution":     ("GET", "/executions/3/bugs", None),
+    "bug_with_story":       ("GET", "/products/1/bugs?status=needconfirm", None),
     "bug_of_story":         ("GET", "/stories/1", None),
     "bug_of_plan":          ("GET", "/productplans/1", None),
     "bug_of_case":          ("GET", "/testtasks/1", None),
