@@ -5334,12 +5334,12 @@ FILLED = {  # the same with some of everything; the second department is below t
     "testcases": [dict(id=1, product=1, project=1, execution=2, title="C", type="feature", pri=1, stage="bvt", steps=[dict(desc="a"), dict(desc="b")]), dict(id=2, product=1, title="D", project=4, execution=5)],
     "testtasks": [dict(id=1, product=1, project=1, execution=2, build="trunk", name="Round", begin="2026-11-23", end="2026-11-27")],
 }
-NEW_STORY = dict(title="S", spec="s", pri=3, category="feature")
-NEW_BUILD = dict(execution=2, product=1, name="B9", builder="dev1", date="2026-11-20")
-NEW_RUN = dict(product=1, execution=2, build="trunk", name="Round", begin="2026-11-23", end="2026-11-27")
+BARE_STORY = dict(title="S", spec="s", pri=3, category="feature")
+BARE_BUILD = dict(execution=2, product=1, name="B9", builder="dev1", date="2026-11-20")
+BARE_RUN = dict(product=1, execution=2, build="trunk", name="Round", begin="2026-11-23", end="2026-11-27")
 BARE_CASE = dict(title="C", type="unit", pri=1, steps=[])
 NEW = {  # request: all that it needs
-    "POST /products/1/stories": NEW_STORY, "POST /projects/1/builds": NEW_BUILD, "POST /testtasks": NEW_RUN, "POST /projects/1/testtasks": NEW_RUN,
+    "POST /products/1/stories": BARE_STORY, "POST /projects/1/builds": BARE_BUILD, "POST /testtasks": BARE_RUN, "POST /projects/1/testtasks": BARE_RUN,
     "POST /products/1/plans": dict(title="P"), "POST /departments": dict(name="D"), "POST /tasks/1/assignto": dict(assignedTo="dev1"), "POST /stories/1/review": dict(result="pass"),
 }
 NEW_STORIES, NEW_BUILDS, NEW_PLANS, NEW_RUNS, NEW_BUGS = "POST /products/1/stories", "POST /projects/1/builds", "POST /products/1/plans", "POST /projects/1/testtasks", "POST /products/1/bugs"
@@ -5354,7 +5354,7 @@ BROKEN = [  # request, what is sent beside what NEW has, the broken fields
     *((f"POST /productplans/1/{move}{what}", sent, what) for what in ("stories", "bugs") for move in ("link", "unlink") for sent in ({what: [1, 99]}, {what: [1, 3]}, {what: "x"}, {what: [True]}) if what + str(sent) != "bugs{'bugs': [1, 3]}"),
     *((f"POST /productplans/1/link{what}", sent, what) for what in ("stories", "bugs") for sent in ({}, {what: []})), ("POST /productplans/1/linkbugs", dict(bugs=[1, 2]), "bugs"),
     (NEW_BUILDS, dict(execution=5), "execution"), (NEW_BUILDS, dict(execution=99), "execution"), (NEW_BUILDS, dict(execution=4), "execution"), (NEW_BUILDS, dict(execution=0), "execution"), (NEW_BUILDS, dict(product=99), "product"), (NEW_BUILDS, dict(name="B1"), "name"),
-    (NEW_BUILDS, dict(name="", date="soon"), "date name"), (NEW_BUILDS, dict(builder=99), "builder"), (NEW_BUILDS, dict(stories=[1, 99], bugs=[99]), "bugs stories"), ("POST /projects/4/builds", dict(NEW_BUILD, execution=5), "product"),
+    (NEW_BUILDS, dict(name="", date="soon"), "date name"), (NEW_BUILDS, dict(builder=99), "builder"), (NEW_BUILDS, dict(stories=[1, 99], bugs=[99]), "bugs stories"), ("POST /projects/4/builds", dict(BARE_BUILD, execution=5), "product"),
     ("PUT /builds/1", dict(name="B2"), "name"), ("PUT /builds/1", dict(name="", stories=[99], date="x"), "date name stories"), ("PUT /releases/1", dict(name="", status="gone"), "name status"),
     *((NEW_RUNS, sent, *sent) for sent in (dict(product=99), dict(execution=99), dict(execution=5), dict(build=99), dict(build="main"), dict(name=" "), dict(end="2026-11-22"), dict(begin="x"), dict(status="gone"),
                                       dict(pri=-1), dict(owner=99), dict(testcases=[99]), dict(testcases="x"))), ("PUT /testtasks/1", dict(end="2026-11-01"), "end"),
@@ -5419,7 +5419,7 @@ DELETABLE = [  # path, the lists that showed it
     ("/stories/1", "/stories /products/1/stories"), ("/productplans/3", "/productplans /products/1/plans"), ("/builds/1", "/builds /projects/1/builds /executions/2/builds"), ("/executions/2", "/executions /projects/1/executions"),
     ("/releases/1", "/releases /products/1/releases /projects/1/releases"), ("/testtasks/1", "/testtasks /projects/1/testtasks"), ("/bugs/1", "/bugs?product=1 /bugs"), ("/testcases/1", "/projects/1/testcases /executions/2/testcases"),
 ]
-LINKS = [  # what is deleted, the request that would link to it anew, what it sends beside what NEW has
+DEAD_LINKS = [  # what is deleted, the request that would link to it anew, what it sends beside what NEW has
     ("/stories/1", NEW_BUILDS, dict(stories=[1])), ("/stories/1", "PUT /builds/2", dict(stories=[1])), ("/stories/1", "POST /productplans/2/linkstories", dict(stories=[1])), ("/stories/1", NEW_STORIES, dict(parent=1)),
     ("/stories/1", "PUT /stories/2", dict(parent=1)), ("/bugs/1", NEW_BUILDS, dict(bugs=[1])), ("/bugs/1", "PUT /builds/2", dict(bugs=[1])), ("/bugs/1", "POST /productplans/2/linkbugs", dict(bugs=[1])),
     ("/builds/1", NEW_RUNS, dict(build=1)), ("/builds/1", "PUT /testtasks/2", dict(build=1)), ("/testcases/1", NEW_RUNS, dict(testcases=[1])), ("/testcases/1", "PUT /testtasks/2", dict(testcases=[1])),
@@ -5475,7 +5475,7 @@ def remove(client: Client, *paths: str) -> None:
 
 
 def story(client: Client, query: str = "", **body: Any) -> Any:
-    return client.post(f"/products/1/stories{query}", **{**NEW_STORY, **body})
+    return client.post(f"/products/1/stories{query}", **{**BARE_STORY, **body})
 
 
 def reviewed(client: Client, id: int, account: str, result: str) -> Any:
@@ -5554,10 +5554,10 @@ class TestEveryFamily:
         for method in ("GET", "PUT", "DELETE"):
             filled.refused(method, f"{path.rpartition('/')[0]}/99", None if method == "GET" else {}, status=404)
 
-    @each(("path", "line", "sent"), LINKS)
+    @each(("path", "line", "sent"), DEAD_LINKS)
     def test_what_is_deleted_cannot_be_linked_anew(self, filled, path, line, sent):
         filled.put("/builds/1", stories=[1], bugs=[1]), filled.put("/testtasks/1", testcases=[1], build=1)
-        filled.put("/stories/1", plan="1,2"), filled.load(testtasks=[dict(NEW_RUN, id=2, project=1)])
+        filled.put("/stories/1", plan="1,2"), filled.load(testtasks=[dict(BARE_RUN, id=2, project=1)])
         remove(filled, path)
         filled.put("/testtasks/1", testcases=[1], build=1)  # these links exist
         assert broken(filled, line, {**NEW.get(line, {}), **sent}) == "".join(sent)
@@ -5576,7 +5576,7 @@ class TestEveryFamily:
         assert word in filled.refused("GET", path)["fields"][field]
 
     @each(("line", "body"), [
-        ("POST /stories", NEW_STORY), ("POST /productplans", dict(title="P")), ("POST /bugs", BUG), ("POST /builds", NEW_BUILD), ("POST /executions", dict(name="E", **SPAN)),
+        ("POST /stories", BARE_STORY), ("POST /productplans", dict(title="P")), ("POST /bugs", BUG), ("POST /builds", BARE_BUILD), ("POST /executions", dict(name="E", **SPAN)),
     ])  # fmt: skip
     def test_home_stands_in_query_or_body(self, filled, line, body):
         method, path = line.split()
@@ -5598,7 +5598,7 @@ class TestEveryFamily:
         for path in ("/stories", "/productplans", "/testtasks", "/builds", "/projects/1/builds", "/bugs"):
             assert filled.get(path)["total"] == (1 if path in ("/stories", "/bugs") else 0), path
         holds(filled.get("/tasks/1"), story=1, storyTitle=None, storyStatus=None, latestStoryVersion=None)
-        hidden = dict(NEW_BUILD, execution=5, product=2, stories=[1])
+        hidden = dict(BARE_BUILD, execution=5, product=2, stories=[1])
         assert broken(filled, "POST /projects/4/builds", hidden) == "stories"
 
     def test_dump_of_everything_loads_as_it_was(self, filled):
@@ -5639,7 +5639,7 @@ STORY_LISTS = [  # path, status, the stories that qa1 finds among those of the t
 
 class TestStories:
     def test_new_story_is_active_and_has_the_usual_values(self, shop):
-        sent = dict(NEW_STORY, verify="v", source="call", estimate=5, mailto=["qa1"])
+        sent = dict(BARE_STORY, verify="v", source="call", estimate=5, mailto=["qa1"])
         answer = shop.call("POST", "/products/1/stories", sent)
         assert answer.status_int == 201
         holds(answer.json, **sent, id=1, product=1, status="active", stage="wait", type="story", version=1)
@@ -5653,7 +5653,7 @@ class TestStories:
 
     def test_type_in_the_query_makes_a_requirement(self, shop):
         holds(story(shop, "?type=requirement"), type="requirement", status="active")
-        assert "requirement" in shop.refused("POST", "/products/1/stories?type=epic", NEW_STORY)["error"]
+        assert "requirement" in shop.refused("POST", "/products/1/stories?type=epic", BARE_STORY)["error"]
 
     @each("plan", ["2", 2, "1,2", [1, 2]])
     def test_plan_is_an_id_or_several(self, filled, plan):
@@ -5774,8 +5774,8 @@ class TestStories:
         qa = shop.token_of("qa1")
         story(shop, reviewer=["qa1"]), story(shop, "?objectID=2"), story_in(shop, "changed", "dev1")
         story(shop, "?objectID=2"), shop.call("POST", "/stories/4/close", {}, Token=qa)
-        story(shop), shop.call("POST", "/products/1/stories", NEW_STORY, Token=qa), story(shop, "?type=requirement")
-        story_in(shop, "active", "qa1"), shop.post("/products/2/stories", **NEW_STORY)
+        story(shop), shop.call("POST", "/products/1/stories", BARE_STORY, Token=qa), story(shop, "?type=requirement")
+        story_in(shop, "active", "qa1"), shop.post("/products/2/stories", **BARE_STORY)
         for id, account in ((3, "qa1"), (5, "qa1"), (8, "pm1")):
             shop.post(f"/stories/{id}/assign", assignedTo=account)
         shop.token = qa
@@ -5832,7 +5832,7 @@ class TestStories:
         shop.put(f"/bugs/{bug}", story=0)
         holds(shop.put(f"/bugs/{bug}", story=id), storyVersion=2, needconfirm=False)
 
-        build = shop.post("/projects/1/builds", **NEW_BUILD, stories=[id])
+        build = shop.post("/projects/1/builds", **BARE_BUILD, stories=[id])
         holds(build, stories=[id], project=1)
         release = dict(name="1.0", date="2026-11-20", product=1, build=build["id"], stories=str(id))
         shop.post("/projects/1/releases", **release)
@@ -5847,7 +5847,7 @@ class TestStories:
         counted(dict(closed=1), dict(closed=1), 1, 1, 100)
         remove(shop, f"/stories/{id}", f"/productplans/{plan}", "/releases/1")
         counted({}, dict(closed=1), 0, 0, 100)
-        assert broken(shop, NEW_BUILDS, dict(NEW_BUILD, name="N", stories=[id])) == "stories"
+        assert broken(shop, NEW_BUILDS, dict(BARE_BUILD, name="N", stories=[id])) == "stories"
 
 
 class TestProductPlans:
@@ -5915,18 +5915,18 @@ class TestProductPlans:
 
 class TestBuildsAndReleases:
     def test_project_can_stand_for_the_execution_of_a_build(self, shop):
-        holds(shop.post("/projects/1/builds", **{**NEW_BUILD, "execution": 1}), execution=1, project=1)
+        holds(shop.post("/projects/1/builds", **{**BARE_BUILD, "execution": 1}), execution=1, project=1)
 
     def test_name_is_taken_once_a_product_until_the_build_is_deleted(self, filled):
-        holds(filled.post("/projects/1/builds", **{**NEW_BUILD, "product": 2, "name": "B1"}), name="B1", product=2)
+        holds(filled.post("/projects/1/builds", **{**BARE_BUILD, "product": 2, "name": "B1"}), name="B1", product=2)
         holds(filled.put("/builds/1", name="B1", desc="d"), name="B1", desc="d")
         remove(filled, "/builds/1")
         holds(filled.put("/builds/2", name="B1"), name="B1")
 
     def test_new_build_keeps_the_ids_of_stories_and_bugs(self, filled):
-        answer = filled.call("POST", "/projects/1/builds", dict(NEW_BUILD, stories=[2, "1"], bugs=[1], scmPath="s"))
+        answer = filled.call("POST", "/projects/1/builds", dict(BARE_BUILD, stories=[2, "1"], bugs=[1], scmPath="s"))
         assert (answer.status_int, answer.json) == (201, filled.get("/builds/3"))
-        holds(answer.json, **NEW_BUILD, project=1, scmPath="s", filePath="", bugs=[1], deleted=False)
+        holds(answer.json, **BARE_BUILD, project=1, scmPath="s", filePath="", bugs=[1], deleted=False)
         holds(answer.json, productName="Shop", executionName="E2")
         assert sorted(answer.json["stories"]) == [1, 2]
         holds(filled.put("/builds/3", stories=[], bugs=[]), stories=[], bugs=[], scmPath="s")
@@ -5934,7 +5934,7 @@ class TestBuildsAndReleases:
     @each("path", ["/projects/1/builds", "/executions/2/builds", "/builds?project=1", "/builds"])
     def test_builds_come_whole_unless_a_page_is_asked_for(self, shop, path):
         days = {n: "2026-11-21" if n == 4 else "2026-11-20" for n in range(1, 23)}
-        shop.load(builds=[dict(NEW_BUILD, id=n, project=1, name=f"B{n}", date=day) for n, day in days.items()])
+        shop.load(builds=[dict(BARE_BUILD, id=n, project=1, name=f"B{n}", date=day) for n, day in days.items()])
         whole = shop.get(path)
         assert (set(whole), whole["total"], len(whole["builds"])) == ({"total", "builds"}, 22, 22)
         assert ids(whole["builds"])[:3] == [4, 22, 21]  # the latest day first
@@ -5964,13 +5964,13 @@ class TestBuildsAndReleases:
 
 class TestTestTasks:
     def test_test_task_has_defaults(self, shop):
-        answer = shop.call("POST", "/testtasks", NEW_RUN)
+        answer = shop.call("POST", "/testtasks", BARE_RUN)
         assert answer.status_int == 201
-        holds(answer.json, **NEW_RUN, project=1, owner=None, status="wait", pri=3, type="", desc="", testcases=[])
+        holds(answer.json, **BARE_RUN, project=1, owner=None, status="wait", pri=3, type="", desc="", testcases=[])
         holds(answer.json, realFinishedDate=None, productName="Shop", executionName="E2")
 
     def test_cases_go_in_as_ids_and_come_out_as_records(self, filled):
-        run = filled.post("/testtasks", **{**NEW_RUN, "build": 1}, owner="qa1", testcases=[1, 2], status="doing")
+        run = filled.post("/testtasks", **{**BARE_RUN, "build": 1}, owner="qa1", testcases=[1, 2], status="doing")
         holds(run, id=2, build="1", buildName="B1", owner="qa1", status="doing")
         assert [(one["case"], one["title"], one["task"]) for one in run["testcases"]] == [(1, "C", 2), (2, "D", 2)]
         run = filled.put("/testtasks/2", testcases=["2"])
@@ -5982,8 +5982,8 @@ class TestTestTasks:
 
     def test_lists_take_product_and_status(self, filled):
         states = ["wait", "doing", "done", "blocked"]
-        filled.load(testtasks=[dict(NEW_RUN, id=id, project=1, status=states[id - 1]) for id in (2, 3, 4)])
-        filled.post("/testtasks", **{**NEW_RUN, "execution": 5, "product": 2}, status="doing")
+        filled.load(testtasks=[dict(BARE_RUN, id=id, project=1, status=states[id - 1]) for id in (2, 3, 4)])
+        filled.post("/testtasks", **{**BARE_RUN, "execution": 5, "product": 2}, status="doing")
         for path, found in {
             "/testtasks": [5, 4, 3, 2, 1], "/testtasks?product=1": [4, 3, 2, 1], "/testtasks?product=2": [5], "/testtasks?status=totalStatus": [5, 4, 3, 2, 1],
             "/testtasks?status=doing": [5, 2], "/projects/1/testtasks?status=blocked": [4], "/projects/1/testtasks?status=wait": [1], "/projects/4/testtasks": [5],
@@ -6486,7 +6486,7 @@ class TestSmallOnes:
         shop.load(users=[dict(account="boss", realname="Bo", admin=True)])
         (group,) = shop.get("/groups")
         assert (group["role"], group["accounts"]) == ("admin", {"admin": "admin", "boss": "Bo"})
-        shop.post("/projects/1/builds", **NEW_BUILD)
+        shop.post("/projects/1/builds", **BARE_BUILD)
         options = shop.get("/options/bug?product=1&execution=2")["options"]
         assert list(options) == ["type", "pri", "severity", "modules", "build"]
         assert [one for one in options["type"] if one] == WORDS["bug", "type"].split()
