@@ -396,8 +396,8 @@ def read_flag(value: Any) -> int:
 
 
 def read_ids(value: Any, least: int = 0) -> list[int]:
-    """Return the record ids of an array, or of text that joins them by commas, without duplicates."""
-    given = [id for id in value.split(",") if id] if isinstance(value, str) else value
+    """Return the record ids of an array, without duplicates; one that may be empty may be text with commas."""
+    given = [id for id in value.split(",") if id] if isinstance(value, str) and not least else value
     if not isinstance(given, list) or len(given) < least:
         raise ValueError(f"must be an array of ids{', not empty' * least}")
     with contextlib.suppress(ValueError):
@@ -1644,13 +1644,13 @@ TOTALS = {
     ("product", ""): total_of("products", "0"),
     ("bug", "product"): {status: f"SELECT {count} FROM product_count WHERE product = :product" for status, count in BUG_COUNTS.items()},
     ("bug", "project"): total_of("bugs", ":project"),
-    ("bug", "execution"): total_of("bugs", ":execution"),
+    ("bug", "execution"): total_of("bugs of execution", ":execution"),
     ("release", "project"): total_of("releases", ":project"),
     ("task", "execution"): total_of("tasks", ":execution"),
     ("testcase", "product"): total_of("testcases", ":product"),
     ("plan", "product"): total_of("plans", ":product"),
     ("build", "project"): total_of("builds", ":project"),
-    ("build", "execution"): total_of("builds", ":execution"),
+    ("build", "execution"): total_of("builds of execution", ":execution"),
     ("testtask", "project"): total_of("testtasks", ":project"),
     ("testtask", "product"): total_of("testtasks of product", ":product"),
     ("story", "project"): story_totals(":project"),
@@ -1712,7 +1712,7 @@ PROGRAM_PROJECTS   = Listing("projects",   PROJECT_SHOWN,   "program",   ("id", 
 PRODUCT_PROJECTS   = Listing("projects",   PROJECT_SHOWN,   "product",   ("id", "asc"),     20,    BROWSE_ALL)
 ALL_EXECUTIONS     = Listing("executions", EXECUTION_SHOWN, "",          ("id", "asc"),     20,    BROWSE_ALL,       "project")
 PROJECT_EXECUTIONS = Listing("executions", EXECUTION_SHOWN, "project",   ("id", "asc"),     20,    BROWSE_ALL)
-PROGRAM_PRODUCTS   = Listing("products",   PRODUCT_SHOWN,   "program",   ("id", "asc"),     0,     BROWSE_PRODUCTS)
+PROGRAM_PRODUCTS   = Listing("products",   PRODUCT_FOUND,   "program",   ("id", "asc"),     20,    BROWSE_PRODUCTS)
 PRODUCT_PLANS      = Listing("plans",      PLAN_LISTED,     "product",   ("begin", "desc"), 20,    BROWSE_PLANS)
 ALL_PLANS          = Listing("plans",      PLAN_LISTED,     "",          ("begin", "desc"), 20,    BROWSE_PLANS,     "product")
 PRODUCT_STORIES    = Listing("stories",    STORY_LISTED,    "product",   ("id", "desc"),    500,   BROWSE_STORIES,   "type", "unclosed", beside=REQUIREMENTS)
@@ -3576,7 +3576,7 @@ COMPANIONS = (  # beyond the specification: the rest of the published interface
     Operation("GET",    "/configurations",                   "list the configuration",              "",                     NOTHING,            [{"key": "…", "value": "…"}], list_configurations),
     Operation("GET",    "/configurations/<name>",            "get one configuration",               "",                     NOTHING,            {"name": "…", "value": "…"}, get_configuration),
     Operation("GET",    "/groups",                           "list the groups of users",            "",                     NOTHING,            [{"id": 1, "name": "…", "accounts": {}}],            list_groups),
-    Operation("GET",    "/options/bug",                      "list the choices of a bug's fields",  "",                     NOTHING,            {"options": {}},    list_bug_options),
+    Operation("GET",    "/options/bug",                      "list the choices of a bug's fields",  "",                     NOTHING,            {"options": {}},    list_bug_options, query="product"),
     Operation("GET",    "/departments",                      "list the trees of departments",       "",                     NOTHING,            [{}],               list_departments),
     Operation("POST",   "/departments",                      "create a department",                 "",                     CREATE_DEPARTMENT,  DEPARTMENT_SHOWN,   make_create(DEPARTMENT, check=check_department), 201, admin=True),
     Operation("GET",    "/departments/<id>",                 "get a department",                    "department",           NOTHING,            DEPARTMENT_SHOWN,   SHOW),
@@ -3702,7 +3702,15 @@ def query_shape(listing: Listing) -> Shape:
     given = listing.view.resource.given()
     fields = [field for field in listing.view.columns if field in given]
     orders = [f"{field}_{way}" for field in fields for way in ("asc", "desc")]
-    read = lambda word: (word, "asc") if word in fields else tuple(words_of(orders)(word).rsplit("_", 1))  # noqa: E731
+
+    def read(word: Any) -> tuple[str, str]:
+        if word not in (*fields, *orders):
+            raise ValueError(
+                f"must be a field of the list, alone or with _asc or _desc{suggest(word, [*fields, *orders])}"
+            )
+        field, way = word.rsplit("_", 1) if word in orders else (word, "asc")
+        return field, way
+
     order = one_of(*orders, *fields)._replace(read=read)
     browse = {"status": one_of(*listing.browse)} if len(listing.browse) > 1 else {}
     filters = {name: one_of(*STORY_TYPES) if name == "type" else link(name) for name in listing.filters.split()}
@@ -4226,7 +4234,7 @@ def describe(operation: Operation) -> dict[str, Any]:
             {"name": name, "in": "query", "schema": either(kind.schema, {"const": ""})} for name, kind in query
         ]
     if names := f"{operation.query} {operation.by}".split():
-        kinds = {operation.by: ID, **operation.reads.fields}
+        kinds = {**dict.fromkeys(names, ID), **operation.reads.fields}
         described["parameters"] = [
             {"name": name, "in": "query", "schema": either(kinds[name].schema, {"const": ""})} for name in names
         ]
@@ -4326,10 +4334,11 @@ RECOUNTS = (
         UNION ALL SELECT 'testtasks of product', product, count(*) FROM testtask WHERE NOT deleted GROUP BY product
         UNION ALL SELECT 'stories ' || status, project, count(*) FROM project_story JOIN story ON story.id = story
             WHERE NOT deleted GROUP BY status, project
-        UNION ALL SELECT 'builds', home, count(*) FROM (SELECT id, project AS home FROM build WHERE NOT deleted
-            UNION SELECT id, execution FROM build WHERE NOT deleted) GROUP BY home
-        UNION ALL SELECT 'bugs', home, count(*) FROM (SELECT id, project AS home FROM bug WHERE NOT deleted
-            UNION SELECT id, execution FROM bug WHERE NOT deleted) WHERE home IS NOT NULL GROUP BY home"""),
+        UNION ALL SELECT 'builds', project, count(*) FROM build WHERE NOT deleted GROUP BY project
+        UNION ALL SELECT 'builds of execution', execution, count(*) FROM build WHERE NOT deleted GROUP BY execution
+        UNION ALL SELECT 'bugs', project, count(*) FROM bug WHERE NOT deleted AND project IS NOT NULL GROUP BY project
+        UNION ALL SELECT 'bugs of execution', execution, count(*) FROM bug
+            WHERE NOT deleted AND execution IS NOT NULL GROUP BY execution"""),
 )  # fmt: skip
 COUNTS = (
     *(table for table, _, _ in RECOUNTS),

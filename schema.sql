@@ -794,19 +794,15 @@ CREATE TABLE build_bug (
     PRIMARY KEY (build, bug)
 ) STRICT, WITHOUT ROWID;
 
--- Projects and executions share one sequence of ids, so their lists share a name of a total.
-
 CREATE TRIGGER build_added AFTER INSERT ON build WHEN NOT NEW.deleted BEGIN
-    INSERT INTO total VALUES ('builds', NEW.project, 1) ON CONFLICT DO UPDATE SET records = records + 1;
-    INSERT INTO total SELECT 'builds', NEW.execution, 1 WHERE NEW.execution <> NEW.project
+    INSERT INTO total VALUES ('builds', NEW.project, 1), ('builds of execution', NEW.execution, 1)
     ON CONFLICT DO UPDATE SET records = records + 1;
 END;
 
 CREATE TRIGGER build_moved AFTER UPDATE OF project, execution, deleted ON build BEGIN
-    UPDATE total SET records = records - NOT OLD.deleted WHERE list = 'builds' AND parent IN (OLD.project, OLD.execution);
-    INSERT INTO total VALUES ('builds', NEW.project, NOT NEW.deleted)
-    ON CONFLICT DO UPDATE SET records = records + excluded.records;
-    INSERT INTO total SELECT 'builds', NEW.execution, NOT NEW.deleted WHERE NEW.execution <> NEW.project
+    UPDATE total SET records = records - NOT OLD.deleted
+    WHERE (list, parent) IN (VALUES ('builds', OLD.project), ('builds of execution', OLD.execution));
+    INSERT INTO total VALUES ('builds', NEW.project, NOT NEW.deleted), ('builds of execution', NEW.execution, NOT NEW.deleted)
     ON CONFLICT DO UPDATE SET records = records + excluded.records;
 END;
 
@@ -835,6 +831,7 @@ CREATE TABLE testtask (
 
 CREATE INDEX testtask_of_product ON testtask (product, deleted);
 CREATE INDEX testtask_of_project ON testtask (project, deleted);
+CREATE INDEX testtask_of_execution ON testtask (execution);
 
 CREATE TABLE testtask_case (
     testtask INTEGER NOT NULL REFERENCES testtask,
@@ -894,23 +891,22 @@ CREATE INDEX project_of_parent ON project (parent, deleted) WHERE parent IS NOT 
 CREATE INDEX project_of_product ON project_product (product);
 
 INSERT INTO total SELECT 'bugs', project, count(*) FROM bug WHERE NOT deleted AND project IS NOT NULL GROUP BY project;
-INSERT INTO total SELECT 'bugs', execution, count(*) FROM bug
-WHERE NOT deleted AND execution IS NOT NULL AND execution IS NOT project GROUP BY execution
-ON CONFLICT DO UPDATE SET records = records + excluded.records;
+INSERT INTO total SELECT 'bugs of execution', execution, count(*) FROM bug
+WHERE NOT deleted AND execution IS NOT NULL GROUP BY execution;
 
 CREATE TRIGGER bug_placed AFTER INSERT ON bug WHEN NOT NEW.deleted AND coalesce(NEW.project, NEW.execution) IS NOT NULL BEGIN
     INSERT INTO total SELECT 'bugs', NEW.project, 1 WHERE NEW.project IS NOT NULL
     ON CONFLICT DO UPDATE SET records = records + 1;
-    INSERT INTO total SELECT 'bugs', NEW.execution, 1 WHERE NEW.execution IS NOT NULL AND NEW.execution IS NOT NEW.project
+    INSERT INTO total SELECT 'bugs of execution', NEW.execution, 1 WHERE NEW.execution IS NOT NULL
     ON CONFLICT DO UPDATE SET records = records + 1;
 END;
 
 CREATE TRIGGER bug_replaced AFTER UPDATE OF project, execution, deleted ON bug BEGIN
-    UPDATE total SET records = records - NOT OLD.deleted WHERE list = 'bugs' AND parent IN (OLD.project, OLD.execution);
+    UPDATE total SET records = records - NOT OLD.deleted
+    WHERE (list, parent) IN (VALUES ('bugs', OLD.project), ('bugs of execution', OLD.execution));
     INSERT INTO total SELECT 'bugs', NEW.project, NOT NEW.deleted WHERE NEW.project IS NOT NULL
     ON CONFLICT DO UPDATE SET records = records + excluded.records;
-    INSERT INTO total SELECT 'bugs', NEW.execution, NOT NEW.deleted
-    WHERE NEW.execution IS NOT NULL AND NEW.execution IS NOT NEW.project
+    INSERT INTO total SELECT 'bugs of execution', NEW.execution, NOT NEW.deleted WHERE NEW.execution IS NOT NULL
     ON CONFLICT DO UPDATE SET records = records + excluded.records;
 END;
 
