@@ -522,7 +522,7 @@ STAGE_SCHEMA = {"enum": list(CASE_STAGES)}
 ID        = Kind("plain",     whole(1, MAX_ID),  whole_schema(1, MAX_ID))
 INT       = Kind("plain",     whole(),           whole_schema())
 NATURAL   = Kind("plain",     whole(0),          whole_schema(0))
-ORDER     = Kind("plain",     whole(0, MAX_ID),  whole_schema(0, MAX_ID))
+COUNTER   = Kind("plain",     whole(0, MAX_ID),  whole_schema(0, MAX_ID))
 MONEY     = Kind("quoted",    whole(),           whole_schema(),  shown={"type": "string"})  # "int (sent) / string (returned)"
 HOURS     = Kind("hours",     number_of("hours", 0, MAX_INT), either({**NUMBER_SCHEMA, "minimum": 0}, {"type": "string", "pattern": "^[0-9]{1,15}$"}))
 ESTIMATE  = Kind("hours",     number_of("hours", 0, 10**9), HOURS.schema)  # so that sums stay within 64 bits
@@ -887,7 +887,7 @@ PARENT_OR_MINUS_ONE = f"iif({HAS_CHILDREN}, -1, coalesce({{0}}.parent, 0))"  # "
 DEPARTMENT_FIELDS = dict(
     id=ID, name=NAME, parent=link("department"),
     path=derived(TEXT, f"({DEPARTMENT_PATH})"), grade=derived(INT, f"(SELECT length(path) - length(replace(path, ',', '')) - 1 FROM ({DEPARTMENT_PATH}))"),
-    order=ORDER, position=fixed(""), function=fixed(""), manager=PERSON,
+    order=COUNTER, position=fixed(""), function=fixed(""), manager=PERSON,
     managerName=derived(TEXT, "coalesce((SELECT user.realname FROM user WHERE user.account = department.manager), '')"),
 )
 
@@ -954,7 +954,7 @@ BUG_FIELDS = dict(
     assignedTo=PERSON, assignedDate=MOMENT, resolvedBy=PERSON, resolvedDate=MOMENT, resolvedBuild=TEXT,
     closedBy=PERSON, closedDate=MOMENT,
     plan=INT, storyVersion=INT, hardware=TEXT, found=TEXT, status=BUG_STATE, subStatus=fixed(""),
-    color=TEXT, confirmed=INT, activatedCount=INT, activatedDate=MOMENT, feedbackBy=TEXT, notifyEmail=TEXT,
+    color=TEXT, confirmed=INT, activatedCount=COUNTER, activatedDate=MOMENT, feedbackBy=TEXT, notifyEmail=TEXT,
     mailto=fixed(None), openedBuild=COMMAS, resolution=one_of("", *RESOLUTIONS), duplicateBug=INT, linkBug=TEXT,
     case=INT, caseVersion=INT, result=INT, repo=fixed(0), entry=fixed(""), lines=fixed(""), v1=fixed(""), v2=fixed(""),
     repoType=fixed(""), testtask=INT, lastEditedBy=PERSON, lastEditedDate=MOMENT, deleted=FLAG,
@@ -968,7 +968,7 @@ TASK_FIELDS = dict(
     assignedDate=MOMENT, estStarted=DAYS, realStarted=MOMENT, finishedBy=PERSON, finishedDate=MOMENT,
     closedBy=PERSON, closedDate=MOMENT, team=fixed([]),
     design=fixed(0), storyVersion=INT, designVersion=fixed(0), feedback=fixed(0), fromIssue=fixed(0), mode=fixed(""),
-    subStatus=fixed(""), color=TEXT, mailto=fixed(None), version=INT, finishedList=TEXT, canceledBy=PERSON,
+    subStatus=fixed(""), color=TEXT, mailto=fixed(None), version=COUNTER, finishedList=TEXT, canceledBy=PERSON,
     canceledDate=MOMENT, planDuration=fixed(0), realDuration=fixed(0), closedReason=TEXT, lastEditedBy=PERSON,
     lastEditedDate=MOMENT, activatedDate=STAMP, order=INT, repo=fixed(0), mr=fixed(0), entry=fixed(""),
     lines=fixed(""), v1=fixed(""), v2=fixed(""), deleted=FLAG, vision=fixed("rnd"), storyID=derived(MAYBE_INT, "story.id"),
@@ -997,9 +997,9 @@ TESTCASE_FIELDS = dict(
     project=link("project"), execution=link("execution or project"), lib=fixed(0), path=fixed(0), keywords=TEXT, auto=fixed("no"),
     frame=fixed(""), howRun=fixed(""), scriptedBy=fixed(""), scriptedDate=fixed(None), scriptStatus=fixed(""),
     scriptLocation=fixed(""), subStatus=fixed(""), color=TEXT, frequency=fixed("1"), order=INT, reviewedBy=PERSON,
-    reviewedDate=MOMENT, lastEditedBy=PERSON, lastEditedDate=MOMENT, version=INT, linkCase=TEXT, fromCaseVersion=INT,
+    reviewedDate=MOMENT, lastEditedBy=PERSON, lastEditedDate=MOMENT, version=COUNTER, linkCase=TEXT, fromCaseVersion=INT,
     deleted=FLAG, lastRunner=TEXT, lastRunDate=MOMENT, lastRunResult=TEXT, toBugs=fixed([]), files=fixed([]),
-    currentVersion=derived(INT, "testcase.version"), caseFails=INT,
+    currentVersion=derived(INT, "testcase.version"), caseFails=COUNTER,
     # In a test task only.
     task=derived(INT, ":testtask"), case=derived(INT, "testcase.id"), assignedTo=fixed(""), caseVersion=derived(INT, "testcase.version"),
     storyTitle=derived(MAYBE_TEXT, name_of("story", "testcase.story", "title", "NULL")), caseStatus=derived(TEXT, "testcase.status"),
@@ -1161,8 +1161,8 @@ PLAN       = Resource("plan",       "plan",       "",             PLAN_FIELDS,  
 STORY      = Resource("story",      "story",      "",             STORY_FIELDS,      Guard(links="product"),           ASSIGNED,
                       array="stories", required="title product", rules=(check_versions,), extra=f"{STORY_WHOLE} versions reviewers plans",
                       loaded={"parent": link("story"), "estimate": HOURS, "executions": rows_of("project_story", "story", "execution or project", "project")})
-BUILD      = Resource("build",      "build",      "",             BUILD_FIELDS,      Guard(links="product project"),   {"date": TODAY, "execution": same("project")},
-                      array="builds", required="name product project", extra="executionID branchName productType files")
+BUILD      = Resource("build",      "build",      "",             BUILD_FIELDS,      Guard(links="product project"),   {"date": TODAY, "execution": same("project"), "project": 0},
+                      array="builds", required="name product", rules=(has_home,), extra="executionID branchName productType files")
 RELEASE    = Resource("release",    "release",    "",             RELEASE_FIELDS,    Guard(links="product project"),   {"date": TODAY},
                       array="releases", required="name product", loaded={"buildName": TEXT})
 BUG        = Resource("bug",        "bug",        "",             BUG_FIELDS,        Guard(links="product"),           ASSIGNED,
@@ -1171,8 +1171,8 @@ TASK       = Resource("task",       "task",       "",             TASK_FIELDS,  
                       array="tasks", required="name", rules=(START_TO_DEADLINE, has_home), extra="cases", joins="LEFT JOIN story ON story.id = task.story AND {story}")
 TESTCASE   = Resource("testcase",   "testcase",   "",             TESTCASE_FIELDS,   Guard(links="product"),           OPENED,
                       array="testcases", required="title product", loaded={"steps": STEPS_LOADED}, extra=f"caseFails {CASE_IN_TESTTASK}")
-TESTTASK   = Resource("testtask",   "testtask",   "",             TESTTASK_FIELDS,   Guard(links="product project"),   {**LASTING, "execution": same("project")},
-                      array="testtasks", required="name product project", rules=(BEGIN_TO_END,), extra="productType files testcases")
+TESTTASK   = Resource("testtask",   "testtask",   "",             TESTTASK_FIELDS,   Guard(links="product project"),   {**LASTING, "execution": same("project"), "project": 0},
+                      array="testtasks", required="name product", rules=(BEGIN_TO_END, has_home), extra="productType files testcases")
 EFFORT     = Resource("effort",     "effort",     "",             EFFORT_FIELDS,     Guard(links="task"),              {"date": TODAY, "account": CALLER},
                       array="efforts", required="task")
 RESULT     = Resource("result",     "result",     "",             RESULT_FIELDS,     Guard(links="case"),              {"date": NOW, "lastRunner": CALLER},
@@ -1228,6 +1228,11 @@ def within_project(project: Fields, after: Fields) -> Mapping[str, str]:
     }
 
 
+def no_duplicate_of_itself(story: Fields, after: Fields) -> Mapping[str, str]:
+    """Require that a story is the duplicate of another one."""
+    return {"duplicateStory": "must be another story"} if after.get("duplicateStory") == story["id"] else {}
+
+
 def days_fit(record: Fields, after: Fields) -> Mapping[str, str]:
     """Require that an execution has no more working days than days."""
     begin, end, days = after.get("begin"), after.get("end"), after.get("days", 0)
@@ -1252,13 +1257,14 @@ BUILD_SENT = "execution product name builder date scmPath filePath desc branch s
 TESTTASK_SENT = "product execution build name begin end owner type pri status desc mailto report testcases"
 SAID = {"comment": TEXT}  # what every change may say
 REVIEW = one_of(*VOTES)
+SMALL = Kind("plain", whole(0, 10**9), whole_schema(0, 10**9))  # leaves room for what is counted on from it
 # fmt: off
 # THE BODIES OF REQUESTS: the resource's kinds, except where a request writes a field differently; the required fields; rules.
 NOTHING           = Shape({})
 COMMENT           = Shape(SAID)
 LOGIN             = Shape({"account": TEXT, "password": TEXT}, "account password")
-CREATE_DEPARTMENT = Shape(DEPARTMENT.pick("name parent manager order"), "name")
-MODIFY_DEPARTMENT = Shape(DEPARTMENT.pick("name parent manager order", **SAID))
+CREATE_DEPARTMENT = Shape(DEPARTMENT.pick("name parent manager", order=SMALL), "name")
+MODIFY_DEPARTMENT = Shape(DEPARTMENT.pick("name parent manager", order=SMALL, **SAID))
 CREATE_USER       = Shape(USER.pick(f"account {PROFILE_SENT}", **CHECKED_PROFILE), "account password")
 MODIFY_USER       = Shape(USER.pick(PROFILE_SENT, **CHECKED_PROFILE, **SAID), unset="birthday join")
 CREATE_PROGRAM    = Shape(PROGRAM.pick(f"name begin end parent {BUDGETED}"), "name begin end", BEGIN_TO_END)
@@ -1277,8 +1283,8 @@ LINK_BUGS         = Shape({"bugs": BUG_IDS, **SAID}, "bugs")
 CREATE_STORY      = Shape(STORY.pick(f"{STORY_SENT} spec verify assignedTo", reviewer=PEOPLE, plan=PLAN_IDS, objectID=link("execution or project")), "title spec pri category")
 MODIFY_STORY      = Shape(STORY.pick(STORY_SENT, reviewer=PEOPLE, plan=PLAN_IDS, **SAID))
 CHANGE_STORY      = Shape(STORY.pick("title spec verify", reviewer=PEOPLE, **SAID))
-REVIEW_STORY      = Shape(STORY.pick("reviewedDate closedReason duplicateStory assignedTo pri estimate", result=REVIEW, **SAID), "result")
-CLOSE_STORY       = Shape(STORY.pick("duplicateStory", closedReason=one_of(*STORY_REASONS), **SAID))
+REVIEW_STORY      = Shape(STORY.pick("reviewedDate closedReason duplicateStory assignedTo pri estimate", result=REVIEW, **SAID), "result", no_duplicate_of_itself)
+CLOSE_STORY       = Shape(STORY.pick("duplicateStory", closedReason=one_of(*STORY_REASONS), **SAID), "", no_duplicate_of_itself)
 ASSIGN            = Shape({"assignedTo": PERSON, **SAID})
 CREATE_BUILD      = Shape(BUILD.pick(BUILD_SENT), "execution product name builder date")
 MODIFY_BUILD      = Shape(BUILD.pick(BUILD_SENT, **SAID))
@@ -2109,6 +2115,12 @@ class Store:
         )
         return dict(found or {})
 
+    def latest_version(self, story: int, me: Caller) -> int | None:
+        """Return the version of a story that the caller may see, also of a deleted one, None without it."""
+        values = {"id": story, "me": me.account, "admin": me.admin}
+        row = self.row(f"SELECT version FROM story WHERE story.id = :id AND {STORY.visible()}", values)
+        return row["version"] if row else None
+
     def link_story(self, execution: int, story: int) -> None:
         """Link a story to an execution and its project."""
         self.run(
@@ -2188,12 +2200,13 @@ class Store:
         self.run("PRAGMA defer_foreign_keys = ON")
 
     def place_tasks(self) -> None:
-        """Give tasks that were loaded without a project that of their execution."""
-        self.run(
-            """UPDATE task SET project = coalesce(
-                (SELECT coalesce(home.project, home.id) FROM project AS home WHERE home.id = execution), 0)
-            WHERE project = 0"""
-        )
+        """Give what was loaded without a project that of its execution."""
+        for table in ("task", "build", "testtask"):
+            self.run(
+                f"""UPDATE {table} SET project = coalesce(
+                    (SELECT coalesce(home.project, home.id) FROM project AS home WHERE home.id = execution), 0)
+                WHERE project = 0"""
+            )
 
     def records(self, view: View) -> sqlite3.Cursor:
         """Return the rows of a resource, by id."""
@@ -2225,6 +2238,22 @@ class Store:
         for table in ("story", "plan"):
             sql = f"SELECT child.id FROM {table} AS child JOIN {table} AS up ON up.id = child.parent WHERE up.parent IS NOT NULL"
             checks.append((table, sql, f"parent must be a {table} that has no parent itself"))
+        same = "SELECT {0}.id FROM {0} JOIN {1} WHERE {2}.product <> {0}.product"
+        for table, others, other in (
+            ("story", "story AS up ON up.id = story.parent", "up"),
+            ("plan", "plan AS up ON up.id = plan.parent", "up"),
+            ("story", "plan_story ON story = story.id JOIN plan ON plan.id = plan", "plan"),
+            ("build", "build_story ON build = build.id JOIN story ON story.id = story", "story"),
+        ):
+            checks.append(
+                (
+                    table,
+                    same.format(table, others, other),
+                    f"product must be that of the {other} it names".replace("up", "parent"),
+                )
+            )
+        named = "SELECT build.id FROM build JOIN build AS other USING (product, name) WHERE other.id < build.id AND NOT build.deleted AND NOT other.deleted"
+        checks.append(("build", named, "name is taken by another build of its product"))
         for table in ("task", "build", "testtask"):
             sql = f"""SELECT {table}.id FROM {table} JOIN project AS home ON home.id = execution
                 WHERE {table}.project <> coalesce(home.project, home.id)"""
@@ -2537,9 +2566,9 @@ def settle_value(
     if kind.look in ("moment", "stamp"):
         return utc(value, store.zone)
     if kind.look == "person":
-        return account_of(store, noted, value)
+        return account_of(store, noted, value, dict(row or {}).get(field) or "")
     if kind.look == "people":
-        return [account_of(store, noted, person) for person in value]
+        return [account_of(store, noted, person, person if row else "") for person in value]
     if kind.look == "whitelist":
         return "," + "".join(f"{account_of(store, noted, person)}," for person in value)  # as ZenTao: ",dev1,qa1,"
     if kind.look == "votes":
@@ -2547,17 +2576,22 @@ def settle_value(
     return value
 
 
-def account_of(store: Store, noted: dict[str, None] | None, person: str | int | None) -> str | None:
-    """Return the account of a person. An unknown account becomes a user, or is noted; an unknown id is refused."""
-    if isinstance(person, int):
-        if not (user := store.user(person)):
-            raise ValueError(f"must name an existing user (got {person})")
-        return str(user["account"])
-    if noted is not None and person is not None:
-        noted[person] = None
-    elif person is not None:
-        store.add_person(person)
-    return person
+def account_of(store: Store, noted: dict[str, None] | None, person: str | int | None, stored: Any = None) -> str | None:
+    """Return the account of a person. An unknown account becomes a user, or is noted; an unknown id is refused.
+
+    stored: the account that stands there already; unless it is given, a deleted user may be named, too.
+    """
+    user = store.user(person) if person is not None and noted is None else None
+    if isinstance(person, int) and not (user := user or store.user(person)):
+        raise ValueError(f"must name an existing user (got {person})")
+    if user and user["deleted"] and stored not in (None, person, user["account"]):
+        raise ValueError(f"must not name a deleted user (got {person})")
+    if isinstance(person, str) and not user:
+        if noted is None:
+            store.add_person(person)
+        else:
+            noted[person] = None
+    return str(user["account"]) if user else person  # type: ignore[return-value]  # an id has a user
 
 
 def complete(store: Store, me: Caller, resource: Resource, given: Body) -> dict[str, Any]:
@@ -2592,10 +2626,10 @@ def with_story_version(store: Store, me: Caller, resource: Resource, values: Bod
     again = row is not None and values.get("story") == row["story"] if "storyVersion" in resource.fields else True
     if "story" not in values or (again and resource is not TASK):
         return values
-    story = store.find("story", values["story"], me)
-    if again and not story:
+    version = store.latest_version(values["story"], me)
+    if again and version is None:
         return values
-    return {**values, "storyVersion": story["version"] if story else 0 if values["story"] else 1}
+    return {**values, "storyVersion": version or (0 if values["story"] else 1)}
 
 
 def make_create(resource: Resource, within: str = "", check: Check | None = None) -> Perform:
@@ -2971,7 +3005,7 @@ def check_testtask(store: Store, row: Any, after: Body) -> Body:
     """Return the project of a test task, that of its execution. Raises Invalid unless what it names belongs together."""
     home = store.project(after["execution"])
     project = home["project"] or home["id"]
-    if not row and after.get("project") not in (None, project):
+    if not row and (after.get("project") or project) != project:
         raise Invalid({"execution": f"must be an execution of project {after['project']}, or the project itself"})
     require_product(store, TESTTASK, after["product"], after, build="build", testcases="testcase")
     return {"project": project}
@@ -3319,9 +3353,9 @@ def delete_user(store: Store, me: Caller, user: sqlite3.Row, body: Body) -> int:
 
 def create_user(store: Store, me: Caller, row: None, body: Body) -> int:
     """Create a user who can log in; a person field may have made a user of the account before."""
-    if (known := store.user(body["account"])) and known["password"]:
+    if (known := store.user(body["account"])) and (known["password"] or known["deleted"]):
         raise Invalid({"account": "is taken"})
-    return save_user(store, me, {**body, "deleted": 0})
+    return save_user(store, me, body)
 
 
 def set_password(database: Database, password: str) -> None:
