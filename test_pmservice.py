@@ -2123,9 +2123,9 @@ INDEXES = {
     "testtask_of_project":  ("GET", "/projects/2/testtasks", None),
 }  # fmt: skip
 # Indexes that only triggers and the checks of foreign keys search with, or nothing of this version.
-UNREAD = {"task_of_project", "story_of_release", "department_of_parent", "user_of_department"}
-# What may be read whole: all users, the accounts of an answer, one case's steps, the departments and what is above one.
-SMALL = {"user", "json_each", "steps", "department", "up"}
+UNREAD = {"task_of_project", "story_of_release", "department_of_parent", "user_of_department", "testtask_of_execution"}
+# What may be read whole: all users, the accounts of an answer, one case's steps, the departments, and what is above and below one.
+SMALL = {"user", "json_each", "steps", "department", "up", "below"}
 # Lists that may be sorted: those of two types come one after the other from their index; those by day; one task's efforts.
 SORTED = {
     "/executions",
