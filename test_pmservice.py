@@ -6167,20 +6167,20 @@ class TestUsersAgain:
         assert shop.call("GET", "/user", Token=shop.login("eve", "new")).json["profile"]["realname"] == "Eve"
         shop.refused("POST", "/tokens", dict(account="eve", password="old"))
 
+    def test_last_administrator_and_oneself_cannot_be_deleted(self, shop):
+        shop.load(users=[dict(account="boss", password="p", admin=True)])
+        boss = shop.login("boss", "p")
+        assert "yourself" in shop.refused("DELETE", "/users/boss", Token=boss)["error"]
+        assert shop.call("DELETE", "/users/admin", Token=boss).status_int == 200
+        assert "last administrator" in shop.refused("DELETE", "/users/boss")["error"]  # by the fixed token
+        assert shop.get("/users/boss")["deleted"] == "0"
+
     def test_deleted_user_is_logged_out_and_stays_out(self, shop):
         shop.post("/users", account="eve", password="old")
         eve = shop.login("eve", "old")
         remove(shop, "/users/eve")
         shop.refused("GET", "/user", status=401, Token=eve)
         shop.refused("POST", "/tokens", dict(account="eve", password="old"))
-
-    def test_nobody_deletes_themselves_or_the_last_administrator(self, shop):
-        shop.refused("DELETE", "/users/admin"), shop.refused("DELETE", "/users/1")
-        shop.load(users=[dict(account="boss", admin=True)])
-        boss = shop.token_of("boss")
-        shop.refused("DELETE", "/users/boss", Token=boss)
-        assert shop.call("DELETE", "/users/admin", Token=boss).status_int == 200
-        shop.refused("DELETE", "/users/boss", Token=boss)
 
 
 class TestModifyHomes:
