@@ -6505,6 +6505,67 @@ class TestSmallOnes:
             assert shop.get(path)["total"] == 0
 
 
+STORED = dict(
+    products=[dict(id=1, name="P"), dict(id=2, name="Q")], projects=[dict(id=1, name="J", products=[1])], executions=[dict(id=2, project=1, name="E")],
+    stories=[dict(id=1, product=1, title="s"), dict(id=2, product=1, title="t", parent=1), dict(id=3, product=1, title="u")],
+    tasks=[dict(id=1, execution=2, name="t", status="done", consumed=9e18)], bugs=[dict(id=1, product=1, title="b")],
+    testcases=[dict(id=1, product=1, title="c", steps=[dict(desc="a")])],
+)  # fmt: skip
+
+
+class TestWhatIsStored:
+    """What is refused because of other records, or because of what the record itself is."""
+
+    @each(("line", "sent", "field"), [
+        ("PUT /stories/1",                       dict(parent=3),                         "parent"),
+        ("PUT /stories/1",                       dict(estimate=99),                      "estimate"),
+        ("POST /stories/1/close",                dict(duplicateStory=1),                 "duplicateStory"),
+        ("POST /products/1/plans",               dict(title="x", begin="2031-01-01"),    "end"),
+        ("PUT /executions/2",                    dict(days=-1),                          "days"),
+        ("POST /testcases/1/results",            dict(version=9),                        "version"),
+        ("POST /testcases/1/results",            dict(steps=[{}, {}]),                   "steps"),
+        ("PUT /tasks/1",                         dict(left=3),                           "left"),
+        ("POST /tasks/1/estimate",               dict(consumed=9e18, left=1),            "consumed"),
+        ("POST /executions/2/tasks/batchCreate", dict(tasks=[dict(name="a", type="devel", assignedTo=99)]), "tasks[0].assignedTo"),
+        ("PUT /bugs/1",                          dict(resolvedBuild="x"),                "resolvedBuild"),
+    ])  # fmt: skip
+    def test_request_is_refused_by_what_is_stored(self, client, line, sent, field):
+        client.load(**STORED)
+        assert list(client.refused(*line.split(), sent)["fields"]) == [field]
+
+    def test_bug_of_an_execution_is_one_of_its_project(self, client):
+        client.load(**STORED)
+        assert (
+            client.post(
+                "/products/1/bugs", title="x", severity=1, pri=1, type="config", openedBuild="trunk", execution=2
+            )["project"]
+            == 1
+        )
+
+    @each(("array", "records", "place"), [
+        ("stories",     [dict(product=1, title="s", version=2, versions=[dict(version=1, title="a"), dict(version=1, title="b")])], "stories[0].versions"),
+        ("stories",     [dict(product=1, title="s", versions=[dict(version=1, title="another")])],                    "stories[0].versions"),
+        ("stories",     [dict(product=2, title="s", parent=1)],                                                       "stories[0].product"),
+        ("stories",     [dict(product=1, title="s", parent=2)],                                                       "stories[0].parent"),
+        ("builds",      [dict(project=1, product=1, name="b"), dict(project=1, product=1, name="b")],                 "builds[1].name"),
+        ("builds",      [dict(project=1, product=2, name="b", stories=[1])],                                          "builds[0].product"),
+        ("departments", [dict(id=1, name="a", parent=2), dict(id=2, name="b", parent=1)],                             "departments[1].parent"),
+        ("departments", [dict(id=n, name="d", parent=n - 1) for n in range(1, 52)],                                   "departments[50].parent"),
+    ])  # fmt: skip
+    def test_fixture_is_refused_by_what_does_not_belong_together(self, client, array, records, place):
+        client.load(**STORED)
+        with pytest.raises(pmservice.StartError, match=f"fixture: {re.escape(place)} "):
+            client.load(**{array: records})
+
+    def test_build_and_test_task_of_a_fixture_are_of_the_execution_s_project(self, client):
+        client.load(
+            **STORED,
+            builds=[dict(product=1, name="b", execution=2)],
+            testtasks=[dict(product=1, name="t", execution=2)],
+        )
+        assert client.get("/builds/1")["project"] == client.get("/testtasks/1")["project"] == 1
+
+
 # --- Properties ---------------------------------------------------------------------------------------
 
 TEXTS = st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=300)
