@@ -648,19 +648,19 @@ CREATE INDEX story_of_release ON release_story (release);
 CREATE TRIGGER release_stories_named AFTER INSERT ON release WHEN NEW.stories <> '' BEGIN
     INSERT OR IGNORE INTO release_story SELECT value, NEW.id
     FROM json_each(iif(json_valid('[' || trim(NEW.stories, ', ') || ']'), '[' || trim(NEW.stories, ', ') || ']', '[]'))
-    WHERE type = 'integer' AND NOT NEW.deleted;
+    WHERE typeof(value) = 'integer' AND type = 'integer' AND NOT NEW.deleted;
 END;
 
 CREATE TRIGGER release_stories_renamed AFTER UPDATE OF stories, deleted ON release BEGIN
     DELETE FROM release_story WHERE release = NEW.id;
     INSERT OR IGNORE INTO release_story SELECT value, NEW.id
     FROM json_each(iif(json_valid('[' || trim(NEW.stories, ', ') || ']'), '[' || trim(NEW.stories, ', ') || ']', '[]'))
-    WHERE type = 'integer' AND NOT NEW.deleted;
+    WHERE typeof(value) = 'integer' AND type = 'integer' AND NOT NEW.deleted;
 END;
 
 INSERT OR IGNORE INTO release_story SELECT value, release.id FROM release,
     json_each(iif(json_valid('[' || trim(stories, ', ') || ']'), '[' || trim(stories, ', ') || ']', '[]')) AS named
-WHERE named.type = 'integer' AND NOT release.deleted;
+WHERE typeof(value) = 'integer' AND named.type = 'integer' AND NOT release.deleted;
 
 CREATE INDEX story_opened_by ON story (product, type, deleted, openedBy) WHERE openedBy IS NOT NULL;
 CREATE INDEX story_assigned ON story (product, type, deleted, assignedTo) WHERE assignedTo IS NOT NULL;

@@ -6533,6 +6533,12 @@ class TestWhatIsStored:
         client.load(**STORED)
         assert list(client.refused(*line.split(), sent)["fields"]) == [field]
 
+    def test_text_of_a_release_names_stories_only_by_ids_of_64_bits(self, client):
+        client.load(**STORED)
+        for text in ("1,99999999999999999999", "1, 2,", "x", "1.5,true", "[1]"):
+            client.post("/projects/1/releases", name="r", date="2026-01-05", product=1, stories=text)
+        assert [client.get(f"/stories/{id}")["stage"] for id in (1, 2, 3)] == ["released", "released", "wait"]
+
     def test_bug_of_an_execution_is_one_of_its_project(self, client):
         client.load(**STORED)
         assert (
