@@ -3235,8 +3235,8 @@ def list_groups(store: Store, me: Caller, row: None, query: Body) -> list[dict[s
 
 def list_bug_options(store: Store, me: Caller, row: None, query: Body) -> dict[str, Any]:
     """Return what a form for bugs offers; the builds of `?product=`, if it is given."""
-    numbers, asked = ["", "1", "2", "3", "4"], query.get("product", "")
-    builds = store.build_names(int(asked), me) if re.fullmatch("[0-9]{1,18}", asked) else {}
+    numbers, asked = ["", "1", "2", "3", "4"], check(Shape({"product": ID}), query).get("product")
+    builds = store.build_names(asked, me) if asked else {}
     choices = {
         "type": {"": "", **dict(zip(BUG_TYPES, BUG_TYPE_NAMES, strict=True))},
         "pri": numbers,
@@ -4357,7 +4357,7 @@ RECOUNTS = (
         UNION ALL SELECT plan, product, 0, 0.0, 1 FROM bug WHERE plan <> 0 AND NOT deleted) GROUP BY plan, product"""),
     ("release_story", "", """SELECT DISTINCT value, release.id FROM release, json_each(iif(
         json_valid('[' || trim(stories, ', ') || ']'), '[' || trim(stories, ', ') || ']', '[]')) AS named
-        WHERE named.type = 'integer' AND NOT release.deleted"""),
+        WHERE typeof(value) = 'integer' AND named.type = 'integer' AND NOT release.deleted"""),
     ("total", "WHERE records > 0", """SELECT 'products', 0, count(*) FROM product WHERE NOT deleted HAVING count(*) > 0
         UNION ALL SELECT 'releases', project, count(*) FROM release
             WHERE NOT deleted AND project IS NOT NULL GROUP BY project
