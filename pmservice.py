@@ -2276,6 +2276,7 @@ PRAGMAS = (  # the write-ahead log first
 )
 PATIENCE = 5  # seconds that a transaction waits for others, of this process and of other processes together
 CHECK_SIZE = 4 * 1024 * 1024  # bytes: files up to this size get a full quick_check when opened (a few milliseconds)
+MADE: list[sqlite3.Connection] = []  # an empty database with its tables: copying it takes 0.5 ms, making it 9 ms
 JOURNAL_MAGIC = bytes.fromhex("d9d505f920a163d7")  # of a rollback journal, which is there until the tables are made
 
 
@@ -2323,11 +2324,16 @@ class Database:
         self.anchor = self.connect(others)  # stays open: a memory database lives as long as its last connection
         self.idle.append((self.anchor, PATIENCE * 1000))
         version = self.anchor.execute("PRAGMA user_version").fetchone()[0]
-        if version < SCHEMA_VERSION:  # otherwise nothing is written, and no writer is waited for
+        if self.in_memory and MADE:
+            MADE[0].backup(self.anchor)
+        elif version < SCHEMA_VERSION:  # otherwise nothing is written, and no writer is waited for
             self.anchor.execute("PRAGMA foreign_keys = OFF")  # lets a table be made anew that others name
             with self.writing() as store:
                 self.upgrade(store)
             self.anchor.execute(LINKS_CHECKED)
+            if self.in_memory:
+                MADE.append(sqlite3.connect(":memory:", check_same_thread=False))
+                self.anchor.backup(MADE[0])
         refuse_columns(self.path, self.anchor)
         self.anchor.execute(write_ahead)
         self.anchor.execute("PRAGMA user_version").fetchone()  # a read, which creates the write-ahead log
