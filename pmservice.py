@@ -1835,6 +1835,31 @@ def list_statements(
     )
 
 
+# What loaded records can get wrong together: the table, the query for the ids at fault, the problem.
+# fmt: off
+MISPLACED = (
+    ("project", "SELECT id FROM project WHERE path = ''", "parent makes it its own ancestor"),
+    ("department", f"""WITH RECURSIVE root(id, level) AS (SELECT id, 1 FROM department WHERE parent IS NULL
+        UNION ALL SELECT below.id, level + 1 FROM department AS below JOIN root ON below.parent = root.id)
+        SELECT id FROM department WHERE id NOT IN (SELECT id FROM root WHERE level <= {MAX_LEVELS})""",
+        f"parent makes it its own ancestor, or more than {MAX_LEVELS} levels"),
+    *((table, f"SELECT child.id FROM {table} AS child JOIN {table} AS up ON up.id = child.parent WHERE up.parent IS NOT NULL",
+       f"parent must be a {table} that has no parent itself") for table in ("story", "plan")),
+    *((table, f"SELECT {table}.id FROM {table} JOIN {others} WHERE {other}.product <> {table}.product", f"product must be that of the {word} it names")
+      for table, other, word, others in (
+        ("story", "up",    "parent", "story AS up ON up.id = story.parent"),
+        ("plan",  "up",    "parent", "plan AS up ON up.id = plan.parent"),
+        ("story", "plan",  "plan",   "plan_story ON story = story.id JOIN plan ON plan.id = plan"),
+        ("build", "story", "story",  "build_story ON build = build.id JOIN story ON story.id = story"))),
+    ("build", """SELECT build.id FROM build JOIN build AS other USING (product, name)
+        WHERE other.id < build.id AND NOT build.deleted AND NOT other.deleted""", "name is taken by another build of its product"),
+    *((table, f"""SELECT {table}.id FROM {table} JOIN project AS home ON home.id = execution
+        WHERE {table}.project <> coalesce(home.project, home.id)""", "project must be the project of its execution")
+      for table in ("task", "build", "testtask")),
+)
+# fmt: on
+
+
 class Store:
     """The records, inside one transaction."""
 
@@ -1884,12 +1909,13 @@ class Store:
         if columns:
             self.update(resource.table, id, columns)
         for kind, _ in parts:
-            self.run(f'DELETE FROM {kind.table} WHERE "{kind.owner}" = ?', (id,))
+            self.delete(kind.table, **{kind.owner: id})
         self.insert_parts(id, parts)
 
-    def delete(self, table: str, id: int) -> None:
-        """Remove a row for good. Raises IntegrityError if another one names it."""
-        self.run(f"DELETE FROM {table} WHERE id = ?", (id,))
+    def delete(self, table: str, **key: Any) -> None:
+        """Remove the rows with these values for good. Raises IntegrityError if another row names one."""
+        conditions = " AND ".join(f'"{name}" = ?' for name in key)
+        self.run(f"DELETE FROM {table} WHERE {conditions}", tuple(key.values()))
 
     def find(self, target: str, id: int, me: Caller) -> sqlite3.Row | None:
         """Return the row of a resource if it is not deleted and the caller may see it."""
@@ -1988,18 +2014,10 @@ class Store:
             (hash,),
         )
 
-    def add_token(self, hash: str, account: str) -> None:
-        """Insert a token, used now."""
-        self.run("INSERT INTO token (hash, account, used) VALUES (?, ?, ?)", (hash, account, self.now))
-
     def use_token(self, hash: str, lifetime: float) -> None:
         """Record that a token is used now, and delete those that were not used for `lifetime` seconds."""
         self.run("UPDATE token SET used = ? WHERE hash = ?", (self.now, hash))
         self.run("DELETE FROM token WHERE (julianday(?) - julianday(used)) * 86400 > ?", (self.now, lifetime))
-
-    def delete_tokens(self, account: str) -> None:
-        """Delete all tokens of an account."""
-        self.run("DELETE FROM token WHERE account = ?", (account,))
 
     # Single operations
 
@@ -2035,34 +2053,15 @@ class Store:
             self.run(f"UPDATE {table} SET project = home.project FROM project AS home WHERE home.id = execution AND execution = ?"
                      f" AND home.project IS NOT NULL AND {table}.project <> home.project", (id,))  # fmt: skip
 
-    def project(self, id: int) -> sqlite3.Row:
-        """Return the row of a program, a project or an execution that exists."""
-        row: sqlite3.Row = self.run("SELECT * FROM project WHERE id = ?", (id,)).fetchone()
+    def get(self, table: str, id: int) -> sqlite3.Row:
+        """Return a row that exists."""
+        row: sqlite3.Row = self.run(f"SELECT * FROM {table} WHERE id = ?", (id,)).fetchone()
         return row
 
-    def is_below(self, id: int, above: int) -> bool:
-        """Tell whether a program, project or execution is another one or lies below it."""
-        return f",{above}," in self.project(id)["path"]
-
-    def days_of_executions(self, project: int) -> sqlite3.Row:
-        """Return the first and the last day of a project's executions, None without any."""
-        row: sqlite3.Row = self.run(
-            "SELECT min(begin), max(end) FROM project WHERE project = ? AND NOT deleted", (project,)
-        ).fetchone()
-        return row
-
-    def days_of_plans(self, id: int, parent: int | None) -> list[tuple[Any, Any]]:
-        """Return the bounds of a plan's first day, and of its last, that its parent and its children set."""
-        begin, end = self.row("SELECT begin, end FROM plan WHERE id = ?", (parent,)) or (None, None)
-        first, last = self.run(
-            "SELECT min(begin), max(end) FROM plan WHERE parent = ? AND NOT deleted", (id,)
-        ).fetchone()
-        return [(begin, first or end), (last or begin, end)]
-
-    def parent_of(self, table: str, id: int) -> int | None:
-        """Return the id of a row's parent, None without one."""
-        row = self.row(f"SELECT parent FROM {table} WHERE id = ?", (id,))
-        return row["parent"] if row else None
+    def days_of(self, table: str, column: str, id: int) -> tuple[str | None, str | None]:
+        """Return the first and the last day of the undeleted rows that name a row in a column, None without any."""
+        days = self.run(f"SELECT min(begin), max(end) FROM {table} WHERE {column} = ? AND NOT deleted", (id,))
+        return tuple(days.fetchone())
 
     def has_children(self, table: str, id: int) -> bool:
         """Tell whether undeleted rows of a table name a row as their parent."""
@@ -2096,15 +2095,14 @@ class Store:
         """Return the real names of the administrators by account."""
         return dict(map(tuple, self.run("SELECT account, realname FROM user WHERE admin AND NOT deleted")))
 
-    def votes(self, story: int) -> list[sqlite3.Row]:
-        """Return (account, result) for each reviewer of a story, in the order of the votes; those without one first."""
-        return self.run(
-            "SELECT account, result FROM story_reviewer WHERE story = ? ORDER BY rowid", (story,)
-        ).fetchall()
+    def votes(self, story: int) -> dict[str, str]:
+        """Return the votes of a story's reviewers by account, in their order; first come those without one, ""."""
+        found = self.run("SELECT account, result FROM story_reviewer WHERE story = ? ORDER BY rowid", (story,))
+        return dict(map(tuple, found))
 
     def vote(self, story: int, account: str, result: str) -> None:
         """Keep a reviewer's vote, as the last one."""
-        self.run("DELETE FROM story_reviewer WHERE story = ? AND account = ?", (story, account))
+        self.delete("story_reviewer", story=story, account=account)
         self.insert("story_reviewer", {"story": story, "account": account, "result": result})
 
     def story_version(self, story: int, version: int) -> dict[str, Any]:
@@ -2131,18 +2129,13 @@ class Store:
 
     def plan_records(self, table: str, plan: int, ids: list[int], on: bool) -> None:
         """Link stories or bugs to a plan, or unlink them. A story may have several plans, a bug has one."""
-        given = json.dumps(ids)
         if table == "bug":
-            self.run(
-                "UPDATE bug SET plan = ? WHERE id IN (SELECT value FROM json_each(?)) AND (? OR plan = ?)",
-                (plan * on, given, on, plan),
-            )
+            sql = "UPDATE bug SET plan = :plan * :on WHERE id IN (SELECT value FROM json_each(:ids)) AND (:on OR plan = :plan)"
         elif on:
-            self.run("INSERT OR IGNORE INTO plan_story SELECT ?, value FROM json_each(?)", (plan, given))
+            sql = "INSERT OR IGNORE INTO plan_story SELECT :plan, value FROM json_each(:ids)"
         else:
-            self.run(
-                "DELETE FROM plan_story WHERE plan = ? AND story IN (SELECT value FROM json_each(?))", (plan, given)
-            )
+            sql = "DELETE FROM plan_story WHERE plan = :plan AND story IN (SELECT value FROM json_each(:ids))"
+        self.run(sql, {"plan": plan, "ids": json.dumps(ids), "on": on})
 
     def build_named(self, product: int, name: str, id: int) -> bool:
         """Tell whether another undeleted build of a product has this name."""
@@ -2151,45 +2144,26 @@ class Store:
 
     def build_names(self, product: int, me: Caller) -> dict[str, str]:
         """Return the names of a product's builds that the caller may see, by id."""
+        sql = "SELECT CAST(id AS TEXT), name FROM build WHERE product = :product AND NOT deleted AND "
         values = {"product": product, "me": me.account, "admin": me.admin}
-        return dict(
-            map(
-                tuple,
-                self.run(
-                    f"SELECT CAST(id AS TEXT), name FROM build WHERE product = :product AND NOT deleted AND {BUILD.visible()}",
-                    values,
-                ),
-            )
-        )
+        return dict(map(tuple, self.run(sql + BUILD.visible(), values)))
 
     def steps(self, case: int) -> list[sqlite3.Row]:
         """Return the steps of a test case."""
-        return self.run(
-            'SELECT id, parent, "case", version, type, desc, expect FROM step WHERE "case" = ? ORDER BY id', (case,)
-        ).fetchall()
+        columns = 'id, parent, "case", version, type, desc, expect'
+        return self.run(f'SELECT {columns} FROM step WHERE "case" = ? ORDER BY id', (case,)).fetchall()
 
     def last_effort(self, task: int) -> str:
         """Return the day of a task's last effort, "" without one."""
         return str(self.run("SELECT coalesce(max(date), '') FROM effort WHERE task = ?", (task,)).fetchone()[0])
 
-    def products_of(self, project: int) -> list[int]:
-        """Return the ids of the products that a project is linked to."""
-        return [id for (id,) in self.run("SELECT product FROM project_product WHERE project = ?", (project,))]
-
-    def log_action(self, table: str, id: int, me: Caller, action: str, comment: str) -> None:
-        """Write the action log: who did what to which record, and the comment that came with it."""
+    def log_action(self, table: str, id: int, me: Caller, action: str, body: Fields) -> int:
+        """Write the action log: who did what to which record, and the comment in the body. Return the record's id."""
         entry = {"objectType": table, "objectID": id, "actor": me.account, "action": action}
-        self.insert("action", {**entry, "date": self.now, "comment": comment})
+        self.insert("action", {**entry, "date": self.now, "comment": body.get("comment", "")})
+        return id
 
     # Fixtures
-
-    def place_stories(self) -> None:
-        """Link the stories of loaded executions to their projects, and sum the estimates of loaded children."""
-        self.run("""INSERT OR IGNORE INTO project_story SELECT home.project, story FROM project_story
-            JOIN project AS home ON home.id = project_story.project WHERE home.project IS NOT NULL""")
-        self.run("""UPDATE story SET estimate = children.estimate FROM (
-                SELECT parent, round(sum(estimate), 9) AS estimate FROM story WHERE parent IS NOT NULL AND NOT deleted GROUP BY parent
-            ) AS children WHERE story.id = children.parent AND story.estimate <> children.estimate""")
 
     def is_empty(self) -> bool:
         """Tell whether the database holds no project and no product yet."""
@@ -2199,14 +2173,17 @@ class Store:
         """Let records of this transaction name others that are inserted later; COMMIT checks them."""
         self.run("PRAGMA defer_foreign_keys = ON")
 
-    def place_tasks(self) -> None:
-        """Give what was loaded without a project that of its execution."""
+    def place_records(self) -> None:
+        """Derive what loaded records have from others: projects from executions, paths, estimates from children."""
         for table in ("task", "build", "testtask"):
-            self.run(
-                f"""UPDATE {table} SET project = coalesce(
-                    (SELECT coalesce(home.project, home.id) FROM project AS home WHERE home.id = execution), 0)
-                WHERE project = 0"""
-            )
+            self.run(f"""UPDATE {table} SET project = coalesce(
+                (SELECT coalesce(home.project, home.id) FROM project AS home WHERE home.id = execution), 0) WHERE project = 0""")
+        self.place_projects()
+        self.run("""INSERT OR IGNORE INTO project_story SELECT home.project, story FROM project_story
+            JOIN project AS home ON home.id = project_story.project WHERE home.project IS NOT NULL""")
+        self.run("""UPDATE story SET estimate = children.estimate FROM (
+                SELECT parent, round(sum(estimate), 9) AS estimate FROM story WHERE parent IS NOT NULL AND NOT deleted GROUP BY parent
+            ) AS children WHERE story.id = children.parent AND story.estimate <> children.estimate""")
 
     def records(self, view: View) -> sqlite3.Cursor:
         """Return the rows of a resource, by id."""
@@ -2224,41 +2201,7 @@ class Store:
 
     def misplaced(self) -> Iterator[tuple[str, int, str]]:
         """Yield (table, id, problem) for loaded rows that are their own ancestors or do not belong together."""
-        ancestors = """WITH RECURSIVE root(id, level) AS (SELECT id, 1 FROM department WHERE parent IS NULL
-            UNION ALL SELECT below.id, level + 1 FROM department AS below JOIN root ON below.parent = root.id)
-            SELECT id FROM department WHERE id NOT IN (SELECT id FROM root WHERE level <= {0})"""
-        checks = [
-            ("project", "SELECT id FROM project WHERE path = ''", "parent makes it its own ancestor"),
-            (
-                "department",
-                ancestors.format(MAX_LEVELS),
-                f"parent makes it its own ancestor, or more than {MAX_LEVELS} levels",
-            ),
-        ]
-        for table in ("story", "plan"):
-            sql = f"SELECT child.id FROM {table} AS child JOIN {table} AS up ON up.id = child.parent WHERE up.parent IS NOT NULL"
-            checks.append((table, sql, f"parent must be a {table} that has no parent itself"))
-        same = "SELECT {0}.id FROM {0} JOIN {1} WHERE {2}.product <> {0}.product"
-        for table, others, other in (
-            ("story", "story AS up ON up.id = story.parent", "up"),
-            ("plan", "plan AS up ON up.id = plan.parent", "up"),
-            ("story", "plan_story ON story = story.id JOIN plan ON plan.id = plan", "plan"),
-            ("build", "build_story ON build = build.id JOIN story ON story.id = story", "story"),
-        ):
-            checks.append(
-                (
-                    table,
-                    same.format(table, others, other),
-                    f"product must be that of the {other} it names".replace("up", "parent"),
-                )
-            )
-        named = "SELECT build.id FROM build JOIN build AS other USING (product, name) WHERE other.id < build.id AND NOT build.deleted AND NOT other.deleted"
-        checks.append(("build", named, "name is taken by another build of its product"))
-        for table in ("task", "build", "testtask"):
-            sql = f"""SELECT {table}.id FROM {table} JOIN project AS home ON home.id = execution
-                WHERE {table}.project <> coalesce(home.project, home.id)"""
-            checks.append((table, sql, "project must be the project of its execution"))
-        for table, sql, problem in checks:
+        for table, sql, problem in MISPLACED:
             yield from ((table, id, problem) for (id,) in self.run(sql))
 
 
@@ -2657,8 +2600,7 @@ def make_delete(resource: Resource, children: str = "") -> Perform:
         if children and store.has_children(children, row["id"]):
             raise Refusal(400, f"This {resource.name} has children; delete or move them first.")
         store.update(resource.table, row["id"], {"deleted": 1})
-        store.log_action(resource.table, row["id"], me, "deleted", body.get("comment", ""))
-        return int(row["id"])
+        return store.log_action(resource.table, row["id"], me, "deleted", body)
 
     return perform
 
@@ -2693,8 +2635,7 @@ def modify(
     if {**row, **changes}.get("acl") == "open":
         changes["whitelist"] = ","
     store.update_record(resource, row["id"], changes)
-    store.log_action(resource.table, row["id"], me, "edited", body.get("comment", ""))
-    return int(row["id"])
+    return store.log_action(resource.table, row["id"], me, "edited", body)
 
 
 def make_modify(resource: Resource, check: Check | None = None) -> Perform:
@@ -2712,7 +2653,7 @@ def require_product(store: Store, resource: Resource, product: int, given: Body,
 
 def check_parent(store: Store, resource: Resource, id: int, parent: int | None) -> None:
     """Raise Invalid unless a story or a plan may have this parent: there is one level of children."""
-    if parent and (parent == id or store.parent_of(resource.table, parent)):
+    if parent and (parent == id or store.get(resource.table, parent)["parent"]):
         raise Invalid({"parent": f"must be a {resource.name} that has no parent itself (got {parent})"})
     if parent and id and store.has_children(resource.table, id):
         raise Invalid({"parent": f"must be 0, because this {resource.name} has children"})
@@ -2796,8 +2737,7 @@ def move(store: Store, me: Caller, transition: Transition, row: Any, body: Body)
     changes |= {field: value(row) if callable(value) else value for field, value in {**signature, **sets}.items()}
     changes |= {**body, **({"status": to} if to else {}), **edited(store, me)}
     store.update_record(resource, row["id"], changes | reassigned(store, row, changes))
-    store.log_action(resource.table, row["id"], me, action, body.get("comment", ""))
-    return int(row["id"])
+    return store.log_action(resource.table, row["id"], me, action, body)
 
 
 def make_move(transition: Transition) -> Perform:
@@ -2817,7 +2757,7 @@ def create_execution(store: Store, me: Caller, project: sqlite3.Row, body: Body)
     """Create a sprint, or a stage in a waterfall project; for the project's products unless some are named."""
     type = "stage" if project["model"] == "waterfall" else "sprint"
     made = {"type": type, "project": project["id"], "openedVersion": __version__, **edited(store, me)}
-    products = body.get("products") or store.products_of(project["id"])
+    products = body.get("products") or store.linked(PROJECT.fields["products"], project["id"])
     return create(store, me, EXECUTION, {**body, **made, "products": products})
 
 
@@ -2830,7 +2770,8 @@ def make_modify_project(resource: Resource) -> Perform:
         if resource is EXECUTION:
             body = {**body, **dict.fromkeys(("project", "parent"), body.get("project") or row["project"])}
         check_days(store, resource, {**row, **body})
-        if (parent := body.get("parent")) and store.is_below(parent, row["id"]):
+        parent = body.get("parent")
+        if parent and f",{row['id']}," in store.get("project", parent)["path"]:
             raise Invalid({"parent": f"must not be the {resource.name} itself or lie below it (got {parent})"})
         modify(store, me, resource, row, body)
         if "parent" in body and parent != row["parent"]:
@@ -2843,9 +2784,9 @@ def make_modify_project(resource: Resource) -> Perform:
 def check_days(store: Store, resource: Resource, after: Body) -> None:
     """Raise Invalid unless the days of a project cover its executions', and those of an execution lie in its project's."""
     if resource is EXECUTION:
-        broken = dict(within_project(dict(store.project(after["project"])), after))
+        broken = dict(within_project(dict(store.get("project", after["project"])), after))
     else:
-        begin, end = store.days_of_executions(after["id"]) if resource is PROJECT else (None, None)
+        begin, end = store.days_of("project", "project", after["id"]) if resource is PROJECT else (None, None)
         breaks = {"begin": begin and after["begin"] > begin, "end": end and after["end"] < end}
         broken = {day: f"must cover the days of the executions, {begin} to {end}" for day in breaks if breaks[day]}
     if broken:
@@ -2862,18 +2803,17 @@ def check_department(store: Store, row: Any, after: Body) -> Body:
         if (row and above == row["id"]) or levels >= MAX_LEVELS:
             rule = f"must not be the department itself, lie below it, or make more than {MAX_LEVELS} levels"
             raise Invalid({"parent": rule})
-        above, levels = store.parent_of("department", above), levels + 1
+        above, levels = store.get("department", above)["parent"], levels + 1
     return {}
 
 
 def delete_department(store: Store, me: Caller, row: sqlite3.Row, body: Body) -> int:
     """Remove a department for good."""
     try:
-        store.delete("department", row["id"])
+        store.delete("department", id=row["id"])
     except sqlite3.IntegrityError:
         raise Refusal(400, "This department has users or departments below it; delete or move them first.") from None
-    store.log_action("department", row["id"], me, "deleted", body.get("comment", ""))
-    return int(row["id"])
+    return store.log_action("department", row["id"], me, "deleted", body)
 
 
 def list_departments(store: Store, me: Caller, row: None, query: Body) -> list[dict[str, Any]]:
@@ -2897,7 +2837,7 @@ def create_story(store: Store, me: Caller, product: sqlite3.Row, body: Body) -> 
     reviewers = body.get("reviewer", [])
     require_product(store, STORY, product["id"], body, parent="story", plan="plan")
     check_parent(store, STORY, 0, body.get("parent"))
-    made = {"product": product["id"], "status": "draft" if reviewers else "active", **parts_of_story(body, [])}
+    made = {"product": product["id"], "status": "draft" if reviewers else "active", **parts_of_story(body, {})}
     if reviewers:
         made["assignedTo"] = body.get("assignedTo") or reviewers[0]
     id = create(store, me, STORY, {**body, **made})
@@ -2906,12 +2846,12 @@ def create_story(store: Store, me: Caller, product: sqlite3.Row, body: Body) -> 
     return id
 
 
-def parts_of_story(body: Body, votes: Iterable[sqlite3.Row]) -> dict[str, Any]:
+def parts_of_story(body: Body, votes: Mapping[str, str]) -> dict[str, Any]:
     """Return the plans and the reviewers that a request gives a story; a reviewer who stays keeps the vote."""
-    results, parts = dict(map(tuple, votes)), {}
+    parts = {"plans": body["plan"]} if "plan" in body else {}
     if "reviewer" in body:
-        parts["reviewers"] = [{"account": account, "result": results.get(account, "")} for account in body["reviewer"]]
-    return parts | ({"plans": body["plan"]} if "plan" in body else {})
+        parts["reviewers"] = [{"account": account, "result": votes.get(account, "")} for account in body["reviewer"]]
+    return parts
 
 
 def modify_story(store: Store, me: Caller, story: sqlite3.Row, body: Body) -> int:
@@ -2925,26 +2865,26 @@ def modify_story(store: Store, me: Caller, story: sqlite3.Row, body: Body) -> in
 
 def change_story(store: Store, me: Caller, story: sqlite3.Row, body: Body) -> int:
     """Write a new version of a story if it says something else; one that is active and has reviewers needs their votes."""
-    reviewers = body.get("reviewer", [account for account, _ in store.votes(story["id"])])
+    reviewers = body.get("reviewer", list(store.votes(story["id"])))
     differs = any(body.get(text, story[text]) != story[text] for text in ("title", "spec", "verify"))
     changes = {**body, "version": story["version"] + differs}
     if story["status"] == "active" and reviewers:
         changes |= {"status": "changed", "assignedTo": reviewers[0]}
     id = move(store, me, CHANGED, story, changes)
-    store.update_record(STORY, id, parts_of_story({"reviewer": reviewers}, []))
+    store.update_record(STORY, id, parts_of_story({"reviewer": reviewers}, {}))
     return id
 
 
 def review_story(store: Store, me: Caller, story: sqlite3.Row, body: Body) -> int:
     """Keep a vote. When all reviewers have voted, all for it make it active; else the last vote against it decides."""
-    reviewers, result = [account for account, _ in store.votes(story["id"])], body["result"]
+    reviewers, result = list(store.votes(story["id"])), body["result"]
     if reviewers and me.account not in reviewers:
         raise Refusal(403, f"Only its reviewers may review this story: {', '.join(reviewers)}.")
     if result == "revert" and story["version"] == 1:
         raise Invalid({"result": "cannot be revert, because this is the first version"})
     if reviewers and story["status"] in VOTED.sources:
         store.vote(story["id"], me.account, result)
-    results = [vote for _, vote in store.votes(story["id"])] or [result]
+    results = list(store.votes(story["id"]).values()) or [result]
     against = [vote for vote in results if vote != "pass"]
     transition = VOTED if "" in results else DECISIONS[against[-1] if against else "pass"]
     said = store.story_version(story["id"], story["version"] - 1) if transition is REVERTED else {}
@@ -2957,7 +2897,7 @@ def review_story(store: Store, me: Caller, story: sqlite3.Row, body: Body) -> in
 def recall_story(store: Store, me: Caller, story: sqlite3.Row, body: Body) -> int:
     """Take a story back from its reviewers, who will have to vote again."""
     id = move(store, me, RECALLED, story, body)
-    store.update_record(STORY, id, parts_of_story({"reviewer": [account for account, _ in store.votes(id)]}, []))
+    store.update_record(STORY, id, parts_of_story({"reviewer": list(store.votes(id))}, {}))
     return id
 
 
@@ -2969,10 +2909,14 @@ def check_plan(store: Store, row: Any, after: Body) -> Body:
     id = row["id"] if row else 0
     require_product(store, PLAN, after["product"], after, parent="plan")
     check_parent(store, PLAN, id, after.get("parent"))
-    begins, ends = store.days_of_plans(id, after.get("parent"))
+    above = store.get("plan", after["parent"]) if after.get("parent") else {"begin": None, "end": None}
+    first, last = store.days_of("plan", "parent", id)
     if after["begin"] > after["end"]:
         raise Invalid({"end": "must not be before begin"})
-    for day, (least, most) in {"begin": begins, "end": ends}.items():
+    for day, least, most in (
+        ("begin", above["begin"], first or above["end"]),
+        ("end", last or above["begin"], above["end"]),
+    ):
         if not (least or "") <= after[day] <= (most or "9"):
             bounds = f"{least or 'any day'} and {most or 'any day'}"
             raise Invalid({day: f"must lie between {bounds}, as the parent and the children do"})
@@ -2986,8 +2930,7 @@ def make_link(table: str, on: bool) -> Perform:
     def perform(store: Store, me: Caller, plan: sqlite3.Row, body: Body) -> int:
         require_product(store, PLAN, plan["product"], body, **{field: table})
         store.plan_records(table, plan["id"], body[field], on)
-        store.log_action("plan", plan["id"], me, f"{'' if on else 'un'}linked {field}", body.get("comment", ""))
-        return int(plan["id"])
+        return store.log_action("plan", plan["id"], me, f"{'' if on else 'un'}linked {field}", body)
 
     return perform
 
@@ -2995,9 +2938,14 @@ def make_link(table: str, on: bool) -> Perform:
 def check_build(store: Store, row: Any, after: Body) -> Body:
     """Raise Invalid unless what a build names belongs together, and its name is free among the product's builds."""
     broken = {}
-    if after["execution"] != after["project"] and store.project(after["execution"])["project"] != after["project"]:
+    if (
+        after["execution"] != after["project"]
+        and store.get("project", after["execution"])["project"] != after["project"]
+    ):
         broken["execution"] = f"must be an execution of project {after['project']}, or the project itself"
-    if (not row or after["product"] != row["product"]) and after["product"] not in store.products_of(after["project"]):
+    if (not row or after["product"] != row["product"]) and after["product"] not in store.linked(
+        PROJECT.fields["products"], after["project"]
+    ):
         broken["product"] = f"must be a product of project {after['project']}"
     if store.build_named(after["product"], after["name"], row["id"] if row else 0):
         broken["name"] = "is taken by another build of this product"
@@ -3009,7 +2957,7 @@ def check_build(store: Store, row: Any, after: Body) -> Body:
 
 def check_testtask(store: Store, row: Any, after: Body) -> Body:
     """Return the project of a test task, that of its execution. Raises Invalid unless what it names belongs together."""
-    home = store.project(after["execution"])
+    home = store.get("project", after["execution"])
     project = home["project"] or home["id"]
     if not row and (after.get("project") or project) != project:
         raise Invalid({"execution": f"must be an execution of project {after['project']}, or the project itself"})
@@ -3051,7 +2999,7 @@ def run_case(store: Store, me: Caller, case: sqlite3.Row, body: Body) -> int:
     failed = case["caseFails"] + (result == "fail")
     run = {"lastRunner": me.account, "lastRunDate": store.now, "lastRunResult": result, "caseFails": failed}
     store.update("testcase", case["id"], run)
-    store.log_action("testcase", case["id"], me, "run", "")
+    store.log_action("testcase", case["id"], me, "run", body)
     return create(store, me, RESULT, {**made, "caseResult": result, "stepResults": to_json(said)})
 
 
@@ -3169,7 +3117,7 @@ def add_effort(store: Store, me: Caller, task: sqlite3.Row, body: Body) -> int:
 def create_bug(store: Store, me: Caller, product: sqlite3.Row, body: Body) -> int:
     """Create a bug; the project of its execution is its project unless another is named."""
     if body.get("execution") and not body.get("project"):
-        body = {**body, "project": store.project(body["execution"])["project"] or body["execution"]}
+        body = {**body, "project": store.get("project", body["execution"])["project"] or body["execution"]}
     return create(store, me, BUG, {**body, "product": product["id"]})
 
 
@@ -3327,7 +3275,7 @@ def save_user(store: Store, me: Caller, given: Body) -> int:
         return create(store, me, USER, given)
     store.update("user", known["id"], given)
     if password:
-        store.delete_tokens(known["account"])  # whoever knew the old password is logged out
+        store.delete("token", account=known["account"])  # whoever knew the old password is logged out
     return int(given.get("id", known["id"]))
 
 
@@ -3341,8 +3289,7 @@ def modify_user(store: Store, me: Caller, user: sqlite3.Row, body: Body) -> int:
             403, "Only an administrator may change other users, and more than one's own realname, email and password."
         )
     id = save_user(store, me, {**{field: body[field] for field in changed}, "account": user["account"]})
-    store.log_action("user", id, me, "edited", body.get("comment", ""))
-    return id
+    return store.log_action("user", id, me, "edited", body)
 
 
 def delete_user(store: Store, me: Caller, user: sqlite3.Row, body: Body) -> int:
@@ -3352,9 +3299,8 @@ def delete_user(store: Store, me: Caller, user: sqlite3.Row, body: Body) -> int:
     if [user["account"]] == list(store.administrators()):
         raise Refusal(400, "The last administrator cannot be deleted.")
     store.update("user", user["id"], {"deleted": 1, "password": None, "dept": None})
-    store.delete_tokens(user["account"])
-    store.log_action("user", user["id"], me, "deleted", body.get("comment", ""))
-    return int(user["id"])
+    store.delete("token", account=user["account"])
+    return store.log_action("user", user["id"], me, "deleted", body)
 
 
 def create_user(store: Store, me: Caller, row: None, body: Body) -> int:
@@ -3382,7 +3328,7 @@ def hash_token(token: str) -> str:
 def give_token(store: Store, account: str) -> str:
     """Insert a new token of this account and return it; only its hash is stored."""
     token = secrets.token_hex(16)
-    store.add_token(hash_token(token), account)
+    store.insert("token", {"hash": hash_token(token), "account": account, "used": store.now})
     return token
 
 
@@ -3476,9 +3422,7 @@ def load(
                 raise Refusal(400, sentences(broken)) from None
     for account in noted:
         store.add_person(account)
-    store.place_tasks()
-    store.place_projects()
-    store.place_stories()
+    store.place_records()
     check_links(store, places)
     return done
 
