@@ -127,9 +127,7 @@ ADMIN = "admin"
 LONG_TERM = "2059-12-31"  # the end that the real server gives to what has none
 OPEN_END = "2030-01-01"  # and to a plan
 MAX_INT = 2**63 - 1
-MAX_ID = (
-    2**53
-)  # the largest id in a fixture: JSON readers are exact up to it, and `order`, five times it, fits in 64 bits
+MAX_ID = 2**53  # in a fixture: JSON readers are exact up to it, and `order`, five times it, fits in 64 bits
 MAX_NAME = 255  # characters
 MAX_PEOPLE = 1000  # persons on a white list, or assignees of a task
 MAX_TEXT = 64 * 1024  # bytes
@@ -461,9 +459,9 @@ def one_of(*words: str) -> Kind:
     return Kind("quoted", words_of(words), {"type": "string", "enum": list(words)})
 
 
-def link(target: str) -> Kind:
-    """Return the kind of another record's id: 0 for none, NULL in the database."""
-    return Kind("plain", whole(0), whole_schema(0), target=target)
+def link(target: str, look: str = "plain", sql: str = "") -> Kind:
+    """Return the kind of another record's id: 0 for none, NULL in the database; "needed" if it must name one."""
+    return Kind(look, whole(0), whole_schema(0), target=target, sql=sql)
 
 
 def rows_of(table: str, owner: str, target: str, item: str) -> Kind:
@@ -477,11 +475,6 @@ def each_of(kind: Kind) -> Kind:
     """Return the kind of an array of values, or of one value that stands for an array of one."""
     read = lambda value: [kind.read(one) for one in (value if isinstance(value, list) else [value])]  # noqa: E731
     return Kind(kind.look, read, either(kind.schema, array_of(kind.schema)))
-
-
-def needed(target: str) -> Kind:
-    """Return the kind of a link that a record cannot be without."""
-    return link(target)._replace(look="needed")
 
 
 def derived(kind: Kind, sql: str = "") -> Kind:
@@ -568,7 +561,6 @@ TRUNK = Kind(  # the build of a test task: an id, or "trunk", which is stored as
 Fields = Mapping[str, Any]
 Rule = Callable[[Fields, Fields], Mapping[str, str]]
 Settle = Callable[[str, Kind, Any], Any]
-unsettled: Settle = lambda field, kind, value: value  # noqa: E731
 
 
 class Shape:
@@ -584,13 +576,12 @@ class Shape:
         self.rules = rules
         self.unset = frozenset(unset.split())
 
-    def needs(self, field: str) -> bool:
-        """Tell whether a field that is given must name a record or a user: for a build, the trunk is none."""
-        return field in self.required - {"build"} or self.fields[field].look == "needed"
-
 
 def check(
-    shape: Shape, given: Fields, settle: Settle = unsettled, record: Fields = MappingProxyType({})
+    shape: Shape,
+    given: Fields,
+    settle: Settle = lambda field, kind, value: value,
+    record: Fields = MappingProxyType({}),
 ) -> dict[str, Any]:
     """Return the checked values of the fields that were given; others are ignored. Raises Invalid with every broken one.
 
@@ -607,7 +598,8 @@ def check(
                 values[field] = None
             elif field in shape.required:
                 raise ValueError("is required")
-            if values.get(field, 0) is None and shape.needs(field):
+            needed = kind.look == "needed" or field in shape.required - {"build"}  # the trunk is no build
+            if needed and values.get(field, 0) is None:
                 raise ValueError(f"must name an existing {kind.target or 'user'}")
         except Invalid as error:
             broken.update((field + inner, rule) for inner, rule in error.fields.items())
@@ -628,14 +620,15 @@ def check_exactly(shape: Shape, given: Fields) -> dict[str, Any]:
     return check(shape, given)
 
 
+def make_rule(field: str, problem: str, breaks: Callable[[Any, Any], Any]) -> Rule:
+    """Return the rule that a field has a problem, worded with the stored record's values, if a condition holds."""
+    return lambda record, after: {field: problem.format_map(record)} if breaks(record, after) else {}
+
+
 def in_order(first: str, last: str) -> Rule:
     """Return the rule that one day must not be before another."""
-
-    def rule(record: Fields, after: Fields) -> Mapping[str, str]:
-        begins, ends = after.get(first), after.get(last)
-        return {last: f"must not be before {first}"} if begins and ends and begins > ends else {}
-
-    return rule
+    late = lambda _, after: after.get(first) and after.get(last) and after[first] > after[last]  # noqa: E731
+    return make_rule(last, f"must not be before {first}", late)
 
 
 def items(shape: Shape, least: int = 0) -> Callable[[Any], list[dict[str, Any]]]:
@@ -728,11 +721,6 @@ def same(field: str) -> Default:
     return lambda context: context.given.get(field)
 
 
-def when_assigned(context: Context) -> str | None:
-    """Return the present moment if there is an assignee."""
-    return context.now if context.given.get("assignedTo") else None
-
-
 class Guard(NamedTuple):
     """The rule that says who may see a record, besides administrators.
 
@@ -805,9 +793,8 @@ class Resource:
         own = "home" if acl_of else row
         names = ", ".join(f"{own}.{person}" for person in persons.split())
         acl = f"({own}.acl = 'open' OR :me IN ({names}) OR instr({own}.whitelist, ',' || :me || ','))"
-        return (
-            f"EXISTS (SELECT 1 FROM project AS home WHERE home.id = {acl_of.format(row)} AND {acl})" if acl_of else acl
-        )
+        home = f"EXISTS (SELECT 1 FROM project AS home WHERE home.id = {acl_of.format(row)} AND {acl})"
+        return home if acl_of else acl
 
     def seen_through(self, row: str, link: str) -> str:
         """Return the SQL condition that a link of a row is unset or names a record that the user `:me` may see."""
@@ -939,7 +926,7 @@ PRODUCT_FIELDS = dict(
 )
 
 RELEASE_FIELDS = dict(
-    id=ID, project=link("project"), product=needed("product"), branch=INT, build=BUILD_ID, name=NAME, date=DAYS, desc=TEXT,
+    id=ID, project=link("project"), product=link("product", "needed"), branch=INT, build=BUILD_ID, name=NAME, date=DAYS, desc=TEXT,
     status=one_of(*RELEASE_STATES),
     marker=TEXT, stories=TEXT, bugs=TEXT, leftBugs=TEXT, mailto=COMMAS, notify=fixed(None), subStatus=fixed(""), deleted=FLAG,
     productName=derived(TEXT, "(SELECT product.name FROM product WHERE product.id = release.product)"),
@@ -948,7 +935,7 @@ RELEASE_FIELDS = dict(
 )
 
 BUG_FIELDS = dict(
-    id=ID, product=needed("product"), branch=INT, module=INT, project=link("project"), execution=link("execution or project"),
+    id=ID, product=link("product", "needed"), branch=INT, module=INT, project=link("project"), execution=link("execution or project"),
     toTask=INT, toStory=INT, title=NAME, keywords=TEXT, severity=NATURAL, pri=NATURAL, type=one_of(*BUG_TYPES), os=TEXT,
     browser=TEXT, steps=TEXT, task=INT, story=INT, openedBy=PERSON, openedDate=MOMENT, deadline=DAYS._replace(look="deadline"),
     assignedTo=PERSON, assignedDate=MOMENT, resolvedBy=PERSON, resolvedDate=MOMENT, resolvedBuild=TEXT,
@@ -986,7 +973,7 @@ TASK_FIELDS = dict(
 )
 
 TESTCASE_FIELDS = dict(
-    id=ID, product=needed("product"), branch=INT, module=INT, story=INT, storyVersion=INT, title=NAME,
+    id=ID, product=link("product", "needed"), branch=INT, module=INT, story=INT, storyVersion=INT, title=NAME,
     precondition=TEXT, pri=NATURAL, type=one_of(*CASE_TYPES), stage=STAGES,
     steps=STEPS._replace(source="part", table="step", owner="case", sql="""
         (SELECT json_group_array(json(steps.step)) FROM (
@@ -1010,7 +997,7 @@ TESTCASE_FIELDS = dict(
 )
 
 STORY_FIELDS = dict(
-    id=ID, vision=fixed("rnd"), parent=link("story")._replace(look="parent", sql=PARENT_OR_MINUS_ONE.format("story")), product=needed("product"), branch=INT, module=INT,
+    id=ID, vision=fixed("rnd"), parent=link("story", "parent", PARENT_OR_MINUS_ONE.format("story")), product=link("product", "needed"), branch=INT, module=INT,
     plan=derived(TEXT, "coalesce((SELECT group_concat(plan_story.plan) FROM plan_story WHERE plan_story.story = story.id), '')"),
     source=TEXT, sourceNote=TEXT, fromBug=INT, feedback=fixed(0), title=NAME, keywords=TEXT, type=one_of(*STORY_TYPES),
     category=TEXT, pri=NATURAL, estimate=ESTIMATE, status=one_of(*STORY_STATES), subStatus=fixed(""), color=TEXT,
@@ -1051,7 +1038,7 @@ STORY_FIELDS = dict(
 )
 
 PLAN_FIELDS = dict(
-    id=ID, product=needed("product"), branch=INT, parent=link("plan")._replace(look="parent", sql=PARENT_OR_MINUS_ONE.format("plan")), title=NAME,
+    id=ID, product=link("product", "needed"), branch=INT, parent=link("plan", "parent", PARENT_OR_MINUS_ONE.format("plan")), title=NAME,
     status=one_of(*PLAN_STATES), desc=TEXT, begin=DAYS, end=DAYS, order=fixed(""), closedReason=TEXT, deleted=FLAG,
     # In a list only.
     stories=derived(INT, "coalesce(plan_count.stories, 0)"), bugs=derived(INT, "coalesce(plan_count.bugs, 0)"),
@@ -1059,7 +1046,7 @@ PLAN_FIELDS = dict(
 )
 
 BUILD_FIELDS = dict(
-    id=ID, project=needed("project"), product=needed("product"), branch=INT, execution=needed("execution or project"), name=NAME,
+    id=ID, project=link("project", "needed"), product=link("product", "needed"), branch=INT, execution=link("execution or project", "needed"), name=NAME,
     scmPath=TEXT, filePath=TEXT, date=DAYS, stories=rows_of("build_story", "build", "story", "story"), bugs=rows_of("build_bug", "build", "bug", "bug"),
     builder=PERSON, desc=TEXT, deleted=FLAG, executionName=derived(TEXT, name_of("execution", "build.execution")),
     executionID=derived(INT, "build.execution"), productName=derived(TEXT, name_of("product", "build.product")),
@@ -1067,7 +1054,7 @@ BUILD_FIELDS = dict(
 )
 
 TESTTASK_FIELDS = dict(
-    id=ID, project=needed("project"), product=needed("product"), name=NAME, execution=needed("execution or project"), build=TRUNK,
+    id=ID, project=link("project", "needed"), product=link("product", "needed"), name=NAME, execution=link("execution or project", "needed"), build=TRUNK,
     type=TEXT, owner=PERSON, pri=NATURAL, begin=DAYS, end=DAYS, realFinishedDate=MOMENT, mailto=WHITELIST, desc=TEXT,
     report=TEXT, status=one_of(*TESTTASK_STATES), testreport=fixed(0), auto=fixed("no"), subStatus=fixed(""), deleted=FLAG,
     productName=derived(TEXT, name_of("product", "testtask.product")), productType=derived(TEXT, name_of("product", "testtask.product", "type")),
@@ -1076,30 +1063,14 @@ TESTTASK_FIELDS = dict(
     testcases=rows_of("testtask_case", "testtask", "testcase", "case"),
 )
 
-EFFORT_FIELDS = dict(id=ID, task=needed("task"), date=DAYS, left=HOURS, consumed=HOURS, account=PERSON, work=TEXT)
+EFFORT_FIELDS = dict(id=ID, task=link("task", "needed"), date=DAYS, left=HOURS, consumed=HOURS, account=PERSON, work=TEXT)
 
 RESULT_FIELDS = dict(
-    id=ID, run=fixed(0), case=needed("testcase"), version=NATURAL, job=fixed(0), compile=fixed(0), caseResult=one_of(*RESULTS),
+    id=ID, run=fixed(0), case=link("testcase", "needed"), version=NATURAL, job=fixed(0), compile=fixed(0), caseResult=one_of(*RESULTS),
     stepResults=LOADED_RESULTS, lastRunner=PERSON, date=MOMENT, duration=fixed(0), xml=fixed(""), deploy=fixed(0), build=fixed(0),
     files=fixed([]), testtask=link("testtask"),
 )
 # fmt: on
-
-
-def inside_project(record: Fields, after: Fields) -> Mapping[str, str]:
-    """Require that the parent of an execution is its project."""
-    parent, project = after.get("parent"), after.get("project")
-    return {"parent": "must be the project"} if parent and project and parent != project else {}
-
-
-def has_home(record: Fields, after: Fields) -> Mapping[str, str]:
-    """Require that a task names its execution, or the project that serves as one."""
-    return {} if after.get("execution") or after.get("project") else {"execution": "is required"}
-
-
-def first_day_of_plan(context: Context) -> str:
-    """Return the first day of a new plan: today, or its last day if that is earlier."""
-    return min(context.today, context.given.get("end") or OPEN_END)
 
 
 def check_versions(record: Fields, after: Fields) -> Mapping[str, str]:
@@ -1114,23 +1085,26 @@ def check_versions(record: Fields, after: Fields) -> Mapping[str, str]:
     return {}
 
 
+# fmt: off
+#                                 field            problem                   what breaks it, from the stored record and the record after the request
+INSIDE_PROJECT       = make_rule("parent",         "must be the project",     lambda _, after: after.get("parent") and after.get("project") and after["parent"] != after["project"])
+HAS_HOME             = make_rule("execution",      "is required",             lambda _, after: not (after.get("execution") or after.get("project")))
+NOT_ITS_OWN_DUPLICATE = make_rule("duplicateStory", "must be another story",  lambda story, after: after.get("duplicateStory") == story["id"])
+NOT_BELOW_CONSUMED   = make_rule("consumed",       "must not be below the {consumed:g} hours already consumed", lambda task, after: after.get("consumed", MAX_INT) < task["consumed"])
+# fmt: on
 LASTING = {"begin": TODAY, "end": LONG_TERM}
 OPENED = {"openedBy": CALLER, "openedDate": NOW}
-ASSIGNED = {**OPENED, "assignedDate": when_assigned}
+ASSIGNED = {**OPENED, "assignedDate": lambda new: new.now if new.given.get("assignedTo") else None}
 # Programs and projects have an `acl` of their own; that of an execution's project counts for it.
 PROJECT_GUARD = Guard("openedBy PM PO QD RD", acl_of="coalesce({0}.project, {0}.id)")
-BEGIN_TO_END = in_order("begin", "end")
-START_TO_DEADLINE = in_order("estStarted", "deadline")
+BEGIN_TO_END, START_TO_DEADLINE = in_order("begin", "end"), in_order("estStarted", "deadline")
 STORY_IDS, BUG_IDS = (PRODUCTS._replace(target=target) for target in ("story", "bug"))
 PLAN_IDS = rows_of("plan_story", "story", "plan", "plan")._replace(  # also one id
     read=lambda ids: read_ids([ids] if isinstance(ids, int) else ids),
     schema=either(whole_schema(1), array_of(whole_schema(1))),
 )
-PLAN_TITLES = derived(
-    TEXT,
-    """coalesce((SELECT group_concat(plan.title, ' ') FROM plan WHERE NOT plan.deleted
-    AND plan.id IN (SELECT plan_story.plan FROM plan_story WHERE plan_story.story = story.id)), '')""",
-)
+PLAN_TITLES = derived(TEXT, """coalesce((SELECT group_concat(plan.title, ' ') FROM plan WHERE NOT plan.deleted
+    AND plan.id IN (SELECT plan_story.plan FROM plan_story WHERE plan_story.story = story.id)), '')""")  # fmt: skip
 STORY_WHOLE = "spec verify executions stages extraStories reviewer notReview parentPri files productName moduleTitle"  # not in lists
 # Of a list of a project's or an execution's stories, which begins with the link.
 IN_PROJECT = {
@@ -1147,32 +1121,32 @@ DEPARTMENT = Resource("department", "department", "",             DEPARTMENT_FIE
 USER       = Resource("user",       "user",       "",             USER_FIELDS,       EVERYBODY,                        {"realname": same("account")},
                       array="users", required="account")
 PROGRAM    = Resource("program",    "project",    "program",      PROJECT_FIELDS,    PROJECT_GUARD,                    {"acl": "open", "type": "program", **LASTING, **OPENED},
-                      array="programs", required="name", rules=(BEGIN_TO_END, inside_project), extra="products")
+                      array="programs", required="name", rules=(BEGIN_TO_END, INSIDE_PROJECT), extra="products")
 PROJECT    = Resource("project",    "project",    "project",      PROJECT_FIELDS,    PROJECT_GUARD,                    {"acl": "private", "type": "project", **LASTING, **OPENED, "model": "scrum", "team": same("name")},
-                      array="projects", required="name", rules=(BEGIN_TO_END, inside_project), extra="products")
+                      array="projects", required="name", rules=(BEGIN_TO_END, INSIDE_PROJECT), extra="products")
 EXECUTION  = Resource("execution",  "project",    "sprint stage", PROJECT_FIELDS,    PROJECT_GUARD,                    {"acl": "private", "type": "sprint", **LASTING, **OPENED, "parent": same("project"), "team": same("name")},
-                      array="executions", required="name project", rules=(BEGIN_TO_END, inside_project), loaded={"parent": link("project")}, extra="products")
+                      array="executions", required="name project", rules=(BEGIN_TO_END, INSIDE_PROJECT), loaded={"parent": link("project")}, extra="products")
 HOME       = Resource("execution or project", "project", "project sprint stage", PROJECT_FIELDS, PROJECT_GUARD,        {})
 PRODUCT    = Resource("product",    "product",    "",             PRODUCT_FIELDS,    Guard("createdBy PO QD RD"),      {"createdBy": CALLER, "createdDate": NOW, "createdVersion": __version__},
                       array="products", required="name", joins="JOIN product_count ON product_count.product = product.id")
-PLAN       = Resource("plan",       "plan",       "",             PLAN_FIELDS,       Guard(links="product"),           {"begin": first_day_of_plan, "end": OPEN_END},
+PLAN       = Resource("plan",       "plan",       "",             PLAN_FIELDS,       Guard(links="product"),           {"begin": lambda new: min(new.today, new.given.get("end") or OPEN_END), "end": OPEN_END},
                       array="plans", required="title product", rules=(BEGIN_TO_END,), loaded={"parent": link("plan")},
                       extra="stories bugs hour project projectID expired", joins="LEFT JOIN plan_count ON plan_count.plan = plan.id AND plan_count.product = plan.product")
 STORY      = Resource("story",      "story",      "",             STORY_FIELDS,      Guard(links="product"),           ASSIGNED,
                       array="stories", required="title product", rules=(check_versions,), extra=f"{STORY_WHOLE} versions reviewers plans",
                       loaded={"parent": link("story"), "estimate": HOURS, "executions": rows_of("project_story", "story", "execution or project", "project")})
 BUILD      = Resource("build",      "build",      "",             BUILD_FIELDS,      Guard(links="product project"),   {"date": TODAY, "execution": same("project"), "project": 0},
-                      array="builds", required="name product", rules=(has_home,), extra="executionID branchName productType files")
+                      array="builds", required="name product", rules=(HAS_HOME,), extra="executionID branchName productType files")
 RELEASE    = Resource("release",    "release",    "",             RELEASE_FIELDS,    Guard(links="product project"),   {"date": TODAY},
                       array="releases", required="name product", loaded={"buildName": TEXT})
 BUG        = Resource("bug",        "bug",        "",             BUG_FIELDS,        Guard(links="product"),           ASSIGNED,
                       array="bugs", required="title product", joins="LEFT JOIN story ON story.id = bug.story AND {story}")
 TASK       = Resource("task",       "task",       "",             TASK_FIELDS,       Guard(links="execution"),         {**ASSIGNED, "left": same("estimate"), "execution": same("project"), "project": 0},
-                      array="tasks", required="name", rules=(START_TO_DEADLINE, has_home), extra="cases", joins="LEFT JOIN story ON story.id = task.story AND {story}")
+                      array="tasks", required="name", rules=(START_TO_DEADLINE, HAS_HOME), extra="cases", joins="LEFT JOIN story ON story.id = task.story AND {story}")
 TESTCASE   = Resource("testcase",   "testcase",   "",             TESTCASE_FIELDS,   Guard(links="product"),           OPENED,
                       array="testcases", required="title product", loaded={"steps": STEPS_LOADED}, extra=f"caseFails {CASE_IN_TESTTASK}")
 TESTTASK   = Resource("testtask",   "testtask",   "",             TESTTASK_FIELDS,   Guard(links="product project"),   {**LASTING, "execution": same("project"), "project": 0},
-                      array="testtasks", required="name product", rules=(BEGIN_TO_END, has_home), extra="productType files testcases")
+                      array="testtasks", required="name product", rules=(BEGIN_TO_END, HAS_HOME), extra="productType files testcases")
 EFFORT     = Resource("effort",     "effort",     "",             EFFORT_FIELDS,     Guard(links="task"),              {"date": TODAY, "account": CALLER},
                       array="efforts", required="task")
 RESULT     = Resource("result",     "result",     "",             RESULT_FIELDS,     Guard(links="case"),              {"date": NOW, "lastRunner": CALLER},
@@ -1183,24 +1157,13 @@ RESOURCES = {resource.name: resource for resource in list(globals().values()) if
 FIXTURE = {resource.array: resource for resource in RESOURCES.values() if resource.array}
 
 
-def not_below_consumed(task: Fields, after: Fields) -> Mapping[str, str]:
-    """Require that `consumed`, the new total, is not below the old one."""
-    if after.get("consumed", MAX_INT) < task["consumed"]:
-        return {"consumed": f"must not be below the {task['consumed']:g} hours already consumed"}
-    return {}
-
-
 def check_effort(task: Fields, after: Fields) -> Mapping[str, str]:
     """Require the same number of days, texts, hours consumed and hours left; no hours of nothing."""
     if "consumed" not in after:
         return {}
     count = len(after["consumed"])
-    arrays = {field: after[field] for field in ("dates", "date", "work", "left") if field in after}
-    broken = {
-        field: f"must have as many items as consumed ({count})"
-        for field, values in arrays.items()
-        if len(values) != count
-    }
+    uneven = [field for field in ("dates", "date", "work", "left") if len(after.get(field, after["consumed"])) != count]
+    broken = dict.fromkeys(uneven, f"must have as many items as consumed ({count})")
     if not count or not all(spent > 0 for spent in after["consumed"]):
         broken["consumed"] = "must be above 0"
     return broken
@@ -1226,11 +1189,6 @@ def within_project(project: Fields, after: Fields) -> Mapping[str, str]:
         for day in ("begin", "end")
         if day in after and not project["begin"] <= after[day] <= project["end"]
     }
-
-
-def no_duplicate_of_itself(story: Fields, after: Fields) -> Mapping[str, str]:
-    """Require that a story is the duplicate of another one."""
-    return {"duplicateStory": "must be another story"} if after.get("duplicateStory") == story["id"] else {}
 
 
 def days_fit(record: Fields, after: Fields) -> Mapping[str, str]:
@@ -1283,8 +1241,8 @@ LINK_BUGS         = Shape({"bugs": BUG_IDS, **SAID}, "bugs")
 CREATE_STORY      = Shape(STORY.pick(f"{STORY_SENT} spec verify assignedTo", reviewer=PEOPLE, plan=PLAN_IDS, objectID=link("execution or project")), "title spec pri category")
 MODIFY_STORY      = Shape(STORY.pick(STORY_SENT, reviewer=PEOPLE, plan=PLAN_IDS, **SAID))
 CHANGE_STORY      = Shape(STORY.pick("title spec verify", reviewer=PEOPLE, **SAID))
-REVIEW_STORY      = Shape(STORY.pick("reviewedDate closedReason duplicateStory assignedTo pri estimate", result=REVIEW, **SAID), "result", no_duplicate_of_itself)
-CLOSE_STORY       = Shape(STORY.pick("duplicateStory", closedReason=one_of(*STORY_REASONS), **SAID), "", no_duplicate_of_itself)
+REVIEW_STORY      = Shape(STORY.pick("reviewedDate closedReason duplicateStory assignedTo pri estimate", result=REVIEW, **SAID), "result", NOT_ITS_OWN_DUPLICATE)
+CLOSE_STORY       = Shape(STORY.pick("duplicateStory", closedReason=one_of(*STORY_REASONS), **SAID), "", NOT_ITS_OWN_DUPLICATE)
 ASSIGN            = Shape({"assignedTo": PERSON, **SAID})
 CREATE_BUILD      = Shape(BUILD.pick(BUILD_SENT), "execution product name builder date")
 MODIFY_BUILD      = Shape(BUILD.pick(BUILD_SENT, **SAID))
@@ -1303,9 +1261,9 @@ ACTIVATE_BUG      = Shape(BUG.pick("assignedTo openedBuild", **SAID))
 CREATE_TASK       = Shape(TASK.pick(TASK_SENT, assignedTo=PEOPLE), "name type estStarted deadline", START_TO_DEADLINE)
 BATCH_TASK        = Shape(TASK.pick(TASK_SENT), "name type", START_TO_DEADLINE)
 CREATE_TASKS      = Shape({"tasks": Kind("tasks", items(BATCH_TASK, 1), array_of(fields_schema(BATCH_TASK), minItems=1))}, "tasks")
-MODIFY_TASK       = Shape(TASK.pick(f"{TASK_SENT} status consumed left closedReason", **SAID), "", START_TO_DEADLINE, not_below_consumed, unset="estStarted deadline")
-START_TASK        = Shape(TASK.pick("assignedTo realStarted consumed left", **SAID), "", not_below_consumed)
-RESTART_TASK      = Shape(TASK.pick("assignedTo realStarted consumed left", **SAID), "consumed left", not_below_consumed)
+MODIFY_TASK       = Shape(TASK.pick(f"{TASK_SENT} status consumed left closedReason", **SAID), "", START_TO_DEADLINE, NOT_BELOW_CONSUMED, unset="estStarted deadline")
+START_TASK        = Shape(TASK.pick("assignedTo realStarted consumed left", **SAID), "", NOT_BELOW_CONSUMED)
+RESTART_TASK      = Shape(TASK.pick("assignedTo realStarted consumed left", **SAID), "consumed left", NOT_BELOW_CONSUMED)
 FINISH_TASK       = Shape(TASK.pick("assignedTo realStarted finishedDate", currentConsumed=HOURS, **SAID), "finishedDate", check_finish)
 ACTIVATE_TASK     = Shape(TASK.pick("assignedTo left", **SAID))
 CLOSE_TASK        = Shape(TASK.pick("closedReason", **SAID))
@@ -1413,10 +1371,8 @@ class View:
     @functools.cached_property
     def fields(self) -> dict[str, Kind]:
         """The fields that are shown, in their order."""
-        fields, hidden = (
-            {**self.resource.fields, **self.kinds},
-            set(self.resource.extra.split()) - set(self.adds.split()),
-        )
+        fields = {**self.resource.fields, **self.kinds}
+        hidden = set(self.resource.extra.split()) - set(self.adds.split())
         return {field: fields[field] for field in self.only or fields if field not in hidden or self.only}
 
     @functools.cached_property
