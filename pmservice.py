@@ -633,6 +633,7 @@ def in_order(first: str, last: str) -> Rule:
 
 def items(shape: Shape, least: int = 0) -> Callable[[Any], list[dict[str, Any]]]:
     """Return a reader of an array of objects: the checked fields of each."""
+    names = " and ".join(sorted(shape.required or shape.fields))
 
     def read(value: Any) -> list[dict[str, Any]]:
         if not isinstance(value, list) or len(value) < least:
@@ -641,9 +642,7 @@ def items(shape: Shape, least: int = 0) -> Callable[[Any], list[dict[str, Any]]]
         for place, item in enumerate(value):
             try:
                 if not isinstance(item, dict):
-                    raise Invalid(
-                        {"": f"must be an object with {' and '.join(sorted(shape.required or shape.fields))}"}
-                    )
+                    raise Invalid({"": f"must be an object with {names}"})
                 read.append(check(shape, item))
             except Invalid as error:
                 broken.update({f"[{place}]{inner and '.'}{inner}": rule for inner, rule in error.fields.items()})
@@ -1086,11 +1085,12 @@ def check_versions(record: Fields, after: Fields) -> Mapping[str, str]:
 
 
 # fmt: off
-#                                 field            problem                   what breaks it, from the stored record and the record after the request
-INSIDE_PROJECT       = make_rule("parent",         "must be the project",     lambda _, after: after.get("parent") and after.get("project") and after["parent"] != after["project"])
-HAS_HOME             = make_rule("execution",      "is required",             lambda _, after: not (after.get("execution") or after.get("project")))
-NOT_ITS_OWN_DUPLICATE = make_rule("duplicateStory", "must be another story",  lambda story, after: after.get("duplicateStory") == story["id"])
-NOT_BELOW_CONSUMED   = make_rule("consumed",       "must not be below the {consumed:g} hours already consumed", lambda task, after: after.get("consumed", MAX_INT) < task["consumed"])
+#                                 field             problem                what breaks it, from the stored record and the record after the request
+INSIDE_PROJECT        = make_rule("parent",         "must be the project",   lambda _, after: after.get("parent") and after.get("project") and after["parent"] != after["project"])
+HAS_HOME              = make_rule("execution",      "is required",           lambda _, after: not (after.get("execution") or after.get("project")))
+NOT_ITS_OWN_DUPLICATE = make_rule("duplicateStory", "must be another story", lambda story, after: after.get("duplicateStory") == story["id"])
+NOT_BELOW_CONSUMED    = make_rule("consumed",       "must not be below the {consumed:g} hours already consumed",
+                                                                             lambda task, after: after.get("consumed", MAX_INT) < task["consumed"])
 # fmt: on
 LASTING = {"begin": TODAY, "end": LONG_TERM}
 OPENED = {"openedBy": CALLER, "openedDate": NOW}
@@ -1568,24 +1568,18 @@ NARROWINGS = {
 # fmt: on
 
 
-def total_of(list: str, parent: str) -> dict[str, str]:
-    """Return the query that reads the total of a list kept by the triggers."""
-    return {"all": f"SELECT coalesce(sum(records), 0) FROM total WHERE list = '{list}' AND parent = {parent}"}
+def total_of(parent: str, **lists: str) -> dict[str, str]:
+    """Return the queries that read totals kept by the triggers: by status, of one list or of the sum of several."""
+    sql = "SELECT coalesce(sum(records), 0) FROM total WHERE list IN ({}) AND parent = {}"
+    return {status: sql.format(names, parent) for status, names in lists.items()}
 
 
-def story_totals(parent: str) -> dict[str, str]:
-    """Return the queries that read the totals of a list of stories linked to a project or an execution."""
-    lists = {
-        **{state: f"'stories {state}'" for state in STORY_STATES},
-        "unclosed": "'stories draft', 'stories active', 'stories changed'",
-    }
-    lists["all"] = lists["allstory"] = f"{lists['unclosed']}, 'stories closed'"
-    return {
-        status: f"SELECT coalesce(sum(records), 0) FROM total WHERE list IN ({names}) AND parent = {parent}"
-        for status, names in lists.items()
-    }
-
-
+UNCLOSED = "'stories draft', 'stories active', 'stories changed'"
+STORY_LISTS = {
+    **{state: f"'stories {state}'" for state in STORY_STATES},
+    "unclosed": UNCLOSED,
+    **dict.fromkeys(("all", "allstory"), f"{UNCLOSED}, 'stories closed'"),
+}
 BUG_COUNTS = {
     "all": "bugs",
     "unclosed": "bugs - closedBugs",
@@ -1603,20 +1597,20 @@ UNINDEXED = {  # their totals are kept, but a page has to pass over other record
 STORY_COUNT = "SELECT coalesce(sum(stories), 0) FROM story_count WHERE product = :product AND type = :type AND "
 # The totals that are kept, by table and by what narrows the list, and for each status: all others are counted.
 TOTALS = {
-    ("product", ""): total_of("products", "0"),
+    ("product", ""): total_of("0", all="'products'"),
     ("bug", "product"): {status: f"SELECT {count} FROM product_count WHERE product = :product" for status, count in BUG_COUNTS.items()},
-    ("bug", "project"): total_of("bugs", ":project"),
-    ("bug", "execution"): total_of("bugs of execution", ":execution"),
-    ("release", "project"): total_of("releases", ":project"),
-    ("task", "execution"): total_of("tasks", ":execution"),
-    ("testcase", "product"): total_of("testcases", ":product"),
-    ("plan", "product"): total_of("plans", ":product"),
-    ("build", "project"): total_of("builds", ":project"),
-    ("build", "execution"): total_of("builds of execution", ":execution"),
-    ("testtask", "project"): total_of("testtasks", ":project"),
-    ("testtask", "product"): total_of("testtasks of product", ":product"),
-    ("story", "project"): story_totals(":project"),
-    ("story", "execution"): story_totals(":execution"),
+    ("bug", "project"): total_of(":project", all="'bugs'"),
+    ("bug", "execution"): total_of(":execution", all="'bugs of execution'"),
+    ("release", "project"): total_of(":project", all="'releases'"),
+    ("task", "execution"): total_of(":execution", all="'tasks'"),
+    ("testcase", "product"): total_of(":product", all="'testcases'"),
+    ("plan", "product"): total_of(":product", all="'plans'"),
+    ("build", "project"): total_of(":project", all="'builds'"),
+    ("build", "execution"): total_of(":execution", all="'builds of execution'"),
+    ("testtask", "project"): total_of(":project", all="'testtasks'"),
+    ("testtask", "product"): total_of(":product", all="'testtasks of product'"),
+    ("story", "project"): total_of(":project", **STORY_LISTS),
+    ("story", "execution"): total_of(":execution", **STORY_LISTS),
     ("story", "type"): {"unclosed": "SELECT coalesce(sum(stories), 0) FROM story_count WHERE type = :type AND status <> 'closed'"},
     ("story", "product type"): {status: STORY_COUNT + condition.replace("story.", "") for status, condition in BROWSE_STORIES.items()
                                 if condition == "TRUE" or (condition.startswith("story.status ") and "AND" not in condition)},
@@ -1646,15 +1640,17 @@ class Listing:
     scope: str = "TRUE"
     beside: tuple[str, str] = ("", "")
 
-    def is_quick(
-        self, narrowed: Mapping[str, Any], query: Mapping[str, Any], me: Caller, limit: int, offset: int
-    ) -> bool:
+    def is_quick(self, narrowed: Fields, query: Fields, me: Caller) -> bool:
         """Tell whether a page is small, and an index serves it: it takes no longer when there are more records."""
         resource, status, order = self.view.resource, query.get("status", self.default), query.get("order", self.order)
         everything = me.admin or resource.guard.links in narrowed
         total_is_kept = everything and status in TOTALS.get((resource.table, " ".join(narrowed)), ())
-        indexed = order[0] == "id" and (resource.table, self.within, status) not in UNINDEXED and offset <= QUICK_OFFSET
-        return total_is_kept and indexed and 0 < limit <= QUICK_PAGE
+        indexed = (
+            order[0] == "id"
+            and (resource.table, self.within, status) not in UNINDEXED
+            and query["offset"] <= QUICK_OFFSET
+        )
+        return total_is_kept and indexed and 0 < query["limit"] <= QUICK_PAGE
 
 
 # "object id → title of the product's active requirements"
@@ -1698,21 +1694,18 @@ EXECUTION_CASES    = Listing("cases",      CASE_LISTED,     "execution", ("id", 
 CASE_RESULTS       = Listing("results",    RESULT_SHOWN,    "case",      ("id", "desc"),   -1,     BROWSE_ALL)
 ALL_TESTTASKS      = Listing("testtasks",  TESTTASK_LISTED, "",          ("id", "desc"),    20,    BROWSE_TESTTASKS, "product")
 PROJECT_TESTTASKS  = Listing("testtasks",  TESTTASK_LINKED, "project",   ("id", "desc"),    20,    BROWSE_TESTTASKS)
-# Inside of single records: what ENCLOSED adds to what a view shows, at its end.
-PLAN_STORIES       = Listing("stories",    STORY_LISTED,    "plan",      ("id", "desc"),    0,     BROWSE_ALL)
-PLAN_BUGS          = Listing("bugs",       BUG_SHOWN,       "plan",      ("id", "desc"),    0,     BROWSE_ALL)
-TESTTASK_CASES     = Listing("testcases",  TESTTASK_CASE,   "testtask",  ("id", "asc"),     0,     BROWSE_ALL)
-STORY_TASKS        = Listing("tasks",      STORY_TASK,      "story",     ("id", "asc"),     0,     BROWSE_ALL)
-STORY_CHILDREN     = Listing("children",   STORY_LISTED,    "parent",    ("id", "asc"),     0,     BROWSE_ALL)
-STORY_BUGS         = Listing("bugs",       STORY_BUG,       "story",     ("id", "asc"),     0,     BROWSE_ALL)
-STORY_CASES        = Listing("cases",      STORY_CASE,      "story",     ("id", "asc"),     0,     BROWSE_ALL)
-STORY_REQUIREMENTS = Listing("requirements", STORY_NAMED,   "child",     ("id", "asc"),     0,     BROWSE_ALL)
-# fmt: on
+# Inside of single records: the lists that end what a view shows.
 ENCLOSED = {
-    PLAN_SHOWN: (PLAN_STORIES, PLAN_BUGS),
-    TESTTASK_SHOWN: (TESTTASK_CASES,),
-    STORY_SHOWN: (STORY_TASKS, STORY_CHILDREN, STORY_BUGS, STORY_CASES, STORY_REQUIREMENTS),
+    PLAN_SHOWN: (    Listing("stories",    STORY_LISTED,    "plan",      ("id", "desc"),    0,     BROWSE_ALL),
+                     Listing("bugs",       BUG_SHOWN,       "plan",      ("id", "desc"),    0,     BROWSE_ALL)),
+    TESTTASK_SHOWN: (Listing("testcases",  TESTTASK_CASE,   "testtask",  ("id", "asc"),     0,     BROWSE_ALL),),
+    STORY_SHOWN: (   Listing("tasks",      STORY_TASK,      "story",     ("id", "asc"),     0,     BROWSE_ALL),
+                     Listing("children",   STORY_LISTED,    "parent",    ("id", "asc"),     0,     BROWSE_ALL),
+                     Listing("bugs",       STORY_BUG,       "story",     ("id", "asc"),     0,     BROWSE_ALL),
+                     Listing("cases",      STORY_CASE,      "story",     ("id", "asc"),     0,     BROWSE_ALL),
+                     Listing("requirements", STORY_NAMED,   "child",     ("id", "asc"),     0,     BROWSE_ALL)),
 }
+# fmt: on
 
 
 def column(view: View, field: str) -> str:
@@ -1772,12 +1765,9 @@ def list_statements(
     table = resource.table
     narrowings = [NARROWINGS.get((table, name), f'{table}."{name}" = :{name}') for name in names]
     joins = " ".join(narrowing for narrowing in narrowings if narrowing.startswith("JOIN"))
-    scope = f"FROM {table} {joins} WHERE " + " AND ".join((
-        resource.undeleted, resource.rows, *(narrowing for narrowing in narrowings if not narrowing.startswith("JOIN")),
-        listing.scope,
-        listing.browse[status],
-        "TRUE" if everything else resource.visible(),
-    ))  # fmt: skip
+    conditions = [narrowing for narrowing in narrowings if not narrowing.startswith("JOIN")]
+    conditions = [resource.undeleted, resource.rows, *conditions, listing.scope, listing.browse[status]]
+    scope = f"FROM {table} {joins} WHERE {' AND '.join([*conditions, 'TRUE' if everything else resource.visible()])}"
     if "story." in listing.browse[status] and table != "story":
         scope = scope.replace(" WHERE ", with_guards(f" {resource.joins} WHERE "), 1)
     sorting = f'ORDER BY {table}."{field}" {way}, {table}.id {way}'
@@ -1909,29 +1899,21 @@ class Store:
             values |= {"monday": int(begins) // 900, "next_monday": int(ends) // 900}
         return values
 
-    def page(
-        self,
-        listing: Listing,
-        narrowed: Mapping[str, Any],
-        me: Caller,
-        query: Mapping[str, Any],
-        limit: int,
-        offset: int,
-    ) -> tuple[int, sqlite3.Cursor]:
-        """Return how many records a list has in all, and the rows of one page of it."""
+    def page(self, listing: Listing, narrowed: Fields, me: Caller, query: Fields) -> tuple[int, sqlite3.Cursor]:
+        """Return how many records a list has in all, and the rows of the page that the query asks for."""
         status, order = query.get("status", listing.default), query.get("order", listing.order)
         everything = me.admin or listing.view.resource.guard.links in narrowed
         count, select = list_statements(listing, tuple(narrowed), status, order, everything)
         home = next(iter(narrowed.values()), 0)  # the id of the record whose list it is
-        values = {**narrowed, "home": home, "limit": limit, "offset": offset, **self.parameters(me, count + select)}
+        place = {"home": home, "limit": query["limit"], "offset": query["offset"]}
+        values = {**narrowed, **place, **self.parameters(me, count + select)}
         return self.count(count, values), self.run(select, values)
 
     def enclosed(self, listing: Listing, id: int, me: Caller) -> list[sqlite3.Row]:
         """Return the rows of a list inside of a record."""
         _, select = list_statements(listing, (listing.within,), "all", listing.order, me.admin)
-        return self.run(
-            select, {listing.within: id, "limit": -1, "offset": 0, **self.parameters(me, select)}
-        ).fetchall()
+        place = {listing.within: id, "limit": -1, "offset": 0}
+        return self.run(select, {**place, **self.parameters(me, select)}).fetchall()
 
     # People and tokens
 
@@ -1950,25 +1932,21 @@ class Store:
         """Return the row of a user by account or id, None if it is unknown."""
         return self.row(f"SELECT * FROM user WHERE {'id' if isinstance(person, int) else 'account'} = ?", (person,))
 
-    def id_of(self, account: str) -> int:
-        """Return the id of the user with an account, 0 if it is unknown."""
-        user = self.user(account)
+    def id_of(self, name: int | str) -> int:
+        """Return the id in a path, or that of the user with the account in it; 0 if there is no record of the id."""
+        user = self.user(name) if isinstance(name, str) else {"id": name if name <= MAX_INT else 0}
         return int(user["id"]) if user else 0
 
     def add_person(self, account: str) -> None:
         """Insert a user if the account is unknown; without a password nobody can log in as it."""
         # Not ON CONFLICT DO NOTHING, which would use up an id each time.
-        self.run(
-            "INSERT INTO user (account, realname) SELECT :it, :it WHERE :it NOT IN (SELECT account FROM user)",
-            {"it": account},
-        )
+        sql = "INSERT INTO user (account, realname) SELECT :it, :it WHERE :it NOT IN (SELECT account FROM user)"
+        self.run(sql, {"it": account})
 
     def token(self, hash: str) -> sqlite3.Row | None:
         """Return the account of a token, whether it is an administrator's, and when the token was last used."""
-        return self.row(
-            "SELECT token.account, admin, used FROM token JOIN user ON user.account = token.account WHERE hash = ?",
-            (hash,),
-        )
+        sql = "SELECT token.account, admin, used FROM token JOIN user ON user.account = token.account WHERE hash = ?"
+        return self.row(sql, (hash,))
 
     def use_token(self, hash: str, lifetime: float) -> None:
         """Record that a token is used now, and delete those that were not used for `lifetime` seconds."""
@@ -1993,11 +1971,8 @@ class Store:
 
     def begin_projects(self, execution: int, project: int) -> None:
         """Set an execution and its project to `doing` if they wait; they begin today, unless they began before."""
-        self.run(
-            "UPDATE project SET status = 'doing', realBegan = coalesce(realBegan, ?)"
-            " WHERE id IN (?, ?) AND status = 'wait'",
-            (self.today, execution, project),
-        )
+        sql = "UPDATE project SET status = 'doing', realBegan = coalesce(realBegan, ?) WHERE id IN (?, ?) AND status = 'wait'"
+        self.run(sql, (self.today, execution, project))
 
     def move_projects(self, id: int, path: str) -> None:
         """Derive `path` and `grade` anew, and the project of what belongs to an execution, for a row and all below it."""
@@ -2036,10 +2011,8 @@ class Store:
 
     def stranger(self, table: str, ids: list[int], product: int) -> int | None:
         """Return the first id of a row that does not belong to a product, None without one."""
-        row = self.row(
-            f"SELECT value FROM json_each(?) JOIN {table} ON {table}.id = value WHERE product <> ? LIMIT 1",
-            (json.dumps(ids), product),
-        )
+        sql = f"SELECT value FROM json_each(?) JOIN {table} ON {table}.id = value WHERE product <> ? LIMIT 1"
+        row = self.row(sql, (json.dumps(ids), product))
         return row["value"] if row else None
 
     def department_levels(self, id: int) -> int:
@@ -2063,11 +2036,8 @@ class Store:
 
     def story_version(self, story: int, version: int) -> dict[str, Any]:
         """Return what a version of a story says."""
-        found = self.row(
-            "SELECT version, title, spec, verify FROM story_version WHERE story = ? AND version <= ? ORDER BY version DESC",
-            (story, version),
-        )
-        return dict(found or {})
+        sql = "SELECT version, title, spec, verify FROM story_version WHERE story = ? AND version <= ? ORDER BY version DESC"
+        return dict(self.row(sql, (story, version)) or {})
 
     def latest_version(self, story: int, me: Caller) -> int | None:
         """Return the version of a story that the caller may see, also of a deleted one, None without it."""
@@ -2077,11 +2047,10 @@ class Store:
 
     def link_story(self, execution: int, story: int) -> None:
         """Link a story to an execution and its project."""
+        homes = "SELECT coalesce(project, id) FROM project WHERE id = :home UNION SELECT :home"
         self.run(
-            "INSERT OR IGNORE INTO project_story SELECT coalesce(project, id), ? FROM project WHERE id = ?",
-            (story, execution),
+            f"INSERT OR IGNORE INTO project_story SELECT *, :story FROM ({homes})", {"story": story, "home": execution}
         )
-        self.run("INSERT OR IGNORE INTO project_story VALUES (?, ?)", (execution, story))
 
     def plan_records(self, table: str, plan: int, ids: list[int], on: bool) -> None:
         """Link stories or bugs to a plan, or unlink them. A story may have several plans, a bug has one."""
@@ -2217,9 +2186,8 @@ class Database:
             with contextlib.suppress(FileExistsError):  # created here, because SQLite would create it with mode 0644
                 os.close(os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
             refuse_strange(self.path)
-        write_ahead, *others = (
-            PRAGMAS  # `application_id` must reach the database file before the write-ahead log starts
-        )
+        # `application_id` must reach the database file before the write-ahead log starts.
+        write_ahead, *others = PRAGMAS
         self.anchor = self.connect(others)  # stays open: a memory database lives as long as its last connection
         self.idle.append((self.anchor, PATIENCE * 1000))
         version = self.anchor.execute("PRAGMA user_version").fetchone()[0]
@@ -2577,17 +2545,11 @@ def reassigned(store: Store, row: sqlite3.Row, body: Body) -> dict[str, Any]:
     return {"assignedTo": body["assignedTo"], "assignedDate": store.now} if changes else {}
 
 
-def modify(
-    store: Store, me: Caller, resource: Resource, row: sqlite3.Row, body: Body, check: Check | None = None
-) -> int:
+def modify(store: Store, me: Caller, resource: Resource, row: Any, body: Body, check: Check | None = None) -> int:
     """Change what is sent of a record, and return its id. Writes the action log. Raises Invalid if `check` does."""
     follows = check(store, row, {**row, **body}) if check else {}
-    changes = {
-        **with_story_version(store, me, resource, body, row),
-        **reassigned(store, row, body),
-        **edited(store, me),
-        **follows,
-    }
+    changes = {**with_story_version(store, me, resource, body, row), **reassigned(store, row, body)}
+    changes |= {**edited(store, me), **follows}
     if {**row, **changes}.get("acl") == "open":
         changes["whitelist"] = ","
     store.update_record(resource, row["id"], changes)
@@ -2684,10 +2646,8 @@ def move(store: Store, me: Caller, transition: Transition, row: Any, body: Body)
     """Take a record to its next state; what is sent wins over what the transition sets. Writes the action log."""
     resource, action, sources, to, signs, empties, sets = transition
     if row["status"] not in sources:
-        allowed = ", ".join(sources)
-        raise Refusal(
-            400, f'A {resource.name} in state "{row["status"]}" cannot be {action}; allowed states: {allowed}.'
-        )
+        refused = f'A {resource.name} in state "{row["status"]}" cannot be {action}'
+        raise Refusal(400, f"{refused}; allowed states: {', '.join(sources)}.")
     changes = {field: EMPTY.get(resource.fields[field].look) for field in empties}
     signature = {f"{signs}By": me.account, f"{signs}Date": store.now} if signs else {}
     changes |= {field: value(row) if callable(value) else value for field, value in {**signature, **sets}.items()}
@@ -3050,12 +3010,8 @@ def add_effort(store: Store, me: Caller, task: sqlite3.Row, body: Body) -> int:
     last, works = store.last_effort(task["id"]), body.get("work") or [""] * count
     efforts = sorted(zip(days, body["consumed"], body["left"], works, strict=True), key=operator.itemgetter(0))
     for effort in efforts:
-        create(
-            store,
-            me,
-            EFFORT,
-            {"task": task["id"], **dict(zip(("date", "consumed", "left", "work"), effort, strict=True))},
-        )
+        values = dict(zip(("date", "consumed", "left", "work"), effort, strict=True))
+        create(store, me, EFFORT, {"task": task["id"], **values})
     lefts = [left for day, _, left, _ in efforts if day >= last]
     changes = {"consumed": consumed, "left": lefts[-1] if lefts else task["left"]}
     if not lefts:
@@ -3099,9 +3055,8 @@ def modify_bug(store: Store, me: Caller, bug: sqlite3.Row, body: Body) -> int:
     for transition, fields in moves:
         row = store.find("bug", bug["id"], me)
         kept = {"assignedTo": bug["assignedTo"] or bug["openedBy"]} if transition is RESOLVE else {}
-        move(
-            store, me, transition, row, {**kept, **{field: body[field] for field in fields.split() if body.get(field)}}
-        )
+        given = {field: body[field] for field in fields.split() if body.get(field)}
+        move(store, me, transition, row, {**kept, **given})
     return int(bug["id"])
 
 
@@ -3132,10 +3087,10 @@ def list_configurations(store: Store, me: Caller, row: None, query: Body) -> lis
 
 def get_configuration(store: Store, me: Caller, row: None, query: Body) -> dict[str, str]:
     """Return one setting."""
-    for setting in list_configurations(store, me, None, query):
-        if setting["key"] == query["name"]:
-            return {"name": setting["key"], "value": setting["value"]}
-    raise Refusal(404, f"There is no configuration {query['name']}{suggest(query['name'], CONFIGURATIONS) or '.'}")
+    name, settings = query["name"], list_configurations(store, me, None, query)
+    if name not in CONFIGURATIONS:
+        raise Refusal(404, f"There is no configuration {name}{suggest(name, CONFIGURATIONS) or '.'}")
+    return next({"name": name, "value": setting["value"]} for setting in settings if setting["key"] == name)
 
 
 def list_groups(store: Store, me: Caller, row: None, query: Body) -> list[dict[str, Any]]:
@@ -3147,12 +3102,9 @@ def list_bug_options(store: Store, me: Caller, row: None, query: Body) -> dict[s
     """Return what a form for bugs offers; the builds of `?product=`, if it is given."""
     numbers, asked = ["", "1", "2", "3", "4"], check(Shape({"product": ID}), query).get("product")
     builds = store.build_names(asked, me) if asked else {}
-    choices = {
-        "type": {"": "", **dict(zip(BUG_TYPES, BUG_TYPE_NAMES, strict=True))},
-        "pri": numbers,
-        "severity": numbers,
-    }
-    return {"options": {**choices, "modules": ["/"], "build": {"": "", "trunk": "Trunk", **builds}}}
+    types = {"": "", **dict(zip(BUG_TYPES, BUG_TYPE_NAMES, strict=True))}
+    choices = {"type": types, "pri": numbers, "severity": numbers, "modules": ["/"]}
+    return {"options": {**choices, "build": {"": "", "trunk": "Trunk", **builds}}}
 
 
 # --- 9 Passwords: passwords and tokens --------------------------------------------------------------
@@ -3237,14 +3189,11 @@ def save_user(store: Store, me: Caller, given: Body) -> int:
 
 def modify_user(store: Store, me: Caller, user: sqlite3.Row, body: Body) -> int:
     """Change a user; who is no administrator may change the own name, e-mail and password only."""
-    changed = {field for field, value in body.items() if field not in tuple(user.keys()) or value != user[field]} - {
-        "comment"
-    }
-    if not me.admin and (user["account"] != me.account or changed - {"realname", "email", "password"}):
-        raise Refusal(
-            403, "Only an administrator may change other users, and more than one's own realname, email and password."
-        )
-    id = save_user(store, me, {**{field: body[field] for field in changed}, "account": user["account"]})
+    changes = {field: value for field, value in body.items() if field in USER.fields and value != user[field]}
+    if not me.admin and (user["account"] != me.account or changes.keys() - {"realname", "email", "password"}):
+        others = "other users, and more than one's own realname, email and password"
+        raise Refusal(403, f"Only an administrator may change {others}.")
+    id = save_user(store, me, {**changes, "account": user["account"]})
     return store.log_action("user", id, me, "edited", body)
 
 
@@ -3358,9 +3307,7 @@ def parse_fixture(text: str) -> dict[str, Any]:
     return document
 
 
-def load(
-    store: Store, me: Caller, document: Mapping[str, Any], progress: Callable[[int], None] = lambda records: None
-) -> int:
+def load(store: Store, me: Caller, document: Fields, progress: Callable[[int], None] = lambda records: None) -> int:
     """Insert the records of a fixture, all or none; return how many it has. Raises Refusal that says where it is wrong."""
     store.defer_links()
     noted: dict[str, None] = {}
@@ -3391,7 +3338,6 @@ def load_record(store: Store, me: Caller, resource: Resource, record: Any, noted
     if not isinstance(record, dict):
         raise Invalid({"": "must be an object"})
     refuse_unknown(resource, record)
-
     given = check(resource.fixture, record, functools.partial(settle_value, store, me, noted, None))
     try:
         if resource is USER:
@@ -3645,9 +3591,8 @@ def query_shape(listing: Listing) -> Shape:
 
     def read(word: Any) -> tuple[str, str]:
         if word not in (*fields, *orders):
-            raise ValueError(
-                f"must be a field of the list, alone or with _asc or _desc{suggest(word, [*fields, *orders])}"
-            )
+            near = suggest(word, [*fields, *orders])
+            raise ValueError(f"must be a field of the list, alone or with _asc or _desc{near}")
         field, way = word.rsplit("_", 1) if word in orders else (word, "asc")
         return field, way
 
@@ -3674,6 +3619,11 @@ LOADING = "The service is still loading."
 STRING = re.compile(r'"(?:[^"\\]|\\.)*"?', re.DOTALL)  # also one that is not closed: never tried a second time
 FORM_ITEM = re.compile(r"(.*)\[[0-9]*\]")
 DEEPER = {"[": 1, "{": 1, "]": -1, "}": -1}
+PATH_FILTERS: dict[str, tuple[str, Callable[[str], Any]]] = {  # what <id>, <name> and <user> match in paths, and how it is read
+    "id": ("[1-9][0-9]{0,18}", int),
+    "name": ("[A-Za-z0-9_.-]{1,64}", str),
+    "user": ("[1-9][0-9]{0,18}|(?![0-9]+(?:/|$))[A-Za-z0-9_.@-]{1,30}", lambda text: int(text) if text.isdigit() else text),
+}  # fmt: skip
 
 
 def read_body(environ: Mapping[str, Any], limit: int) -> bytes:
@@ -3755,7 +3705,8 @@ def check_query(environ: Mapping[str, Any], shape: Shape, limit: int) -> dict[st
     query = check(shape, {**given, **({"status": given["status"].lower()} if "status" in given else {})})
     if limit > 0 or "page" in query or "limit" in query:
         query = {"page": 1, "limit": max(limit, 20), **query}
-    return query
+        return {**query, "offset": min((query["page"] - 1) * query["limit"], MAX_INT)}
+    return {**query, "limit": -1, "offset": 0}
 
 
 def normalize_path(environ: Mapping[str, Any]) -> tuple[str, str]:
@@ -3882,12 +3833,8 @@ class Service:
         self.preparations: list[Callable[[], None]] = []
         self.id_prefix, self.numbers = secrets.token_hex(4), itertools.count(1)  # of which a request's id is made
         self.routes = bottle.Bottle()
-        self.routes.router.add_filter("id", lambda _: ("[1-9][0-9]{0,18}", int, str))
-        self.routes.router.add_filter("name", lambda _: ("[A-Za-z0-9_.-]{1,64}", str, str))
-        as_user = lambda text: int(text) if text.isdigit() else text  # noqa: E731  # "digits are an id"
-        self.routes.router.add_filter(
-            "user", lambda _: ("[1-9][0-9]{0,18}|(?![0-9]+(?:/|$))[A-Za-z0-9_.@-]{1,30}", as_user, str)
-        )
+        for name, (pattern, read) in PATH_FILTERS.items():
+            self.routes.router.add_filter(name, lambda _, found=(pattern, read, str): found)
         self.routes.add_hook("before_request", self.admit)
         self.routes.default_error_handler = render_bottle_error
         self.open_paths: set[str] = set()
@@ -3991,10 +3938,8 @@ class Service:
         with self.database.writing(patience_of(environ)) as store:
             row = None if operation.by else self.find(store, operation, id, me)
             environ["pmservice.body"] = fields = parse_body(raw, environ.get("CONTENT_TYPE", ""))
-            kinds = {
-                name: {operation.by: ID, **operation.reads.fields}[name]
-                for name in f"{operation.query} {operation.by}".split()
-            }
+            known = {operation.by: ID, **operation.reads.fields}
+            kinds = {name: known[name] for name in f"{operation.query} {operation.by}".split()}
             query = {name: value for name, value in parse_query(environ, 100).items() if name in kinds}
             check(Shape({name: kinds[name] for name in query}), query)
             fields = {**query, **fields}
@@ -4034,12 +3979,11 @@ class Service:
                 if query.get(name) and name != "type" and not store.find(name, query[name], me):
                     raise Refusal(404, f"There is no {name} {query[name]}.")
                 narrowed |= {name: query[name]} if query.get(name) else {"type": "story"} if name == "type" else {}
-            limit = query.get("limit", -1)
-            offset = min((query.get("page", 1) - 1) * limit, MAX_INT) if limit > 0 else 0
-            if not (patience or listing.is_quick(narrowed, query, me, limit, offset)):
+            if not (patience or listing.is_quick(narrowed, query, me)):
                 raise HandOver
-            total, cursor = store.page(listing, narrowed, me, query, limit, offset)
-            numbers = {"page": query["page"], "total": total, "limit": limit} if "page" in query else {"total": total}
+            total, cursor = store.page(listing, narrowed, me, query)
+            names = ("page", "total", "limit") if "page" in query else ("total",)
+            numbers = {name: {**query, "total": total}[name] for name in names}
             shown = "".join(f'"{name}":{number},' for name, number in numbers.items()) if listing.limit >= 0 else ""
             text, more = f"{{{shown}{quote(listing.key)}:[", True
             while more:
@@ -4059,16 +4003,14 @@ class Service:
             raise Refusal(403, ADMIN_ONLY)
         if not operation.target:
             return None
-        number = id if isinstance(id, int) else store.id_of(id)
-        if number > MAX_INT or not (row := store.find(operation.target, number, me)):
+        if not (row := store.find(operation.target, store.id_of(id), me)):
             raise Refusal(404, f"There is no {operation.target} {id}.")
         return row
 
     def record(self, store: Store, view: View, id: int | str, me: Caller, target: str = "") -> str:
         """Return the JSON of one record, with the lists inside of it. Raises Refusal (404) without it."""
-        number = id if isinstance(id, int) else store.id_of(id)
-        rows = store.select(view, number, me, target) if number <= MAX_INT else []
-        if not rows:
+        number = store.id_of(id)
+        if not (rows := store.select(view, number, me, target)):
             raise Refusal(404, f"There is no {target} {id}.")
         text = self.render(store, view, rows)
         for listing in ENCLOSED.get(view, ()):
