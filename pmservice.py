@@ -1184,11 +1184,8 @@ def check_finish(task: Fields, after: Fields) -> Mapping[str, str]:
 
 def within_project(project: Fields, after: Fields) -> Mapping[str, str]:
     """Require that an execution's days lie within its project's."""
-    return {
-        day: f"must lie within the project's days, {project['begin']} to {project['end']}"
-        for day in ("begin", "end")
-        if day in after and not project["begin"] <= after[day] <= project["end"]
-    }
+    outside = [day for day in ("begin", "end") if day in after and not project["begin"] <= after[day] <= project["end"]]
+    return dict.fromkeys(outside, f"must lie within the project's days, {project['begin']} to {project['end']}")
 
 
 def days_fit(record: Fields, after: Fields) -> Mapping[str, str]:
@@ -1645,12 +1642,8 @@ class Listing:
         resource, status, order = self.view.resource, query.get("status", self.default), query.get("order", self.order)
         everything = me.admin or resource.guard.links in narrowed
         total_is_kept = everything and status in TOTALS.get((resource.table, " ".join(narrowed)), ())
-        indexed = (
-            order[0] == "id"
-            and (resource.table, self.within, status) not in UNINDEXED
-            and query["offset"] <= QUICK_OFFSET
-        )
-        return total_is_kept and indexed and 0 < query["limit"] <= QUICK_PAGE
+        indexed = order[0] == "id" and (resource.table, self.within, status) not in UNINDEXED
+        return total_is_kept and indexed and 0 < query["limit"] <= QUICK_PAGE and query["offset"] <= QUICK_OFFSET
 
 
 # "object id → title of the product's active requirements"
@@ -1775,10 +1768,8 @@ def list_statements(
     first = "" if field == "id" else f'{table}."{field}" {way},'
     page = f"SELECT {table}.id {scope} ORDER BY {first} {row_id} {way} LIMIT :limit OFFSET :offset"
     total = TOTALS.get((table, " ".join(names)), {}).get(status) if everything else None
-    return (
-        total or f"SELECT count(*) {scope}",
-        f"{select_statement(listing.view)} WHERE {table}.id IN ({page}) {sorting}",
-    )
+    select = f"{select_statement(listing.view)} WHERE {table}.id IN ({page}) {sorting}"
+    return total or f"SELECT count(*) {scope}", select
 
 
 # What loaded records can get wrong together: the table, the query for the ids at fault, the problem.
@@ -1919,13 +1910,10 @@ class Store:
 
     def people(self, accounts: set[str]) -> dict[str, str]:
         """Return the user references of these accounts, as JSON text."""
-        found = self.run(
-            "SELECT account, user.id, avatar, realname FROM json_each(?) CROSS JOIN user ON account = value",
-            (json.dumps(list(accounts)),),
-        )
+        sql = "SELECT account, user.id, avatar, realname FROM json_each(?) CROSS JOIN user ON account = value"
         return {
             name: f'{{"id":{id},"account":{quote(name)},"avatar":{quote(avatar)},"realname":{quote(realname)}}}'
-            for name, id, avatar, realname in found
+            for name, id, avatar, realname in self.run(sql, (json.dumps(list(accounts)),))
         }
 
     def user(self, person: str | int) -> sqlite3.Row | None:
@@ -2048,9 +2036,8 @@ class Store:
     def link_story(self, execution: int, story: int) -> None:
         """Link a story to an execution and its project."""
         homes = "SELECT coalesce(project, id) FROM project WHERE id = :home UNION SELECT :home"
-        self.run(
-            f"INSERT OR IGNORE INTO project_story SELECT *, :story FROM ({homes})", {"story": story, "home": execution}
-        )
+        sql = f"INSERT OR IGNORE INTO project_story SELECT *, :story FROM ({homes})"
+        self.run(sql, {"story": story, "home": execution})
 
     def plan_records(self, table: str, plan: int, ids: list[int], on: bool) -> None:
         """Link stories or bugs to a plan, or unlink them. A story may have several plans, a bug has one."""
@@ -2829,13 +2816,11 @@ def check_plan(store: Store, row: Any, after: Body) -> Body:
     first, last = store.days_of("plan", "parent", id)
     if after["begin"] > after["end"]:
         raise Invalid({"end": "must not be before begin"})
-    for day, least, most in (
-        ("begin", above["begin"], first or above["end"]),
-        ("end", last or above["begin"], above["end"]),
-    ):
+    bounds = {"begin": (above["begin"], first or above["end"]), "end": (last or above["begin"], above["end"])}
+    for day, (least, most) in bounds.items():
         if not (least or "") <= after[day] <= (most or "9"):
-            bounds = f"{least or 'any day'} and {most or 'any day'}"
-            raise Invalid({day: f"must lie between {bounds}, as the parent and the children do"})
+            rule = f"must lie between {least or 'any day'} and {most or 'any day'}, as the parent and the children do"
+            raise Invalid({day: rule})
     return {}
 
 
@@ -2853,16 +2838,12 @@ def make_link(table: str, on: bool) -> Perform:
 
 def check_build(store: Store, row: Any, after: Body) -> Body:
     """Raise Invalid unless what a build names belongs together, and its name is free among the product's builds."""
-    broken = {}
-    if (
-        after["execution"] != after["project"]
-        and store.get("project", after["execution"])["project"] != after["project"]
-    ):
-        broken["execution"] = f"must be an execution of project {after['project']}, or the project itself"
-    if (not row or after["product"] != row["product"]) and after["product"] not in store.linked(
-        PROJECT.fields["products"], after["project"]
-    ):
-        broken["product"] = f"must be a product of project {after['project']}"
+    project, home, broken = after["project"], store.get("project", after["execution"]), {}
+    products = store.linked(PROJECT.fields["products"], project) + ([row["product"]] if row else [])
+    if project not in (home["id"], home["project"]):
+        broken["execution"] = f"must be an execution of project {project}, or the project itself"
+    if after["product"] not in products:
+        broken["product"] = f"must be a product of project {project}"
     if store.build_named(after["product"], after["name"], row["id"] if row else 0):
         broken["name"] = "is taken by another build of this product"
     if broken:
@@ -3916,7 +3897,7 @@ class Service:
             shape = query_shape(operation.shows)
             answer: Callable[..., Any] = lambda *call: in_pieces(self.pieces(shape, *call))  # noqa: E731
         elif operation.method == "GET":
-            answer = self.answer_record if isinstance(operation.shows, View) else self.answer_value
+            answer = self.answer_read
         else:
             answer = self.answer_login if operation.open else self.answer_write
 
@@ -3955,18 +3936,15 @@ class Service:
                 return to_json(operation.shows).encode()
             return self.record(store, operation.shows, changed, me).encode()
 
-    def answer_record(self, operation: Operation, id: int | str, environ: dict[str, Any]) -> bytes:
-        """Show the one record that the path names, even if it is deleted; without a target, the caller."""
-        me: Caller = environ["pmservice.caller"]
+    def answer_read(self, operation: Operation, id: int | str, environ: dict[str, Any]) -> bytes:
+        """Show the record that the path names, even if it is deleted, the caller without a target, or a JSON value."""
+        me: Any = environ.get("pmservice.caller")
         with self.database.reading(patience_of(environ)) as store:
-            wanted = id if operation.target else operation.perform(store, me, None, {})
-            return self.record(store, operation.shows, wanted, me, operation.target).encode()
-
-    def answer_value(self, operation: Operation, name: str, environ: dict[str, Any]) -> bytes:
-        """Answer with a JSON value that is not a record."""
-        query = {**parse_query(environ, 100), "name": name}
-        with self.database.reading(patience_of(environ)) as store:
-            return to_json(operation.perform(store, environ.get("pmservice.caller"), None, query)).encode()
+            if isinstance(operation.shows, View):
+                wanted = id if operation.target else operation.perform(store, me, None, {})
+                return self.record(store, operation.shows, wanted, me, operation.target).encode()
+            query = {**parse_query(environ, 100), "name": id}
+            return to_json(operation.perform(store, me, None, query)).encode()
 
     def pieces(self, shape: Shape, operation: Operation, id: int, environ: dict[str, Any]) -> Iterator[bytes]:
         """Yield a list from one state of the database, in batches, so that memory does not grow with `limit`."""
