@@ -664,18 +664,16 @@ def fields_schema(shape: Shape) -> Schema:
 
 STEP = Shape({"type": one_of(*STEP_TYPES), "desc": FILLED, "expect": TEXT}, "desc")
 LOADED_STEP = Shape({"id": ID, "parent": INT, "version": INT, **STEP.fields}, "desc")
-STEP_SHOWN = {name: {"type": "integer"} for name in ("id", "parent", "case", "version")} | {
-    name: {"type": "string"} for name in ("type", "desc", "expect")
-}
+STEP_NUMBERS, STEP_TEXTS = ("id", "parent", "case", "version"), ("type", "desc", "expect")
+STEP_SHOWN = {name: {"type": "integer" if name in STEP_NUMBERS else "string"} for name in STEP_NUMBERS + STEP_TEXTS}
 STEP_RESULT = Shape({"result": one_of(*RESULTS), "real": TEXT})
 LOADED_RESULT = Shape({"id": ID, "parent": INT, "case": INT, **LOADED_STEP.fields, **STEP_RESULT.fields})
 VERSION = Shape({"version": ID, "title": NAME, "spec": TEXT, "verify": TEXT}, "version title")
 REVIEWER = Shape({"account": PERSON, "result": one_of(*VOTES)}, "account")
 STEPS = Kind("plain", items(STEP), array_of(fields_schema(STEP)), shown=array_of(object_of(STEP_SHOWN)))
 STEP_RESULTS = Kind("plain", items(STEP_RESULT), array_of(fields_schema(STEP_RESULT)))
-LOADED_RESULTS = Kind(
-    "plain", lambda value: to_json(items(LOADED_RESULT)(value)), {}, shown=array_of({"type": "object"})
-)
+read_results = items(LOADED_RESULT)
+LOADED_RESULTS = Kind("plain", lambda value: to_json(read_results(value)), {}, shown=array_of({"type": "object"}))
 
 
 # Moments are stored as UTC text, YYYY-MM-DDThh:mm:ssZ.
@@ -1480,6 +1478,7 @@ STORY_NAMED     = View(STORY,     reference, NULL,  iso,    NULL,  NULL,      bo
 # Answers that are not records.
 TOKEN = {"token": "…"}
 SUCCESS = {"message": "success"}
+HOW_TO_LOG_IN = {"message": "POST account and password here to get a token."}  # one published client asks first
 
 
 # --- 6 Store: the queries, and the table of lists ---------------------------------------------------
@@ -3044,11 +3043,6 @@ def modify_bug(store: Store, me: Caller, bug: sqlite3.Row, body: Body) -> int:
 # Answers that are not records: from (store, caller, row that the path names, query parameters) to a JSON value.
 
 
-def explain_tokens(store: Store, me: Caller, row: None, query: Body) -> dict[str, str]:
-    """Return how to log in: one published client begins with this request."""
-    return {"message": "POST account and password here to get a token."}
-
-
 def ping(store: Store, me: Caller, row: None, query: Body) -> dict[str, str]:
     """Return the caller's token, and how many seconds it lives after its last use."""
     return {"token": me.token, "tokenLife": str(me.lifetime)}
@@ -3068,10 +3062,10 @@ def list_configurations(store: Store, me: Caller, row: None, query: Body) -> lis
 
 def get_configuration(store: Store, me: Caller, row: None, query: Body) -> dict[str, str]:
     """Return one setting."""
-    name, settings = query["name"], list_configurations(store, me, None, query)
-    if name not in CONFIGURATIONS:
-        raise Refusal(404, f"There is no configuration {name}{suggest(name, CONFIGURATIONS) or '.'}")
-    return next({"name": name, "value": setting["value"]} for setting in settings if setting["key"] == name)
+    name, settings = query["name"], {**CONFIGURATIONS, "timezone": str(store.zone)}
+    if name not in settings:
+        raise Refusal(404, f"There is no configuration {name}{suggest(name, settings) or '.'}")
+    return {"name": name, "value": settings[name]}
 
 
 def list_groups(store: Store, me: Caller, row: None, query: Body) -> list[dict[str, Any]]:
@@ -3437,7 +3431,7 @@ SPECIFIED = (
 )
 COMPANIONS = (  # beyond the specification: the rest of the published interface
     #          method    path                                 purpose                                target                  reads               shows               perform                           status
-    Operation("GET",    "/tokens",                           "say how to log in",                   "",                     NOTHING,            {"message": "…"},   explain_tokens, open=True),
+    Operation("GET",    "/tokens",                           "say how to log in",                   "",                     NOTHING,            HOW_TO_LOG_IN,      SHOW, open=True),
     Operation("GET",    "/ping",                             "show the caller's token",             "",                     NOTHING,            {"token": "…", "tokenLife": "86400"}, ping),
     Operation("GET",    "/user",                             "get the caller",                      "",                     NOTHING,            MY_PROFILE,         show_me),
     Operation("GET",    "/configurations",                   "list the configuration",              "",                     NOTHING,            [{"key": "…", "value": "…"}], list_configurations),
@@ -3944,7 +3938,7 @@ class Service:
                 wanted = id if operation.target else operation.perform(store, me, None, {})
                 return self.record(store, operation.shows, wanted, me, operation.target).encode()
             query = {**parse_query(environ, 100), "name": id}
-            return to_json(operation.perform(store, me, None, query)).encode()
+            return to_json(operation.perform(store, me, None, query) if operation.perform else operation.shows).encode()
 
     def pieces(self, shape: Shape, operation: Operation, id: int, environ: dict[str, Any]) -> Iterator[bytes]:
         """Yield a list from one state of the database, in batches, so that memory does not grow with `limit`."""
