@@ -561,6 +561,7 @@ TRUNK = Kind(  # the build of a test task: an id, or "trunk", which is stored as
 Fields = Mapping[str, Any]
 Rule = Callable[[Fields, Fields], Mapping[str, str]]
 Settle = Callable[[str, Kind, Any], Any]
+unsettled: Settle = lambda field, kind, value: value  # noqa: E731
 
 
 class Shape:
@@ -578,10 +579,7 @@ class Shape:
 
 
 def check(
-    shape: Shape,
-    given: Fields,
-    settle: Settle = lambda field, kind, value: value,
-    record: Fields = MappingProxyType({}),
+    shape: Shape, given: Fields, settle: Settle = unsettled, record: Fields = MappingProxyType({})
 ) -> dict[str, Any]:
     """Return the checked values of the fields that were given; others are ignored. Raises Invalid with every broken one.
 
@@ -598,9 +596,8 @@ def check(
                 values[field] = None
             elif field in shape.required:
                 raise ValueError("is required")
-            needed = kind.look == "needed" or field in shape.required - {"build"}  # the trunk is no build
-            if needed and values.get(field, 0) is None:
-                raise ValueError(f"must name an existing {kind.target or 'user'}")
+            if values.get(field, 0) is None and (kind.look == "needed" or field in shape.required - {"build"}):
+                raise ValueError(f"must name an existing {kind.target or 'user'}")  # but the trunk is no build
         except Invalid as error:
             broken.update((field + inner, rule) for inner, rule in error.fields.items())
         except ValueError as error:
