@@ -377,9 +377,9 @@ def looks_like(pattern: str, what: str) -> Callable[[Any], str]:
     """Return a reader of text that is empty or matches a pattern."""
 
     def read(value: Any) -> str:
-        if (text := read_text(value)) and not re.fullmatch(pattern, text):
+        if (words := read_text(value)) and not re.fullmatch(pattern, words):
             raise ValueError(f"must be {what}")
-        return text
+        return words
 
     return read
 
