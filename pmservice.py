@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """A project-management service in one file and one database: ZenTao's REST API v1, quirks included.
 
-Programs, projects, products, releases, tasks, bugs and test cases over HTTP with JSON, for clients that were written
-for the real server. `pmservice` serves it; `create_app()` returns the WSGI application.
+Programs, projects, products, stories, plans, builds, releases, tasks, bugs, test cases and test tasks over HTTP with
+JSON, for clients that were written for the real server. `pmservice` serves it; `create_app()` returns the WSGI
+application.
 
 Read the file from top to bottom: each room uses only the rooms above it. Rooms 1 to 12 are the product; the others
 surround it. To find out what a request does, search for its path in OPERATIONS (room 11): the row names the body that
