@@ -4001,7 +4001,7 @@ class Service:
 # fmt: off
 ERROR = {"type": "object", "required": ["error"], "properties": {"error": {"type": "string"}, "fields": {"type": "object"}}}
 REASONS: tuple[tuple[int, str, Callable[[Operation], Any]], ...] = (  # status, description, which operations may answer it
-    (400, "The request breaks a rule; `fields` names each.",            lambda row: row.method != "GET" or isinstance(row.shows, Listing)),
+    (400, "The request breaks a rule; `fields` names each.",            lambda row: row.method != "GET" or row.query or isinstance(row.shows, Listing)),
     (401, "There is no valid token.",                                   lambda row: not row.open),
     (403, "Only somebody else may do this.",                                                    lambda row: row.admin or row.perform in (modify_user, review_story)),
     (404, "There is no such record, or the caller may not see it.",     lambda row: row.target or "<" in row.path or getattr(row.shows, "filters", "")),
