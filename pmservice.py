@@ -1539,8 +1539,8 @@ BROWSE_TESTTASKS = {"all": "TRUE", "totalstatus": "TRUE", **{state: f"testtask.s
 BROWSE_PRODUCTS = {"all": "TRUE", "noclosed": "product.status <> 'closed'", "closed": "product.status = 'closed'"}
 BROWSE_RELEASES = {"all": "TRUE", **{state: f"release.status = '{state}'" for state in RELEASE_STATES}}
 
-# What narrows a list to the records of another one, named by the path or by a query parameter: a join or a condition.
-# Where nothing stands here, it is the column of that name.
+# The joins and conditions that narrow a list to the records of another one, which the path or a query parameter names.
+# Without a row here, the column of that name must be its id.
 LINKED = "JOIN {2} ON {2}.{0} = {0}.id AND {2}.{3} = :{1}"
 OWN_OR_STORY_S = """testcase.id IN (SELECT own.id FROM testcase AS own WHERE own.{0} = :{0}
     UNION ALL SELECT linked.id FROM project_story CROSS JOIN testcase AS linked
@@ -1769,7 +1769,7 @@ def list_statements(
     return total or f"SELECT count(*) {scope}", select
 
 
-# What loaded records can get wrong together: the table, the query for the ids at fault, the problem.
+# Checks of loaded records against each other: a table, the query for the ids of its wrong rows, and what is wrong.
 # fmt: off
 MISPLACED = (
     ("project", "SELECT id FROM project WHERE path = ''", "parent makes it its own ancestor"),
@@ -2407,25 +2407,25 @@ Check = Callable[[Store, Any, Body], Body]  # of the stored row, None of a new o
 
 
 def settle_value(
-    store: Store, me: Caller, noted: dict[str, None] | None, row: Any, field: str, kind: Kind, value: Any
+    store: Store, me: Caller, noted: dict[str, None] | None, record: Fields, field: str, kind: Kind, value: Any
 ) -> Any:
     """Return a checked value as it is stored: links must name records that the caller may see, persons become accounts.
 
-    A link that the stored row has already stays. While a fixture is loaded, `noted` takes the accounts that it names:
+    A link that the stored record has already stays. While a fixture is loaded, `noted` takes the accounts that it names:
     links and accounts are looked up at the end.
     """
     if kind.target:
         ids = value if isinstance(value, list) else [value] if value else []
-        known = () if not row else store.linked(kind, row["id"]) if kind.table else (dict(row).get(field),)
+        known = store.linked(kind, record["id"]) if record and kind.table else [record.get(field)]
         if noted is None and (missing := store.missing(kind.target, [id for id in ids if id not in known], me)):
             raise ValueError(f"must name an existing {kind.target} (got {missing})")
         return None if value == 0 else value
     if kind.look in ("moment", "stamp"):
         return utc(value, store.zone)
     if kind.look == "person":
-        return account_of(store, noted, value, dict(row or {}).get(field) or "")
+        return account_of(store, noted, value, record.get(field) or "")
     if kind.look == "people":
-        return [account_of(store, noted, person, person if row else "") for person in value]
+        return [account_of(store, noted, person, person if record else "") for person in value]
     if kind.look == "whitelist":
         return "," + "".join(f"{account_of(store, noted, person)}," for person in value)  # as ZenTao: ",dev1,qa1,"
     if kind.look == "votes":
@@ -2480,8 +2480,10 @@ def with_story_version(store: Store, me: Caller, resource: Resource, values: Bod
 
     "Setting `story`, also again" counts for a task; other records keep the version while they keep the story.
     """
-    again = row is not None and values.get("story") == row["story"] if "storyVersion" in resource.fields else True
-    if "story" not in values or (again and resource is not TASK):
+    if "story" not in values or "storyVersion" not in resource.fields:
+        return values
+    again = row is not None and values["story"] == row["story"]
+    if again and resource is not TASK:
         return values
     version = store.latest_version(values["story"], me)
     if again and version is None:
@@ -2913,7 +2915,7 @@ def create_tasks(store: Store, me: Caller, home: sqlite3.Row, body: Body) -> lis
     ids = []
     for place, given in enumerate(body["tasks"]):
         try:
-            task = check(BATCH_TASK, given, functools.partial(settle_value, store, me, None, None))
+            task = check(BATCH_TASK, given, functools.partial(settle_value, store, me, None, {}))
         except Invalid as error:
             raise Invalid({f"tasks[{place}].{field}": rule for field, rule in error.fields.items()}) from None
         ids.append(create_task(store, me, home, {**task, "assignedTo": [task.get("assignedTo")]}))
@@ -3311,7 +3313,7 @@ def load_record(store: Store, me: Caller, resource: Resource, record: Any, noted
     if not isinstance(record, dict):
         raise Invalid({"": "must be an object"})
     refuse_unknown(resource, record)
-    given = check(resource.fixture, record, functools.partial(settle_value, store, me, noted, None))
+    given = check(resource.fixture, record, functools.partial(settle_value, store, me, noted, {}))
     try:
         if resource is USER:
             return save_user(store, me, given)
@@ -3398,6 +3400,11 @@ class Operation(NamedTuple):
     admin: bool = False
     query: str = ""
     by: str = ""
+
+    @property
+    def parameters(self) -> dict[str, Kind]:
+        """The query parameters that it takes, besides those of a list."""
+        return {name: self.reads.fields.get(name, ID) for name in f"{self.query} {self.by}".split()}
 
 
 class Each(NamedTuple):
@@ -3911,15 +3918,15 @@ class Service:
         with self.database.writing(patience_of(environ)) as store:
             row = None if operation.by else self.find(store, operation, id, me)
             environ["pmservice.body"] = fields = parse_body(raw, environ.get("CONTENT_TYPE", ""))
-            known = {operation.by: ID, **operation.reads.fields}
-            kinds = {name: known[name] for name in f"{operation.query} {operation.by}".split()}
+            kinds = operation.parameters
             query = {name: value for name, value in parse_query(environ, 100).items() if name in kinds}
             check(Shape({name: kinds[name] for name in query}), query)
             fields = {**query, **fields}
             if operation.by:
                 row = self.find(store, operation, check(Shape(kinds, operation.by), fields)[operation.by], me)
-            settle = functools.partial(settle_value, store, me, None, row if operation.status == 200 else None)
-            body = check(operation.reads, fields, settle, dict(row or {}))
+            record = dict(row or {})
+            settle = functools.partial(settle_value, store, me, None, record if operation.status == 200 else {})
+            body = check(operation.reads, fields, settle, record)
             changed = operation.perform(store, me, row, body)
             if isinstance(operation.shows, Each):
                 texts = (f'"{id}":{self.record(store, operation.shows.view, id, me)}' for id in changed)
@@ -4068,6 +4075,11 @@ def body_schema(shape: Shape) -> Schema:
     return {**fields_schema(shape), "type": "object" if shape.required else ["object", "null"]}
 
 
+def query_parameters(kinds: Mapping[str, Kind]) -> list[dict[str, Any]]:
+    """Return the description of query parameters; an empty one is not given."""
+    return [{"name": name, "in": "query", "schema": either(kind.schema, {"const": ""})} for name, kind in kinds.items()]
+
+
 def describe(operation: Operation) -> dict[str, Any]:
     """Return an operation of the document."""
     answers = {status: ERROR_ANSWER | {"description": says} for status, says, may in REASONS if may(operation)}
@@ -4081,15 +4093,9 @@ def describe(operation: Operation) -> dict[str, Any]:
     if operation.open:
         described["security"] = []
     if isinstance(operation.shows, Listing):
-        query = query_shape(operation.shows).fields.items()
-        described["parameters"] = [
-            {"name": name, "in": "query", "schema": either(kind.schema, {"const": ""})} for name, kind in query
-        ]
-    if names := f"{operation.query} {operation.by}".split():
-        kinds = {**dict.fromkeys(names, ID), **operation.reads.fields}
-        described["parameters"] = [
-            {"name": name, "in": "query", "schema": either(kinds[name].schema, {"const": ""})} for name in names
-        ]
+        described["parameters"] = query_parameters(query_shape(operation.shows).fields)
+    if operation.parameters:
+        described["parameters"] = query_parameters(operation.parameters)
     if operation.reads.fields:
         content = json_content(body_schema(operation.reads))
         described["requestBody"] = {"required": bool(operation.reads.required), "content": content}
@@ -4173,9 +4179,7 @@ RECOUNTS = (
     ("plan_count", "WHERE stories > 0 OR bugs > 0", """SELECT plan, product, sum(stories), round(sum(hour), 6), sum(bugs) FROM (
         SELECT plan, product, 1 AS stories, estimate AS hour, 0 AS bugs FROM plan_story JOIN story ON story.id = story WHERE NOT deleted
         UNION ALL SELECT plan, product, 0, 0.0, 1 FROM bug WHERE plan <> 0 AND NOT deleted) GROUP BY plan, product"""),
-    ("release_story", "", """SELECT DISTINCT value, release.id FROM release, json_each(iif(
-        json_valid('[' || trim(stories, ', ') || ']'), '[' || trim(stories, ', ') || ']', '[]')) AS named
-        WHERE typeof(value) = 'integer' AND named.type = 'integer' AND NOT release.deleted"""),
+    ("release_story", "", "SELECT story, release FROM named_story"),
     ("total", "WHERE records > 0", """SELECT 'products', 0, count(*) FROM product WHERE NOT deleted HAVING count(*) > 0
         UNION ALL SELECT 'releases', project, count(*) FROM release
             WHERE NOT deleted AND project IS NOT NULL GROUP BY project

@@ -645,22 +645,20 @@ CREATE TABLE release_story (
 
 CREATE INDEX story_of_release ON release_story (release);
 
+CREATE VIEW named_story AS SELECT value AS story, release.id AS release FROM release,
+    json_each(iif(json_valid('[' || trim(stories, ', ') || ']'), '[' || trim(stories, ', ') || ']', '[]')) AS named
+WHERE typeof(value) = 'integer' AND named.type = 'integer' AND NOT release.deleted;
+
+INSERT OR IGNORE INTO release_story SELECT story, release FROM named_story;
+
 CREATE TRIGGER release_stories_named AFTER INSERT ON release WHEN NEW.stories <> '' BEGIN
-    INSERT OR IGNORE INTO release_story SELECT value, NEW.id
-    FROM json_each(iif(json_valid('[' || trim(NEW.stories, ', ') || ']'), '[' || trim(NEW.stories, ', ') || ']', '[]'))
-    WHERE typeof(value) = 'integer' AND type = 'integer' AND NOT NEW.deleted;
+    INSERT OR IGNORE INTO release_story SELECT story, release FROM named_story WHERE release = NEW.id;
 END;
 
 CREATE TRIGGER release_stories_renamed AFTER UPDATE OF stories, deleted ON release BEGIN
     DELETE FROM release_story WHERE release = NEW.id;
-    INSERT OR IGNORE INTO release_story SELECT value, NEW.id
-    FROM json_each(iif(json_valid('[' || trim(NEW.stories, ', ') || ']'), '[' || trim(NEW.stories, ', ') || ']', '[]'))
-    WHERE typeof(value) = 'integer' AND type = 'integer' AND NOT NEW.deleted;
+    INSERT OR IGNORE INTO release_story SELECT story, release FROM named_story WHERE release = NEW.id;
 END;
-
-INSERT OR IGNORE INTO release_story SELECT value, release.id FROM release,
-    json_each(iif(json_valid('[' || trim(stories, ', ') || ']'), '[' || trim(stories, ', ') || ']', '[]')) AS named
-WHERE typeof(value) = 'integer' AND named.type = 'integer' AND NOT release.deleted;
 
 CREATE INDEX story_opened_by ON story (product, type, deleted, openedBy) WHERE openedBy IS NOT NULL;
 CREATE INDEX story_assigned ON story (product, type, deleted, assignedTo) WHERE assignedTo IS NOT NULL;

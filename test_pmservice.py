@@ -735,7 +735,7 @@ class TestLooks:
         assert '"consumed":8,"left":0.25,' in text
 
 
-# What goes beyond the specification, likewise: persons as references, ISO datetimes, null when unset, `deleted` boolean.
+# The same beyond the specification: persons as references, ISO datetimes, null when unset, `deleted` boolean.
 # The fields of the resources that the specification lacks are those of version 16.5 of the real server.
 
 # fmt: off
@@ -6513,7 +6513,7 @@ STORED = dict(
 
 
 class TestWhatIsStored:
-    """What is refused because of other records, or because of what the record itself is."""
+    """Requests and fixtures that are refused because of other records, or of the stored record itself."""
 
     @each(("line", "sent", "field"), [
         ("PUT /stories/1",                       dict(parent=3),                         "parent"),

@@ -43,7 +43,7 @@ class Exchange(NamedTuple):
 
     @property
     def is_early(self) -> bool:
-        """Whether it was recorded with the first users."""
+        """True if it was recorded while the first users were there."""
         return self.call < "4"
 
 
