@@ -48,7 +48,7 @@ from typing import Any, NamedTuple
 
 import openapi_spec_validator
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 from jsonschema import Draft202012Validator
@@ -62,7 +62,14 @@ with warnings.catch_warnings():
 HERE = Path(__file__).parent
 NOW = datetime(2026, 11, 20, 7, 42, 17, tzinfo=timezone.utc)  # a Friday
 NOW_ISO = "2026-11-20T07:42:17Z"
-settings.register_profile("repeatable", max_examples=20, deadline=None, derandomize=True, database=None)
+settings.register_profile(
+    "repeatable",
+    max_examples=20,
+    deadline=None,
+    derandomize=True,
+    database=None,
+    suppress_health_check=[HealthCheck.too_slow],
+)
 settings.load_profile("repeatable")
 each = pytest.mark.parametrize
 pytest_plugins = ["pytester"]
@@ -3935,6 +3942,14 @@ class Live:
         self.rest, self.told = self.process.communicate(timeout=30)
 
 
+def free_port() -> int:
+    """Return a port below those that the system gives away: no other process gets it meanwhile."""
+    for port in range(10_000 + os.getpid() % 20_000, 32_000):
+        with contextlib.suppress(OSError), socket.create_server(("127.0.0.1", port)):
+            return port
+    raise OSError("every port is taken")
+
+
 def connection_to(url: str) -> http.client.HTTPConnection:
     return http.client.HTTPConnection(urllib.parse.urlsplit(url).netloc, timeout=60)
 
@@ -4237,8 +4252,7 @@ class TestServing:
 
     def test_interrupt_stops_it(self, tmp_path, monkeypatch, capfd):
         monkeypatch.chdir(tmp_path)
-        with socket.create_server(("127.0.0.1", 0)) as free:
-            port = str(free.getsockname()[1])
+        port = str(free_port())
         handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
 
         answers = []
@@ -4337,7 +4351,10 @@ class TestThreads:
         late = [self.pool.submit(self.status, "/slow") for _ in range(pmservice.CONTROL_THREADS)]
         for _ in late:
             assert begun.acquire(timeout=30)
+        queued, hand_over = threading.Event(), pmservice.Server.hand_over
+        monkeypatch.setattr(pmservice.Server, "hand_over", lambda *call: (hand_over(*call), queued.set()))
         write = self.pool.submit(self.status, "/products", "POST", {"name": "Q"})
+        assert queued.wait(30)
         assert [self.status(path) for path in ("/testcases/1", "/products/1/bugs", "/-/live")] == [200] * 3
         assert not write.done()
         ahead, clock = time.monotonic() + 60, time.monotonic
@@ -4559,8 +4576,8 @@ class TestStopping:
         """Return a request that is being answered now, which takes that many seconds."""
         live.call("PUT", "/-/faults", [{"match": "POST /products", "delay": seconds, "times": 1}])
         request = threads.submit(live.call, "POST", "/products", {"name": "P"})
-        while live.call("GET", "/-/faults")[1][0]["times"]:
-            assert not request.done()
+        while not request.done() and live.call("GET", "/-/faults")[1][0]["times"]:
+            pass
         return request
 
     @each("number", [signal.SIGTERM, signal.SIGINT])
