@@ -1619,8 +1619,9 @@ class Listing:
     it (see NARROWINGS), "" for a list of all.  order: field and direction by default.  limit: of a page, unless the
     request has one; 0: the whole list, unless the request asks for a page; -1: the same, without numbers beside it.
     browse: what `status` may ask for.
-    default: the status if none is asked for.  filters: the query parameters that narrow it.  scope: a further
-    condition on a record.  beside: a field after the list, and the query that gives its JSON.
+    default: the status if none is asked for.  filters: the query parameters that narrow it, some with a default, as in
+    "type=story".  scope: a further condition on a record.  beside: a field after the list, and the query that gives its
+    JSON.
     """
 
     key: str
@@ -1633,6 +1634,11 @@ class Listing:
     default: str = "all"
     scope: str = "TRUE"
     beside: tuple[str, str] = ("", "")
+
+    @functools.cached_property
+    def filter_defaults(self) -> dict[str, str]:
+        """The default of each filter, "" without one."""
+        return {name: default for name, _, default in (filter.partition("=") for filter in self.filters.split())}
 
     def is_quick(self, narrowed: Fields, query: Fields, me: Caller) -> bool:
         """Tell whether a page is small, and an index serves it: it takes no longer when there are more records."""
@@ -1663,8 +1669,8 @@ PROJECT_EXECUTIONS = Listing("executions", EXECUTION_SHOWN, "project",   ("id", 
 PROGRAM_PRODUCTS   = Listing("products",   PRODUCT_FOUND,   "program",   ("id", "asc"),     20,    BROWSE_PRODUCTS)
 PRODUCT_PLANS      = Listing("plans",      PLAN_LISTED,     "product",   ("begin", "desc"), 20,    BROWSE_PLANS)
 ALL_PLANS          = Listing("plans",      PLAN_LISTED,     "",          ("begin", "desc"), 20,    BROWSE_PLANS,     "product")
-PRODUCT_STORIES    = Listing("stories",    STORY_LISTED,    "product",   ("id", "desc"),    500,   BROWSE_STORIES,   "type", "unclosed", beside=REQUIREMENTS)
-ALL_STORIES        = Listing("stories",    STORY_LISTED,    "",          ("id", "desc"),    500,   BROWSE_STORIES,   "product type", "unclosed", beside=REQUIREMENTS)
+PRODUCT_STORIES    = Listing("stories",    STORY_LISTED,    "product",   ("id", "desc"),    500,   BROWSE_STORIES,   "type=story", "unclosed", beside=REQUIREMENTS)
+ALL_STORIES        = Listing("stories",    STORY_LISTED,    "",          ("id", "desc"),    500,   BROWSE_STORIES,   "product type=story", "unclosed", beside=REQUIREMENTS)
 PROJECT_STORIES    = Listing("stories",    STORY_LINKED,    "project",   ("id", "desc"),    20,    BROWSE_STORIES,   default="unclosed")
 EXECUTION_STORIES  = Listing("stories",    STORY_LINKED,    "execution", ("id", "desc"),    20,    BROWSE_STORIES)
 PROJECT_BUILDS     = Listing("builds",     BUILD_LISTED,    "project",   ("date", "desc"),  0,     BROWSE_ALL)
@@ -1755,11 +1761,11 @@ def list_statements(
     table = resource.table
     narrowings = [NARROWINGS.get((table, name), f'{table}."{name}" = :{name}') for name in names]
     joins = " ".join(narrowing for narrowing in narrowings if narrowing.startswith("JOIN"))
+    story = with_guards(resource.joins) if "story." in listing.browse[status] and table != "story" else ""
     conditions = [narrowing for narrowing in narrowings if not narrowing.startswith("JOIN")]
     conditions = [resource.undeleted, resource.rows, *conditions, listing.scope, listing.browse[status]]
-    scope = f"FROM {table} {joins} WHERE {' AND '.join([*conditions, 'TRUE' if everything else resource.visible()])}"
-    if "story." in listing.browse[status] and table != "story":
-        scope = scope.replace(" WHERE ", with_guards(f" {resource.joins} WHERE "), 1)
+    conditions += [] if everything else [resource.visible()]
+    scope = f"FROM {table} {joins} {story} WHERE {' AND '.join(conditions)}"
     sorting = f'ORDER BY {table}."{field}" {way}, {table}.id {way}'
     row_id = f"{joins.split()[1]}.{table}" if joins else f"{table}.id"  # in the order of the table that links
     first = "" if field == "id" else f'{table}."{field}" {way},'
@@ -1768,6 +1774,10 @@ def list_statements(
     select = f"{select_statement(listing.view)} WHERE {table}.id IN ({page}) {sorting}"
     return total or f"SELECT count(*) {scope}", select
 
+
+# A story that is linked to an execution is linked to the execution's project, too.
+LINK_TO_PROJECTS = """INSERT OR IGNORE INTO project_story SELECT home.project, story FROM project_story
+    JOIN project AS home ON home.id = project_story.project WHERE home.project IS NOT NULL"""
 
 # Checks of loaded records against each other: a table, the query for the ids of its wrong rows, and what is wrong.
 # fmt: off
@@ -1963,8 +1973,7 @@ class Store:
         """Derive `path` and `grade` anew, and the project of what belongs to an execution, for a row and all below it."""
         self.run("UPDATE project SET path = '' WHERE id = ? OR substr(path, 1, length(?)) = ?", (id, path, path))
         self.place_projects()
-        self.run("INSERT OR IGNORE INTO project_story SELECT home.project, story FROM project_story JOIN project AS home"
-                 " ON home.id = project_story.project WHERE home.id = ? AND home.project IS NOT NULL", (id,))  # fmt: skip
+        self.run(f"{LINK_TO_PROJECTS} AND home.id = ?", (id,))
         for table in ("task", "build", "testtask"):
             self.run(f"UPDATE {table} SET project = home.project FROM project AS home WHERE home.id = execution AND execution = ?"
                      f" AND home.project IS NOT NULL AND {table}.project <> home.project", (id,))  # fmt: skip
@@ -2088,8 +2097,7 @@ class Store:
             self.run(f"""UPDATE {table} SET project = coalesce(
                 (SELECT coalesce(home.project, home.id) FROM project AS home WHERE home.id = execution), 0) WHERE project = 0""")
         self.place_projects()
-        self.run("""INSERT OR IGNORE INTO project_story SELECT home.project, story FROM project_story
-            JOIN project AS home ON home.id = project_story.project WHERE home.project IS NOT NULL""")
+        self.run(LINK_TO_PROJECTS)
         self.run("""UPDATE story SET estimate = children.estimate FROM (
                 SELECT parent, round(sum(estimate), 9) AS estimate FROM story WHERE parent IS NOT NULL AND NOT deleted GROUP BY parent
             ) AS children WHERE story.id = children.parent AND story.estimate <> children.estimate""")
@@ -3055,14 +3063,19 @@ GROUP = {"id": 1, "project": 0, "vision": "rnd", "name": "ADMIN", "role": "admin
 # fmt: on
 
 
-def list_configurations(store: Store, me: Caller, row: None, query: Body) -> list[dict[str, str]]:
+def configurations(store: Store) -> dict[str, str]:
     """Return the settings that clients ask for; the version is that of the real server whose interface this is."""
-    return [{"key": name, "value": value} for name, value in {**CONFIGURATIONS, "timezone": str(store.zone)}.items()]
+    return {**CONFIGURATIONS, "timezone": str(store.zone)}
+
+
+def list_configurations(store: Store, me: Caller, row: None, query: Body) -> list[dict[str, str]]:
+    """Return every setting."""
+    return [{"key": name, "value": value} for name, value in configurations(store).items()]
 
 
 def get_configuration(store: Store, me: Caller, row: None, query: Body) -> dict[str, str]:
     """Return one setting."""
-    name, settings = query["name"], {**CONFIGURATIONS, "timezone": str(store.zone)}
+    name, settings = query["name"], configurations(store)
     if name not in settings:
         raise Refusal(404, f"There is no configuration {name}{suggest(name, settings) or '.'}")
     return {"name": name, "value": settings[name]}
@@ -3563,6 +3576,9 @@ COMPANIONS = (  # beyond the specification: the rest of the published interface
 OPERATIONS = SPECIFIED + COMPANIONS
 
 
+FILTERS = {"type": one_of(*STORY_TYPES)}  # the kinds of those filters that do not name a record
+
+
 def query_shape(listing: Listing) -> Shape:
     """Return the query parameters that a list takes."""
     given = listing.view.resource.given()
@@ -3578,7 +3594,7 @@ def query_shape(listing: Listing) -> Shape:
 
     order = one_of(*orders, *fields)._replace(read=read)
     browse = {"status": one_of(*listing.browse)} if len(listing.browse) > 1 else {}
-    filters = {name: one_of(*STORY_TYPES) if name == "type" else link(name) for name in listing.filters.split()}
+    filters = {name: FILTERS.get(name, link(name)) for name in listing.filter_defaults}
     return Shape({"page": PAGE, "limit": LIMIT, "order": order, **browse, **filters})
 
 
@@ -3952,10 +3968,11 @@ class Service:
             self.find(store, operation, id, me)
             query = check_query(environ, shape, listing.limit)
             narrowed: dict[str, Any] = {listing.within: id} if listing.within else {}
-            for name in listing.filters.split():
-                if query.get(name) and name != "type" and not store.find(name, query[name], me):
-                    raise Refusal(404, f"There is no {name} {query[name]}.")
-                narrowed |= {name: query[name]} if query.get(name) else {"type": "story"} if name == "type" else {}
+            for name, default in listing.filter_defaults.items():
+                if value := query.get(name) or default:
+                    if shape.fields[name].target and not store.find(name, value, me):
+                        raise Refusal(404, f"There is no {name} {value}.")
+                    narrowed[name] = value
             if not (patience or listing.is_quick(narrowed, query, me)):
                 raise HandOver
             total, cursor = store.page(listing, narrowed, me, query)

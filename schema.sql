@@ -838,8 +838,8 @@ CREATE TABLE testtask_case (
 ) STRICT, WITHOUT ROWID;
 
 CREATE TRIGGER testtask_added AFTER INSERT ON testtask WHEN NOT NEW.deleted BEGIN
-    INSERT INTO total VALUES ('testtasks', NEW.project, 1) ON CONFLICT DO UPDATE SET records = records + 1;
-    INSERT INTO total VALUES ('testtasks of product', NEW.product, 1) ON CONFLICT DO UPDATE SET records = records + 1;
+    INSERT INTO total VALUES ('testtasks', NEW.project, 1), ('testtasks of product', NEW.product, 1)
+    ON CONFLICT DO UPDATE SET records = records + 1;
 END;
 
 CREATE TRIGGER testtask_moved AFTER UPDATE OF project, product, deleted ON testtask BEGIN

@@ -2131,7 +2131,8 @@ INDEXES = {
 }  # fmt: skip
 # Indexes that only triggers and the checks of foreign keys search with, or nothing of this version.
 UNREAD = {"task_of_project", "story_of_release", "department_of_parent", "user_of_department", "testtask_of_execution"}
-# What may be read whole: all users, the accounts of an answer, one case's steps, the departments, and what is above and below one.
+# Scans that a query plan may have: of all users, of the accounts in an answer, of the steps of one test case, of the
+# departments, and of the departments above and below one.
 SMALL = {"user", "json_each", "steps", "department", "up", "below"}
 # Lists that may be sorted: those of two types come one after the other from their index; those by day; one task's efforts.
 SORTED = {
@@ -3515,7 +3516,7 @@ class TestTokens:
                 client.refused("POST", "/tokens", {"account": "admin", "password": wrong})
 
 
-# What of each resource of the world of TestWhoSeesWhat is private and can be named by links to that resource.
+# For each resource, the private records in the world of TestWhoSeesWhat that a link to this resource can name.
 HIDDEN = {
     "program": 2,
     "project": 4,
