@@ -2126,7 +2126,7 @@ class Store:
 # Opening, transactions and connections. No statement on single records, but for the first user and for tokens.
 
 APPLICATION_ID = 1886221174  # "pmsv", as schema.sql sets it
-SCHEMA_VERSION = 4
+SCHEMA_VERSION = 5
 LINKS_CHECKED = "PRAGMA foreign_keys = ON"  # off by default, and ignored when set inside a transaction
 PRAGMAS = (  # the write-ahead log first
     "PRAGMA journal_mode = WAL",  # readers never wait for the writer
@@ -4191,6 +4191,8 @@ RECOUNTS = (
         FROM product LEFT JOIN bug ON bug.product = product.id AND NOT bug.deleted GROUP BY product.id"""),
     ("bugs_opened", "WHERE bugs > 0", """SELECT product, coalesce(strftime('%s', openedDate) / 900, 0), count(*)
         FROM bug WHERE NOT deleted GROUP BY 1, 2"""),
+    ("bugs_resolved", "WHERE bugs > 0", """SELECT product, strftime('%s', resolvedDate) / 900, count(*)
+        FROM bug WHERE NOT deleted AND resolvedDate IS NOT NULL GROUP BY 1, 2"""),
     ("story_count", "WHERE stories > 0", "SELECT product, type, status, count(*) FROM story WHERE NOT deleted GROUP BY 1, 2, 3"),
     ("plans_ending", "WHERE plans > 0", "SELECT product, end, count(*) FROM plan WHERE NOT deleted GROUP BY 1, 2"),
     ("plan_count", "WHERE stories > 0 OR bugs > 0", """SELECT plan, product, sum(stories), round(sum(hour), 6), sum(bugs) FROM (

@@ -955,3 +955,37 @@ CREATE TRIGGER step_grouped AFTER INSERT ON step WHEN NEW.type = 'item' AND NEW.
 END;
 
 PRAGMA user_version = 4;
+
+-- === Version 5: bugs resolved each week, and the age of the demo ===================================
+
+-- The counterpart of bugs_opened: how many bugs of a product were resolved in each quarter of an hour.
+CREATE TABLE bugs_resolved (
+    product INTEGER NOT NULL REFERENCES product,
+    quarter INTEGER NOT NULL,
+    bugs    INTEGER NOT NULL,
+    PRIMARY KEY (product, quarter)
+) STRICT, WITHOUT ROWID;
+
+INSERT INTO bugs_resolved SELECT product, strftime('%s', resolvedDate) / 900, count(*)
+FROM bug WHERE NOT deleted AND resolvedDate IS NOT NULL GROUP BY 1, 2;
+
+CREATE TRIGGER bug_resolved AFTER INSERT ON bug WHEN NOT NEW.deleted AND NEW.resolvedDate IS NOT NULL BEGIN
+    INSERT INTO bugs_resolved VALUES (NEW.product, strftime('%s', NEW.resolvedDate) / 900, 1)
+    ON CONFLICT DO UPDATE SET bugs = bugs + 1;
+END;
+
+CREATE TRIGGER bug_reresolved AFTER UPDATE OF product, resolvedDate, deleted ON bug
+WHEN coalesce(OLD.resolvedDate, NEW.resolvedDate) IS NOT NULL BEGIN
+    UPDATE bugs_resolved SET bugs = bugs - NOT OLD.deleted
+    WHERE product = OLD.product AND quarter = strftime('%s', OLD.resolvedDate) / 900;
+    INSERT INTO bugs_resolved SELECT NEW.product, strftime('%s', NEW.resolvedDate) / 900, NOT NEW.deleted
+    WHERE NEW.resolvedDate IS NOT NULL
+    ON CONFLICT DO UPDATE SET bugs = bugs + excluded.bugs;
+END;
+
+-- The Monday around which the records of --demo are dated; no row if the records are not a demo's.
+CREATE TABLE demo (
+    monday TEXT NOT NULL
+) STRICT;
+
+PRAGMA user_version = 5;
