@@ -139,11 +139,11 @@ MAX_LEVELS = 50  # of departments
 
 
 class Refusal(Exception):
-    """A request that the service refuses: an HTTP status and one sentence for a person."""
+    """A request that the service refuses: an HTTP status, one sentence for a person and, if given, a hint."""
 
-    def __init__(self, status: int, sentence: str):
+    def __init__(self, status: int, sentence: str, **hint: str):
         super().__init__(sentence)
-        self.status, self.body = status, {"error": sentence}
+        self.status, self.body = status, {"error": sentence, **hint}
 
 
 class Invalid(Refusal):
@@ -310,7 +310,8 @@ def filled(most: int) -> Callable[[Any], str]:
     def read(value: Any) -> str:
         words = read_text(value)
         if not words.strip() or len(words) > most:
-            raise ValueError(f"must be 1 to {most} characters, not blank")
+            got = f" (got {len(words)})" if len(words) > most else ""
+            raise ValueError(f"must be 1 to {most} characters, not blank{got}")
         return words
 
     return read
@@ -342,7 +343,8 @@ def read_account(value: Any) -> str:
     """Return an account: 1 to 30 letters, digits and _ . - @ signs."""
     if isinstance(value, str) and ASCII_ACCOUNT.fullmatch(value):
         return value
-    raise ValueError("must be an account: 1 to 30 letters, digits, _ . - @")
+    got = f" (got {len(value)})" if isinstance(value, str) and len(value) > 30 else ""
+    raise ValueError(f"must be an account: 1 to 30 letters, digits, _ . - @{got}")
 
 
 def read_person(value: Any) -> str | int | None:
@@ -417,10 +419,10 @@ def refuse_constant(name: str) -> NoReturn:
     raise Refusal(400, f"JSON has no {name}.")
 
 
-def suggest(word: Any, known: Iterable[str]) -> str:
+def suggest(word: Any, known: Iterable[str], prefix: str = "") -> str:
     """Return "; did you mean WORD?" for the known word most like an unknown one, "" if there is none."""
     near = difflib.get_close_matches(str(word)[:MAX_NAME], known, 1)
-    return f"; did you mean {near[0]}?" if near else ""
+    return f"; did you mean {prefix}{near[0]}?" if near else ""
 
 
 def words_of(words: Sequence[str]) -> Callable[[Any], str]:
@@ -565,6 +567,16 @@ Settle = Callable[[str, Kind, Any], Any]
 unsettled: Settle = lambda field, kind, value: value  # noqa: E731
 
 
+def expectation(kind: Kind) -> str:
+    """Return " and must be …", which says what values a kind allows: what it says of an empty one, or of none."""
+    for nothing in ("", None):
+        try:
+            kind.read(nothing)
+        except ValueError as error:
+            return f" and {error}"
+    return ""
+
+
 class Shape:
     """The fields that a body may have: their kinds, the required ones, and the rules between them.
 
@@ -596,7 +608,7 @@ def check(
             elif field in shape.unset and value is not None:
                 values[field] = None
             elif field in shape.required:
-                raise ValueError("is required")
+                raise ValueError(f"is required{expectation(kind)}")
             if values.get(field, 0) is None and (kind.look == "needed" or field in shape.required - {"build"}):
                 raise ValueError(f"must name an existing {kind.target or 'user'}")  # but the trunk is no build
         except Invalid as error:
@@ -629,26 +641,28 @@ def in_order(first: str, last: str) -> Rule:
     return make_rule(last, f"must not be before {first}", late)
 
 
-def items(shape: Shape, least: int = 0) -> Callable[[Any], list[dict[str, Any]]]:
-    """Return a reader of an array of objects: the checked fields of each."""
-    names = " and ".join(sorted(shape.required or shape.fields))
+class Items:
+    """A reader of an array of objects: it returns the checked fields of each."""
 
-    def read(value: Any) -> list[dict[str, Any]]:
-        if not isinstance(value, list) or len(value) < least:
-            raise ValueError(f"must be an array of objects{', not empty' * least}")
+    def __init__(self, shape: Shape, least: int = 0):
+        self.shape, self.least = shape, least
+
+    def __call__(self, value: Any) -> list[dict[str, Any]]:
+        """Return the checked objects. Raises Invalid with every broken field."""
+        if not isinstance(value, list) or len(value) < self.least:
+            raise ValueError(f"must be an array of objects{', not empty' * self.least}")
         read, broken = [], {}
         for place, item in enumerate(value):
             try:
                 if not isinstance(item, dict):
+                    names = " and ".join(sorted(self.shape.required or self.shape.fields))
                     raise Invalid({"": f"must be an object with {names}"})
-                read.append(check(shape, item))
+                read.append(check(self.shape, item))
             except Invalid as error:
                 broken.update({f"[{place}]{inner and '.'}{inner}": rule for inner, rule in error.fields.items()})
         if broken:
             raise Invalid(broken)
         return read
-
-    return read
 
 
 def fields_schema(shape: Shape) -> Schema:
@@ -668,9 +682,9 @@ STEP_RESULT = Shape({"result": one_of(*RESULTS), "real": TEXT})
 LOADED_RESULT = Shape({"id": ID, "parent": INT, "case": INT, **LOADED_STEP.fields, **STEP_RESULT.fields})
 VERSION = Shape({"version": ID, "title": NAME, "spec": TEXT, "verify": TEXT}, "version title")
 REVIEWER = Shape({"account": PERSON, "result": one_of(*VOTES)}, "account")
-STEPS = Kind("plain", items(STEP), array_of(fields_schema(STEP)), shown=array_of(object_of(STEP_SHOWN)))
-STEP_RESULTS = Kind("plain", items(STEP_RESULT), array_of(fields_schema(STEP_RESULT)))
-read_results = items(LOADED_RESULT)
+STEPS = Kind("plain", Items(STEP), array_of(fields_schema(STEP)), shown=array_of(object_of(STEP_SHOWN)))
+STEP_RESULTS = Kind("plain", Items(STEP_RESULT), array_of(fields_schema(STEP_RESULT)))
+read_results = Items(LOADED_RESULT)
 LOADED_RESULTS = Kind("plain", lambda value: to_json(read_results(value)), {}, shown=array_of({"type": "object"}))
 
 
@@ -1023,10 +1037,10 @@ STORY_FIELDS = dict(
     files=fixed([]), productName=derived(TEXT, name_of("product", "story.product")),
     productStatus=derived(TEXT, name_of("product", "story.product", "status")), moduleTitle=fixed("/"),
     # In a fixture only.
-    versions=Kind("plain", items(VERSION), {}, "part", table="story_version", owner="story", sql="""
+    versions=Kind("plain", Items(VERSION), {}, "part", table="story_version", owner="story", sql="""
         (SELECT json_group_array(json_object('version', version, 'title', title, 'spec', spec, 'verify', verify))
          FROM story_version WHERE story_version.story = story.id)"""),
-    reviewers=Kind("votes", items(REVIEWER), {}, "part", table="story_reviewer", owner="story", sql="""
+    reviewers=Kind("votes", Items(REVIEWER), {}, "part", table="story_reviewer", owner="story", sql="""
         (SELECT json_group_array(json(vote)) FROM (SELECT json_object('account', account, 'result', result) AS vote
          FROM story_reviewer WHERE story_reviewer.story = story.id ORDER BY story_reviewer.rowid))"""),
     plans=rows_of("plan_story", "story", "plan", "plan"),
@@ -1108,7 +1122,7 @@ IN_PROJECT = {
     "order": derived(INT, "story.id"), "productType": derived(TEXT, name_of("product", "story.product", "type")), "planTitle": PLAN_TITLES,
 }  # fmt: skip
 CASE_IN_TESTTASK = "task case assignedTo caseVersion storyTitle caseStatus bugs results stepNumber"
-STEPS_LOADED = TESTCASE_FIELDS["steps"]._replace(read=items(LOADED_STEP))
+STEPS_LOADED = TESTCASE_FIELDS["steps"]._replace(read=Items(LOADED_STEP))
 # fmt: off
 # THE TABLE OF RESOURCES, in the order of a fixture.
 #                     name          table         types           fields             who may see it                    defaults
@@ -1243,7 +1257,7 @@ CREATE_RELEASE    = Shape(RELEASE.pick("name date product branch build desc stat
 MODIFY_RELEASE    = Shape(RELEASE.pick("name date build desc status marker stories bugs leftBugs mailto", **SAID))
 CREATE_CASE       = Shape(TESTCASE.pick("branch module story title type stage precondition pri keywords", steps=STEPS), "title type pri steps")
 MODIFY_CASE       = Shape(TESTCASE.pick("product branch module story title type stage precondition pri", steps=STEPS, **SAID))
-RUN_CASE          = Shape({"steps": STEP_RESULTS, "testtask": link("testtask"), "version": NATURAL})
+RUN_CASE          = Shape({"steps": STEP_RESULTS, "testtask": link("testtask"), "version": NATURAL, **SAID})
 CREATE_TESTTASK   = Shape(TESTTASK.pick(TESTTASK_SENT), "product execution build name begin end", BEGIN_TO_END)
 MODIFY_TESTTASK   = Shape(TESTTASK.pick(TESTTASK_SENT, **SAID), "", BEGIN_TO_END)
 CREATE_BUG        = Shape(BUG.pick(BUG_SENT), "title severity pri type openedBuild")
@@ -1253,7 +1267,7 @@ RESOLVE_BUG       = Shape(BUG.pick("resolvedDate resolvedBuild assignedTo duplic
 ACTIVATE_BUG      = Shape(BUG.pick("assignedTo openedBuild", **SAID))
 CREATE_TASK       = Shape(TASK.pick(TASK_SENT, assignedTo=PEOPLE), "name type estStarted deadline", START_TO_DEADLINE)
 BATCH_TASK        = Shape(TASK.pick(TASK_SENT), "name type", START_TO_DEADLINE)
-CREATE_TASKS      = Shape({"tasks": Kind("tasks", items(BATCH_TASK, 1), array_of(fields_schema(BATCH_TASK), minItems=1))}, "tasks")
+CREATE_TASKS      = Shape({"tasks": Kind("tasks", Items(BATCH_TASK, 1), array_of(fields_schema(BATCH_TASK), minItems=1))}, "tasks")
 MODIFY_TASK       = Shape(TASK.pick(f"{TASK_SENT} status consumed left closedReason", **SAID), "", START_TO_DEADLINE, NOT_BELOW_CONSUMED, unset="estStarted deadline")
 START_TASK        = Shape(TASK.pick("assignedTo realStarted consumed left", **SAID), "", NOT_BELOW_CONSUMED)
 RESTART_TASK      = Shape(TASK.pick("assignedTo realStarted consumed left", **SAID), "consumed left", NOT_BELOW_CONSUMED)
@@ -1261,7 +1275,7 @@ FINISH_TASK       = Shape(TASK.pick("assignedTo realStarted finishedDate", curre
 ACTIVATE_TASK     = Shape(TASK.pick("assignedTo left", **SAID))
 CLOSE_TASK        = Shape(TASK.pick("closedReason", **SAID))
 ASSIGN_TASK       = Shape(TASK.pick("assignedTo left", **SAID), "assignedTo")
-ADD_EFFORT        = Shape({"dates": each_of(DAYS), "date": each_of(DAYS), "work": each_of(TEXT), "consumed": each_of(HOURS), "left": each_of(HOURS)}, "consumed left", check_effort)
+ADD_EFFORT        = Shape({"dates": each_of(DAYS), "date": each_of(DAYS), "work": each_of(TEXT), "consumed": each_of(HOURS), "left": each_of(HOURS), **SAID}, "consumed left", check_effort)
 # fmt: on
 
 
@@ -2679,7 +2693,9 @@ def make_modify_project(resource: Resource) -> Perform:
             body = {**body, "team": body["name"]}
         if resource is EXECUTION:
             body = {**body, **dict.fromkeys(("project", "parent"), body.get("project") or row["project"])}
-        check_days(store, resource, {**row, **body})
+        after = {**row, **body}
+        if any(after[field] != row[field] for field in ("begin", "end", "project")):
+            check_days(store, resource, after)
         parent = body.get("parent")
         if parent and f",{row['id']}," in store.get("project", parent)["path"]:
             raise Invalid({"parent": f"must not be the {resource.name} itself or lie below it (got {parent})"})
@@ -3001,7 +3017,7 @@ def add_effort(store: Store, me: Caller, task: sqlite3.Row, body: Body) -> int:
         values = dict(zip(("date", "consumed", "left", "work"), effort, strict=True))
         create(store, me, EFFORT, {"task": task["id"], **values})
     lefts = [left for day, _, left, _ in efforts if day >= last]
-    changes = {"consumed": consumed, "left": lefts[-1] if lefts else task["left"]}
+    changes = {"consumed": consumed, "left": lefts[-1] if lefts else task["left"], "comment": body.get("comment", "")}
     if not lefts:
         return modify(store, me, TASK, task, changes)
     store.begin_projects(task["execution"], task["project"])
@@ -3100,7 +3116,6 @@ def list_bug_options(store: Store, me: Caller, row: None, query: Body) -> dict[s
 # that MD5. A token is random and stored as its SHA-256 only.
 
 TOKEN_LIFETIME = 24 * 60 * 60  # seconds after its last use
-UNAUTHORIZED = "Unauthorized"
 LOGIN_FAILED = "Login failed. Please check your account and password."
 SCRYPT = (2**14, 8, 1)  # n, r, p: 16 MiB and about 30 ms; stored with each hash, so that they can be raised
 # scrypt:n:r:p:salt:hash; version 1.0 wrote no parameters, which were these
@@ -3238,12 +3253,15 @@ def log_in(database: Database, body: Body) -> dict[str, Any]:
         return {"token": give_token(store, body["account"])}
 
 
-def authenticate(database: Database, hash: str, lifetime: float, patience: float) -> Caller:
-    """Return the user whose token has this hash. Its use is recorded once a minute at most: reads should not write."""
+def authenticate(database: Database, hash: str, lifetime: float, patience: float) -> Caller | None:
+    """Return the user whose token has this hash, or None if it is unknown or has expired.
+
+    Its use is recorded once a minute at most, because reads should not write.
+    """
     with database.querying(patience) as store:
         found, moment = store.token(hash), store.clock()
     if not found or (unused := (moment - moment_of(found["used"])).total_seconds()) > lifetime:
-        raise Refusal(401, UNAUTHORIZED)
+        return None
     if unused >= min(60, lifetime / 60) and hash not in database.noted:
         database.noted.add(hash)
         if patience:
@@ -3599,12 +3617,20 @@ def query_shape(listing: Listing) -> Shape:
 
 
 # --- 12 Service: HTTP -------------------------------------------------------------------------------
-# It reads a request, runs its row of OPERATIONS and writes the answer. In this order: Host, gates, token, path, query,
-# record, body; the first that is wrong is refused.
+# It reads a request, runs its row of OPERATIONS and writes the answer. In this order: size, Host, Origin, gates, path,
+# method, token, loading, administrator, query, record, body; the first that is wrong is refused.
 
 PREFIXES = ("/zentao/api.php/v1", "/api.php/v1")  # where clients of the real server look
 HOST = re.compile(r"([A-Za-z0-9.-]+|\[[0-9A-Fa-f:.]+\])(:[0-9]+)?")
 LOOPBACK_NAMES = ("localhost", "127.0.0.1", "[::1]")
+ORIGIN = re.compile(r"([a-z][a-z0-9+.-]*)://([^\s/?#@,]+)")
+LOOPBACK_ORIGIN = re.compile(r"https?://([a-z0-9.-]+\.)?(localhost|127\.[0-9.]+|\[::1\])(:[0-9]+)?")
+EXPOSED = "X-Request-Id, Ignored-Fields, Retry-After, Allow"  # headers that scripts of other origins may read
+PREFLIGHT = {
+    "Access-Control-Allow-Methods": "GET, HEAD, POST, PUT, DELETE",
+    "Access-Control-Allow-Headers": "Token, Content-Type",
+    "Access-Control-Max-Age": "600",  # seconds
+}
 ABSOLUTE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://([^/?#]*)")  # GET http://host/path
 MAX_BODY = 1024 * 1024  # bytes
 MAX_DEPTH = 100  # of a JSON body: far above any client's, below every Python's own limit
@@ -3612,6 +3638,24 @@ MAX_PATH = 1000  # characters of a path in the journal and the log
 FAILED = "The service failed; its log says why."
 ADMIN_ONLY = "Only an administrator may do this."
 LOADING = "The service is still loading."
+MOST_IGNORED = 20  # names that an answer says were ignored
+MAX_IGNORED = 1000  # characters that they take
+HOW_TO_GET_ONE = 'POST /tokens {"account": "admin", "password": "…"} returns one'
+HINTS = (  # a header, how it begins, and what a request that sent it instead of a valid token should do
+    ("HTTP_TOKEN", "", f"This token is unknown, or it has expired. {HOW_TO_GET_ONE}."),
+    (
+        "HTTP_AUTHORIZATION",
+        "bearer",
+        f"Send the token as `Token: <token>`, not as `Authorization: Bearer`. {HOW_TO_GET_ONE}.",
+    ),
+    (
+        "HTTP_AUTHORIZATION",
+        "basic",
+        f"Only the page for browsers takes HTTP Basic. Send the header `Token: <token>`. {HOW_TO_GET_ONE}.",
+    ),
+    ("HTTP_COOKIE", "", f"Cookies are not read. Send the header `Token: <token>`. {HOW_TO_GET_ONE}."),
+    ("REQUEST_METHOD", "", f"Send the header `Token: <token>`. {HOW_TO_GET_ONE}."),
+)
 STRING = re.compile(r'"(?:[^"\\]|\\.)*"?', re.DOTALL)  # also one that is not closed: never tried a second time
 FORM_ITEM = re.compile(r"(.*)\[[0-9]*\]")
 DEEPER = {"[": 1, "{": 1, "]": -1, "}": -1}
@@ -3622,14 +3666,18 @@ PATH_FILTERS: dict[str, tuple[str, Callable[[str], Any]]] = {  # what <id>, <nam
 }  # fmt: skip
 
 
-def read_body(environ: Mapping[str, Any], limit: int) -> bytes:
-    """Return the bytes of the body. Raises Refusal (413) beyond `limit` bytes."""
+def refuse_size(environ: Mapping[str, Any], limit: int) -> None:
+    """Raise Refusal (413) for a body beyond `limit` bytes, and (400) for one whose length cannot be read."""
     length = environ.get("CONTENT_LENGTH") or "0"
     if not re.fullmatch("[0-9]{1,18}", length):
         raise Refusal(400, "The Content-Length must be a number of bytes.")
     if int(length) > limit:
-        raise Refusal(413, f"The body must be at most {limit} bytes long.")
-    return bytes(environ["wsgi.input"].read(int(length)))
+        raise Refusal(413, f"The body must be at most {limit} bytes long (got {length}).")
+
+
+def read_body(environ: Mapping[str, Any]) -> bytes:
+    """Return the bytes of the body."""
+    return bytes(environ["wsgi.input"].read(int(environ.get("CONTENT_LENGTH") or 0)))
 
 
 def decode(body: bytes) -> str:
@@ -3659,8 +3707,11 @@ def parse_json(text: str) -> Any:
         raise Refusal(400, f"The body must not be nested more than {MAX_DEPTH} deep.")
     try:
         return json.loads(text, parse_constant=refuse_constant)
-    except ValueError:  # its text differs from one version of Python to the next
-        raise Refusal(400, "The body must be JSON.") from None
+    except json.JSONDecodeError as error:  # its own text differs from one version of Python to the next
+        place, read = f"line {error.lineno}, column {error.colno}", printable(text[error.pos : error.pos + 20])
+        raise Refusal(400, f"The body must be JSON; {place} has {read or 'its end'}") from None
+    except ValueError:
+        raise Refusal(400, "The body must be JSON; it has a number with too many digits.") from None
 
 
 def depth_of(text: str) -> int:
@@ -3695,9 +3746,8 @@ def parse_query(environ: Mapping[str, Any], most: int | None = None) -> dict[str
     return dict(pairs)
 
 
-def check_query(environ: Mapping[str, Any], shape: Shape, limit: int) -> dict[str, Any]:
-    """Return what a list is asked for: page, limit, order, status, filters. Unknown parameters are ignored."""
-    given = parse_query(environ, 100)
+def check_query(given: Mapping[str, str], shape: Shape, limit: int) -> dict[str, Any]:
+    """Return what a list is asked for: page, limit, order, status, filters."""
     query = check(shape, {**given, **({"status": given["status"].lower()} if "status" in given else {})})
     if limit > 0 or "page" in query or "limit" in query:
         query = {"page": 1, "limit": max(limit, 20), **query}
@@ -3733,6 +3783,72 @@ def pattern_of(path: str) -> str:
     return re.sub("/[0-9]+(?=/|$)", "/<id>", path)
 
 
+class Ignored(NamedTuple):
+    """A name in a request that its operation does not take.
+
+    path: of names and places in arrays.  known: the names that are taken there.  mark: "?" for a query parameter.
+    """
+
+    path: tuple[str | int, ...]
+    value: Any
+    known: Iterable[str]
+    mark: str = ""
+
+    def __str__(self) -> str:
+        steps = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in self.path)
+        return self.mark + steps[1:]
+
+    def value_in(self, record: Any) -> Any:
+        """Return the value at the same place of a record as an answer shows it; the class itself if there is none."""
+        for step in self.path:
+            try:
+                record = record[step]
+            except (KeyError, IndexError, TypeError):
+                return Ignored
+        return record
+
+
+def ignored_fields(shape: Shape, given: Mapping[str, Any], *place: str | int) -> Iterator[Ignored]:
+    """Yield the names of a body, and of the objects in its arrays, that a shape does not have."""
+    for name, value in given.items():
+        kind = shape.fields.get(name)
+        if kind is None and value is not None:
+            yield Ignored((*place, name), value, shape.fields)
+        elif kind and isinstance(kind.read, Items) and isinstance(value, list):
+            for number, item in enumerate(value):
+                if isinstance(item, dict):
+                    yield from ignored_fields(kind.read.shape, item, *place, name, number)
+
+
+def refuse_ignored(ignored: Iterable[Ignored], fields: Iterable[str], shown: Sequence[Any]) -> None:
+    """Raise Invalid for ignored names, except where the value is that of the record as it is shown.
+
+    fields: those that an answer has.  shown: the record, as each view shows it.
+    """
+    broken = {}
+    for one in ignored:
+        stored = [value for record in shown if (value := one.value_in(record)) is not Ignored]
+        if one.value not in stored:
+            known = stored or str(one.path[-1]) in fields
+            near = suggest(one.path[-1], one.known)
+            broken[str(one)] = "cannot be set here" if known else f"is not known here{near}"
+    if broken:
+        raise Invalid(broken)
+
+
+def ignored_text(environ: Mapping[str, Any]) -> str:
+    """Return the ignored names of a request as they stand in a header and in the log."""
+    ignored = environ.get("pmservice.ignored", ())[:MOST_IGNORED]
+    text = ", ".join(urllib.parse.quote(str(one), safe="[]?.", errors="replace") for one in ignored)
+    return text if len(text) <= MAX_IGNORED else text[:MAX_IGNORED].rpartition(", ")[0] or text[:MAX_IGNORED]
+
+
+def wants_page(method: str, path: str, accept: str, token: str | None) -> bool:
+    """Tell whether a request is a browser's for a page: only browsers accept XHTML, and only programs send a token."""
+    within = f"{path}/".startswith((*(f"{prefix}/" for prefix in PREFIXES), "/openapi.json/", "/-/"))
+    return method in ("GET", "HEAD") and "application/xhtml+xml" in accept and token is None and not within
+
+
 def refuse_host(environ: Mapping[str, Any], names: Iterable[str]) -> None:
     """Raise Refusal (421) for a Host that is not one of the service's names: it stops DNS rebinding."""
     absolute = ABSOLUTE.match(environ.get("REQUEST_URI", ""))  # wins over the Host header
@@ -3740,7 +3856,8 @@ def refuse_host(environ: Mapping[str, Any], names: Iterable[str]) -> None:
     if host is not None:
         named = HOST.fullmatch(host)
         if not named or named[1].lower() not in names:
-            raise Refusal(421, f"This service answers to {', '.join(sorted(names))} only.")
+            known, name = " or ".join(sorted(names)), printable(named[1] if named else host)
+            raise Refusal(421, f"The Host must be {known}; start the service with --allowed-host {name} to add it.")
 
 
 def printable(text: str) -> str:
@@ -3783,17 +3900,6 @@ def render_errors(work: Callable[..., Any]) -> Callable[..., Any]:
     return wrapper
 
 
-def render_bottle_error(error: bottle.HTTPError) -> str:
-    """Return the JSON of Bottle's own refusals: an unknown path, a method that is not allowed, a failure of its own."""
-    path = bottle.request.environ["PATH_INFO"]
-    near = suggest(pattern_of(path), {row.path for row in OPERATIONS})
-    words = {404: f"There is nothing at {path}{near or '.'}", 405: f"{bottle.request.method} is not allowed at {path}."}
-    if error.status_code == 500 and error.exception:
-        log.error("%s %s failed", bottle.request.method, path, exc_info=error.exception)
-    bottle.response.content_type = "application/json"
-    return to_json({"error": words.get(error.status_code, FAILED)})
-
-
 def in_pieces(pieces: Iterator[bytes]) -> bytes | Iterator[bytes]:
     """Return an answer: whole if it is one piece. An error before the second piece still gets a proper status."""
     first, second = next(pieces), next(pieces, None)
@@ -3810,30 +3916,42 @@ def in_pieces(pieces: Iterator[bytes]) -> bytes | Iterator[bytes]:
 class Service:
     """The WSGI application. `token` acts as the administrator; `close()` releases everything.
 
+    names: the Hosts that are answered; None: every Host.  origins: those of pages that may call, besides this
+    machine's own.  strict: whether names that an operation does not take are refused.
+
     Rooms below add to it: routes; gates, which are called with the environ before a request is looked at closer and
     may refuse it; watchers, which are called with each call that was answered; preparations, which run when everything
-    is loaded. `classes` tells the server by method and path which requests are quick reads, a "record" or a "page", and
+    is loaded; `page`, which answers what browsers ask for. `classes` tells the server by method and path which requests are quick reads, a "record" or a "page", and
     which a "login". In the thread that receives requests they have no patience: what would wait raises HandOver.
     """
 
     def __init__(
-        self, database: Database, token: str | None, lifetime: float, body_limit: int, names: Iterable[str] | None
+        self,
+        database: Database,
+        token: str | None,
+        lifetime: float,
+        body_limit: int,
+        names: Iterable[str] | None,
+        origins: Iterable[str] = (),
+        strict: bool = False,
     ):
-        self.database, self.lifetime, self.body_limit = database, lifetime, body_limit
+        self.database, self.lifetime, self.body_limit, self.strict = database, lifetime, body_limit, strict
         self.token = token or secrets.token_hex(16)
         self.admin_hash = hash_token(self.token)
-        self.names = names if names is None else set(names)  # the Hosts that are answered; None: every Host
+        self.names = names if names is None else set(names)
+        self.origins = set(origins)
         self.loading, self.stopping = False, threading.Event()
         self.gates: list[Callable[[dict[str, Any]], None]] = []
         self.watchers: list[Callable[[dict[str, Any], dict[str, Any]], None]] = []
         self.preparations: list[Callable[[], None]] = []
+        self.page: Callable[[dict[str, Any]], bottle.HTTPResponse] | None = None
         self.id_prefix, self.numbers = secrets.token_hex(4), itertools.count(1)  # of which a request's id is made
         self.routes = bottle.Bottle()
         for name, (pattern, read) in PATH_FILTERS.items():
             self.routes.router.add_filter(name, lambda _, found=(pattern, read, str): found)
         self.routes.add_hook("before_request", self.admit)
-        self.routes.default_error_handler = render_bottle_error
-        self.open_paths: set[str] = set()
+        self.routes.default_error_handler = self.render_bottle_error
+        self.paths: set[str] = set()  # of all tables
         self.add_routes(OPERATIONS, self.make_handler)
         self.classes: dict[tuple[str, str], str] = {}
         for row in OPERATIONS:
@@ -3841,14 +3959,20 @@ class Service:
                 self.classes["GET", row.path] = "page" if isinstance(row.shows, Listing) else "record"
         self.classes |= {(row.method, row.path): "login" for row in OPERATIONS if row.open and row.method == "POST"}
 
+    def class_of(self, method: str, path: str, headers: Mapping[str, str]) -> str:
+        """Return the class of a request; pages are answered where logins are, because they check passwords, too."""
+        if wants_page(method, path, headers.get("ACCEPT", ""), headers.get("TOKEN")):
+            return "login"
+        return self.classes.get((method, pattern_of(bare_path(path))), "")
+
     def add_routes(self, rows: Iterable[Any], make_handler: Callable[[Any], Callable[..., Any]]) -> None:
         """Add the routes of a table: its rows have a method, a path and say whether they are open, without a token."""
         router = self.routes.router
         router._compile = lambda method: None  # Bottle compiles all routes at each one: postponed until all are added
         for row in rows:
-            self.routes.route(re.sub("<(.*?)>", r"<\1:\1>", row.path), row.method, render_errors(make_handler(row)))
-            if row.open:
-                self.open_paths.add(row.path)
+            handle = make_handler(row) if row.open else self.admit_caller(make_handler(row))
+            self.routes.route(re.sub("<(.*?)>", r"<\1:\1>", row.path), row.method, render_errors(handle))
+            self.paths.add(row.path)
         del router._compile
         for method in router.dyna_routes:
             router._compile(method)
@@ -3859,7 +3983,10 @@ class Service:
 
         def start(status: str, headers: list[tuple[str, str]], *rest: Any) -> Any:
             environ["pmservice.status"] = int(status[:3])
-            return start_response(status, [*headers, ("X-Request-Id", request_id)], *rest)
+            shared = self.shared_headers(environ.get("HTTP_ORIGIN"), environ.get("HTTP_HOST"))
+            if ignored := ignored_text(environ):
+                shared.append(("Ignored-Fields", ignored))
+            return start_response(status, [*headers, ("X-Request-Id", request_id), *shared], *rest)
 
         answer: Iterable[bytes] = self.routes(environ, start)
         if self.watchers or log.isEnabledFor(logging.INFO):
@@ -3874,7 +4001,10 @@ class Service:
         path = printable(environ["PATH_INFO"][:MAX_PATH])
         call = {"id": request_id, "method": environ["REQUEST_METHOD"], "path": path}
         call |= {"status": environ["pmservice.status"], "account": account, "duration": duration}
-        log.info("%(method)s %(path)s %(status)d %(duration).1f ms %(account)s %(id)s", call, extra={"call": call})
+        ignored = ignored_text(environ)
+        call |= {"ignored": ignored} if ignored else {}
+        words = "%(method)s %(path)s %(status)d %(duration).1f ms %(account)s %(id)s"
+        log.info(words + " ignored: %(ignored)s" * bool(ignored), call, extra={"call": call})
         for watcher in self.watchers:
             watcher(environ, call)
 
@@ -3884,27 +4014,124 @@ class Service:
 
     @render_errors
     def admit(self) -> None:
-        """Check what comes before any route is looked up: the Host, the gates, the token, the path."""
+        """Check what comes before any route is looked up: the size, the Host, the Origin, the gates, the path's form."""
         environ = bottle.request.environ
+        refuse_size(environ, self.body_limit)
         if self.names is not None:
             refuse_host(environ, self.names)
+        self.admit_origin(environ)
+        method, accept = environ["REQUEST_METHOD"], environ.get("HTTP_ACCEPT", "")
+        if self.page and wants_page(method, environ["PATH_INFO"], accept, environ.get("HTTP_TOKEN")):
+            environ["pmservice.aside"] = True
+            raise self.page(environ)
         environ["PATH_INFO"], reason = normalize_path(environ)
         for gate in self.gates:
             gate(environ)
-        if environ["PATH_INFO"] not in self.open_paths:
-            environ["pmservice.caller"] = self.caller(environ.get("HTTP_TOKEN", ""), patience_of(environ))
-            if self.loading:
-                raise Refusal(503, LOADING)
         if reason:
             raise Refusal(404, reason)
 
-    def caller(self, token: str, patience: float) -> Caller:
-        """Return who sends this token, whose bytes WSGI passes as Latin-1. Raises Refusal (401)."""
+    def admit_origin(self, environ: dict[str, Any]) -> None:
+        """Refuse a page of an origin that may not call; answer a preflight, in which a browser asks what a page may do."""
+        origin = environ.get("HTTP_ORIGIN")
+        if origin is not None and not self.may_call(origin, environ.get("HTTP_HOST")):
+            name = printable(origin[:MAX_NAME])
+            raise Refusal(
+                403, f"Pages of {name} may not call this service; start it with --origin {name} to allow them."
+            )
+        if environ["REQUEST_METHOD"] == "OPTIONS" and origin and "HTTP_ACCESS_CONTROL_REQUEST_METHOD" in environ:
+            environ["pmservice.aside"] = True
+            raise bottle.HTTPResponse(status=204, headers=PREFLIGHT)
+
+    def may_call(self, origin: str, host: str | None) -> bool:
+        """Tell whether pages of an origin may call: those of this Host or machine, of an app or an extension, or named."""
+        if "*" in self.origins or origin in self.origins:
+            return True
+        parts = ORIGIN.fullmatch(origin.lower())
+        if not parts:
+            return False
+        own = parts[1] not in ("http", "https") or parts[2] == (host or "").lower()
+        return own or LOOPBACK_ORIGIN.fullmatch(origin.lower()) is not None
+
+    def shared_headers(self, origin: str | None, host: str | None) -> list[tuple[str, str]]:
+        """Return the headers of every answer, refusals included."""
+        headers = [("Vary", "Accept, Origin"), ("Cache-Control", "no-store")]
+        if origin is not None and self.may_call(origin, host):
+            headers += [("Access-Control-Allow-Origin", origin), ("Access-Control-Expose-Headers", EXPOSED)]
+        return headers
+
+    def admit_caller(self, handle: Callable[..., Any]) -> Callable[..., Any]:
+        """Decorate a handler: it is called once the token is known and everything is loaded."""
+
+        def admitted(**named: Any) -> Any:
+            environ = bottle.request.environ
+            environ["pmservice.caller"] = self.caller(environ)
+            if self.loading:
+                raise Refusal(503, LOADING)
+            return handle(**named)
+
+        return admitted
+
+    def caller(self, environ: Mapping[str, Any]) -> Caller:
+        """Return who sends a request, by its token, whose bytes WSGI passes as Latin-1. Raises Refusal (401)."""
+        token = environ.get("HTTP_TOKEN", "")
         hash = hash_token(token.encode("latin-1", "replace").decode("utf-8", "surrogateescape"))
         if hmac.compare_digest(hash, self.admin_hash):
             return Caller(ADMIN, True, token, int(self.lifetime))
-        found = authenticate(self.database, hash, self.lifetime, patience)
-        return found._replace(token=token, lifetime=int(self.lifetime))
+        if found := authenticate(self.database, hash, self.lifetime, patience_of(environ)):
+            return found._replace(token=token, lifetime=int(self.lifetime))
+        sent = ((environ.get(name, "").lower(), begins, words) for name, begins, words in HINTS)
+        raise Refusal(
+            401, "Unauthorized", hint=next(words for value, begins, words in sent if value and value.startswith(begins))
+        )
+
+    def render_bottle_error(self, error: bottle.HTTPError) -> str:
+        """Return the JSON of Bottle's own refusals: an unknown path, a method that is not allowed, a failure of its own."""
+        path, method = bottle.request.environ["PATH_INFO"], bottle.request.method
+        sentence = FAILED
+        if error.status_code == 404:
+            near = suggest(pattern_of(path), self.paths) or "; GET /openapi.json lists what there is."
+            numbers = iter(re.findall("/([0-9]+)(?=/|$)", path))
+            sentence = f"There is nothing at {path}{re.sub('<id>', lambda found: next(numbers, found[0]), near)}"
+        if error.status_code == 405:
+            sentence = f"{method} is not allowed at {path}; allowed: {error.get_header('Allow').replace(',', ', ')}."
+        if error.status_code == 500 and error.exception:
+            log.error("%s %s failed", method, path, exc_info=error.exception)
+        bottle.response.content_type = "application/json"
+        return to_json({"error": sentence})
+
+    def note_ignored(
+        self,
+        environ: dict[str, Any],
+        found: Iterable[Ignored],
+        fields: Iterable[str] = (),
+        shown: Callable[[], Sequence[Any]] = list,
+    ) -> None:
+        """Note the names in a request that its operation does not take; refuse them if the service is strict."""
+        ignored = list(itertools.islice(found, MOST_IGNORED))
+        environ["pmservice.ignored"] = [*environ.get("pmservice.ignored", ()), *ignored]
+        if ignored and self.strict:
+            refuse_ignored(ignored, fields, shown())
+
+    def looks(self, store: Store, operation: Operation, row: sqlite3.Row | None, me: Caller) -> list[Any]:
+        """Return a stored record as each view shows it, so that it is known when it is sent back."""
+        if row is None or operation.status == 201 or not isinstance(operation.shows, View):
+            return []
+        shows = (
+            getattr(one.shows, "view", one.shows)
+            for one in OPERATIONS
+            if not (one.target and isinstance(one.shows, Listing))
+        )
+        views = {view for view in shows if isinstance(view, View) and view.resource is operation.shows.resource}
+        return [json.loads(self.record(store, view, row["id"], me)) for view in views]
+
+    def query_of(self, environ: dict[str, Any], kinds: Mapping[str, Kind]) -> dict[str, str]:
+        """Return the query parameters that are known by name; note the others that are not empty."""
+        if not environ.get("QUERY_STRING"):
+            return {}
+        given = parse_query(environ, 100)
+        unknown = (Ignored((name,), value, kinds, "?") for name, value in given.items() if value and name not in kinds)
+        self.note_ignored(environ, unknown)
+        return {name: value for name, value in given.items() if name in kinds}
 
     def make_handler(self, operation: Operation) -> Callable[..., Any]:
         """Return the function that Bottle calls for an operation."""
@@ -3925,18 +4152,27 @@ class Service:
 
     def answer_login(self, operation: Operation, id: int, environ: dict[str, Any]) -> bytes:
         """Perform the operation that needs no token; it takes the database, because it hashes."""
-        environ["pmservice.body"] = parse_body(read_body(environ, self.body_limit), environ.get("CONTENT_TYPE", ""))
-        return to_json(operation.perform(self.database, check(operation.reads, environ["pmservice.body"]))).encode()
+        self.query_of(environ, {})
+        environ["pmservice.body"] = fields = parse_body(read_body(environ), environ.get("CONTENT_TYPE", ""))
+        self.note_ignored(environ, ignored_fields(operation.reads, fields))
+        return to_json(operation.perform(self.database, check(operation.reads, fields))).encode()
 
     def answer_write(self, operation: Operation, id: int | str, environ: dict[str, Any]) -> bytes:
         """Perform an operation that changes something, and show the record that it made or changed."""
-        raw, me = read_body(environ, self.body_limit), environ["pmservice.caller"]
+        raw, me, kinds = read_body(environ), environ["pmservice.caller"], operation.parameters
+        if operation.admin and not me.admin:
+            raise Refusal(403, ADMIN_ONLY)
+        query = self.query_of(environ, kinds)
+        check(Shape({name: kinds[name] for name in query}), query)
         with self.database.writing(patience_of(environ)) as store:
             row = None if operation.by else self.find(store, operation, id, me)
             environ["pmservice.body"] = fields = parse_body(raw, environ.get("CONTENT_TYPE", ""))
-            kinds = operation.parameters
-            query = {name: value for name, value in parse_query(environ, 100).items() if name in kinds}
-            check(Shape({name: kinds[name] for name in query}), query)
+            taken = Shape({**kinds, **operation.reads.fields})
+            known, shown = (
+                getattr(operation.shows, "fields", ()),
+                functools.partial(self.looks, store, operation, row, me),
+            )
+            self.note_ignored(environ, ignored_fields(taken, fields), known, shown)
             fields = {**query, **fields}
             if operation.by:
                 row = self.find(store, operation, check(Shape(kinds, operation.by), fields)[operation.by], me)
@@ -3954,19 +4190,20 @@ class Service:
     def answer_read(self, operation: Operation, id: int | str, environ: dict[str, Any]) -> bytes:
         """Show the record that the path names, even if it is deleted, the caller without a target, or a JSON value."""
         me: Any = environ.get("pmservice.caller")
+        query: dict[str, Any] = self.query_of(environ, operation.parameters)
         with self.database.reading(patience_of(environ)) as store:
             if isinstance(operation.shows, View):
                 wanted = id if operation.target else operation.perform(store, me, None, {})
                 return self.record(store, operation.shows, wanted, me, operation.target).encode()
-            query = {**parse_query(environ, 100), "name": id}
+            query = {**query, "name": id}
             return to_json(operation.perform(store, me, None, query) if operation.perform else operation.shows).encode()
 
     def pieces(self, shape: Shape, operation: Operation, id: int, environ: dict[str, Any]) -> Iterator[bytes]:
         """Yield a list from one state of the database, in batches, so that memory does not grow with `limit`."""
         me, listing, patience = environ["pmservice.caller"], operation.shows, patience_of(environ)
+        query = check_query(self.query_of(environ, shape.fields), shape, listing.limit)
         with self.database.reading(patience) as store:
             self.find(store, operation, id, me)
-            query = check_query(environ, shape, listing.limit)
             narrowed: dict[str, Any] = {listing.within: id} if listing.within else {}
             for name, default in listing.filter_defaults.items():
                 if value := query.get(name) or default:
@@ -3992,9 +4229,7 @@ class Service:
 
     @staticmethod
     def find(store: Store, operation: Operation, id: int | str, me: Caller) -> sqlite3.Row | None:
-        """Return the row that the path names. Raises Refusal: 403, or 404 also for what the caller may not see."""
-        if operation.admin and not me.admin:
-            raise Refusal(403, ADMIN_ONLY)
+        """Return the row that the path names. Raises Refusal (404), also for what the caller may not see."""
         if not operation.target:
             return None
         if not (row := store.find(operation.target, store.id_of(id), me)):
@@ -4023,11 +4258,11 @@ class Service:
 # Made from OPERATIONS, the shapes and the views, so that it cannot differ from what they do.
 
 # fmt: off
-ERROR = {"type": "object", "required": ["error"], "properties": {"error": {"type": "string"}, "fields": {"type": "object"}}}
+ERROR = {"type": "object", "required": ["error"], "properties": {"error": {"type": "string"}, "hint": {"type": "string"}, "fields": {"type": "object"}}}
 REASONS: tuple[tuple[int, str, Callable[[Operation], Any]], ...] = (  # status, description, which operations may answer it
-    (400, "The request breaks a rule; `fields` names each.",            lambda row: row.method != "GET" or row.query or isinstance(row.shows, Listing)),
-    (401, "There is no valid token.",                                   lambda row: not row.open),
-    (403, "Only somebody else may do this.",                                                    lambda row: row.admin or row.perform in (modify_user, review_story)),
+    (400, "The request breaks a rule; `fields` names each.",            lambda row: True),
+    (401, "There is no valid token; `hint` says how to get one.",       lambda row: not row.open),
+    (403, "Only somebody else may do this, or pages of this origin may not call.", lambda row: True),
     (404, "There is no such record, or the caller may not see it.",     lambda row: row.target or "<" in row.path or getattr(row.shows, "filters", "")),
     (413, "The body is too large.",                                     lambda row: True),
     (421, "The Host is not this service's.",                            lambda row: True),
@@ -4336,7 +4571,9 @@ class Controls:
         self.waiting: set[int] = set()  # the threads of calls that wait
         service.add_routes((row for row in CONTROLS if on or row.open), self.make_handler)
         service.classes["GET", "/-/live"] = "record"
-        if on:
+        if not on:
+            service.routes.route("/-/<rest:path>", "ANY", render_errors(refuse_controls))
+        else:
             service.gates.append(self.apply_fault)
             service.watchers.append(self.record)
             service.preparations.append(lambda: take_snapshot(self.database, START_SNAPSHOT))
@@ -4348,7 +4585,7 @@ class Controls:
             environ = bottle.request.environ
             if not control.open and not environ["pmservice.caller"].admin:
                 raise Refusal(403, ADMIN_ONLY)
-            query, body = parse_query(environ), read_body(environ, self.service.body_limit)
+            query, body = parse_query(environ), read_body(environ)
             bottle.response.content_type = "application/json"
             answer = control.perform(self, name, query, body)
             if isinstance(answer, Iterator):
@@ -4358,8 +4595,8 @@ class Controls:
         return handle
 
     def record(self, environ: dict[str, Any], call: dict[str, Any]) -> None:
-        """Add a call to the journal, unless it was one of a control."""
-        if not environ["PATH_INFO"].startswith("/-/"):
+        """Add a call to the journal, unless it was one of a control, a browser's preflight or a page."""
+        if not (environ["PATH_INFO"].startswith("/-/") or "pmservice.aside" in environ):
             self.journal.append({**call, "body": blanked_body(environ.get("pmservice.body"))})
 
     def apply_fault(self, environ: dict[str, Any]) -> None:
@@ -4405,6 +4642,11 @@ class Controls:
                     break
         finally:
             self.waiting.remove(thread)
+
+
+def refuse_controls(rest: str) -> NoReturn:
+    """Answer every path of a control when they are off."""
+    raise Refusal(404, "The controls are off; start the service with --control.")
 
 
 def blanked_body(body: Mapping[str, Any] | None) -> Any:
@@ -4608,11 +4850,14 @@ class RefusalTask(ErrorTask):  # type: ignore[misc]
 
     def execute(self) -> None:
         error, limit = self.request.error, self.channel.adj.max_request_body_size - 1
-        words = (
-            f"The body must be at most {limit} bytes long." if error.code == 413 else f"{error.reason}: {error.body}."
-        )
+        got = f" (got {self.request.content_length})" * bool(self.request.content_length)  # 0 if it comes in chunks
+        words = f"{error.reason}: {error.body}."
+        if error.code == 413:
+            words = f"The body must be at most {limit} bytes long{got}."
         status = "400 Bad Request" if error.code == 501 else f"{error.code} {error.reason}"  # not our failure
-        headers, body = [("Content-Type", "application/json")], to_json({"error": words}).encode()
+        given = self.request.headers
+        shared = self.channel.server.service.shared_headers(given.get("ORIGIN"), given.get("HOST"))
+        headers, body = [("Content-Type", "application/json"), *shared], to_json({"error": words}).encode()
         error.to_response = lambda _: (status, headers, body)
         super().execute()
 
@@ -4815,10 +5060,9 @@ class Server(waitress.server.TcpWSGIServer):  # type: ignore[misc]
     def add_task(self, channel: Channel) -> None:
         """Choose who answers a connection's next request: waitress calls this when one was received."""
         request = channel.requests[0]
-        if request.error:
-            kind = "record"  # it is refused as quickly
-        else:
-            kind = self.service.classes.get((request.command, pattern_of(bare_path(request.path))), "")
+        kind = "record"  # a refusal is as quick
+        if not request.error:
+            kind = self.service.class_of(request.command, request.path, request.headers)
         if channel.total_outbufs_len > UNSENT:
             self.parked.append(channel)
         elif kind == "record":
@@ -4917,6 +5161,11 @@ def zone_of(name: str) -> tzinfo:
         raise StartError(f"time zone {name}: not known here; use a name such as Asia/Shanghai, or UTC") from None
 
 
+def listed(words: str) -> list[str]:
+    """Return the words of a setting that may have several, separated by commas."""
+    return [word.strip() for word in words.split(",") if word.strip()]
+
+
 def show_progress(words: str) -> None:
     """Show a person at a terminal how far long work has come, on one line."""
     if sys.stderr.isatty():
@@ -4982,13 +5231,17 @@ def make_service(
     loopback_only: bool,
     clock: Callable[[], datetime],
     control: bool | None,
+    origin: str = "",
+    allowed_host: str = "",
+    strict: bool = False,
 ) -> Service:
     """Return a service that still has to be furnished; see `create_app`."""
     movable = Clock(clock)
     opened = Database(os.fspath(database), zone_of(timezone), movable)
-    service = Service(opened, token, token_lifetime, body_limit, LOOPBACK_NAMES if loopback_only else None)
+    hosts = [*LOOPBACK_NAMES, *listed(allowed_host)] if loopback_only else None
+    service = Service(opened, token, token_lifetime, body_limit, hosts, listed(origin), strict)
     service.routes.route("/openapi.json", "GET", answer_openapi)
-    service.open_paths.add("/openapi.json")
+    service.paths.add("/openapi.json")
     Controls(service, movable, opened.in_memory if control is None else control)
     return service
 
@@ -5005,6 +5258,9 @@ def create_app(
     loopback_only: bool = True,
     clock: Callable[[], datetime] = utc_now,
     control: bool | None = None,
+    origin: str = "",
+    allowed_host: str = "",
+    strict: bool = False,
 ) -> Service:
     """Return the WSGI application on a database, which is created if needed. Raises StartError.
 
@@ -5012,9 +5268,23 @@ def create_app(
     password: of `admin`, who cannot log in without one.  load: a fixture, file or dict, for a database without
     records.  timezone: IANA name.  token_lifetime: seconds after its last use.  body_limit: bytes.
     loopback_only: answer only to this machine's own Host names.  clock: returns the current time, aware.
-    control: whether the routes under /-/ exist; None: for ":memory:" only.
+    control: whether the routes under /-/ exist; None: for ":memory:" only.  origin: the origins of other machines' web
+    pages that may call, separated by commas; "*": all.  allowed_host: further Host names to answer to, separated by
+    commas.  strict: refuse names that an operation does not take, instead of ignoring them.
     """
-    service = make_service(database, token, timezone, token_lifetime, body_limit, loopback_only, clock, control)
+    service = make_service(
+        database,
+        token,
+        timezone,
+        token_lifetime,
+        body_limit,
+        loopback_only,
+        clock,
+        control,
+        origin,
+        allowed_host,
+        strict,
+    )
     with contextlib.ExitStack() as undo:
         undo.callback(service.close)
         furnish(service, password, load)
@@ -5316,11 +5586,27 @@ def sendable(word: str) -> str:
     return word
 
 
+def origins(words: str) -> str:
+    """Return origins, separated by commas, as browsers send them: without a path."""
+    if not all(word in ("*", "null") or ORIGIN.fullmatch(word) for word in listed(words)):
+        raise ValueError
+    return words
+
+
+def hosts(words: str) -> str:
+    """Return the names of hosts, separated by commas: without a port."""
+    if not all((name := HOST.fullmatch(word)) and not name[2] for word in listed(words)):
+        raise ValueError
+    return words.lower()
+
+
 TRUTH = dict.fromkeys(("1", "true", "yes", "on"), True) | dict.fromkeys(("0", "false", "no", "off"), False)
 EXPECTED = {
     positive: "must be a number above 0",
     yes_or_no: "must be yes or no",
     int: "must be a whole number",
+    origins: "must be a scheme and a host such as https://app.example.org, with no path, or * or null",
+    hosts: "must be a name without a port, such as pm.example.org",
     sendable: "must not be empty, nor begin or end with a space, nor contain control characters",
 }
 
@@ -5334,6 +5620,9 @@ SETTINGS = (
     Setting("password",       sendable,  None,           "the password of admin; without it a new database gets one, which is printed once"),
     Setting("load",           str,       None,           "a fixture to load if the database holds no records yet"),
     Setting("demo",           yes_or_no, False,          "load a made-up company, dated around now, if the database holds no records yet"),
+    Setting("origin",         origins,   "",             "an origin whose web pages may call, such as https://app.example.org; *: all; can be repeated"),
+    Setting("allowed-host",   hosts,     "",             "a further Host name to answer to while listening on loopback; can be repeated"),
+    Setting("strict",         yes_or_no, False,          "refuse unknown fields and query parameters instead of ignoring them"),
     Setting("timezone",       str,       "UTC",          "the zone of datetimes that name none, such as Asia/Shanghai"),
     Setting("token-lifetime", positive,  TOKEN_LIFETIME, "seconds that a token lives after its last use"),
     Setting("body-limit",     positive,  MAX_BODY,       "the largest request body, in bytes"),
@@ -5344,15 +5633,24 @@ SETTINGS = (
 # fmt: on
 
 
+PREFIX = "PMSERVICE_"
+VARIABLES = {setting.name: setting.name.upper().replace("-", "_") for setting in SETTINGS}  # without the prefix
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code."""
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:  # it was closed: print would write to the other one instead
             setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
     try:
-        options = make_parser().parse_args(arguments)
+        parser = make_parser()
+        refuse_unknown_flags(parser, sys.argv[1:] if arguments is None else arguments)
+        options = parser.parse_args(arguments)
         settings = resolve(vars(options))
         set_up_log(settings["verbose"], settings["log_json"])
+        for word in sorted(name[len(PREFIX) :] for name in os.environ if name.startswith(PREFIX)):
+            if word not in VARIABLES.values():
+                log.warning("%s is not a setting%s", PREFIX + word, suggest(word, VARIABLES.values(), PREFIX) or ".")
         code = COMMANDS[options.command or "serve"].run(settings, options) or 0
         sys.stdout.flush()
         return int(code)
@@ -5409,9 +5707,29 @@ def set_up_log(verbose: bool, as_json: bool) -> None:
     threading.excepthook = lambda failed: log.error("A thread failed", exc_info=failed.exc_value)
 
 
+class Parser(argparse.ArgumentParser):
+    """A parser that raises StartError, which is one line; argparse would print the whole usage above it."""
+
+    def error(self, message: str) -> NoReturn:
+        """Raise StartError."""
+        wrong = re.search("invalid choice: '(.*?)'", message)
+        near = suggest(wrong[1], COMMANDS) if wrong else ""
+        raise StartError(f"{message}{near or f'; {self.prog} --help says more'}")
+
+
+def refuse_unknown_flags(parser: argparse.ArgumentParser, arguments: Sequence[str]) -> None:
+    """Raise StartError for a flag that no command has: argparse would take its value for a command."""
+    parsers = [parser, *parser._subparsers._group_actions[0].choices.values()]  # type: ignore[union-attr]
+    known = sorted({flag for each in parsers for flag in each._option_string_actions})
+    for word in itertools.takewhile(lambda word: word != "--", arguments):
+        flag = word.partition("=")[0]
+        if flag.startswith("--") and not any(one.startswith(flag) for one in known):  # an abbreviation will do
+            raise StartError(f"{flag} is not a flag{suggest(flag, known) or '; pmservice --help lists them'}")
+
+
 def make_parser() -> argparse.ArgumentParser:
     """Return the parser of the command line: settings are accepted before and after the command."""
-    top = argparse.ArgumentParser(
+    top = Parser(
         "pmservice",
         description="A project-management service with ZenTao's REST API v1. Without a command it serves.",
         epilog="Settings are also read from the environment: PMSERVICE_DATABASE, PMSERVICE_TOKEN_LIFETIME and so on.",
@@ -5436,20 +5754,23 @@ def add_settings(to: argparse.ArgumentParser, names: Iterable[str] = ()) -> None
         if convert is yes_or_no:
             to.add_argument(flag, action="store_const", const="1", default=argparse.SUPPRESS, help=words)
         else:
-            shown = "" if default is None else f" (default {default})"
-            to.add_argument(flag, metavar=name.split("-")[-1].upper(), default=argparse.SUPPRESS, help=words + shown)
+            shown = f" (default {default})" if default else ""
+            metavar, action = name.split("-")[-1].upper(), "append" if convert in (origins, hosts) else "store"
+            to.add_argument(flag, metavar=metavar, action=action, default=argparse.SUPPRESS, help=words + shown)
 
 
 def resolve(given: Mapping[str, Any]) -> dict[str, Any]:
     """Return every setting's value. Raises StartError for one that cannot be read."""
     settings = {}
     for name, convert, default, _ in SETTINGS:
-        key = name.replace("-", "_")
-        text = given.get(key, os.environ.get(f"PMSERVICE_{key.upper()}") or None)
+        key, variable = name.replace("-", "_"), PREFIX + VARIABLES[name]
+        text = given.get(key, os.environ.get(variable) or None)
+        text = ",".join(text) if isinstance(text, list) else text
         try:
             settings[key] = default if text is None else convert(text)
         except (KeyError, ValueError):
-            raise StartError(f"--{name} {EXPECTED[convert]} (got {text!r})") from None
+            source = f"--{name}" if key in given else variable
+            raise StartError(f"{source} {EXPECTED[convert]} (got {text!r})") from None
     return settings
 
 
@@ -5568,7 +5889,17 @@ def command_serve(settings: dict[str, Any], options: argparse.Namespace) -> None
         raise StartError(f"{host} can be reached from outside: set --token or --password first")
     if settings["load"] and settings["demo"]:
         raise StartError("--load and --demo: only one of them can be loaded")
-    names = ("database", "token", "timezone", "token_lifetime", "body_limit", "control")
+    names = (
+        "database",
+        "token",
+        "timezone",
+        "token_lifetime",
+        "body_limit",
+        "control",
+        "origin",
+        "allowed_host",
+        "strict",
+    )
     made = {name: settings[name] for name in names}
     with contextlib.ExitStack() as stack:
         listener = stack.enter_context(listen(host, settings["port"]))

@@ -167,7 +167,8 @@ class Client:
         environ = {"REQUEST_URI": path}  # as the server gives it, before any tidying
         answer = self.app.request(path, environ=environ, method=method, body=raw, headers=sent, expect_errors=True)
         assert answer.content_type == "application/json"
-        assert not [name for name in answer.headers if name.lower().startswith("access-control")]
+        if "Origin" not in headers:
+            assert not [name for name in answer.headers if name.lower().startswith("access-control")]
         if method != "HEAD":
             shown = json.loads(answer.body, parse_constant=pytest.fail)
             hold_against_the_document(method, path, answer.status_int, shown)
@@ -1250,7 +1251,7 @@ class TestRecordedAnswers:
         assert list(refusal.get("fields", {})) == ([field] if field else [])
 
     def test_no_token_is_answered_in_the_same_words(self, client):
-        assert client.refused("GET", "/products", status=401, Token=None) == {"error": "Unauthorized"}
+        assert client.refused("GET", "/products", status=401, Token=None)["error"] == "Unauthorized"
 
 
 # --- Recorded answers, every one ------------------------------------------------------------------------
@@ -1877,7 +1878,9 @@ class TestRefusals:
     @each("absent", [{}, None], ids=["left out", "null"])
     def test_needed_fields_are_needed(self, world, operation, field, absent):
         body = without(GOOD[operation], field) if absent is not None else {**GOOD[operation], field: None}
-        assert world.refused(*operation.split(), body)["fields"] == {field: "is required"}
+        fields = world.refused(*operation.split(), body)["fields"]
+        assert list(fields) == [field]
+        assert fields[field].startswith("is required and must be ")
 
     @each("operation", GOOD)
     def test_what_the_table_changes_is_good_by_itself(self, world, operation):
@@ -2528,7 +2531,8 @@ class TestCompanions:
     ])  # fmt: skip
     def test_needed_fields_are_needed(self, world, request_line, needed):
         fields = world.refused(*request_line.split(), {})["fields"]
-        assert fields == dict.fromkeys(needed.split(), "is required")
+        assert set(fields) == set(needed.split())
+        assert all(rule.startswith("is required and must be ") for rule in fields.values())
 
     @each(("request_line", "body", "word"), [
         ("POST /bugs/2/resolve", dict(resolution="mended"), "bydesign, duplicate, external, fixed, notrepro, postponed, willnotfix"),
@@ -3193,11 +3197,44 @@ class TestReachingIt:
         with contextlib.closing(Client(":memory:", control=False, loopback_only=False)) as public:
             assert public.call("GET", "/products", Host=host).status_int == 200
 
-    def test_token_is_checked_before_the_path_and_the_path_before_the_body(self, world):
-        for line in ("POST /tasks/99/start", "GET /nothing", "DELETE /products", "PUT /tasks/%FF1"):
-            assert world.refused(*line.split(), b"{", status=401, Token=None) == {"error": "Unauthorized"}
-        world.refused("POST", "/tasks/99/start", b"{", status=404)
-        world.refused("POST", "/products/99/testcases", {}, status=404)
+    def test_first_mistake_in_the_order_of_checks_is_refused(self):
+        """A request with every mistake at once; each is mended in turn, in the order of the contract."""
+        settings = dict(body_limit=1000, control=True, password="secret", load=WORLD)
+        with contextlib.closing(Client(":memory:", **settings)) as client:
+            client.load(users=[dict(account="dev1", password=SECRET)])
+            client.call("PUT", "/-/faults", [{"match": "PATCH *", "status": 599}])
+            sent = dict(Host="evil.example", Origin="https://evil.example", Token=None)
+            call, body = ["PATCH", "/departmens/99?order=x"], b"{" * 2000
+
+            def status() -> int:
+                return client.call(*call, body, **sent).status_int
+
+            assert status() == 413
+            body = b"{"
+            assert status() == 421
+            sent["Host"] = "localhost"
+            assert status() == 403
+            sent["Origin"] = "http://localhost:3000"
+            assert status() == 599
+            client.call("DELETE", "/-/faults")
+            assert status() == 404
+            call[1] = "/departments/99?order=x"
+            assert status() == 405
+            call[0] = "PUT"
+            assert status() == 401
+            sent["Token"] = client.token_of("dev1")
+            client.service.loading = True
+            assert status() == 503
+            client.service.loading = False
+            assert status() == 403  # only an administrator may
+            call[:] = "PUT", "/tasks/99"
+            assert status() == 404
+            call[:] = "POST", "/testcases/99/results?version=x"
+            assert client.call(*call, body, **sent).json["fields"] == {"version": "must be a whole number"}
+            call[:] = "GET", "/products/99/bugs?order=x"
+            assert list(client.call(*call, body, **sent).json["fields"]) == ["order"]
+            call[:], sent["Token"] = ("PUT", "/tasks/1"), client.token
+            assert client.call(*call, body, **sent).json["error"].startswith("The body must be JSON")
 
     @each("broken", ["table", "clock"])
     def test_failure_of_our_own_is_a_500_that_says_nothing_of_the_inside(self, world, caplog, broken):
@@ -3210,6 +3247,287 @@ class TestReachingIt:
         assert (answer.status_int, list(answer.json)) == (500, ["error"])
         assert "Traceback" in caplog.text
         assert not re.search("Traceback|Error|table|gone", answer.text)
+
+
+class TestCallsFromPages:
+    """Web pages of allowed origins may call; others are refused before anything else is looked at."""
+
+    OWN = ["http://localhost", "http://localhost:5173", "https://127.0.0.1:8443", "http://[::1]:3000", "http://app.localhost:80",
+           "http://127.1.2.3", "app://-", "tauri://localhost", "chrome-extension://abc", "capacitor://localhost", "HTTP://LOCALHOST:1"]  # fmt: skip
+    OTHERS = ["http://evil.example", "https://localhost.evil.example", "http://evil.example:80", "null", "", "http://", "evil", "*",
+              "http://localhost@evil.example", "http://evil.example/localhost", "http://localhost, http://evil.example", "http://127.0.0.1.evil.example",
+              "http://notlocalhost", "https://pm.example.org:444", "http://xn--lcalhost-9ya", "http://é.example"]  # fmt: skip
+
+    @staticmethod
+    def shown(answer):
+        return {name: value for name, value in answer.headers.items() if name.startswith("Access-Control-")}
+
+    @pytest.fixture
+    def served(self):
+        settings = dict(origin="https://pm.example.org, http://other.example:81", loopback_only=False)
+        with contextlib.closing(Client(":memory:", **settings)) as client:
+            yield client
+
+    @each("origin", OWN)
+    def test_pages_of_this_machine_and_apps_may_call(self, client, origin):
+        exposed = {"Access-Control-Allow-Origin": origin, "Access-Control-Expose-Headers": "X-Request-Id, Ignored-Fields, Retry-After, Allow"}  # fmt: skip
+        for method, path, token, status in (("GET", "/products", "t", 200), ("GET", "/products", None, 401), ("POST", "/products", "t", 400),
+                                            ("GET", "/nothing", "t", 404), ("PUT", "/products", "t", 405)):  # fmt: skip
+            answer = client.call(method, path, {} if method == "POST" else None, Origin=origin, Token=token)
+            assert (answer.status_int, self.shown(answer)) == (status, exposed)
+            assert answer.headers["Vary"] == "Accept, Origin"
+            assert answer.headers["Cache-Control"] == "no-store"
+
+    @each("origin", OTHERS)
+    def test_pages_of_other_origins_are_refused_before_anything_is_hashed_or_written(self, client, monkeypatch, origin):
+        monkeypatch.setattr(pmservice, "scrypt", lambda *_: pytest.fail("hashed"))
+        for method, path, body in (("GET", "/products", None), ("POST", "/products", {"name": "P"}), ("GET", "/nothing", None),
+                                   ("POST", "/tokens", {"account": "admin", "password": "x"})):  # fmt: skip
+            for token in ("t", None):
+                answer = client.call(method, path, body, Origin=origin.encode().decode("latin-1"), Token=token)
+                assert (answer.status_int, self.shown(answer)) == (403, {})
+        assert client.get("/products")["total"] == 0
+        assert "--origin" in answer.json["error"]
+        preflight = {"Origin": origin.encode().decode("latin-1"), "Access-Control-Request-Method": "GET"}
+        assert client.app.options("/products", headers=preflight, status="*").status_int == 403
+
+    @each(("origin", "host", "status"), [
+        ("http://pm.internal:8080", "pm.internal:8080", 200), ("https://pm.internal:8080", "pm.internal:8080", 200),
+        ("https://PM.internal", "pm.INTERNAL", 200), ("http://pm.internal:8080", "pm.internal", 403), ("http://pm.internal:8080", "pm.internal:8081", 403),
+        ("https://pm.example.org", "pm.internal", 200), ("http://other.example:81", "pm.internal", 200), ("http://pm.example.org", "pm.internal", 403),
+        ("https://a.pm.example.org", "pm.internal", 403), ("null", "pm.internal", 403),
+    ])  # fmt: skip
+    def test_pages_of_the_same_host_and_of_named_origins_may_call(self, served, origin, host, status):
+        assert served.call("GET", "/products", Origin=origin, Host=host).status_int == status
+
+    @each(("setting", "origin", "status"), [
+        ("*", "http://evil.example", 200), ("*", "null", 200), ("null", "null", 200), ("null", "http://evil.example", 403), ("", "null", 403),
+    ])  # fmt: skip
+    def test_all_origins_can_be_allowed_and_files(self, setting, origin, status):
+        with contextlib.closing(Client(":memory:", origin=setting)) as client:
+            answer = client.call("GET", "/products", Origin=origin)
+            assert (answer.status_int, answer.headers.get("Access-Control-Allow-Origin")) == (
+                status,
+                origin if status == 200 else None,
+            )
+
+    @each("path", ["/products", "/tokens", "/nothing", "/api.php/v1/tasks/1", "/-/clock"])
+    def test_preflight_is_answered_without_a_token(self, served, path):
+        asked = {
+            "Origin": "http://localhost:3000",
+            "Access-Control-Request-Method": "PUT",
+            "Access-Control-Request-Headers": "token,content-type",
+        }
+        answer = served.app.options(path, headers=asked)
+        assert (answer.status_int, answer.body, answer.headers.get("Content-Type")) == (204, b"", None)
+        assert self.shown(answer) == {
+            "Access-Control-Allow-Origin": "http://localhost:3000",
+            "Access-Control-Expose-Headers": "X-Request-Id, Ignored-Fields, Retry-After, Allow",
+            "Access-Control-Allow-Methods": "GET, HEAD, POST, PUT, DELETE",
+            "Access-Control-Allow-Headers": "Token, Content-Type",
+            "Access-Control-Max-Age": "600",
+        }
+        assert served.get("/-/journal")["total"] == 0
+
+    def test_options_that_is_no_preflight_is_a_method_that_is_not_allowed(self, client):
+        assert client.call("OPTIONS", "/products", Origin="http://localhost").status_int == 405
+        assert client.call("OPTIONS", "/products").status_int == 405
+
+    def test_waitress_refuses_with_the_same_headers(self):
+        with (
+            pmservice.running(token="t", body_limit=10) as served,
+            contextlib.closing(connection_to(served.url)) as connection,
+        ):
+            connection.request("POST", "/products", b"x" * 50, {"Origin": "http://localhost:3000"})
+            answer = connection.getresponse()
+            assert (answer.status, answer.getheader("Access-Control-Allow-Origin")) == (413, "http://localhost:3000")
+            assert "got 50" in json.load(answer)["error"]
+
+    def test_host_can_be_named(self):
+        with contextlib.closing(Client(":memory:", allowed_host="pm.example.org, pm")) as client:
+            assert [
+                client.call("GET", "/products", Host=host).status_int
+                for host in ("pm.example.org:80", "PM", "localhost", "evil.example")
+            ] == [200, 200, 200, 421]
+            refusal = client.refused("GET", "/products", status=421, Host="evil.example:80")
+            assert "--allowed-host evil.example" in refusal["error"]
+
+
+class TestIgnoredNames:
+    """Names that an operation does not take: the answer names them, or they are refused."""
+
+    @pytest.fixture
+    def strict(self):
+        with contextlib.closing(Client(":memory:", load=FULL, strict=True)) as client:
+            yield client
+
+    @pytest.fixture
+    def kept(self):
+        """Return a client of a service that keeps a journal."""
+        with contextlib.closing(Client(":memory:", load=WORLD)) as client:
+            yield client
+
+    @each(("line", "body", "ignored"), [
+        ("POST /products",              dict(name="P", progam=1),                                 "progam"),
+        ("POST /products",              dict(name="P", progam=None),                              None),
+        ("POST /products",              dict(name="P", program=1),                                None),
+        ("POST /products?page=1",       dict(name="P"),                                           "?page"),
+        ("POST /products",              dict(progam=1),                                           "progam"),
+        ("GET /products?pagesize=1&limit=1&x=", None,                                             "?pagesize"),
+        ("GET /tasks/1?fields=id",      None,                                                     "?fields"),
+        ("GET /products?status=closd&pge=1", None,                                                "?pge"),
+        ("POST /products/1/testcases",  dict(title="C", type="unit", pri=1, steps=[dict(desc="d"), dict(desc="e", expct="x")]), "steps[1].expct"),
+        ("PUT /tasks/1",                dict({"a b,ü%\n": 1}, pri=2, comment="c", id=1),           "a%20b%2C%C3%BC%25%0A, id"),
+        ("PUT /tasks/1?x=1&y=2",        dict(z=1),                                                "?x, ?y, z"),
+        ("POST /tokens",                dict(account="admin", password="x", remember=True),       "remember"),
+        ("POST /bugs?product=1",        dict(BUG, product=1),                                     None),
+        ("POST /stories?product=1&type=story", dict(title="S", spec="s", pri=1, category="feature", type="story"), None),
+        ("DELETE /bugs/1",              dict(comment="c", reason="r"),                            "reason"),
+    ])  # fmt: skip
+    def test_answer_names_them(self, kept, line, body, ignored):
+        answer = kept.call(*line.split(), body)
+        assert answer.headers.get("Ignored-Fields") == ignored
+        if "PUT" in line:
+            assert kept.get("/-/journal")["calls"][-1]["ignored"] == ignored
+
+    def test_form_fields_are_named_without_brackets(self, kept):
+        answer = kept.call(
+            "POST", "/products", b"name=P&colours[]=a&colours[]=b", Content_Type="application/x-www-form-urlencoded"
+        )
+        assert (answer.status_int, answer.headers["Ignored-Fields"]) == (201, "colours")
+
+    def test_at_most_twenty_names_and_a_thousand_characters_are_named(self, kept):
+        many = kept.call("POST", "/products", {"name": "P", **{f"n{n}": n for n in range(99)}}).headers[
+            "Ignored-Fields"
+        ]
+        assert many == ", ".join(f"n{n}" for n in range(20))
+        long = kept.call("POST", "/products", {"name": "P", "a" * 390: 1, "é" * 100: 1, "b" * 20: 1}).headers[
+            "Ignored-Fields"
+        ]
+        assert long == "a" * 390 + ", " + "%C3%A9" * 100
+        assert (
+            kept.call("POST", "/products", {"name": "P", "b" * 5000: 1, "c": 1}).headers["Ignored-Fields"] == "b" * 1000
+        )
+
+    def test_log_names_them_too(self, tmp_path):
+        with Live(tmp_path, "--verbose", "--token", "t") as live:
+            live.call("POST", "/products", {"name": "P", "progam": 1})
+        assert " ignored: progam" in live.told
+
+    @each(("line", "body", "fields"), [
+        ("POST /products",         dict(name="P", progam=1),            {"progam": "is not known here; did you mean program?"}),
+        ("POST /products",         dict(name="P", xyzzy=1, id=7),       {"xyzzy": "is not known here", "id": "cannot be set here"}),
+        ("POST /products",         dict(name="P", xyzzy=None),          None),
+        ("GET /products?pge=1",    None,                                {"?pge": "is not known here; did you mean page?"}),
+        ("PUT /tasks/1",           dict(pri=2, execution=99),           {"execution": "cannot be set here"}),
+        ("PUT /tasks/1",           dict(pri=2, comment="c"),            None),
+        ("POST /tokens",           dict(account="a", password="b", pasword="c"), {"pasword": "is not known here; did you mean password?"}),
+        ("POST /products/1/testcases", dict(title="C", type="unit", pri=1, steps=[dict(desc="d", expct="x")]), {"steps[0].expct": "is not known here; did you mean expect?"}),
+    ])  # fmt: skip
+    def test_strict_service_refuses_them(self, strict, line, body, fields):
+        if fields is None:
+            assert strict.call(*line.split(), body).status_int in (200, 201)
+        else:
+            assert strict.refused(*line.split(), body)["fields"] == fields
+
+    def test_record_that_was_read_can_be_sent_back_to_a_strict_service(self, strict):
+        sent = 0
+        for operation in pmservice.OPERATIONS:
+            read = next(
+                (one for one in pmservice.OPERATIONS if (one.method, one.path) == ("GET", operation.path)), None
+            )
+            if operation.method == "PUT" and read:
+                id = {"/projects/<id>": 2, "/executions/<id>": 3}.get(operation.path, 1)
+                path = operation.path.replace("<id>", str(id)).replace("<user>", "dev1")
+                record = strict.get(path)
+                answer = strict.call("PUT", path, record)
+                assert answer.status_int == 200, (path, answer.text)
+                sent += 1
+        assert sent > 12
+
+
+class TestMistakes:
+    """What people who are new to the service do wrong, and the sentence that tells them."""
+
+    @each(("line", "body", "sentence"), [
+        ("POST /tokns",            {"account": "admin"},        "There is nothing at /tokns; did you mean /tokens?"),
+        ("GET /product/1/bug",     None,                        "There is nothing at /product/1/bug; did you mean /products/1/bugs?"),
+        ("GET /",                  None,                        "There is nothing at /; GET /openapi.json lists what there is."),
+        ("PUT /products",          {},                          "PUT is not allowed at /products; allowed: GET, POST."),
+        ("POST /products",         b"{'name': 'Shop'}",         "The body must be JSON; line 1, column 2 has 'name': 'Shop'}"),
+        ("POST /products",         b'{"name":\n "Shop"',        "The body must be JSON; line 2, column 8 has its end"),
+        ("POST /products",         b"name=Shop",                "The body must be JSON; line 1, column 1 has name=Shop"),
+        ("POST /products",         b'{"name": "a\x1b"}',         None),
+        ("POST /products",         {"name": "x" * 300},         "name must be 1 to 255 characters, not blank (got 300)."),
+        ("POST /products",         {"name": " "},               "name must be 1 to 255 characters, not blank."),
+        ("POST /products",         {"name": "P", "PO": "y" * 40}, "PO must be an account: 1 to 30 letters, digits, _ . - @ (got 40)."),
+        ("POST /products",         {"name": "P", "type": "norml"}, "type must be one of normal, branch, platform; did you mean normal?"),
+        ("POST /products",         {},                          "name is required and must be 1 to 255 characters, not blank."),
+        ("POST /projects",         {"name": "P", "begin": "2026-01-01", "end": "2026-02-01"}, "products is required and must be an array of ids, not empty."),
+        ("POST /executions/3/tasks", {"name": "T", "estStarted": "2026-01-01", "deadline": "2026-01-02"},
+            "type is required and must be one of design, devel, request, test, study, discuss, ui, affair, misc."),
+        ("POST /tasks/1/assignto", {},                          "assignedTo is required and must be an account, a user's id or a user reference."),
+        ("GET /products/1/bugs?order=openDate", None,           "order must be a field of the list, alone or with _asc or _desc; did you mean openedDate?"),
+        ("POST /products",         b"9" * 5000,                 None),
+    ])  # fmt: skip
+    def test_sentence_says_what_to_do(self, world, line, body, sentence):
+        method, path = line.split()
+        answer = world.call(method, path, body)
+        assert answer.status_int in (400, 404, 405)
+        assert answer.json["error"] == (sentence or answer.json["error"])
+        assert answer.json["error"].isprintable()
+
+    @each(("line", "told"), [
+        ("--prot 80",              "--prot is not a flag; did you mean --port?"),
+        ("--databse=x dump",       "--databse is not a flag; did you mean --database?"),
+        ("user x --relname y",     "--relname is not a flag; did you mean --realname?"),
+        ("--xyzzy",                "--xyzzy is not a flag; pmservice --help lists them"),
+        ("--port none",            "--port must be a whole number (got 'none')"),
+        ("--origin https://x.org/app", "--origin must be a scheme and a host such as https://app.example.org, with no path, or * or null (got 'https://x.org/app')"),
+        ("--allowed-host pm:80",   "--allowed-host must be a name without a port, such as pm.example.org (got 'pm:80')"),
+        ("user",                   "the following arguments are required: ACCOUNT; pmservice user --help says more"),
+    ])  # fmt: skip
+    def test_command_line_says_what_to_do(self, capsys, monkeypatch, tmp_path, line, told):
+        monkeypatch.chdir(tmp_path)
+        assert pmservice.main(line.split()) == 2
+        assert capsys.readouterr() == ("", f"pmservice: {told}\n")
+        assert not list(tmp_path.iterdir())
+
+    def test_misspelled_command_is_suggested(self, capsys):
+        assert pmservice.main(["dmp"]) == 2
+        assert capsys.readouterr().err.endswith("; did you mean dump?\n")
+
+    def test_flags_may_be_abbreviated_and_several_origins_given(self):
+        given = vars(
+            pmservice.make_parser().parse_args(["--datab", "x", "--origin", "http://a", "--origin", "http://b,null"])
+        )
+        assert pmservice.resolve(given)["origin"] == "http://a,http://b,null"
+
+    def test_variable_that_is_none_is_named(self, capsys, monkeypatch, tmp_path):
+        monkeypatch.chdir(tmp_path)
+        monkeypatch.setenv("PMSERVICE_TOKN", "x")
+        monkeypatch.setenv("PMSERVICE_XYZZY", "x")
+        monkeypatch.setenv("PMSERVICE_STRICT", "yes")
+        pmservice.main(["call", "GET", "/users/1"])
+        told = capsys.readouterr().err
+        assert (
+            told
+            == "PMSERVICE_TOKN is not a setting; did you mean PMSERVICE_TOKEN?\nPMSERVICE_XYZZY is not a setting.\n"
+        )
+        monkeypatch.setenv("PMSERVICE_PORT", "tcp://10.0.0.1:80")
+        assert pmservice.main([]) == 2
+        assert capsys.readouterr().err == "pmservice: PMSERVICE_PORT must be a whole number (got 'tcp://10.0.0.1:80')\n"
+
+    def test_controls_that_are_off_say_how_to_get_them(self):
+        with contextlib.closing(Client(":memory:", control=False)) as client:
+            for call in ("POST /-/reset", "GET /-/clock", "GET /-/nothing"):
+                assert client.call(*call.split(), Token=None).json == {
+                    "error": "The controls are off; start the service with --control."
+                }
+        with contextlib.closing(Client(":memory:")) as client:
+            assert client.call("POST", "/-/rest").json == {
+                "error": "There is nothing at /-/rest; did you mean /-/reset?"
+            }
 
 
 class TestTroubleWithTheFile:
@@ -3450,13 +3768,29 @@ class TestTokens:
     ])  # fmt: skip
     def test_other_tokens_are_unauthorized(self, client, token):
         sent = None if token is None else token.encode().decode("latin-1")
-        assert client.refused("GET", "/products", status=401, Token=sent) == {"error": "Unauthorized"}
+        refusal = client.refused("GET", "/products", status=401, Token=sent)
+        assert (list(refusal), refusal["error"]) == (["error", "hint"], "Unauthorized")
+        assert "POST /tokens" in refusal["hint"]
+        assert ("unknown" in refusal["hint"]) == bool(sent)
+
+    @each(("headers", "words"), [
+        ({}, "Send the header `Token: <token>`."),
+        ({"Token": "old"}, "This token is unknown, or it has expired."),
+        ({"Authorization": "Bearer x"}, "not as `Authorization: Bearer`."),
+        ({"Authorization": "BASIC eDp5"}, "Only the page for browsers takes HTTP Basic."),
+        ({"Authorization": "Digest x"}, "Send the header `Token: <token>`."),
+        ({"Cookie": "zentaosid=x"}, "Cookies are not read."),
+        ({"Token": "old", "Cookie": "zentaosid=x"}, "This token is unknown, or it has expired."),
+    ])  # fmt: skip
+    def test_hint_fits_what_was_sent(self, client, headers, words):
+        assert words in client.refused("GET", "/products", status=401, **{"Token": None, **headers})["hint"]
 
     @each("token", [None, "wrong"])
     def test_every_operation_but_login_needs_a_token(self, world, token):
         for one in pmservice.OPERATIONS:
             if one.path != "/tokens":
-                assert world.call(one.method, one.path.replace("<id>", "1"), {}, Token=token).status_int == 401
+                path = re.sub("<(id|user|name)>", "1", one.path)
+                assert world.call(one.method, path, {}, Token=token).status_int == 401
 
     def test_several_tokens_live_at_once_and_survive_a_restart(self, filed_world):
         filed_world.load(users=[dict(account="dev1", password=SECRET)])
@@ -4416,7 +4750,7 @@ class TestThreads:
             assert self.status() == 200
             go.set()
             with connection.sock.makefile("rb") as received:
-                assert re.findall(rb"HTTP/1.1 ([0-9]+)", received.read()) == [b"401", b"200", b"405"]
+                assert re.findall(rb"HTTP/1.1 ([0-9]+)", received.read()) == [b"404", b"200", b"405"]
 
     def test_who_comes_later_is_not_kept_waiting_by_a_queue_on_one_connection(self, slow, monkeypatch):
         calls, plain = [], pmservice.Service.__call__
@@ -4638,7 +4972,7 @@ class TestLog:
                 ("POST", "/tokens", {"account": "admin", "password": secrets[1]}, {}, 201, "-"),
                 ("POST", "/users", {"account": "dev1", "password": secrets[2]}, operator, 201, "admin"),
                 ("GET", "/products", None, {"Token": secrets[3]}, 401, "-"),
-                ("GET", "/nothing", None, operator, 404, "admin"),
+                ("GET", "/nothing", None, operator, 404, "-"),
                 ("GET", f"/products?token={secrets[0]}", None, {}, 401, "-"),
                 ("POST", "/tokens", f'{{"account": "admin", "password": "{secrets[1]}"'.encode(), {}, 400, "-"),
             ]
@@ -5000,7 +5334,7 @@ class TestCommandLine:
         (["GET", "/products/9/bugs"],                   1, {"error": "There is no product 9."}),
         (["POST", "/products", "{"],                    1, None),
         (["GET", "/prodcts"],                           1, {"error": "There is nothing at /prodcts; did you mean /products?"}),
-        (["PUT", "/products", "{}"],                    1, {"error": "PUT is not allowed at /products."}),
+        (["PUT", "/products", "{}"],                    1, {"error": "PUT is not allowed at /products; allowed: GET, POST."}),
         (["GET", "/-/clock"],                           1, None),
     ])  # fmt: skip
     def test_call_prints_the_answer_and_exits_with_1_from_400(self, run, arguments, code, shown):
