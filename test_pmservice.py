@@ -7133,9 +7133,12 @@ README = (HERE / "README.md").read_text("utf-8")
 
 class TestReadme:
     def test_tables_say_what_the_module_s_tables_say(self):
-        rows = re.findall(r"^\| ([A-Z]+) \| `(/[^`]+)` \| (.+) \|$", README, re.MULTILINE)
+        rows = re.findall(r"^\| ([A-Z]+) \| `(/[^`]+)` \| (.+?) \|(?: (.*)\|)?$", README, re.MULTILINE)
         offered = (*pmservice.SPECIFIED, *pmservice.COMPANIONS, *pmservice.CONTROLS)
-        assert rows == [(one.method, one.path, one.purpose) for one in offered]
+        assert [row[:3] for row in rows] == [(one.method, one.path, one.purpose) for one in offered]
+        for row, operation in zip(rows, pmservice.OPERATIONS, strict=False):
+            named = set(re.findall("`([A-Za-z]+)`", row[3])), set(re.findall(r"`\?(\w+)=`", row[3]))
+            assert named == (operation.reads.required, {operation.by} - {""}), row
 
     def test_it_names_every_word_of_status_and_every_array_of_a_fixture(self):
         (lists,) = re.findall(r"^\*\*Lists\*\*(.*?)^Long lists", README, re.MULTILINE | re.DOTALL)
