@@ -5627,7 +5627,7 @@ SETTINGS = (
     Setting("token-lifetime", positive,  TOKEN_LIFETIME, "seconds that a token lives after its last use"),
     Setting("body-limit",     positive,  MAX_BODY,       "the largest request body, in bytes"),
     Setting("control",        yes_or_no, None,           "offer the controls under /-/ for tests; the default with :memory:"),
-    Setting("verbose",        yes_or_no, False,          "write a line for each request to stderr"),
+    Setting("verbose",        yes_or_no, None,           "write a line for each request to stderr; the default of serve at a terminal"),
     Setting("log-json",       yes_or_no, False,          "write these lines as JSON objects"),
 )
 # fmt: on
@@ -5647,11 +5647,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         refuse_unknown_flags(parser, sys.argv[1:] if arguments is None else arguments)
         options = parser.parse_args(arguments)
         settings = resolve(vars(options))
-        set_up_log(settings["verbose"], settings["log_json"])
+        command = options.command or "serve"
+        set_up_log(settings["verbose"], settings["log_json"], command == "serve")
         for word in sorted(name[len(PREFIX) :] for name in os.environ if name.startswith(PREFIX)):
             if word not in VARIABLES.values():
                 log.warning("%s is not a setting%s", PREFIX + word, suggest(word, VARIABLES.values(), PREFIX) or ".")
-        code = COMMANDS[options.command or "serve"].run(settings, options) or 0
+        code = COMMANDS[command].run(settings, options) or 0
         sys.stdout.flush()
         return int(code)
     except (KeyboardInterrupt, BrokenPipeError, EOFError):
@@ -5699,11 +5700,13 @@ class NonBlockingHandler(logging.StreamHandler):  # type: ignore[type-arg]
                 line = line[os.write(file, line[: select.PIPE_BUF]) :]
 
 
-def set_up_log(verbose: bool, as_json: bool) -> None:
-    """Log errors only, or also a line for each request."""
+def set_up_log(verbose: bool | None, as_json: bool, serving: bool) -> None:
+    """Log warnings and errors only, or also a line for each request; None: as JSON, or at a terminal while serving."""
+    if verbose is None:
+        verbose = as_json or (serving and sys.stderr.isatty())
     handler = NonBlockingHandler()
-    handler.setFormatter(JsonLines() if as_json else logging.Formatter("%(message)s"))
-    logging.basicConfig(level=logging.INFO if verbose or as_json else logging.WARNING, handlers=[handler], force=True)
+    handler.setFormatter(JsonLines() if as_json else logging.Formatter("%(asctime)s %(message)s", "%H:%M:%S"))
+    logging.basicConfig(level=logging.INFO if verbose else logging.WARNING, handlers=[handler], force=True)
     threading.excepthook = lambda failed: log.error("A thread failed", exc_info=failed.exc_value)
 
 
@@ -5975,24 +5978,22 @@ def wait_for_lock(database: Database) -> None:
 
 
 def make_credentials(database: Database, settings: Mapping[str, Any], url: str) -> list[str]:
-    """Return lines that tell a person how to begin, with a new password and token, if the database is new."""
-    lines: list[str] = []
-    unset = lacks_password(database)
-    if not (database.created or unset):
-        return lines
+    """Return lines that tell a person how to begin, with a new password and token if they are needed."""
+    unset, given = lacks_password(database), settings["token"]
+    if unset and given and not sys.stderr.isatty():  # a program has its token; its log is no place for a password
+        command = f"pmservice user {ADMIN} --password --database {database.path}"
+        return [] if database.in_memory else [f"{ADMIN} has no password. To set one, run: {command}"]
+    if not (unset or (database.created and not given)):
+        return []
     password = secrets.token_urlsafe(12)
     with database.writing() as store:  # both or neither, because both are shown only now
         if unset:
             save_user(store, Caller(ADMIN, True), {"account": ADMIN, "password": password})
-        token = None if settings["token"] else give_token(store, ADMIN)
-    if unset:
-        lines += [
-            "This is a new database. Note these credentials; they are not shown again.",
-            f"  account   {ADMIN}",
-            f"  password  {password}",
-        ]
-    if token:
-        lines += [f"  token     {token}", "Try it:", f"  curl -H 'Token: {token}' {url}/products"]
+        token = None if given else give_token(store, ADMIN)
+    found = "This is a new database." if database.created else f"Nobody could log in as {ADMIN} yet."
+    lines = [f"{found} Note these credentials; they are not shown again."]
+    lines += [f"  account   {ADMIN}", f"  password  {password}"] if unset else []
+    lines += [f"  token     {token}", "Try it:", f"  curl -H 'Token: {token}' {url}/products"] if token else []
     return lines
 
 

@@ -4254,10 +4254,12 @@ class TestWhoSeesWhat:
 class Live:
     """The command in a process of its own, serving on a free port."""
 
+    errors = subprocess.PIPE
+
     def __init__(self, folder: Path, *arguments: str, **environment: str):
         self.process = subprocess.Popen(
             [sys.executable, HERE / "pmservice.py", "--port", "0", *arguments],
-            cwd=folder, env={**os.environ, **{f"PMSERVICE_{name}": value for name, value in environment.items()}}, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+            cwd=folder, env={**os.environ, **{f"PMSERVICE_{name}": value for name, value in environment.items()}}, stdout=subprocess.PIPE, stderr=self.errors, text=True,
         )  # fmt: skip
         self.url = self.process.stdout.readline().strip()
 
@@ -4275,6 +4277,24 @@ class Live:
         """Stop the server. Afterwards `rest` is the rest of its stdout, `told` its stderr."""
         self.process.send_signal(signal.SIGINT)
         self.rest, self.told = self.process.communicate(timeout=30)
+
+
+class AtTerminal(Live):
+    """The command at a terminal, which shows its stderr."""
+
+    def __init__(self, folder: Path, *arguments: str, **environment: str):
+        self.screen, self.errors = os.openpty()
+        super().__init__(folder, *arguments, **environment)
+        os.close(self.errors)
+
+    def __exit__(self, *ended: object) -> None:
+        super().__exit__(*ended)
+        shown = b""
+        with contextlib.suppress(OSError):  # the process has closed its end, and all was read
+            while piece := os.read(self.screen, 4096):
+                shown += piece
+        os.close(self.screen)
+        self.told = shown.decode().replace("\r\n", "\n")
 
 
 def free_port() -> int:
@@ -4577,6 +4597,36 @@ class TestServing:
             assert again.call("POST", "/tokens", {"account": "admin", "password": password})[0] == 201
         assert "password" not in again.told
         assert token not in again.told
+
+    def test_password_of_an_older_database_is_not_said_to_be_of_a_new_one(self, tmp_path):
+        pmservice.create_app(tmp_path / "pm.db").close()
+        with Live(tmp_path) as live:
+            pass
+        assert "Nobody could log in as admin yet. Note these credentials; they are not shown again.\n" in live.told
+        assert "new database" not in live.told
+        with Live(tmp_path) as again:
+            login = {"account": "admin", "password": re.search(r"password +(\S+)", live.told)[1]}
+            assert again.call("POST", "/tokens", login)[0] == 201
+        assert again.told.count("\n") == 1
+
+    def test_with_a_password_given_a_new_database_shows_a_token_only(self, tmp_path):
+        with Live(tmp_path, "--password", "pass-word") as live:
+            pass
+        assert "This is a new database. Note these credentials; they are not shown again.\n  token  " in live.told
+
+    @each("flags", [[], ["--database", ":memory:"]])
+    def test_who_gives_a_token_in_a_program_gets_no_password(self, tmp_path, flags):
+        for _ in range(2):
+            with Live(tmp_path, "--token", "t", *flags) as live:
+                assert live.call("POST", "/tokens", {"account": "admin", "password": ""})[0] == 400
+            hint = "admin has no password. To set one, run: pmservice user admin --password --database pm.db"
+            assert live.told.splitlines()[1:] == ([] if flags else [hint])
+
+    def test_who_gives_a_token_at_a_terminal_gets_a_password(self, tmp_path):
+        with AtTerminal(tmp_path, "--token", "t") as live:
+            pass
+        assert re.search(r"^  password  \S{16}$", live.told, re.MULTILINE)
+        assert "Try it" not in live.told
 
     def test_flags_go_before_the_environment_and_that_before_the_defaults(self, tmp_path):
         (tmp_path / "f.json").write_text('{"products": [{"name": "P"}]}')
@@ -4998,7 +5048,7 @@ class TestLog:
                 assert datetime.fromisoformat(entry["time"]).tzinfo
             else:
                 path = path.partition("?")[0]
-                assert re.fullmatch(rf"{method} {path} {status} [0-9.]+ ms {account} {number}", line)
+                assert re.fullmatch(rf"\d\d:\d\d:\d\d {method} {path} {status} [0-9.]+ ms {account} {number}", line)
         kept = b"".join(file.read_bytes() for file in tmp_path.iterdir()) + (live.rest + live.told).encode() + answers
         assert not [secret for secret in secrets if secret.encode() in kept]
 
@@ -5007,13 +5057,28 @@ class TestLog:
             live.call("GET", "/nothing")
         assert re.search("\n.|tok-en|pass-word", live.told) is None
 
+    @each(("environment", "lines"), [({}, 1), ({"VERBOSE": "no"}, 0), ({"VERBOSE": "no", "LOG_JSON": "yes"}, 0)])
+    def test_at_a_terminal_each_request_is_a_line_unless_it_is_turned_off(self, tmp_path, environment, lines):
+        with AtTerminal(tmp_path, "--password", "pass-word", **environment) as live:
+            live.call("GET", "/nothing")
+        logged = re.findall(r"^\d\d:\d\d:\d\d GET /nothing 401 [0-9.]+ ms - \S+$", live.told, re.MULTILINE)
+        assert (len(logged), live.told.count("/nothing")) == (lines, lines)
+
+    def test_a_warning_tells_its_time(self, tmp_path):
+        (tmp_path / "f.json").write_text('{"products": [{"name": "P"}]}')
+        with Live(tmp_path, "--token", "t", "--load", "f.json"):
+            pass
+        with Live(tmp_path, "--token", "t", "--load", "f.json") as again:
+            assert again.call("GET", "/products")[1]["total"] == 1
+        assert re.search(r"^\d\d:\d\d:\d\d pm\.db holds records already", again.told, re.MULTILINE)
+
 
 class TestWhatIsShown:
     def test_path_neither_breaks_a_line_of_the_log_nor_turns_the_terminal(self, tmp_path):
         with Live(tmp_path, "--verbose", "--token", "t") as live:
             live.call("GET", "/a%0aGET%20/-/reset%1b%5b31m")
-        logged = [line for line in live.told.splitlines() if line.startswith("GET ")]
-        assert [line.partition(" 404 ")[0] for line in logged] == [r"GET /a\nGET /-/reset\x1b[31m"]
+        logged = re.findall("^[0-9:]{8} (.*) 404 .*$", live.told, re.MULTILINE)
+        assert logged == [r"GET /a\nGET /-/reset\x1b[31m"]
 
 
 class TestNonBlockingHandler:
@@ -5271,8 +5336,8 @@ class TestCommandLine:
     def test_environment_is_read_for_what_no_flag_says(self, run, monkeypatch):
         monkeypatch.setenv("PMSERVICE_PORT", "none")
         assert "'none'" in run("--database", "x.db")[2]
-        monkeypatch.setenv("PMSERVICE_VERBOSE", "no")
-        assert pmservice.resolve({"port": "1"})["verbose"] is False
+        monkeypatch.setenv("PMSERVICE_DEMO", "yes")
+        assert pmservice.resolve({"port": "1"})["demo"] is True
 
     def test_exit_code_reaches_the_shell(self, tmp_path):
         command = [sys.executable, HERE / "pmservice.py", "dump"]
@@ -5349,16 +5414,22 @@ class TestCommandLine:
         assert json.loads(run("call", "POST", "/products", "-")[1])["id"] == 2
         assert [one["name"] for one in json.loads(run("dump")[1])["products"]] == ["Päper", "Two"]
 
-    def test_long_work_shows_progress_on_a_terminal(self, run, tmp_path, monkeypatch):
-        class Terminal(io.StringIO):
-            def isatty(self) -> bool:
-                return True
+    class Terminal(io.StringIO):
+        def isatty(self) -> bool:
+            return True
 
+    def test_long_work_shows_progress_on_a_terminal(self, run, tmp_path, monkeypatch):
         (tmp_path / "f.json").write_text(json.dumps({"products": [{"name": "P"}] * 1001}))
         for command, words in (("load f.json", "1,000 records"), ("backup copy.db", "100 %"), ("check", "checking …")):
-            monkeypatch.setattr(sys, "stderr", Terminal())
+            monkeypatch.setattr(sys, "stderr", self.Terminal())
             assert pmservice.main(command.split()) == 0
             assert words in sys.stderr.getvalue()
+
+    def test_only_serving_logs_requests_at_a_terminal_unasked(self, run, monkeypatch):
+        for flags, lines in (([], 0), (["--verbose"], 1)):
+            monkeypatch.setattr(sys, "stderr", self.Terminal())
+            assert pmservice.main([*flags, "call", "GET", "/products"]) == 0
+            assert sys.stderr.getvalue().count("GET /products 200") == lines
 
     @each(("at", "bytes_there"), [
         (0, bytes(4096)), (16, b"\0\7"), (16, NOISE[:84]), (100, b"\xff" * 3996), (100, NOISE[100:]),  # the first page
