@@ -7246,3 +7246,68 @@ class TestReadme:
         printed = [part.strip() for part in done.stdout.split(mark)[:-1]]
         assert printed == [expected.strip() for _, _, expected in steps]
         assert done.stderr == ""
+
+
+class TestRunningItForReal:
+    """The files and commands of the README's section of this name, as far as they need no container and no systemd."""
+
+    PART = README[README.index("## Running it for real") : README.index("## Limits")]
+
+    def block(self, beginning: str) -> str:
+        """Return the block of code that begins so."""
+        (block,) = re.findall(rf"^```[a-z]*\n({re.escape(beginning)}.*?)```", self.PART, re.MULTILINE | re.DOTALL)
+        return block
+
+    def healthy(self, url: str) -> bool:
+        """Run the image's health check on this service; its exit code is 0 or 1."""
+        (check,) = re.findall(r"HEALTHCHECK .*\n +CMD (.*)", self.block("FROM "))
+        _, *words = json.loads(check.replace("http://127.0.0.1:8080", url))
+        return {0: True, 1: False}[subprocess.run([sys.executable, *words], stderr=subprocess.DEVNULL).returncode]
+
+    def test_health_check_tells_a_service_that_can_work_from_others(self, tmp_path):
+        assert not self.healthy(f"http://127.0.0.1:{free_port()}")
+        with Live(tmp_path, "--token", "t") as live:
+            assert any(self.healthy(live.url) for _ in range(10))  # on a busy machine it can take too long
+            (tmp_path / "pm.db").rename(tmp_path / "away.db")
+            assert not self.healthy(live.url)
+
+    def test_image_has_the_files_that_installing_needs(self):
+        ignored, *wanted = self.block("*\n").splitlines()
+        assert (ignored, wanted) == ("*", ["!pmservice.py", "!schema.sql", "!pyproject.toml", "!README.md"])
+
+    def test_command_lines_of_the_image_and_the_unit_are_understood(self):
+        (image,) = re.findall("^CMD (.*)", self.block("FROM "), re.MULTILINE)
+        (unit,) = re.findall("^ExecStart=(.*)", self.block("[Unit]"), re.MULTILINE)
+        parse = pmservice.make_parser().parse_args
+        assert vars(parse(json.loads(image)[1:])) == {"command": None, "host": "0.0.0.0"}
+        assert vars(parse(unit.split()[1:])) == {"command": None, "database": "/var/lib/pmservice/pm.db"}
+
+    def test_parts_of_the_compose_file_fit_together(self):
+        yaml = pytest.importorskip("yaml")
+        composed = yaml.safe_load(self.block("services:"))
+        service, front = composed["services"]["pm"], composed["services"]["web"]
+        (port,) = re.findall("^EXPOSE ([0-9]+)", self.block("FROM "), re.MULTILINE)
+        (folder,) = re.findall("^VOLUME (.*)", self.block("FROM "), re.MULTILINE)
+        assert service["ports"] == [f"127.0.0.1:{port}:{port}"]
+        assert service["volumes"] == [f"{name}:{folder}" for name in composed["volumes"]]
+        assert front["environment"]["PM_URL"] == f"http://pm:{port}"
+        assert front["depends_on"] == {"pm": {"condition": "service_healthy"}}
+
+    @pytest.mark.skipif(os.name != "posix", reason="needs sh and find")
+    def test_nightly_backup_makes_a_copy_and_removes_old_ones_then_only(self, tmp_path):
+        line = self.block("17 3 * * * root ").split(maxsplit=6)[6].replace(r"\%", "%")
+        line = line.replace("/opt/pmservice/bin/pmservice", f"'{sys.executable}' '{HERE / 'pmservice.py'}'")
+        line = line.replace("/var/backups/pmservice", f"'{tmp_path}'").replace("/var/lib/pmservice/pm.db", "served.db")
+        old, recent = tmp_path / "pm-2026-01-05.db", tmp_path / "pm-2026-01-06.db"
+        for file, days in ((old, 16), (recent, 13)):
+            file.touch()
+            os.utime(file, (time.time() - days * 86_400,) * 2)
+        assert subprocess.run(["sh", "-c", line], stderr=subprocess.DEVNULL).returncode == 2
+        assert sorted(tmp_path.iterdir()) == [old, recent]
+        with Live(tmp_path, "--token", "t", "--database", "served.db") as live:
+            live.call("POST", "/products", {"name": "P"})
+            subprocess.run(["sh", "-c", line], check=True, stderr=subprocess.DEVNULL)
+        (copy,) = set(tmp_path.glob("pm-*.db")) - {recent}
+        assert re.fullmatch(r"pm-\d{4}-\d\d-\d\d\.db", copy.name)
+        with contextlib.closing(Client(copy)) as client:
+            assert client.get("/products")["total"] == 1
