@@ -67,7 +67,7 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import MAXYEAR, MINYEAR, date, datetime, timedelta, timezone, tzinfo
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypedDict
 
 import bottle
 import waitress.adjustments
@@ -76,6 +76,9 @@ import waitress.task
 from waitress.channel import ClientDisconnected, HTTPChannel
 from waitress.parser import HTTPRequestParser, ParsingError
 from waitress.task import ErrorTask, WSGITask
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack  # type checkers bring it; typing has it since Python 3.11
 
 __version__ = "1.0.0"
 __all__ = ["create_app"]
@@ -3843,6 +3846,11 @@ def ignored_text(environ: Mapping[str, Any]) -> str:
     return text if len(text) <= MAX_IGNORED else text[:MAX_IGNORED].rpartition(", ")[0] or text[:MAX_IGNORED]
 
 
+def listed(words: str) -> list[str]:
+    """Return the words of a setting that may have several, separated by commas."""
+    return [word.strip() for word in words.split(",") if word.strip()]
+
+
 def wants_page(method: str, path: str, accept: str, token: str | None) -> bool:
     """Tell whether a request is a browser's for a page: only browsers accept XHTML, and only programs send a token."""
     within = f"{path}/".startswith((*(f"{prefix}/" for prefix in PREFIXES), "/openapi.json/", "/-/"))
@@ -3916,30 +3924,21 @@ def in_pieces(pieces: Iterator[bytes]) -> bytes | Iterator[bytes]:
 class Service:
     """The WSGI application. `token` acts as the administrator; `close()` releases everything.
 
-    names: the Hosts that are answered; None: every Host.  origins: those of pages that may call, besides this
-    machine's own.  strict: whether names that an operation does not take are refused.
+    settings: see Settings in room 16.  names: the Hosts that are answered; None: every Host.
 
     Rooms below add to it: routes; gates, which are called with the environ before a request is looked at closer and
     may refuse it; watchers, which are called with each call that was answered; preparations, which run when everything
-    is loaded; `page`, which answers what browsers ask for. `classes` tells the server by method and path which requests are quick reads, a "record" or a "page", and
-    which a "login". In the thread that receives requests they have no patience: what would wait raises HandOver.
+    is loaded; `page`, which answers what browsers ask for. `class_of` tells the server which requests are quick reads,
+    a "record" or a "page", and which a "login". In the thread that receives requests they have no patience: what would
+    wait raises HandOver.
     """
 
-    def __init__(
-        self,
-        database: Database,
-        token: str | None,
-        lifetime: float,
-        body_limit: int,
-        names: Iterable[str] | None,
-        origins: Iterable[str] = (),
-        strict: bool = False,
-    ):
-        self.database, self.lifetime, self.body_limit, self.strict = database, lifetime, body_limit, strict
-        self.token = token or secrets.token_hex(16)
+    def __init__(self, database: Database, settings: Mapping[str, Any]):
+        self.database, self.lifetime, self.body_limit = database, settings["token_lifetime"], settings["body_limit"]
+        self.token: str = settings["token"] or secrets.token_hex(16)
         self.admin_hash = hash_token(self.token)
-        self.names = names if names is None else set(names)
-        self.origins = set(origins)
+        self.names = {*LOOPBACK_NAMES, *listed(settings["allowed_host"])} if settings["loopback_only"] else None
+        self.origins, self.strict = set(listed(settings["origin"])), settings["strict"]
         self.loading, self.stopping = False, threading.Event()
         self.gates: list[Callable[[dict[str, Any]], None]] = []
         self.watchers: list[Callable[[dict[str, Any], dict[str, Any]], None]] = []
@@ -5161,11 +5160,6 @@ def zone_of(name: str) -> tzinfo:
         raise StartError(f"time zone {name}: not known here; use a name such as Asia/Shanghai, or UTC") from None
 
 
-def listed(words: str) -> list[str]:
-    """Return the words of a setting that may have several, separated by commas."""
-    return [word.strip() for word in words.split(",") if word.strip()]
-
-
 def show_progress(words: str) -> None:
     """Show a person at a terminal how far long work has come, on one line."""
     if sys.stderr.isatty():
@@ -5222,72 +5216,52 @@ def furnish(service: Service, password: str | None, source: FixtureSource | None
     service.loading = False
 
 
-def make_service(
-    database: str | os.PathLike[str],
-    token: str | None,
-    timezone: str,
-    token_lifetime: float,
-    body_limit: int,
-    loopback_only: bool,
-    clock: Callable[[], datetime],
-    control: bool | None,
-    origin: str = "",
-    allowed_host: str = "",
-    strict: bool = False,
-) -> Service:
+class Settings(TypedDict, total=False):
+    """The settings of `create_app` and `running`, beside the database."""
+
+    token: str | None  # acts as the administrator; made up without one, see `.token` of the service
+    password: str | None  # of `admin`, who cannot log in without one
+    load: FixtureSource | None  # a fixture, a file or a dict, for a database without records
+    timezone: str  # an IANA name; of datetimes that name no zone
+    token_lifetime: float  # seconds after its last use
+    body_limit: int  # bytes
+    loopback_only: bool  # whether only this machine's own Host names are answered
+    allowed_host: str  # further Host names, separated by commas
+    origin: str  # the origins of other machines' web pages that may call, separated by commas; "*": all
+    strict: bool  # whether names that an operation does not take are refused instead of ignored
+    clock: Callable[[], datetime]  # returns the current time, aware
+    control: bool | None  # whether the routes under /-/ exist; None: for ":memory:" only
+
+
+DEFAULTS = Settings(
+    token=None, password=None, load=None, timezone="UTC", token_lifetime=TOKEN_LIFETIME, body_limit=MAX_BODY,
+    loopback_only=True, allowed_host="", origin="", strict=False, clock=utc_now, control=None,
+)  # fmt: skip
+
+
+def make_service(database: str | os.PathLike[str], chosen: Settings) -> Service:
     """Return a service that still has to be furnished; see `create_app`."""
-    movable = Clock(clock)
-    opened = Database(os.fspath(database), zone_of(timezone), movable)
-    hosts = [*LOOPBACK_NAMES, *listed(allowed_host)] if loopback_only else None
-    service = Service(opened, token, token_lifetime, body_limit, hosts, listed(origin), strict)
+    movable = Clock(chosen["clock"])
+    opened = Database(os.fspath(database), zone_of(chosen["timezone"]), movable)
+    service = Service(opened, chosen)
     service.routes.route("/openapi.json", "GET", answer_openapi)
     service.paths.add("/openapi.json")
-    Controls(service, movable, opened.in_memory if control is None else control)
+    Controls(service, movable, opened.in_memory if chosen["control"] is None else chosen["control"])
     return service
 
 
-def create_app(
-    database: str | os.PathLike[str] = ":memory:",
-    *,
-    token: str | None = None,
-    password: str | None = None,
-    load: FixtureSource | None = None,
-    timezone: str = "UTC",
-    token_lifetime: float = TOKEN_LIFETIME,
-    body_limit: int = MAX_BODY,
-    loopback_only: bool = True,
-    clock: Callable[[], datetime] = utc_now,
-    control: bool | None = None,
-    origin: str = "",
-    allowed_host: str = "",
-    strict: bool = False,
-) -> Service:
-    """Return the WSGI application on a database, which is created if needed. Raises StartError.
+def create_app(database: str | os.PathLike[str] = ":memory:", **settings: Unpack[Settings]) -> Service:
+    """Return the WSGI application on a database, a path or ":memory:", which is created if needed. Raises StartError.
 
-    database: a path, or ":memory:".  token: acts as the administrator; made up without one, see `.token`.
-    password: of `admin`, who cannot log in without one.  load: a fixture, file or dict, for a database without
-    records.  timezone: IANA name.  token_lifetime: seconds after its last use.  body_limit: bytes.
-    loopback_only: answer only to this machine's own Host names.  clock: returns the current time, aware.
-    control: whether the routes under /-/ exist; None: for ":memory:" only.  origin: the origins of other machines' web
-    pages that may call, separated by commas; "*": all.  allowed_host: further Host names to answer to, separated by
-    commas.  strict: refuse names that an operation does not take, instead of ignoring them.
+    settings: see `Settings`; those that are not given have the values in DEFAULTS.
     """
-    service = make_service(
-        database,
-        token,
-        timezone,
-        token_lifetime,
-        body_limit,
-        loopback_only,
-        clock,
-        control,
-        origin,
-        allowed_host,
-        strict,
-    )
+    if unknown := sorted(settings.keys() - DEFAULTS.keys()):
+        raise TypeError(f"{unknown[0]} is not a setting{suggest(unknown[0], DEFAULTS)}")
+    chosen: Settings = {**DEFAULTS, **settings}
+    service = make_service(database, chosen)
     with contextlib.ExitStack() as undo:
         undo.callback(service.close)
-        furnish(service, password, load)
+        furnish(service, chosen["password"], chosen["load"])
         undo.pop_all()
     return service
 
@@ -5301,8 +5275,8 @@ class Running(NamedTuple):
 
 
 @contextlib.contextmanager
-def running(database: str | os.PathLike[str] = ":memory:", **settings: Any) -> Iterator[Running]:
-    """Serve on a free port of 127.0.0.1, in a thread, while the block runs; settings as create_app's."""
+def running(database: str | os.PathLike[str] = ":memory:", **settings: Unpack[Settings]) -> Iterator[Running]:
+    """Serve on a free port of 127.0.0.1, in a thread, while the block runs; the settings are those of `create_app`."""
     with listen("127.0.0.1", 0) as listener, contextlib.closing(create_app(database, **settings)) as service:
         server = Server(service, listener)
         thread = threading.Thread(target=server.run)
@@ -5586,14 +5560,14 @@ def sendable(word: str) -> str:
     return word
 
 
-def origins(words: str) -> str:
+def read_origins(words: str) -> str:
     """Return origins, separated by commas, as browsers send them: without a path."""
     if not all(word in ("*", "null") or ORIGIN.fullmatch(word) for word in listed(words)):
         raise ValueError
     return words
 
 
-def hosts(words: str) -> str:
+def read_hosts(words: str) -> str:
     """Return the names of hosts, separated by commas: without a port."""
     if not all((name := HOST.fullmatch(word)) and not name[2] for word in listed(words)):
         raise ValueError
@@ -5605,30 +5579,30 @@ EXPECTED = {
     positive: "must be a number above 0",
     yes_or_no: "must be yes or no",
     int: "must be a whole number",
-    origins: "must be a scheme and a host such as https://app.example.org, with no path, or * or null",
-    hosts: "must be a name without a port, such as pm.example.org",
+    read_origins: "must be a scheme and a host such as https://app.example.org, with no path, or * or null",
+    read_hosts: "must be a name without a port, such as pm.example.org",
     sendable: "must not be empty, nor begin or end with a space, nor contain control characters",
 }
 
 
 # fmt: off
 SETTINGS = (
-    Setting("database",       str,       "pm.db",        "the file that holds everything, created if needed; :memory: keeps nothing"),
-    Setting("host",           str,       "127.0.0.1",    "the address to listen on; other than loopback needs --token or --password"),
-    Setting("port",           int,       8080,           "the port to listen on; 0 picks a free one"),
-    Setting("token",          sendable,  None,           "a token that acts as the administrator"),
-    Setting("password",       sendable,  None,           "the password of admin; without it a new database gets one, which is printed once"),
-    Setting("load",           str,       None,           "a fixture to load if the database holds no records yet"),
-    Setting("demo",           yes_or_no, False,          "load a made-up company, dated around now, if the database holds no records yet"),
-    Setting("origin",         origins,   "",             "an origin whose web pages may call, such as https://app.example.org; *: all; can be repeated"),
-    Setting("allowed-host",   hosts,     "",             "a further Host name to answer to while listening on loopback; can be repeated"),
-    Setting("strict",         yes_or_no, False,          "refuse unknown fields and query parameters instead of ignoring them"),
-    Setting("timezone",       str,       "UTC",          "the zone of datetimes that name none, such as Asia/Shanghai"),
-    Setting("token-lifetime", positive,  TOKEN_LIFETIME, "seconds that a token lives after its last use"),
-    Setting("body-limit",     positive,  MAX_BODY,       "the largest request body, in bytes"),
-    Setting("control",        yes_or_no, None,           "offer the controls under /-/ for tests; the default with :memory:"),
-    Setting("verbose",        yes_or_no, None,           "write a line for each request to stderr; the default of serve at a terminal"),
-    Setting("log-json",       yes_or_no, False,          "write these lines as JSON objects"),
+    Setting("database",       str,          "pm.db",        "the file that holds everything, created if needed; :memory: keeps nothing"),
+    Setting("host",           str,          "127.0.0.1",    "the address to listen on; other than loopback needs --token or --password"),
+    Setting("port",           int,          8080,           "the port to listen on; 0 picks a free one"),
+    Setting("token",          sendable,     None,           "a token that acts as the administrator"),
+    Setting("password",       sendable,     None,           "the password of admin; without it a new database gets one, which is printed once"),
+    Setting("load",           str,          None,           "a fixture to load if the database holds no records yet"),
+    Setting("demo",           yes_or_no,    False,          "load a made-up company, dated around now, if the database holds no records yet"),
+    Setting("origin",         read_origins, "",             "an origin whose web pages may call, such as https://app.example.org; *: all; can be repeated"),
+    Setting("allowed-host",   read_hosts,   "",             "a further Host name to answer to while listening on loopback; can be repeated"),
+    Setting("strict",         yes_or_no,    False,          "refuse unknown fields and query parameters instead of ignoring them"),
+    Setting("timezone",       str,          "UTC",          "the zone of datetimes that name none, such as Asia/Shanghai"),
+    Setting("token-lifetime", positive,     TOKEN_LIFETIME, "seconds that a token lives after its last use"),
+    Setting("body-limit",     positive,     MAX_BODY,       "the largest request body, in bytes"),
+    Setting("control",        yes_or_no,    None,           "offer the controls under /-/ for tests; the default with :memory:"),
+    Setting("verbose",        yes_or_no,    None,           "write a line for each request to stderr; the default of serve at a terminal"),
+    Setting("log-json",       yes_or_no,    False,          "write these lines as JSON objects"),
 )
 # fmt: on
 
@@ -5758,7 +5732,10 @@ def add_settings(to: argparse.ArgumentParser, names: Iterable[str] = ()) -> None
             to.add_argument(flag, action="store_const", const="1", default=argparse.SUPPRESS, help=words)
         else:
             shown = f" (default {default})" if default else ""
-            metavar, action = name.split("-")[-1].upper(), "append" if convert in (origins, hosts) else "store"
+            metavar, action = (
+                name.split("-")[-1].upper(),
+                "append" if convert in (read_origins, read_hosts) else "store",
+            )
             to.add_argument(flag, metavar=metavar, action=action, default=argparse.SUPPRESS, help=words + shown)
 
 
@@ -5892,21 +5869,10 @@ def command_serve(settings: dict[str, Any], options: argparse.Namespace) -> None
         raise StartError(f"{host} can be reached from outside: set --token or --password first")
     if settings["load"] and settings["demo"]:
         raise StartError("--load and --demo: only one of them can be loaded")
-    names = (
-        "database",
-        "token",
-        "timezone",
-        "token_lifetime",
-        "body_limit",
-        "control",
-        "origin",
-        "allowed_host",
-        "strict",
-    )
-    made = {name: settings[name] for name in names}
+    chosen: Any = {**DEFAULTS, **settings, "loopback_only": loopback}
     with contextlib.ExitStack() as stack:
         listener = stack.enter_context(listen(host, settings["port"]))
-        service = patiently(made["database"], lambda: make_service(**made, loopback_only=loopback, clock=utc_now))
+        service = patiently(settings["database"], lambda: make_service(settings["database"], chosen))
         stack.callback(service.close)
         if service.names is not None:
             service.names.add(host)

@@ -3529,6 +3529,10 @@ class TestMistakes:
         monkeypatch.setenv("PMSERVICE_PORT", "tcp://10.0.0.1:80")
         assert run() == (2, "", "pmservice: PMSERVICE_PORT must be a whole number (got 'tcp://10.0.0.1:80')\n")
 
+    def test_misspelled_setting_of_create_app_is_suggested(self):
+        with pytest.raises(TypeError, match="^tokn is not a setting; did you mean token\\?$"):
+            pmservice.create_app(tokn="t")
+
     def test_controls_that_are_off_say_how_to_get_them(self):
         with contextlib.closing(Client(":memory:", control=False)) as client:
             for call in ("POST /-/reset", "GET /-/clock", "GET /-/nothing"):
