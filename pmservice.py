@@ -3711,8 +3711,9 @@ def parse_json(text: str) -> Any:
     try:
         return json.loads(text, parse_constant=refuse_constant)
     except json.JSONDecodeError as error:  # its own text differs from one version of Python to the next
-        place, read = f"line {error.lineno}, column {error.colno}", printable(text[error.pos : error.pos + 20])
-        raise Refusal(400, f"The body must be JSON; {place} has {read or 'its end'}") from None
+        place, rest = f"line {error.lineno}, column {error.colno}", printable(text[error.pos : error.pos + 20])
+        found = f"{place} reads: {rest}" if rest else f"it ends at {place}."
+        raise Refusal(400, f"The body must be JSON, but {found}") from None
     except ValueError:
         raise Refusal(400, "The body must be JSON; it has a number with too many digits.") from None
 

@@ -3471,9 +3471,9 @@ class TestMistakes:
         ("GET /product/1/bug",     None,                        "There is nothing at /product/1/bug; did you mean /products/1/bugs?"),
         ("GET /",                  None,                        "There is nothing at /; GET /openapi.json lists what there is."),
         ("PUT /products",          {},                          "PUT is not allowed at /products; allowed: GET, POST."),
-        ("POST /products",         b"{'name': 'Shop'}",         "The body must be JSON; line 1, column 2 has 'name': 'Shop'}"),
-        ("POST /products",         b'{"name":\n "Shop"',        "The body must be JSON; line 2, column 8 has its end"),
-        ("POST /products",         b"name=Shop",                "The body must be JSON; line 1, column 1 has name=Shop"),
+        ("POST /products",         b"{'name': 'Shop'}",         "The body must be JSON, but line 1, column 2 reads: 'name': 'Shop'}"),
+        ("POST /products",         b'{"name":\n "Shop"',        "The body must be JSON, but it ends at line 2, column 8."),
+        ("POST /products",         b"name=Shop",                "The body must be JSON, but line 1, column 1 reads: name=Shop"),
         ("POST /products",         b'{"name": "a\x1b"}',         None),
         ("POST /products",         {"name": "x" * 300},         "name must be 1 to 255 characters, not blank (got 300)."),
         ("POST /products",         {"name": " "},               "name must be 1 to 255 characters, not blank."),
@@ -3530,7 +3530,7 @@ class TestMistakes:
         assert run() == (2, "", "pmservice: PMSERVICE_PORT must be a whole number (got 'tcp://10.0.0.1:80')\n")
 
     def test_misspelled_setting_of_create_app_is_suggested(self):
-        with pytest.raises(TypeError, match="^tokn is not a setting; did you mean token\\?$"):
+        with pytest.raises(TypeError, match=r"^tokn is not a setting; did you mean token\?$"):
             pmservice.create_app(tokn="t")
 
     def test_controls_that_are_off_say_how_to_get_them(self):
