@@ -311,10 +311,9 @@ def filled(most: int) -> Callable[[Any], str]:
     """Return a reader of text that is not blank and has at most so many characters."""
 
     def read(value: Any) -> str:
-        words = read_text(value)
-        if not words.strip() or len(words) > most:
-            got = f" (got {len(words)})" if len(words) > most else ""
-            raise ValueError(f"must be 1 to {most} characters, not blank{got}")
+        size = len(value) if isinstance(value, str) else 0
+        if size > most or not (words := read_text(value)).strip():
+            raise ValueError(f"must be 1 to {most} characters, not blank{f' (got {size})' * (size > most)}")
         return words
 
     return read
@@ -558,8 +557,17 @@ BUILD_ID = INT._replace(  # clients also send an array of one id
 BUG_STATE = one_of(*BUG_STATES)._replace(  # also the object that answers show
     read=lambda state: words_of(BUG_STATES)(state.get("code") if isinstance(state, dict) else state)
 )
+
+
+def read_build(value: Any) -> int:
+    """Return the id of a build, 0 for "trunk"."""
+    with contextlib.suppress(ValueError):
+        return 0 if value == "trunk" else whole(1)(value)
+    raise ValueError("must be trunk or the id of a build")
+
+
 TRUNK = Kind(  # the build of a test task: an id, or "trunk", which is stored as none
-    "build", lambda build: 0 if build == "trunk" else whole(1)(build), either({"const": "trunk"}, whole_schema(1)), target="build",
+    "build", read_build, either({"const": "trunk"}, whole_schema(1)), target="build",
     sql="coalesce(CAST(testtask.build AS TEXT), 'trunk')",
 )  # fmt: skip
 
@@ -595,14 +603,19 @@ class Shape:
 
 
 def check(
-    shape: Shape, given: Fields, settle: Settle = unsettled, record: Fields = MappingProxyType({})
+    shape: Shape,
+    given: Fields,
+    settle: Settle = unsettled,
+    record: Fields = MappingProxyType({}),
+    refused: Mapping[str, str] = MappingProxyType({}),
 ) -> dict[str, Any]:
     """Return the checked values of the fields that were given; others are ignored. Raises Invalid with every broken one.
 
     settle: from a checked value to the stored one.  record: the stored record that the path names, if it names one.
+    refused: what is wrong with other fields.
     """
     values: dict[str, Any] = {}
-    broken: dict[str, str] = {}
+    broken = dict(refused)
     for field, kind in shape.fields.items():
         value = given.get(field)
         try:
@@ -3310,7 +3323,8 @@ def parse_fixture(text: str) -> dict[str, Any]:
         raise Refusal(400, "A fixture must be a JSON object.")
     for array, records in document.items():
         if array not in FIXTURE:
-            raise Refusal(400, f'unknown array "{array}"; expected one of {", ".join(FIXTURE)}.')
+            near = suggest(array, FIXTURE) or f"; expected one of {', '.join(FIXTURE)}."
+            raise Refusal(400, f'unknown array "{array}"{near}')
         if not isinstance(records, (list, type(None))):
             raise Refusal(400, f"{array} must be an array.")
     return document
@@ -3624,9 +3638,10 @@ def query_shape(listing: Listing) -> Shape:
 # method, token, loading, administrator, query, record, body; the first that is wrong is refused.
 
 PREFIXES = ("/zentao/api.php/v1", "/api.php/v1")  # where clients of the real server look
-HOST = re.compile(r"([A-Za-z0-9.-]+|\[[0-9A-Fa-f:.]+\])(:[0-9]+)?")
+HOST = re.compile(r"([A-Za-z0-9_][A-Za-z0-9_.-]*|\[[0-9A-Fa-f:.]+\])(:[0-9]+)?")
 LOOPBACK_NAMES = ("localhost", "127.0.0.1", "[::1]")
 ORIGIN = re.compile(r"([a-z][a-z0-9+.-]*)://([^\s/?#@,]+)")
+DEFAULT_PORTS = {"http": ":80", "https": ":443"}  # which browsers leave out
 LOOPBACK_ORIGIN = re.compile(r"https?://([a-z0-9.-]+\.)?(localhost|127\.[0-9.]+|\[::1\])(:[0-9]+)?")
 EXPOSED = "X-Request-Id, Ignored-Fields, Retry-After, Allow"  # headers that scripts of other origins may read
 PREFLIGHT = {
@@ -3643,6 +3658,9 @@ ADMIN_ONLY = "Only an administrator may do this."
 LOADING = "The service is still loading."
 MOST_IGNORED = 20  # names that an answer says were ignored
 MAX_IGNORED = 1000  # characters that they take
+CUT_CHARACTER = re.compile(
+    "(%[C-F][0-9A-F](%[89AB][0-9A-F])*|%[0-9A-F]?)(%[0-9A-F]?)?$"
+)  # encoded, at the end of a cut text
 HOW_TO_GET_ONE = 'POST /tokens {"account": "admin", "password": "…"} returns one'
 HINTS = (  # a header, how it begins, and what a request that sent it instead of a valid token should do
     ("HTTP_TOKEN", "", f"This token is unknown, or it has expired. {HOW_TO_GET_ONE}."),
@@ -3711,7 +3729,7 @@ def parse_json(text: str) -> Any:
     try:
         return json.loads(text, parse_constant=refuse_constant)
     except json.JSONDecodeError as error:  # its own text differs from one version of Python to the next
-        place, rest = f"line {error.lineno}, column {error.colno}", printable(text[error.pos : error.pos + 20])
+        place, rest = f"line {error.lineno}, column {error.colno}", printable(text[error.pos : error.pos + 10])
         found = f"{place} reads: {rest}" if rest else f"it ends at {place}."
         raise Refusal(400, f"The body must be JSON, but {found}") from None
     except ValueError:
@@ -3731,8 +3749,10 @@ def parse_form(text: str) -> dict[str, Any]:
     arrays: dict[str, list[str]] = {}
     try:
         pairs = urllib.parse.parse_qsl(text.strip(), keep_blank_values=True, errors="strict", max_num_fields=1000)
-    except ValueError:
+    except UnicodeError:
         raise Refusal(400, "The body must be JSON, or a form in UTF-8.") from None
+    except ValueError:
+        raise Refusal(400, "The form has too many fields.") from None
     for name, value in pairs:
         if item := FORM_ITEM.fullmatch(name):
             arrays.setdefault(item[1], []).append(value)
@@ -3750,9 +3770,10 @@ def parse_query(environ: Mapping[str, Any], most: int | None = None) -> dict[str
     return dict(pairs)
 
 
-def check_query(given: Mapping[str, str], shape: Shape, limit: int) -> dict[str, Any]:
+def check_query(given: Mapping[str, str], shape: Shape, limit: int, refused: Mapping[str, str]) -> dict[str, Any]:
     """Return what a list is asked for: page, limit, order, status, filters."""
-    query = check(shape, {**given, **({"status": given["status"].lower()} if "status" in given else {})})
+    lowered = {"status": given["status"].lower()} if "status" in given else {}
+    query = check(shape, {**given, **lowered}, refused=refused)
     if limit > 0 or "page" in query or "limit" in query:
         query = {"page": 1, "limit": max(limit, 20), **query}
         return {**query, "offset": min((query["page"] - 1) * query["limit"], MAX_INT)}
@@ -3784,7 +3805,7 @@ def bare_path(path: str) -> str:
 
 def pattern_of(path: str) -> str:
     """Return a path with <id> for its numbers, as OPERATIONS writes it."""
-    return re.sub("/[0-9]+(?=/|$)", "/<id>", path)
+    return re.sub("/[1-9][0-9]{0,18}(?=/|$)", "/<id>", path)
 
 
 class Ignored(NamedTuple):
@@ -3800,16 +3821,17 @@ class Ignored(NamedTuple):
 
     def __str__(self) -> str:
         steps = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in self.path)
-        return self.mark + steps[1:]
+        return self.mark + (steps[1:] or '""')
 
-    def value_in(self, record: Any) -> Any:
-        """Return the value at the same place of a record as an answer shows it; the class itself if there is none."""
+    def values_in(self, record: Any) -> list[Any]:
+        """Return the values that an answer shows under this name: in an array, those of all items."""
+        found = [record]
         for step in self.path:
-            try:
-                record = record[step]
-            except (KeyError, IndexError, TypeError):
-                return Ignored
-        return record
+            if isinstance(step, int):
+                found = [item for one in found if isinstance(one, list) for item in one]
+            else:
+                found = [one[step] for one in found if isinstance(one, dict) and step in one]
+        return found
 
 
 def ignored_fields(shape: Shape, given: Mapping[str, Any], *place: str | int) -> Iterator[Ignored]:
@@ -3824,32 +3846,47 @@ def ignored_fields(shape: Shape, given: Mapping[str, Any], *place: str | int) ->
                     yield from ignored_fields(kind.read.shape, item, *place, name, number)
 
 
-def refuse_ignored(ignored: Iterable[Ignored], fields: Iterable[str], shown: Sequence[Any]) -> None:
-    """Raise Invalid for ignored names, except where the value is that of the record as it is shown.
+def refusals_of(ignored: Iterable[Ignored], fields: Iterable[str], shown: Sequence[Any]) -> dict[str, str]:
+    """Return what is wrong with ignored names, at most with MOST_IGNORED: nothing if the value is that which is shown.
 
     fields: those that an answer has.  shown: the record, as each view shows it.
     """
-    broken = {}
+    broken: dict[str, str] = {}
     for one in ignored:
-        stored = [value for record in shown if (value := one.value_in(record)) is not Ignored]
+        stored = [value for record in shown for value in one.values_in(record)]
         if one.value not in stored:
             known = stored or str(one.path[-1]) in fields
             near = suggest(one.path[-1], one.known)
             broken[str(one)] = "cannot be set here" if known else f"is not known here{near}"
-    if broken:
-        raise Invalid(broken)
+        if len(broken) == MOST_IGNORED:
+            break
+    return broken
 
 
 def ignored_text(environ: Mapping[str, Any]) -> str:
     """Return the ignored names of a request as they stand in a header and in the log."""
     ignored = environ.get("pmservice.ignored", ())[:MOST_IGNORED]
     text = ", ".join(urllib.parse.quote(str(one), safe="[]?.", errors="replace") for one in ignored)
-    return text if len(text) <= MAX_IGNORED else text[:MAX_IGNORED].rpartition(", ")[0] or text[:MAX_IGNORED]
+    if len(text) <= MAX_IGNORED:
+        return text
+    cut = text[:MAX_IGNORED]
+    return cut.rpartition(", ")[0] or CUT_CHARACTER.sub("", cut)
 
 
 def listed(words: str) -> list[str]:
     """Return the words of a setting that may have several, separated by commas."""
     return [word.strip() for word in words.split(",") if word.strip()]
+
+
+def read_origins(words: str) -> str:
+    """Return origins, separated by commas, as browsers send them. Raises ValueError if they never would."""
+    origins = []
+    for word in listed(words):
+        parts = ORIGIN.fullmatch(word.lower())
+        if word not in ("*", "null") and not (parts and HOST.fullmatch(parts[2])):
+            raise ValueError
+        origins.append(parts[0].removesuffix(DEFAULT_PORTS.get(parts[1], "/")) if parts else word)
+    return ",".join(origins)
 
 
 def wants_page(method: str, path: str, accept: str, token: str | None) -> bool:
@@ -3865,8 +3902,8 @@ def refuse_host(environ: Mapping[str, Any], names: Iterable[str]) -> None:
     if host is not None:
         named = HOST.fullmatch(host)
         if not named or named[1].lower() not in names:
-            known, name = " or ".join(sorted(names)), printable(named[1] if named else host)
-            raise Refusal(421, f"The Host must be {known}; start the service with --allowed-host {name} to add it.")
+            remedy = f"; start the service with --allowed-host {named[1]} to add it" if named else ""
+            raise Refusal(421, f"The Host must be {' or '.join(sorted(names))}{remedy}.")
 
 
 def printable(text: str) -> str:
@@ -3939,7 +3976,7 @@ class Service:
         self.token: str = settings["token"] or secrets.token_hex(16)
         self.admin_hash = hash_token(self.token)
         self.names = {*LOOPBACK_NAMES, *listed(settings["allowed_host"])} if settings["loopback_only"] else None
-        self.origins, self.strict = set(listed(settings["origin"])), settings["strict"]
+        self.origins, self.strict = set(listed(read_origins(settings["origin"]))), settings["strict"]
         self.loading, self.stopping = False, threading.Event()
         self.gates: list[Callable[[dict[str, Any]], None]] = []
         self.watchers: list[Callable[[dict[str, Any], dict[str, Any]], None]] = []
@@ -4034,10 +4071,10 @@ class Service:
         """Refuse a page of an origin that may not call; answer a preflight, in which a browser asks what a page may do."""
         origin = environ.get("HTTP_ORIGIN")
         if origin is not None and not self.may_call(origin, environ.get("HTTP_HOST")):
-            name = printable(origin[:MAX_NAME])
-            raise Refusal(
-                403, f"Pages of {name} may not call this service; start it with --origin {name} to allow them."
-            )
+            name, remedy = printable(origin[:MAX_NAME]) or "an unnamed origin", ""
+            with contextlib.suppress(ValueError):
+                remedy = f"; start it with --origin {read_origins(name)} to allow them"
+            raise Refusal(403, f"Pages of {name} may not call this service{remedy}.")
         if environ["REQUEST_METHOD"] == "OPTIONS" and origin and "HTTP_ACCESS_CONTROL_REQUEST_METHOD" in environ:
             environ["pmservice.aside"] = True
             raise bottle.HTTPResponse(status=204, headers=PREFLIGHT)
@@ -4105,33 +4142,29 @@ class Service:
         found: Iterable[Ignored],
         fields: Iterable[str] = (),
         shown: Callable[[], Sequence[Any]] = list,
-    ) -> None:
-        """Note the names in a request that its operation does not take; refuse them if the service is strict."""
+    ) -> dict[str, str]:
+        """Note the names in a request that its operation does not take; return what is wrong with them for a strict service."""
         ignored = list(itertools.islice(found, MOST_IGNORED))
-        environ["pmservice.ignored"] = [*environ.get("pmservice.ignored", ()), *ignored]
-        if ignored and self.strict:
-            refuse_ignored(ignored, fields, shown())
+        environ["pmservice.ignored"] = [*ignored, *environ.get("pmservice.ignored", ())]  # the query's last
+        return refusals_of(itertools.chain(ignored, found), fields, shown()) if ignored and self.strict else {}
 
     def looks(self, store: Store, operation: Operation, row: sqlite3.Row | None, me: Caller) -> list[Any]:
         """Return a stored record as each view shows it, so that it is known when it is sent back."""
         if row is None or operation.status == 201 or not isinstance(operation.shows, View):
             return []
-        shows = (
-            getattr(one.shows, "view", one.shows)
-            for one in OPERATIONS
-            if not (one.target and isinstance(one.shows, Listing))
-        )
-        views = {view for view in shows if isinstance(view, View) and view.resource is operation.shows.resource}
+        shows = (getattr(one.shows, "view", one.shows) for one in OPERATIONS)
+        views = {view for view in shows if isinstance(view, View) and view.resource is operation.shows.resource} - {
+            STORY_LINKED
+        }
         return [json.loads(self.record(store, view, row["id"], me)) for view in views]
 
-    def query_of(self, environ: dict[str, Any], kinds: Mapping[str, Kind]) -> dict[str, str]:
-        """Return the query parameters that are known by name; note the others that are not empty."""
+    def query_of(self, environ: dict[str, Any], kinds: Mapping[str, Kind]) -> tuple[dict[str, str], dict[str, str]]:
+        """Return the query parameters that are known by name, and what is wrong with the others; note those."""
         if not environ.get("QUERY_STRING"):
-            return {}
+            return {}, {}
         given = parse_query(environ, 100)
         unknown = (Ignored((name,), value, kinds, "?") for name, value in given.items() if value and name not in kinds)
-        self.note_ignored(environ, unknown)
-        return {name: value for name, value in given.items() if name in kinds}
+        return {name: value for name, value in given.items() if name in kinds}, self.note_ignored(environ, unknown)
 
     def make_handler(self, operation: Operation) -> Callable[..., Any]:
         """Return the function that Bottle calls for an operation."""
@@ -4152,18 +4185,18 @@ class Service:
 
     def answer_login(self, operation: Operation, id: int, environ: dict[str, Any]) -> bytes:
         """Perform the operation that needs no token; it takes the database, because it hashes."""
-        self.query_of(environ, {})
+        _, refused = self.query_of(environ, {})
         environ["pmservice.body"] = fields = parse_body(read_body(environ), environ.get("CONTENT_TYPE", ""))
-        self.note_ignored(environ, ignored_fields(operation.reads, fields))
-        return to_json(operation.perform(self.database, check(operation.reads, fields))).encode()
+        refused |= self.note_ignored(environ, ignored_fields(operation.reads, fields))
+        return to_json(operation.perform(self.database, check(operation.reads, fields, refused=refused))).encode()
 
     def answer_write(self, operation: Operation, id: int | str, environ: dict[str, Any]) -> bytes:
         """Perform an operation that changes something, and show the record that it made or changed."""
         raw, me, kinds = read_body(environ), environ["pmservice.caller"], operation.parameters
         if operation.admin and not me.admin:
             raise Refusal(403, ADMIN_ONLY)
-        query = self.query_of(environ, kinds)
-        check(Shape({name: kinds[name] for name in query}), query)
+        query, refused = self.query_of(environ, kinds)
+        check(Shape({name: kinds[name] for name in query}), query, refused=refused)
         with self.database.writing(patience_of(environ)) as store:
             row = None if operation.by else self.find(store, operation, id, me)
             environ["pmservice.body"] = fields = parse_body(raw, environ.get("CONTENT_TYPE", ""))
@@ -4172,13 +4205,13 @@ class Service:
                 getattr(operation.shows, "fields", ()),
                 functools.partial(self.looks, store, operation, row, me),
             )
-            self.note_ignored(environ, ignored_fields(taken, fields), known, shown)
+            refused = self.note_ignored(environ, ignored_fields(taken, fields), known, shown)
             fields = {**query, **fields}
             if operation.by:
                 row = self.find(store, operation, check(Shape(kinds, operation.by), fields)[operation.by], me)
             record = dict(row or {})
             settle = functools.partial(settle_value, store, me, None, record if operation.status == 200 else {})
-            body = check(operation.reads, fields, settle, record)
+            body = check(operation.reads, fields, settle, record, refused)
             changed = operation.perform(store, me, row, body)
             if isinstance(operation.shows, Each):
                 texts = (f'"{id}":{self.record(store, operation.shows.view, id, me)}' for id in changed)
@@ -4190,18 +4223,21 @@ class Service:
     def answer_read(self, operation: Operation, id: int | str, environ: dict[str, Any]) -> bytes:
         """Show the record that the path names, even if it is deleted, the caller without a target, or a JSON value."""
         me: Any = environ.get("pmservice.caller")
-        query: dict[str, Any] = self.query_of(environ, operation.parameters)
+        query, refused = self.query_of(environ, operation.parameters)
+        check(NOTHING, {}, refused=refused)
         with self.database.reading(patience_of(environ)) as store:
             if isinstance(operation.shows, View):
                 wanted = id if operation.target else operation.perform(store, me, None, {})
                 return self.record(store, operation.shows, wanted, me, operation.target).encode()
-            query = {**query, "name": id}
-            return to_json(operation.perform(store, me, None, query) if operation.perform else operation.shows).encode()
+            return to_json(
+                operation.perform(store, me, None, {**query, "name": id}) if operation.perform else operation.shows
+            ).encode()
 
     def pieces(self, shape: Shape, operation: Operation, id: int, environ: dict[str, Any]) -> Iterator[bytes]:
         """Yield a list from one state of the database, in batches, so that memory does not grow with `limit`."""
         me, listing, patience = environ["pmservice.caller"], operation.shows, patience_of(environ)
-        query = check_query(self.query_of(environ, shape.fields), shape, listing.limit)
+        given, refused = self.query_of(environ, shape.fields)
+        query = check_query(given, shape, listing.limit, refused)
         with self.database.reading(patience) as store:
             self.find(store, operation, id, me)
             narrowed: dict[str, Any] = {listing.within: id} if listing.within else {}
@@ -4413,7 +4449,7 @@ TICK = 0.005  # seconds; a waiting call polls every TICK × number of waiting ca
 MAX_WAITING = 24  # calls that wait at once, of CONTROL_THREADS: the others are always answered
 CONTROL_THREADS = 32
 START_SNAPSHOT = ""  # a name that no path can have
-SECRETS = ("password", "token")
+SECRET = re.compile("pass|pwd|token|secret", re.IGNORECASE)  # in the name of a field that the journal blanks
 
 
 # The tables that the triggers keep: the rows that matter, and their recount from the records.
@@ -4657,7 +4693,7 @@ def blanked_body(body: Mapping[str, Any] | None) -> Any:
     return json.loads(
         text,
         parse_constant=str,
-        object_hook=lambda fields: {name: "***" if name.lower() in SECRETS else fields[name] for name in fields},
+        object_hook=lambda fields: {name: "***" if SECRET.search(name) else fields[name] for name in fields},
     )
 
 
@@ -4851,13 +4887,13 @@ class RefusalTask(ErrorTask):  # type: ignore[misc]
     def execute(self) -> None:
         error, limit = self.request.error, self.channel.adj.max_request_body_size - 1
         got = f" (got {self.request.content_length})" * bool(self.request.content_length)  # 0 if it comes in chunks
-        words = f"{error.reason}: {error.body}."
+        words = f"{error.reason}: {error.body.partition(chr(34))[0].strip()}"  # without the header line that it quotes
         if error.code == 413:
-            words = f"The body must be at most {limit} bytes long{got}."
+            words = f"The body must be at most {limit} bytes long{got}"
         status = "400 Bad Request" if error.code == 501 else f"{error.code} {error.reason}"  # not our failure
         given = self.request.headers
         shared = self.channel.server.service.shared_headers(given.get("ORIGIN"), given.get("HOST"))
-        headers, body = [("Content-Type", "application/json"), *shared], to_json({"error": words}).encode()
+        headers, body = [("Content-Type", "application/json"), *shared], to_json({"error": sentences([words])}).encode()
         error.to_response = lambda _: (status, headers, body)
         super().execute()
 
@@ -5561,13 +5597,6 @@ def sendable(word: str) -> str:
     return word
 
 
-def read_origins(words: str) -> str:
-    """Return origins, separated by commas, as browsers send them: without a path."""
-    if not all(word in ("*", "null") or ORIGIN.fullmatch(word) for word in listed(words)):
-        raise ValueError
-    return words
-
-
 def read_hosts(words: str) -> str:
     """Return the names of hosts, separated by commas: without a port."""
     if not all((name := HOST.fullmatch(word)) and not name[2] for word in listed(words)):
@@ -5847,7 +5876,14 @@ def command_call(settings: Mapping[str, Any], options: argparse.Namespace) -> in
     body = (sys.stdin.read() if options.body == "-" else options.body).encode()
     path, _, query = options.path.partition("?")
     statuses: list[str] = []
-    with contextlib.closing(create_app(settings["database"], timezone=settings["timezone"], control=False)) as service:
+
+    def start(status: str, headers: list[tuple[str, str]], *rest: Any) -> None:
+        statuses.append(status)
+        if ignored := dict(headers).get("Ignored-Fields"):
+            print(f"ignored: {ignored}", file=sys.stderr)
+
+    chosen: Any = {name: settings[name] for name in ("timezone", "strict")}
+    with contextlib.closing(create_app(settings["database"], control=False, **chosen)) as service:
         environ = {
             "REQUEST_METHOD": options.method.upper(),
             "PATH_INFO": path.encode().decode("latin-1"),
@@ -5857,7 +5893,7 @@ def command_call(settings: Mapping[str, Any], options: argparse.Namespace) -> in
             "wsgi.input": io.BytesIO(body),
             "wsgi.errors": sys.stderr,
         }
-        for piece in service(environ, lambda status, headers, *rest: statuses.append(status)):
+        for piece in service(environ, start):
             sys.stdout.write(piece.decode())
     print()
     return 1 if int(statuses[0][:3]) >= 400 else 0
@@ -5983,7 +6019,7 @@ COMMANDS = {
         "out": dict(metavar="OUT", help="the new file")}),
     "check": Command(command_check, "check the file, its links and its counts; exit code 1 if one is wrong", ("database",)),
     "call":  Command(command_call,  "make one request as the administrator, without a server; exit code 1 for status 400 and above",
-        ("database", "timezone"), {
+        ("database", "timezone", "strict"), {
         "method":     dict(metavar="METHOD"),
         "path":       dict(metavar="PATH", help="such as /products or '/products/1/bugs?limit=5'"),
         "body":       dict(metavar="BODY", nargs="?", default="", help="a JSON object; - reads stdin")}),

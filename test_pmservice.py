@@ -3304,7 +3304,8 @@ class TestCallsFromPages:
                 answer = client.call(method, path, body, Origin=origin.encode().decode("latin-1"), Token=token)
                 assert (answer.status_int, self.shown(answer)) == (403, {})
         assert client.get("/products")["total"] == 0
-        assert "--origin" in answer.json["error"]
+        nameable = re.fullmatch(r"https?://[\w.-]+(:\d+)?|null", origin, re.ASCII)
+        assert (f"--origin {origin}" in answer.json["error"]) == bool(nameable) or origin.endswith((":80", "*"))
         preflight = {"Origin": origin.encode().decode("latin-1"), "Access-Control-Request-Method": "GET"}
         assert client.app.options("/products", headers=preflight, status="*").status_int == 403
 
@@ -3395,7 +3396,7 @@ class TestIgnoredNames:
         ("GET /products?status=closd&pge=1", None,                                                "?pge"),
         ("POST /products/1/testcases",  dict(title="C", type="unit", pri=1, steps=[dict(desc="d"), dict(desc="e", expct="x")]), "steps[1].expct"),
         ("PUT /tasks/1",                dict({"a b,ü%\n": 1}, pri=2, comment="c", id=1),           "a%20b%2C%C3%BC%25%0A, id"),
-        ("PUT /tasks/1?x=1&y=2",        dict(z=1),                                                "?x, ?y, z"),
+        ("PUT /tasks/1?x=1&y=2",        dict(z=1),                                                "z, ?x, ?y"),
         ("POST /tokens",                dict(account="admin", password="x", remember=True),       "remember"),
         ("POST /bugs?product=1",        dict(BUG, product=1),                                     None),
         ("POST /stories?product=1&type=story", dict(title="S", spec="s", pri=1, category="feature", type="story"), None),
@@ -3462,6 +3463,55 @@ class TestIgnoredNames:
                 sent += 1
         assert sent > 12
 
+    @each(("path", "array"), [("/products/1/bugs", "bugs"), ("/bugs", "bugs"), ("/tasks/1", ""), ("/executions/3/tasks", "tasks"), ("/products", "products"),
+                              ("/products/1/testcases", "testcases"), ("/products/1/stories", "stories"), ("/projects/2/builds", "builds")])  # fmt: skip
+    def test_record_of_a_list_can_be_sent_back_but_not_with_a_mistake_in_it(self, strict, path, array):
+        answer = strict.get(path)
+        record = answer[array][0] if array else answer
+        place = f"/{array or 'tasks'}/{record['id']}"
+        assert strict.call("PUT", place, record).status_int == 200
+        record = (
+            next(one for one in strict.get(path)[array] if one["id"] == record["id"]) if array else strict.get(path)
+        )
+        changed = {"deleted": True, "xyzzy": 1, "nmae": 1}  # the last ones of many
+        fields = strict.refused("PUT", place, {**record, **changed})["fields"]
+        assert set(fields) == set(changed)
+        assert fields["deleted"] == "cannot be set here"
+
+    def test_strict_refusal_names_what_else_is_broken(self, strict):
+        assert set(strict.refused("POST", "/products", {"progam": 1, "type": "q"})["fields"]) == {
+            "progam",
+            "type",
+            "name",
+        }
+        assert set(strict.refused("GET", "/products?pagesize=1&limit=-1")["fields"]) == {"?pagesize", "limit"}
+        assert strict.refused("POST", "/stories?product=99", {"foo": 1}, status=404)
+
+    def test_strict_service_lets_steps_be_moved(self, strict):
+        steps = strict.get("/testcases/1")["steps"]
+        assert steps
+        assert len(strict.put("/testcases/1", steps=[dict(desc="first"), *steps])["steps"]) == len(steps) + 1
+
+    def test_many_unknown_names_cost_no_time_and_twenty_are_refused(self, strict):
+        fields = strict.refused("POST", "/products", {"name": "P", **{f"n{n}": n for n in range(50_000)}})["fields"]
+        assert list(fields) == [f"n{n}" for n in range(20)]
+
+    def test_name_that_is_cut_stays_decodable(self, kept):
+        for name in ("é" * 400, "aé" * 400, "aaé" * 400, "€" * 400, "a€" * 400, "aa€" * 400, "😀" * 400, "a😀" * 400):
+            ignored = kept.call("POST", "/products", {"name": "P", name: 1}).headers["Ignored-Fields"]
+            assert 980 < len(ignored) <= 1000
+            assert name.startswith(urllib.parse.unquote(ignored, errors="strict"))
+        assert kept.call("POST", "/products", {"name": "P", "": 1}).headers["Ignored-Fields"] == "%22%22"
+
+    def test_call_command_says_what_was_ignored_and_can_be_strict(self, run):
+        assert run("call", "POST", "/products", '{"name": "P", "progam": 1}')[2] == "ignored: progam\n"
+        code, out, _ = run("--strict", "call", "GET", "/products?pagesize=1")
+        assert (code, list(json.loads(out)["fields"])) == (1, ["?pagesize"])
+
+    def test_journal_blanks_misspelled_secrets(self, kept):
+        kept.call("POST", "/tokens", {"account": "admin", "passwrod": "geheim", "Token": "geheim", "pwd": "geheim"})
+        assert "geheim" not in json.dumps(kept.get("/-/journal"))
+
 
 class TestMistakes:
     """What people who are new to the service do wrong, and the sentence that tells them."""
@@ -3471,7 +3521,7 @@ class TestMistakes:
         ("GET /product/1/bug",     None,                        "There is nothing at /product/1/bug; did you mean /products/1/bugs?"),
         ("GET /",                  None,                        "There is nothing at /; GET /openapi.json lists what there is."),
         ("PUT /products",          {},                          "PUT is not allowed at /products; allowed: GET, POST."),
-        ("POST /products",         b"{'name': 'Shop'}",         "The body must be JSON, but line 1, column 2 reads: 'name': 'Shop'}"),
+        ("POST /products",         b"{'name': 'Shop'}",         "The body must be JSON, but line 1, column 2 reads: 'name': 'S"),
         ("POST /products",         b'{"name":\n "Shop"',        "The body must be JSON, but it ends at line 2, column 8."),
         ("POST /products",         b"name=Shop",                "The body must be JSON, but line 1, column 1 reads: name=Shop"),
         ("POST /products",         b'{"name": "a\x1b"}',         None),
@@ -3486,6 +3536,8 @@ class TestMistakes:
         ("POST /tasks/1/assignto", {},                          "assignedTo is required and must be an account, a user's id or a user reference."),
         ("GET /products/1/bugs?order=openDate", None,           "order must be a field of the list, alone or with _asc or _desc; did you mean openedDate?"),
         ("POST /products",         b"9" * 5000,                 None),
+        ("GET /tasks/01",          None,                        "There is nothing at /tasks/01; did you mean /tasks?"),
+        ("POST /products",         {"name": "x" * 70_000},      "name must be 1 to 255 characters, not blank (got 70000)."),
     ])  # fmt: skip
     def test_sentence_says_what_to_do(self, world, line, body, sentence):
         method, path = line.split()
@@ -3511,6 +3563,32 @@ class TestMistakes:
     def test_misspelled_command_is_suggested(self, run):
         code, _, told = run("dmp")
         assert (code, told.endswith("; did you mean dump?\n")) == (2, True)
+
+    @each(("word", "meant"), [
+        ("https://App.Example.org", "https://app.example.org"), ("https://a:443", "https://a"), ("http://b:80", "http://b"), ("https://a:80", "https://a:80"),
+        ("HTTPS://A", "https://a"), ("http://[::1]:80", "http://[::1]"), ("app://my_app", "app://my_app"), (" null , * ", "null,*"), ("", ""),
+    ])  # fmt: skip
+    def test_origins_are_read_as_browsers_send_them(self, word, meant):
+        assert pmservice.read_origins(word) == meant
+
+    @each(
+        "word",
+        [
+            "https://*.example.org",
+            "https://a:x",
+            "https://[::1",
+            "https://a:",
+            "https://a\\b",
+            "https://ä.example",
+            "a.example",
+            "NULL",
+            "file://",
+            "http://a/",
+        ],
+    )
+    def test_origins_that_no_browser_sends_are_refused(self, run, word):
+        code, _, told = run("--origin", word)
+        assert (code, told.startswith("pmservice: --origin must be a scheme and a host")) == (2, True)
 
     def test_flags_may_be_abbreviated_and_several_origins_given(self):
         given = vars(
