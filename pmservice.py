@@ -5366,202 +5366,318 @@ def marked_settings(request: Any) -> dict[str, Any]:
 
 
 # --- 17 Demo: a made-up company ---------------------------------------------------------------------
-# A shop that delivers what it sells, and half a year of its work, dated around now. A fixture like any other.
-
+# A shop that delivers what it sells, and half a year of its work: a fixture like any other.
 
 # fmt: off
-STAFF = {  # role: {account: real name}
-    "top": {"admin": "Grace Holm"}, "pm": {"tomas": "Tomas Berg", "aisha": "Aisha Khan"}, "ui": {"emma": "Emma Lee"},
-    "po": {"marta": "Marta Nowak", "wei": "Li Wei"}, "qa": {"diego": "Diego Ramos", "hana": "Hana Sato"},
-    "dev": {"jonas": "Jonas Weber", "priya": "Priya Nair", "yu": "Chen Yu", "sofia": "Sofia Rossi"},
+DEMO_LOGINS = ("marta", "diego", "tomas", "priya", "emma")  # the people one can log in as
+DEMO_TEAMS: dict[str, tuple[str, dict[str, str]]] = {  # role: department, its people, the manager first
+    "top": ("Kestrel Goods", {"admin": "Grace Holm"}), "pm": ("Projects", {"tomas": "Tomas Berg", "aisha": "Aisha Khan"}), "ui": ("Design", {"emma": "Emma Lee"}),
+    "po": ("Products", {"marta": "Marta Nowak", "wei": "Li Wei"}), "qa": ("Quality", {"diego": "Diego Ramos", "hana": "Hana Sato"}),
+    "dev": ("Development", {"jonas": "Jonas Weber", "priya": "Priya Nair", "yu": "Chen Yu", "sofia": "Sofia Rossi"}),
 }
-DEMO_PROGRAMS = (("Commerce", 0, "tomas"), ("Logistics", 0, "aisha"), ("Last-mile delivery", 2, "aisha"))  # name, parent, PM
-DEMO_PROJECTS: tuple[tuple[str, int, list[int], int, str, list[tuple[str, str]]], ...] = (
-    # name, program, products, last week from now, status, executions
-    ("Sign-on",  1, [9],       -1, "closed",    [("SSO 6", "closed")]),
-    ("Loyalty",  1, [3],        8, "doing",     [("Club 5", "closed"), ("Club 6", "doing")]),
-    ("App",      3, [6, 7],     9, "doing",     [("Road 11", "closed"), ("Road 12", "doing")]),
-    ("Checkout", 1, [1, 2, 9],  9, "doing",     [("Cart 7", "closed"), ("Cart 8", "doing"), ("Cart 9", "wait")]),
-    ("Figures",  2, [8],        6, "suspended", [("Move", "suspended")]),
-    ("Depot",    2, [4, 5],    18, "doing",     [("Plan", "closed"), ("Build", "doing"), ("Trial", "wait")]),
+DEMO_KINDS: dict[str, tuple[str, dict[str, Any]]] = {  # of programs, projects and executions: the array, what only they have
+    "program": ("programs", {"acl": "open"}), "scrum": ("projects", {"model": "scrum"}), "waterfall": ("projects", {"model": "waterfall"}),
+    "sprint": ("executions", {"type": "sprint", "lifetime": "short"}), "stage": ("executions", {"type": "stage", "attribute": "dev", "percent": 50}),
+}
+DEMO_SPANS: tuple[tuple[str, str, int, list[int], int, int], ...] = (  # kind, name, what it is part of (ids count from 1), products, first and last week from now
+    ("program",   "Commerce", 0, [],       -60, 60),  ("program", "Logistics", 0, [],       -60, 60),   ("program", "Last-mile delivery", 2, [], -60, 60),
+    ("scrum",     "Sign-on",  1, [9],      -30, -14), ("sprint",  "SSO 6",     4, [9],      -30, -14),
+    ("scrum",     "Loyalty",  1, [3],      -30, 8),   ("sprint",  "Club 5",    6, [3],      -12, -2),   ("sprint", "Club 6",  6, [3],        -2, 2),
+    ("scrum",     "App",      3, [6, 7],   -30, 9),   ("sprint",  "Road 11",   9, [6, 7],   -10, -2),   ("sprint", "Road 12", 9, [6, 7],     -2, 2),
+    ("scrum",     "Checkout", 1, [1, 2, 9], -30, 9),  ("sprint",  "Cart 7",   12, [1, 2, 9], -8, -2),   ("sprint", "Cart 8", 12, [1, 2, 9],  -2, 2),
+    ("sprint",    "Cart 9",  12, [1, 2, 9], 2, 6),    ("waterfall", "Figures", 2, [8],      -30, 6),    ("stage",  "Move",   16, [8],       -12, 4),
+    ("waterfall", "Depot",    2, [4, 5],   -30, 18),  ("stage",   "Plan",     18, [4, 5],   -24, -4),   ("stage",  "Build",  18, [4, 5],     -4, 4),
+    ("stage",     "Trial",   18, [4, 5],     4, 10),
 )
-DEMO_WEEKS = {"closed": (-6, -2), "doing": (-2, 2), "wait": (2, 6), "suspended": (-6, -1)}  # of an execution, from now
+HALTED, HALT, NEVER = ("Figures", "Move"), -15.0, 99.0  # what was suspended, and on which workday; a workday that does not come
 DEMO_PRODUCTS = {  # name: parts
-    "Web Shop": "Basket/Product search/Order list", "Payments": "Card form/Bank export/Refund screen",
-    "Loyalty Club": "Points list/Gift wallet/Referral form", "Warehouse": "Pick list/Packing view/Receiving screen",
-    "Stock Ledger": "Reservation table/Reorder form/Supplier list", "Driver App": "Tour overview/Damage report/Delivery receipt",
-    "Route Planner": "Tour map/Shift editor/Driver roster", "Reports": "Sales dashboard/Export dialog/Scheduler",
-    "Identity": "Login page/Role editor/Password reset",
+    "Web Shop": "Basket/Product search/Order list", "Payments": "Card form/Bank export/Refund screen", "Loyalty Club": "Points list/Gift wallet/Referral form",
+    "Warehouse": "Pick list/Packing view/Receiving screen", "Stock Ledger": "Reservation table/Reorder form/Supplier list",
+    "Driver App": "Tour overview/Damage report/Delivery receipt", "Route Planner": "Tour map/Shift editor/Driver roster",
+    "Reports": "Sales dashboard/Export dialog/Scheduler", "Identity": "Login page/Role editor/Password reset",
 }
+DEMO_PLANS = [(product, *plan) for product in range(1, 10) for plan in (("Foundations", -26, -13, "closed", 0), ("Growth", -6, 8, "doing", 0))] + [
+    (1, "Growth, first half", -6, -1, "done", 2), (1, "Growth, second half", 1, 8, "wait", 2)]  # product, title, first and last week, status, parent
+DEMO_PASSED, DEMO_ASKED = [{"account": "wei", "result": "pass"}], [{"account": "marta"}, {"account": "diego"}]
+DEMO_STORIES = [dict(zip(("type", "status", "version", "opened", "work", "plan", "reviewers"), fate, strict=True)) for fate in (
+    # A product's ten: type, status, version, workday when it is opened (0: before its execution), workdays of that until it is ready, plan (1: the first, 0: the second, 2: none), votes
+    ("requirement", "active", 1, -155, NEVER, 1, DEMO_PASSED), *[("story", "active", 1, 0, work, 1, DEMO_PASSED) for work in (5, 10, 15)], ("story", "active", 1, 0, 20, 0, DEMO_PASSED),
+    ("story", "active", 2, 0, NEVER, 0, DEMO_PASSED), ("story", "active", 1, 0, NEVER, 0, DEMO_PASSED), ("story", "active", 1, -25, NEVER, 0, DEMO_PASSED),
+    ("story", "draft", 1, -4, NEVER, 2, DEMO_ASKED), ("story", "changed", 2, -45, NEVER, 2, DEMO_ASKED),
+)]
 DEMO_CIRCUMSTANCES = ("on iOS", "on tablets", "abroad", "for guests", "at month end", "for returns", "after midnight", "in dark mode")
-DEMO_BUGS = {  # titles by type; {} stands for a part of a product and for circumstances
-    "codeerror": "{} stays empty {}/{} ends in an error page {}/{} shows old data {}", "performance": "{} takes ten seconds to open {}",
-    "security": "{} logs personal data", "config": "{} ignores the time zone", "install": "{} is missing after an upgrade",
-    "standard": "{} needs a mouse", "automation": "{} breaks a test", "designdefect": "{} hides buttons {}", "others": "{} has no help",
-}
-DEMO_RESOLUTIONS = ["fixed"] * 15 + ["bydesign", "external", "notrepro", "postponed", "willnotfix"]
-DEMO_TASKS = {
-    "devel": "Repair the {} {}/Extend the {} {}/Move the {} to the new API", "test": "Test the {} {}", "design": "Draft the new {}",
-    "request": "Describe how the {} should behave {}", "study": "Profile the {} {}", "ui": "Rework the layout of the {}",
-    "discuss": "Review the {} with its users", "affair": "Plan training on the {}", "misc": "Document the {} {}",
-}
-DEMO_DOERS = {"test": "qa", "request": "po", "ui": "ui", "discuss": "pm", "affair": "pm"}  # who does a type of task; else a developer
-DEMO_CASES = {
-    "feature": "{} keeps a change {}", "performance": "{} is quick {}", "config": "{} speaks Polish", "unit": "{} has limits",
-    "install": "{} survives an upgrade", "security": "{} keeps strangers out", "interface": "{} fits the API", "other": "{} works {}",
+DEMO_TITLES = {  # by type and by the role that does the work; {} stands for a part of a product, then for circumstances
+    "stories": {"story po": "Filter the {} {}/Share the {} {}/Undo a change in the {} {}/Explain the {} {}"},
+    "testcases": {"feature qa": "{} keeps a change {}/{} shows its totals {}", "performance qa": "{} is quick {}", "config qa": "{} speaks Polish {}", "unit dev": "{} has limits {}",
+        "install qa": "{} survives an upgrade {}", "security qa": "{} keeps strangers out {}", "interface dev": "{} fits the API {}", "other qa": "{} can be printed {}"},
+    "bugs": {"codeerror dev": "{} stays empty {}/{} ends in an error page {}/{} shows old data {}", "performance dev": "{} takes ten seconds to open {}", "security top": "{} logs personal data {}",
+        "config pm": "{} ignores the time zone {}", "install dev": "{} is missing {} after an upgrade", "standard po": "{} needs a mouse {}", "automation qa": "{} breaks a nightly test {}",
+        "designdefect ui": "{} hides its buttons {}", "others po": "{} has no help {}"},
+    "tasks": {"devel dev": "Repair the {} {}/Extend the {} {}/Move the {} to the new API {}", "test qa": "Test the {} {}", "design ui": "Draft the new {} {}", "request po": "Describe the {} {}",
+        "study dev": "Profile the {} {}", "ui ui": "Rework the layout of the {} {}", "discuss pm": "Review the {} {} with its users", "affair top": "Approve the new {} {}", "misc pm": "Document the {} {}"},
 }
 DEMO_STEPS = [{"desc": step, "expect": sign} for step, sign in (
     ("Open it", "It loads within two seconds"), ("Change an entry", "The change is confirmed"), ("Reload", "The change is kept"),
     ("Switch the language", "Every label follows"), ("Log in as somebody else", "The entry is not shown"), ("Walk through with Tab", "The focus is visible"),
 )]
+DEMO_SHARED = {"code": "K{id:02}", "budget": "40000|75000|120000", "budgetUnit": "USD", "desc": "{name}, from the first idea to the last check.", "team": "{name}", "acl": "open|open|private",
+               "whitelist": ",".join(DEMO_LOGINS), "PO": "marta|wei", "QD": "diego|hana", "RD": "jonas|priya", "PM": "tomas|aisha", "openedVersion": __version__}
+DEMO_FIELDS = {  # what else the records hold: one of the texts between "|", in which {name} stands for another field
+    "users": {"email": "{account}@kestrel.example", "commiter": "{account}", "phone": "+1 202 555 01{id:02}", "mobile": "+1 202 555 02{id:02}"},
+    "programs": DEMO_SHARED, "projects": DEMO_SHARED, "executions": DEMO_SHARED, "products": {**DEMO_SHARED, "desc": "What customers and staff see of {parts}.", "reviewer": "marta|wei"},
+    "plans": {"desc": "What customers ask for most often.|What the support team needs first.|Fewer steps from search to receipt."},
+    "stories": {"spec": "As a customer I want to use the {part} {when}, so that I need not call.|Staff need the {part} {when}; today they keep a list on paper.", "verify": "Five users try it {when} without help.",
+        "source": "customer|user|po|market", "sourceNote": "Survey|Workshop", "keywords": "{part}", "category": "feature|interface|safe|experience", "pri": "1|2|2|3|4", "estimate": "2|3|5|8|13",
+        "mailto": "|wei|marta,emma", "developer": "jonas|priya|yu|sofia"},
+    "builds": {"builder": "jonas|priya|yu|sofia", "scmPath": "https://git.kestrel.example/{product}", "filePath": "https://files.kestrel.example/{id}.zip", "desc": "All nightly tests passed.|One nightly test failed twice."},
+    "releases": {"desc": "Repairs, and what shops asked for.|Maintenance.|Faster lists, clearer errors.", "marker": "0|0|1", "mailto": "marta,wei|emma"},
+    "testcases": {"precondition": "A customer with two orders exists.|The {part} is switched on.", "pri": "1|2|3|3|4", "status": f"{'normal|' * 6}wait|blocked|investigate", "stage": "|".join(CASE_STAGES), "keywords": "{part}"},
+    "testtasks": {"type": "integrate|system|acceptance|performance", "pri": "1|2|3", "mailto": "marta|wei,tomas", "desc": "The cases below, by hand.", "owner": "diego|hana"},
+    "results": {"caseResult": "pass|pass|pass|fail|blocked"},
+    "bugs": {"steps": "[Steps]\n1. Log in as a customer with two orders\n2. Open the {part} {when}\n3. Wait until it has loaded\n[Result]\n{title}.\n[Expected]\nThe {part} works {when} as it does elsewhere.",
+        "severity": "1|2|2|3|3|3|4", "pri": "1|2|2|3|3|3|4", "keywords": "{part}|{when}", "os": "windows|osx|linux|ios|android", "browser": "chrome|firefox|safari|edge", "hardware": "|Phone|Hand scanner",
+        "found": "Daily use|Test|Customer", "feedbackBy": "||Kiosk 12", "notifyEmail": "||kiosk@kestrel.example", "finder": "diego|hana", "solution": f"{'fixed|' * 15}bydesign|external|notrepro|postponed|willnotfix"},
+    "tasks": {"desc": "See the story; ask its product owner when in doubt.|Keep the old behaviour behind a switch.|Write down what you leave out.", "pri": "1|2|3|3|4"},
+    "efforts": {"work": "Wrote it and tried it|Went through the review|Looked for the cause|Cleaned up|Talked it through with the team"},
+}
+DEMO_LIVES: dict[str, tuple[tuple[str, str, str, dict[str, str]], ...]] = {  # the field with the workday, what is done then, by whom, what else that sets
+    **dict.fromkeys(("programs", "projects", "executions"), (("since", "opened", "{PM}", {}), ("first", "begun", "{PM}", {"status": "doing", "realBegan": "{begin}"}),
+        ("halted", "halted", "{PM}", {"status": "suspended"}), ("done", "closed", "{PM}", {"status": "closed", "realEnd": "{end}"}))),
+    "products": (("since", "created", "admin", {}),),
+    "stories": (("since", "opened", "wei", {}), ("since", "assigned", "wei", {"assignedTo": "{developer}"}), ("reviewed", "reviewed", "wei", {}),
+        ("done", "closed", "{worker}", {"status": "closed", "closedReason": "done"})),
+    "testcases": (("since", "opened", "{worker}", {}), ("reviewed", "reviewed", "hana", {})),
+    "testtasks": (("since", "begun", "{owner}", {"status": "doing"}), ("halted", "halted", "{owner}", {"status": "blocked"}),
+        ("done", "finished", "{owner}", {"status": "done", "report": "Fit for release.", "realFinishedDate": "{finishedDate}"})),
+    "bugs": (("since", "opened", "{finder}", {}), ("sorted", "assigned", "wei", {"assignedTo": "{worker}", "confirmed": "1"}), ("again", "activated", "{finder}", {"activatedCount": "1"}),
+        ("resolved", "resolved", "{worker}", {"status": "resolved", "assignedTo": "{finder}", "resolution": "{solution}", "resolvedBuild": "{fixedIn}"}), ("done", "closed", "{finder}", {"status": "closed"})),
+    "tasks": (("since", "opened", "{pm}", {}), ("given", "assigned", "{pm}", {"assignedTo": "{worker}"}), ("canceled", "canceled", "{pm}", {"status": "cancel"}),
+        ("started", "started", "{worker}", {"status": "doing", "realStarted": "{startedDate}"}), ("paused", "paused", "{worker}", {"status": "pause"}), ("finished", "finished", "{worker}", {"status": "done"}), ("done", "closed", "{pm}", {"status": "closed", "closedReason": "done"})),
+}
 # fmt: on
-FIRST_PROJECT, FIRST_EXECUTION = 4, 10  # ids: programs, projects and executions share one sequence
-Rows = list[dict[str, Any]]
+
+
+class Row(dict[str, Any]):
+    """A record while it is made up, with what its fields follow from."""
+
+    def __getattr__(self, field: str) -> Any:
+        """Return a field."""
+        return self[field]
+
+
+class Company:
+    """The company while it is made up: its records, and the workday on which its past ends.
+
+    Workdays count from 9:00 on this week's Monday, in working hours: 1.5 is 13:15 on Tuesday, -1 is 9:00 on last Friday.
+    """
+
+    def __init__(self, now: datetime):
+        self.random = random.Random(2026)  # noqa: S311
+        self.monday = now.replace(hour=9, minute=0, second=0, microsecond=0) - timedelta(days=now.weekday())
+        hours = (now - self.monday) / timedelta(hours=1)
+        self.now = min(hours // 24 + min(hours % 24 / 8.5, 1), 5)
+        self.rows: dict[str, list[Row]] = {array: [] for array in FIXTURE}
+        self.ids = {resource.table: itertools.count(1) for resource in FIXTURE.values()}
+        for add in (self.add_spans, self.add_products, self.add_releases, self.add_bugs, self.add_tasks):
+            add()
+
+    def moment(self, workday: float) -> str:
+        """Return the moment of a workday."""
+        week, day = divmod(workday, 5)
+        return (self.monday + timedelta(weeks=week, days=day // 1, hours=day % 1 * 8.5)).isoformat(timespec="seconds")
+
+    def days(self, **workdays: float) -> dict[str, str]:
+        """Return fields that hold the days of workdays."""
+        return {field: self.moment(workday)[:10] for field, workday in workdays.items()}
+
+    def add(self, array: str, **given: Any) -> Row:
+        """Add a record: what is given, what DEMO_FIELDS holds, and what that part of DEMO_LIVES sets that is past."""
+        row = Row(id=next(self.ids[FIXTURE[array].table]), **given)
+        for field, texts in DEMO_FIELDS.get(array, {}).items():
+            row.setdefault(field, self.random.choice(texts.split("|")).format_map(row))
+        for when, verb, person, fields in DEMO_LIVES.get(array, ()):
+            workday = row.get(when, NEVER)
+            if workday < min(self.now, row.get("until", NEVER)):
+                account, moment = person.format_map(row), self.moment(workday)
+                for name in (verb,) if verb == "opened" else (verb, "lastEdited"):
+                    row |= {f"{name}By": account, f"{name}Date": moment}
+                row |= {field: text.format_map(row) for field, text in fields.items()}
+        self.rows[array].append(row)
+        return row
+
+    def known(self, array: str, product: int, before: float = NEVER) -> list[Row]:
+        """Return the records of a product that are there before a workday."""
+        return [one for one in self.rows[array] if one["product"] == product and one["since"] < before]
+
+    def some(self, array: str, row: Row) -> int:
+        """Return the id of a record of a row's product that is there before the row, now and then 0."""
+        return int(self.random.choice([0, *(one["id"] for one in self.known(array, row.product, row.since))]))
+
+    def homes(self, product: int) -> list[Row]:
+        """Return the executions of a product, the earliest first."""
+        return [one for one in self.rows["executions"] if product in one["products"]]
+
+    def home(self, product: int, workday: float) -> dict[str, int]:
+        """Return the project of a product and the execution that works on the product, the project without one."""
+        project = [one.id for one in self.rows["projects"] if product in one.products][-1]
+        running = [one.id for one in self.homes(product) if one.project == project and one.first <= workday < one.last]
+        return {"project": project, "execution": [project, *running][-1]}
+
+    def topics(self, array: str, count: int) -> list[Row]:
+        """Return what so many records are about, all different and as many of each product."""
+        kinds = [(*kind.split(), text) for kind, texts in DEMO_TITLES[array].items() for text in texts.split("/")]
+        topics = []
+        for product, parts in enumerate(DEMO_PRODUCTS.values(), 1):
+            every = [*itertools.product(kinds, parts.split("/"), DEMO_CIRCUMSTANCES)]
+            for (type, role, text), part, when in self.random.sample(every, math.ceil(count / 9)):
+                names = dict.fromkeys(("title", "name"), text.format(part, when))
+                worker = self.random.choice([*DEMO_TEAMS[role][1]])
+                topics.append(Row(type=type, worker=worker, product=product, part=part, when=when, **names))
+        return topics if array == "stories" else self.random.sample(topics, count)
+
+    def add_spans(self) -> None:
+        """Add the departments and their people, then the programs, the projects and their executions."""
+        for id, (role, (name, people)) in enumerate(DEMO_TEAMS.items(), 1):
+            self.add("departments", name=name, parent=int(id > 1), manager=next(iter(people)))
+            for account, realname in people.items():
+                self.add("users", account=account, realname=realname, role=role, dept=id).pop("id")  # one may be taken
+        for kind, name, above, products, *weeks in DEMO_SPANS:
+            array, fields = DEMO_KINDS[kind]
+            first, last, link = 5 * weeks[0], 5 * weeks[1], "project" if array == "executions" else "parent"
+            since, halted = min(first, 0) - self.random.uniform(12, 20), HALT if name in HALTED else NEVER
+            life = {"since": since, "first": first, "last": last, "done": last - 0.1, "halted": halted}
+            row = {"name": name, link: above, "products": products, "days": last - first, **life, **fields}
+            self.add(array, **row, **self.days(begin=first, end=last - 1))
+
+    def add_products(self) -> None:
+        """Add the products with their plans, stories and test cases."""
+        for id, (name, parts) in enumerate(DEMO_PRODUCTS.items(), 1):
+            program = [one.parent for one in self.rows["projects"] if id in one.products][-1]
+            self.add("products", name=name, parts=parts.replace("/", ", "), program=program, since=-170.3)
+        for product, title, first, last, status, parent in DEMO_PLANS:
+            made = {"product": product, "title": title, "status": status, "parent": parent, "since": 5 * first}
+            reason = "done" if status == "closed" else ""
+            self.add("plans", closedReason=reason, **made, **self.days(begin=5 * first, end=5 * last - 1))
+        for place, topic in enumerate(self.topics("stories", 90)):
+            self.add_story(place % 10, topic)
+        for topic in self.topics("testcases", 200):
+            topic |= {"since": self.random.uniform(-150, -20), "steps": self.random.sample(DEMO_STEPS, 3)}
+            home = self.home(topic.product, topic.since)
+            self.add("testcases", reviewed=topic.since + 2, story=self.some("stories", topic), **topic, **home)
+
+    def add_story(self, place: int, topic: Row) -> None:
+        """Add a story of a product as DEMO_STORIES says; those that were finished in an execution are closed."""
+        row = Row(topic, **DEMO_STORIES[place])
+        homes = self.homes(row.product)
+        home = homes[len(homes) * ((place - 1) % 7) // 7]
+        row["since"] = (row.opened or min(home.first, 0) - 11) + self.random.random()
+        row |= {"reviewed": row.since + 1 if row.status == "active" else NEVER, "ready": home.first + row.work}
+        row |= {"done": row.ready if place < 4 else NEVER, "executions": [home.id] if place < 7 else []}
+        row |= {"plans": [2 * row.product - row.plan] if row.plan < 2 else []}
+        row["parent"] = 10 * row.product - 9 if place in (5, 6) else 0
+        row["versions"] = [{"version": 1, "title": row.title, "spec": "To be written."}] * (row.version - 1)
+        self.add("stories", **row)
+
+    def add_releases(self) -> None:
+        """Add 40 releases, the last four planned; eight workdays before each a build, and the tests of the last 20."""
+        for number in range(40):
+            day, product, name = max(4 * number - 144, 9 * number - 318), number % 9 + 1, [*DEMO_PRODUCTS][number % 9]
+            made, name = Row(product=product, since=day - 8, **self.home(product, day - 8)), f"{name} 2.{number // 9}"
+            ready = [one.id for one in self.known("stories", product) if day - 44 < one.ready <= day - 8]
+            build = number + 1 if day < 8 else 0
+            if build:
+                self.add("builds", name=f"{name} build", stories=ready, bugs=[], **made, **self.days(date=day - 8))
+            if number >= 20:
+                self.add_test(name=f"Test of {name}", build=build or "trunk", **made)
+            made["stories"] = ",".join(map(str, ready)) if day < 0 else ""
+            made |= {"build": build, "status": "terminate" if number < 6 else "normal"}
+            self.add("releases", name=name, **made, **self.days(date=day))
+
+    def add_test(self, product: int, since: float, **given: Any) -> None:
+        """Add the test of a build in eight workdays, and the results of its cases until now."""
+        cases, until = self.known("testcases", product, since)[-10:], HALT if product == 8 else NEVER
+        life = {"since": since, "halted": until - 0.1, "until": until, "done": since + 7.8, "product": product}
+        days = self.days(begin=since, end=since + 8)
+        test = self.add("testtasks", testcases=[case.id for case in cases], **given, **life, **days)
+        for case in cases:
+            since += self.random.uniform(0.5, 0.7)
+            if since < min(self.now, until):
+                row = Row(product=product, since=since, case=case.id, testtask=test.id, lastRunner=test.owner)
+                run = self.add("results", date=self.moment(since), **row)
+                run["stepResults"] = [*case.steps[:-1], case.steps[-1] | {"result": run.caseResult}]
+                case |= {"lastRunner": run.lastRunner, "lastRunDate": run.date, "lastRunResult": run.caseResult}
+                case["caseFails"] = case.get("caseFails", 0) + (run.caseResult == "fail")
+
+    def add_bugs(self) -> None:
+        """Add 300 bugs, the oldest first: fewer are found lately, so more are solved than found."""
+        ages = sorted((165 * self.random.random() ** 0.85 for _ in range(300)), reverse=True)
+        waiting = dict(enumerate(("admin", *DEMO_LOGINS), 288))  # who has at least one that is not solved yet
+        for number, (age, row) in enumerate(zip(ages, self.topics("bugs", 300), strict=True)):
+            since = self.now - age
+            triaged = since + (0.1 if number in waiting else self.random.expovariate(1 / 4))
+            solved = NEVER if number in waiting else triaged + 0.1 + self.random.expovariate(1 / 20)
+            done, again = solved + 0.1 + self.random.expovariate(1 / 8), NEVER if number % 12 else triaged + 0.05
+            row |= {"since": since, "sorted": triaged, "again": again, "resolved": solved, "done": done}
+            row["worker"] = waiting.get(number, row.worker)
+            trunk, builds = Row(id="trunk", bugs=[]), self.known("builds", row.product)
+            found = [trunk, *(one for one in builds if one.since < since)][-1]
+            fixing = [*(one for one in builds if one.since > solved), trunk][0]
+            row |= {"openedBuild": str(found.id), "fixedIn": str(fixing.id)}
+            failed = [one for one in self.known("results", row.product, since) if one["caseResult"] == "fail"]
+            run = self.random.choice([*failed, Row(id=0, case=0, testtask=0)])
+            row |= {"case": run.case, "result": run.id, "testtask": run.testtask, **self.home(row.product, since)}
+            row |= {"story": self.some("stories", row), "plan": self.some("plans", row)}
+            row["linkBug"] = self.some("bugs", row) or ""
+            bug = self.add("bugs", **row, **self.days(deadline=since + 10))
+            fixing.bugs.extend([bug.id] if bug.get("resolution") == "fixed" else [])
+        for build, release in zip(self.rows["builds"], self.rows["releases"], strict=False):
+            open_bugs = [bug for bug in self.known("bugs", build.product) if bug.resolved > self.now]
+            left = [bug.id for bug in open_bugs if bug.openedBuild == str(build.id)]
+            release |= {"bugs": ",".join(map(str, build.bugs)), "leftBugs": ",".join(map(str, left))}
+
+    def add_tasks(self) -> None:
+        """Add 400 tasks, on which somebody works three hours a day."""
+        for number, row in enumerate(self.topics("tasks", 400)):
+            homes = self.homes(row.product)
+            home = self.random.choice([*homes, *2 * [one for one in homes if one.first < 0 < one.last]])
+            row["estimate"] = self.random.choice((2, 4, 4, 6, 8, 8, 12, 16))
+            hours = round(row.estimate * self.random.uniform(1.4, 3)) / 2
+            start = self.random.uniform(home.first + 0.1, home.last - hours / 3 - 1)
+            since, end = min(home.first, 0) - self.random.uniform(3, 8), start + hours / 3
+            done = min(end + self.random.expovariate(0.3), home.last - 0.2)
+            row |= {"since": since, "given": since + 2, "started": start, "finished": end, "done": done}
+            row["until"] = HALT if home.name in HALTED else NEVER
+            if number % 11 == 0:
+                row |= {"until": start, "canceled": start - 0.001}
+            elif number % 9 == 0 and home.last > 0:
+                row["until"] = (start + end) / 2
+            if row.until > start:
+                row["paused"] = row.until - 0.001
+            stories = [one["id"] for one in self.known("stories", row.product, since) if home.id in one["executions"]]
+            row |= {"story": self.random.choice([0, *stories]), "execution": home.id, "pm": home.PM}
+            row["fromBug"] = 0 if number % 10 else self.some("bugs", row)
+            self.add_work(hours, row)
+
+    def add_work(self, hours: float, row: Row) -> None:
+        """Add a task of so many hours, and the efforts of those that were worked by now."""
+        marks = [min(2 + 8 * day, hours) for day in range(1 + math.ceil(max(hours - 2, 0) / 8))]
+        past = [mark for mark in marks if row.started + mark / 3 < min(self.now, row.until)]
+        row |= {"consumed": [0, *past][-1], "left": hours - past[-1] if past else row.estimate}
+        task = self.add("tasks", **row, **self.days(estStarted=row.started, deadline=row.started + row.estimate / 3))
+        for before, mark in zip([0, *past], past, strict=False):
+            made = {"task": task.id, "account": task.worker, "consumed": mark - before, "left": hours - mark}
+            self.add("efforts", **made, **self.days(date=row.started + mark / 3))
+        for bug in self.rows["bugs"][task.fromBug - 1 : task.fromBug]:
+            bug["toTask"] = task.id
 
 
 def demo(now: datetime) -> dict[str, Any]:
-    """Return the fixture of the company at this moment, the same for the same moment."""
-    rng = random.Random(2026)  # noqa: S311
-    projects, executions = demo_projects(now)
-    cases = demo_titles(rng, DEMO_CASES, 200)
-    for case in cases:
-        case["steps"] = rng.sample(DEMO_STEPS, rng.randint(2, 4))
-        case["stage"] = rng.choice(CASE_STAGES)
-    fixture = {
-        "users": [{"account": one, "realname": name, "role": role} for role in STAFF for one, name in STAFF[role].items()],
-        "programs": [
-            {"name": name, "parent": parent, **demo_span(now, -60, 60, "doing", pm)}
-            for name, parent, pm in DEMO_PROGRAMS
-        ],
-        "projects": projects,
-        "executions": executions,
-        "products": demo_products(),
-        "releases": demo_releases(now),
-        "bugs": demo_bugs(rng, now),
-        "tasks": demo_tasks(rng, now, executions),
-        "testcases": cases,
-    }  # fmt: skip
-    return {array: [{"id": id, **row} for id, row in enumerate(rows, 1)] for array, rows in fixture.items()}
-
-
-def at(now: datetime, days: float) -> str:
-    """Return the moment so many days from now."""
-    return f"{now + timedelta(days):%Y-%m-%dT%H:%M:%SZ}"
-
-
-def demo_span(now: datetime, first: int, last: int, status: str, pm: str) -> dict[str, Any]:
-    """Return the days and states of a program, project or execution, from a Monday to the Friday before a week."""
-    begin, end = at(now, 7 * first - now.weekday()), at(now, 7 * last - now.weekday() - 3)
-    row = {"begin": begin[:10], "end": end[:10], "status": status, "acl": "open", "PM": pm, "openedBy": pm}
-    row["openedDate"] = at(now, 7 * first - 28)
-    if status != "wait":
-        row["realBegan"] = begin[:10]
-    if status == "closed":
-        row.update(realEnd=end[:10], closedBy=pm, closedDate=end)
-    return row
-
-
-def demo_projects(now: datetime) -> tuple[Rows, Rows]:
-    """Return the projects and their executions: waterfall in the program Logistics, scrum elsewhere."""
-    projects: Rows = []
-    executions: Rows = []
-    for id, (name, program, products, last, status, parts) in enumerate(DEMO_PROJECTS, FIRST_PROJECT):
-        model, type = ("waterfall", "stage") if program == 2 else ("scrum", "sprint")
-        pm = DEMO_PROGRAMS[program - 1][2]
-        row = {"id": id, "name": name, "parent": program, "products": products, "model": model}
-        projects.append(row | demo_span(now, -28, last, status, pm))
-        for part, state in parts:
-            row = {"id": FIRST_EXECUTION + len(executions), "name": part, "project": id, "products": products}
-            executions.append(row | {"type": type} | demo_span(now, *DEMO_WEEKS[state], state, pm))
-    return projects, executions
-
-
-def demo_home(product: int) -> tuple[int, int]:
-    """Return the ids of the last project for a product and of its program."""
-    homes = enumerate(DEMO_PROJECTS, FIRST_PROJECT)
-    return [(id, program) for id, (_, program, products, *_) in homes if product in products][-1]
-
-
-def demo_products() -> Rows:
-    """Return the products; two of them are private."""
-    made = {"PO": "marta", "QD": "hana", "RD": "jonas"}
-    acls = {2: "private", 9: "private"}
-    return [
-        {"name": name, "program": demo_home(id)[1], "acl": acls.get(id, "open"), **made}
-        for id, name in enumerate(DEMO_PRODUCTS, 1)
-    ]
-
-
-def demo_releases(now: datetime) -> Rows:
-    """Return forty releases, one every four days."""
-    rows = []
-    for n in range(40):
-        product, name = n % 9 + 1, list(DEMO_PRODUCTS)[n % 9]
-        row = {"product": product, "project": demo_home(product)[0], "name": f"{name} 2.{n // 9}"}
-        rows.append(row | {"date": at(now, 4 * n - 160)[:10]})
-    return rows
-
-
-def demo_titles(rng: random.Random, titles: dict[str, str], count: int) -> Rows:
-    """Return so many records with different titles, of all parts of products in all circumstances."""
-    found = {}
-    for type, texts in titles.items():
-        for text in texts.split("/"):
-            for product, parts in enumerate(DEMO_PRODUCTS.values(), 1):
-                for part, when in itertools.product(parts.split("/"), DEMO_CIRCUMSTANCES):
-                    found[text.format(part, when)] = (type, product)
-    return [{"title": title, "type": type, "product": id} for title, (type, id) in rng.sample([*found.items()], count)]
-
-
-def demo_bugs(rng: random.Random, now: datetime) -> Rows:
-    """Return 300 bugs, the newest last: the later one was found, the less likely it is solved by now."""
-    rows = demo_titles(rng, DEMO_BUGS, 300)
-    for id, row in enumerate(rows, 1):
-        finder, fixer = rng.choice(list(STAFF["qa"])), rng.choice(list(STAFF["dev"]))
-        opened, grade = -150 * (1 - id / 300) ** 2, rng.choice((1, 2, 2, 3, 3, 3, 4))
-        resolved = opened + rng.expovariate(0.2 / grade)
-        closed = resolved + rng.expovariate(0.2)
-        row.update(project=demo_home(row["product"])[0], status="active", severity=grade, pri=grade, confirmed=id % 2)
-        row.update(openedBy=finder, openedDate=at(now, opened), deadline=at(now, opened + 5 * grade)[:10])
-        row["assignedTo"] = rng.choice((None, fixer, fixer, fixer, fixer))
-        if id % 11 == 0:
-            row.update(activatedCount=1, activatedDate=at(now, (opened + min(resolved, 0)) / 2))
-        if resolved <= 0:
-            row.update(status="resolved", resolution=rng.choice(DEMO_RESOLUTIONS), confirmed=1)
-            row.update(resolvedBy=fixer, resolvedDate=at(now, resolved), assignedTo=finder)
-        if closed <= 0:
-            row.update(status="closed", closedBy=finder, closedDate=at(now, closed))
-    return rows
-
-
-def demo_tasks(rng: random.Random, now: datetime, executions: Rows) -> Rows:
-    """Return 400 tasks as far as they have come by now, with two hours of work a day."""
-    rows = demo_titles(rng, DEMO_TASKS, 400)
-    for row in rows:
-        product = row.pop("product")
-        home = rng.choice([one for one in executions if product in one["products"]])
-        plan, stop = rng.choice((2, 3, 4, 6, 8, 8, 12, 16)), rng.choice(("cancel", "pause", *[""] * 9))
-        start = 7 * rng.randrange(*DEMO_WEEKS[home["status"]]) + rng.randrange(3) - now.weekday()
-        spent = round(plan * rng.uniform(1.4, 2.8)) / 2
-        finish = start + spent / 2
-        close = finish + rng.expovariate(0.2)
-        status = stop or ("doing" if finish > 0 else "done" if close > 0 else "closed")
-        status = "wait" if start >= 0 else status
-        done, owner = status in ("done", "closed"), rng.choice(list(STAFF[DEMO_DOERS.get(row["type"], "dev")]))
-        used = 0 if status in ("wait", "cancel") else spent if done else max(0.5, round(min(spent - 1, -2 * start)))
-        row.update(name=row.pop("title"), status=status, execution=home["id"], openedDate=home["openedDate"])
-        row.update(openedBy=home["PM"], assignedTo=owner, estStarted=at(now, start)[:10])
-        row.update(estimate=plan, consumed=used, left=0 if done else max(0.5, plan - used))
-        row["deadline"] = at(now, start + rng.randint(1, 2))[:10]
-        if used:
-            row["realStarted"] = at(now, start)
-        if done:
-            row.update(finishedBy=owner, finishedDate=at(now, finish))
-        if status == "closed":
-            row.update(closedBy=home["PM"], closedDate=at(now, close))
-        if status == "cancel":
-            row.update(canceledBy=home["PM"], canceledDate=at(now, start))
-    return rows
+    """Return the fixture of the company at a moment, in its time zone; the same for the same moment."""
+    fixture = {}
+    for array, rows in Company(now).rows.items():
+        known = FIXTURE[array].fixture.fields
+        fixture[array] = [{field: value for field, value in row.items() if field in known} for row in rows]
+    return fixture
 
 
 # --- 18 Command: settings and the command line ------------------------------------------------------
@@ -5916,7 +6032,9 @@ def command_serve(settings: dict[str, Any], options: argparse.Namespace) -> None
         server = Server(service, listener)
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, server.stop)
-        fixture = settings["load"] or (demo(service.database.clock()) if settings["demo"] else None)
+        fixture = settings["load"] or (
+            demo(service.database.clock().astimezone(service.database.zone)) if settings["demo"] else None
+        )
         service.loading = bool(fixture)
         failures: list[Exception] = []
         starting = threading.Thread(target=finish_start, args=(service, fixture, settings, server, failures))

@@ -3053,6 +3053,26 @@ class TestControls:
         assert runs == [runs[0]] * 6
 
 
+DATE_LIKE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}(T[0-9]{2}:[0-9]{2}:[0-9]{2}Z)?")
+WORKERS = {"marta", "diego", "tomas", "priya", "emma"}
+UNSET = (None, "", 0, [], {}, "0000-00-00", "1970-01-01", "1969-12-31T16:00:00Z")
+# Fields that are empty in every record of a list, and why.
+# fmt: off
+EMPTY_IN_DEMO = {
+    "deleted": "lists leave deleted records out", "branch": "every product is of type normal", "module": "there are no modules here",
+    "line": "there are no product lines here", "color": "colors are for users to give", "task.order": "tasks are in no order of their own", "testcase.order": "so are cases",
+    **{f"{span}.{field}": why for field, why in (("version", "only the real server counts changes"), ("canceledBy", "nothing cancels one"), ("canceledDate", "nothing cancels one"))
+       for span in ("program", "project", "execution")},
+    **{f"{span}.{field}": f"only a {kind} has one" for span in ("program", "project") for field, kind in (("project", "sprint"), ("lifetime", "sprint"), ("attribute", "stage"), ("percent", "stage"))},
+    **dict.fromkeys(("program.closedBy", "program.closedDate", "program.realEnd"), "no program is closed"),
+    "program.model": "only projects have one", "execution.model": "only projects have one", "program.whitelist": "every program is open",
+    "bug.toStory": "no bug became a story", "bug.task": "no bug was found in a task", "bug.duplicateBug": "no bug is a duplicate", "story.fromBug": "no bug became a story",
+    "story.duplicateStory": "no story is a duplicate", "story.activatedDate": "no story was closed by mistake", "task.parent": "no task is divided", "task.finishedList": "nobody works with others on a task",
+    "task.activatedDate": "no task was finished by mistake", "testcase.fromBug": "no case was made from a bug", "testcase.fromCaseID": "no case is a copy", "testcase.linkCase": "no case is linked to others",
+}
+# fmt: on
+
+
 class TestDemo:
     """A made-up company, around any day."""
 
@@ -3063,40 +3083,202 @@ class TestDemo:
 
     def test_it_has_the_size_of_a_company_and_records_in_all_states(self, demo):
         dumped = demo.dump()
-        counted = {name: len(records) for name, records in dumped.items() if records}
-        assert counted == {"users": 12, "programs": 3, "projects": 6, "executions": 12, "products": 9, "releases": 40, "bugs": 300,
-                           "tasks": 400, "testcases": 200}  # fmt: skip
+        counted = {name: len(records) for name, records in dumped.items() if name not in ("efforts", "results")}
+        assert counted == {"departments": 6, "users": 12, "programs": 3, "projects": 6, "executions": 12, "products": 9, "plans": 20,
+                           "stories": 90, "builds": 37, "releases": 40, "bugs": 300, "tasks": 400, "testcases": 200, "testtasks": 20}  # fmt: skip
+        assert len(dumped["efforts"]) > 300
+        assert len(dumped["results"]) > 100
         assert len([one for one in dumped["programs"] if one["parent"]]) == 1
-        for array in ("bugs", "tasks"):
-            assert {one["status"] for one in dumped[array]} == set(WORDS[TABLES[array], "status"].split())
+        for array in ("releases", "bugs", "tasks", "testcases", "stories", "plans", "testtasks"):
+            assert {one["status"] for one in dumped[array]} == set(WORDS[TABLES[array], "status"].split()), array
+        spans = dumped["projects"] + dumped["executions"]
+        assert {one["status"] for one in spans} == set(WORDS["project", "status"].split())
+        stories = demo.get("/stories?status=all&limit=1000")["stories"]
+        assert {one["stage"] for one in stories} == {"wait", "planned", "projected", "released", "closed"}
         with demo.service.database.reading() as store:
             assert list(pmservice.problems_of(store)) == []
 
-    def test_its_dates_and_hours_are_sensible(self, demo):
+    @each("days", range(8))
+    def test_nothing_is_done_in_the_future_at_night_or_on_a_weekend(self, days):
+        now = NOW + timedelta(days=days)
+        seen = Counter()
+        with contextlib.closing(Client(":memory:", load=pmservice.demo(now))) as client:
+            for records in client.dump().values():
+                for record in records:
+                    done = {
+                        field: value
+                        for field, value in record.items()
+                        if re.fullmatch(DATE_LIKE, str(value)) and "T" in value
+                    }
+                    for value in done.values():
+                        moment = datetime.fromisoformat(value.replace("Z", "+00:00"))
+                        assert moment <= now
+                        assert moment.weekday() < 5
+                        assert 9 <= moment.hour < 18
+                        seen[moment.minute] += 1
+            began = [one["realBegan"] for one in client.dump()["executions"] if one["realBegan"]]
+            assert max(began) <= now.isoformat()[:10]
+        assert len(seen) == 60
+
+    def test_its_dates_are_in_order(self, demo):
         dumped = demo.dump()
+        lives = {
+            "projects": "openedDate realBegan realEnd closedDate", "executions": "openedDate realBegan realEnd closedDate",
+            "stories": "openedDate assignedDate reviewedDate closedDate", "bugs": "openedDate activatedDate resolvedDate closedDate",
+            "tasks": "openedDate assignedDate realStarted finishedDate closedDate", "testcases": "openedDate reviewedDate",
+        }  # fmt: skip
+        for array, fields in lives.items():
+            for record in dumped[array]:
+                dates = [
+                    record[field][:10] if "real" in field and array != "tasks" else record[field]
+                    for field in fields.split()
+                    if record[field]
+                ]
+                assert [one[:10] for one in dates] == sorted(one[:10] for one in dates), record
+                assert len(dates[0]) == 20
         for bug in dumped["bugs"]:
-            dates = [bug[field] for field in ("openedDate", "resolvedDate", "closedDate")]
-            known = [one for one in dates if one]
-            assert known == sorted(known)
-            assert known[-1] <= NOW_ISO
-            assert len(known) == 1 + ["active", "resolved", "closed"].index(bug["status"])
+            solved = ["active", "resolved", "closed"].index(bug["status"])
+            assert [bool(bug[field]) for field in ("resolvedDate", "closedDate")] == [solved > 0, solved > 1]
+            assert bool(bug["resolution"]) == bool(bug["resolvedBuild"]) == (solved > 0)
+            assert not bug["assignedTo"] or bug["openedDate"] <= bug["assignedDate"]
+
+    def test_work_on_its_tasks_adds_up(self, demo):
+        dumped = demo.dump()
+        efforts: dict[int, list[Any]] = {}
+        for effort in dumped["efforts"]:
+            efforts.setdefault(effort["task"], []).append(effort)
+        homes = {one["id"]: one for one in dumped["executions"]}
+        assert len(efforts) > 150
         for task in dumped["tasks"]:
-            moments = ("openedDate", "realStarted", "finishedDate", "closedDate")
-            dates = [task[field] for field in moments if task[field]]
-            assert dates == sorted(dates)
-            assert dates[-1] <= NOW_ISO, task
-            assert bool(task["realStarted"]) == bool(task["consumed"])
+            days = [one["date"] for one in efforts.get(task["id"], [])]
+            assert sum(one["consumed"] for one in efforts.get(task["id"], [])) == task["consumed"]
+            assert days == sorted(days)
+            assert not days or days[0] >= task["realStarted"][:10]
+            assert not days or days[-1] <= (task["finishedDate"] or NOW_ISO)[:10]
+            assert not days or efforts[task["id"]][-1]["left"] == task["left"]
             assert (task["left"] == 0) == (task["status"] in ("done", "closed")) == bool(task["finishedBy"])
+            assert bool(task["realStarted"]) == (task["status"] not in ("wait", "cancel"))
+            if homes[task["execution"]]["status"] == "closed":
+                assert task["status"] in ("closed", "cancel")
+            if homes[task["execution"]]["status"] == "wait":
+                assert task["status"] == "wait"
+        for home in homes.values():
+            states = {task["status"] for task in dumped["tasks"] if task["execution"] == home["id"]}
+            assert home["status"] != "doing" or states >= {"wait", "closed"}
+        running = {task["status"] for task in dumped["tasks"] if homes[task["execution"]]["status"] == "doing"}
+        assert running == set(WORDS["task", "status"].split())
+
+    @each("days", range(0, 60, 5))
+    def test_more_bugs_were_solved_than_found_lately(self, days):
+        now = NOW + timedelta(days=days)
+        bugs = pmservice.demo(now)["bugs"]
+        lately = (now - timedelta(days=30)).isoformat()
+        opened, resolved, closed = (
+            sum(bug.get(f"{verb}Date", "") > lately for bug in bugs) for verb in ("opened", "resolved", "closed")
+        )
+        assert resolved > opened > 10
+        assert closed > opened
+        for verb in ("opened", "resolved"):
+            monday = (now - timedelta(days=now.weekday())).date()
+            weeks = Counter(
+                (monday - datetime.fromisoformat(bug[f"{verb}Date"]).date()).days // 7
+                for bug in bugs
+                if f"{verb}Date" in bug
+            )
+            assert all(0 < weeks[week] < 25 for week in range(1, 26)), weeks
+
+    def test_its_products_and_releases_are_on_their_way(self, demo):
         products = demo.get("/products")["products"]
         assert sum(one["bugs"] for one in products) == 300
         assert all(one["bugs"] > one["closedBugs"] > one["fixedBugs"] > 0 for one in products)
         assert sum(one["thisWeekBugs"] for one in products) > 0
+        days = sorted(one["date"] for one in demo.get("/releases")["releases"])
+        assert len([day for day in days if NOW_ISO[:10] < day < "2027-01-25"]) == 4
+        assert days[0] < "2026-06-01"
+        assert max(days) < "2027-01-25"
 
-    def test_it_is_the_same_each_time_and_good_on_every_day(self, client):
+    def test_every_field_of_every_list_is_filled(self, demo):
+        lists = [one for one in pmservice.OPERATIONS if isinstance(one.shows, pmservice.Listing)]
+        ids = {array: [one["id"] for one in records] for array, records in demo.dump().items()}
+        arrays = {resource.name: resource.array for resource in pmservice.RESOURCES.values()} | {
+            "execution or project": "executions"
+        }
+        assert len(lists) > 30
+        used, empty = set(), set()
+        for operation in lists:
+            places = [
+                operation.path.replace("<id>", str(id))
+                for id in (ids[arrays[operation.target]] if "<id>" in operation.path else [0])
+            ]
+            types = ["&type=story", "&type=requirement"] if "type=story" in operation.shows.filters else [""]
+            shown = []
+            for place, type, token in itertools.product(
+                places, types, [demo.token_of(one) for one in WORKERS] if operation.path == "/tasks" else ["t"]
+            ):
+                demo.token = token
+                shown += demo.get(f"{place}?limit=1000&status=all{type}")[operation.shows.key]
+            assert shown, operation.path
+            for field in operation.shows.view.columns:
+                values = [record[field] for record in shown]
+                names = {field, f"{operation.shows.view.resource.name}.{field}"}
+                if all(value in UNSET for value in values) and all(value == values[0] for value in values):
+                    used |= names & EMPTY_IN_DEMO.keys()
+                    empty |= {(operation.path, field)} if not names & EMPTY_IN_DEMO.keys() else set()
+        assert empty == set()
+        assert EMPTY_IN_DEMO.keys() - used == set()
+
+    def test_its_texts_say_something(self, demo):
+        bugs = demo.dump()["bugs"]
+        assert len({bug["title"] for bug in bugs}) == 300
+        for bug in bugs:
+            parts = re.fullmatch(
+                r"\[Steps\]\n1\. .+\n2\. .+\n3\. .+\n\[Result\]\n(.+)\.\n\[Expected\]\n.+\.", bug["steps"]
+            )
+            assert parts[1] == bug["title"]
+        assert len({(bug["pri"], bug["severity"]) for bug in bugs}) > 10
+        assert all(re.fullmatch(r"[a-z]+@[a-z.]+", user["email"]) and user["phone"] for user in demo.dump()["users"])
+
+    def test_its_records_belong_together(self, demo):
+        dumped = demo.dump()
+        by_id = {array: {one["id"]: one for one in records} for array, records in dumped.items()}
+        links = {"bugs": {"story": "stories", "plan": "plans", "case": "testcases", "testtask": "testtasks"}, "tasks": {"story": "stories"},
+                 "testcases": {"story": "stories"}, "testtasks": {"build": "builds"}, "releases": {"build": "builds"}}  # fmt: skip
+        for array, fields in links.items():
+            for field, other in fields.items():
+                linked = [
+                    (one, by_id[other][int(one[field])])
+                    for one in dumped[array]
+                    if one[field] not in (0, None, "trunk")
+                ]
+                assert len(linked) > len(dumped[array]) / 10, (array, field)
+                for one, target in linked:
+                    home = by_id["executions"][one["execution"]] if array == "tasks" else one
+                    assert target["product"] in (home.get("product"), *home.get("products", ()))
+                    if "openedDate" in one and "openedDate" in target:
+                        assert target["openedDate"] <= one["openedDate"]
+        for task in dumped["tasks"]:
+            assert not task["story"] or task["execution"] in by_id["stories"][task["story"]]["executions"]
+        for bug in dumped["bugs"]:
+            assert (
+                bug["openedBuild"] == "trunk" or by_id["builds"][int(bug["openedBuild"])]["product"] == bug["product"]
+            )
+            if bug["result"]:
+                result = by_id["results"][bug["result"]]
+                assert (result["case"], result["testtask"], result["caseResult"]) == (
+                    bug["case"],
+                    bug["testtask"],
+                    "fail",
+                )
+                assert result["date"] <= bug["openedDate"]
+        fixed = [by_id["bugs"][bug] for build in dumped["builds"] for bug in build["bugs"]]
+        assert len(fixed) > 50
+        assert {bug["resolution"] for bug in fixed} == {"fixed"}
+        failures = Counter(one["case"] for one in dumped["results"] if one["caseResult"] == "fail")
+        assert len(failures) > 10
+        assert all(demo.get(f"/testcases/{case}")["caseFails"] == count for case, count in failures.items())
+
+    def test_it_is_the_same_each_time(self):
         assert pmservice.demo(NOW) == pmservice.demo(NOW)
-        for days in range(1, 8):
-            with contextlib.closing(Client(":memory:", load=pmservice.demo(NOW + timedelta(days=days)))) as other:
-                assert other.get("/products")["total"] == 9
 
     def test_command_serves_it(self, tmp_path):
         with Live(tmp_path, "--demo", "--token", "t") as live:
