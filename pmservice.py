@@ -5366,7 +5366,8 @@ def marked_settings(request: Any) -> dict[str, Any]:
 
 
 # --- 17 Demo: a made-up company ---------------------------------------------------------------------
-# A shop that delivers what it sells, and half a year of its work: a fixture like any other.
+# A shop that delivers what it sells, and half a year of its work: a fixture like any other. With --demo its dates are
+# kept up to date.
 
 # fmt: off
 DEMO_LOGINS = ("marta", "diego", "tomas", "priya", "emma")  # the people one can log in as
@@ -5680,6 +5681,60 @@ def demo(now: datetime) -> dict[str, Any]:
     return fixture
 
 
+# A day or a moment, moved; the ends that stand for none stay, and so does what would not fit in four digits.
+MOVED = f"""iif("{{0}}" IN ('{LONG_TERM}', '{OPEN_END}'), "{{0}}", coalesce(
+    strftime(iif(length("{{0}}") = 10, '%Y-%m-%d', '%Y-%m-%dT%H:%M:%SZ'), "{{0}}", ?1), "{{0}}"))"""
+
+
+def dated_columns() -> dict[str, list[str]]:
+    """Return the columns of days and moments by table, those of tokens excepted."""
+    columns = {"action": ["date"], "demo": ["monday"]}
+    for resource in RESOURCES.values():
+        looks = {field: kind.look for field, kind in resource.given().items()}
+        columns[resource.table] = [field for field in looks if looks[field] in ("day", "deadline", "moment", "stamp")]
+    return {table: names for table, names in columns.items() if names}
+
+
+def move_dates(store: Store) -> int:
+    """Move every date of a demo to the present by whole weeks; return how many, 0 if it stays.
+
+    Nothing that was done may come to lie in the future: a demo in which somebody has worked stays for a week.
+    """
+    columns = dated_columns().items()
+    moments = " UNION ALL ".join(
+        f'SELECT "{name}" AS moment FROM {table}' for table, names in columns for name in names
+    )
+    sql = f"SELECT monday, coalesce(max(moment), ?1) FROM demo, ({moments}) WHERE length(moment) = 20 AND moment <= ?1"
+    monday, latest = store.run(sql, (store.now,)).fetchone()
+    age = min(date.fromisoformat(store.today) - date.fromisoformat(monday), moment_of(store.now) - moment_of(latest))
+    weeks = max(0, age.days // 7)
+    for table, names in columns if weeks else ():
+        changes = ", ".join(f'"{name}" = {MOVED.format(name)}' for name in names)
+        # OR IGNORE: a plan that would begin after the end that stands for none stays as it is
+        store.run(f"UPDATE OR IGNORE {table} SET {changes}", (f"+{7 * weeks} days",))
+    for table, _, recount in RECOUNTS if weeks else ():
+        store.run(f"DELETE FROM {table}")
+        store.run(f"INSERT OR IGNORE INTO {table} {recount}")
+    return weeks
+
+
+def furnish_demo(database: Database) -> str:
+    """Load the company into a database without records, or move the dates of one that has it; return what was done."""
+    with database.writing() as store:
+        if store.is_empty():
+            fixture, today = demo(store.clock().astimezone(store.zone)), date.fromisoformat(store.today)
+            load(store, Caller(ADMIN, True), fixture)
+            store.insert("demo", {"monday": f"{today - timedelta(days=today.weekday())}"})
+            arrays = ("products", "projects", "stories", "tasks", "bugs", "releases")
+            counts = ", ".join(f"{len(fixture[array])} {array}" for array in arrays)
+            return f"A made-up company: {counts}."
+        if not store.count("SELECT count(*) FROM demo"):
+            log.warning("%s holds records already: nothing was loaded into it", database.path)
+            return ""
+        weeks = move_dates(store)
+    return f"The demo's dates were moved by {weeks} week{'s' * (weeks > 1)}, to the present." if weeks else ""
+
+
 # --- 18 Command: settings and the command line ------------------------------------------------------
 # stdout carries what programs read (the base URL, a dump); everything for people goes to stderr.
 
@@ -5739,7 +5794,7 @@ SETTINGS = (
     Setting("token",          sendable,     None,           "a token that acts as the administrator"),
     Setting("password",       sendable,     None,           "the password of admin; without it a new database gets one, which is printed once"),
     Setting("load",           str,          None,           "a fixture to load if the database holds no records yet"),
-    Setting("demo",           yes_or_no,    False,          "load a made-up company, dated around now, if the database holds no records yet"),
+    Setting("demo",           yes_or_no,    False,          "load a made-up company if the database holds no records yet; if it holds that, move its dates to the present"),
     Setting("origin",         read_origins, "",             "an origin whose web pages may call, such as https://app.example.org; *: all; can be repeated"),
     Setting("allowed-host",   read_hosts,   "",             "a further Host name to answer to while listening on loopback; can be repeated"),
     Setting("strict",         yes_or_no,    False,          "refuse unknown fields and query parameters instead of ignoring them"),
@@ -6032,12 +6087,9 @@ def command_serve(settings: dict[str, Any], options: argparse.Namespace) -> None
         server = Server(service, listener)
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, server.stop)
-        fixture = settings["load"] or (
-            demo(service.database.clock().astimezone(service.database.zone)) if settings["demo"] else None
-        )
-        service.loading = bool(fixture)
+        service.loading = bool(settings["load"] or settings["demo"])
         failures: list[Exception] = []
-        starting = threading.Thread(target=finish_start, args=(service, fixture, settings, server, failures))
+        starting = threading.Thread(target=finish_start, args=(service, settings, server, failures))
         starting.start()
         server.run()
         starting.join()
@@ -6059,18 +6111,18 @@ def patiently(path: str, work: Callable[[], Any], stopped: Callable[[], bool] = 
                 log.warning("%s: waiting for another process that is writing to it", path)
 
 
-def finish_start(
-    service: Service, fixture: Any, settings: Mapping[str, Any], server: Server, failures: list[Exception]
-) -> None:
-    """Load the fixture and print that the service is ready, or stop the server."""
+def finish_start(service: Service, settings: Mapping[str, Any], server: Server, failures: list[Exception]) -> None:
+    """Load the fixture or the demo and print that the service is ready, or stop the server."""
     try:
-        path, stopped = settings["database"], service.stopping.is_set
-        patiently(path, lambda: furnish(service, settings["password"], fixture), stopped)
+        path, stopped, said = settings["database"], service.stopping.is_set, []
+        if settings["demo"]:  # before the snapshot for resets, which comes last in the preparations
+            service.preparations.insert(0, lambda: said.append(furnish_demo(service.database)))
+        patiently(path, lambda: furnish(service, settings["password"], settings["load"]), stopped)
         patiently(path, lambda: wait_for_lock(service.database), stopped)
         print(server.url, flush=True)
         credentials = patiently(path, lambda: make_credentials(service.database, settings, server.url), stopped)
         words = f"pmservice {__version__} serves {settings['database']} at {server.url}; press Ctrl-C to stop."
-        print("\n".join([words, *credentials]), file=sys.stderr, flush=True)
+        print("\n".join([words, *credentials, *filter(None, said)]), file=sys.stderr, flush=True)
     except Exception as error:
         if not service.stopping.is_set():
             failures.append(error)

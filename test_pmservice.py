@@ -3054,6 +3054,7 @@ class TestControls:
 
 
 DATE_LIKE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}(T[0-9]{2}:[0-9]{2}:[0-9]{2}Z)?")
+OPEN_ENDS = ("2059-12-31", "2030-01-01")  # of what has no end; a plan's
 WORKERS = {"marta", "diego", "tomas", "priya", "emma"}
 UNSET = (None, "", 0, [], {}, "0000-00-00", "1970-01-01", "1969-12-31T16:00:00Z")
 # Fields that are empty in every record of a list, and why.
@@ -3280,10 +3281,163 @@ class TestDemo:
     def test_it_is_the_same_each_time(self):
         assert pmservice.demo(NOW) == pmservice.demo(NOW)
 
+    @each("zone", ["Asia/Shanghai", "America/New_York"])
+    def test_people_work_by_day_in_the_service_s_time_zone(self, tmp_path, zone):
+        with contextlib.closing(pmservice.Database(":memory:", pmservice.zone_of(zone), lambda: NOW)) as database:
+            pmservice.furnish_demo(database)
+            with database.reading() as store:
+                opened = [one for (one,) in store.run("SELECT openedDate FROM bug")]
+        hours = {int(pmservice.local(one, pmservice.zone_of(zone))[11:13]) for one in opened}
+        assert hours == set(range(9, 18))
+        assert max(opened) <= NOW_ISO
+
     def test_command_serves_it(self, tmp_path):
         with Live(tmp_path, "--demo", "--token", "t") as live:
             products = live.call("GET", "/products")[1]["products"]
         assert sum(one["bugs"] for one in products) == 300
+        assert "A made-up company: 9 products, 6 projects, 90 stories, 400 tasks, 300 bugs, 40 releases." in live.told
+
+
+def dates_in(database: Any) -> dict[tuple[str, str, Any], str]:
+    """Return everything in a database that looks like a day or a moment, by table, column and row; not the use of tokens."""
+    found = {}
+    with database.reading() as store:
+        tables = [
+            name for (name,) in store.run("SELECT name FROM sqlite_schema WHERE type = 'table'") if name != "token"
+        ]
+        for table in set(tables) - {"plans_ending"}:  # which is held against its recount
+            for number, row in enumerate(map(dict, store.run(f"SELECT * FROM {table}"))):
+                found |= {
+                    (table, column, row.get("id", number)): value
+                    for column, value in row.items()
+                    if DATE_LIKE.fullmatch(str(value))
+                }
+    return found
+
+
+class TestAgeOfTheDemo:
+    """The dates of a demo are moved by whole weeks when it is served again."""
+
+    @pytest.fixture
+    def made(self, tmp_path):
+        """Yield a client of a database with a demo in which somebody has worked at once."""
+        clock = Clock()
+        with contextlib.closing(pmservice.Database(tmp_path / "pm.db", timezone.utc, clock)) as database:
+            pmservice.furnish_demo(database)
+        with contextlib.closing(Client(tmp_path / "pm.db")) as client:
+            client.put("/bugs/300", pri=1, comment="Seen again")
+            client.post("/products/1/plans", title="Some day")
+            client.program(name="For ever", end=OPEN_ENDS[0])
+            client.put("/users/diego", birthday="1990-02-28", join="2020-02-29")
+            client.post("/tasks/1/assignto", assignedTo="yu", left=2)
+            client.token_of("marta")
+            yield client
+
+    def test_every_date_is_moved_by_the_same_whole_weeks(self, made):
+        database = made.service.database
+        before, tokens, totals = (
+            dates_in(database),
+            made.sql("SELECT * FROM token"),
+            made.sql("SELECT * FROM total ORDER BY 1, 2"),
+        )
+        columns = {key[:2] for key in before}
+        assert len(columns) > 45
+        assert {table for table, _ in columns} == {"user", "project", "product", "release", "bug", "task", "testcase", "story", "plan", "build",
+                                                   "testtask", "effort", "result", "action", "demo"}  # fmt: skip
+        made.clock.forward(days=21)
+        assert pmservice.furnish_demo(database) == "The demo's dates were moved by 3 weeks, to the present."
+        after = dates_in(database)
+        assert after.keys() == before.keys()
+        constant = {key for key, value in before.items() if value in OPEN_ENDS}
+        assert {key[:2] for key in constant} == {("project", "end"), ("plan", "end")}
+        for key, value in before.items():
+            days = (datetime.fromisoformat(after[key].rstrip("Z")) - datetime.fromisoformat(value.rstrip("Z"))).days
+            assert days == (0 if key in constant else 21), key
+            assert after[key][10:] == value[10:]
+        assert made.sql("SELECT * FROM token") == tokens
+        assert made.sql("SELECT * FROM total WHERE records > 0 ORDER BY 1, 2") == [row for row in totals if row[2]]
+
+    def test_moved_demo_is_sound_and_looks_like_the_one_of_that_day(self, made, tmp_path):
+        made.clock.forward(days=21)
+        assert "3 weeks" in pmservice.furnish_demo(made.service.database)
+        with made.service.database.reading() as store:
+            assert list(pmservice.problems_of(store)) == []
+            assert store.run("SELECT monday FROM demo").fetchall()[0][0] == "2026-12-07"
+        moved = made.dump()
+        assert sum(one["thisWeekBugs"] for one in made.get("/products")["products"]) > 0
+        new = pmservice.demo(NOW + timedelta(days=21))
+        assert [bug["openedDate"][:16] for bug in moved["bugs"]] == [bug["openedDate"][:16] for bug in new["bugs"]]
+        assert {one["name"]: one["end"] for one in moved["executions"]} == {
+            one["name"]: one["end"] for one in new["executions"]
+        }
+        with contextlib.closing(Client(":memory:", control=False)) as again:
+            again.load(**moved)
+            assert lines(again.dump()) == lines(moved)
+
+    @each(("later", "weeks"), [
+        ({"days": 6, "hours": 23}, 0), ({"days": 7}, 1), ({"days": 3}, 0), ({"days": 10}, 1), ({"days": 13}, 1), ({"days": 14}, 2), ({"days": -7}, 0),
+        ({"days": -400}, 0), ({"days": 364}, 52),
+    ])  # fmt: skip
+    def test_nothing_that_was_done_comes_to_lie_in_the_future(self, made, later, weeks):
+        before = dates_in(made.service.database)
+        made.clock.forward(**later)
+        told = pmservice.furnish_demo(made.service.database)
+        assert told == (
+            f"The demo's dates were moved by {weeks} week{'s' * (weeks > 1)}, to the present." if weeks else ""
+        )
+        after = dates_in(made.service.database)
+        if weeks:
+            assert max(value for value in after.values() if "T" in value) <= made.clock().strftime("%Y-%m-%dT%H:%M:%SZ")
+            assert pmservice.furnish_demo(made.service.database) == ""
+        assert (after == before) == (weeks == 0)
+        assert after == dates_in(made.service.database)
+
+    def test_demo_in_which_somebody_works_stays_for_a_week(self, made):
+        made.clock.forward(days=20)
+        made.put("/bugs/1", pri=3)
+        made.clock.forward(days=1)
+        assert pmservice.furnish_demo(made.service.database) == ""
+        made.clock.forward(days=6)
+        assert "by 1 week," in pmservice.furnish_demo(made.service.database)
+
+    def test_plan_that_would_begin_after_its_open_end_stays(self, made):
+        made.post("/products/1/plans", title="Late", begin="2029-12-31")
+        made.clock.forward(days=7)
+        assert "by 1 week," in pmservice.furnish_demo(made.service.database)
+        assert made.sql("SELECT begin, end FROM plan WHERE title = 'Late'") == [("2029-12-31", "2030-01-01")]
+        with made.service.database.reading() as store:
+            assert list(pmservice.problems_of(store)) == []
+
+    def test_days_at_the_end_of_the_calendar_stay(self, made):
+        made.put("/bugs/300", deadline="9999-12-31")
+        made.clock.forward(days=7)
+        pmservice.furnish_demo(made.service.database)
+        assert made.get("/bugs/300")["deadline"] == "9999-12-31"
+
+    def test_nothing_is_moved_on_other_databases(self, filed_world, caplog):
+        before = dates_in(filed_world.service.database)
+        filed_world.clock.forward(days=70)
+        assert pmservice.furnish_demo(filed_world.service.database) == ""
+        assert "holds records already" in caplog.text
+        assert dates_in(filed_world.service.database) == before
+        assert before
+
+    def test_command_moves_it_before_the_snapshot_for_resets(self, tmp_path):
+        ago = datetime.now(timezone.utc) - timedelta(days=21, minutes=1)
+        with contextlib.closing(pmservice.Database(tmp_path / "pm.db", timezone.utc, lambda: ago)) as database:
+            pmservice.furnish_demo(database)
+            before = dates_in(database)
+        with Live(tmp_path, "--demo", "--control", "--token", "t", "--password", "secret") as live:
+            served = live.call("GET", "/-/dump")[1]
+            live.call("PUT", "/bugs/1", {"title": "Something else"})
+            live.call("POST", "/-/reset")
+            assert live.call("GET", "/-/dump")[1] == served
+        assert "The demo's dates were moved by 3 weeks" in live.told
+        assert served["bugs"][0]["openedDate"] != before["bug", "openedDate", 1]
+        checked = subprocess.run(
+            [sys.executable, HERE / "pmservice.py", "check"], cwd=tmp_path, capture_output=True, text=True
+        )
+        assert "is sound" in checked.stdout
 
 
 # --- 12 Service: reaching it ---------------------------------------------------------------------------
