@@ -3291,11 +3291,33 @@ class TestDemo:
         assert hours == set(range(9, 18))
         assert max(opened) <= NOW_ISO
 
-    def test_command_serves_it(self, tmp_path):
-        with Live(tmp_path, "--demo", "--token", "t") as live:
-            products = live.call("GET", "/products")[1]["products"]
-        assert sum(one["bugs"] for one in products) == 300
-        assert "A made-up company: 9 products, 6 projects, 90 stories, 400 tasks, 300 bugs, 40 releases." in live.told
+    def test_five_people_and_the_administrator_can_log_in_and_have_work(self, tmp_path):
+        with Live(tmp_path, "--demo", "--password", "secret") as live:
+            for account in (*sorted(WORKERS), "admin"):
+                token = live.call("POST", "/tokens", {"account": account, "password": "secret"})[1]["token"]
+                bugs = live.call("GET", "/bugs?status=assigntome&limit=1000", Token=token)[1]["bugs"]
+                tasks = live.call("GET", "/tasks?limit=1000", Token=token)[1]["tasks"]
+                assert "active" in {bug["status"] for bug in bugs}, account
+                assert {"wait", "doing"} & {task["status"] for task in tasks}, account
+                asked = live.call("GET", "/stories?status=reviewbyme", Token=token)[1]["total"]
+                assert (asked > 0) == (account in ("marta", "diego"))
+                assert live.call("GET", "/products?limit=1", Token=token)[1]["total"] > 6
+            assert live.call("POST", "/tokens", {"account": "hana", "password": "secret"})[0] == 400
+        line = "A made-up company: 9 products, 6 projects, 90 stories, 400 tasks, 300 bugs, 40 releases; log in as marta (Marta Nowak), "
+        assert line in live.told
+        assert all(account in live.told for account in WORKERS)
+        assert "secret" not in live.told
+        with Live(tmp_path, "--demo") as again:
+            pass
+        assert "company" not in again.told
+        assert "moved" not in again.told
+
+    def test_made_up_password_of_the_administrator_is_that_of_the_five(self, tmp_path):
+        with Live(tmp_path, "--demo") as live:
+            told = [live.process.stderr.readline() for _ in range(8)]
+            password = told[3].split()[1]
+            assert {live.call("POST", "/tokens", {"account": one, "password": password})[0] for one in WORKERS} == {201}
+        assert "log in as marta" in told[7]
 
 
 def dates_in(database: Any) -> dict[tuple[str, str, Any], str]:
@@ -3421,6 +3443,8 @@ class TestAgeOfTheDemo:
         assert "holds records already" in caplog.text
         assert dates_in(filed_world.service.database) == before
         assert before
+        pmservice.share_password(filed_world.service.database)
+        assert filed_world.sql("SELECT count(*) FROM user WHERE password IS NOT NULL") == [(0,)]
 
     def test_command_moves_it_before_the_snapshot_for_resets(self, tmp_path):
         ago = datetime.now(timezone.utc) - timedelta(days=21, minutes=1)
@@ -3432,6 +3456,7 @@ class TestAgeOfTheDemo:
             live.call("PUT", "/bugs/1", {"title": "Something else"})
             live.call("POST", "/-/reset")
             assert live.call("GET", "/-/dump")[1] == served
+            assert live.call("POST", "/tokens", {"account": "emma", "password": "secret"})[0] == 201
         assert "The demo's dates were moved by 3 weeks" in live.told
         assert served["bugs"][0]["openedDate"] != before["bug", "openedDate", 1]
         checked = subprocess.run(
