@@ -956,7 +956,7 @@ END;
 
 PRAGMA user_version = 4;
 
--- === Version 5: bugs resolved each week, and the age of the demo ===================================
+-- === Version 5: what the page for browsers counts, and the age of the demo ========================
 
 -- The counterpart of bugs_opened: how many bugs of a product were resolved in each quarter of an hour.
 CREATE TABLE bugs_resolved (
@@ -982,6 +982,100 @@ WHEN coalesce(OLD.resolvedDate, NEW.resolvedDate) IS NOT NULL BEGIN
     WHERE NEW.resolvedDate IS NOT NULL
     ON CONFLICT DO UPDATE SET bugs = bugs + excluded.bugs;
 END;
+
+-- The bugs of all products by the quarter of an hour in which they were opened and resolved: for a sum over everything.
+CREATE TABLE bugs_dated (
+    quarter  INTEGER PRIMARY KEY,
+    opened   INTEGER NOT NULL DEFAULT 0,
+    resolved INTEGER NOT NULL DEFAULT 0
+) STRICT;
+
+INSERT INTO bugs_dated SELECT quarter, sum(opened), sum(resolved) FROM (
+    SELECT quarter, bugs AS opened, 0 AS resolved FROM bugs_opened UNION ALL SELECT quarter, 0, bugs FROM bugs_resolved
+) GROUP BY quarter;
+
+CREATE TRIGGER bugs_opened_added AFTER INSERT ON bugs_opened BEGIN
+    INSERT INTO bugs_dated (quarter, opened) VALUES (NEW.quarter, NEW.bugs)
+    ON CONFLICT DO UPDATE SET opened = opened + excluded.opened;
+END;
+
+CREATE TRIGGER bugs_opened_changed AFTER UPDATE OF bugs ON bugs_opened BEGIN
+    UPDATE bugs_dated SET opened = opened + NEW.bugs - OLD.bugs WHERE quarter = NEW.quarter;
+END;
+
+CREATE TRIGGER bugs_resolved_added AFTER INSERT ON bugs_resolved BEGIN
+    INSERT INTO bugs_dated (quarter, resolved) VALUES (NEW.quarter, NEW.bugs)
+    ON CONFLICT DO UPDATE SET resolved = resolved + excluded.resolved;
+END;
+
+CREATE TRIGGER bugs_resolved_changed AFTER UPDATE OF bugs ON bugs_resolved BEGIN
+    UPDATE bugs_dated SET resolved = resolved + NEW.bugs - OLD.bugs WHERE quarter = NEW.quarter;
+END;
+
+-- The stage of each story, to be counted: '' for a deleted one and for a requirement. A trigger that knows of a change
+-- sets it to '?', which makes story_staged work it out anew.
+CREATE TABLE story_stage (
+    story   INTEGER PRIMARY KEY REFERENCES story,
+    product INTEGER NOT NULL REFERENCES product,
+    stage   TEXT NOT NULL
+) STRICT;
+
+CREATE INDEX story_at_stage ON story_stage (stage, product);
+
+CREATE VIEW staged_story AS SELECT story.id AS story, story.product, CASE WHEN story.deleted OR story.type <> 'story' THEN ''
+    WHEN story.status = 'closed' THEN 'closed'
+    WHEN EXISTS (SELECT 1 FROM release_story WHERE release_story.story = story.id) THEN 'released'
+    WHEN EXISTS (SELECT 1 FROM project_story JOIN project ON project.id = project_story.project
+                 WHERE project_story.story = story.id AND NOT project.deleted) THEN 'projected'
+    WHEN EXISTS (SELECT 1 FROM plan_story JOIN plan ON plan.id = plan_story.plan
+                 WHERE plan_story.story = story.id AND NOT plan.deleted) THEN 'planned' ELSE 'wait' END AS stage
+FROM story;
+
+INSERT INTO story_stage SELECT story, product, stage FROM staged_story;
+
+CREATE TRIGGER story_staged AFTER UPDATE OF stage ON story_stage WHEN NEW.stage = '?' BEGIN
+    UPDATE story_stage SET stage = (SELECT stage FROM staged_story WHERE story = NEW.story) WHERE story = NEW.story;
+END;
+
+CREATE TRIGGER story_staged_first AFTER INSERT ON story BEGIN
+    INSERT INTO story_stage SELECT story, product, stage FROM staged_story WHERE story = NEW.id;
+END;
+
+CREATE TRIGGER story_restaged AFTER UPDATE OF product, type, status, deleted ON story BEGIN
+    UPDATE story_stage SET product = NEW.product, stage = '?' WHERE story = NEW.id;
+END;
+
+CREATE TRIGGER story_released AFTER INSERT ON release_story BEGIN
+    UPDATE story_stage SET stage = '?' WHERE story = NEW.story;
+END;
+
+CREATE TRIGGER story_unreleased AFTER DELETE ON release_story BEGIN
+    UPDATE story_stage SET stage = '?' WHERE story = OLD.story;
+END;
+
+CREATE TRIGGER story_projected AFTER INSERT ON project_story BEGIN
+    UPDATE story_stage SET stage = '?' WHERE story = NEW.story;
+END;
+
+CREATE TRIGGER story_planned AFTER INSERT ON plan_story BEGIN
+    UPDATE story_stage SET stage = '?' WHERE story = NEW.story;
+END;
+
+CREATE TRIGGER story_unplanned AFTER DELETE ON plan_story BEGIN
+    UPDATE story_stage SET stage = '?' WHERE story = OLD.story;
+END;
+
+CREATE TRIGGER project_left AFTER UPDATE OF deleted ON project BEGIN
+    UPDATE story_stage SET stage = '?' WHERE story IN (SELECT story FROM project_story WHERE project = NEW.id);
+END;
+
+CREATE TRIGGER plan_left AFTER UPDATE OF deleted ON plan BEGIN
+    UPDATE story_stage SET stage = '?' WHERE story IN (SELECT story FROM plan_story WHERE plan = NEW.id);
+END;
+
+CREATE INDEX task_in_state ON task (execution, deleted, status, consumed, "left");
+CREATE INDEX release_dated ON release (date) WHERE NOT deleted;
+CREATE INDEX execution_running ON project (type, deleted, end) WHERE status = 'doing';
 
 -- The Monday around which the records of --demo are dated; no row if the records are not a demo's.
 CREATE TABLE demo (
