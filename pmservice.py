@@ -24,15 +24,17 @@ the operation reads (room 4), the view or list that shows the answer (rooms 5 an
     12 Service      HTTP: bodies, paths, tokens, refusals, answers
     13 OpenAPI      the tables above as a document
     14 Control      clock, journal, faults and snapshots, for tests
-    15 Server       waitress: connections and threads
-    16 Application  create_app(), running() and the pytest plugin
-    17 Demo         a made-up company
-    18 Command      settings and the command line
+    15 Page         what browsers are shown
+    16 Server       waitress: connections and threads
+    17 Application  create_app(), running() and the pytest plugin
+    18 Demo         a made-up company
+    19 Command      settings and the command line
 """
 
 from __future__ import annotations
 
 import argparse
+import base64
 import contextlib
 import dataclasses
 import difflib
@@ -61,10 +63,11 @@ import sys
 import threading
 import time
 import urllib.parse
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import MAXYEAR, MINYEAR, date, datetime, timedelta, timezone, tzinfo
+from http import HTTPStatus
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypedDict
@@ -4464,7 +4467,11 @@ RECOUNTS = (
         FROM bug WHERE NOT deleted GROUP BY 1, 2"""),
     ("bugs_resolved", "WHERE bugs > 0", """SELECT product, strftime('%s', resolvedDate) / 900, count(*)
         FROM bug WHERE NOT deleted AND resolvedDate IS NOT NULL GROUP BY 1, 2"""),
+    ("bugs_dated", "WHERE opened > 0 OR resolved > 0", """SELECT quarter, sum(opened), sum(resolved) FROM (
+        SELECT coalesce(strftime('%s', openedDate) / 900, 0) AS quarter, 1 AS opened, 0 AS resolved FROM bug WHERE NOT deleted
+        UNION ALL SELECT strftime('%s', resolvedDate) / 900, 0, 1 FROM bug WHERE NOT deleted AND resolvedDate IS NOT NULL) GROUP BY 1"""),
     ("story_count", "WHERE stories > 0", "SELECT product, type, status, count(*) FROM story WHERE NOT deleted GROUP BY 1, 2, 3"),
+    ("story_stage", "", "SELECT story, product, stage FROM staged_story"),
     ("plans_ending", "WHERE plans > 0", "SELECT product, end, count(*) FROM plan WHERE NOT deleted GROUP BY 1, 2"),
     ("plan_count", "WHERE stories > 0 OR bugs > 0", """SELECT plan, product, sum(stories), round(sum(hour), 6), sum(bugs) FROM (
         SELECT plan, product, 1 AS stories, estimate AS hour, 0 AS bugs FROM plan_story JOIN story ON story.id = story WHERE NOT deleted
@@ -4588,8 +4595,8 @@ def apply_snapshot(database: Database, name: str) -> None:
         records = [table for (table,) in tables if table != "token"]
         for table in records:
             connection.execute(f"DELETE FROM main.{table}")
-        for table in sorted(records, key=lambda table: (table in COUNTS, table)):
-            if table in COUNTS:  # the triggers counted while the records returned
+        for table in sorted(records, key=lambda table: COUNTS.index(table) if table in COUNTS else -1):
+            if table in COUNTS:  # the triggers counted while the records returned, and what those counted above
                 connection.execute(f"DELETE FROM main.{table}")
             connection.execute(f"INSERT INTO main.{table} SELECT * FROM saved.{table}")
         connection.execute("DELETE FROM token WHERE account NOT IN (SELECT account FROM user)")
@@ -4801,7 +4808,519 @@ CONTROLS = (
 # fmt: on
 
 
-# --- 15 Server: connections and threads -------------------------------------------------------------
+# --- 15 Page: what browsers are shown ---------------------------------------------------------------
+# Pages for people: an overview, and the answer of every GET as tables, made from OPERATIONS, the lists and the views. The
+# template escapes all that it is given, and no page runs a script. Nothing here writes.
+
+REMEMBERED = 600  # seconds for which a checked password is remembered
+WEEKS, TOP, RELEASES, CALLS_SHOWN, ACTIONS, ROWS, MOST_ROWS = 26, 12, 40, 15, 100, 50, 500  # that are shown, at most
+SEALED = {  # the headers of every page
+    "Content-Type": "text/html; charset=utf-8",
+    "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; img-src data:; form-action 'none'; "
+    "base-uri 'none'; frame-ancestors 'none'",
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+}
+TELLING = """id name title account realname product execution status stage type caseResult severity pri PM PO owner builder
+    assignedTo consumed left progress bugs unResolved closedBugs stories openedDate date begin end deadline role email"""
+READS = {row.path: row for row in OPERATIONS if row.method == "GET"}
+RECORDS = {row.target: path for path, row in reversed(READS.items()) if row.target and isinstance(row.shows, View)}
+LISTS = {path: row.shows for path, row in READS.items() if isinstance(row.shows, Listing)}
+LINKS = [("my tasks" if shows is MY_TASKS else shows.key, path) for path, shows in LISTS.items() if "<" not in path]
+OTHERS = [(path, path) for path in READS if path not in LISTS and "<" not in path]
+Pieces = list[tuple[str, Any]]  # texts, each with the path that it leads to or ""; or words with numbers
+Cell = tuple[str, Pieces]  # a CSS class and what a place of a table says; of the class "bar": the numbers that it shows
+Section = dict[str, Any]  # a part of a page: see TEMPLATE
+
+
+def cells(*values: Any) -> list[Cell]:
+    """Return cells that say some values: a mapping as a bar, a pair as a link."""
+    return [
+        ("bar", list(value.items())) if isinstance(value, dict)
+        else ("", [value]) if isinstance(value, tuple)
+        else ("number" * (not isinstance(value, str)), [(f"{value:,}" if not isinstance(value, str) else value, "")])
+        for value in values
+    ]  # fmt: skip
+
+
+def text_of(value: Any) -> str:
+    """Return a JSON value in words."""
+    if isinstance(value, dict):
+        return value.get("name") or "; ".join(f"{name}: {text_of(one)}" for name, one in value.items() if name)
+    return "\n".join(map(text_of, value)) if isinstance(value, list) else str(value)
+
+
+class Sheet:
+    """What one caller is shown, read in one transaction."""
+
+    def __init__(self, store: Store, me: Caller):
+        self.store, self.me, self.name = store, me, functools.cache(self.find_name)
+
+    def rows(self, sql: str, **values: Any) -> list[sqlite3.Row]:
+        """Return the rows of a query."""
+        return self.store.run(sql, {**self.store.parameters(self.me, sql), **values}).fetchall()
+
+    # Records
+
+    def find_name(self, target: str, id: int) -> tuple[str, str]:
+        """Return the name of a record and its path; its id alone if there is none that the caller may see."""
+        for resource in (RESOURCES[name] for name in target.split(" or ")):
+            name = next(field for field in ("title", "name", "realname") if field in resource.fields)
+            where = f"{resource.table}.id = :id AND {resource.rows} AND {resource.visible()}"
+            if found := self.rows(f"SELECT {name} FROM {resource.table} WHERE {where}", id=id):
+                return found[0][0], re.sub("<.*>", str(id), RECORDS[resource.name])
+        return str(id), ""
+
+    def pieces(self, field: str, kind: Kind, value: Any) -> Pieces:
+        """Return what the value of a field is called, with links; nothing if it is unset."""
+        target = kind.target or field * (field in RESOURCES)
+        if value in (None, "", [], {}, SHOWN_FOR_NONE.get(kind.look)) or (target and value == 0):
+            return []
+        if isinstance(value, list):
+            return [piece for one in value for piece in self.pieces(field, kind, one)]
+        if kind.look == "person" or (isinstance(value, dict) and "account" in value):
+            user = value if isinstance(value, dict) else self.store.user(value)
+            return [(user["realname"] or user["account"], f"/users/{user['id']}")]
+        if target and isinstance(value, int):
+            return [self.name(target, value)]
+        if kind.look in ("flag", "truth"):
+            return [("yes", "")] * (value in (True, "1"))
+        return [(local(value, self.store.zone)[:16] if kind.look in ("moment", "stamp") else text_of(value), "")]
+
+    def cell(self, view: View, field: str, record: Fields) -> Cell:
+        """Return the cell of a record's field."""
+        kind, value, path = view.fields[field], record[field], RECORDS.get(view.resource.name, "")
+        pieces = self.pieces(field, kind, value)
+        if path and field in ("id", "name", "title", "account"):
+            pieces = [(text, re.sub("<.*>", str(record["id"]), path)) for text, _ in pieces]
+        number = isinstance(value, (int, float)) and not kind.target
+        return "state" if field in ("status", "stage") else "number" if number else "long" * (kind.look == "text"), pieces
+
+    def table(self, view: View, records: Iterable[Fields], without: str = "") -> Section:
+        """Return records as a table of their most telling fields."""
+        fields = [field for field in TELLING.split() if field in view.fields and field != without][:10]
+        rows = [[self.cell(view, field, record) for field in fields] for record in records]
+        return {"heads": [(field, "", "") for field in fields], "rows": rows}
+
+    def record(self, view: View, path: str, record: Fields) -> list[Section]:
+        """Return a record: its fields, its action log, the lists within it."""
+        record = record["profile"] if view.envelope else record
+        table = view.resource.table
+        shown = [(field, self.cell(view, field, record)) for field, kind in view.fields.items() if kind.source != "fixed"]
+        unset = ", ".join(field for field, (_, pieces) in shown if not pieces)
+        fields = [[("field", [(field, "")]), cell] for field, cell in shown if cell[1]]
+        links = [(shows.key, re.sub("<.*?>", str(record["id"]), path)) for path, shows in LISTS.items() if path.startswith(f"{RECORDS.get(view.resource.name)}/")]
+        parts = [{"links": links, "rows": fields, "small": f"Unset: {unset}" if unset else ""}]
+        parts += [{"title": one.key, **self.table(one.view, record[one.key])} for one in ENCLOSED.get(view, ()) if record[one.key]]
+        log = self.rows("SELECT date, actor, action, comment FROM action WHERE objectType = :table AND objectID = :id"
+                        f" ORDER BY id DESC LIMIT {ACTIONS}", table=table, id=record["id"])  # fmt: skip
+        said = [[*cells(local(row["date"], self.store.zone)[:16]), ("", self.pieces("", PERSON, row["actor"])), *cells(row["action"]), ("long", [(row["comment"], "")])] for row in log]
+        return [*parts, {"title": "Action log", "heads": heads("when,who,what,comment"), "rows": said}] if log else parts
+
+    def listing(self, listing: Listing, path: str, query: Fields, answer: Fields) -> list[Section]:
+        """Return a page of a list, with links to other pages, orders and states of it."""
+        view, shape, records = listing.view, query_shape(listing), answer[listing.key]
+        link = lambda **changes: f"{path}?{urllib.parse.urlencode({**query, **changes})}"  # noqa: E731
+        order = shape.fields["order"].read(query["order"]) if "order" in query else listing.order
+        page, limit, total = int(query["page"]), int(query["limit"]), answer.get("total")
+        table, sortable = self.table(view, records, listing.within), view.resource.given().keys() & set(view.columns)
+        for place, (field, *_) in enumerate(table["heads"]):
+            way = order[1] if order[0] == field else ""
+            turned = f"{field}_{'desc' if way == 'asc' else 'asc'}"
+            table["heads"][place] = (field, link(order=turned, page=1) if field in sortable else "", way and f"{way}ending")
+        first = (page - 1) * limit
+        more = len(records) == limit if total is None else first + limit < total
+        count = f"{first + 1:,} to {first + len(records):,}" if records else "nothing here"
+        count += "" if total is None else f" of {total:,}"
+        table["turns"] = [("‹ previous", link(page=page - 1))] * (page > 1) + [(count, "")] + [("next ›", link(page=page + 1))] * more
+        chosen = query.get("status", listing.default).lower()
+        words = sorted({condition: word for word, condition in reversed(listing.browse.items())}.values(), key=list(listing.browse).index)
+        table["links"] = [(word, link(status=word, page=1) if word != chosen else "") for word in words] * (len(words) > 1)
+        return [table]
+
+    # The overview
+
+    def overview(self) -> list[Section]:
+        """Return what people look at first."""
+        found = self.rows(COUNTED)
+        self.seen, self.hidden = ([row["id"] for row in found if row["seen"] == seen] for seen in (1, 0))
+        products = sorted((row for row in found if row["seen"] and not row["deleted"]), key=lambda row: -row["active"])
+        weeks, running, releases = self.weeks(), self.running(), self.releases()
+        if not (products or running or releases):
+            return [EMPTY]
+        *_, week = weeks.values()
+        tiles = [("active bugs", "/bugs?status=active", sum(row["active"] for row in products)), ("products", "/products", len(products)),
+                 ("bugs opened this week", "", week["opened"]), ("bugs resolved this week", "", week["resolved"])]  # fmt: skip
+        stages = self.tally(BY_STAGE.format("TRUE"), BY_STAGE.format(FEW))
+        most = max(stages.values(), default=0)
+        return [
+            {"tiles": tiles},
+            {"title": "Bugs a week", "legend": ["opened", "resolved"], "weeks": weeks, "half": True},
+            {"title": "Stories by stage", "rows": [cells(stage, {stage: stages[stage], "": most - stages[stage]}, stages[stage]) for stage in STORY_STAGES], "half": True},
+            {"title": "Products", "legend": BUG_STATES, "heads": heads("product,bugs,active,resolved,closed,all"),
+             "rows": [cells((row["name"], f"/products/{row['id']}"), states := {state: row[state] for state in BUG_STATES}, *states.values(), row["bugs"]) for row in products[:TOP]]},
+            {"title": "Running executions", "legend": TASK_STATES, "rows": running, "heads": heads("execution,tasks,all,hours consumed,hours left,ends"), "small": "" if running else "No execution is running."},
+            {"title": "Releases", "months": releases, "small": "" if releases else "There is none in the last half year and none ahead."},
+        ]  # fmt: skip
+
+    def tally(self, whole: str, part: str, **values: Any) -> Counter[Any]:
+        """Return sums by word over the products that the caller may see; or over all without those hidden, if these are fewer."""
+        few = min(self.hidden, self.seen, key=len)
+        sums = Counter(dict(map(tuple, self.rows(part, few=json.dumps(few), **values))))
+        return sums if few is self.seen else Counter(dict(map(tuple, self.rows(whole, **values)))) - sums
+
+    def weeks(self) -> dict[str, dict[str, int]]:
+        """Return how many bugs were opened and resolved in each week, by its Monday."""
+        today = datetime.fromisoformat(self.store.today).replace(tzinfo=self.store.zone)
+        mondays = [today - timedelta(today.weekday(), weeks=WEEKS - 1 - n) for n in range(WEEKS + 1)]
+        edges, found = [int(monday.timestamp()) // 900 for monday in mondays], {}
+        for word in ("opened", "resolved"):
+            whole, part = f"SELECT quarter, {word} AS bugs FROM bugs_dated", IN_QUARTERS.format(word)
+            found[word] = self.tally(BY_WEEK.format(whole), BY_WEEK.format(part), edges=json.dumps(edges), first=edges[0])
+        return {f"{day:%Y-%m-%d}": {word: sums[n] for word, sums in found.items()} for n, day in enumerate(mondays[:-1])}
+
+    def running(self) -> list[list[Cell]]:
+        """Return the running executions with their tasks by state and their hours."""
+        rows = []
+        for row in self.rows(RUNNING):
+            found = {one["status"]: one for one in self.rows(BY_STATE, id=row["id"])}
+            tasks = {state: found[state]["tasks"] if state in found else 0 for state in TASK_STATES}
+            hours = [round(sum(one[column] for one in found.values()), 1) for column in ("consumed", "left")]
+            path = f"/executions/{row['id']}"
+            rows.append(cells((row["name"], path), tasks, (f"{sum(tasks.values()):,}", f"{path}/tasks"), *hours, row["end"]))
+        return rows
+
+    def releases(self) -> dict[str, Pieces]:
+        """Return the releases of the last half year and those ahead, by month."""
+        since = str(date.fromisoformat(self.store.today) - timedelta(weeks=WEEKS))
+        months: dict[str, Pieces] = {}
+        for row in self.rows(PAST_AND_PLANNED, since=since, today=self.store.today):
+            month = f"{date.fromisoformat(row['date']):%B %Y}"
+            months.setdefault(month, []).append((row["date"] > self.store.today, row["date"], row["name"], f"/releases/{row['id']}"))
+        return months
+
+
+def heads(words: str) -> list[tuple[str, str, str]]:
+    """Return the heads of columns that do not sort."""
+    return [(word, "", "") for word in words.split(",")]
+
+
+# The overview's sums: over everything, and over a :few products.
+FEW = "product IN (SELECT value FROM json_each(:few))"
+BY_STAGE = "SELECT stage, count(*) FROM story_stage WHERE stage <> '' AND {} GROUP BY stage"
+BY_WEEK = """WITH week AS (SELECT key, value AS begins, lead(value) OVER (ORDER BY key) AS ends FROM json_each(:edges))
+    SELECT week.key, sum(bugs) FROM week CROSS JOIN ({}) ON quarter >= begins AND quarter < ends GROUP BY week.key"""
+IN_QUARTERS = f"SELECT quarter, sum(bugs) AS bugs FROM bugs_{{}} WHERE {FEW} AND quarter >= :first GROUP BY quarter"
+COUNTED = f"""SELECT product.id, name, deleted, bugs, unResolved AS active, bugs - unResolved - closedBugs AS resolved, closedBugs AS closed,
+    {PRODUCT.visible()} IS TRUE AS seen FROM product JOIN product_count ON product_count.product = product.id"""
+RUNNING = f"""SELECT project.id, name, end FROM project WHERE {EXECUTION.rows} AND {EXECUTION.undeleted}
+    AND project.status = 'doing' AND {EXECUTION.visible()} ORDER BY end, project.id LIMIT {TOP}"""
+BY_STATE = """SELECT status, count(*) AS tasks, sum(consumed) AS consumed, sum("left") AS "left" FROM task
+    WHERE execution = :id AND deleted = 0 GROUP BY status"""
+DATED = f"""SELECT * FROM (SELECT release.id, name, date FROM release
+    WHERE NOT release.deleted AND {{}} AND {RELEASE.visible()} ORDER BY date {{}} LIMIT {RELEASES})"""
+PAST_AND_PLANNED = f"""{DATED.format("date BETWEEN :since AND :today", "DESC")}
+    UNION ALL {DATED.format("date > :today", "ASC")} ORDER BY date, id"""
+
+CSS = """
+:root { color-scheme: light dark; --ink: #1d2530; --soft: #57616f; --line: #dfe3e9; --back: #f4f5f7; --card: #ffffff; --link: #0a58b5;
+  --orange: #d55e00; --blue: #0072b2; --grey: #9aa3af; --green: #009e73; --yellow: #e0a100; --purple: #b35f93; --pale: #cbd2db; }
+@media (prefers-color-scheme: dark) {
+  :root { --ink: #e6e9ee; --soft: #a4aebb; --line: #333c48; --back: #13171c; --card: #1b2129; --link: #7db7ff;
+    --orange: #ff9a57; --blue: #4db3ff; --grey: #6f7a88; --green: #2fc79a; --yellow: #f0c04d; --purple: #d99ac2; --pale: #424c59; }
+}
+* { box-sizing: border-box; }
+body { margin: 0; background: var(--back); color: var(--ink); font: 15px/1.5 system-ui, sans-serif; font-variant-numeric: tabular-nums; }
+a { color: var(--link); text-decoration: none; }
+a:hover { text-decoration: underline; }
+:focus-visible { outline: 3px solid var(--link); outline-offset: 2px; }
+header, main, footer { max-width: 78rem; margin: auto; padding: 1rem; overflow-wrap: anywhere; }
+header, nav, .links, .legend, .tiles { display: flex; flex-wrap: wrap; gap: .3rem 1rem; align-items: baseline; }
+h1 { font-size: 1.5rem; margin: 0 0 1rem; }
+h2 { font-size: 1.05rem; margin: 0 0 .6rem; }
+h3 { font-size: .85rem; margin: 0 0 .4rem; color: var(--soft); }
+section { background: var(--card); border: 1px solid var(--line); border-radius: .5rem; padding: 1rem; margin-bottom: 1rem; min-width: 0; }
+.box { overflow-x: auto; }
+table { border-collapse: collapse; width: 100%; }
+th, td { padding: .35rem .75rem .35rem 0; text-align: left; vertical-align: top; border-bottom: 1px solid var(--line); white-space: nowrap; }
+th, .small, .field, .legend, .scale { color: var(--soft); font-size: .85rem; font-weight: 500; }
+.number { text-align: right; }
+.long { white-space: pre-wrap; min-width: 14rem; max-width: 44rem; }
+.bar { min-width: 8rem; width: 40%; }
+.bar svg { display: block; width: 100%; height: .8rem; margin-top: .35rem; }
+pre { overflow-x: auto; margin: .5rem 0 0; padding: .75rem; background: var(--back); border-radius: .3rem; font-size: .85rem; }
+"""
+
+TEMPLATE = bottle.SimpleTemplate("""\
+<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<link rel="icon" href="data:,">
+<title>{{title}} · pmservice</title>
+<style>{{!css}}</style>
+</head>
+<body>
+<header>
+<a href="/"><strong>pmservice</strong></a>
+<nav aria-label="Lists">
+% for text, path in nav:
+<a href="{{path}}">{{text}}</a>
+% end
+</nav>
+</header>
+<main>
+<h1>{{title}}</h1>
+% for part in sections:
+<section {{!'class="half"' if part.get("half") else ""}}>
+% if part.get("title"):
+<h2>{{part["title"]}}</h2>
+% end
+% if part.get("legend"):
+<p class="legend">
+% for word in part["legend"]:
+<span class="{{word}}">{{word}}</span>
+% end
+</p>
+% end
+% if part.get("tiles"):
+<dl class="tiles">
+% for text, path, number in part["tiles"]:
+<div><dt>{{text}}</dt><dd>{{f"{number:,}"}}</dd></div>
+% end
+</dl>
+% end
+% for name in ("links", "turns"):
+% if part.get(name):
+<p class="links">
+% for text, path in part[name]:
+% if path:
+<a href="{{path}}">{{text}}</a>
+% else:
+<strong>{{text}}</strong>
+% end
+% end
+</p>
+% end
+% end
+% if part.get("weeks"):
+% weeks = part["weeks"]
+% most = max(number for numbers in weeks.values() for number in numbers.values())
+% top = next(step * 10 ** power for power in range(20) for step in (2, 4, 10) if step * 10 ** power >= most)
+<div class="chart">
+<p class="scale"><span>{{top}}</span><span>{{top // 2}}</span><span>0</span></p>
+<svg viewBox="0 0 {{len(weeks)}} {{top}}" preserveAspectRatio="none" role="img">
+<title>{{part["title"]}}: {{", ".join(part["legend"])}}</title>
+<path class="grid" d="M0 0H26M0 {{top / 2}}H26M0 {{top}}H26"/>
+% for word in part["legend"]:
+<polyline class="{{word}}" points="{{" ".join(f"{n + .5} {top - numbers[word]}" for n, numbers in enumerate(weeks.values()))}}"/>
+% end
+% for n, (day, numbers) in enumerate(weeks.items()):
+<rect x="{{n}}" width="1" height="{{top}}"><title>week of {{day}}: {{", ".join(f"{number} {word}" for word, number in numbers.items())}}</title></rect>
+% end
+</svg>
+<ol>
+% for day in weeks:
+<li>{{date.fromisoformat(day).strftime("%b") if day[8:] < "08" else ""}}</li>
+% end
+</ol>
+</div>
+% end
+% if part.get("months"):
+<div class="box" tabindex="0" role="region" aria-label="{{part["title"]}}">
+<ol class="months">
+% for month, items in part["months"].items():
+<li><h3>{{month}}</h3>
+<ul>
+% for ahead, day, text, path in items:
+<li class="{{"ahead" if ahead else ""}}"><time>{{day}}</time> <a href="{{path}}">{{text}}</a></li>
+% end
+</ul></li>
+% end
+</ol>
+</div>
+% end
+% if part.get("rows"):
+<div class="box" tabindex="0" role="region" aria-label="{{part.get("title") or title}}">
+<table>
+% if part.get("heads"):
+<thead><tr>
+% for text, path, sort in part["heads"]:
+<th scope="col"{{!f' aria-sort="{sort}"' if sort else ""}}>
+% if path:
+<a href="{{path}}">{{text}}</a>
+% else:
+{{text}}
+% end
+</th>
+% end
+</tr></thead>
+% end
+<tbody>
+% for row in part["rows"]:
+<tr>
+% for look, pieces in row:
+<td class="{{look}}">
+% if look == "bar":
+% total, x = sum(number for _, number in pieces) or 1, 0
+<svg viewBox="0 0 {{total}} 1" preserveAspectRatio="none" role="img"><title>{{", ".join(f"{number} {word}" for word, number in pieces if word and number)}}</title>
+% for word, number in pieces:
+<rect class="{{word}}" x="{{x}}" width="{{number}}" height="1"/>
+% x += number
+% end
+</svg>
+% else:
+% for n, (text, path) in enumerate(pieces):
+% if path:
+<a href="{{path}}">{{text}}</a>
+% else:
+<span class="{{text if look == "state" else ""}}">{{text}}</span>
+% end
+% end
+% end
+</td>
+% end
+</tr>
+% end
+</tbody>
+</table>
+</div>
+% end
+% if part.get("small"):
+<p class="small">{{part["small"]}}</p>
+% end
+% for line in part.get("text", ()):
+<p>{{line}}</p>
+% end
+% if part.get("code"):
+<pre>{{part["code"]}}</pre>
+% end
+</section>
+% end
+</main>
+<footer class="links">
+<a href="/openapi.json">/openapi.json</a>
+% for text, path in others:
+<a href="{{path}}">{{text}}</a>
+% end
+</footer>
+</body>
+</html>
+""")
+
+EMPTY = {"title": "There are no records yet", "text": [
+    "Start the service with --demo to see a made-up company, or with --load FILE to load records of your own.",
+    "pmservice load FILE does so while the service runs. POST /products makes a product, with the line below."]}  # fmt: skip
+LOG_IN = {"text": [
+    "Reload the page: your browser then asks for an account and its password. A token may stand for the password.",
+    "A new database has the account admin. Its password was printed where the service was first started. "
+    "If it is lost, this command sets a new one:"], "code": "pmservice user admin --password"}  # fmt: skip
+CALL = """T=$(curl -s {url}/tokens -d '{{"account": "{account}", "password": "PASSWORD"}}' | python3 -c 'import json, sys; print(json.load(sys.stdin)["token"])')
+curl -H "Token: $T" {url}{path}"""
+
+
+class Page:
+    """Answers what browsers ask for; see Service.page. `controls`: None if they are off."""
+
+    def __init__(self, service: Service, controls: Controls | None):
+        self.service, self.database, self.controls = service, service.database, controls
+        self.key, self.now = secrets.token_bytes(32), time.monotonic
+        self.checked: dict[bytes, float] = {}  # until when, by the keyed hash of an account, a password and the stored one
+
+    def __call__(self, environ: dict[str, Any]) -> bottle.HTTPResponse:
+        """Answer a request with a page, refusals included."""
+        headers, status = dict(SEALED), 200
+        try:
+            title, sections = render_errors(self.answer)(environ)
+        except bottle.HTTPResponse as refusal:
+            router = isinstance(refusal, bottle.HTTPError)
+            text = self.service.render_bottle_error(refusal) if router else refusal.body
+            status, title = refusal.status_code, HTTPStatus(refusal.status_code).phrase
+            sections = [{"text": [json.loads(text)["error"]]}]
+        if status == 401:
+            headers["WWW-Authenticate"] = 'Basic realm="pmservice", charset="UTF-8"'
+            title, sections = "Log in", [LOG_IN]
+        me = environ.get("pmservice.caller")
+        url = f"{environ['wsgi.url_scheme']}://{environ.get('HTTP_HOST') or environ['SERVER_NAME']}"
+        path = environ["PATH_INFO"] if status == 200 and environ["PATH_INFO"] != "/" else "/products"
+        code = CALL.format(url=url, path=path, account=me.account if me else ADMIN)
+        call = {"title": "For programs", "text": ["Programs get JSON at the same paths:"], "code": code}
+        page = TEMPLATE.render(title=title, sections=[*sections, call], css=CSS, nav=LINKS if me else (), others=OTHERS if me else (), date=date)
+        return bottle.HTTPResponse(page.encode(), status, headers)
+
+    def caller(self, environ: Mapping[str, Any]) -> Caller:
+        """Return who asks, by HTTP Basic: an account and its password, or a token as the password. Raises Refusal (401)."""
+        scheme, _, encoded = environ.get("HTTP_AUTHORIZATION", "").partition(" ")
+        with contextlib.suppress(ValueError):
+            account, _, password = base64.b64decode(encoded, validate=True).decode().partition(":")
+            hash = hash_token(password)
+            if scheme.lower() != "basic" or not password:
+                pass
+            elif hmac.compare_digest(hash, self.service.admin_hash):
+                return Caller(ADMIN, True)
+            elif found := authenticate(self.database, hash, self.service.lifetime, patience_of(environ)):
+                return found
+            else:
+                with self.database.querying() as store:
+                    user = store.user(account)
+                stored = user["password"] if user and not user["deleted"] else None
+                if self.matches(password, stored, f"{account}:{password}:{stored}"):
+                    return Caller(account, bool(user["admin"]))
+        raise Refusal(401, "Unauthorized")
+
+    def matches(self, password: str, stored: str | None, known: str) -> bool:
+        """Tell whether this is the stored password; that it is will be remembered, because hashing takes 30 ms."""
+        digest, now = hmac.digest(self.key, known.encode(), "sha256"), self.now()
+        if stored and self.checked.get(digest, 0) > now:
+            return True
+        self.checked = {one: until for one, until in self.checked.items() if until > now}
+        if matches := password_matches(password, stored):
+            self.checked[digest] = now + REMEMBERED
+        return matches
+
+    def answer(self, environ: dict[str, Any]) -> tuple[str, list[Section]]:
+        """Return the title and the parts of the page at a path. Raises Refusal, or Bottle's 404."""
+        environ["PATH_INFO"], reason = normalize_path(environ)
+        me = environ["pmservice.caller"] = self.caller(environ)
+        if self.service.loading or reason:
+            raise Refusal(404, reason) if reason else Refusal(503, LOADING)
+        if environ["PATH_INFO"] == "/":
+            with self.database.reading() as store:
+                return "Overview", Sheet(store, me).overview() + self.control_sections(me)
+        route, named = self.service.routes.router.match(environ)
+        operation = READS[re.sub(r"<(\w+):\w+>", r"<\1>", route.rule)]
+        query: dict[str, Any] = {}
+        if isinstance(operation.shows, Listing):
+            query = {"page": 1, "limit": ROWS, **{name: value for name, value in parse_query(environ, 100).items() if value}}
+            query["limit"] = min(int(query["limit"]), MOST_ROWS) if str(query["limit"]).isdigit() else query["limit"]
+            environ["QUERY_STRING"] = urllib.parse.urlencode(query)
+        text = self.service.make_handler(operation)(**named)
+        value = json.loads(text if isinstance(text, bytes) else b"".join(text))
+        with self.database.reading() as store:
+            sheet, shows = Sheet(store, me), operation.shows
+            if isinstance(shows, View):
+                record = value["profile"] if shows.envelope else value
+                name = next(record[field] for field in ("title", "name", "realname") if field in record)
+                return f"{shows.resource.name.capitalize()} {record['id']}: {name}", sheet.record(shows, operation.path, value)
+            if isinstance(shows, Listing):
+                of = f" of {sheet.name(operation.target, named['id'])[0]}" if operation.target else ""
+                return f"{shows.key.capitalize()}{of}", sheet.listing(shows, environ["PATH_INFO"], query, value)
+        pairs = value.items() if isinstance(value, dict) else enumerate(value, 1)
+        return operation.purpose.capitalize(), [{"rows": [[("field", [(str(name), "")]), ("long", [(text_of(one), "")])] for name, one in pairs]}]
+
+    def control_sections(self, me: Caller) -> list[Section]:
+        """Return the state of the controls, for administrators."""
+        if not self.controls or not me.admin:
+            return []
+        clock, zone = self.controls.clock, self.database.zone
+        state = "frozen" if clock.frozen else f"shifted by {clock.offset:g} seconds" if clock.offset else "the system's"
+        calls = [cells(call["method"], call["path"], call["status"], call["account"], f"{call['duration']:.1f}") for call in [*self.controls.journal][: -CALLS_SHOWN - 1 : -1]]
+        return [{"title": "Controls", "text": [f"The clock says {local(utc(clock(), zone), zone)}; it is {state}."], "rows": [cells(json.dumps(fault)) for fault in self.controls.faults], "heads": heads("fault"), "half": True},
+                {"title": "Last calls", "rows": calls, "heads": heads("method,path,status,account,ms"), "half": True}]  # fmt: skip
+
+
+# --- 16 Server: connections and threads -------------------------------------------------------------
 # waitress reads and writes HTTP, and its threads answer what takes long. This room decides which requests the receiving
 # thread answers itself, which clients are dropped and how serving ends.
 
@@ -5176,7 +5695,7 @@ class Server(waitress.server.TcpWSGIServer):  # type: ignore[misc]
         return not channels or now >= self.last + self.quiet
 
 
-# --- 16 Application: create_app(), running() and the pytest plugin ----------------------------------
+# --- 17 Application: create_app(), running() and the pytest plugin ----------------------------------
 # The entry points for Python programs.
 
 FixtureSource = str | os.PathLike[str] | Mapping[str, Any]  # a file or a document
@@ -5283,7 +5802,9 @@ def make_service(database: str | os.PathLike[str], chosen: Settings) -> Service:
     service = Service(opened, chosen)
     service.routes.route("/openapi.json", "GET", answer_openapi)
     service.paths.add("/openapi.json")
-    Controls(service, movable, opened.in_memory if chosen["control"] is None else chosen["control"])
+    on = opened.in_memory if chosen["control"] is None else chosen["control"]
+    controls = Controls(service, movable, on)
+    service.page = Page(service, controls if on else None)
     return service
 
 
@@ -5365,7 +5886,7 @@ def marked_settings(request: Any) -> dict[str, Any]:
     return settings
 
 
-# --- 17 Demo: a made-up company ---------------------------------------------------------------------
+# --- 18 Demo: a made-up company ---------------------------------------------------------------------
 # A shop that delivers what it sells, and half a year of its work: a fixture like any other. With --demo its dates are
 # kept up to date.
 
@@ -5744,7 +6265,7 @@ def share_password(database: Database) -> None:
             AND NOT deleted AND account IN {DEMO_LOGINS} AND EXISTS (SELECT 1 FROM demo)""")  # fmt: skip
 
 
-# --- 18 Command: settings and the command line ------------------------------------------------------
+# --- 19 Command: settings and the command line ------------------------------------------------------
 # stdout carries what programs read (the base URL, a dump); everything for people goes to stderr.
 
 
