@@ -35,6 +35,7 @@ from __future__ import annotations
 
 import argparse
 import base64
+import bisect
 import contextlib
 import dataclasses
 import difflib
@@ -4813,73 +4814,103 @@ CONTROLS = (
 # template escapes all that it is given, and no page runs a script. Nothing here writes.
 
 REMEMBERED = 600  # seconds for which a checked password is remembered
-WEEKS, TOP, RELEASES, CALLS_SHOWN, ACTIONS, ROWS, MOST_ROWS = 26, 12, 40, 15, 100, 50, 500  # that are shown, at most
+WEEKS, TOP, RELEASES, CALLS_SHOWN, ACTIONS, COLUMNS, ROWS, MOST_ROWS = 26, 12, 40, 15, 100, 10, 50, 500  # shown at most
 SEALED = {  # the headers of every page
     "Content-Type": "text/html; charset=utf-8",
-    "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; img-src data:; form-action 'none'; "
-    "base-uri 'none'; frame-ancestors 'none'",
+    "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; img-src data:; form-action 'none'; base-uri 'none'; frame-ancestors 'none'",
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "no-referrer",
 }
 TELLING = """id name title account realname product execution status stage type caseResult severity pri PM PO owner builder
     assignedTo consumed left progress bugs unResolved closedBugs stories openedDate date begin end deadline role email"""
 READS = {row.path: row for row in OPERATIONS if row.method == "GET"}
-RECORDS = {row.target: path for path, row in reversed(READS.items()) if row.target and isinstance(row.shows, View)}
 LISTS = {path: row.shows for path, row in READS.items() if isinstance(row.shows, Listing)}
+RECORDS = {row.target: path for path, row in reversed(READS.items()) if row.target and isinstance(row.shows, View)}
 LINKS = [("my tasks" if shows is MY_TASKS else shows.key, path) for path, shows in LISTS.items() if "<" not in path]
-OTHERS = [(path, path) for path in READS if path not in LISTS and "<" not in path]
-Pieces = list[tuple[str, Any]]  # texts, each with the path that it leads to or ""; or words with numbers
-Cell = tuple[str, Pieces]  # a CSS class and what a place of a table says; of the class "bar": the numbers that it shows
-Section = dict[str, Any]  # a part of a page: see TEMPLATE
+OTHERS = [(path, path) for path in ("/openapi.json", *READS) if path not in LISTS and "<" not in path]
+Pieces = list[tuple[str, Any]]  # texts, each with the path that it leads to or ""
+Cell = tuple[str, Pieces]  # a CSS class and what a place of a table says; of the class "bar": numbers by word
+Section = dict[str, Any]  # a part of a page, as TEMPLATE takes it
+
+# The overview's queries. Who sees a product sees its bugs and stories: the sums are those of the products that the caller
+# sees, or everything without those of the hidden products. :few are the ids of the products that are fewer.
+FEW = "product IN (SELECT value FROM json_each(:few))"
+SEEN = f"SELECT {PRODUCT.visible()} IS TRUE, count(*), json_group_array(product.id) FROM product GROUP BY 1"
+BY_STAGE = "SELECT stage, count(*) FROM story_stage WHERE stage <> '' AND {} GROUP BY stage"
+BY_QUARTER = "SELECT quarter, sum({}) FROM {} WHERE quarter >= :first AND {} GROUP BY quarter"
+LOGGED = f"""SELECT date, actor, action, comment FROM action
+    WHERE objectType = :table AND objectID = :id ORDER BY id DESC LIMIT {ACTIONS}"""
+BY_STATE = (
+    """SELECT status, count(*), sum(consumed), sum("left") FROM task WHERE execution = :id AND deleted = 0 GROUP BY 1"""
+)
+COUNTED = f"""SELECT product.id, name, unResolved AS active, bugs - unResolved - closedBugs AS resolved, closedBugs AS closed,
+    bugs, count(*) OVER () AS products, sum(unResolved) OVER () AS unresolved
+    FROM product JOIN product_count ON product_count.product = product.id
+    WHERE NOT product.deleted AND {PRODUCT.visible()} ORDER BY unResolved DESC, product.id LIMIT {TOP}"""
+RUNNING = f"""SELECT project.id, name, end FROM project WHERE {EXECUTION.rows} AND {EXECUTION.undeleted}
+    AND project.status = 'doing' AND {EXECUTION.visible()} ORDER BY end, project.id LIMIT {TOP}"""
+DATED = f"""SELECT * FROM (SELECT release.id, name, date FROM release
+    WHERE NOT release.deleted AND {{}} AND {RELEASE.visible()} ORDER BY date {{}} LIMIT {RELEASES})"""
+PAST_AND_PLANNED = f"""{DATED.format("date BETWEEN :since AND :today", "DESC")}
+    UNION ALL {DATED.format("date > :today", "ASC")} ORDER BY date, id"""
 
 
-def cells(*values: Any) -> list[Cell]:
-    """Return cells that say some values: a mapping as a bar, a pair as a link."""
-    return [
-        ("bar", list(value.items())) if isinstance(value, dict)
-        else ("", [value]) if isinstance(value, tuple)
-        else ("number" * (not isinstance(value, str)), [(f"{value:,}" if not isinstance(value, str) else value, "")])
-        for value in values
-    ]  # fmt: skip
+def section(title: str, heads: str = "", rows: Sequence[Sequence[Cell]] = (), *text: str, **more: Any) -> Section:
+    """Return a part of a page: a table, its heads separated by commas, or a text instead of one without rows."""
+    named = [(word, "", "") for word in heads.split(",") if heads]
+    return {"title": title, "heads": named, "rows": rows, "text": () if rows else text, **more}
+
+
+def say(*values: Any) -> list[Cell]:
+    """Return cells that say values: a number to the right, a mapping as a bar, a pair as a link."""
+    cells: list[Cell] = []
+    for value in values:
+        number = isinstance(value, (int, float))
+        pair = value if isinstance(value, tuple) else (f"{value:,}" if number else value, "")
+        cells.append(("bar", [*value.items()]) if isinstance(value, dict) else ("number" * number, [pair]))
+    return cells
 
 
 def text_of(value: Any) -> str:
     """Return a JSON value in words."""
     if isinstance(value, dict):
-        return value.get("name") or "; ".join(f"{name}: {text_of(one)}" for name, one in value.items() if name)
+        return (
+            value.get("code")
+            or value.get("name")
+            or "; ".join(f"{name}: {text_of(one)}" for name, one in value.items() if name)
+        )
     return "\n".join(map(text_of, value)) if isinstance(value, list) else str(value)
 
 
 class Sheet:
-    """What one caller is shown, read in one transaction."""
+    """What one caller is shown, from one state of the database."""
 
     def __init__(self, store: Store, me: Caller):
         self.store, self.me, self.name = store, me, functools.cache(self.find_name)
 
-    def rows(self, sql: str, **values: Any) -> list[sqlite3.Row]:
+    def rows(self, sql: str, **values: Any) -> list[Any]:
         """Return the rows of a query."""
         return self.store.run(sql, {**self.store.parameters(self.me, sql), **values}).fetchall()
-
-    # Records
 
     def find_name(self, target: str, id: int) -> tuple[str, str]:
         """Return the name of a record and its path; its id alone if there is none that the caller may see."""
         for resource in (RESOURCES[name] for name in target.split(" or ")):
             name = next(field for field in ("title", "name", "realname") if field in resource.fields)
             where = f"{resource.table}.id = :id AND {resource.rows} AND {resource.visible()}"
-            if found := self.rows(f"SELECT {name} FROM {resource.table} WHERE {where}", id=id):
-                return found[0][0], re.sub("<.*>", str(id), RECORDS[resource.name])
+            for (found,) in self.rows(f"SELECT {name} FROM {resource.table} WHERE {where}", id=id):
+                return found, re.sub("<.*>", str(id), RECORDS[resource.name])
         return str(id), ""
 
     def pieces(self, field: str, kind: Kind, value: Any) -> Pieces:
         """Return what the value of a field is called, with links; nothing if it is unset."""
         target = kind.target or field * (field in RESOURCES)
-        if value in (None, "", [], {}, SHOWN_FOR_NONE.get(kind.look)) or (target and value == 0):
+        number = not target and not (kind.read is INT.read and kind.source == "given")
+        if value in (None, "", [], {}, SHOWN_FOR_NONE.get(kind.look)) or (value == 0 and not number):
             return []
         if isinstance(value, list):
             return [piece for one in value for piece in self.pieces(field, kind, one)]
         if kind.look == "person" or (isinstance(value, dict) and "account" in value):
-            user = value if isinstance(value, dict) else self.store.user(value)
+            user: Any = value if isinstance(value, dict) else self.store.user(value)
             return [(user["realname"] or user["account"], f"/users/{user['id']}")]
         if target and isinstance(value, int):
             return [self.name(target, value)]
@@ -4888,170 +4919,211 @@ class Sheet:
         return [(local(value, self.store.zone)[:16] if kind.look in ("moment", "stamp") else text_of(value), "")]
 
     def cell(self, view: View, field: str, record: Fields) -> Cell:
-        """Return the cell of a record's field."""
-        kind, value, path = view.fields[field], record[field], RECORDS.get(view.resource.name, "")
-        pieces = self.pieces(field, kind, value)
+        """Return the cell of a record's field; its own name leads to its page."""
+        kind, path = view.fields[field], RECORDS.get(view.resource.name)
+        pieces = self.pieces(field, kind, record[field])
         if path and field in ("id", "name", "title", "account"):
             pieces = [(text, re.sub("<.*>", str(record["id"]), path)) for text, _ in pieces]
-        number = isinstance(value, (int, float)) and not kind.target
-        return "state" if field in ("status", "stage") else "number" if number else "long" * (kind.look == "text"), pieces
+        number = isinstance(record[field], (int, float)) and not kind.target
+        return "state" if field in ("status", "stage") else "number" if number else "long" * (
+            kind.look == "text"
+        ), pieces
 
-    def table(self, view: View, records: Iterable[Fields], without: str = "") -> Section:
-        """Return records as a table of their most telling fields."""
-        fields = [field for field in TELLING.split() if field in view.fields and field != without][:10]
-        rows = [[self.cell(view, field, record) for field in fields] for record in records]
-        return {"heads": [(field, "", "") for field in fields], "rows": rows}
+    def table(self, view: View, records: Sequence[Fields], title: str = "", within: str = "") -> Section:
+        """Return records as a table of their most telling fields that are set."""
+        cells = {
+            field: [self.cell(view, field, record) for record in records]
+            for field in TELLING.split()
+            if field in view.fields and field != within and any(record[field] for record in records)
+        }
+        columns = dict(itertools.islice(cells.items(), COLUMNS))
+        return section(title, ",".join(columns), [*map(list, zip(*columns.values(), strict=True))], "There are none.")
 
-    def record(self, view: View, path: str, record: Fields) -> list[Section]:
-        """Return a record: its fields, its action log, the lists within it."""
-        record = record["profile"] if view.envelope else record
-        table = view.resource.table
-        shown = [(field, self.cell(view, field, record)) for field, kind in view.fields.items() if kind.source != "fixed"]
-        unset = ", ".join(field for field, (_, pieces) in shown if not pieces)
-        fields = [[("field", [(field, "")]), cell] for field, cell in shown if cell[1]]
-        links = [(shows.key, re.sub("<.*?>", str(record["id"]), path)) for path, shows in LISTS.items() if path.startswith(f"{RECORDS.get(view.resource.name)}/")]
-        parts = [{"links": links, "rows": fields, "small": f"Unset: {unset}" if unset else ""}]
-        parts += [{"title": one.key, **self.table(one.view, record[one.key])} for one in ENCLOSED.get(view, ()) if record[one.key]]
-        log = self.rows("SELECT date, actor, action, comment FROM action WHERE objectType = :table AND objectID = :id"
-                        f" ORDER BY id DESC LIMIT {ACTIONS}", table=table, id=record["id"])  # fmt: skip
-        said = [[*cells(local(row["date"], self.store.zone)[:16]), ("", self.pieces("", PERSON, row["actor"])), *cells(row["action"]), ("long", [(row["comment"], "")])] for row in log]
-        return [*parts, {"title": "Action log", "heads": heads("when,who,what,comment"), "rows": said}] if log else parts
+    def record(self, view: View, record: Fields) -> list[Section]:
+        """Return a record: its fields, the lists in it and links to those within it, its action log."""
+        cells = {field: self.cell(view, field, record) for field, kind in view.fields.items() if kind.source != "fixed"}
+        home, unset = (
+            RECORDS[view.resource.name],
+            ", ".join(field for field, (_, pieces) in cells.items() if not pieces),
+        )
+        links = [
+            (shows.key, re.sub("<.*>", str(record["id"]), path))
+            for path, shows in LISTS.items()
+            if path.startswith(f"{home}/")
+        ]
+        fields = [[("field", [(field, "")]), cell] for field, cell in cells.items() if cell[1]]
+        parts = [{**section("", "", fields), "links": links, "text": [f"Unset: {unset}."]}]
+        for inner in ENCLOSED.get(view, ()):
+            parts += [self.table(inner.view, record[inner.key], inner.key)] if record[inner.key] else []
+        log = [
+            [*say(local(date, self.store.zone)[:16]), ("", self.pieces("", PERSON, actor)), *say(action, comment)]
+            for date, actor, action, comment in self.rows(LOGGED, table=view.resource.table, id=record["id"])
+        ]
+        return [*parts, section("Action log", "when,who,what,comment", log)] if log else parts
 
-    def listing(self, listing: Listing, path: str, query: Fields, answer: Fields) -> list[Section]:
+    def listing(self, listing: Listing, path: str, query: Fields, answer: Fields) -> Section:
         """Return a page of a list, with links to other pages, orders and states of it."""
-        view, shape, records = listing.view, query_shape(listing), answer[listing.key]
-        link = lambda **changes: f"{path}?{urllib.parse.urlencode({**query, **changes})}"  # noqa: E731
-        order = shape.fields["order"].read(query["order"]) if "order" in query else listing.order
-        page, limit, total = int(query["page"]), int(query["limit"]), answer.get("total")
-        table, sortable = self.table(view, records, listing.within), view.resource.given().keys() & set(view.columns)
+        records, total, shape = answer[listing.key], answer.get("total"), query_shape(listing).fields
+        link: Callable[..., str] = lambda **changes: f"{path}?{urllib.parse.urlencode({**query, **changes})}"  # noqa: E731
+        table, order = self.table(listing.view, records, within=listing.within), shape["order"]
+        by, way = order.read(query["order"]) if "order" in query else listing.order
         for place, (field, *_) in enumerate(table["heads"]):
-            way = order[1] if order[0] == field else ""
-            turned = f"{field}_{'desc' if way == 'asc' else 'asc'}"
-            table["heads"][place] = (field, link(order=turned, page=1) if field in sortable else "", way and f"{way}ending")
+            turned = link(order=f"{field}_{'desc' if (by, way) == (field, 'asc') else 'asc'}", page=1)
+            known = field in order.schema["enum"]
+            table["heads"][place] = (field, turned if known else "", f"{way}ending" if field == by else "")
+        page, limit = int(query["page"]), int(query["limit"])
         first = (page - 1) * limit
+        count = f"{first + 1:,} to {first + len(records):,}" if records else "nothing"
         more = len(records) == limit if total is None else first + limit < total
-        count = f"{first + 1:,} to {first + len(records):,}" if records else "nothing here"
-        count += "" if total is None else f" of {total:,}"
-        table["turns"] = [("‹ previous", link(page=page - 1))] * (page > 1) + [(count, "")] + [("next ›", link(page=page + 1))] * more
+        turns = [("‹ previous", link(page=page - 1))] * (page > 1) + [("next ›", link(page=page + 1))] * more
         chosen = query.get("status", listing.default).lower()
-        words = sorted({condition: word for word, condition in reversed(listing.browse.items())}.values(), key=list(listing.browse).index)
-        table["links"] = [(word, link(status=word, page=1) if word != chosen else "") for word in words] * (len(words) > 1)
-        return [table]
-
-    # The overview
+        words = {condition: word for word, condition in listing.browse.items()}.values()
+        states = [(word, "" if word == chosen else link(status=word, page=1)) for word in words] * (len(words) > 1)
+        return {**table, "links": states, "turns": [(count + (f" of {total:,}" if total else ""), ""), *turns]}
 
     def overview(self) -> list[Section]:
         """Return what people look at first."""
-        found = self.rows(COUNTED)
-        self.seen, self.hidden = ([row["id"] for row in found if row["seen"] == seen] for seen in (1, 0))
-        products = sorted((row for row in found if row["seen"] and not row["deleted"]), key=lambda row: -row["active"])
-        weeks, running, releases = self.weeks(), self.running(), self.releases()
-        if not (products or running or releases):
+        weeks, running, dated = self.count_weeks(), self.show_running(), self.show_releases()
+        products = self.rows(COUNTED)
+        if not (products or running or dated):
             return [EMPTY]
-        *_, week = weeks.values()
-        tiles = [("active bugs", "/bugs?status=active", sum(row["active"] for row in products)), ("products", "/products", len(products)),
-                 ("bugs opened this week", "", week["opened"]), ("bugs resolved this week", "", week["resolved"])]  # fmt: skip
-        stages = self.tally(BY_STAGE.format("TRUE"), BY_STAGE.format(FEW))
+        stages, now = self.tally(BY_STAGE.format("TRUE"), BY_STAGE.format(FEW)), [*weeks.values()][-1]
         most = max(stages.values(), default=0)
+        bars = [say(stage, {stage: stages[stage], "": most - stages[stage]}, stages[stage]) for stage in STORY_STAGES]
+        bugs, totals = [], (products[0]["unresolved"], *now.values(), products[0]["products"]) if products else ()
+        for row in products:
+            states = {state: row[state] for state in BUG_STATES}
+            bugs.append(say((row["name"], f"/products/{row['id']}"), states, *states.values(), row["bugs"]))
+        tiles = section("", "active bugs,opened this week,resolved this week,products", [say(*totals)])
+        lasting = "execution,tasks,all,hours consumed,hours left,ends"
         return [
-            {"tiles": tiles},
-            {"title": "Bugs a week", "legend": ["opened", "resolved"], "weeks": weeks, "half": True},
-            {"title": "Stories by stage", "rows": [cells(stage, {stage: stages[stage], "": most - stages[stage]}, stages[stage]) for stage in STORY_STAGES], "half": True},
-            {"title": "Products", "legend": BUG_STATES, "heads": heads("product,bugs,active,resolved,closed,all"),
-             "rows": [cells((row["name"], f"/products/{row['id']}"), states := {state: row[state] for state in BUG_STATES}, *states.values(), row["bugs"]) for row in products[:TOP]]},
-            {"title": "Running executions", "legend": TASK_STATES, "rows": running, "heads": heads("execution,tasks,all,hours consumed,hours left,ends"), "small": "" if running else "No execution is running."},
-            {"title": "Releases", "months": releases, "small": "" if releases else "There is none in the last half year and none ahead."},
+            {**tiles, "look": "tiles"},
+            section("Bugs a week", legend=now, weeks=weeks, look="half"),
+            section("Stories by stage", "", bars if most else [], "There are no stories.", look="half"),
+            section("Products", "product,bugs,active,resolved,closed,all", bugs, "There are no products.", legend=BUG_STATES),
+            section("Running executions", lasting, running, "No execution is running.", legend=TASK_STATES),
+            section("Releases", "", dated, "None in the last half year, and none ahead.", legend=("past", "planned"), look="line"),
         ]  # fmt: skip
 
+    @functools.cached_property
+    def few(self) -> tuple[str, bool]:
+        """The ids of the products that are fewer, and whether these are the hidden ones."""
+        found = {seen: (count, ids) for seen, count, ids in self.rows(SEEN)}
+        hidden, seen = found.get(0, (0, "[]")), found.get(1, (0, "[]"))
+        return min(hidden, seen)[1], hidden < seen
+
     def tally(self, whole: str, part: str, **values: Any) -> Counter[Any]:
-        """Return sums by word over the products that the caller may see; or over all without those hidden, if these are fewer."""
-        few = min(self.hidden, self.seen, key=len)
-        sums = Counter(dict(map(tuple, self.rows(part, few=json.dumps(few), **values))))
-        return sums if few is self.seen else Counter(dict(map(tuple, self.rows(whole, **values)))) - sums
+        """Return sums by word over what the caller may see, from the query for everything and that for :few products."""
+        ids, are_hidden = self.few
+        sums = Counter(dict(map(tuple, self.rows(part, few=ids, **values))))
+        return Counter(dict(map(tuple, self.rows(whole, **values)))) - sums if are_hidden else sums
 
-    def weeks(self) -> dict[str, dict[str, int]]:
+    def count_weeks(self) -> dict[str, dict[str, int]]:
         """Return how many bugs were opened and resolved in each week, by its Monday."""
-        today = datetime.fromisoformat(self.store.today).replace(tzinfo=self.store.zone)
-        mondays = [today - timedelta(today.weekday(), weeks=WEEKS - 1 - n) for n in range(WEEKS + 1)]
-        edges, found = [int(monday.timestamp()) // 900 for monday in mondays], {}
+        today = date.fromisoformat(self.store.today)
+        mondays = [today - timedelta(today.weekday(), weeks=WEEKS - 1 - n) for n in range(WEEKS)]
+        midnights = (datetime.combine(monday, datetime.min.time(), self.store.zone) for monday in mondays)
+        edges = [int(midnight.timestamp()) // 900 for midnight in midnights]
+        weeks = {str(monday): {"opened": 0, "resolved": 0} for monday in mondays}
         for word in ("opened", "resolved"):
-            whole, part = f"SELECT quarter, {word} AS bugs FROM bugs_dated", IN_QUARTERS.format(word)
-            found[word] = self.tally(BY_WEEK.format(whole), BY_WEEK.format(part), edges=json.dumps(edges), first=edges[0])
-        return {f"{day:%Y-%m-%d}": {word: sums[n] for word, sums in found.items()} for n, day in enumerate(mondays[:-1])}
+            whole, part = BY_QUARTER.format(word, "bugs_dated", "TRUE"), BY_QUARTER.format("bugs", f"bugs_{word}", FEW)
+            for quarter, bugs in self.tally(whole, part, first=edges[0]).items():
+                weeks[str(mondays[bisect.bisect(edges, quarter) - 1])][word] += bugs
+        return weeks
 
-    def running(self) -> list[list[Cell]]:
+    def show_running(self) -> list[list[Cell]]:
         """Return the running executions with their tasks by state and their hours."""
         rows = []
-        for row in self.rows(RUNNING):
-            found = {one["status"]: one for one in self.rows(BY_STATE, id=row["id"])}
-            tasks = {state: found[state]["tasks"] if state in found else 0 for state in TASK_STATES}
-            hours = [round(sum(one[column] for one in found.values()), 1) for column in ("consumed", "left")]
-            path = f"/executions/{row['id']}"
-            rows.append(cells((row["name"], path), tasks, (f"{sum(tasks.values()):,}", f"{path}/tasks"), *hours, row["end"]))
+        for id, name, end in self.rows(RUNNING):
+            found = {state: numbers for state, *numbers in self.rows(BY_STATE, id=id)}
+            tasks = {state: found[state][0] if state in found else 0 for state in TASK_STATES}
+            hours = [round(sum(numbers[n] for numbers in found.values()), 1) for n in (1, 2)]
+            rows.append(say((name, f"/executions/{id}"), tasks, sum(tasks.values()), *hours, end))
         return rows
 
-    def releases(self) -> dict[str, Pieces]:
+    def show_releases(self) -> list[list[Cell]]:
         """Return the releases of the last half year and those ahead, by month."""
-        since = str(date.fromisoformat(self.store.today) - timedelta(weeks=WEEKS))
-        months: dict[str, Pieces] = {}
-        for row in self.rows(PAST_AND_PLANNED, since=since, today=self.store.today):
-            month = f"{date.fromisoformat(row['date']):%B %Y}"
-            months.setdefault(month, []).append((row["date"] > self.store.today, row["date"], row["name"], f"/releases/{row['id']}"))
-        return months
+        today = self.store.today
+        since = str(date.fromisoformat(today) - timedelta(weeks=WEEKS))
+        months: dict[str, list[Cell]] = {}
+        for id, name, day in self.rows(PAST_AND_PLANNED, since=since, today=today):
+            month = months.setdefault(f"{date.fromisoformat(day):%B %Y}", [])
+            month.append(("planned" if day > today else "past", [(f"{int(day[8:])}", ""), (name, f"/releases/{id}")]))
+        return [[("field", [(month, "")]), *cells] for month, cells in months.items()]
 
-
-def heads(words: str) -> list[tuple[str, str, str]]:
-    """Return the heads of columns that do not sort."""
-    return [(word, "", "") for word in words.split(",")]
-
-
-# The overview's sums: over everything, and over a :few products.
-FEW = "product IN (SELECT value FROM json_each(:few))"
-BY_STAGE = "SELECT stage, count(*) FROM story_stage WHERE stage <> '' AND {} GROUP BY stage"
-BY_WEEK = """WITH week AS (SELECT key, value AS begins, lead(value) OVER (ORDER BY key) AS ends FROM json_each(:edges))
-    SELECT week.key, sum(bugs) FROM week CROSS JOIN ({}) ON quarter >= begins AND quarter < ends GROUP BY week.key"""
-IN_QUARTERS = f"SELECT quarter, sum(bugs) AS bugs FROM bugs_{{}} WHERE {FEW} AND quarter >= :first GROUP BY quarter"
-COUNTED = f"""SELECT product.id, name, deleted, bugs, unResolved AS active, bugs - unResolved - closedBugs AS resolved, closedBugs AS closed,
-    {PRODUCT.visible()} IS TRUE AS seen FROM product JOIN product_count ON product_count.product = product.id"""
-RUNNING = f"""SELECT project.id, name, end FROM project WHERE {EXECUTION.rows} AND {EXECUTION.undeleted}
-    AND project.status = 'doing' AND {EXECUTION.visible()} ORDER BY end, project.id LIMIT {TOP}"""
-BY_STATE = """SELECT status, count(*) AS tasks, sum(consumed) AS consumed, sum("left") AS "left" FROM task
-    WHERE execution = :id AND deleted = 0 GROUP BY status"""
-DATED = f"""SELECT * FROM (SELECT release.id, name, date FROM release
-    WHERE NOT release.deleted AND {{}} AND {RELEASE.visible()} ORDER BY date {{}} LIMIT {RELEASES})"""
-PAST_AND_PLANNED = f"""{DATED.format("date BETWEEN :since AND :today", "DESC")}
-    UNION ALL {DATED.format("date > :today", "ASC")} ORDER BY date, id"""
 
 CSS = """
-:root { color-scheme: light dark; --ink: #1d2530; --soft: #57616f; --line: #dfe3e9; --back: #f4f5f7; --card: #ffffff; --link: #0a58b5;
-  --orange: #d55e00; --blue: #0072b2; --grey: #9aa3af; --green: #009e73; --yellow: #e0a100; --purple: #b35f93; --pale: #cbd2db; }
+:root { color-scheme: light dark; --ink: #1d2530; --soft: #57616f; --line: #dfe3e9; --back: #f4f5f7; --card: #fff; --link: #0a58b5;
+  --orange: #d55e00; --blue: #0072b2; --grey: #8b95a2; --green: #009e73; --yellow: #e0a100; --purple: #b35f93; --pale: #c3cbd6; }
 @media (prefers-color-scheme: dark) {
   :root { --ink: #e6e9ee; --soft: #a4aebb; --line: #333c48; --back: #13171c; --card: #1b2129; --link: #7db7ff;
-    --orange: #ff9a57; --blue: #4db3ff; --grey: #6f7a88; --green: #2fc79a; --yellow: #f0c04d; --purple: #d99ac2; --pale: #424c59; }
+    --orange: #ff9a57; --blue: #4db3ff; --grey: #75808e; --green: #2fc79a; --yellow: #f0c04d; --purple: #d99ac2; --pale: #465160; }
 }
+.active, .opened, .blocked { --word: var(--orange); }
+.resolved, .doing, .projected, .past { --word: var(--blue); }
+.done, .released, .normal { --word: var(--green); }
+.planned, .pause, .changed, .suspended { --word: var(--yellow); }
+.cancel, .terminate { --word: var(--purple); }
+.wait, .draft { --word: var(--pale); }
 * { box-sizing: border-box; }
 body { margin: 0; background: var(--back); color: var(--ink); font: 15px/1.5 system-ui, sans-serif; font-variant-numeric: tabular-nums; }
 a { color: var(--link); text-decoration: none; }
 a:hover { text-decoration: underline; }
-:focus-visible { outline: 3px solid var(--link); outline-offset: 2px; }
-header, main, footer { max-width: 78rem; margin: auto; padding: 1rem; overflow-wrap: anywhere; }
-header, nav, .links, .legend, .tiles { display: flex; flex-wrap: wrap; gap: .3rem 1rem; align-items: baseline; }
-h1 { font-size: 1.5rem; margin: 0 0 1rem; }
-h2 { font-size: 1.05rem; margin: 0 0 .6rem; }
-h3 { font-size: .85rem; margin: 0 0 .4rem; color: var(--soft); }
-section { background: var(--card); border: 1px solid var(--line); border-radius: .5rem; padding: 1rem; margin-bottom: 1rem; min-width: 0; }
+:focus-visible { outline: 3px solid var(--link); outline-offset: 2px; border-radius: 2px; }
+header, main, footer { max-width: 80rem; margin: auto; padding: .75rem 1rem; overflow-wrap: anywhere; }
+nav, .links, .turns, .legend { display: flex; flex-wrap: wrap; gap: .2rem 1rem; margin: 0 0 .6rem; }
+main { display: grid; grid-template-columns: minmax(0, 2fr) minmax(0, 1fr); gap: 1rem; }
+h1 { font-size: 1.5rem; line-height: 1.25; margin: .25rem 0 0; }
+h2 { font-size: 1.1rem; margin: 0 0 .5rem; }
+h1, section { grid-column: 1 / -1; min-width: 0; }
+section { background: var(--card); border: 1px solid var(--line); border-radius: .5rem; padding: 1rem 1.1rem; }
+p { margin: .5rem 0 0; max-width: 50rem; }
+.half { grid-column: auto; }
+@media (max-width: 55rem) { .half { grid-column: 1 / -1; } }
 .box { overflow-x: auto; }
 table { border-collapse: collapse; width: 100%; }
-th, td { padding: .35rem .75rem .35rem 0; text-align: left; vertical-align: top; border-bottom: 1px solid var(--line); white-space: nowrap; }
-th, .small, .field, .legend, .scale { color: var(--soft); font-size: .85rem; font-weight: 500; }
+th, td { padding: .35rem 1.25rem .35rem 0; text-align: left; vertical-align: top; border-top: 1px solid var(--line); white-space: nowrap; }
+th, .field, .legend, .chart, .soft { color: var(--soft); font-size: .85rem; font-weight: 400; }
+thead th, tr:first-child > .field, tr:first-child > .field ~ td { border-top: 0; }
+:last-child:is(th, td) { padding-right: 0; }
+.field { width: 9rem; }
 .number { text-align: right; }
-.long { white-space: pre-wrap; min-width: 14rem; max-width: 44rem; }
-.bar { min-width: 8rem; width: 40%; }
-.bar svg { display: block; width: 100%; height: .8rem; margin-top: .35rem; }
+.field + .number { text-align: left; }
+.long > * { display: inline-block; min-width: 14rem; max-width: 50rem; white-space: pre-wrap; }
+.tiles th, .tiles td { width: 25%; white-space: normal; border: 0; padding-top: 0; text-align: left; vertical-align: bottom; }
+.tiles td { font-size: 1.9rem; line-height: 1; }
+.bar { width: 35%; min-width: 9rem; }
+.bar svg { display: block; width: 100%; height: .85rem; margin-top: .33rem; }
+.bar rect { fill: var(--word, var(--grey)); stroke: var(--card); vector-effect: non-scaling-stroke; }
+.bar rect[class=""], .chart rect { fill: transparent; stroke: none; }
+.legend > ::before, .state > ::before, .line .past::before, .line .planned::before { content: ""; display: inline-block;
+  width: .7em; height: .7em; margin-right: .45em; border-radius: 2px; background: var(--word, var(--grey)); }
+.chart { display: grid; grid-template-columns: auto 1fr; column-gap: .6rem; }
+.scale { display: flex; flex-direction: column; justify-content: space-between; margin: -.5em 0; line-height: 1; text-align: right; }
+.chart svg { width: 100%; height: 13rem; }
+.chart ol { grid-column: 2; display: flex; list-style: none; margin: .4rem 0 0; padding: 0; }
+.chart li { flex: 1; width: 0; white-space: nowrap; }
+.chart rect:hover { fill: var(--line); fill-opacity: .5; }
+path, polyline { fill: none; stroke: var(--word, var(--line)); vector-effect: non-scaling-stroke; }
+polyline { stroke-width: 2.5; stroke-linejoin: round; }
+.line tbody { display: flex; gap: 1rem; }
+.line tr { display: flex; flex: 1 0 9rem; flex-direction: column; border-top: 2px solid var(--line); padding-top: .3rem; }
+.line td { border: 0; padding: .1rem 0; white-space: normal; }
+.line ::before { border-radius: 50% !important; }
+.line .planned::before { background: none; border: 2px solid var(--word); }
 pre { overflow-x: auto; margin: .5rem 0 0; padding: .75rem; background: var(--back); border-radius: .3rem; font-size: .85rem; }
 """
 
 TEMPLATE = bottle.SimpleTemplate("""\
+% def say(pieces, colored=False):
+% for text, path in pieces:
+% if path:
+<a href="{{path}}">{{text}}</a>
+% else:
+<span class="{{text if colored else ""}}">{{text}}</span>
+% end
+% end
+% end
 <!DOCTYPE html>
 <html lang="en">
 <head>
@@ -5062,57 +5134,32 @@ TEMPLATE = bottle.SimpleTemplate("""\
 <style>{{!css}}</style>
 </head>
 <body>
-<header>
+<header><nav aria-label="Lists">
 <a href="/"><strong>pmservice</strong></a>
-<nav aria-label="Lists">
-% for text, path in nav:
-<a href="{{path}}">{{text}}</a>
-% end
-</nav>
-</header>
+% say(nav)
+</nav></header>
 <main>
 <h1>{{title}}</h1>
 % for part in sections:
-<section {{!'class="half"' if part.get("half") else ""}}>
-% if part.get("title"):
+<section class="{{part.get("look", "")}}">
+% if part["title"]:
 <h2>{{part["title"]}}</h2>
 % end
-% if part.get("legend"):
-<p class="legend">
-% for word in part["legend"]:
-<span class="{{word}}">{{word}}</span>
-% end
-</p>
-% end
-% if part.get("tiles"):
-<dl class="tiles">
-% for text, path, number in part["tiles"]:
-<div><dt>{{text}}</dt><dd>{{f"{number:,}"}}</dd></div>
-% end
-</dl>
-% end
-% for name in ("links", "turns"):
-% if part.get(name):
-<p class="links">
-% for text, path in part[name]:
-% if path:
-<a href="{{path}}">{{text}}</a>
-% else:
-<strong>{{text}}</strong>
-% end
-% end
+% for name in ("legend", "links", "turns"):
+% if part.get(name) and (name != "legend" or part["rows"] or "weeks" in part):
+<p class="{{name}}">
+% say([(word, "") for word in part[name]] if name == "legend" else part[name], name == "legend")
 </p>
 % end
 % end
-% if part.get("weeks"):
-% weeks = part["weeks"]
+% if weeks := part.get("weeks"):
 % most = max(number for numbers in weeks.values() for number in numbers.values())
-% top = next(step * 10 ** power for power in range(20) for step in (2, 4, 10) if step * 10 ** power >= most)
+% top = next(step * 10 ** power for power in range(20) for step in (2, 4, 6, 8, 10) if step * 10 ** power >= most)
 <div class="chart">
 <p class="scale"><span>{{top}}</span><span>{{top // 2}}</span><span>0</span></p>
 <svg viewBox="0 0 {{len(weeks)}} {{top}}" preserveAspectRatio="none" role="img">
 <title>{{part["title"]}}: {{", ".join(part["legend"])}}</title>
-<path class="grid" d="M0 0H26M0 {{top / 2}}H26M0 {{top}}H26"/>
+<path d="M0 0H{{len(weeks)}}M0 {{top / 2}}H{{len(weeks)}}M0 {{top}}H{{len(weeks)}}"/>
 % for word in part["legend"]:
 <polyline class="{{word}}" points="{{" ".join(f"{n + .5} {top - numbers[word]}" for n, numbers in enumerate(weeks.values()))}}"/>
 % end
@@ -5122,42 +5169,23 @@ TEMPLATE = bottle.SimpleTemplate("""\
 </svg>
 <ol>
 % for day in weeks:
-<li>{{date.fromisoformat(day).strftime("%b") if day[8:] < "08" else ""}}</li>
+<li>{{f"{day_of(day):%b}" if day[8:] < "08" else ""}}</li>
 % end
 </ol>
 </div>
 % end
-% if part.get("months"):
-<div class="box" tabindex="0" role="region" aria-label="{{part["title"]}}">
-<ol class="months">
-% for month, items in part["months"].items():
-<li><h3>{{month}}</h3>
-<ul>
-% for ahead, day, text, path in items:
-<li class="{{"ahead" if ahead else ""}}"><time>{{day}}</time> <a href="{{path}}">{{text}}</a></li>
-% end
-</ul></li>
-% end
-</ol>
-</div>
-% end
-% if part.get("rows"):
-<div class="box" tabindex="0" role="region" aria-label="{{part.get("title") or title}}">
+% if part["rows"]:
+<div class="box" tabindex="0" role="region" aria-label="{{part["title"] or title}}">
 <table>
-% if part.get("heads"):
+% if part["heads"]:
 <thead><tr>
-% for text, path, sort in part["heads"]:
-<th scope="col"{{!f' aria-sort="{sort}"' if sort else ""}}>
-% if path:
-<a href="{{path}}">{{text}}</a>
-% else:
-{{text}}
-% end
+% for (text, path, sort), (look, _) in zip(part["heads"], part["rows"][0]):
+<th scope="col" class="{{"number" if look == "number" else ""}}"{{!f' aria-sort="{sort}"' if sort else ""}}>
+% say([(text, path)])
 </th>
 % end
 </tr></thead>
 % end
-<tbody>
 % for row in part["rows"]:
 <tr>
 % for look, pieces in row:
@@ -5171,53 +5199,47 @@ TEMPLATE = bottle.SimpleTemplate("""\
 % end
 </svg>
 % else:
-% for n, (text, path) in enumerate(pieces):
-% if path:
-<a href="{{path}}">{{text}}</a>
-% else:
-<span class="{{text if look == "state" else ""}}">{{text}}</span>
-% end
-% end
+% say(pieces, look == "state")
 % end
 </td>
 % end
 </tr>
 % end
-</tbody>
 </table>
 </div>
 % end
-% if part.get("small"):
-<p class="small">{{part["small"]}}</p>
-% end
-% for line in part.get("text", ()):
+% for line in part["text"]:
 <p>{{line}}</p>
 % end
 % if part.get("code"):
-<pre>{{part["code"]}}</pre>
+<pre>{{part["code"] % blanks}}</pre>
 % end
 </section>
 % end
 </main>
 <footer class="links">
-<a href="/openapi.json">/openapi.json</a>
-% for text, path in others:
-<a href="{{path}}">{{text}}</a>
-% end
+% say(others)
 </footer>
 </body>
 </html>
 """)
 
-EMPTY = {"title": "There are no records yet", "text": [
+EMPTY = section(
+    "There are no records yet", "", [],
     "Start the service with --demo to see a made-up company, or with --load FILE to load records of your own.",
-    "pmservice load FILE does so while the service runs. POST /products makes a product, with the line below."]}  # fmt: skip
-LOG_IN = {"text": [
+    "pmservice load FILE does so while the service runs, and POST /products creates a product:",
+    code="""curl -H "Token: $T" %(url)s/products -d '{"name": "Shop"}'""",
+)  # fmt: skip
+LOG_IN = section(
+    "", "", [],
     "Reload the page: your browser then asks for an account and its password. A token may stand for the password.",
     "A new database has the account admin. Its password was printed where the service was first started. "
-    "If it is lost, this command sets a new one:"], "code": "pmservice user admin --password"}  # fmt: skip
-CALL = """T=$(curl -s {url}/tokens -d '{{"account": "{account}", "password": "PASSWORD"}}' | python3 -c 'import json, sys; print(json.load(sys.stdin)["token"])')
-curl -H "Token: $T" {url}{path}"""
+    "If it is lost, this command sets a new one:",
+    code="pmservice user admin --password",
+)  # fmt: skip
+CALL = """T=$(curl -s %(url)s/tokens -d '{"account": "%(account)s", "password": "PASSWORD"}' |
+    python3 -c 'import json, sys; print(json.load(sys.stdin)["token"])')
+curl -s -H "Token: $T" %(url)s%(path)s"""
 
 
 class Page:
@@ -5226,7 +5248,7 @@ class Page:
     def __init__(self, service: Service, controls: Controls | None):
         self.service, self.database, self.controls = service, service.database, controls
         self.key, self.now = secrets.token_bytes(32), time.monotonic
-        self.checked: dict[bytes, float] = {}  # until when, by the keyed hash of an account, a password and the stored one
+        self.checked: dict[bytes, float] = {}  # until when, by the keyed hash of a header and of the stored password
 
     def __call__(self, environ: dict[str, Any]) -> bottle.HTTPResponse:
         """Answer a request with a page, refusals included."""
@@ -5234,50 +5256,46 @@ class Page:
         try:
             title, sections = render_errors(self.answer)(environ)
         except bottle.HTTPResponse as refusal:
-            router = isinstance(refusal, bottle.HTTPError)
-            text = self.service.render_bottle_error(refusal) if router else refusal.body
+            by_router = isinstance(refusal, bottle.HTTPError)
+            text = self.service.render_bottle_error(refusal) if by_router else refusal.body
             status, title = refusal.status_code, HTTPStatus(refusal.status_code).phrase
-            sections = [{"text": [json.loads(text)["error"]]}]
+            sections = [section("", "", [], json.loads(text)["error"])]
         if status == 401:
             headers["WWW-Authenticate"] = 'Basic realm="pmservice", charset="UTF-8"'
             title, sections = "Log in", [LOG_IN]
         me = environ.get("pmservice.caller")
         url = f"{environ['wsgi.url_scheme']}://{environ.get('HTTP_HOST') or environ['SERVER_NAME']}"
         path = environ["PATH_INFO"] if status == 200 and environ["PATH_INFO"] != "/" else "/products"
-        code = CALL.format(url=url, path=path, account=me.account if me else ADMIN)
-        call = {"title": "For programs", "text": ["Programs get JSON at the same paths:"], "code": code}
-        page = TEMPLATE.render(title=title, sections=[*sections, call], css=CSS, nav=LINKS if me else (), others=OTHERS if me else (), date=date)
+        blanks = {"url": url, "path": path, "account": me.account if me else ADMIN}
+        sections = [*sections, section("For programs", "", [], "Programs get JSON at the same paths:", code=CALL)]
+        links = {"nav": LINKS, "others": OTHERS} if me else {"nav": [], "others": []}
+        page = TEMPLATE.render(
+            title=title, sections=sections, css=CSS, day_of=date.fromisoformat, blanks=blanks, **links
+        )
         return bottle.HTTPResponse(page.encode(), status, headers)
 
     def caller(self, environ: Mapping[str, Any]) -> Caller:
         """Return who asks, by HTTP Basic: an account and its password, or a token as the password. Raises Refusal (401)."""
-        scheme, _, encoded = environ.get("HTTP_AUTHORIZATION", "").partition(" ")
-        with contextlib.suppress(ValueError):
-            account, _, password = base64.b64decode(encoded, validate=True).decode().partition(":")
-            hash = hash_token(password)
-            if scheme.lower() != "basic" or not password:
-                pass
-            elif hmac.compare_digest(hash, self.service.admin_hash):
-                return Caller(ADMIN, True)
-            elif found := authenticate(self.database, hash, self.service.lifetime, patience_of(environ)):
-                return found
-            else:
-                with self.database.querying() as store:
-                    user = store.user(account)
-                stored = user["password"] if user and not user["deleted"] else None
-                if self.matches(password, stored, f"{account}:{password}:{stored}"):
-                    return Caller(account, bool(user["admin"]))
-        raise Refusal(401, "Unauthorized")
-
-    def matches(self, password: str, stored: str | None, known: str) -> bool:
-        """Tell whether this is the stored password; that it is will be remembered, because hashing takes 30 ms."""
-        digest, now = hmac.digest(self.key, known.encode(), "sha256"), self.now()
-        if stored and self.checked.get(digest, 0) > now:
-            return True
-        self.checked = {one: until for one, until in self.checked.items() if until > now}
-        if matches := password_matches(password, stored):
+        given = environ.get("HTTP_AUTHORIZATION", "")
+        try:
+            if given[:6].lower() != "basic ":
+                raise ValueError
+            account, _, password = base64.b64decode(given[6:], validate=True).decode().partition(":")
+        except ValueError:
+            raise Refusal(401, "Unauthorized") from None
+        with contextlib.suppress(Refusal):
+            token = password.encode().decode("latin-1")  # as WSGI passes a header
+            return self.service.caller({**environ, "HTTP_TOKEN": token})._replace(token="")
+        with self.database.querying() as store:
+            user = store.user(account)
+        stored = user["password"] if user and not user["deleted"] else None
+        digest, now = hmac.digest(self.key, f"{given} {stored}".encode(), "sha256"), self.now()
+        if not stored or self.checked.get(digest, 0) < now:
+            if not password_matches(password, stored):
+                raise Refusal(401, "Unauthorized")
+            self.checked = {one: until for one, until in self.checked.items() if until >= now}
             self.checked[digest] = now + REMEMBERED
-        return matches
+        return Caller(account, bool(user["admin"]))  # type: ignore[index]  # it has a password
 
     def answer(self, environ: dict[str, Any]) -> tuple[str, list[Section]]:
         """Return the title and the parts of the page at a path. Raises Refusal, or Bottle's 404."""
@@ -5285,39 +5303,54 @@ class Page:
         me = environ["pmservice.caller"] = self.caller(environ)
         if self.service.loading or reason:
             raise Refusal(404, reason) if reason else Refusal(503, LOADING)
-        if environ["PATH_INFO"] == "/":
+        if environ["PATH_INFO"] in ("", "/"):
             with self.database.reading() as store:
-                return "Overview", Sheet(store, me).overview() + self.control_sections(me)
+                return "Overview", Sheet(store, me).overview() + self.state(me)
         route, named = self.service.routes.router.match(environ)
         operation = READS[re.sub(r"<(\w+):\w+>", r"<\1>", route.rule)]
-        query: dict[str, Any] = {}
+        query: dict[str, Any] = {"page": "1", "limit": str(ROWS)}
         if isinstance(operation.shows, Listing):
-            query = {"page": 1, "limit": ROWS, **{name: value for name, value in parse_query(environ, 100).items() if value}}
-            query["limit"] = min(int(query["limit"]), MOST_ROWS) if str(query["limit"]).isdigit() else query["limit"]
+            query |= {name: value for name, value in parse_query(environ, 100).items() if value}
+            query["limit"] = str(MOST_ROWS) if re.fullmatch("[0-9]{4,6}", query["limit"]) else query["limit"]
             environ["QUERY_STRING"] = urllib.parse.urlencode(query)
         text = self.service.make_handler(operation)(**named)
         value = json.loads(text if isinstance(text, bytes) else b"".join(text))
         with self.database.reading() as store:
-            sheet, shows = Sheet(store, me), operation.shows
-            if isinstance(shows, View):
-                record = value["profile"] if shows.envelope else value
-                name = next(record[field] for field in ("title", "name", "realname") if field in record)
-                return f"{shows.resource.name.capitalize()} {record['id']}: {name}", sheet.record(shows, operation.path, value)
-            if isinstance(shows, Listing):
-                of = f" of {sheet.name(operation.target, named['id'])[0]}" if operation.target else ""
-                return f"{shows.key.capitalize()}{of}", sheet.listing(shows, environ["PATH_INFO"], query, value)
-        pairs = value.items() if isinstance(value, dict) else enumerate(value, 1)
-        return operation.purpose.capitalize(), [{"rows": [[("field", [(str(name), "")]), ("long", [(text_of(one), "")])] for name, one in pairs]}]
+            return show(Sheet(store, me), operation, environ["PATH_INFO"], value, named, query)
 
-    def control_sections(self, me: Caller) -> list[Section]:
+    def state(self, me: Caller) -> list[Section]:
         """Return the state of the controls, for administrators."""
         if not self.controls or not me.admin:
             return []
-        clock, zone = self.controls.clock, self.database.zone
-        state = "frozen" if clock.frozen else f"shifted by {clock.offset:g} seconds" if clock.offset else "the system's"
-        calls = [cells(call["method"], call["path"], call["status"], call["account"], f"{call['duration']:.1f}") for call in [*self.controls.journal][: -CALLS_SHOWN - 1 : -1]]
-        return [{"title": "Controls", "text": [f"The clock says {local(utc(clock(), zone), zone)}; it is {state}."], "rows": [cells(json.dumps(fault)) for fault in self.controls.faults], "heads": heads("fault"), "half": True},
-                {"title": "Last calls", "rows": calls, "heads": heads("method,path,status,account,ms"), "half": True}]  # fmt: skip
+        clock, zone, journal = self.controls.clock, self.database.zone, [*self.controls.journal]
+        how = "frozen" if clock.frozen else f"shifted by {clock.offset:g} seconds" if clock.offset else "not changed"
+        faults = [say(to_json(fault)) for fault in self.controls.faults]
+        calls = [
+            say(call["method"], call["path"], str(call["status"]), call["account"], round(call["duration"], 1))
+            for call in journal[: -CALLS_SHOWN - 1 : -1]
+        ]
+        now = f"The clock says {local(utc(clock(), zone), zone)} and is {how}. Faults: {len(faults) or 'none'}."
+        return [
+            {**section("Controls", "", faults), "text": [now]},
+            section("Last calls", "method,path,status,account,ms", calls, "There was none."),
+        ]
+
+
+def show(
+    sheet: Sheet, operation: Operation, path: str, value: Any, named: Fields, query: Fields
+) -> tuple[str, list[Section]]:
+    """Return the title and the parts of a page for what a GET answers."""
+    shows = operation.shows
+    if isinstance(shows, Listing):
+        of = f" of {sheet.name(operation.target, named['id'])[0]}" if operation.target else ""
+        return f"{shows.key.capitalize()}{of}", [sheet.listing(shows, path, query, value)]
+    if isinstance(shows, View):
+        record = value["profile"] if shows.envelope else value
+        name = next(record[field] for field in ("title", "name", "realname", "id") if field in record)
+        return f"{shows.resource.name.capitalize()} {record['id']}: {name}", sheet.record(shows, record)
+    pairs = value.items() if isinstance(value, dict) else enumerate(value, 1)
+    rows = [[("field", [(str(name), "")]), ("long", [(text_of(one), "")])] for name, one in pairs]
+    return operation.purpose.capitalize(), [section("", "", rows, "There is nothing.")]
 
 
 # --- 16 Server: connections and threads -------------------------------------------------------------
