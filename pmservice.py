@@ -4821,7 +4821,7 @@ SEALED = {  # the headers of every page
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "no-referrer",
 }
-TELLING = """id name title account realname product execution status stage type caseResult severity pri PM PO owner builder
+TELLING = """id name title account realname status stage product execution type caseResult severity pri PM PO owner builder
     assignedTo consumed left progress bugs unResolved closedBugs stories openedDate date begin end deadline role email"""
 READS = {row.path: row for row in OPERATIONS if row.method == "GET"}
 LISTS = {path: row.shows for path, row in READS.items() if isinstance(row.shows, Listing)}
@@ -4844,7 +4844,7 @@ BY_STATE = (
     """SELECT status, count(*), sum(consumed), sum("left") FROM task WHERE execution = :id AND deleted = 0 GROUP BY 1"""
 )
 COUNTED = f"""SELECT product.id, name, unResolved AS active, bugs - unResolved - closedBugs AS resolved, closedBugs AS closed,
-    bugs, count(*) OVER () AS products, sum(unResolved) OVER () AS unresolved
+    bugs, count(*) OVER () AS products, sum(unResolved) OVER () AS active_in_all
     FROM product JOIN product_count ON product_count.product = product.id
     WHERE NOT product.deleted AND {PRODUCT.visible()} ORDER BY unResolved DESC, product.id LIMIT {TOP}"""
 RUNNING = f"""SELECT project.id, name, end FROM project WHERE {EXECUTION.rows} AND {EXECUTION.undeleted}
@@ -4956,7 +4956,12 @@ class Sheet:
         for inner in ENCLOSED.get(view, ()):
             parts += [self.table(inner.view, record[inner.key], inner.key)] if record[inner.key] else []
         log = [
-            [*say(local(date, self.store.zone)[:16]), ("", self.pieces("", PERSON, actor)), *say(action, comment)]
+            [
+                *say(local(date, self.store.zone)[:16]),
+                ("", self.pieces("", PERSON, actor)),
+                *say(action),
+                ("long", [(comment, "")]),
+            ]
             for date, actor, action, comment in self.rows(LOGGED, table=view.resource.table, id=record["id"])
         ]
         return [*parts, section("Action log", "when,who,what,comment", log)] if log else parts
@@ -4986,16 +4991,16 @@ class Sheet:
         weeks, running, dated = self.count_weeks(), self.show_running(), self.show_releases()
         products = self.rows(COUNTED)
         if not (products or running or dated):
-            return [EMPTY]
+            return [NO_RECORDS]
         stages, now = self.tally(BY_STAGE.format("TRUE"), BY_STAGE.format(FEW)), [*weeks.values()][-1]
         most = max(stages.values(), default=0)
         bars = [say(stage, {stage: stages[stage], "": most - stages[stage]}, stages[stage]) for stage in STORY_STAGES]
-        bugs, totals = [], (products[0]["unresolved"], *now.values(), products[0]["products"]) if products else ()
+        bugs, totals = [], (products[0]["active_in_all"], *now.values(), products[0]["products"]) if products else ()
         for row in products:
             states = {state: row[state] for state in BUG_STATES}
             bugs.append(say((row["name"], f"/products/{row['id']}"), states, *states.values(), row["bugs"]))
         tiles = section("", "active bugs,opened this week,resolved this week,products", [say(*totals)])
-        lasting = "execution,tasks,all,hours consumed,hours left,ends"
+        lasting = f"execution,tasks,{','.join(TASK_STATES)},hours consumed,hours left,ends"
         return [
             {**tiles, "look": "tiles"},
             section("Bugs a week", legend=now, weeks=weeks, look="half"),
@@ -5038,7 +5043,7 @@ class Sheet:
             found = {state: numbers for state, *numbers in self.rows(BY_STATE, id=id)}
             tasks = {state: found[state][0] if state in found else 0 for state in TASK_STATES}
             hours = [round(sum(numbers[n] for numbers in found.values()), 1) for n in (1, 2)]
-            rows.append(say((name, f"/executions/{id}"), tasks, sum(tasks.values()), *hours, end))
+            rows.append(say((name, f"/executions/{id}"), tasks, *tasks.values(), *hours, end))
         return rows
 
     def show_releases(self) -> list[list[Cell]]:
@@ -5078,6 +5083,10 @@ h2 { font-size: 1.1rem; margin: 0 0 .5rem; }
 h1, section { grid-column: 1 / -1; min-width: 0; }
 section { background: var(--card); border: 1px solid var(--line); border-radius: .5rem; padding: 1rem 1.1rem; }
 p { margin: .5rem 0 0; max-width: 50rem; }
+section > p:first-child { margin-top: 0; }
+.links > span { font-weight: 600; }
+[aria-sort=ascending]::after { content: " ↑"; }
+[aria-sort=descending]::after { content: " ↓"; }
 .half { grid-column: auto; }
 @media (max-width: 55rem) { .half { grid-column: 1 / -1; } }
 .box { overflow-x: auto; }
@@ -5107,8 +5116,10 @@ thead th, tr:first-child > .field, tr:first-child > .field ~ td { border-top: 0;
 path, polyline { fill: none; stroke: var(--word, var(--line)); vector-effect: non-scaling-stroke; }
 polyline { stroke-width: 2.5; stroke-linejoin: round; }
 .line tbody { display: flex; gap: 1rem; }
-.line tr { display: flex; flex: 1 0 9rem; flex-direction: column; border-top: 2px solid var(--line); padding-top: .3rem; }
-.line td { border: 0; padding: .1rem 0; white-space: normal; }
+.line tr { display: flex; flex: 1 0 10rem; flex-direction: column; border-top: 2px solid var(--line); padding-top: .3rem; }
+.line td { border: 0; padding: .1rem 0 .1rem 1.1em; text-indent: -1.1em; white-space: normal; }
+.line .box { direction: rtl; }
+.line table { direction: ltr; }
 .line ::before { border-radius: 50% !important; }
 .line .planned::before { background: none; border: 2px solid var(--word); }
 pre { overflow-x: auto; margin: .5rem 0 0; padding: .75rem; background: var(--back); border-radius: .3rem; font-size: .85rem; }
@@ -5224,7 +5235,7 @@ TEMPLATE = bottle.SimpleTemplate("""\
 </html>
 """)
 
-EMPTY = section(
+NO_RECORDS = section(
     "There are no records yet", "", [],
     "Start the service with --demo to see a made-up company, or with --load FILE to load records of your own.",
     "pmservice load FILE does so while the service runs, and POST /products creates a product:",

@@ -8,11 +8,14 @@ receives through a Client is held against the service's own OpenAPI document.
 
 from __future__ import annotations
 
+import base64
 import contextlib
 import fnmatch
 import gzip
 import hashlib
+import html.parser
 import http.client
+import http.server
 import io
 import itertools
 import json
@@ -3051,6 +3054,786 @@ class TestControls:
                 runs.append(script(client))
         assert len(runs[0]) > 50
         assert runs == [runs[0]] * 6
+
+
+class Read(html.parser.HTMLParser):
+    """A page as it was read: it must be well-formed. `sections` has the rows of each table by its heading."""
+
+    VOID = ("meta", "link")
+
+    def __init__(self, text: str):
+        super().__init__()
+        self.open: list[str] = []
+        self.words, self.links, self.tags, self.titles = [], [], [], []
+        self.sections: dict[str, list[list[str]]] = {}
+        self.heading = ""
+        self.feed(text)
+        self.close()
+        assert self.open == []
+
+    def handle_starttag(self, tag, attributes):
+        self.tags.append((tag, dict(attributes)))
+        assert len(dict(attributes)) == len(attributes)
+        if tag not in self.VOID:
+            self.open.append(tag)
+        self.links += [value for name, value in attributes if name == "href" and tag == "a"]
+        if tag == "section":
+            self.heading = ""
+            self.sections.setdefault("", [])
+        if tag == "tr":
+            self.sections.setdefault(self.heading, []).append([])
+        if tag in ("td", "th"):
+            self.sections[self.heading][-1].append("")
+
+    def handle_startendtag(self, tag, attributes):
+        assert {"svg"} & {*self.open}, f"<{tag}/> outside of SVG"
+        self.tags.append((tag, dict(attributes)))
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        self.words.append(data)
+        if "title" in self.open:
+            self.titles.append(data)
+        elif "h2" in self.open:
+            self.heading += data
+        elif {"td", "th"} & {*self.open} and data.strip():
+            row = self.sections[self.heading][-1]
+            row[-1] = f"{row[-1]} {data.strip()}".strip()
+
+    @property
+    def text(self) -> str:
+        return "".join(self.words)
+
+
+CHROME = "text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,image/webp,image/apng,*/*;q=0.8,application/signed-exchange;v=b3;q=0.7"
+FIREFOX = (
+    "text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,image/webp,image/png,image/svg+xml,*/*;q=0.8"
+)
+SAFARI = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
+PROGRAMS = {
+    "curl, fetch, requests": "*/*", "Java": "text/html, image/gif, image/jpeg, *; q=.2, */*; q=.2", "axios": "application/json, text/plain, */*",
+    "none": "", "an image": "image/avif,image/webp,image/apng,image/svg+xml,image/*,*/*;q=0.8",
+}  # fmt: skip
+
+
+def basic(account: str, password: str) -> str:
+    return "Basic " + base64.b64encode(f"{account}:{password}".encode()).decode()
+
+
+def browse(client: Client, path: str = "/", password: str | None = "t", status: int = 200, **headers: str) -> Read:
+    """Ask as a browser does; return the page. Any account may stand beside a token."""
+    sent = {"Accept": CHROME, **headers}
+    if password is not None:
+        sent.setdefault("Authorization", basic("anybody", password))
+    answer = client.app.get(path, headers=sent, status="*")
+    assert (answer.status_int, answer.content_type) == (status, "text/html"), path
+    assert answer.charset.lower() == "utf-8"
+    assert answer.headers["Content-Security-Policy"].startswith("default-src 'none'; style-src 'unsafe-inline';")
+    assert answer.headers["Cache-Control"] == "no-store"
+    assert ("WWW-Authenticate" in answer.headers) == (status == 401)
+    return Read(answer.text)
+
+
+PAGES = {  # what stands for the ids and names in paths of FILLED
+    "department": 1, "user": "dev1", "program": 6, "project": 1, "execution": 2, "execution or project": 2, "product": 1, "plan": 1, "story": 1,
+    "build": 1, "release": 1, "bug": 1, "task": 1, "testcase": 1, "testtask": 1, "": "language",
+}  # fmt: skip
+GETS = [(row.path, row.target) for row in pmservice.OPERATIONS if row.method == "GET"]
+
+
+class TestPage:
+    @pytest.fixture
+    def secured(self, client):
+        """Yield an app with the user dev1, whose password is "secret"."""
+        client.load(users=[dict(account="dev1", realname="Dan Dev", password=SECRET)])
+        return client
+
+    @pytest.fixture
+    def hashed(self, monkeypatch):
+        """Return a list that grows by one with every password that is hashed."""
+        calls, scrypt = [], pmservice.scrypt
+        monkeypatch.setattr(pmservice, "scrypt", lambda *given: calls.append(given) or scrypt(*given))
+        return calls
+
+    # Who gets a page
+
+    @each("accept", [CHROME, FIREFOX, SAFARI], ids=["Chrome", "Firefox", "Safari"])
+    @each("path", ["/", "/products", "/products/1/", "/nothing"])
+    def test_browsers_get_pages(self, filled, accept, path):
+        browse(filled, path, Accept=accept, status=404 if path == "/nothing" else 200)
+
+    @each("accept", PROGRAMS.values(), ids=PROGRAMS)
+    @each("path", ["/", "/products", "/products/1"])
+    def test_programs_get_json(self, filled, accept, path):
+        for token in ("t", None, "wrong"):
+            answer = filled.call("GET", path, Accept=accept, Token=token)
+            assert answer.status_int == (404 if path == "/" else 200 if token == "t" else 401)
+            assert "WWW-Authenticate" not in answer.headers
+
+    @each("path", [
+        "/api.php/v1/products", "/zentao/api.php/v1/products", "/openapi.json", "/openapi.json/", "/-/live", "/-/clock", "/-/nothing",
+    ])  # fmt: skip
+    def test_what_is_for_programs_only_answers_browsers_json_too(self, filled, path):
+        assert filled.call("GET", path, Accept=CHROME, Token=None).status_int in (200, 401, 404)
+
+    def test_token_header_and_other_methods_get_json(self, filled):
+        assert filled.call("GET", "/products", Accept=CHROME).json["total"] == 2
+        assert filled.call("GET", "/products", Accept=CHROME, Token="").status_int == 401
+        assert filled.call("POST", "/products", {"name": "P"}, Accept=CHROME, Token=None).status_int == 401
+
+    def test_head_gets_the_headers_alone(self, filled):
+        answer = filled.app.head("/", headers={"Accept": CHROME, "Authorization": basic("x", "t")})
+        assert (answer.status_int, answer.body, answer.content_type) == (200, b"", "text/html")
+
+    # Logging in
+
+    @each("password", ["secret", hashlib.md5(b"secret").hexdigest()], ids=["password", "its MD5"])
+    def test_account_and_password_log_in(self, secured, password):
+        assert "Dan Dev" in browse(secured, "/user", Authorization=basic("dev1", password)).text
+
+    def test_token_logs_in_as_a_password_of_any_account(self, secured):
+        token = secured.token_of("dev1")
+        for account in ("dev1", "", "nobody", "ü"):
+            assert "Dan Dev" in browse(secured, "/user", Authorization=basic(account, token)).text
+        assert "admin" in browse(secured, "/user").sections[""][1]
+
+    @each("authorization", [
+        None, "", "Basic", "Basic ", "Basic !", "Basic ZGV2MQ", "Basic /w==", "Bearer t", "Basic " + "A" * 5000, "Basic ä", basic("dev1", ""), basic("dev1", "Secret"),
+        basic("nobody", "secret"), basic("", ""), basic("admin", ""), basic("dev1\0", "secret"), basic("' OR 1", "secret"), basic("ghost", ""), basic("ghost", "None"),
+        basic("gone", "secret"),
+    ])  # fmt: skip
+    def test_wrong_log_in_is_401_and_the_page_says_how_to_get_in(self, secured, authorization):
+        secured.load(users=[dict(account="ghost"), dict(account="gone", password=SECRET, deleted=True)])
+        headers = {} if authorization is None else {"Authorization": authorization}
+        page = browse(secured, "/products", None, 401, **headers)
+        assert "pmservice user admin --password" in page.text
+        assert "/tokens" in page.text
+        assert set(page.links) == {"/"}
+        sent = secured.app.get("/", headers={"Accept": CHROME, **headers}, status=401)
+        assert sent.headers["WWW-Authenticate"] == 'Basic realm="pmservice", charset="UTF-8"'
+
+    def test_account_that_is_unknown_takes_as_much_hashing_as_a_wrong_password(self, secured, hashed):
+        for account in ("dev1", "nobody"):
+            hashed.clear()
+            browse(secured, "/", None, 401, Authorization=basic(account, "wrong"))
+            assert len(hashed) == 1
+
+    def test_password_is_remembered_for_ten_minutes_and_until_it_changes(self, secured, hashed):
+        moment = [1000.0]
+        secured.service.page.now = lambda: moment[0]
+
+        def log_in(password="secret", status=200):
+            return browse(secured, "/user", None, status, Authorization=basic("dev1", password))
+
+        for after, hashes in ((0, 1), (0, 1), (599, 1), (2, 2), (1, 2)):
+            moment[0] += after
+            log_in()
+            assert len(hashed) == hashes, after
+        log_in("wrong", 401)
+        secured.put("/users/dev1", password="another")
+        log_in("secret", 401)
+        log_in("another")
+        secured.put("/users/dev1", realname="Danny")
+        hashed.clear()
+        assert "Danny" in log_in("another").text
+        assert not hashed
+        secured.call("DELETE", "/users/dev1")
+        log_in("another", 401)
+
+    def test_what_is_remembered_is_not_the_password(self, secured):
+        browse(secured, "/user", None, Authorization=basic("dev1", "secret"))
+        [digest] = secured.service.page.checked
+        assert len(digest) == 32
+        assert digest not in (
+            hashlib.sha256(b"secret").digest(),
+            hashlib.sha256(basic("dev1", "secret").encode()).digest(),
+        )
+
+    # What pages show
+
+    def test_every_get_operation_is_a_page_and_its_links_lead_to_pages(self, filled):
+        filled.post("/tasks/1/estimate", date="2026-11-20", consumed=1, left=1, work="Drawn")
+        filled.post("/testcases/1/results?testtask=1", steps=[dict(result="fail", real="a"), dict(result="pass")])
+        filled.post("/productplans/1/linkstories", stories=[1, 2])
+        filled.put("/releases/1", stories="1", build=1)
+        links = set()
+        for path, target in GETS:
+            page = browse(filled, re.sub("<.*>", str(PAGES[target]), path))
+            assert [tag for tag, _ in page.tags if tag == "h1"] == ["h1"]
+            links |= {*page.links}
+        assert len(links) > 250
+        for link in links - {"/openapi.json"}:
+            assert link.startswith("/")
+            browse(filled, link)
+
+    def test_record_is_told_with_names_links_local_times_and_its_action_log(self, shanghai):
+        shanghai.load(**FILLED)
+        shanghai.post("/bugs/1/assign", assignedTo="qa1", comment="To you,\nQuinn")
+        page = browse(shanghai, "/bugs/1")
+        rows = dict(page.sections[""])
+        assert rows["product"] == "Shop"
+        assert rows["assignedDate"] == "2026-11-20 15:42"
+        assert rows["status"] == "active"
+        assert rows["deadline"] == "2026-12-01"
+        assert {"/products/1", f"/users/{shanghai.get('/users/qa1')['id']}"} <= {*page.links}
+        assert page.sections["Action log"][1:] == [["2026-11-20 15:42", "admin", "assigned", "To you,\nQuinn"]]
+        assert not {"resolvedBy", "closedDate", "branch", "lines", "deleted"} & rows.keys()
+        assert {"/products/1/bugs", "/products/1/stories", "/products/1/releases"} <= {
+            *browse(shanghai, "/products/1").links
+        }
+
+    @each(
+        "nasty",
+        [
+            "<script>alert(1)</script>",
+            "\"'><img src=x onerror=alert(1)>",
+            "'><b x='",
+            "&amp; {{1}} % end",
+            "</style><svg/onload=1>",
+        ],
+    )
+    def test_what_records_say_is_never_markup(self, filled, nasty):
+        filled.put("/products/1", name=nasty, desc=nasty, acl="open")
+        filled.put("/bugs/1", title=nasty, steps=nasty, keywords=nasty, comment=nasty)
+        filled.put("/users/dev1", realname=nasty)
+        filled.put("/executions/2", name=nasty, status="doing")
+        filled.put("/releases/1", name=nasty, date="2026-11-19")
+        for path in (
+            "/",
+            "/products",
+            "/products/1",
+            "/products/1/bugs",
+            "/bugs/1",
+            "/users/dev1",
+            "/users",
+            f"/bugs?status={urllib.parse.quote(nasty)}",
+            f"/{urllib.parse.quote(nasty)}",
+        ):
+            answer = filled.app.get(path, headers={"Accept": CHROME, "Authorization": basic("x", "t")}, status="*")
+            page = Read(answer.text)
+            assert not {"script", "img", "b"} & {tag for tag, _ in page.tags}
+            assert not [
+                name for _, attributes in page.tags for name in attributes if name.startswith("on") or name == "style"
+            ]
+            assert nasty in page.text or "users" in path or answer.status_int >= 400, path
+            assert not re.findall(r"(?:src|href)=.?(?:https?:)?//", answer.text)
+
+    def test_what_the_caller_may_not_see_is_on_no_page(self, filled):
+        filled.put("/products/1", acl="private", name="Covert")
+        filled.put("/projects/1", acl="private", name="Hidden project")
+        filled.put("/executions/2", name="Hidden sprint", status="doing")
+        filled.put("/products/2", acl="open")
+        filled.load(users=[dict(account="outsider")])
+        token = filled.token_of("outsider")
+        filled.post("/bugs/2/assign", assignedTo="outsider")
+        for path, target in GETS:
+            path = re.sub("<.*>", str({**PAGES, "bug": 2, "product": 2}[target]), path)
+            status = filled.call("GET", path, Token=token).status_int
+            page = browse(filled, path, token, status)
+            assert not re.search("Covert|Hidden", page.text), path
+        assert "Covert" in browse(filled).text
+        assert [row[0] for row in browse(filled, "/", token).sections["Products"][1:]] == ["Till"]
+
+    def test_refusals_are_pages_with_the_sentence_of_the_json(self, filled, monkeypatch):
+        for path in (
+            "/bugs/99",
+            "/nothing",
+            "/bugs?order=nope",
+            "/bugs?page=0",
+            "/bugs?limit=x",
+            "/products?program=99",
+        ):
+            refusal = filled.call("GET", path)
+            page = browse(filled, path, status=refusal.status_int)
+            assert refusal.json["error"] in page.text
+        filled.service.loading = True
+        assert pmservice.LOADING in browse(filled, "/bugs", status=503).text
+        filled.service.loading = False
+        monkeypatch.setattr(pmservice.Sheet, "listing", None)
+        assert pmservice.FAILED in browse(filled, "/bugs", status=500).text
+
+    def test_wrong_names_in_a_query_are_told(self, filled):
+        filled.service.strict = True
+        assert "pagesize" in browse(filled, "/bugs?pagesize=1", status=400).text
+
+    def test_list_is_paged_sorted_and_narrowed_by_links(self, client):
+        client.load(products=[dict(id=1, name="P", acl="open")])
+        states = dict(active={}, closed=dict(status="closed", resolution="fixed"))
+        client.load(
+            bugs=[dict(product=1, title=f"Bug {n:03}", **states["closed" if n % 4 else "active"]) for n in range(120)]
+        )
+        rows = lambda page: [row[1] for row in page.sections[""][1:]]  # noqa: E731
+        page = browse(client, "/products/1/bugs")
+        assert len(rows(page)) == 50
+        assert "1 to 50 of 120" in page.text
+        [following] = [link for link in page.links if "page=2" in link]
+        page = browse(client, following)
+        [following] = [link for link in page.links if "page=3" in link]
+        last = browse(client, following)
+        assert rows(last) == [f"Bug {n:03}" for n in range(19, -1, -1)]
+        assert not [link for link in last.links if "page=4" in link]
+        [by_title] = [link for link in last.links if "order=title_asc" in link]
+        page = browse(client, by_title)
+        assert rows(page) == [f"Bug {n:03}" for n in range(50)]
+        assert [sorted["aria-sort"] for tag, sorted in page.tags if "aria-sort" in sorted] == ["ascending"]
+        [narrowed] = [link for link in page.links if "status=active" in link]
+        page = browse(client, narrowed)
+        assert rows(page) == [f"Bug {n:03}" for n in range(0, 120, 4)]
+        assert "1 to 30 of 30" in page.text
+        assert (
+            "None" in browse(client, "/products/1/bugs?page=9").text
+            or rows(browse(client, "/products/1/bugs?page=9")) == []
+        )
+        assert len(rows(browse(client, "/bugs?limit=100000"))) == 120
+
+    def test_service_without_records_says_how_to_put_some_in(self, client):
+        page = browse(client)
+        assert "--demo" in page.text
+        assert 'curl -H "Token: $T" http://localhost:80/products' in page.text
+        assert "Products" not in page.sections
+
+    def test_lines_for_a_shell_work(self):
+        if not (shutil.which("curl") and shutil.which("sh")):
+            pytest.skip("there is no curl")
+        with pmservice.running(password="pass") as served:
+            request = urllib.request.Request(
+                served.url, headers={"Accept": CHROME, "Authorization": basic("admin", "pass")}
+            )
+            page = Read(urllib.request.urlopen(request).read().decode())
+            empty, call = re.findall("(curl -H .*Shop.*)|(T=.*(?:\n.*){2})", page.text)
+            lines = "\n".join([call[1].replace("PASSWORD", "pass"), empty[0], call[1].splitlines()[-1]])
+            lines = lines.replace("python3", sys.executable)
+            done = subprocess.run(["sh", "-c", lines], capture_output=True, text=True, check=True)
+            assert '"name":"Shop"' in done.stdout.splitlines()[-1]
+            assert served.token not in page.text
+
+    # Controls
+
+    def test_controls_are_shown_to_administrators_if_they_are_on(self):
+        fixture = dict(FILLED, users=[*FILLED.get("users", ()), dict(account="member")])
+        with contextlib.closing(Client(":memory:", control=True, load=fixture)) as client:
+            client.call("PUT", "/-/clock", {"now": "2026-01-05T09:00:00Z"})
+            client.call("PUT", "/-/faults", [{"match": "GET /bugs/2", "status": 503}])
+            for _ in range(20):
+                client.call("GET", "/bugs/1")
+            client.call("GET", "/bugs/2")
+            page = browse(client)
+            assert "2026-01-05 09:00:00 and is frozen" in page.text
+            assert page.sections["Controls"] == [['{"match":"GET /bugs/2","status":503}']]
+            calls = page.sections["Last calls"][1:]
+            assert [call[:4] for call in calls] == [
+                ["GET", "/bugs/2", "503", "-"],
+                *[["GET", "/bugs/1", "200", "admin"]] * 14,
+            ]
+            client.call("PUT", "/-/clock", {"offset": 90})
+            assert "shifted by 90 seconds" in browse(client).text
+            assert not {"Controls", "Last calls"} & browse(client, "/", client.token_of("member")).sections.keys()
+            browse(client, "/bugs/2")  # no fault applies to a page
+            assert len(client.call("GET", "/-/journal").json["calls"]) == 21
+
+    def test_controls_that_are_off_are_not_shown(self, filled):
+        assert not {"Controls", "Last calls"} & browse(filled).sections.keys()
+
+
+class TestOverview:
+    """The figures of the overview, compared with what the dump says."""
+
+    @pytest.fixture(params=["UTC", "Asia/Shanghai", "America/New_York"])
+    def busy(self, request):
+        """Yield an app with the demo's records and more, after many changes, in a time zone."""
+        with contextlib.closing(Client(":memory:", control=False, timezone=request.param)) as client:
+            fixture = pmservice.demo(NOW)
+            client.load(**fixture)
+            if not fixture.get("stories"):
+                self.add_stories(client)
+            client.load(users=[dict(account="outsider")])
+            for path in ("/products/2", "/products/3", "/projects/7"):
+                client.put(path, acl="private")
+            self.change(client)
+            yield client
+
+    @staticmethod
+    def add_stories(client):
+        client.load(stories=[dict(product=n % 9 + 1, title=f"S{n}", type="requirement" if n % 7 == 6 else "story") for n in range(90)],
+                    plans=[dict(id=id, product=id, title="P") for id in range(1, 10)])  # fmt: skip
+
+    @staticmethod
+    def change(client):
+        """Take records through the operations that the figures depend on."""
+        rng = random.Random(1)
+        stories = client.get("/stories?status=all&limit=1000")["stories"]
+        for n, one in enumerate(stories):
+            plans = [plan["id"] for plan in client.get(f"/products/{one['product']}/plans")["plans"]]
+            if n % 3 == 0 and plans:
+                client.call("POST", f"/productplans/{plans[0]}/linkstories", dict(stories=[one["id"]]))
+            if n % 4 == 0:
+                client.call("PUT", f"/releases/{n % 40 + 1}", dict(stories=str(one["id"])))
+            if n % 5 == 0:
+                client.call("POST", f"/stories/{one['id']}/close", dict(closedReason="done"))
+            if n % 6 == 0:
+                client.call("DELETE", f"/stories/{one['id']}")
+            if n % 8 == 0:
+                client.call("PUT", f"/stories/{one['id']}", dict(product=one["product"] % 9 + 1))
+            if n % 10 == 0:
+                client.call("POST", f"/stories/{one['id']}/active", {})
+        client.call("DELETE", "/productplans/1")
+        client.call("PUT", "/releases/5", dict(stories=""))
+        client.call("DELETE", "/releases/9")
+        for id in rng.sample(range(1, 301), 90):
+            path, body = rng.choice(
+                [
+                    ("/close", {}),
+                    ("/active", {}),
+                    ("/resolve", dict(resolution="fixed")),
+                    ("", dict(product=rng.randint(1, 9))),
+                    ("delete", None),
+                ]
+            )
+            client.call(
+                "DELETE" if path == "delete" else "PUT" if not path else "POST",
+                f"/bugs/{id}" + path.replace("delete", ""),
+                body,
+            )
+        for id in rng.sample(range(1, 401), 90):
+            client.call(
+                *rng.choice(
+                    [
+                        ("DELETE", f"/tasks/{id}"),
+                        ("POST", f"/tasks/{id}/start", dict(left=3)),
+                        ("POST", f"/tasks/{id}/cancel"),
+                    ]
+                )
+            )
+
+    @each("who", ["admin", "outsider"])
+    def test_figures_are_those_of_the_records(self, busy, who):
+        dumped, token = busy.dump(), "t" if who == "admin" else busy.token_of("outsider")
+        page = browse(busy, "/", token)
+        seen = {one["id"]: one for one in dumped["products"] if who == "admin" or one["acl"] == "open"}
+        homes = {one["id"] for one in dumped["projects"] if who == "admin" or one["acl"] == "open"}
+        bugs = [bug for bug in dumped["bugs"] if not bug["deleted"] and bug["product"] in seen]
+        today = self.local(busy, NOW_ISO).date()
+        self.check_weeks(busy, page, bugs, today)
+        rows = {row[0]: [int(number) for number in row[2:]] for row in page.sections["Products"][1:]}
+        for one in seen.values():
+            states = Counter(bug["status"] for bug in bugs if bug["product"] == one["id"])
+            assert rows.pop(one["name"]) == [
+                *(states[state] for state in ("active", "resolved", "closed")),
+                states.total(),
+            ]
+        assert not rows
+        tiles = page.sections[""][1]
+        assert (tiles[0], tiles[3]) == (str(sum(bug["status"] == "active" for bug in bugs)), str(len(seen)))
+        stories = [one for one in busy.get("/stories?status=all&limit=1000")["stories"] if one["product"] in seen]
+        stages = Counter(one["stage"] for one in stories)
+        assert len(stages) >= 4
+        assert {row[0]: int(row[2]) for row in page.sections["Stories by stage"]} == {
+            stage: stages[stage] for stage in STAGES
+        }
+        self.check_executions(page, dumped, homes)
+        releases = [
+            one
+            for one in dumped["releases"]
+            if not one["deleted"] and one["product"] in seen and (not one["project"] or one["project"] in homes)
+        ]
+        shown = [link for link in page.links if link.startswith("/releases/")]
+        first = str(today - timedelta(weeks=26))
+        assert sorted(shown) == sorted(f"/releases/{one['id']}" for one in releases if one["date"] >= first)
+
+    @staticmethod
+    def local(client, moment):
+        zone = client.service.database.zone
+        return datetime.fromisoformat(moment.replace("Z", "+00:00")).astimezone(zone)
+
+    def check_weeks(self, client, page, bugs, today):
+        wanted = {today - timedelta(today.weekday(), weeks=n): Counter() for n in range(26)}
+        for bug in bugs:
+            for word in ("opened", "resolved"):
+                if bug[f"{word}Date"]:
+                    day = self.local(client, bug[f"{word}Date"]).date()
+                    monday = day - timedelta(day.weekday())
+                    if monday in wanted:
+                        wanted[monday][word] += 1
+        titles = [title for title in page.titles if title.startswith("week of")]
+        assert titles == [
+            f"week of {day}: {wanted[day]['opened']} opened, {wanted[day]['resolved']} resolved"
+            for day in sorted(wanted)
+        ]
+        assert page.sections[""][1][1:3] == [str(wanted[max(wanted)][word]) for word in ("opened", "resolved")]
+
+    @staticmethod
+    def check_executions(page, dumped, homes):
+        rows = {row[0]: row[2:] for row in page.sections["Running executions"][1:]}
+        running = [
+            one
+            for one in dumped["executions"]
+            if one["status"] == "doing" and not one["deleted"] and one["project"] in homes
+        ]
+        assert {*rows} == {one["name"] for one in running}
+        assert running
+        for one in running:
+            tasks = [task for task in dumped["tasks"] if task["execution"] == one["id"] and not task["deleted"]]
+            states = Counter(task["status"] for task in tasks)
+            hours = [f"{sum(task[field] for task in tasks):,.1f}" for field in ("consumed", "left")]
+            assert rows[one["name"]] == [
+                *(str(states[state]) for state in ("wait", "doing", "done", "pause", "closed", "cancel")),
+                *hours,
+                one["end"],
+            ]
+
+    def test_counts_are_those_of_a_recount(self, busy):
+        with busy.service.database.reading() as store:
+            assert list(pmservice.problems_of(store)) == []
+
+    def test_counts_survive_a_reset(self):
+        with contextlib.closing(Client(":memory:", control=True, load=FILLED)) as client:
+            before = browse(client).sections["Products"]
+            client.call("DELETE", "/bugs/1")
+            client.call("DELETE", "/stories/1")
+            client.call("POST", "/-/reset")
+            assert browse(client).sections["Products"] == before
+            with client.service.database.reading() as store:
+                assert list(pmservice.problems_of(store)) == []
+
+    def test_products_with_most_active_bugs_come_first(self, client):
+        client.load(
+            products=[dict(id=id, name=f"P{id:02}", acl="open") for id in range(1, 15)],
+            bugs=[dict(product=n % 14 + 1, title="B") for n in range(20)],
+        )
+        page = browse(client)
+        assert [row[0] for row in page.sections["Products"][1:]] == [
+            f"P{id:02}" for id in (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12)
+        ]
+        assert page.sections[""][1][3] == "14"
+
+    def test_time_line_goes_from_half_a_year_ago_to_what_is_planned(self, client):
+        days = ["2026-05-21", "2026-05-22", "2026-11-20", "2026-11-21", "2027-08-01"]
+        client.load(
+            products=[dict(id=1, name="P", acl="open")],
+            releases=[dict(id=id, product=1, name=f"R{id}", date=day) for id, day in enumerate(days, 1)],
+        )
+        page = browse(client)
+        assert page.sections["Releases"] == [
+            ["May 2026", "22 R2"],
+            ["November 2026", "20 R3", "21 R4"],
+            ["August 2027", "1 R5"],
+        ]
+        looks = [
+            attributes["class"]
+            for tag, attributes in page.tags
+            if tag == "td" and attributes.get("class") in ("past", "planned")
+        ]
+        assert looks == ["past", "past", "planned", "planned"]
+
+
+STAGES = ("wait", "planned", "projected", "released", "closed")
+
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+# .ci/run sets this: there the browser's tests must not be left out.
+BROWSER_NEEDED = bool(os.environ.get("PMSERVICE_TEST_BROWSER"))
+CALLING_PAGE = """<!DOCTYPE html><link rel="icon" href="data:,"><title>calls</title><script>
+async function call(url) {
+    const answer = await fetch(url + "/tokens", {method: "POST", body: JSON.stringify({account: "admin", password: "pass"})});
+    const headers = {Token: (await answer.json()).token, "Content-Type": "application/json"};
+    const made = await fetch(url + "/products?mode=x", {method: "POST", headers, body: JSON.stringify({name: "Made by a page"})});
+    return [made.status, (await made.json()).name, made.headers.get("Ignored-Fields"), made.headers.get("X-Request-Id")];
+}
+</script>"""
+
+
+@pytest.fixture(scope="class")
+def browser():
+    """Yield Chromium, for which http://app.example is this machine."""
+    try:
+        from playwright import sync_api
+    except ImportError:
+        if BROWSER_NEEDED:
+            raise
+        pytest.skip("there is no Playwright")
+    arguments = ["--no-sandbox", "--disable-dev-shm-usage", "--host-resolver-rules=MAP app.example 127.0.0.1"]
+    with sync_api.sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=arguments, timeout=60_000)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(scope="class")
+def served():
+    """Yield a running service with the records of the demo and the password "pass"."""
+    with pmservice.running(password="pass", load=pmservice.demo(NOW), clock=lambda: NOW) as served:
+        yield served
+
+
+@pytest.mark.skipif(not BROWSER_NEEDED and not CHROMIUM, reason="there is no Chromium")
+class TestBrowser:
+    """What a browser makes of the pages, and of pages that call the service."""
+
+    @pytest.fixture
+    def visit(self, browser, served):
+        """Return a function that opens a path as the administrator. The browser must find nothing to complain about."""
+        with contextlib.ExitStack() as stack:
+            complaints: list[str] = []
+
+            def visit(path: str, **settings: Any) -> Any:
+                login = {"username": "admin", "password": "pass"}
+                context = browser.new_context(**{"http_credentials": login, **settings})
+                stack.callback(context.close)
+                context.set_default_timeout(60_000)
+                page = context.new_page()
+                page.on("console", lambda message: complaints.append(message.text))
+                page.on("pageerror", lambda error: complaints.append(str(error)))
+                page.on("requestfailed", lambda request: complaints.append(request.url))
+                page.on(
+                    "request",
+                    lambda request: (
+                        complaints.append(request.url) if not request.url.startswith((served.url, "data:")) else None
+                    ),
+                )
+                assert page.goto(served.url + path).status == 200
+                return page
+
+            yield visit
+            assert complaints == []
+
+    @pytest.fixture
+    def calling(self):
+        """Yield the port of a server whose page calls the service."""
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def do_GET(self):
+                self.send_response(200)
+                self.send_header("Content-Type", "text/html")
+                self.end_headers()
+                self.wfile.write(CALLING_PAGE.encode())
+
+            def log_message(self, *_):
+                pass
+
+        with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+            thread = threading.Thread(target=server.serve_forever)
+            thread.start()
+            yield server.server_port
+            server.shutdown()
+            thread.join()
+
+    def test_overview_shows_the_figures_in_both_schemes(self, visit, served):
+        request = urllib.request.Request(f"{served.url}/products", headers={"Token": served.token})
+        products = json.load(urllib.request.urlopen(request))["products"]
+        shades = {}
+        for scheme in ("light", "dark"):
+            page = visit("/", color_scheme=scheme)
+            assert page.title() == "Overview · pmservice"
+            for one in products:
+                row = page.get_by_role("row").filter(has=page.get_by_role("link", name=one["name"], exact=True))
+                bugs = [
+                    one["unResolved"],
+                    one["bugs"] - one["unResolved"] - one["closedBugs"],
+                    one["closedBugs"],
+                    one["bugs"],
+                ]
+                assert row.first.get_by_role("cell").all_inner_texts()[2:] == [str(number) for number in bugs]
+            chart = page.get_by_role("img", name="Bugs a week").bounding_box()
+            assert chart["width"] > 300
+            assert chart["height"] > 150
+            shades[scheme] = [
+                page.evaluate(f"getComputedStyle(document.body).{style}") for style in ("backgroundColor", "color")
+            ]
+        assert shades["light"] == shades["dark"][::-1] or shades["light"][0] != shades["dark"][0]
+        assert self.contrast(*shades["light"]) > 4.5 < self.contrast(*shades["dark"])
+
+    @staticmethod
+    def contrast(*colors: str) -> float:
+        """Return the contrast of two colours, as WCAG 2 defines it."""
+
+        def light(color: str) -> float:
+            parts = [int(part) / 255 for part in re.findall("[0-9]+", color)[:3]]
+            red, green, blue = (part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts)
+            return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+        dark, bright = sorted(map(light, colors))
+        return (bright + 0.05) / (dark + 0.05)
+
+    @each("scheme", ["light", "dark"])
+    @each("path", ["/", "/bugs", "/bugs/7"])
+    def test_every_text_stands_out_from_what_is_behind_it(self, visit, scheme, path):
+        found = visit(path, color_scheme=scheme).evaluate("""() => [...document.querySelectorAll("body *")]
+            .filter(one => [...one.childNodes].some(inner => inner.nodeType === 3 && inner.data.trim()) && one.offsetParent)
+            .map(one => {
+                let behind = one;
+                while (behind && /, 0\\)$/.test(getComputedStyle(behind).backgroundColor)) behind = behind.parentElement;
+                return [one.textContent.trim(), getComputedStyle(one).color, getComputedStyle(behind).backgroundColor];
+            })""")
+        assert len(found) > 30
+        assert [text for text, *colors in found if self.contrast(*colors) < 4.5] == []
+
+    @each("path", ["/", "/bugs", "/bugs/7", "/executions", "/products/1", "/groups"])
+    @each("width", [360, 390])
+    def test_page_fits_a_phone(self, visit, path, width):
+        page = visit(path, viewport={"width": width, "height": 700})
+        assert page.evaluate("document.documentElement.scrollWidth") == width
+        assert page.evaluate("getComputedStyle(document.body).fontSize") == "15px"
+
+    def test_keyboard_goes_through_the_links_and_the_focus_is_visible(self, visit):
+        page = visit("/")
+        seen = []
+        for _ in range(5):
+            page.keyboard.press("Tab")
+            seen.append(
+                page.evaluate(
+                    "[document.activeElement.innerText, getComputedStyle(document.activeElement).outlineStyle]"
+                )
+            )
+        assert [text for text, _ in seen][:2] == ["pmservice", "products"]
+        assert {outline for _, outline in seen} == {"solid"}
+        page.keyboard.press("Shift+Tab")
+        page.keyboard.press("Enter")
+        page.wait_for_url("**/programs")
+
+    def test_list_leads_to_the_record_and_the_record_to_its_product(self, visit):
+        page = visit("/products/1/bugs")
+        page.get_by_role("link", name="active", exact=True).click()
+        page.wait_for_url("**status=active**")
+        page.locator("tbody tr").first.get_by_role("link").nth(1).click()
+        page.wait_for_url("**/bugs/*")
+        page.get_by_role("link", name="Web Shop").click()
+        page.wait_for_url("**/products/1")
+        assert page.get_by_role("heading", level=1).inner_text() == "Product 1: Web Shop"
+
+    def test_without_a_password_the_browser_is_asked_for_one(self, browser, served):
+        from playwright.sync_api import Error
+
+        with contextlib.closing(browser.new_context()) as context:
+            page = context.new_page()
+            statuses = []
+            page.on("response", lambda answer: statuses.append((answer.status, answer.headers.get("www-authenticate"))))
+            with pytest.raises(Error, match="ERR_INVALID_AUTH_CREDENTIALS"):  # nobody answers the dialogue
+                page.goto(served.url)
+            assert statuses in ([], [(401, 'Basic realm="pmservice", charset="UTF-8"')])
+
+    def test_page_of_this_machine_may_call(self, browser, served, calling):
+        status, name, ignored, number = self.call(browser, f"http://127.0.0.1:{calling}", served.url)
+        assert (status, name, ignored) == (201, "Made by a page", "?mode")
+        assert number
+
+    def test_page_of_another_origin_may_call_only_if_it_is_named(self, browser, served, calling):
+        from playwright.sync_api import Error
+
+        origin = f"http://app.example:{calling}"
+        with pytest.raises(Error, match="Failed to fetch"):
+            self.call(browser, origin, served.url)
+        with pmservice.running(password="pass", origin=origin) as named:
+            assert self.call(browser, origin, named.url)[:2] == [201, "Made by a page"]
+
+    @staticmethod
+    def call(browser, origin, url):
+        """Let a page of an origin log in and create a product; return what it reads of the answer."""
+        with contextlib.closing(browser.new_context()) as context:
+            page = context.new_page()
+            page.goto(f"{origin}/")
+            return page.evaluate("url => call(url)", url)
 
 
 DATE_LIKE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}(T[0-9]{2}:[0-9]{2}:[0-9]{2}Z)?")
