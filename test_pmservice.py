@@ -3633,7 +3633,7 @@ STAGES = ("wait", "planned", "projected", "released", "closed")
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 # .ci/run sets this: there the browser's tests must not be left out.
-BROWSER_NEEDED = bool(os.environ.get("PMSERVICE_TEST_BROWSER"))
+BROWSER_NEEDED = bool(os.environ.get("BROWSER_NEEDED"))
 CALLING_PAGE = """<!DOCTYPE html><link rel="icon" href="data:,"><title>calls</title><script>
 async function call(url) {
     const answer = await fetch(url + "/tokens", {method: "POST", body: JSON.stringify({account: "admin", password: "pass"})});
