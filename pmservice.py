@@ -4840,9 +4840,8 @@ BY_STAGE = "SELECT stage, count(*) FROM story_stage WHERE stage <> '' AND {} GRO
 BY_QUARTER = "SELECT quarter, sum({}) FROM {} WHERE quarter >= :first AND {} GROUP BY quarter"
 LOGGED = f"""SELECT date, actor, action, comment FROM action
     WHERE objectType = :table AND objectID = :id ORDER BY id DESC LIMIT {ACTIONS}"""
-BY_STATE = (
-    """SELECT status, count(*), sum(consumed), sum("left") FROM task WHERE execution = :id AND deleted = 0 GROUP BY 1"""
-)
+BY_STATE = """SELECT status, count(*), sum(consumed), sum("left") FROM task
+    WHERE execution = :id AND deleted = 0 GROUP BY status"""
 COUNTED = f"""SELECT product.id, name, unResolved AS active, bugs - unResolved - closedBugs AS resolved, closedBugs AS closed,
     bugs, count(*) OVER () AS products, sum(unResolved) OVER () AS active_in_all
     FROM product JOIN product_count ON product_count.product = product.id
@@ -4855,10 +4854,9 @@ PAST_AND_PLANNED = f"""{DATED.format("date BETWEEN :since AND :today", "DESC")}
     UNION ALL {DATED.format("date > :today", "ASC")} ORDER BY date, id"""
 
 
-def section(title: str, heads: str = "", rows: Sequence[Sequence[Cell]] = (), *text: str, **more: Any) -> Section:
-    """Return a part of a page: a table, its heads separated by commas, or a text instead of one without rows."""
-    named = [(word, "", "") for word in heads.split(",") if heads]
-    return {"title": title, "heads": named, "rows": rows, "text": () if rows else text, **more}
+def section(title: str = "", heads: str = "", rows: Sequence[Sequence[Cell]] = (), **more: Any) -> Section:
+    """Return a part of a page; the heads of its table are separated by commas."""
+    return {"title": title, "heads": [(head, "", "") for head in heads.split(",") if head], "rows": rows, **more}
 
 
 def say(*values: Any) -> list[Cell]:
@@ -4874,12 +4872,9 @@ def say(*values: Any) -> list[Cell]:
 def text_of(value: Any) -> str:
     """Return a JSON value in words."""
     if isinstance(value, dict):
-        return (
-            value.get("code")
-            or value.get("name")
-            or "; ".join(f"{name}: {text_of(one)}" for name, one in value.items() if name)
-        )
-    return "\n".join(map(text_of, value)) if isinstance(value, list) else str(value)
+        parts = (f"{name}: {text_of(one)}" for name, one in value.items() if name)
+        return value.get("code") or value.get("name") or "; ".join(parts)
+    return str(value)
 
 
 class Sheet:
@@ -4924,10 +4919,10 @@ class Sheet:
         pieces = self.pieces(field, kind, record[field])
         if path and field in ("id", "name", "title", "account"):
             pieces = [(text, re.sub("<.*>", str(record["id"]), path)) for text, _ in pieces]
-        number = isinstance(record[field], (int, float)) and not kind.target
-        return "state" if field in ("status", "stage") else "number" if number else "long" * (
+        look = "number" * (isinstance(record[field], (int, float)) and not kind.target) or "long" * (
             kind.look == "text"
-        ), pieces
+        )
+        return "state" if field in ("status", "stage") else look, pieces
 
     def table(self, view: View, records: Sequence[Fields], title: str = "", within: str = "") -> Section:
         """Return records as a table of their most telling fields that are set."""
@@ -4937,33 +4932,25 @@ class Sheet:
             if field in view.fields and field != within and any(record[field] for record in records)
         }
         columns = dict(itertools.islice(cells.items(), COLUMNS))
-        return section(title, ",".join(columns), [*map(list, zip(*columns.values(), strict=True))], "There are none.")
+        return section(
+            title, ",".join(columns), [*map(list, zip(*columns.values(), strict=True))], empty="There are none."
+        )
 
     def record(self, view: View, record: Fields) -> list[Section]:
         """Return a record: its fields, the lists in it and links to those within it, its action log."""
         cells = {field: self.cell(view, field, record) for field, kind in view.fields.items() if kind.source != "fixed"}
-        home, unset = (
-            RECORDS[view.resource.name],
-            ", ".join(field for field, (_, pieces) in cells.items() if not pieces),
-        )
-        links = [
-            (shows.key, re.sub("<.*>", str(record["id"]), path))
-            for path, shows in LISTS.items()
-            if path.startswith(f"{home}/")
-        ]
+        within = f"{RECORDS[view.resource.name]}/"
+        unset = ", ".join(field for field, (_, pieces) in cells.items() if not pieces)
+        lists = ((shows.key, path) for path, shows in LISTS.items() if path.startswith(within))
+        links = [(key, re.sub("<.*>", str(record["id"]), path)) for key, path in lists]
         fields = [[("field", [(field, "")]), cell] for field, cell in cells.items() if cell[1]]
-        parts = [{**section("", "", fields), "links": links, "text": [f"Unset: {unset}."]}]
+        parts = [section(rows=fields, links=links, text=[f"Unset: {unset}."])]
         for inner in ENCLOSED.get(view, ()):
             parts += [self.table(inner.view, record[inner.key], inner.key)] if record[inner.key] else []
-        log = [
-            [
-                *say(local(date, self.store.zone)[:16]),
-                ("", self.pieces("", PERSON, actor)),
-                *say(action),
-                ("long", [(comment, "")]),
-            ]
-            for date, actor, action, comment in self.rows(LOGGED, table=view.resource.table, id=record["id"])
-        ]
+        log = []
+        for moment, actor, action, comment in self.rows(LOGGED, table=view.resource.table, id=record["id"]):
+            [who] = self.pieces("", PERSON, actor)
+            log.append([*say(local(moment, self.store.zone)[:16], who, action), ("long", [(comment, "")])])
         return [*parts, section("Action log", "when,who,what,comment", log)] if log else parts
 
     def listing(self, listing: Listing, path: str, query: Fields, answer: Fields) -> Section:
@@ -4981,33 +4968,35 @@ class Sheet:
         count = f"{first + 1:,} to {first + len(records):,}" if records else "nothing"
         more = len(records) == limit if total is None else first + limit < total
         turns = [("‹ previous", link(page=page - 1))] * (page > 1) + [("next ›", link(page=page + 1))] * more
-        chosen = query.get("status", listing.default).lower()
-        words = {condition: word for word, condition in listing.browse.items()}.values()
-        states = [(word, "" if word == chosen else link(status=word, page=1)) for word in words] * (len(words) > 1)
+        browse = listing.browse if len(listing.browse) > 1 else {}
+        chosen, states = browse.get(query.get("status", listing.default).lower()), []
+        for condition in dict.fromkeys(browse.values()):  # the real server has several words for some
+            word = min((len(word), word) for word, same in browse.items() if same == condition)[1]
+            states.append((word, link(status=word, page=1) if condition != chosen else ""))
         return {**table, "links": states, "turns": [(count + (f" of {total:,}" if total else ""), ""), *turns]}
 
     def overview(self) -> list[Section]:
         """Return what people look at first."""
-        weeks, running, dated = self.count_weeks(), self.show_running(), self.show_releases()
+        weeks, executions, releases = self.count_weeks(), self.show_running(), self.show_releases()
         products = self.rows(COUNTED)
-        if not (products or running or dated):
+        if not (products or executions or releases):
             return [NO_RECORDS]
         stages, now = self.tally(BY_STAGE.format("TRUE"), BY_STAGE.format(FEW)), [*weeks.values()][-1]
         most = max(stages.values(), default=0)
         bars = [say(stage, {stage: stages[stage], "": most - stages[stage]}, stages[stage]) for stage in STORY_STAGES]
-        bugs, totals = [], (products[0]["active_in_all"], *now.values(), products[0]["products"]) if products else ()
+        bugs: list[list[Cell]] = []
         for row in products:
             states = {state: row[state] for state in BUG_STATES}
             bugs.append(say((row["name"], f"/products/{row['id']}"), states, *states.values(), row["bugs"]))
-        tiles = section("", "active bugs,opened this week,resolved this week,products", [say(*totals)])
+        totals = (products[0]["active_in_all"], *now.values(), products[0]["products"]) if products else ()
         lasting = f"execution,tasks,{','.join(TASK_STATES)},hours consumed,hours left,ends"
         return [
-            {**tiles, "look": "tiles"},
+            section("", "active bugs,opened this week,resolved this week,products", [say(*totals)] if totals else [], look="tiles"),
             section("Bugs a week", legend=now, weeks=weeks, look="half"),
-            section("Stories by stage", "", bars if most else [], "There are no stories.", look="half"),
-            section("Products", "product,bugs,active,resolved,closed,all", bugs, "There are no products.", legend=BUG_STATES),
-            section("Running executions", lasting, running, "No execution is running.", legend=TASK_STATES),
-            section("Releases", "", dated, "None in the last half year, and none ahead.", legend=("past", "planned"), look="line"),
+            section("Stories by stage", "", bars if most else [], empty="There are no stories.", look="half"),
+            section("Products", "product,bugs,active,resolved,closed,all", bugs, empty="There are no products.", legend=BUG_STATES),
+            section("Running executions", lasting, executions, empty="No execution is running.", legend=TASK_STATES),
+            section("Releases", "", releases, empty="None in the last half year, and none ahead.", legend=("past", "planned"), look="line"),
         ]  # fmt: skip
 
     @functools.cached_property
@@ -5219,11 +5208,11 @@ TEMPLATE = bottle.SimpleTemplate("""\
 </table>
 </div>
 % end
-% for line in part["text"]:
+% for line in part.get("text", () if part["rows"] or "empty" not in part else [part["empty"]]):
 <p>{{line}}</p>
 % end
 % if part.get("code"):
-<pre>{{part["code"] % blanks}}</pre>
+<pre>{{part["code"]}}</pre>
 % end
 </section>
 % end
@@ -5235,22 +5224,18 @@ TEMPLATE = bottle.SimpleTemplate("""\
 </html>
 """)
 
-NO_RECORDS = section(
-    "There are no records yet", "", [],
+NO_RECORDS = section("There are no records yet", text=[
     "Start the service with --demo to see a made-up company, or with --load FILE to load records of your own.",
-    "pmservice load FILE does so while the service runs, and POST /products creates a product:",
-    code="""curl -H "Token: $T" %(url)s/products -d '{"name": "Shop"}'""",
-)  # fmt: skip
-LOG_IN = section(
-    "", "", [],
+    "pmservice load FILE does so while the service runs, and POST /products creates a product."])  # fmt: skip
+LOG_IN = section(text=[
     "Reload the page: your browser then asks for an account and its password. A token may stand for the password.",
     "A new database has the account admin. Its password was printed where the service was first started. "
-    "If it is lost, this command sets a new one:",
-    code="pmservice user admin --password",
-)  # fmt: skip
-CALL = """T=$(curl -s %(url)s/tokens -d '{"account": "%(account)s", "password": "PASSWORD"}' |
+    "If it is lost, this command sets a new one:"], code="pmservice user admin --password")  # fmt: skip
+CALL = """T=$(curl -s {url}/tokens -d '{{"account": "{account}", "password": "PASSWORD"}}' |
     python3 -c 'import json, sys; print(json.load(sys.stdin)["token"])')
-curl -s -H "Token: $T" %(url)s%(path)s"""
+curl -s -H "Token: $T" {url}{path}"""
+CREATE = """
+curl -s -H "Token: $T" {url}/products -d '{{"name": "Shop"}}'"""
 
 
 class Page:
@@ -5270,19 +5255,19 @@ class Page:
             by_router = isinstance(refusal, bottle.HTTPError)
             text = self.service.render_bottle_error(refusal) if by_router else refusal.body
             status, title = refusal.status_code, HTTPStatus(refusal.status_code).phrase
-            sections = [section("", "", [], json.loads(text)["error"])]
+            sections = [section(text=[json.loads(text)["error"]])]
         if status == 401:
             headers["WWW-Authenticate"] = 'Basic realm="pmservice", charset="UTF-8"'
             title, sections = "Log in", [LOG_IN]
         me = environ.get("pmservice.caller")
         url = f"{environ['wsgi.url_scheme']}://{environ.get('HTTP_HOST') or environ['SERVER_NAME']}"
         path = environ["PATH_INFO"] if status == 200 and environ["PATH_INFO"] != "/" else "/products"
-        blanks = {"url": url, "path": path, "account": me.account if me else ADMIN}
-        sections = [*sections, section("For programs", "", [], "Programs get JSON at the same paths:", code=CALL)]
-        links = {"nav": LINKS, "others": OTHERS} if me else {"nav": [], "others": []}
-        page = TEMPLATE.render(
-            title=title, sections=sections, css=CSS, day_of=date.fromisoformat, blanks=blanks, **links
+        code = (CALL + CREATE * (sections == [NO_RECORDS])).format(
+            url=url, path=path, account=me.account if me else ADMIN
         )
+        sections = [*sections, section("For programs", text=["Programs get JSON at the same paths:"], code=code)]
+        links = {"nav": LINKS * bool(me), "others": OTHERS * bool(me)}
+        page = TEMPLATE.render(title=title, sections=sections, css=CSS, day_of=date.fromisoformat, **links)
         return bottle.HTTPResponse(page.encode(), status, headers)
 
     def caller(self, environ: Mapping[str, Any]) -> Caller:
@@ -5341,10 +5326,8 @@ class Page:
             for call in journal[: -CALLS_SHOWN - 1 : -1]
         ]
         now = f"The clock says {local(utc(clock(), zone), zone)} and is {how}. Faults: {len(faults) or 'none'}."
-        return [
-            {**section("Controls", "", faults), "text": [now]},
-            section("Last calls", "method,path,status,account,ms", calls, "There was none."),
-        ]
+        last = section("Last calls", "method,path,status,account,ms", calls, empty="There was none.")
+        return [section("Controls", "", faults, text=[now]), last]
 
 
 def show(
@@ -5359,9 +5342,8 @@ def show(
         record = value["profile"] if shows.envelope else value
         name = next(record[field] for field in ("title", "name", "realname", "id") if field in record)
         return f"{shows.resource.name.capitalize()} {record['id']}: {name}", sheet.record(shows, record)
-    pairs = value.items() if isinstance(value, dict) else enumerate(value, 1)
-    rows = [[("field", [(str(name), "")]), ("long", [(text_of(one), "")])] for name, one in pairs]
-    return operation.purpose.capitalize(), [section("", "", rows, "There is nothing.")]
+    code = json.dumps(value, indent=2, ensure_ascii=False)
+    return operation.purpose.capitalize(), [section(code=code)]
 
 
 # --- 16 Server: connections and threads -------------------------------------------------------------
