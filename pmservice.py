@@ -4870,11 +4870,16 @@ def say(*values: Any) -> list[Cell]:
 
 
 def text_of(value: Any) -> str:
-    """Return a JSON value in words."""
-    if isinstance(value, dict):
-        parts = (f"{name}: {text_of(one)}" for name, one in value.items() if name)
-        return value.get("code") or value.get("name") or "; ".join(parts)
-    return str(value)
+    """Return a JSON value in words: an object by what names it, a step with what came of it, or its numbers."""
+    if isinstance(value, list):
+        return "\n".join(map(text_of, value))
+    if not isinstance(value, dict):
+        return str(value)
+    said = [value[name] for name in ("name", "desc", "expect", "result", "real") if value.get(name)]
+    numbers = {name: one for name, one in value.items() if name and isinstance(one, int)}
+    return (
+        value.get("code") or " → ".join(said) or "; ".join(f"{k}: {text_of(v)}" for k, v in (numbers or value).items())
+    )
 
 
 class Sheet:
@@ -4902,7 +4907,7 @@ class Sheet:
         number = not target and not (kind.read is INT.read and kind.source == "given")
         if value in (None, "", [], {}, SHOWN_FOR_NONE.get(kind.look)) or (value == 0 and not number):
             return []
-        if isinstance(value, list):
+        if isinstance(value, list) and (target or "account" in value[0]):
             return [piece for one in value for piece in self.pieces(field, kind, one)]
         if kind.look == "person" or (isinstance(value, dict) and "account" in value):
             user: Any = value if isinstance(value, dict) else self.store.user(value)
@@ -4919,9 +4924,8 @@ class Sheet:
         pieces = self.pieces(field, kind, record[field])
         if path and field in ("id", "name", "title", "account"):
             pieces = [(text, re.sub("<.*>", str(record["id"]), path)) for text, _ in pieces]
-        look = "number" * (isinstance(record[field], (int, float)) and not kind.target) or "long" * (
-            kind.look == "text"
-        )
+        value, text = record[field], kind.look == "text" or (isinstance(record[field], list) and not kind.target)
+        look = "number" * (isinstance(value, (int, float)) and not kind.target) or "long" * text
         return "state" if field in ("status", "stage") else look, pieces
 
     def table(self, view: View, records: Sequence[Fields], title: str = "", within: str = "") -> Section:
@@ -5073,6 +5077,7 @@ h1, section { grid-column: 1 / -1; min-width: 0; }
 section { background: var(--card); border: 1px solid var(--line); border-radius: .5rem; padding: 1rem 1.1rem; }
 p { margin: .5rem 0 0; max-width: 50rem; }
 section > p:first-child { margin-top: 0; }
+.box + p { color: var(--soft); font-size: .85rem; }
 .links > span { font-weight: 600; }
 [aria-sort=ascending]::after { content: " ↑"; }
 [aria-sort=descending]::after { content: " ↓"; }
@@ -5087,7 +5092,9 @@ thead th, tr:first-child > .field, tr:first-child > .field ~ td { border-top: 0;
 .field { width: 9rem; }
 .number { text-align: right; }
 .field + .number { text-align: left; }
-.long > * { display: inline-block; min-width: 14rem; max-width: 50rem; white-space: pre-wrap; }
+td > a { display: inline-block; width: max-content; max-width: min(20rem, 40vw); overflow-wrap: break-word; white-space: normal; }
+.long > * { display: inline-block; width: max-content; max-width: min(26rem, 55vw); white-space: pre-wrap; }
+.field + .long > * { max-width: min(50rem, 55vw); }
 .tiles th, .tiles td { width: 25%; white-space: normal; border: 0; padding-top: 0; text-align: left; vertical-align: bottom; }
 .tiles td { font-size: 1.9rem; line-height: 1; }
 .bar { width: 35%; min-width: 9rem; }
@@ -5107,6 +5114,7 @@ polyline { stroke-width: 2.5; stroke-linejoin: round; }
 .line tbody { display: flex; gap: 1rem; }
 .line tr { display: flex; flex: 1 0 10rem; flex-direction: column; border-top: 2px solid var(--line); padding-top: .3rem; }
 .line td { border: 0; padding: .1rem 0 .1rem 1.1em; text-indent: -1.1em; white-space: normal; }
+.line a { display: inline; }
 .line .box { direction: rtl; }
 .line table { direction: ltr; }
 .line ::before { border-radius: 50% !important; }
@@ -5262,7 +5270,7 @@ class Page:
         me = environ.get("pmservice.caller")
         url = f"{environ['wsgi.url_scheme']}://{environ.get('HTTP_HOST') or environ['SERVER_NAME']}"
         path = environ["PATH_INFO"] if status == 200 and environ["PATH_INFO"] != "/" else "/products"
-        code = (CALL + CREATE * (sections == [NO_RECORDS])).format(
+        code = (CALL + CREATE * (NO_RECORDS in sections)).format(
             url=url, path=path, account=me.account if me else ADMIN
         )
         sections = [*sections, section("For programs", text=["Programs get JSON at the same paths:"], code=code)]
