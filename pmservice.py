@@ -5094,7 +5094,7 @@ thead th, tr:first-child > .field, tr:first-child > .field ~ td { border-top: 0;
 .field + .number { text-align: left; }
 td > a { display: inline-block; width: max-content; max-width: min(20rem, 40vw); overflow-wrap: break-word; white-space: normal; }
 .long > * { display: inline-block; width: max-content; max-width: min(26rem, 55vw); white-space: pre-wrap; }
-.field + .long > * { max-width: min(50rem, 55vw); }
+.field + .long > * { max-width: min(50rem, 48vw); }
 .tiles th, .tiles td { width: 25%; white-space: normal; border: 0; padding-top: 0; text-align: left; vertical-align: bottom; }
 .tiles td { font-size: 1.9rem; line-height: 1; }
 .bar { width: 35%; min-width: 9rem; }
@@ -5112,7 +5112,7 @@ td > a { display: inline-block; width: max-content; max-width: min(20rem, 40vw);
 path, polyline { fill: none; stroke: var(--word, var(--line)); vector-effect: non-scaling-stroke; }
 polyline { stroke-width: 2.5; stroke-linejoin: round; }
 .line tbody { display: flex; gap: 1rem; }
-.line tr { display: flex; flex: 1 0 10rem; flex-direction: column; border-top: 2px solid var(--line); padding-top: .3rem; }
+.line tr { display: flex; flex: 1 0 8.4rem; flex-direction: column; border-top: 2px solid var(--line); padding-top: .3rem; }
 .line td { border: 0; padding: .1rem 0 .1rem 1.1em; text-indent: -1.1em; white-space: normal; }
 .line a { display: inline; }
 .line .box { direction: rtl; }

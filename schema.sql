@@ -1034,7 +1034,8 @@ FROM story;
 INSERT INTO story_stage SELECT story, product, stage FROM staged_story;
 
 CREATE TRIGGER story_staged AFTER UPDATE OF stage ON story_stage WHEN NEW.stage = '?' BEGIN
-    UPDATE story_stage SET stage = (SELECT stage FROM staged_story WHERE story = NEW.story) WHERE story = NEW.story;
+    UPDATE story_stage SET stage = coalesce((SELECT stage FROM staged_story WHERE story = NEW.story), '')
+    WHERE story = NEW.story;  -- a snapshot that is restored removes stories before their links
 END;
 
 CREATE TRIGGER story_staged_first AFTER INSERT ON story BEGIN
@@ -1065,8 +1066,17 @@ CREATE TRIGGER story_unplanned AFTER DELETE ON plan_story BEGIN
     UPDATE story_stage SET stage = '?' WHERE story = OLD.story;
 END;
 
+-- A fixture may link stories to plans and executions that come later.
+CREATE TRIGGER project_came AFTER INSERT ON project BEGIN
+    UPDATE story_stage SET stage = '?' WHERE story IN (SELECT story FROM project_story WHERE project = NEW.id);
+END;
+
 CREATE TRIGGER project_left AFTER UPDATE OF deleted ON project BEGIN
     UPDATE story_stage SET stage = '?' WHERE story IN (SELECT story FROM project_story WHERE project = NEW.id);
+END;
+
+CREATE TRIGGER plan_came AFTER INSERT ON plan BEGIN
+    UPDATE story_stage SET stage = '?' WHERE story IN (SELECT story FROM plan_story WHERE plan = NEW.id);
 END;
 
 CREATE TRIGGER plan_left AFTER UPDATE OF deleted ON plan BEGIN
