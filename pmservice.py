@@ -5113,6 +5113,7 @@ path, polyline { fill: none; stroke: var(--word, var(--line)); vector-effect: no
 polyline { stroke-width: 2.5; stroke-linejoin: round; }
 .line tbody { display: flex; gap: 1rem; }
 .line tr { display: flex; flex: 1 0 8.4rem; flex-direction: column; border-top: 2px solid var(--line); padding-top: .3rem; }
+.line th { border: 0; padding: 0; }
 .line td { border: 0; padding: .1rem 0 .1rem 1.1em; text-indent: -1.1em; white-space: normal; }
 .line a { display: inline; }
 .line .box { direction: rtl; }
@@ -5197,7 +5198,7 @@ TEMPLATE = bottle.SimpleTemplate("""\
 % for row in part["rows"]:
 <tr>
 % for look, pieces in row:
-<td class="{{look}}">
+<{{"th scope=row" if look == "field" else "td"}} class="{{look}}">
 % if look == "bar":
 % total, x = sum(number for _, number in pieces) or 1, 0
 <svg viewBox="0 0 {{total}} 1" preserveAspectRatio="none" role="img"><title>{{", ".join(f"{number} {word}" for word, number in pieces if word and number)}}</title>
@@ -5209,7 +5210,7 @@ TEMPLATE = bottle.SimpleTemplate("""\
 % else:
 % say(pieces, look == "state")
 % end
-</td>
+</{{"th" if look == "field" else "td"}}>
 % end
 </tr>
 % end
