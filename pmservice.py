@@ -4472,7 +4472,6 @@ RECOUNTS = (
         SELECT coalesce(strftime('%s', openedDate) / 900, 0) AS quarter, 1 AS opened, 0 AS resolved FROM bug WHERE NOT deleted
         UNION ALL SELECT strftime('%s', resolvedDate) / 900, 0, 1 FROM bug WHERE NOT deleted AND resolvedDate IS NOT NULL) GROUP BY 1"""),
     ("story_count", "WHERE stories > 0", "SELECT product, type, status, count(*) FROM story WHERE NOT deleted GROUP BY 1, 2, 3"),
-    ("story_stage", "", "SELECT story, product, stage FROM staged_story"),
     ("plans_ending", "WHERE plans > 0", "SELECT product, end, count(*) FROM plan WHERE NOT deleted GROUP BY 1, 2"),
     ("plan_count", "WHERE stories > 0 OR bugs > 0", """SELECT plan, product, sum(stories), round(sum(hour), 6), sum(bugs) FROM (
         SELECT plan, product, 1 AS stories, estimate AS hour, 0 AS bugs FROM plan_story JOIN story ON story.id = story WHERE NOT deleted
@@ -4836,7 +4835,8 @@ Section = dict[str, Any]  # a part of a page, as TEMPLATE takes it
 # sees, or everything without those of the hidden products. :few are the ids of the products that are fewer.
 FEW = "product IN (SELECT value FROM json_each(:few))"
 SEEN = f"SELECT {PRODUCT.visible()} IS TRUE, count(*), json_group_array(product.id) FROM product GROUP BY 1"
-BY_STAGE = "SELECT stage, count(*) FROM story_stage WHERE stage <> '' AND {} GROUP BY stage"
+BY_STAGE = f"""SELECT {STORY.fields["stage"].sql} AS stage, count(*) FROM story WHERE story.type = 'story' AND {STORY.undeleted}
+    AND story.product IN (SELECT product.id FROM product WHERE {PRODUCT.visible()}) GROUP BY stage"""
 BY_QUARTER = "SELECT quarter, sum({}) FROM {} WHERE quarter >= :first AND {} GROUP BY quarter"
 LOGGED = f"""SELECT date, actor, action, comment FROM action
     WHERE objectType = :table AND objectID = :id ORDER BY id DESC LIMIT {ACTIONS}"""
@@ -4985,7 +4985,7 @@ class Sheet:
         products = self.rows(COUNTED)
         if not (products or executions or releases):
             return [NO_RECORDS]
-        stages, now = self.tally(BY_STAGE.format("TRUE"), BY_STAGE.format(FEW)), [*weeks.values()][-1]
+        stages, now = Counter(dict(map(tuple, self.rows(BY_STAGE)))), [*weeks.values()][-1]
         most = max(stages.values(), default=0)
         bars = [say(stage, {stage: stages[stage], "": most - stages[stage]}, stages[stage]) for stage in STORY_STAGES]
         bugs: list[list[Cell]] = []
