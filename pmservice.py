@@ -4903,7 +4903,7 @@ class Sheet:
 
     def pieces(self, field: str, kind: Kind, value: Any) -> Pieces:
         """Return what the value of a field is called, with links; nothing if it is unset."""
-        target = kind.target or field * (field in RESOURCES)
+        target = kind.target or field * (field in RECORDS)
         number = not target and not (kind.read is INT.read and kind.source == "given")
         if value in (None, "", [], {}, SHOWN_FOR_NONE.get(kind.look)) or (value == 0 and not number):
             return []

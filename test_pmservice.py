@@ -3278,6 +3278,18 @@ class TestPage:
             assert link.startswith("/")
             browse(filled, link)
 
+    def test_every_record_of_a_company_is_a_page(self, client):
+        client.load(**pmservice.demo(NOW))
+        paths = {row.shows.resource.array: row.path for row in pmservice.OPERATIONS
+                 if row.method == "GET" and row.target and isinstance(row.shows, pmservice.View)}  # fmt: skip
+        shown = 0
+        for array, records in client.dump().items():
+            for record in records if array in paths else ():
+                page = browse(client, re.sub("<.*>", str(record["id"]), paths[array]))
+                assert record.get("title", record.get("name", "")) in page.text
+                shown += 1
+        assert shown > 1000
+
     def test_record_is_told_with_names_links_local_times_and_its_action_log(self, shanghai):
         shanghai.load(**FILLED)
         shanghai.post("/bugs/1/assign", assignedTo="qa1", comment="To you,\nQuinn")
@@ -3454,20 +3466,13 @@ class TestOverview:
     def busy(self, request):
         """Yield an app with the demo's records and more, after many changes, in a time zone."""
         with contextlib.closing(Client(":memory:", control=False, timezone=request.param)) as client:
-            fixture = pmservice.demo(NOW)
-            client.load(**fixture)
-            if not fixture.get("stories"):
-                self.add_stories(client)
+            client.load(**pmservice.demo(NOW))
             client.load(users=[dict(account="outsider")])
-            for path in ("/products/2", "/products/3", "/projects/7"):
+            running = [one["project"] for one in client.dump()["executions"] if one["status"] == "doing"]
+            for path in ("/products/2", "/products/3", f"/projects/{running[0]}"):
                 client.put(path, acl="private")
             self.change(client)
             yield client
-
-    @staticmethod
-    def add_stories(client):
-        client.load(stories=[dict(product=n % 9 + 1, title=f"S{n}", type="requirement" if n % 7 == 6 else "story") for n in range(90)],
-                    plans=[dict(id=id, product=id, title="P") for id in range(1, 10)])  # fmt: skip
 
     @staticmethod
     def change(client):
@@ -3813,7 +3818,7 @@ class TestBrowser:
         page.wait_for_url("**status=active**")
         page.locator("tbody tr").first.get_by_role("link").nth(1).click()
         page.wait_for_url("**/bugs/*")
-        page.get_by_role("link", name="Web Shop").click()
+        page.get_by_role("link", name="Web Shop", exact=True).click()
         page.wait_for_url("**/products/1")
         assert page.get_by_role("heading", level=1).inner_text() == "Product 1: Web Shop"
 
