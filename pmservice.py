@@ -606,17 +606,15 @@ class Shape:
         self.unset = frozenset(unset.split())
 
 
+NO_FIELDS: Fields = MappingProxyType({})
+
+
 def check(
-    shape: Shape,
-    given: Fields,
-    settle: Settle = unsettled,
-    record: Fields = MappingProxyType({}),
-    refused: Mapping[str, str] = MappingProxyType({}),
+    shape: Shape, given: Fields, settle: Settle = unsettled, record: Fields = NO_FIELDS, refused: Fields = NO_FIELDS
 ) -> dict[str, Any]:
     """Return the checked values of the fields that were given; others are ignored. Raises Invalid with every broken one.
 
-    settle: from a checked value to the stored one.  record: the stored record that the path names, if it names one.
-    refused: what is wrong with other fields.
+    settle: from a checked value to the stored one.  record: the stored record.  refused: what is wrong with other names.
     """
     values: dict[str, Any] = {}
     broken = dict(refused)
