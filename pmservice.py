@@ -5083,7 +5083,7 @@ section > p:first-child { margin-top: 0; }
 @media (max-width: 55rem) { .half { grid-column: 1 / -1; } }
 .box { overflow-x: auto; }
 table { border-collapse: collapse; width: 100%; }
-th, td { padding: .35rem 1.25rem .35rem 0; text-align: left; vertical-align: top; border-top: 1px solid var(--line); white-space: nowrap; }
+th, td { padding: .35rem .9rem .35rem 0; text-align: left; vertical-align: top; border-top: 1px solid var(--line); white-space: nowrap; }
 th, .field, .legend, .chart, .soft { color: var(--soft); font-size: .85rem; font-weight: 400; }
 thead th, tr:first-child > .field, tr:first-child > .field ~ td { border-top: 0; }
 :last-child:is(th, td) { padding-right: 0; }
@@ -6732,7 +6732,8 @@ def make_credentials(database: Database, settings: Mapping[str, Any], url: str) 
     found = "This is a new database." if database.created else f"Nobody could log in as {ADMIN} yet."
     lines = [f"{found} Note these credentials; they are not shown again."]
     lines += [f"  account   {ADMIN}", f"  password  {password}"] if unset else []
-    lines += [f"  token     {token}", "Try it:", f"  curl -H 'Token: {token}' {url}/products"] if token else []
+    call = f"  curl -H 'Token: {token}' {url}/products"
+    lines += [f"  token     {token}", "Open that URL in a browser, or try:", call] if token else []
     return lines
 
 

@@ -5883,7 +5883,7 @@ class TestServing:
         with AtTerminal(tmp_path, "--token", "t") as live:
             pass
         assert re.search(r"^  password  \S{16}$", live.told, re.MULTILINE)
-        assert "Try it" not in live.told
+        assert "or try:" not in live.told
 
     def test_flags_go_before_the_environment_and_that_before_the_defaults(self, tmp_path):
         (tmp_path / "f.json").write_text('{"products": [{"name": "P"}]}')
