@@ -2113,6 +2113,12 @@ class Store:
         self.insert("action", {**entry, "date": self.now, "comment": body.get("comment", "")})
         return id
 
+    def change_password(self, account: str, old: str | None, new: str) -> None:
+        """Log out whoever knew an old password; who has a copy of admin's, in a demo, gets the new one."""
+        copies = "account = ?1 OR (?1 = 'admin' AND password = ?2)"
+        self.run(f"DELETE FROM token WHERE account IN (SELECT account FROM user WHERE {copies})", (account, old))
+        self.run(f"UPDATE user SET password = ?3 WHERE {copies}", (account, old, new))
+
     # Fixtures
 
     def is_empty(self) -> bool:
@@ -3202,9 +3208,9 @@ def save_user(store: Store, me: Caller, given: Body) -> int:
         given = {**given, "password": hash_password(password)}
     if not (known := store.user(given["account"])):
         return create(store, me, USER, given)
-    store.update("user", known["id"], given)
     if password:
-        store.delete("token", account=known["account"])  # whoever knew the old password is logged out
+        store.change_password(known["account"], known["password"], given["password"])
+    store.update("user", known["id"], given)
     return int(given.get("id", known["id"]))
 
 
@@ -3969,8 +3975,8 @@ class Service:
     Rooms below add to it: routes; gates, which are called with the environ before a request is looked at closer and
     may refuse it; watchers, which are called with each call that was answered; preparations, which run when everything
     is loaded; `page`, which answers what browsers ask for. `class_of` tells the server which requests are quick reads,
-    a "record" or a "page", and which a "login". In the thread that receives requests they have no patience: what would
-    wait raises HandOver.
+    a "record" or a "page", which a "login" and which are shown to a browser, "html". In the thread that receives
+    requests they have no patience: what would wait raises HandOver.
     """
 
     def __init__(self, database: Database, settings: Mapping[str, Any]):
@@ -3999,9 +4005,9 @@ class Service:
         self.classes |= {(row.method, row.path): "login" for row in OPERATIONS if row.open and row.method == "POST"}
 
     def class_of(self, method: str, path: str, headers: Mapping[str, str]) -> str:
-        """Return the class of a request; pages are answered where logins are, because they check passwords, too."""
+        """Return the class of a request: "html" for a page, "" for what any thread answers."""
         if wants_page(method, path, headers.get("ACCEPT", ""), headers.get("TOKEN")):
-            return "login"
+            return "html"
         return self.classes.get((method, pattern_of(bare_path(path))), "")
 
     def add_routes(self, rows: Iterable[Any], make_handler: Callable[[Any], Callable[..., Any]]) -> None:
@@ -4832,9 +4838,9 @@ Section = dict[str, Any]  # a part of a page, as TEMPLATE takes it
 # The overview's queries. Who sees a product sees its bugs and stories: the sums are those of the products that the caller
 # sees, or everything without those of the hidden products. :few are the ids of the products that are fewer.
 FEW = "product IN (SELECT value FROM json_each(:few))"
-SEEN = f"SELECT {PRODUCT.visible()} IS TRUE, count(*), json_group_array(product.id) FROM product GROUP BY 1"
+SEEN = f"SELECT ({PRODUCT.visible()} AND NOT deleted) IS TRUE, count(*), json_group_array(product.id) FROM product GROUP BY 1"
 BY_STAGE = f"""SELECT {STORY.fields["stage"].sql} AS stage, count(*) FROM story WHERE story.type = 'story' AND {STORY.undeleted}
-    AND story.product IN (SELECT product.id FROM product WHERE {PRODUCT.visible()}) GROUP BY stage"""
+    AND story.product IN (SELECT product.id FROM product WHERE {PRODUCT.visible()} AND NOT deleted) GROUP BY stage"""
 BY_QUARTER = "SELECT quarter, sum({}) FROM {} WHERE quarter >= :first AND {} GROUP BY quarter"
 LOGGED = f"""SELECT date, actor, action, comment FROM action
     WHERE objectType = :table AND objectID = :id ORDER BY id DESC LIMIT {ACTIONS}"""
@@ -4895,6 +4901,8 @@ class Sheet:
         for resource in (RESOURCES[name] for name in target.split(" or ")):
             name = next(field for field in ("title", "name", "realname") if field in resource.fields)
             where = f"{resource.table}.id = :id AND {resource.rows} AND {resource.visible()}"
+            if resource in (PLAN, BUILD):  # a deleted one gives no title
+                where += f" AND {resource.undeleted}"
             for (found,) in self.rows(f"SELECT {name} FROM {resource.table} WHERE {where}", id=id):
                 return found, re.sub("<.*>", str(id), RECORDS[resource.name])
         return str(id), ""
@@ -4944,11 +4952,14 @@ class Sheet:
         within = f"{RECORDS[view.resource.name]}/"
         unset = ", ".join(field for field, (_, pieces) in cells.items() if not pieces)
         lists = ((shows.key, path) for path, shows in LISTS.items() if path.startswith(within))
-        links = [(key, re.sub("<.*>", str(record["id"]), path)) for key, path in lists]
+        gone = record.get("deleted") in (True, "1")
+        links = [(key, re.sub("<.*>", str(record["id"]), path)) for key, path in lists if not gone]
         fields = [[("field", [(field, "")]), cell] for field, cell in cells.items() if cell[1]]
         parts = [section(rows=fields, links=links, text=[f"Unset: {unset}."])]
         for inner in ENCLOSED.get(view, ()):
-            parts += [self.table(inner.view, record[inner.key], inner.key)] if record[inner.key] else []
+            if items := record[inner.key]:
+                more = [f"{len(items):,} in all."] if len(items) > MOST_ROWS else []
+                parts.append({**self.table(inner.view, items[:MOST_ROWS], inner.key), "text": more})
         log = []
         for moment, actor, action, comment in self.rows(LOGGED, table=view.resource.table, id=record["id"]):
             [who] = self.pieces("", PERSON, actor)
@@ -5263,6 +5274,7 @@ class Page:
             text = self.service.render_bottle_error(refusal) if by_router else refusal.body
             status, title = refusal.status_code, HTTPStatus(refusal.status_code).phrase
             sections = [section(text=[json.loads(text)["error"]])]
+            headers |= {name: value for name, value in refusal.headerlist if name == "Allow"}
         if status == 401:
             headers["WWW-Authenticate"] = 'Basic realm="pmservice", charset="UTF-8"'
             title, sections = "Log in", [LOG_IN]
@@ -5283,7 +5295,7 @@ class Page:
         try:
             if given[:6].lower() != "basic ":
                 raise ValueError
-            account, _, password = base64.b64decode(given[6:], validate=True).decode().partition(":")
+            account, _, password = base64.b64decode(given[6:].strip(), validate=True).decode().partition(":")
         except ValueError:
             raise Refusal(401, "Unauthorized") from None
         with contextlib.suppress(Refusal):
@@ -5303,9 +5315,11 @@ class Page:
     def answer(self, environ: dict[str, Any]) -> tuple[str, list[Section]]:
         """Return the title and the parts of the page at a path. Raises Refusal, or Bottle's 404."""
         environ["PATH_INFO"], reason = normalize_path(environ)
+        if self.service.loading:  # a password could not be read before
+            raise Refusal(503, LOADING)
         me = environ["pmservice.caller"] = self.caller(environ)
-        if self.service.loading or reason:
-            raise Refusal(404, reason) if reason else Refusal(503, LOADING)
+        if reason:
+            raise Refusal(404, reason)
         if environ["PATH_INFO"] in ("", "/"):
             with self.database.reading() as store:
                 return "Overview", Sheet(store, me).overview() + self.state(me)
@@ -5314,7 +5328,8 @@ class Page:
         query: dict[str, Any] = {"page": "1", "limit": str(ROWS)}
         if isinstance(operation.shows, Listing):
             query |= {name: value for name, value in parse_query(environ, 100).items() if value}
-            query["limit"] = str(MOST_ROWS) if re.fullmatch("[0-9]{4,6}", query["limit"]) else query["limit"]
+            if re.fullmatch("0*[0-9]{1,6}", query["limit"]) and MOST_ROWS < int(query["limit"][-9:]) <= 100_000:
+                query["limit"] = str(MOST_ROWS)
             environ["QUERY_STRING"] = urllib.parse.urlencode(query)
         text = self.service.make_handler(operation)(**named)
         value = json.loads(text if isinstance(text, bytes) else b"".join(text))
@@ -5326,7 +5341,7 @@ class Page:
         if not self.controls or not me.admin:
             return []
         clock, zone, journal = self.controls.clock, self.database.zone, [*self.controls.journal]
-        how = "frozen" if clock.frozen else f"shifted by {clock.offset:g} seconds" if clock.offset else "not changed"
+        how = "frozen" if clock.frozen else f"shifted by {clock.offset:,} seconds" if clock.offset else "not changed"
         faults = [say(to_json(fault)) for fault in self.controls.faults]
         calls = [
             say(call["method"], call["path"], str(call["status"]), call["account"], round(call["duration"], 1))
@@ -5553,7 +5568,7 @@ class Server(waitress.server.TcpWSGIServer):  # type: ignore[misc]
 
     The receiving thread answers quick reads itself, because handing a request to another thread takes as long as
     answering it; so quick reads never wait for a writer, a login or a long list. waitress's own threads answer
-    everything else; logins have one of their own, so that a flood of them takes none from writers.
+    everything else; logins have one of their own, and so have pages, so that a flood of them takes none from writers.
     """
 
     channel_class = Channel
@@ -5579,11 +5594,12 @@ class Server(waitress.server.TcpWSGIServer):  # type: ignore[misc]
         address = (listener.family, listener.type, listener.proto, listener.getsockname())
         try:
             super().__init__(service, {}, _sock=listener, adj=settings, sockinfo=address, bind_socket=False)
-            self.logins = waitress.task.ThreadedTaskDispatcher()
-            self.logins.set_thread_count(1)
+            self.alone = {kind: waitress.task.ThreadedTaskDispatcher() for kind in ("login", "html")}
+            for dispatcher in self.alone.values():
+                dispatcher.set_thread_count(1)
         except RuntimeError as error:
             raise StartError(f"cannot serve: {error}") from None  # "can't start new thread"
-        for dispatcher in (self.task_dispatcher, self.logins):
+        for dispatcher in (self.task_dispatcher, *self.alone.values()):
             dispatcher.queue_logger = logging.Logger("queue", logging.ERROR)  # not a line for each request that waits
         host, port = listener.getsockname()[:2]
         self.url = f"http://{f'[{host}]' if ':' in host else host}:{port}"
@@ -5617,7 +5633,8 @@ class Server(waitress.server.TcpWSGIServer):  # type: ignore[misc]
             for channel in list(self.active_channels.values()):
                 channel.handle_close()  # wakes a thread that waits for this client to read
             self.task_dispatcher.shutdown(timeout=0.5)
-            self.logins.shutdown(timeout=0.1)
+            for dispatcher in self.alone.values():
+                dispatcher.shutdown(timeout=0.1)
             with self.lock:
                 self.closed = True
                 self.asyncore.close_all(self._map)
@@ -5658,7 +5675,7 @@ class Server(waitress.server.TcpWSGIServer):  # type: ignore[misc]
         elif kind == "page":
             self.pages.append(channel)
         else:
-            self.hand_over(channel, self.logins if kind == "login" else self.task_dispatcher)
+            self.hand_over(channel, self.alone.get(kind, self.task_dispatcher))
 
     def hand_over(self, channel: Channel, dispatcher: Any) -> None:
         """Let another thread answer a request."""
@@ -6281,9 +6298,7 @@ def furnish_demo(database: Database) -> str:
             store.insert("demo", {"monday": f"{today - timedelta(days=today.weekday())}"})
             arrays = ("products", "projects", "stories", "tasks", "bugs", "releases")
             counts = ", ".join(f"{len(fixture[array])} {array}" for array in arrays)
-            names = {user["account"]: user["realname"] for user in fixture["users"]}
-            people = ", ".join(f"{account} ({names[account]})" for account in DEMO_LOGINS)
-            return f"A made-up company: {counts}; log in as {people} with the password of admin."
+            return f"A made-up company: {counts}."
         if not store.count("SELECT count(*) FROM demo"):
             log.warning("%s holds records already: nothing was loaded into it", database.path)
             return ""
@@ -6291,11 +6306,18 @@ def furnish_demo(database: Database) -> str:
     return f"The demo's dates were moved by {weeks} week{'s' * (weeks > 1)}, to the present." if weeks else ""
 
 
-def share_password(database: Database) -> None:
-    """Give the people one can log in as the password of admin, unless they have one: a hash takes 30 ms."""
+def share_password(database: Database) -> str:
+    """Give the people one can log in as a copy of admin's password, as hashing takes 30 ms; return how to log in.
+
+    Nobody gets one if admin has none, or has one already: who got a copy follows admin.
+    """
     with database.writing() as store:
-        store.run(f"""UPDATE user SET password = (SELECT password FROM user WHERE account = '{ADMIN}') WHERE password IS NULL
-            AND NOT deleted AND account IN {DEMO_LOGINS} AND EXISTS (SELECT 1 FROM demo)""")  # fmt: skip
+        given = store.run(f"""UPDATE user SET password = admin.password FROM user AS admin
+            WHERE admin.account = '{ADMIN}' AND admin.password IS NOT NULL AND user.password IS NULL AND NOT user.deleted
+            AND user.account IN {DEMO_LOGINS} AND EXISTS (SELECT 1 FROM demo) RETURNING account, realname""").fetchall()  # fmt: skip
+    names = dict(map(tuple, given))
+    people = ", ".join(f"{account} ({names[account]})" for account in DEMO_LOGINS if account in names)
+    return f"You can log in as {people} with the password of {ADMIN}." if people else ""
 
 
 # --- 19 Command: settings and the command line ------------------------------------------------------
@@ -6679,15 +6701,15 @@ def finish_start(service: Service, settings: Mapping[str, Any], server: Server, 
     try:
         path, stopped, said = settings["database"], service.stopping.is_set, []
         if settings["demo"]:  # before the snapshot for resets, which comes last in the preparations
-            admit = functools.partial(share_password, service.database)
-            service.preparations[:0] = [lambda: said.append(furnish_demo(service.database)), admit]
+            steps = (furnish_demo, share_password)
+            service.preparations[:0] = [lambda step=step: said.append(step(service.database)) for step in steps]  # type: ignore[misc]
         patiently(path, lambda: furnish(service, settings["password"], settings["load"]), stopped)
         patiently(path, lambda: wait_for_lock(service.database), stopped)
         print(server.url, flush=True)
         credentials = patiently(path, lambda: make_credentials(service.database, settings, server.url), stopped)
         words = f"pmservice {__version__} serves {settings['database']} at {server.url}; press Ctrl-C to stop."
         if settings["demo"]:  # again: the password may just have been made
-            patiently(path, admit, stopped)
+            said.append(patiently(path, lambda: share_password(service.database), stopped))
         print("\n".join([words, *credentials, *filter(None, said)]), file=sys.stderr, flush=True)
     except Exception as error:
         if not service.stopping.is_set():

@@ -3371,7 +3371,9 @@ class TestPage:
             page = browse(filled, path, status=refusal.status_int)
             assert refusal.json["error"] in page.text
         filled.service.loading = True
+        monkeypatch.setattr(pmservice.Page, "caller", None)  # a password could not be read now
         assert pmservice.LOADING in browse(filled, "/bugs", status=503).text
+        monkeypatch.undo()
         filled.service.loading = False
         monkeypatch.setattr(pmservice.Sheet, "listing", None)
         assert pmservice.FAILED in browse(filled, "/bugs", status=500).text
@@ -3404,11 +3406,36 @@ class TestPage:
         page = browse(client, narrowed)
         assert rows(page) == [f"Bug {n:03}" for n in range(0, 120, 4)]
         assert "1 to 30 of 30" in page.text
-        assert (
-            "None" in browse(client, "/products/1/bugs?page=9").text
-            or rows(browse(client, "/products/1/bugs?page=9")) == []
-        )
+        assert rows(browse(client, "/products/1/bugs?page=9")) == []
         assert len(rows(browse(client, "/bugs?limit=100000"))) == 120
+
+    def test_no_page_has_more_than_five_hundred_rows_of_a_list(self, client):
+        client.load(products=[dict(id=1, name="P")], plans=[dict(product=1, title="T")])
+        client.load(bugs=[dict(product=1, title=f"Bug {n:03}", plan=1) for n in range(510)])
+        rows = lambda page, title="": [row[1] for row in page.sections[title][1:]]  # noqa: E731
+        for limit in ("501", "999", "100000", "000501", "0100000"):
+            assert len(rows(browse(client, f"/bugs?limit={limit}"))) == 500
+        assert len(rows(browse(client, "/bugs?limit=0005"))) == 5
+        browse(client, "/bugs?limit=100001", status=400)
+        browse(client, f"/bugs?limit={'9' * 5000}", status=400)
+        plan = browse(client, "/productplans/1")
+        assert len(rows(plan, "bugs")) == 500
+        assert "510 in all." in plan.text
+
+    def test_page_of_a_deleted_record_has_no_dead_links_and_its_plan_no_title(self, filled):
+        bug = filled.get("/products/1/bugs")["bugs"][0]["id"]
+        filled.post("/productplans/1/linkbugs", bugs=[bug])
+        assert "/productplans/1" in browse(filled, f"/bugs/{bug}").links
+        filled.call("DELETE", "/productplans/1")
+        assert not [link for link in browse(filled, f"/bugs/{bug}").links if link.startswith("/productplans/")]
+        filled.call("DELETE", "/products/1")
+        assert not [link for link in browse(filled, "/products/1").links if link.startswith("/products/1/")]
+
+    def test_method_that_is_not_allowed_names_those_that_are(self, filled):
+        answer = filled.app.get(
+            "/tasks/1/start", headers={"Accept": "application/xhtml+xml", "Authorization": basic("x", "t")}, status=405
+        )
+        assert (answer.headers["Allow"], answer.content_type) == ("POST", "text/html")
 
     def test_service_without_records_says_how_to_put_some_in(self, client):
         page = browse(client)
@@ -4106,9 +4133,12 @@ class TestDemo:
                 assert (asked > 0) == (account in ("marta", "diego"))
                 assert live.call("GET", "/products?limit=1", Token=token)[1]["total"] > 6
             assert live.call("POST", "/tokens", {"account": "hana", "password": "secret"})[0] == 400
-        line = "A made-up company: 9 products, 6 projects, 90 stories, 400 tasks, 300 bugs, 40 releases; log in as marta (Marta Nowak), "
-        assert line in live.told
-        assert all(account in live.told for account in WORKERS)
+        lines = live.told.splitlines()
+        assert "A made-up company: 9 products, 6 projects, 90 stories, 400 tasks, 300 bugs, 40 releases." in lines
+        assert (
+            "You can log in as marta (Marta Nowak), diego (Diego Ramos), tomas (Tomas Berg), priya (Priya Nair), emma (Emma Lee) with the password of admin."
+            in lines
+        )
         assert "secret" not in live.told
         with Live(tmp_path, "--demo") as again:
             pass
@@ -4117,10 +4147,30 @@ class TestDemo:
 
     def test_made_up_password_of_the_administrator_is_that_of_the_five(self, tmp_path):
         with Live(tmp_path, "--demo") as live:
-            told = [live.process.stderr.readline() for _ in range(8)]
+            told = [live.process.stderr.readline() for _ in range(9)]
             password = told[3].split()[1]
             assert {live.call("POST", "/tokens", {"account": one, "password": password})[0] for one in WORKERS} == {201}
-        assert "log in as marta" in told[7]
+        assert "log in as marta" in told[8]
+
+    def test_five_follow_a_new_password_of_the_administrator_but_not_their_own(self, tmp_path):
+        with Live(tmp_path, "--demo", "--password", "one") as live:
+            own = live.call("POST", "/tokens", {"account": "emma", "password": "one"})[1]["token"]
+            assert live.call("PUT", "/users/emma", {"password": "hers"}, Token=own)[0] == 200
+        with Live(tmp_path, "--demo", "--password", "two") as live:
+            log_in = lambda one, password: live.call("POST", "/tokens", {"account": one, "password": password})[0]  # noqa: E731
+            assert [log_in(one, "two") for one in ("admin", "marta", "emma")] == [201, 201, 400]
+            assert [log_in(one, "one") for one in ("admin", "marta", "emma")] == [400, 400, 400]
+            assert log_in("emma", "hers") == 201
+        assert "log in as" not in live.told
+
+    def test_nobody_is_said_to_be_able_to_log_in_before_the_administrator_is(self, tmp_path, run):
+        with Live(tmp_path, "--demo", "--token", "t") as live:
+            pass
+        assert "log in as" not in live.told
+        assert run("user", "admin", "--password", "secret", "--database", str(tmp_path / "pm.db"))[0] == 0
+        with Live(tmp_path, "--demo", "--token", "t") as live:
+            assert live.call("POST", "/tokens", {"account": "marta", "password": "secret"})[0] == 201
+        assert "log in as marta" in live.told
 
 
 def dates_in(database: Any) -> dict[tuple[str, str, Any], str]:
@@ -6007,7 +6057,7 @@ class TestThreads:
 
     def test_without_controls_eight_threads_answer(self):
         with pmservice.running(control=False) as served:
-            assert threads_of_servers() == 9  # one of them for logins
+            assert threads_of_servers() == 10  # one of them for logins, one for pages
             assert pmservice.THREADS == 8
             with contextlib.closing(connection_to(served.url)) as connection:
                 assert ask(connection, "POST", "/products")[0] == 401
