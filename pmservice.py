@@ -395,10 +395,8 @@ def looks_like(pattern: str, what: str) -> Callable[[Any], str]:
 
 def read_flag(value: Any) -> int:
     """Return 0 or 1 from a boolean as the interface writes it: true, false, 0, 1, "0", "1"."""
-    if value in (True, "1"):
-        return 1
-    if value in (False, "0"):
-        return 0
+    if value in (True, False, "0", "1"):
+        return int(value)
     raise ValueError("must be true or false")
 
 
@@ -4024,27 +4022,28 @@ class Service:
 
     def __call__(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
         """Answer a request; record it in the log, and tell the watchers."""
-        began, request_id = time.perf_counter(), f"{self.id_prefix}-{next(self.numbers)}"
+        began = time.perf_counter()
 
         def start(status: str, headers: list[tuple[str, str]], *rest: Any) -> Any:
             environ["pmservice.status"] = int(status[:3])
+            environ["pmservice.id"] = f"{self.id_prefix}-{next(self.numbers)}"
             shared = self.shared_headers(environ.get("HTTP_ORIGIN"), environ.get("HTTP_HOST"))
             if ignored := ignored_text(environ):
                 shared.append(("Ignored-Fields", ignored))
-            return start_response(status, [*headers, ("X-Request-Id", request_id), *shared], *rest)
+            return start_response(status, [*headers, ("X-Request-Id", environ["pmservice.id"]), *shared], *rest)
 
         answer: Iterable[bytes] = self.routes(environ, start)
         if self.watchers or log.isEnabledFor(logging.INFO):
-            self.record_call(environ, request_id, round((time.perf_counter() - began) * 1000, 3))
+            self.record_call(environ, round((time.perf_counter() - began) * 1000, 3))
         if environ.get("pmservice.drop"):
             raise ClientDisconnected  # makes waitress close the connection without an answer
         return answer
 
-    def record_call(self, environ: dict[str, Any], request_id: str, duration: float) -> None:
+    def record_call(self, environ: dict[str, Any], duration: float) -> None:
         """Write a call's line to the log and tell the watchers."""
         account = environ["pmservice.caller"].account if "pmservice.caller" in environ else "-"
         path = printable(environ["PATH_INFO"][:MAX_PATH])
-        call = {"id": request_id, "method": environ["REQUEST_METHOD"], "path": path}
+        call = {"id": environ["pmservice.id"], "method": environ["REQUEST_METHOD"], "path": path}
         call |= {"status": environ["pmservice.status"], "account": account, "duration": duration}
         ignored = ignored_text(environ)
         call |= {"ignored": ignored} if ignored else {}
@@ -4134,7 +4133,9 @@ class Service:
         path, method = bottle.request.environ["PATH_INFO"], bottle.request.method
         sentence = FAILED
         if error.status_code == 404:
-            near = suggest(pattern_of(path), self.paths) or "; GET /openapi.json lists what there is."
+            pattern = pattern_of(path)
+            longer = [known for known in self.paths if known.startswith(f"{pattern}/")]
+            near = suggest(pattern, longer or self.paths) or "; GET /openapi.json lists what there is."
             numbers = iter(re.findall("/([0-9]+)(?=/|$)", path))
             sentence = f"There is nothing at {path}{re.sub('<id>', lambda found: next(numbers, found[0]), near)}"
         if error.status_code == 405:
@@ -5155,6 +5156,7 @@ TEMPLATE = bottle.SimpleTemplate("""\
 <header><nav aria-label="Lists">
 <a href="/"><strong>pmservice</strong></a>
 % say(nav)
+<span class="soft">{{who}}</span>
 </nav></header>
 <main>
 <h1>{{title}}</h1>
@@ -5256,6 +5258,12 @@ CREATE = """
 curl -s -H "Token: $T" {url}/products -d '{{"name": "Shop"}}'"""
 
 
+def bounded_limit(limit: str) -> str:
+    """Return the limit of a list on a page, at most MOST_ROWS; what no list takes stays, to be refused."""
+    known = re.fullmatch("0*[0-9]{1,6}", limit) and int(limit[-6:]) <= 100_000
+    return str(min(int(limit[-6:]), MOST_ROWS)) if known else limit
+
+
 class Page:
     """Answers what browsers ask for; see Service.page. `controls`: None if they are off."""
 
@@ -5285,7 +5293,7 @@ class Page:
             url=url, path=path, account=me.account if me else ADMIN
         )
         sections = [*sections, section("For programs", text=["Programs get JSON at the same paths:"], code=code)]
-        links = {"nav": LINKS * bool(me), "others": OTHERS * bool(me)}
+        links = {"nav": LINKS * bool(me), "others": OTHERS * bool(me), "who": me.account if me else ""}
         page = TEMPLATE.render(title=title, sections=sections, css=CSS, day_of=date.fromisoformat, **links)
         return bottle.HTTPResponse(page.encode(), status, headers)
 
@@ -5328,8 +5336,7 @@ class Page:
         query: dict[str, Any] = {"page": "1", "limit": str(ROWS)}
         if isinstance(operation.shows, Listing):
             query |= {name: value for name, value in parse_query(environ, 100).items() if value}
-            if re.fullmatch("0*[0-9]{1,6}", query["limit"]) and MOST_ROWS < int(query["limit"][-9:]) <= 100_000:
-                query["limit"] = str(MOST_ROWS)
+            query["limit"] = bounded_limit(query["limit"])
             environ["QUERY_STRING"] = urllib.parse.urlencode(query)
         text = self.service.make_handler(operation)(**named)
         value = json.loads(text if isinstance(text, bytes) else b"".join(text))
@@ -6245,11 +6252,12 @@ class Company:
 
 def demo(now: datetime) -> dict[str, Any]:
     """Return the fixture of the company at a moment, in its time zone; the same for the same moment."""
-    fixture = {}
-    for array, rows in Company(now).rows.items():
-        known = FIXTURE[array].fixture.fields
-        fixture[array] = [{field: value for field, value in row.items() if field in known} for row in rows]
-    return fixture
+    return {
+        array: [
+            {field: value for field, value in row.items() if field in FIXTURE[array].fixture.fields} for row in rows
+        ]
+        for array, rows in Company(now).rows.items()
+    }
 
 
 # A day or a moment, moved; the ends that stand for none stay, and so does what would not fit in four digits.
@@ -6545,7 +6553,7 @@ def open_database(settings: Mapping[str, Any], existing: bool = False) -> Iterat
     """Open the database of a command; with `existing`, for commands that only read, never create a file."""
     path = settings["database"]
     if existing and not (os.path.exists(path) and os.path.getsize(path)):
-        raise StartError(f"{path}: no database; name it with --database")
+        raise StartError(f"{path}: there is no such database; name one with --database")
     with contextlib.closing(Database(path, zone_of(settings["timezone"]), utc_now)) as database:
         yield database
 
@@ -6581,7 +6589,8 @@ def command_user(settings: Mapping[str, Any], options: argparse.Namespace) -> No
     with open_database(settings) as database, database.writing() as store:
         known = store.user(options.account)
         id = save_user(store, Caller(ADMIN, True), values)
-    print(f"user {id}, {options.account}, {'changed' if known else 'created'}", file=sys.stderr)
+    done = ("changed" if given else "unchanged: nothing was asked for") if known else "created"
+    print(f"user {id}, {options.account}, {done}", file=sys.stderr)
 
 
 def copy_database(database: Database, path: str) -> None:
@@ -6710,7 +6719,7 @@ def finish_start(service: Service, settings: Mapping[str, Any], server: Server, 
         words = f"pmservice {__version__} serves {settings['database']} at {server.url}; press Ctrl-C to stop."
         if settings["demo"]:  # again: the password may just have been made
             said.append(patiently(path, lambda: share_password(service.database), stopped))
-        print("\n".join([words, *credentials, *filter(None, said)]), file=sys.stderr, flush=True)
+        print("\n".join([words, *filter(None, said), *credentials]), file=sys.stderr, flush=True)
     except Exception as error:
         if not service.stopping.is_set():
             failures.append(error)

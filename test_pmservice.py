@@ -4148,9 +4148,9 @@ class TestDemo:
     def test_made_up_password_of_the_administrator_is_that_of_the_five(self, tmp_path):
         with Live(tmp_path, "--demo") as live:
             told = [live.process.stderr.readline() for _ in range(9)]
-            password = told[3].split()[1]
+            password = told[5].split()[1]
             assert {live.call("POST", "/tokens", {"account": one, "password": password})[0] for one in WORKERS} == {201}
-        assert "log in as marta" in told[8]
+        assert "log in as marta" in told[2]
 
     def test_five_follow_a_new_password_of_the_administrator_but_not_their_own(self, tmp_path):
         with Live(tmp_path, "--demo", "--password", "one") as live:
@@ -4751,6 +4751,7 @@ class TestMistakes:
         ("GET /products/1/bugs?order=openDate", None,           "order must be a field of the list, alone or with _asc or _desc; did you mean openedDate?"),
         ("POST /products",         b"9" * 5000,                 None),
         ("GET /tasks/01",          None,                        "There is nothing at /tasks/01; did you mean /tasks?"),
+        ("GET /testcases",         None,                        "There is nothing at /testcases; did you mean /testcases/<id>?"),
         ("POST /products",         {"name": "x" * 70_000},      "name must be 1 to 255 characters, not blank (got 70000)."),
     ])  # fmt: skip
     def test_sentence_says_what_to_do(self, world, line, body, sentence):
@@ -4773,6 +4774,11 @@ class TestMistakes:
     def test_command_line_says_what_to_do(self, run, tmp_path, line, told):
         assert run(*line.split()) == (2, "", f"pmservice: {told}\n")
         assert not list(tmp_path.iterdir())
+
+    def test_user_command_says_what_it_did(self, run):
+        assert run("user", "dev1")[2] == "user 2, dev1, created\n"
+        assert run("user", "dev1")[2] == "user 2, dev1, unchanged: nothing was asked for\n"
+        assert run("user", "dev1", "--realname", "Dan")[2] == "user 2, dev1, changed\n"
 
     def test_misspelled_command_is_suggested(self, run):
         code, _, told = run("dmp")
@@ -6054,6 +6060,16 @@ class TestThreads:
         go.set()
         assert (write.result(30), {answer.result(30) for answer in late}) == (201, {404})
         assert [patience for path, patience in self.calls if path == "/products"] == [0.5]  # it has waited long enough
+
+    def test_request_that_is_handed_to_another_thread_takes_one_id(self):
+        with pmservice.running(token="t") as served, contextlib.closing(connection_to(served.url)) as connection:
+            numbers = []
+            for _ in range(3):
+                connection.request("GET", "/products", headers={"Token": "t"})
+                answer = connection.getresponse()
+                answer.read()
+                numbers.append(answer.getheader("X-Request-Id").partition("-")[2])
+        assert numbers == ["1", "2", "3"]
 
     def test_without_controls_eight_threads_answer(self):
         with pmservice.running(control=False) as served:
