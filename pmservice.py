@@ -6719,7 +6719,9 @@ def finish_start(service: Service, settings: Mapping[str, Any], server: Server, 
         words = f"pmservice {__version__} serves {settings['database']} at {server.url}; press Ctrl-C to stop."
         if settings["demo"]:  # again: the password may just have been made
             said.append(patiently(path, lambda: share_password(service.database), stopped))
-        print("\n".join([words, *filter(None, said), *credentials]), file=sys.stderr, flush=True)
+        # in one write: print() adds its last line break by another, and a request's line may come between
+        sys.stderr.write("".join(f"{line}\n" for line in (words, *filter(None, said), *credentials)))
+        sys.stderr.flush()
     except Exception as error:
         if not service.stopping.is_set():
             failures.append(error)
