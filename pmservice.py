@@ -2113,7 +2113,7 @@ class Store:
 
     def change_password(self, account: str, old: str | None, new: str) -> None:
         """Log out whoever knew an old password; who has a copy of admin's, in a demo, gets the new one."""
-        copies = "account = ?1 OR (?1 = 'admin' AND password = ?2)"
+        copies = f"account = ?1 OR (?1 = '{ADMIN}' AND password = ?2)"
         self.run(f"DELETE FROM token WHERE account IN (SELECT account FROM user WHERE {copies})", (account, old))
         self.run(f"UPDATE user SET password = ?3 WHERE {copies}", (account, old, new))
 
@@ -3666,23 +3666,16 @@ MOST_IGNORED = 20  # names that an answer says were ignored
 MAX_IGNORED = 1000  # characters that they take
 CUT_CHARACTER = re.compile(
     "(%[C-F][0-9A-F](%[89AB][0-9A-F])*|%[0-9A-F]?)(%[0-9A-F]?)?$"
-)  # encoded, at the end of a cut text
+)  # the encoded end of a cut text
+UNAUTHORIZED = "Unauthorized"
 HOW_TO_GET_ONE = 'POST /tokens {"account": "admin", "password": "…"} returns one'
 HINTS = (  # a header, how it begins, and what a request that sent it instead of a valid token should do
-    ("HTTP_TOKEN", "", f"This token is unknown, or it has expired. {HOW_TO_GET_ONE}."),
-    (
-        "HTTP_AUTHORIZATION",
-        "bearer",
-        f"Send the token as `Token: <token>`, not as `Authorization: Bearer`. {HOW_TO_GET_ONE}.",
-    ),
-    (
-        "HTTP_AUTHORIZATION",
-        "basic",
-        f"Only the page for browsers takes HTTP Basic. Send the header `Token: <token>`. {HOW_TO_GET_ONE}.",
-    ),
-    ("HTTP_COOKIE", "", f"Cookies are not read. Send the header `Token: <token>`. {HOW_TO_GET_ONE}."),
-    ("REQUEST_METHOD", "", f"Send the header `Token: <token>`. {HOW_TO_GET_ONE}."),
-)
+    ("HTTP_TOKEN",         "",       f"This token is unknown, or it has expired. {HOW_TO_GET_ONE}."),
+    ("HTTP_AUTHORIZATION", "bearer", f"Send the token as `Token: <token>`, not as `Authorization: Bearer`. {HOW_TO_GET_ONE}."),
+    ("HTTP_AUTHORIZATION", "basic",  f"Only the page for browsers takes HTTP Basic. Send the header `Token: <token>`. {HOW_TO_GET_ONE}."),
+    ("HTTP_COOKIE",        "",       f"Cookies are not read. Send the header `Token: <token>`. {HOW_TO_GET_ONE}."),
+    ("REQUEST_METHOD",     "",       f"Send the header `Token: <token>`. {HOW_TO_GET_ONE}."),
+)  # fmt: skip
 STRING = re.compile(r'"(?:[^"\\]|\\.)*"?', re.DOTALL)  # also one that is not closed: never tried a second time
 FORM_ITEM = re.compile(r"(.*)\[[0-9]*\]")
 DEEPER = {"[": 1, "{": 1, "]": -1, "}": -1}
@@ -3968,7 +3961,7 @@ def in_pieces(pieces: Iterator[bytes]) -> bytes | Iterator[bytes]:
 class Service:
     """The WSGI application. `token` acts as the administrator; `close()` releases everything.
 
-    settings: see Settings in room 16.  names: the Hosts that are answered; None: every Host.
+    settings: see Settings in room 17.  names: the Hosts that are answered; None: every Host.
 
     Rooms below add to it: routes; gates, which are called with the environ before a request is looked at closer and
     may refuse it; watchers, which are called with each call that was answered; preparations, which run when everything
@@ -4124,9 +4117,8 @@ class Service:
         if found := authenticate(self.database, hash, self.lifetime, patience_of(environ)):
             return found._replace(token=token, lifetime=int(self.lifetime))
         sent = ((environ.get(name, "").lower(), begins, words) for name, begins, words in HINTS)
-        raise Refusal(
-            401, "Unauthorized", hint=next(words for value, begins, words in sent if value and value.startswith(begins))
-        )
+        hint = next(words for value, begins, words in sent if value and value.startswith(begins))
+        raise Refusal(401, UNAUTHORIZED, hint=hint)
 
     def render_bottle_error(self, error: bottle.HTTPError) -> str:
         """Return the JSON of Bottle's own refusals: an unknown path, a method that is not allowed, a failure of its own."""
@@ -4887,8 +4879,13 @@ def text_of(value: Any) -> str:
     )
 
 
+def path_of(template: str, id: int) -> str:
+    """Return the path of a record, or of a list within it."""
+    return re.sub("<.*>", str(id), template)
+
+
 class Sheet:
-    """What one caller is shown, from one state of the database."""
+    """The contents of the pages for one caller, read from one state of the database."""
 
     def __init__(self, store: Store, me: Caller):
         self.store, self.me, self.name = store, me, functools.cache(self.find_name)
@@ -4905,7 +4902,7 @@ class Sheet:
             if resource in (PLAN, BUILD):  # a deleted one gives no title
                 where += f" AND {resource.undeleted}"
             for (found,) in self.rows(f"SELECT {name} FROM {resource.table} WHERE {where}", id=id):
-                return found, re.sub("<.*>", str(id), RECORDS[resource.name])
+                return found, path_of(RECORDS[resource.name], id)
         return str(id), ""
 
     def pieces(self, field: str, kind: Kind, value: Any) -> Pieces:
@@ -4930,7 +4927,7 @@ class Sheet:
         kind, path = view.fields[field], RECORDS.get(view.resource.name)
         pieces = self.pieces(field, kind, record[field])
         if path and field in ("id", "name", "title", "account"):
-            pieces = [(text, re.sub("<.*>", str(record["id"]), path)) for text, _ in pieces]
+            pieces = [(text, path_of(path, record["id"])) for text, _ in pieces]
         value, text = record[field], kind.look == "text" or (isinstance(record[field], list) and not kind.target)
         look = "number" * (isinstance(value, (int, float)) and not kind.target) or "long" * text
         return "state" if field in ("status", "stage") else look, pieces
@@ -4954,7 +4951,7 @@ class Sheet:
         unset = ", ".join(field for field, (_, pieces) in cells.items() if not pieces)
         lists = ((shows.key, path) for path, shows in LISTS.items() if path.startswith(within))
         gone = record.get("deleted") in (True, "1")
-        links = [(key, re.sub("<.*>", str(record["id"]), path)) for key, path in lists if not gone]
+        links = [(key, path_of(path, record["id"])) for key, path in lists if not gone]
         fields = [[("field", [(field, "")]), cell] for field, cell in cells.items() if cell[1]]
         parts = [section(rows=fields, links=links, text=[f"Unset: {unset}."])]
         for inner in ENCLOSED.get(view, ()):
@@ -5305,7 +5302,7 @@ class Page:
                 raise ValueError
             account, _, password = base64.b64decode(given[6:].strip(), validate=True).decode().partition(":")
         except ValueError:
-            raise Refusal(401, "Unauthorized") from None
+            raise Refusal(401, UNAUTHORIZED) from None
         with contextlib.suppress(Refusal):
             token = password.encode().decode("latin-1")  # as WSGI passes a header
             return self.service.caller({**environ, "HTTP_TOKEN": token})._replace(token="")
@@ -5315,7 +5312,7 @@ class Page:
         digest, now = hmac.digest(self.key, f"{given} {stored}".encode(), "sha256"), self.now()
         if not stored or self.checked.get(digest, 0) < now:
             if not password_matches(password, stored):
-                raise Refusal(401, "Unauthorized")
+                raise Refusal(401, UNAUTHORIZED)
             self.checked = {one: until for one, until in self.checked.items() if until >= now}
             self.checked[digest] = now + REMEMBERED
         return Caller(account, bool(user["admin"]))  # type: ignore[index]  # it has a password

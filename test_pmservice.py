@@ -3167,7 +3167,7 @@ class TestPage:
         monkeypatch.setattr(pmservice, "scrypt", lambda *given: calls.append(given) or scrypt(*given))
         return calls
 
-    # Who gets a page
+    # Which requests get a page
 
     @each("accept", [CHROME, FIREFOX, SAFARI], ids=["Chrome", "Firefox", "Safari"])
     @each("path", ["/", "/products", "/products/1/", "/nothing"])
@@ -3261,7 +3261,7 @@ class TestPage:
             hashlib.sha256(basic("dev1", "secret").encode()).digest(),
         )
 
-    # What pages show
+    # The contents of pages
 
     def test_every_get_operation_is_a_page_and_its_links_lead_to_pages(self, filled):
         filled.post("/tasks/1/estimate", date="2026-11-20", consumed=1, left=1, work="Drawn")
@@ -3716,7 +3716,7 @@ def served():
 
 @pytest.mark.skipif(not BROWSER_NEEDED and not CHROMIUM, reason="there is no Chromium")
 class TestBrowser:
-    """What a browser makes of the pages, and of pages that call the service."""
+    """The pages in Chromium, and pages that call the service."""
 
     @pytest.fixture
     def visit(self, browser, served):
@@ -4728,7 +4728,7 @@ class TestIgnoredNames:
 
 
 class TestMistakes:
-    """What people who are new to the service do wrong, and the sentence that tells them."""
+    """Typical mistakes of new users, and the sentence that explains each."""
 
     @each(("line", "body", "sentence"), [
         ("POST /tokns",            {"account": "admin"},        "There is nothing at /tokns; did you mean /tokens?"),
