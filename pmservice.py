@@ -45,6 +45,7 @@ import functools
 import getpass
 import hashlib
 import hmac
+import http.client
 import io
 import ipaddress
 import itertools
@@ -64,14 +65,16 @@ import sys
 import threading
 import time
 import urllib.parse
+import weakref
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import MAXYEAR, MINYEAR, date, datetime, timedelta, timezone, tzinfo
 from http import HTTPStatus
 from pathlib import Path
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypedDict
+from types import MappingProxyType, ModuleType
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, NoReturn, TypedDict, TypeVar
+from wsgiref.util import is_hop_by_hop
 
 import bottle
 import waitress.adjustments
@@ -85,7 +88,18 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack  # type checkers bring it; typing has it since Python 3.11
 
 __version__ = "1.0.0"
-__all__ = ["create_app"]
+__all__ = [
+    "Answer",
+    "Call",
+    "CallError",
+    "Client",
+    "Running",
+    "Service",
+    "Settings",
+    "StartError",
+    "create_app",
+    "running",
+]
 
 log = logging.getLogger("pmservice")
 
@@ -3911,7 +3925,8 @@ def printable(text: str) -> str:
 
 
 def response(status: int, body: Mapping[str, Any]) -> bottle.HTTPResponse:
-    """Return an answer of JSON."""
+    """Return a refusal, and note its sentence for the journal."""
+    bottle.request.environ["pmservice.error"] = body["error"]
     return bottle.HTTPResponse(to_json(body).encode("utf-8", "replace"), status, {"Content-Type": "application/json"})
 
 
@@ -3964,7 +3979,7 @@ class Service:
     settings: see Settings in room 17.  names: the Hosts that are answered; None: every Host.
 
     Rooms below add to it: routes; gates, which are called with the environ before a request is looked at closer and
-    may refuse it; watchers, which are called with each call that was answered; preparations, which run when everything
+    may refuse it or change its answer; watchers, which are called with each call that was answered; preparations, which run when everything
     is loaded; `page`, which answers what browsers ask for. `class_of` tells the server which requests are quick reads,
     a "record" or a "page", which a "login" and which are shown to a browser, "html". In the thread that receives
     requests they have no patience: what would wait raises HandOver.
@@ -4023,14 +4038,15 @@ class Service:
             shared = self.shared_headers(environ.get("HTTP_ORIGIN"), environ.get("HTTP_HOST"))
             if ignored := ignored_text(environ):
                 shared.append(("Ignored-Fields", ignored))
-            return start_response(status, [*headers, ("X-Request-Id", environ["pmservice.id"]), *shared], *rest)
+            sent = [*headers, ("X-Request-Id", environ["pmservice.id"]), *shared]
+            if added := environ.get("pmservice.headers"):
+                sent = [*(pair for pair in sent if pair[0].lower() not in map(str.lower, added)), *added.items()]
+            return start_response(status, sent, *rest)
 
         answer: Iterable[bytes] = self.routes(environ, start)
         if self.watchers or log.isEnabledFor(logging.INFO):
             self.record_call(environ, round((time.perf_counter() - began) * 1000, 3))
-        if environ.get("pmservice.drop"):
-            raise ClientDisconnected  # makes waitress close the connection without an answer
-        return answer
+        return environ["pmservice.spoil"](answer) if "pmservice.spoil" in environ else answer
 
     def record_call(self, environ: dict[str, Any], duration: float) -> None:
         """Write a call's line to the log and tell the watchers."""
@@ -4135,6 +4151,7 @@ class Service:
         if error.status_code == 500 and error.exception:
             log.error("%s %s failed", method, path, exc_info=error.exception)
         bottle.response.content_type = "application/json"
+        bottle.request.environ["pmservice.error"] = sentence
         return to_json({"error": sentence})
 
     def note_ignored(
@@ -4187,13 +4204,15 @@ class Service:
     def answer_login(self, operation: Operation, id: int, environ: dict[str, Any]) -> bytes:
         """Perform the operation that needs no token; it takes the database, because it hashes."""
         _, refused = self.query_of(environ, {})
-        environ["pmservice.body"] = fields = parse_body(read_body(environ), environ.get("CONTENT_TYPE", ""))
+        environ["pmservice.body"] = raw = read_body(environ)
+        environ["pmservice.body"] = fields = parse_body(raw, environ.get("CONTENT_TYPE", ""))
         refused |= self.note_ignored(environ, ignored_fields(operation.reads, fields))
         return to_json(operation.perform(self.database, check(operation.reads, fields, refused=refused))).encode()
 
     def answer_write(self, operation: Operation, id: int | str, environ: dict[str, Any]) -> bytes:
         """Perform an operation that changes something, and show the record that it made or changed."""
-        raw, me, kinds = read_body(environ), environ["pmservice.caller"], operation.parameters
+        me, kinds = environ["pmservice.caller"], operation.parameters
+        environ["pmservice.body"] = raw = read_body(environ)
         if operation.admin and not me.admin:
             raise Refusal(403, ADMIN_ONLY)
         query, refused = self.query_of(environ, kinds)
@@ -4301,12 +4320,16 @@ REASONS: tuple[tuple[int, str, Callable[[Operation], Any]], ...] = (  # status, 
     (401, "There is no valid token; `hint` says how to get one.",       lambda row: not row.open),
     (403, "Only somebody else may do this, or pages of this origin may not call.", lambda row: True),
     (404, "There is no such record, or the caller may not see it.",     lambda row: row.target or "<" in row.path or getattr(row.shows, "filters", "")),
+    (409, "Another number of calls came, or the service was reset.",     lambda row: "count" in row.parameters),
     (413, "The body is too large.",                                     lambda row: True),
     (421, "The Host is not this service's.",                            lambda row: True),
     (503, "The database is busy or cannot be written; try again later.", lambda row: True),
     (507, "The disk is full; nothing was written.",                      lambda row: row.method != "GET"),
 )
 # fmt: on
+
+
+JSON_TYPES = {str: "string", int: "integer", float: "number", bool: "boolean"}
 
 
 def field_schema(view: View, field: str) -> Schema:
@@ -4344,7 +4367,7 @@ def value_schema(value: Any) -> Schema:
         return {"type": "object", "properties": fields, "required": list(fields)} if fields else {"type": "object"}
     if isinstance(value, list):
         return array_of(value_schema(value[0]))
-    return {"type": "integer" if isinstance(value, int) else "string"}
+    return {"type": JSON_TYPES[type(value)]}
 
 
 def view_reference(view: View) -> Schema:
@@ -4369,14 +4392,14 @@ def query_parameters(kinds: Mapping[str, Kind]) -> list[dict[str, Any]]:
     return [{"name": name, "in": "query", "schema": either(kind.schema, {"const": ""})} for name, kind in kinds.items()]
 
 
-def describe(operation: Operation) -> dict[str, Any]:
-    """Return an operation of the document."""
+def describe(operation: Any, tag: str, body: Schema) -> dict[str, Any]:
+    """Return an operation of the document. body: the schema of what it reads, or {}."""
     answers = {status: ERROR_ANSWER | {"description": says} for status, says, may in REASONS if may(operation)}
     answers[operation.status] = {"description": "Done.", "content": json_content(answer_schema(operation.shows))}
     described: dict[str, Any] = {
         "operationId": re.sub(r"\W+", "_", f"{operation.method.lower()}{operation.path}").strip("_"),
         "summary": operation.purpose,
-        "tags": ["specified" if operation in SPECIFIED else "companion"],
+        "tags": [tag],
         "responses": {str(status): answers[status] for status in sorted(answers)},
     }
     if operation.open:
@@ -4385,9 +4408,8 @@ def describe(operation: Operation) -> dict[str, Any]:
         described["parameters"] = query_parameters(query_shape(operation.shows).fields)
     if operation.parameters:
         described["parameters"] = query_parameters(operation.parameters)
-    if operation.reads.fields:
-        content = json_content(body_schema(operation.reads))
-        described["requestBody"] = {"required": bool(operation.reads.required), "content": content}
+    if body:
+        described["requestBody"] = {"required": "null" not in body["type"], "content": json_content(body)}
     return described
 
 
@@ -4407,38 +4429,34 @@ USER_REFERENCE = object_of(
 )
 
 
-def openapi() -> dict[str, Any]:
-    """Return the OpenAPI 3.1 document of the service."""
+def openapi(further: Iterable[tuple[Any, str, Schema]] = ()) -> dict[str, Any]:
+    """Return the OpenAPI 3.1 document of the service. further: rows of other tables, with their tag and body."""
     paths: dict[str, dict[str, Any]] = {}
-    for operation in OPERATIONS:
-        path = operation.path.replace("<", "{").replace(">", "}")
-        names = re.findall("<(.*?)>", operation.path)
+    own = (
+        (row, "specified" if row in SPECIFIED else "companion", body_schema(row.reads) if row.reads.fields else {})
+        for row in OPERATIONS
+    )
+    for row, tag, body in (*own, *further):
+        path = row.path.replace("<", "{").replace(">", "}")
+        names = re.findall("<(.*?)>", row.path)
         item = paths.setdefault(path, {"parameters": [PATH_PARAMETERS[name] for name in names]} if names else {})
-        item[operation.method.lower()] = describe(operation)
+        item[row.method.lower()] = describe(row, tag, body)
     schemas = {name: view_schema(view) for view, name in VIEW_NAMES.items()}
     return {
         "openapi": "3.1.0",
         "info": {"title": "pmservice", "version": __version__, "description": __doc__.partition("\n\n")[0]},
         "security": [{"Token": []}],
-        "tags": [{"name": "specified"}, {"name": "companion", "description": "Beyond the specification."}],
+        "tags": [
+            {"name": "specified"},
+            {"name": "companion", "description": "Beyond the specification."},
+            {"name": "control", "description": "For tests; the paths under /-/ are this service's own."},
+        ],
         "paths": paths,
         "components": {
             "schemas": {"UserReference": USER_REFERENCE, "Error": ERROR, **schemas},
             "securitySchemes": {"Token": {"type": "apiKey", "in": "header", "name": "Token"}},
         },
     }
-
-
-@functools.cache
-def openapi_text() -> bytes:
-    """Return the document as JSON."""
-    return to_json(openapi()).encode()
-
-
-def answer_openapi() -> bytes:
-    """Answer GET /openapi.json."""
-    bottle.response.content_type = "application/json"
-    return openapi_text()
 
 
 # --- 14 Control: clock, journal, faults and snapshots, for tests ------------------------------------
@@ -4450,7 +4468,9 @@ TICK = 0.005  # seconds; a waiting call polls every TICK × number of waiting ca
 MAX_WAITING = 24  # calls that wait at once, of CONTROL_THREADS: the others are always answered
 CONTROL_THREADS = 32
 START_SNAPSHOT = ""  # a name that no path can have
-SECRET = re.compile("pass|pwd|token|secret", re.IGNORECASE)  # in the name of a field that the journal blanks
+SECRET = re.compile("pass|pwd|token|secret|auth|cookie", re.IGNORECASE)  # in a name whose value the journal blanks
+BLANKED = "***"
+DRIPS = 10  # pieces in which an answer drips
 
 
 # The tables that the triggers keep: the rows that matter, and their recount from the records.
@@ -4527,13 +4547,15 @@ class Clock:
         return {"now": utc(self(), timezone.utc), "frozen": self.frozen is not None, "offset": self.offset}
 
 
-def is_wanted(call: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:
-    """Tell whether a call has the wanted method, path (a pattern: * matches anything) and status."""
-    return (
-        call["method"] == wanted.get("method", call["method"]).upper()
+def matching_calls(journal: Iterable[dict[str, Any]], wanted: Fields) -> list[dict[str, Any]]:
+    """Return the calls with the wanted method, path (a pattern: * matches anything) and status."""
+    return [
+        call
+        for call in list(journal)
+        if call["method"] == wanted.get("method", call["method"]).upper()
         and call["status"] == wanted.get("status", call["status"])
         and fnmatch.fnmatchcase(call["path"], wanted.get("path", "*"))
-    )
+    ]
 
 
 def read_offset(value: Any) -> float:
@@ -4551,13 +4573,36 @@ def read_match(value: Any) -> str:
     raise ValueError('must be a method and a path, such as "POST /tasks/*"')
 
 
-SECONDS = Kind("plain", number_of("seconds", 0, MAX_WAIT), {})
-COUNT = Kind("plain", whole(0, MAX_CALLS), {})
-DROP = FLAG._replace(read=lambda value: bool(read_flag(value)))
-EFFECTS = {"status": Kind("plain", whole(400, 599), {}), "delay": SECONDS, "drop": DROP}
-FAULT = Shape({"match": Kind("text", read_match, {}), **EFFECTS, "times": COUNT}, "match")
-CALLS = Shape({"method": TEXT, "path": TEXT, "status": COUNT, "count": COUNT, "wait": SECONDS})
-CLOCK = Shape({"now": MOMENT, "offset": Kind("plain", read_offset, {})})
+def read_headers(value: Any) -> dict[str, str]:
+    """Return the headers that a fault adds to an answer, or puts in the place of its own."""
+    if not isinstance(value, dict):
+        raise ValueError('must be an object such as {"Retry-After": "1"}')
+    headers = {name: str(one) if isinstance(one, (int, str)) else "\n" for name, one in value.items()}
+    for name, text in headers.items():
+        if not re.fullmatch(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+", name) or not re.fullmatch(r"[\t -~]*", text):
+            raise ValueError(f"{printable(name)} must be a header's name, with a text in ASCII or a number")
+        if is_hop_by_hop(name) or name.lower() == "content-length":
+            raise ValueError(f"{name} is the server's own header")
+    return headers
+
+
+SECONDS = Kind("plain", number_of("seconds", 0, MAX_WAIT), {"type": "number", "minimum": 0, "maximum": MAX_WAIT})
+COUNT = Kind("plain", whole(0, MAX_CALLS), whole_schema(0, MAX_CALLS))
+MATCH = Kind("text", read_match, {"type": "string", "pattern": r"^(\*.*|[A-Z*?]+ [/*?].*)$"})
+EFFECTS = {
+    "status": Kind("plain", whole(200, 599), whole_schema(200, 599)),
+    "headers": Kind("plain", read_headers, {"type": "object", "additionalProperties": TEXT_OR_NUMBER}),
+    "body": Kind("text", lambda value: value, {}),
+    "delay": SECONDS,
+    "truncate": Kind("plain", whole(0), whole_schema(0)),
+    "drip": SECONDS,
+    "drop": FLAG._replace(read=lambda value: bool(read_flag(value))),
+}
+FAULT = Shape({"match": MATCH, **EFFECTS, "times": COUNT}, "match")
+FAULT_SCHEMA = body_schema(FAULT)
+CALLS = {"method": TEXT, "path": TEXT, "status": COUNT, "count": COUNT, "wait": SECONDS}
+OFFSET = {"type": "number", "minimum": -(10**9), "maximum": 10**9}
+CLOCK = Shape({"now": MOMENT, "offset": Kind("plain", read_offset, OFFSET)})
 
 
 def take_snapshot(database: Database, name: str) -> None:
@@ -4579,17 +4624,18 @@ def take_snapshot(database: Database, name: str) -> None:
         old.close()
 
 
-def apply_snapshot(database: Database, name: str) -> None:
+def apply_snapshot(database: Database, name: str, whole: Callable[[], None] | None = None) -> None:
     """Restore the records of a snapshot and the sequences of ids, in one transaction. Raises KeyError without it.
 
-    Tokens stay, except those of users who no longer exist.
+    whole: called before anybody else can write; then the tokens are restored, too. Without it, they stay, except
+    those of users who no longer exist.
     """
     with database.lock(), contextlib.closing(database.connect()) as connection:
         connection.execute("PRAGMA foreign_keys = OFF")  # a snapshot is consistent in itself
         connection.execute("ATTACH ? AS saved", (database.snapshots[name][0],))
         connection.execute("BEGIN IMMEDIATE")  # closing the connection rolls back what is not committed
         tables = connection.execute("SELECT name FROM saved.sqlite_schema WHERE type = 'table'").fetchall()
-        records = [table for (table,) in tables if table != "token"]
+        records = [table for (table,) in tables if whole or table != "token"]
         for table in records:
             connection.execute(f"DELETE FROM main.{table}")
         for table in sorted(records, key=lambda table: COUNTS.index(table) if table in COUNTS else -1):
@@ -4598,25 +4644,42 @@ def apply_snapshot(database: Database, name: str) -> None:
             connection.execute(f"INSERT INTO main.{table} SELECT * FROM saved.{table}")
         connection.execute("DELETE FROM token WHERE account NOT IN (SELECT account FROM user)")
         connection.execute("COMMIT")
+        if whole:
+            whole()
 
 
 class Controls:
-    """The state behind the control routes, and what they add to a service."""
+    """The state behind the control routes, and what they add to a service.
+
+    A reset takes a new journal: whoever still holds the old one began before.
+    """
+
+    alive: ClassVar[weakref.WeakSet[Controls]] = weakref.WeakSet()  # those that keep a journal
+    made: ClassVar[itertools.count[int]] = itertools.count()
 
     def __init__(self, service: Service, clock: Clock, on: bool):
-        self.service, self.database, self.clock = service, service.database, clock
-        self.journal: deque[dict[str, Any]] = deque(maxlen=MAX_CALLS)
+        self.service, self.database, self.clock, self.on = service, service.database, clock, on
         self.faults: list[dict[str, Any]] = []
         self.lock = threading.Lock()  # of the faults' counters
         self.waiting: set[int] = set()  # the threads of calls that wait
+        self.number = next(self.made)
+        self.begin()
         service.add_routes((row for row in CONTROLS if on or row.open), self.make_handler)
         service.classes["GET", "/-/live"] = "record"
+        service.routes.route("/openapi.json", "GET", functools.partial(answer_openapi, on))
+        service.paths.add("/openapi.json")
         if not on:
             service.routes.route("/-/<rest:path>", "ANY", render_errors(refuse_controls))
         else:
-            service.gates.append(self.apply_fault)
+            self.alive.add(self)
+            service.gates.append(self.begin_call)
             service.watchers.append(self.record)
             service.preparations.append(lambda: take_snapshot(self.database, START_SNAPSHOT))
+
+    def begin(self) -> None:
+        """Set the clock, the faults and the journal to what they are at the start."""
+        self.clock.offset, self.clock.frozen, self.faults = 0.0, None, []
+        self.journal: deque[dict[str, Any]] = deque(maxlen=MAX_CALLS)
 
     def make_handler(self, control: Control) -> Callable[..., Any]:
         """Return the function that Bottle calls for a control."""
@@ -4625,7 +4688,7 @@ class Controls:
             environ = bottle.request.environ
             if not control.open and not environ["pmservice.caller"].admin:
                 raise Refusal(403, ADMIN_ONLY)
-            query, body = parse_query(environ), read_body(environ)
+            query, body = check_exactly(Shape(control.parameters), parse_query(environ)), read_body(environ)
             bottle.response.content_type = "application/json"
             answer = control.perform(self, name, query, body)
             if isinstance(answer, Iterator):
@@ -4636,23 +4699,46 @@ class Controls:
 
     def record(self, environ: dict[str, Any], call: dict[str, Any]) -> None:
         """Add a call to the journal, unless it was one of a control, a browser's preflight or a page."""
-        if not (environ["PATH_INFO"].startswith("/-/") or "pmservice.aside" in environ):
-            self.journal.append({**call, "body": blanked_body(environ.get("pmservice.body"))})
+        if environ["PATH_INFO"].startswith("/-/") or "pmservice.aside" in environ:
+            return
+        journal = environ.get("pmservice.journal", self.journal)
+        sent = {"query": sent_query(environ), "headers": sent_headers(environ), "body": sent_body(environ)}
+        noted = {"error": environ.get("pmservice.error"), "fault": environ.get("pmservice.fault")}
+        journal.append({"time": moment_now(), **call, "ignored": call.get("ignored"), **sent, **noted})
 
-    def apply_fault(self, environ: dict[str, Any]) -> None:
-        """Delay, refuse or drop a call to which a fault applies."""
-        path = environ["PATH_INFO"]
+    def begin_call(self, environ: dict[str, Any]) -> None:
+        """Note the journal of a call; if a fault applies to it, delay, refuse or drop it, or spoil its answer."""
+        path, journal = environ["PATH_INFO"], self.journal
+        environ["pmservice.journal"] = journal
         if path.startswith("/-/") or not self.faults:
             return
         if not patience_of(environ):
             raise HandOver  # a fault may delay
         if not (fault := self.take_fault(f"{environ['REQUEST_METHOD']} {path}")):
             return
-        self.wait(lambda: False, fault.get("delay", 0))  # nothing ends the delay early
-        environ["pmservice.drop"] = bool(fault.get("drop"))
-        if "status" in fault or fault.get("drop"):
-            status = fault.get("status", 503)
-            raise response(status, {"error": f"This is the fault {status} that was asked for."})
+        environ["pmservice.fault"] = fault["match"]
+        self.wait(lambda: self.journal is not journal, fault.get("delay", 0))
+        if self.journal is not journal:
+            raise Refusal(503, "The service was reset while this call was delayed.")
+        environ["pmservice.headers"] = fault.get("headers", {})
+        if fault.get("drop") or {"truncate", "drip"} & fault.keys():
+            environ["pmservice.spoil"] = functools.partial(self.spoil, fault)
+        if fault.get("drop") or {"status", "body"} & fault.keys():
+            status = fault.get("status", 503 if fault.get("drop") else 200)
+            raise faulty_answer(status, fault.get("body", {"error": f"This is the fault {status} that was asked for."}))
+
+    def spoil(self, fault: Mapping[str, Any], answer: Iterable[bytes]) -> Iterator[bytes]:
+        """Yield an answer slowly, or only its beginning, after which waitress closes the connection."""
+        body, pause = b"".join(answer), fault.get("drip", 0) / (DRIPS - 1)
+        most = 0 if fault.get("drop") else fault.get("truncate", len(body))
+        size = -(-len(body) // DRIPS) if pause else len(body)
+        for place in range(0, min(most, len(body)), size or 1):
+            if place and pause:
+                with contextlib.suppress(Refusal):  # too many calls wait: this one does not
+                    self.wait(lambda: False, pause)
+            yield body[place : min(place + size, most)]
+        if fault.get("drop") or "truncate" in fault:
+            raise ClientDisconnected
 
     def take_fault(self, call: str) -> dict[str, Any] | None:
         """Return the first fault that matches a call, counted down."""
@@ -4663,10 +4749,6 @@ class Controls:
                         fault["times"] -= 1
                     return fault
         return None
-
-    def matching(self, wanted: Mapping[str, Any]) -> list[dict[str, Any]]:
-        """Return the calls of the journal that match."""
-        return [call for call in list(self.journal) if is_wanted(call, wanted)]
 
     def wait(self, done: Callable[[], bool], seconds: float) -> None:
         """Wait until it is done, the time is up or the service stops. Raises Refusal (503) if too many calls wait."""
@@ -4689,35 +4771,81 @@ def refuse_controls(rest: str) -> NoReturn:
     raise Refusal(404, "The controls are off; start the service with --control.")
 
 
-def blanked_body(body: Mapping[str, Any] | None) -> Any:
-    """Return a body for the journal, with its secrets blanked; for one above MAX_TEXT only its size."""
+def moment_now() -> str:
+    """Return the moment of the system's clock, whatever the service's own says."""
+    return datetime.now(timezone.utc).isoformat(timespec="milliseconds")
+
+
+def faulty_answer(status: int, body: Any) -> bottle.HTTPResponse:
+    """Return the answer that a fault makes: a text as it is, anything else as JSON."""
+    kind, text = ("text/html", body) if isinstance(body, str) else ("application/json", to_json(body))
+    return bottle.HTTPResponse(text.encode("utf-8", "replace"), status, {"Content-Type": f"{kind}; charset=utf-8"})
+
+
+def sent_query(environ: Mapping[str, Any]) -> str:
+    """Return the query string of a request for the journal, with its secrets blanked."""
+    pairs = (pair.partition("=") for pair in environ.get("QUERY_STRING", "")[:MAX_PATH].split("&"))
+    return "&".join(
+        f"{name}={BLANKED}" if SECRET.search(urllib.parse.unquote_plus(name)) else name + mark + value
+        for name, mark, value in pairs
+    )
+
+
+def sent_headers(environ: Mapping[str, Any]) -> dict[str, str]:
+    """Return the headers of a request for the journal, with its secrets blanked."""
+    names = ((name, name[5:] if name.startswith("HTTP_") else name) for name in sorted(environ))
+    return {
+        header.replace("_", "-").title(): BLANKED if SECRET.search(header) else environ[name][:MAX_PATH]
+        for name, header in names
+        if environ[name] and (name != header or name in ("CONTENT_TYPE", "CONTENT_LENGTH"))
+    }
+
+
+def sent_body(environ: Mapping[str, Any]) -> Any:
+    """Return the body of a request for the journal, with its secrets blanked; for one above MAX_TEXT only its size.
+
+    What is not JSON is returned as text up to its first secret.
+    """
+    body: Any = environ.get("pmservice.body")
+    if isinstance(body, bytes):  # it was refused before it was read, or because it cannot be
+        try:
+            body = parse_body(body, environ.get("CONTENT_TYPE", ""))
+        except Refusal:
+            words = body.decode(errors="replace")
+            secret = SECRET.search(words)
+            body = words[: secret.end()] + BLANKED if secret else words
     text = json.dumps(body, ensure_ascii=False).encode("utf-8", "replace")
     if len(text) > MAX_TEXT:
         return f"{len(text)} bytes"
     return json.loads(
         text,
         parse_constant=str,
-        object_hook=lambda fields: {name: "***" if SECRET.search(name) else fields[name] for name in fields},
+        object_hook=lambda fields: {name: BLANKED if SECRET.search(name) else fields[name] for name in fields},
     )
 
 
-# The controls: from (controls, name in the path, query parameters, body) to a JSON value, an iterator of its pieces, or
-# None for success.
+# The controls: from (controls, name in the path, checked query parameters, body) to a JSON value, an iterator of its
+# pieces, or None for success.
 
 
-def ready(controls: Controls, name: str, query: Mapping[str, str], body: bytes) -> Any:
+def ready(controls: Controls, name: str, query: Fields, body: bytes) -> Any:
     """Answer 503 until schema and fixture are loaded, and when the file was removed or cannot be written."""
     if controls.service.loading or not controls.database.ready():
         raise Refusal(503, LOADING if controls.service.loading else "The database cannot be written.")
     return {"status": "ready"}
 
 
-def save_snapshot(controls: Controls, name: str, query: Mapping[str, str], body: bytes) -> None:
+def reset(controls: Controls, name: str, query: Fields, body: bytes) -> None:
+    """Return to the start; with `only=records`, clock, faults, journal and tokens stay as they are."""
+    apply_snapshot(controls.database, START_SNAPSHOT, None if "only" in query else controls.begin)
+
+
+def save_snapshot(controls: Controls, name: str, query: Fields, body: bytes) -> None:
     """Save the records as they are now under a name."""
     take_snapshot(controls.database, name)
 
 
-def restore_snapshot(controls: Controls, name: str, query: Mapping[str, str], body: bytes) -> None:
+def restore_snapshot(controls: Controls, name: str, query: Fields, body: bytes) -> None:
     """Return to the records of a snapshot."""
     snapshots = controls.database.snapshots
     if name not in snapshots:
@@ -4725,20 +4853,20 @@ def restore_snapshot(controls: Controls, name: str, query: Mapping[str, str], bo
     apply_snapshot(controls.database, name)
 
 
-def dump_all(controls: Controls, name: str, query: Mapping[str, str], body: bytes) -> Any:
+def dump_all(controls: Controls, name: str, query: Fields, body: bytes) -> Any:
     """Yield everything as a fixture."""
     with controls.database.reading() as store:
         yield from dump(store)
 
 
-def load_all(controls: Controls, name: str, query: Mapping[str, str], body: bytes) -> Any:
+def load_all(controls: Controls, name: str, query: Fields, body: bytes) -> Any:
     """Load a fixture."""
     document = parse_fixture(decode(body))
     with controls.database.writing() as store:
         return {"records": load(store, Caller(ADMIN, True), document)}
 
 
-def put_clock(controls: Controls, name: str, query: Mapping[str, str], body: bytes) -> Any:
+def put_clock(controls: Controls, name: str, query: Fields, body: bytes) -> Any:
     """Freeze the clock at `now`, shift it by `offset` seconds, or release it with neither."""
     values = check_exactly(CLOCK, parse_body(body, ""))
     controls.clock.offset = values.get("offset", 0)
@@ -4746,63 +4874,99 @@ def put_clock(controls: Controls, name: str, query: Mapping[str, str], body: byt
     return controls.clock.state()
 
 
-def get_journal(controls: Controls, name: str, query: Mapping[str, str], body: bytes) -> Any:
+def get_journal(controls: Controls, name: str, query: Fields, body: bytes) -> Any:
     """Return the calls that match; with `count`, only when exactly that many do within `wait` seconds, else 409."""
-    wanted = check_exactly(CALLS, query)
-    count = wanted.get("count")
+    journal, count = controls.journal, query.get("count")
+    matching = functools.partial(matching_calls, journal, query)
     if count is not None:
-        controls.wait(lambda: len(controls.matching(wanted)) >= count, wanted.get("wait", 0))
-    calls = controls.matching(wanted)
+        controls.wait(lambda: controls.journal is not journal or len(matching()) >= count, query.get("wait", 0))
+    if controls.journal is not journal:
+        raise Refusal(409, "The service was reset meanwhile.")
+    calls = matching()
     if count not in (None, len(calls)):
-        known = list(controls.journal)
-        paths = difflib.get_close_matches(wanted.get("path", ""), {call["path"] for call in known}, 3, 0.3)
+        known = list(journal)
+        paths = difflib.get_close_matches(query.get("path", ""), {call["path"] for call in known}, 3, 0.3)
         near = [f"{call['method']} {call['path']} {call['status']}" for call in known if call["path"] in paths][-5:]
         raise Refusal(409, f"{len(calls)} calls match, not {count}; nearest: {', '.join(near) or 'none'}.")
     return {"total": len(calls), "calls": calls}
 
 
-def put_faults(controls: Controls, name: str, query: Mapping[str, str], body: bytes) -> Any:
-    """Replace the faults."""
-    given = parse_json(decode(body))
+def read_faults(given: Any) -> list[dict[str, Any]]:
+    """Return faults from JSON."""
     if not isinstance(given, list) or not all(isinstance(fault, dict) for fault in given):
         raise Refusal(400, "The body must be a JSON array of faults.")
     faults = [check_exactly(FAULT, fault) for fault in given]
     if not all(EFFECTS.keys() & fault.keys() for fault in faults):
-        raise Refusal(400, "A fault needs a status, a delay or drop.")
-    controls.faults = faults
+        raise Refusal(400, f"A fault needs one of {', '.join(EFFECTS)}.")
     return faults
 
 
+def put_faults(controls: Controls, name: str, query: Fields, body: bytes) -> Any:
+    """Replace the faults."""
+    controls.faults = read_faults(parse_json(decode(body)))
+    return controls.faults
+
+
+def add_fault(controls: Controls, name: str, query: Fields, body: bytes) -> Any:
+    """Add a fault behind the others."""
+    controls.faults = [*controls.faults, *read_faults([parse_json(decode(body))])]
+    return controls.faults
+
+
 class Control(NamedTuple):
-    """A control: a row of CONTROLS; an open one needs no token, and exists even when controls are off."""
+    """A control: a row of CONTROLS. An open one needs no token, and exists even when the controls are off.
+
+    shows: an answer like it.  parameters: of the query.  body: the schema of the body, or {}.
+    """
 
     method: str
     path: str
     purpose: str
-    perform: Callable[[Controls, str, Mapping[str, str], bytes], Any]
+    perform: Callable[[Controls, str, Fields, bytes], Any]
+    shows: Any = SUCCESS
+    parameters: Mapping[str, Kind] = {}
+    body: Schema = {}
     open: bool = False
+    target: str = ""
+    status: int = 200
 
 
 # fmt: off
+ONLY = {"only": one_of("records")}
+AT = {"now": "", "frozen": True, "offset": 0.0}
 # THE TABLE OF CONTROLS.
 CONTROLS = (
-    Control("GET",    "/-/live",                     "tell whether the process answers",             lambda controls, *_: {"status": "live"}, open=True),
-    Control("GET",    "/-/ready",                    "tell whether records can be read and written", ready, open=True),
-    Control("POST",   "/-/reset",                    "return to the records loaded at start",        lambda controls, *_: apply_snapshot(controls.database, START_SNAPSHOT)),
-    Control("PUT",    "/-/snapshots/<name>",         "save a snapshot of the records",               save_snapshot),
-    Control("POST",   "/-/snapshots/<name>",         "alias of PUT",                                 save_snapshot),
-    Control("POST",   "/-/snapshots/<name>/restore", "restore a snapshot",                           restore_snapshot),
-    Control("GET",    "/-/dump",                     "write everything as a fixture",                dump_all),
-    Control("POST",   "/-/load",                     "load a fixture",                               load_all),
-    Control("GET",    "/-/clock",                    "show the service's time",                      lambda controls, *_: controls.clock.state()),
-    Control("PUT",    "/-/clock",                    "freeze, shift or release the clock",           put_clock),
-    Control("GET",    "/-/journal",                  "list the last calls, or check how many came",  get_journal),
-    Control("DELETE", "/-/journal",                  "forget the calls",                             lambda controls, *_: controls.journal.clear()),
-    Control("GET",    "/-/faults",                   "list the faults",                              lambda controls, *_: controls.faults),
-    Control("PUT",    "/-/faults",                   "replace the faults",                           put_faults),
-    Control("DELETE", "/-/faults",                   "remove all faults",                            lambda controls, *_: controls.faults.clear()),
+    Control("GET",    "/-/live",                     "tell whether the process answers",              lambda controls, *_: {"status": "live"}, {"status": ""}, open=True),
+    Control("GET",    "/-/ready",                    "tell whether records can be read and written",  ready, {"status": ""}, open=True),
+    Control("POST",   "/-/reset",                    "return to the start",                           reset, parameters=ONLY),
+    Control("GET",    "/-/snapshots",                "list the snapshots",                            lambda controls, *_: {"snapshots": sorted(filter(None, controls.database.snapshots))}, {"snapshots": [""]}),
+    Control("PUT",    "/-/snapshots/<name>",         "save a snapshot of the records",                save_snapshot),
+    Control("POST",   "/-/snapshots/<name>",         "alias of PUT",                                  save_snapshot),
+    Control("POST",   "/-/snapshots/<name>/restore", "restore a snapshot",                            restore_snapshot),
+    Control("GET",    "/-/dump",                     "write everything as a fixture",                 dump_all, {}),
+    Control("POST",   "/-/load",                     "load a fixture",                                load_all, {"records": 0}, body={"type": "object"}),
+    Control("GET",    "/-/clock",                    "show the service's time",                       lambda controls, *_: controls.clock.state(), AT),
+    Control("PUT",    "/-/clock",                    "freeze, shift or release the clock",            put_clock, AT, body=body_schema(CLOCK)),
+    Control("GET",    "/-/journal",                  "list the last calls, or check how many came",   get_journal, {"total": 0, "calls": [{}]}, CALLS),
+    Control("DELETE", "/-/journal",                  "forget the calls",                              lambda controls, *_: controls.journal.clear()),
+    Control("GET",    "/-/faults",                   "list the faults",                               lambda controls, *_: controls.faults, [{}]),
+    Control("POST",   "/-/faults",                   "add a fault",                                   add_fault, [{}], body=FAULT_SCHEMA),
+    Control("PUT",    "/-/faults",                   "replace the faults",                            put_faults, [{}], body=array_of(FAULT_SCHEMA)),
+    Control("DELETE", "/-/faults",                   "remove all faults",                             lambda controls, *_: controls.faults.clear()),
 )
 # fmt: on
+
+
+@functools.cache
+def openapi_text(on: bool) -> bytes:
+    """Return the OpenAPI document of a service whose controls are on, or off, as JSON."""
+    return to_json(openapi((row, "control", row.body) for row in CONTROLS if on or row.open)).encode()
+
+
+def answer_openapi(on: bool) -> bytes:
+    """Answer GET /openapi.json."""
+    bottle.response.content_type = "application/json"
+    return openapi_text(on)
 
 
 # --- 15 Page: what browsers are shown ---------------------------------------------------------------
@@ -5854,8 +6018,6 @@ def make_service(database: str | os.PathLike[str], chosen: Settings) -> Service:
     movable = Clock(chosen["clock"])
     opened = Database(os.fspath(database), zone_of(chosen["timezone"]), movable)
     service = Service(opened, chosen)
-    service.routes.route("/openapi.json", "GET", answer_openapi)
-    service.paths.add("/openapi.json")
     on = opened.in_memory if chosen["control"] is None else chosen["control"]
     controls = Controls(service, movable, on)
     service.page = Page(service, controls if on else None)
@@ -5878,12 +6040,208 @@ def create_app(database: str | os.PathLike[str] = ":memory:", **settings: Unpack
     return service
 
 
-class Running(NamedTuple):
-    """A service that is being served."""
+class Answer(NamedTuple):
+    """An answer of a service. Names of headers are found in any case."""
 
-    url: str
-    token: str
-    app: Service
+    status: int
+    headers: http.client.HTTPMessage
+    body: bytes
+
+    def __repr__(self) -> str:
+        return f"<{self.status} {shortened(self.text)}>"  # what pytest shows when an assertion fails
+
+    @property
+    def text(self) -> str:
+        """The body as text."""
+        return self.body.decode(errors="replace")
+
+    @property
+    def json(self) -> Any:
+        """The JSON value of the body. Raises ValueError if it is not JSON."""
+        return json.loads(self.body)
+
+
+class CallError(Exception):
+    """A call that was refused, in one sentence; `answer` is the answer."""
+
+    def __init__(self, call: str, answer: Answer):
+        words = ""
+        with contextlib.suppress(ValueError, TypeError, AttributeError):  # it is not this service's own refusal
+            words = sentences(answer.json[name] for name in ("error", "hint") if name in answer.json)
+        super().__init__(f"{call} was answered {answer.status}: {words or shortened(answer.text)}")
+        self.answer = answer
+
+
+class Call(TypedDict):
+    """A call in the journal. Secrets in it are blanked.
+
+    time: in UTC, of the answer.  path: without a prefix.  query: as it was sent.  account: "-" without a valid token.
+    duration: milliseconds.  headers: those of the request.  body: its JSON, or the text that is not JSON.  error: the
+    sentence of a refusal.  ignored: what the header Ignored-Fields says.  fault: the match of the fault that applied.
+    """
+
+    id: str
+    time: str
+    method: str
+    path: str
+    query: str
+    status: int
+    account: str
+    duration: float
+    headers: dict[str, str]
+    body: Any
+    error: str | None
+    ignored: str | None
+    fault: str | None
+
+
+class Wanted(TypedDict, total=False):
+    """Which calls of the journal are wanted."""
+
+    method: str
+    path: str  # a pattern: * matches anything
+    status: int
+
+
+class Effects(TypedDict, total=False):
+    """What a fault does to the calls to which it applies, and how often; see the README's section Controls."""
+
+    status: int  # 200 to 599
+    headers: Mapping[str, str | int]  # added to the answer, or put in the place of its own
+    body: Any  # a text is sent as HTML unless a header says otherwise, anything else as JSON
+    delay: float  # seconds until the call is performed
+    truncate: int  # bytes of the answer after which the connection is closed
+    drip: float  # seconds in which the body is sent, in pieces
+    drop: bool  # whether the connection is closed without an answer
+    times: int  # how many calls it applies to; without it, all
+
+
+class Client:
+    """A client of a running service whose controls are on, for tests.
+
+    url: of the service, without a slash at the end.  token: sent with each call; controls need an administrator's.
+    """
+
+    def __init__(self, url: str, token: str):
+        self.url, self.token = url, token
+
+    def __repr__(self) -> str:
+        return f"<pmservice at {self.url}>"
+
+    def call(self, method: str, path: str, body: Any = None, headers: Mapping[str, str | None] = NO_FIELDS) -> Answer:
+        """Send a request and return the answer, whatever its status. Raises OSError without a whole answer.
+
+        body: sent as JSON, but for bytes.  headers: in addition to Token and Content-Type, or in their place; None
+        leaves one out.
+        """
+        __tracebackhide__ = True  # pytest then shows the line of the test
+        sent = {"Token": self.token, "Content-Type": "application/json", **headers}
+        raw = body if isinstance(body, bytes) else None if body is None else json.dumps(body).encode()
+        address = urllib.parse.urlsplit(self.url)
+        target = urllib.parse.quote(address.path + path, safe="/?&=%:,;@!$'()*+[]~")
+        with contextlib.closing(http.client.HTTPConnection(address.netloc, timeout=2 * MAX_WAIT)) as connection:
+            try:
+                chosen = {name: value for name, value in sent.items() if value is not None}
+                connection.request(method, target, raw, chosen)
+                answer = connection.getresponse()
+                return Answer(answer.status, answer.headers, answer.read())
+            except http.client.HTTPException as error:
+                raise ConnectionError(f"{method} {path}: {error}") from None
+
+    def succeed(self, method: str, path: str, body: Any = None) -> Any:
+        """Send a request and return the JSON of its answer. Raises CallError for status 400 and above."""
+        __tracebackhide__ = True
+        answer = self.call(method, path, body)
+        if answer.status >= 400:
+            raise CallError(f"{method} {path}", answer)
+        return answer.json
+
+    def get(self, path: str) -> dict[str, Any]:
+        """Return what a GET answers. Raises CallError."""
+        __tracebackhide__ = True
+        return dict(self.succeed("GET", path))
+
+    def post(self, path: str, body: Any = None) -> dict[str, Any]:
+        """Return what a POST answers. Raises CallError."""
+        __tracebackhide__ = True
+        return dict(self.succeed("POST", path, body))
+
+    def put(self, path: str, body: Any = None) -> dict[str, Any]:
+        """Return what a PUT answers. Raises CallError."""
+        __tracebackhide__ = True
+        return dict(self.succeed("PUT", path, body))
+
+    def delete(self, path: str) -> dict[str, Any]:
+        """Return what a DELETE answers. Raises CallError."""
+        __tracebackhide__ = True
+        return dict(self.succeed("DELETE", path))
+
+    def reset(self, only_records: bool = False) -> None:
+        """Return to the start: records, numbering, clock, faults, journal and tokens; or records and numbering alone."""
+        self.succeed("POST", f"/-/reset{'?only=records' * only_records}")
+
+    def snapshot(self, name: str) -> None:
+        """Save the records as they are now under a name."""
+        self.succeed("PUT", f"/-/snapshots/{name}")
+
+    def restore(self, name: str) -> None:
+        """Return to the records of a snapshot. Raises CallError if there is none of this name."""
+        __tracebackhide__ = True
+        self.succeed("POST", f"/-/snapshots/{name}/restore")
+
+    def load(self, source: FixtureSource) -> int:
+        """Load a fixture, a file or a dict, and return how many records it has. Raises CallError, StartError."""
+        __tracebackhide__ = True
+        return int(self.succeed("POST", "/-/load", fixture_text(source).encode())["records"])
+
+    def dump(self) -> dict[str, Any]:
+        """Return all records as a fixture."""
+        return self.get("/-/dump")
+
+    def freeze(self, moment: datetime | str) -> None:
+        """Freeze the clock; a moment without a zone is local to the service. Raises CallError."""
+        __tracebackhide__ = True
+        words = moment.isoformat(timespec="seconds") if isinstance(moment, datetime) else moment
+        self.succeed("PUT", "/-/clock", {"now": words})
+
+    def shift(self, seconds: float) -> None:
+        """Let the clock run, shifted by so many seconds against the one of the start; 0 sets it right. Raises CallError."""
+        __tracebackhide__ = True
+        self.succeed("PUT", "/-/clock", {"offset": seconds})
+
+    def fail(self, match: str, **effects: Unpack[Effects]) -> None:
+        """Add a fault to those there are; the first that matches a call, such as "POST /tasks/*", applies. Raises CallError."""
+        __tracebackhide__ = True
+        self.succeed("POST", "/-/faults", {"match": match, **effects})
+
+    def clear_faults(self) -> None:
+        """Remove all faults."""
+        self.succeed("DELETE", "/-/faults")
+
+    def calls(self, **wanted: Unpack[Wanted]) -> list[Call]:
+        """Return the calls of the journal that match, the latest last, those of this client included."""
+        return list(self.get(f"/-/journal?{urllib.parse.urlencode(wanted)}")["calls"])
+
+    def wait_for_calls(self, count: int, seconds: float = 10, **wanted: Unpack[Wanted]) -> list[Call]:
+        """Return the calls that match as soon as there are so many. Raises CallError if there are not, or are more."""
+        __tracebackhide__ = True
+        query = urllib.parse.urlencode({**wanted, "count": count, "wait": seconds})
+        return list(self.get(f"/-/journal?{query}")["calls"])
+
+    def clear_calls(self) -> None:
+        """Forget the calls."""
+        self.succeed("DELETE", "/-/journal")
+
+
+class Running(Client):
+    """A service that is being served, with a client's helpers. `app` is its WSGI application."""
+
+    def __init__(self, url: str, token: str, app: Service):
+        super().__init__(url, token)
+        self.app = app
+
+
+Started = TypeVar("Started")
 
 
 @contextlib.contextmanager
@@ -5900,44 +6258,153 @@ def running(database: str | os.PathLike[str] = ":memory:", **settings: Unpack[Se
             thread.join()
 
 
-def __getattr__(name: str) -> Any:
-    """Return the pytest plugin, for which pytest looks here. It is made on demand: serving imports no pytest."""
-    if name != "pytest_plugin":
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+def shortened(text: str) -> str:
+    """Return the beginning of a text."""
+    return text if len(text) <= 300 else f"{text[:300]}…"
+
+
+def calls_since(moment: str) -> Iterator[tuple[str, str]]:
+    """Yield sections for a test's report: what the services of this process have answered since a moment."""
+    for controls in sorted(Controls.alive, key=lambda controls: controls.number):
+        calls = [call for call in list(controls.journal) if call["time"] >= moment]
+        lines = [line for call in calls[-CALLS_REPORTED:] for line in call_lines(call)]
+        if len(calls) > CALLS_REPORTED:
+            lines.insert(0, f"… {len(calls) - CALLS_REPORTED} earlier calls")
+        if calls:
+            yield f"pmservice answered {len(calls)} call{'s' * (len(calls) > 1)}", "\n".join(lines)
+
+
+def call_lines(call: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the lines of a call in a test's report."""
+    query = f"?{call['query']}" * bool(call["query"])
+    yield f"{call['time'][11:23]} {call['method']} {call['path']}{query} {call['status']} {call['duration']:.1f} ms {call['account']}"
+    for name in ("body", "error", "ignored", "fault"):
+        if value := call[name]:
+            yield f"    {name:8}{shortened(value if isinstance(value, str) else to_json(value))}"
+
+
+CALLS_REPORTED = 20  # of each service
+
+
+def settings_of(request: Any, settings: Settings) -> Any:
+    """Return the settings for a fixture: a test's marks win over others, the nearest over all; `now` freezes the clock."""
+    chosen: dict[str, Any] = {**settings}
+    folder = request.config.rootpath
+    for mark in reversed(list(request.node.iter_markers("pmservice"))):
+        if mark.args:
+            raise TypeError('name the settings: @pytest.mark.pmservice(load="seed.json", now="2026-01-05T09:00:00Z")')
+        chosen |= mark.kwargs
+        folder = request.path.parent if "load" in mark.kwargs else folder
+    if isinstance(chosen.get("load"), (str, os.PathLike)):
+        chosen["load"] = folder / chosen["load"]
+    if now := chosen.pop("now", None):
+        try:
+            moment = now if isinstance(now, datetime) else read_moment(now)
+        except ValueError as error:
+            raise TypeError(f"now {error}") from None
+        frozen = moment_of(utc(moment, zone_of(chosen.get("timezone", "UTC"))))
+        chosen["clock"] = lambda: frozen
+    return chosen
+
+
+@contextlib.contextmanager
+def start_or_fail(start: Callable[[], contextlib.AbstractContextManager[Started]]) -> Iterator[Started]:
+    """Yield what a function starts; if it cannot, fail the test with the sentence that says why."""
     import pytest
 
-    class Plugin:
-        """The fixtures `pmservice`, a fresh running service, and `pmservice_app`, a fresh WSGI application."""
-
-        def pytest_configure(self, config: Any) -> None:
-            config.addinivalue_line("markers", "pmservice(load=…, now=…, …): settings of the pmservice fixtures")
-
-        @pytest.fixture
-        def pmservice(self, request: Any) -> Iterator[Running]:
-            """Serve a fresh service in memory on a free port: `.url`, `.token`, `.app`."""
-            with running(**marked_settings(request)) as served:
-                yield served
-
-        @pytest.fixture
-        def pmservice_app(self, request: Any) -> Iterator[Service]:
-            """Create a fresh WSGI application in memory."""
-            with contextlib.closing(create_app(**marked_settings(request))) as service:
-                yield service
-
-    return Plugin()
+    with contextlib.ExitStack() as stack:
+        problem = ""
+        try:
+            service = stack.enter_context(start())
+        except (StartError, TypeError) as error:
+            problem = str(error)
+        if problem:  # outside of `except`, so that pytest shows one error
+            pytest.fail(f"pmservice cannot start: {problem}", pytrace=False)
+        yield service
 
 
-def marked_settings(request: Any) -> dict[str, Any]:
-    """Return the settings in a test's marks, of which the nearest wins; `now` freezes the clock."""
-    marks = list(request.node.iter_markers("pmservice"))
-    if any(mark.args for mark in marks):
-        raise TypeError('name the settings: @pytest.mark.pmservice(load="seed.json", now="2026-01-05T09:00:00Z")')
-    settings = {name: value for mark in reversed(marks) for name, value in mark.kwargs.items()}
-    if now := settings.pop("now", None):
-        moment = now if isinstance(now, datetime) else read_moment(now)
-        frozen = moment_of(utc(moment, zone_of(settings.get("timezone", "UTC"))))
-        settings["clock"] = lambda: frozen
-    return settings
+# The parts of the pytest plugin. Fixtures are plain functions here, because serving imports no pytest.
+
+SHARED: list[Running] = []  # the service of pmservice_shared, once a test has used it
+
+
+def give_settings() -> Settings:
+    """Return the settings of every pmservice fixture: none. To give some, define it in conftest.py."""
+    return {}
+
+
+def serve_fresh(request: Any, pmservice_settings: Settings) -> Iterator[Running]:
+    """Serve a fresh service in memory on a free port: .url, .token, .app and helpers.
+
+    The helpers: call, get, post, put, delete, reset, snapshot, restore, load, dump, freeze, shift, fail, clear_faults,
+    calls, wait_for_calls, clear_calls. The mark pmservice(load="seed.json", now="2026-01-05T09:00:00Z") loads a
+    fixture, named relative to the test's file, and freezes the clock.
+    """
+    with start_or_fail(lambda: running(**settings_of(request, pmservice_settings))) as served:
+        yield served
+
+
+def serve_shared(request: Any, pmservice_settings: Settings) -> Iterator[Running]:
+    """Serve one service, like pmservice, for all tests; it is reset before each test that uses it.
+
+    Its settings are those of the fixture pmservice_settings.
+    """
+    with start_or_fail(lambda: running(**settings_of(request, pmservice_settings))) as served:
+        SHARED.append(served)
+        yield served
+        SHARED.remove(served)
+
+
+def create_fresh(request: Any, pmservice_settings: Settings) -> Iterator[Service]:
+    """Create a fresh WSGI application in memory, with the settings of pmservice."""
+    with start_or_fail(lambda: contextlib.closing(create_app(**settings_of(request, pmservice_settings)))) as service:
+        yield service
+
+
+def add_mark(config: Any) -> None:
+    """Tell pytest of the mark."""
+    words = "settings of pmservice and pmservice_app, those of create_app; now freezes the clock"
+    config.addinivalue_line("markers", f"pmservice(load=…, now=…, …): {words}")
+
+
+def prepare_test(item: Any) -> None:
+    """Note when a test begins, reset the service that it shares with others, and refuse a mark without effect."""
+    import pytest
+
+    item.pmservice_began, names = moment_now(), {*getattr(item, "fixturenames", ())}
+    for served in SHARED if "pmservice_shared" in names else ():
+        served.reset()
+    if item.get_closest_marker("pmservice") and not {"pmservice", "pmservice_app"} & names:
+        words = "the mark pmservice is for the fixtures pmservice and pmservice_app"
+        pytest.fail(f"{words}; pmservice_shared has .load() and .freeze()", pytrace=False)
+
+
+def complete_report(item: Any) -> Generator[None, Any, None]:
+    """Add to a failed test's report what the services of this process have answered since the test began."""
+    report = (yield).get_result()
+    if report.failed:
+        report.sections += calls_since(item.pmservice_began)
+
+
+if not TYPE_CHECKING:  # to a type checker, it would make every name known
+
+    def __getattr__(name: str) -> Any:
+        """Return the pytest plugin, for which pytest looks here: a module, as its fixtures must not be methods."""
+        if name != "pytest_plugin":
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        import pytest
+
+        plugin = ModuleType(f"{__name__}.{name}", "Fixtures that serve pmservice, and the calls of a failed test.")
+        vars(plugin).update(
+            pmservice=pytest.fixture(serve_fresh),
+            pmservice_app=pytest.fixture(create_fresh),
+            pmservice_settings=pytest.fixture(give_settings, scope="session"),
+            pmservice_shared=pytest.fixture(serve_shared, scope="session"),
+            pytest_configure=add_mark,
+            pytest_runtest_setup=pytest.hookimpl(prepare_test, tryfirst=True),
+            pytest_runtest_makereport=pytest.hookimpl(complete_report, hookwrapper=True),
+        )
+        return plugin
 
 
 # --- 18 Demo: a made-up company ---------------------------------------------------------------------
@@ -6705,19 +7172,21 @@ def patiently(path: str, work: Callable[[], Any], stopped: Callable[[], bool] = 
 def finish_start(service: Service, settings: Mapping[str, Any], server: Server, failures: list[Exception]) -> None:
     """Load the fixture or the demo and print that the service is ready, or stop the server."""
     try:
-        path, stopped, said = settings["database"], service.stopping.is_set, []
-        if settings["demo"]:  # before the snapshot for resets, which comes last in the preparations
-            steps = (furnish_demo, share_password)
-            service.preparations[:0] = [lambda step=step: said.append(step(service.database)) for step in steps]  # type: ignore[misc]
+        path, stopped, database = settings["database"], service.stopping.is_set, service.database
+        said = [f"pmservice {__version__} serves {path} at {server.url}; press Ctrl-C to stop."]
+        credentials: list[str] = []
+        furnishing = [lambda: said.append(furnish_demo(database))] * settings["demo"]
+        sharing = [lambda: said.append(share_password(database))] * settings["demo"]
+        greeting = [lambda: credentials.extend(make_credentials(database, settings, server.url)), *sharing]
+        early = bool(service.watchers)  # controls are on: a reset must bring back what is printed
+        service.preparations[:0] = [*furnishing, *(greeting if early else sharing)]  # before the snapshot for resets
         patiently(path, lambda: furnish(service, settings["password"], settings["load"]), stopped)
-        patiently(path, lambda: wait_for_lock(service.database), stopped)
+        patiently(path, lambda: wait_for_lock(database), stopped)
         print(server.url, flush=True)
-        credentials = patiently(path, lambda: make_credentials(service.database, settings, server.url), stopped)
-        words = f"pmservice {__version__} serves {settings['database']} at {server.url}; press Ctrl-C to stop."
-        if settings["demo"]:  # again: the password may just have been made
-            said.append(patiently(path, lambda: share_password(service.database), stopped))
+        for step in () if early else greeting:
+            patiently(path, step, stopped)
         # in one write: print() adds its last line break by another, and a request's line may come between
-        sys.stderr.write("".join(f"{line}\n" for line in (words, *filter(None, said), *credentials)))
+        sys.stderr.write("".join(f"{line}\n" for line in (*filter(None, said), *credentials)))
         sys.stderr.flush()
     except Exception as error:
         if not service.stopping.is_set():

@@ -80,7 +80,7 @@ pytest_plugins = ["pytester"]
 
 # --- The answers as the OpenAPI document describes them -------------------------------------------------
 
-DOCUMENT = pmservice.openapi()
+DOCUMENT = json.loads(pmservice.openapi_text(True))
 
 
 def written_out(part: Any) -> Any:
@@ -115,7 +115,7 @@ def answers_of(method: str, path: str) -> dict[int, Draft202012Validator]:
 
 def hold_against_the_document(method: str, path: str, status: int, body: Any) -> None:
     described = answers_of(method, path)
-    if described and status != 500:
+    if described and status != 500 and not ("/-/" in path and status == 404):  # the controls may be off
         assert status in described, f"{method} {path} is not described to answer {status}"
         described[status].validate(body)
     elif status >= 400:
@@ -2193,7 +2193,7 @@ class TestPlans:
         with contextlib.closing(Client(":memory:", load=WORLD)) as client:
 
             def planned(method: str, path: str, body: Any = None, token: str = "t") -> list[str]:
-                client.post("/-/reset")
+                client.post("/-/reset?only=records")
                 client.sql("UPDATE project SET status = 'doing' WHERE id = 3")  # what the overview shows
                 for connection in connections:
                     connection.ran = []
@@ -2712,13 +2712,20 @@ QUERIES = {f"GET {path}": f"{PAGES} {more}" for path, more in {
 # fmt: on
 
 
+TAKING = {"PUT": ("/-/clock", "/-/faults"), "POST": ("/-/load", "/-/faults")}  # controls with a body
+
+
 class TestOpenAPI:
     """Every answer that a Client gets is held against the document as it comes; here the document itself."""
 
     def test_document_is_valid_and_open(self, client):
         document = client.call("GET", "/openapi.json", Token=None).json
         openapi_spec_validator.validate(document)
-        assert document == json.loads(json.dumps(DOCUMENT))
+        off = {"/-/live", "/-/ready"}  # the only controls of this service
+        assert document["paths"] == {
+            path: item for path, item in DOCUMENT["paths"].items() if path[:3] != "/-/" or path in off
+        }
+        assert document["components"] == DOCUMENT["components"]
 
     @each("operation", pmservice.OPERATIONS, ids=lambda operation: f"{operation.method} {operation.path}")
     def test_every_operation_is_in_it_with_its_parameters_and_fields(self, operation):
@@ -2738,6 +2745,13 @@ class TestOpenAPI:
             assert set(schema["required"]) == set(operation.reads.required)
         else:
             assert "requestBody" not in described
+
+    @each("control", pmservice.CONTROLS, ids=lambda row: f"{row.method} {row.path}")
+    def test_every_control_is_in_it(self, control):
+        described = DOCUMENT["paths"][control.path.replace("<", "{").replace(">", "}")][control.method.lower()]
+        assert (described["tags"], described["summary"]) == (["control"], control.purpose)
+        assert [one["name"] for one in described.get("parameters", [])] == list(control.parameters)
+        assert ("requestBody" in described) == (control.path in TAKING.get(control.method, ()))
 
     @each(("operation", "shown"), SHOWN.items(), ids=list(SHOWN))
     def test_answer_that_lacks_a_field_or_has_another_is_not_as_described(self, world, operation, shown):
@@ -2825,7 +2839,7 @@ class TestControls:
             assert client.sql(noted) == [(NOW_ISO.replace("T07", "T08"),)]
 
     def test_reset_brings_back_records_and_numbering(self, memory):
-        start, token = memory.dump(), memory.token_of("dev1")
+        start = memory.dump()
         for _ in range(2):
             made = [memory.product(), memory.program(), memory.task(3), *memory.case(1)["steps"]]
             assert ids(made) == [3, 7, 3, 6]
@@ -2833,7 +2847,84 @@ class TestControls:
             assert memory.post("/-/reset") == {"message": "success"}
             assert lines(memory.dump()) == lines(start)
             assert not memory.sql("SELECT * FROM action")
+
+    def test_reset_brings_back_the_clock_and_takes_faults_calls_and_tokens_away(self, memory):
+        memory.put("/-/snapshots/kept")
+        memory.put("/-/clock", now="2030-01-01T00:00:00Z")
+        memory.call("PUT", "/-/faults", [{"match": "GET /programs", "status": 500}])
+        token = memory.login("dev1")
+        memory.get("/products")
+        memory.product()
+        memory.post("/-/reset")
+        assert memory.get("/-/clock") == {"now": NOW_ISO, "frozen": False, "offset": 0}
+        assert memory.call("GET", "/-/faults").json == []
+        assert memory.get("/-/journal") == {"total": 0, "calls": []}
+        assert memory.call("GET", "/programs").status_int == 200
+        assert memory.call("GET", "/user", Token=token).status_int == 401
+        assert memory.get("/products")["total"] == 2
+        assert memory.get("/-/snapshots") == {"snapshots": ["kept"]}
+        memory.post("/-/snapshots/kept/restore")
+
+    def test_reset_of_the_records_alone_leaves_everything_else(self, memory):
+        memory.put("/-/clock", now="2030-01-01T00:00:00Z")
+        memory.call("PUT", "/-/faults", [{"match": "GET /programs", "status": 500}])
+        token = memory.login("dev1")
+        memory.product()
+        for wrong in ("only=recrods", "only=tokens", "onli=records"):
+            assert memory.refused("POST", f"/-/reset?{wrong}")["fields"]
+        memory.post("/-/reset?only=records")
+        assert memory.get("/products")["total"] == 2
+        assert memory.get("/-/clock")["frozen"]
+        assert memory.call("GET", "/programs").status_int == 500
         assert memory.call("GET", "/user", Token=token).status_int == 200
+        journal = memory.get("/-/journal")["calls"]
+        assert [call["path"] for call in journal] == ["/tokens", "/products", "/products", "/programs", "/user"]
+
+    def test_tokens_made_before_serving_outlive_a_reset(self, tmp_path):
+        users = [{"account": "dev1", "password": SECRET}]
+        with contextlib.closing(Client(tmp_path / "pm.db", load={"users": users})) as client:
+            before = client.login("dev1")
+        with contextlib.closing(Client(tmp_path / "pm.db", control=True)) as client:
+            during = client.login("dev1")
+            client.post("/-/reset")
+            assert client.call("GET", "/user", Token=before).status_int == 200
+            assert client.call("GET", "/user", Token=during).status_int == 401
+
+    @each("flags", [[], ["--demo"]])
+    def test_credentials_that_were_printed_outlive_a_reset(self, tmp_path, flags):
+        with Live(tmp_path, "--database", ":memory:", *flags) as live:
+            told = ""
+            while not (token := re.search(r"token +(\S+)\n", told)):
+                told += live.process.stderr.readline()
+            password = re.search(r"password +(\S+)\n", told)[1]
+            for _ in range(2):
+                assert live.call("POST", "/-/reset", Token=token[1])[0] == 200
+            for account in ("admin", *(["marta"] if flags else [])):
+                assert live.call("POST", "/tokens", {"account": account, "password": password})[0] == 201
+
+    @pytest.fixture
+    def reset_meanwhile(self, memory, monkeypatch):
+        """Reset the service of `memory` as soon as one of its calls waits."""
+        (controls,) = (one for one in pmservice.Controls.alive if one.service is memory.service)
+
+        class Stopping(threading.Event):
+            def wait(self, timeout: float | None = None) -> bool:
+                assert controls.waiting
+                pmservice.reset(controls, "", {}, b"")
+                return False
+
+        monkeypatch.setattr(memory.service, "stopping", Stopping())
+
+    def test_call_that_waits_on_the_journal_ends_with_a_reset(self, memory, reset_meanwhile):
+        answer = memory.refused("GET", "/-/journal?count=1&wait=60", status=409)
+        assert answer["error"] == "The service was reset meanwhile."
+
+    def test_call_that_is_delayed_ends_with_a_reset_and_writes_nothing(self, memory, reset_meanwhile):
+        memory.call("PUT", "/-/faults", [{"match": "*", "delay": 60}])
+        answer = memory.refused("POST", "/products", {"name": "late"}, status=503)
+        assert answer["error"] == "The service was reset while this call was delayed."
+        assert memory.get("/-/journal")["total"] == 0
+        assert memory.get("/products")["total"] == 2
 
     @each("path", [":memory:", "pm.db"])
     def test_resets_under_four_writers_leave_no_error_and_no_mixed_state(self, tmp_path, path):
@@ -3044,10 +3135,120 @@ class TestControls:
             assert ask(connection, "GET", "/products") == (200, {"total": 0, "products": []})
 
     @each("body", [
-        b"{}", b"[1]", b"x", [{}], [{"match": "*", "status": 200}], [{"match": "*", "times": 0}], [{"match": "*", "delay": -1}], [{"match": ""}], [{"match": "*", "state": 503}],
+        b"{}", b"[1]", b"x", [{}], [{"match": "*", "status": 199}], [{"match": "*", "times": 0}], [{"match": "*", "delay": -1}], [{"match": ""}], [{"match": "*", "state": 503}],
     ])  # fmt: skip
     def test_what_is_no_list_of_faults_is_refused(self, memory, body):
         memory.refused("PUT", "/-/faults", body)
+
+    @EVERY_CONTROL
+    def test_misspelled_parameter_of_a_control_is_refused(self, memory, control):
+        path = control.path.replace("<name>", "one")
+        name = next(iter(control.parameters), "x")
+        refusal = memory.refused(control.method, f"{path}?{name}x=1")
+        assert refusal["fields"] == {f"{name}x": "is not known here" + f"; did you mean {name}?" * (name != "x")}
+
+    @each("path", ["/-/rest", "/-/resett", "/-/snapshot"])
+    def test_misspelled_control_is_told_the_right_one(self, memory, path):
+        assert "; did you mean /-/" in memory.refused("POST", path, status=404)["error"]
+
+    def test_journal_keeps_what_was_sent_and_why_it_was_refused(self, memory):
+        sent = {"User-Agent": "tests", "Authorization": "Basic eA==", "X-Api-Secret": "s", "Cookie": "a=b"}
+        memory.call("POST", "/products?limit=1&token=s&%70assword=s&=", {"name": "", "password": "s"}, **sent)
+        (call,) = memory.get("/-/journal")["calls"]
+        assert call["query"] == "limit=1&token=***&%70assword=***&="
+        assert (call["error"], call["fault"]) == ("name must be 1 to 255 characters, not blank.", None)
+        assert call["ignored"] == "password, ?limit, ?token, ?password"
+        assert call["body"] == {"name": "", "password": "***"}
+        blanked = {"Token": "***", "Authorization": "***", "X-Api-Secret": "***", "Cookie": "***"}
+        assert {**call["headers"], **blanked, "User-Agent": "tests"} == call["headers"]
+        assert call["headers"]["Content-Type"] == "application/json"
+        sent_at, now = datetime.fromisoformat(call["time"]), datetime.now(timezone.utc)
+        assert now - timedelta(minutes=5) < sent_at <= now
+
+    @each(("sent", "kept"), [
+        (b"{'name': 'Shop'}", "{'name': 'Shop'}"), (b"name=\xff", "name=\ufffd"), (b"[1]", "[1]"), (b'{"name": "Shop"', '{"name": "Shop"'),
+        (b"{'name': 'x', 'Password': 'hush'}", "{'name': 'x', 'Pass***"), (b"x" * 70_000, "70002 bytes"),
+    ])  # fmt: skip
+    def test_journal_keeps_the_text_of_a_body_that_is_not_json(self, memory, sent, kept):
+        memory.refused("POST", "/products", sent)
+        assert memory.get("/-/journal")["calls"][0]["body"] == kept
+
+    def test_journal_keeps_the_body_of_a_call_that_was_refused_before_it_was_read(self, memory):
+        memory.refused("PUT", "/products/99", {"name": "x", "secret": "s"}, status=404)
+        assert memory.get("/-/journal")["calls"][0]["body"] == {"name": "x", "secret": "***"}
+
+    @each(("fault", "status", "kind", "body"), [
+        (dict(status=502, body="<html>Bad gateway</html>"), 502, "text/html", "<html>Bad gateway</html>"),
+        (dict(body={"page": 1}), 200, "application/json", '{"page":1}'), (dict(body=""), 200, "text/html", ""),
+        (dict(status=503, body="busy", headers={"content-type": "text/plain"}), 503, "text/plain", "busy"),
+        (dict(status=429, headers={"Retry-After": 7}), 429, "application/json", '{"error":"This is the fault 429 that was asked for."}'),
+        (dict(headers={"Retry-After": "7", "Vary": "Fault"}), 200, "application/json", '{"total":2,'),
+    ])  # fmt: skip
+    def test_fault_makes_an_answer_of_its_own_or_adds_headers(self, memory, fault, status, kind, body):
+        memory.call("PUT", "/-/faults", [{"match": "GET /products", **fault, "times": 1}])
+        answer = memory.app.get("/products", headers={"Token": "t"}, status="*")
+        assert (answer.status_int, answer.content_type) == (status, kind)
+        assert answer.text.startswith(body)
+        headers = fault.get("headers", {})
+        assert answer.headers.getall("Vary") == [headers.get("Vary", "Accept, Origin")]
+        assert answer.headers.get("Retry-After") == (str(headers["Retry-After"]) if "Retry-After" in headers else None)
+        assert memory.get("/-/journal")["calls"][-1]["fault"] == "GET /products"
+        assert memory.get("/products")["total"] == 2
+
+    @each(("fault", "field"), [
+        (dict(headers={"Content-Length": "3"}), "headers"), (dict(headers={"Connection": "close"}), "headers"), (dict(headers={"a b": "c"}), "headers"),
+        (dict(headers={"X": "a\r\nb"}), "headers"), (dict(headers={"X": "é"}), "headers"), (dict(headers={"X": [1]}), "headers"), (dict(headers=["X"]), "headers"),
+        (dict(truncate=-1), "truncate"), (dict(drip=61), "drip"), (dict(status=600), "status"), (dict(truncat=1), "truncat"),
+    ])  # fmt: skip
+    def test_fault_with_a_wrong_effect_is_refused(self, memory, fault, field):
+        assert list(memory.refused("POST", "/-/faults", {"match": "*", **fault})["fields"]) == [field]
+
+    def test_faults_can_be_added_one_by_one(self, memory):
+        memory.call("PUT", "/-/faults", [{"match": "GET /user", "status": 500, "times": 1}])
+        assert len(memory.call("POST", "/-/faults", {"match": "GET /user", "status": 503, "times": 1}).json) == 2
+        assert [memory.call("GET", "/user").status_int for _ in range(3)] == [500, 503, 200]
+        memory.refused("POST", "/-/faults", [{"match": "*", "status": 500}])
+        assert "status, headers, body, delay" in memory.refused("POST", "/-/faults", {"match": "*"})["error"]
+
+    @each("path", ["/products", "/products/1/bugs?limit=1000"])  # in one piece, and in several without a length
+    @each("truncate", [0, 1, 20])
+    def test_truncated_answer_is_that_of_a_call_that_was_performed(self, path, truncate):
+        fixture = {"products": [dict(id=1, name="P", acl="open")], "bugs": [dict(product=1, title="B")] * 500}
+        with pmservice.running(token="t", load=fixture) as served:
+            served.fail("*", truncate=truncate, times=2)
+            with contextlib.closing(connection_to(served.url)) as connection:
+                connection.request("GET", path, headers={"Token": "t"})
+                if truncate:
+                    with pytest.raises(http.client.IncompleteRead) as cut:
+                        connection.getresponse().read()
+                    assert len(cut.value.partial) == truncate
+                else:
+                    with pytest.raises(http.client.RemoteDisconnected):
+                        connection.getresponse()
+            with pytest.raises(ConnectionError):
+                served.post("/products", {"name": "Made"})
+            assert served.get("/products")["total"] == 2
+
+    @each(
+        ("length", "drip", "pieces"),
+        [(1000, 9, [100] * 10), (25, 9, [3] * 8 + [1]), (1, 9, [1]), (0, 9, []), (1000, 0, [1000])],
+    )
+    def test_dripping_answer_comes_in_pieces_with_pauses(self, memory, monkeypatch, length, drip, pieces):
+        (controls,) = (one for one in pmservice.Controls.alive if one.service is memory.service)
+        pauses: list[float] = []
+        monkeypatch.setattr(controls, "wait", lambda done, seconds: pauses.append(seconds))
+        assert [len(piece) for piece in controls.spoil({"drip": drip}, [b"x" * length])] == pieces
+        assert pauses == [1] * (len(pieces) - 1 if drip else 0)
+
+    def test_dripping_answer_is_whole(self):
+        with pmservice.running(token="t") as served:
+            served.fail("GET /products", drip=0.1)
+            assert served.get("/products") == {"total": 0, "products": []}
+
+    def test_answer_for_which_there_is_no_place_to_wait_does_not_drip(self, memory, monkeypatch):
+        monkeypatch.setattr(pmservice, "MAX_WAITING", 0)
+        memory.call("PUT", "/-/faults", [{"match": "*", "drip": 60}])
+        assert memory.get("/products")["total"] == 2
 
     def test_same_script_on_the_same_fixture_and_clock_answers_the_same_bytes(self, tmp_path):
         def script(client: Client) -> list[tuple[int, bytes]]:
@@ -5394,7 +5595,7 @@ class TestWhoSeesWhat:
             status = private.call(operation.method, path, sent, Token=caller).status_int
             assert status == (operation.status if self.sees(caller, needed) else 404), (caller, path)
             if status != 404 and operation.method != "GET":
-                private.post("/-/reset")
+                private.post("/-/reset?only=records")
 
     @each(
         "operation",
@@ -6492,6 +6693,209 @@ class TestInTests:
         outcome.assert_outcomes(passed=4)
         outcome = pytester.runpytest_inprocess("--markers")
         outcome.stdout.fnmatch_lines(["@pytest.mark.pmservice(load=*"])
+        outcome = pytester.runpytest_inprocess("--fixtures")
+        for name in ("pmservice", "pmservice_shared", "pmservice_app", "pmservice_settings"):
+            outcome.stdout.re_match_lines([rf"{name}( \[session scope\])? -- ", r"    (Serve|Create|Return) "])
+
+    def test_example_of_the_readme_passes(self, pytester):
+        (example,) = re.findall(r"## In tests.*?```python\n(.*?)```", README, re.DOTALL)
+        pytester.makepyfile(example)
+        pytester.runpytest_inprocess("-W", "error").assert_outcomes(passed=1)
+
+    def test_report_of_a_failed_test_shows_the_calls_that_were_answered(self, pytester):
+        pytester.makepyfile(r"""
+            import pmservice as module
+
+            def test_before(pmservice_shared):
+                pmservice_shared.get("/programs")
+
+            def test_refused(pmservice, pmservice_shared):
+                pmservice_shared.get("/user?x=1")
+                pmservice.fail("GET /products", status=500, times=1)
+                pmservice.call("GET", "/products")
+                with module.running() as own:
+                    own.post("/programs", {"name": "Alpha", "begin": "2026-01-05", "end": "2026-12-31", "progam": 1})
+                pmservice.call("POST", "/products", b"{'name': 'Shop', 'token': 'hush'}")
+                assert pmservice.call("POST", "/products", {"name": ""}).status == 201
+
+            def test_many(pmservice):
+                for _ in range(25):
+                    pmservice.call("GET", "/products")
+                pmservice.post("/programs", {})
+
+            def test_without_a_call(pmservice):
+                assert not pmservice
+        """)
+        outcome = pytester.runpytest_inprocess()
+        outcome.assert_outcomes(passed=1, failed=3)
+        text = re.sub(r"\d\d:\d\d:\d\d\.\d{3} ", "AT ", re.sub(r"\d+\.\d ms", "MS", outcome.stdout.str()))
+        sections = re.findall(
+            r"^-+ pmservice answered (\d+) calls? -+\n(.*?)\n(?=[-_=]{5})", text, re.MULTILINE | re.DOTALL
+        )
+        assert sections[0] == ("1", "AT GET /user?x=1 200 MS admin\n    ignored ?x")
+        assert sections[1] == ("3", "\n".join([
+            "AT GET /products 500 MS -", "    fault   GET /products",
+            "AT POST /products 400 MS admin", "    body    {'name': 'Shop', 'token***", "    error   The body must be JSON, but line 1, column 2 reads: 'name': 'S",
+            "AT POST /products 400 MS admin", '    body    {"name":""}', "    error   name must be 1 to 255 characters, not blank.",
+        ]))  # fmt: skip
+        assert sections[2][0] == "1"
+        assert "    ignored progam" in sections[2][1]
+        assert sections[3] == (
+            "26",
+            "\n".join(
+                ["… 6 earlier calls", *["AT GET /products 200 MS admin"] * 19, *sections[3][1].splitlines()[20:]]
+            ),
+        )
+        assert "AT POST /programs 400 MS admin" in sections[3][1]
+        assert len(sections) == 4
+        outcome.stdout.fnmatch_lines(["E *assert 400 == 201", 'E *where 400 = <400 {"error":"name must be *>.status'])
+        outcome.stdout.fnmatch_lines(["E *CallError: POST /programs was answered 400: name is required and *"])
+        assert "def succeed" not in text
+
+    def test_shared_service_shows_nothing_of_an_earlier_test(self, pytester):
+        pytester.makeconftest("""
+            import pytest
+
+            @pytest.fixture(scope="session")
+            def pmservice_settings():
+                return {"load": {"products": [{"name": "Seeded"}], "users": [{"account": "dev1"}]}, "token": "t"}
+        """)
+        pytester.makepyfile("""
+            import pytest
+
+            urls, tokens = set(), []
+
+            @pytest.fixture(scope="session")
+            def whole_session(pmservice_shared):
+                return pmservice_shared
+
+            def test_fails(pmservice_shared):
+                urls.add(pmservice_shared.url)
+                pmservice_shared.put("/users/dev1", {"password": "secret"})
+                tokens.append(pmservice_shared.post("/tokens", {"account": "dev1", "password": "secret"})["token"])
+                pmservice_shared.post("/products", {"name": "Shop"})
+                pmservice_shared.freeze("2020-01-01T00:00:00Z")
+                pmservice_shared.fail("*", status=503)
+                pmservice_shared.get("/products")
+
+            @pytest.mark.parametrize("run", [1, 2])
+            def test_sees_none_of_it(whole_session, run):
+                urls.add(whole_session.url)
+                assert whole_session.calls() == []
+                assert whole_session.get("/products")["total"] == 1
+                assert whole_session.call("GET", "/user", headers={"Token": tokens[0]}).status == 401
+                assert not whole_session.get("/-/clock")["frozen"]
+                made = whole_session.post("/products", {"name": "Shop"})
+                assert made["id"] == 2 and made["createdDate"] > "2026"
+                assert len(urls) == 1
+
+            def test_fresh_one_has_the_same_settings(pmservice, pmservice_app):
+                assert pmservice.get("/products")["total"] == 1
+                assert (pmservice.token, pmservice_app.token) == ("t", "t")
+                assert pmservice.url not in urls
+        """)
+        pytester.runpytest_inprocess("-W", "error").assert_outcomes(passed=3, failed=1)
+
+    @each(("mark", "fixture", "sentence"), [
+        ('load="sed.json"', "pmservice", "pmservice cannot start: */sed.json: No such file or directory"),
+        ('load="bad.json"', "pmservice_app", "pmservice cannot start: */bad.json: products[[]0[]].name is required *"),
+        ('lod="seed.json"', "pmservice", "pmservice cannot start: lod is not a setting; did you mean load[?]"),
+        ('now="today"', "pmservice", "pmservice cannot start: now must be a moment, *"), ('timezone="Mars"', "pmservice_app", "pmservice cannot start: time zone Mars: *"),
+        ('"seed.json"', "pmservice", "pmservice cannot start: name the settings: *"),
+        ('token="t"', "pmservice_shared", "the mark pmservice is for the fixtures pmservice and pmservice_app; *"),
+    ])  # fmt: skip
+    def test_wrong_mark_is_one_sentence(self, pytester, mark, fixture, sentence):
+        pytester.makefile(".json", bad='{"products": [{}]}')
+        pytester.makepyfile(f"import pytest\n\n@pytest.mark.pmservice({mark})\ndef test({fixture}): pass")
+        outcome = pytester.runpytest_inprocess()
+        outcome.assert_outcomes(errors=1)
+        outcome.stdout.fnmatch_lines([sentence])
+        assert "Traceback" not in outcome.stdout.str()
+        assert "During handling" not in outcome.stdout.str()
+
+    def test_seed_is_named_relative_to_the_test_s_file(self, pytester):
+        folder = pytester.mkdir("deep")
+        (folder / "seed.json").write_text('{"products": [{"name": "Deep"}]}')
+        (folder / "test_it.py").write_text(
+            'import pytest\n\n@pytest.mark.pmservice(load="seed.json")\ndef test(pmservice):\n'
+            '    assert pmservice.get("/products")["products"][0]["name"] == "Deep"\n'
+        )
+        pytester.runpytest_inprocess().assert_outcomes(passed=1)
+
+    def test_helpers_do_what_the_controls_do(self, tmp_path):
+        with pmservice.running(token="t", load=WORLD) as served:
+            service = pmservice.Client(served.url, served.token)
+            start = service.dump()
+            assert service.post("/products", {"name": "Süß"})["name"] == "Süß"
+            service.snapshot("a")
+            assert service.put("/products/3", {"name": "Other"})["name"] == "Other"
+            assert service.delete("/products/3") == {"message": "success"}
+            service.restore("a")
+            assert service.get("/products/3?fields=ß")["name"] == "Süß"
+            service.reset(only_records=True)
+            assert lines(service.dump()) == lines(start)
+            assert service.load({"products": [{"name": "A"}, {"name": "B"}]}) == 2
+            (tmp_path / "one.json").write_text('{"products": [{"name": "C"}]}')
+            assert service.load(tmp_path / "one.json") == 1
+            service.freeze("2026-01-05T09:00:00Z")
+            assert service.post("/products", {"name": "D"})["createdDate"] == "2026-01-05T09:00:00Z"
+            service.freeze(datetime(2026, 1, 6, 9, 0, 0, 5, timezone(timedelta(hours=8))))
+            assert service.get("/-/clock")["now"] == "2026-01-06T01:00:00Z"
+            service.shift(-3600.5)
+            assert service.get("/-/clock")["offset"] == -3600.5
+            assert [call["path"] for call in service.calls(method="put")] == ["/products/3"]
+            assert service.calls(path="/products/*", status=404) == []
+            service.clear_calls()
+            service.fail("GET /programs", status=503, headers={"Retry-After": 1}, times=1)
+            service.fail("GET /products", body="<html>", status=502)
+            answer = service.call("GET", "/programs", headers={"X-Mine": "1", "Content-Type": None})
+            assert (answer.status, answer.headers["retry-after"]) == (503, "1")
+            assert answer.json == {"error": "This is the fault 503 that was asked for."}
+            assert service.call("GET", "/products").text == "<html>"
+            service.clear_faults()
+            (call,) = service.wait_for_calls(1, path="/programs")
+            assert (call["status"], call["headers"]["X-Mine"], call["fault"]) == (503, "1", "GET /programs")
+            assert "Content-Type" not in call["headers"]
+            assert service.call("GET", "/products", headers={"Token": None}).status == 401
+            service.reset()
+            assert lines(service.dump()) == lines(start)
+            assert repr(served) == f"<pmservice at {served.url}>"
+
+    @each(("call", "message"), [
+        (lambda one: one.get("/prodcts"), "GET /prodcts was answered 404: There is nothing at /prodcts; did you mean /products?"),
+        (lambda one: one.post("/products", {}), "POST /products was answered 400: name is required and must be 1 to 255 characters, not blank."),
+        (lambda one: one.put("/products/9", {}), "PUT /products/9 was answered 404: There is no product 9."),
+        (lambda one: one.delete("/products"), "DELETE /products was answered 405: DELETE is not allowed at /products; allowed: GET, POST."),
+        (lambda one: pmservice.Client(one.url, "x").get("/user"), "GET /user was answered 401: Unauthorized. This token is unknown, or it has expired. *"),
+        (lambda one: one.restore("a"), "POST /-/snapshots/a/restore was answered 404: There is no snapshot a."),
+        (lambda one: one.load({"thing": []}), 'POST /-/load was answered 400: unknown array "thing"; expected one of *'),
+        (lambda one: one.freeze("today"), "PUT /-/clock was answered 400: now must be a moment, *"),
+        (lambda one: one.fail("*", statu=503), "POST /-/faults was answered 400: statu is not known here; did you mean status?"),
+        (lambda one: one.wait_for_calls(1, seconds=0), "GET /-/journal* was answered 409: 0 calls match, not 1; nearest: none."),
+        (lambda one: one.calls(pth="/products"), "GET /-/journal* was answered 400: pth is not known here; did you mean path?"),
+    ])  # fmt: skip
+    def test_helper_that_is_refused_says_why(self, call, message):
+        with pmservice.running() as served, pytest.raises(pmservice.CallError) as refused:
+            call(served)
+        assert fnmatch.fnmatchcase(str(refused.value), message.replace("?", "[?]")), str(refused.value)
+        assert refused.value.answer.status >= 400
+
+    @each(
+        ("body", "words"),
+        [
+            ("<html>" + "x" * 400, "<html>" + "x" * 294 + "…"),
+            ([1], "[1]"),
+            ({"error": None}, '{"error":null}'),
+            ({"message": "x"}, '{"message":"x"}'),
+            ("", ""),
+        ],
+    )
+    def test_helper_that_is_refused_by_something_else_shows_its_answer(self, body, words):
+        with pmservice.running() as served:
+            served.fail("*", status=502, body=body)
+            with pytest.raises(pmservice.CallError) as refused:
+                served.get("/products")
+        assert str(refused.value) == f"GET /products was answered 502: {words}"
 
     def test_service_imports_no_pytest(self, tmp_path):
         script = (
