@@ -4778,8 +4778,8 @@ def moment_now() -> str:
 
 def faulty_answer(status: int, body: Any) -> bottle.HTTPResponse:
     """Return the answer that a fault makes: a text as it is, anything else as JSON."""
-    kind, text = ("text/html", body) if isinstance(body, str) else ("application/json", to_json(body))
-    return bottle.HTTPResponse(text.encode("utf-8", "replace"), status, {"Content-Type": f"{kind}; charset=utf-8"})
+    kind, text = ("text/html; charset=utf-8", body) if isinstance(body, str) else ("application/json", to_json(body))
+    return bottle.HTTPResponse(text.encode("utf-8", "replace"), status, {"Content-Type": kind})
 
 
 def sent_query(environ: Mapping[str, Any]) -> str:
@@ -6383,7 +6383,7 @@ def complete_report(item: Any) -> Generator[None, Any, None]:
     """Add to a failed test's report what the services of this process have answered since the test began."""
     report = (yield).get_result()
     if report.failed:
-        report.sections += calls_since(item.pmservice_began)
+        report.sections += calls_since(getattr(item, "pmservice_began", moment_now()))
 
 
 if not TYPE_CHECKING:  # to a type checker, it would make every name known
