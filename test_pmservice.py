@@ -8959,6 +8959,73 @@ class TestReadme:
         assert done.stderr == ""
 
 
+class TestInOtherLanguages:
+    """The README's recipes for other languages, run as they stand."""
+
+    PART = README[README.index("## In other languages") : README.index("## Front ends")]
+    NODE = pytest.mark.skipif(not shutil.which("node"), reason="needs Node")
+    SHELL = pytest.mark.skipif(not (shutil.which("mkfifo") and shutil.which("curl")), reason="needs mkfifo and curl")
+    LONG = {
+        "shop.test.mjs": "test('waits', () => new Promise(() => setInterval(() => {}, 1000)));",
+        "run": "while :; do sleep 0.1; done",
+    }
+
+    @pytest.fixture(autouse=True)
+    def recipes(self, tmp_path, monkeypatch):
+        """Enter a folder with the recipes as files; the command `pmservice` is on the path."""
+        for language, name in (("js", "shop.test.mjs"), ("sh", "run")):
+            (recipe,) = re.findall(rf"^```{language}\n(.*?)```", self.PART, re.MULTILINE | re.DOTALL)
+            (tmp_path / name).write_text(recipe)
+        command = tmp_path / "pmservice"
+        command.write_text(f"#!/bin/sh\nexec '{sys.executable}' '{HERE / 'pmservice.py'}' \"$@\"\n")
+        command.chmod(0o755)
+        monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+        monkeypatch.chdir(tmp_path)
+
+    def has_ended(self, printed: str) -> bool:
+        """Tell whether nobody listens any longer at the URL that the service told on stderr."""
+        (url,) = re.findall("serves :memory: at (http://[0-9.:]+)", printed)
+        with contextlib.closing(connection_to(url)) as connection, pytest.raises(ConnectionRefusedError):
+            connection.connect()
+        return True
+
+    @NODE
+    def test_node_s_tests_pass_and_stop_the_service(self):
+        done = subprocess.run(["node", "--test"], capture_output=True, text=True, timeout=60, check=True)
+        assert re.search("^. pass 2$", done.stdout, re.MULTILINE)
+        assert self.has_ended(done.stdout)
+
+    @SHELL
+    def test_script_creates_resets_and_lists_and_stops_the_service(self):
+        done = subprocess.run(["sh", "run"], capture_output=True, text=True, timeout=60, check=True)
+        created, _, listed = map(json.loads, done.stdout.splitlines())
+        assert (created["id"], listed["total"]) == (1, 0)
+        assert self.has_ended(done.stderr)
+
+    @each(
+        "words", [pytest.param(["node", "--test"], marks=NODE), pytest.param(["sh", "run"], marks=SHELL)], ids=" ".join
+    )
+    def test_service_that_cannot_start_fails_them_at_once_and_says_why(self, words, monkeypatch):
+        monkeypatch.setenv("PMSERVICE_LOAD", "missing.json")
+        done = subprocess.run(words, capture_output=True, text=True, timeout=60)
+        assert done.returncode == 1
+        assert "missing.json: No such file or directory" in done.stdout + done.stderr
+
+    @each(
+        "words",
+        [pytest.param(["node", "shop.test.mjs"], marks=NODE), pytest.param(["sh", "run"], marks=SHELL)],
+        ids=" ".join,
+    )
+    def test_service_ends_with_a_recipe_that_is_terminated(self, words, tmp_path):
+        with (tmp_path / words[1]).open("a") as recipe:
+            recipe.write(self.LONG[words[1]])
+        with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
+            told = next(line for line in process.stdout if "serves :memory:" in line)
+            process.terminate()
+            process.communicate(timeout=30)  # to the end of stderr, which the service has, too
+        assert self.has_ended(told)
+
+
 class TestRunningItForReal:
     """The files and commands of the README's section of this name, as far as they need no container and no systemd."""
 
