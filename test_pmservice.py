@@ -6093,8 +6093,9 @@ class TestSlowClients:
         for _ in range(3):
             with pytest.raises(urllib.error.HTTPError) as refused:
                 urllib.request.urlopen(f"{self.url}/products", b"x" * 5_000_000, timeout=30)
-            assert refused.value.code == 413
-            assert "1048576 bytes" in json.loads(refused.value.read())["error"]
+            with refused.value as answer:
+                assert answer.code == 413
+                assert "1048576 bytes" in json.loads(answer.read())["error"]
 
 
 class TestServing:
