@@ -7,3 +7,8 @@ pmservice.create_app(strict="yes")  # error
 pmservice.runing()  # error
 with pmservice.running(token="t") as service:
     print(service.uri)  # error
+    service.frezze("2026-01-05T09:00:00Z")  # error
+    service.freeze(5)  # error
+    service.fail("*", statu=503)  # error
+    service.calls(pth="/products")  # error
+    print(service.call("GET", "/products").total)  # error
