@@ -3979,10 +3979,10 @@ class Service:
     settings: see Settings in room 17.  names: the Hosts that are answered; None: every Host.
 
     Rooms below add to it: routes; gates, which are called with the environ before a request is looked at closer and
-    may refuse it or change its answer; watchers, which are called with each call that was answered; preparations, which run when everything
-    is loaded; `page`, which answers what browsers ask for. `class_of` tells the server which requests are quick reads,
-    a "record" or a "page", which a "login" and which are shown to a browser, "html". In the thread that receives
-    requests they have no patience: what would wait raises HandOver.
+    may refuse it or change its answer; watchers, which are called with each call that was answered; preparations,
+    which run when everything is loaded; `page`, which answers what browsers ask for. `class_of` tells the server which
+    requests are quick reads, a "record" or a "page", which a "login" and which are shown to a browser, "html". In the
+    thread that receives requests they have no patience: what would wait raises HandOver.
     """
 
     def __init__(self, database: Database, settings: Mapping[str, Any]):
@@ -4468,7 +4468,8 @@ TICK = 0.005  # seconds; a waiting call polls every TICK × number of waiting ca
 MAX_WAITING = 24  # calls that wait at once, of CONTROL_THREADS: the others are always answered
 CONTROL_THREADS = 32
 START_SNAPSHOT = ""  # a name that no path can have
-SECRET = re.compile("pass|pwd|token|secret|auth|cookie", re.IGNORECASE)  # in a name whose value the journal blanks
+SECRET = re.compile("pass|pwd|token|secret", re.IGNORECASE)  # in the name of a field whose value the journal blanks
+SECRET_HEADER = re.compile(f"{SECRET.pattern}|auth|cookie", re.IGNORECASE)
 BLANKED = "***"
 DRIPS = 10  # pieces in which an answer drips
 
@@ -4658,9 +4659,9 @@ class Controls:
     made: ClassVar[itertools.count[int]] = itertools.count()
 
     def __init__(self, service: Service, clock: Clock, on: bool):
-        self.service, self.database, self.clock, self.on = service, service.database, clock, on
+        self.service, self.database, self.clock = service, service.database, clock
         self.faults: list[dict[str, Any]] = []
-        self.lock = threading.Lock()  # of the faults' counters
+        self.lock = threading.Lock()  # of the faults and their counters
         self.waiting: set[int] = set()  # the threads of calls that wait
         self.number = next(self.made)
         self.begin()
@@ -4795,7 +4796,7 @@ def sent_headers(environ: Mapping[str, Any]) -> dict[str, str]:
     """Return the headers of a request for the journal, with its secrets blanked."""
     names = ((name, name[5:] if name.startswith("HTTP_") else name) for name in sorted(environ))
     return {
-        header.replace("_", "-").title(): BLANKED if SECRET.search(header) else environ[name][:MAX_PATH]
+        header.replace("_", "-").title(): BLANKED if SECRET_HEADER.search(header) else environ[name][:MAX_PATH]
         for name, header in names
         if environ[name] and (name != header or name in ("CONTENT_TYPE", "CONTENT_LENGTH"))
     }
@@ -4909,7 +4910,9 @@ def put_faults(controls: Controls, name: str, query: Fields, body: bytes) -> Any
 
 def add_fault(controls: Controls, name: str, query: Fields, body: bytes) -> Any:
     """Add a fault behind the others."""
-    controls.faults = [*controls.faults, *read_faults([parse_json(decode(body))])]
+    added = read_faults([parse_json(decode(body))])
+    with controls.lock:
+        controls.faults = [*controls.faults, *added]
     return controls.faults
 
 
@@ -6276,11 +6279,13 @@ def calls_since(moment: str) -> Iterator[tuple[str, str]]:
 
 def call_lines(call: Mapping[str, Any]) -> Iterator[str]:
     """Yield the lines of a call in a test's report."""
-    query = f"?{call['query']}" * bool(call["query"])
-    yield f"{call['time'][11:23]} {call['method']} {call['path']}{query} {call['status']} {call['duration']:.1f} ms {call['account']}"
+    target = call["path"] + f"?{call['query']}" * bool(call["query"])
+    yield printable(
+        f"{call['time'][11:23]} {call['method']} {target} {call['status']} {call['duration']:.1f} ms {call['account']}"
+    )
     for name in ("body", "error", "ignored", "fault"):
         if value := call[name]:
-            yield f"    {name:8}{shortened(value if isinstance(value, str) else to_json(value))}"
+            yield f"    {name:8}{printable(shortened(value if isinstance(value, str) else to_json(value)))}"
 
 
 CALLS_REPORTED = 20  # of each service
@@ -6295,7 +6300,7 @@ def settings_of(request: Any, settings: Settings) -> Any:
             raise TypeError('name the settings: @pytest.mark.pmservice(load="seed.json", now="2026-01-05T09:00:00Z")')
         chosen |= mark.kwargs
         folder = request.path.parent if "load" in mark.kwargs else folder
-    if isinstance(chosen.get("load"), (str, os.PathLike)):
+    if chosen.get("load") and not isinstance(chosen["load"], Mapping):
         chosen["load"] = folder / chosen["load"]
     if now := chosen.pop("now", None):
         try:

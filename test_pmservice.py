@@ -6716,7 +6716,7 @@ class TestInTests:
                 pmservice.call("GET", "/products")
                 with module.running() as own:
                     own.post("/programs", {"name": "Alpha", "begin": "2026-01-05", "end": "2026-12-31", "progam": 1})
-                pmservice.call("POST", "/products", b"{'name': 'Shop', 'token': 'hush'}")
+                pmservice.call("POST", "/products", b"{\x1b[31m\n'name': 'Shop', 'token': 'hush'}")
                 assert pmservice.call("POST", "/products", {"name": ""}).status == 201
 
             def test_many(pmservice):
@@ -6736,7 +6736,7 @@ class TestInTests:
         assert sections[0] == ("1", "AT GET /user?x=1 200 MS admin\n    ignored ?x")
         assert sections[1] == ("3", "\n".join([
             "AT GET /products 500 MS -", "    fault   GET /products",
-            "AT POST /products 400 MS admin", "    body    {'name': 'Shop', 'token***", "    error   The body must be JSON, but line 1, column 2 reads: 'name': 'S",
+            "AT POST /products 400 MS admin", "    body    {\\x1b[31m\\n'name': 'Shop', 'token***", "    error   The body must be JSON, but line 1, column 2 reads: \\x1b[31m\\n'nam",
             "AT POST /products 400 MS admin", '    body    {"name":""}', "    error   name must be 1 to 255 characters, not blank.",
         ]))  # fmt: skip
         assert sections[2][0] == "1"
