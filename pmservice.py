@@ -5549,6 +5549,7 @@ def show(
 THREADS = 8
 WAITRESS: dict[str, Any] = {"ident": None, "clear_untrusted_proxy_headers": False}  # nobody here reads such headers
 CONNECTIONS = 900  # at most
+FEW_CONNECTIONS = 380  # at most without poll(): on Windows, select() takes 512, and stopping accepts up to 128 more
 DESCRIPTORS = 100  # for all else; a connection takes two when a long body or answer needs a temporary file
 SEND_BUFFER = 64 * 1024  # bytes; the system reports room when a third is free: in its own 2.5 MB too rarely
 UNSENT = 1024 * 1024  # bytes of answers, above which a connection's next request is not begun
@@ -5561,6 +5562,7 @@ READ_TIME = 10  # seconds in which a client must read so much that the system re
 IDLE_TIME = 120  # seconds that a connection may stay open without a request
 RESPITE = 0.1  # seconds in which a client that has connected sends its request, and until accepting is tried again
 SWEEP = 1  # seconds between two looks for connections to be dropped
+STOPS = {signal.SIGTERM, signal.SIGINT, getattr(signal, "SIGBREAK", signal.SIGINT)}  # Ctrl-Break, on Windows only
 LEAST_PATIENCE = 0.5  # seconds that a request may wait for the database, however long it waited for a thread
 
 
@@ -5579,17 +5581,18 @@ def listen(host: str, port: int) -> socket.socket:
 
 def connection_limit() -> int:
     """Return how many connections the limit of descriptors allows, after raising it as far as is needed and allowed."""
+    most = CONNECTIONS if hasattr(select, "poll") else FEW_CONNECTIONS
     try:
         import resource
-    except ImportError:  # Windows, where select() takes 512 sockets
-        return 400
+    except ImportError:  # on Windows, which has no such limit
+        return most
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = 2 * CONNECTIONS + DESCRIPTORS
+    wanted = 2 * most + DESCRIPTORS
     if soft != resource.RLIM_INFINITY and soft < wanted:
         soft = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
         return max((soft - DESCRIPTORS) // 2, soft // 4)
-    return CONNECTIONS
+    return most
 
 
 class AnswerTask(WSGITask):  # type: ignore[misc]
@@ -5780,7 +5783,7 @@ class Server(waitress.server.TcpWSGIServer):  # type: ignore[misc]
 
     def stop(self, number: int = 0, frame: Any = None) -> None:
         """Stop accepting, finish running requests. As a signal handler: a second signal ends the process at once."""
-        for each in (signal.SIGTERM, signal.SIGINT) if number else ():
+        for each in STOPS if number else ():
             signal.signal(each, signal.SIG_DFL)
         self.quiet = QUIET if number else 0
         self.service.stopping.set()
@@ -6926,13 +6929,15 @@ class NonBlockingHandler(logging.StreamHandler):  # type: ignore[type-arg]
         """Write the record's line as far as that is possible without waiting."""
         if record.exc_info and isinstance(record.exc_info[1], MemoryError) and not self.stops:
             NonBlockingHandler.stops = True  # a second signal would cut the answers of others
-            os.kill(os.getpid(), signal.SIGTERM)
+            signal.raise_signal(signal.SIGTERM)  # os.kill() ends a process on Windows without a handler
         try:
             file = self.stream.fileno()
         except io.UnsupportedOperation:  # no descriptor: a test's stream
-            super().emit(record)
-            return
+            file = -1
         except ValueError:  # it was closed
+            return
+        if file < 0 or not hasattr(select, "PIPE_BUF"):  # on Windows, select() takes sockets only
+            super().emit(record)
             return
         with contextlib.suppress(OSError, MemoryError):  # the reader is gone; a thread that logs must not end
             line = f"{self.format(record)}\n".encode("utf-8", "backslashreplace")
@@ -7151,7 +7156,7 @@ def command_serve(settings: dict[str, Any], options: argparse.Namespace) -> None
         if service.names is not None:
             service.names.add(host)
         server = Server(service, listener)
-        for number in (signal.SIGTERM, signal.SIGINT):
+        for number in STOPS:
             signal.signal(number, server.stop)
         service.loading = bool(settings["load"] or settings["demo"])
         failures: list[Exception] = []

@@ -5152,6 +5152,20 @@ class Fragile(sqlite3.Connection):
         return super().execute(*statement)
 
 
+class TestTheSystem:
+    """What differs between Linux, macOS and Windows."""
+
+    def test_without_poll_and_limits_it_serves_as_many_as_select_takes(self, monkeypatch):
+        monkeypatch.delattr(select, "poll", raising=False)
+        monkeypatch.setitem(sys.modules, "resource", None)
+        assert pmservice.connection_limit() + 128 + 2 <= 512  # with those accepted as it stops, and its own sockets
+        monkeypatch.setattr(pmservice, "FEW_CONNECTIONS", 10)
+        with pmservice.running(token="t") as served, contextlib.ExitStack() as stack:
+            for _ in range(20):
+                connection = stack.enter_context(contextlib.closing(connection_to(served.url)))
+                assert ask(connection, "GET", "/products")[0] == 200
+
+
 class TestFailingStatements:
     ERRORS = (sqlite3.OperationalError, MemoryError)
     LOGIN = ("POST", "/tokens", dict(account="admin", password="secret"))
@@ -6150,10 +6164,11 @@ class TestServing:
             assert live.call("GET", "/products", Token="other")[0] == 401
         assert [file.name for file in tmp_path.glob("*.db")] == ["named.db"]
 
-    def test_interrupt_stops_it(self, tmp_path, monkeypatch, capfd):
+    @each("number", sorted(pmservice.STOPS))
+    def test_interrupt_stops_it(self, tmp_path, monkeypatch, capfd, number):
         monkeypatch.chdir(tmp_path)
         port = str(free_port())
-        handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+        handlers = {number: signal.getsignal(number) for number in pmservice.STOPS}
 
         answers = []
 
@@ -6164,7 +6179,7 @@ class TestServing:
                     connection.sendall(b"GET /products HTTP/1.0\r\nToken: t\r\n\r\n")
                     answers.append(connection.recv(12))
                 time.sleep(0.01)
-            os.kill(os.getpid(), signal.SIGINT)
+            signal.raise_signal(number)
 
         thread = threading.Thread(target=interrupt)
         thread.start()
@@ -6608,15 +6623,15 @@ class TestWhatIsShown:
 
 class TestNonBlockingHandler:
     def test_want_of_memory_stops_the_service_once(self, monkeypatch):
-        killed = []
-        monkeypatch.setattr(os, "kill", lambda *signal: killed.append(signal))
+        raised = []
+        monkeypatch.setattr(signal, "raise_signal", raised.append)
         monkeypatch.setattr(pmservice.NonBlockingHandler, "stops", False)
         with open(os.devnull, "w") as stream:
             logger, handler = logging.Logger("x"), pmservice.NonBlockingHandler(stream)
             logger.addHandler(handler)
             for error in (ValueError(), MemoryError(), MemoryError()):
                 logger.error("failed", exc_info=error)
-        assert (killed, pmservice.NonBlockingHandler.stops) == ([(os.getpid(), signal.SIGTERM)], True)
+        assert (raised, pmservice.NonBlockingHandler.stops) == ([signal.SIGTERM], True)
 
     def test_what_nobody_reads_is_dropped(self):
         reader, writer = os.pipe()
@@ -6634,6 +6649,17 @@ class TestNonBlockingHandler:
             handler = pmservice.NonBlockingHandler(writing)
             handler.emit(logging.makeLogRecord({"msg": "x"}))
         handler.emit(logging.makeLogRecord({"msg": "x"}))
+
+    def test_without_select_on_files_lines_are_written_plainly(self, monkeypatch):
+        monkeypatch.delattr(select, "PIPE_BUF", raising=False)  # as on Windows
+        monkeypatch.setattr(select, "select", pytest.fail)
+        reader, writer = os.pipe()
+        with open(reader, encoding="utf-8") as reading, open(writer, "w", encoding="utf-8") as writing:
+            handler = pmservice.NonBlockingHandler(writing)
+            handler.emit(logging.makeLogRecord({"msg": "Päper"}))
+            writing.close()
+            handler.emit(logging.makeLogRecord({"msg": "lost"}))
+            assert reading.read() == "Päper\n"
 
     def test_without_stderr_it_serves_and_stdout_has_the_url_alone(self, tmp_path):
         command = f"exec '{sys.executable}' '{HERE / 'pmservice.py'}' --verbose --port 0 2>&-"
