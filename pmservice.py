@@ -5954,7 +5954,7 @@ def fixture_text(source: FixtureSource) -> str:
     if isinstance(source, Mapping):
         return json.dumps(source)
     try:
-        return Path(source).read_text(encoding="utf-8")
+        return Path(source).read_text(encoding="utf-8-sig")  # Notepad and PowerShell begin files with a BOM
     except OSError as error:
         raise StartError(f"{os.fspath(source)}: {error.strerror}") from None
     except UnicodeDecodeError:
@@ -6883,8 +6883,11 @@ VARIABLES = {setting.name: setting.name.upper().replace("-", "_") for setting in
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code."""
     for name in ("stdout", "stderr"):
-        if getattr(sys, name) is None:  # it was closed: print would write to the other one instead
+        stream = getattr(sys, name)
+        if stream is None:  # it was closed: print would write to the other one instead
             setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
+        elif isinstance(stream, io.TextIOWrapper):  # on Windows it would be written in the console's code page
+            stream.reconfigure(encoding="utf-8", errors=stream.errors)
     try:
         parser = make_parser()
         refuse_unknown_flags(parser, sys.argv[1:] if arguments is None else arguments)
@@ -7035,9 +7038,17 @@ def open_database(settings: Mapping[str, Any], existing: bool = False) -> Iterat
         yield database
 
 
+def stdin_text() -> str:
+    """Return what stdin holds: UTF-8, whatever the system's encoding is. Raises StartError."""
+    try:
+        return sys.stdin.buffer.read().decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise StartError("stdin must be text in UTF-8") from None
+
+
 def command_load(settings: Mapping[str, Any], options: argparse.Namespace) -> None:
     """Load a fixture from a file or stdin."""
-    text = sys.stdin.read() if options.file == "-" else fixture_text(options.file)
+    text = stdin_text() if options.file == "-" else fixture_text(options.file)
     with open_database(settings) as database:
         records = load_text(database, text, options.file)
     print(f"{records} records loaded into {settings['database']}", file=sys.stderr)
@@ -7115,7 +7126,7 @@ def command_check(settings: Mapping[str, Any], options: argparse.Namespace) -> i
 
 def command_call(settings: Mapping[str, Any], options: argparse.Namespace) -> int:
     """Make one request as the administrator, without a server; return 1 for status 400 and above."""
-    body = (sys.stdin.read() if options.body == "-" else options.body).encode()
+    body = (stdin_text() if options.body == "-" else options.body).encode()
     path, _, query = options.path.partition("?")
     statuses: list[str] = []
 

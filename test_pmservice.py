@@ -5787,7 +5787,8 @@ class Live:
     def __init__(self, folder: Path, *arguments: str, **environment: str):
         self.process = subprocess.Popen(
             [sys.executable, HERE / "pmservice.py", "--port", "0", *arguments],
-            cwd=folder, env={**os.environ, **{f"PMSERVICE_{name}": value for name, value in environment.items()}}, stdout=subprocess.PIPE, stderr=self.errors, text=True,
+            cwd=folder, env={**os.environ, **{f"PMSERVICE_{name}": value for name, value in environment.items()}},
+            stdout=subprocess.PIPE, stderr=self.errors, encoding="utf-8",
         )  # fmt: skip
         self.url = self.process.stdout.readline().strip()
 
@@ -6941,15 +6942,47 @@ class TestInTests:
 NOISE = random.Random(2).randbytes(4096)
 
 
+def stdin_of(sent: bytes) -> io.TextIOWrapper:
+    """Return a stdin that holds these bytes, in an encoding that cannot read them."""
+    return io.TextIOWrapper(io.BytesIO(sent), encoding="ascii")
+
+
 class TestCommandLine:
     def test_load_and_dump_are_each_other_s_inverse(self, run, tmp_path, monkeypatch):
         (tmp_path / "f.json").write_text(json.dumps(WORLD))
         assert run("load", "f.json")[:2] == (0, "")
         code, dumped, _ = run("dump", "--database", "pm.db")
         assert (code, len(json.loads(dumped)["bugs"])) == (0, 2)
-        monkeypatch.setattr(sys, "stdin", io.StringIO(dumped))
+        monkeypatch.setattr(sys, "stdin", stdin_of(dumped.encode()))
         assert "records loaded" in run("--database", "again.db", "load", "-")[2]
         assert run("dump", "--database", "again.db")[1] == dumped
+
+    @each("bom", [b"", b"\xef\xbb\xbf"])
+    def test_fixtures_and_bodies_are_utf_8_with_or_without_a_mark_before_them(self, run, tmp_path, monkeypatch, bom):
+        (tmp_path / "f.json").write_bytes(bom + '{"products": [{"name": "Päper"}]}'.encode())
+        assert run("load", "f.json")[2] == "1 records loaded into pm.db\n"
+        monkeypatch.setattr(sys, "stdin", stdin_of((tmp_path / "f.json").read_bytes()))
+        assert run("load", "-")[2] == "1 records loaded into pm.db\n"
+        monkeypatch.setattr(sys, "stdin", stdin_of(bom + '{"name": "Päper"}'.encode()))
+        assert run("call", "POST", "/products", "-")[0] == 0
+        assert [one["name"] for one in json.loads(run("dump")[1])["products"]] == ["Päper"] * 3
+
+    def test_stdin_that_is_not_utf_8_is_refused(self, run, monkeypatch):
+        for arguments in (["load", "-"], ["call", "POST", "/products", "-"]):
+            monkeypatch.setattr(sys, "stdin", stdin_of(b'{"name": "P\xe4per"}'))
+            assert run(*arguments) == (2, "", "pmservice: stdin must be text in UTF-8\n")
+
+    @each("encoding", ["cp437", "ascii"])
+    def test_output_is_utf_8_whatever_the_system_s_encoding_is(self, tmp_path, encoding):
+        fixture = json.dumps({"products": [{"name": "Päper ✓"}]}, ensure_ascii=False).encode()
+        (tmp_path / "✓.json").write_bytes(fixture)
+        for arguments in (["load", "✓.json"], ["call", "GET", "/products"], ["dump"], ["check", "--database", "✓.db"]):
+            done = subprocess.run(
+                [sys.executable, HERE / "pmservice.py", *arguments],
+                cwd=tmp_path, capture_output=True, env={**os.environ, "PYTHONIOENCODING": encoding},
+            )  # fmt: skip
+            assert (arguments[0] in ("load", "check")) or "Päper ✓".encode() in done.stdout
+        assert done.stderr.decode().startswith("pmservice: ✓.db: there is no such database")
 
     def test_password_of_admin_is_nobody_else_s(self, run, tmp_path):
         assert run("--password", "of-admin", "user", "dev1", "--realname", "Dan")[0] == 0
@@ -7150,7 +7183,7 @@ class TestCommandLine:
 
     def test_call_takes_its_body_from_the_line_or_stdin(self, run, monkeypatch):
         assert json.loads(run("call", "POST", "/products", '{"name": "Päper"}')[1])["name"] == "Päper"
-        monkeypatch.setattr(sys, "stdin", io.StringIO('{"name": "Two"}'))
+        monkeypatch.setattr(sys, "stdin", stdin_of(b'{"name": "Two"}'))
         assert json.loads(run("call", "POST", "/products", "-")[1])["id"] == 2
         assert [one["name"] for one in json.loads(run("dump")[1])["products"]] == ["Päper", "Two"]
 
