@@ -71,7 +71,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Se
 from concurrent.futures import ThreadPoolExecutor
 from datetime import MAXYEAR, MINYEAR, date, datetime, timedelta, timezone, tzinfo
 from http import HTTPStatus
-from pathlib import Path
+from pathlib import Path, PurePath
 from types import MappingProxyType, ModuleType
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, NoReturn, TypedDict, TypeVar
 from wsgiref.util import is_hop_by_hop
@@ -2180,10 +2180,12 @@ class Store:
 
 APPLICATION_ID = 1886221174  # "pmsv", as schema.sql sets it
 SCHEMA_VERSION = 5
+SQLITE_LEAST = (3, 37, 0)  # has STRICT tables
 LINKS_CHECKED = "PRAGMA foreign_keys = ON"  # off by default, and ignored when set inside a transaction
 PRAGMAS = (  # the write-ahead log first
     "PRAGMA journal_mode = WAL",  # readers never wait for the writer
     "PRAGMA synchronous = FULL",  # an acknowledged write survives a power cut: one sync a commit
+    "PRAGMA fullfsync = ON",  # on macOS, where a sync otherwise ends in the disk's cache; ignored elsewhere
     LINKS_CHECKED,
     "PRAGMA journal_size_limit = 4194304",  # a write-ahead log that a long read made grow is cut back to 4 MiB
 )
@@ -2208,7 +2210,7 @@ class Database:
         self.file = os.path.realpath(path)  # absolute, in case the process changes its directory
         self.wal = f"{self.file}-wal"
         self.opened: tuple[int, ...] | None = None
-        self.uri = memory_uri() if self.in_memory else f"{Path(self.file).as_uri()}?mode=rw"
+        self.uri = memory_uri() if self.in_memory else f"{file_uri(Path(self.file))}?mode=rw"
         self.snapshots: dict[str, tuple[str, sqlite3.Connection]] = {}
         self.write_lock = threading.Lock()
         self.noted: set[str] = set()  # the hashes of tokens whose use is about to be recorded
@@ -2227,6 +2229,11 @@ class Database:
 
     def open(self) -> bool:
         """Open the database, creating it if needed. Return whether it was created."""
+        if sqlite3.sqlite_version_info < SQLITE_LEAST:
+            least = ".".join(map(str, SQLITE_LEAST))
+            raise StartError(
+                f"SQLite must be {least} or newer (got {sqlite3.sqlite_version}); run pmservice with a Python that has one"
+            )
         if not self.in_memory:
             with contextlib.suppress(FileExistsError):  # created here, because SQLite would create it with mode 0644
                 os.close(os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
@@ -2378,7 +2385,7 @@ def refuse_strange(path: str) -> None:
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
     if not os.access(path, os.W_OK, effective_ids=os.access in os.supports_effective_ids):
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
-    file = Path(path).resolve().as_uri()
+    file = file_uri(Path(path).resolve())
     if os.path.exists(f"{path}-journal"):
         roll_back(path, file)
     if not (size := os.path.getsize(path)):
@@ -2432,6 +2439,12 @@ def memory_uri() -> str:
     A named memdb locks as a file does; a shared cache failed 69 % of concurrent writes.
     """
     return f"file:/{secrets.token_hex(8)}?vfs=memdb"
+
+
+def file_uri(path: PurePath) -> str:
+    """Return the URI by which SQLite opens a file. A Windows share is part of its path: SQLite refuses hosts."""
+    uri = path.as_uri()
+    return uri.replace("file://", "file:////", 1) if path.drive.startswith(r"\\") else uri
 
 
 def schema() -> dict[int, str]:

@@ -45,7 +45,7 @@ from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timedelta, timezone
 from functools import partial
-from pathlib import Path
+from pathlib import Path, PurePosixPath, PureWindowsPath
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
@@ -5154,6 +5154,24 @@ class Fragile(sqlite3.Connection):
 
 class TestTheSystem:
     """What differs between Linux, macOS and Windows."""
+
+    @each(("path", "uri"), [
+        (PureWindowsPath(r"C:\Users\An na\pm.db"), "file:///C:/Users/An%20na/pm.db"),
+        (PureWindowsPath(r"\\server\share\pm.db"), "file:////server/share/pm.db"),
+        (PureWindowsPath(r"\\server\my share\pm.db"), "file:////server/my%20share/pm.db"),
+        (PurePosixPath("/home/an na/pm?.db"),      "file:///home/an%20na/pm%3F.db"),
+        (PurePosixPath("//server/share/pm.db"),    "file:////server/share/pm.db"),
+    ])  # fmt: skip
+    def test_uri_of_a_file_is_one_that_sqlite_takes(self, path, uri):
+        assert pmservice.file_uri(path) == uri
+
+    @each("database", [":memory:", "pm.db"])
+    def test_sqlite_that_is_too_old_is_refused(self, run, tmp_path, monkeypatch, database):
+        monkeypatch.setattr(sqlite3, "sqlite_version_info", (3, 36, 0))
+        monkeypatch.setattr(sqlite3, "sqlite_version", "3.36.0")
+        told = "SQLite must be 3.37.0 or newer (got 3.36.0); run pmservice with a Python that has one"
+        assert run("--database", database, "--port", "0") == (2, "", f"pmservice: {told}\n")
+        assert list(tmp_path.iterdir()) == []
 
     def test_without_poll_and_limits_it_serves_as_many_as_select_takes(self, monkeypatch):
         monkeypatch.delattr(select, "poll", raising=False)
