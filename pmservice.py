@@ -5431,11 +5431,13 @@ LOG_IN = section(text=[
     "Reload the page: your browser then asks for an account and its password. A token may stand for the password.",
     "A new database has the account admin. Its password was printed where the service was first started. "
     "If it is lost, this command sets a new one:"], code="pmservice user admin --password")  # fmt: skip
-CALL = """T=$(curl -s {url}/tokens -d '{{"account": "{account}", "password": "PASSWORD"}}' |
+SHELL = ("""T=$(curl -s {url}/tokens -d '{{"account": "{account}", "password": "PASSWORD"}}' |
     python3 -c 'import json, sys; print(json.load(sys.stdin)["token"])')
-curl -s -H "Token: $T" {url}{path}"""
-CREATE = """
-curl -s -H "Token: $T" {url}/products -d '{{"name": "Shop"}}'"""
+curl -s -H "Token: $T" {url}{path}""", """
+curl -s -H "Token: $T" {url}/products -d '{{"name": "Shop"}}'""")  # fmt: skip
+POWERSHELL = ("""$T = (Invoke-RestMethod {url}/tokens -Method Post -Body '{{"account": "{account}", "password": "PASSWORD"}}').token
+Invoke-RestMethod {url}{path} -Headers @{{Token = $T}}""", """
+Invoke-RestMethod {url}/products -Headers @{{Token = $T}} -Method Post -Body '{{"name": "Shop"}}'""")  # fmt: skip
 
 
 def bounded_limit(limit: str) -> str:
@@ -5469,7 +5471,8 @@ class Page:
         me = environ.get("pmservice.caller")
         url = f"{environ['wsgi.url_scheme']}://{environ.get('HTTP_HOST') or environ['SERVER_NAME']}"
         path = environ["PATH_INFO"] if status == 200 and environ["PATH_INFO"] != "/" else "/products"
-        code = (CALL + CREATE * (NO_RECORDS in sections)).format(
+        call, create = POWERSHELL if "Windows" in environ.get("HTTP_USER_AGENT", "") else SHELL
+        code = (call + create * (NO_RECORDS in sections)).format(
             url=url, path=path, account=me.account if me else ADMIN
         )
         sections = [*sections, section("For programs", text=["Programs get JSON at the same paths:"], code=code)]
@@ -7268,7 +7271,8 @@ def make_credentials(database: Database, settings: Mapping[str, Any], url: str) 
     found = "This is a new database." if database.created else f"Nobody could log in as {ADMIN} yet."
     lines = [f"{found} Note these credentials; they are not shown again."]
     lines += [f"  account   {ADMIN}", f"  password  {password}"] if unset else []
-    call = f"  curl -H 'Token: {token}' {url}/products"
+    curl = "curl.exe" if os.name == "nt" else "curl"  # in Windows PowerShell, curl is another command
+    call = f'  {curl} -H "Token: {token}" {url}/products'
     lines += [f"  token     {token}", "Open that URL in a browser, or try:", call] if token else []
     return lines
 

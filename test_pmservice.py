@@ -3644,6 +3644,12 @@ class TestPage:
         assert """curl -s -H "Token: $T" http://localhost:80/products -d '{"name": "Shop"}'""" in page.text
         assert "Products" not in page.sections
 
+    def test_lines_are_for_the_shell_of_who_looks(self, client):
+        text = browse(client, User_Agent="Mozilla/5.0 (Windows NT 10.0; Win64; x64)").text
+        assert "Invoke-RestMethod http://localhost:80/products -Headers @{Token = $T}\n" in text
+        assert """-Headers @{Token = $T} -Method Post -Body '{"name": "Shop"}'""" in text
+        assert "curl" not in text
+
     def test_lines_for_a_shell_work(self):
         if not (shutil.which("curl") and shutil.which("sh")):
             pytest.skip("there is no curl")
@@ -6139,7 +6145,8 @@ class TestServing:
         assert first.rest == ""
         password, token = (re.search(rf"{word} +(\S+)", first.told).group(1) for word in ("password", "token"))
         assert "account   admin\n" in first.told
-        assert f"curl -H 'Token: {token}' {first.url}/products\n" in first.told
+        curl = "curl.exe" if os.name == "nt" else "curl"
+        assert f'  {curl} -H "Token: {token}" {first.url}/products\n' in first.told
         with Live(tmp_path) as again:
             assert again.call("GET", "/products", Token=token) == (200, {"total": 0, "products": []})
             assert again.call("POST", "/tokens", {"account": "admin", "password": password})[0] == 201
