@@ -5589,7 +5589,9 @@ def listen(host: str, port: int) -> socket.socket:
     try:
         return socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET)
     except OSError as error:
-        words = os.strerror(error.errno).lower() if error.errno and error.errno > 0 else str(error)
+        words = str(error.strerror or error).partition(" (while")[0].lower()
+        if error.errno == errno.EADDRINUSE:  # Windows says it in many words
+            words = "address already in use"
         raise StartError(
             f"cannot listen on {host}:{port}: {words}; pick another --host, or another --port (0 for a free one)"
         ) from None

@@ -7102,7 +7102,7 @@ class TestCommandLine:
         (["--database", "garbage.db", "--port", "0"],               "garbage.db"),
         (["--database", "folder", "--port", "0"],                   "folder"),
         (["--database", "absent/pm.db", "--port", "0"],             "absent/pm.db"),
-        (["--port", "TAKEN"],                                       "port"),
+        (["--port", "TAKEN"],                                       "cannot listen on .*: address already in use; pick"),
         (["--port", "99999"],                                       "port"),
         (["--port", "http"],                                        "--port"),
         (["--token-lifetime", "long"],                              "--token-lifetime"),
