@@ -2229,11 +2229,7 @@ class Database:
 
     def open(self) -> bool:
         """Open the database, creating it if needed. Return whether it was created."""
-        if sqlite3.sqlite_version_info < SQLITE_LEAST:
-            least = ".".join(map(str, SQLITE_LEAST))
-            raise StartError(
-                f"SQLite must be {least} or newer (got {sqlite3.sqlite_version}); run pmservice with a Python that has one"
-            )
+        refuse_old_sqlite()
         if not self.in_memory:
             with contextlib.suppress(FileExistsError):  # created here, because SQLite would create it with mode 0644
                 os.close(os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
@@ -2373,6 +2369,13 @@ class Database:
                 self.idle.pop()[0].close()
         for _, keeper in self.snapshots.values():
             keeper.close()
+
+
+def refuse_old_sqlite() -> None:
+    """Raise StartError if this Python's SQLite lacks what schema.sql uses."""
+    if sqlite3.sqlite_version_info < SQLITE_LEAST:
+        found, least = sqlite3.sqlite_version, ".".join(map(str, SQLITE_LEAST))
+        raise StartError(f"SQLite must be {least} or newer (got {found}); run pmservice with a Python that has one")
 
 
 def refuse_strange(path: str) -> None:
