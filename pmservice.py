@@ -4011,6 +4011,7 @@ class Service:
         self.names = {*LOOPBACK_NAMES, *listed(settings["allowed_host"])} if settings["loopback_only"] else None
         self.origins, self.strict = set(listed(read_origins(settings["origin"]))), settings["strict"]
         self.loading, self.stopping = False, threading.Event()
+        self.place = ""  # " at " and the URL at which it is served
         self.gates: list[Callable[[dict[str, Any]], None]] = []
         self.watchers: list[Callable[[dict[str, Any], dict[str, Any]], None]] = []
         self.preparations: list[Callable[[], None]] = []
@@ -4207,7 +4208,7 @@ class Service:
         """Return the function that Bottle calls for an operation."""
         if isinstance(operation.shows, Listing):
             shape = query_shape(operation.shows)
-            answer: Callable[..., Any] = lambda *call: in_pieces(self.pieces(shape, *call))  # noqa: E731
+            answer: Callable[..., Any] = lambda *call: self.sent(self.pieces(shape, *call))  # noqa: E731
         elif operation.method == "GET":
             answer = self.answer_read
         else:
@@ -4219,6 +4220,10 @@ class Service:
             return answer(operation, id or user or name, bottle.request.environ)
 
         return handle
+
+    def sent(self, pieces: Iterator[bytes]) -> bytes | Iterator[bytes]:
+        """Return an answer in pieces; whole from memory, where whoever reads it slowly would hold up every writer."""
+        return b"".join(pieces) if self.database.in_memory else in_pieces(pieces)
 
     def answer_login(self, operation: Operation, id: int, environ: dict[str, Any]) -> bytes:
         """Perform the operation that needs no token; it takes the database, because it hashes."""
@@ -4487,8 +4492,9 @@ TICK = 0.005  # seconds; a waiting call polls every TICK × number of waiting ca
 MAX_WAITING = 24  # calls that wait at once, of CONTROL_THREADS: the others are always answered
 CONTROL_THREADS = 32
 START_SNAPSHOT = ""  # a name that no path can have
-SECRET = re.compile("pass|pwd|token|secret", re.IGNORECASE)  # in the name of a field whose value the journal blanks
-SECRET_HEADER = re.compile(f"{SECRET.pattern}|auth|cookie", re.IGNORECASE)
+# In the name of a field or a parameter whose value the journal blanks, and in that of a header.
+SECRET = re.compile("pass|pwd|token|secret|session|zentaosid|credential|jwt|bearer|(api|private).?key", re.IGNORECASE)
+SECRET_HEADER = re.compile(f"{SECRET.pattern}|auth|cookie|key|sid", re.IGNORECASE)
 BLANKED = "***"
 DRIPS = 10  # pieces in which an answer drips
 
@@ -4588,8 +4594,9 @@ def read_offset(value: Any) -> float:
 
 def read_match(value: Any) -> str:
     """Return the pattern of the calls that a fault applies to: a method, a space and a path; * matches anything."""
-    if isinstance(value, str) and re.fullmatch(r"\*.*|[A-Z*?]+ [/*?].*", value):
-        return value
+    if isinstance(value, str) and re.fullmatch(r"\*.*|[A-Z*?]+ [/*?].*", read_text(value)):
+        method, space, path = value.partition(" ")
+        return method + space + bare_path(path)
     raise ValueError('must be a method and a path, such as "POST /tasks/*"')
 
 
@@ -4597,7 +4604,7 @@ def read_headers(value: Any) -> dict[str, str]:
     """Return the headers that a fault adds to an answer, or puts in the place of its own."""
     if not isinstance(value, dict):
         raise ValueError('must be an object such as {"Retry-After": "1"}')
-    headers = {name: str(one) if isinstance(one, (int, str)) else "\n" for name, one in value.items()}
+    headers = {name: str(one) if type(one) in (int, str) else "\n" for name, one in value.items()}
     for name, text in headers.items():
         if not re.fullmatch(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+", name) or not re.fullmatch(r"[\t -~]*", text):
             raise ValueError(f"{printable(name)} must be a header's name, with a text in ASCII or a number")
@@ -4606,13 +4613,22 @@ def read_headers(value: Any) -> dict[str, str]:
     return headers
 
 
+def read_fault_body(value: Any) -> Any:
+    """Return the body that a fault sends: a JSON value."""
+    try:
+        to_json(value).encode()
+    except UnicodeEncodeError:
+        raise ValueError("must not contain a lone surrogate") from None
+    return value
+
+
 SECONDS = Kind("plain", number_of("seconds", 0, MAX_WAIT), {"type": "number", "minimum": 0, "maximum": MAX_WAIT})
 COUNT = Kind("plain", whole(0, MAX_CALLS), whole_schema(0, MAX_CALLS))
 MATCH = Kind("text", read_match, {"type": "string", "pattern": r"^(\*.*|[A-Z*?]+ [/*?].*)$"})
 EFFECTS = {
     "status": Kind("plain", whole(200, 599), whole_schema(200, 599)),
     "headers": Kind("plain", read_headers, {"type": "object", "additionalProperties": TEXT_OR_NUMBER}),
-    "body": Kind("text", lambda value: value, {}),
+    "body": Kind("text", read_fault_body, {}),
     "delay": SECONDS,
     "truncate": Kind("plain", whole(0), whole_schema(0)),
     "drip": SECONDS,
@@ -4620,7 +4636,13 @@ EFFECTS = {
 }
 FAULT = Shape({"match": MATCH, **EFFECTS, "times": COUNT}, "match")
 FAULT_SCHEMA = body_schema(FAULT)
-CALLS = {"method": TEXT, "path": TEXT, "status": COUNT, "count": COUNT, "wait": SECONDS}
+CALLS = {
+    "method": TEXT,
+    "path": TEXT._replace(read=lambda value: bare_path(read_text(value))),
+    "status": COUNT,
+    "count": COUNT,
+    "wait": SECONDS,
+}
 OFFSET = {"type": "number", "minimum": -(10**9), "maximum": 10**9}
 CLOCK = Shape({"now": MOMENT, "offset": Kind("plain", read_offset, OFFSET)})
 
@@ -4671,18 +4693,19 @@ def apply_snapshot(database: Database, name: str, whole: Callable[[], None] | No
 class Controls:
     """The state behind the control routes, and what they add to a service.
 
-    A reset takes a new journal: whoever still holds the old one began before.
+    A reset takes a new journal: whoever still holds the old one began before. `used` says whether there was a call
+    since then.
     """
 
     alive: ClassVar[weakref.WeakSet[Controls]] = weakref.WeakSet()  # those that keep a journal
-    made: ClassVar[itertools.count[int]] = itertools.count()
 
     def __init__(self, service: Service, clock: Clock, on: bool):
         self.service, self.database, self.clock = service, service.database, clock
         self.faults: list[dict[str, Any]] = []
         self.lock = threading.Lock()  # of the faults and their counters
         self.waiting: set[int] = set()  # the threads of calls that wait
-        self.number = next(self.made)
+        self.answered: deque[dict[str, Any]] = deque(maxlen=MAX_CALLS)  # for the reports of tests: a reset leaves them
+        self.frozen = clock.frozen
         self.begin()
         service.add_routes((row for row in CONTROLS if on or row.open), self.make_handler)
         service.classes["GET", "/-/live"] = "record"
@@ -4698,7 +4721,7 @@ class Controls:
 
     def begin(self) -> None:
         """Set the clock, the faults and the journal to what they are at the start."""
-        self.clock.offset, self.clock.frozen, self.faults = 0.0, None, []
+        self.clock.offset, self.clock.frozen, self.faults, self.used = 0.0, self.frozen, [], False
         self.journal: deque[dict[str, Any]] = deque(maxlen=MAX_CALLS)
 
     def make_handler(self, control: Control) -> Callable[..., Any]:
@@ -4708,11 +4731,14 @@ class Controls:
             environ = bottle.request.environ
             if not control.open and not environ["pmservice.caller"].admin:
                 raise Refusal(403, ADMIN_ONLY)
-            query, body = check_exactly(Shape(control.parameters), parse_query(environ)), read_body(environ)
+            given, body = parse_query(environ), read_body(environ)
+            query = check_exactly(
+                Shape(control.parameters), given if control.body else {**given, **parse_body(body, "")}
+            )
             bottle.response.content_type = "application/json"
             answer = control.perform(self, name, query, body)
             if isinstance(answer, Iterator):
-                return in_pieces(piece.encode() for piece in answer)
+                return self.service.sent(piece.encode() for piece in answer)
             return to_json(SUCCESS if answer is None else answer).encode()
 
         return handle
@@ -4720,11 +4746,17 @@ class Controls:
     def record(self, environ: dict[str, Any], call: dict[str, Any]) -> None:
         """Add a call to the journal, unless it was one of a control, a browser's preflight or a page."""
         if environ["PATH_INFO"].startswith("/-/") or "pmservice.aside" in environ:
+            self.used = self.used or environ["PATH_INFO"] != "/-/reset"
             return
-        journal = environ.get("pmservice.journal", self.journal)
+        self.used = True
         sent = {"query": sent_query(environ), "headers": sent_headers(environ), "body": sent_body(environ)}
-        noted = {"error": environ.get("pmservice.error"), "fault": environ.get("pmservice.fault")}
-        journal.append({"time": moment_now(), **call, "ignored": call.get("ignored"), **sent, **noted})
+        error: Any = environ.get("pmservice.error")
+        if str(sent["body"]).endswith(BLANKED):  # the sentence quotes what cannot be read
+            error = error.partition(" reads: ")[0]
+        noted = {"ignored": call.get("ignored"), "error": error, "fault": environ.get("pmservice.fault")}
+        entry = {"time": moment_now(), **call, **sent, **noted}
+        for calls in (environ.get("pmservice.journal", self.journal), self.answered):
+            calls.append(entry)
 
     def begin_call(self, environ: dict[str, Any]) -> None:
         """Note the journal of a call; if a fault applies to it, delay, refuse or drop it, or spoil its answer."""
@@ -4911,34 +4943,38 @@ def get_journal(controls: Controls, name: str, query: Fields, body: bytes) -> An
     return {"total": len(calls), "calls": calls}
 
 
-def read_faults(given: Any) -> list[dict[str, Any]]:
-    """Return faults from JSON."""
-    if not isinstance(given, list) or not all(isinstance(fault, dict) for fault in given):
-        raise Refusal(400, "The body must be a JSON array of faults.")
-    faults = [check_exactly(FAULT, fault) for fault in given]
-    if not all(EFFECTS.keys() & fault.keys() for fault in faults):
+def read_fault(given: Any) -> dict[str, Any]:
+    """Return a fault from JSON. Raises Refusal."""
+    if not isinstance(given, dict):
+        raise Refusal(400, "A fault must be a JSON object.")
+    fault = check_exactly(FAULT, given)
+    if not EFFECTS.keys() & fault.keys():
         raise Refusal(400, f"A fault needs one of {', '.join(EFFECTS)}.")
-    return faults
+    return fault
 
 
 def put_faults(controls: Controls, name: str, query: Fields, body: bytes) -> Any:
     """Replace the faults."""
-    controls.faults = read_faults(parse_json(decode(body)))
+    given = parse_json(decode(body))
+    if not isinstance(given, list):
+        raise Refusal(400, "The body must be a JSON array of faults.")
+    controls.faults = [read_fault(fault) for fault in given]
     return controls.faults
 
 
 def add_fault(controls: Controls, name: str, query: Fields, body: bytes) -> Any:
     """Add a fault behind the others."""
-    added = read_faults([parse_json(decode(body))])
+    added = read_fault(parse_json(decode(body)))
     with controls.lock:
-        controls.faults = [*controls.faults, *added]
+        controls.faults = [*controls.faults, added]
     return controls.faults
 
 
 class Control(NamedTuple):
     """A control: a row of CONTROLS. An open one needs no token, and exists even when the controls are off.
 
-    shows: an answer like it.  parameters: of the query.  body: the schema of the body, or {}.
+    shows: an answer like it.  parameters: of the query.  body: the schema of the body; {}: if there is one, it holds
+    parameters.
     """
 
     method: str
@@ -5801,6 +5837,7 @@ class Server(waitress.server.TcpWSGIServer):  # type: ignore[misc]
             dispatcher.queue_logger = logging.Logger("queue", logging.ERROR)  # not a line for each request that waits
         host, port = listener.getsockname()[:2]
         self.url = f"http://{f'[{host}]' if ':' in host else host}:{port}"
+        service.place = f" at {self.url}"
 
     def stop(self, number: int = 0, frame: Any = None) -> None:
         """Stop accepting, finish running requests. As a signal handler: a second signal ends the process at once."""
@@ -5960,7 +5997,7 @@ def zone_of(name: str) -> tzinfo:
 
     try:
         return ZoneInfo(name)
-    except (KeyError, ValueError, OSError):
+    except (KeyError, ValueError, OSError, TypeError, AttributeError):
         raise StartError(f"time zone {name}: not known here; use a name such as Asia/Shanghai, or UTC") from None
 
 
@@ -6020,12 +6057,76 @@ def furnish(service: Service, password: str | None, source: FixtureSource | None
     service.loading = False
 
 
+def positive(word: Any) -> float:
+    """Return a number above 0, as an int if it is whole."""
+    number = float(word)
+    if not 0 < number < MAX_INT:
+        raise ValueError
+    return int(number) if number.is_integer() else number
+
+
+def sendable(word: str) -> str:
+    """Return a text that a header can carry: not empty, no space at either end, no control characters."""
+    if word != word.strip() or not word.isprintable() or not word:
+        raise ValueError
+    return word
+
+
+def read_hosts(words: str) -> str:
+    """Return the names of hosts, separated by commas: without a port."""
+    if not all((name := HOST.fullmatch(word)) and not name[2] for word in listed(words)):
+        raise ValueError
+    return words.lower()
+
+
+def truth(value: bool) -> bool:
+    """Return a boolean."""
+    if not isinstance(value, bool):
+        raise ValueError
+    return value
+
+
+def telling(clock: Callable[[], datetime]) -> Callable[[], datetime]:
+    """Return a clock: a function that returns an aware moment."""
+    if clock().tzinfo is None:
+        raise ValueError
+    return clock
+
+
+def moment_given(value: Any) -> datetime:
+    """Return a moment from a datetime or from text."""
+    return value if isinstance(value, datetime) else read_moment(value)
+
+
+def source_given(value: Any) -> FixtureSource:
+    """Return where a fixture comes from."""
+    return value if isinstance(value, Mapping) else Path(value)
+
+
+EXPECTED: dict[Callable[[Any], Any], str] = {
+    positive: "must be a number above 0",
+    sendable: "must not be empty, nor begin or end with a space, nor contain control characters",
+    read_origins: "must be a scheme and a host such as https://app.example.org, with no path, or * or null",
+    read_hosts: "must be a name without a port, such as pm.example.org",
+    truth: "must be True or False",
+    telling: "must be a function that returns the time with its zone",
+    moment_given: "must be a moment, such as 2026-01-05T09:00:00Z",
+    source_given: "must be a file or a dict",
+}
+READERS: dict[str, Callable[[Any], Any]] = {
+    "token": sendable, "password": sendable, "load": source_given, "now": moment_given, "timezone": str, "token_lifetime": positive,
+    "body_limit": positive, "loopback_only": truth, "allowed_host": read_hosts, "origin": read_origins, "strict": truth, "clock": telling,
+    "control": truth,
+}  # fmt: skip
+
+
 class Settings(TypedDict, total=False):
     """The settings of `create_app` and `running`, beside the database."""
 
     token: str | None  # acts as the administrator; made up without one, see `.token` of the service
     password: str | None  # of `admin`, who cannot log in without one
     load: FixtureSource | None  # a fixture, a file or a dict, for a database without records
+    now: datetime | str | None  # the moment at which the clock is frozen at the start
     timezone: str  # an IANA name; of datetimes that name no zone
     token_lifetime: float  # seconds after its last use
     body_limit: int  # bytes
@@ -6038,15 +6139,31 @@ class Settings(TypedDict, total=False):
 
 
 DEFAULTS = Settings(
-    token=None, password=None, load=None, timezone="UTC", token_lifetime=TOKEN_LIFETIME, body_limit=MAX_BODY,
+    token=None, password=None, load=None, now=None, timezone="UTC", token_lifetime=TOKEN_LIFETIME, body_limit=MAX_BODY,
     loopback_only=True, allowed_host="", origin="", strict=False, clock=utc_now, control=None,
 )  # fmt: skip
+
+
+def read_settings(given: Mapping[str, Any]) -> Settings:
+    """Return settings that were checked. Raises TypeError for a name that is none, StartError for a wrong value."""
+    if unknown := sorted(given.keys() - DEFAULTS.keys()):
+        raise TypeError(f"{unknown[0]} is not a setting{suggest(unknown[0], DEFAULTS)}")
+    settings: Any = {}
+    for name, value in given.items():
+        try:
+            settings[name] = value if value is None else READERS[name](value)
+        except (ValueError, TypeError, AttributeError):
+            raise StartError(f"{name} {EXPECTED[READERS[name]]} (got {value!r})") from None
+    return settings  # type: ignore[no-any-return]
 
 
 def make_service(database: str | os.PathLike[str], chosen: Settings) -> Service:
     """Return a service that still has to be furnished; see `create_app`."""
     movable = Clock(chosen["clock"])
-    opened = Database(os.fspath(database), zone_of(chosen["timezone"]), movable)
+    zone = zone_of(chosen["timezone"])
+    if chosen["now"]:
+        movable.frozen = moment_of(utc(moment_given(chosen["now"]), zone))
+    opened = Database(os.fspath(database), zone, movable)
     service = Service(opened, chosen)
     on = opened.in_memory if chosen["control"] is None else chosen["control"]
     controls = Controls(service, movable, on)
@@ -6059,9 +6176,7 @@ def create_app(database: str | os.PathLike[str] = ":memory:", **settings: Unpack
 
     settings: see `Settings`; those that are not given have the values in DEFAULTS.
     """
-    if unknown := sorted(settings.keys() - DEFAULTS.keys()):
-        raise TypeError(f"{unknown[0]} is not a setting{suggest(unknown[0], DEFAULTS)}")
-    chosen: Settings = {**DEFAULTS, **settings}
+    chosen: Settings = {**DEFAULTS, **read_settings(settings)}
     service = make_service(database, chosen)
     with contextlib.ExitStack() as undo:
         undo.callback(service.close)
@@ -6158,14 +6273,14 @@ class Client:
     def __repr__(self) -> str:
         return f"<pmservice at {self.url}>"
 
-    def call(self, method: str, path: str, body: Any = None, headers: Mapping[str, str | None] = NO_FIELDS) -> Answer:
-        """Send a request and return the answer, whatever its status. Raises OSError without a whole answer.
+    def call(self, method: str, path: str, body: Any = None, headers: Mapping[str, str | None] | None = None) -> Answer:
+        """Send a request and return the answer, whatever its status. Raises ConnectionError without a whole answer.
 
         body: sent as JSON, but for bytes.  headers: in addition to Token and Content-Type, or in their place; None
         leaves one out.
         """
         __tracebackhide__ = True  # pytest then shows the line of the test
-        sent = {"Token": self.token, "Content-Type": "application/json", **headers}
+        sent = {"Token": self.token, "Content-Type": "application/json", **(headers or {})}
         raw = body if isinstance(body, bytes) else None if body is None else json.dumps(body).encode()
         address = urllib.parse.urlsplit(self.url)
         target = urllib.parse.quote(address.path + path, safe="/?&=%:,;@!$'()*+[]~")
@@ -6175,36 +6290,37 @@ class Client:
                 connection.request(method, target, raw, chosen)
                 answer = connection.getresponse()
                 return Answer(answer.status, answer.headers, answer.read())
-            except http.client.HTTPException as error:
-                raise ConnectionError(f"{method} {path}: {error}") from None
+            except (http.client.HTTPException, OSError) as error:
+                raise ConnectionError(f"{method} {self.url}{path}: {error}") from None
 
     def succeed(self, method: str, path: str, body: Any = None) -> Any:
-        """Send a request and return the JSON of its answer. Raises CallError for status 400 and above."""
+        """Send a request and return the JSON of its answer. Raises CallError for a refusal, and without JSON."""
         __tracebackhide__ = True
         answer = self.call(method, path, body)
-        if answer.status >= 400:
-            raise CallError(f"{method} {path}", answer)
-        return answer.json
+        with contextlib.suppress(ValueError):
+            if answer.status < 400:
+                return answer.json
+        raise CallError(f"{method} {path}", answer)
 
-    def get(self, path: str) -> dict[str, Any]:
+    def get(self, path: str) -> Any:
         """Return what a GET answers. Raises CallError."""
         __tracebackhide__ = True
-        return dict(self.succeed("GET", path))
+        return self.succeed("GET", path)
 
-    def post(self, path: str, body: Any = None) -> dict[str, Any]:
+    def post(self, path: str, body: Any = None) -> Any:
         """Return what a POST answers. Raises CallError."""
         __tracebackhide__ = True
-        return dict(self.succeed("POST", path, body))
+        return self.succeed("POST", path, body)
 
-    def put(self, path: str, body: Any = None) -> dict[str, Any]:
+    def put(self, path: str, body: Any = None) -> Any:
         """Return what a PUT answers. Raises CallError."""
         __tracebackhide__ = True
-        return dict(self.succeed("PUT", path, body))
+        return self.succeed("PUT", path, body)
 
-    def delete(self, path: str) -> dict[str, Any]:
+    def delete(self, path: str) -> Any:
         """Return what a DELETE answers. Raises CallError."""
         __tracebackhide__ = True
-        return dict(self.succeed("DELETE", path))
+        return self.succeed("DELETE", path)
 
     def reset(self, only_records: bool = False) -> None:
         """Return to the start: records, numbering, clock, faults, journal and tokens; or records and numbering alone."""
@@ -6212,12 +6328,13 @@ class Client:
 
     def snapshot(self, name: str) -> None:
         """Save the records as they are now under a name."""
-        self.succeed("PUT", f"/-/snapshots/{name}")
+        __tracebackhide__ = True
+        self.succeed("PUT", f"/-/snapshots/{urllib.parse.quote(name, safe='')}")
 
     def restore(self, name: str) -> None:
         """Return to the records of a snapshot. Raises CallError if there is none of this name."""
         __tracebackhide__ = True
-        self.succeed("POST", f"/-/snapshots/{name}/restore")
+        self.succeed("POST", f"/-/snapshots/{urllib.parse.quote(name, safe='')}/restore")
 
     def load(self, source: FixtureSource) -> int:
         """Load a fixture, a file or a dict, and return how many records it has. Raises CallError, StartError."""
@@ -6226,7 +6343,7 @@ class Client:
 
     def dump(self) -> dict[str, Any]:
         """Return all records as a fixture."""
-        return self.get("/-/dump")
+        return dict(self.get("/-/dump"))
 
     def freeze(self, moment: datetime | str) -> None:
         """Freeze the clock; a moment without a zone is local to the service. Raises CallError."""
@@ -6295,13 +6412,13 @@ def shortened(text: str) -> str:
 
 def calls_since(moment: str) -> Iterator[tuple[str, str]]:
     """Yield sections for a test's report: what the services of this process have answered since a moment."""
-    for controls in sorted(Controls.alive, key=lambda controls: controls.number):
-        calls = [call for call in list(controls.journal) if call["time"] >= moment]
+    for controls in list(Controls.alive):
+        calls = [call for call in list(controls.answered) if call["time"] >= moment]
         lines = [line for call in calls[-CALLS_REPORTED:] for line in call_lines(call)]
         if len(calls) > CALLS_REPORTED:
             lines.insert(0, f"… {len(calls) - CALLS_REPORTED} earlier calls")
         if calls:
-            yield f"pmservice answered {len(calls)} call{'s' * (len(calls) > 1)}", "\n".join(lines)
+            yield f"pmservice{controls.service.place}: {len(calls)} call{'s' * (len(calls) > 1)}", "\n".join(lines)
 
 
 def call_lines(call: Mapping[str, Any]) -> Iterator[str]:
@@ -6319,7 +6436,7 @@ CALLS_REPORTED = 20  # of each service
 
 
 def settings_of(request: Any, settings: Settings) -> Any:
-    """Return the settings for a fixture: a test's marks win over others, the nearest over all; `now` freezes the clock."""
+    """Return the settings for a fixture: a test's marks win over others, the nearest over all."""
     chosen: dict[str, Any] = {**settings}
     folder = request.config.rootpath
     for mark in reversed(list(request.node.iter_markers("pmservice"))):
@@ -6327,15 +6444,8 @@ def settings_of(request: Any, settings: Settings) -> Any:
             raise TypeError('name the settings: @pytest.mark.pmservice(load="seed.json", now="2026-01-05T09:00:00Z")')
         chosen |= mark.kwargs
         folder = request.path.parent if "load" in mark.kwargs else folder
-    if chosen.get("load") and not isinstance(chosen["load"], Mapping):
+    if isinstance(chosen.get("load"), (str, os.PathLike)):
         chosen["load"] = folder / chosen["load"]
-    if now := chosen.pop("now", None):
-        try:
-            moment = now if isinstance(now, datetime) else read_moment(now)
-        except ValueError as error:
-            raise TypeError(f"now {error}") from None
-        frozen = moment_of(utc(moment, zone_of(chosen.get("timezone", "UTC"))))
-        chosen["clock"] = lambda: frozen
     return chosen
 
 
@@ -6400,13 +6510,15 @@ def add_mark(config: Any) -> None:
 
 
 def prepare_test(item: Any) -> None:
-    """Note when a test begins, reset the service that it shares with others, and refuse a mark without effect."""
+    """Note when a test begins, reset the service that tests share if it was used, and refuse a mark without effect."""
     import pytest
 
     item.pmservice_began, names = moment_now(), {*getattr(item, "fixturenames", ())}
-    for served in SHARED if "pmservice_shared" in names else ():
-        served.reset()
-    if item.get_closest_marker("pmservice") and not {"pmservice", "pmservice_app"} & names:
+    for served in SHARED:  # a test need not name the fixture to get it
+        if any(controls.used for controls in list(Controls.alive) if controls.service is served.app):
+            served.reset()
+    without_effect = "pmservice_shared" in names and not {"pmservice", "pmservice_app"} & names
+    if without_effect and item.get_closest_marker("pmservice"):
         words = "the mark pmservice is for the fixtures pmservice and pmservice_app"
         pytest.fail(f"{words}; pmservice_shared has .load() and .freeze()", pytrace=False)
 
@@ -6415,7 +6527,8 @@ def complete_report(item: Any) -> Generator[None, Any, None]:
     """Add to a failed test's report what the services of this process have answered since the test began."""
     report = (yield).get_result()
     if report.failed:
-        report.sections += calls_since(getattr(item, "pmservice_began", moment_now()))
+        sections = calls_since(getattr(item, "pmservice_began", moment_now()))
+        report.sections += sorted(sections, key=operator.itemgetter(1))  # their lines begin with the time
 
 
 if not TYPE_CHECKING:  # to a type checker, it would make every name known
@@ -6837,42 +6950,13 @@ class Setting(NamedTuple):
     help: str
 
 
-def positive(word: str) -> float:
-    """Return a number above 0, as an int if it is whole."""
-    number = float(word)
-    if not 0 < number < MAX_INT:
-        raise ValueError
-    return int(number) if number.is_integer() else number
-
-
 def yes_or_no(word: str) -> bool:
     """Return the truth value of a word."""
     return TRUTH[word.lower()]
 
 
-def sendable(word: str) -> str:
-    """Return a text that a header can carry: not empty, no space at either end, no control characters."""
-    if word != word.strip() or not word.isprintable() or not word:
-        raise ValueError
-    return word
-
-
-def read_hosts(words: str) -> str:
-    """Return the names of hosts, separated by commas: without a port."""
-    if not all((name := HOST.fullmatch(word)) and not name[2] for word in listed(words)):
-        raise ValueError
-    return words.lower()
-
-
 TRUTH = dict.fromkeys(("1", "true", "yes", "on"), True) | dict.fromkeys(("0", "false", "no", "off"), False)
-EXPECTED = {
-    positive: "must be a number above 0",
-    yes_or_no: "must be yes or no",
-    int: "must be a whole number",
-    read_origins: "must be a scheme and a host such as https://app.example.org, with no path, or * or null",
-    read_hosts: "must be a name without a port, such as pm.example.org",
-    sendable: "must not be empty, nor begin or end with a space, nor contain control characters",
-}
+EXPECTED |= {yes_or_no: "must be yes or no", int: "must be a whole number"}
 
 
 # fmt: off

@@ -2098,16 +2098,16 @@ class TestLists:
             answer = client.get(path)
             assert (ids(answer["bugs"]), answer["total"]) == ([int(n) for n in found], len(found))
 
-    def test_long_list_is_the_sum_of_its_pages_and_comes_in_pieces(self, client):
+    def test_long_list_is_the_sum_of_its_pages_and_comes_in_pieces(self, filed):
         persons = [f"user{n}" for n in range(450)]
-        client.load(
+        filed.load(
             products=[dict(id=1, name="P")], bugs=[dict(product=1, title="B", assignedTo=one) for one in persons]
         )
-        pages = [client.get(f"/products/1/bugs?limit=100&page={page}")["bugs"] for page in range(1, 7)]
-        assert client.get("/products/1/bugs?limit=1000")["bugs"] == list(itertools.chain(*pages))
+        pages = [filed.get(f"/products/1/bugs?limit=100&page={page}")["bugs"] for page in range(1, 7)]
+        assert filed.get("/products/1/bugs?limit=1000")["bugs"] == list(itertools.chain(*pages))
         assert [len(page) for page in pages] == [100, 100, 100, 100, 50, 0]
         environ = webtest.TestRequest.blank("/products/1/bugs?limit=1000", headers={"Token": "t"}).environ
-        answer = client.service(environ, lambda *_: None)
+        answer = filed.service(environ, lambda *_: None)
         assert len(list(answer)) > 2
         answer.close()
 
@@ -2887,13 +2887,17 @@ class TestControls:
         memory.product()
         for wrong in ("only=recrods", "only=tokens", "onli=records"):
             assert memory.refused("POST", f"/-/reset?{wrong}")["fields"]
+        assert memory.refused("POST", "/-/reset", {"onli": "records"})["fields"]
+        memory.post("/-/reset", only="records")
+        assert memory.get("/products")["total"] == 2
+        memory.product()
         memory.post("/-/reset?only=records")
         assert memory.get("/products")["total"] == 2
         assert memory.get("/-/clock")["frozen"]
         assert memory.call("GET", "/programs").status_int == 500
         assert memory.call("GET", "/user", Token=token).status_int == 200
         journal = memory.get("/-/journal")["calls"]
-        assert [call["path"] for call in journal] == ["/tokens", "/products", "/products", "/programs", "/user"]
+        assert [call["path"] for call in journal] == ["/tokens", *["/products"] * 4, "/programs", "/user"]
 
     def test_tokens_made_before_serving_outlive_a_reset(self, tmp_path):
         users = [{"account": "dev1", "password": SECRET}]
@@ -3180,6 +3184,27 @@ class TestControls:
         sent_at, now = datetime.fromisoformat(call["time"]), datetime.now(timezone.utc)
         assert now - timedelta(minutes=5) < sent_at <= now
 
+    def test_secret_that_a_refusal_quotes_is_not_kept(self, memory):
+        sent = b'{"account": "admin", "password": hunter2}'
+        assert "reads: hunter2}" in memory.refused("POST", "/tokens", sent)["error"]
+        (call,) = memory.get("/-/journal")["calls"]
+        assert call["error"] == "The body must be JSON, but line 1, column 34"
+        assert call["body"] == '{"account": "admin", "pass***'
+
+    @each("name", ["zentaosid", "apiKey", "api_key", "Session-Id", "jwt", "private_key", "credentials"])
+    def test_journal_blanks_what_is_named_like_a_secret(self, memory, name):
+        memory.call("POST", f"/products?{name}=hush", {"name": "P", name: "hush"}, **{f"X-{name}": "hush"})
+        assert "hush" not in json.dumps(memory.get("/-/journal"))
+        memory.call("POST", "/products/1/bugs", {**BUG, "keywords": "seen"})
+        assert memory.get("/-/journal")["calls"][-1]["body"]["keywords"] == "seen"
+
+    def test_paths_of_faults_and_of_the_journal_have_no_prefix_and_no_slash_at_the_end(self, memory):
+        fault = {"match": "GET /api.php/v1/products/", "status": 503}
+        assert memory.call("POST", "/-/faults", fault).json == [{"match": "GET /products", "status": 503}]
+        assert memory.call("GET", "/zentao/api.php/v1/products").status_int == 503
+        for path in ("/products", "/products/", "/api.php/v1/products"):
+            assert memory.get(f"/-/journal?path={path}")["total"] == 1
+
     @each(("sent", "kept"), [
         (b"{'name': 'Shop'}", "{'name': 'Shop'}"), (b"name=\xff", "name=\ufffd"), (b"[1]", "[1]"), (b'{"name": "Shop"', '{"name": "Shop"'),
         (b"{'name': 'x', 'Password': 'hush'}", "{'name': 'x', 'Pass***"), (b"x" * 70_000, "70002 bytes"),
@@ -3213,7 +3238,7 @@ class TestControls:
     @each(("fault", "field"), [
         (dict(headers={"Content-Length": "3"}), "headers"), (dict(headers={"Connection": "close"}), "headers"), (dict(headers={"a b": "c"}), "headers"),
         (dict(headers={"X": "a\r\nb"}), "headers"), (dict(headers={"X": "é"}), "headers"), (dict(headers={"X": [1]}), "headers"), (dict(headers=["X"]), "headers"),
-        (dict(truncate=-1), "truncate"), (dict(drip=61), "drip"), (dict(status=600), "status"), (dict(truncat=1), "truncat"),
+        (dict(headers={"X": True}), "headers"), (dict(body={"a": "\ud800"}), "body"), (dict(body="\ud800"), "body"), (dict(truncate=-1), "truncate"), (dict(drip=61), "drip"), (dict(status=600), "status"), (dict(truncat=1), "truncat"),
     ])  # fmt: skip
     def test_fault_with_a_wrong_effect_is_refused(self, memory, fault, field):
         assert list(memory.refused("POST", "/-/faults", {"match": "*", **fault})["fields"]) == [field]
@@ -3222,14 +3247,15 @@ class TestControls:
         memory.call("PUT", "/-/faults", [{"match": "GET /user", "status": 500, "times": 1}])
         assert len(memory.call("POST", "/-/faults", {"match": "GET /user", "status": 503, "times": 1}).json) == 2
         assert [memory.call("GET", "/user").status_int for _ in range(3)] == [500, 503, 200]
-        memory.refused("POST", "/-/faults", [{"match": "*", "status": 500}])
+        assert memory.refused("POST", "/-/faults", [{"match": "*"}])["error"] == "A fault must be a JSON object."
+        assert memory.refused("POST", "/-/faults", {"match": "* \ud800", "drop": True})["fields"].keys() == {"match"}
         assert "status, headers, body, delay" in memory.refused("POST", "/-/faults", {"match": "*"})["error"]
 
     @each("path", ["/products", "/products/1/bugs?limit=1000"])  # in one piece, and in several without a length
     @each("truncate", [0, 1, 20])
-    def test_truncated_answer_is_that_of_a_call_that_was_performed(self, path, truncate):
+    def test_truncated_answer_is_that_of_a_call_that_was_performed(self, tmp_path, path, truncate):
         fixture = {"products": [dict(id=1, name="P", acl="open")], "bugs": [dict(product=1, title="B")] * 500}
-        with pmservice.running(token="t", load=fixture) as served:
+        with pmservice.running(tmp_path / "pm.db", token="t", load=fixture, control=True) as served:
             served.fail("*", truncate=truncate, times=2)
             with contextlib.closing(connection_to(served.url)) as connection:
                 connection.request("GET", path, headers={"Token": "t"})
@@ -3254,6 +3280,16 @@ class TestControls:
         monkeypatch.setattr(controls, "wait", lambda done, seconds: pauses.append(seconds))
         assert [len(piece) for piece in controls.spoil({"drip": drip}, [b"x" * length])] == pieces
         assert pauses == [1] * (len(pieces) - 1 if drip else 0)
+
+    def test_unread_answer_from_memory_holds_up_no_writer(self):
+        fixture = {
+            "products": [dict(id=1, name="P", acl="open")],
+            "bugs": [dict(product=1, title="B", steps="s" * 2000)] * 9000,
+        }
+        with pmservice.running(load=fixture) as served, contextlib.closing(connection_to(served.url)) as slow:
+            slow.request("GET", "/products/1/bugs?limit=9000", headers={"Token": served.token})
+            assert slow.getresponse().read(1)
+            assert served.post("/products", {"name": "Meanwhile"})["id"] == 2
 
     def test_dripping_answer_is_whole(self):
         with pmservice.running(token="t") as served:
@@ -6791,7 +6827,7 @@ class TestInTests:
 
     def test_report_of_a_failed_test_shows_the_calls_that_were_answered(self, pytester):
         pytester.makepyfile(r"""
-            import pmservice as module
+            import pmservice as module, webtest
 
             def test_before(pmservice_shared):
                 pmservice_shared.get("/programs")
@@ -6803,6 +6839,7 @@ class TestInTests:
                 with module.running() as own:
                     own.post("/programs", {"name": "Alpha", "begin": "2026-01-05", "end": "2026-12-31", "progam": 1})
                 pmservice.call("POST", "/products", b"{\x1b[31m\n'name': 'Shop', 'token': 'hush'}")
+                pmservice.reset()
                 assert pmservice.call("POST", "/products", {"name": ""}).status == 201
 
             def test_many(pmservice):
@@ -6812,17 +6849,23 @@ class TestInTests:
 
             def test_without_a_call(pmservice):
                 assert not pmservice
+
+            def test_application(pmservice_app):
+                webtest.TestApp(pmservice_app).get("/programs", headers={"Token": pmservice_app.token})
+                raise ValueError
         """)
-        outcome = pytester.runpytest_inprocess()
-        outcome.assert_outcomes(passed=1, failed=3)
+        outcome = pytester.runpytest_inprocess("-W", "ignore::DeprecationWarning")
+        outcome.assert_outcomes(passed=1, failed=4)
         text = re.sub(r"\d\d:\d\d:\d\d\.\d{3} ", "AT ", re.sub(r"\d+\.\d ms", "MS", outcome.stdout.str()))
         sections = re.findall(
-            r"^-+ pmservice answered (\d+) calls? -+\n(.*?)\n(?=[-_=]{5})", text, re.MULTILINE | re.DOTALL
+            r"^-+ pmservice at http://127.0.0.1:\d+: (\d+) calls? -+\n(.*?)\n(?=[-_=]{5})",
+            text,
+            re.MULTILINE | re.DOTALL,
         )
         assert sections[0] == ("1", "AT GET /user?x=1 200 MS admin\n    ignored ?x")
         assert sections[1] == ("3", "\n".join([
             "AT GET /products 500 MS -", "    fault   GET /products",
-            "AT POST /products 400 MS admin", "    body    {\\x1b[31m\\n'name': 'Shop', 'token***", "    error   The body must be JSON, but line 1, column 2 reads: \\x1b[31m\\n'nam",
+            "AT POST /products 400 MS admin", "    body    {\\x1b[31m\\n'name': 'Shop', 'token***", "    error   The body must be JSON, but line 1, column 2",
             "AT POST /products 400 MS admin", '    body    {"name":""}', "    error   name must be 1 to 255 characters, not blank.",
         ]))  # fmt: skip
         assert sections[2][0] == "1"
@@ -6835,6 +6878,7 @@ class TestInTests:
         )
         assert "AT POST /programs 400 MS admin" in sections[3][1]
         assert len(sections) == 4
+        assert re.search(r"^-+ pmservice: 1 call -+\nAT GET /programs 200 MS admin$", text, re.MULTILINE)
         outcome.stdout.fnmatch_lines(["E *assert 400 == 201", 'E *where 400 = <400 {"error":"name must be *>.status'])
         outcome.stdout.fnmatch_lines(["E *CallError: POST /programs was answered 400: name is required and *"])
         assert "def succeed" not in text
@@ -6883,11 +6927,80 @@ class TestInTests:
         """)
         pytester.runpytest_inprocess("-W", "error").assert_outcomes(passed=3, failed=1)
 
+    def test_shared_service_is_reset_for_tests_that_do_not_name_it(self, pytester):
+        pytester.makepyfile("""
+            import pytest
+
+            @pytest.fixture(params=["pmservice_shared"])
+            def service(request):
+                return request.getfixturevalue(request.param)
+
+            @pytest.fixture(scope="module", autouse=True)
+            def clock(request):
+                request.getfixturevalue("pmservice_shared").freeze("2020-01-01T00:00:00Z")
+
+            @pytest.mark.parametrize("run", [1, 2])
+            def test(service, run):
+                assert service.get("/products")["total"] == 0
+                assert service.get("/-/clock")["frozen"] == (run == 1)
+                service.post("/products", {"name": "Shop"})
+
+            def test_other():
+                pass
+        """)
+        pytester.runpytest_inprocess("-W", "error").assert_outcomes(passed=3)
+
+    def test_mark_of_a_module_is_for_those_tests_that_use_the_fixture(self, pytester):
+        pytester.makepyfile("""
+            import pytest
+
+            pytestmark = pytest.mark.pmservice(now="2026-01-05T09:00:00Z")
+
+            def test_without():
+                pass
+
+            def test_both(pmservice, pmservice_shared):
+                assert pmservice.get("/-/clock") == {"now": "2026-01-05T09:00:00Z", "frozen": True, "offset": 0}
+                pmservice.put("/-/clock", {})
+                assert pmservice.get("/-/clock")["now"] > "2026-06"
+                pmservice.reset()
+                assert pmservice.get("/-/clock")["now"] == "2026-01-05T09:00:00Z"
+                assert pmservice_shared.get("/-/clock")["now"] > "2026-06"
+
+            def test_late(request):
+                assert request.getfixturevalue("pmservice").get("/-/clock")["frozen"]
+        """)
+        pytester.runpytest_inprocess("-W", "error").assert_outcomes(passed=3)
+
+    @each(("settings", "sentence"), [
+        (dict(token=5), "token must not be empty, nor begin or end with a space, nor contain control characters (got 5)"), (dict(token="a\nb"), "token must not"),
+        (dict(password=b"x"), "password must not be empty"), (dict(origin="nonsense"), "origin must be a scheme and a host"), (dict(origin=["http://a"]), "origin must be"),
+        (dict(allowed_host="http://a"), "allowed_host must be a name without a port"), (dict(body_limit="x"), "body_limit must be a number above 0 (got 'x')"),
+        (dict(token_lifetime=-5), "token_lifetime must be a number above 0"), (dict(clock="x"), "clock must be a function that returns the time with its zone"),
+        (dict(clock=lambda: 1), "clock must be"), (dict(clock=datetime.now), "clock must be"), (dict(strict="no"), "strict must be True or False (got 'no')"),
+        (dict(control=1), "control must be True or False"), (dict(loopback_only="x"), "loopback_only must be"), (dict(timezone=5), "time zone 5: not known here"),
+        (dict(load=5), "load must be a file or a dict (got 5)"), (dict(load=[1]), "load must be"), (dict(now="today"), "now must be a moment, such as 2026"), (dict(now=5), "now must be"),
+    ])  # fmt: skip
+    def test_wrong_value_of_a_setting_is_one_sentence(self, settings, sentence):
+        with pytest.raises(pmservice.StartError, match=f"^{re.escape(sentence)}"):
+            pmservice.create_app(**settings)
+
+    @each(
+        "settings",
+        [
+            dict(token=None, password=None, load=None, control=None, now=None),
+            dict(body_limit="7", token_lifetime="1.5"),
+        ],
+    )
+    def test_settings_may_be_left_unset_or_written_as_text(self, settings):
+        with contextlib.closing(pmservice.create_app(**settings)) as service:
+            assert service.body_limit in (7, pmservice.MAX_BODY)
+
     @each(("mark", "fixture", "sentence"), [
         ('load="sed.json"', "pmservice", "pmservice cannot start: */sed.json: No such file or directory"),
         ('load="bad.json"', "pmservice_app", "pmservice cannot start: */bad.json: products[[]0[]].name is required *"),
         ('lod="seed.json"', "pmservice", "pmservice cannot start: lod is not a setting; did you mean load[?]"),
-        ('now="today"', "pmservice", "pmservice cannot start: now must be a moment, *"), ('timezone="Mars"', "pmservice_app", "pmservice cannot start: time zone Mars: *"),
+        ('now="today"', "pmservice", "pmservice cannot start: now must be a moment, such as *"), ('timezone="Mars"', "pmservice_app", "pmservice cannot start: time zone Mars: *"),
         ('"seed.json"', "pmservice", "pmservice cannot start: name the settings: *"),
         ('token="t"', "pmservice_shared", "the mark pmservice is for the fixtures pmservice and pmservice_app; *"),
     ])  # fmt: skip
@@ -6908,6 +7021,16 @@ class TestInTests:
             '    assert pmservice.get("/products")["products"][0]["name"] == "Deep"\n'
         )
         pytester.runpytest_inprocess().assert_outcomes(passed=1)
+
+    def test_helpers_return_any_json(self):
+        with pmservice.running() as served:
+            assert served.get("/configurations")[0]["key"] == "language"
+            assert served.post("/-/faults", {"match": "GET /x", "status": 503}) == [{"match": "GET /x", "status": 503}]
+            served.fail("*", body="<html>")
+            with pytest.raises(pmservice.CallError, match=r"^GET /products was answered 200: <html>$"):
+                served.get("/products")
+        with pytest.raises(ConnectionError, match=rf"^GET {served.url}/products: "):
+            served.get("/products")
 
     def test_helpers_do_what_the_controls_do(self, tmp_path):
         with pmservice.running(token="t", load=WORLD) as served:
