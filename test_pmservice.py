@@ -2912,12 +2912,10 @@ class TestControls:
     @each("flags", [[], ["--demo"]])
     def test_credentials_that_were_printed_outlive_a_reset(self, tmp_path, flags):
         with Live(tmp_path, "--database", ":memory:", *flags) as live:
-            told = ""
-            while not (token := re.search(r"token +(\S+)\n", told)):
-                told += live.process.stderr.readline()
-            password = re.search(r"password +(\S+)\n", told)[1]
+            told = live.hear("token  ")
+            password, token = (re.search(rf"{word} +(\S+)\n", told)[1] for word in ("password", "token"))
             for _ in range(2):
-                assert live.call("POST", "/-/reset", Token=token[1])[0] == 200
+                assert live.call("POST", "/-/reset", Token=token)[0] == 200
             for account in ("admin", *(["marta"] if flags else [])):
                 assert live.call("POST", "/tokens", {"account": account, "password": password})[0] == 201
 
@@ -5870,7 +5868,14 @@ class Live:
             cwd=folder, env={**os.environ, **{f"PMSERVICE_{name}": value for name, value in environment.items()}},
             stdout=subprocess.PIPE, stderr=self.errors, encoding="utf-8",
         )  # fmt: skip
+        self.heard = ""
         self.url = self.process.stdout.readline().strip()
+
+    def hear(self, word: str) -> str:
+        """Return the lines of stderr up to the one with a word."""
+        while word not in self.heard and (line := self.process.stderr.readline()):
+            self.heard += line
+        return self.heard
 
     def connect(self) -> http.client.HTTPConnection:
         return connection_to(self.url)
@@ -5884,17 +5889,13 @@ class Live:
 
     def __exit__(self, *_: object) -> None:
         """Stop the server. Afterwards `rest` is the rest of its stdout, `told` its stderr."""
-        greeting = ""
         if os.name == "nt":  # a signal goes to every process of a console there, and to none under Wine
-            for line in self.process.stderr:
-                greeting += line
-                if "press Ctrl-C to stop" in line:
-                    break
+            self.hear("press Ctrl-C to stop")
             self.process.kill()
         else:
             self.process.send_signal(signal.SIGINT)
         self.rest, self.told = self.process.communicate(timeout=30)
-        self.told = greeting + (self.told or "")
+        self.told = self.heard + (self.told or "")
 
 
 class AtTerminal(Live):
