@@ -6487,7 +6487,7 @@ def serve_fresh(request: Any, pmservice_settings: Settings) -> Iterator[Running]
 
 
 def serve_shared(request: Any, pmservice_settings: Settings) -> Iterator[Running]:
-    """Serve one service, like pmservice, for all tests; it is reset before each test that uses it.
+    """Serve one service, like pmservice, for all tests; it is reset before each test.
 
     Its settings are those of the fixture pmservice_settings.
     """
