@@ -4751,7 +4751,7 @@ class Controls:
         self.used = True
         sent = {"query": sent_query(environ), "headers": sent_headers(environ), "body": sent_body(environ)}
         error: Any = environ.get("pmservice.error")
-        if str(sent["body"]).endswith(BLANKED):  # the sentence quotes what cannot be read
+        if error and str(sent["body"]).endswith(BLANKED):  # the sentence quotes what cannot be read
             error = error.partition(" reads: ")[0]
         noted = {"ignored": call.get("ignored"), "error": error, "fault": environ.get("pmservice.fault")}
         entry = {"time": moment_now(), **call, **sent, **noted}
@@ -6079,26 +6079,26 @@ def read_hosts(words: str) -> str:
     return words.lower()
 
 
-def truth(value: bool) -> bool:
+def read_boolean(value: bool) -> bool:
     """Return a boolean."""
     if not isinstance(value, bool):
         raise ValueError
     return value
 
 
-def telling(clock: Callable[[], datetime]) -> Callable[[], datetime]:
+def read_clock(clock: Callable[[], datetime]) -> Callable[[], datetime]:
     """Return a clock: a function that returns an aware moment."""
     if clock().tzinfo is None:
         raise ValueError
     return clock
 
 
-def moment_given(value: Any) -> datetime:
+def read_now(value: Any) -> datetime:
     """Return a moment from a datetime or from text."""
     return value if isinstance(value, datetime) else read_moment(value)
 
 
-def source_given(value: Any) -> FixtureSource:
+def read_source(value: Any) -> FixtureSource:
     """Return where a fixture comes from."""
     return value if isinstance(value, Mapping) else Path(value)
 
@@ -6108,15 +6108,15 @@ EXPECTED: dict[Callable[[Any], Any], str] = {
     sendable: "must not be empty, nor begin or end with a space, nor contain control characters",
     read_origins: "must be a scheme and a host such as https://app.example.org, with no path, or * or null",
     read_hosts: "must be a name without a port, such as pm.example.org",
-    truth: "must be True or False",
-    telling: "must be a function that returns the time with its zone",
-    moment_given: "must be a moment, such as 2026-01-05T09:00:00Z",
-    source_given: "must be a file or a dict",
+    read_boolean: "must be True or False",
+    read_clock: "must be a function that returns the time with its zone",
+    read_now: "must be a moment, such as 2026-01-05T09:00:00Z",
+    read_source: "must be a file or a dict",
 }
 READERS: dict[str, Callable[[Any], Any]] = {
-    "token": sendable, "password": sendable, "load": source_given, "now": moment_given, "timezone": str, "token_lifetime": positive,
-    "body_limit": positive, "loopback_only": truth, "allowed_host": read_hosts, "origin": read_origins, "strict": truth, "clock": telling,
-    "control": truth,
+    "token": sendable, "password": sendable, "load": read_source, "now": read_now, "timezone": str, "token_lifetime": positive,
+    "body_limit": positive, "loopback_only": read_boolean, "allowed_host": read_hosts, "origin": read_origins, "strict": read_boolean, "clock": read_clock,
+    "control": read_boolean,
 }  # fmt: skip
 
 
@@ -6162,7 +6162,7 @@ def make_service(database: str | os.PathLike[str], chosen: Settings) -> Service:
     movable = Clock(chosen["clock"])
     zone = zone_of(chosen["timezone"])
     if chosen["now"]:
-        movable.frozen = moment_of(utc(moment_given(chosen["now"]), zone))
+        movable.frozen = moment_of(utc(read_now(chosen["now"]), zone))
     opened = Database(os.fspath(database), zone, movable)
     service = Service(opened, chosen)
     on = opened.in_memory if chosen["control"] is None else chosen["control"]
@@ -6956,7 +6956,11 @@ def yes_or_no(word: str) -> bool:
 
 
 TRUTH = dict.fromkeys(("1", "true", "yes", "on"), True) | dict.fromkeys(("0", "false", "no", "off"), False)
-EXPECTED |= {yes_or_no: "must be yes or no", int: "must be a whole number"}
+WORDS_EXPECTED: dict[Callable[[Any], Any], str] = {
+    **EXPECTED,
+    yes_or_no: "must be yes or no",
+    int: "must be a whole number",
+}
 
 
 # fmt: off
@@ -7129,7 +7133,7 @@ def resolve(given: Mapping[str, Any]) -> dict[str, Any]:
             settings[key] = default if text is None else convert(text)
         except (KeyError, ValueError):
             source = f"--{name}" if key in given else variable
-            raise StartError(f"{source} {EXPECTED[convert]} (got {text!r})") from None
+            raise StartError(f"{source} {WORDS_EXPECTED[convert]} (got {text!r})") from None
     return settings
 
 
