@@ -4012,6 +4012,7 @@ class Service:
         self.origins, self.strict = set(listed(read_origins(settings["origin"]))), settings["strict"]
         self.loading, self.stopping = False, threading.Event()
         self.place = ""  # " at " and the URL at which it is served
+        self.used = False  # whether a call came since the start or the last reset, if the controls are on
         self.gates: list[Callable[[dict[str, Any]], None]] = []
         self.watchers: list[Callable[[dict[str, Any], dict[str, Any]], None]] = []
         self.preparations: list[Callable[[], None]] = []
@@ -4693,15 +4694,13 @@ def apply_snapshot(database: Database, name: str, whole: Callable[[], None] | No
 class Controls:
     """The state behind the control routes, and what they add to a service.
 
-    A reset takes a new journal: whoever still holds the old one began before. `used` says whether there was a call
-    since then.
+    A reset takes a new journal: whoever still holds the old one began before.
     """
 
     alive: ClassVar[weakref.WeakSet[Controls]] = weakref.WeakSet()  # those that keep a journal
 
     def __init__(self, service: Service, clock: Clock, on: bool):
         self.service, self.database, self.clock = service, service.database, clock
-        self.faults: list[dict[str, Any]] = []
         self.lock = threading.Lock()  # of the faults and their counters
         self.waiting: set[int] = set()  # the threads of calls that wait
         self.answered: deque[dict[str, Any]] = deque(maxlen=MAX_CALLS)  # for the reports of tests: a reset leaves them
@@ -4721,7 +4720,8 @@ class Controls:
 
     def begin(self) -> None:
         """Set the clock, the faults and the journal to what they are at the start."""
-        self.clock.offset, self.clock.frozen, self.faults, self.used = 0.0, self.frozen, [], False
+        self.clock.offset, self.clock.frozen, self.service.used = 0.0, self.frozen, False
+        self.faults: list[dict[str, Any]] = []
         self.journal: deque[dict[str, Any]] = deque(maxlen=MAX_CALLS)
 
     def make_handler(self, control: Control) -> Callable[..., Any]:
@@ -4746,9 +4746,9 @@ class Controls:
     def record(self, environ: dict[str, Any], call: dict[str, Any]) -> None:
         """Add a call to the journal, unless it was one of a control, a browser's preflight or a page."""
         if environ["PATH_INFO"].startswith("/-/") or "pmservice.aside" in environ:
-            self.used = self.used or environ["PATH_INFO"] != "/-/reset"
+            self.service.used |= environ["PATH_INFO"] != "/-/reset"
             return
-        self.used = True
+        self.service.used = True
         sent = {"query": sent_query(environ), "headers": sent_headers(environ), "body": sent_body(environ)}
         error: Any = environ.get("pmservice.error")
         if error and str(sent["body"]).endswith(BLANKED):  # the sentence quotes what cannot be read
@@ -4772,24 +4772,26 @@ class Controls:
         self.wait(lambda: self.journal is not journal, fault.get("delay", 0))
         if self.journal is not journal:
             raise Refusal(503, "The service was reset while this call was delayed.")
+        if fault.get("drop"):  # an answer of which nothing is sent
+            fault = {"status": 503, **fault, "truncate": 0}
         environ["pmservice.headers"] = fault.get("headers", {})
-        if fault.get("drop") or {"truncate", "drip"} & fault.keys():
+        if {"truncate", "drip"} & fault.keys():
             environ["pmservice.spoil"] = functools.partial(self.spoil, fault)
-        if fault.get("drop") or {"status", "body"} & fault.keys():
-            status = fault.get("status", 503 if fault.get("drop") else 200)
+        if {"status", "body"} & fault.keys():
+            status = fault.get("status", 200)
             raise faulty_answer(status, fault.get("body", {"error": f"This is the fault {status} that was asked for."}))
 
     def spoil(self, fault: Mapping[str, Any], answer: Iterable[bytes]) -> Iterator[bytes]:
         """Yield an answer slowly, or only its beginning, after which waitress closes the connection."""
         body, pause = b"".join(answer), fault.get("drip", 0) / (DRIPS - 1)
-        most = 0 if fault.get("drop") else fault.get("truncate", len(body))
+        most = fault.get("truncate", len(body))
         size = -(-len(body) // DRIPS) if pause else len(body)
         for place in range(0, min(most, len(body)), size or 1):
             if place and pause:
                 with contextlib.suppress(Refusal):  # too many calls wait: this one does not
                     self.wait(lambda: False, pause)
             yield body[place : min(place + size, most)]
-        if fault.get("drop") or "truncate" in fault:
+        if "truncate" in fault:
             raise ClientDisconnected
 
     def take_fault(self, call: str) -> dict[str, Any] | None:
@@ -6249,7 +6251,7 @@ class Wanted(TypedDict, total=False):
 
 
 class Effects(TypedDict, total=False):
-    """What a fault does to the calls to which it applies, and how often; see the README's section Controls."""
+    """The effects of a fault on the calls that it matches, and the number of calls; see the README, section Controls."""
 
     status: int  # 200 to 599
     headers: Mapping[str, str | int]  # added to the answer, or put in the place of its own
@@ -6450,14 +6452,16 @@ def settings_of(request: Any, settings: Settings) -> Any:
 
 
 @contextlib.contextmanager
-def start_or_fail(start: Callable[[], contextlib.AbstractContextManager[Started]]) -> Iterator[Started]:
-    """Yield what a function starts; if it cannot, fail the test with the sentence that says why."""
+def start_or_fail(
+    start: Callable[..., contextlib.AbstractContextManager[Started]], request: Any, settings: Settings
+) -> Iterator[Started]:
+    """Yield what a function starts with a test's settings; if it cannot, fail the test with the reason in one sentence."""
     import pytest
 
     with contextlib.ExitStack() as stack:
         problem = ""
         try:
-            service = stack.enter_context(start())
+            service = stack.enter_context(start(**settings_of(request, settings)))
         except (StartError, TypeError) as error:
             problem = str(error)
         if problem:  # outside of `except`, so that pytest shows one error
@@ -6482,7 +6486,7 @@ def serve_fresh(request: Any, pmservice_settings: Settings) -> Iterator[Running]
     calls, wait_for_calls, clear_calls. The mark pmservice(load="seed.json", now="2026-01-05T09:00:00Z") loads a
     fixture, named relative to the test's file, and freezes the clock.
     """
-    with start_or_fail(lambda: running(**settings_of(request, pmservice_settings))) as served:
+    with start_or_fail(running, request, pmservice_settings) as served:
         yield served
 
 
@@ -6491,7 +6495,7 @@ def serve_shared(request: Any, pmservice_settings: Settings) -> Iterator[Running
 
     Its settings are those of the fixture pmservice_settings.
     """
-    with start_or_fail(lambda: running(**settings_of(request, pmservice_settings))) as served:
+    with start_or_fail(running, request, pmservice_settings) as served:
         SHARED.append(served)
         yield served
         SHARED.remove(served)
@@ -6499,7 +6503,8 @@ def serve_shared(request: Any, pmservice_settings: Settings) -> Iterator[Running
 
 def create_fresh(request: Any, pmservice_settings: Settings) -> Iterator[Service]:
     """Create a fresh WSGI application in memory, with the settings of pmservice."""
-    with start_or_fail(lambda: contextlib.closing(create_app(**settings_of(request, pmservice_settings)))) as service:
+    create = lambda **settings: contextlib.closing(create_app(**settings))  # noqa: E731
+    with start_or_fail(create, request, pmservice_settings) as service:
         yield service
 
 
@@ -6515,7 +6520,7 @@ def prepare_test(item: Any) -> None:
 
     item.pmservice_began, names = moment_now(), {*getattr(item, "fixturenames", ())}
     for served in SHARED:  # a test need not name the fixture to get it
-        if any(controls.used for controls in list(Controls.alive) if controls.service is served.app):
+        if served.app.used:
             served.reset()
     without_effect = "pmservice_shared" in names and not {"pmservice", "pmservice_app"} & names
     if without_effect and item.get_closest_marker("pmservice"):

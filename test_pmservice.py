@@ -2920,9 +2920,13 @@ class TestControls:
                 assert live.call("POST", "/tokens", {"account": account, "password": password})[0] == 201
 
     @pytest.fixture
-    def reset_meanwhile(self, memory, monkeypatch):
+    def controls(self, memory):
+        """Return the controls of `memory`."""
+        return next(one for one in pmservice.Controls.alive if one.service is memory.service)
+
+    @pytest.fixture
+    def reset_meanwhile(self, memory, controls, monkeypatch):
         """Reset the service of `memory` as soon as one of its calls waits."""
-        (controls,) = (one for one in pmservice.Controls.alive if one.service is memory.service)
 
         class Stopping(threading.Event):
             def wait(self, timeout: float | None = None) -> bool:
@@ -3272,8 +3276,7 @@ class TestControls:
         ("length", "drip", "pieces"),
         [(1000, 9, [100] * 10), (25, 9, [3] * 8 + [1]), (1, 9, [1]), (0, 9, []), (1000, 0, [1000])],
     )
-    def test_dripping_answer_comes_in_pieces_with_pauses(self, memory, monkeypatch, length, drip, pieces):
-        (controls,) = (one for one in pmservice.Controls.alive if one.service is memory.service)
+    def test_dripping_answer_comes_in_pieces_with_pauses(self, controls, monkeypatch, length, drip, pieces):
         pauses: list[float] = []
         monkeypatch.setattr(controls, "wait", lambda done, seconds: pauses.append(seconds))
         assert [len(piece) for piece in controls.spoil({"drip": drip}, [b"x" * length])] == pieces
@@ -5212,7 +5215,7 @@ class Fragile(sqlite3.Connection):
 
 
 class TestTheSystem:
-    """What differs between Linux, macOS and Windows."""
+    """The differences between Linux, macOS and Windows."""
 
     @each(("path", "uri"), [
         (PureWindowsPath(r"C:\Users\An na\pm.db"), "file:///C:/Users/An%20na/pm.db"),

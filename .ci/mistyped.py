@@ -1,4 +1,4 @@
-"""What users mistype: mypy and pyright find one error in each line that is marked, and no other."""
+"""Calls with mistakes: mypy and pyright report one error for each line marked as one, and no other."""
 
 import pmservice
 

@@ -1,4 +1,4 @@
-"""What users write: mypy and pyright find nothing wrong in it, in a project that has installed the package."""
+"""Calls without mistakes: mypy and pyright report no error, in an environment with the installed package."""
 
 from datetime import datetime, timezone
 
