@@ -28,7 +28,8 @@ the operation reads (room 4), the view or list that shows the answer (rooms 5 an
     16 Server       waitress: connections and threads
     17 Application  create_app(), running() and the pytest plugin
     18 Demo         a made-up company
-    19 Command      settings and the command line
+    19 Pull         the records of a running server, read over HTTP
+    20 Command      settings and the command line
 """
 
 from __future__ import annotations
@@ -62,6 +63,7 @@ import signal
 import socket
 import sqlite3
 import sys
+import tempfile
 import threading
 import time
 import urllib.parse
@@ -73,7 +75,7 @@ from datetime import MAXYEAR, MINYEAR, date, datetime, timedelta, timezone, tzin
 from http import HTTPStatus
 from pathlib import Path, PurePath
 from types import MappingProxyType, ModuleType
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, NoReturn, TypedDict, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, NoReturn, TextIO, TypedDict, TypeVar
 from wsgiref.util import is_hop_by_hop
 
 import bottle
@@ -480,6 +482,12 @@ def one_of(*words: str) -> Kind:
     return Kind("quoted", words_of(words), {"type": "string", "enum": list(words)})
 
 
+def some_of(*words: str) -> Kind:
+    """Return the kind of words of an enumeration, joined by commas."""
+    read = lambda value: tuple(dict.fromkeys(map(words_of(words), read_text(value).split(","))))  # noqa: E731
+    return Kind("plain", read, {"enum": sorted({*words, ",".join(words)})})
+
+
 def link(target: str, look: str = "plain", sql: str = "") -> Kind:
     """Return the kind of another record's id: 0 for none, NULL in the database; "needed" if it must name one."""
     return Kind(look, whole(0), whole_schema(0), target=target, sql=sql)
@@ -746,8 +754,8 @@ class Context(NamedTuple):
     """A new record, its creator and its moment: the values that its defaults may depend on."""
 
     given: Fields
-    account: str
-    now: str  # the moment, as it is stored
+    account: str | None
+    now: str | None  # the moment, as it is stored
     today: str  # the day in the service's time zone
 
 
@@ -1067,10 +1075,10 @@ STORY_FIELDS = dict(
     files=fixed([]), productName=derived(TEXT, name_of("product", "story.product")),
     productStatus=derived(TEXT, name_of("product", "story.product", "status")), moduleTitle=fixed("/"),
     # In a fixture only.
-    versions=Kind("plain", Items(VERSION), {}, "part", table="story_version", owner="story", sql="""
+    versions=Kind("plain", Items(VERSION), {}, "part", shown=array_of({"type": "object"}), table="story_version", owner="story", sql="""
         (SELECT json_group_array(json_object('version', version, 'title', title, 'spec', spec, 'verify', verify))
          FROM story_version WHERE story_version.story = story.id)"""),
-    reviewers=Kind("votes", Items(REVIEWER), {}, "part", table="story_reviewer", owner="story", sql="""
+    reviewers=Kind("votes", Items(REVIEWER), {}, "part", shown=array_of({"type": "object"}), table="story_reviewer", owner="story", sql="""
         (SELECT json_group_array(json(vote)) FROM (SELECT json_object('account', account, 'result', result) AS vote
          FROM story_reviewer WHERE story_reviewer.story = story.id ORDER BY story_reviewer.rowid))"""),
     plans=rows_of("plan_story", "story", "plan", "plan"),
@@ -1826,26 +1834,32 @@ def list_statements(
 LINK_TO_PROJECTS = """INSERT OR IGNORE INTO project_story SELECT home.project, story FROM project_story
     JOIN project AS home ON home.id = project_story.project WHERE home.project IS NOT NULL"""
 
-# Checks of loaded records against each other: a table, the query for the ids of its wrong rows, and what is wrong.
+# Checks of loaded records against each other: a table, the query for the ids of its wrong rows, what is wrong, and the
+# statement that mends a row that was pulled from another server.
 # fmt: off
+NO_PARENT = "UPDATE {} SET parent = NULL WHERE id = ?"
 MISPLACED = (
-    ("project", "SELECT id FROM project WHERE path = ''", "parent makes it its own ancestor"),
+    ("project", "SELECT id FROM project WHERE path = ''", "parent makes it its own ancestor", NO_PARENT.format("project")),
     ("department", f"""WITH RECURSIVE root(id, level) AS (SELECT id, 1 FROM department WHERE parent IS NULL
         UNION ALL SELECT below.id, level + 1 FROM department AS below JOIN root ON below.parent = root.id)
         SELECT id FROM department WHERE id NOT IN (SELECT id FROM root WHERE level <= {MAX_LEVELS})""",
-        f"parent makes it its own ancestor, or more than {MAX_LEVELS} levels"),
+        f"parent makes it its own ancestor, or more than {MAX_LEVELS} levels", NO_PARENT.format("department")),
     *((table, f"SELECT child.id FROM {table} AS child JOIN {table} AS up ON up.id = child.parent WHERE up.parent IS NOT NULL",
-       f"parent must be a {table} that has no parent itself") for table in ("story", "plan")),
-    *((table, f"SELECT {table}.id FROM {table} JOIN {others} WHERE {other}.product <> {table}.product", f"product must be that of the {word} it names")
-      for table, other, word, others in (
-        ("story", "up",    "parent", "story AS up ON up.id = story.parent"),
-        ("plan",  "up",    "parent", "plan AS up ON up.id = plan.parent"),
-        ("story", "plan",  "plan",   "plan_story ON story = story.id JOIN plan ON plan.id = plan"),
-        ("build", "story", "story",  "build_story ON build = build.id JOIN story ON story.id = story"))),
+       f"parent must be a {table} that has no parent itself", NO_PARENT.format(table)) for table in ("story", "plan")),
+    *((table, f"SELECT {table}.id FROM {table} JOIN {others} WHERE {other}.product <> {table}.product", f"product must be that of the {word} it names", mend)
+      for table, other, word, others, mend in (
+        ("story", "up",    "parent", "story AS up ON up.id = story.parent", NO_PARENT.format("story")),
+        ("plan",  "up",    "parent", "plan AS up ON up.id = plan.parent",   NO_PARENT.format("plan")),
+        ("story", "plan",  "plan",   "plan_story ON story = story.id JOIN plan ON plan.id = plan", """DELETE FROM plan_story WHERE story = ?1
+            AND plan NOT IN (SELECT plan.id FROM plan JOIN story ON story.product = plan.product WHERE story.id = ?1)"""),
+        ("build", "story", "story",  "build_story ON build = build.id JOIN story ON story.id = story", """DELETE FROM build_story WHERE build = ?1
+            AND story NOT IN (SELECT story.id FROM story JOIN build ON build.product = story.product WHERE build.id = ?1)"""))),
     ("build", """SELECT build.id FROM build JOIN build AS other USING (product, name)
-        WHERE other.id < build.id AND NOT build.deleted AND NOT other.deleted""", "name is taken by another build of its product"),
+        WHERE other.id < build.id AND NOT build.deleted AND NOT other.deleted""", "name is taken by another build of its product",
+        f"UPDATE build SET name = substr(name, 1, {MAX_NAME} - 20) || ' (' || id || ')' WHERE id = ?"),
     *((table, f"""SELECT {table}.id FROM {table} JOIN project AS home ON home.id = execution
-        WHERE {table}.project <> coalesce(home.project, home.id)""", "project must be the project of its execution")
+        WHERE {table}.project <> coalesce(home.project, home.id)""", "project must be the project of its execution",
+        f"UPDATE {table} SET project = (SELECT coalesce(home.project, home.id) FROM project AS home WHERE home.id = execution) WHERE id = ?")
       for table in ("task", "build", "testtask")),
 )
 # fmt: on
@@ -2159,20 +2173,50 @@ class Store:
         """Return the rows of a resource, by id."""
         return self.run(f"{select_statement(view)} WHERE {view.resource.rows} ORDER BY {view.resource.table}.id")
 
-    def dangling(self, resource: Resource, field: str, target: str) -> sqlite3.Row | None:
-        """Return the id and the link of a record whose link names no record of its target, None without one."""
+    def dangling(self, resource: Resource, field: str, target: str) -> sqlite3.Cursor:
+        """Return the id and the link of each record whose link names no record of its target."""
         kind, named = resource.fixture.fields[field], RESOURCES[target]
         table, owner, item = (kind.table, kind.owner, kind.item) if kind.table else (resource.table, "id", field)
         rows = "TRUE" if kind.table else resource.rows
-        return self.row(
+        return self.run(
             f"""SELECT {table}."{owner}" AS id, {table}."{item}" AS link FROM {table}
-            WHERE {rows} AND {table}."{item}" <> 0 AND {table}."{item}" NOT IN (SELECT id FROM {named.table} WHERE {named.rows}) LIMIT 1"""
+            WHERE {rows} AND {table}."{item}" <> 0 AND {table}."{item}" NOT IN (SELECT id FROM {named.table} WHERE {named.rows})"""
         )
 
-    def misplaced(self) -> Iterator[tuple[str, int, str]]:
-        """Yield (table, id, problem) for loaded rows that are their own ancestors or do not belong together."""
-        for table, sql, problem in MISPLACED:
-            yield from ((table, id, problem) for (id,) in self.run(sql))
+    def misplaced(self) -> Iterator[tuple[str, int, str, str]]:
+        """Yield (table, id, problem, mend) for loaded rows that are their own ancestors or do not belong together."""
+        for table, sql, problem, mend in MISPLACED:
+            yield from ((table, id, problem, mend) for (id,) in self.run(sql))
+
+    # What is pulled from another server
+
+    def ids(self, resource: Resource) -> list[int]:
+        """Return the ids of a resource's records."""
+        return [id for (id,) in self.run(f"SELECT id FROM {resource.table} WHERE {resource.rows} ORDER BY id")]
+
+    def unlink(self, resource: Resource, field: str, kind: Kind, id: int) -> None:
+        """Unset the links to a record in a field."""
+        if kind.table:
+            self.delete(kind.table, **{kind.item: id})
+        else:
+            self.run(f'UPDATE {resource.table} SET "{field}" = NULL WHERE "{field}" = ? AND {resource.rows}', (id,))
+
+    def forget_build_names(self) -> None:
+        """Empty the names of builds that releases got from their builds, as answers show both in one field."""
+        named = "build.id = release.build AND build.name = release.buildName AND NOT build.deleted"
+        self.run(f"UPDATE release SET buildName = '' FROM build WHERE {named}")
+
+    def lift_users(self) -> None:
+        """Make room for other users' ids: the stored ones become negative."""
+        self.run("UPDATE user SET id = -id")
+
+    def settle_users(self) -> None:
+        """Give the users whose ids are still negative their old ids, or new ones if those are taken."""
+        self.run("UPDATE OR IGNORE user SET id = -id WHERE id < 0")
+        while self.run(
+            "UPDATE user SET id = (SELECT max(id) + 1 FROM user) WHERE id = (SELECT min(id) FROM user WHERE id < 0)"
+        ).rowcount:
+            pass
 
 
 # --- 7 Database: the file ---------------------------------------------------------------------------
@@ -2529,12 +2573,16 @@ def account_of(store: Store, noted: dict[str, None] | None, person: str | int | 
 
 
 def complete(store: Store, me: Caller, resource: Resource, given: Body) -> dict[str, Any]:
-    """Return a new record with the resource's defaults where nothing was given.
+    """Return a new record with the resource's defaults where nothing was given."""
+    return with_defaults(resource, Context(given, me.account, store.now, store.today))
+
+
+def with_defaults(resource: Resource, context: Context) -> dict[str, Any]:
+    """Return what is given of a new record, with the resource's defaults.
 
     `whitelist` "takes effect only when acl is `private`": it is emptied otherwise.
     """
-    context = Context(given, me.account, store.now, store.today)
-    values = {field: value for field, value in given.items() if value is not None}
+    values = {field: value for field, value in context.given.items() if value is not None}
     for field, default in resource.defaults.items():
         if field not in values and (value := default(context) if callable(default) else default) is not None:
             values[field] = value
@@ -3372,6 +3420,7 @@ def parse_fixture(text: str) -> dict[str, Any]:
 def load(store: Store, me: Caller, document: Fields, progress: Callable[[int], None] = lambda records: None) -> int:
     """Insert the records of a fixture, all or none; return how many it has. Raises Refusal that says where it is wrong."""
     store.defer_links()
+    store.lift_users()
     noted: dict[str, None] = {}
     places: Places = {array: [] for array in FIXTURE}
     done = 0
@@ -3387,6 +3436,7 @@ def load(store: Store, me: Caller, document: Fields, progress: Callable[[int], N
                 raise Refusal(400, sentences(broken)) from None
     for account in noted:
         store.add_person(account)
+    store.settle_users()
     store.place_records()
     check_links(store, places)
     return done
@@ -3425,10 +3475,10 @@ def check_links(store: Store, places: Places) -> None:
     """Raise Refusal for the first loaded record with a link that names no record of the right resource."""
     for array, resource in FIXTURE.items():
         for field, kind in reversed(resource.fixture.fields.items()):  # links that others follow from come last
-            if kind.target and (row := store.dangling(resource, field, kind.target)):
+            if kind.target and (row := store.dangling(resource, field, kind.target).fetchone()):
                 problem = f"{field} must name an existing {kind.target} (got {row['link']})"
                 refuse_loaded(places, row["id"], [array], problem)
-    for table, id, problem in store.misplaced():
+    for table, id, problem, _ in store.misplaced():
         refuse_loaded(places, id, [array for array, resource in FIXTURE.items() if resource.table == table], problem)
 
 
@@ -3446,6 +3496,22 @@ DUMPED = {
                 kinds=resource.loaded, stamp=NULL)
     for array, resource in FIXTURE.items()
 }  # fmt: skip
+
+
+@functools.cache
+def parts_of(view: View) -> View | None:
+    """Return the view of what a fixture's record has besides a view: rows of other tables; None if there is nothing."""
+    shown = {*view.fields, *(listing.key for listing in ENCLOSED.get(view, ()))}
+    parts = [
+        field for field, kind in view.resource.given("part").items() if kind.source == "part" and field not in shown
+    ]
+    return dataclasses.replace(DUMPED[view.resource.array], only=parts) if parts else None
+
+
+@functools.cache
+def part_view(parts: View, fields: tuple[str, ...]) -> View:
+    """Return the view of some of these parts."""
+    return dataclasses.replace(parts, only=fields)
 
 
 def dump(store: Store) -> Iterator[str]:
@@ -3490,8 +3556,10 @@ class Operation(NamedTuple):
 
     @property
     def parameters(self) -> dict[str, Kind]:
-        """The query parameters that it takes, besides those of a list."""
-        return {name: self.reads.fields.get(name, ID) for name in f"{self.query} {self.by}".split()}
+        """The query parameters that it takes, besides those of a list. `fields` names parts to be shown, too."""
+        parts = parts_of(self.shows) if self.method == "GET" and isinstance(self.shows, View) else None
+        fields = {"fields": some_of(*parts.fields)} if parts else {}
+        return {**{name: self.reads.fields.get(name, ID) for name in f"{self.query} {self.by}".split()}, **fields}
 
 
 class Each(NamedTuple):
@@ -4269,11 +4337,11 @@ class Service:
         """Show the record that the path names, even if it is deleted, the caller without a target, or a JSON value."""
         me: Any = environ.get("pmservice.caller")
         query, refused = self.query_of(environ, operation.parameters)
-        check(NOTHING, {}, refused=refused)
+        fields = check(Shape(operation.parameters), query, refused=refused).get("fields", ())
         with self.database.reading(patience_of(environ)) as store:
             if isinstance(operation.shows, View):
                 wanted = id if operation.target else operation.perform(store, me, None, {})
-                return self.record(store, operation.shows, wanted, me, operation.target).encode()
+                return self.record(store, operation.shows, wanted, me, operation.target, fields).encode()
             return to_json(
                 operation.perform(store, me, None, {**query, "name": id}) if operation.perform else operation.shows
             ).encode()
@@ -4317,8 +4385,10 @@ class Service:
             raise Refusal(404, f"There is no {operation.target} {id}.")
         return row
 
-    def record(self, store: Store, view: View, id: int | str, me: Caller, target: str = "") -> str:
-        """Return the JSON of one record, with the lists inside of it. Raises Refusal (404) without it."""
+    def record(
+        self, store: Store, view: View, id: int | str, me: Caller, target: str = "", fields: Sequence[str] = ()
+    ) -> str:
+        """Return the JSON of one record, with the lists inside of it and these parts. Raises Refusal (404) without it."""
         number = store.id_of(id)
         if not (rows := store.select(view, number, me, target)):
             raise Refusal(404, f"There is no {target} {id}.")
@@ -4326,6 +4396,9 @@ class Service:
         for listing in ENCLOSED.get(view, ()):
             items = store.enclosed(listing, number, me)
             text = f'{text[:-1]},"{listing.key}":[{self.render(store, listing.view, items) if items else ""}]}}'
+        if fields and (whole := parts_of(view)):
+            parts = part_view(whole, tuple(fields))
+            text = f"{text[:-1]},{self.render(store, parts, store.select(parts, number, me))[1:]}"
         return text
 
     @staticmethod
@@ -4404,7 +4477,11 @@ def view_schema(view: View) -> Schema:
     """Return the schema of what a view shows, its envelope included."""
     fields = {field: field_schema(view, field) for field in view.fields}
     fields |= {listing.key: array_of(view_reference(listing.view)) for listing in ENCLOSED.get(view, ())}
-    return object_of(view.envelope.schema(fields) if view.envelope else fields)
+    shown = object_of(view.envelope.schema(fields) if view.envelope else fields)
+    if parts := parts_of(view):  # shown if `?fields=` asks for them
+        asked = {field: field_schema(parts, field) for field in parts.fields}
+        return {**shown, "properties": {**shown["properties"], **asked}}
+    return shown
 
 
 def body_schema(shape: Shape) -> Schema:
@@ -6942,7 +7019,578 @@ def share_password(database: Database) -> str:
     return f"You can log in as {people} with the password of {ADMIN}." if people else ""
 
 
-# --- 19 Command: settings and the command line ------------------------------------------------------
+# --- 19 Pull: the records of a running server -------------------------------------------------------
+# What an account may see on another server, this service or a real one, becomes the records of an empty database.
+# Versions of the real server differ in the shapes of their answers. Nothing is sent but GETs and the POST that logs in.
+
+PULL_LIMIT = 1000  # records that one request asks for
+SILENCE = 30  # seconds in which the server may send nothing
+LONGEST_ANSWER = 300  # seconds
+LARGEST_ANSWER = 64 * 1024 * 1024  # bytes
+MOST_PAGES = 10_000  # of a list that seems to have no end
+PAUSES = (1, 5)  # seconds before the second and the third attempt
+LONGEST_PAUSE = 60  # seconds, if the server asks for one
+FIRST_DAY = "1970-01-01"  # where a day is needed and none is known: the same at every pull
+ZERO_DATE = re.compile("0000|-0001|1969-12-31|1970-01-01")  # how an unset date can begin
+DIGITS = re.compile("[1-9][0-9]{0,15}")
+
+
+class Remote:
+    """A server that is read over one connection, which is kept alive.
+
+    base: the path before those of OPERATIONS.  credentials: an account and its password, if they are known, to log in
+    again with when the token has expired.  requests: how many were sent.
+    """
+
+    def __init__(self, url: str):
+        address = split_url(url)
+        connect = http.client.HTTPSConnection if address.scheme == "https" else http.client.HTTPConnection
+        self.connection = connect(address.hostname or "", address.port, timeout=SILENCE)
+        self.origin, self.base = f"{address.scheme}://{address.netloc}", address.path.rstrip("/")
+        self.in_clear = address.scheme == "http" and not is_loopback(address.hostname or "")
+        self.token, self.requests = "", 0
+        self.credentials: dict[str, str] = {}
+
+    def find_base(self) -> None:
+        """Find where the interface is: there a request without a token is refused in JSON. Raises StartError."""
+        given, problems = self.base, []
+        for prefix in ("", *reversed(PREFIXES)):
+            self.base = given + prefix
+            try:
+                status, value, _ = self.send("GET", "/user")
+                if status == HTTPStatus.UNAUTHORIZED and isinstance(value, dict):
+                    return
+                problems.append(f"{self.base}/user was answered {status}")
+            except (StartError, ValueError, http.client.HTTPException) as error:
+                self.connection.close()
+                problems.append(str(error))
+            except OSError as error:
+                raise StartError(f"{self.origin} cannot be reached: {error}") from None
+        raise StartError(f"{self.origin} is not a server that can be read: {sentences(problems)}")
+
+    def send(self, method: str, path: str, body: Any = None) -> tuple[int, Any, int]:
+        """Send a request; return the status, the JSON of the answer, None of an empty one, and the pause it asks for.
+
+        Raises StartError for a redirection, because the token is for this address only; ValueError for what is no JSON.
+        """
+        self.requests += 1
+        headers = {"Accept": "application/json", "User-Agent": f"pmservice/{__version__}"}
+        headers |= {"Token": self.token} if self.token else {}
+        self.connection.request(method, self.base + path, None if body is None else json.dumps(body).encode(), headers)
+        answer = self.connection.getresponse()
+        if 300 <= answer.status < 400:
+            where = printable(answer.headers.get("Location") or "nowhere")
+            raise StartError(
+                f"{self.base}{path} redirects to {where}, which is not followed; give that address instead"
+            )
+        text, wait = read_whole(answer), answer.headers.get("Retry-After") or ""
+        with contextlib.ExitStack() as stack:
+            if answer.status >= 400:  # the page of a proxy will do
+                stack.enter_context(contextlib.suppress(ValueError))
+            return (
+                answer.status,
+                json_of(text),
+                min(int(wait), LONGEST_PAUSE) if re.fullmatch("[0-9]{1,9}", wait) else 0,
+            )
+        return answer.status, None, 0
+
+    def ask(self, method: str, path: str, body: Any = None) -> tuple[int, Any]:
+        """Send a request until it is answered; return the status and the JSON. Raises StartError after three attempts."""
+        problem = ""
+        for pause in (*PAUSES, None):
+            try:
+                status, value, wait = self.send(method, path, body)
+                if status < 500 and status != HTTPStatus.TOO_MANY_REQUESTS:
+                    return status, value
+                problem = f"it was answered {status}"
+            except (OSError, http.client.HTTPException, ValueError) as error:
+                self.connection.close()
+                problem, wait = printable(str(error)) or type(error).__name__, 0
+            if pause is not None:
+                log.warning("%s%s: %s; trying again", self.base, path, problem)
+                time.sleep(max(pause, wait))
+        raise StartError(f"{method} {self.origin}{self.base}{path} failed three times; the last time {problem}")
+
+    def log_in(self) -> None:
+        """Get a token for the credentials. Raises StartError."""
+        self.token = ""
+        status, value = self.ask("POST", "/tokens", self.credentials)
+        token = value.get("token") if isinstance(value, dict) else None
+        if not isinstance(token, str) or not token.isascii() or not token.isprintable():
+            raise StartError(f"POST {self.origin}{self.base}/tokens was answered {status} {refusal_in(value)}".strip())
+        self.token = token
+
+    def get(self, path: str) -> Any:
+        """Return the JSON of an answer; if the token has expired, log in again. Raises Refusal, StartError."""
+        status, value = self.ask("GET", path)
+        if status == HTTPStatus.UNAUTHORIZED and self.credentials:
+            self.log_in()
+            status, value = self.ask("GET", path)
+        if status == HTTPStatus.UNAUTHORIZED:
+            raise StartError(f"GET {self.origin}{self.base}{path}: the server refuses the token")
+        if status >= 400:
+            raise Refusal(status, f"{status} {refusal_in(value)}".strip())
+        return value
+
+
+def split_url(url: str) -> urllib.parse.SplitResult:
+    """Return the parts of a server's address. Raises StartError."""
+    with contextlib.suppress(ValueError):
+        address = urllib.parse.urlsplit(url)
+        plain = url.isascii() and url.isprintable() and not set("?#@ ") & set(url)
+        if address.scheme in ("http", "https") and address.hostname and address.port != 0 and plain:
+            return address
+    raise StartError(
+        f"URL must be an address such as https://pm.example.org, without account and password (got {url!r})"
+    )
+
+
+def is_loopback(host: str) -> bool:
+    """Tell whether an address can be reached from this machine only."""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def read_whole(answer: http.client.HTTPResponse) -> bytes:
+    """Return the body of an answer. Raises OSError or HTTPException for one that is cut or does not end."""
+    body, until = bytearray(), time.monotonic() + LONGEST_ANSWER
+    while piece := answer.read1(1024 * 1024):
+        body += piece
+        if len(body) > LARGEST_ANSWER or time.monotonic() > until:
+            raise TimeoutError("the answer did not end")
+    if answer.length:
+        raise http.client.IncompleteRead(bytes(body), answer.length)
+    answer.close()  # so that the connection can be used again: read1() leaves an answer open
+    return bytes(body)
+
+
+def json_of(text: bytes) -> Any:
+    """Return the value of a JSON text, None of an empty one. Raises ValueError."""
+    try:
+        return json.loads(text) if text.strip() else None
+    except (ValueError, RecursionError):
+        raise ValueError(f"the answer is not JSON: {shortened(text.decode(errors='replace'))}") from None
+
+
+def refusal_in(value: Any) -> str:
+    """Return the sentence of a refusal in one line, whatever its shape is."""
+    words = value.get("error", value.get("message", "")) if isinstance(value, dict) else ""
+    return printable(shortened(words if isinstance(words, str) else to_json(words)))
+
+
+def fitted(words: str) -> str:
+    """Return a text that covers a terminal's line of 80 columns, whatever stood there before."""
+    return words[:78].ljust(78)
+
+
+# From the values of an answer, whatever version it is of, to those of a fixture. None stands for "not given".
+
+
+def first_in(value: Any) -> Any:
+    """Return the first one of several values in an array or between commas, without the fraction of a number."""
+    value = (value or [None])[0] if isinstance(value, list) else value
+    text = value.strip(",").partition(",")[0] if isinstance(value, str) else value
+    found = re.fullmatch(r"(-?[0-9]{1,18})\.[0-9]*", str(text))
+    return int(found[1]) if found else text
+
+
+def id_in(value: Any) -> int:
+    """Return an id, 0 without one."""
+    text = str(first_in(value))
+    return int(text) if DIGITS.fullmatch(text) else 0
+
+
+def items_in(value: Any) -> list[Any]:
+    """Return the items of an array; PHP writes one whose keys are not 0, 1, 2 … as an object."""
+    return list(value.values()) if isinstance(value, dict) else value if isinstance(value, list) else []
+
+
+def ids_in(value: Any) -> list[int]:
+    """Return the ids in an array of ids or records, between commas, or in an object with records by id."""
+    items = value.split(",") if isinstance(value, str) else list(value) if isinstance(value, (list, dict)) else []
+    ids = (id_in((item.get("case") or item.get("id")) if isinstance(item, dict) else item) for item in items)
+    return [id for id in ids if id]
+
+
+def account_in(value: Any) -> Any:
+    """Return the account of a person, None of nobody: the text "closed" is the real server's pseudo-user."""
+    return value.get("account") or None if isinstance(value, dict) else None if value in ("", 0, "closed") else value
+
+
+def accounts_of(value: Any) -> list[Any]:
+    """Return the accounts of several persons: an array, or accounts between commas."""
+    items = value.split(",") if isinstance(value, str) else items_in(value)
+    return [account for item in items if (account := account_in(item))]
+
+
+def moment_in(value: Any) -> Any:
+    """Return a date, None for one that is unset."""
+    return None if not value or ZERO_DATE.match(str(value)) else value
+
+
+def word_in(value: Any) -> Any:
+    """Return a word, also from an object with a code."""
+    return value.get("code") if isinstance(value, dict) else value
+
+
+# fmt: off
+BY_LOOK: dict[str, Callable[[Any], Any]] = {
+    "person": account_in, "people": accounts_of, "whitelist": accounts_of, "moment": moment_in, "stamp": moment_in,
+    **dict.fromkeys(("day", "deadline"), lambda value: str(moment_in(value) or "")[:10] or None),
+    **dict.fromkeys(("plain", "needed", "parent"), first_in), "quoted": lambda value: first_in(word_in(value)), "build": lambda value: id_in(value) or "trunk",
+    "text": lambda value: None if value in ([], {}) else value,
+}
+OTHER_WORDS = {  # of later versions and other editions, for what is called differently here
+    "acl":    {"custom": "private", "program": "private"},
+    "model":  {"kanban": "scrum", "agileplus": "scrum", "waterfallplus": "waterfall", "ipd": "waterfall"},
+    "status": {"reviewing": "draft", "changing": "changed"},
+    "type":   {"kanban": "sprint"},
+}
+OTHER_TYPES = {"bugs": "others", "tasks": "misc", "testcases": "other"}  # instead of those that an administrator added
+# fmt: on
+
+
+def bug_state(bug: Fields) -> Any:
+    """Return the state of a bug: some lists show another word, such as "confirmed" or "storyChanged"."""
+    code = word_in(bug.get("status"))
+    ended = "closed" if moment_in(bug.get("closedDate")) else "resolved" if bug.get("resolution") else "active"
+    return code if code in BUG_STATES else ended
+
+
+def votes_on(story: Fields) -> Any:
+    """Return the votes on a story. Where the answer shows names only, everybody who has voted is taken to agree."""
+    asked, waiting = accounts_of(story.get("reviewer")), accounts_of(story.get("notReview"))
+    return story.get("reviewers") or [{"account": one, "result": "" if one in waiting else "pass"} for one in asked]
+
+
+def steps_in(value: Any, shape: Shape) -> list[dict[str, Any]]:
+    """Return the steps of a test case, or of a run of it: those with the texts that they need."""
+    steps = [
+        {name: step[name] for name in shape.fields if name in step}
+        for step in items_in(value)
+        if isinstance(step, dict)
+    ]
+    return [step for step in steps if all(str(step.get(name) or "").strip() for name in shape.required)]
+
+
+# What a field is made of, if not of the one with its name: by array and field.
+MADE_OF: dict[tuple[str, str], Callable[[Fields], Any]] = {
+    ("bugs", "status"): bug_state,
+    ("stories", "plans"): lambda story: ids_in(story.get("plans", story.get("plan"))),
+    ("stories", "reviewers"): votes_on,
+    ("testcases", "steps"): lambda case: steps_in(case.get("steps"), LOADED_STEP),
+    ("results", "stepResults"): lambda result: steps_in(result.get("stepResults"), LOADED_RESULT),
+}
+
+
+def as_fixture(array: str, record: Fields) -> dict[str, Any]:
+    """Return a record of an answer as a fixture writes it."""
+    resource, given = FIXTURE[array], {}
+    for field, kind in resource.fixture.fields.items():
+        if (array, field) in MADE_OF:
+            given[field] = MADE_OF[array, field](record)
+        elif field in record:
+            value = record[field]
+            if kind.item:
+                value = ids_in(value)
+            elif kind.target and kind.look != "build":
+                value = id_in(value)
+            elif kind.source != "part":
+                value = BY_LOOK.get(kind.look, lambda same: same)(value)
+            given[field] = OTHER_WORDS.get(field, {}).get(value, value) if isinstance(value, str) else value
+        if kind is NAME and field in resource.required.split():
+            name = str(given.get(field) or "")
+            given[field] = name[:MAX_NAME] if name.strip() else f"{resource.name} {given['id']}"
+    if HAS_HOME in resource.rules and given.get("execution"):
+        given.pop("project", None)  # derived from the execution, whatever the server says
+    return given
+
+
+# THE TABLE OF WHAT IS PULLED, in the order of reading: the list of an array, or the function that gives it, and the
+# queries that it needs on some version to show all.
+# fmt: off
+PULLED: dict[str, tuple[Any, tuple[str, ...]]] = {
+    "departments": (list_departments,   ("",)),
+    "users":       (ALL_USERS,          ("",)),
+    "products":    (ALL_PRODUCTS,       ("status=all",)),
+    "programs":    (ALL_PROGRAMS,       ("",)),
+    "projects":    (ALL_PROJECTS,       ("",)),
+    "executions":  (PROJECT_EXECUTIONS, ("",)),
+    "plans":       (PRODUCT_PLANS,      ("",)),
+    "stories":     (PRODUCT_STORIES,    ("status=allstory&type=story", "status=allstory&type=requirement")),
+    "builds":      (PROJECT_BUILDS,     ("",)),
+    "releases":    (PRODUCT_RELEASES,   ("",)),
+    "bugs":        (PRODUCT_BUGS,       ("status=all",)),
+    "tasks":       (EXECUTION_TASKS,    ("status=all",)),
+    "testcases":   (PRODUCT_CASES,      ("",)),
+    "testtasks":   (PROJECT_TESTTASKS,  ("",)),
+    "efforts":     (TASK_EFFORTS,       ("",)),
+    "results":     (CASE_RESULTS,       ("",)),
+}
+OF_SOME_PRODUCTS = {"projects": PRODUCT_PROJECTS, "programs": None}  # instead, if only some products are pulled; None: as they are named
+HOMES = ("departments", "programs", "projects", "executions")  # what is pulled of other products if records name it
+# Parts of a record that a list of others shows: the array of the record, the list, its query, the part.
+SHOWN_ELSEWHERE = (
+    ("projects", PRODUCT_PROJECTS, "",           PROJECT.fields["products"]),
+    ("stories",  PROJECT_STORIES,  "status=all", STORY.loaded["executions"]),
+)
+# fmt: on
+LINK_FIELDS = [
+    (array, field, kind)
+    for array, resource in FIXTURE.items()
+    for field, kind in resource.fixture.fields.items()
+    if kind.target
+]
+
+
+def list_operation(wanted: Any) -> Operation:
+    """Return the operation that shows a list, or that a function performs."""
+    return next(row for row in OPERATIONS if row.method == "GET" and (row.shows is wanted or row.perform is wanted))
+
+
+@functools.cache
+def record_operation(array: str) -> Operation | None:
+    """Return the operation that shows one record of an array, None without one."""
+    shown = (row for row in OPERATIONS if row.method == "GET" and isinstance(row.shows, View) and "<" in row.path)
+    return next((row for row in shown if row.shows.resource is FIXTURE[array]), None)
+
+
+@functools.cache
+def needs_record(array: str) -> bool:
+    """Tell whether the list of an array lacks fields of a fixture's record, so that each record must be asked for."""
+    listing = PULLED[array][0]
+    shown = listing.view.fields if isinstance(listing, Listing) else FIXTURE[array].fields
+    return not DUMPED[array].fields.keys() <= {*shown, "password"}
+
+
+def arrays_of(target: str) -> list[str]:
+    """Return the arrays whose records a link to a target may name."""
+    named = RESOURCES[target]
+    fitting = {array: set(one.types.split()) for array, one in FIXTURE.items() if one.table == named.table}
+    return [array for array, types in fitting.items() if types <= set(named.types.split())]
+
+
+def records_in(answer: Any, key: str, path: str) -> list[Fields]:
+    """Return the records of a list, those nested in others as their children, too. Raises StartError if it is none."""
+    shown = answer if isinstance(answer, dict) else {key: answer}
+    lists = [shown[key]] if key in shown else [value for value in shown.values() if isinstance(value, list)]
+    if not lists or not isinstance(lists[0], (list, dict, type(None))):
+        raise StartError(f"GET {path} was answered without a list: {shortened(to_json(answer))}")
+    records: list[Fields] = []
+    waiting = deque(items_in(lists[0]))
+    while waiting:
+        if isinstance(record := waiting.popleft(), dict):
+            records.append(record)
+            waiting.extend(items_in(record.get("children")))
+    return records
+
+
+class Pull:
+    """The reading of a server's records into an empty database, inside one transaction.
+
+    products: the ids of the products to read, with what belongs to them; empty: all.
+    """
+
+    def __init__(self, remote: Remote, store: Store, products: Sequence[int] = ()):
+        self.remote, self.store, self.products, self.me = remote, store, frozenset(products), Caller(ADMIN, True)
+        self.ids: dict[str, set[int]] = {array: set() for array in FIXTURE}
+        self.people: dict[str, Fields] = {}  # by account, as answers show them
+        self.noted: dict[str, None] = {}  # the accounts that records name
+        self.notes: dict[str, Counter[str]] = {array: Counter() for array in FIXTURE}
+        self.examples: dict[str, str] = {}  # of notes, by array and note
+        self.tried: set[tuple[str, int]] = set()  # the links that were followed
+        self.began: dict[str, float] = {}
+        self.told = 0.0
+
+    def run(self) -> None:
+        """Read everything. Raises StartError."""
+        self.store.defer_links()
+        self.store.lift_users()
+        for array in PULLED:
+            self.read(array)
+        if missing := sorted(self.products - self.ids["products"]):
+            raise StartError(f"this account sees no product {missing[0]}")
+        for array, listing, query, kind in SHOWN_ELSEWHERE:
+            for home, record in self.listed(array, listing, query):
+                if (id := id_in(record.get("id"))) in self.ids[array]:
+                    self.store.insert_parts(id, [(kind, [home])])
+        while self.follow_links():
+            pass
+        self.add_people()
+        self.settle_links()
+        self.store.forget_build_names()
+
+    def read(self, array: str) -> None:
+        """Read the records of an array."""
+        listing, queries = PULLED[array]
+        listing = OF_SOME_PRODUCTS.get(array, listing) if self.products else listing
+        for query in queries if listing else ():
+            for home, record in self.listed(array, listing, query):
+                id = id_in(record.get("id"))
+                product = id if array == "products" else id_in(record.get("product"))
+                if not self.products or not product or product in self.products:
+                    whole = self.record(array, id) if id and needs_record(array) and id not in self.ids[array] else {}
+                    within = {listing.within: home} if isinstance(listing, Listing) and home else {}
+                    self.take(array, {**within, **record, **whole})
+
+    def listed(self, array: str, listing: Any, query: str) -> Iterator[tuple[int, Fields]]:
+        """Yield the records of a list, each with the id of the record whose list it is."""
+        row = list_operation(listing)
+        paged = isinstance(listing, Listing) and listing.limit >= 0
+        homes = self.store.ids(RESOURCES[row.target]) if row.target else [0]
+        for number, home in enumerate(homes, 1):
+            path = row.path.replace("<id>", str(home))
+            self.tell(f"{array} of every {row.target}", number, len(homes))
+            try:
+                for record in self.pages(path, query, paged, getattr(listing, "key", "")):
+                    yield home, record
+            except Refusal as error:
+                self.note(array, "lists not answered", f"GET {path}: {error}")
+
+    def pages(self, path: str, query: str, paged: bool, key: str) -> Iterator[Fields]:
+        """Yield the records of a list, each once: until a page has no new ones, or there are as many as there should be."""
+        seen: set[str] = set()
+        for page in range(1, MOST_PAGES + 1):
+            asked = "&".join(filter(None, (query, f"limit={PULL_LIMIT}&page={page}" * paged)))
+            answer = self.remote.get(f"{path}?{asked}" if asked else path)
+            records = [record for record in records_in(answer, key, path) if str(record.get("id")) not in seen]
+            total = id_in(answer.get("total")) if isinstance(answer, dict) and paged else 0
+            for record in records:
+                seen.add(str(record.get("id")))
+                if total > 1:
+                    self.tell(path, len(seen), total)
+                yield record
+            if not records or len(seen) >= total:
+                return
+        raise StartError(f"GET {path}: the list does not end; {MOST_PAGES:,} pages were read")
+
+    def record(self, array: str, name: int | str) -> Fields:
+        """Return what the answer with a single record says, {} without one. name: the record's id, or an account."""
+        row = record_operation(array)
+        parts = parts_of(row.shows) if row else None
+        if not row:
+            return {}
+        asked = f"?fields={','.join(parts.fields)}" if parts else ""
+        with contextlib.suppress(Refusal):
+            value = self.remote.get(re.sub("<.*>", str(name), row.path) + asked)
+            if isinstance(value, dict) and name in (value.get("account"), id_in(value.get("id"))):
+                return value
+        return {}
+
+    def take(self, array: str, record: Fields) -> None:
+        """Insert a record of an answer, or note why it is left out."""
+        id, resource = id_in(record.get("id")), FIXTURE[array]
+        if id in self.ids[array]:
+            return
+        for value in record.values():
+            for person in items_in(value) if isinstance(value, list) else [value]:
+                if isinstance(person, dict) and isinstance(person.get("account"), str):
+                    self.people.setdefault(person["account"], person)
+        self.store.run("SAVEPOINT record")
+        try:
+            values = self.checked(array, as_fixture(array, record), id)
+            if resource is USER:
+                save_user(self.store, self.me, values)
+            else:
+                self.store.insert_record(resource, with_defaults(resource, Context(values, None, None, FIRST_DAY)))
+            self.ids[array].add(id)
+        except (Invalid, sqlite3.IntegrityError) as error:
+            self.store.run("ROLLBACK TO record")
+            self.note(array, "left out", f"{resource.name} {id}: {error}")
+        finally:
+            self.store.run("RELEASE record")
+
+    def checked(self, array: str, given: dict[str, Any], id: int) -> dict[str, Any]:
+        """Return the values of a record that keep the rules; those that do not are noted. Raises Invalid."""
+        settle = functools.partial(settle_value, self.store, self.me, self.noted, {})
+        while True:
+            try:
+                return check(FIXTURE[array].fixture, given, settle)
+            except Invalid as error:
+                wrong = {re.split(r"\W", field)[0] for field in error.fields}
+                if not (wrong := {field for field in wrong if given.get(field) is not None}):
+                    raise
+                for field in wrong:
+                    value, other = given.pop(field), OTHER_TYPES.get(array) if field == "type" else None
+                    given |= {field: other} if other not in (None, value) else {}
+                    self.note(array, f"values of {field} not taken", f"{shortened(repr(value))} of {id}")
+
+    def follow_links(self) -> bool:
+        """Read records that others name though no list shows them, such as deleted ones; tell whether there are some."""
+        wanted = {
+            (kind.target, id) for array, field, kind in LINK_FIELDS for id in self.dangling(array, field, kind)
+        } - self.tried
+        self.tried |= wanted
+        found = 0
+        for number, (target, id) in enumerate(sorted(wanted), 1):
+            self.tell("records that others name", number, len(wanted))
+            for array in arrays_of(target):
+                if (array in HOMES or not self.products) and (whole := self.record(array, id)):
+                    found += 1
+                    self.take(array, whole)
+        return found > 0
+
+    def dangling(self, array: str, field: str, kind: Kind) -> set[int]:
+        """Return the ids in a field that name no record."""
+        return {row["link"] for row in self.store.dangling(FIXTURE[array], field, kind.target)}
+
+    def add_people(self) -> None:
+        """Insert the users that records name though no list shows them."""
+        for account in sorted(self.noted):
+            if not self.store.user(account):
+                whole = self.record("users", account) if self.ids["users"] and not account.isdigit() else {}
+                self.take("users", {**self.people.get(account, {}), **whole, "account": account})
+                self.store.add_person(account)
+        self.store.settle_users()
+
+    def settle_links(self) -> None:
+        """Put placeholders where a link is needed, unset the other links that name no record, and derive what follows."""
+        for array, field, kind in LINK_FIELDS:
+            resource = FIXTURE[array]
+            for id in sorted(self.dangling(array, field, kind)):
+                name = f"{RESOURCES[kind.target].name} {id}"
+                needed = kind.look == "needed" or field in resource.required.split()
+                if needed or (field == "execution" and HAS_HOME in resource.rules):
+                    self.take(home := arrays_of(kind.target)[0], {"id": id, "name": name})
+                    self.note(home, "placeholders for what cannot be read", name)
+                else:
+                    self.store.unlink(resource, field, kind, id)
+                    self.note(array, f"links of {field} unset, to what cannot be read", name)
+        self.store.place_records()
+        for table, id, problem, mend in list(self.store.misplaced()):
+            self.store.run(mend, (id,))
+            array = next(
+                array for array, resource in FIXTURE.items() if resource.table == table and id in self.ids[array]
+            )
+            self.note(array, "changed to keep a rule", f"{table} {id}: {problem}")
+        self.store.place_records()
+        check_links(self.store, {array: sorted(ids) for array, ids in self.ids.items()})
+
+    def note(self, array: str, what: str, example: str) -> None:
+        """Count something that a person should know of an array."""
+        self.notes[array][what] += 1
+        self.examples.setdefault(f"{array} {what}", printable(shortened(example)))
+
+    def tell(self, what: str, done: int, total: int) -> None:
+        """Show at a terminal what is being read, how many of how many, and how long the rest will take."""
+        now = time.monotonic()
+        began = self.began.setdefault(what, now)
+        if now - self.told > 0.1 and total > 1:
+            self.told, left = now, round((now - began) / done * (total - done))
+            show_progress(fitted(f"{what}: {done:,} of {total:,}, {left // 60}:{left % 60:02} left"))
+
+    def report(self) -> Iterator[str]:
+        """Yield a line for each array: how many records there are, and what is to be known of them."""
+        for array, resource in FIXTURE.items():
+            notes = (
+                f"{count:,} {what} ({self.examples[f'{array} {what}']})" for what, count in self.notes[array].items()
+            )
+            yield "  ".join([f"{array:11} {len(self.store.ids(resource)):>9,}", *notes])
+
+
+# --- 20 Command: settings and the command line ------------------------------------------------------
 # stdout carries what programs read (the base URL, a dump); everything for people goes to stderr.
 
 
@@ -6991,6 +7639,7 @@ SETTINGS = (
 
 
 PREFIX = "PMSERVICE_"
+PULL_VARIABLES = ("PULL_TOKEN", "PULL_PASSWORD")  # secrets have no place on a command line
 VARIABLES = {setting.name: setting.name.upper().replace("-", "_") for setting in SETTINGS}  # without the prefix
 
 
@@ -7010,7 +7659,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         command = options.command or "serve"
         set_up_log(settings["verbose"], settings["log_json"], command == "serve")
         for word in sorted(name[len(PREFIX) :] for name in os.environ if name.startswith(PREFIX)):
-            if word not in VARIABLES.values():
+            if word not in (*VARIABLES.values(), *PULL_VARIABLES):
                 log.warning("%s is not a setting%s", PREFIX + word, suggest(word, VARIABLES.values(), PREFIX) or ".")
         code = COMMANDS[command].run(settings, options) or 0
         sys.stdout.flush()
@@ -7195,6 +7844,91 @@ def command_user(settings: Mapping[str, Any], options: argparse.Namespace) -> No
     print(f"user {id}, {options.account}, {done}", file=sys.stderr)
 
 
+def ask_for_credentials(remote: Remote, account: str, insecure: bool) -> None:
+    """Give a server's reader the token or the password of the environment, or one that a person types. Raises StartError."""
+    warning = f"{remote.origin} is not encrypted: passwords, tokens and records can be read on the way"
+    if remote.in_clear and not insecure:
+        if not sys.stdin.isatty():
+            raise StartError(f"{warning}; use https, or --insecure-http if you trust the network")
+        print(f"{warning}. Go on? [y/N] ", end="", file=sys.stderr, flush=True)
+        if sys.stdin.readline().strip().lower() not in ("y", "yes"):
+            raise StartError("nothing was sent")
+    remote.find_base()
+    token, password = (os.environ.get(PREFIX + name) for name in PULL_VARIABLES)
+    if token:
+        remote.token = token
+        return
+    if not password:
+        if not sys.stdin.isatty():
+            raise StartError(f"there is no terminal to ask for the password at; set {PREFIX}PULL_PASSWORD")
+        password = getpass.getpass(f"Password of {account} at {remote.origin}: ")
+    remote.credentials = {"account": account, "password": password}
+    remote.log_in()
+
+
+@contextlib.contextmanager
+def whole_file(path: str) -> Iterator[TextIO]:
+    """Open a file for writing that takes its name, and the place of another, when it is whole; "-" is stdout."""
+    if path == "-":
+        yield sys.stdout
+        return
+    part = f"{path}.{secrets.token_hex(4)}.part"
+    try:
+        private = lambda name, flags: os.open(name, flags, 0o600)  # noqa: E731
+        with open(part, "x", encoding="utf-8", newline="\n", opener=private) as file:
+            yield file
+        os.replace(part, path)
+    except OSError as error:
+        raise StartError(f"{path}: {error.strerror or error}") from None
+    finally:
+        with contextlib.suppress(OSError):
+            os.unlink(part)
+
+
+@contextlib.contextmanager
+def removed_on_failure(path: str) -> Iterator[None]:
+    """Remove a database that the block made, if it fails."""
+    existed = os.path.exists(path)
+    try:
+        yield
+    except BaseException:
+        for name in () if existed else (path, f"{path}-wal", f"{path}-shm"):
+            with contextlib.suppress(OSError):
+                os.unlink(name)
+        raise
+
+
+def command_pull(settings: Mapping[str, Any], options: argparse.Namespace) -> None:
+    """Copy the records of a running server to the database, or to a fixture."""
+    out, words = getattr(options, "out", ""), getattr(options, "products", "")
+    if out and hasattr(options, "database"):
+        raise StartError("--database and -o: only one of them can be written")
+    if not re.fullmatch("([1-9][0-9]{0,15}(,[1-9][0-9]{0,15})*)?", words):
+        raise StartError(f"--products must be ids, separated by commas, such as 1,7 (got {words!r})")
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))  # an exception, which removes half a copy
+    began, remote = time.monotonic(), Remote(options.url)
+    with contextlib.ExitStack() as stack:
+        stack.callback(remote.connection.close)
+        file = stack.enter_context(whole_file(out)) if out else None
+        folder = stack.enter_context(tempfile.TemporaryDirectory()) if out else ""
+        path = os.path.join(folder, "pulled.db") if out else settings["database"]
+        stack.enter_context(removed_on_failure(path))
+        database = stack.enter_context(open_database({**settings, "database": path}))
+        with database.querying() as store:
+            if not store.is_empty():
+                raise StartError(f"{path} holds records already; name another file with --database")
+        ask_for_credentials(remote, options.account, options.insecure_http)
+        with database.writing() as store:
+            pull = Pull(remote, store, [int(word) for word in listed(words)])
+            pull.run()
+            lines = list(pull.report())
+            if file:
+                file.writelines(dump(store))
+    show_progress(fitted("") + "\r")
+    done = f"{remote.requests:,} requests, {time.monotonic() - began:.0f} s"
+    print(*lines, f"Pulled from {remote.origin}{remote.base} into {out or path}: {done}.", sep="\n", file=sys.stderr)
+
+
 def copy_database(database: Database, path: str) -> None:
     """Copy a database as it is now to a new file, which gets its name when it is whole. Raises StartError."""
     part = f"{path}.{secrets.token_hex(4)}.part"
@@ -7332,14 +8066,6 @@ def finish_start(service: Service, settings: Mapping[str, Any], server: Server, 
         server.stop()
 
 
-def is_loopback(host: str) -> bool:
-    """Tell whether an address can be reached from this machine only."""
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
-
-
 def lacks_password(database: Database) -> bool:
     """Tell whether nobody can log in as the administrator yet."""
     with database.querying() as store:
@@ -7392,6 +8118,12 @@ COMMANDS = {
     "dump":  Command(command_dump,  "write the database to stdout as a fixture", ("database",)),
     "backup": Command(command_backup, "copy the database to a new file, also while it is being served", ("database",), {
         "out": dict(metavar="OUT", help="the new file")}),
+    "pull":  Command(command_pull,  "copy what an account may see on a running server, for working offline", ("database", "timezone"), {
+        "url":        dict(metavar="URL", help="the server's address, such as https://pm.example.org"),
+        "--account":  dict(default=ADMIN, help=f"the account to log in with (default {ADMIN}); its password is asked for, or read from {PREFIX}PULL_PASSWORD, or a token from {PREFIX}PULL_TOKEN"),
+        "--products": dict(metavar="IDS", help="the products to copy, such as 1,7, with what belongs to them; without it, all"),
+        "-o":         dict(dest="out", metavar="FIXTURE", help="write a fixture instead of a database; - writes it to stdout"),
+        "--insecure-http": dict(action="store_true", default=False, help="send the password to another machine without encryption")}),
     "check": Command(command_check, "check the file, its links and its counts; exit code 1 if one is wrong", ("database",)),
     "call":  Command(command_call,  "make one request as the administrator, without a server; exit code 1 for status 400 and above",
         ("database", "timezone", "strict"), {
