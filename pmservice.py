@@ -467,7 +467,7 @@ def whole_schema(least: int = -MAX_INT - 1, most: int = MAX_INT) -> Schema:
     return either({"type": "integer", "minimum": least, "maximum": most}, {"type": "string", "pattern": digits})
 
 
-def object_of(properties: Mapping[str, Any]) -> Schema:
+def object_of(properties: Mapping[str, Any]) -> dict[str, Any]:
     """Return the schema of an object that has all of these properties and no others."""
     return {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
 
@@ -3499,19 +3499,13 @@ DUMPED = {
 
 
 @functools.cache
-def parts_of(view: View) -> View | None:
-    """Return the view of what a fixture's record has besides a view: rows of other tables; None if there is nothing."""
+def parts_of(view: View, names: tuple[str, ...] = ()) -> View:
+    """Return the view of what a fixture says of a record besides a view: rows of other tables; all of it, or the named."""
     shown = {*view.fields, *(listing.key for listing in ENCLOSED.get(view, ()))}
     parts = [
-        field for field, kind in view.resource.given("part").items() if kind.source == "part" and field not in shown
+        field for field, kind in view.resource.fixture.fields.items() if kind.source == "part" and field not in shown
     ]
-    return dataclasses.replace(DUMPED[view.resource.array], only=parts) if parts else None
-
-
-@functools.cache
-def part_view(parts: View, fields: tuple[str, ...]) -> View:
-    """Return the view of some of these parts."""
-    return dataclasses.replace(parts, only=fields)
+    return dataclasses.replace(DUMPED[view.resource.array], only=names or parts)
 
 
 def dump(store: Store) -> Iterator[str]:
@@ -3537,8 +3531,9 @@ class Operation(NamedTuple):
     target: the resource that the id in the path names, "" without one.  reads: the fields of the body.
     shows: a View, a Listing, an Each, or a dict or list like the answer.  perform: the function of room 8 or 9, SHOW
     if there is nothing to do.  status: of success.  open: whether it needs no token.  admin: whether it is for
-    administrators.  query: fields of the body that may come as query parameters, too.  by: where the path has no id,
-    the field of the body or query parameter that names the target.
+    administrators.  query: fields of the body that may come as query parameters, too; "fields" names parts of the record
+    that the answer shows then.  by: where the path has no id, the field of the body or query parameter that names the
+    target.
     """
 
     method: str
@@ -3556,10 +3551,10 @@ class Operation(NamedTuple):
 
     @property
     def parameters(self) -> dict[str, Kind]:
-        """The query parameters that it takes, besides those of a list. `fields` names parts to be shown, too."""
-        parts = parts_of(self.shows) if self.method == "GET" and isinstance(self.shows, View) else None
-        fields = {"fields": some_of(*parts.fields)} if parts else {}
-        return {**{name: self.reads.fields.get(name, ID) for name in f"{self.query} {self.by}".split()}, **fields}
+        """The query parameters that it takes, besides those of a list."""
+        names = f"{self.query} {self.by}".split()
+        parts = {"fields": some_of(*parts_of(self.shows).fields)} if "fields" in names else {}
+        return {name: {**self.reads.fields, **parts}.get(name, ID) for name in names}
 
 
 class Each(NamedTuple):
@@ -3614,7 +3609,7 @@ COMPANIONS = (  # beyond the specification: the rest of the published interface
     Operation("GET",    "/programs/<id>/products",           "list products of a program",          "program",              NOTHING,            PROGRAM_PRODUCTS,   SHOW),
     Operation("GET",    "/programs/<id>/projects",           "list projects of a program",          "program",              NOTHING,            PROGRAM_PROJECTS,   SHOW),
     Operation("GET",    "/projects",                         "list projects",                       "",                     NOTHING,            ALL_PROJECTS,       SHOW),
-    Operation("GET",    "/projects/<id>",                    "get a project",                       "project",              NOTHING,            PROJECT_SHOWN,      SHOW),
+    Operation("GET",    "/projects/<id>",                    "get a project",                       "project",              NOTHING,            PROJECT_SHOWN,      SHOW, query="fields"),
     Operation("PUT",    "/projects/<id>",                    "modify a project",                    "project",              MODIFY_PROJECT,     PROJECT_SHOWN,      make_modify_project(PROJECT)),
     Operation("DELETE", "/projects/<id>",                    "delete a project",                    "project",              COMMENT,            SUCCESS,            make_delete(PROJECT)),
     Operation("GET",    "/projects/<id>/executions",         "list executions of a project",        "project",              NOTHING,            PROJECT_EXECUTIONS, SHOW),
@@ -3629,7 +3624,7 @@ COMPANIONS = (  # beyond the specification: the rest of the published interface
     Operation("POST",   "/projects/<id>/testtasks",          "create a test task",                  "project",              CREATE_TESTTASK,    TESTTASK_SHOWN,     make_create(TESTTASK, "project", check_testtask), 201),
     Operation("GET",    "/executions",                       "list executions",                     "",                     NOTHING,            ALL_EXECUTIONS,     SHOW),
     Operation("POST",   "/executions",                       "create an execution of ?project=",    "project",              CREATE_EXECUTION,   EXECUTION_SHOWN,    create_execution, 201, by="project"),
-    Operation("GET",    "/executions/<id>",                  "get an execution",                    "execution",            NOTHING,            EXECUTION_SHOWN,    SHOW),
+    Operation("GET",    "/executions/<id>",                  "get an execution",                    "execution",            NOTHING,            EXECUTION_SHOWN,    SHOW, query="fields"),
     Operation("PUT",    "/executions/<id>",                  "modify an execution",                 "execution",            MODIFY_EXECUTION,   EXECUTION_SHOWN,    make_modify_project(EXECUTION)),
     Operation("DELETE", "/executions/<id>",                  "delete an execution",                 "execution",            COMMENT,            SUCCESS,            make_delete(EXECUTION)),
     Operation("GET",    "/executions/<id>/tasks",            "list tasks of an execution",          "execution or project", NOTHING,            EXECUTION_TASKS,    SHOW),
@@ -3654,7 +3649,7 @@ COMPANIONS = (  # beyond the specification: the rest of the published interface
     Operation("POST",   "/products/<id>/bugs",               "create a bug",                        "product",              CREATE_BUG,         BUG_SHOWN,          create_bug, 201),
     Operation("GET",    "/stories",                          "list stories of ?product=, or all",   "",                     NOTHING,            ALL_STORIES,        SHOW),
     Operation("POST",   "/stories",                          "create a story of a product",         "product",              CREATE_STORY,       STORY_SHOWN,        create_story, 201, query="type objectID", by="product"),
-    Operation("GET",    "/stories/<id>",                     "get a story",                         "story",                NOTHING,            STORY_SHOWN,        SHOW),
+    Operation("GET",    "/stories/<id>",                     "get a story",                         "story",                NOTHING,            STORY_SHOWN,        SHOW, query="fields"),
     Operation("PUT",    "/stories/<id>",                     "modify a story",                      "story",                MODIFY_STORY,       STORY_SHOWN,        modify_story),
     Operation("DELETE", "/stories/<id>",                     "delete a story",                      "story",                COMMENT,            SUCCESS,            make_delete(STORY)),
     Operation("POST",   "/stories/<id>/change",              "write a new version of a story",      "story",                CHANGE_STORY,       STORY_SHOWN,        change_story),
@@ -4396,8 +4391,8 @@ class Service:
         for listing in ENCLOSED.get(view, ()):
             items = store.enclosed(listing, number, me)
             text = f'{text[:-1]},"{listing.key}":[{self.render(store, listing.view, items) if items else ""}]}}'
-        if fields and (whole := parts_of(view)):
-            parts = part_view(whole, tuple(fields))
+        if fields:
+            parts = parts_of(view, tuple(fields))
             text = f"{text[:-1]},{self.render(store, parts, store.select(parts, number, me))[1:]}"
         return text
 
@@ -4478,9 +4473,9 @@ def view_schema(view: View) -> Schema:
     fields = {field: field_schema(view, field) for field in view.fields}
     fields |= {listing.key: array_of(view_reference(listing.view)) for listing in ENCLOSED.get(view, ())}
     shown = object_of(view.envelope.schema(fields) if view.envelope else fields)
-    if parts := parts_of(view):  # shown if `?fields=` asks for them
-        asked = {field: field_schema(parts, field) for field in parts.fields}
-        return {**shown, "properties": {**shown["properties"], **asked}}
+    if any(row.shows is view and "fields" in row.parameters for row in OPERATIONS):  # the parts may be asked for
+        parts = parts_of(view)
+        shown["properties"] = {**shown["properties"], **{field: field_schema(parts, field) for field in parts.fields}}
     return shown
 
 
@@ -6081,9 +6076,9 @@ def zone_of(name: str) -> tzinfo:
 
 
 def show_progress(words: str) -> None:
-    """Show a person at a terminal how far long work has come, on one line."""
+    """Show a person at a terminal how far long work has come, on one line of 80 columns; "" clears it."""
     if sys.stderr.isatty():
-        print(f"\r{words} ", end="", file=sys.stderr, flush=True)
+        print(f"\r{words[:78]:78}\r", end="", file=sys.stderr, flush=True)
 
 
 def fixture_text(source: FixtureSource) -> str:
@@ -6109,7 +6104,9 @@ def load_text(database: Database, text: str, name: str, stopped: Callable[[], bo
     try:
         document = parse_fixture(text)
         with database.writing() as store:
-            return load(store, Caller(ADMIN, True), document, progress)
+            records = load(store, Caller(ADMIN, True), document, progress)
+        show_progress("")
+        return records
     except Busy:
         raise
     except (Refusal, sqlite3.Error) as error:
@@ -7057,19 +7054,19 @@ class Remote:
         for prefix in ("", *reversed(PREFIXES)):
             self.base = given + prefix
             try:
-                status, value, _ = self.send("GET", "/user")
-                if status == HTTPStatus.UNAUTHORIZED and isinstance(value, dict):
+                status, refusal, _ = self.send("GET", "/user")
+                if status == HTTPStatus.UNAUTHORIZED and refusal:
                     return
                 problems.append(f"{self.base}/user was answered {status}")
             except (StartError, ValueError, http.client.HTTPException) as error:
                 self.connection.close()
-                problems.append(str(error))
+                problems.append(printable(str(error)))
             except OSError as error:
                 raise StartError(f"{self.origin} cannot be reached: {error}") from None
         raise StartError(f"{self.origin} is not a server that can be read: {sentences(problems)}")
 
     def send(self, method: str, path: str, body: Any = None) -> tuple[int, Any, int]:
-        """Send a request; return the status, the JSON of the answer, None of an empty one, and the pause it asks for.
+        """Send a request; return the status, the JSON of the answer or the words of a refusal, and the pause asked for.
 
         Raises StartError for a redirection, because the token is for this address only; ValueError for what is no JSON.
         """
@@ -7080,19 +7077,10 @@ class Remote:
         answer = self.connection.getresponse()
         if 300 <= answer.status < 400:
             where = printable(answer.headers.get("Location") or "nowhere")
-            raise StartError(
-                f"{self.base}{path} redirects to {where}, which is not followed; give that address instead"
-            )
-        text, wait = read_whole(answer), answer.headers.get("Retry-After") or ""
-        with contextlib.ExitStack() as stack:
-            if answer.status >= 400:  # the page of a proxy will do
-                stack.enter_context(contextlib.suppress(ValueError))
-            return (
-                answer.status,
-                json_of(text),
-                min(int(wait), LONGEST_PAUSE) if re.fullmatch("[0-9]{1,9}", wait) else 0,
-            )
-        return answer.status, None, 0
+            raise StartError(f"{self.base}{path} redirects to {where}, and no other address gets the token")
+        text, pause = read_whole(answer), answer.headers.get("Retry-After") or ""
+        wait = min(int(pause), LONGEST_PAUSE) if re.fullmatch("[0-9]{1,9}", pause) else 0
+        return answer.status, json_of(text) if answer.status < 400 else refusal_in(text), wait
 
     def ask(self, method: str, path: str, body: Any = None) -> tuple[int, Any]:
         """Send a request until it is answered; return the status and the JSON. Raises StartError after three attempts."""
@@ -7107,6 +7095,7 @@ class Remote:
                 self.connection.close()
                 problem, wait = printable(str(error)) or type(error).__name__, 0
             if pause is not None:
+                show_progress("")
                 log.warning("%s%s: %s; trying again", self.base, path, problem)
                 time.sleep(max(pause, wait))
         raise StartError(f"{method} {self.origin}{self.base}{path} failed three times; the last time {problem}")
@@ -7116,8 +7105,9 @@ class Remote:
         self.token = ""
         status, value = self.ask("POST", "/tokens", self.credentials)
         token = value.get("token") if isinstance(value, dict) else None
-        if not isinstance(token, str) or not token.isascii() or not token.isprintable():
-            raise StartError(f"POST {self.origin}{self.base}/tokens was answered {status} {refusal_in(value)}".strip())
+        if not isinstance(token, str) or not re.fullmatch("[!-~]+", token):
+            words = value if status >= 400 else "there is no token in the answer"
+            raise StartError(f"POST {self.origin}{self.base}/tokens was answered {status}: {words}")
         self.token = token
 
     def get(self, path: str) -> Any:
@@ -7129,7 +7119,7 @@ class Remote:
         if status == HTTPStatus.UNAUTHORIZED:
             raise StartError(f"GET {self.origin}{self.base}{path}: the server refuses the token")
         if status >= 400:
-            raise Refusal(status, f"{status} {refusal_in(value)}".strip())
+            raise Refusal(status, f"{status} {value}".strip())
         return value
 
 
@@ -7140,9 +7130,7 @@ def split_url(url: str) -> urllib.parse.SplitResult:
         plain = url.isascii() and url.isprintable() and not set("?#@ ") & set(url)
         if address.scheme in ("http", "https") and address.hostname and address.port != 0 and plain:
             return address
-    raise StartError(
-        f"URL must be an address such as https://pm.example.org, without account and password (got {url!r})"
-    )
+    raise StartError(f"URL must be an address such as https://pm.example.org, without a password (got {url!r})")
 
 
 def is_loopback(host: str) -> bool:
@@ -7174,15 +7162,13 @@ def json_of(text: bytes) -> Any:
         raise ValueError(f"the answer is not JSON: {shortened(text.decode(errors='replace'))}") from None
 
 
-def refusal_in(value: Any) -> str:
-    """Return the sentence of a refusal in one line, whatever its shape is."""
-    words = value.get("error", value.get("message", "")) if isinstance(value, dict) else ""
-    return printable(shortened(words if isinstance(words, str) else to_json(words)))
-
-
-def fitted(words: str) -> str:
-    """Return a text that covers a terminal's line of 80 columns, whatever stood there before."""
-    return words[:78].ljust(78)
+def refusal_in(text: bytes) -> str:
+    """Return the sentence of a refusal in JSON, in one line; "" of anything else, such as a proxy's page."""
+    with contextlib.suppress(ValueError):
+        value = json_of(text)
+        words = value.get("error", value.get("message", "")) if isinstance(value, dict) else ""
+        return printable(shortened(words if isinstance(words, str) else to_json(words)))
+    return ""
 
 
 # From the values of an answer, whatever version it is of, to those of a fixture. None stands for "not given".
@@ -7302,7 +7288,7 @@ def as_fixture(array: str, record: Fields) -> dict[str, Any]:
             given[field] = OTHER_WORDS.get(field, {}).get(value, value) if isinstance(value, str) else value
         if kind is NAME and field in resource.required.split():
             name = str(given.get(field) or "")
-            given[field] = name[:MAX_NAME] if name.strip() else f"{resource.name} {given['id']}"
+            given[field] = name[:MAX_NAME] if name.strip() else f"{resource.name} {id_in(record.get('id'))}"
     if HAS_HOME in resource.rules and given.get("execution"):
         given.pop("project", None)  # derived from the execution, whatever the server says
     return given
@@ -7359,10 +7345,13 @@ def record_operation(array: str) -> Operation | None:
 
 @functools.cache
 def needs_record(array: str) -> bool:
-    """Tell whether the list of an array lacks fields of a fixture's record, so that each record must be asked for."""
-    listing = PULLED[array][0]
-    shown = listing.view.fields if isinstance(listing, Listing) else FIXTURE[array].fields
-    return not DUMPED[array].fields.keys() <= {*shown, "password"}
+    """Tell whether the answer of a single record has fields of a fixture's record that the list of an array lacks."""
+    listing, row = PULLED[array][0], record_operation(array)
+    if not (row and isinstance(listing, Listing)):
+        return False
+    enclosed = [inside.key for inside in ENCLOSED.get(row.shows, ())]
+    offered = {*row.shows.fields, *enclosed, *(parts_of(row.shows).fields if row.query else ())}
+    return not offered & DUMPED[array].fields.keys() <= listing.view.fields.keys()
 
 
 def arrays_of(target: str) -> list[str]:
@@ -7444,12 +7433,12 @@ class Pull:
             path = row.path.replace("<id>", str(home))
             self.tell(f"{array} of every {row.target}", number, len(homes))
             try:
-                for record in self.pages(path, query, paged, getattr(listing, "key", "")):
+                for record in self.pages(array, path, query, paged, getattr(listing, "key", "")):
                     yield home, record
             except Refusal as error:
                 self.note(array, "lists not answered", f"GET {path}: {error}")
 
-    def pages(self, path: str, query: str, paged: bool, key: str) -> Iterator[Fields]:
+    def pages(self, array: str, path: str, query: str, paged: bool, key: str) -> Iterator[Fields]:
         """Yield the records of a list, each once: until a page has no new ones, or there are as many as there should be."""
         seen: set[str] = set()
         for page in range(1, MOST_PAGES + 1):
@@ -7459,37 +7448,39 @@ class Pull:
             total = id_in(answer.get("total")) if isinstance(answer, dict) and paged else 0
             for record in records:
                 seen.add(str(record.get("id")))
-                if total > 1:
-                    self.tell(path, len(seen), total)
+                self.tell(path, len(seen), total)
                 yield record
             if not records or len(seen) >= total:
-                return
-        raise StartError(f"GET {path}: the list does not end; {MOST_PAGES:,} pages were read")
+                break
+        else:
+            raise StartError(f"GET {path}: the list does not end; {MOST_PAGES:,} pages were read")
+        if missing := max(0, total - len(seen)):
+            self.note(array, "counted but not shown", f"GET {path}", missing)
 
     def record(self, array: str, name: int | str) -> Fields:
         """Return what the answer with a single record says, {} without one. name: the record's id, or an account."""
-        row = record_operation(array)
-        parts = parts_of(row.shows) if row else None
-        if not row:
-            return {}
-        asked = f"?fields={','.join(parts.fields)}" if parts else ""
-        with contextlib.suppress(Refusal):
-            value = self.remote.get(re.sub("<.*>", str(name), row.path) + asked)
-            if isinstance(value, dict) and name in (value.get("account"), id_in(value.get("id"))):
-                return value
+        row, types = record_operation(array), FIXTURE[array].types
+        if row:
+            asked = f"?fields={','.join(parts_of(row.shows).fields)}" * bool(row.query)
+            with contextlib.suppress(Refusal):
+                value = self.remote.get(re.sub("<.*>", str(name), row.path) + asked)
+                if isinstance(value, dict) and name in (value.get("account"), id_in(value.get("id"))):
+                    return value if not types or as_fixture(array, value).get("type") in types.split() else {}
         return {}
 
     def take(self, array: str, record: Fields) -> None:
         """Insert a record of an answer, or note why it is left out."""
         id, resource = id_in(record.get("id")), FIXTURE[array]
-        if id in self.ids[array]:
+        if id and id in self.ids[array]:
             return
         for value in record.values():
-            for person in items_in(value) if isinstance(value, list) else [value]:
+            for person in value if isinstance(value, list) else [value]:
                 if isinstance(person, dict) and isinstance(person.get("account"), str):
                     self.people.setdefault(person["account"], person)
         self.store.run("SAVEPOINT record")
         try:
+            if not id and resource is not USER:
+                raise Invalid({"id": "is missing"})
             values = self.checked(array, as_fixture(array, record), id)
             if resource is USER:
                 save_user(self.store, self.me, values)
@@ -7498,7 +7489,7 @@ class Pull:
             self.ids[array].add(id)
         except (Invalid, sqlite3.IntegrityError) as error:
             self.store.run("ROLLBACK TO record")
-            self.note(array, "left out", f"{resource.name} {id}: {error}")
+            self.note(array, "left out", f"{resource.name} {id or ''}: {error}")
         finally:
             self.store.run("RELEASE record")
 
@@ -7568,9 +7559,9 @@ class Pull:
         self.store.place_records()
         check_links(self.store, {array: sorted(ids) for array, ids in self.ids.items()})
 
-    def note(self, array: str, what: str, example: str) -> None:
+    def note(self, array: str, what: str, example: str, count: int = 1) -> None:
         """Count something that a person should know of an array."""
-        self.notes[array][what] += 1
+        self.notes[array][what] += count
         self.examples.setdefault(f"{array} {what}", printable(shortened(example)))
 
     def tell(self, what: str, done: int, total: int) -> None:
@@ -7579,7 +7570,7 @@ class Pull:
         began = self.began.setdefault(what, now)
         if now - self.told > 0.1 and total > 1:
             self.told, left = now, round((now - began) / done * (total - done))
-            show_progress(fitted(f"{what}: {done:,} of {total:,}, {left // 60}:{left % 60:02} left"))
+            show_progress(f"{what}: {done:,} of {total:,}, {left // 60}:{left % 60:02} left")
 
     def report(self) -> Iterator[str]:
         """Yield a line for each array: how many records there are, and what is to be known of them."""
@@ -7924,7 +7915,7 @@ def command_pull(settings: Mapping[str, Any], options: argparse.Namespace) -> No
             lines = list(pull.report())
             if file:
                 file.writelines(dump(store))
-    show_progress(fitted("") + "\r")
+    show_progress("")
     done = f"{remote.requests:,} requests, {time.monotonic() - began:.0f} s"
     print(*lines, f"Pulled from {remote.origin}{remote.base} into {out or path}: {done}.", sep="\n", file=sys.stderr)
 
@@ -7960,6 +7951,7 @@ def command_backup(settings: Mapping[str, Any], options: argparse.Namespace) -> 
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))  # an exception, which removes half a copy
     with open_database(settings, existing=True) as database:
         copy_database(database, options.out)
+    show_progress("")
     print(f"{settings['database']} copied to {options.out}", file=sys.stderr)
 
 
@@ -7968,6 +7960,7 @@ def command_check(settings: Mapping[str, Any], options: argparse.Namespace) -> i
     show_progress("checking …")
     with open_database(settings, existing=True) as database, database.reading() as store:
         problems = list(itertools.islice(problems_of(store), 100))
+    show_progress("")
     print("\n".join(problems) or f"{settings['database']} is sound: pages, links and counts are right.")
     return 1 if problems else 0
 

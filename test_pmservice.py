@@ -2720,7 +2720,7 @@ QUERIES = {f"GET {path}": f"{PAGES} {more}" for path, more in {
     "/releases": "status product", "/testtasks": "status product", "/testcases/<id>/results": "", "/bugs": "status product",
     "/tasks": "status", "/tasks/<id>/estimate": "",
 }.items()} | {
-    "GET /options/bug": "product", "POST /executions": "project", "POST /products/<id>/stories": "type objectID", "POST /stories": "type objectID product",
+    **dict.fromkeys(("GET /projects/<id>", "GET /executions/<id>", "GET /stories/<id>"), "fields"), "GET /options/bug": "product", "POST /executions": "project", "POST /products/<id>/stories": "type objectID", "POST /stories": "type objectID product",
     "POST /productplans": "product", "POST /builds": "project", "POST /testcases/<id>/results": "testtask version", "POST /bugs": "product",
 }
 # fmt: on
