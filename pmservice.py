@@ -7545,10 +7545,10 @@ class Pull:
                 needed = kind.look == "needed" or field in resource.required.split()
                 if needed or (field == "execution" and HAS_HOME in resource.rules):
                     self.take(home := arrays_of(kind.target)[0], {"id": id, "name": name})
-                    self.note(home, "placeholders for what cannot be read", name)
+                    self.note(home, "placeholders for records that were not read", name)
                 else:
                     self.store.unlink(resource, field, kind, id)
-                    self.note(array, f"links of {field} unset, to what cannot be read", name)
+                    self.note(array, f"links of {field} unset, to records that were not read", name)
         self.store.place_records()
         for table, id, problem, mend in list(self.store.misplaced()):
             self.store.run(mend, (id,))
@@ -7575,9 +7575,9 @@ class Pull:
     def report(self) -> Iterator[str]:
         """Yield a line for each array: how many records there are, and what is to be known of them."""
         for array, resource in FIXTURE.items():
-            notes = (
-                f"{count:,} {what} ({self.examples[f'{array} {what}']})" for what, count in self.notes[array].items()
-            )
+            notes = []
+            for what, count in self.notes[array].items():
+                notes.append(f"{count:,} {what} ({'such as ' * (count > 1)}{self.examples[f'{array} {what}']})")
             yield "  ".join([f"{array:11} {len(self.store.ids(resource)):>9,}", *notes])
 
 

@@ -9208,6 +9208,24 @@ class TestReadme:
         assert done.stderr == ""
 
 
+class TestWorkingOffline:
+    def test_copy_of_the_demo_is_made_as_it_is_written(self, run, tmp_path, monkeypatch):
+        (session,) = re.findall(r"## Work offline.*?```console\n(.*?)```", README, re.DOTALL)
+        export, *steps = re.split(r"^\$ ", session, flags=re.MULTILINE)[1:]
+        monkeypatch.setenv(*export.split()[1].split("="))
+        with pmservice.running(tmp_path / "demo.db", password="secret") as source:
+            pmservice.furnish_demo(source.app.database)
+            pmservice.share_password(source.app.database)
+            for step in steps:
+                command, _, expected = step.replace("http://127.0.0.1:8080", source.url).partition("\n")
+                code, out, told = run(*command.split()[1:])
+                assert code == 0
+                if expected:
+                    assert re.sub("[0-9]+ s[.]", "1 s.", out + told) == expected
+        assert json.loads((tmp_path / "everything.json").read_bytes())["bugs"][299]["id"] == 300
+        assert run("check", "--database", "pm.db")[0] == 2
+
+
 class TestInOtherLanguages:
     """The README's recipes for other languages, run as they stand."""
 
