@@ -2194,12 +2194,10 @@ class Store:
         """Return the ids of a resource's records."""
         return [id for (id,) in self.run(f"SELECT id FROM {resource.table} WHERE {resource.rows} ORDER BY id")]
 
-    def unlink(self, resource: Resource, field: str, kind: Kind, id: int) -> None:
-        """Unset the links to a record in a field."""
-        if kind.table:
-            self.delete(kind.table, **{kind.item: id})
-        else:
-            self.run(f'UPDATE {resource.table} SET "{field}" = NULL WHERE "{field}" = ? AND {resource.rows}', (id,))
+    def unlink(self, resource: Resource, field: str, kind: Kind, id: int) -> int:
+        """Unset the links to a record in a field, and return how many there were."""
+        change = f'UPDATE {resource.table} SET "{field}" = NULL WHERE "{field}" = ? AND {resource.rows}'
+        return self.run(f'DELETE FROM {kind.table} WHERE "{kind.item}" = ?' if kind.table else change, (id,)).rowcount
 
     def forget_build_names(self) -> None:
         """Empty the names of builds that releases got from their builds, as answers show both in one field."""
@@ -7547,8 +7545,8 @@ class Pull:
                     self.take(home := arrays_of(kind.target)[0], {"id": id, "name": name})
                     self.note(home, "placeholders for records that were not read", name)
                 else:
-                    self.store.unlink(resource, field, kind, id)
-                    self.note(array, f"links of {field} unset, to records that were not read", name)
+                    unset = self.store.unlink(resource, field, kind, id)
+                    self.note(array, f"links of {field} unset, to records that were not read", name, unset)
         self.store.place_records()
         for table, id, problem, mend in list(self.store.misplaced()):
             self.store.run(mend, (id,))
