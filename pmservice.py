@@ -7056,11 +7056,11 @@ class Remote:
                 if status == HTTPStatus.UNAUTHORIZED and refusal:
                     return
                 problems.append(f"{self.base}/user was answered {status}")
+            except OSError as error:
+                raise StartError(f"{self.origin} cannot be reached: {error}") from None
             except (StartError, ValueError, http.client.HTTPException) as error:
                 self.connection.close()
                 problems.append(printable(str(error)))
-            except OSError as error:
-                raise StartError(f"{self.origin} cannot be reached: {error}") from None
         raise StartError(f"{self.origin} is not a server that can be read: {sentences(problems)}")
 
     def send(self, method: str, path: str, body: Any = None) -> tuple[int, Any, int]:
@@ -7855,6 +7855,11 @@ def ask_for_credentials(remote: Remote, account: str, insecure: bool) -> None:
     remote.log_in()
 
 
+def unwind_on_sigterm() -> None:
+    """Let SIGTERM raise an exception, on the way of which half a copy is removed."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+
+
 @contextlib.contextmanager
 def whole_file(path: str) -> Iterator[TextIO]:
     """Open a file for writing that takes its name, and the place of another, when it is whole; "-" is stdout."""
@@ -7894,7 +7899,7 @@ def command_pull(settings: Mapping[str, Any], options: argparse.Namespace) -> No
         raise StartError("--database and -o: only one of them can be written")
     if not re.fullmatch("([1-9][0-9]{0,15}(,[1-9][0-9]{0,15})*)?", words):
         raise StartError(f"--products must be ids, separated by commas, such as 1,7 (got {words!r})")
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))  # an exception, which removes half a copy
+    unwind_on_sigterm()
     began, remote = time.monotonic(), Remote(options.url)
     with contextlib.ExitStack() as stack:
         stack.callback(remote.connection.close)
@@ -7946,7 +7951,7 @@ def copy_database(database: Database, path: str) -> None:
 
 def command_backup(settings: Mapping[str, Any], options: argparse.Namespace) -> None:
     """Copy the database."""
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))  # an exception, which removes half a copy
+    unwind_on_sigterm()
     with open_database(settings, existing=True) as database:
         copy_database(database, options.out)
     show_progress("")

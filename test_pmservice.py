@@ -30,6 +30,7 @@ import shutil
 import signal
 import socket
 import sqlite3
+import ssl
 import struct
 import subprocess
 import sys
@@ -40,6 +41,7 @@ import urllib.error
 import urllib.parse
 import urllib.request
 import warnings
+import wsgiref.simple_server
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timedelta, timezone
@@ -9224,6 +9226,32 @@ class TestWorkingOffline:
                     assert re.sub("[0-9]+ s[.]", "1 s.", out + told) == expected
         assert json.loads((tmp_path / "everything.json").read_bytes())["bugs"][299]["id"] == 300
         assert run("check", "--database", "pm.db")[0] == 2
+
+    @pytest.mark.skipif(not shutil.which("openssl"), reason="there is no openssl to make a certificate")
+    def test_certificate_must_be_one_that_the_system_or_its_user_trusts(self, client, run, tmp_path, monkeypatch):
+        made = "req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -keyout key.pem -out cert.pem -days 2"
+        names = ["-subj", "/CN=127.0.0.1", "-addext", "subjectAltName=IP:127.0.0.1"]
+        subprocess.run(["openssl", *made.split(), *names], cwd=tmp_path, check=True, capture_output=True)
+        client.call("POST", "/products", {"name": "Shop"})
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(tmp_path / "cert.pem", tmp_path / "key.pem")
+        quiet = type("Quiet", (wsgiref.simple_server.WSGIRequestHandler,), {"log_message": lambda *_: None})
+        with wsgiref.simple_server.make_server("127.0.0.1", 0, client.service, handler_class=quiet) as server:
+            server.socket = context.wrap_socket(server.socket, server_side=True)
+            thread = threading.Thread(target=server.serve_forever)
+            thread.start()
+            monkeypatch.setenv("PMSERVICE_PULL_TOKEN", "t")
+            url = f"https://127.0.0.1:{server.server_port}"
+            try:
+                code, out, told = run("pull", url, "-o", "copy.json")
+                assert (code, out, os.path.exists("copy.json")) == (2, "", False)
+                assert told.startswith(f"pmservice: {url} cannot be reached: [SSL: CERTIFICATE_VERIFY_FAILED]")
+                monkeypatch.setenv("SSL_CERT_FILE", "cert.pem")
+                assert run("pull", url, "-o", "copy.json")[0] == 0
+            finally:
+                server.shutdown()
+                thread.join()
+        assert [one["name"] for one in json.loads(Path("copy.json").read_bytes())["products"]] == ["Shop"]
 
 
 class TestInOtherLanguages:
