@@ -7027,7 +7027,8 @@ PAUSES = (1, 5)  # seconds before the second and the third attempt
 LONGEST_PAUSE = 60  # seconds, if the server asks for one
 FIRST_DAY = "1970-01-01"  # where a day is needed and none is known: the same at every pull
 ZERO_DATE = re.compile("0000|-0001|1969-12-31|1970-01-01")  # how an unset date can begin
-DIGITS = re.compile("[1-9][0-9]{0,15}")
+DIGITS = re.compile("[1-9][0-9]{0,14}")  # of an id, below MAX_ID
+VISIBLE = re.compile("[!-~]+")  # what a token may consist of
 
 
 class Remote:
@@ -7103,7 +7104,7 @@ class Remote:
         self.token = ""
         status, value = self.ask("POST", "/tokens", self.credentials)
         token = value.get("token") if isinstance(value, dict) else None
-        if not isinstance(token, str) or not re.fullmatch("[!-~]+", token):
+        if not isinstance(token, str) or not VISIBLE.fullmatch(token):
             words = value if status >= 400 else "there is no token in the answer"
             raise StartError(f"POST {self.origin}{self.base}/tokens was answered {status}: {words}")
         self.token = token
@@ -7418,8 +7419,11 @@ class Pull:
                 id = id_in(record.get("id"))
                 product = id if array == "products" else id_in(record.get("product"))
                 if not self.products or not product or product in self.products:
-                    whole = self.record(array, id) if id and needs_record(array) and id not in self.ids[array] else {}
                     within = {listing.within: home} if isinstance(listing, Listing) and home else {}
+                    alone = id and id not in self.ids[array] and needs_record(array)
+                    whole = self.record(array, id) if alone else {}
+                    if alone and not whole:
+                        self.note(array, "known from their list only", f"{FIXTURE[array].name} {id}")
                     self.take(array, {**within, **record, **whole})
 
     def listed(self, array: str, listing: Any, query: str) -> Iterator[tuple[int, Fields]]:
@@ -7457,19 +7461,19 @@ class Pull:
 
     def record(self, array: str, name: int | str) -> Fields:
         """Return what the answer with a single record says, {} without one. name: the record's id, or an account."""
-        row, types = record_operation(array), FIXTURE[array].types
-        if row:
+        if row := record_operation(array):
             asked = f"?fields={','.join(parts_of(row.shows).fields)}" * bool(row.query)
             with contextlib.suppress(Refusal):
                 value = self.remote.get(re.sub("<.*>", str(name), row.path) + asked)
                 if isinstance(value, dict) and name in (value.get("account"), id_in(value.get("id"))):
-                    return value if not types or as_fixture(array, value).get("type") in types.split() else {}
+                    return value
         return {}
 
     def take(self, array: str, record: Fields) -> None:
         """Insert a record of an answer, or note why it is left out."""
-        id, resource = id_in(record.get("id")), FIXTURE[array]
-        if id and id in self.ids[array]:
+        id, resource, given = id_in(record.get("id")), FIXTURE[array], as_fixture(array, record)
+        of_others = resource.types and given.get("type") in {*PROJECT_TYPES} - {*resource.types.split()}
+        if (id and id in self.ids[array]) or of_others:
             return
         for value in record.values():
             for person in value if isinstance(value, list) else [value]:
@@ -7479,7 +7483,7 @@ class Pull:
         try:
             if not id and resource is not USER:
                 raise Invalid({"id": "is missing"})
-            values = self.checked(array, as_fixture(array, record), id)
+            values = self.checked(array, given, id)
             if resource is USER:
                 save_user(self.store, self.me, values)
             else:
@@ -7845,6 +7849,8 @@ def ask_for_credentials(remote: Remote, account: str, insecure: bool) -> None:
     remote.find_base()
     token, password = (os.environ.get(PREFIX + name) for name in PULL_VARIABLES)
     if token:
+        if not VISIBLE.fullmatch(token):
+            raise StartError(f"{PREFIX}PULL_TOKEN must be letters, digits and signs of ASCII, without spaces")
         remote.token = token
         return
     if not password:
