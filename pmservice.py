@@ -7225,7 +7225,7 @@ BY_LOOK: dict[str, Callable[[Any], Any]] = {
     "person": account_in, "people": accounts_of, "whitelist": accounts_of, "moment": moment_in, "stamp": moment_in,
     **dict.fromkeys(("day", "deadline"), lambda value: str(moment_in(value) or "")[:10] or None),
     **dict.fromkeys(("plain", "needed", "parent"), first_in), "quoted": lambda value: first_in(word_in(value)), "build": lambda value: id_in(value) or "trunk",
-    "text": lambda value: ",".join(map(str, accounts_of(value))) if isinstance(value, list) else value or None,
+    "text": lambda value: ",".join(map(str, accounts_of(value))) if isinstance(value, list) else None if value == {} else value,
 }
 OTHER_WORDS = {  # of later versions and other editions, for what is called differently here
     "acl":    {"custom": "private", "program": "private"},
