@@ -485,7 +485,7 @@ def one_of(*words: str) -> Kind:
 def some_of(*words: str) -> Kind:
     """Return the kind of words of an enumeration, joined by commas."""
     read = lambda value: tuple(dict.fromkeys(map(words_of(words), read_text(value).split(","))))  # noqa: E731
-    return Kind("plain", read, {"enum": sorted({*words, ",".join(words)})})
+    return Kind("plain", read, {"type": "string", "pattern": f"^({'|'.join(words)})(,({'|'.join(words)}))*$"})
 
 
 def link(target: str, look: str = "plain", sql: str = "") -> Kind:
@@ -1865,6 +1865,12 @@ MISPLACED = (
 # fmt: on
 
 
+def of_records(resource: Resource, kind: Kind) -> str:
+    """Return the SQL condition that a row with a field of this kind, in its own table or the record's, is a resource's."""
+    own = f"{kind.table}.{kind.owner} IN (SELECT {resource.table}.id FROM {resource.table} WHERE {resource.rows})"
+    return own if kind.table else resource.rows
+
+
 class Store:
     """The records, inside one transaction."""
 
@@ -2177,7 +2183,7 @@ class Store:
         """Return the id and the link of each record whose link names no record of its target."""
         kind, named = resource.fixture.fields[field], RESOURCES[target]
         table, owner, item = (kind.table, kind.owner, kind.item) if kind.table else (resource.table, "id", field)
-        rows = "TRUE" if kind.table else resource.rows
+        rows = of_records(resource, kind)
         return self.run(
             f"""SELECT {table}."{owner}" AS id, {table}."{item}" AS link FROM {table}
             WHERE {rows} AND {table}."{item}" <> 0 AND {table}."{item}" NOT IN (SELECT id FROM {named.table} WHERE {named.rows})"""
@@ -2196,8 +2202,9 @@ class Store:
 
     def unlink(self, resource: Resource, field: str, kind: Kind, id: int) -> int:
         """Unset the links to a record in a field, and return how many there were."""
-        change = f'UPDATE {resource.table} SET "{field}" = NULL WHERE "{field}" = ? AND {resource.rows}'
-        return self.run(f'DELETE FROM {kind.table} WHERE "{kind.item}" = ?' if kind.table else change, (id,)).rowcount
+        change = f'UPDATE {resource.table} SET "{field}" = NULL WHERE "{field}" = ?'
+        change = f'DELETE FROM {kind.table} WHERE "{kind.item}" = ?' if kind.table else change
+        return self.run(f"{change} AND {of_records(resource, kind)}", (id,)).rowcount
 
     def forget_build_names(self) -> None:
         """Empty the names of builds that releases got from their builds, as answers show both in one field."""
@@ -3443,7 +3450,8 @@ def load(store: Store, me: Caller, document: Fields, progress: Callable[[int], N
 def load_record(store: Store, me: Caller, resource: Resource, record: Any, noted: dict[str, None]) -> int:
     """Insert one record of a fixture and return its id; the accounts it names go to `noted`. Raises Invalid.
 
-    Links are checked when everything is there, because records may name others that come later.
+    Links are checked when everything is there, because records may name others that come later. A null says that nobody
+    knows who made the record, or when: so a dump can be loaded.
     """
     if not isinstance(record, dict):
         raise Invalid({"": "must be an object"})
@@ -3452,7 +3460,10 @@ def load_record(store: Store, me: Caller, resource: Resource, record: Any, noted
     try:
         if resource is USER:
             return save_user(store, me, given)
-        return store.insert_record(resource, complete(store, me, resource, given))
+        unknown = {field for field in resource.defaults if resource.fields[field].look in ("person", "moment")}
+        unset = {field for field in unknown if field in record and record[field] is None}
+        values = complete(store, me, resource, given)
+        return store.insert_record(resource, {field: value for field, value in values.items() if field not in unset})
     except sqlite3.IntegrityError as error:
         field = "steps: an id" if " step." in str(error) else "id"
         rule = "is taken" if "UNIQUE" in str(error) else f"breaks a rule of the database: {error}"
@@ -7026,7 +7037,7 @@ MOST_PAGES = 10_000  # of a list that seems to have no end
 PAUSES = (1, 5)  # seconds before the second and the third attempt
 LONGEST_PAUSE = 60  # seconds, if the server asks for one
 FIRST_DAY = "1970-01-01"  # where a day is needed and none is known: the same at every pull
-ZERO_DATE = re.compile("0000|-0001|1969-12-31|1970-01-01")  # how an unset date can begin
+ZERO_DATE = re.compile("0000|-0001|(1969-12-31|1970-01-01)[T ]")  # how an unset date can begin
 DIGITS = re.compile("[1-9][0-9]{0,14}")  # of an id, below MAX_ID
 VISIBLE = re.compile("[!-~]+")  # what a token may consist of
 
@@ -7129,7 +7140,8 @@ def split_url(url: str) -> urllib.parse.SplitResult:
         plain = url.isascii() and url.isprintable() and not set("?#@ ") & set(url)
         if address.scheme in ("http", "https") and address.hostname and address.port != 0 and plain:
             return address
-    raise StartError(f"URL must be an address such as https://pm.example.org, without a password (got {url!r})")
+    got = "" if "@" in url else f" (got {url!r})"
+    raise StartError(f"URL must be an address such as https://pm.example.org, without a password{got}")
 
 
 def is_loopback(host: str) -> bool:
@@ -7315,6 +7327,7 @@ PULLED: dict[str, tuple[Any, tuple[str, ...]]] = {
     "results":     (CASE_RESULTS,       ("",)),
 }
 OF_SOME_PRODUCTS = {"projects": PRODUCT_PROJECTS, "programs": None}  # instead, if only some products are pulled; None: as they are named
+NUMBERED = {"story": "story", "plan": "plan", "build": "build", "task": "task", "case": "testcase", "fromBug": "bug"}
 HOMES = ("departments", "programs", "projects", "executions")  # what is pulled of other products if records name it
 # Parts of a record that a list of others shows: the array of the record, the list, its query, the part.
 SHOWN_ELSEWHERE = (
@@ -7322,11 +7335,12 @@ SHOWN_ELSEWHERE = (
     ("stories",  PROJECT_STORIES,  "status=all", STORY.loaded["executions"]),
 )
 # fmt: on
-LINK_FIELDS = [
-    (array, field, kind)
-    for array, resource in FIXTURE.items()
-    for field, kind in resource.fixture.fields.items()
-    if kind.target
+FIELDS = [(array, field, kind) for array, one in FIXTURE.items() for field, kind in one.fixture.fields.items()]
+LINK_FIELDS = [(array, field, kind) for array, field, kind in FIELDS if kind.target]
+NUMBER_FIELDS = [  # "`story, plan, build, module, task, case, fromBug` … stay as sent": there need not be such a record
+    (array, field, kind._replace(target=NUMBERED[field]))
+    for array, field, kind in FIELDS
+    if field in NUMBERED and not kind.target
 ]
 
 
@@ -7512,15 +7526,17 @@ class Pull:
 
     def follow_links(self) -> bool:
         """Read records that others name though no list shows them, such as deleted ones; tell whether there are some."""
+        fields = LINK_FIELDS if self.products else LINK_FIELDS + NUMBER_FIELDS
         wanted = {
-            (kind.target, id) for array, field, kind in LINK_FIELDS for id in self.dangling(array, field, kind)
+            (kind.target, id) for array, field, kind in fields for id in self.dangling(array, field, kind)
         } - self.tried
         self.tried |= wanted
         found = 0
         for number, (target, id) in enumerate(sorted(wanted), 1):
             self.tell("records that others name", number, len(wanted))
             for array in arrays_of(target):
-                if (array in HOMES or not self.products) and (whole := self.record(array, id)):
+                whole = self.record(array, id)
+                if whole and (array in HOMES or not self.products or id_in(whole.get("product")) in self.products):
                     found += 1
                     self.take(array, whole)
         return found > 0
@@ -7533,8 +7549,11 @@ class Pull:
         """Insert the users that records name though no list shows them."""
         for account in sorted(self.noted):
             if not self.store.user(account):
-                whole = self.record("users", account) if self.ids["users"] and not account.isdigit() else {}
-                self.take("users", {**self.people.get(account, {}), **whole, "account": account})
+                shown = self.people.get(account, {})
+                name = id_in(shown.get("id")) or account  # in a path, digits are an id
+                asked = self.ids["users"] and not (name == account and account.isdigit())
+                whole = self.record("users", name) if asked else {}
+                self.take("users", {**shown, **whole, "account": account})
                 self.store.add_person(account)
         self.store.settle_users()
 
