@@ -7440,6 +7440,124 @@ class TestCommandLine:
             assert (os.listdir(), Path("pm.db").read_bytes()) == (["pm.db"], before)
 
 
+class TestPartsOfARecord:
+    """The query parameter `fields`, which adds to an answer what only a fixture says of a record."""
+
+    PARTS = {  # of the first record of WORLD
+        "/stories/1": dict(
+            versions=[dict(version=1, title="Story", spec="", verify=""), dict(version=2, title="Story one", spec="<p>s</p>", verify="v")],
+            reviewers=[dict(account="dev2", result=""), dict(account="qa1", result="pass")],
+            plans=[1],
+        ),
+        "/programs/1": dict(products=[]),
+        "/projects/2": dict(products=[1, 2]),
+        "/executions/3": dict(products=[]),
+    }  # fmt: skip
+    EVERY = each(("path", "fields"), [(path, ",".join(parts)) for path, parts in PARTS.items()])
+
+    def test_operations_that_show_one_of_these_records_take_it_and_no_others(self):
+        asked = {
+            path
+            for path, item in DOCUMENT["paths"].items()
+            for method, operation in item.items()
+            if method != "parameters" and "fields" in [one["name"] for one in operation.get("parameters", ())]
+        }
+        assert asked == {re.sub("[0-9]", "{id}", path) for path in self.PARTS}
+
+    @EVERY
+    def test_parts_stand_behind_the_record(self, world, path, fields):
+        plain, whole = world.get(path), world.get(f"{path}?fields={fields}")
+        assert lines(whole) == lines({**plain, **self.PARTS[path]})
+        assert list(whole) == [*plain, *fields.split(",")]
+
+    @EVERY
+    def test_without_being_asked_for_nothing_is_added(self, world, path, fields):
+        plain = world.get(path)
+        assert not self.PARTS[path].keys() & plain.keys()
+        assert lines(world.get(f"{path}?fields=")) == lines(plain)
+
+    @each(
+        "fields",
+        ["versions", "reviewers,versions", "plans,versions,reviewers", "versions,versions", "versions,plans,versions"],
+    )
+    def test_parts_are_chosen_by_name_in_any_order_and_shown_once(self, world, fields):
+        parts = {name: self.PARTS["/stories/1"][name] for name in fields.split(",")}
+        assert lines(world.get(f"/stories/1?fields={fields}")) == lines({**world.get("/stories/1"), **parts})
+        assert world.call("GET", f"/stories/1?fields={fields}").text.count('"versions":') == 1
+
+    def test_parts_of_an_execution_with_products_of_its_own(self, world):
+        world.load(executions=[dict(id=9, name="Own", project=2, products=[2])])
+        assert world.get("/executions/9?fields=products")["products"] == [2]
+
+    @each(
+        "fields",
+        [
+            "version",
+            "Versions",
+            "versions,",
+            ",versions",
+            "versions;plans",
+            "versions, plans",
+            "products",
+            "title",
+            "*",
+        ],
+    )
+    @each("strict", [False, True])
+    def test_unknown_part_is_refused(self, fields, strict):
+        with contextlib.closing(Client(":memory:", strict=strict, control=False, load=WORLD)) as client:
+            told = client.refused("GET", f"/stories/1?fields={urllib.parse.quote(fields)}")["fields"]
+        assert told.keys() == {"fields"}
+        assert told["fields"].startswith("must be one of versions, reviewers, plans")
+
+    @EVERY
+    def test_strict_service_takes_it(self, path, fields):
+        with contextlib.closing(Client(":memory:", strict=True, control=False, load=WORLD)) as client:
+            assert lines(client.get(f"{path}?fields={fields}")) == lines({**client.get(path), **self.PARTS[path]})
+
+    @each("path", ["/bugs/1", "/products/1", "/testtasks/1", "/testcases/1", "/builds/1", "/users/1", "/stories"])
+    def test_it_is_unknown_elsewhere(self, world, path):
+        answer = world.call("GET", f"{path}?fields=versions")
+        assert (answer.json, answer.headers["Ignored-Fields"]) == (world.get(path), "?fields")
+
+    def test_strict_service_refuses_it_elsewhere(self):
+        with contextlib.closing(Client(":memory:", strict=True, control=False, load=WORLD)) as client:
+            assert list(client.refused("GET", "/bugs/1?fields=versions")["fields"]) == ["?fields"]
+
+    @EVERY
+    def test_changes_do_not_take_it(self, world, path, fields):
+        answer = world.call("PUT", f"{path}?fields={fields}", {})
+        assert answer.status_int == 200
+        assert not self.PARTS[path].keys() & answer.json.keys()
+
+    @EVERY
+    def test_deleted_record_shows_its_parts(self, world, path, fields):
+        before = world.get(f"{path}?fields={fields}")
+        with world.service.database.writing() as store:
+            table = {"stories": "story"}.get(path.split("/")[1], "project")
+            store.run(f"UPDATE {table} SET deleted = 1 WHERE id = ?", (path.split("/")[2],))
+        after = world.get(f"{path}?fields={fields}")
+        assert after["deleted"] is True
+        assert {name: after[name] for name in self.PARTS[path]} == {name: before[name] for name in self.PARTS[path]}
+
+    def test_parts_are_for_those_who_see_the_record(self, world):
+        world.load(products=[dict(id=9, name="P", acl="private")], stories=[dict(id=9, title="S", product=9)])
+        stranger = world.token_of("dev2")
+        hidden = world.refused("GET", "/stories/9?fields=versions", status=404, Token=stranger)
+        absent = world.refused("GET", "/stories/99?fields=versions", status=404)
+        assert (hidden, absent) == ({"error": "There is no story 9."}, {"error": "There is no story 99."})
+
+    @each("fields", [
+        "versions", "versions,reviewers,plans",
+        pytest.param("versions,reviewers", marks=pytest.mark.xfail(strict=True, reason="the document lists single words and all of them only")),
+    ])  # fmt: skip
+    def test_document_describes_what_is_taken(self, world, fields):
+        parameters = written_out(DOCUMENT["paths"]["/stories/{id}"]["get"]["parameters"])
+        schema = next(one["schema"] for one in parameters if one["name"] == "fields")
+        assert world.call("GET", f"/stories/1?fields={fields}").status_int == 200
+        Draft202012Validator(schema).validate(fields)
+
+
 class TestResolvedBugs:
     """The table that counts the bugs resolved in each quarter of an hour."""
 
