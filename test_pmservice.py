@@ -8901,6 +8901,110 @@ class TestPullOfRecordedVersions:
             "Pulled from http://127.0.0.1:[0-9]+/api.php/v1 into f.json: [0-9]+ requests, [0-9]+ s[.]", last
         )
 
+    # fmt: off
+    @each(("value", "first"), [
+        (None, None), ([], None), ("", ""), (0, 0), ("0", "0"), (7, 7), ("7", "7"), (",1,", "1"), (",0,", "0"), ("1,2", "1"), ([7, 8], 7), (["trunk"], "trunk"),
+        (8.0, 8), ("8.00", 8), ("5000.5", 5000), (-1.5, -1), ("18.10.1", "18.10.1"), (False, False), ("trunk", "trunk"), (",", ""),
+    ])
+    def test_first_of_several_values(self, value, first):
+        found = pmservice.first_in(value)
+        assert (found, type(found)) == (first, type(first))
+
+    @each(("value", "id"), [
+        (None, 0), ("", 0), (0, 0), ("0", 0), (-1, 0), ("-1", 0), ("0000-00-00", 0), ([], 0), ({}, 0), ("trunk", 0), ("case_7", 0), ("07", 0), ("٧", 0), (True, 0),
+        (7, 7), ("7", 7), (",7,", 7), (",7,8,", 7), ([7], 7), (["7", "8"], 7), (7.0, 7), ("7.00", 7), ("9" * 15, 10**15 - 1), ("9" * 17, 0),
+    ])
+    def test_id(self, value, id):
+        assert pmservice.id_in(value) == id
+
+    @each(("value", "ids"), [
+        (None, []), ("", []), (0, []), ([], []), ({}, []), ("1,2", [1, 2]), (",1,2,", [1, 2]), ("0", []), ([1, "2", 0, None], [1, 2]),
+        ([{"id": 1}, {"id": "2", "case": 0}, {"id": "case_3", "case": 3}, {}], [1, 2, 3]), ({"3": {"project": 3, "name": "Sprint 1"}, "18": "Child of 1"}, [3, 18]),
+    ])
+    def test_ids(self, value, ids):
+        assert pmservice.ids_in(value) == ids
+
+    @each(("value", "account"), [
+        (None, None), ("", None), (0, None), ("closed", None), ("dev1", "dev1"), ({"id": 4, "account": "dev1", "avatar": "", "realname": "Dan Dev"}, "dev1"),
+        ({}, None), ({"account": ""}, None), ([], []),
+    ])
+    def test_account(self, value, account):
+        assert pmservice.account_in(value) == account
+
+    @each(("value", "accounts"), [
+        (None, []), ("", []), (",", []), ("dev1", ["dev1"]), ("dev1,", ["dev1"]), (",dev1,qa1,", ["dev1", "qa1"]), ([], []), ({}, []), (["dev1", "", None], ["dev1"]),
+        ([{"id": 4, "account": "dev1"}, None, "closed"], ["dev1"]), ({"1": "dev1", "3": {"account": "qa1"}}, ["dev1", "qa1"]),
+    ])
+    def test_accounts(self, value, accounts):
+        assert pmservice.accounts_of(value) == accounts
+
+    @each("value", [
+        None, "", 0, "0000-00-00", "0000-00-00 00:00:00", "0000-00-00T00:00:00Z", "-0001-11-30", "-0001-11-29T15:54:17Z", "1970-01-01 08:00:00", "1969-12-31T16:00:00Z",
+    ])
+    def test_unset_moments(self, value):
+        assert pmservice.moment_in(value) is None
+
+    @each("value", ["2026-11-22 03:55:50", "2026-11-21T19:55:50Z", "2026-11-22", "2030-01-01", "1970-01-01", "2059-12-31"])
+    def test_moments(self, value):
+        assert pmservice.moment_in(value) == value
+
+    @each(("bug", "state"), [
+        (dict(status="active"), "active"), (dict(status="resolved", resolution="fixed"), "resolved"), (dict(status="closed"), "closed"),
+        (dict(status={"code": "resolved", "name": "Resolved"}), "resolved"), (dict(status={"code": "storyChanged", "name": "Changed"}), "active"),
+        *((dict(status=word, resolution="", closedDate=None), "active") for word in ("confirmed", "postponed", "delay", "storyChanged")),
+        (dict(status="storyChanged", resolution="fixed", closedDate="0000-00-00 00:00:00"), "resolved"),
+        (dict(status="storyChanged", resolution="fixed", closedDate="2026-11-20 10:00:00"), "closed"), ({}, "active"),
+    ])
+    def test_state_of_a_bug(self, bug, state):
+        assert pmservice.bug_state(bug) == state
+
+    @each(("story", "votes"), [
+        ({}, []), (dict(reviewer=[], notReview=[]), []), (dict(reviewer=["admin"], notReview=["admin"]), [dict(account="admin", result="")]),
+        (dict(reviewer=["qa1", "pm1"], notReview=["pm1"]), [dict(account="qa1", result="pass"), dict(account="pm1", result="")]),
+        (dict(reviewer="qa1,pm1", notReview=""), [dict(account="qa1", result="pass"), dict(account="pm1", result="pass")]),
+        (dict(reviewer=["qa1"], reviewers=[dict(account="qa1", result="reject")]), [dict(account="qa1", result="reject")]),
+    ])
+    def test_votes_on_a_story(self, story, votes):
+        assert pmservice.votes_on(story) == votes
+
+    @each(("value", "steps"), [
+        (None, []), ("", []), ([], []), ({}, []), ([None, "go"], []), ([dict(desc=" ", expect="gone")], []), ([dict(desc="go", expect="", files=[])], [dict(desc="go", expect="")]),
+        ({"1": dict(id=6, desc="go"), "4": dict(id=7, desc="pay")}, [dict(id=6, desc="go"), dict(id=7, desc="pay")]),
+    ])
+    def test_steps(self, value, steps):
+        assert pmservice.steps_in(value, pmservice.LOADED_STEP) == steps
+
+    def test_steps_of_a_run_need_no_text(self):
+        step = dict(id=6, desc="", result="fail", real="stuck")
+        assert pmservice.steps_in([dict(step, files=[])], pmservice.LOADED_RESULT) == [step]
+
+    @each(("array", "record", "facts"), [
+        ("departments", dict(id=2, name="Backend", parent=1, manager="dev1", path=",1,2,"), dict(parent=1, manager="dev1")),
+        ("users",       dict(id=1, account="admin", role={}, dept="0", birthday="0000-00-00", deleted="0"), dict(role=None, dept=0, birthday=None, deleted="0")),
+        ("products",    dict(id=7, name=" ", acl="custom", whitelist=",dev1", createdDate="0000-00-00 00:00:00", line="0"), dict(name="product 7", acl="private", whitelist=["dev1"], createdDate=None, line="0")),
+        ("projects",    dict(id=7, name="P" * 300, model="ipd", budget="5000.5", begin="2026-01-05 00:00:00", realBegan="0000-00-00"), dict(name="P" * 255, model="waterfall", budget=5000, begin="2026-01-05", realBegan=None)),
+        ("projects",    dict(id=7, name="P", model="agileplus", acl="program", products=[{"id": 1, "name": "Shop", "plans": []}]), dict(model="scrum", acl="private", products=[1])),
+        ("executions",  dict(id=7, name="E", type="kanban", project="2", days="", status="doing"), dict(type="sprint", project=2, status="doing")),
+        ("plans",       dict(id=7, title="", product=1, parent=-1, stories=[], begin="2030-01-01"), dict(title="plan 7", parent=0, begin="2030-01-01")),
+        ("stories",     dict(id=7, title="S", plan="1,2", parent="-1", status="changing", mailto="qa1,pm1", executions={"3": {"name": "Sprint 1"}}), dict(plans=[1, 2], parent=0, status="changed", mailto=["qa1", "pm1"], executions=[3], reviewers=[])),
+        ("builds",      dict(id=7, name="B", project=2, execution=3, branch="0", stories="1,2", bugs=[], builder=None), dict(execution=3, branch="0", stories=[1, 2], bugs=[], builder=None)),
+        ("releases",    dict(id=7, name="R", project=",2,", build=",1,", branch=",0,", mailto=[{"id": 4, "account": "dev1"}], notify=None), dict(project=2, build="1", branch="0", mailto="dev1")),
+        ("bugs",        dict(id=7, title="B", deadline="2026-12-01 00:00:00", openedBuild=["1", "trunk"], resolution="", resolvedBy="", linkBug="0"), dict(deadline="2026-12-01", openedBuild="1,trunk", resolvedBy=None, linkBug="0", status="active")),
+        ("tasks",       dict(id=7, name="T", execution=0, project=2, assignedTo="closed", estimate="8.00", activatedDate=""), dict(project=2, assignedTo=None, estimate="8.00", activatedDate=None)),
+        ("testtasks",   dict(id=7, name="R", build="trunk", mailto="dev1,", owner="", testcases=[{"id": "case_4", "case": 4}]), dict(build="trunk", mailto=["dev1"], owner=None, testcases=[4])),
+        ("testtasks",   dict(id=7, name="R", build="3"), dict(build=3)),
+        ("efforts",     dict(id=2, objectType="task", objectID=70, task=70, product=",1,", begin="0000", date="2026-11-16", left=8), dict(task=70, date="2026-11-16", left=8)),
+    ])
+    def test_record_as_a_fixture_writes_it(self, array, record, facts):
+        written = pmservice.as_fixture(array, record)
+        assert {field: written.get(field) for field in facts} == facts
+        assert written.keys() <= pmservice.FIXTURE[array].fixture.fields.keys()
+
+    @each("array", ["builds", "tasks", "testtasks"])
+    def test_project_follows_from_the_execution(self, array):
+        assert "project" not in pmservice.as_fixture(array, dict(id=7, name="N", project=2, execution=3))
+    # fmt: on
+
 
 class TestUpgrades:
     """Database files that older versions wrote, as they were: each is upgraded when it is opened."""
