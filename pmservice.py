@@ -2211,9 +2211,10 @@ class Store:
         named = "build.id = release.build AND build.name = release.buildName AND NOT build.deleted"
         self.run(f"UPDATE release SET buildName = '' FROM build WHERE {named}")
 
-    def lift_users(self) -> None:
-        """Make room for other users' ids: the stored ones become negative."""
-        self.run("UPDATE user SET id = -id")
+    def make_room(self, users: Sequence[tuple[Any, Any]]) -> None:
+        """Make room for users, (id, account) each, whose ids others have: theirs become negative, until `settle_users`."""
+        taken = "SELECT 1 FROM json_each(?) WHERE json_extract(value, '$[0]') = user.id AND json_extract(value, '$[1]') <> account"
+        self.run(f"UPDATE user SET id = -id WHERE EXISTS ({taken})", (json.dumps(users),))
 
     def settle_users(self) -> None:
         """Give the users whose ids are still negative their old ids, or new ones if those are taken."""
@@ -3425,7 +3426,8 @@ def parse_fixture(text: str) -> dict[str, Any]:
 def load(store: Store, me: Caller, document: Fields, progress: Callable[[int], None] = lambda records: None) -> int:
     """Insert the records of a fixture, all or none; return how many it has. Raises Refusal that says where it is wrong."""
     store.defer_links()
-    store.lift_users()
+    users = [user for user in document.get("users") or () if isinstance(user, dict)]
+    store.make_room([(user.get("id"), user.get("account")) for user in users])
     noted: dict[str, None] = {}
     places: Places = {array: [] for array in FIXTURE}
     done = 0
@@ -7409,7 +7411,6 @@ class Pull:
     def run(self) -> None:
         """Read everything. Raises StartError."""
         self.store.defer_links()
-        self.store.lift_users()
         for array in PULLED:
             self.read(array)
         if missing := sorted(self.products - self.ids["products"]):
@@ -7499,6 +7500,7 @@ class Pull:
                 raise Invalid({"id": "is missing"})
             values = self.checked(array, given, id)
             if resource is USER:
+                self.store.make_room([(id, values["account"])])
                 save_user(self.store, self.me, values)
             else:
                 self.store.insert_record(resource, with_defaults(resource, Context(values, None, None, FIRST_DAY)))
