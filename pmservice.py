@@ -2211,6 +2211,11 @@ class Store:
         named = "build.id = release.build AND build.name = release.buildName AND NOT build.deleted"
         self.run(f"UPDATE release SET buildName = '' FROM build WHERE {named}")
 
+    def recount(self, table: str, recount: str) -> None:
+        """Fill a table that triggers keep with what a query counts."""
+        self.run(f"DELETE FROM {table}")
+        self.run(f"INSERT INTO {table} {recount}")
+
     def make_room(self, users: Sequence[tuple[Any, Any]]) -> None:
         """Make room for users, (id, account) each, whose ids others have: theirs become negative, until `settle_users`."""
         taken = "SELECT 1 FROM json_each(?) WHERE json_extract(value, '$[0]') = user.id AND json_extract(value, '$[1]') <> account"
@@ -7214,8 +7219,10 @@ def ids_in(value: Any) -> list[int]:
 
 
 def account_in(value: Any) -> Any:
-    """Return the account of a person, None of nobody: the text "closed" is the real server's pseudo-user."""
-    return value.get("account") or None if isinstance(value, dict) else None if value in ("", 0, "closed") else value
+    """Return the account of a person, or the id of another object; None of nobody, such as the pseudo-user "closed"."""
+    if isinstance(value, dict):
+        return value.get("account") or value.get("id")
+    return None if value in ("", 0, "closed") else value
 
 
 def accounts_of(value: Any) -> list[Any]:
@@ -7302,8 +7309,8 @@ def as_fixture(array: str, record: Fields) -> dict[str, Any]:
         if kind is NAME and field in resource.required.split():
             name = str(given.get(field) or "")
             given[field] = name[:MAX_NAME] if name.strip() else f"{resource.name} {id_in(record.get('id'))}"
-    if HAS_HOME in resource.rules and given.get("execution"):
-        given.pop("project", None)  # derived from the execution, whatever the server says
+    if HAS_HOME in resource.rules:  # the project is derived from the execution, whatever the server says
+        given.pop("project" if given.get("execution") else "execution", None)
     return given
 
 
@@ -7405,6 +7412,7 @@ class Pull:
         self.notes: dict[str, Counter[str]] = {array: Counter() for array in FIXTURE}
         self.examples: dict[str, str] = {}  # of notes, by array and note
         self.tried: set[tuple[str, int]] = set()  # the links that were followed
+        self.projects: dict[int, int] = {}  # by execution, as records say
         self.began: dict[str, float] = {}
         self.told = 0.0
 
@@ -7423,7 +7431,6 @@ class Pull:
             pass
         self.add_people()
         self.settle_links()
-        self.store.forget_build_names()
 
     def read(self, array: str) -> None:
         """Read the records of an array."""
@@ -7490,10 +7497,11 @@ class Pull:
         of_others = resource.types and given.get("type") in {*PROJECT_TYPES} - {*resource.types.split()}
         if (id and id in self.ids[array]) or of_others:
             return
+        self.projects.setdefault(given.get("execution", 0), id_in(record.get("project")))
         for value in record.values():
             for person in value if isinstance(value, list) else [value]:
-                if isinstance(person, dict) and isinstance(person.get("account"), str):
-                    self.people.setdefault(person["account"], person)
+                if isinstance(person, dict) and person.keys() == USER_REFERENCE["properties"].keys():
+                    self.people.setdefault(str(person["account"]), person)
         self.store.run("SAVEPOINT record")
         try:
             if not id and resource is not USER:
@@ -7561,25 +7569,33 @@ class Pull:
 
     def settle_links(self) -> None:
         """Put placeholders where a link is needed, unset the other links that name no record, and derive what follows."""
+        optional = []
         for array, field, kind in LINK_FIELDS:
             resource = FIXTURE[array]
+            in_home = field == "execution" and HAS_HOME in resource.rules
+            if not (in_home or kind.look == "needed" or field in resource.required.split()):
+                optional.append((array, field, kind))
+                continue
             for id in sorted(self.dangling(array, field, kind)):
+                project = self.projects.get(id, 0)
+                home = "executions" if in_home and project in self.ids["projects"] else arrays_of(kind.target)[0]
+                name = f"{FIXTURE[home].name} {id}"
+                self.take(home, {"id": id, "name": name, "project": project})
+                self.note(home, "placeholders for records that were not read", name)
+        for array, field, kind in optional:
+            for id in sorted(self.dangling(array, field, kind)):
+                unset = self.store.unlink(FIXTURE[array], field, kind, id)
                 name = f"{RESOURCES[kind.target].name} {id}"
-                needed = kind.look == "needed" or field in resource.required.split()
-                if needed or (field == "execution" and HAS_HOME in resource.rules):
-                    self.take(home := arrays_of(kind.target)[0], {"id": id, "name": name})
-                    self.note(home, "placeholders for records that were not read", name)
-                else:
-                    unset = self.store.unlink(resource, field, kind, id)
-                    self.note(array, f"links of {field} unset, to records that were not read", name, unset)
+                self.note(array, f"links of {field} unset, to records that were not read", name, unset)
         self.store.place_records()
         for table, id, problem, mend in list(self.store.misplaced()):
             self.store.run(mend, (id,))
-            array = next(
-                array for array, resource in FIXTURE.items() if resource.table == table and id in self.ids[array]
-            )
+            array = next(array for array, one in FIXTURE.items() if one.table == table and id in self.ids[array])
             self.note(array, "changed to keep a rule", f"{table} {id}: {problem}")
         self.store.place_records()
+        self.store.forget_build_names()
+        for table, _, recount in RECOUNTS:  # triggers count what the operations do, and these changes are none of them
+            self.store.recount(table, recount)
         check_links(self.store, {array: sorted(ids) for array, ids in self.ids.items()})
 
     def note(self, array: str, what: str, example: str, count: int = 1) -> None:
