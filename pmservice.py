@@ -2196,9 +2196,10 @@ class Store:
 
     # What is pulled from another server
 
-    def ids(self, resource: Resource) -> list[int]:
-        """Return the ids of a resource's records."""
-        return [id for (id,) in self.run(f"SELECT id FROM {resource.table} WHERE {resource.rows} ORDER BY id")]
+    def ids(self, resource: Resource, condition: str = "TRUE") -> list[int]:
+        """Return the ids of a resource's records that meet a condition."""
+        sql = f"SELECT id FROM {resource.table} WHERE {resource.rows} AND {condition} ORDER BY id"
+        return [id for (id,) in self.run(sql)]
 
     def unlink(self, resource: Resource, field: str, kind: Kind, id: int) -> int:
         """Unset the links to a record in a field, and return how many there were."""
@@ -7412,6 +7413,7 @@ class Pull:
         self.notes: dict[str, Counter[str]] = {array: Counter() for array in FIXTURE}
         self.examples: dict[str, str] = {}  # of notes, by array and note
         self.tried: set[tuple[str, int]] = set()  # the links that were followed
+        self.asked: set[tuple[Any, str, int]] = set()  # the lists that were read: of what, the query and the home
         self.projects: dict[int, int] = {}  # by execution, as records say
         self.began: dict[str, float] = {}
         self.told = 0.0
@@ -7419,6 +7421,7 @@ class Pull:
     def run(self) -> None:
         """Read everything. Raises StartError."""
         self.store.defer_links()
+        self.read_zone()
         for array in PULLED:
             self.read(array)
         if missing := sorted(self.products - self.ids["products"]):
@@ -7428,12 +7431,21 @@ class Pull:
                 if (id := id_in(record.get("id"))) in self.ids[array]:
                     self.store.insert_parts(id, [(kind, [home])])
         while self.follow_links():
-            pass
+            for array in () if self.products else PULLED:  # the lists of what was found
+                self.read(array)
         self.add_people()
         self.settle_links()
 
+    def read_zone(self) -> None:
+        """Take moments that name no zone for local to the server's, if it tells that."""
+        with contextlib.suppress(Refusal, StartError):
+            zone = self.remote.get("/configurations/timezone")
+            self.store.zone = (
+                zone_of(str(zone["value"])) if isinstance(zone, dict) and "value" in zone else self.store.zone
+            )
+
     def read(self, array: str) -> None:
-        """Read the records of an array."""
+        """Read the records of an array that no list has shown yet."""
         listing, queries = PULLED[array]
         listing = OF_SOME_PRODUCTS.get(array, listing) if self.products else listing
         for query in queries if listing else ():
@@ -7452,7 +7464,9 @@ class Pull:
         """Yield the records of a list, each with the id of the record whose list it is."""
         row = list_operation(listing)
         paged = isinstance(listing, Listing) and listing.limit >= 0
-        homes = self.store.ids(RESOURCES[row.target]) if row.target else [0]
+        homes = self.store.ids(RESOURCES[row.target], RESOURCES[row.target].undeleted) if row.target else [0]
+        homes = [home for home in homes if (listing, query, home) not in self.asked]
+        self.asked |= {(listing, query, home) for home in homes}
         for number, home in enumerate(homes, 1):
             path = row.path.replace("<id>", str(home))
             self.tell(f"{array} of every {row.target}", number, len(homes))
@@ -7529,7 +7543,7 @@ class Pull:
                 wrong = {re.split(r"\W", field)[0] for field in error.fields}
                 if not (wrong := {field for field in wrong if given.get(field) is not None}):
                     raise
-                for field in wrong:
+                for field in sorted(wrong):
                     value, other = given.pop(field), OTHER_TYPES.get(array) if field == "type" else None
                     given |= {field: other} if other not in (None, value) else {}
                     self.note(array, f"values of {field} not taken", f"{shortened(repr(value))} of {id}")

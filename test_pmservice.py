@@ -8479,7 +8479,8 @@ SERVERS = {  # the exchanges, with those of records that these only name, and wh
                         also("43_releases.create.with-build", id=90, build=",1,2,")], {}),
     "18.10 early with a release": (these("02_create_product.minimal", "23_create_release.minimal"), {}),
     "18.10 early with a team": ([*these("15_get_task.team", "12_start_task.from-wait", "20_create_execution.minimal"),
-                                 also(PROJECT, id=26, **NOBODY_S), also("46_users.get.deleted", id=6, realname="Quin Test")], {}),
+                                 also(PROJECT, id=26, **NOBODY_S), also("46_users.get.ok", id=5, account="zed"),
+                                 also("46_users.get.deleted", id=6, realname="Quin Test")], {}),
 }  # fmt: skip
 # fmt: off
 FACTS = [
@@ -8634,7 +8635,7 @@ FACTS = [
     ("18.10 with odd builds",      "releases",   90, dict(build=1)),
     ("18.10 early with a release", "releases",   1,  dict(project=0, product=1)),
     ("18.10",                      "users",      5,  dict(account="pm1", realname="Pat PM")),
-    ("18.10 early with a team",    "users",      2,  dict(account="dev2", realname="dev2")),
+    ("18.10 early with a team",    "users",      6,  dict(account="dev2", realname="dev2", deleted=False)),
     ("18.10 without a sprint",     "builds",     1,  dict(project=2, execution=3)),
     ("18.10 without a sprint",     "stories",    1,  dict(executions=[2, 3])),
     ("16.5 with a deleted bug",    "bugs",       1,  dict(openedBuild="trunk")),
@@ -8744,7 +8745,7 @@ projects            2  1 links of parent unset, to records that were not read (p
 builds              1
 """,
     "18.10 without a sprint": """
-projects            2  1 known from their list only (project 2)  1 links of parent unset, to records that were not read (program 1)  1 placeholders for records that were not read (execution or project 3)
+projects            2  1 known from their list only (project 2)  1 links of parent unset, to records that were not read (program 1)  1 placeholders for records that were not read (project 3)
 """,
     "18.10 of another edition": """
 users               8  1 known from their list only (user 4)  1 links of dept unset, to records that were not read (department 9999)
