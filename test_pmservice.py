@@ -8745,7 +8745,8 @@ projects            2  1 links of parent unset, to records that were not read (p
 builds              1
 """,
     "18.10 without a sprint": """
-projects            2  1 known from their list only (project 2)  1 links of parent unset, to records that were not read (program 1)  1 placeholders for records that were not read (project 3)
+projects            1  1 known from their list only (project 2)  1 links of parent unset, to records that were not read (program 1)
+executions          2  1 placeholders for records that were not read (execution 3)
 """,
     "18.10 of another edition": """
 users               8  1 known from their list only (user 4)  1 links of dept unset, to records that were not read (department 9999)
