@@ -4456,12 +4456,10 @@ def field_schema(view: View, field: str) -> Schema:
 def answer_schema(shows: Any) -> Schema:
     """Return the schema of an answer."""
     if isinstance(shows, Listing):
-        whole_number = {"type": "integer"}
-        page = object_of(
-            dict.fromkeys(("page", "total", "limit"), whole_number) | {shows.key: array_of(view_reference(shows.view))}
-        )
+        number, records = {"type": "integer"}, array_of(view_reference(shows.view))
+        page = object_of({"page": number, "total": number, "limit": number, shows.key: records})
         if shows.beside[0]:
-            page = {**page, "properties": {**page["properties"], shows.beside[0]: {"type": "object"}}}
+            page["properties"][shows.beside[0]] = {"type": "object"}
         return page if shows.limit > 0 else {**page, "required": ["total", shows.key][shows.limit < 0 :]}
     if isinstance(shows, View):
         return view_reference(shows)
@@ -4501,11 +4499,6 @@ def body_schema(shape: Shape) -> Schema:
     return {**fields_schema(shape), "type": "object" if shape.required else ["object", "null"]}
 
 
-def query_parameters(kinds: Mapping[str, Kind]) -> list[dict[str, Any]]:
-    """Return the description of query parameters; an empty one is not given."""
-    return [{"name": name, "in": "query", "schema": either(kind.schema, {"const": ""})} for name, kind in kinds.items()]
-
-
 def describe(operation: Any, tag: str, body: Schema) -> dict[str, Any]:
     """Return an operation of the document. body: the schema of what it reads, or {}."""
     answers = {status: ERROR_ANSWER | {"description": says} for status, says, may in REASONS if may(operation)}
@@ -4518,10 +4511,10 @@ def describe(operation: Any, tag: str, body: Schema) -> dict[str, Any]:
     }
     if operation.open:
         described["security"] = []
-    if isinstance(operation.shows, Listing):
-        described["parameters"] = query_parameters(query_shape(operation.shows).fields)
-    if operation.parameters:
-        described["parameters"] = query_parameters(operation.parameters)
+    kinds = query_shape(operation.shows).fields if isinstance(operation.shows, Listing) else operation.parameters
+    schemas = {name: either(kind.schema, {"const": ""}) for name, kind in kinds.items()}  # an empty one is not given
+    if schemas:
+        described["parameters"] = [{"name": name, "in": "query", "schema": schemas[name]} for name in schemas]
     if body:
         described["requestBody"] = {"required": "null" not in body["type"], "content": json_content(body)}
     return described
