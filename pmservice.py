@@ -4619,11 +4619,8 @@ RECOUNTS = (
         UNION ALL SELECT 'bugs of execution', execution, count(*) FROM bug
             WHERE NOT deleted AND execution IS NOT NULL GROUP BY execution"""),
 )  # fmt: skip
-COUNTS = (
-    *(table for table, _, _ in RECOUNTS),
-    "story_version",
-    "sqlite_sequence",
-)  # written by triggers and by SQLite itself
+# The tables that are written by triggers and by SQLite itself.
+COUNTS = (*(table for table, _, _ in RECOUNTS), "story_version", "sqlite_sequence")
 
 
 def problems_of(store: Store) -> Iterator[str]:
@@ -4667,12 +4664,11 @@ def matching_calls(journal: Iterable[dict[str, Any]], wanted: Fields) -> list[di
     ]
 
 
-def read_offset(value: Any) -> float:
+def read_offset(value: Any) -> Any:
     """Return by how many seconds the clock is shifted."""
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise ValueError("must be a number of seconds")
-    seconds: float = bounded(value, -(10**9), 10**9)  # a whole one stays whole in answers
-    return seconds
+    return bounded(value, -(10**9), 10**9)  # a whole one stays whole in answers
 
 
 def read_match(value: Any) -> str:
@@ -4813,12 +4809,10 @@ class Controls:
             environ = bottle.request.environ
             if not control.open and not environ["pmservice.caller"].admin:
                 raise Refusal(403, ADMIN_ONLY)
-            given, body = parse_query(environ), read_body(environ)
-            query = check_exactly(
-                Shape(control.parameters), given if control.body else {**given, **parse_body(body, "")}
-            )
+            query, body = parse_query(environ), read_body(environ)
+            given = query if control.body else {**query, **parse_body(body, "")}
             bottle.response.content_type = "application/json"
-            answer = control.perform(self, name, query, body)
+            answer = control.perform(self, name, check_exactly(Shape(control.parameters), given), body)
             if isinstance(answer, Iterator):
                 return self.service.sent(piece.encode() for piece in answer)
             return to_json(SUCCESS if answer is None else answer).encode()
@@ -4976,11 +4970,6 @@ def reset(controls: Controls, name: str, query: Fields, body: bytes) -> None:
     apply_snapshot(controls.database, START_SNAPSHOT, None if "only" in query else controls.begin)
 
 
-def save_snapshot(controls: Controls, name: str, query: Fields, body: bytes) -> None:
-    """Save the records as they are now under a name."""
-    take_snapshot(controls.database, name)
-
-
 def restore_snapshot(controls: Controls, name: str, query: Fields, body: bytes) -> None:
     """Return to the records of a snapshot."""
     snapshots = controls.database.snapshots
@@ -5048,9 +5037,7 @@ def put_faults(controls: Controls, name: str, query: Fields, body: bytes) -> Any
 
 def add_fault(controls: Controls, name: str, query: Fields, body: bytes) -> Any:
     """Add a fault behind the others."""
-    added = read_fault(parse_json(decode(body)))
-    with controls.lock:
-        controls.faults = [*controls.faults, added]
+    controls.faults.append(read_fault(parse_json(decode(body))))
     return controls.faults
 
 
@@ -5082,8 +5069,8 @@ CONTROLS = (
     Control("GET",    "/-/ready",                    "tell whether records can be read and written",  ready, {"status": ""}, open=True),
     Control("POST",   "/-/reset",                    "return to the start",                           reset, parameters=ONLY),
     Control("GET",    "/-/snapshots",                "list the snapshots",                            lambda controls, *_: {"snapshots": sorted(filter(None, controls.database.snapshots))}, {"snapshots": [""]}),
-    Control("PUT",    "/-/snapshots/<name>",         "save a snapshot of the records",                save_snapshot),
-    Control("POST",   "/-/snapshots/<name>",         "alias of PUT",                                  save_snapshot),
+    Control("PUT",    "/-/snapshots/<name>",         "save a snapshot of the records",                lambda controls, name, *_: take_snapshot(controls.database, name)),
+    Control("POST",   "/-/snapshots/<name>",         "alias of PUT",                                  lambda controls, name, *_: take_snapshot(controls.database, name)),
     Control("POST",   "/-/snapshots/<name>/restore", "restore a snapshot",                            restore_snapshot),
     Control("GET",    "/-/dump",                     "write everything as a fixture",                 dump_all, {}),
     Control("POST",   "/-/load",                     "load a fixture",                                load_all, {"records": 0}, body={"type": "object"}),
