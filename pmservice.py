@@ -35,7 +35,6 @@ the operation reads (room 4), the view or list that shows the answer (rooms 5 an
 from __future__ import annotations
 
 import argparse
-import base64
 import bisect
 import contextlib
 import dataclasses
@@ -5593,12 +5592,9 @@ class Page:
     def caller(self, environ: Mapping[str, Any]) -> Caller:
         """Return who asks, by HTTP Basic: an account and its password, or a token as the password. Raises Refusal (401)."""
         given = environ.get("HTTP_AUTHORIZATION", "")
-        try:
-            if given[:6].lower() != "basic ":
-                raise ValueError
-            account, _, password = base64.b64decode(given[6:].strip(), validate=True).decode().partition(":")
-        except ValueError:
-            raise Refusal(401, UNAUTHORIZED) from None
+        if not (found := bottle.parse_auth(given)):
+            raise Refusal(401, UNAUTHORIZED)
+        account, password = found
         with contextlib.suppress(Refusal):
             token = password.encode().decode("latin-1")  # as WSGI passes a header
             return self.service.caller({**environ, "HTTP_TOKEN": token})._replace(token="")
