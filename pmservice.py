@@ -5549,12 +5549,6 @@ Invoke-RestMethod {url}{path} -Headers @{{Token = $T}}""", """
 Invoke-RestMethod {url}/products -Headers @{{Token = $T}} -Method Post -Body '{{"name": "Shop"}}'""")  # fmt: skip
 
 
-def bounded_limit(limit: str) -> str:
-    """Return the limit of a list on a page, at most MOST_ROWS; what no list takes stays, to be refused."""
-    known = re.fullmatch("0*[0-9]{1,6}", limit) and int(limit[-6:]) <= 100_000
-    return str(min(int(limit[-6:]), MOST_ROWS)) if known else limit
-
-
 class Page:
     """Answers what browsers ask for; see Service.page. `controls`: None if they are off."""
 
@@ -5625,7 +5619,8 @@ class Page:
         query: dict[str, Any] = {"page": "1", "limit": str(ROWS)}
         if isinstance(operation.shows, Listing):
             query |= {name: value for name, value in parse_query(environ, 100).items() if value}
-            query["limit"] = bounded_limit(query["limit"])
+            with contextlib.suppress(ValueError):  # what no list takes stays, to be refused
+                query["limit"] = str(min(LIMIT.read(query["limit"]), MOST_ROWS))
             environ["QUERY_STRING"] = urllib.parse.urlencode(query)
         text = self.service.make_handler(operation)(**named)
         value = json.loads(text if isinstance(text, bytes) else b"".join(text))
