@@ -5119,6 +5119,7 @@ OTHERS = [(path, path) for path in ("/openapi.json", *READS) if path not in LIST
 Pieces = list[tuple[str, Any]]  # texts, each with the path that it leads to or ""
 Cell = tuple[str, Pieces]  # a CSS class and what a place of a table says; of the class "bar": numbers by word
 Section = dict[str, Any]  # a part of a page, as TEMPLATE takes it
+Contents = tuple[str, list[Section]]  # the title and the parts of a page
 
 # The overview's queries. Who sees a product sees its bugs and stories: the sums are those of the products that the caller
 # sees, or everything without those of the hidden products. :few are the ids of the products that are fewer.
@@ -5166,9 +5167,8 @@ def text_of(value: Any) -> str:
         return str(value)
     said = [value[name] for name in ("name", "desc", "expect", "result", "real") if value.get(name)]
     numbers = {name: one for name, one in value.items() if name and isinstance(one, int)}
-    return (
-        value.get("code") or " → ".join(said) or "; ".join(f"{k}: {text_of(v)}" for k, v in (numbers or value).items())
-    )
+    pairs = (numbers or value).items()
+    return value.get("code") or " → ".join(said) or "; ".join(f"{name}: {text_of(one)}" for name, one in pairs)
 
 
 def path_of(template: str, id: int) -> str:
@@ -5232,9 +5232,8 @@ class Sheet:
             if field in view.fields and field != within and any(record[field] for record in records)
         }
         columns = dict(itertools.islice(cells.items(), COLUMNS))
-        return section(
-            title, ",".join(columns), [*map(list, zip(*columns.values(), strict=True))], empty="There are none."
-        )
+        rows = [list(row) for row in zip(*columns.values(), strict=True)]
+        return section(title, ",".join(columns), rows, empty="There are none.")
 
     def record(self, view: View, record: Fields) -> list[Section]:
         """Return a record: its fields, the lists in it and links to those within it, its action log."""
@@ -5277,6 +5276,19 @@ class Sheet:
             word = min((len(word), word) for word, same in browse.items() if same == condition)[1]
             states.append((word, link(status=word, page=1) if condition != chosen else ""))
         return {**table, "links": states, "turns": [(count + (f" of {total:,}" if total else ""), ""), *turns]}
+
+    def show(self, operation: Operation, path: str, value: Any, named: Fields, query: Fields) -> Contents:
+        """Return the page of what a GET answers."""
+        shows = operation.shows
+        if isinstance(shows, Listing):
+            of = f" of {self.name(operation.target, named['id'])[0]}" if operation.target else ""
+            return f"{shows.key.capitalize()}{of}", [self.listing(shows, path, query, value)]
+        if isinstance(shows, View):
+            record = value["profile"] if shows.envelope else value
+            name = next(record[field] for field in ("title", "name", "realname", "id") if field in record)
+            return f"{shows.resource.name.capitalize()} {record['id']}: {name}", self.record(shows, record)
+        code = json.dumps(value, indent=2, ensure_ascii=False)
+        return operation.purpose.capitalize(), [section(code=code)]
 
     def overview(self) -> list[Section]:
         """Return what people look at first."""
@@ -5575,9 +5587,8 @@ class Page:
         url = f"{environ['wsgi.url_scheme']}://{environ.get('HTTP_HOST') or environ['SERVER_NAME']}"
         path = environ["PATH_INFO"] if status == 200 and environ["PATH_INFO"] != "/" else "/products"
         call, create = POWERSHELL if "Windows" in environ.get("HTTP_USER_AGENT", "") else SHELL
-        code = (call + create * (NO_RECORDS in sections)).format(
-            url=url, path=path, account=me.account if me else ADMIN
-        )
+        example = call + create * (NO_RECORDS in sections)
+        code = example.format(url=url, path=path, account=me.account if me else ADMIN)
         sections = [*sections, section("For programs", text=["Programs get JSON at the same paths:"], code=code)]
         links = {"nav": LINKS * bool(me), "others": OTHERS * bool(me), "who": me.account if me else ""}
         page = TEMPLATE.render(title=title, sections=sections, css=CSS, day_of=date.fromisoformat, **links)
@@ -5603,8 +5614,8 @@ class Page:
             self.checked[digest] = now + REMEMBERED
         return Caller(account, bool(user["admin"]))  # type: ignore[index]  # it has a password
 
-    def answer(self, environ: dict[str, Any]) -> tuple[str, list[Section]]:
-        """Return the title and the parts of the page at a path. Raises Refusal, or Bottle's 404."""
+    def answer(self, environ: dict[str, Any]) -> Contents:
+        """Return the page at a path. Raises Refusal, or Bottle's 404."""
         environ["PATH_INFO"], reason = normalize_path(environ)
         if self.service.loading:  # a password could not be read before
             raise Refusal(503, LOADING)
@@ -5625,7 +5636,7 @@ class Page:
         text = self.service.make_handler(operation)(**named)
         value = json.loads(text if isinstance(text, bytes) else b"".join(text))
         with self.database.reading() as store:
-            return show(Sheet(store, me), operation, environ["PATH_INFO"], value, named, query)
+            return Sheet(store, me).show(operation, environ["PATH_INFO"], value, named, query)
 
     def state(self, me: Caller) -> list[Section]:
         """Return the state of the controls, for administrators."""
@@ -5641,22 +5652,6 @@ class Page:
         now = f"The clock says {local(utc(clock(), zone), zone)} and is {how}. Faults: {len(faults) or 'none'}."
         last = section("Last calls", "method,path,status,account,ms", calls, empty="There was none.")
         return [section("Controls", "", faults, text=[now]), last]
-
-
-def show(
-    sheet: Sheet, operation: Operation, path: str, value: Any, named: Fields, query: Fields
-) -> tuple[str, list[Section]]:
-    """Return the title and the parts of a page for what a GET answers."""
-    shows = operation.shows
-    if isinstance(shows, Listing):
-        of = f" of {sheet.name(operation.target, named['id'])[0]}" if operation.target else ""
-        return f"{shows.key.capitalize()}{of}", [sheet.listing(shows, path, query, value)]
-    if isinstance(shows, View):
-        record = value["profile"] if shows.envelope else value
-        name = next(record[field] for field in ("title", "name", "realname", "id") if field in record)
-        return f"{shows.resource.name.capitalize()} {record['id']}: {name}", sheet.record(shows, record)
-    code = json.dumps(value, indent=2, ensure_ascii=False)
-    return operation.purpose.capitalize(), [section(code=code)]
 
 
 # --- 16 Server: connections and threads -------------------------------------------------------------
