@@ -5688,9 +5688,8 @@ def listen(host: str, port: int) -> socket.socket:
         words = str(error.strerror or error).partition(" (while")[0].lower()
         if error.errno == errno.EADDRINUSE:  # Windows says it in many words
             words = "address already in use"
-        raise StartError(
-            f"cannot listen on {host}:{port}: {words}; pick another --host, or another --port (0 for a free one)"
-        ) from None
+        remedy = "pick another --host, or another --port (0 for a free one)"
+        raise StartError(f"cannot listen on {host}:{port}: {words}; {remedy}") from None
 
 
 def connection_limit() -> int:
@@ -5723,7 +5722,7 @@ class AnswerTask(WSGITask):  # type: ignore[misc]
         return environ
 
     def build_response_header(self) -> bytes:
-        self.channel.last_activity = 0  # the client's time to read begins now
+        self.channel.note_activity()  # the client's time to read begins now
         if self.channel.server.service.stopping.is_set():
             self.request.headers["CONNECTION"] = "close"
         header = bytes(super().build_response_header())
@@ -5787,15 +5786,12 @@ class Channel(HTTPChannel):  # type: ignore[misc]
     ends, writing = math.inf, False
     close_when_flushed: bool
 
-    @property
-    def last_activity(self) -> float:
-        """Return when something was last received or sent. waitress assigns the system's time, which is not kept."""
-        return self.active
-
-    @last_activity.setter
-    def last_activity(self, _: float) -> None:
+    def note_activity(self, _: float = 0) -> None:
+        """Note that something was received or sent. waitress assigns the system's time, which is not kept."""
         self.active = time.monotonic()
         self.opened = self.opened or self.active
+
+    last_activity = property(fset=note_activity)
 
     def service(self) -> None:
         """Answer a request. After a refusal, discard what the client still sends: closed at once, it would see none."""
@@ -5957,9 +5953,8 @@ class Server(waitress.server.TcpWSGIServer):  # type: ignore[misc]
     def add_task(self, channel: Channel) -> None:
         """Choose who answers a connection's next request: waitress calls this when one was received."""
         request = channel.requests[0]
-        kind = "record"  # a refusal is as quick
-        if not request.error:
-            kind = self.service.class_of(request.command, request.path, request.headers)
+        # A refusal is as quick as a record.
+        kind = "record" if request.error else self.service.class_of(request.command, request.path, request.headers)
         if channel.total_outbufs_len > UNSENT:
             self.parked.append(channel)
         elif kind == "record":
