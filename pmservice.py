@@ -6511,13 +6511,10 @@ def start_or_fail(
     import pytest
 
     with contextlib.ExitStack() as stack:
-        problem = ""
         try:
             service = stack.enter_context(start(**settings_of(request, settings)))
         except (StartError, TypeError) as error:
-            problem = str(error)
-        if problem:  # outside of `except`, so that pytest shows one error
-            pytest.fail(f"pmservice cannot start: {problem}", pytrace=False)
+            raise pytest.fail.Exception(f"pmservice cannot start: {error}", pytrace=False) from None
         yield service
 
 
