@@ -6119,11 +6119,15 @@ def positive(word: Any) -> float:
     return int(number) if number.is_integer() else number
 
 
-def sendable(word: str) -> str:
-    """Return a text that a header can carry: not empty, no space at either end, no control characters."""
-    if word != word.strip() or not word.isprintable() or not word:
-        raise ValueError
-    return word
+def accept(test: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """Return a reader of the values for which a test holds."""
+
+    def read(value: Any) -> Any:
+        if not test(value):
+            raise ValueError
+        return value
+
+    return read
 
 
 def read_hosts(words: str) -> str:
@@ -6131,20 +6135,6 @@ def read_hosts(words: str) -> str:
     if not all((name := HOST.fullmatch(word)) and not name[2] for word in listed(words)):
         raise ValueError
     return words.lower()
-
-
-def read_boolean(value: bool) -> bool:
-    """Return a boolean."""
-    if not isinstance(value, bool):
-        raise ValueError
-    return value
-
-
-def read_clock(clock: Callable[[], datetime]) -> Callable[[], datetime]:
-    """Return a clock: a function that returns an aware moment."""
-    if clock().tzinfo is None:
-        raise ValueError
-    return clock
 
 
 def read_now(value: Any) -> datetime:
@@ -6156,6 +6146,9 @@ def read_source(value: Any) -> FixtureSource:
     """Return where a fixture comes from."""
     return value if isinstance(value, Mapping) else Path(value)
 
+sendable = accept(lambda word: word and word == word.strip() and word.isprintable())  # what a header can carry
+read_boolean = accept(lambda value: isinstance(value, bool))
+read_clock = accept(lambda clock: clock().tzinfo is not None)
 
 EXPECTED: dict[Callable[[Any], Any], str] = {
     positive: "must be a number above 0",
