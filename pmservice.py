@@ -6035,9 +6035,8 @@ class Server(waitress.server.TcpWSGIServer):  # type: ignore[misc]
 # --- 17 Application: create_app(), running() and the pytest plugin ----------------------------------
 # The entry points for Python programs.
 
+CALLS_REPORTED = 20  # of each service, when a test has failed
 FixtureSource = str | os.PathLike[str] | Mapping[str, Any]  # a file or a document
-
-
 utc_now = functools.partial(datetime.now, timezone.utc)
 
 
@@ -6146,10 +6145,10 @@ def read_source(value: Any) -> FixtureSource:
     """Return where a fixture comes from."""
     return value if isinstance(value, Mapping) else Path(value)
 
+
 sendable = accept(lambda word: word and word == word.strip() and word.isprintable())  # what a header can carry
 read_boolean = accept(lambda value: isinstance(value, bool))
 read_clock = accept(lambda clock: clock().tzinfo is not None)
-
 EXPECTED: dict[Callable[[Any], Any], str] = {
     positive: "must be a number above 0",
     sendable: "must not be empty, nor begin or end with a space, nor contain control characters",
@@ -6471,15 +6470,11 @@ def calls_since(moment: str) -> Iterator[tuple[str, str]]:
 def call_lines(call: Mapping[str, Any]) -> Iterator[str]:
     """Yield the lines of a call in a test's report."""
     target = call["path"] + f"?{call['query']}" * bool(call["query"])
-    yield printable(
-        f"{call['time'][11:23]} {call['method']} {target} {call['status']} {call['duration']:.1f} ms {call['account']}"
-    )
+    result = f"{call['status']} {call['duration']:.1f} ms {call['account']}"
+    yield printable(f"{call['time'][11:23]} {call['method']} {target} {result}")
     for name in ("body", "error", "ignored", "fault"):
         if value := call[name]:
             yield f"    {name:8}{printable(shortened(value if isinstance(value, str) else to_json(value)))}"
-
-
-CALLS_REPORTED = 20  # of each service
 
 
 def settings_of(request: Any, settings: Settings) -> Any:
