@@ -4580,7 +4580,12 @@ SECRET_HEADER = re.compile(f"{SECRET.pattern}|auth|cookie|key|sid", re.IGNORECAS
 BLANKED = "***"
 DRIPS = 10  # pieces in which an answer drips
 
-
+TALLIES = (  # a list, the column that names its parent, its table
+    ("releases", "project", "release"), ("tasks", "execution", "task"), ("testcases", "product", "testcase"),
+    ("plans", "product", "plan"), ("testtasks", "project", "testtask"), ("testtasks of product", "product", "testtask"),
+    ("builds", "project", "build"), ("builds of execution", "execution", "build"),
+    ("bugs", "project", "bug"), ("bugs of execution", "execution", "bug"),
+)  # fmt: skip
 # The tables that the triggers keep: the rows that matter, and their recount from the records.
 RECOUNTS = (
     ("product_count", "", """SELECT product.id,
@@ -4602,21 +4607,12 @@ RECOUNTS = (
         SELECT plan, product, 1 AS stories, estimate AS hour, 0 AS bugs FROM plan_story JOIN story ON story.id = story WHERE NOT deleted
         UNION ALL SELECT plan, product, 0, 0.0, 1 FROM bug WHERE plan <> 0 AND NOT deleted) GROUP BY plan, product"""),
     ("release_story", "", "SELECT story, release FROM named_story"),
-    ("total", "WHERE records > 0", """SELECT 'products', 0, count(*) FROM product WHERE NOT deleted HAVING count(*) > 0
-        UNION ALL SELECT 'releases', project, count(*) FROM release
-            WHERE NOT deleted AND project IS NOT NULL GROUP BY project
-        UNION ALL SELECT 'tasks', execution, count(*) FROM task WHERE NOT deleted GROUP BY execution
-        UNION ALL SELECT 'testcases', product, count(*) FROM testcase WHERE NOT deleted GROUP BY product
-        UNION ALL SELECT 'plans', product, count(*) FROM plan WHERE NOT deleted GROUP BY product
-        UNION ALL SELECT 'testtasks', project, count(*) FROM testtask WHERE NOT deleted GROUP BY project
-        UNION ALL SELECT 'testtasks of product', product, count(*) FROM testtask WHERE NOT deleted GROUP BY product
-        UNION ALL SELECT 'stories ' || status, project, count(*) FROM project_story JOIN story ON story.id = story
-            WHERE NOT deleted GROUP BY status, project
-        UNION ALL SELECT 'builds', project, count(*) FROM build WHERE NOT deleted GROUP BY project
-        UNION ALL SELECT 'builds of execution', execution, count(*) FROM build WHERE NOT deleted GROUP BY execution
-        UNION ALL SELECT 'bugs', project, count(*) FROM bug WHERE NOT deleted AND project IS NOT NULL GROUP BY project
-        UNION ALL SELECT 'bugs of execution', execution, count(*) FROM bug
-            WHERE NOT deleted AND execution IS NOT NULL GROUP BY execution"""),
+    ("total", "WHERE records > 0", " UNION ALL ".join((
+        "SELECT 'products', 0, count(*) FROM product WHERE NOT deleted HAVING count(*) > 0",
+        """SELECT 'stories ' || status, project, count(*) FROM project_story JOIN story ON story.id = story
+            WHERE NOT deleted GROUP BY status, project""",
+        *(f"SELECT '{name}', {parent}, count(*) FROM {table} WHERE NOT deleted AND {parent} IS NOT NULL GROUP BY {parent}"
+            for name, parent, table in TALLIES)))),
 )  # fmt: skip
 # The tables that are written by triggers and by SQLite itself.
 COUNTS = (*(table for table, _, _ in RECOUNTS), "story_version", "sqlite_sequence")
