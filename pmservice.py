@@ -4710,13 +4710,8 @@ EFFECTS = {
 }
 FAULT = Shape({"match": MATCH, **EFFECTS, "times": COUNT}, "match")
 FAULT_SCHEMA = body_schema(FAULT)
-CALLS = {
-    "method": TEXT,
-    "path": TEXT._replace(read=lambda value: bare_path(read_text(value))),
-    "status": COUNT,
-    "count": COUNT,
-    "wait": SECONDS,
-}
+CALL_PATH = TEXT._replace(read=lambda value: bare_path(read_text(value)))
+CALLS = {"method": TEXT, "path": CALL_PATH, "status": COUNT, "count": COUNT, "wait": SECONDS}
 OFFSET = {"type": "number", "minimum": -(10**9), "maximum": 10**9}
 CLOCK = Shape({"now": MOMENT, "offset": Kind("plain", read_offset, OFFSET)})
 
@@ -6899,12 +6894,11 @@ class Company:
 
 def demo(now: datetime) -> dict[str, Any]:
     """Return the fixture of the company at a moment, in its time zone; the same for the same moment."""
-    return {
-        array: [
-            {field: value for field, value in row.items() if field in FIXTURE[array].fixture.fields} for row in rows
-        ]
-        for array, rows in Company(now).rows.items()
-    }
+    document = {}
+    for array, rows in Company(now).rows.items():
+        fields = FIXTURE[array].fixture.fields
+        document[array] = [{field: row[field] for field in row if field in fields} for row in rows]
+    return document
 
 
 # A day or a moment, moved; the ends that stand for none stay, and so does what would not fit in four digits.
@@ -6927,9 +6921,8 @@ def move_dates(store: Store) -> int:
     Nothing that was done may come to lie in the future: a demo in which somebody has worked stays for a week.
     """
     columns = dated_columns().items()
-    moments = " UNION ALL ".join(
-        f'SELECT "{name}" AS moment FROM {table}' for table, names in columns for name in names
-    )
+    every = (f'SELECT "{name}" AS moment FROM {table}' for table, names in columns for name in names)
+    moments = " UNION ALL ".join(every)
     sql = f"SELECT monday, coalesce(max(moment), ?1) FROM demo, ({moments}) WHERE length(moment) = 20 AND moment <= ?1"
     monday, latest = store.run(sql, (store.now,)).fetchone()
     age = min(date.fromisoformat(store.today) - date.fromisoformat(monday), moment_of(store.now) - moment_of(latest))
