@@ -4872,16 +4872,15 @@ class Controls:
 
     def wait(self, done: Callable[[], bool], seconds: float) -> None:
         """Wait until it is done, the time is up or the service stops. Raises Refusal (503) if too many calls wait."""
-        until, thread = time.monotonic() + seconds, threading.get_ident()
+        until, thread, stopping = time.monotonic() + seconds, threading.get_ident(), self.service.stopping
         if done() or not seconds:
             return
         if len(self.waiting) >= MAX_WAITING:
             raise Refusal(503, f"{MAX_WAITING} calls wait or are delayed already; try again when fewer do.")
         self.waiting.add(thread)
         try:
-            while not done() and (left := until - time.monotonic()) > 0:
-                if self.service.stopping.wait(min(left, TICK * len(self.waiting))):
-                    break
+            while not (done() or stopping.is_set()) and (left := until - time.monotonic()) > 0:
+                stopping.wait(min(left, TICK * len(self.waiting)))
         finally:
             self.waiting.remove(thread)
 
