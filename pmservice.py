@@ -4776,7 +4776,8 @@ class Controls:
         self.begin()
         service.add_routes((row for row in CONTROLS if on or row.open), self.make_handler)
         service.classes["GET", "/-/live"] = "record"
-        service.routes.route("/openapi.json", "GET", functools.partial(answer_openapi, on))
+        headers = {"Content-Type": "application/json"}
+        service.routes.route("/openapi.json", "GET", lambda: bottle.HTTPResponse(openapi_text(on), headers=headers))
         service.paths.add("/openapi.json")
         if not on:
             service.routes.route("/-/<rest:path>", "ANY", render_errors(refuse_controls))
@@ -5079,12 +5080,6 @@ CONTROLS = (
 def openapi_text(on: bool) -> bytes:
     """Return the OpenAPI document of a service whose controls are on, or off, as JSON."""
     return to_json(openapi((row, "control", row.body) for row in CONTROLS if on or row.open)).encode()
-
-
-def answer_openapi(on: bool) -> bytes:
-    """Answer GET /openapi.json."""
-    bottle.response.content_type = "application/json"
-    return openapi_text(on)
 
 
 # --- 15 Page: what browsers are shown ---------------------------------------------------------------
