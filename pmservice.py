@@ -74,7 +74,7 @@ from datetime import MAXYEAR, MINYEAR, date, datetime, timedelta, timezone, tzin
 from http import HTTPStatus
 from pathlib import Path, PurePath
 from types import MappingProxyType, ModuleType
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, NoReturn, TextIO, TypedDict, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, NoReturn, TextIO, TypedDict
 from wsgiref.util import is_hop_by_hop
 
 import bottle
@@ -6419,9 +6419,6 @@ class Running(Client):
         self.app = app
 
 
-Started = TypeVar("Started")
-
-
 @contextlib.contextmanager
 def running(database: str | os.PathLike[str] = ":memory:", **settings: Unpack[Settings]) -> Iterator[Running]:
     """Serve on a free port of 127.0.0.1, in a thread, while the block runs; the settings are those of `create_app`."""
@@ -6477,9 +6474,7 @@ def settings_of(request: Any, settings: Settings) -> Any:
 
 
 @contextlib.contextmanager
-def start_or_fail(
-    start: Callable[..., contextlib.AbstractContextManager[Started]], request: Any, settings: Settings
-) -> Iterator[Started]:
+def start_or_fail(start: Callable[..., Any], request: Any, settings: Settings) -> Iterator[Any]:
     """Yield what a function starts with a test's settings; if it cannot, fail the test with the reason in one sentence."""
     import pytest
 
