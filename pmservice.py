@@ -4494,8 +4494,8 @@ def view_schema(view: View) -> Schema:
 
 
 def body_schema(shape: Shape) -> Schema:
-    """Return the schema of a request's body, which may be null if nothing is required; other fields are ignored."""
-    return {**fields_schema(shape), "type": "object" if shape.required else ["object", "null"]}
+    """Return the schema of a body that is read, or {}; it may be null if nothing is required, and have other fields."""
+    return {**fields_schema(shape), "type": "object" if shape.required else ["object", "null"]} if shape.fields else {}
 
 
 def describe(operation: Any, tag: str, body: Schema) -> dict[str, Any]:
@@ -4538,10 +4538,7 @@ USER_REFERENCE = object_of(
 def openapi(further: Iterable[tuple[Any, str, Schema]] = ()) -> dict[str, Any]:
     """Return the OpenAPI 3.1 document of the service. further: rows of other tables, with their tag and body."""
     paths: dict[str, dict[str, Any]] = {}
-    own = (
-        (row, "specified" if row in SPECIFIED else "companion", body_schema(row.reads) if row.reads.fields else {})
-        for row in OPERATIONS
-    )
+    own = ((row, "specified" if row in SPECIFIED else "companion", body_schema(row.reads)) for row in OPERATIONS)
     for row, tag, body in (*own, *further):
         path = row.path.replace("<", "{").replace(">", "}")
         names = re.findall("<(.*?)>", row.path)
