@@ -4716,16 +4716,14 @@ CLOCK = Shape({"now": MOMENT, "offset": Kind("plain", read_offset, OFFSET)})
 def take_snapshot(database: Database, name: str) -> None:
     """Save the records as they are now, in memory, under a name."""
     uri = memory_uri()
-    keeper = sqlite3.connect(uri, uri=True, check_same_thread=False)
-    try:
-        with database.lock(), database.querying() as store:
-            if database.in_memory:
-                store.connection.backup(keeper)  # several times as fast, and every fresh service of a test does it
-            else:
-                store.run("VACUUM INTO ?", (uri,))  # a backup would be in WAL mode, which memory cannot have
-    except BaseException:
-        keeper.close()
-        raise
+    with contextlib.ExitStack() as undo, database.lock(), database.querying() as store:
+        keeper = sqlite3.connect(uri, uri=True, check_same_thread=False)
+        undo.callback(keeper.close)
+        if database.in_memory:
+            store.connection.backup(keeper)  # several times as fast, and every fresh service of a test does it
+        else:
+            store.run("VACUUM INTO ?", (uri,))  # a backup would be in WAL mode, which memory cannot have
+        undo.pop_all()
     _, old = database.snapshots.get(name, (uri, None))
     database.snapshots[name] = (uri, keeper)
     if old:
