@@ -3431,7 +3431,7 @@ def parse_fixture(text: str) -> dict[str, Any]:
 def load(store: Store, me: Caller, document: Fields, progress: Callable[[int], None] = lambda records: None) -> int:
     """Insert the records of a fixture, all or none; return how many it has. Raises Refusal that says where it is wrong."""
     store.defer_links()
-    users = [user for user in document.get("users") or () if isinstance(user, dict)]
+    users = [user for user in document.get("users") or () if isinstance(user, dict)] if store.is_empty() else []
     store.make_room([(user.get("id"), user.get("account")) for user in users])
     noted: dict[str, None] = {}
     places: Places = {array: [] for array in FIXTURE}
@@ -6098,8 +6098,8 @@ def positive(word: Any) -> float:
     return int(number) if number.is_integer() else number
 
 
-def accept(test: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """Return a reader of the values for which a test holds."""
+def passed_by(test: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """Return a reader of the values that pass a test."""
 
     def read(value: Any) -> Any:
         if not test(value):
@@ -6126,9 +6126,9 @@ def read_source(value: Any) -> FixtureSource:
     return value if isinstance(value, Mapping) else Path(value)
 
 
-sendable = accept(lambda word: word and word == word.strip() and word.isprintable())  # what a header can carry
-read_boolean = accept(lambda value: isinstance(value, bool))
-read_clock = accept(lambda clock: clock().tzinfo is not None)
+sendable = passed_by(lambda word: word and word == word.strip() and word.isprintable())  # what a header can carry
+read_boolean = passed_by(lambda value: isinstance(value, bool))
+read_clock = passed_by(lambda clock: clock().tzinfo is not None)
 EXPECTED: dict[Callable[[Any], Any], str] = {
     positive: "must be a number above 0",
     sendable: "must not be empty, nor begin or end with a space, nor contain control characters",
@@ -7225,7 +7225,8 @@ def as_fixture(array: str, record: Fields) -> dict[str, Any]:
                 value = id_in(value)
             elif kind.source != "part":
                 value = BY_LOOK.get(kind.look, lambda same: same)(value)
-            given[field] = OTHER_WORDS.get(field, {}).get(value, value) if isinstance(value, str) else value
+            others = OTHER_WORDS.get(field, {}) if kind.look == "quoted" else {}
+            given[field] = others.get(value, value) if isinstance(value, str) else value
         if kind is NAME and field in resource.required.split():
             name = str(given.get(field) or "")
             given[field] = name[:MAX_NAME] if name.strip() else f"{resource.name} {id_in(record.get('id'))}"

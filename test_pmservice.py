@@ -7524,7 +7524,7 @@ SHARED = {  # two products in one project, a third one in another
     **{array: [dict(id=id, title="P", product=id) for id in (1, 2, 3)] for array in ("plans", "testcases")},
     **{array: [{"id": id, name: id} for id in (1, 2, 3)] for array, name in (("efforts", "task"), ("results", "case"))},
 }
-SMALL = {"users": [dict(account=account, password=SECRET) for account in ("admin", "dev1")], "products": [dict(id=1, name="P", acl="open")]}
+TWO_LOGINS = {"users": [dict(account=account, password=SECRET) for account in ("admin", "dev1")], "products": [dict(id=1, name="P", acl="open")]}
 # fmt: on
 
 
@@ -7632,7 +7632,7 @@ def services():
             for name, fixture, settings in (
                 ("company", COMPANY, {"timezone": "Asia/Shanghai"}),
                 ("shared", SHARED, {}),
-                ("small", SMALL, {"allowed_host": "127.1"}),
+                ("small", TWO_LOGINS, {"allowed_host": "127.1"}),
             )
         }
 
@@ -7925,7 +7925,7 @@ class TestPullOfOurOwn:
         ([], dict(TOKEN="t-1")), ([], dict(PASSWORD="secret")), (["--verbose"], dict(TOKEN="t-1", PASSWORD="wrong-1")), (["--log-json"], dict(PASSWORD="secret")),
     ])  # fmt: skip
     def test_secrets_come_from_the_environment_and_are_shown_nowhere(self, pull, flags, secrets):
-        with pmservice.running(load=SMALL, token="t-1") as served:
+        with pmservice.running(load=TWO_LOGINS, token="t-1") as served:
             code, out, told = pull(served, "-o", "-", before=flags, **secrets)
         assert (code, "is not a setting" in told) == (0, False)
         assert '"password":null' in out
