@@ -1853,7 +1853,7 @@ MISPLACED = (
             AND plan NOT IN (SELECT plan.id FROM plan JOIN story ON story.product = plan.product WHERE story.id = ?1)"""),
         ("build", "story", "story",  "build_story ON build = build.id JOIN story ON story.id = story", """DELETE FROM build_story WHERE build = ?1
             AND story NOT IN (SELECT story.id FROM story JOIN build ON build.product = story.product WHERE build.id = ?1)"""))),
-    ("build", """SELECT build.id FROM build JOIN build AS other USING (product, name)
+    ("build", """SELECT DISTINCT build.id FROM build JOIN build AS other USING (product, name)
         WHERE other.id < build.id AND NOT build.deleted AND NOT other.deleted""", "name is taken by another build of its product",
         f"UPDATE build SET name = substr(name, 1, {MAX_NAME} - 20) || ' (' || id || ')' WHERE id = ?"),
     *((table, f"""SELECT {table}.id FROM {table} JOIN project AS home ON home.id = execution
@@ -6961,6 +6961,7 @@ SILENCE = 30  # seconds in which the server may send nothing
 LONGEST_ANSWER = 300  # seconds
 LARGEST_ANSWER = 64 * 1024 * 1024  # bytes
 MOST_PAGES = 10_000  # of a list that seems to have no end
+MOST_STEPS = 20  # from a record that a list shows to others that only records name
 PAUSES = (1, 5)  # seconds before the second and the third attempt
 LONGEST_PAUSE = 60  # seconds, if the server asks for one
 FIRST_DAY = "1970-01-01"  # where a day is needed and none is known: the same at every pull
@@ -7029,8 +7030,8 @@ class Remote:
                     return status, value
                 problem = f"it was answered {status}"
             except (OSError, http.client.HTTPException, ValueError) as error:
-                self.connection.close()
                 problem, wait = printable(str(error)) or type(error).__name__, 0
+            self.connection.close()  # the server may not keep it through a pause
             if pause is not None:
                 show_progress("")
                 log.warning("%s%s: %s; trying again", self.base, path, problem)
@@ -7215,6 +7216,8 @@ def as_fixture(array: str, record: Fields) -> dict[str, Any]:
     """Return a record of an answer as a fixture writes it."""
     resource, given = FIXTURE[array], {}
     for field, kind in resource.fixture.fields.items():
+        if kind is PASSWORD:
+            continue  # another server does not say who may log in here
         if (array, field) in MADE_OF:
             given[field] = MADE_OF[array, field](record)
         elif field in record:
@@ -7308,8 +7311,9 @@ def records_in(answer: Any, key: str, path: str) -> list[Fields]:
     """Return the records of a list, those nested in others as their children, too. Raises StartError if it is none."""
     shown = answer if isinstance(answer, dict) else {key: answer}
     lists = [shown[key]] if key in shown else [value for value in shown.values() if isinstance(value, list)]
-    if not lists or not isinstance(lists[0], (list, dict, type(None))):
-        raise StartError(f"GET {path} was answered without a list: {shortened(to_json(answer))}")
+    if not lists or not isinstance(lists[0], (list, dict, type(None))) or (key not in shown and "error" in shown):
+        words = printable(shortened(json.dumps(answer, ensure_ascii=False)))
+        raise StartError(f"GET {path} was answered without a list: {words}")
     records: list[Fields] = []
     waiting = deque(items_in(lists[0]))
     while waiting:
@@ -7350,7 +7354,9 @@ class Pull:
             for home, record in self.listed(array, listing, query):
                 if (id := id_in(record.get("id"))) in self.ids[array]:
                     self.store.insert_parts(id, [(kind, [home])])
-        while self.follow_links():
+        for _ in range(MOST_STEPS):
+            if not self.follow_links():
+                break
             for array in () if self.products else PULLED:  # the lists of what was found
                 self.read(array)
         self.add_people()
@@ -7403,16 +7409,16 @@ class Pull:
             asked = "&".join(filter(None, (query, f"limit={PULL_LIMIT}&page={page}" * paged)))
             answer = self.remote.get(f"{path}?{asked}" if asked else path)
             records = [record for record in records_in(answer, key, path) if str(record.get("id")) not in seen]
-            total = id_in(answer.get("total")) if isinstance(answer, dict) and paged else 0
+            total = id_in(answer.get("total")) if isinstance(answer, dict) and "total" in answer else None
             for record in records:
                 seen.add(str(record.get("id")))
-                self.tell(path, len(seen), total)
+                self.tell(path, len(seen), total or 0)
                 yield record
-            if not records or len(seen) >= total:
+            if not paged or not records or (total is not None and len(seen) >= total):
                 break
         else:
             raise StartError(f"GET {path}: the list does not end; {MOST_PAGES:,} pages were read")
-        if missing := max(0, total - len(seen)):
+        if paged and total and (missing := total - len(seen)) > 0:
             self.note(array, "counted but not shown", f"GET {path}", missing)
 
     def record(self, array: str, name: int | str) -> Fields:
@@ -7845,6 +7851,8 @@ def whole_file(path: str) -> Iterator[TextIO]:
         return
     part = f"{path}.{secrets.token_hex(4)}.part"
     try:
+        if os.path.isdir(path):
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
         private = lambda name, flags: os.open(name, flags, 0o600)  # noqa: E731
         with open(part, "x", encoding="utf-8", newline="\n", opener=private) as file:
             yield file
