@@ -7337,10 +7337,12 @@ class Pull:
         self.notes: dict[str, Counter[str]] = {array: Counter() for array in FIXTURE}
         self.examples: dict[str, str] = {}  # of notes, by array and note
         self.tried: set[tuple[str, int]] = set()  # the links that were followed
-        self.asked: set[tuple[Any, str, int]] = set()  # the lists that were read: of what, the query and the home
+        self.lists: set[tuple[Any, str, int]] = (
+            set()
+        )  # those that were read: of what, with which query, of which record
         self.projects: dict[int, int] = {}  # by execution, as records say
-        self.began: dict[str, float] = {}
-        self.told = 0.0
+        self.began: dict[str, float] = {}  # when the progress of something was shown first
+        self.told = 0.0  # when progress was shown last
 
     def run(self) -> None:
         """Read everything. Raises StartError."""
@@ -7366,9 +7368,8 @@ class Pull:
         """Take moments that name no zone for local to the server's, if it tells that."""
         with contextlib.suppress(Refusal, StartError):
             zone = self.remote.get("/configurations/timezone")
-            self.store.zone = (
-                zone_of(str(zone["value"])) if isinstance(zone, dict) and "value" in zone else self.store.zone
-            )
+            if isinstance(zone, dict) and zone.get("value"):
+                self.store.zone = zone_of(str(zone["value"]))
 
     def read(self, array: str) -> None:
         """Read the records of an array that no list has shown yet."""
@@ -7391,8 +7392,8 @@ class Pull:
         row = list_operation(listing)
         paged = isinstance(listing, Listing) and listing.limit >= 0
         homes = self.store.ids(RESOURCES[row.target], RESOURCES[row.target].undeleted) if row.target else [0]
-        homes = [home for home in homes if (listing, query, home) not in self.asked]
-        self.asked |= {(listing, query, home) for home in homes}
+        homes = [home for home in homes if (listing, query, home) not in self.lists]
+        self.lists |= {(listing, query, home) for home in homes}
         for number, home in enumerate(homes, 1):
             path = row.path.replace("<id>", str(home))
             self.tell(f"{array} of every {row.target}", number, len(homes))
@@ -7503,7 +7504,7 @@ class Pull:
                 name = id_in(shown.get("id")) or account  # in a path, digits are an id
                 asked = self.ids["users"] and not (name == account and account.isdigit())
                 whole = self.record("users", name) if asked else {}
-                self.take("users", {**shown, **whole, "account": account})
+                self.take("users", {**shown, **(whole if whole.get("account") == account else {}), "account": account})
                 self.store.add_person(account)
         self.store.settle_users()
 
@@ -7546,9 +7547,8 @@ class Pull:
     def tell(self, what: str, done: int, total: int) -> None:
         """Show at a terminal what is being read, how many of how many, and how long the rest will take."""
         now = time.monotonic()
-        began = self.began.setdefault(what, now)
-        if now - self.told > 0.1 and total > 1:
-            self.told, left = now, round((now - began) / done * (total - done))
+        if total > 1 and now - self.told > 0.1:
+            self.told, left = now, round((now - self.began.setdefault(what, now)) / done * (total - done))
             show_progress(f"{what}: {done:,} of {total:,}, {left // 60}:{left % 60:02} left")
 
     def report(self) -> Iterator[str]:
