@@ -29,6 +29,7 @@ import select
 import shutil
 import signal
 import socket
+import socketserver
 import sqlite3
 import ssl
 import struct
@@ -9129,6 +9130,478 @@ class TestUpgrades:
                 assert self.content(kept)[0] == pmservice.SCHEMA_VERSION
         assert spared > 5
         assert seen[old[0]] > 1
+
+
+# --- 19 Pull: servers that misbehave ------------------------------------------------------------------
+# The server behaves well, but for what a test says instead.
+
+# fmt: off
+DAN = {"id": 2, "account": "dev1", "avatar": "", "realname": "Dan Dev"}
+YEAR_2026, PART = dict(begin="2026-01-01", end="2026-12-31"), dict(begin="2026-02-01", end="2026-03-31")
+REMOTE = {  # the records of a server, as it shows them
+    "departments": [dict(id=1, name="D", parent=0)],
+    "users":       [dict(id=1, account="admin", realname="Ada"), dict(DAN, dept=1)],
+    "programs":    [dict(id=9, name="G", parent=0, **YEAR_2026)],
+    "projects":    [dict(id=1, name="Pr", parent=9, **YEAR_2026)],
+    "executions":  [dict(id=2, name="Ex", parent=1, project=1, **PART)],
+    "products":    [dict(id=1, name="Shop", acl="open", PO=DAN)],
+    "plans":       [dict(id=1, product=1, title="Pl", parent=0, **YEAR_2026)],
+    "stories":     [dict(id=1, product=1, title="S", plan="1")],
+    "builds":      [dict(id=1, product=1, project=1, execution=2, name="B1", date="2026-02-02", builder=DAN)],
+    "releases":    [dict(id=1, product=1, project=1, build=1, name="R", date="2026-02-03")],
+    "bugs":        [dict(id=id, product=1, title=f"Bug {id}", openedBy=DAN) for id in (1, 2, 3)],
+    "tasks":       [dict(id=1, project=1, execution=2, name="T", assignedTo=DAN)],
+    "testcases":   [dict(id=1, product=1, title="C", steps=[dict(id=1, desc="a", expect="b")])],
+    "testtasks":   [dict(id=1, product=1, project=1, execution=2, build="1", name="Round", **PART)],
+    "efforts":     [dict(id=1, task=1, account="dev1", date="2026-02-06", consumed=1, left=2)],
+    "results":     [dict(id=1, case=1, caseResult="pass", date="2026-02-07 10:00:00")],
+}
+LINKS = {"products": "product", "projects": "project", "executions": "execution", "tasks": "task", "testcases": "case"}
+# fmt: on
+
+
+class Answer(NamedTuple):
+    """An answer. A body that is not bytes is written as JSON; a header that is None is left out."""
+
+    body: Any = b""
+    status: int = 200
+    headers: dict[str, str | None] = {}
+
+
+class Asked(NamedTuple):
+    """A request. times: how often the same one came before."""
+
+    line: str
+    path: str
+    query: dict[str, str]
+    token: str | None
+    times: int
+    handler: Any
+
+    @property
+    def page(self) -> int:
+        return int(self.query.get("page", 1))
+
+    def good(self, **headers: str | None) -> Answer:
+        """Return the answer of a server that behaves well, with other headers."""
+        return self.handler.server.good_answer(self)._replace(
+            headers={name.replace("_", "-"): value for name, value in headers.items()}
+        )
+
+    def stall(self) -> bytes:
+        """Send nothing until the test ends."""
+        self.handler.server.stalling.set()
+        self.handler.server.ended.wait()
+        return b""
+
+    def reset(self) -> bytes:
+        """Reset the connection as soon as the request is done."""
+        linger = struct.pack("hh" if os.name == "nt" else "ii", 1, 0)
+        self.handler.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
+        self.handler.connection.close()
+        return b""
+
+    def close(self) -> None:
+        """Close the connection after the answer without saying so before, as when keep-alive times out."""
+        self.handler.close_connection = True
+
+    def send(self, pieces: Any) -> bytes:
+        """Send pieces as long as the client takes them."""
+        with contextlib.suppress(OSError):
+            for piece in pieces:
+                self.handler.wfile.write(piece)
+        return b""
+
+
+def at(path: str, *answers: Any) -> Any:
+    """Return a behaviour: what is asked at a path gets these answers, or what a function of the request answers.
+
+    The same request gets the next answer when it comes again, and the last one for ever. None is the good answer;
+    bytes are sent as they are, and the connection is closed.
+    """
+
+    def behave(asked: Asked) -> Any:
+        if asked.path == path:
+            answer = answers[min(asked.times, len(answers) - 1)]
+            return answer(asked) if callable(answer) else answer
+        return None
+
+    return behave
+
+
+def paged(asked: Asked, key: str, records: list[Any], limit: int, **more: Any) -> dict[str, Any]:
+    """Return the page of a list that a request asks for."""
+    start = (asked.page - 1) * limit
+    return {"page": asked.page, "total": len(records), "limit": limit, **more, key: records[start : start + limit]}
+
+
+class RemoteServer(socketserver.ThreadingTCPServer):
+    """A server with the records of REMOTE, or others in their place, that behaves as a function says.
+
+    sent: the requests that it got, with the `tokens` of each.  connections: how many were made to it.
+    """
+
+    def __init__(self, behave: Any = None, **records: list[Any]):
+        super().__init__(("127.0.0.1", 0), RemoteHandler)
+        self.behave, self.records = behave or (lambda asked: None), {**REMOTE, **records}
+        self.url = f"http://127.0.0.1:{self.server_address[1]}"
+        self.sent: list[str] = []
+        self.tokens: list[str | None] = []
+        self.connections = 0
+        self.stalling, self.ended = threading.Event(), threading.Event()
+        self.thread = threading.Thread(target=self.serve_forever, args=(0.002,))
+        self.thread.start()
+
+    def __exit__(self, *ended: object) -> None:
+        """Stop, when every request is noted: its thread ends with the client's connection."""
+        self.ended.set()
+        self.shutdown()
+        self.thread.join()
+        super().__exit__(*ended)
+
+    def handle_error(self, request: Any, address: Any) -> None:
+        """Say nothing of a client that is gone."""
+        if not isinstance(sys.exc_info()[1], OSError):
+            super().handle_error(request, address)
+
+    def good_answer(self, asked: Asked) -> Answer:
+        if asked.line == "POST /tokens":
+            return Answer({"token": "from-login"}, 201)
+        if not asked.token:
+            return Answer({"error": "Unauthorized"}, 401)
+        *home, last = asked.path.strip("/").split("/")
+        array = {"estimate": "efforts"}.get(last, last)
+        if array in self.records and len(home) in (0, 2):
+            records = [one for one in self.records[array] if not home or one.get(LINKS[home[0]]) == int(home[1])]
+            key = {"efforts": "effort"}.get(array, array)
+            return Answer(paged(asked, key, records, int(asked.query.get("limit", 20))))
+        for record in self.records.get("/".join(home), ()):
+            if last in (str(record["id"]), record.get("account")):
+                return Answer(record)
+        return Answer({"error": "not found"}, 404)
+
+
+class RemoteHandler(http.server.BaseHTTPRequestHandler):
+    protocol_version, timeout = "HTTP/1.1", 60
+
+    def setup(self) -> None:
+        super().setup()
+        self.server.connections += 1
+
+    def do_GET(self) -> None:
+        self.rfile.read(int(self.headers["Content-Length"] or 0))
+        line, address = f"{self.command} {self.path}", urllib.parse.urlsplit(self.path)
+        times, token = self.server.sent.count(line), self.headers["Token"]
+        asked = Asked(line, address.path, dict(urllib.parse.parse_qsl(address.query)), token, times, self)
+        self.server.sent.append(line)
+        self.server.tokens.append(token)
+        answer = self.server.behave(asked)
+        if isinstance(answer, bytes):
+            self.close_connection = True
+            self.wfile.write(answer)
+            return
+        body, status, headers = asked.good() if answer is None else answer
+        body = body if isinstance(body, bytes) else json.dumps(body).encode()
+        headers = {"Content-Type": "application/json", "Content-Length": str(len(body)), **headers}
+        self.close_connection |= headers.get("Connection") == "close"
+        told = [f"{name}: {value}" for name, value in headers.items() if value is not None]
+        head = "\r\n".join([f"HTTP/1.1 {status} Said", *told, "", ""])
+        self.wfile.write(head.encode("latin-1") + body)  # in one piece, so that no half of it is awaited
+
+    do_POST = do_GET
+
+    def log_message(self, *_: object) -> None:
+        """Say nothing."""
+
+
+def nested(levels: int) -> str:
+    """Return departments, each of which is the only child of the one before."""
+    heads = (f'{{"id": {id}, "name": "D", "parent": {id - 1}, "children": [' for id in range(1, levels + 1))
+    return f"[{''.join(heads)}{']}' * levels}]"
+
+
+def defect(reason: str) -> pytest.MarkDecorator:
+    return pytest.mark.xfail(strict=True, reason=reason)
+
+
+BUGS = "/products/1/bugs"
+BUGS_ASKED = f"{BUGS}?status=all&limit=1000&page=1"
+NOT_JSON = "the answer is not JSON: "
+GZIPPED = gzip.compress(b'{"bugs": []}', mtime=0)
+# fmt: off
+FAILED_ANSWERS = {  # what is answered for ever, and why that fails
+    "500":                            (Answer({"error": "boom"}, 500), "it was answered 500"),
+    "502 with a page":                (Answer(b"<html>\x1b[31mBad gateway</html>", 502), "it was answered 502"),
+    "503 and no time to wait":        (Answer({}, 503, {"Retry-After": "0"}), "it was answered 503"),
+    "429":                            (Answer({}, 429), "it was answered 429"),
+    "status 999":                     (Answer({"bugs": []}, 999), "it was answered 999"),
+    "a reset":                        (Asked.reset, "[Errno]"),
+    "nothing":                        (b"", "Remote end closed connection without response"),
+    "no HTTP":                        (b"SSH-2.0-\x1b[31mServer\r\n", r"SSH-2.0-\x1b[31mServer\r\n"),
+    "too many headers":               (b"HTTP/1.1 200 OK\r\n" + b"X: y\r\n" * 200, "got more than 100 headers"),
+    "too long a header":              (b"HTTP/1.1 200 OK\r\nX: " + b"y" * 70_000, "got more than 65536 bytes when reading header line"),
+    "a body that is cut":             (Answer(b"12", headers={"Content-Length": "9", "Connection": "close"}), "IncompleteRead(2 bytes read, 7 more expected)"),
+    "a length beyond all bounds":     (Answer(b"12", headers={"Content-Length": "9" * 20, "Connection": "close"}), f"IncompleteRead(2 bytes read, {'9' * 18}97 more expected)"),
+    "a chunk without a size":         (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n[]\r\n0\r\n\r\n", "IncompleteRead(0 bytes read)"),
+    "a chunk that is cut":            (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n9\r\n[]", "IncompleteRead(0 bytes read)"),
+    "chunks without an end":          (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n[]\r\n", "IncompleteRead(0 bytes read)"),
+    "JSON that is cut":               (Answer(b'{"bugs": [{"id": 1, "ti'), NOT_JSON + '{"bugs": [{"id": 1, "ti'),
+    "JSON with an escape in it":      (Answer(b'{"bugs": \x1b[31m'), NOT_JSON + r'{"bugs": \x1b[31m'),
+    "two values":                     (Answer(b"[][]"), NOT_JSON + "[][]"),
+    "a page":                         (Answer(b"<html>Log in</html>"), NOT_JSON + "<html>Log in</html>"),
+    "a page that is no UTF-8":        (Answer(b"<p>\xe4</p>"), NOT_JSON + "<p>\ufffd</p>"),
+    "JSON that is no UTF-8":          (Answer(b'{"bugs": [{"title": "\xe4"}]}'), NOT_JSON + '{"bugs": [{"title": "\ufffd"}]}'),
+    "gzip, which nobody asked for":   (Answer(GZIPPED, headers={"Content-Encoding": "gzip"}),
+                                       NOT_JSON + GZIPPED.decode(errors="replace").encode("unicode_escape").decode()),
+    "100,000 arrays in each other":   (Answer(b"[" * 100_000), f"{NOT_JSON}{'[' * 300}…"),
+    "100,000 objects in each other":  (Answer(b'{"a":' * 100_000), NOT_JSON + '{"a":' * 60 + "…"),
+    "10,000 children in each other":  (Answer(nested(10_000).encode()), f"{NOT_JSON}{nested(9)[:300]}…"),
+}
+# fmt: on
+
+
+class TestPullOfHostileServers:
+    """Pulling ends with one line that says what was read and why it failed, or succeeds with notes that are counted."""
+
+    @pytest.fixture(autouse=True)
+    def pulling(self, run, tmp_path, tmp_path_factory, monkeypatch):
+        """Pull with a token, in an empty folder, without pauses between the attempts."""
+        self.run, self.monkeypatch, self.temporary = run, monkeypatch, tmp_path_factory.mktemp("temporary")
+        self.set(PAUSES=(0, 0))
+        monkeypatch.setattr(tempfile, "tempdir", str(self.temporary))
+        monkeypatch.setenv("PMSERVICE_PULL_TOKEN", "secret-token")
+
+    def set(self, **constants: Any) -> None:
+        for name, value in constants.items():
+            self.monkeypatch.setattr(pmservice, name, value)
+
+    def with_password(self) -> None:
+        self.monkeypatch.delenv("PMSERVICE_PULL_TOKEN")
+        self.monkeypatch.setenv("PMSERVICE_PULL_PASSWORD", "secret-password")
+
+    def pull(self, url: str, *arguments: str) -> tuple[int, str, list[str]]:
+        """Return the exit code, stdout and the lines of stderr without what differs from run to run."""
+        code, out, told = self.run("pull", url, *arguments)
+        assert "secret" not in out + told
+        assert all(line.isprintable() for line in told.split("\n"))
+        for pattern, instead in (
+            (r"(?m)^\d\d:\d\d:\d\d ", ""), (re.escape(url), "URL"), (r"(?m)\d+ s\.$", "0 s."),
+            (r"(changed to keep a rule \(\w+) \d+:", r"\1 N:"),
+            (r"\[(Errno|WinError) -?\d+\] [^;\n]+", "[Errno]"),
+        ):  # fmt: skip
+            told = re.sub(pattern, instead, told)
+        return code, out, told.splitlines()
+
+    def left(self) -> list[str]:
+        """Return the names of the files that are there after a pull."""
+        return sorted(os.listdir()) + os.listdir(self.temporary)
+
+    def fails(self, behave: Any, *lines: str, repeated: Any = (), **records: list[Any]) -> list[str]:
+        """Pull into a new database and into a file that exists: both print these lines and leave everything as it was.
+
+        repeated: how often those requests were sent that were sent more than once. Return what was sent at last.
+        """
+        Path("old.json").write_text("old")
+        for arguments in ([], ["-o", "old.json"]):
+            with RemoteServer(behave, **records) as server:
+                assert self.pull(server.url, *arguments) == (2, "", list(lines))
+            assert {line: times for line, times in Counter(server.sent).items() if times > 1} == dict(repeated)
+            assert (self.left(), Path("old.json").read_text()) == (["old.json"], "old")
+        assert all(line.startswith("GET ") or line == "POST /tokens" for line in server.sent)
+        return server.sent
+
+    def succeeds(
+        self, behave: Any = None, notes: Any = (), warned: Any = (), repeated: Any = (), **records: list[Any]
+    ) -> dict[str, Any]:
+        """Pull into a new database, which is sound. Return its fixture, which can be loaded.
+
+        notes: by array.  warned: the lines before the report.  repeated: how often those requests were sent that were
+        sent more than once.  None: they do not matter.
+        """
+        with RemoteServer(behave, **records) as server:
+            code, out, told = self.pull(server.url)
+        assert (code, out) == (0, ""), told
+        self.sent, self.tokens, self.connections = server.sent, server.tokens, server.connections
+        *report, end = told[len(warned) :]
+        found = [re.fullmatch(r"(\w+) +[\d,]+((?:  .+)*)", line) for line in report]
+        self.notes = {array: sorted(notes.split("  ")[1:]) for array, notes in map(re.Match.groups, found)}
+        assert told[: len(warned)] == list(warned)
+        assert list(self.notes) == list(pmservice.FIXTURE)
+        noted = {array: notes for array, notes in self.notes.items() if notes}
+        assert notes is None or noted == {array: sorted(notes) for array, notes in dict(notes).items()}
+        assert re.fullmatch(r"Pulled from URL into pm\.db: [\d,]+ requests, 0 s\.", end)
+        sent = {line: times for line, times in Counter(server.sent).items() if times > 1}
+        assert repeated is None or sent == dict(repeated)
+        assert self.left() == ["pm.db"]
+        assert self.run("check") == (0, "pm.db is sound: pages, links and counts are right.\n", "")
+        fixture = json.loads(self.run("dump")[1])
+        with contextlib.closing(Client(":memory:", control=False)) as client:
+            client.load(**fixture)
+            assert {array: ids(records) for array, records in client.dump().items()} == {
+                array: ids(records) for array, records in fixture.items()
+            }
+        os.unlink("pm.db")
+        return fixture
+
+    def bugs(self, answer: Any, **more: Any) -> list[tuple[int, str]]:
+        """Return the ids and titles of the bugs that are pulled if their list is answered so."""
+        return [(bug["id"], bug["title"]) for bug in self.succeeds(at(BUGS, answer), **more)["bugs"]]
+
+    def asked_for_bugs(self) -> int:
+        """Return how many pages of bugs the last pull asked for."""
+        return sum(line.startswith(f"GET {BUGS}?") for line in self.sent)
+
+    # A server that behaves well
+
+    def test_server_that_behaves_well_is_asked_once_for_everything(self):
+        with RemoteServer() as server:
+            code, out, told = self.pull(server.url, "-o", "-")
+        fixture = json.loads(out)
+        assert {array: ids(records) for array, records in fixture.items()} == {
+            array: ids(records) for array, records in REMOTE.items()
+        }
+        report = [f"{array:11} {len(REMOTE[array]):9}" for array in pmservice.FIXTURE]
+        assert (code, told) == (0, [*report, f"Pulled from URL into -: {len(server.sent)} requests, 0 s."])
+        assert server.tokens == [None] + ["secret-token"] * (len(server.sent) - 1)
+        assert (max(Counter(server.sent).values()), server.connections) == (1, 1)
+
+    def test_more_than_a_thousand_bugs_come_page_by_page(self):
+        self.set(PULL_LIMIT=100)
+        bugs = [dict(id=id, product=1, title=f"Bug {id}") for id in range(1, 1051)]
+        assert len(self.succeeds(bugs=bugs)["bugs"]) == 1050
+        assert [line for line in self.sent if BUGS in line] == [
+            f"GET {BUGS}?status=all&limit=100&page={page}" for page in range(1, 12)
+        ]
+
+    # Connections and answers
+
+    def test_server_that_never_answers_is_given_up(self):
+        self.set(SILENCE=0.2)
+        assert self.fails(at("/user", Asked.stall), "pmservice: URL cannot be reached: timed out") == ["GET /user"]
+
+    def test_server_that_falls_silent_is_asked_three_times(self):
+        self.set(SILENCE=0.2)  # all its requests are silent, so nothing good can be late
+        with RemoteServer(lambda asked: asked.stall()) as server, pytest.raises(pmservice.StartError) as failed:
+            pmservice.Remote(server.url).get("/products")
+        assert str(failed.value) == f"GET {server.url}/products failed three times; the last time timed out"
+        assert server.sent == ["GET /products"] * 3
+
+    @each("name", FAILED_ANSWERS)
+    def test_answer_that_fails_is_asked_for_three_times(self, name):
+        answer, why = FAILED_ANSWERS[name]
+        again = f"{BUGS_ASKED}: {why}; trying again"
+        end = f"pmservice: GET URL{BUGS_ASKED} failed three times; the last time {why}"
+        self.fails(at(BUGS, answer), again, again, end, repeated={f"GET {BUGS_ASKED}": 3})
+
+    def test_body_that_does_not_end_is_given_up(self):
+        self.set(LONGEST_ANSWER=-1)
+        endless = lambda asked: asked.send(itertools.chain([b"HTTP/1.1 200 OK\r\n\r\n"], itertools.repeat(b" ")))  # noqa: E731
+        self.fails(endless, "pmservice: URL cannot be reached: the answer did not end")
+
+    def test_body_that_is_too_large_is_given_up(self):
+        self.set(LARGEST_ANSWER=10_000)
+        again = f"{BUGS_ASKED}: the answer did not end; trying again"
+        end = f"pmservice: GET URL{BUGS_ASKED} failed three times; the last time the answer did not end"
+        large = Answer({"bugs": [], "more": "x" * 10_000})
+        self.fails(at(BUGS, large), again, again, end, repeated={f"GET {BUGS_ASKED}": 3})
+
+    @defect("only the body has a deadline: a head or a trailer that does not end is read for ever")
+    def test_head_or_trailer_that_does_not_end_is_given_up(self):
+        def drip(head: bytes, piece: bytes) -> Any:
+            yield head
+            for _ in range(30):
+                time.sleep(0.01)
+                yield piece
+            yield b"\r\n" if head else b"HTTP/1.1 401 Said\r\nContent-Length: 2\r\n\r\n{}"
+
+        self.set(LONGEST_ANSWER=0.05)
+        for head, piece in (
+            (b"HTTP/1.1 401 Said\r\nX: ", b"y"),
+            (b"", b"HTTP/1.1 100 Continue\r\n\r\n"),
+            (b"HTTP/1.1 401 Said\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n", b"X: y\r\n"),
+        ):
+            with RemoteServer(lambda asked, sent=(head, piece): asked.send(drip(*sent))) as server:
+                code, _, told = self.pull(server.url)
+            assert (code, len(told), server.sent) == (2, 1, ["GET /user"])
+            assert told[0].startswith("pmservice: URL cannot be reached: ")
+
+    def test_answer_that_fails_twice_is_taken_the_third_time(self):
+        again = f"{BUGS_ASKED}: it was answered 500; trying again"
+        behave = at(BUGS, Answer(status=500), Answer(status=500), None)
+        assert len(self.succeeds(behave, warned=[again] * 2, repeated={f"GET {BUGS_ASKED}": 3})["bugs"]) == 3
+
+    @each(("wanted", "slept"), [
+        (None, [1, 5]), ("7", [7, 7]), ("3", [3, 5]), ("0", [1, 5]), ("9999", [60, 60]), ("9" * 30, [1, 5]), ("-1", [1, 5]),
+        ("0.5", [1, 5]), ("soon", [1, 5]), ("Wed, 21 Oct 2099 07:28:00 GMT", [1, 5]), ("\u00b2", [1, 5]),
+    ])  # fmt: skip
+    @each("status", [503, 429])
+    def test_pauses_are_as_long_as_the_server_asks_but_no_longer_than_a_minute(self, status, wanted, slept):
+        pauses = []
+        self.set(PAUSES=(1, 5))
+        self.monkeypatch.setattr(time, "sleep", pauses.append)
+        busy = Answer({}, status, {"Retry-After": wanted})
+        with RemoteServer(at("/products", busy)) as server:
+            remote = pmservice.Remote(server.url)
+            with contextlib.closing(remote.connection), pytest.raises(pmservice.StartError, match=f"answered {status}"):
+                remote.get("/products")
+        assert pauses == slept
+
+    @each("headers", [{"Connection": "close"}, {"Connection": "close", "Content_Length": None}], ids=["length", "end"])
+    def test_connection_that_is_closed_after_each_answer_will_do(self, headers):
+        self.succeeds(lambda asked: asked.good(**headers))
+        assert self.connections == len(self.sent)
+
+    def test_connection_that_is_closed_unannounced_is_made_again(self):
+        with RemoteServer(Asked.close) as server:
+            code, _, told = self.pull(server.url)
+        *warned, end = (line for line in told if line.split()[0] not in pmservice.FIXTURE)
+        assert (code, end[:24], self.left()) == (0, "Pulled from URL into pm.", ["pm.db"])
+        assert all(line.endswith("; trying again") for line in warned)
+        assert (max(Counter(server.sent).values()), server.connections) == (1, len(server.sent))
+
+    @defect("the attempt after a pause goes to a connection that the server has closed meanwhile")
+    def test_server_that_closes_the_connection_during_a_pause_is_asked_three_times(self):
+        def busy(asked: Asked) -> Answer:
+            asked.close()
+            return Answer(status=503)
+
+        again = f"{BUGS_ASKED}: it was answered 503; trying again"
+        self.succeeds(at(BUGS, busy, busy, None), warned=[again] * 2, repeated={f"GET {BUGS_ASKED}": 3})
+
+    def test_chunks_bytes_before_the_text_and_repeated_names_are_read(self):
+        chunked = Answer(
+            b'5\r\n{"bug\r\n7\r\ns": []}\r\n0\r\n\r\n', 200, {"Transfer-Encoding": "chunked", "Content-Length": None}
+        )
+        assert self.bugs(chunked) == self.bugs(Answer(b'\xef\xbb\xbf{"bugs": []}')) == []
+        assert self.bugs(Answer(b'{"bugs": 5, "bugs": [{"id": 5, "id": 6, "title": "B", "product": 1}]}')) == [(6, "B")]
+        assert self.connections == 1
+
+    @each(("url", "line"), [
+        ("http://127.0.0.1:PORT",  "URL cannot be reached: [Errno]"),
+        ("http://host.invalid",    "URL cannot be reached: [Errno]"),
+        ("https://127.0.0.1:OPEN", "URL cannot be reached: .*"),
+        ("http://127.0.0.1:99999", "URL must be an address such as https://pm.example.org, without account and password (got 'URL')"),
+        ("http://127.0.0.1:0",     "URL must be an address such as https://pm.example.org, without account and password (got 'URL')"),
+    ])  # fmt: skip
+    def test_server_that_cannot_be_reached_is_one_line(self, url, line):
+        with RemoteServer() as server:
+            port = server.server_address[1]
+            url = url.replace("PORT", str(free_port())).replace("OPEN", str(port))
+            code, out, told = self.pull(url, "--insecure-http")
+        assert (code, out, len(told), self.left()) == (2, "", 1, [])
+        assert re.fullmatch(re.escape(f"pmservice: {line}").replace(r"\.\*", ".*"), told[0])
+        assert server.sent == []
+
+    @each(("answer", "said"), [
+        (Answer({}, 404), "was answered 404"), (Answer({}, 403), "was answered 403"), (Answer({}, 500), "was answered 500"),
+        (Answer({"profile": {}}), "was answered 200"), (Answer(b"<html>", 401), "was answered 401"), (Answer([], 401), "was answered 401"),
+        (Answer(b"<html>"), NOT_JSON + "<html>"), (b"", "Remote end closed connection without response"),
+    ])  # fmt: skip
+    def test_server_of_another_kind_is_told_at_once_and_gets_no_token(self, answer, said):
+        places = [f"{prefix}/user" for prefix in ("", "/api.php/v1", "/zentao/api.php/v1")]
+        problems = " ".join(f"{place} {said}." if said.startswith("was") else f"{said}." for place in places)
+        line = f"pmservice: URL is not a server that can be read: {problems}"
+        assert self.fails(lambda asked: answer, line) == [f"GET {place}" for place in places]
 
 
 class TestSideBySide:
