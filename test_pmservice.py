@@ -9357,6 +9357,12 @@ FAILED_ANSWERS = {  # what is answered for ever, and why that fails
     "100,000 objects in each other":  (Answer(b'{"a":' * 100_000), NOT_JSON + '{"a":' * 60 + "…"),
     "10,000 children in each other":  (Answer(nested(10_000).encode()), f"{NOT_JSON}{nested(9)[:300]}…"),
 }
+NO_LISTS = {  # what is answered, as it is printed
+    "a number": "5", "a text": '"\\u001b[31mx"', "a truth value": "true", "an object": "{}", "an error": '{"error":"\\u001b[31mno\\nmore"}', "a number instead of the list": '{"bugs":5}',
+    "a text instead of the list": '{"total":1,"bugs":"1,2"}', "an object without any list": '{"status":"success","data":{"a":1}}',
+    "600 characters": '{"text":"' + "x" * 600 + '"}',
+}
+UNTAKEN_IDS = (None, 0, -1, 2**53 + 1, 2**63, 10**400, True, False, "", "x", "1e3", "\u0663", [], {}, {"id": 7}, float("nan"), float("inf"))
 # fmt: on
 
 
@@ -9602,6 +9608,184 @@ class TestPullOfHostileServers:
         problems = " ".join(f"{place} {said}." if said.startswith("was") else f"{said}." for place in places)
         line = f"pmservice: URL is not a server that can be read: {problems}"
         assert self.fails(lambda asked: answer, line) == [f"GET {place}" for place in places]
+
+    # What is answered
+
+    @each("name", NO_LISTS)
+    def test_answer_without_a_list_is_shown(self, name):
+        shown = NO_LISTS[name] if len(NO_LISTS[name]) <= 300 else NO_LISTS[name][:300] + "…"
+        line = f"pmservice: GET {BUGS} was answered without a list: {shown}"
+        self.fails(at(BUGS, Answer(NO_LISTS[name].encode())), line)
+
+    @defect("what JSON does not know is read, but cannot be shown: ValueError")
+    def test_number_that_json_does_not_know_instead_of_a_list_is_one_line(self):
+        for body in ("NaN", "-Infinity", "1e999", '{"bugs": NaN}', '{"bugs": 1e999}'):
+            with RemoteServer(at(BUGS, Answer(body.encode()))) as server:
+                code, _, told = self.pull(server.url)
+            assert (code, self.left()) == (2, [])
+            assert re.fullmatch(rf"pmservice: GET .*{BUGS}.*", told[-1])
+
+    @defect("what JSON does not know is read, but cannot be shown: ValueError")
+    def test_number_that_json_does_not_know_is_shown_in_a_refusal(self):
+        for body in ('{"error": NaN}', '{"message": [1e999]}'):
+            assert self.bugs(Answer(body.encode(), 403), notes=None) == []
+            assert self.notes["bugs"][0].startswith(f"1 lists not answered (GET {BUGS}: 403")
+
+    @defect("an empty answer is taken for an empty list: the records are missing, and nobody is told")
+    def test_empty_answer_is_no_list(self):
+        for body in (b"", b" \r\n", b"null"):
+            with RemoteServer(at(BUGS, Answer(body))) as server:
+                assert f"GET {BUGS}" in str(self.pull(server.url)[2])
+            with contextlib.suppress(FileNotFoundError):  # told by a note
+                os.unlink("pm.db")
+
+    @defect("any array of an answer is taken for its list, that of an error, too: the records are missing")
+    def test_array_of_errors_is_no_list_of_records(self):
+        for body in ({"error": ["no rights"]}, {"message": [], "result": "fail"}):
+            with RemoteServer(at(BUGS, Answer(body))) as server:
+                assert f"GET {BUGS}" in str(self.pull(server.url)[2])
+            with contextlib.suppress(FileNotFoundError):  # told by a note
+                os.unlink("pm.db")
+
+    def test_empty_lists_make_an_empty_database(self):
+        fixture = self.succeeds(lambda asked: Answer([]) if asked.token else None)
+        assert {array: len(records) for array, records in fixture.items() if records} == {"users": 1}
+        assert len(self.sent) == 6
+        assert self.bugs(Answer({"total": 0, "bugs": None})) == self.bugs(Answer({"data": []})) == []
+
+    # Pages
+
+    def small(self, total: Any, *, of: int = 25) -> Any:
+        """Return the answer of a server that gives ten bugs at a time, whatever limit was asked for."""
+        bugs = [dict(id=id, product=1, title=f"Bug {id}") for id in range(1, of + 1)]
+        return lambda asked: Answer(paged(asked, "bugs", bugs, 10, total=total))
+
+    @each("total", [25, "25", "25.0", 25.0, [25]], ids=repr)
+    def test_list_in_small_pages_is_read_to_its_total(self, total):
+        assert len(self.bugs(self.small(total))) == 25
+        assert self.asked_for_bugs() == 3
+
+    @defect("without a total only the first page is read, and nobody is told")
+    def test_list_in_small_pages_without_a_total_is_read_to_the_first_page_with_nothing_new(self):
+        for total in (None, 0, -1, "", "many", True, {}, []):
+            assert len(self.bugs(self.small(total))) == 25
+            assert self.asked_for_bugs() == 4
+
+    @defect("without a total only the first page is read, and nobody is told")
+    def test_list_without_an_end_and_a_total_is_given_up(self):
+        self.set(MOST_PAGES=50)
+        endless = lambda asked: Answer({"bugs": [dict(id=asked.page, product=1, title="B")]})  # noqa: E731
+        self.fails(at(BUGS, endless), f"pmservice: GET {BUGS}: the list does not end; 50 pages were read")
+
+    @each(("answer", "bugs", "pages"), [
+        (lambda bugs, asked: paged(asked, "bugs", bugs, 25), 25, 1),
+        (lambda bugs, asked: {"total": 40, "bugs": bugs}, 25, 2),
+        (lambda bugs, asked: {"total": 99, "bugs": bugs[20:] if asked.page > 2 else bugs[asked.page * 10 - 10 :][:10]}, 25, 4),
+        (lambda bugs, asked: paged(asked, "bugs", [dict(bugs[0], id=90 + asked.page), *bugs], 10, total=25 + asked.page), 26, 4),
+        (lambda bugs, asked: paged(asked, "bugs", bugs[asked.page - 1 :], 10), 23, 3),
+        (lambda bugs, asked: {"total": 25, "bugs": [] if asked.page == 2 else bugs[:10]}, 10, 2),
+    ], ids=["no limit", "no pages", "last page again", "grows", "shrinks", "gap"])  # fmt: skip
+    def test_pages_that_overlap_give_each_record_once(self, answer, bugs, pages):
+        there = [dict(id=id, product=1, title="B") for id in range(1, 26)]
+        assert len(self.bugs(lambda asked: Answer(answer(there, asked)), notes=None)) == bugs
+        assert self.asked_for_bugs() == pages
+
+    @defect("a list that ends before its total is taken for whole")
+    def test_list_that_ends_before_its_total_is_noted(self):
+        assert len(self.bugs(self.small(40), notes=None)) == 25
+        assert re.search(rf"1 .*{BUGS}.*25.*40", str(self.notes["bugs"]))
+
+    @each("more", [{"total": 10**9}, {"total": "9" * 15}, {}], ids=["huge", "text", "growing"])
+    def test_list_without_an_end_is_given_up(self, more):
+        def answer(asked: Asked) -> Answer:
+            return Answer({"total": asked.page + 1, **more, "bugs": [dict(id=asked.page, product=1, title="B")]})
+
+        self.set(MOST_PAGES=50)
+        line = f"pmservice: GET {BUGS}: the list does not end; 50 pages were read"
+        sent = self.fails(at(BUGS, answer), line)
+        assert sent[-50:] == [f"GET {BUGS}?status=all&limit=1000&page={page}" for page in range(1, 51)]
+
+    @defect("links to ever new records are followed for ever")
+    def test_links_without_an_end_are_given_up(self):
+        def behave(asked: Asked) -> Answer | None:
+            found = re.fullmatch("/stories/([0-9]+)", asked.path)
+            id = int(found[1]) if found else 0
+            return Answer(dict(id=id, product=1, title="S", duplicateStory=id + 1)) if 0 < id < 100 else None
+
+        self.set(MOST_PAGES=20)
+        with RemoteServer(behave) as server:
+            code, _, told = self.pull(server.url)
+        assert (code, len(told), self.left()) == (2, 1, [])
+        assert sum("/stories/" in line for line in server.sent) < 50
+
+    # Ids and what is no record
+
+    def test_id_that_comes_twice_is_read_once(self):
+        once = dict(id=1, product=1, title="first")
+        assert self.bugs(Answer({"bugs": [once, dict(once, title="second"), dict(once, id="1")]})) == [(1, "first")]
+        two_pages = lambda asked: Answer({"total": 2, "bugs": [dict(once, title=f"of page {asked.page}")]})  # noqa: E731
+        assert self.bugs(two_pages, notes=None) == [(1, "of page 1")]
+        assert self.asked_for_bugs() == 2
+
+    def test_ids_may_be_text_or_have_a_fraction_of_zero(self):
+        bugs = [dict(id=id, product=1, title="B") for id in ("7", 8.0, "9.0", [10], 2**53)]
+        assert self.bugs(Answer({"bugs": bugs})) == [(id, "B") for id in (7, 8, 9, 10, 2**53)]
+
+    @defect("a record without an id gets one, which may be that of a record that comes later")
+    def test_record_without_a_usable_id_is_left_out(self):
+        bugs = [dict(id=id, product=1, title=f"{id!r:.9}") for id in UNTAKEN_IDS]
+        assert self.bugs(Answer({"bugs": [*bugs, dict(id=1, product=1, title="B")]}), notes=None) == [(1, "B")]
+        assert f"{len(UNTAKEN_IDS)} left out" in str(self.notes["bugs"])
+
+    @defect("a record without id and name: KeyError; one that is misplaced and has no id: StopIteration")
+    def test_record_without_an_id_does_no_harm(self):
+        for array, home, record in (
+            ("bugs", "products", {}),
+            ("bugs", "products", {"title": " "}),
+            ("builds", "projects", dict(REMOTE["builds"][0], id=0)),
+            ("stories", "products", dict(product=1, title="S", parent=5, id=None)),
+        ):
+            levels = [dict(id=4, product=1, title="U"), dict(id=5, product=1, title="V", parent=4)]
+            records = [*REMOTE[array], *levels] if array == "stories" else REMOTE[array]
+            behave = at(f"/{home}/1/{array}", Answer({array: [*records, record]}))
+            assert ids(self.succeeds(behave, notes=None, **{array: records})[array]) == ids(records)
+            assert "left out" in str(self.notes[array])
+
+    def test_what_is_no_object_is_passed_over(self):
+        odd = [1, "x", None, True, [], [dict(id=7, product=1, title="B")], dict(id=5, product=1, title="B")]
+        assert self.bugs(Answer({"bugs": odd}), notes=None) == [(5, "B")]
+        by_id = {"8": dict(id=8, product=1, title="B"), "9": 9}
+        assert self.bugs(Answer({"bugs": by_id}), notes=None) == [(8, "B")]
+
+    def test_answer_of_another_kind_instead_of_a_record_is_passed_over(self):
+        for answer in ([], [1], "x", 5, None, {}, dict(id=99, title="other"), dict(id="1 ", title="other")):
+            read = self.succeeds(at("/stories/1", Answer(answer)), notes=None)["stories"]
+            assert [(story["id"], story["title"], story["plans"]) for story in read] == [(1, "S", [1])]
+
+    def test_user_who_is_asked_for_by_name_is_nobody_else(self):
+        bugs = [dict(id=1, product=1, title="B", openedBy="gone")]
+        other = at("/users/gone", Answer(dict(id=1, account="admin", realname="Mallory")))
+        read = self.succeeds(other, notes=None, bugs=bugs)["users"]
+        assert [(user["account"], user["realname"]) for user in read] == [
+            ("admin", "Ada"),
+            ("dev1", "Dan Dev"),
+            ("gone", "gone"),
+        ]
+
+    def test_children_that_contain_their_parent_are_read_once(self):
+        inner = dict(id=2, name="E", parent=1, children=[dict(id=1, name="D", parent=2)])
+        tree = [
+            dict(id=1, name="D", parent=0, children=[inner]),
+            dict(id=3, name="F", children="x"),
+            dict(id=4, name="G", children={"5": dict(id=5, name="H")}),
+        ]
+        read = self.succeeds(at("/departments", Answer(tree)))["departments"]
+        assert [(one["id"], one["parent"]) for one in read] == [(1, 0), (2, 1), (3, 0), (4, 0), (5, 0)]
+
+    def test_departments_that_are_nested_too_deep_are_put_at_the_top(self):
+        problem = "department N: parent makes it its own ancestor, or more than 50 levels"
+        notes = {"departments": [f"250 changed to keep a rule ({problem})"]}
+        assert len(self.succeeds(at("/departments", Answer(nested(300).encode())), notes)["departments"]) == 300
 
 
 class TestSideBySide:
