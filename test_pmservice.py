@@ -9787,6 +9787,118 @@ class TestPullOfHostileServers:
         notes = {"departments": [f"250 changed to keep a rule ({problem})"]}
         assert len(self.succeeds(at("/departments", Answer(nested(300).encode())), notes)["departments"]) == 300
 
+    # Redirections, logins and refusals
+
+    @each("status", [301, 303, 307])
+    @each(("path", "asked"), [("/products", "/products?status=all&limit=1000&page=1"), ("/tokens", "/tokens")])
+    def test_redirection_is_not_followed_and_the_other_server_learns_nothing(self, path, asked, status):
+        self.with_password()
+        with RemoteServer() as other:
+            where = other.url + path
+            line = f"pmservice: {asked} redirects to {where}, which is not followed; give that address instead"
+            self.fails(at(path, Answer(status=status, headers={"Location": where})), line)
+        assert (other.sent, other.connections) == ([], 0)
+
+    @each(("where", "shown"), [
+        (None, "nowhere"), ("", "nowhere"), ("/login", "/login"), ("https://pm.example.org/products", "https://pm.example.org/products"),
+        ("http://x/\x1b[31m\x9b\xe4", r"http://x/\x1b[31m\x9b\xe4"),
+    ])  # fmt: skip
+    def test_redirection_is_shown_without_what_controls_a_terminal(self, where, shown):
+        line = f"pmservice: {BUGS_ASKED} redirects to {shown}, which is not followed; give that address instead"
+        self.fails(at(BUGS, Answer(status=302, headers={"Location": where})), line)
+
+    def test_redirection_of_the_first_request_is_not_followed(self):
+        with RemoteServer() as other:
+            places = [f"{prefix}/user" for prefix in ("", "/api.php/v1", "/zentao/api.php/v1")]
+            said = f"redirects to {other.url}, which is not followed; give that address instead."
+            problems = " ".join(f"{place} {said}" for place in places)
+            line = f"pmservice: URL is not a server that can be read: {problems}"
+            self.fails(lambda asked: Answer(status=301, headers={"Location": other.url}), line)
+        assert other.connections == 0
+
+    def test_token_that_has_expired_is_replaced_once(self):
+        self.with_password()
+        first = f"GET {BUGS_ASKED}"
+        self.succeeds(at(BUGS, Answer({}, 401), None), repeated={"POST /tokens": 2, first: 2})
+        place = self.sent.index(first)
+        assert self.sent[place : place + 3] == [first, "POST /tokens", first]
+        assert self.tokens[place : place + 3] == ["from-login", None, "from-login"]
+        refused = f"pmservice: GET URL{BUGS_ASKED}: the server refuses the token"
+        self.fails(at(BUGS, Answer({}, 401)), refused, repeated={"POST /tokens": 2, first: 2})
+        self.fails(lambda asked: Answer({}, 401) if asked.path == BUGS or (asked.path == "/tokens" and asked.times) else None,
+                   "pmservice: POST URL/tokens was answered 401", repeated={"POST /tokens": 2})  # fmt: skip
+
+    def test_token_that_was_given_cannot_be_replaced(self):
+        line = f"pmservice: GET URL{BUGS_ASKED}: the server refuses the token"
+        assert "POST /tokens" not in self.fails(at(BUGS, Answer({}, 401), None), line)
+
+    @each(("answer", "said"), [
+        (Answer({"error": "wrong \x1b[31mpassword\n"}, 401), r"401 wrong \x1b[31mpassword\n"), (Answer(b"<html>", 404), "404"),
+        (Answer({"error": {"why": ["\x9b"]}}, 400), r'400 {"why":["\x9b"]}'), (Answer({"message": "x" * 400}, 403), f"403 {'x' * 300}…"),
+        (Answer(b"", 201), "201"), (Answer({}, 201), "201"), (Answer([], 201), "201"), (Answer("t", 201), "201"), (Answer(5, 201), "201"),
+        *((Answer({"token": token}, 201), "201") for token in (None, 5, True, ["t"], {}, "a\r\nX: y", "\x1b[31m", "t\0", "\xe9", "\u202e", "\ud800")),
+    ])  # fmt: skip
+    def test_login_without_a_token_is_one_line(self, answer, said):
+        self.with_password()
+        sent = self.fails(at("/tokens", answer), f"pmservice: POST URL/tokens was answered {said}")
+        assert sent == ["GET /user", "POST /tokens"]
+
+    @defect("an empty token counts as one: the login is repeated, and the token said to be refused")
+    def test_login_with_an_empty_token_is_one_line(self):
+        self.with_password()
+        for token in ("", " "):
+            with RemoteServer(at("/tokens", Answer({"token": token}, 201))) as server:
+                code, _, told = self.pull(server.url)
+            assert (code, len(told), server.sent) == (2, 1, ["GET /user", "POST /tokens"])
+            assert told[0].startswith("pmservice: POST URL/tokens")
+
+    @each(("answer", "why"), [
+        (Answer(status=500), "it was answered 500"), (Answer(b"<html>"), NOT_JSON + "<html>"), (b"", "Remote end closed connection without response"),
+    ])  # fmt: skip
+    def test_login_that_fails_is_tried_three_times(self, answer, why):
+        self.with_password()
+        again = f"/tokens: {why}; trying again"
+        end = f"pmservice: POST URL/tokens failed three times; the last time {why}"
+        self.fails(at("/tokens", answer), again, again, end, repeated={"POST /tokens": 3})
+
+    @defect("a token of the environment that no header can carry is printed, three times")
+    def test_token_that_no_header_can_carry_is_refused_and_not_shown(self):
+        for token in ("secret-token\n", "secret\r\nX: y", "secret\u4e2d"):
+            self.monkeypatch.setenv("PMSERVICE_PULL_TOKEN", token)
+            with RemoteServer() as server:
+                code, _, told = self.pull(server.url)
+            assert (code, len(told), server.sent.count("GET /user")) == (2, 1, len(server.sent))
+            assert re.fullmatch("pmservice: PMSERVICE_PULL_TOKEN .+", told[0])
+
+    @each(("answer", "said"), [
+        (Answer({"error": "not yours\x1b[2J\nx"}, 403), r"403 not yours\x1b[2J\nx"), (Answer({"message": ["a", {"b": 1}]}, 404), '404 ["a",{"b":1}]'),
+        (Answer(b"<html>", 400), "400"), (Answer({"error": "x" * 400}, 410), f"410 {'x' * 300}"), (Answer({"error": "\ud800\u202e"}, 451), r"451 \ud800\u202e"),
+    ])  # fmt: skip
+    def test_list_that_is_refused_is_noted(self, answer, said):
+        note = f"1 lists not answered (GET {BUGS}: {said})"
+        shortened = f"{note[: note.index('GET') + 300]}…)" if len(note) > 300 else note
+        assert self.bugs(answer, notes={"bugs": [shortened]}) == []
+
+    def test_refusal_of_every_list_is_noted(self):
+        lists = ("departments", "users", "programs", "projects", "products")
+        notes = {array: [f"1 lists not answered (GET /{array}: 403 no)"] for array in lists}
+        self.succeeds(lambda asked: Answer({"error": "no"}, 403) if asked.token else None, notes)
+        assert len(self.sent) == 6
+
+    def test_records_that_cannot_be_read_one_by_one_are_taken_from_their_lists(self):
+        fixture = self.succeeds(
+            lambda asked: Answer({"error": "no"}, 404) if re.fullmatch("/[a-z]+/[0-9]+", asked.path) else None,
+            notes=None,
+        )
+        assert {array: ids(records) for array, records in fixture.items()} == {
+            array: ids(records) for array, records in REMOTE.items()
+        }
+
+    @defect("what only the answer with a single record shows is missing, and nobody is told")
+    def test_record_that_cannot_be_read_by_itself_is_noted(self):
+        self.succeeds(at("/testcases/1", Answer({"error": "no"}, 404)), notes=None)
+        assert re.search("1 .*GET /testcases/1: 404 no", str(self.notes["testcases"]))
+
 
 class TestSideBySide:
     def test_apps_in_one_process_do_not_mix(self):
