@@ -9366,6 +9366,81 @@ UNTAKEN_IDS = (None, 0, -1, 2**53 + 1, 2**63, 10**400, True, False, "", "x", "1e
 # fmt: on
 
 
+def builds(*names: str) -> list[dict[str, Any]]:
+    return [dict(REMOTE["builds"][0], id=id, name=name) for id, name in enumerate(names, 1)]
+
+
+# fmt: off
+ANCESTOR, NAMED_TWICE = "parent makes it its own ancestor", "name is taken by another build of its product"
+CHANGED = "changed to keep a rule"
+PAST = dict(begin="2027-01-01", end="2026-01-01")
+TWO_PRODUCTS = [dict(id=1, name="A"), dict(id=2, name="B")]
+ABOVE_EACH_OTHER = [dict(id=id, parent=parent, name="N", title="N", product=1) for id, parent in ((1, 2), (2, 1), (3, 3))]
+POISON = {  # records, and what is noted of them
+    "program above itself": (dict(programs=[dict(id=9, name="G", parent=9)]), {
+        "programs": [f"1 {CHANGED} (project N: {ANCESTOR})"], "projects": [f"1 {CHANGED} (project N: {ANCESTOR})"]}),
+    "programs above each other": (dict(programs=[dict(id=9, name="G", parent=8), dict(id=8, name="H", parent=9)]), {
+        "programs": [f"2 {CHANGED} (project N: {ANCESTOR})"], "projects": [f"1 {CHANGED} (project N: {ANCESTOR})"]}),
+    "departments above each other": (dict(departments=ABOVE_EACH_OTHER), {"departments": [f"3 {CHANGED} (department N: {ANCESTOR}, or more than 50 levels)"]}),
+    "stories above each other": (dict(stories=ABOVE_EACH_OTHER), {"stories": [f"3 {CHANGED} (story N: parent must be a story that has no parent itself)"]}),
+    "stories on three levels": (dict(stories=[dict(id=id, product=1, title="S", parent=id - 1) for id in (1, 2, 3)]), {
+        "stories": [f"1 {CHANGED} (story N: parent must be a story that has no parent itself)"]}),
+    "plans above each other": (dict(plans=ABOVE_EACH_OTHER), {"plans": [f"3 {CHANGED} (plan N: parent must be a plan that has no parent itself)"]}),
+    "project below a project": (dict(projects=[dict(id=1, name="A", parent=3), dict(id=3, name="B", parent=2)]), {
+        "projects": ["2 links of parent unset, to what cannot be read (program 2)"]}),
+    "execution of no project": (dict(executions=[dict(id=2, name="E", parent=77, project=77)]), {
+        "executions": ["1 links of parent unset, to what cannot be read (project 77)"], "projects": ["1 placeholders for what cannot be read (project 77)"]}),
+    "execution with another parent": (dict(executions=[dict(id=2, name="E", parent=9, project=1)]), {"executions": ["1 values of parent not taken (9 of 2)"]}),
+    "two builds with one name": (dict(builds=builds("B", "B")), {"builds": [f"1 {CHANGED} (build N: {NAMED_TWICE})"]}),
+    "two builds with a long name": (dict(builds=builds("x" * 300, "x" * 300)), {"builds": [f"1 {CHANGED} (build N: {NAMED_TWICE})"]}),
+    "build of no product": (dict(builds=[dict(REMOTE["builds"][0], product=77)]), {"products": ["1 placeholders for what cannot be read (product 77)"]}),
+    "story in the plan of another product": (dict(products=TWO_PRODUCTS, plans=[dict(id=1, product=2, title="P")]), {
+        "stories": [f"1 {CHANGED} (story N: product must be that of the plan it names)"]}),
+    "story below one of another product": (dict(products=TWO_PRODUCTS, stories=[dict(id=1, product=1, title="S"), dict(id=2, product=2, title="T", parent=1)]), {
+        "stories": [f"1 {CHANGED} (story N: product must be that of the parent it names)"]}),
+    "steps with taken ids": (dict(testcases=[dict(id=id, product=1, title="C", steps=[dict(id=step, desc="a") for step in steps]) for id, steps in ((1, [1]), (2, [1]), (3, [5, 5]))]), {
+        "testcases": ["2 left out (testcase 2: UNIQUE constraint failed: step.id)"]}),
+    "end before begin": (dict(programs=[dict(id=9, name="G", **PAST)], projects=[dict(id=1, name="P", **PAST)], executions=[dict(id=2, name="E", project=1, **PAST)], plans=[dict(id=1, product=1, title="P", **PAST)],
+                              testtasks=[dict(REMOTE["testtasks"][0], **PAST)], tasks=[dict(id=1, execution=2, name="T", estStarted="2027-01-01", deadline="2026-01-01")]), {
+        **{array: [f"1 values of end not taken ('2026-01-01' of {id})"] for array, id in (("programs", 9), ("projects", 1), ("executions", 2), ("plans", 1), ("testtasks", 1))},
+        "tasks": ["1 values of deadline not taken ('2026-01-01' of 1)"]}),
+    "begin after the last day": (dict(plans=[dict(id=1, product=1, title="P", begin="2099-01-01", end="0000-00-00")]), {
+        "plans": ["1 left out (plan 1: CHECK constraint failed: begin <= end)"], "stories": ["1 links of plans unset, to what cannot be read (plan 1)"]}),
+    "days that are none": (dict(projects=[dict(id=1, name="P", begin="soon", end="2026-02-30")], bugs=[dict(id=1, product=1, title="B", deadline="2026-13-01", openedDate="yesterday", closedDate=5, resolvedDate="0000-00-00 00:00:00")]), {
+        "projects": ["1 values of begin not taken ('soon' of 1)", "1 values of end not taken ('2026-02-30' of 1)"],
+        "bugs": ["1 values of closedDate not taken (5 of 1)", "1 values of deadline not taken ('2026-13-01' of 1)", "1 values of openedDate not taken ('yesterday' of 1)"]}),
+    "texts beyond 64 KiB": (dict(bugs=[dict(id=1, product=1, title="B", steps="\xe4" * 35_000), dict(id=2, product=1, title="x" * 70_000)]), {"bugs": [f"1 values of steps not taken ('{'ä' * 299}…)"]}),
+    "characters that no text has": (dict(bugs=[dict(id=1, product=1, title="B", steps="a\0b", keywords="\ud800", openedBy="\udfff"), dict(id=2, product=1, title="a\0b")]), {
+        "bugs": [r"1 values of keywords not taken ('\ud800' of 1)", r"1 values of openedBy not taken ('\udfff' of 1)", r"1 values of steps not taken ('a\x00b' of 1)", r"1 values of title not taken ('a\x00b' of 2)",
+                 "1 left out (bug 2: title is required and must be 1 to 255 characters, not blank.)"]}),
+    "numbers that are none": (dict(bugs=[dict(id=1, product=1, title="B", pri=float("nan"), severity=float("inf"), steps=float("-inf"), confirmed=10**400)]), {
+        "bugs": [f"1 values of confirmed not taken (1{'0' * 299}…)", "1 values of pri not taken (nan of 1)", "1 values of severity not taken (inf of 1)", "1 values of steps not taken (-inf of 1)"]}),
+    "arrays in each other": (dict(bugs=[dict(id=1, product=1, title="B", pri=json.loads("[" * 400 + "]" * 400))]), {"bugs": [f"1 values of pri not taken ({'[' * 300}…)"]}),
+    "accounts that are none": (dict(users=[dict(id=1, account="admin"), dict(DAN), *(dict(id=id, account=account) for id, account in enumerate(("a b", "x" * 40, "\xfcber", "../x", "\x1b[1m", 5, None, {}, []), 3))]), {
+        "users": ["6 values of account not taken ('a b' of 3)", "9 left out (user 3: account is required and must be an account: 1 to 30 letters, digits, _ . - @.)"]}),
+    "persons that are none": (dict(bugs=[dict(id=1, product=1, title="B", openedBy=dict(DAN, account="a b"), assignedTo="x" * 40, resolvedBy=["\xfc"], closedBy={"account": {}}, lastEditedBy=77), dict(id=2, product=1, title="B", openedBy={"account": "gone", "realname": "\x1b[1m"})]), {
+        "bugs": [f"1 values of assignedTo not taken ('{'x' * 40}' of 1)", "1 values of lastEditedBy not taken (77 of 1)", "1 values of openedBy not taken ('a b' of 1)", "1 values of resolvedBy not taken (['ü'] of 1)"]}),
+    "2,000 persons on a white list": (dict(products=[dict(id=1, name="P", acl="private", whitelist=["person"] * 2000)]), {"products": [f"1 values of whitelist not taken ({repr(['person'] * 99)[:300]}…)"]}),
+    "white lists that are none": (dict(products=[dict(id=1, name="P", acl="private", whitelist=["a b", "dev1"]), dict(id=2, name="Q", acl="private", whitelist=5)]), {"products": ["1 values of whitelist not taken (['a b', 'dev1'] of 1)"]}),
+    "hours that are none": (dict(tasks=[dict(id=1, execution=2, name="T", estimate=-5, consumed="-1.5", left="1e400")], efforts=[dict(id=1, task=1, consumed=-3, left="much", account="dev1")]), {
+        "tasks": ["1 values of consumed not taken ('-1.5' of 1)", "1 values of estimate not taken (-5 of 1)", "1 values of left not taken ('1e400' of 1)"],
+        "efforts": ["1 values of consumed not taken (-3 of 1)", "1 values of left not taken ('much' of 1)"]}),
+    "words that are none": (dict(bugs=[dict(id=1, product=1, title="B", status="wild", type="\x1b[31m", resolution="no", severity=-3, pri="high")], tasks=[dict(id=1, execution=2, name="T", type="x", status={"code": ["a"]})],
+                                 testcases=[dict(id=1, product=1, title="C", type="odd", stage="x,y", steps=[dict(desc="a", type="z")])]), {
+        "bugs": ["1 values of pri not taken ('high' of 1)", "1 values of resolution not taken ('no' of 1)", "1 values of severity not taken (-3 of 1)", r"1 values of type not taken ('\x1b[31m' of 1)"],
+        "tasks": ["1 values of status not taken ('a' of 1)", "1 values of type not taken ('x' of 1)"],
+        "testcases": ["1 values of stage not taken ('x,y' of 1)", "1 values of steps not taken ([{'type': 'z', 'desc': 'a'}] of 1)", "1 values of type not taken ('odd' of 1)"]}),
+    "links to nothing": (dict(builds=[dict(REMOTE["builds"][0], stories="1,99", bugs=[98, {"id": 1}])], testtasks=[dict(REMOTE["testtasks"][0], build=97)], results=[dict(id=1, case=1, testtask=96)],
+                              stories=[dict(id=1, product=1, title="S", plan="1,95", duplicateStory=94, parent=93)], bugs=[dict(id=1, product=1, title="B", project=92, execution=9)]), {
+        array: [f"1 links of {field} unset, to what cannot be read ({target})" for field, target in links.items()] for array, links in {
+            "stories": {"duplicateStory": "story 94", "parent": "story 93", "plans": "plan 95"}, "builds": {"bugs": "bug 98", "stories": "story 99"}, "testtasks": {"build": "build 97"},
+            "results": {"testtask": "testtask 96"}, "bugs": {"execution": "execution or project 9", "project": "project 92"}}.items()}),
+    "versions that contradict each other": (dict(stories=[dict(id=1, product=1, title="S", version=1, versions=[dict(version=5, title="x")]), dict(id=2, product=1, title="T", versions="x", reviewers=[{"account": "dev1"}] * 2)]), {
+        "stories": ["2 values of versions not taken ([{'version': 5, 'title': 'x'}] of 1)"]}),
+}
+# fmt: on
+
+
 class TestPullOfHostileServers:
     """Pulling ends with one line that says what was read and why it failed, or succeeds with notes that are counted."""
 
@@ -9898,6 +9973,62 @@ class TestPullOfHostileServers:
     def test_record_that_cannot_be_read_by_itself_is_noted(self):
         self.succeeds(at("/testcases/1", Answer({"error": "no"}, 404)), notes=None)
         assert re.search("1 .*GET /testcases/1: 404 no", str(self.notes["testcases"]))
+
+    # Records that break rules
+
+    @each("name", POISON)
+    def test_records_that_break_rules_are_mended_or_left_out(self, name):
+        records, notes = POISON[name]
+        self.succeeds(notes=notes, **records)
+
+    @defect("one record whose needed link cannot be had ends the whole pull, at its end")
+    def test_record_whose_needed_link_names_no_record_of_its_kind_does_not_end_the_pull(self):
+        for array, behave, records in (
+            ("executions", None, {"executions": [dict(REMOTE["executions"][0], parent=9, project=9)]}),
+            ("executions", None, {"executions": [dict(REMOTE["executions"][0], parent=2, project=2)]}),
+            ("executions", None, {"programs": [dict(id=2, name="G")]}),
+            ("builds", None, {"builds": [dict(REMOTE["builds"][0], execution=9)]}),
+            ("testtasks", None, {"testtasks": [dict(REMOTE["testtasks"][0], execution=9)]}),
+            ("efforts", at("/tasks/1/estimate", Answer({"effort": [dict(id=1, task=99, consumed=1)]})), {}),
+            ("results", at("/testcases/1/results", Answer({"results": [dict(id=1, case=99)]})), {}),
+        ):
+            assert len(self.succeeds(behave, notes=None, repeated=None, **records)["bugs"]) == 3
+            assert any(self.notes[one] for one in (array, "projects", "tasks", "testcases"))
+
+    @defect("a build is renamed once for every other build with its name, and two names are never compared again")
+    def test_builds_with_one_name_get_names_of_their_own(self):
+        for names, renamed in (
+            (["B", "B", "B"], ["B", "B (2)", "B (3)"]),
+            (["B", "B", "B (2)"], ["B", "B (2)", "B (2) (3)"]),
+            (["B", "B (3)", "B"], ["B", "B (3)", "B (3) (3)"]),
+        ):
+            read = self.succeeds(builds=builds(*names), notes=None)["builds"]
+            assert [build["name"] for build in read] == renamed
+
+    @defect("a record that is left out is read a second time if others name it, and counted again")
+    def test_record_that_is_left_out_is_counted_once(self):
+        products = [*REMOTE["products"], dict(id=2, name="\ud83d")]
+        bugs = {"bugs": [dict(id=1, product=2, title="B")]}
+        self.succeeds(at(BUGS, Answer(bugs)), products=products, notes=None)
+        assert "1 left out (product 2: name" in str(self.notes["products"])
+
+    @defect("the other server sets the passwords of the copy, that of its administrator, too")
+    def test_passwords_of_the_other_server_are_not_taken(self):
+        users = [dict(id=1, account="admin", password="known"), dict(DAN, password="e10adc3949ba59abbe56e057f20f883e")]
+        assert [user["password"] for user in self.succeeds(users=users)["users"]] == [None, None]
+
+    def test_what_is_stored_of_records_that_break_rules(self):
+        names = ["x" * 300, " \t", "", None, ["a"], 8, "\x1b[31mred\x1b[0m", "\xe4" * 300]
+        fixture = self.succeeds(
+            notes=None,
+            projects=[dict(REMOTE["projects"][0], **PAST)],
+            products=[*REMOTE["products"], *(dict(id=id, name=name) for id, name in enumerate(names, 2))],
+            stories=[dict(id=1, product=1, title="S", parent=2), dict(id=2, product=1, title="T", parent=1)],
+        )
+        assert (fixture["projects"][0]["begin"], fixture["projects"][0]["end"]) == ("2027-01-01", "2059-12-31")
+        shown = ["x" * 255, "product 3", "product 4", "product 5", "['a']", "8", "\x1b[31mred\x1b[0m", "\xe4" * 255]
+        assert [product["name"] for product in fixture["products"]] == ["Shop", *shown]
+        assert [story["parent"] for story in fixture["stories"]] == [0, 0]
 
 
 class TestSideBySide:
