@@ -10030,6 +10030,95 @@ class TestPullOfHostileServers:
         assert [product["name"] for product in fixture["products"]] == ["Shop", *shown]
         assert [story["parent"] for story in fixture["stories"]] == [0, 0]
 
+    # Interruptions and files
+
+    @contextlib.contextmanager
+    def pulling_in_a_process(self, *arguments: str) -> Any:
+        """Yield the process of a pull and the server, which has fallen silent in the middle of it."""
+        with RemoteServer(at(BUGS, Asked.stall, None)) as server:
+            process = subprocess.Popen(
+                [sys.executable, HERE / "pmservice.py", "pull", server.url, *arguments],
+                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                env={**os.environ, **dict.fromkeys(("TMPDIR", "TEMP", "TMP"), str(self.temporary))},
+            )  # fmt: skip
+            try:
+                assert server.stalling.wait(60)
+                yield process, server
+            finally:
+                process.kill()
+                process.communicate()
+
+    @SIGNALS
+    @each(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+    @each("arguments", [[], ["-o", "old.json"], ["-o", "-"]], ids=" ".join)
+    def test_pull_that_is_interrupted_leaves_nothing(self, number, code, arguments):
+        Path("old.json").write_text("old")
+        with self.pulling_in_a_process(*arguments) as (process, _):
+            process.send_signal(number)
+            out, told = process.communicate(timeout=60)
+        assert (process.returncode, out, told) == (code, "", "")
+        assert (self.left(), Path("old.json").read_text()) == (["old.json"], "old")
+
+    @each("arguments", [[], ["-o", "old.json"]], ids=" ".join)
+    def test_pull_that_is_killed_leaves_a_file_that_the_next_one_can_use(self, arguments):
+        Path("old.json").write_text("old")
+        with self.pulling_in_a_process(*arguments) as (process, server):
+            process.kill()
+            process.wait(60)
+            assert Path("old.json").read_text() == "old"
+            code, out, told = self.pull(server.url, *arguments)
+        assert (code, out, told[-1][:19]) == (0, "", "Pulled from URL int")
+        if arguments:
+            assert self.run("load", "old.json")[0] == 0
+        assert self.run("check") == (0, "pm.db is sound: pages, links and counts are right.\n", "")
+        assert len(json.loads(self.run("dump")[1])["bugs"]) == 3
+
+    @each(("arguments", "line"), [
+        (["--database", "missing/pm.db"], "missing/pm.db: No such file or directory; name another file with --database"),
+        (["--database", "folder"],        "folder: Is a directory; name another file with --database"),
+        (["--database", "other.db"],      "other.db: file is not a database; name another file with --database"),
+        (["--database", "full.db"],       "full.db holds records already; name another file with --database"),
+        (["-o", "missing/f.json"],        "missing/f.json: No such file or directory"),
+        (["-o", "f.json", "--database", "pm.db"], "--database and -o: only one of them can be written"),
+        pytest.param(["-o", "folder"],    "folder: Is a directory", marks=defect("only the end of a pull finds that the name is a folder's")),
+    ])  # fmt: skip
+    def test_place_that_cannot_be_written_is_told_before_anything_is_asked(self, arguments, line):
+        os.mkdir("folder")
+        Path("other.db").write_bytes(b"no database " * 500)
+        with contextlib.closing(Client("full.db")) as client:
+            client.product()
+        before = {file: file.read_bytes() for file in Path().glob("*.db")}
+        with RemoteServer() as server:
+            assert self.pull(server.url, *arguments) == (2, "", [f"pmservice: {line}"])
+        assert ({file: file.read_bytes() for file in Path().glob("*.db")}, server.sent) == (before, [])
+        assert (self.left(), os.listdir("folder")) == (["folder", "full.db", "other.db"], [])
+
+    @MODES
+    @each(("arguments", "line"), [
+        ([], "pm.db: Permission denied; name another file with --database"), (["-o", "f.json"], "f.json: Permission denied"),
+    ])  # fmt: skip
+    def test_folder_that_cannot_be_written_is_told_before_anything_is_asked(self, arguments, line):
+        self.monkeypatch.setattr(tempfile, "tempdir", None)  # the other user sees no folders of tests
+        with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as undo, RemoteServer() as server:
+            self.monkeypatch.chdir(folder)
+            undo.callback(os.chmod, folder, 0o755)
+            os.chmod(folder, 0o555)
+            if os.geteuid() == 0:  # root may write everything
+                undo.callback(os.seteuid, 0)
+                os.seteuid(65534)
+            assert self.pull(server.url, *arguments) == (2, "", [f"pmservice: {line}"])
+            assert (os.listdir(), server.sent) == ([], [])
+
+    def test_empty_database_that_was_there_stays_as_it_was(self):
+        pmservice.create_app("pm.db").close()
+        before = Path("pm.db").read_bytes()
+        with RemoteServer(at(BUGS, Answer(status=302))) as server:
+            code, _, told = self.pull(server.url)
+        assert (code, len(told), self.left()) == (2, 1, ["pm.db"])
+        assert Path("pm.db").read_bytes() == before
+        with RemoteServer() as server:
+            assert self.pull(server.url)[0] == 0
+
 
 class TestSideBySide:
     def test_apps_in_one_process_do_not_mix(self):
