@@ -2211,6 +2211,13 @@ class Store:
         named = "build.id = release.build AND build.name = release.buildName AND NOT build.deleted"
         self.run(f"UPDATE release SET buildName = '' FROM build WHERE {named}")
 
+    def remove(self, resource: Resource, id: int) -> None:
+        """Remove a record and its parts for good."""
+        for kind in resource.fixture.fields.values():
+            if kind.source == "part":
+                self.delete(kind.table, **{kind.owner: id})
+        self.delete(resource.table, id=id)
+
     def recount(self, table: str, recount: str) -> None:
         """Fill a table that triggers keep with what a query counts."""
         self.run(f"DELETE FROM {table}")
@@ -6961,12 +6968,13 @@ SILENCE = 30  # seconds in which the server may send nothing
 LONGEST_ANSWER = 300  # seconds
 LARGEST_ANSWER = 64 * 1024 * 1024  # bytes
 MOST_PAGES = 10_000  # of a list that seems to have no end
+MOST_MENDS = 5  # because a change may break another rule
 MOST_STEPS = 20  # from a record that a list shows to others that only records name
 PAUSES = (1, 5)  # seconds before the second and the third attempt
 LONGEST_PAUSE = 60  # seconds, if the server asks for one
 FIRST_DAY = "1970-01-01"  # where a day is needed and none is known: the same at every pull
 ZERO_DATE = re.compile("0000|-0001|(1969-12-31|1970-01-01)[T ]")  # how an unset date can begin
-DIGITS = re.compile("[1-9][0-9]{0,14}")  # of an id, below MAX_ID
+DIGITS = re.compile("[1-9][0-9]{0,15}")
 VISIBLE = re.compile("[!-~]+")  # what a token may consist of
 
 
@@ -6981,6 +6989,7 @@ class Remote:
         address = split_url(url)
         connect = http.client.HTTPSConnection if address.scheme == "https" else http.client.HTTPConnection
         self.connection = connect(address.hostname or "", address.port, timeout=SILENCE)
+        self.connection.response_class = LimitedAnswer
         self.origin, self.base = f"{address.scheme}://{address.netloc}", address.path.rstrip("/")
         self.in_clear = address.scheme == "http" and not is_loopback(address.hostname or "")
         self.token, self.requests = "", 0
@@ -6997,10 +7006,12 @@ class Remote:
                     return
                 problems.append(f"{self.base}/user was answered {status}")
             except OSError as error:
-                raise StartError(f"{self.origin} cannot be reached: {error}") from None
+                if not isinstance(error, http.client.HTTPException):  # which a closed connection is, too
+                    raise StartError(f"{self.origin} cannot be reached: {error}") from None
+                problems.append(str(error))
             except (StartError, ValueError, http.client.HTTPException) as error:
-                self.connection.close()
                 problems.append(printable(str(error)))
+            self.connection.close()
         raise StartError(f"{self.origin} is not a server that can be read: {sentences(problems)}")
 
     def send(self, method: str, path: str, body: Any = None) -> tuple[int, Any, int]:
@@ -7015,7 +7026,9 @@ class Remote:
         answer = self.connection.getresponse()
         if 300 <= answer.status < 400:
             where = printable(answer.headers.get("Location") or "nowhere")
-            raise StartError(f"{self.base}{path} redirects to {where}, and no other address gets the token")
+            raise StartError(
+                f"{self.base}{path} redirects to {where}, which is not followed; give that address instead"
+            )
         text, pause = read_whole(answer), answer.headers.get("Retry-After") or ""
         wait = min(int(pause), LONGEST_PAUSE) if re.fullmatch("[0-9]{1,9}", pause) else 0
         return answer.status, json_of(text) if answer.status < 400 else refusal_in(text), wait
@@ -7044,8 +7057,8 @@ class Remote:
         status, value = self.ask("POST", "/tokens", self.credentials)
         token = value.get("token") if isinstance(value, dict) else None
         if not isinstance(token, str) or not VISIBLE.fullmatch(token):
-            words = value if status >= 400 else "there is no token in the answer"
-            raise StartError(f"POST {self.origin}{self.base}/tokens was answered {status}: {words}")
+            words = value if status >= 400 else "without a token"
+            raise StartError(f"POST {self.origin}{self.base}/tokens was answered {status} {words}".strip())
         self.token = token
 
     def get(self, path: str) -> Any:
@@ -7080,13 +7093,47 @@ def is_loopback(host: str) -> bool:
         return host == "localhost"
 
 
-def read_whole(answer: http.client.HTTPResponse) -> bytes:
-    """Return the body of an answer. Raises OSError or HTTPException for one that is cut or does not end."""
-    body, until = bytearray(), time.monotonic() + LONGEST_ANSWER
-    while piece := answer.read1(1024 * 1024):
-        body += piece
-        if len(body) > LARGEST_ANSWER or time.monotonic() > until:
+class LimitedReader(io.RawIOBase):
+    """The bytes of an answer, head and body: so many, and for so long, that it must end."""
+
+    def __init__(self, connection: socket.socket):
+        self.raw: Any = connection.makefile("rb", 0)
+        self.left, self.until = LARGEST_ANSWER, time.monotonic() + LONGEST_ANSWER
+
+    def makefile(self, mode: str) -> io.BufferedReader:
+        """Return a buffered reader, for which http.client asks."""
+        return io.BufferedReader(self)
+
+    def readable(self) -> bool:
+        """Return True."""
+        return True
+
+    def readinto(self, place: Any) -> int:
+        """Read some bytes. Raises TimeoutError."""
+        size = int(self.raw.readinto(place) or 0)
+        self.left -= size
+        if self.left < 0 or (size and time.monotonic() > self.until):
             raise TimeoutError("the answer did not end")
+        return size
+
+    def close(self) -> None:
+        """Close the file, not the connection."""
+        self.raw.close()
+        super().close()
+
+
+class LimitedAnswer(http.client.HTTPResponse):
+    """An answer that ends."""
+
+    def __init__(self, sock: socket.socket, *rest: Any, **more: Any):
+        super().__init__(LimitedReader(sock), *rest, **more)  # type: ignore[arg-type]
+
+
+def read_whole(answer: http.client.HTTPResponse) -> bytes:
+    """Return the body of an answer. Raises HTTPException for one that is cut."""
+    body = bytearray()
+    while piece := answer.read1(1024 * 1024):  # read() would take any Content-Length for the size of a buffer
+        body += piece
     if answer.length:
         raise http.client.IncompleteRead(bytes(body), answer.length)
     answer.close()  # so that the connection can be used again: read1() leaves an answer open
@@ -7124,7 +7171,7 @@ def first_in(value: Any) -> Any:
 def id_in(value: Any) -> int:
     """Return an id, 0 without one."""
     text = str(first_in(value))
-    return int(text) if DIGITS.fullmatch(text) else 0
+    return int(text) if DIGITS.fullmatch(text) and int(text) <= MAX_ID else 0
 
 
 def items_in(value: Any) -> list[Any]:
@@ -7270,6 +7317,13 @@ SHOWN_ELSEWHERE = (
 # fmt: on
 FIELDS = [(array, field, kind) for array, one in FIXTURE.items() for field, kind in one.fixture.fields.items()]
 LINK_FIELDS = [(array, field, kind) for array, field, kind in FIELDS if kind.target]
+NEEDED_FIELDS = [
+    (array, field, kind)
+    for array, field, kind in LINK_FIELDS
+    if kind.look == "needed"
+    or field in FIXTURE[array].required.split()
+    or (field == "execution" and HAS_HOME in FIXTURE[array].rules)
+]
 NUMBER_FIELDS = [  # "`story, plan, build, module, task, case, fromBug` … stay as sent": there need not be such a record
     (array, field, kind._replace(target=NUMBERED[field]))
     for array, field, kind in FIELDS
@@ -7311,8 +7365,12 @@ def records_in(answer: Any, key: str, path: str) -> list[Fields]:
     """Return the records of a list, those nested in others as their children, too. Raises StartError if it is none."""
     shown = answer if isinstance(answer, dict) else {key: answer}
     lists = [shown[key]] if key in shown else [value for value in shown.values() if isinstance(value, list)]
-    if not lists or not isinstance(lists[0], (list, dict, type(None))) or (key not in shown and "error" in shown):
-        words = printable(shortened(json.dumps(answer, ensure_ascii=False)))
+    if (
+        not lists
+        or not isinstance(lists[0], (list, dict, type(None)))
+        or (key not in shown and {"error", "message"} & {*shown})
+    ):
+        words = printable(shortened(json.dumps(answer, ensure_ascii=False, separators=(",", ":"))))
         raise StartError(f"GET {path} was answered without a list: {words}")
     records: list[Fields] = []
     waiting = deque(items_in(lists[0]))
@@ -7380,12 +7438,13 @@ class Pull:
                 id = id_in(record.get("id"))
                 product = id if array == "products" else id_in(record.get("product"))
                 if not self.products or not product or product in self.products:
-                    within = {listing.within: home} if isinstance(listing, Listing) and home else {}
+                    within = {listing.within: home} if home else {}
                     alone = id and id not in self.ids[array] and needs_record(array)
                     whole = self.record(array, id) if alone else {}
                     if alone and not whole:
                         self.note(array, "known from their list only", f"{FIXTURE[array].name} {id}")
-                    self.take(array, {**within, **record, **whole})
+                    certain = within if home and listing.limit < 0 else {}  # a list of a record's own, such as efforts
+                    self.take(array, {**within, **record, **whole, **certain})
 
     def listed(self, array: str, listing: Any, query: str) -> Iterator[tuple[int, Fields]]:
         """Yield the records of a list, each with the id of the record whose list it is."""
@@ -7410,17 +7469,17 @@ class Pull:
             asked = "&".join(filter(None, (query, f"limit={PULL_LIMIT}&page={page}" * paged)))
             answer = self.remote.get(f"{path}?{asked}" if asked else path)
             records = [record for record in records_in(answer, key, path) if str(record.get("id")) not in seen]
-            total = id_in(answer.get("total")) if isinstance(answer, dict) and "total" in answer else None
+            total = id_in(answer.get("total")) if isinstance(answer, dict) else 0
             for record in records:
                 seen.add(str(record.get("id")))
-                self.tell(path, len(seen), total or 0)
+                self.tell(path, len(seen), total)
                 yield record
-            if not paged or not records or (total is not None and len(seen) >= total):
+            if not paged or not records or 0 < total <= len(seen):
                 break
         else:
             raise StartError(f"GET {path}: the list does not end; {MOST_PAGES:,} pages were read")
-        if paged and total and (missing := total - len(seen)) > 0:
-            self.note(array, "counted but not shown", f"GET {path}", missing)
+        if paged and total > len(seen):
+            self.note(array, "counted but not shown", f"GET {path}", total - len(seen))
 
     def record(self, array: str, name: int | str) -> Fields:
         """Return what the answer with a single record says, {} without one. name: the record's id, or an account."""
@@ -7456,7 +7515,7 @@ class Pull:
             self.ids[array].add(id)
         except (Invalid, sqlite3.IntegrityError) as error:
             self.store.run("ROLLBACK TO record")
-            self.note(array, "left out", f"{resource.name} {id or ''}: {error}")
+            self.note(array, "left out", f"{resource.name}{f' {id}' * bool(id)}: {error}")
         finally:
             self.store.run("RELEASE record")
 
@@ -7509,35 +7568,54 @@ class Pull:
         self.store.settle_users()
 
     def settle_links(self) -> None:
-        """Put placeholders where a link is needed, unset the other links that name no record, and derive what follows."""
-        optional = []
+        """Settle the links that name no record: the needed ones lead to placeholders, the others are unset. Count anew."""
+        for _ in range(MOST_STEPS):
+            for array, field, kind in NEEDED_FIELDS:
+                for id in sorted(self.dangling(array, field, kind)):
+                    self.put_placeholder(kind, id)
+            wrong = [
+                (one, row)
+                for one in NEEDED_FIELDS
+                for row in self.store.dangling(FIXTURE[one[0]], one[1], one[2].target)
+            ]
+            for (array, field, _), row in wrong:  # another record has the placeholder's id
+                self.store.remove(FIXTURE[array], row["id"])
+                self.ids[array].discard(row["id"])
+                self.note(
+                    array, "left out", f"{FIXTURE[array].name} {row['id']}: {field} names {row['link']}, which is none"
+                )
+            if not wrong:
+                break
         for array, field, kind in LINK_FIELDS:
-            resource = FIXTURE[array]
-            in_home = field == "execution" and HAS_HOME in resource.rules
-            if not (in_home or kind.look == "needed" or field in resource.required.split()):
-                optional.append((array, field, kind))
-                continue
-            for id in sorted(self.dangling(array, field, kind)):
-                project = self.projects.get(id, 0)
-                home = "executions" if in_home and project in self.ids["projects"] else arrays_of(kind.target)[0]
-                name = f"{FIXTURE[home].name} {id}"
-                self.take(home, {"id": id, "name": name, "project": project})
-                self.note(home, "placeholders for records that were not read", name)
-        for array, field, kind in optional:
             for id in sorted(self.dangling(array, field, kind)):
                 unset = self.store.unlink(FIXTURE[array], field, kind, id)
                 name = f"{RESOURCES[kind.target].name} {id}"
                 self.note(array, f"links of {field} unset, to records that were not read", name, unset)
-        self.store.place_records()
-        for table, id, problem, mend in list(self.store.misplaced()):
-            self.store.run(mend, (id,))
-            array = next(array for array, one in FIXTURE.items() if one.table == table and id in self.ids[array])
-            self.note(array, "changed to keep a rule", f"{table} {id}: {problem}")
-        self.store.place_records()
+        self.mend()
         self.store.forget_build_names()
         for table, _, recount in RECOUNTS:  # triggers count what the operations do, and these changes are none of them
             self.store.recount(table, recount)
         check_links(self.store, {array: sorted(ids) for array, ids in self.ids.items()})
+
+    def put_placeholder(self, kind: Kind, id: int) -> None:
+        """Insert a record of which only the id is known, and of an execution the project."""
+        project = self.projects.get(id, 0)
+        in_project = kind.target == HOME.name and project in self.ids["projects"]
+        array = "executions" if in_project else arrays_of(kind.target)[0]
+        name = f"{FIXTURE[array].name} {id}"
+        self.take(array, {"id": id, "name": name, "project": project})
+        if id in self.ids[array]:
+            self.note(array, "placeholders for records that were not read", name)
+
+    def mend(self) -> None:
+        """Derive what records have from others, and change those that break a rule between records."""
+        self.store.place_records()
+        for _ in range(MOST_MENDS):
+            for table, id, problem, mend in list(self.store.misplaced()):
+                self.store.run(mend, (id,))
+                array = next(array for array, one in FIXTURE.items() if one.table == table and id in self.ids[array])
+                self.note(array, "changed to keep a rule", f"{table} {id}: {problem}")
+            self.store.place_records()
 
     def note(self, array: str, what: str, example: str, count: int = 1) -> None:
         """Count something that a person should know of an array."""
