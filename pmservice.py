@@ -7011,7 +7011,8 @@ class Remote:
                 problems.append(str(error))
             except (StartError, ValueError, http.client.HTTPException) as error:
                 problems.append(printable(str(error)))
-            self.connection.close()
+            finally:
+                self.connection.close()  # the server may not keep it while a person types a password
         raise StartError(f"{self.origin} is not a server that can be read: {sentences(problems)}")
 
     def send(self, method: str, path: str, body: Any = None) -> tuple[int, Any, int]:
