@@ -7011,8 +7011,7 @@ class Remote:
                 problems.append(str(error))
             except (StartError, ValueError, http.client.HTTPException) as error:
                 problems.append(printable(str(error)))
-            finally:
-                self.connection.close()  # the server may not keep it while a person types a password
+            self.connection.close()
         raise StartError(f"{self.origin} is not a server that can be read: {sentences(problems)}")
 
     def send(self, method: str, path: str, body: Any = None) -> tuple[int, Any, int]:
@@ -7912,6 +7911,7 @@ def ask_for_credentials(remote: Remote, account: str, insecure: bool) -> None:
     if not password:
         if not sys.stdin.isatty():
             raise StartError(f"there is no terminal to ask for the password at; set {PREFIX}PULL_PASSWORD")
+        remote.connection.close()  # the server may not keep it while a person types
         password = getpass.getpass(f"Password of {account} at {remote.origin}: ")
     remote.credentials = {"account": account, "password": password}
     remote.log_in()
