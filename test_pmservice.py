@@ -10003,6 +10003,8 @@ class TestPullOfHostileServers:
                 [sys.executable, HERE / "pmservice.py", "pull", server.url, *arguments],
                 stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                 env={**os.environ, **dict.fromkeys(("TMPDIR", "TEMP", "TMP"), str(self.temporary))},
+                # A shell lets what it starts in the background ignore this signal.
+                preexec_fn=None if os.name == "nt" else partial(signal.signal, signal.SIGINT, signal.SIG_DFL),
             )  # fmt: skip
             try:
                 assert server.stalling.wait(60)
