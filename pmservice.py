@@ -7081,8 +7081,7 @@ def split_url(url: str) -> urllib.parse.SplitResult:
         plain = url.isascii() and url.isprintable() and not set("?#@ ") & set(url)
         if address.scheme in ("http", "https") and address.hostname and address.port != 0 and plain:
             return address
-    got = "" if "@" in url else f" (got {url!r})"
-    raise StartError(f"URL must be an address such as https://pm.example.org, without a password{got}")
+    raise StartError("URL must be an address such as https://pm.example.org, without a password and a query")
 
 
 def is_loopback(host: str) -> bool:
@@ -7590,7 +7589,7 @@ class Pull:
             for id in sorted(self.dangling(array, field, kind)):
                 unset = self.store.unlink(FIXTURE[array], field, kind, id)
                 name = f"{RESOURCES[kind.target].name} {id}"
-                self.note(array, f"links of {field} unset, to records that were not read", name, unset)
+                self.note(array, f"links to {field} left out, because they were not copied", name, unset)
         self.mend()
         self.store.forget_build_names()
         for table, _, recount in RECOUNTS:  # triggers count what the operations do, and these changes are none of them
@@ -7605,7 +7604,7 @@ class Pull:
         name = f"{FIXTURE[array].name} {id}"
         self.take(array, {"id": id, "name": name, "project": project})
         if id in self.ids[array]:
-            self.note(array, "placeholders for records that were not read", name)
+            self.note(array, "placeholders for records that were not copied", name)
 
     def mend(self) -> None:
         """Derive what records have from others, and change those that break a rule between records."""
@@ -7707,12 +7706,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         command = options.command or "serve"
         set_up_log(settings["verbose"], settings["log_json"], command == "serve")
         for word in sorted(name[len(PREFIX) :] for name in os.environ if name.startswith(PREFIX)):
-            if word not in (*VARIABLES.values(), *PULL_VARIABLES):
-                log.warning("%s is not a setting%s", PREFIX + word, suggest(word, VARIABLES.values(), PREFIX) or ".")
+            if word not in (known := [*VARIABLES.values(), *PULL_VARIABLES]):
+                log.warning("%s is not a setting%s", PREFIX + word, suggest(word, known, PREFIX) or ".")
         code = COMMANDS[command].run(settings, options) or 0
         sys.stdout.flush()
         return int(code)
     except (KeyboardInterrupt, BrokenPipeError, EOFError):
+        show_progress("")
         return 130
     except (StartError, Refusal, OSError, sqlite3.Error, UnicodeError, MemoryError) as error:
         print(f"pmservice: {printable(str(error) or 'out of memory')}", file=sys.stderr)
@@ -7924,18 +7924,26 @@ def unwind_on_sigterm() -> None:
 
 @contextlib.contextmanager
 def whole_file(path: str) -> Iterator[TextIO]:
-    """Open a file for writing that takes its name, and the place of another, when it is whole; "-" is stdout."""
+    """Open a file for writing that takes its name, and the place of another, when it is whole; "-" is stdout.
+
+    What is neither a file nor a name for one, such as a pipe or a device, is written to as it is.
+    """
     if path == "-":
         yield sys.stdout
         return
-    part = f"{path}.{secrets.token_hex(4)}.part"
+    target = os.path.realpath(path)  # not the symbolic link itself
+    part = f"{target}.{secrets.token_hex(4)}.part"
     try:
-        if os.path.isdir(path):
+        if os.path.isdir(target):
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+        if os.path.exists(target) and not os.path.isfile(target):
+            with open(target, "w", encoding="utf-8") as file:
+                yield file
+            return
         private = lambda name, flags: os.open(name, flags, 0o600)  # noqa: E731
         with open(part, "x", encoding="utf-8", newline="\n", opener=private) as file:
             yield file
-        os.replace(part, path)
+        os.replace(part, target)
     except OSError as error:
         raise StartError(f"{path}: {error.strerror or error}") from None
     finally:
@@ -7958,10 +7966,12 @@ def removed_on_failure(path: str) -> Iterator[None]:
 
 def command_pull(settings: Mapping[str, Any], options: argparse.Namespace) -> None:
     """Copy the records of a running server to the database, or to a fixture."""
-    out, words = getattr(options, "out", ""), getattr(options, "products", "")
-    if out and hasattr(options, "database"):
+    out, words = getattr(options, "out", None), getattr(options, "products", None)
+    if out is not None and hasattr(options, "database"):
         raise StartError("--database and -o: only one of them can be written")
-    if not re.fullmatch("([1-9][0-9]{0,15}(,[1-9][0-9]{0,15})*)?", words):
+    if out == "" or (out is None and settings["database"] == ":memory:"):
+        raise StartError("the copy needs a file: name one with --database or -o")
+    if words is not None and not re.fullmatch("[1-9][0-9]{0,15}(,[1-9][0-9]{0,15})*", words):
         raise StartError(f"--products must be ids, separated by commas, such as 1,7 (got {words!r})")
     unwind_on_sigterm()
     began, remote = time.monotonic(), Remote(options.url)
@@ -7977,7 +7987,7 @@ def command_pull(settings: Mapping[str, Any], options: argparse.Namespace) -> No
                 raise StartError(f"{path} holds records already; name another file with --database")
         ask_for_credentials(remote, options.account, options.insecure_http)
         with database.writing() as store:
-            pull = Pull(remote, store, [int(word) for word in listed(words)])
+            pull = Pull(remote, store, [int(word) for word in listed(words or "")])
             pull.run()
             lines = list(pull.report())
             if file:
@@ -8180,9 +8190,9 @@ COMMANDS = {
         "out": dict(metavar="OUT", help="the new file")}),
     "pull":  Command(command_pull,  "copy what an account may see on a running server, for working offline", ("database", "timezone"), {
         "url":        dict(metavar="URL", help="the server's address, such as https://pm.example.org"),
-        "--account":  dict(default=ADMIN, help=f"the account to log in with (default {ADMIN}); its password is asked for, or read from {PREFIX}PULL_PASSWORD, or a token from {PREFIX}PULL_TOKEN"),
+        "--account":  dict(default=ADMIN, help=f"the account to log in with (default {ADMIN}); its password is asked for, or read from {PREFIX}PULL_PASSWORD; a token in {PREFIX}PULL_TOKEN is used instead of logging in"),
         "--products": dict(metavar="IDS", help="the products to copy, such as 1,7, with what belongs to them; without it, all"),
-        "-o":         dict(dest="out", metavar="FIXTURE", help="write a fixture instead of a database; - writes it to stdout"),
+        "-o":         dict(dest="out", metavar="FIXTURE", help="write a fixture instead of a database, in the place of an older one; - writes it to stdout"),
         "--insecure-http": dict(action="store_true", default=False, help="send the password to another machine without encryption")}),
     "check": Command(command_check, "check the file, its links and its counts; exit code 1 if one is wrong", ("database",)),
     "call":  Command(command_call,  "make one request as the administrator, without a server; exit code 1 for status 400 and above",

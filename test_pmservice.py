@@ -7799,7 +7799,7 @@ class TestPullOfOurOwn:
 
     def test_links_that_are_unset_are_counted_where_they_were(self, shared, pull):
         told = pull(shared, "--products", "1")[2]
-        unset = "links of products unset, to records that were not read ("
+        unset = "links to products left out, because they were not copied ("
         counts = {line.split()[0]: line.partition(unset)[1] for line in told.splitlines()}
         assert [array for array, words in counts.items() if words] == ["projects", "executions"]
 
@@ -8649,7 +8649,7 @@ users               5
 programs            0
 projects            1
 executions          0
-products            2  1 links of program unset, to records that were not read (program 1)
+products            2  1 links to program left out, because they were not copied (program 1)
 plans               0
 stories             0
 builds              0
@@ -8681,11 +8681,11 @@ results             0
 """,
     "16.5": """
 departments         0
-users               6  2 known from their list only (such as user 4)  3 links of dept unset, to records that were not read (such as department 2)
+users               6  2 known from their list only (such as user 4)  3 links to dept left out, because they were not copied (such as department 2)
 programs            1
-projects            2  1 links of parent unset, to records that were not read (program 1)
+projects            2  1 links to parent left out, because they were not copied (program 1)
 executions          2
-products            5  3 links of program unset, to records that were not read (such as program 1)  1 placeholders for records that were not read (product 9999)
+products            5  3 links to program left out, because they were not copied (such as program 1)  1 placeholders for records that were not copied (product 9999)
 plans               3
 stories             9  2 known from their list only (such as story 5)
 builds              4
@@ -8703,7 +8703,7 @@ users               5  2 known from their list only (such as user 8)
 programs            0
 projects            1
 executions          2
-products            3  1 links of program unset, to records that were not read (program 9999)
+products            3  1 links to program left out, because they were not copied (program 9999)
 plans               0
 stories             0
 builds              1
@@ -8718,10 +8718,10 @@ results             0
     "18.10": """
 departments         4
 users               7  1 known from their list only (user 4)
-programs            1  1 links of parent unset, to records that were not read (program 1)
-projects            1  1 known from their list only (project 2)  1 links of parent unset, to records that were not read (program 1)
+programs            1  1 links to parent left out, because they were not copied (program 1)
+projects            1  1 known from their list only (project 2)  1 links to parent left out, because they were not copied (program 1)
 executions          2
-products            5  4 links of program unset, to records that were not read (such as program 1)  1 placeholders for records that were not read (product 9999)
+products            5  4 links to program left out, because they were not copied (such as program 1)  1 placeholders for records that were not copied (product 9999)
 plans               9
 stories            12  5 known from their list only (such as story 13)
 builds              5
@@ -8742,15 +8742,15 @@ products            0  1 lists not answered (GET /products: 403 Access not allow
 tasks               0
 """,
     "16.5 without a project": """
-projects            2  1 links of parent unset, to records that were not read (program 1)  1 placeholders for records that were not read (project 2)
+projects            2  1 links to parent left out, because they were not copied (program 1)  1 placeholders for records that were not copied (project 2)
 builds              1
 """,
     "18.10 without a sprint": """
-projects            1  1 known from their list only (project 2)  1 links of parent unset, to records that were not read (program 1)
-executions          2  1 placeholders for records that were not read (execution 3)
+projects            1  1 known from their list only (project 2)  1 links to parent left out, because they were not copied (program 1)
+executions          2  1 placeholders for records that were not copied (execution 3)
 """,
     "18.10 of another edition": """
-users               8  1 known from their list only (user 4)  1 links of dept unset, to records that were not read (department 9999)
+users               8  1 known from their list only (user 4)  1 links to dept left out, because they were not copied (department 9999)
 executions          5  1 values of parent not taken (92 of 93)
 plans              10  1 values of end not taken ('2027-04-30' of 90)
 stories            13  1 values of closedReason not taken ('other' of 90)  5 known from their list only (such as story 13)
@@ -8759,11 +8759,11 @@ releases            2  1 values of status not taken ('fail' of 90)
 bugs               11  1 values of type not taken ('usability' of 90)
 tasks               9  1 values of left not taken ('-1' of 91)  1 values of type not taken ('ops' of 90)
 testcases           3  1 values of status not taken ('void' of 91)  1 values of type not taken ('smoke' of 90)
-testtasks           3  1 values of owner not taken ('nobody here' of 90)  1 known from their list only (testtask 2)  1 links of build unset, to records that were not read (build 9999)
+testtasks           3  1 values of owner not taken ('nobody here' of 90)  1 known from their list only (testtask 2)  1 links to build left out, because they were not copied (build 9999)
 """,
     "18.10 early with a release": """
 projects            0
-releases            1  1 links of project unset, to records that were not read (project 26)
+releases            1  1 links to project left out, because they were not copied (project 26)
 """,
 }
 
@@ -9385,13 +9385,13 @@ POISON = {  # records, and what is noted of them
         "stories": [f"1 {CHANGED} (story N: parent must be a story that has no parent itself)"]}),
     "plans above each other": (dict(plans=ABOVE_EACH_OTHER), {"plans": [f"3 {CHANGED} (plan N: parent must be a plan that has no parent itself)"]}),
     "project below a project": (dict(projects=[dict(id=1, name="A", parent=3), dict(id=3, name="B", parent=2)]), {
-        "projects": ["2 links of parent unset, to records that were not read (program 2)"]}),
+        "projects": ["2 links to parent left out, because they were not copied (program 2)"]}),
     "execution of no project": (dict(executions=[dict(id=2, name="E", parent=77, project=77)]), {
-        "projects": ["1 placeholders for records that were not read (project 77)"]}),
+        "projects": ["1 placeholders for records that were not copied (project 77)"]}),
     "execution with another parent": (dict(executions=[dict(id=2, name="E", parent=9, project=1)]), {"executions": ["1 values of parent not taken (9 of 2)"]}),
     "two builds with one name": (dict(builds=builds("B", "B")), {"builds": [f"1 {CHANGED} (build N: {NAMED_TWICE})"]}),
     "two builds with a long name": (dict(builds=builds("x" * 300, "x" * 300)), {"builds": [f"1 {CHANGED} (build N: {NAMED_TWICE})"]}),
-    "build of no product": (dict(builds=[dict(REMOTE["builds"][0], product=77)]), {"products": ["1 placeholders for records that were not read (product 77)"]}),
+    "build of no product": (dict(builds=[dict(REMOTE["builds"][0], product=77)]), {"products": ["1 placeholders for records that were not copied (product 77)"]}),
     "story in the plan of another product": (dict(products=TWO_PRODUCTS, plans=[dict(id=1, product=2, title="P")]), {
         "stories": [f"1 {CHANGED} (story N: product must be that of the plan it names)"]}),
     "story below one of another product": (dict(products=TWO_PRODUCTS, stories=[dict(id=1, product=1, title="S"), dict(id=2, product=2, title="T", parent=1)]), {
@@ -9403,7 +9403,7 @@ POISON = {  # records, and what is noted of them
         **{array: [f"1 values of end not taken ('2026-01-01' of {id})"] for array, id in (("programs", 9), ("projects", 1), ("executions", 2), ("plans", 1), ("testtasks", 1))},
         "tasks": ["1 values of deadline not taken ('2026-01-01' of 1)"]}),
     "begin after the last day": (dict(plans=[dict(id=1, product=1, title="P", begin="2099-01-01", end="0000-00-00")]), {
-        "plans": ["1 left out (plan 1: CHECK constraint failed: begin <= end)"], "stories": ["1 links of plans unset, to records that were not read (plan 1)"]}),
+        "plans": ["1 left out (plan 1: CHECK constraint failed: begin <= end)"], "stories": ["1 links to plans left out, because they were not copied (plan 1)"]}),
     "days that are none": (dict(projects=[dict(id=1, name="P", begin="soon", end="2026-02-30")], bugs=[dict(id=1, product=1, title="B", deadline="2026-13-01", openedDate="yesterday", closedDate=5, resolvedDate="0000-00-00 00:00:00")]), {
         "projects": ["1 values of begin not taken ('soon' of 1)", "1 values of end not taken ('2026-02-30' of 1)"],
         "bugs": ["1 values of closedDate not taken (5 of 1)", "1 values of deadline not taken ('2026-13-01' of 1)", "1 values of openedDate not taken ('yesterday' of 1)"]}),
@@ -9430,7 +9430,7 @@ POISON = {  # records, and what is noted of them
         "testcases": ["1 values of stage not taken ('x,y' of 1)", "1 values of steps not taken ([{'type': 'z', 'desc': 'a'}] of 1)", "1 values of type not taken ('odd' of 1)"]}),
     "links to nothing": (dict(builds=[dict(REMOTE["builds"][0], stories="1,99", bugs=[98, {"id": 1}])], testtasks=[dict(REMOTE["testtasks"][0], build=97)], results=[dict(id=1, case=1, testtask=96)],
                               stories=[dict(id=1, product=1, title="S", plan="1,95", duplicateStory=94, parent=93)], bugs=[dict(id=1, product=1, title="B", project=92, execution=9)]), {
-        array: [f"1 links of {field} unset, to records that were not read ({target})" for field, target in links.items()] for array, links in {
+        array: [f"1 links to {field} left out, because they were not copied ({target})" for field, target in links.items()] for array, links in {
             "stories": {"duplicateStory": "story 94", "parent": "story 93", "plans": "plan 95"}, "builds": {"bugs": "bug 98", "stories": "story 99"}, "testtasks": {"build": "build 97"},
             "results": {"testtask": "testtask 96"}, "bugs": {"execution": "execution or project 9", "project": "project 92"}}.items()}),
     "versions that contradict each other": (dict(stories=[dict(id=1, product=1, title="S", version=1, versions=[dict(version=5, title="x")]), dict(id=2, product=1, title="T", versions="x", reviewers=[{"account": "dev1"}] * 2)]), {
@@ -9657,8 +9657,8 @@ class TestPullOfHostileServers:
         ("http://127.0.0.1:PORT",  "URL cannot be reached: [Errno]"),
         ("http://host.invalid",    "URL cannot be reached: [Errno]"),
         ("https://127.0.0.1:OPEN", "URL cannot be reached: .*"),
-        ("http://127.0.0.1:99999", "URL must be an address such as https://pm.example.org, without a password (got 'URL')"),
-        ("http://127.0.0.1:0",     "URL must be an address such as https://pm.example.org, without a password (got 'URL')"),
+        ("http://127.0.0.1:99999", "URL must be an address such as https://pm.example.org, without a password and a query"),
+        ("http://127.0.0.1:0",     "URL must be an address such as https://pm.example.org, without a password and a query"),
     ])  # fmt: skip
     def test_server_that_cannot_be_reached_is_one_line(self, url, line):
         with RemoteServer() as server:
@@ -9770,7 +9770,7 @@ class TestPullOfHostileServers:
 
         self.set(MOST_STEPS=20)
         self.succeeds(behave, notes=None, repeated=None)
-        assert self.notes["stories"] == ["1 links of duplicateStory unset, to records that were not read (story 22)"]
+        assert self.notes["stories"] == ["1 links to duplicateStory left out, because they were not copied (story 22)"]
         assert sum("/stories/" in line for line in self.sent) < 50
 
     # Ids and what is no record
@@ -11661,6 +11661,29 @@ class TestWorkingOffline:
                     assert re.sub("[0-9]+ s[.]", "1 s.", out + told) == expected
         assert json.loads((tmp_path / "everything.json").read_bytes())["bugs"][299]["id"] == 300
         assert run("check", "--database", "pm.db")[0] == 2
+
+    @each(("arguments", "told"), [
+        (["--products", ""],        "--products must be ids, separated by commas, such as 1,7 (got '')"),
+        (["-o", ""],                "the copy needs a file: name one with --database or -o"),
+        (["--database", ":memory:"], "the copy needs a file: name one with --database or -o"),
+    ])  # fmt: skip
+    def test_nothing_is_copied_to_nowhere_or_for_an_empty_word(self, run, arguments, told):
+        assert run("pull", "http://127.0.0.1:1", *arguments) == (2, "", f"pmservice: {told}\n")
+        assert os.listdir() == []
+
+    @posix("Windows has no such links and pipes")
+    def test_link_and_pipe_stay_what_they_are(self, run, tmp_path, monkeypatch):
+        (tmp_path / "old.json").write_text("old")
+        (tmp_path / "link.json").symlink_to("old.json")
+        os.mkfifo(tmp_path / "pipe")
+        with pmservice.running(token="t") as source, ThreadPoolExecutor(1) as reader:
+            monkeypatch.setenv("PMSERVICE_PULL_TOKEN", "t")
+            piped = reader.submit((tmp_path / "pipe").read_text)
+            assert [run("pull", source.url, "-o", name)[0] for name in ("link.json", "pipe")] == [0, 0]
+            assert json.loads(piped.result())["users"][0]["account"] == "admin"
+        assert (tmp_path / "link.json").is_symlink()
+        assert (tmp_path / "pipe").is_fifo()
+        assert (tmp_path / "old.json").read_text() == piped.result()
 
     @pytest.mark.skipif(not shutil.which("openssl"), reason="there is no openssl to make a certificate")
     def test_certificate_must_be_one_that_the_system_or_its_user_trusts(self, client, run, tmp_path, monkeypatch):
