@@ -7964,15 +7964,22 @@ def removed_on_failure(path: str) -> Iterator[None]:
         raise
 
 
+def chosen_products(options: argparse.Namespace) -> list[int]:
+    """Return the ids that --products names, none without it. Raises StartError."""
+    if not hasattr(options, "products"):
+        return []
+    if not re.fullmatch("[1-9][0-9]{0,15}(,[1-9][0-9]{0,15})*", options.products):
+        raise StartError(f"--products must be ids, separated by commas, such as 1,7 (got {options.products!r})")
+    return [int(word) for word in options.products.split(",")]
+
+
 def command_pull(settings: Mapping[str, Any], options: argparse.Namespace) -> None:
     """Copy the records of a running server to the database, or to a fixture."""
-    out, words = getattr(options, "out", None), getattr(options, "products", None)
+    out, products = getattr(options, "out", None), chosen_products(options)
     if out is not None and hasattr(options, "database"):
         raise StartError("--database and -o: only one of them can be written")
     if out == "" or (out is None and settings["database"] == ":memory:"):
         raise StartError("the copy needs a file: name one with --database or -o")
-    if words is not None and not re.fullmatch("[1-9][0-9]{0,15}(,[1-9][0-9]{0,15})*", words):
-        raise StartError(f"--products must be ids, separated by commas, such as 1,7 (got {words!r})")
     unwind_on_sigterm()
     began, remote = time.monotonic(), Remote(options.url)
     with contextlib.ExitStack() as stack:
@@ -7987,7 +7994,7 @@ def command_pull(settings: Mapping[str, Any], options: argparse.Namespace) -> No
                 raise StartError(f"{path} holds records already; name another file with --database")
         ask_for_credentials(remote, options.account, options.insecure_http)
         with database.writing() as store:
-            pull = Pull(remote, store, [int(word) for word in listed(words or "")])
+            pull = Pull(remote, store, products)
             pull.run()
             lines = list(pull.report())
             if file:
