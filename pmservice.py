@@ -2193,7 +2193,7 @@ class Store:
         for table, sql, problem, mend in MISPLACED:
             yield from ((table, id, problem, mend) for (id,) in self.run(sql))
 
-    # What is pulled from another server
+    # Copies of another server's records
 
     def ids(self, resource: Resource, condition: str = "TRUE") -> list[int]:
         """Return the ids of a resource's records that meet a condition."""
@@ -2217,11 +2217,6 @@ class Store:
             if kind.source == "part":
                 self.delete(kind.table, **{kind.owner: id})
         self.delete(resource.table, id=id)
-
-    def recount(self, table: str, recount: str) -> None:
-        """Fill a table that triggers keep with what a query counts."""
-        self.run(f"DELETE FROM {table}")
-        self.run(f"INSERT INTO {table} {recount}")
 
     def make_room(self, users: Sequence[tuple[Any, Any]]) -> None:
         """Make room for users, (id, account) each, whose ids others have: theirs become negative, until `settle_users`."""
@@ -3474,10 +3469,11 @@ def load_record(store: Store, me: Caller, resource: Resource, record: Any, noted
     try:
         if resource is USER:
             return save_user(store, me, given)
-        unknown = {field for field in resource.defaults if resource.fields[field].look in ("person", "moment")}
-        unset = {field for field in unknown if field in record and record[field] is None}
         values = complete(store, me, resource, given)
-        return store.insert_record(resource, {field: value for field, value in values.items() if field not in unset})
+        for field in resource.defaults:
+            if record.get(field, "") is None and resource.fields[field].look in ("person", "moment"):
+                values.pop(field, None)
+        return store.insert_record(resource, values)
     except sqlite3.IntegrityError as error:
         field = "steps: an id" if " step." in str(error) else "id"
         rule = "is taken" if "UNIQUE" in str(error) else f"breaks a rule of the database: {error}"
@@ -4629,11 +4625,18 @@ def problems_of(store: Store) -> Iterator[str]:
             yield str(line)
     for table, id, other, _ in store.run("PRAGMA foreign_key_check"):
         yield f"{table} {id} names a row of {other} that does not exist"
-    for table, rows, recount in RECOUNTS:
-        for row in store.run(f"SELECT * FROM ({recount}) EXCEPT SELECT * FROM {table}"):
+    for table, rows, counted in RECOUNTS:
+        for row in store.run(f"SELECT * FROM ({counted}) EXCEPT SELECT * FROM {table}"):
             yield f"{table}: the recount gives {tuple(row)}, which is not stored"
-        for row in store.run(f"SELECT * FROM {table} {rows} EXCEPT SELECT * FROM ({recount})"):
+        for row in store.run(f"SELECT * FROM {table} {rows} EXCEPT SELECT * FROM ({counted})"):
             yield f"{table}: {tuple(row)} is stored, but the recount does not give it"
+
+
+def recount(store: Store) -> None:
+    """Fill the tables that triggers keep with the recount, after changes that no operation makes."""
+    for table, _, counted in RECOUNTS:
+        store.run(f"DELETE FROM {table}")
+        store.run(f"INSERT OR IGNORE INTO {table} {counted}")
 
 
 class Clock:
@@ -6922,9 +6925,8 @@ def move_dates(store: Store) -> int:
         changes = ", ".join(f'"{name}" = {MOVED.format(name)}' for name in names)
         # OR IGNORE: a plan that would begin after the end that stands for none stays as it is
         store.run(f"UPDATE OR IGNORE {table} SET {changes}", (f"+{7 * weeks} days",))
-    for table, _, recount in RECOUNTS if weeks else ():
-        store.run(f"DELETE FROM {table}")
-        store.run(f"INSERT OR IGNORE INTO {table} {recount}")
+    if weeks:
+        recount(store)
     return weeks
 
 
@@ -6960,8 +6962,8 @@ def share_password(database: Database) -> str:
 
 
 # --- 19 Pull: the records of a running server -------------------------------------------------------
-# What an account may see on another server, this service or a real one, becomes the records of an empty database.
-# Versions of the real server differ in the shapes of their answers. Nothing is sent but GETs and the POST that logs in.
+# It copies the records that an account may see on another server, this service or a real one, into an empty database.
+# Versions of the real server differ in the shapes of their answers. Only GETs and the POST that logs in are sent.
 
 PULL_LIMIT = 1000  # records that one request asks for
 SILENCE = 30  # seconds in which the server may send nothing
@@ -7248,7 +7250,8 @@ def steps_in(value: Any, shape: Shape) -> list[dict[str, Any]]:
     return [step for step in steps if all(str(step.get(name) or "").strip() for name in shape.required)]
 
 
-# What a field is made of, if not of the one with its name: by array and field.
+# The functions that return a field of a fixture's record from the answer, by array and field, where the field of the
+# same name does not give it.
 MADE_OF: dict[tuple[str, str], Callable[[Fields], Any]] = {
     ("bugs", "status"): bug_state,
     ("stories", "plans"): lambda story: ids_in(story.get("plans", story.get("plan"))),
@@ -7592,8 +7595,7 @@ class Pull:
                 self.note(array, f"links to {field} left out, because they were not copied", name, unset)
         self.mend()
         self.store.forget_build_names()
-        for table, _, recount in RECOUNTS:  # triggers count what the operations do, and these changes are none of them
-            self.store.recount(table, recount)
+        recount(self.store)
         check_links(self.store, {array: sorted(ids) for array, ids in self.ids.items()})
 
     def put_placeholder(self, kind: Kind, id: int) -> None:
@@ -7872,15 +7874,20 @@ def command_dump(settings: Mapping[str, Any], options: argparse.Namespace) -> No
             sys.stdout.write(piece)
 
 
+def typed_password(whose: str, remedy: str) -> str:
+    """Return the password that a person types. Raises StartError, with the remedy, where there is no terminal."""
+    if not sys.stdin.isatty():
+        raise StartError(f"there is no terminal to ask for the password at; {remedy}")
+    return getpass.getpass(f"Password of {whose}: ")
+
+
 def command_user(settings: Mapping[str, Any], options: argparse.Namespace) -> None:
     """Create a user, or change what is given of one that exists."""
     given = {field: getattr(options, field) for field in ("realname", "admin") if hasattr(options, field)}
     if hasattr(options, "new_password"):
         given["password"] = options.new_password
         if options.new_password is None:
-            if not sys.stdin.isatty():
-                raise StartError("there is no terminal to ask for the password at; give it as --password PASSWORD")
-            given["password"] = getpass.getpass(f"Password of {options.account}: ")
+            given["password"] = typed_password(options.account, "give it as --password PASSWORD")
     try:
         values = check(USER.fixture, {"account": options.account, **given})
     except Invalid as error:
@@ -7909,10 +7916,8 @@ def ask_for_credentials(remote: Remote, account: str, insecure: bool) -> None:
         remote.token = token
         return
     if not password:
-        if not sys.stdin.isatty():
-            raise StartError(f"there is no terminal to ask for the password at; set {PREFIX}PULL_PASSWORD")
         remote.connection.close()  # the server may not keep it while a person types
-        password = getpass.getpass(f"Password of {account} at {remote.origin}: ")
+        password = typed_password(f"{account} at {remote.origin}", f"set {PREFIX}PULL_PASSWORD")
     remote.credentials = {"account": account, "password": password}
     remote.log_in()
 

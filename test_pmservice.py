@@ -7670,7 +7670,11 @@ class TestPullOfOurOwn:
 
         return is_copied
 
-    # What is copied
+    # Copies
+
+    def test_release_that_names_a_story_twice_is_copied(self, is_copied):
+        named = dict(stories=[dict(id=1, title="S", product=1)], releases=[dict(name="R", product=1, stories="1,1")])
+        is_copied(products=[dict(id=1, name="P")], **named)
 
     def test_company_has_every_field_of_every_array(self, company):
         filled = {
@@ -7739,7 +7743,7 @@ class TestPullOfOurOwn:
         with contextlib.closing(Client(tmp_path / "pm.db")) as copy:
             assert copy.get("/tasks/1") == shown
 
-    # What an account may see
+    # The rights of the account
 
     @each("account", ["dev1", "pm1", "only1", "dev2"])
     def test_member_gets_what_lists_show_him_and_no_more(self, pull, run, dumped, tmp_path, account):
@@ -7920,7 +7924,7 @@ class TestPullOfOurOwn:
         assert (pulling.returncode, told) == (128 + signal.SIGTERM, b"")
         assert list(tmp_path.iterdir()) == []
 
-    # Who asks
+    # Logging in
 
     @each(("flags", "secrets"), [
         ([], dict(TOKEN="t-1")), ([], dict(PASSWORD="secret")), (["--verbose"], dict(TOKEN="t-1", PASSWORD="wrong-1")), (["--log-json"], dict(PASSWORD="secret")),
@@ -7987,7 +7991,7 @@ class TestPullOfOurOwn:
         assert b"secret" not in shown
         same((tmp_path / "f.json").read_bytes().decode().split("\n"), dump_of(small))
 
-    # Whether it is encrypted
+    # Encryption
 
     UNENCRYPTED = "passwords, tokens and records can be read on the way"
 
@@ -8046,7 +8050,7 @@ class TestPullOfOurOwn:
         assert "cannot be reached" in refused(pull(f"http://127.0.0.1:{free_port()}", TOKEN="secret-2"))
         assert os.listdir() == []
 
-    # What is sent
+    # Requests
 
     def test_only_reads_and_the_login_are_sent_over_one_connection(self, company, pull, monkeypatch):
         connected, connect = [], http.client.HTTPConnection.connect
