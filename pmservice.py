@@ -326,13 +326,18 @@ def read_text(value: Any) -> str:
     return value
 
 
-def filled(most: int) -> Callable[[Any], str]:
-    """Return a reader of text that is not blank and has at most so many characters."""
+def filled(most: int, least: int = 1) -> Callable[[Any], str]:
+    """Return a reader of text that is not blank and has so many characters."""
 
     def read(value: Any) -> str:
-        size = len(value) if isinstance(value, str) else 0
-        if size > most or not (words := read_text(value)).strip():
-            raise ValueError(f"must be 1 to {most} characters, not blank{f' (got {size})' * (size > most)}")
+        rule = f"must be {least} to {most} characters, not blank"
+        if isinstance(value, str) and len(value) > most:
+            raise ValueError(f"{rule} (got {len(value)})")
+        words = read_text(value)
+        if not words.strip():
+            raise ValueError(rule)
+        if len(words) < least:
+            raise ValueError(f"{rule} (got {len(words)})")
         return words
 
     return read
@@ -554,6 +559,7 @@ PHONE     = Kind("text",      looks_like(r"\+?[0-9][0-9 ()-]{4,24}", "a phone nu
 FILLED    = Kind("text",      filled(MAX_TEXT),  either({"type": "string", "pattern": NOT_BLANK}, NUMBER_SCHEMA))
 ACCOUNT   = Kind("text",      read_account,      ACCOUNT_SCHEMA)
 PASSWORD  = Kind("secret",    filled(MAX_TEXT),  FILLED.schema)
+NEW_PASSWORD = PASSWORD._replace(read=filled(MAX_TEXT, 6), schema={**TEXT_SCHEMA, "minLength": 6, "pattern": NOT_BLANK})
 DAYS      = Kind("day",       read_day,          DAY_SCHEMA)
 MOMENT    = Kind("moment",    read_moment,       MOMENT_SCHEMA)
 STAMP     = Kind("stamp",     read_moment,       MOMENT_SCHEMA)  # a moment that every answer shows as "" when unset
@@ -960,7 +966,10 @@ PRODUCT_FIELDS = dict(
     plans=derived(INT, """(SELECT coalesce(sum(plans), 0) FROM plans_ending
         WHERE plans_ending.product = product.id AND plans_ending.end > :today)"""),
     releases=derived(INT, """CASE WHEN :admin THEN product_count.releases ELSE (
-        SELECT count(*) FROM release WHERE release.product = product.id AND release.deleted = 0 AND {release}) END"""),
+        SELECT coalesce(sum(release.releases), 0) FROM (
+            SELECT release.product, release.project, count(*) AS releases FROM release INDEXED BY release_in_project
+            WHERE release.product = product.id AND NOT release.deleted GROUP BY release.project) AS release
+        WHERE {release}) END"""),
     bugs=derived(INT, "product_count.bugs"),
     unResolved=derived(INT, "product_count.unResolved"), closedBugs=derived(INT, "product_count.closedBugs"),
     fixedBugs=derived(INT, "product_count.fixedBugs"),
@@ -1048,7 +1057,8 @@ STORY_FIELDS = dict(
     source=TEXT, sourceNote=TEXT, fromBug=INT, feedback=fixed(0), title=NAME, keywords=TEXT, type=one_of(*STORY_TYPES),
     category=TEXT, pri=NATURAL, estimate=ESTIMATE, status=one_of(*STORY_STATES), subStatus=fixed(""), color=TEXT,
     stage=derived(one_of(*STORY_STAGES), """CASE WHEN story.status = 'closed' THEN 'closed'
-        WHEN EXISTS (SELECT 1 FROM release_story WHERE release_story.story = story.id) THEN 'released'
+        WHEN EXISTS (SELECT 1 FROM release_story JOIN release ON release.id = release_story.release
+                     WHERE release_story.story = story.id AND release.product = story.product) THEN 'released'
         WHEN EXISTS (SELECT 1 FROM project_story JOIN project ON project.id = project_story.project
                      WHERE project_story.story = story.id AND NOT project.deleted) THEN 'projected'
         WHEN EXISTS (SELECT 1 FROM plan_story JOIN plan ON plan.id = plan_story.plan
@@ -1088,7 +1098,7 @@ PLAN_FIELDS = dict(
     status=one_of(*PLAN_STATES), desc=TEXT, begin=DAYS, end=DAYS, order=fixed(""), closedReason=TEXT, deleted=FLAG,
     # In a list only.
     stories=derived(INT, "coalesce(plan_count.stories, 0)"), bugs=derived(INT, "coalesce(plan_count.bugs, 0)"),
-    hour=derived(HOURS, "coalesce(plan_count.hour, 0.0)"), project=fixed(0), projectID=fixed(""), expired=derived(YES_NO, "plan.end < :today"),
+    hour=derived(HOURS, "coalesce(plan_count.hour / 1e6, 0.0)"), project=fixed(0), projectID=fixed(""), expired=derived(YES_NO, "plan.end < :today"),
 )
 
 BUILD_FIELDS = dict(
@@ -1247,7 +1257,7 @@ def days_fit(record: Fields, after: Fields) -> Mapping[str, str]:
 
 BUDGETED = "budget budgetUnit desc acl whitelist PM"
 PROFILE_SENT = "realname email password role dept type gender birthday join commiter mobile phone qq dingding weixin skype whatsapp slack address"
-CHECKED_PROFILE = {"realname": NAME, "email": EMAIL, "mobile": PHONE, "phone": PHONE}
+CHECKED_PROFILE = {"realname": NAME, "email": EMAIL, "mobile": PHONE, "phone": PHONE, "password": NEW_PASSWORD}
 EXECUTION_SENT = "name begin end days lifetime desc acl whitelist PM PO QD RD"
 BUG_SENT = (
     "title severity pri type openedBuild branch module project execution plan story task keywords os browser hardware"
@@ -1635,6 +1645,7 @@ BUG_COUNTS = {
     "closed": "closedBugs",
     "assigntonull": "assignToNull",
 }
+MOST_STATEMENTS = 500  # texts of statements that each function keeps: requests can ask for more than memory holds
 QUICK_PAGE, QUICK_OFFSET = 100, 10_000  # records of a page that is answered in a millisecond or two; see BATCH
 UNINDEXED = {  # their totals are kept, but a page has to pass over other records
     ("bug", "product", "unclosed"), ("bug", "product", "assigntonull"), ("story", "project", "unclosed"), ("story", "execution", "unclosed"),
@@ -1768,7 +1779,7 @@ def with_guards(sql: str) -> str:
     return re.sub(r"\{(\w+)\}", lambda name: RESOURCES[name[1]].visible(name[1]), sql)
 
 
-@functools.cache
+@functools.lru_cache(MOST_STATEMENTS)
 def select_statement(view: View) -> str:
     """Return the statement that selects a view's columns, in its order."""
     columns = ", ".join(column(view, field) for field in view.columns)
@@ -1776,7 +1787,7 @@ def select_statement(view: View) -> str:
     return with_guards(f"SELECT {columns} FROM {view.resource.table} {joins}")
 
 
-@functools.cache
+@functools.lru_cache(MOST_STATEMENTS)
 def select_one_statement(view: View, target: str) -> str:
     """Return the statement that selects one record; with a target, only a record of it that the caller may see."""
     named = RESOURCES.get(target)
@@ -1792,14 +1803,14 @@ def find_statement(target: str) -> str:
     return f"SELECT {table}.* FROM {table} WHERE {table}.id = :id AND {named.undeleted} AND {named.rows} AND {named.visible()}"
 
 
-@functools.cache
+@functools.lru_cache(MOST_STATEMENTS)
 def insert_statement(table: str, names: tuple[str, ...], conflict: str = "") -> str:
     """Return the statement that inserts these columns."""
     columns = ", ".join(f'"{name}"' for name in names)
     return f"INSERT {conflict} INTO {table} ({columns}) VALUES ({', '.join('?' * len(names))})"
 
 
-@functools.cache
+@functools.lru_cache(MOST_STATEMENTS)
 def list_statements(
     listing: Listing, names: tuple[str, ...], status: str, order: tuple[str, str], everything: bool
 ) -> tuple[str, str]:
@@ -1890,9 +1901,12 @@ class Store:
     # Any resource
 
     def insert(self, table: str, values: Mapping[str, Any], conflict: str = "") -> int:
-        """Insert a row and return its id."""
+        """Insert a row and return its id. Raises Refusal if ids are used up."""
         statement = insert_statement(table, tuple(values), conflict)
-        return int(self.run(statement, tuple(values.values())).lastrowid or 0)
+        id = int(self.run(statement, tuple(values.values())).lastrowid or 0)
+        if id > MAX_ID:
+            raise Refusal(400, f"Ids end at {MAX_ID}: there can be no further record of this kind.")
+        return id
 
     def insert_record(self, resource: Resource, values: Mapping[str, Any]) -> int:
         """Insert a record and its parts, which are rows of tables of their own; return its id."""
@@ -1973,11 +1987,11 @@ class Store:
         values = {**narrowed, **place, **self.parameters(me, count + select)}
         return self.count(count, values), self.run(select, values)
 
-    def enclosed(self, listing: Listing, id: int, me: Caller) -> list[sqlite3.Row]:
-        """Return the rows of a list inside of a record."""
+    def enclosed(self, listing: Listing, id: int, me: Caller, most: int) -> sqlite3.Cursor:
+        """Return the rows of a list inside of a record, the first ones if there are more than `most`; -1: all."""
         _, select = list_statements(listing, (listing.within,), "all", listing.order, me.admin)
-        place = {listing.within: id, "limit": -1, "offset": 0}
-        return self.run(select, {**place, **self.parameters(me, select)}).fetchall()
+        place = {listing.within: id, "limit": most, "offset": 0}
+        return self.run(select, {**place, **self.parameters(me, select)})
 
     # People and tokens
 
@@ -1993,6 +2007,11 @@ class Store:
         """Return the row of a user by account or id, None if it is unknown."""
         return self.row(f"SELECT * FROM user WHERE {'id' if isinstance(person, int) else 'account'} = ?", (person,))
 
+    def password(self, account: str) -> str | None:
+        """Return the stored hash of a user's password, None if nobody can log in with this account."""
+        row = self.row("SELECT password FROM user WHERE account = ? AND NOT deleted", (account,))
+        return row["password"] if row else None
+
     def id_of(self, name: int | str) -> int:
         """Return the id in a path, or that of the user with the account in it; 0 if there is no record of the id."""
         user = self.user(name) if isinstance(name, str) else {"id": name if name <= MAX_INT else 0}
@@ -2000,14 +2019,16 @@ class Store:
 
     def add_person(self, account: str) -> None:
         """Insert a user if the account is unknown; without a password nobody can log in as it."""
-        # Not ON CONFLICT DO NOTHING, which would use up an id each time.
-        sql = "INSERT INTO user (account, realname) SELECT :it, :it WHERE :it NOT IN (SELECT account FROM user)"
-        self.run(sql, {"it": account})
+        if not self.user(account):
+            self.insert("user", {"account": account, "realname": account})
 
     def token(self, hash: str) -> sqlite3.Row | None:
-        """Return the account of a token, whether it is an administrator's, and when the token was last used."""
-        sql = "SELECT token.account, admin, used FROM token JOIN user ON user.account = token.account WHERE hash = ?"
-        return self.row(sql, (hash,))
+        """Return the account of a token, whether it is an administrator's, and when the token was last used.
+
+        A token of a deleted user counts as unknown.
+        """
+        user = "JOIN user ON user.account = token.account AND NOT user.deleted"
+        return self.row(f"SELECT token.account, admin, used FROM token {user} WHERE hash = ?", (hash,))
 
     def use_token(self, hash: str, lifetime: float) -> None:
         """Record that a token is used now, and delete those that were not used for `lifetime` seconds."""
@@ -2057,6 +2078,12 @@ class Store:
     def has_children(self, table: str, id: int) -> bool:
         """Tell whether undeleted rows of a table name a row as their parent."""
         return bool(self.count(f"SELECT EXISTS (SELECT 1 FROM {table} WHERE parent = ? AND NOT deleted)", (id,)))
+
+    def sees_children(self, resource: Resource, id: int, me: Caller) -> bool:
+        """Tell whether the caller may see an undeleted row whose parent is this one."""
+        table = resource.table
+        sql = f"SELECT count(*) FROM {table} WHERE parent = :id AND NOT deleted AND {resource.visible()}"
+        return self.count(sql, {"id": id, "me": me.account, "admin": me.admin}) > 0
 
     def linked(self, kind: Kind, id: int) -> list[int]:
         """Return the ids in the rows of a part of a record."""
@@ -2236,7 +2263,7 @@ class Store:
 # Opening, transactions and connections. No statement on single records, but for the first user and for tokens.
 
 APPLICATION_ID = 1886221174  # "pmsv", as schema.sql sets it
-SCHEMA_VERSION = 5
+SCHEMA_VERSION = 6
 SQLITE_LEAST = (3, 37, 0)  # has STRICT tables
 LINKS_CHECKED = "PRAGMA foreign_keys = ON"  # off by default, and ignored when set inside a transaction
 PRAGMAS = (  # the write-ahead log first
@@ -2245,8 +2272,11 @@ PRAGMAS = (  # the write-ahead log first
     "PRAGMA fullfsync = ON",  # on macOS, where a sync otherwise ends in the disk's cache; ignored elsewhere
     LINKS_CHECKED,
     "PRAGMA journal_size_limit = 4194304",  # a write-ahead log that a long read made grow is cut back to 4 MiB
+    "PRAGMA temp_store = MEMORY",  # lists are sorted also while the disk of temporary files is full
 )
 PATIENCE = 5  # seconds that a transaction waits for others, of this process and of other processes together
+QUICK_STEPS = 100_000  # of SQLite's virtual machine in one statement, a millisecond or two: more need another thread
+INDEX_SIZE = 32 * 1024  # bytes that the index of a write-ahead log (-shm) has at least
 CHECK_SIZE = 4 * 1024 * 1024  # bytes: files up to this size get a full quick_check when opened (a few milliseconds)
 MADE: list[sqlite3.Connection] = []  # an empty database with its tables: copying it takes 0.5 ms, making it 9 ms
 JOURNAL_MAGIC = bytes.fromhex("d9d505f920a163d7")  # of a rollback journal, which is there until the tables are made
@@ -2256,22 +2286,26 @@ class Database:
     """One database file, or one in memory, and its pool of idle connections.
 
     A connection serves one transaction of one thread at a time and then returns to the pool: threads that work at
-    the same time have one each, and no two ever share one.
+    the same time have one each, and no two ever share one. With `existing`, for what only reads, no file is created, and
+    a file that this account cannot write is only read.
     """
 
-    def __init__(self, path: str, zone: tzinfo, clock: Callable[[], datetime]):
+    def __init__(self, path: str, zone: tzinfo, clock: Callable[[], datetime], existing: bool = False):
         self.path, self.zone, self.clock = path, zone, clock
         self.idle: list[tuple[sqlite3.Connection, int]] = []  # with the busy_timeout of each
         self.closed = False
         self.in_memory = path == ":memory:"
         self.file = os.path.realpath(path)  # absolute, in case the process changes its directory
-        self.wal = f"{self.file}-wal"
+        self.wal, self.index = f"{self.file}-wal", f"{self.file}-shm"
         self.opened: tuple[int, ...] | None = None
-        self.uri = memory_uri() if self.in_memory else f"{file_uri(Path(self.file))}?mode=rw"
+        self.read_only = existing and not self.in_memory and not is_writable(path)
+        self.uri = memory_uri() if self.in_memory else f"{file_uri(Path(self.file))}?{self.mode}"
         self.snapshots: dict[str, tuple[str, sqlite3.Connection]] = {}
         self.write_lock = threading.Lock()
         self.noted: set[str] = set()  # the hashes of tokens whose use is about to be recorded
         try:
+            if existing:
+                refuse_missing(path)
             self.created = self.open()
         except BaseException as error:
             self.close()
@@ -2280,17 +2314,30 @@ class Database:
             locked = isinstance(error, sqlite3.Error) and "locked" in str(error)
             if locked or isinstance(error, Busy):
                 raise Busy(f"{path}: another process is writing to this database; try again later") from None
+            if isinstance(error, UnicodeDecodeError):  # SQLite's own messages quote what is damaged
+                raise damaged(path, str(error)) from None
             if isinstance(error, sqlite3.Error):
                 raise StartError(f"{path}: {error}; name another file with --database") from None
             raise
+
+    @property
+    def mode(self) -> str:
+        """The parameters of the file's URI: a file that is only read is immutable unless somebody has it open."""
+        if not self.read_only:
+            return "mode=rw"
+        return "mode=ro" if os.path.exists(self.wal) else "mode=ro&immutable=1"
 
     def open(self) -> bool:
         """Open the database, creating it if needed. Return whether it was created."""
         refuse_old_sqlite()
         if not self.in_memory:
-            with contextlib.suppress(FileExistsError):  # created here, because SQLite would create it with mode 0644
-                os.close(os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
-            refuse_strange(self.path)
+            if not self.read_only:
+                with contextlib.suppress(
+                    FileExistsError
+                ):  # created here, because SQLite would create it with mode 0644
+                    os.close(os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
+            refuse_strange(self.path, self.read_only)
+            found = os.stat(self.file).st_ino
         # `application_id` must reach the database file before the write-ahead log starts.
         write_ahead, *others = PRAGMAS
         self.anchor = self.connect(others)  # stays open: a memory database lives as long as its last connection
@@ -2298,6 +2345,8 @@ class Database:
         version = self.anchor.execute("PRAGMA user_version").fetchone()[0]
         if self.in_memory and MADE:
             MADE[0].backup(self.anchor)
+        elif self.read_only and version < SCHEMA_VERSION:
+            raise StartError(f"{self.path}: written by an older pmservice; upgrade it by serving it once")
         elif version < SCHEMA_VERSION:  # otherwise nothing is written, and no writer is waited for
             self.anchor.execute("PRAGMA foreign_keys = OFF")  # lets a table be made anew that others name
             with self.writing() as store:
@@ -2307,9 +2356,13 @@ class Database:
                 MADE.append(sqlite3.connect(":memory:", check_same_thread=False))
                 self.anchor.backup(MADE[0])
         refuse_columns(self.path, self.anchor)
+        if self.read_only:
+            return False
         self.anchor.execute(write_ahead)
         self.anchor.execute("PRAGMA user_version").fetchone()  # a read, which creates the write-ahead log
         self.opened = self.identity()
+        if self.opened and self.opened[0] != found:
+            raise StartError(f"{self.path}: the file was replaced while it was being opened; try again")
         return bool(version == 0)
 
     def upgrade(self, store: Store) -> None:
@@ -2322,14 +2375,14 @@ class Database:
         if version == 0:
             store.insert("user", {"account": ADMIN, "realname": ADMIN, "admin": 1})
 
-    def connect(self, pragmas: Iterable[str] = PRAGMAS) -> sqlite3.Connection:
+    def connect(self, pragmas: Iterable[str] = ()) -> sqlite3.Connection:
         """Return a new connection, which may go from thread to thread."""
         connection = sqlite3.connect(
             self.uri, timeout=PATIENCE, uri=True, isolation_level=None, check_same_thread=False, cached_statements=256
         )
         connection.row_factory = sqlite3.Row
         try:
-            for pragma in pragmas:
+            for pragma in pragmas or PRAGMAS[self.read_only :]:
                 connection.execute(pragma)
         except BaseException:
             connection.close()
@@ -2340,9 +2393,11 @@ class Database:
     def transaction(self, begin: str, patience: float = PATIENCE) -> Iterator[Store]:
         """Run the block in one transaction: it happens together or not at all.
 
-        It waits up to `patience` seconds, in tenths, for a lock that another connection holds.
+        It waits up to `patience` seconds, in tenths, for a lock that another connection holds. Without patience it is a
+        read in the receiving thread, where a statement that takes long is interrupted; see HandOver.
         """
         timeout = math.ceil(patience * 10) * 100
+        quick = not patience and begin != "BEGIN IMMEDIATE"
         try:
             connection, current = self.idle.pop()
         except IndexError:
@@ -2350,6 +2405,7 @@ class Database:
         try:
             if timeout != current:
                 connection.execute(f"PRAGMA busy_timeout = {timeout}")
+            connection.set_progress_handler(interrupt if quick else None, QUICK_STEPS)
             if begin:
                 connection.execute(begin)
             yield Store(connection, self.clock, self.zone)
@@ -2397,33 +2453,48 @@ class Database:
             self.write_lock.release()
 
     def in_place(self) -> bool:
-        """Tell whether the file and its log are still those that were opened: writes to removed ones would be lost."""
+        """Tell whether the file, its log and the log's index are still those that were opened.
+
+        Writes to a removed file would be lost. With another index, processes would overwrite each other's writes.
+        """
         try:
             return self.opened is None or self.identity() == self.opened
         except OSError:
             return False
 
     def identity(self) -> tuple[int, ...]:
-        """Return what distinguishes the file from others that take its place, and whether its log exists."""
+        """Return what distinguishes the file and its index from others that take their place, and what there is of them.
+
+        Raises OSError if one is missing.
+        """
         if self.in_memory:
             return ()
-        file = os.stat(self.file)
+        file, index = os.stat(self.file), os.stat(self.index)
         # stat() on the log makes the next sync 25 % slower (measured on ext4), so test its existence only.
-        return (file.st_ino, file.st_size > 0, os.access(self.wal, os.F_OK))
+        there = (file.st_size > 0, os.access(self.wal, os.F_OK), index.st_size >= INDEX_SIZE)
+        return (file.st_ino, index.st_ino, *there)
 
     def ready(self) -> bool:
         """Tell whether records can be read and written: the file is the one that was opened, and writable."""
-        if not self.in_place() or not (self.in_memory or os.access(self.file, os.W_OK)):
+        if not self.in_place() or not (self.in_memory or is_writable(self.file)):
             return False
         with self.reading() as store:
             return store.count("SELECT count(*) FROM user") > 0
 
     def close(self) -> None:
-        """Close every connection; one that is in use is closed when it is returned."""
-        self.closed = True
+        """Close every connection; one that is in use is closed when it is returned.
+
+        The last one that is closed copies the log into the file and deletes it: from a stale index, that would lose
+        the writes of other processes. If the file is not in place, the connections stay open until the process ends.
+        """
+        self.closed, in_place = True, self.in_place()
         with contextlib.suppress(IndexError):
             while True:
-                self.idle.pop()[0].close()
+                connection, _ = self.idle.pop()
+                if in_place:
+                    connection.close()
+                else:
+                    never_free(connection)
         for _, keeper in self.snapshots.values():
             keeper.close()
 
@@ -2435,7 +2506,37 @@ def refuse_old_sqlite() -> None:
         raise StartError(f"SQLite must be {least} or newer (got {found}); run pmservice with a Python that has one")
 
 
-def refuse_strange(path: str) -> None:
+def interrupt() -> bool:
+    """Return True, which ends the statement that calls this."""
+    return True
+
+
+def never_free(value: Any) -> None:
+    """Keep an object until the process ends, also beyond the end of the interpreter, which frees all others."""
+    import ctypes  # takes some milliseconds
+
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(value))
+
+
+def is_writable(path: str) -> bool:
+    """Tell whether this account may write a file."""
+    return os.access(path, os.W_OK, effective_ids=os.access in os.supports_effective_ids)
+
+
+def refuse_missing(path: str) -> None:
+    """Raise StartError if there is no database at a path."""
+    if not (os.path.exists(path) and os.path.getsize(path)):
+        raise StartError(f"{path}: there is no such database; name one with --database")
+
+
+def damaged(path: str, words: str) -> StartError:
+    """Return the error that says what is wrong with a damaged file."""
+    return StartError(
+        f"{path}: damaged ({' '.join(words.split())}); restore a backup, or name another file with --database"
+    )
+
+
+def refuse_strange(path: str, read_only: bool) -> None:
     """Raise StartError for a file that is another program's, of a newer version or damaged; such a file is only read.
 
     It is read through SQLite alone: closing a descriptor of our own would release the locks of this process's other
@@ -2443,10 +2544,10 @@ def refuse_strange(path: str) -> None:
     """
     if os.path.isdir(path):
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
-    if not os.access(path, os.W_OK, effective_ids=os.access in os.supports_effective_ids):
+    if not (read_only or is_writable(path)):
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
     file = file_uri(Path(path).resolve())
-    if os.path.exists(f"{path}-journal"):
+    if os.path.exists(f"{path}-journal") and not read_only:
         roll_back(path, file)
     if not (size := os.path.getsize(path)):
         return
@@ -2463,8 +2564,7 @@ def refuse_strange(path: str) -> None:
     if unused and size < page * pages:
         problem = f"{page * pages - size} bytes are missing"
     if problem != "ok":
-        words = " ".join(problem.split())
-        raise StartError(f"{path}: damaged ({words}); restore a backup, or name another file with --database")
+        raise damaged(path, problem)
 
 
 def roll_back(path: str, file: str) -> None:
@@ -2646,7 +2746,9 @@ def make_delete(resource: Resource, children: str = "") -> Perform:
 
     def perform(store: Store, me: Caller, row: sqlite3.Row, body: Body) -> int:
         if children and store.has_children(children, row["id"]):
-            raise Refusal(400, f"This {resource.name} has children; delete or move them first.")
+            seen = store.sees_children(resource, row["id"], me)
+            words = "has children; delete or move them first" if seen else "cannot be deleted"
+            raise Refusal(400, f"This {resource.name} {words}.")
         store.update(resource.table, row["id"], {"deleted": 1})
         return store.log_action(resource.table, row["id"], me, "deleted", body)
 
@@ -2984,7 +3086,7 @@ def check_build(store: Store, row: Any, after: Body) -> Body:
     if after["product"] not in products:
         broken["product"] = f"must be a product of project {project}"
     if store.build_named(after["product"], after["name"], row["id"] if row else 0):
-        broken["name"] = "is taken by another build of this product"
+        broken["name"] = "cannot be given to a build of this product; choose another"  # that build may be hidden
     if broken:
         raise Invalid(broken)
     require_product(store, BUILD, after["product"], after, stories="story", bugs="bug")
@@ -3234,10 +3336,9 @@ def list_bug_options(store: Store, me: Caller, row: None, query: Body) -> dict[s
 TOKEN_LIFETIME = 24 * 60 * 60  # seconds after its last use
 LOGIN_FAILED = "Login failed. Please check your account and password."
 SCRYPT = (2**14, 8, 1)  # n, r, p: 16 MiB and about 30 ms; stored with each hash, so that they can be raised
-# scrypt:n:r:p:salt:hash; version 1.0 wrote no parameters, which were these
-STORED_PASSWORD = re.compile(
-    "scrypt:(?:(1024|2048|4096|8192|16384|32768|65536|131072):(8):([1-4]):)?([0-9a-f]{32}):([0-9a-f]{128})"
-)
+# scrypt:n:r:p:salt:hash; version 1.0 wrote no parameters, which were these. No others are taken: whoever chose them would
+# choose how long each check of the password takes.
+STORED_PASSWORD = re.compile("scrypt:(?:(16384):(8):(1):)?([0-9a-f]{32}):([0-9a-f]{128})")
 
 
 def hash_password(password: str) -> str:
@@ -3294,16 +3395,29 @@ def password_matches(given: str, stored: str | None) -> bool:
     return any(matches) and stored is not None
 
 
+def with_hash(user: Body) -> Body:
+    """Return the values of a user with the hash in place of the password, if one is given."""
+    return {**user, "password": hash_password(user["password"])} if user.get("password") else user
+
+
 def save_user(store: Store, me: Caller, given: Body) -> int:
-    """Create a user, or change what is given of a known account; return the id. A stored hash is taken as it is."""
-    if (password := given.get("password")) and not STORED_PASSWORD.fullmatch(password):
-        given = {**given, "password": hash_password(password)}
+    """Create a user, or change what is given of a known account; return the id. The password is a hash already."""
     if not (known := store.user(given["account"])):
         return create(store, me, USER, given)
-    if password:
+    if given.get("password"):
         store.change_password(known["account"], known["password"], given["password"])
     store.update("user", known["id"], given)
     return int(given.get("id", known["id"]))
+
+
+def load_user(store: Store, me: Caller, given: Body) -> int:
+    """Create or change a user of a fixture, which holds a password or the hash that a dump has of it. Raises Invalid."""
+    password = given.get("password") or ""
+    if STORED_PASSWORD.fullmatch(password):
+        return save_user(store, me, given)
+    if password.startswith("scrypt:"):
+        raise Invalid({"password": "must be a password, or a hash with the parameters that this version writes"})
+    return save_user(store, me, with_hash(given))
 
 
 def modify_user(store: Store, me: Caller, user: sqlite3.Row, body: Body) -> int:
@@ -3312,7 +3426,7 @@ def modify_user(store: Store, me: Caller, user: sqlite3.Row, body: Body) -> int:
     if not me.admin and (user["account"] != me.account or changes.keys() - {"realname", "email", "password"}):
         others = "other users, and more than one's own realname, email and password"
         raise Refusal(403, f"Only an administrator may change {others}.")
-    id = save_user(store, me, {**changes, "account": user["account"]})
+    id = save_user(store, me, with_hash({**changes, "account": user["account"]}))
     return store.log_action("user", id, me, "edited", body)
 
 
@@ -3331,7 +3445,7 @@ def create_user(store: Store, me: Caller, row: None, body: Body) -> int:
     """Create a user who can log in; a person field may have made a user of the account before."""
     if (known := store.user(body["account"])) and (known["password"] or known["deleted"]):
         raise Invalid({"account": "is taken"})
-    return save_user(store, me, body)
+    return save_user(store, me, with_hash(body))
 
 
 def set_password(database: Database, password: str) -> None:
@@ -3339,9 +3453,9 @@ def set_password(database: Database, password: str) -> None:
     with database.querying() as store:
         stored = store.user(ADMIN)["password"]  # type: ignore[index]  # every database has this user
     if stored is None or not password_matches(password, stored):
-        hashed = hash_password(password)
+        user = with_hash({"account": ADMIN, "password": password})
         with database.writing() as store:
-            save_user(store, Caller(ADMIN, True), {"account": ADMIN, "password": hashed})
+            save_user(store, Caller(ADMIN, True), user)
 
 
 def hash_token(token: str) -> str:
@@ -3361,12 +3475,15 @@ def log_in(database: Database, body: Body) -> dict[str, Any]:
 
     It is given the database instead of a store, because hashing takes too long for a transaction.
     """
-    with database.reading() as store:
-        user = store.user(body["account"])
-    if not password_matches(body["password"], user["password"] if user else None):
+    account = body["account"]
+    with database.querying() as store:
+        stored = store.password(account)
+    if not password_matches(body["password"], stored):
         raise Refusal(400, LOGIN_FAILED)
     with database.writing() as store:
-        return {"token": give_token(store, body["account"])}
+        if store.password(account) != stored:  # changed, or the user was deleted, while the password was hashed
+            raise Refusal(400, LOGIN_FAILED)
+        return {"token": give_token(store, account)}
 
 
 def authenticate(database: Database, hash: str, lifetime: float, patience: float) -> Caller | None:
@@ -3399,6 +3516,7 @@ def record_use(database: Database, hash: str, lifetime: float) -> None:
 # An object with an array for each resource; records in the interface's field names, persons as accounts.
 
 BATCH = 200  # rows fetched, shown and sent at a time: above QUICK_PAGE, as the receiving thread sends one piece only
+PIECE = 1024 * 1024  # characters of a record that are collected before they are sent
 Places = dict[str, list[int]]  # the ids of an array's records, in the fixture's order
 
 
@@ -3468,7 +3586,7 @@ def load_record(store: Store, me: Caller, resource: Resource, record: Any, noted
     given = check(resource.fixture, record, functools.partial(settle_value, store, me, noted, {}))
     try:
         if resource is USER:
-            return save_user(store, me, given)
+            return load_user(store, me, given)
         values = complete(store, me, resource, given)
         for field in resource.defaults:
             if record.get(field, "") is None and resource.fields[field].look in ("person", "moment"):
@@ -3517,7 +3635,7 @@ DUMPED = {
 }  # fmt: skip
 
 
-@functools.cache
+@functools.lru_cache(MOST_STATEMENTS)
 def parts_of(view: View, names: tuple[str, ...] = ()) -> View:
     """Return the view of what a fixture says of a record besides a view: rows of other tables; all of it, or the named."""
     shown = {*view.fields, *(listing.key for listing in ENCLOSED.get(view, ()))}
@@ -4077,20 +4195,22 @@ def in_pieces(pieces: Iterator[bytes]) -> bytes | Iterator[bytes]:
 class Service:
     """The WSGI application. `token` acts as the administrator; `close()` releases everything.
 
-    settings: see Settings in room 17.  names: the Hosts that are answered; None: every Host.
+    settings: see Settings in room 17.  names: the Hosts that are answered; None: every Host.  allowed: those of the
+    settings.
 
     Rooms below add to it: routes; gates, which are called with the environ before a request is looked at closer and
     may refuse it or change its answer; watchers, which are called with each call that was answered; preparations,
     which run when everything is loaded; `page`, which answers what browsers ask for. `class_of` tells the server which
     requests are quick reads, a "record" or a "page", which a "login" and which are shown to a browser, "html". In the
-    thread that receives requests they have no patience: what would wait raises HandOver.
+    thread that receives requests they have no patience: what would wait, or takes too long, raises HandOver.
     """
 
     def __init__(self, database: Database, settings: Mapping[str, Any]):
         self.database, self.lifetime, self.body_limit = database, settings["token_lifetime"], settings["body_limit"]
         self.token: str = settings["token"] or secrets.token_hex(16)
         self.admin_hash = hash_token(self.token)
-        self.names = {*LOOPBACK_NAMES, *listed(settings["allowed_host"])} if settings["loopback_only"] else None
+        self.allowed = listed(settings["allowed_host"])
+        self.names = {*LOOPBACK_NAMES, *self.allowed} if self.allowed or settings["loopback_only"] else None
         self.origins, self.strict = set(listed(read_origins(settings["origin"]))), settings["strict"]
         self.loading, self.stopping = False, threading.Event()
         self.place = ""  # " at " and the URL at which it is served
@@ -4098,7 +4218,7 @@ class Service:
         self.gates: list[Callable[[dict[str, Any]], None]] = []
         self.watchers: list[Callable[[dict[str, Any], dict[str, Any]], None]] = []
         self.preparations: list[Callable[[], None]] = []
-        self.page: Callable[[dict[str, Any]], bottle.HTTPResponse] | None = None
+        self.page: Any = None  # a Page of room 15
         self.id_prefix, self.numbers = secrets.token_hex(4), itertools.count(1)  # of which a request's id is made
         self.routes = bottle.Bottle()
         for name, (pattern, read) in PATH_FILTERS.items():
@@ -4114,9 +4234,13 @@ class Service:
         self.classes |= {(row.method, row.path): "login" for row in OPERATIONS if row.open and row.method == "POST"}
 
     def class_of(self, method: str, path: str, headers: Mapping[str, str]) -> str:
-        """Return the class of a request: "html" for a page, "" for what any thread answers."""
-        if wants_page(method, path, headers.get("ACCEPT", ""), headers.get("TOKEN")):
-            return "html"
+        """Return the class of a request: "html" for a page, "" for what any thread answers.
+
+        A page for somebody who has to be checked first is a "login": nobody who is known waits for those who guess.
+        """
+        if self.page and wants_page(method, path, headers.get("ACCEPT", ""), headers.get("TOKEN")):
+            known = self.page.remembered(headers.get("AUTHORIZATION", "")) is not None
+            return "html" if known else "login"
         return self.classes.get((method, pattern_of(bare_path(path))), "")
 
     def add_routes(self, rows: Iterable[Any], make_handler: Callable[[Any], Callable[..., Any]]) -> None:
@@ -4277,7 +4401,7 @@ class Service:
         views = {view for view in shows if isinstance(view, View) and view.resource is operation.shows.resource} - {
             STORY_LINKED
         }
-        return [json.loads(self.record(store, view, row["id"], me)) for view in views]
+        return [json.loads("".join(self.record(store, view, row["id"], me))) for view in views]
 
     def query_of(self, environ: dict[str, Any], kinds: Mapping[str, Kind]) -> tuple[dict[str, str], dict[str, str]]:
         """Return the query parameters that are known by name, and what is wrong with the others; note those."""
@@ -4293,7 +4417,7 @@ class Service:
             shape = query_shape(operation.shows)
             answer: Callable[..., Any] = lambda *call: self.sent(self.pieces(shape, *call))  # noqa: E731
         elif operation.method == "GET":
-            answer = self.answer_read
+            answer = lambda *call: self.sent(self.pieces_of_record(*call))  # noqa: E731
         else:
             answer = self.answer_login if operation.open else self.answer_write
 
@@ -4341,24 +4465,27 @@ class Service:
             body = check(operation.reads, fields, settle, record, refused)
             changed = operation.perform(store, me, row, body)
             if isinstance(operation.shows, Each):
-                texts = (f'"{id}":{self.record(store, operation.shows.view, id, me)}' for id in changed)
+                texts = (f'"{id}":{"".join(self.record(store, operation.shows.view, id, me))}' for id in changed)
                 return f'{{"{operation.shows.key}":{{{",".join(texts)}}}}}'.encode()
             if not isinstance(operation.shows, View):
                 return to_json(operation.shows).encode()
-            return self.record(store, operation.shows, changed, me).encode()
+            return "".join(self.record(store, operation.shows, changed, me)).encode()
 
-    def answer_read(self, operation: Operation, id: int | str, environ: dict[str, Any]) -> bytes:
-        """Show the record that the path names, even if it is deleted, the caller without a target, or a JSON value."""
+    def pieces_of_record(self, operation: Operation, id: int | str, environ: dict[str, Any]) -> Iterator[bytes]:
+        """Yield the record that the path names, even if it is deleted, the caller without a target, or a JSON value."""
         me: Any = environ.get("pmservice.caller")
         query, refused = self.query_of(environ, operation.parameters)
         fields = check(Shape(operation.parameters), query, refused=refused).get("fields", ())
         with self.database.reading(patience_of(environ)) as store:
             if isinstance(operation.shows, View):
                 wanted = id if operation.target else operation.perform(store, me, None, {})
-                return self.record(store, operation.shows, wanted, me, operation.target, fields).encode()
-            return to_json(
-                operation.perform(store, me, None, {**query, "name": id}) if operation.perform else operation.shows
-            ).encode()
+                most = environ.get("pmservice.most", -1)
+                for piece in self.record(store, operation.shows, wanted, me, operation.target, fields, most):
+                    yield piece.encode()
+            elif operation.perform:
+                yield to_json(operation.perform(store, me, None, {**query, "name": id})).encode()
+            else:
+                yield to_json(operation.shows).encode()
 
     def pieces(self, shape: Shape, operation: Operation, id: int, environ: dict[str, Any]) -> Iterator[bytes]:
         """Yield a list from one state of the database, in batches, so that memory does not grow with `limit`."""
@@ -4400,20 +4527,37 @@ class Service:
         return row
 
     def record(
-        self, store: Store, view: View, id: int | str, me: Caller, target: str = "", fields: Sequence[str] = ()
-    ) -> str:
-        """Return the JSON of one record, with the lists inside of it and these parts. Raises Refusal (404) without it."""
+        self,
+        store: Store,
+        view: View,
+        id: int | str,
+        me: Caller,
+        target: str = "",
+        fields: Sequence[str] = (),
+        most: int = -1,
+    ) -> Iterator[str]:
+        """Yield the JSON of one record, in pieces, with these parts and the lists inside of it, each up to `most` records.
+
+        Raises Refusal (404) without it.
+        """
         number = store.id_of(id)
         if not (rows := store.select(view, number, me, target)):
             raise Refusal(404, f"There is no {target} {id}.")
-        text = self.render(store, view, rows)
+        text = self.render(store, view, rows)[:-1]
         for listing in ENCLOSED.get(view, ()):
-            items = store.enclosed(listing, number, me)
-            text = f'{text[:-1]},"{listing.key}":[{self.render(store, listing.view, items) if items else ""}]}}'
+            cursor, separator = store.enclosed(listing, number, me, most), ""
+            text += f',"{listing.key}":['
+            while items := cursor.fetchmany(BATCH):
+                text += separator + self.render(store, listing.view, items)
+                separator = ","
+                if len(text) > PIECE:
+                    yield text
+                    text = ""
+            text += "]"
         if fields:
             parts = parts_of(view, tuple(fields))
-            text = f"{text[:-1]},{self.render(store, parts, store.select(parts, number, me))[1:]}"
-        return text
+            text += f",{self.render(store, parts, store.select(parts, number, me))[1:-1]}"
+        yield text + "}"
 
     @staticmethod
     def render(store: Store, view: View, rows: Sequence[sqlite3.Row]) -> str:
@@ -4569,6 +4713,10 @@ def openapi(further: Iterable[tuple[Any, str, Schema]] = ()) -> dict[str, Any]:
 # The controls of tests and demos, under /-/. None of them affects the rules.
 
 MAX_CALLS = 1000  # calls that the journal keeps
+MAX_JOURNAL = 12 * 1024 * 1024  # bytes that they take
+MAX_HEADERS = 100  # of a call in the journal
+MAX_FAULTS = 100
+MAX_SNAPSHOTS = 1024 * 1024 * 1024  # bytes that the snapshots take, besides that of the start
 MAX_WAIT = 60  # seconds
 TICK = 0.005  # seconds; a waiting call polls every TICK × number of waiting calls, so that all together cost the same
 MAX_WAITING = 24  # calls that wait at once, of CONTROL_THREADS: the others are always answered
@@ -4603,9 +4751,9 @@ RECOUNTS = (
         UNION ALL SELECT strftime('%s', resolvedDate) / 900, 0, 1 FROM bug WHERE NOT deleted AND resolvedDate IS NOT NULL) GROUP BY 1"""),
     ("story_count", "WHERE stories > 0", "SELECT product, type, status, count(*) FROM story WHERE NOT deleted GROUP BY 1, 2, 3"),
     ("plans_ending", "WHERE plans > 0", "SELECT product, end, count(*) FROM plan WHERE NOT deleted GROUP BY 1, 2"),
-    ("plan_count", "WHERE stories > 0 OR bugs > 0", """SELECT plan, product, sum(stories), round(sum(hour), 6), sum(bugs) FROM (
-        SELECT plan, product, 1 AS stories, estimate AS hour, 0 AS bugs FROM plan_story JOIN story ON story.id = story WHERE NOT deleted
-        UNION ALL SELECT plan, product, 0, 0.0, 1 FROM bug WHERE plan <> 0 AND NOT deleted) GROUP BY plan, product"""),
+    ("plan_count", "WHERE stories > 0 OR bugs > 0", """SELECT plan, product, sum(stories), sum(hour), sum(bugs) FROM (
+        SELECT plan, product, 1 AS stories, hour, 0 AS bugs FROM plan_story JOIN story_hour USING (story) WHERE NOT deleted
+        UNION ALL SELECT plan, product, 0, 0, 1 FROM bug WHERE plan <> 0 AND NOT deleted) GROUP BY plan, product"""),
     ("release_story", "", "SELECT story, release FROM named_story"),
     ("total", "WHERE records > 0", " UNION ALL ".join((
         "SELECT 'products', 0, count(*) FROM product WHERE NOT deleted HAVING count(*) > 0",
@@ -4655,15 +4803,48 @@ class Clock:
         return {"now": utc(self(), timezone.utc), "frozen": self.frozen is not None, "offset": self.offset}
 
 
-def matching_calls(journal: Iterable[dict[str, Any]], wanted: Fields) -> list[dict[str, Any]]:
-    """Return the calls with the wanted method, path (a pattern: * matches anything) and status."""
-    return [
-        call
-        for call in list(journal)
-        if call["method"] == wanted.get("method", call["method"]).upper()
-        and call["status"] == wanted.get("status", call["status"])
-        and fnmatch.fnmatchcase(call["path"], wanted.get("path", "*"))
-    ]
+class NotedCall(NamedTuple):
+    """A call in the journal. text: all of it as JSON, whose objects would take up to thirty times as much memory."""
+
+    time: str
+    method: str
+    path: str
+    status: int
+    text: str
+
+    def matches(self, wanted: Fields) -> bool:
+        """Tell whether it has the wanted method, path (a pattern: * matches anything) and status."""
+        return (
+            self.method == wanted.get("method", self.method).upper()
+            and self.status == wanted.get("status", self.status)
+            and fnmatch.fnmatchcase(self.path, wanted.get("path", "*"))
+        )
+
+
+class Journal:
+    """The last calls: at most MAX_CALLS, in at most MAX_JOURNAL bytes."""
+
+    def __init__(self) -> None:
+        self.calls: deque[NotedCall] = deque()
+        self.size = 0  # bytes
+        self.lock = threading.Lock()
+
+    def __iter__(self) -> Iterator[NotedCall]:
+        return iter(list(self.calls))
+
+    def add(self, call: NotedCall) -> None:
+        """Add a call; the oldest ones make room for it."""
+        with self.lock:
+            self.calls.append(call)
+            self.size += sys.getsizeof(call.text)
+            while len(self.calls) > MAX_CALLS or self.size > MAX_JOURNAL:
+                self.size -= sys.getsizeof(self.calls.popleft().text)
+
+    def clear(self) -> None:
+        """Forget the calls."""
+        with self.lock:
+            self.calls.clear()
+            self.size = 0
 
 
 def read_offset(value: Any) -> Any:
@@ -4723,10 +4904,21 @@ OFFSET = {"type": "number", "minimum": -(10**9), "maximum": 10**9}
 CLOCK = Shape({"now": MOMENT, "offset": Kind("plain", read_offset, OFFSET)})
 
 
+def size_of(connection: sqlite3.Connection) -> int:
+    """Return the bytes of a database."""
+    return int(
+        connection.execute("SELECT page_count * page_size FROM pragma_page_count, pragma_page_size").fetchone()[0]
+    )
+
+
 def take_snapshot(database: Database, name: str) -> None:
-    """Save the records as they are now, in memory, under a name."""
+    """Save the records as they are now, in memory, under a name. Raises Refusal if snapshots take too much memory."""
     uri = memory_uri()
     with contextlib.ExitStack() as undo, database.lock(), database.querying() as store:
+        named = [old for other, (_, old) in database.snapshots.items() if other not in (START_SNAPSHOT, name)]
+        if name and sum(map(size_of, [*named, store.connection])) > MAX_SNAPSHOTS:
+            words = f"Snapshots take at most {MAX_SNAPSHOTS} bytes together"
+            raise Refusal(400, f"{words}; DELETE /-/snapshots/<name> removes one.")
         keeper = sqlite3.connect(uri, uri=True, check_same_thread=False)
         undo.callback(keeper.close)
         if database.in_memory:
@@ -4776,7 +4968,7 @@ class Controls:
         self.service, self.database, self.clock = service, service.database, clock
         self.lock = threading.Lock()  # of the faults and their counters
         self.waiting: set[int] = set()  # the threads of calls that wait
-        self.answered: deque[dict[str, Any]] = deque(maxlen=MAX_CALLS)  # for the reports of tests: a reset leaves them
+        self.answered = Journal()  # for the reports of tests: a reset leaves them
         self.frozen = clock.frozen
         self.begin()
         service.add_routes((row for row in CONTROLS if on or row.open), self.make_handler)
@@ -4796,7 +4988,7 @@ class Controls:
         """Set the clock, the faults and the journal to what they are at the start."""
         self.clock.offset, self.clock.frozen, self.service.used = 0.0, self.frozen, False
         self.faults: list[dict[str, Any]] = []
-        self.journal: deque[dict[str, Any]] = deque(maxlen=MAX_CALLS)
+        self.journal = Journal()
 
     def make_handler(self, control: Control) -> Callable[..., Any]:
         """Return the function that Bottle calls for a control."""
@@ -4825,10 +5017,12 @@ class Controls:
         error: Any = environ.get("pmservice.error")
         if error and str(sent["body"]).endswith(BLANKED):  # the sentence quotes what cannot be read
             error = error.partition(" reads: ")[0]
+        error = error and error.encode("utf-8", "replace")[:MAX_TEXT].decode("utf-8", "replace")
         noted = {"ignored": call.get("ignored"), "error": error, "fault": environ.get("pmservice.fault")}
         entry = {"time": moment_now(), **call, **sent, **noted}
-        for calls in (environ.get("pmservice.journal", self.journal), self.answered):
-            calls.append(entry)
+        kept = NotedCall(entry["time"], entry["method"], entry["path"], entry["status"], to_json(entry))
+        for journal in (environ.get("pmservice.journal", self.journal), self.answered):
+            journal.add(kept)
 
     def begin_call(self, environ: dict[str, Any]) -> None:
         """Note the journal of a call; if a fault applies to it, delay, refuse or drop it, or spoil its answer."""
@@ -4918,12 +5112,15 @@ def sent_query(environ: Mapping[str, Any]) -> str:
 
 def sent_headers(environ: Mapping[str, Any]) -> dict[str, str]:
     """Return the headers of a request for the journal, with its secrets blanked."""
-    names = ((name, name[5:] if name.startswith("HTTP_") else name) for name in sorted(environ))
-    return {
-        header.replace("_", "-").title(): BLANKED if SECRET_HEADER.search(header) else environ[name][:MAX_PATH]
-        for name, header in names
-        if environ[name] and (name != header or name in ("CONTENT_TYPE", "CONTENT_LENGTH"))
-    }
+    headers = {}
+    for name in sorted(environ):
+        header = name.removeprefix("HTTP_")[:MAX_PATH]
+        if environ[name] and (name.startswith("HTTP_") or name in ("CONTENT_TYPE", "CONTENT_LENGTH")):
+            shown = BLANKED if SECRET_HEADER.search(header) else environ[name][:MAX_PATH]
+            headers[header.replace("_", "-").title()] = shown
+        if len(headers) == MAX_HEADERS:
+            break
+    return headers
 
 
 def sent_body(environ: Mapping[str, Any]) -> Any:
@@ -4965,12 +5162,24 @@ def reset(controls: Controls, name: str, query: Fields, body: bytes) -> None:
     apply_snapshot(controls.database, START_SNAPSHOT, None if "only" in query else controls.begin)
 
 
+def refuse_unknown_snapshot(controls: Controls, name: str) -> None:
+    """Raise Refusal (404) for a name that no snapshot has."""
+    if name not in controls.database.snapshots:
+        raise Refusal(404, f"There is no snapshot {name}{suggest(name, controls.database.snapshots) or '.'}")
+
+
 def restore_snapshot(controls: Controls, name: str, query: Fields, body: bytes) -> None:
     """Return to the records of a snapshot."""
-    snapshots = controls.database.snapshots
-    if name not in snapshots:
-        raise Refusal(404, f"There is no snapshot {name}{suggest(name, snapshots) or '.'}")
+    refuse_unknown_snapshot(controls, name)
     apply_snapshot(controls.database, name)
+
+
+def remove_snapshot(controls: Controls, name: str, query: Fields, body: bytes) -> None:
+    """Remove a snapshot."""
+    with controls.database.lock():
+        refuse_unknown_snapshot(controls, name)
+        _, keeper = controls.database.snapshots.pop(name)
+        keeper.close()
 
 
 def dump_all(controls: Controls, name: str, query: Fields, body: bytes) -> Any:
@@ -4995,20 +5204,22 @@ def put_clock(controls: Controls, name: str, query: Fields, body: bytes) -> Any:
 
 
 def get_journal(controls: Controls, name: str, query: Fields, body: bytes) -> Any:
-    """Return the calls that match; with `count`, only when exactly that many do within `wait` seconds, else 409."""
+    """Yield the calls that match; with `count`, only when exactly that many do within `wait` seconds, else 409."""
     journal, count = controls.journal, query.get("count")
-    matching = functools.partial(matching_calls, journal, query)
+
+    def matching() -> list[NotedCall]:
+        return [call for call in journal if call.matches(query)]
+
     if count is not None:
         controls.wait(lambda: controls.journal is not journal or len(matching()) >= count, query.get("wait", 0))
     if controls.journal is not journal:
         raise Refusal(409, "The service was reset meanwhile.")
     calls = matching()
     if count not in (None, len(calls)):
-        known = list(journal)
-        paths = difflib.get_close_matches(query.get("path", ""), {call["path"] for call in known}, 3, 0.3)
-        near = [f"{call['method']} {call['path']} {call['status']}" for call in known if call["path"] in paths][-5:]
+        paths = difflib.get_close_matches(query.get("path", ""), {call.path for call in journal}, 3, 0.3)
+        near = [f"{call.method} {call.path} {call.status}" for call in journal if call.path in paths][-5:]
         raise Refusal(409, f"{len(calls)} calls match, not {count}; nearest: {', '.join(near) or 'none'}.")
-    return {"total": len(calls), "calls": calls}
+    yield f'{{"total":{len(calls)},"calls":[{",".join(call.text for call in calls)}]}}'
 
 
 def read_fault(given: Any) -> dict[str, Any]:
@@ -5021,18 +5232,25 @@ def read_fault(given: Any) -> dict[str, Any]:
     return fault
 
 
+def few_faults(faults: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return faults. Raises Refusal if there are too many."""
+    if len(faults) > MAX_FAULTS:
+        raise Refusal(400, f"There are at most {MAX_FAULTS} faults; DELETE /-/faults removes them.")
+    return faults
+
+
 def put_faults(controls: Controls, name: str, query: Fields, body: bytes) -> Any:
     """Replace the faults."""
     given = parse_json(decode(body))
     if not isinstance(given, list):
         raise Refusal(400, "The body must be a JSON array of faults.")
-    controls.faults = [read_fault(fault) for fault in given]
+    controls.faults = few_faults([read_fault(fault) for fault in given])
     return controls.faults
 
 
 def add_fault(controls: Controls, name: str, query: Fields, body: bytes) -> Any:
     """Add a fault behind the others."""
-    controls.faults.append(read_fault(parse_json(decode(body))))
+    controls.faults = few_faults([*controls.faults, read_fault(parse_json(decode(body)))])
     return controls.faults
 
 
@@ -5066,6 +5284,7 @@ CONTROLS = (
     Control("GET",    "/-/snapshots",                "list the snapshots",                            lambda controls, *_: {"snapshots": sorted(filter(None, controls.database.snapshots))}, {"snapshots": [""]}),
     Control("PUT",    "/-/snapshots/<name>",         "save a snapshot of the records",                lambda controls, name, *_: take_snapshot(controls.database, name)),
     Control("POST",   "/-/snapshots/<name>",         "alias of PUT",                                  lambda controls, name, *_: take_snapshot(controls.database, name)),
+    Control("DELETE", "/-/snapshots/<name>",         "remove a snapshot",                             remove_snapshot),
     Control("POST",   "/-/snapshots/<name>/restore", "restore a snapshot",                            restore_snapshot),
     Control("GET",    "/-/dump",                     "write everything as a fixture",                 dump_all, {}),
     Control("POST",   "/-/load",                     "load a fixture",                                load_all, {"records": 0}, body={"type": "object"}),
@@ -5091,11 +5310,13 @@ def openapi_text(on: bool) -> bytes:
 # Pages for people: an overview, and the answer of every GET as tables, made from OPERATIONS, the lists and the views. The
 # template escapes all that it is given, and no page runs a script. Nothing here writes.
 
-REMEMBERED = 600  # seconds for which a checked password is remembered
+REMEMBERED = 600  # seconds for which a checked header is remembered
+MOST_REMEMBERED = 1000  # headers
 WEEKS, TOP, RELEASES, CALLS_SHOWN, ACTIONS, COLUMNS, ROWS, MOST_ROWS = 26, 12, 40, 15, 100, 10, 50, 500  # shown at most
 SEALED = {  # the headers of every page
     "Content-Type": "text/html; charset=utf-8",
     "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; img-src data:; form-action 'none'; base-uri 'none'; frame-ancestors 'none'",
+    "Cross-Origin-Resource-Policy": "same-origin",
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "no-referrer",
 }
@@ -5237,8 +5458,10 @@ class Sheet:
         parts = [section(rows=fields, links=links, text=[f"Unset: {unset}."])]
         for inner in ENCLOSED.get(view, ()):
             if items := record[inner.key]:
-                more = [f"{len(items):,} in all."] if len(items) > MOST_ROWS else []
-                parts.append({**self.table(inner.view, items[:MOST_ROWS], inner.key), "text": more})
+                page: Any = {"limit": 0, "offset": 0}
+                total, _ = self.store.page(inner, {inner.within: record["id"]}, self.me, page)
+                more = [f"{total:,} in all."] if total > len(items) else []
+                parts.append({**self.table(inner.view, items, inner.key), "text": more})
         log = []
         for moment, actor, action, comment in self.rows(LOGGED, table=view.resource.table, id=record["id"]):
             [who] = self.pieces("", PERSON, actor)
@@ -5551,13 +5774,25 @@ Invoke-RestMethod {url}{path} -Headers @{{Token = $T}}""", """
 Invoke-RestMethod {url}/products -Headers @{{Token = $T}} -Method Post -Body '{{"name": "Shop"}}'""")  # fmt: skip
 
 
+def refuse_embedding(environ: Mapping[str, Any]) -> None:
+    """Raise Refusal (403) for a page that another site's page asks for, unless a person followed a link to it.
+
+    A browser adds the credentials that it knows also to requests of other sites' scripts, images and frames.
+    """
+    site, *rest = (environ.get(f"HTTP_SEC_FETCH_{name}", "") for name in ("SITE", "MODE", "DEST"))
+    if site not in ("", "same-origin", "none") and rest != ["navigate", "document"]:
+        raise Refusal(403, "Pages of other sites may only link to this page.")
+
+
 class Page:
     """Answers what browsers ask for; see Service.page. `controls`: None if they are off."""
 
     def __init__(self, service: Service, controls: Controls | None):
         self.service, self.database, self.controls = service, service.database, controls
         self.key, self.now = secrets.token_bytes(32), time.monotonic
-        self.checked: dict[bytes, float] = {}  # until when, by the keyed hash of a header and of the stored password
+        self.checked: dict[
+            bytes, tuple[str, float]
+        ] = {}  # by the keyed hash of a header: the stored password, until when
 
     def __call__(self, environ: dict[str, Any]) -> bottle.HTTPResponse:
         """Answer a request with a page, refusals included."""
@@ -5592,20 +5827,38 @@ class Page:
         account, password = found
         with contextlib.suppress(Refusal):
             token = password.encode().decode("latin-1")  # as WSGI passes a header
-            return self.service.caller({**environ, "HTTP_TOKEN": token})._replace(token="")
+            me = self.service.caller({**environ, "HTTP_TOKEN": token})._replace(token="")
+            self.remember(given, "")
+            return me
         with self.database.querying() as store:
-            user = store.user(account)
-        stored = user["password"] if user and not user["deleted"] else None
-        digest, now = hmac.digest(self.key, f"{given} {stored}".encode(), "sha256"), self.now()
-        if not stored or self.checked.get(digest, 0) < now:
+            stored = store.password(account)
+        if self.remembered(given) != stored or not stored:
             if not password_matches(password, stored):
                 raise Refusal(401, UNAUTHORIZED)
-            self.checked = {one: until for one, until in self.checked.items() if until >= now}
-            self.checked[digest] = now + REMEMBERED
-        return Caller(account, bool(user["admin"]))  # type: ignore[index]  # it has a password
+            self.remember(given, stored)
+        with self.database.reading() as store:
+            if store.password(account) != stored:  # changed, or the user was deleted, while the password was hashed
+                raise Refusal(401, UNAUTHORIZED)
+            return Caller(account, account in store.administrators())
+
+    def digest(self, header: str) -> bytes:
+        """Return the keyed hash by which a checked header is remembered."""
+        return hmac.digest(self.key, header.encode("utf-8", "surrogateescape"), "sha256")
+
+    def remembered(self, header: str) -> str | None:
+        """Return what was stored of the password when a header was checked, None if that is not remembered."""
+        stored, until = self.checked.get(self.digest(header), (None, 0.0))
+        return stored if until >= self.now() else None
+
+    def remember(self, header: str, stored: str | None) -> None:
+        """Remember a checked header for a while; the oldest ones are forgotten when there are too many."""
+        checked = {one: entry for one, entry in list(self.checked.items()) if entry[1] >= self.now()}
+        checked[self.digest(header)] = (stored or "", self.now() + REMEMBERED)
+        self.checked = dict(list(checked.items())[-MOST_REMEMBERED:])
 
     def answer(self, environ: dict[str, Any]) -> Contents:
         """Return the page at a path. Raises Refusal, or Bottle's 404."""
+        refuse_embedding(environ)
         environ["PATH_INFO"], reason = normalize_path(environ)
         if self.service.loading:  # a password could not be read before
             raise Refusal(503, LOADING)
@@ -5618,6 +5871,7 @@ class Page:
         route, named = self.service.routes.router.match(environ)
         operation = READS[re.sub(r"<(\w+):\w+>", r"<\1>", route.rule)]
         query: dict[str, Any] = {"page": "1", "limit": str(ROWS)}
+        environ["pmservice.most"] = MOST_ROWS
         if isinstance(operation.shows, Listing):
             query |= {name: value for name, value in parse_query(environ, 100).items() if value}
             with contextlib.suppress(ValueError):  # what no list takes stays, to be refused
@@ -5632,13 +5886,14 @@ class Page:
         """Return the state of the controls, for administrators."""
         if not self.controls or not me.admin:
             return []
-        clock, zone, journal = self.controls.clock, self.database.zone, [*self.controls.journal]
+        clock, zone = self.controls.clock, self.database.zone
         how = "frozen" if clock.frozen else f"shifted by {clock.offset:,} seconds" if clock.offset else "not changed"
         faults = [say(to_json(fault)) for fault in self.controls.faults]
-        calls = [
-            say(call["method"], call["path"], str(call["status"]), call["account"], round(call["duration"], 1))
-            for call in journal[: -CALLS_SHOWN - 1 : -1]
-        ]
+        calls = []
+        for noted in list(self.controls.journal)[: -CALLS_SHOWN - 1 : -1]:
+            call = json.loads(noted.text)
+            said = (call["method"], call["path"], str(call["status"]), call["account"], round(call["duration"], 1))
+            calls.append(say(*said))
         now = f"The clock says {local(utc(clock(), zone), zone)} and is {how}. Faults: {len(faults) or 'none'}."
         last = section("Last calls", "method,path,status,account,ms", calls, empty="There was none.")
         return [section("Controls", "", faults, text=[now]), last]
@@ -5680,6 +5935,15 @@ def listen(host: str, port: int) -> socket.socket:
             words = "address already in use"
         remedy = "pick another --host, or another --port (0 for a free one)"
         raise StartError(f"cannot listen on {host}:{port}: {words}; {remedy}") from None
+
+
+def address_of_this_machine(family: int) -> str:
+    """Return an address at which other machines reach this one, its name if there is none."""
+    elsewhere = "2001:db8::1" if family == socket.AF_INET6 else "192.0.2.1"  # of documentation: nothing is sent
+    with contextlib.suppress(OSError), socket.socket(family, socket.SOCK_DGRAM) as probe:
+        probe.connect((elsewhere, 9))
+        return str(probe.getsockname()[0])
+    return socket.gethostname()
 
 
 def connection_limit() -> int:
@@ -5879,6 +6143,8 @@ class Server(waitress.server.TcpWSGIServer):  # type: ignore[misc]
         for dispatcher in (self.task_dispatcher, *self.alone.values()):
             dispatcher.queue_logger = logging.Logger("queue", logging.ERROR)  # not a line for each request that waits
         host, port = listener.getsockname()[:2]
+        if ipaddress.ip_address(host).is_unspecified:
+            host = next(iter(service.allowed), "") or address_of_this_machine(listener.family)
         self.url = f"http://{f'[{host}]' if ':' in host else host}:{port}"
         service.place = f" at {self.url}"
 
@@ -6060,8 +6326,19 @@ def fixture_text(source: FixtureSource) -> str:
         raise StartError(f"{os.fspath(source)}: a fixture must be JSON in UTF-8") from None
 
 
-def load_text(database: Database, text: str, name: str, stopped: Callable[[], bool] = lambda: False) -> int:
-    """Load the text of a fixture into a database and return how many records it has. Raises StartError."""
+def holds_records(database: Database) -> bool:
+    """Tell whether a database holds records; a transaction that fills it has to look again."""
+    with database.querying() as store:
+        return not store.is_empty()
+
+
+def load_text(
+    database: Database, text: str, name: str, stopped: Callable[[], bool] = lambda: False, only_first: bool = False
+) -> int:
+    """Load the text of a fixture into a database and return how many records it has. Raises StartError.
+
+    only_first: only if the database holds no records yet; otherwise return 0.
+    """
 
     def progress(records: int) -> None:
         if stopped():
@@ -6071,6 +6348,8 @@ def load_text(database: Database, text: str, name: str, stopped: Callable[[], bo
     try:
         document = parse_fixture(text)
         with database.writing() as store:
+            if only_first and not store.is_empty():
+                return 0
             records = load(store, Caller(ADMIN, True), document, progress)
         show_progress("")
         return records
@@ -6088,12 +6367,11 @@ def furnish(service: Service, password: str | None, source: FixtureSource | None
     if password:
         set_password(service.database, password)
     if source:
-        with service.database.reading() as store:
-            empty = store.is_empty()
-        if empty:
-            name = "load" if isinstance(source, Mapping) else os.fspath(source)
-            load_text(service.database, fixture_text(source), name, service.stopping.is_set)
-        else:
+        name = "load" if isinstance(source, Mapping) else os.fspath(source)
+        stopped = service.stopping.is_set
+        if holds_records(service.database) or not load_text(
+            service.database, fixture_text(source), name, stopped, True
+        ):
             log.warning("%s holds records already: nothing was loaded into it", service.database.path)
     for prepare in service.preparations:
         prepare()
@@ -6166,8 +6444,10 @@ class Settings(TypedDict, total=False):
     timezone: str  # an IANA name; of datetimes that name no zone
     token_lifetime: float  # seconds after its last use
     body_limit: int  # bytes
-    loopback_only: bool  # whether only this machine's own Host names are answered
-    allowed_host: str  # further Host names, separated by commas
+    loopback_only: bool  # whether only this machine's own Host names are answered, and those of `allowed_host`
+    allowed_host: (
+        str  # Host names, separated by commas; if there are some, no others are answered but this machine's own
+    )
     origin: str  # the origins of other machines' web pages that may call, separated by commas; "*": all
     strict: bool  # whether names that an operation does not take are refused instead of ignored
     clock: Callable[[], datetime]  # returns the current time, aware
@@ -6193,13 +6473,13 @@ def read_settings(given: Mapping[str, Any]) -> Settings:
     return settings  # type: ignore[no-any-return]
 
 
-def make_service(database: str | os.PathLike[str], chosen: Settings) -> Service:
-    """Return a service that still has to be furnished; see `create_app`."""
+def make_service(database: str | os.PathLike[str], chosen: Settings, existing: bool = False) -> Service:
+    """Return a service that still has to be furnished; see `create_app`. existing: see Database."""
     movable = Clock(chosen["clock"])
     zone = zone_of(chosen["timezone"])
     if chosen["now"]:
         movable.frozen = moment_of(utc(read_now(chosen["now"]), zone))
-    opened = Database(os.fspath(database), zone, movable)
+    opened = Database(os.fspath(database), zone, movable, existing)
     service = Service(opened, chosen)
     on = opened.in_memory if chosen["control"] is None else chosen["control"]
     controls = Controls(service, movable, on)
@@ -6446,8 +6726,8 @@ def shortened(text: str) -> str:
 def calls_since(moment: str) -> Iterator[tuple[str, str]]:
     """Yield sections for a test's report: what the services of this process have answered since a moment."""
     for controls in list(Controls.alive):
-        calls = [call for call in list(controls.answered) if call["time"] >= moment]
-        lines = [line for call in calls[-CALLS_REPORTED:] for line in call_lines(call)]
+        calls = [call for call in controls.answered if call.time >= moment]
+        lines = [line for call in calls[-CALLS_REPORTED:] for line in call_lines(json.loads(call.text))]
         if len(calls) > CALLS_REPORTED:
             lines.insert(0, f"… {len(calls) - CALLS_REPORTED} earlier calls")
         if calls:
@@ -6969,6 +7249,7 @@ PULL_LIMIT = 1000  # records that one request asks for
 SILENCE = 30  # seconds in which the server may send nothing
 LONGEST_ANSWER = 300  # seconds
 LARGEST_ANSWER = 64 * 1024 * 1024  # bytes
+MOST_VALUES = 1_000_000  # of an answer, each of which takes up to a hundred bytes
 MOST_PAGES = 10_000  # of a list that seems to have no end
 MOST_MENDS = 5  # because a change may break another rule
 MOST_STEPS = 20  # from a record that a list shows to others that only records name
@@ -7142,7 +7423,9 @@ def read_whole(answer: http.client.HTTPResponse) -> bytes:
 
 
 def json_of(text: bytes) -> Any:
-    """Return the value of a JSON text, None of an empty one. Raises ValueError."""
+    """Return the value of a JSON text, None of an empty one. Raises ValueError, also if it has too many values."""
+    if sum(map(text.count, (b",", b"[", b"{"))) > MOST_VALUES:
+        raise ValueError(f"the answer has more than {MOST_VALUES:,} values")
     try:
         return json.loads(text) if text.strip() else None
     except (ValueError, RecursionError):
@@ -7675,7 +7958,7 @@ SETTINGS = (
     Setting("load",           str,          None,           "a fixture to load if the database holds no records yet"),
     Setting("demo",           yes_or_no,    False,          "load a made-up company if the database holds no records yet; if it holds that, move its dates to the present"),
     Setting("origin",         read_origins, "",             "an origin whose web pages may call, such as https://app.example.org; *: all; can be repeated"),
-    Setting("allowed-host",   read_hosts,   "",             "a further Host name to answer to while listening on loopback; can be repeated"),
+    Setting("allowed-host",   read_hosts,   "",             "a Host name to answer to, besides those of loopback; without one, every name unless listening on loopback; can be repeated"),
     Setting("strict",         yes_or_no,    False,          "refuse unknown fields and query parameters instead of ignoring them"),
     Setting("timezone",       str,          "UTC",          "the zone of datetimes that name none, such as Asia/Shanghai"),
     Setting("token-lifetime", positive,     TOKEN_LIFETIME, "seconds that a token lives after its last use"),
@@ -7717,8 +8000,35 @@ def main(arguments: Sequence[str] | None = None) -> int:
         show_progress("")
         return 130
     except (StartError, Refusal, OSError, sqlite3.Error, UnicodeError, MemoryError) as error:
-        print(f"pmservice: {printable(str(error) or 'out of memory')}", file=sys.stderr)
+        if isinstance(error, OSError):  # of stdout, perhaps: what is left for it would fail again at the end
+            sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
+        write_out(sys.stderr, f"pmservice: {printable(str(error) or 'out of memory')}\n")
         return 2
+
+
+def write_out(stream: TextIO, text: str, stopped: Callable[[], bool] = lambda: True) -> None:
+    """Write to stdout or stderr, for whose reader this waits until `stopped`; what nobody reads on stderr is lost.
+
+    Raises OSError if stdout cannot be written.
+    """
+    try:
+        file = stream.fileno()
+    except io.UnsupportedOperation:  # no descriptor: a test's stream
+        file = -1
+    try:
+        if file < 0 or not hasattr(select, "PIPE_BUF"):  # on Windows, select() takes sockets only
+            stream.write(text)
+            stream.flush()
+            return
+        line = text.encode("utf-8", "backslashreplace")
+        while line:
+            if select.select([], [file], [], 0.1)[1]:  # PIPE_BUF bytes can be written then
+                line = line[os.write(file, line[: select.PIPE_BUF]) :]
+            elif stopped():
+                return
+    except OSError as error:
+        if stream is not sys.stderr:
+            raise StartError(f"stdout: {error.strerror}") from None
 
 
 class JsonLines(logging.Formatter):
@@ -7843,11 +8153,9 @@ def resolve(given: Mapping[str, Any]) -> dict[str, Any]:
 
 @contextlib.contextmanager
 def open_database(settings: Mapping[str, Any], existing: bool = False) -> Iterator[Database]:
-    """Open the database of a command; with `existing`, for commands that only read, never create a file."""
-    path = settings["database"]
-    if existing and not (os.path.exists(path) and os.path.getsize(path)):
-        raise StartError(f"{path}: there is no such database; name one with --database")
-    with contextlib.closing(Database(path, zone_of(settings["timezone"]), utc_now)) as database:
+    """Open the database of a command. existing: see Database."""
+    zone = zone_of(settings["timezone"])
+    with contextlib.closing(Database(settings["database"], zone, utc_now, existing)) as database:
         yield database
 
 
@@ -7889,7 +8197,7 @@ def command_user(settings: Mapping[str, Any], options: argparse.Namespace) -> No
         if options.new_password is None:
             given["password"] = typed_password(options.account, "give it as --password PASSWORD")
     try:
-        values = check(USER.fixture, {"account": options.account, **given})
+        values = with_hash(check(USER.fixture, {"account": options.account, **given}))
     except Invalid as error:
         raise StartError(str(error)) from None
     with open_database(settings) as database, database.writing() as store:
@@ -7927,11 +8235,40 @@ def unwind_on_sigterm() -> None:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
 
 
+def give_name(part: str, path: str) -> None:
+    """Give a finished file its name, by a call that never replaces another file. Raises FileExistsError."""
+    try:
+        os.link(part, path)
+    except FileExistsError:
+        raise
+    except OSError:  # a file system without hard links: the name is taken first
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+        os.replace(part, path)
+
+
+def is_database(path: str) -> bool:
+    """Tell whether there is a file of SQLite's at a path."""
+    if not os.path.isfile(path):
+        return False
+    with open(path, "rb") as file:
+        return file.read(16) == b"SQLite format 3\0"
+
+
+def file_state(path: str) -> tuple[int, ...]:
+    """Return what changes when a file is written or replaced, () if there is none."""
+    try:
+        found = os.stat(path)
+    except FileNotFoundError:
+        return ()
+    return found.st_ino, found.st_size, found.st_mtime_ns
+
+
 @contextlib.contextmanager
 def whole_file(path: str) -> Iterator[TextIO]:
-    """Open a file for writing that takes its name, and the place of another, when it is whole; "-" is stdout.
+    """Open a file for writing that takes its name when it is whole; "-" is stdout.
 
-    What is neither a file nor a name for one, such as a pipe or a device, is written to as it is.
+    It takes the place of an older file that nobody has changed meanwhile. What is neither a file nor a name for one,
+    such as a pipe or a device, is written to as it is.
     """
     if path == "-":
         yield sys.stdout
@@ -7941,6 +8278,9 @@ def whole_file(path: str) -> Iterator[TextIO]:
     try:
         if os.path.isdir(target):
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+        if is_database(target):
+            raise StartError(f"{path}: this is a database; name another file")
+        before = file_state(target)
         if os.path.exists(target) and not os.path.isfile(target):
             with open(target, "w", encoding="utf-8") as file:
                 yield file
@@ -7948,25 +8288,17 @@ def whole_file(path: str) -> Iterator[TextIO]:
         private = lambda name, flags: os.open(name, flags, 0o600)  # noqa: E731
         with open(part, "x", encoding="utf-8", newline="\n", opener=private) as file:
             yield file
-        os.replace(part, target)
+        if file_state(target) != before:
+            raise StartError(f"{path}: another process has written to this file meanwhile; name another one")
+        if before:
+            os.replace(part, target)
+        else:
+            give_name(part, target)
     except OSError as error:
         raise StartError(f"{path}: {error.strerror or error}") from None
     finally:
         with contextlib.suppress(OSError):
             os.unlink(part)
-
-
-@contextlib.contextmanager
-def removed_on_failure(path: str) -> Iterator[None]:
-    """Remove a database that the block made, if it fails."""
-    existed = os.path.exists(path)
-    try:
-        yield
-    except BaseException:
-        for name in () if existed else (path, f"{path}-wal", f"{path}-shm"):
-            with contextlib.suppress(OSError):
-                os.unlink(name)
-        raise
 
 
 def chosen_products(options: argparse.Namespace) -> list[int]:
@@ -7990,44 +8322,74 @@ def command_pull(settings: Mapping[str, Any], options: argparse.Namespace) -> No
     with contextlib.ExitStack() as stack:
         stack.callback(remote.connection.close)
         file = stack.enter_context(whole_file(out)) if out else None
-        folder = stack.enter_context(tempfile.TemporaryDirectory()) if out else ""
-        path = os.path.join(folder, "pulled.db") if out else settings["database"]
-        stack.enter_context(removed_on_failure(path))
-        database = stack.enter_context(open_database({**settings, "database": path}))
-        with database.querying() as store:
-            if not store.is_empty():
-                raise StartError(f"{path} holds records already; name another file with --database")
+        copy = stack.enter_context(open_database({**settings, "database": ":memory:"}))
+        if not out:
+            refuse_unfit(settings)
         ask_for_credentials(remote, options.account, options.insecure_http)
-        with database.writing() as store:
+        with copy.writing() as store:
             pull = Pull(remote, store, products)
             pull.run()
             lines = list(pull.report())
             if file:
                 file.writelines(dump(store))
+        if not out:
+            fill_database(settings, copy)
     show_progress("")
     done = f"{remote.requests:,} requests, {time.monotonic() - began:.0f} s"
-    print(*lines, f"Pulled from {remote.origin}{remote.base} into {out or path}: {done}.", sep="\n", file=sys.stderr)
+    print(
+        *lines,
+        f"Pulled from {remote.origin}{remote.base} into {out or settings['database']}: {done}.",
+        sep="\n",
+        file=sys.stderr,
+    )
+
+
+HOLDS_RECORDS = "{} holds records already; name another file with --database"
+
+
+def refuse_unfit(settings: Mapping[str, Any]) -> None:
+    """Raise StartError if the database of a command holds records, or could not be created."""
+    path = settings["database"]
+    if os.path.exists(path):
+        with open_database(settings) as database:
+            if holds_records(database):
+                raise StartError(HOLDS_RECORDS.format(path))
+        return
+    try:
+        with tempfile.TemporaryFile(dir=os.path.dirname(os.path.realpath(path))):
+            pass
+    except OSError as error:
+        raise StartError(f"{path}: {error.strerror}; name another file with --database") from None
+
+
+def fill_database(settings: Mapping[str, Any], copy: Database) -> None:
+    """Load a copy into the database of a command, which is opened only now. Raises StartError if it holds records."""
+    with copy.reading() as store:
+        text = "".join(dump(store))
+    path, zone = settings["database"], zone_of(settings["timezone"])
+    with contextlib.closing(patiently(path, lambda: Database(path, zone, utc_now))) as database:
+        if not patiently(path, lambda: load_text(database, text, path, only_first=True)):
+            raise StartError(HOLDS_RECORDS.format(path))
 
 
 def copy_database(database: Database, path: str) -> None:
     """Copy a database as it is now to a new file, which gets its name when it is whole. Raises StartError."""
     part = f"{path}.{secrets.token_hex(4)}.part"
-    try:
-        if os.path.lexists(path):
-            raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST))
-        os.close(os.open(part, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
-    except OSError as error:
-        raise StartError(f"{path}: {error.strerror}; name a file that does not exist yet") from None
 
     def progress(_: int, left: int, pages: int) -> None:
         show_progress(f"{100 * (pages - left) // max(pages, 1)} %")
 
     try:
+        if os.path.lexists(path):
+            raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST))
+        os.close(os.open(part, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
         with contextlib.closing(sqlite3.connect(part)) as copy, database.reading() as store:
             copy.execute("PRAGMA journal_mode = OFF")  # a second file, which would be left behind
             store.count("SELECT count(*) FROM user")  # starts the read transaction: the copy is of this moment
             store.connection.backup(copy, pages=4096, progress=progress)
-        os.rename(part, path)
+        give_name(part, path)
+    except OSError as error:
+        raise StartError(f"{path}: {error.strerror}; name a file that does not exist yet") from None
     except sqlite3.Error as error:
         raise StartError(f"{path}: {error}; nothing was copied") from None
     finally:
@@ -8065,8 +8427,9 @@ def command_call(settings: Mapping[str, Any], options: argparse.Namespace) -> in
         if ignored := dict(headers).get("Ignored-Fields"):
             print(f"ignored: {ignored}", file=sys.stderr)
 
-    chosen: Any = {name: settings[name] for name in ("timezone", "strict")}
-    with contextlib.closing(create_app(settings["database"], control=False, **chosen)) as service:
+    chosen: Any = {**DEFAULTS, "control": False, "timezone": settings["timezone"], "strict": settings["strict"]}
+    reads = options.method.upper() in ("GET", "HEAD", "OPTIONS") and settings["database"] != ":memory:"
+    with contextlib.closing(make_service(settings["database"], chosen, existing=reads)) as service:
         environ = {
             "REQUEST_METHOD": options.method.upper(),
             "PATH_INFO": path.encode().decode("latin-1"),
@@ -8094,7 +8457,7 @@ def command_serve(settings: dict[str, Any], options: argparse.Namespace) -> None
         listener = stack.enter_context(listen(host, settings["port"]))
         service = patiently(settings["database"], lambda: make_service(settings["database"], chosen))
         stack.callback(service.close)
-        if service.names is not None:
+        if service.names is not None and loopback:
             service.names.add(host)
         server = Server(service, listener)
         for number in STOPS:
@@ -8136,12 +8499,11 @@ def finish_start(service: Service, settings: Mapping[str, Any], server: Server, 
         service.preparations[:0] = [*furnishing, *(greeting if early else sharing)]  # before the snapshot for resets
         patiently(path, lambda: furnish(service, settings["password"], settings["load"]), stopped)
         patiently(path, lambda: wait_for_lock(database), stopped)
-        print(server.url, flush=True)
+        write_out(sys.stdout, f"{server.url}\n", stopped)
         for step in () if early else greeting:
             patiently(path, step, stopped)
-        # in one write: print() adds its last line break by another, and a request's line may come between
-        sys.stderr.write("".join(f"{line}\n" for line in (*filter(None, said), *credentials)))
-        sys.stderr.flush()
+        # in one write, so that no request's line comes between
+        write_out(sys.stderr, "".join(f"{line}\n" for line in (*filter(None, said), *credentials)))
     except Exception as error:
         if not service.stopping.is_set():
             failures.append(error)
@@ -8170,9 +8532,10 @@ def make_credentials(database: Database, settings: Mapping[str, Any], url: str) 
     if not (unset or (database.created and not given)):
         return []
     password = secrets.token_urlsafe(12)
+    user = with_hash({"account": ADMIN, "password": password}) if unset else {}
     with database.writing() as store:  # both or neither, because both are shown only now
         if unset:
-            save_user(store, Caller(ADMIN, True), {"account": ADMIN, "password": password})
+            save_user(store, Caller(ADMIN, True), user)
         token = None if given else give_token(store, ADMIN)
     found = "This is a new database." if database.created else f"Nobody could log in as {ADMIN} yet."
     lines = [f"{found} Note these credentials; they are not shown again."]

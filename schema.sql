@@ -1022,3 +1022,54 @@ CREATE TABLE demo (
 ) STRICT;
 
 PRAGMA user_version = 5;
+
+-- === Version 6: sums of hours that can be counted again; what somebody sees of a product's releases ==
+
+-- The hours of a plan in whole millionths: sums of fractions would depend on the order in which they were added.
+-- An estimate counts up to a hundred million hours, so that the sum of any plan fits in 64 bits.
+
+DROP TRIGGER plan_story_added;
+DROP TRIGGER plan_story_removed;
+DROP TRIGGER plan_story_changed;
+DROP TABLE plan_count;
+
+CREATE TABLE plan_count (
+    plan    INTEGER NOT NULL,
+    product INTEGER NOT NULL,  -- of the stories and bugs
+    stories INTEGER NOT NULL DEFAULT 0,
+    hour    INTEGER NOT NULL DEFAULT 0,  -- in millionths
+    bugs    INTEGER NOT NULL DEFAULT 0,
+    PRIMARY KEY (plan, product)
+) STRICT, WITHOUT ROWID;
+
+CREATE VIEW story_hour AS
+SELECT id AS story, product, deleted, CAST(round(min(estimate, 1e8) * 1e6) AS INTEGER) AS hour FROM story;
+
+INSERT INTO plan_count SELECT plan, product, sum(stories), sum(hour), sum(bugs) FROM (
+    SELECT plan, product, 1 AS stories, hour, 0 AS bugs FROM plan_story JOIN story_hour USING (story) WHERE NOT deleted
+    UNION ALL SELECT plan, product, 0, 0, 1 FROM bug WHERE plan <> 0 AND NOT deleted) GROUP BY plan, product;
+
+CREATE TRIGGER plan_story_added AFTER INSERT ON plan_story BEGIN
+    INSERT INTO plan_count (plan, product, stories, hour)
+    SELECT NEW.plan, product, 1, hour FROM story_hour WHERE story = NEW.story AND NOT deleted
+    ON CONFLICT DO UPDATE SET stories = stories + 1, hour = hour + excluded.hour;
+END;
+
+CREATE TRIGGER plan_story_removed AFTER DELETE ON plan_story BEGIN
+    UPDATE plan_count SET stories = stories - 1, hour = plan_count.hour - story_hour.hour FROM story_hour
+    WHERE plan = OLD.plan AND story = OLD.story AND NOT deleted AND plan_count.product = story_hour.product;
+END;
+
+-- What the story was is taken off, what it now is is added.
+CREATE TRIGGER plan_story_changed AFTER UPDATE OF estimate, deleted ON story BEGIN
+    UPDATE plan_count SET
+        stories = stories + OLD.deleted - NEW.deleted,
+        hour = hour - CAST(round(min(OLD.estimate, 1e8) * 1e6) AS INTEGER) * (1 - OLD.deleted)
+                    + CAST(round(min(NEW.estimate, 1e8) * 1e6) AS INTEGER) * (1 - NEW.deleted)
+    WHERE plan IN (SELECT plan FROM plan_story WHERE story = NEW.id) AND product = NEW.product;
+END;
+
+-- Counted project by project, because who sees a project sees all of its releases of a product.
+CREATE INDEX release_in_project ON release (product, project) WHERE NOT deleted;
+
+PRAGMA user_version = 6;

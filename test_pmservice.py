@@ -8950,8 +8950,8 @@ class TestPullOfRecordedVersions:
 class TestUpgrades:
     """Database files that older versions wrote, as they were: each is upgraded when it is opened."""
 
-    VERSIONS = (1, 2, 3, 4)
-    PASSWORDS = {1: "pw", 2: "secret", 3: "secret", 4: "secret"}  # of dev1
+    VERSIONS = (1, 2, 3, 4, 5)
+    PASSWORDS = {1: "pw", **dict.fromkeys((2, 3, 4, 5), "secret")}  # of dev1
 
     @pytest.fixture
     def kept(self, tmp_path, request):
