@@ -5318,7 +5318,7 @@ class TestTokens:
         assert hash == scrypted(salt, 16384)
         assert len(salt) == 32
 
-    @each(("made", "n"), [("scrypt", 16384), ("scrypt:16384:8:1", 16384), ("scrypt:1024:8:1", 1024)])
+    @each(("made", "n"), [("scrypt", 16384), ("scrypt:16384:8:1", 16384)])
     def test_hash_of_any_form_is_loaded_and_lets_its_user_in(self, client, made, n):
         kept = f"{made}:{SALT}:{scrypted(SALT, n)}"
         client.load(users=[dict(account="dev1", password=kept)])
@@ -5461,6 +5461,178 @@ class TestTokens:
             with contextlib.closing(Client(tmp_path / "pm.db", password=password)) as client:
                 assert client.login("admin", right)
                 client.refused("POST", "/tokens", {"account": "admin", "password": wrong})
+
+
+class TestLoginsUnderWay:
+    """What happens to a user while a password is being hashed, which takes long and no transaction."""
+
+    # How dev1 changes meanwhile, in words of a request or of the command, or by a fixture.
+    CHANGES = {
+        "deleted by a request": ("DELETE", "/users/dev1", None),
+        "deleted by a fixture": dict(account="dev1", deleted=True),
+        "another password by a request": ("PUT", "/users/dev1", {"password": "another"}),
+        "another password by the command": ["user", "dev1", "--password", "another"],
+        "another password by a fixture": dict(account="dev1", password="another"),
+        "gone with the return to a snapshot": ("POST", "/-/snapshots/before/restore", None),
+    }
+
+    @pytest.fixture
+    def app(self, tmp_path):
+        """Yield an app on a file where dev1 can log in, and was unknown when a snapshot was taken."""
+        with contextlib.closing(Client(tmp_path / "pm.db", control=True)) as client:
+            client.put("/-/snapshots/before")
+            client.load(users=[dict(account="dev1", password=SECRET)])
+            yield client
+
+    @staticmethod
+    def change(app: Client, how: Any) -> None:
+        if isinstance(how, dict):
+            app.load(users=[how])
+        elif isinstance(how, list):
+            assert pmservice.main([*how, "--database", str(app.path)]) == 0
+        else:
+            assert app.call(*how).status_int == 200
+
+    @pytest.fixture
+    def meanwhile(self, app, monkeypatch):
+        """Return a function; what it is given happens to dev1 once the next password is hashed."""
+        plain = pmservice.scrypt
+
+        def prepare(how: Any) -> None:
+            def scrypt(*given: Any) -> str:
+                monkeypatch.setattr(pmservice, "scrypt", plain)
+                hashed = plain(*given)
+                with ThreadPoolExecutor(1) as another:  # Bottle keeps one request for each thread
+                    another.submit(self.change, app, how).result(30)
+                return hashed
+
+            monkeypatch.setattr(pmservice, "scrypt", scrypt)
+
+        return prepare
+
+    @staticmethod
+    def tokens(app: Client) -> int:
+        return app.sql("SELECT count(*) FROM token WHERE account = 'dev1'")[0][0]
+
+    @each("change", CHANGES)
+    def test_login_fails_if_its_user_changes_meanwhile(self, app, meanwhile, change):
+        meanwhile(self.CHANGES[change])
+        answer = app.call("POST", "/tokens", {"account": "dev1", "password": "secret"}, Token=None)
+        assert (answer.status_int, answer.json) == (400, LOGIN_FAILED)
+        assert self.tokens(app) == 0
+
+    @each("change", CHANGES)
+    def test_page_asks_anew_if_its_reader_changes_meanwhile(self, app, meanwhile, change):
+        meanwhile(self.CHANGES[change])
+        for _ in range(2):  # nothing is remembered, either
+            browse(app, "/user", None, 401, Authorization=basic("dev1", "secret"))
+
+    def test_login_succeeds_if_nothing_but_a_name_changes_meanwhile(self, app, meanwhile):
+        meanwhile(("PUT", "/users/dev1", {"realname": "Dan Dev"}))
+        assert app.call("GET", "/user", Token=app.login("dev1")).status_int == 200
+        meanwhile(dict(account="dev1", realname="Danny"))
+        assert "Danny" in browse(app, "/user", None, Authorization=basic("dev1", "secret")).text
+
+    def test_rights_are_those_after_the_hashing(self, app, meanwhile):
+        app.load(users=[dict(account="dev1", admin=True)])
+        meanwhile(dict(account="dev1", admin=False))
+        page = browse(app, "/", None, Authorization=basic("dev1", "secret"))
+        assert "The clock says" not in page.text  # which administrators see
+
+    def test_user_who_was_loaded_as_a_deleted_one_cannot_log_in(self, app):
+        app.load(users=[dict(account="gone", password=SECRET, deleted=True)])
+        assert app.refused("POST", "/tokens", {"account": "gone", "password": "secret"}) == LOGIN_FAILED
+        browse(app, "/user", None, 401, Authorization=basic("gone", "secret"))
+
+    def test_token_of_a_deleted_user_is_worth_nothing(self, app):
+        token = app.token_of("dev1")
+        app.sql("UPDATE user SET deleted = 1 WHERE account = 'dev1'")
+        assert self.tokens(app) == 1
+        with app.service.database.reading() as store:
+            assert store.token(pmservice.hash_token(token)) is None
+        app.refused("GET", "/user", status=401, Token=token)
+        browse(app, "/user", token, 401)
+
+    def test_fixture_that_deletes_a_user_ends_the_tokens(self, app):
+        token = app.token_of("dev1")
+        app.load(users=[dict(account="dev1", deleted=True)])
+        app.refused("GET", "/user", status=401, Token=token)
+
+
+EXPENSIVE = f"scrypt:131072:8:4:{SALT}:{'0' * 128}"  # a hash that takes a hundred times as long to compare
+TOO_SHORT = "must be 6 to 65536 characters, not blank (got 5)"
+
+
+class TestPasswords:
+    """Which texts are passwords, and which ones are hashes that were stored before."""
+
+    @pytest.fixture
+    def app(self, filed):
+        """Return an app on a file where dev1 can log in."""
+        filed.load(users=[dict(account="dev1", password=SECRET)])
+        return filed
+
+    @each("text", [SECRET, EXPENSIVE], ids=["the usual hash", "an expensive hash"])
+    @each("way", ["POST /users", "PUT /users/dev1", "PUT /users/dev1 by dev1", "the command"])
+    def test_stored_hash_that_somebody_sends_is_hashed_as_any_text(self, app, way, text):
+        account = "new1" if way == "POST /users" else "dev1"
+        if way == "the command":
+            assert pmservice.main(["user", account, "--password", text, "--database", str(app.path)]) == 0
+        else:
+            method, path, *own = way.split()
+            token = app.token_of("dev1") if own else "t"
+            body = dict(account=account, password=text) if method == "POST" else dict(password=text)
+            assert app.call(method, path, body, Token=token).status_int in (200, 201)
+        ((stored,),) = app.sql("SELECT password FROM user WHERE account = ?", account)
+        assert stored != text
+        assert stored.startswith("scrypt:16384:8:1:")
+        assert app.login(account, text)
+        assert app.refused("POST", "/tokens", dict(account=account, password="secret")) == LOGIN_FAILED
+
+    @each("text", [
+        EXPENSIVE, f"scrypt:1024:8:1:{SALT}:{'0' * 128}", f"scrypt:16384:8:2:{SALT}:{'0' * 128}", f"scrypt:16384:16:1:{SALT}:{'0' * 128}",
+        f"scrypt:16384:8:1:{SALT}:{'0' * 127}", f"scrypt:16384:8:1:{SALT[1:]}:{'0' * 128}", f"scrypt:{SALT}", "scrypt:", "scrypt:my own words",
+        f"{SECRET} ", f"{SECRET}\n",
+    ])  # fmt: skip
+    def test_other_texts_that_look_like_hashes_are_refused_in_fixtures(self, app, run, text):
+        users = [dict(account="new1"), dict(account="new2", password=text)]
+        with pytest.raises(pmservice.Refusal, match=r"^users\[1\]\.password "):
+            app.load(users=users)
+        Path("fixture.json").write_text(json.dumps({"users": users}))
+        code, out, told = run("load", "fixture.json", "--database", str(app.path))
+        assert (code, out) == (2, "")
+        assert "users[1].password " in told
+        assert SALT not in told  # a hash has no place on a screen
+        assert app.sql("SELECT account FROM user WHERE account LIKE 'new_'") == []
+
+    def test_control_refuses_them_likewise(self):
+        with contextlib.closing(Client(":memory:")) as client:
+            error = client.refused("POST", "/-/load", {"users": [dict(account="new1", password=EXPENSIVE)]})["error"]
+        assert error.startswith("users[0].password ")
+
+    @each("way", ["POST /users", "PUT /users/dev1", "PUT /users/dev1 by dev1"])
+    def test_password_that_comes_through_an_operation_has_six_characters(self, app, way):
+        method, path, *own = way.split()
+        token = app.token_of("dev1") if own else "t"
+        for password, problem in (("12345", TOO_SHORT), ("äöüß€", TOO_SHORT), (" " * 6, ""), ("x" * 65_537, "")):
+            body = dict(account="new1", password=password) if method == "POST" else dict(password=password)
+            fields = app.refused(method, path, body, Token=token)["fields"]
+            assert list(fields) == ["password"]
+            assert problem in fields["password"]
+        body["password"] = "123456"
+        assert app.call(method, path, body, Token=token).status_int in (200, 201)
+        assert app.login(body.get("account", "dev1"), "123456")
+
+    @each(("method", "path"), [("post", "/users"), ("put", "/users/{user}")])
+    def test_document_says_how_long_a_password_is(self, method, path):
+        content = DOCUMENT["paths"][path][method]["requestBody"]["content"]
+        body = Draft202012Validator(written_out(content["application/json"]["schema"]))
+        assert body.is_valid(dict(account="new1", password="123456"))
+        assert not body.is_valid(dict(account="new1", password="12345"))
+
+    def test_shorter_password_of_before_still_logs_in(self, app):
+        app.load(users=[dict(account="dev1", password="short")])
+        assert app.login("dev1", "short")
 
 
 # For each resource, the private records in the world of TestWhoSeesWhat that a link to this resource can name.
