@@ -2589,7 +2589,7 @@ class TestCompanions:
         ("POST /products/1/bugs", dict(BUG, project=99), "project"), ("POST /tasks/1/active", dict(left=-1), "0 or more"),
         ("POST /projects/2/releases", dict(name="R", date="2026-03-05", product=99), "product"),
         ("POST /projects/2/releases", dict(name="R", date="2026-03-05", product=1, build=[1, 2]), "whole number"),
-        ("POST /users", dict(account="a b", password="p"), "letters"), ("POST /users", dict(account="dev9", password=""), "password"),
+        ("POST /users", dict(account="a b", password="secret"), "letters"), ("POST /users", dict(account="dev9", password=""), "password"),
     ])  # fmt: skip
     def test_refusal_says_what_is_allowed(self, world, request_line, body, word):
         assert word in world.refused(*request_line.split(), body)["error"]
@@ -2695,15 +2695,15 @@ class TestCompanions:
         assert world.get(f"/users/{made['id']}") == made
         assert "password" not in json.dumps(made)
         assert (
-            world.post("/users", account="qa1", password="other")["id"] == 6
+            world.post("/users", account="qa1", password="another")["id"] == 6
         )  # a person field had made this user, without a password
         for account in ("dev1", "qa9"):
-            taken = world.refused("POST", "/users", dict(account=account, password="x"))
+            taken = world.refused("POST", "/users", dict(account=account, password="secret"))
             assert taken["fields"] == {"account": "is taken"}
-        assert world.login("qa1", "other")
+        assert world.login("qa1", "another")
         world.token = world.login("qa9", "pass word")
         assert world.get("/user") == {"profile": {**made, "role": {"code": "", "name": ""}}}
-        for body in (dict(account="qa8", password="x"), {}, b"{"):
+        for body in (dict(account="qa8", password="secret"), {}, b"{"):
             world.refused("POST", "/users", body, status=403)
 
 
@@ -4420,12 +4420,12 @@ class TestDemo:
     def test_five_follow_a_new_password_of_the_administrator_but_not_their_own(self, tmp_path):
         with Live(tmp_path, "--demo", "--password", "one") as live:
             own = live.call("POST", "/tokens", {"account": "emma", "password": "one"})[1]["token"]
-            assert live.call("PUT", "/users/emma", {"password": "hers"}, Token=own)[0] == 200
+            assert live.call("PUT", "/users/emma", {"password": "her own"}, Token=own)[0] == 200
         with Live(tmp_path, "--demo", "--password", "two") as live:
             log_in = lambda one, password: live.call("POST", "/tokens", {"account": one, "password": password})[0]  # noqa: E731
             assert [log_in(one, "two") for one in ("admin", "marta", "emma")] == [201, 201, 400]
             assert [log_in(one, "one") for one in ("admin", "marta", "emma")] == [400, 400, 400]
-            assert log_in("emma", "hers") == 201
+            assert log_in("emma", "her own") == 201
         assert "log in as" not in live.told
 
     def test_nobody_is_said_to_be_able_to_log_in_before_the_administrator_is(self, tmp_path, run):
@@ -11170,8 +11170,8 @@ class TestUsersAgain:
             shop.refused(method, f"/users/{who}", {} if method == "PUT" else None, status=404)
 
     def test_everybody_may_change_the_own_name_email_and_password(self, shop):
-        id = shop.post("/users", account="eve", password="old")["id"]
-        eve = shop.login("eve", "old")
+        id = shop.post("/users", account="eve", password="old one")["id"]
+        eve = shop.login("eve", "old one")
         for path in ("/users/eve", f"/users/{id}"):
             answer = shop.call("PUT", path, dict(realname="Eve", email="e@x.org"), Token=eve)
             holds(answer.json, realname="Eve", email="e@x.org")
@@ -11180,10 +11180,10 @@ class TestUsersAgain:
             shop.call("PUT", "/users/eve", sent, Token=eve)
             assert shop.get("/users/eve") == before
         shop.refused("PUT", "/users/dev1", dict(realname="x"), status=403, Token=eve)
-        assert shop.call("PUT", "/users/eve", dict(password="new"), Token=eve).status_int == 200
+        assert shop.call("PUT", "/users/eve", dict(password="new one"), Token=eve).status_int == 200
         shop.refused("GET", "/user", status=401, Token=eve)  # a new password ends the tokens
-        assert shop.call("GET", "/user", Token=shop.login("eve", "new")).json["profile"]["realname"] == "Eve"
-        shop.refused("POST", "/tokens", dict(account="eve", password="old"))
+        assert shop.call("GET", "/user", Token=shop.login("eve", "new one")).json["profile"]["realname"] == "Eve"
+        shop.refused("POST", "/tokens", dict(account="eve", password="old one"))
 
     def test_last_administrator_and_oneself_cannot_be_deleted(self, shop):
         shop.load(users=[dict(account="boss", password="p", admin=True)])
@@ -11194,11 +11194,11 @@ class TestUsersAgain:
         assert shop.get("/users/boss")["deleted"] == "0"
 
     def test_deleted_user_is_logged_out_and_stays_out(self, shop):
-        shop.post("/users", account="eve", password="old")
-        eve = shop.login("eve", "old")
+        shop.post("/users", account="eve", password="old one")
+        eve = shop.login("eve", "old one")
         remove(shop, "/users/eve")
         shop.refused("GET", "/user", status=401, Token=eve)
-        shop.refused("POST", "/tokens", dict(account="eve", password="old"))
+        shop.refused("POST", "/tokens", dict(account="eve", password="old one"))
 
 
 class TestModifyHomes:
