@@ -3006,6 +3006,34 @@ class TestControls:
         assert "did you mean two?" in memory.refused("POST", "/-/snapshots/tow/restore", status=404)["error"]
         memory.refused(method, "/-/snapshots/a%20b", status=404)
 
+    def test_snapshots_take_so_many_bytes_together(self, memory, monkeypatch):
+        ((pages,),), ((size,),) = memory.sql("PRAGMA page_count"), memory.sql("PRAGMA page_size")
+        monkeypatch.setattr(pmservice, "MAX_SNAPSHOTS", int(2.5 * pages * size))
+        for name in ("a", "b", "b"):  # one takes the place of the other
+            memory.put(f"/-/snapshots/{name}")
+        for method in ("PUT", "POST"):
+            assert "snapshots" in memory.refused(method, "/-/snapshots/c")["error"]
+        assert memory.get("/-/snapshots") == {"snapshots": ["a", "b"]}
+        memory.product(name="Later")
+        memory.post("/-/snapshots/a/restore")
+        assert memory.get("/products")["total"] == 2
+        assert memory.call("DELETE", "/-/snapshots/a").json == {"message": "success"}
+        memory.put("/-/snapshots/c")
+        assert memory.get("/-/snapshots") == {"snapshots": ["b", "c"]}
+        memory.post("/-/reset")
+
+    def test_snapshot_that_was_deleted_is_gone(self, memory):
+        start = memory.dump()
+        memory.put("/-/snapshots/one")
+        refusal = memory.refused("DELETE", "/-/snapshots/on", status=404)
+        assert "did you mean one?" in refusal["error"]
+        assert memory.call("DELETE", "/-/snapshots/one").json == {"message": "success"}
+        for method, path in (("DELETE", "/-/snapshots/one"), ("POST", "/-/snapshots/one/restore")):
+            assert "There is no snapshot one" in memory.refused(method, path, status=404)["error"]
+        memory.product()
+        memory.post("/-/reset")  # the state at the start is not among those with names
+        assert lines(memory.dump()) == lines(start)
+
     def test_dump_can_be_loaded_elsewhere(self, memory):
         dumped = memory.get("/-/dump")
         assert dumped == memory.dump()
@@ -3093,6 +3121,48 @@ class TestControls:
             memory.call("GET", "/nothing")
         assert memory.get("/-/journal")["total"] == 1000
         assert memory.get("/-/journal?path=/programs")["total"] == 0
+
+    LONG_CALLS = {
+        "text": ("POST", "/products", {"name": "x" * 50_000}),
+        "many values": ("POST", "/products", {"name": "x", "more": [[]] * 12_000}),
+        "no JSON": ("POST", "/products", b"x" * 50_000),
+        "path": ("GET", f"/nothing/{'x' * 50_000}", None),
+        "query": ("GET", f"/user?x={'x' * 50_000}", None),
+        "headers": ("GET", "/user", None),
+    }
+
+    @each("long", LONG_CALLS)
+    def test_journal_keeps_so_many_bytes(self, memory, controls, monkeypatch, long):
+        monkeypatch.setattr(pmservice, "MAX_JOURNAL", 200_000)
+        headers = {f"X-{n:03}": "v" * 80 for n in range(500)} if long == "headers" else {}
+        for _ in range(15):
+            memory.call(*self.LONG_CALLS[long], **headers)
+        memory.get("/programs")
+        journal = memory.get("/-/journal")
+        calls = journal["calls"]
+        numbers = [int(call["id"].rpartition("-")[2]) for call in calls]
+        assert calls[-1]["path"] == "/programs"
+        assert journal["total"] == len(numbers) > 2
+        assert numbers == list(range(numbers[0], numbers[-1] + 1))  # the last ones, without a gap
+        for kept in (calls, list(controls.answered)):
+            assert len(json.dumps(kept)) < 400_000
+        memory.call("DELETE", "/-/journal")
+        assert memory.get("/-/journal")["total"] == 0
+        memory.get("/programs")
+        assert memory.get("/-/journal?path=/programs&count=1&wait=1")["total"] == 1
+
+    def test_journal_keeps_twelve_megabytes(self):
+        assert pmservice.MAX_JOURNAL == 12 * 1024 * 1024
+
+    def test_journal_keeps_a_hundred_headers_of_a_call_and_cuts_each(self, memory):
+        memory.call("GET", "/user", **{f"X-{n:03}": "v" for n in range(300)})
+        name = "n" * 3000
+        memory.call("GET", "/user", **{f"X-{name}": "v" * 3000, f"Y-{name}-Token": "hush"})
+        many, long = (call["headers"] for call in memory.get("/-/journal")["calls"])
+        assert len(many) == 100
+        assert {len(text) for text in (*long, *long.values()) if len(text) > 100} == {1000}
+        assert [value for name, value in long.items() if name.startswith("Y-")] == ["***"]
+        assert "hush" not in json.dumps(long)
 
     def test_journal_counts_to_a_thousand(self, memory):
         assert list(memory.refused("GET", "/-/journal?count=1001")["fields"]) == ["count"]
@@ -3257,6 +3327,14 @@ class TestControls:
         assert memory.refused("POST", "/-/faults", {"match": "* \ud800", "drop": True})["fields"].keys() == {"match"}
         assert "status, headers, body, delay" in memory.refused("POST", "/-/faults", {"match": "*"})["error"]
 
+    def test_there_are_a_hundred_faults_at_most(self, memory):
+        fault = {"match": "GET /user", "status": 503}
+        assert len(memory.call("PUT", "/-/faults", [fault] * 99).json) == 99
+        assert len(memory.call("POST", "/-/faults", fault).json) == 100
+        assert "100" in memory.refused("POST", "/-/faults", fault)["error"]
+        assert "100" in memory.refused("PUT", "/-/faults", [fault] * 101)["error"]
+        assert memory.call("GET", "/-/faults").json == [fault] * 100
+
     @each("path", ["/products", "/products/1/bugs?limit=1000"])  # in one piece, and in several without a length
     @each("truncate", [0, 1, 20])
     def test_truncated_answer_is_that_of_a_call_that_was_performed(self, tmp_path, path, truncate):
@@ -3321,6 +3399,47 @@ class TestControls:
                 runs.append(script(client))
         assert len(runs[0]) > 50
         assert runs == [runs[0]] * 6
+
+
+class TestWhatIsKept:
+    """What a process keeps of the requests that it has answered has a bound."""
+
+    # fmt: off
+    OPTIONAL = dict(program=0, line=1, PO="po1", QD="qd1", RD="rd1", type="normal", desc="d", acl="open", status="normal")
+    LISTS = ("/products", "/products/<id>/bugs", "/bugs", "/stories", "/products/<id>/testcases", "/users", "/projects/<id>/releases")
+    # fmt: on
+
+    @staticmethod
+    def sizes(bounded: bool) -> dict[str, int]:
+        """Return how many results each function keeps, of those with a bound or of the others."""
+        caches = {name: one for name, one in vars(pmservice).items() if hasattr(one, "cache_info")}
+        infos = {name: one.cache_info() for name, one in caches.items()}
+        chosen = [name for name in infos if (infos[name].maxsize is not None) == bounded]
+        return {name: infos[name].currsize for name in chosen}
+
+    def ask(self, client: Client, chance: random.Random) -> None:
+        """Send requests that name other fields than others do, in another order."""
+        names = chance.sample([*self.OPTIONAL], chance.randint(1, len(self.OPTIONAL)))
+        given = {name: self.OPTIONAL[name] for name in names}
+        client.post("/products", name="P", **given)
+        client.put("/products/2", **given)
+        client.load(products=[dict(name="P", **given)])
+        path = chance.choice(self.LISTS)
+        rows = {row.path: row for row in pmservice.OPERATIONS if row.method == "GET"}
+        listing = rows[path].shows
+        orders = pmservice.query_shape(listing).fields["order"].schema["enum"]
+        query = dict(order=chance.choice(orders), status=chance.choice([*listing.browse]))
+        client.get(f"{path.replace('<id>', '1')}?{urllib.parse.urlencode(query)}")
+
+    def test_no_cache_without_a_bound_grows_with_different_requests(self, filled):
+        first, second = random.Random(1), random.Random(2)
+        for _ in range(25):
+            self.ask(filled, first)
+        before = self.sizes(bounded=False)
+        for _ in range(25):
+            self.ask(filled, second)
+        assert self.sizes(bounded=False) == before
+        assert self.sizes(bounded=True)  # otherwise there was nothing to look at
 
 
 class Read(html.parser.HTMLParser):
@@ -3508,6 +3627,68 @@ class TestPage:
         assert not hashed
         secured.call("DELETE", "/users/dev1")
         log_in("another", 401)
+
+    def test_request_for_a_page_may_take_long_unless_its_reader_is_remembered(self, secured):
+        moment, headers = [1000.0], {"ACCEPT": CHROME, "AUTHORIZATION": basic("dev1", "secret")}
+        secured.service.page.now = lambda: moment[0]
+        class_of = partial(secured.service.class_of, "GET", "/user")
+        assert (class_of(headers), class_of({"ACCEPT": CHROME})) == ("login", "login")
+        browse(secured, "/user", None, Authorization=basic("dev1", "secret"))
+        assert class_of(headers) == "html"
+        assert class_of({**headers, "AUTHORIZATION": basic("dev1", "Secret")}) == "login"
+        assert class_of({**headers, "AUTHORIZATION": basic("dev2", "secret")}) == "login"
+        moment[0] += 601
+        assert class_of(headers) == "login"
+
+    def test_so_many_readers_are_remembered(self, secured, hashed, monkeypatch):
+        monkeypatch.setattr(pmservice, "MOST_REMEMBERED", 3)
+        accounts = [f"reader{n}" for n in range(5)]
+        secured.load(users=[dict(account=account, password=SECRET) for account in accounts])
+        for account in accounts:
+            browse(secured, "/user", None, Authorization=basic(account, "secret"))
+            assert len(secured.service.page.checked) <= 3
+        hashed.clear()
+        for account in reversed(accounts[2:]):
+            browse(secured, "/user", None, Authorization=basic(account, "secret"))
+        assert not hashed
+        browse(secured, "/user", None, Authorization=basic(accounts[0], "secret"))
+        assert len(hashed) == 1
+
+    # Where the request comes from
+
+    @each(("site", "mode", "dest", "status"), [
+        ("same-origin", "cors",        "empty",    200), ("same-origin", "navigate", "document", 200), ("same-origin", "navigate", "iframe", 200),
+        ("none",        "navigate",    "document", 200), ("none",        "",         "",         200), ("",            "",         "",       200),
+        ("cross-site",  "navigate",    "document", 200), ("same-site",   "navigate", "document", 200),
+        ("cross-site",  "no-cors",     "image",    403), ("cross-site",  "no-cors",  "script",   403), ("same-site",   "no-cors",  "style",  403),
+        ("cross-site",  "no-cors",     "empty",    403), ("cross-site",  "cors",     "empty",    403), ("same-site",   "cors",     "empty",  403),
+        ("cross-site",  "navigate",    "iframe",   403), ("cross-site",  "navigate", "frame",    403), ("cross-site",  "navigate", "embed",  403),
+        ("cross-site",  "navigate",    "object",   403), ("same-site",   "navigate", "iframe",   403), ("cross-site",  "no-cors",  "document", 403),
+        ("cross-site",  "",            "",         403), ("cross-site",  "navigate", "",         403), ("cross-site",  "",         "document", 403),
+        ("elsewhere",   "",            "",         403), ("CROSS-SITE",  "no-cors",  "image",    403),
+    ])  # fmt: skip
+    def test_page_is_for_who_opens_it_not_for_other_sites(self, secured, monkeypatch, site, mode, dest, status):
+        sent = {"Sec-Fetch-Site": site, "Sec-Fetch-Mode": mode, "Sec-Fetch-Dest": dest}
+        headers = {"Accept": CHROME, **{name: value for name, value in sent.items() if value}}
+        known = {**headers, "Authorization": basic("dev1", "secret")}
+        if status == 403:
+            monkeypatch.setattr(pmservice, "scrypt", lambda *_: pytest.fail("hashed"))
+            reads = lambda *_, **__: pytest.fail("read")  # noqa: E731
+            monkeypatch.setattr(secured.service.database, "transaction", reads)
+        for path in ("/", "/user", "/products", "/nothing"):
+            answer = secured.app.get(path, headers=known, status="*")
+            assert answer.status_int == (404 if (path, status) == ("/nothing", 200) else status)
+            assert answer.headers["Cross-Origin-Resource-Policy"] == "same-origin"
+        stranger = secured.app.get("/user", headers=headers, status="*")
+        assert stranger.status_int == (401 if status == 200 else 403)
+        assert ("WWW-Authenticate" in stranger.headers) == (status == 200)
+
+    def test_programs_and_pages_with_a_token_are_answered_wherever_they_are(self, secured):
+        elsewhere = {"Sec_Fetch_Site": "cross-site", "Sec_Fetch_Mode": "cors"}
+        elsewhere["Origin"] = "http://localhost:3000"
+        for path in ("/products", "/api.php/v1/products", "/openapi.json"):
+            answer = secured.call("GET", path, Accept=CHROME, **elsewhere)
+            assert answer.status_int == 200
 
     def test_what_is_remembered_is_not_the_password(self, secured):
         browse(secured, "/user", None, Authorization=basic("dev1", "secret"))
@@ -5170,6 +5351,26 @@ class TestTroubleWithTheFile:
         assert filed_world.dump() == before
         assert filed_world.product()["id"] == 3
 
+    def test_every_connection_sorts_in_memory(self, connections, filed_world):
+        with filed_world.service.database.reading(), filed_world.service.database.reading():
+            filed_world.post("/products", name="P")
+        assert len(connections) >= 3
+        assert {one.execute("PRAGMA temp_store").fetchone()[0] for one in connections} == {2}
+
+    @posix("Windows has no limit of the size of files")
+    def test_full_disk_for_temporary_files_keeps_nobody_from_sorting(self, filed):
+        texts = {id: f"{id * 37 % 100:02}" + "x" * 60_000 for id in range(1, 101)}
+        bugs = [dict(id=id, product=1, title="B", steps=text) for id, text in texts.items()]
+        filed.load(products=[dict(id=1, name="P")], bugs=bugs)
+        limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (4096, limits[1]))
+        try:
+            answer = filed.call("GET", "/products/1/bugs?order=steps_asc&limit=100")
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+        assert answer.status_int == 200
+        assert ids(answer.json["bugs"]) == sorted(texts, key=texts.get)
+
     @OPEN_FILES
     def test_removed_file_cannot_be_opened(self, filed_world):
         with filed_world.service.database.reading():  # takes the only open connection
@@ -6651,6 +6852,71 @@ class TestThreads:
         finally:
             go.set()
         assert {login.result(60) for login in logins} == {400}
+
+    def page(self, password: str) -> int:
+        """Return the status of the page that dev1 asks for with a password."""
+        with contextlib.closing(connection_to(self.url)) as connection:
+            headers = {"Accept": CHROME, "Authorization": basic("dev1", password)}
+            connection.request("GET", "/user", headers=headers)
+            answer = connection.getresponse()
+            answer.read()
+            return answer.status
+
+    def test_readers_who_are_remembered_wait_for_no_password(self, slow, monkeypatch):
+        begun, go, plain = threading.Semaphore(0), threading.Event(), hashlib.scrypt
+        users = {"users": [dict(account="dev1", password=SECRET)]}
+        pmservice.load_text(self.service.database, json.dumps(users), "fixture")
+        assert self.page("secret") == 200
+
+        def scrypt(*values, **named):
+            begun.release()
+            go.wait(60)
+            return plain(*values, **named)
+
+        monkeypatch.setattr(hashlib, "scrypt", scrypt)
+        guesses = [self.pool.submit(self.page, f"guess {n}") for n in range(20)]
+        body = {"account": "dev1", "password": "wrong"}
+        logins = [self.pool.submit(self.status, "/tokens", "POST", body) for _ in range(5)]
+        try:
+            assert begun.acquire(timeout=30)
+            assert self.pool.submit(self.page, "secret").result(30) == 200
+            assert not begun.acquire(blocking=False)  # one password at a time
+        finally:
+            go.set()
+        assert {page.result(60) for page in guesses} == {401}
+        assert {login.result(60) for login in logins} == {400}
+
+    @each(("path", "account", "many"), [
+        ("/testcases/2",          "admin", "steps"),
+        ("/products/1/testcases", "admin", "steps"),
+        ("/products/1",           "dev1",  "releases"),
+        ("/products?limit=20",    "admin", ""),
+        ("/testcases/1",          "admin", ""),
+    ])  # fmt: skip
+    def test_long_read_is_left_to_another_thread(self, slow, path, account, many):
+        steps = [dict(desc="a", expect="b")] * (12_000 if many == "steps" else 1)
+        cases = [dict(id=2, product=1, title="T", steps=steps)]
+        more = json.dumps(dict(testcases=cases, projects=[dict(id=1, name="Pr")]))
+        pmservice.load_text(self.service.database, more, "fixture")
+        with self.service.database.writing() as store:
+            store.run("UPDATE product SET acl = 'open'")
+            store.add_person(account)
+            token = pmservice.give_token(store, account)
+            store.run(
+                """WITH RECURSIVE number(n) AS
+                    (SELECT 1 UNION ALL SELECT n + 1 FROM number WHERE n < ?)
+                INSERT INTO release (product, project, name, date)
+                SELECT 1, 1, 'R', '2026-11-20' FROM number""",
+                (50_000 if many == "releases" else 1,),
+            )
+        with contextlib.closing(connection_to(self.url)) as connection:
+            status, answer = ask(connection, "GET", path, Token=token)
+        assert status == 200
+        assert self.attempts(path.partition("?")[0]) == ([False, True] if many else [False])
+        if many == "releases":
+            assert answer["releases"] == 50_000
+        elif many:
+            assert len(answer.get("testcases", [answer])[0]["steps"]) == 12_000
 
     def test_page_that_others_follow_is_left_to_another_thread(self, slow):
         with contextlib.closing(connection_to(self.url)) as connection:
