@@ -2116,6 +2116,116 @@ class TestLists:
         answer.close()
 
 
+class TestOrders:
+    """The orders of lists: each field sorts all pages of a list, either way."""
+
+    LISTS = (
+        "/products", "/users", "/products/1/bugs", "/products/1/testcases", "/tasks", "/stories", "/productplans",
+        "/builds", "/releases", "/testtasks",
+    )  # fmt: skip
+
+    def test_every_field_sorts_all_pages_of_a_list_either_way(self, client):
+        def listed(path: str, order: str, page: str) -> list[dict[str, Any]]:
+            query = f"{path}?order={order}&{page}"
+            return records_in(client.app.get(query, headers={"Token": "t"}).json)
+
+        client.load(**pmservice.demo(NOW))
+        rows = [row for row in pmservice.OPERATIONS if row.method == "GET"]
+        shows = {re.sub("<.*>", "1", row.path): row.shows for row in rows}
+        for path in self.LISTS:
+            fields = pmservice.query_shape(shows[path]).fields["order"].schema["enum"]
+            for field in [field for field in fields if f"{field}_asc" in fields]:
+                whole = listed(path, f"{field}_asc", "limit=1000")
+                assert len(whole) > 5
+                numbers = [one[field] for one in whole if type(one[field]) in (int, float)]
+                if field != "parent":  # which also says that there are children
+                    assert numbers == sorted(numbers), (path, field)
+                there, back = ids(whole), ids(whole)[::-1]
+                assert ids(listed(path, field, "limit=3&page=2")) == there[3:6], (path, field)
+                assert ids(listed(path, f"{field}_desc", "limit=4")) == back[:4], (path, field)
+
+
+class TestLongRecords:
+    """Records that contain long lists: they are read in batches, from one state of the database."""
+
+    MANY = 450  # of each in a list: above two batches
+    FIXTURE = dict(
+        products=[dict(id=1, name="P", acl="open")],
+        projects=[dict(id=1, name="Pr", acl="open", products=[1])],
+        executions=[dict(id=2, name="E", project=1)],
+        plans=[dict(id=1, product=1, title="Plan")],
+        stories=[
+            dict(id=1, product=1, title="S", plans=[1]),
+            *[dict(product=1, title="S", plans=[1], parent=1) for _ in range(MANY)],
+        ],
+        bugs=[dict(product=1, title="B", plan=1, story=1, assignedTo=f"user{n % 9}") for n in range(MANY)],
+        tasks=[dict(execution=2, name="T", story=1) for _ in range(MANY)],
+        testcases=[dict(product=1, title="C", story=1) for _ in range(MANY)],
+        testtasks=[dict(id=1, product=1, execution=2, name="R", testcases=[*range(1, MANY + 1)])],
+    )
+    RECORDS = {
+        "/productplans/1": "stories bugs",
+        "/stories/1": "tasks children bugs cases",
+        "/stories/1?fields=plans,versions": "tasks children bugs cases",
+        "/testtasks/1": "testcases",
+    }
+
+    @pytest.fixture
+    def long(self, filed):
+        """Yield an app on a file that holds FIXTURE."""
+        filed.load(**self.FIXTURE)
+        return filed
+
+    @staticmethod
+    def pieces(client: Client, path: str) -> Any:
+        """Return the answer to a request, of which nothing is read yet."""
+        environ = webtest.TestRequest.blank(path, headers={"Token": "t"}).environ
+        return client.service(environ, lambda *_: None)
+
+    @each("path", RECORDS)
+    def test_it_comes_in_pieces_and_says_what_memory_says(self, long, path):
+        pieces = list(self.pieces(long, path))
+        with contextlib.closing(Client(":memory:", control=False)) as client:
+            client.load(**self.FIXTURE)
+            [whole] = self.pieces(client, path)
+        assert len(pieces) > 2
+        assert max(map(len, pieces)) < len(whole) / 2
+        assert b"".join(pieces) == whole
+        record = json.loads(whole)
+        for key in self.RECORDS[path].split():
+            assert len(record[key]) >= self.MANY
+        assert ("versions" in record) == ("versions" in path)
+
+    def test_plan_shows_its_bugs_and_stories_as_lists_do(self, long):
+        plan = b"".join(self.pieces(long, "/productplans/1"))
+        for path in ("/bugs?limit=1000", "/stories?status=all&limit=1000"):
+            listed = b"".join(self.pieces(long, path)).partition(b"[")[2].rpartition(b"]")[0]
+            listed = listed.rpartition(b'],"requirements"')[0] or listed
+            assert listed in plan
+
+    def test_it_is_of_one_state_whatever_is_written_meanwhile(self, long):
+        with contextlib.closing(self.pieces(long, "/productplans/1")) as answer:
+            pieces = iter(answer)
+            begun = next(pieces)
+            long.post("/productplans/1/unlinkbugs", bugs=[1, 2, 3])
+            long.put("/bugs/4", title="Renamed")
+            plan = json.loads(begun + b"".join(pieces))
+        assert sorted(ids(plan["bugs"])) == list(range(1, self.MANY + 1))
+        assert "Renamed" not in {bug["title"] for bug in plan["bugs"]}
+        assert len(long.get("/productplans/1")["bugs"]) == self.MANY - 3
+
+    def test_reader_who_leaves_early_holds_up_nobody(self, long):
+        answer = self.pieces(long, "/productplans/1")
+        next(iter(answer))
+        answer.close()
+        database = long.service.database
+        assert not [one for one, _ in database.idle if one.in_transaction]
+        assert len(database.idle) == 1
+
+    def test_record_that_is_not_there_has_its_own_status(self, long):
+        long.refused("GET", "/productplans/99", status=404)
+
+
 # Each index, and a request that reads or searches with it: without the index it would look at more rows.
 INDEXES = {
     "project_unplaced":     ("POST", "/programs", GOOD[PROGRAMS]),
@@ -10025,6 +10135,32 @@ class TestPullOfHostileServers:
         end = f"pmservice: GET URL{BUGS_ASKED} failed three times; the last time the answer did not end"
         large = Answer({"bugs": [], "more": "x" * 10_000})
         self.fails(at(BUGS, large), again, again, end, repeated={f"GET {BUGS_ASKED}": 3})
+
+    @each("values", [
+        b"[" + b"[]," * 2000 + b"[]]", b"[" + b"{}," * 2000 + b"{}]", b"[" + b"0," * 2000 + b"0]", b"{" + b'"":0,' * 2000 + b'"":0}',
+        b"[" + b"[[[]]]," * 2000 + b"0]", b"[" + b"[ ]\n,\t" * 2000 + b"[]]",
+    ], ids=["arrays", "objects", "numbers", "fields", "nested arrays", "arrays with spaces"])  # fmt: skip
+    @each("place", [
+        b"%s", b'{"bugs": %s}', b'{"total": 1, "bugs": [{"id": 1, "title": "B", "product": 1, "more": %s}]}',
+    ], ids=["answer", "list", "field"])  # fmt: skip
+    def test_answer_of_too_many_values_is_refused(self, place, values):
+        self.set(MOST_VALUES=1000)
+        with RemoteServer(at(BUGS, Answer(place % values))) as server:
+            code, out, told = self.pull(server.url)
+        assert (code, out, self.left()) == (2, "", [])
+        assert told[-1].startswith(f"pmservice: GET URL{BUGS}")
+        assert re.search(r"\bvalues\b", told[-1])
+        assert len(told[-1]) < 500
+
+    def test_commas_and_brackets_in_texts_are_no_values(self):
+        self.set(MOST_VALUES=2000)
+        steps = 'Open, click [Save], see {"a": [1, 2]}; ' * 500
+        answer = Answer({"bugs": [dict(id=1, product=1, title="B", steps=steps)]})
+        [bug] = self.succeeds(at(BUGS, answer))["bugs"]
+        assert bug["steps"] == steps
+
+    def test_million_values_are_taken(self):
+        assert pmservice.MOST_VALUES == 1_000_000
 
     def test_head_or_trailer_that_does_not_end_is_given_up(self):
         def drip(head: bytes, piece: bytes) -> Any:
