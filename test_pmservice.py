@@ -10663,6 +10663,209 @@ class TestPullOfHostileServers:
             assert self.pull(server.url)[0] == 0
 
 
+class Meanwhile:
+    """Another process. It acts once, at one of the moments at which a command touches a file or its database.
+
+    act: what it does; it raises an error if it cannot.  left: how many moments pass before.  acted: whether it could;
+    None until it has tried.  is_late: whether the command had begun to write by then.
+    """
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, file: str):
+        self.file, self.act, self.left, self.acted, self.is_late = file, None, 0, False, False
+        watch(monkeypatch).before = self.before_a_statement
+        for module, name in ((os, "open"), (os, "link"), (os, "rename"), (os, "replace"), (sqlite3, "connect")):
+            monkeypatch.setattr(module, name, self.noticed(getattr(module, name)))
+
+    def noticed(self, function: Any) -> Any:
+        """Return a function of the system: a call of it that names the file is a moment."""
+
+        def call(*arguments: Any, **options: Any) -> Any:
+            if any(self.file in str(one) for one in arguments):
+                self.come()
+            return function(*arguments, **options)
+
+        return call
+
+    def before_a_statement(self, connection: sqlite3.Connection, sql: str) -> None:
+        if self.acted is None and sql.startswith("BEGIN IMMEDIATE"):
+            self.is_late = True
+        if sql.startswith(("BEGIN", "COMMIT", "PRAGMA")):
+            self.come()
+
+    def wait(self, act: Any, moments: int) -> None:
+        """Act when so many moments have passed."""
+        self.act, self.left, self.acted, self.is_late = act, moments, None, False
+
+    def come(self) -> None:
+        """Act if the moment has come. What this process does itself is no moment."""
+        if self.acted is None:
+            self.left -= 1
+            if self.left < 0:
+                self.try_to_act()
+
+    def try_to_act(self) -> None:
+        self.acted = False
+        with contextlib.suppress(OSError, sqlite3.OperationalError):
+            self.act()
+            self.acted = True
+
+
+# fmt: off
+EVERY_MOMENT = [  # command, the file that is there, what another process does, the outcomes if it could do that and if it could not
+    # An outcome is an exit code and the records that the file then has, in the order of their ids. The first one must occur.
+    # A file that is replaced after the command has begun to write takes along what that wrote.
+    ("pull",    "",       "makes",    "2 theirs",                    "0 mine"),
+    ("pull",    "",       "writes",   "2 theirs|0 mine theirs",      "0 mine"),
+    ("pull",    "empty",  "writes",   "2 theirs|0 mine theirs",      "0 mine"),
+    ("pull",    "empty",  "replaces", "2 theirs",                    "0 mine"),
+    ("pull -o", "",       "makes",    "2 theirs",                    "0 mine"),
+    ("backup",  "",       "makes",    "2 theirs",                    "0 mine"),
+    ("load",    "",       "makes",    "0 theirs mine",               "0 mine"),
+    ("load",    "empty",  "writes",   "0 theirs mine|0 mine theirs", "0 mine"),
+    ("load",    "empty",  "replaces", "2 theirs|0 theirs mine",      "0 mine"),
+    ("user",    "",       "makes",    "0 theirs mine",               "0 mine"),
+    ("user",    "empty",  "writes",   "0 theirs mine",               "0 mine"),
+    ("user",    "empty",  "replaces", "2 theirs|0 theirs mine",      "0 mine"),
+    ("start",   "",       "makes",    "0 theirs",                    "0"),
+    ("start",   "empty",  "replaces", "2 theirs|0 theirs",           "0"),
+    ("start",   "old",    "writes",   "0 old theirs",                "0 old"),
+    ("start",   "old",    "replaces", "2 theirs|0 theirs",           "0 old"),
+    ("serve",   "",       "makes",    "0 theirs",                    "0 mine"),
+    ("serve",   "",       "writes",   "0 theirs|0 mine theirs",      "0 mine"),
+    ("serve",   "empty",  "writes",   "0 theirs|0 mine theirs",      "0 mine"),
+    ("serve",   "empty",  "replaces", "2 theirs|0 theirs",           "0 mine"),
+]
+# fmt: on
+
+
+class TestFilesOfOthers:
+    """Whatever another process does with a file, and whenever: what it wrote is kept, and nothing is mixed with it."""
+
+    FULL = "pmservice: pm.db holds records already; name another file with --database\n"
+    FILES = {"pull -o": "copy.json", "backup": "copy.db"}  # that a command makes or changes; of the others pm.db
+
+    @pytest.fixture(autouse=True)
+    def folders(self, run, tmp_path_factory, monkeypatch):
+        """Work in an empty folder. In another one are the files that commands read and other processes prepare."""
+        self.run, self.others = run, tmp_path_factory.mktemp("others")
+        monkeypatch.setattr(pmservice, "PAUSES", (0, 0))
+        monkeypatch.setenv("PMSERVICE_PULL_TOKEN", "secret-token")
+        for name, records in (("empty", []), ("mine", [dict(id=50, name="mine")]), ("theirs", [dict(name="theirs")])):
+            (self.others / f"{name}.json").write_text(json.dumps({"products": records}))
+            with contextlib.closing(Client(self.others / f"{name}.db")) as client:
+                client.load(products=records)
+        (self.others / "old.db").write_bytes(gzip.decompress((HERE / ".ci" / "version-1.db.gz").read_bytes()))
+
+    # The commands: each returns its exit code and what it tells a person
+
+    @contextlib.contextmanager
+    def server(self, behave: Any = None) -> Iterator[RemoteServer]:
+        """Yield a server that has one product, 50, with the name "mine"."""
+        records = {**{array: [] for array in REMOTE}, "products": [dict(id=50, name="mine", acl="open")]}
+        with RemoteServer(behave, **records) as server:
+            yield server
+
+    def pull(self, *arguments: str, behave: Any = None) -> tuple[int, str]:
+        with self.server(behave) as server:
+            return self.run("pull", server.url, *arguments)[::2]
+
+    def start(self, **settings: Any) -> tuple[int, str]:
+        try:
+            pmservice.create_app("pm.db", **settings).close()
+        except pmservice.StartError as error:
+            return 2, f"pmservice: {error}\n"
+        return 0, ""
+
+    def perform(self, command: str) -> tuple[int, str]:
+        mine = str(self.others / "mine")
+        perform = {
+            "pull": self.pull,
+            "pull -o": partial(self.pull, "-o", "copy.json"),
+            "start": self.start,
+            "serve": partial(self.start, load=f"{mine}.json"),
+        }
+        words = {
+            "load": ["load", f"{mine}.json"],
+            "user": ["user", "mine", "--realname", "mine"],
+            "backup": ["backup", "copy.db", "--database", f"{mine}.db"],
+        }
+        return perform[command]() if command in perform else self.run(*words[command])[::2]
+
+    # What another process does
+
+    def prepared(self, file: str) -> Path:
+        """Return a file of another process's, to which it is about to give this name."""
+        source = self.others / f"theirs{Path(file).suffix}"
+        return Path(shutil.copy(source, self.others / f"prepared{source.suffix}"))
+
+    def makes(self, file: str) -> None:
+        os.link(self.ready, file)
+        os.unlink(self.ready)
+
+    def writes(self, file: str) -> None:
+        uri = f"{Path(file).absolute().as_uri()}?mode=rw"
+        with contextlib.closing(sqlite3.connect(uri, uri=True, timeout=0)) as connection, connection:
+            connection.execute("INSERT INTO product (name) VALUES ('theirs')")
+
+    def replaces(self, file: str) -> None:
+        for suffix in ("-wal", "-shm"):
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(f"{file}{suffix}")
+        os.replace(self.ready, file)
+
+    # What is there afterwards
+
+    def content(self, file: str) -> list[str]:
+        """Return the names of the products and of users with a real name that a file has."""
+        if not os.path.exists(file):
+            return []
+        if file.endswith(".json"):
+            return [one["name"] for one in json.loads(Path(file).read_text())["products"]]
+        with contextlib.closing(sqlite3.connect(file)) as connection:
+            assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+            names = "SELECT name FROM (SELECT name, id FROM product ORDER BY id)"
+            return [
+                name
+                for (name,) in connection.execute(f"{names} UNION ALL SELECT realname FROM user WHERE account = 'mine'")
+            ]
+
+    def leaves_nothing_but(self, *files: str) -> None:
+        suffixes = ("", "-wal", "-shm")
+        assert {*os.listdir()} <= {f"{file}{suffix}" for file in files for suffix in suffixes}
+
+    @each(("command", "there", "act", "outcomes", "without"), EVERY_MOMENT)
+    def test_whatever_the_moment_what_another_process_wrote_is_kept_and_not_mixed(
+        self, monkeypatch, command, there, act, outcomes, without
+    ):
+        file, seen = self.FILES.get(command, "pm.db"), Counter()
+        old = self.content(str(self.others / "old.db"))
+        meanwhile = Meanwhile(monkeypatch, file)
+        for moment in itertools.count():
+            for name in os.listdir():
+                os.unlink(name)
+            if there:
+                shutil.copy(self.others / f"{there}.db", file)
+            self.ready = self.prepared(file)
+            meanwhile.wait(partial(getattr(self, act), file), moment)
+            code, told = self.perform(command)
+            if has_ended := meanwhile.acted is None:
+                meanwhile.try_to_act()
+            content = self.content(file)
+            if there == "old" and content[: len(old)] == old:
+                content[: len(old)] = ["old"]
+            outcome = " ".join([str(code), *content])
+            possible = (outcomes if meanwhile.acted else without).split("|")
+            if act == "replaces" and (meanwhile.is_late or has_ended):
+                possible.append("0 theirs")
+            assert outcome in possible, (seen, told)
+            assert code == 0 or re.fullmatch(rf"pmservice: .*{re.escape(file)}.*\n", told)
+            self.leaves_nothing_but(file)
+            seen[outcome] += 1
+            if has_ended:
+                break
+        assert outcomes.split("|")[0] in seen
+
+
 class TestSideBySide:
     def test_apps_in_one_process_do_not_mix(self):
         with contextlib.closing(Client(":memory:")) as one, contextlib.closing(Client(":memory:", token="u")) as two:
