@@ -10865,6 +10865,115 @@ class TestFilesOfOthers:
                 break
         assert outcomes.split("|")[0] in seen
 
+    # A pull waits for its server, and so for long
+
+    @contextlib.contextmanager
+    def asking(self, act: Any, then: Any = None) -> Iterator[RemoteServer]:
+        """Yield a server that has another process act at the first request, and answers that for departments so."""
+        acted = []
+
+        def behave(asked: Asked) -> Any:
+            if not acted:
+                acted.append(True)
+                act()
+            return then if asked.path == "/departments" else None
+
+        with self.server(behave) as server:
+            yield server
+
+    ENDINGS = [(None, "holds records already"), (Answer(status=302), "redirects to nowhere")]
+
+    @each("there", ["", "empty"])
+    @each(("answer", "words"), ENDINGS, ids=["succeeds", "fails"])
+    def test_service_that_is_started_on_the_file_of_a_pull_keeps_every_write(self, there, answer, words):
+        if there:
+            shutil.copy(self.others / f"{there}.db", "pm.db")
+        with contextlib.ExitStack() as stack:
+            served = []
+
+            def serve() -> None:
+                served.append(stack.enter_context(contextlib.closing(Client("pm.db"))))
+                for n in range(20):
+                    served[0].product(name=f"theirs {n}")
+
+            with self.asking(serve, answer) as server:
+                code, out, told = self.run("pull", server.url)
+            assert (code, out) == (2, "")
+            assert re.fullmatch(f"pmservice: .*{words}.*\n", told)
+            assert served[0].call("GET", "/-/ready").status_int == 200
+            served[0].product(name="theirs 20")
+        assert self.content("pm.db") == [f"theirs {n}" for n in range(21)]
+        assert self.run("check")[0] == 0
+        assert os.listdir() == ["pm.db"]
+
+    @each("there", ["", "empty"])
+    @each(("mine", "theirs", "winner"), [
+        (None, None, "theirs"), (Answer(status=302), None, "theirs"), (None, Answer(status=302), "mine"),
+    ], ids=["both succeed", "the first fails", "the second fails"])  # fmt: skip
+    def test_of_two_pulls_into_one_file_one_gets_it_whole(self, there, mine, theirs, winner):
+        if there:
+            shutil.copy(self.others / f"{there}.db", "pm.db")
+        codes = []
+
+        def pull() -> None:
+            products = [dict(id=id, name="theirs", acl="open") for id in (7, 50, 60)]
+            with RemoteServer(
+                at("/departments", theirs), **{array: [] for array in REMOTE} | {"products": products}
+            ) as server:
+                command = [sys.executable, HERE / "pmservice.py", "pull", server.url]
+                codes.append(subprocess.run(command, stderr=subprocess.DEVNULL).returncode)
+
+        with self.asking(pull, mine) as server:
+            code, _, told = self.run("pull", server.url)
+        assert [code, *codes] == ([0, 2] if winner == "mine" else [2, 0])
+        assert winner == "mine" or mine or told == self.FULL
+        assert self.content("pm.db") == {"mine": ["mine"], "theirs": ["theirs"] * 3}[winner]
+        assert self.run("check")[0] == 0
+        assert os.listdir() == ["pm.db"]
+
+    @each("source", [None, "copy.json", "database"])
+    def test_older_file_that_changes_during_a_pull_is_left_to_who_changed_it(self, source):
+        after = []
+        Path("copy.json").write_text("old")
+
+        def change() -> None:
+            if source:
+                ready = shutil.copy(self.others / "theirs.db" if source == "database" else source, "ready")
+                os.replace(ready, "copy.json")
+            else:
+                Path("copy.json").write_text("theirs, longer")
+            after.append(Path("copy.json").read_bytes())
+
+        with self.asking(change) as server:
+            code, out, told = self.run("pull", server.url, "-o", "copy.json")
+        assert (code, out, told.count("\n")) == (2, "", 1)
+        assert told.startswith("pmservice: copy.json: ")
+        assert ([Path("copy.json").read_bytes()], os.listdir()) == (after, ["copy.json"])
+
+    def refuses_to_replace_a_database(self) -> None:
+        before = os.stat("pm.db")
+        code, told = self.pull("-o", "pm.db")
+        assert (code, told.count("\n")) == (2, 1)
+        assert told.startswith("pmservice: pm.db: ")
+        assert os.path.samestat(os.stat("pm.db"), before)
+
+    def test_fixture_takes_the_place_of_no_database(self):
+        with contextlib.closing(Client("pm.db")) as client:
+            client.product(name="theirs")
+            self.refuses_to_replace_a_database()
+            client.product(name="theirs 2")
+        self.refuses_to_replace_a_database()
+        assert self.content("pm.db") == ["theirs", "theirs 2"]
+        assert os.listdir() == ["pm.db"]
+
+    @posix("Windows lets only administrators make links")
+    def test_backup_replaces_no_link_to_nothing(self):
+        os.symlink("absent.db", "copy.db")
+        code, told = self.perform("backup")
+        assert (code, told.count("\n")) == (2, 1)
+        assert told.startswith("pmservice: copy.db: ")
+        assert (os.readlink("copy.db"), os.listdir()) == ("absent.db", ["copy.db"])
+
 
 class TestSideBySide:
     def test_apps_in_one_process_do_not_mix(self):
