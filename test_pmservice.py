@@ -2934,16 +2934,23 @@ class TestControls:
             assert client.call("GET", path).status_int == status
 
     @OPEN_FILES
-    @each("loss", ["removed", "replaced", "moved with its folder", "emptied", "log removed"])
+    @each(
+        "loss",
+        ["removed", "replaced", "moved with its folder", "emptied", "log removed", "index removed", "index replaced"],
+    )
     def test_file_that_is_gone_is_not_ready_and_takes_no_writes(self, filed_world, loss):
         if loss == "emptied":
             os.truncate(filed_world.path, 0)
         else:
-            place = {"log removed": f"{filed_world.path}-wal", "moved with its folder": str(filed_world.path.parent)}
-            lost = place.get(loss, str(filed_world.path))
+            place = {
+                "log": f"{filed_world.path}-wal",
+                "index": f"{filed_world.path}-shm",
+                "moved": filed_world.path.parent,
+            }
+            lost = place.get(loss.split()[0], filed_world.path)
             os.rename(lost, f"{lost}.old")
-        if loss == "replaced":
-            shutil.copy(f"{filed_world.path}.old", filed_world.path)
+            if "replaced" in loss:
+                shutil.copy(f"{lost}.old", lost)
         for change in (pmservice.take_snapshot, pmservice.apply_snapshot):
             with pytest.raises(pmservice.Refusal, match="removed or replaced"):
                 change(filed_world.service.database, "now")
@@ -6775,6 +6782,86 @@ class TestServing:
         assert answers == [b"HTTP/1.0 401"]
         assert capfd.readouterr().out == f"http://127.0.0.1:{port}\n"
         assert list(tmp_path.iterdir()) == []
+
+
+class TestIndexOfTheLog:
+    """The file with "-shm" in its name: an index of the write-ahead log that all processes share.
+
+    Who has lost it no longer sees what others write to the log, and may write over that.
+    """
+
+    SERVING = """
+import sys, threading, wsgiref.simple_server, pmservice
+service = pmservice.create_app("pm.db", token="t")
+with wsgiref.simple_server.make_server("127.0.0.1", 0, service) as server:
+    print(f"http://127.0.0.1:{server.server_port}", flush=True)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    sys.stdin.readline()
+    server.shutdown()
+    thread.join()
+if sys.argv[1] == "closes":
+    service.close()
+"""
+
+    @pytest.fixture(params=["closes", "exits", "stops"])
+    def first(self, request, tmp_path):
+        """Yield the URL of a service in a process of its own, and a function that ends it: in three ways."""
+        if request.param == "stops":
+            with Live(tmp_path, "--token", "t") as live:
+                yield live.url, partial(live.__exit__)
+            return
+        command = [sys.executable, "-c", self.SERVING, request.param]
+        streams = dict.fromkeys(("stdin", "stdout"), subprocess.PIPE)
+        environment = {**os.environ, "PYTHONPATH": str(HERE)}
+        with subprocess.Popen(
+            command, cwd=tmp_path, env=environment, **streams, stderr=subprocess.DEVNULL, text=True
+        ) as process:
+            yield process.stdout.readline().strip(), partial(process.communicate, "\n", 60)
+
+    @staticmethod
+    def lose(index: Path, loss: str) -> None:
+        """Remove the index, or put another one in its place, or cut it."""
+        if loss == "cut":
+            os.truncate(index, 100)
+            return
+        index.rename(f"{index}.old")
+        if loss == "replaced":
+            shutil.copy(f"{index}.old", index)
+
+    @OPEN_FILES
+    @each("order", ["first", "second"])
+    @each("loss", ["removed", "replaced", "cut"])
+    def test_service_that_lost_it_takes_no_writes_and_loses_none(self, first, tmp_path, loss, order):
+        url, end = first
+        acknowledged = []
+
+        def write(name: str, status: int) -> None:
+            with contextlib.closing(connection_to(url)) as connection:
+                answered, body = ask(connection, "POST", "/products", {"name": name})
+                assert (answered, "removed or replaced" in str(body)) == (status, status == 503)
+            if status == 201:
+                acknowledged.append(name)
+
+        for n in range(3):
+            write(f"first {n}", 201)
+        self.lose(tmp_path / "pm.db-shm", loss)
+        write("refused", 503)
+        with contextlib.closing(connection_to(url)) as connection:
+            assert ask(connection, "GET", "/-/ready")[0] == 503
+        with contextlib.closing(Client(tmp_path / "pm.db")) as second:
+            for n in range(3):
+                acknowledged.append(second.product(name=f"second {n}")["name"])
+            if loss != "cut":
+                write("refused again", 503)
+            if order == "first":
+                end()
+            acknowledged.append(second.product(name="second 3")["name"])
+        if order == "second":
+            end()
+        with contextlib.closing(Client(tmp_path / "pm.db")) as again:
+            assert [one["name"] for one in again.get("/products")["products"]] == acknowledged
+            assert again.sql("PRAGMA integrity_check") == [("ok",)]
 
 
 class TestThreads:
