@@ -12495,6 +12495,188 @@ TestTaskLife = TaskLife.TestCase
 TestTaskLife.settings = settings(max_examples=12, stateful_step_count=15)
 
 
+# fmt: off
+HOURS = [0, 1, 2.5, 8, 0.1 + 0.2, 1 / 3, 8.67768396311207, 1e-9, 123456.789, 10**9]
+EARLY, LATE = ["2026-03-01", "2026-03-02"], ["2026-04-30", "2026-11-20"]
+DRAWN = {  # the values that a request gives a field, by its name or by the look of its kind
+    "email": ["a@b.org"], "mobile": ["13800000000"], "phone": ["13800000000"], "account": ["dev1", "new1", "new2", "new3"],
+    "acl": ["open"], "stories": ["", "1,2", "3", "1,99"], "bugs": ["", "1"], "begin": EARLY, "estStarted": EARLY, "realBegan": EARLY,
+    "realStarted": ["2026-02-09T17:00:00Z"], "moment": ["2026-11-19 23:59:59", "2026-11-20T08:00:00Z"], "stamp": ["2026-11-20T08:00:00Z"],
+    "name": [f"N{n}" for n in range(20)], "text": ["a", "b"], "secret": ["secret"], "hours": HOURS, "day": LATE, "deadline": LATE,
+    "flag": [True, False], "truth": [True, False], "plain": [0, 1, 2, 3], "person": ["dev1", "qa1", "pm1", "someone", ""],
+    "people": [["admin"], ["qa1", "dev1"], []], "whitelist": [["dev1"], []],
+}
+AT_FIRST = {  # FILLED with stories of a plan, and with a story and a bug in each state
+    **FILLED,
+    "stories": [
+        *({**one, "plans": [1] if one["product"] == 1 else []} for one in FILLED["stories"]),
+        *(dict(id=id, product=1, title="S", status=status, plans=[2], reviewers=[dict(account="admin")])
+          for id, status in ((4, "draft"), (5, "changed"), (6, "closed"))),
+    ],
+    "bugs": [*FILLED["bugs"], *(dict(id=id, product=1, title="B", status=status) for id, status in ((3, "resolved"), (4, "closed")))],
+}
+# fmt: on
+NOT_DRAWN = {"id", "version", "versions", "stepResults"}  # what a fixture gives has to fit to the rest of it
+BY_NUMBER = {"story": "story", "plan": "plan", "case": "testcase", "task": "task", "build": "build"}
+COUNTED_LOOKS = ("hours", "quoted", "people")
+WRITING = {f"{one.method} {one.path}": one for one in pmservice.OPERATIONS if one.method != "GET" and not one.open}
+CREATING = [name for name, one in WRITING.items() if one.status == 201]
+PUTTING = [name for name, one in WRITING.items() if one.method == "PUT"]
+MOVING = [name for name, one in WRITING.items() if one.method == "POST" and one.status == 200]
+REMOVING = [name for name, one in WRITING.items() if one.method == "DELETE"]
+LISTED = [one for one in pmservice.OPERATIONS if isinstance(one.shows, pmservice.Listing)]
+BUG_COUNTERS = {"bugs": "all", "unResolved": "active", "closedBugs": "closed", "assignToNull": "assigntonull"}
+RESTORING = ["PUT /-/snapshots/old", "POST /-/snapshots/old/restore", "POST /-/reset"]
+
+
+class EveryWrite(RuleBasedStateMachine):
+    """All operations that write, in any order, with loads and restores between them: every count stays right.
+
+    The table of operations says what a request sends: for each field a value of its kind, for a link a record that is
+    there. A rule may refuse it; the service may not fail.
+    """
+
+    MEMBER = "dev2"  # who sees everything, but is no administrator
+    steps: Counter[tuple[str, bool]] = Counter()  # what was done, by whether it succeeded, in all examples
+
+    def __init__(self):
+        super().__init__()
+        self.client = Client(":memory:", load=AT_FIRST)
+        self.call("PUT", "/-/snapshots/old")
+
+    def teardown(self):
+        try:
+            self.every_total_is_the_number_of_records()
+            self.every_counter_is_the_number_of_records()
+        finally:
+            self.client.close()
+
+    def call(self, method, path, body=None):
+        """Send a request; return whether it was accepted."""
+        answer = self.client.call(method, path, body)
+        assert answer.status_int in (200, 201, 400, 403, 404), answer.text
+        return answer.status_int < 400
+
+    def ids(self, target, deleted=False):
+        """Return the ids of a resource's records; those of users without the two who ask for lists."""
+        resource = pmservice.RESOURCES[target]
+        condition = "TRUE" if deleted else resource.undeleted
+        if target == "user":
+            condition += f" AND account NOT IN ('admin', '{self.MEMBER}')"
+        with self.client.service.database.reading() as store:
+            return store.ids(resource, condition)
+
+    def link(self, data, field, kind, target, deleted):
+        """Draw a link to a record, or an array of them; few records, so that several links meet at one."""
+        ids = self.ids(target, deleted)[:5] or [99]
+        if kind.table or kind.schema.get("type") == "array":
+            return data.draw(st.lists(st.sampled_from(ids), min_size=1, max_size=2, unique=True), field)
+        none = "trunk" if kind.look == "build" else 0
+        return data.draw(st.sampled_from([*ids, none]), field)
+
+    def value(self, data, field, kind, deleted):
+        """Draw a value for a field."""
+        if isinstance(kind.read, pmservice.Items):
+            size = data.draw(st.integers(kind.read.least, 2), field)
+            return [self.body(data, kind.read.shape, deleted) for _ in range(size)]
+        if target := kind.target or BY_NUMBER.get(field, ""):
+            return self.link(data, field, kind, target, deleted)
+        words = kind.schema.get("enum") if kind.look == "quoted" else None
+        values = DRAWN.get(field) or words or DRAWN.get(kind.look) or [0, 7]
+        return data.draw(st.sampled_from(values), field)
+
+    def body(self, data, shape, deleted=False):
+        """Draw a body: what is required, and a few of the other fields, most of them such as are counted."""
+        fields = {field: kind for field, kind in shape.fields.items() if field not in NOT_DRAWN}
+        counted = [f for f, kind in fields.items() if kind.target or kind.look in COUNTED_LOOKS]
+        some = st.lists(st.sampled_from([*fields, *counted, *counted]), max_size=4, unique=True)
+        chosen = {*shape.required, *data.draw(some, "fields")}
+        if "acl" in fields:
+            chosen.add("acl")  # open: the member sees everything
+        return {f: self.value(data, f, fields[f], deleted) for f in fields if f in chosen}
+
+    def write(self, name, data):
+        """Send a request for an operation to a record that is there."""
+        operation = WRITING[name]
+        ids = self.ids(operation.target) if operation.target else [0]
+        id = data.draw(st.sampled_from(ids or [99]), "id")
+        path = re.sub("<.*>", str(id), operation.path)
+        path += f"?{operation.by}={id}" if operation.by else ""
+        done = self.call(operation.method, path, self.body(data, operation.reads))
+        self.steps[name, done] += 1
+
+    @rule(name=st.sampled_from(CREATING), data=st.data())
+    def create(self, name, data):
+        self.write(name, data)
+
+    @rule(name=st.sampled_from(PUTTING), data=st.data())
+    def modify(self, name, data):
+        self.write(name, data)
+
+    @rule(name=st.sampled_from(MOVING), data=st.data())
+    def move(self, name, data):
+        self.write(name, data)
+
+    @rule(name=st.sampled_from(REMOVING), data=st.data())
+    def remove(self, name, data):
+        self.write(name, data)
+
+    @rule(array=st.sampled_from([*pmservice.FIXTURE]), size=st.integers(1, 3), data=st.data())
+    def load(self, array, size, data):
+        """Load records of one array, the first of them deleted; they may name others that are deleted."""
+        shape = pmservice.FIXTURE[array].fixture
+        records = [self.body(data, shape, deleted=True) for _ in range(size)]
+        if "deleted" in shape.fields and array != "users":
+            records[0]["deleted"] = True
+        self.steps["load", self.call("POST", "/-/load", {array: records})] += 1
+
+    @rule(name=st.sampled_from(RESTORING))
+    def restore(self, name):
+        self.steps[name, self.call(*name.split())] += 1
+
+    @invariant()
+    def every_count_is_that_of_the_records(self):
+        with self.client.service.database.reading() as store:
+            problems = list(pmservice.problems_of(store))
+        assert not problems, problems
+
+    def every_total_is_the_number_of_records(self):
+        """Compare the total of each list with its records, for an administrator and for a member who sees all."""
+        member = self.client.token_of(self.MEMBER)
+        for operation in LISTED:
+            listing = operation.shows
+            ids = self.ids(operation.target)[:2] if operation.target else [0]
+            for id, word in itertools.product(ids, listing.browse):
+                path = operation.path.replace("<id>", str(id)) + "?limit=1000"
+                path += f"&status={word}" if len(listing.browse) > 1 else ""
+                for self.client.token in (member, "t"):
+                    shown = self.client.get(path)
+                    found = len(shown[listing.key])
+                    assert shown.get("total", found) == found, path
+
+    def every_counter_is_the_number_of_records(self):
+        """Compare the numbers that products and plans show with the lists of what they count."""
+        for product in self.client.get("/products")["products"]:
+            path = f"/products/{product['id']}"
+            shown = {
+                field: self.client.get(f"{path}/bugs?limit=1&status={word}")["total"]
+                for field, word in BUG_COUNTERS.items()
+            }
+            shown["releases"] = self.client.get(f"{path}/releases")["total"]
+            assert shown == {field: product[field] for field in shown}, path
+            for state in ("draft", "active", "changed", "closed"):
+                stories = self.client.get(f"{path}/stories?limit=1&status={state}")
+                assert stories["total"] == product["stories"][state], path
+        for plan in self.client.get("/productplans?limit=1000")["plans"]:
+            inside = self.client.get(f"/productplans/{plan['id']}")
+            shown = len(inside["stories"]), len(inside["bugs"]), sum(one["estimate"] for one in inside["stories"])
+            assert (plan["stories"], plan["bugs"], pytest.approx(plan["hour"], abs=1e-4)) == shown, plan["id"]
+
+
+TestEveryWrite = EveryWrite.TestCase
+TestEveryWrite.settings = settings(max_examples=3, stateful_step_count=40)
+
+
 # --- The whole of it ----------------------------------------------------------------------------------
 
 
