@@ -2337,12 +2337,13 @@ class Database:
                 ):  # created here, because SQLite would create it with mode 0644
                     os.close(os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
             refuse_strange(self.path, self.read_only)
-            found = os.stat(self.file).st_ino
+        found = self.file_number()
         # `application_id` must reach the database file before the write-ahead log starts.
         write_ahead, *others = PRAGMAS
         self.anchor = self.connect(others)  # stays open: a memory database lives as long as its last connection
         self.idle.append((self.anchor, PATIENCE * 1000))
         version = self.anchor.execute("PRAGMA user_version").fetchone()[0]
+        self.refuse_replaced(found)  # before the log beside another file is written
         if self.in_memory and MADE:
             MADE[0].backup(self.anchor)
         elif self.read_only and version < SCHEMA_VERSION:
@@ -2361,9 +2362,17 @@ class Database:
         self.anchor.execute(write_ahead)
         self.anchor.execute("PRAGMA user_version").fetchone()  # a read, which creates the write-ahead log
         self.opened = self.identity()
-        if self.opened and self.opened[0] != found:
-            raise StartError(f"{self.path}: the file was replaced while it was being opened; try again")
+        self.refuse_replaced(found)
         return bool(version == 0)
+
+    def file_number(self) -> int:
+        """Return what distinguishes the file from another one that takes its place, 0 in memory."""
+        return 0 if self.in_memory else os.stat(self.file).st_ino
+
+    def refuse_replaced(self, found: int) -> None:
+        """Raise StartError if the file is no longer the one that was found."""
+        if self.file_number() != found:
+            raise StartError(f"{self.path}: the file was replaced while it was being opened; try again")
 
     def upgrade(self, store: Store) -> None:
         """Bring the file to this version, an empty one from nothing."""
@@ -3516,7 +3525,7 @@ def record_use(database: Database, hash: str, lifetime: float) -> None:
 # An object with an array for each resource; records in the interface's field names, persons as accounts.
 
 BATCH = 200  # rows fetched, shown and sent at a time: above QUICK_PAGE, as the receiving thread sends one piece only
-PIECE = 1024 * 1024  # characters of a record that are collected before they are sent
+PIECE = 64 * 1024  # characters of a record that are collected before they are sent
 Places = dict[str, list[int]]  # the ids of an array's records, in the fixture's order
 
 
@@ -5114,10 +5123,10 @@ def sent_headers(environ: Mapping[str, Any]) -> dict[str, str]:
     """Return the headers of a request for the journal, with its secrets blanked."""
     headers = {}
     for name in sorted(environ):
-        header = name.removeprefix("HTTP_")[:MAX_PATH]
+        header = name.removeprefix("HTTP_")
         if environ[name] and (name.startswith("HTTP_") or name in ("CONTENT_TYPE", "CONTENT_LENGTH")):
             shown = BLANKED if SECRET_HEADER.search(header) else environ[name][:MAX_PATH]
-            headers[header.replace("_", "-").title()] = shown
+            headers[header[:MAX_PATH].replace("_", "-").title()] = shown
         if len(headers) == MAX_HEADERS:
             break
     return headers
@@ -8007,9 +8016,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def write_out(stream: TextIO, text: str, stopped: Callable[[], bool] = lambda: True) -> None:
-    """Write to stdout or stderr, for whose reader this waits until `stopped`; what nobody reads on stderr is lost.
+    """Write to stdout or stderr, for whose reader this waits until `stopped`; what nobody reads is lost.
 
-    Raises OSError if stdout cannot be written.
+    Raises StartError if stdout cannot be written.
     """
     try:
         file = stream.fileno()
@@ -8022,12 +8031,12 @@ def write_out(stream: TextIO, text: str, stopped: Callable[[], bool] = lambda: T
             return
         line = text.encode("utf-8", "backslashreplace")
         while line:
-            if select.select([], [file], [], 0.1)[1]:  # PIPE_BUF bytes can be written then
+            if select.select([], [file], [], 0 if stopped() else 0.1)[1]:  # PIPE_BUF bytes can be written then
                 line = line[os.write(file, line[: select.PIPE_BUF]) :]
             elif stopped():
                 return
-    except OSError as error:
-        if stream is not sys.stderr:
+    except OSError as error:  # the reader is gone, or the disk is full
+        if stream is sys.stdout:
             raise StartError(f"stdout: {error.strerror}") from None
 
 
@@ -8056,19 +8065,8 @@ class NonBlockingHandler(logging.StreamHandler):  # type: ignore[type-arg]
         if record.exc_info and isinstance(record.exc_info[1], MemoryError) and not self.stops:
             NonBlockingHandler.stops = True  # a second signal would cut the answers of others
             signal.raise_signal(signal.SIGTERM)  # os.kill() ends a process on Windows without a handler
-        try:
-            file = self.stream.fileno()
-        except io.UnsupportedOperation:  # no descriptor: a test's stream
-            file = -1
-        except ValueError:  # it was closed
-            return
-        if file < 0 or not hasattr(select, "PIPE_BUF"):  # on Windows, select() takes sockets only
-            super().emit(record)
-            return
-        with contextlib.suppress(OSError, MemoryError):  # the reader is gone; a thread that logs must not end
-            line = f"{self.format(record)}\n".encode("utf-8", "backslashreplace")
-            while line and select.select([], [file], [], 0)[1]:  # PIPE_BUF bytes can be written then
-                line = line[os.write(file, line[: select.PIPE_BUF]) :]
+        with contextlib.suppress(ValueError, MemoryError):  # stderr was closed; a thread that logs must not end
+            write_out(self.stream, f"{self.format(record)}\n")
 
 
 def set_up_log(verbose: bool | None, as_json: bool, serving: bool) -> None:
