@@ -1780,11 +1780,17 @@ def with_guards(sql: str) -> str:
 
 
 @functools.lru_cache(MOST_STATEMENTS)
-def select_statement(view: View) -> str:
-    """Return the statement that selects a view's columns, in its order."""
+def select_statement(view: View, page: str = "") -> str:
+    """Return the statement that selects a view's columns, in its order.
+
+    page: a query for the ids of the records, in their order; without it, all records.
+    """
     columns = ", ".join(column(view, field) for field in view.columns)
     joins = view.resource.joins if any(view.fields[field].source == "derived" for field in view.columns) else ""
-    return with_guards(f"SELECT {columns} FROM {view.resource.table} {joins}")
+    table = view.resource.table
+    # CROSS JOIN keeps the order of the page, so that only ids are sorted, not whole records.
+    source = f"({page}) AS page CROSS JOIN {table} ON {table}.id = page.id" if page else table
+    return with_guards(f"SELECT {columns} FROM {source} {joins}")
 
 
 @functools.lru_cache(MOST_STATEMENTS)
@@ -1828,7 +1834,6 @@ def list_statements(
     conditions = [resource.undeleted, resource.rows, *conditions, listing.scope, listing.browse[status]]
     conditions += [] if everything else [resource.visible()]
     scope = f"FROM {table} {joins} {story} WHERE {' AND '.join(conditions)}"
-    sorting = f'ORDER BY {table}."{field}" {way}, {table}.id {way}'
     row_id = f"{joins.split()[1]}.{table}" if joins else f"{table}.id"  # in the order of the table that links
     first = "" if field == "id" else f'{table}."{field}" {way},'
     count = f"SELECT count(*) {scope}"
@@ -1836,8 +1841,7 @@ def list_statements(
         scope = scope.replace(f"FROM {table} ", f"FROM {table} NOT INDEXED ", 1)
     page = f"SELECT {table}.id {scope} ORDER BY {first} {row_id} {way} LIMIT :limit OFFSET :offset"
     total = TOTALS.get((table, " ".join(names)), {}).get(status) if everything else None
-    select = f"{select_statement(listing.view)} WHERE {table}.id IN ({page}) {sorting}"
-    return total or count, select
+    return total or count, select_statement(listing.view, page)
 
 
 # A story that is linked to an execution is linked to the execution's project, too.
@@ -1988,7 +1992,7 @@ class Store:
         return self.count(count, values), self.run(select, values)
 
     def enclosed(self, listing: Listing, id: int, me: Caller, most: int) -> sqlite3.Cursor:
-        """Return the rows of a list inside of a record, the first ones if there are more than `most`; -1: all."""
+        """Return the rows of a list inside of a record, at most so many; -1: all."""
         _, select = list_statements(listing, (listing.within,), "all", listing.order, me.admin)
         place = {listing.within: id, "limit": most, "offset": 0}
         return self.run(select, {**place, **self.parameters(me, select)})
@@ -2008,7 +2012,7 @@ class Store:
         return self.row(f"SELECT * FROM user WHERE {'id' if isinstance(person, int) else 'account'} = ?", (person,))
 
     def password(self, account: str) -> str | None:
-        """Return the stored hash of a user's password, None if nobody can log in with this account."""
+        """Return the stored hash of a user's password, None if nobody can log in as this user."""
         row = self.row("SELECT password FROM user WHERE account = ? AND NOT deleted", (account,))
         return row["password"] if row else None
 
@@ -2275,7 +2279,7 @@ PRAGMAS = (  # the write-ahead log first
     "PRAGMA temp_store = MEMORY",  # lists are sorted also while the disk of temporary files is full
 )
 PATIENCE = 5  # seconds that a transaction waits for others, of this process and of other processes together
-QUICK_STEPS = 100_000  # of SQLite's virtual machine in one statement, a millisecond or two: more need another thread
+QUICK_STEPS = 100_000  # of SQLite's virtual machine, for a statement in the receiving thread: a millisecond or two
 INDEX_SIZE = 32 * 1024  # bytes that the index of a write-ahead log (-shm) has at least
 CHECK_SIZE = 4 * 1024 * 1024  # bytes: files up to this size get a full quick_check when opened (a few milliseconds)
 MADE: list[sqlite3.Connection] = []  # an empty database with its tables: copying it takes 0.5 ms, making it 9 ms
@@ -2286,8 +2290,9 @@ class Database:
     """One database file, or one in memory, and its pool of idle connections.
 
     A connection serves one transaction of one thread at a time and then returns to the pool: threads that work at
-    the same time have one each, and no two ever share one. With `existing`, for what only reads, no file is created, and
-    a file that this account cannot write is only read.
+    the same time have one each, and no two ever share one.
+
+    existing: whether no file may be created, and one that this account cannot write is opened for reading only.
     """
 
     def __init__(self, path: str, zone: tzinfo, clock: Callable[[], datetime], existing: bool = False):
@@ -2322,7 +2327,7 @@ class Database:
 
     @property
     def mode(self) -> str:
-        """The parameters of the file's URI: a file that is only read is immutable unless somebody has it open."""
+        """The parameters of the file's URI. Without a log, reading would create one; `immutable` prevents that."""
         if not self.read_only:
             return "mode=rw"
         return "mode=ro" if os.path.exists(self.wal) else "mode=ro&immutable=1"
@@ -2332,10 +2337,7 @@ class Database:
         refuse_old_sqlite()
         if not self.in_memory:
             if not self.read_only:
-                with contextlib.suppress(
-                    FileExistsError
-                ):  # created here, because SQLite would create it with mode 0644
-                    os.close(os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
+                create_file(self.path)
             refuse_strange(self.path, self.read_only)
         found = self.file_number()
         # `application_id` must reach the database file before the write-ahead log starts.
@@ -2402,8 +2404,8 @@ class Database:
     def transaction(self, begin: str, patience: float = PATIENCE) -> Iterator[Store]:
         """Run the block in one transaction: it happens together or not at all.
 
-        It waits up to `patience` seconds, in tenths, for a lock that another connection holds. Without patience it is a
-        read in the receiving thread, where a statement that takes long is interrupted; see HandOver.
+        It waits up to `patience` seconds, in tenths, for a lock that another connection holds. Without patience, the
+        block reads in the receiving thread, and a statement that takes long is interrupted.
         """
         timeout = math.ceil(patience * 10) * 100
         quick = not patience and begin != "BEGIN IMMEDIATE"
@@ -2472,9 +2474,9 @@ class Database:
             return False
 
     def identity(self) -> tuple[int, ...]:
-        """Return what distinguishes the file and its index from others that take their place, and what there is of them.
+        """Return the numbers of the file and of the log's index, and whether they and the log are there.
 
-        Raises OSError if one is missing.
+        Raises OSError if the file or the index is missing.
         """
         if self.in_memory:
             return ()
@@ -2493,8 +2495,8 @@ class Database:
     def close(self) -> None:
         """Close every connection; one that is in use is closed when it is returned.
 
-        The last one that is closed copies the log into the file and deletes it: from a stale index, that would lose
-        the writes of other processes. If the file is not in place, the connections stay open until the process ends.
+        SQLite copies the log into the file and deletes it when the last connection is closed. With an index that is no
+        longer that of the other processes, this would lose their writes: then the connections stay open.
         """
         self.closed, in_place = True, self.in_place()
         with contextlib.suppress(IndexError):
@@ -2521,10 +2523,16 @@ def interrupt() -> bool:
 
 
 def never_free(value: Any) -> None:
-    """Keep an object until the process ends, also beyond the end of the interpreter, which frees all others."""
+    """Keep an object alive until the process ends, although the interpreter frees all objects at its end."""
     import ctypes  # takes some milliseconds
 
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(value))
+
+
+def create_file(path: str) -> None:
+    """Create an empty file unless it exists, for its owner only: SQLite would create it with mode 0644."""
+    with contextlib.suppress(FileExistsError):
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
 
 
 def is_writable(path: str) -> bool:
@@ -3345,8 +3353,8 @@ def list_bug_options(store: Store, me: Caller, row: None, query: Body) -> dict[s
 TOKEN_LIFETIME = 24 * 60 * 60  # seconds after its last use
 LOGIN_FAILED = "Login failed. Please check your account and password."
 SCRYPT = (2**14, 8, 1)  # n, r, p: 16 MiB and about 30 ms; stored with each hash, so that they can be raised
-# scrypt:n:r:p:salt:hash; version 1.0 wrote no parameters, which were these. No others are taken: whoever chose them would
-# choose how long each check of the password takes.
+# scrypt:n:r:p:salt:hash; version 1.0 wrote no parameters, which were these. Others are not accepted: they would
+# decide how long each check of the password takes.
 STORED_PASSWORD = re.compile("scrypt:(?:(16384):(8):(1):)?([0-9a-f]{32}):([0-9a-f]{128})")
 
 
@@ -3410,7 +3418,7 @@ def with_hash(user: Body) -> Body:
 
 
 def save_user(store: Store, me: Caller, given: Body) -> int:
-    """Create a user, or change what is given of a known account; return the id. The password is a hash already."""
+    """Create a user, or change what is given of a known account; return the id. A password is given as its hash."""
     if not (known := store.user(given["account"])):
         return create(store, me, USER, given)
     if given.get("password"):
@@ -3420,7 +3428,7 @@ def save_user(store: Store, me: Caller, given: Body) -> int:
 
 
 def load_user(store: Store, me: Caller, given: Body) -> int:
-    """Create or change a user of a fixture, which holds a password or the hash that a dump has of it. Raises Invalid."""
+    """Create or change a user of a fixture, which has a password or, as dumps do, its hash. Raises Invalid."""
     password = given.get("password") or ""
     if STORED_PASSWORD.fullmatch(password):
         return save_user(store, me, given)
@@ -4245,7 +4253,7 @@ class Service:
     def class_of(self, method: str, path: str, headers: Mapping[str, str]) -> str:
         """Return the class of a request: "html" for a page, "" for what any thread answers.
 
-        A page for somebody who has to be checked first is a "login": nobody who is known waits for those who guess.
+        A page is a "login" if a password has to be checked first, so that pages of others do not wait for that.
         """
         if self.page and wants_page(method, path, headers.get("ACCEPT", ""), headers.get("TOKEN")):
             known = self.page.remembered(headers.get("AUTHORIZATION", "")) is not None
@@ -4481,7 +4489,7 @@ class Service:
             return "".join(self.record(store, operation.shows, changed, me)).encode()
 
     def pieces_of_record(self, operation: Operation, id: int | str, environ: dict[str, Any]) -> Iterator[bytes]:
-        """Yield the record that the path names, even if it is deleted, the caller without a target, or a JSON value."""
+        """Yield the record that the path names, even if it is deleted; without a target the caller, or a JSON value."""
         me: Any = environ.get("pmservice.caller")
         query, refused = self.query_of(environ, operation.parameters)
         fields = check(Shape(operation.parameters), query, refused=refused).get("fields", ())
@@ -4545,9 +4553,9 @@ class Service:
         fields: Sequence[str] = (),
         most: int = -1,
     ) -> Iterator[str]:
-        """Yield the JSON of one record, in pieces, with these parts and the lists inside of it, each up to `most` records.
+        """Yield the JSON of one record in pieces, with these parts and the lists inside of it. Raises Refusal (404).
 
-        Raises Refusal (404) without it.
+        most: the records that a list may have; -1: all.
         """
         number = store.id_of(id)
         if not (rows := store.select(view, number, me, target)):
@@ -4813,7 +4821,7 @@ class Clock:
 
 
 class NotedCall(NamedTuple):
-    """A call in the journal. text: all of it as JSON, whose objects would take up to thirty times as much memory."""
+    """A call in the journal. text: the whole call as JSON, because its objects can take thirty times as much memory."""
 
     time: str
     method: str
@@ -4921,7 +4929,7 @@ def size_of(connection: sqlite3.Connection) -> int:
 
 
 def take_snapshot(database: Database, name: str) -> None:
-    """Save the records as they are now, in memory, under a name. Raises Refusal if snapshots take too much memory."""
+    """Save the records as they are now, in memory, under a name. Raises Refusal if that takes too much memory."""
     uri = memory_uri()
     with contextlib.ExitStack() as undo, database.lock(), database.querying() as store:
         named = [old for other, (_, old) in database.snapshots.items() if other not in (START_SNAPSHOT, name)]
@@ -5784,9 +5792,9 @@ Invoke-RestMethod {url}/products -Headers @{{Token = $T}} -Method Post -Body '{{
 
 
 def refuse_embedding(environ: Mapping[str, Any]) -> None:
-    """Raise Refusal (403) for a page that another site's page asks for, unless a person followed a link to it.
+    """Raise Refusal (403) for a request that another site's page makes, unless a person followed a link.
 
-    A browser adds the credentials that it knows also to requests of other sites' scripts, images and frames.
+    Browsers add the credentials that they know to the requests of other sites' scripts, images and frames, too.
     """
     site, *rest = (environ.get(f"HTTP_SEC_FETCH_{name}", "") for name in ("SITE", "MODE", "DEST"))
     if site not in ("", "same-origin", "none") and rest != ["navigate", "document"]:
@@ -5855,7 +5863,7 @@ class Page:
         return hmac.digest(self.key, header.encode("utf-8", "surrogateescape"), "sha256")
 
     def remembered(self, header: str) -> str | None:
-        """Return what was stored of the password when a header was checked, None if that is not remembered."""
+        """Return the stored hash that a header was checked against, None if that is not remembered."""
         stored, until = self.checked.get(self.digest(header), (None, 0.0))
         return stored if until >= self.now() else None
 
@@ -7432,7 +7440,7 @@ def read_whole(answer: http.client.HTTPResponse) -> bytes:
 
 
 def json_of(text: bytes) -> Any:
-    """Return the value of a JSON text, None of an empty one. Raises ValueError, also if it has too many values."""
+    """Return the value of a JSON text, None of an empty one. Raises ValueError, also for too many values."""
     if sum(map(text.count, (b",", b"[", b"{"))) > MOST_VALUES:
         raise ValueError(f"the answer has more than {MOST_VALUES:,} values")
     try:
@@ -8016,7 +8024,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def write_out(stream: TextIO, text: str, stopped: Callable[[], bool] = lambda: True) -> None:
-    """Write to stdout or stderr, for whose reader this waits until `stopped`; what nobody reads is lost.
+    """Write to stdout or stderr; wait for a reader until `stopped`, then drop the rest.
 
     Raises StartError if stdout cannot be written.
     """
@@ -8234,7 +8242,7 @@ def unwind_on_sigterm() -> None:
 
 
 def give_name(part: str, path: str) -> None:
-    """Give a finished file its name, by a call that never replaces another file. Raises FileExistsError."""
+    """Give a finished file its name without ever replacing another file. Raises FileExistsError."""
     try:
         os.link(part, path)
     except FileExistsError:
@@ -8265,8 +8273,8 @@ def file_state(path: str) -> tuple[int, ...]:
 def whole_file(path: str) -> Iterator[TextIO]:
     """Open a file for writing that takes its name when it is whole; "-" is stdout.
 
-    It takes the place of an older file that nobody has changed meanwhile. What is neither a file nor a name for one,
-    such as a pipe or a device, is written to as it is.
+    It replaces an older file if nobody has changed that meanwhile. What is neither a file nor a name for one, such as a
+    pipe or a device, is written to as it is.
     """
     if path == "-":
         yield sys.stdout
@@ -8361,7 +8369,7 @@ def refuse_unfit(settings: Mapping[str, Any]) -> None:
 
 
 def fill_database(settings: Mapping[str, Any], copy: Database) -> None:
-    """Load a copy into the database of a command, which is opened only now. Raises StartError if it holds records."""
+    """Load a copy into the database of a command. Raises StartError if that holds records by now."""
     with copy.reading() as store:
         text = "".join(dump(store))
     path, zone = settings["database"], zone_of(settings["timezone"])
