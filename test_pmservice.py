@@ -6787,6 +6787,118 @@ class TestServing:
         assert list(tmp_path.iterdir()) == []
 
 
+@posix("Windows has no such streams")
+class TestStreams:
+    """stdout and stderr that nobody reads, that take nothing, or that are closed, all from the start."""
+
+    @pytest.fixture
+    def streams(self):
+        """Yield a function that returns a stream of a kind for a process, None for a closed one."""
+        with contextlib.ExitStack() as stack:
+            self.readers = {}
+
+            def stream(kind: str) -> Any:
+                if kind == "full":
+                    reader, writer = os.pipe()
+                    self.readers[writer] = stack.enter_context(open(reader, "rb"))
+                    stack.callback(os.close, writer)
+                    os.set_blocking(writer, False)
+                    with contextlib.suppress(BlockingIOError):
+                        while True:
+                            os.write(writer, b"x" * 4096)
+                    os.set_blocking(writer, True)
+                    return writer
+                if kind == "read":
+                    return stack.enter_context(tempfile.TemporaryFile())
+                return None if kind == "closed" else stack.enter_context(open("/dev/full", "wb"))
+
+            yield stream
+
+    @staticmethod
+    @contextlib.contextmanager
+    def process(folder: Path, out: Any, err: Any, *arguments: str) -> Iterator[subprocess.Popen[bytes]]:
+        """Yield a process of the command with these streams, which is killed if it does not end by itself."""
+        closed = [words for words, stream in ((">&-", out), ("2>&-", err)) if stream is None]
+        process = subprocess.Popen(
+            ["sh", "-c", f'exec "$@" {" ".join(closed)}', "sh", sys.executable, HERE / "pmservice.py", *arguments],
+            cwd=folder, stdin=subprocess.DEVNULL, stdout=out, stderr=err,
+        )  # fmt: skip
+        try:
+            yield process
+        finally:
+            process.kill()
+            process.wait()
+
+    @staticmethod
+    def answered(process: subprocess.Popen[bytes], port: int) -> int | None:
+        """Return the status of a call to a service that is ready, None if the process ends instead."""
+        until = time.monotonic() + 60
+        while time.monotonic() < until:
+            with (
+                contextlib.suppress(OSError),
+                contextlib.closing(connection_to(f"http://127.0.0.1:{port}")) as connection,
+            ):
+                status, _ = ask(connection, "GET", "/products")
+                if status != 503:
+                    return status
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(0.05)
+                return None
+        pytest.fail("the service neither answers nor ends")
+
+    KINDS = ("read", "full", "/dev/full", "closed")
+
+    @each("err", KINDS)
+    @each("out", KINDS)
+    def test_service_ends_at_a_signal_or_with_2_if_it_cannot_say_where_it_is(self, streams, tmp_path, out, err):
+        port, stdout, stderr = free_port(), streams(out), streams(err)
+        with self.process(
+            tmp_path, stdout, stderr, "--port", str(port), "--token", "t", "--password", "secret"
+        ) as process:
+            if out != "/dev/full":
+                assert self.answered(process, port) == 200
+                process.send_signal(signal.SIGTERM)
+            code = process.wait(30)
+        assert code == (2 if out == "/dev/full" else 0)
+        if err == "read":
+            stderr.seek(0)
+            told = stderr.read().decode()
+            assert told.count("\n") == 1
+            assert code == 0 or re.fullmatch("pmservice: .*No space left on device.*\n", told)
+        if out == "read":
+            stdout.seek(0)
+            assert stdout.read().decode() == f"http://127.0.0.1:{port}\n"
+
+    def test_url_reaches_a_reader_who_comes_late(self, streams, tmp_path):
+        port, stdout, stderr = free_port(), streams("full"), streams("full")
+        with self.process(tmp_path, stdout, stderr, "--port", str(port), "--token", "t") as process:
+            assert self.answered(process, port) == 200
+            url, read = f"http://127.0.0.1:{port}\n".encode(), b""
+            while url not in read:
+                read += self.readers[stdout].read1(4096)
+            process.send_signal(signal.SIGTERM)
+            assert process.wait(30) == 0
+        assert read.lstrip(b"x") == url
+
+    @each("arguments", [["dump"], ["check"], ["call", "GET", "/products"]], ids=" ".join)
+    def test_answer_that_cannot_be_written_is_an_error(self, streams, tmp_path, arguments):
+        pmservice.create_app(tmp_path / "pm.db").close()
+        stderr = streams("read")
+        with self.process(tmp_path, streams("/dev/full"), stderr, *arguments) as process:
+            assert process.wait(30) == 2
+        stderr.seek(0)
+        assert re.fullmatch(r"pmservice: .*No space left on device.*\n", stderr.read().decode())
+
+    @each("err", ["/dev/full", "closed"])
+    def test_work_is_done_though_nobody_can_be_told(self, streams, tmp_path, err):
+        (tmp_path / "f.json").write_text(json.dumps(WORLD))
+        for arguments in (["load", "f.json"], ["user", "new1"], ["backup", "copy.db"]):
+            with self.process(tmp_path, streams("read"), streams(err), *arguments) as process:
+                assert process.wait(30) == 0, arguments
+        with contextlib.closing(Client(tmp_path / "copy.db")) as client:
+            assert (client.get("/products")["total"], client.get("/users/new1")["account"]) == (2, "new1")
+
+
 class TestIndexOfTheLog:
     """The file with "-shm" in its name: an index of the write-ahead log that all processes share.
 
