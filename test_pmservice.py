@@ -5149,6 +5149,60 @@ class TestCallsFromPages:
             refusal = client.refused("GET", "/products", status=421, Host="evil.example:80")
             assert "--allowed-host evil.example" in refusal["error"]
 
+    def test_hosts_that_are_named_count_on_every_address(self):
+        hosts = ("pm.example.org:80", "PM", "localhost", "127.0.0.1:8080", "[::1]", "evil.example", "10.0.0.1")
+        for named, statuses in (("pm.example.org, pm", [200] * 5 + [421] * 2), ("", [200] * 7)):
+            settings = {"loopback_only": False, "allowed_host": named}
+            with contextlib.closing(Client(":memory:", **settings)) as client:
+                assert [client.call("GET", "/products", Host=host).status_int for host in hosts] == statuses
+
+    @each(("flags", "shown"), [
+        ("--host 0.0.0.0 --allowed-host pm.example.org --allowed-host pm", r"pm\.example\.org"),
+        ("--host :: --allowed-host pm,pm.example.org",                     "pm"),
+        ("--host 0.0.0.0",                                                 r"(?!0\.0\.0\.0)[\w.-]+"),
+        ("--host ::",                                                      r"(?!\[::\])([\w.-]+|\[[0-9a-f:]+\])"),
+        ("--host 127.0.0.1 --allowed-host pm.example.org",                 r"127\.0\.0\.1"),
+    ])  # fmt: skip
+    def test_address_that_is_shown_can_be_opened_from_where_the_service_is_reached(
+        self, monkeypatch, capfd, flags, shown
+    ):
+        class Listener(socket.socket):
+            """A socket that listens on this machine alone, and says that it does on the host that was asked for."""
+
+            host = ""
+
+            def getsockname(self) -> Any:
+                return (self.host, *super().getsockname()[1:])
+
+        def on_this_machine(host: str, port: int) -> socket.socket:
+            Listener.host = host
+            listener.append(Listener(fileno=listen("127.0.0.1", port).detach()))
+            listening.set()
+            return listener[0]
+
+        def call_and_stop() -> None:
+            assert listening.wait(30)
+            with socket.create_connection(("127.0.0.1", listener[0].getsockname()[1])) as connection:
+                connection.sendall(b"GET /-/live HTTP/1.0\r\n\r\n")
+                connection.recv(1000)
+            signal.raise_signal(signal.SIGTERM)
+
+        listener, listening, listen = [], threading.Event(), pmservice.listen
+        monkeypatch.setattr(pmservice, "listen", on_this_machine)
+        handlers = {number: signal.getsignal(number) for number in pmservice.STOPS}
+        thread = threading.Thread(target=call_and_stop)
+        thread.start()
+        try:
+            words = ["--database", ":memory:", "--port", "0", "--password", "secret"]
+            assert pmservice.main([*flags.split(), *words]) == 0
+        finally:
+            thread.join()
+            for number, handler in handlers.items():
+                signal.signal(number, handler)
+        out, told = capfd.readouterr()
+        assert re.fullmatch(rf"http://({shown}):[0-9]+\n", out)
+        assert f"{out.strip()}/products\n" in told
+
 
 class TestIgnoredNames:
     """Names that an operation does not take: the answer names them, or they are refused."""
@@ -8166,6 +8220,31 @@ class TestCommandLine:
             assert "bad.db" in told
             assert (tmp_path / "bad.db").read_bytes() == bad
 
+    @each("byte", [b"\xff", b"Q", b"\0"])
+    @each("text", [b"CREATE TABLE bug", b"CREATE TRIGGER", b"CREATE INDEX", b"tablebugbug"])
+    def test_damaged_text_of_the_schema_is_named_as_such(self, run, tmp_path, text, byte):
+        pmservice.create_app(tmp_path / "pm.db").close()
+        (tmp_path / "f.json").write_text("{}")
+        good = (tmp_path / "pm.db").read_bytes()
+        at = good.index(text) + 3
+        bad = good[:at] + byte + good[at + 1 :]
+        (tmp_path / "pm.db").write_bytes(bad)
+        for command in (
+            "check",
+            "dump",
+            "call GET /products",
+            "backup copy.db",
+            "load f.json",
+            "user new1",
+            "--port 0",
+        ):
+            code, out, told = run(*command.split())
+            assert (code, out) == (2, ""), command
+            rule = r"pmservice: pm\.db: damaged \(.+\); restore a backup, or name another file with --database\n"
+            assert re.fullmatch(rule, told), command
+            assert (tmp_path / "pm.db").read_bytes() == bad
+        assert sorted(os.listdir()) == ["f.json", "pm.db"]
+
     def test_name_of_a_strange_file_does_not_make_it_busy(self, tmp_path):
         with contextlib.closing(sqlite3.connect(tmp_path / "locked.db")) as other:
             other.execute("CREATE TABLE a (b)")
@@ -8192,6 +8271,62 @@ class TestCommandLine:
             assert (code, out) == (2, "")
             assert re.fullmatch(f"pmservice: {name}: .*; name another file with --database\n", told)
             assert (os.listdir(), Path("pm.db").read_bytes()) == (["pm.db"], before)
+
+    READING = ("check", "dump", "call GET /products", "call HEAD /products/1")
+
+    @MODES
+    @each("is_served", [False, True])
+    def test_file_that_can_only_be_read_is_read_and_nothing_is_created(self, run, monkeypatch, is_served):
+        with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as undo:
+            monkeypatch.chdir(folder)
+            with contextlib.closing(Client("pm.db")) as client:
+                client.product(name="in the file")
+            if is_served:
+                live = undo.enter_context(Live(Path(folder), "--token", "t"))
+                assert live.call("POST", "/products", {"name": "in the log"})[0] == 201
+            before = {path: path.read_bytes() for path in Path().iterdir()}
+            undo.callback(os.chmod, folder, 0o755)
+            for path in before:
+                os.chmod(path, 0o444)
+            os.chmod(folder, 0o555)
+            if os.geteuid() == 0:  # root may write everything
+                undo.callback(os.seteuid, 0)
+                os.seteuid(65534)
+            answers = {command: run(*command.split()) for command in self.READING}
+            for command, (code, _, told) in answers.items():
+                assert (code, told) == (0, ""), command
+            for command in ("dump", "call GET /products"):
+                names = [one["name"] for one in json.loads(answers[command][1])["products"]]
+                assert names == ["in the file", *(["in the log"] if is_served else [])]
+            assert {path: path.read_bytes() for path in Path().iterdir()} == before
+
+    @MODES
+    def test_file_that_can_only_be_read_takes_no_writes(self, run, monkeypatch):
+        with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as undo:
+            monkeypatch.chdir(folder)
+            pmservice.create_app("pm.db").close()
+            before = Path("pm.db").read_bytes()
+            undo.callback(os.chmod, folder, 0o755)
+            os.chmod("pm.db", 0o444)
+            os.chmod(folder, 0o555)
+            if os.geteuid() == 0:  # root may write everything
+                undo.callback(os.seteuid, 0)
+                os.seteuid(65534)
+            for command in ("call POST /products {}", "user new1"):
+                code, out, told = run(*command.split())
+                assert (code, out) == (2, ""), command
+                assert re.fullmatch("pmservice: pm.db: .*; name another file with --database\n", told)
+            assert (os.listdir(), Path("pm.db").read_bytes()) == (["pm.db"], before)
+
+    @each("is_empty", [False, True])
+    @each("command", READING)
+    def test_reading_creates_no_database(self, run, command, is_empty):
+        if is_empty:
+            Path("pm.db").touch()
+        told = "pmservice: pm.db: there is no such database; name one with --database\n"
+        assert run(*command.split()) == (2, "", told)
+        assert os.listdir() == (["pm.db"] if is_empty else [])
+        assert not is_empty or os.path.getsize("pm.db") == 0
 
 
 # --- 19 Pull: the records of a running server ----------------------------------------------------------
