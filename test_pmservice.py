@@ -6992,7 +6992,7 @@ if sys.argv[1] == "closes":
     def lose(index: Path, loss: str) -> None:
         """Remove the index, or put another one in its place, or cut it."""
         if loss == "cut":
-            os.truncate(index, 100)
+            os.truncate(index, 0)
             return
         index.rename(f"{index}.old")
         if loss == "replaced":
