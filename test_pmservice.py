@@ -5971,7 +5971,7 @@ class TestPasswords:
     ])  # fmt: skip
     def test_other_texts_that_look_like_hashes_are_refused_in_fixtures(self, app, run, text):
         users = [dict(account="new1"), dict(account="new2", password=text)]
-        with pytest.raises(pmservice.Refusal, match=r"^users\[1\]\.password "):
+        with pytest.raises(pmservice.StartError, match=r"fixture: users\[1\]\.password "):
             app.load(users=users)
         Path("fixture.json").write_text(json.dumps({"users": users}))
         code, out, told = run("load", "fixture.json", "--database", str(app.path))
