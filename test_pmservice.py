@@ -3759,6 +3759,13 @@ class TestPage:
         moment[0] += 601
         assert class_of(headers) == "login"
 
+    def test_reader_whose_password_has_changed_is_forgotten(self, secured):
+        headers = {"ACCEPT": CHROME, "AUTHORIZATION": basic("dev1", "secret")}
+        browse(secured, "/user", None, Authorization=headers["AUTHORIZATION"])
+        secured.put("/users/dev1", password="another")
+        browse(secured, "/user", None, 401, Authorization=headers["AUTHORIZATION"])
+        assert secured.service.class_of("GET", "/user", headers) == "login"  # guesses wait for others
+
     def test_so_many_readers_are_remembered(self, secured, hashed, monkeypatch):
         monkeypatch.setattr(pmservice, "MOST_REMEMBERED", 3)
         accounts = [f"reader{n}" for n in range(5)]
@@ -7251,6 +7258,14 @@ class TestThreads:
             go.set()
         assert {page.result(60) for page in guesses} == {401}
         assert {login.result(60) for login in logins} == {400}
+
+    def test_quick_read_stays_one_however_often_it_comes(self, slow):
+        bugs = json.dumps({"bugs": [dict(product=1, title="B")] * 100})
+        pmservice.load_text(self.service.database, bugs, "fixture")
+        with contextlib.closing(connection_to(self.url)) as connection:
+            pages = [ask(connection, "GET", "/products/1/bugs?limit=100") for _ in range(60)]
+        assert pages == [pages[0]] * 60
+        assert self.attempts("/products/1/bugs") == [False] * 60
 
     @each(("path", "account", "many"), [
         ("/testcases/2",          "admin", "steps"),
