@@ -6415,6 +6415,317 @@ class TestWhoSeesWhat:
         assert product in ids(private.get("/products")["products"])
 
 
+@pytest.fixture(scope="class")
+def databases():
+    """Yield a function that returns a member's three databases of TestHiddenStaysHidden; they are opened once."""
+    with contextlib.ExitStack() as stack:
+        opened: dict[str, list[Client]] = {}
+
+        def databases(member: str) -> list[Client]:
+            if member not in opened:
+                for others, deleted in ((False, False), (True, False), (False, True)):
+                    client = TestHiddenStaysHidden.database(member, others=others, deleted=deleted)
+                    opened.setdefault(member, []).append(stack.enter_context(contextlib.closing(client)))
+            return opened[member]
+
+        yield databases
+
+
+class TestHiddenStaysHidden:
+    """The writes of members, in databases that differ in what those members may not see.
+
+    The records are those of TestWhoSeesWhat, and LINKS between hidden and visible ones. In the second database
+    everything hidden says something else, in the third it is deleted; ids and sequences are the same in all.
+    """
+
+    MEMBERS = ("dev2", "pm1", "only1")
+    WRITES = tuple(one for one in pmservice.OPERATIONS if one.method != "GET" and not (one.admin or one.open))
+    # fmt: off
+    GUARDED = {  # array: the records that not everybody sees, with the sight that each needs
+        "programs": {2: "project", 9: "project"}, "projects": {4: "project"}, "executions": {6: "project"}, "products": {2: "product"},
+        "stories": {2: "product", 4: "product"}, "plans": {2: "product"}, "bugs": {2: "product"}, "testcases": {2: "product"},
+        "builds": TestWhoSeesWhat.OF_BOTH, "releases": TestWhoSeesWhat.OF_BOTH, "testtasks": TestWhoSeesWhat.OF_BOTH,
+        "tasks": {2: "project"}, "efforts": {2: "project"}, "results": {2: "product"},
+    }
+    LINKS = {  # array: id: what a record has beyond PRIVATE
+        "bugs": {1: dict(story=2, plan=2, case=2, task=2, testtask=2, toStory=2, toTask=2, duplicateBug=2, openedBuild="2,3", linkBug="2"),
+                 2: dict(story=1, plan=1, case=1, task=1)},
+        "releases": {1: dict(build=3, stories="2", bugs="2"), 2: dict(build=1), 3: dict(build=1)},
+        "testcases": {1: dict(story=2), 2: dict(story=1)},
+        "testtasks": {1: dict(build=3), 3: dict(testcases=[1])},
+        "results": {1: dict(testtask=3)}, "tasks": {2: dict(fromBug=1)},
+    }
+    PEOPLE = dict(PO="dev1", QD="dev1", RD="dev1", whitelist=["po1"])
+    DATES = dict(begin="2026-02-02", end="2026-02-03")
+    OTHERS = {  # array: what all hidden records are in the second database, besides their names
+        "programs": dict(PEOPLE, **DATES, PM="dev1", openedBy="qd1", status="doing", code="o", desc="o"),
+        "projects": dict(PEOPLE, **DATES, PM="dev1", openedBy="qd1", status="closed", code="o", model="waterfall", days=1),
+        "executions": dict(DATES, type="stage", status="doing"),
+        "products": dict(PEOPLE, createdBy="qd1", status="closed", type="branch", line=7),
+        "releases": dict(date="2026-02-03", status="terminate", bugs="1", build=0, buildName="o"),
+        "bugs": dict(status="closed", resolution="fixed", assignedTo="dev2", severity=1, openedDate="2026-11-19T00:00:00Z", story=0, plan=0, case=0),
+        "tasks": dict(status="done", consumed=3, estimate=9, assignedTo="dev2", story=0, fromBug=0),
+        "testcases": dict(status="wait", version=3, story=0, caseFails=3),
+        "stories": dict(status="closed", version=4, estimate=5, openedBy="dev2"),
+        "plans": dict(DATES, status="doing"),
+        "builds": dict(date="2026-02-03", builder="dev1"),
+        "testtasks": dict(DATES, status="doing", owner="dev2", testcases=[]),
+        "efforts": dict(date="2026-02-03", consumed=4, left=5, account="dev1"),
+        "results": dict(caseResult="fail", lastRunner="dev1"),
+    }
+    EXECUTION = 5
+    NEXT = {  # table: the id of the next record
+        "project": 11, "product": 4, "story": 5, "plan": 3, "bug": 4, "testcase": 4, "build": 5, "release": 5, "testtask": 5, "task": 4,
+    }
+    LEAST = {  # bodies of those operations that TestWhoSeesWhat.NAMED lacks
+        "POST /products": dict(name="P"),
+        "POST /programs": dict(name="N", begin="2026-02-01", end="2026-06-30"),
+        "POST /projects": dict(name="N", begin="2026-02-01", end="2026-06-30", products=[1]),
+        "POST /testtasks": dict(execution=5, product=1, build="trunk", name="N", begin="2026-03-05", end="2026-03-05"),
+        "PUT /users/<user>": {},
+    }
+    STATES = dict(task="wait", bug="active", story="active")  # that records start from, unless NAMED says otherwise
+    # The numbers in bodies: those that name a record of an array although they are no links, and the others.
+    NUMBERED = dict(story="stories", plan="plans", build="builds", task="tasks", case="testcases", testtask="testtasks", result="results",
+                    fromBug="bugs", duplicateBug="bugs")
+    NUMBERS = {"branch", "module", "pri", "severity", "line", "days", "steps", "version", "caseVersion"}
+    # Of a hidden record, what repeats visible ones that it names, or that name it: "`story, plan, build, module, task, case, fromBug` … stay as sent".
+    REPEATED = {"programName", "projectName", "productName", "executionName", "buildName", "storyTitle", "storyStatus", "latestStoryVersion",
+                "needConfirm", "needconfirm", "executions", "tasks", "cases", "testcases"}
+    REPEATED_IN = {"stories": ["bugs"]}
+    MOVED = {  # "Moving a program, project or execution moves the paths of all below and the `project` of tasks"
+        "PUT /programs/<id>": {"path", "grade"}, "PUT /executions/<id>": {"project", "executions"},
+    }
+    TELLING = {  # where an answer has to depend on what is hidden: how it is refused, in the same words whatever is hidden
+        # "a name once a product among those not deleted"
+        **dict.fromkeys(("POST /projects/<id>/builds", "POST /builds", "PUT /builds/<id>"), "name cannot be given to a build of this product; choose another."),
+        # "A program that has children cannot be deleted"
+        "DELETE /programs/<id>": "This program cannot be deleted.",
+    }
+    # fmt: on
+
+    @classmethod
+    def hidden_from(cls, member):
+        """Return the ids of the records that a member does not see, by array."""
+        sees = TestWhoSeesWhat.sees
+        return {
+            array: {id for id, needed in records.items() if not sees(member, needed)}
+            for array, records in cls.GUARDED.items()
+        }
+
+    @classmethod
+    def fixture(cls, hidden, others, deleted):
+        """Return the records; those that are hidden are others, or deleted."""
+        fixture = json.loads(json.dumps(TestWhoSeesWhat.PRIVATE))
+        for array in fixture:
+            for record in fixture[array]:
+                record.update(cls.LINKS.get(array, {}).get(record.get("id"), {}))
+                if record.get("id") not in hidden.get(array, ()):
+                    continue
+                if others:
+                    names = {"name", "title"} & record.keys()
+                    record.update(cls.OTHERS[array], **dict.fromkeys(names, f"other {record['id']}"))
+                if deleted and array not in ("efforts", "results"):
+                    record["deleted"] = True
+        return fixture
+
+    @classmethod
+    def database(cls, member, **changes):
+        """Return an app with these records, in which the member's token is the member's account."""
+        fixture = cls.fixture(cls.hidden_from(member), **changes)
+        client = Client(":memory:", token="admin", load=fixture)
+        client.token = "admin"
+        hashed = hashlib.sha256(member.encode()).hexdigest()
+        client.sql("INSERT INTO token (hash, account, used) VALUES (?, ?, ?)", hashed, member, NOW_ISO)
+        return client
+
+    @staticmethod
+    def answer(client, method, path, token, body=None):
+        """Return the status, the headers and the bytes of an answer."""
+        raw = json.dumps(body or {}).encode()
+        request = webtest.TestRequest.blank(path, method=method, headers={"Token": token}, body=raw)
+        given = request.get_response(client.service)
+        headers = [header for header in given.headerlist if header[0] != "X-Request-Id"]
+        return given.status_int, headers, given.body
+
+    # What is sent.
+
+    @staticmethod
+    def records_of(target):
+        """Return (array, id) of every record that a link to a resource could name."""
+        home = target == "execution or project"
+        arrays = ["projects", "executions"] if home else [pmservice.RESOURCES[target].array]
+        return [(array, record["id"]) for array in arrays for record in TestWhoSeesWhat.PRIVATE[array]]
+
+    @classmethod
+    def bodies(cls, operation, id, hidden):
+        """Yield bodies: the least, and those that name hidden records, one for each field and record."""
+        line = f"{operation.method} {operation.path}"
+        least = TestWhoSeesWhat.NAMED[line][1] if line in TestWhoSeesWhat.NAMED else cls.LEAST[line]
+        if callable(least):
+            least = least(cls.EXECUTION if operation.target == "project" else id)
+        least, fields = least or {}, operation.reads.fields
+        yield least
+        yield {**least, **dict(cls.texts_and_people(fields))}
+        for field, value in cls.naming(fields, hidden):
+            yield {**least, field: value}
+        for field in fields:
+            if isinstance(fields[field].read, pmservice.Items) and least.get(field):
+                item, inner = least[field][0], fields[field].read.shape.fields
+                yield {**least, field: [{**item, **dict(cls.texts_and_people(inner))}]}
+                for name, value in cls.naming(inner, hidden):
+                    yield {**least, field: [{**item, name: value}]}
+        if "acl" in fields:
+            yield {**least, "acl": "private"}
+        if isinstance(operation.shows, pmservice.View):
+            array = operation.shows.resource.array
+            for field in {"name", "title"} & fields.keys():
+                records = [one for one in TestWhoSeesWhat.PRIVATE[array] if one["id"] in hidden.get(array, ())]
+                for name in sorted({record[field] for record in records}):
+                    yield {**least, field: name}
+
+    @staticmethod
+    def texts_and_people(fields):
+        """Yield every text as ids, and every person."""
+        for field, kind in fields.items():
+            if kind.look == "text" and field not in ("email", "phone", "mobile", "stage", "role"):
+                yield field, "2,3,4"
+            if kind.look in ("person", "people", "whitelist"):
+                yield field, "dev1" if kind.look == "person" else ["dev1"]
+
+    @classmethod
+    def naming(cls, fields, hidden):
+        """Yield (field, value) that name each hidden record, and one that is visible."""
+        for field, kind in fields.items():
+            named = []
+            if kind.target and kind.target != "department":
+                named = cls.records_of(kind.target)
+            elif kind.look == "plain" and field in cls.NUMBERED:
+                named = [(cls.NUMBERED[field], id) for id in hidden[cls.NUMBERED[field]]]
+            out_of_sight = [id for array, id in named if id in hidden[array]]
+            in_sight = [id for array, id in named if id not in hidden[array]]
+            for id in out_of_sight + in_sight[-1:]:
+                yield field, [id] if kind.schema.get("type") == "array" else id
+
+    # What is seen.
+
+    @classmethod
+    def reads(cls, member, hidden):
+        """Return the paths of everything that a member can read, also of the next record of each table."""
+        paths = ["/options/bug?product=1"]
+        for operation in pmservice.OPERATIONS:
+            ids = [0]
+            if operation.method != "GET" or "<name>" in operation.path or operation.target == "department":
+                continue
+            if "<id>" in operation.path:
+                ids = [id for array, id in cls.records_of(operation.target) if id not in hidden[array]]
+                ids.append(cls.NEXT[pmservice.RESOURCES[operation.target].table])
+            query = "?limit=1000" if isinstance(operation.shows, pmservice.Listing) else ""
+            path = operation.path.replace("<user>", member) + query
+            paths += [path.replace("<id>", str(id)) for id in ids]
+        return paths
+
+    @staticmethod
+    def split(client, hidden):
+        """Return the facts of visible and of hidden records, by array."""
+        visible, others = {}, {}
+        for array, records in client.dump().items():
+            visible[array] = [record for record in records if record["id"] not in hidden.get(array, ())]
+            others[array] = [record for record in records if record["id"] in hidden.get(array, ())]
+        return visible, others
+
+    @classmethod
+    def hidden_state(cls, client, hidden):
+        """Return the values of hidden records by (array, id, field): the facts, and what an administrator is shown.
+
+        What only repeats visible records is left out.
+        """
+        state = {}
+        for array, records in cls.split(client, hidden)[1].items():
+            path = {"plans": "productplans"}.get(array, array)
+            for fact in records:
+                shown = {}
+                if array not in ("efforts", "results"):
+                    shown = json.loads(cls.answer(client, "GET", f"/{path}/{fact['id']}", "admin")[2])
+                shown = without(shown, *cls.REPEATED, *cls.REPEATED_IN.get(array, ()))
+                state |= {(array, fact["id"], field): value for field, value in shown.items()}
+                state |= {(array, fact["id"], field, "fact"): value for field, value in fact.items()}
+        return state
+
+    @staticmethod
+    def reset(clients):
+        for client in clients:
+            client.post("/-/reset?only=records")
+
+    # The tests.
+
+    def test_every_number_in_a_body_names_a_record_or_is_known_to_name_none(self):
+        numbers = {
+            field
+            for operation in self.WRITES
+            for field, kind in operation.reads.fields.items()
+            if kind.look == "plain" and not kind.target
+        }
+        assert numbers == self.NUMBERED.keys() | self.NUMBERS
+
+    @each("member", MEMBERS)
+    def test_member_sees_the_same_whatever_is_hidden(self, databases, member):
+        clients, hidden = databases(member), self.hidden_from(member)
+        self.reset(clients)
+        facts = [self.split(client, hidden) for client in clients]
+        assert facts[0][0] == facts[1][0] == facts[2][0]
+        assert facts[0][1] != facts[1][1] != facts[2][1]
+        self.see_the_same(clients, member, self.reads(member, hidden))
+
+    def see_the_same(self, clients, member, paths):
+        for path in paths:
+            answers = [self.answer(client, "GET", path, member) for client in clients]
+            assert answers[0] == answers[1] == answers[2], path
+
+    @each("member", MEMBERS)
+    @each("operation", WRITES, ids=lambda one: f"{one.method} {one.path}")
+    def test_write_neither_tells_nor_changes_anything_hidden(self, databases, operation, member):
+        clients, hidden = databases(member), self.hidden_from(member)
+        line, ids = f"{operation.method} {operation.path}", [0]
+        if operation.target not in ("", "user"):
+            ids = [id for array, id in self.records_of(operation.target) if id not in hidden[array]]
+        for id in ids:
+            path = operation.path.replace("<id>", str(id)).replace("<user>", member)
+            path += f"?{operation.by}={id}" if operation.by else ""
+            bodies = list(self.bodies(operation, id, hidden))
+            self.reset(clients)
+            before = [self.hidden_state(client, hidden) for client in clients]
+            alike = self.send(clients, operation, path, member, bodies if id == ids[0] else bodies[:2])
+            for client, state in zip(clients, before, strict=True):
+                after = self.hidden_state(client, hidden)
+                changed = [place for place in state if after[place] != state[place]]
+                assert [place for place in changed if place[2] not in self.MOVED.get(line, ())] == [], path
+            if alike:
+                visible = [self.split(client, hidden)[0] for client in clients]
+                assert visible[0] == visible[1] == visible[2], path
+                if member == "dev2" and id == ids[0]:
+                    self.see_the_same(clients, member, self.reads(member, hidden))
+
+    def send(self, clients, operation, path, member, bodies):
+        """Send bodies one after another, all answered alike. Return False after one of which TELLING says that it is not."""
+        line = f"{operation.method} {operation.path}"
+        state = self.STATES.get(operation.target)
+        if len(TestWhoSeesWhat.NAMED.get(line, ())) == 3:
+            state = TestWhoSeesWhat.NAMED[line][2]
+        for number, body in enumerate(bodies):
+            for client in clients if state else ():
+                client.sql(f"UPDATE {operation.target} SET status = ? WHERE id = ?", state, path.split("/")[2])
+            answers = [self.answer(client, operation.method, path, member, body) for client in clients]
+            if line in self.TELLING and (answers[0] != answers[1] or answers[0] != answers[2]):
+                refusals = {json.loads(answer[2])["error"] for answer in answers if answer[0] >= 400}
+                assert refusals == {self.TELLING[line]}, (path, body)
+                return False
+            assert answers[0] == answers[1] == answers[2], (path, body)
+            if number == 0 and len(bodies) > 2:
+                assert answers[0][0] == operation.status, (path, body)
+        return True
+
+
 # --- 13 Command: settings, the server, the command line -----------------------------------------------
 
 
