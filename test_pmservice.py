@@ -2226,6 +2226,36 @@ class TestLongRecords:
         long.refused("GET", "/productplans/99", status=404)
 
 
+class TestOneState:
+    """Everything in an answer is of one moment, also if others write between the statements of the request."""
+
+    @pytest.fixture
+    def interrupted(self, connections, filed_world):
+        """Return a function that gets a path; another process deletes all bugs just before they are listed."""
+
+        def write(connection: sqlite3.Connection, sql: str) -> None:
+            if re.match("SELECT .*FROM bug .*LIMIT", sql, re.DOTALL):
+                connections.before = Connections().before
+                other.execute("UPDATE bug SET deleted = 1")
+
+        def get(path: str) -> Any:
+            connections.before = write
+            shown = filed_world.get(path)
+            assert connections.before != write, "no bugs were listed"
+            return shown
+
+        with contextlib.closing(sqlite3.connect(filed_world.path, isolation_level=None)) as other:
+            yield get
+
+    def test_total_is_that_of_the_records_beside_it(self, interrupted):
+        shown = interrupted("/products/1/bugs")
+        assert (shown["total"], ids(shown["bugs"])) == (2, [2, 1])
+
+    def test_lists_inside_of_a_record_are_of_the_same_moment(self, interrupted, filed_world):
+        filed_world.sql("UPDATE bug SET plan = 1")
+        assert ids(interrupted("/productplans/1")["bugs"]) == [2, 1]
+
+
 # Each index, and a request that reads or searches with it: without the index it would look at more rows.
 INDEXES = {
     "project_unplaced":     ("POST", "/programs", GOOD[PROGRAMS]),
@@ -3627,6 +3657,12 @@ def basic(account: str, password: str) -> str:
     return "Basic " + base64.b64encode(f"{account}:{password}".encode()).decode()
 
 
+SEALED = {  # what a page may load, send, and who may frame it: nothing but its own styles and drawings
+    "default-src": "'none'", "style-src": "'unsafe-inline'", "img-src": "data:", "form-action": "'none'",
+    "base-uri": "'none'", "frame-ancestors": "'none'",
+}  # fmt: skip
+
+
 def browse(client: Client, path: str = "/", password: str | None = "t", status: int = 200, **headers: str) -> Read:
     """Ask as a browser does; return the page. Any account may stand beside a token."""
     sent = {"Accept": CHROME, **headers}
@@ -3635,7 +3671,8 @@ def browse(client: Client, path: str = "/", password: str | None = "t", status: 
     answer = client.app.get(path, headers=sent, status="*")
     assert (answer.status_int, answer.content_type) == (status, "text/html"), path
     assert answer.charset.lower() == "utf-8"
-    assert answer.headers["Content-Security-Policy"].startswith("default-src 'none'; style-src 'unsafe-inline';")
+    rules = answer.headers["Content-Security-Policy"].split("; ")
+    assert dict(one.split(" ", 1) for one in rules) == SEALED
     assert answer.headers["Cache-Control"] == "no-store"
     assert ("WWW-Authenticate" in answer.headers) == (status == 401)
     return Read(answer.text)
@@ -5603,6 +5640,23 @@ class Fragile(sqlite3.Connection):
 class TestTheSystem:
     """The differences between Linux, macOS and Windows."""
 
+    def test_every_connection_syncs_each_commit_checks_links_and_keeps_the_log(self, filed):
+        wanted = {
+            "synchronous": 2,
+            "foreign_keys": 1,
+            "journal_mode": "wal",
+            "fullfsync": 1,
+            "journal_size_limit": 4194304,
+        }
+        database = filed.service.database
+        with contextlib.ExitStack() as stack:
+            used = [stack.enter_context(database.reading()) for _ in range(3)]  # the pool has one: two are opened now
+            used.append(stack.enter_context(database.writing()))
+            for store in used:
+                found = {name: store.row(f"PRAGMA {name}")[0] for name in wanted}
+                assert found == wanted
+        assert len({id(store.connection) for store in used}) == 4
+
     @each(("path", "uri"), [
         (PureWindowsPath(r"C:\Users\An na\pm.db"), "file:///C:/Users/An%20na/pm.db"),
         (PureWindowsPath(r"\\server\share\pm.db"), "file:////server/share/pm.db"),
@@ -6836,9 +6890,13 @@ class TestOverASocket:
         assert live.call("GET", path)[0] == 404
         assert live.call("GET", "/%70roducts")[0] == 200
 
-    def test_head_sends_no_body(self):
+    @each("database", [":memory:", "pm.db"])
+    def test_head_sends_no_body(self, tmp_path, database):
+        """Not even the chunk that ends an answer in pieces, which only a file's lists are."""
         bugs = [{"product": 1, "title": "B"}] * 300
-        with pmservice.running(load={"products": [{"name": "P"}], "bugs": bugs}, token="t") as served:
+        file = database if database == ":memory:" else tmp_path / database
+        load = {"products": [{"name": "P"}], "bugs": bugs}
+        with pmservice.running(file, load=load, token="t", control=True) as served:
             for path in ("/products/1/bugs?limit=300", "/-/dump", "/products/1"):
                 with contextlib.closing(connection_to(served.url)) as connection:
                     connection.connect()
@@ -7770,6 +7828,23 @@ class TestStopping:
             connection.close()
             assert live.process.wait(30) == 0
 
+    def test_clients_that_have_connected_are_answered_though_it_stops_before_it_has_seen_them(self):
+        with (
+            pmservice.listen("127.0.0.1", 0) as listener,
+            contextlib.closing(pmservice.create_app(token="t")) as service,
+            contextlib.ExitStack() as stack,
+        ):
+            server = pmservice.Server(service, listener)
+            waiting = [stack.enter_context(contextlib.closing(connection_to(server.url))) for _ in range(5)]
+            for connection in waiting:
+                connection.request("GET", "/products", headers={"Token": "t"})
+            server.stop(signal.SIGTERM if server.quiet else 0)
+            server.quiet = pmservice.QUIET
+            server.run()
+            for connection in waiting:
+                answer = connection.getresponse()
+                assert (answer.status, json.loads(answer.read())["total"]) == (200, 0)
+
     def test_second_signal_ends_it_at_once(self, tmp_path):
         with self.unread(tmp_path) as (live, connection):
             live.process.send_signal(signal.SIGTERM)
@@ -8087,6 +8162,40 @@ class TestInTests:
                 pass
         """)
         pytester.runpytest_inprocess("-W", "error").assert_outcomes(passed=3)
+
+    def test_file_to_load_is_beside_the_test_whose_mark_names_it_and_else_in_the_folder_of_all_tests(self, pytester):
+        for folder in (pytester.path, pytester.mkdir("inner")):
+            (folder / "seed.json").write_text(json.dumps({"products": [{"name": folder.name}]}))
+        pytester.makeconftest("""
+            import pytest
+
+            @pytest.fixture(scope="session")
+            def pmservice_settings():
+                return {"load": "seed.json"}
+        """)
+        (pytester.path / "inner" / "test_inner.py").write_text("""if True:
+            import pytest
+
+            def loaded(served):
+                return served.get("/products")["products"][0]["name"]
+
+            def test_settings(pmservice, request):
+                assert loaded(pmservice) == request.config.rootpath.name
+
+            @pytest.mark.pmservice(now="2026-01-05T09:00:00Z")
+            def test_other_mark(pmservice, request):
+                assert loaded(pmservice) == request.config.rootpath.name
+
+            @pytest.mark.pmservice(load="seed.json")
+            class TestMarked:
+                def test_mark(self, pmservice):
+                    assert loaded(pmservice) == "inner"
+
+                @pytest.mark.pmservice(now="2026-01-05T09:00:00Z")
+                def test_mark_of_the_class(self, pmservice):
+                    assert loaded(pmservice) == "inner"
+        """)
+        pytester.runpytest_inprocess("-W", "error").assert_outcomes(passed=4)
 
     def test_mark_of_a_module_is_for_those_tests_that_use_the_fixture(self, pytester):
         pytester.makepyfile("""
@@ -8457,6 +8566,24 @@ class TestCommandLine:
             assert (code, word in out) == (1, True), out
             Path("pm.db").write_bytes(kept)
         assert run("check")[0] == 0
+
+    def test_backup_has_nothing_that_was_written_while_it_copied(self, run, tmp_path, monkeypatch):
+        """It begins once: a copy that began again after each write would never end beside a busy service."""
+        shown, copied = pmservice.show_progress, []
+
+        def write(text: str) -> None:
+            if text.endswith("%"):
+                copied.append(client.post("/products/1/bugs", **BUG)["id"])
+            shown(text)
+
+        with contextlib.closing(Client(tmp_path / "pm.db")) as client:
+            bugs = [dict(product=1, title="B", steps="x" * 65_000)] * 600  # two pieces of 16 MiB, and a third
+            client.load(products=[dict(id=1, name="P")], bugs=bugs)
+            monkeypatch.setattr(pmservice, "show_progress", write)
+            assert run("backup", "copy.db")[0] == 0
+        assert len(copied) == 3
+        with contextlib.closing(Client(tmp_path / "copy.db")) as copy:
+            assert copy.get("/products/1")["bugs"] == 600
 
     def test_backup_is_of_one_moment_while_others_write(self, run, tmp_path):
         with contextlib.closing(Client(tmp_path / "pm.db")) as client, ThreadPoolExecutor(1) as threads:
@@ -10236,6 +10363,38 @@ class TestUpgrades:
         for project in [*dumped["projects"], *dumped["executions"]]:
             linked = [row["product"] for row in before["project_product"] if row["project"] == project["id"]]
             assert project["products"] == linked
+
+    @staticmethod
+    def delete_copies(path: Path) -> int:
+        """Give each bug every link that is counted; then add a deleted copy of each record. Return how many."""
+        with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as file:
+            file.row_factory = sqlite3.Row
+            execution = file.execute("SELECT id, project FROM project WHERE project IS NOT NULL").fetchone()
+            links = (execution["project"], execution["id"])
+            file.execute("UPDATE bug SET plan = 1, project = ?, execution = ?, resolvedDate = openedDate", links)
+            file.execute("UPDATE release SET stories = '1, 2', project = ?", links[:1])
+            tables = [table for (table,) in file.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")]
+            added = 0
+            for table in sorted({*tables} & {*TABLES.values()} - {"user"}):  # older versions deleted no users
+                rows = [dict(row) for row in file.execute(f"SELECT * FROM {table}")]
+                for row in rows if "deleted" in rows[0] else ():
+                    copy = {**row, "id": row["id"] + 1000, "deleted": 1}
+                    file.execute(pmservice.insert_statement(table, tuple(copy)), [*copy.values()])
+                    added += 1
+            for table in {*tables} & {"plan_story", "project_story"}:
+                home = table.partition("_")[0]
+                file.execute(f"INSERT INTO {table} SELECT {home}, story + 1000 FROM {table}")
+            return added
+
+    @each("kept", VERSIONS, indirect=True)
+    def test_upgrade_counts_no_deleted_record(self, kept):
+        added = self.delete_copies(kept)
+        assert added >= 8
+        with contextlib.closing(Client(kept)) as client:
+            with client.service.database.reading() as store:
+                assert list(pmservice.problems_of(store)) == []
+            for path, records in self.lists(client).items():
+                assert not [one["id"] for one in records if one.get("id", 0) > 1000], path
 
     def test_killed_writer_of_another_program_leaves_its_file_to_that(self, tmp_path):
         with contextlib.closing(sqlite3.connect(tmp_path / "killed.db", isolation_level=None)) as killed:
@@ -12034,6 +12193,23 @@ STORY_LISTS = [  # path, status, the stories that qa1 finds among those of the t
 
 
 class TestStories:
+    def test_total_of_each_state_is_its_own_number_of_stories(self, shop):
+        numbers = dict(draft=1, active=2, changed=3, closed=4)
+        states = [state for state, number in numbers.items() for _ in range(number)]
+        for type, extra in (("story", 0), ("requirement", 1)):
+            loaded = [dict(product=1, title="S", type=type, status=state) for state in [*states, *["draft"] * extra]]
+            shop.load(stories=[*loaded, dict(product=1, title="S", type=type, status="draft", deleted=True)])
+            counted = {**numbers, "draft": 1 + extra, "all": 10 + extra, "unclosed": 6 + extra, "": 6 + extra}
+            words = {
+                **counted,
+                **{f"{state}story": counted[state] for state in numbers},
+                "allstory": 10 + extra,
+                "changingstory": 3,
+            }
+            for path, word in itertools.product(("/products/1/stories", "/stories"), words):
+                listed = shop.get(f"{path}?type={type}&status={word}&limit=1000")
+                assert (listed["total"], len(listed["stories"])) == (words[word], words[word]), (path, word)
+
     def test_new_story_is_active_and_has_the_usual_values(self, shop):
         sent = dict(BARE_STORY, verify="v", source="call", estimate=5, mailto=["qa1"])
         answer = shop.call("POST", "/products/1/stories", sent)
@@ -12297,6 +12473,34 @@ class TestProductPlans:
         assert shop.get("/products/1")["plans"] == shop.get("/products")["products"][0]["plans"] == 1
         remove(shop, "/productplans/3")
         assert shop.get("/products")["products"][0]["plans"] == 0
+
+    @each("hours", [[8.67768396311207] * 3, [1 / 3] * 6, [1e-9, 0.1 + 0.2, 123456.789], [10**9, 1e-6, 0.5]])
+    def test_hours_of_a_plan_are_a_sum_that_any_order_of_changes_keeps(self, shop, hours):
+        for estimate in hours:
+            story(shop, estimate=estimate, plan=shop.post("/products/1/plans", title="P")["id"])
+        shop.post("/productplans/1/linkstories", stories=[*range(1, len(hours) + 1)])
+        for number, estimate in enumerate(reversed(hours), 1):
+            shop.put(f"/stories/{number}", estimate=estimate)
+            with shop.service.database.reading() as store:
+                assert list(pmservice.problems_of(store)) == []
+        shown = {plan["id"]: plan["hour"] for plan in shop.get("/products/1/plans")["plans"]}
+        assert shown[1] == pytest.approx(sum(hours), abs=1e-5)
+        shop.post("/productplans/1/unlinkstories", stories=[*range(1, len(hours) + 1)])
+        assert {plan["id"]: plan["hour"] for plan in shop.get("/products/1/plans")["plans"]}[1] == 0
+
+    def test_deleted_stories_and_bugs_of_a_plan_are_not_counted(self, client):
+        """They come deleted with a fixture, are deleted in the plan, and are linked while they are deleted."""
+        client.load(
+            products=[dict(id=1, name="P")],
+            plans=[dict(id=1, product=1, title="P")],
+            stories=[dict(id=n, product=1, title="S", estimate=n, plans=[1], deleted=n == 1) for n in (1, 2, 4)],
+            bugs=[dict(id=n, product=1, title="B", plan=1, deleted=n == 1) for n in (1, 2, 4)],
+        )
+        holds(client.get("/productplans")["plans"][0], stories=2, hour=6, bugs=2)
+        remove(client, "/stories/2", "/bugs/2")
+        holds(client.get("/productplans")["plans"][0], stories=1, hour=4, bugs=1)
+        inside = client.get("/productplans/1")
+        assert [ids(inside[what]) for what in ("stories", "bugs")] == [[4], [4]]
 
     def test_lists_take_a_status_and_begin_with_the_latest(self, shop):
         for id, (month, status) in enumerate(((1, "wait"), (3, "doing"), (2, "done"), (4, "closed")), 1):
@@ -12605,6 +12809,14 @@ class TestModifyHomes:
         assert [filled.get(f"/tasks/{id}")["project"] for id in (1, other)] == [4, 1]
         assert sorted(ids(filled.get("/projects/4/executions")["executions"])) == [2, 5]
 
+    def test_stories_go_with_their_execution_and_stay_with_the_old_project(self, shop):
+        made = story(shop, "?objectID=2")["id"]
+        assert [ids(shop.get(f"/projects/{id}/stories")["stories"]) for id in (1, 4)] == [[made], []]
+        shop.put("/executions/2", project=4)
+        for path in ("/executions/2", "/projects/4", "/projects/1"):
+            listed = shop.get(f"{path}/stories")
+            assert (ids(listed["stories"]), listed["total"]) == ([made], 1), path
+
     @each("path", ["/programs/6", "/products/1", "/projects/1", "/executions/2"])
     def test_whitelist_is_emptied_when_it_is_opened(self, filled, path):
         private = dict(acl="private", whitelist=["dev1"])
@@ -12642,6 +12854,29 @@ BROWSED = [  # bugs for the kinds of browsing; qa1 then resolves 2, closes 3, as
 
 
 class TestBugsAgain:
+    @each(
+        "sent",
+        [dict(execution=3), dict(execution=5), dict(execution=0), dict(project=4), dict(product=2), dict(deleted=1)],
+    )
+    def test_bug_that_moves_is_counted_where_it_is_then(self, filled, sent):
+        filled.put("/bugs/1", project=1, execution=2)
+        if "deleted" in sent:
+            remove(filled, "/bugs/1")
+        else:
+            holds(filled.put("/bugs/1", **sent), **sent)
+        bug = filled.get("/bugs/1")
+        for array, field, several in (
+            ("products", "product", (1, 2)),
+            ("projects", "project", (1, 4)),
+            ("executions", "execution", (2, 3, 5)),
+        ):
+            for id in several:
+                listed = filled.get(f"/{array}/{id}/bugs")
+                here = bug[field] == id and not bug["deleted"]
+                others = [2] if (array, id) == ("products", 2) else []
+                assert sorted(ids(listed["bugs"])) == sorted([1] * here + others)
+                assert listed["total"] == len(listed["bugs"])
+
     @staticmethod
     def in_state(client, state):
         moves = {"active": [], "resolved": ["resolve"], "closed": ["resolve", "close"]}[state]
@@ -12908,6 +13143,76 @@ STORED = dict(
     tasks=[dict(id=1, execution=2, name="t", status="done", consumed=9e18)], bugs=[dict(id=1, product=1, title="b")],
     testcases=[dict(id=1, product=1, title="c", steps=[dict(desc="a")])],
 )  # fmt: skip
+
+
+# fmt: off
+LAST_ID = 2**53
+LAST = {  # array: a record of FILLED's world, and a request that would make the next one
+    "departments": (dict(name="D"),                                  "POST /departments", dict(name="D")),
+    "users":       (dict(account="last"),                            "POST /users", dict(account="next", password="secret")),
+    "programs":    (dict(name="G"),                                  "POST /programs", dict(name="G", **YEAR)),
+    "projects":    (dict(name="P"),                                  "POST /projects", dict(name="P", products=[1], **YEAR)),
+    "executions":  (dict(name="E", project=1),                       "POST /projects/1/executions", dict(name="E", **SPAN)),
+    "products":    (dict(name="P"),                                  "POST /products", dict(name="P")),
+    "releases":    (dict(name="R", product=1),                       "POST /projects/1/releases", dict(name="R", date="2026-03-05", product=1)),
+    "bugs":        (dict(product=1, title="B"),                      "POST /products/1/bugs", dict(title="B", severity=1, pri=1, type="config", openedBuild="trunk")),
+    "tasks":       (dict(name="T", execution=2),                     "POST /executions/2/tasks", dict(name="T", type="devel", estStarted="2026-02-02", deadline="2026-02-20")),
+    "testcases":   (dict(product=1, title="C"),                      "POST /products/1/testcases", BARE_CASE),
+    "stories":     (dict(product=1, title="S"),                      "POST /products/1/stories", BARE_STORY),
+    "plans":       (dict(product=1, title="P"),                      "POST /products/1/plans", dict(title="P")),
+    "builds":      (dict(product=1, project=1, name="B"),            "POST /projects/1/builds", BARE_BUILD),
+    "testtasks":   (dict(product=1, project=1, name="R"),            "POST /testtasks", BARE_RUN),
+    "efforts":     (dict(task=1),                                    "POST /tasks/1/estimate", dict(consumed=1, left=1)),
+    "results":     (dict(case=1),                                    "POST /testcases/1/results", {}),
+}
+# fmt: on
+
+
+class TestLastIds:
+    """Ids end at 2^53, up to which every reader of JSON is exact."""
+
+    @each("array", TABLES)
+    def test_no_record_is_made_beyond_the_last_id(self, filled, array):
+        record, request, body = LAST[array]
+        filled.load(**{array: [{**record, "id": LAST_ID}]})
+        filled.refused(*request.split(), body)
+        with pytest.raises(pmservice.StartError):
+            filled.load(**{array: [{**record, "account": "after"} if array == "users" else record]})
+        dumped = filled.dump()
+        with contextlib.closing(Client(":memory:", control=False)) as again:
+            again.load(**dumped)
+            assert lines(again.dump()) == lines(dumped)
+
+    @each("array", TABLES)
+    def test_last_id_itself_is_given(self, filled, array):
+        record, request, body = LAST[array]
+        filled.load(**{array: [{**record, "id": LAST_ID - 1}]})
+        assert filled.call(*request.split(), body).status_int in (200, 201)
+        dumped = filled.dump()
+        assert max(one["id"] for one in dumped[array]) == LAST_ID
+        with contextlib.closing(Client(":memory:", control=False)) as again:
+            again.load(**dumped)
+
+    @each(("method", "path", "body"), [
+        ("POST", "/products/1/testcases", dict(BARE_CASE, steps=[dict(desc="a")])), ("PUT", "/testcases/1", dict(steps=[dict(desc="b")])),
+    ])  # fmt: skip
+    def test_no_step_is_made_beyond_the_last_id(self, filled, method, path, body):
+        filled.load(testcases=[dict(product=1, title="C", steps=[dict(id=LAST_ID, desc="a")])])
+        filled.refused(method, path, body)
+
+    @each(("method", "path", "body"), [
+        ("PUT", "/products/1", dict(PO="next")), ("POST", "/products", dict(name="P", whitelist=["next"], acl="private")), ("POST", "/bugs/1/assign", dict(assignedTo="next")),
+    ])  # fmt: skip
+    def test_no_person_becomes_a_user_beyond_the_last_id(self, filled, method, path, body):
+        filled.load(users=[dict(account="last", id=LAST_ID)])
+        filled.refused(method, path, body)
+
+    @each(("path", "body"), [
+        ("/executions/2/tasks", dict(assignedTo=["dev1", "qa1"])), ("/executions/2/tasks/batchCreate", dict(tasks=[dict(name="T", type="devel")] * 2)),
+    ])  # fmt: skip
+    def test_several_tasks_of_which_one_is_beyond_the_last_id_are_none(self, filled, path, body):
+        filled.load(tasks=[dict(execution=2, name="T", id=LAST_ID - 1)])
+        filled.refused("POST", path, {**LAST["tasks"][2], **body})
 
 
 class TestWhatIsStored:
