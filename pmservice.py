@@ -35,6 +35,7 @@ the operation reads (room 4), the view or list that shows the answer (rooms 5 an
 from __future__ import annotations
 
 import argparse
+import atexit
 import bisect
 import contextlib
 import dataclasses
@@ -2308,6 +2309,7 @@ class Database:
         self.snapshots: dict[str, tuple[str, sqlite3.Connection]] = {}
         self.write_lock = threading.Lock()
         self.noted: set[str] = set()  # the hashes of tokens whose use is about to be recorded
+        DATABASES.add(self)
         try:
             if existing:
                 refuse_missing(path)
@@ -2319,7 +2321,8 @@ class Database:
             locked = isinstance(error, sqlite3.Error) and "locked" in str(error)
             if locked or isinstance(error, Busy):
                 raise Busy(f"{path}: another process is writing to this database; try again later") from None
-            if isinstance(error, UnicodeDecodeError):  # SQLite's own messages quote what is damaged
+            malformed = isinstance(error, sqlite3.Error) and "malformed" in str(error)
+            if malformed or isinstance(error, UnicodeDecodeError):  # SQLite's messages quote what is damaged
                 raise damaged(path, str(error)) from None
             if isinstance(error, sqlite3.Error):
                 raise StartError(f"{path}: {error}; name another file with --database") from None
@@ -2510,6 +2513,16 @@ class Database:
             keeper.close()
 
 
+DATABASES: weakref.WeakSet[Database] = weakref.WeakSet()
+
+
+@atexit.register
+def close_databases() -> None:
+    """Close what a program has left open: the end of the interpreter would close every connection in any case."""
+    for database in list(DATABASES):
+        database.close()
+
+
 def refuse_old_sqlite() -> None:
     """Raise StartError if this Python's SQLite lacks what schema.sql uses."""
     if sqlite3.sqlite_version_info < SQLITE_LEAST:
@@ -2568,6 +2581,9 @@ def refuse_strange(path: str, read_only: bool) -> None:
         roll_back(path, file)
     if not (size := os.path.getsize(path)):
         return
+    index = f"{path}-shm"
+    if os.path.exists(index) and os.path.getsize(index) % INDEX_SIZE:
+        raise StartError(f"{index}: damaged; stop every process that has {path} open, and remove this file")
     unused = not os.path.exists(f"{path}-wal")  # closed by everybody: SQLite can read it without creating files
     uri = f"{file}?mode=ro{'&immutable=1' * unused}"
     with contextlib.closing(sqlite3.connect(uri, uri=True)) as reader:
@@ -6351,10 +6367,10 @@ def holds_records(database: Database) -> bool:
 
 def load_text(
     database: Database, text: str, name: str, stopped: Callable[[], bool] = lambda: False, only_first: bool = False
-) -> int:
+) -> int | None:
     """Load the text of a fixture into a database and return how many records it has. Raises StartError.
 
-    only_first: only if the database holds no records yet; otherwise return 0.
+    only_first: only if the database holds no records yet; otherwise return None.
     """
 
     def progress(records: int) -> None:
@@ -6366,7 +6382,7 @@ def load_text(
         document = parse_fixture(text)
         with database.writing() as store:
             if only_first and not store.is_empty():
-                return 0
+                return None
             records = load(store, Caller(ADMIN, True), document, progress)
         show_progress("")
         return records
@@ -6386,9 +6402,10 @@ def furnish(service: Service, password: str | None, source: FixtureSource | None
     if source:
         name = "load" if isinstance(source, Mapping) else os.fspath(source)
         stopped = service.stopping.is_set
-        if holds_records(service.database) or not load_text(
-            service.database, fixture_text(source), name, stopped, True
-        ):
+        loaded = None
+        if not holds_records(service.database):
+            loaded = load_text(service.database, fixture_text(source), name, stopped, only_first=True)
+        if loaded is None:
             log.warning("%s holds records already: nothing was loaded into it", service.database.path)
     for prepare in service.preparations:
         prepare()
@@ -8017,9 +8034,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         show_progress("")
         return 130
     except (StartError, Refusal, OSError, sqlite3.Error, UnicodeError, MemoryError) as error:
+        words = str(error) or "out of memory"
         if isinstance(error, OSError):  # of stdout, perhaps: what is left for it would fail again at the end
             sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
-        write_out(sys.stderr, f"pmservice: {printable(str(error) or 'out of memory')}\n")
+            words = f"{error.filename or 'stdout'}: {error.strerror or words}"
+        tell(f"pmservice: {printable(words)}")
         return 2
 
 
@@ -8046,6 +8065,11 @@ def write_out(stream: TextIO, text: str, stopped: Callable[[], bool] = lambda: T
     except OSError as error:  # the reader is gone, or the disk is full
         if stream is sys.stdout:
             raise StartError(f"stdout: {error.strerror}") from None
+
+
+def tell(*lines: str) -> None:
+    """Write lines for a person to stderr."""
+    write_out(sys.stderr, "".join(f"{line}\n" for line in lines))
 
 
 class JsonLines(logging.Formatter):
@@ -8178,7 +8202,7 @@ def command_load(settings: Mapping[str, Any], options: argparse.Namespace) -> No
     text = stdin_text() if options.file == "-" else fixture_text(options.file)
     with open_database(settings) as database:
         records = load_text(database, text, options.file)
-    print(f"{records} records loaded into {settings['database']}", file=sys.stderr)
+    tell(f"{records} records loaded into {settings['database']}")
 
 
 def command_dump(settings: Mapping[str, Any], options: argparse.Namespace) -> None:
@@ -8210,7 +8234,7 @@ def command_user(settings: Mapping[str, Any], options: argparse.Namespace) -> No
         known = store.user(options.account)
         id = save_user(store, Caller(ADMIN, True), values)
     done = ("changed" if given else "unchanged: nothing was asked for") if known else "created"
-    print(f"user {id}, {options.account}, {done}", file=sys.stderr)
+    tell(f"user {id}, {options.account}, {done}")
 
 
 def ask_for_credentials(remote: Remote, account: str, insecure: bool) -> None:
@@ -8342,12 +8366,7 @@ def command_pull(settings: Mapping[str, Any], options: argparse.Namespace) -> No
             fill_database(settings, copy)
     show_progress("")
     done = f"{remote.requests:,} requests, {time.monotonic() - began:.0f} s"
-    print(
-        *lines,
-        f"Pulled from {remote.origin}{remote.base} into {out or settings['database']}: {done}.",
-        sep="\n",
-        file=sys.stderr,
-    )
+    tell(*lines, f"Pulled from {remote.origin}{remote.base} into {out or settings['database']}: {done}.")
 
 
 HOLDS_RECORDS = "{} holds records already; name another file with --database"
@@ -8374,7 +8393,7 @@ def fill_database(settings: Mapping[str, Any], copy: Database) -> None:
         text = "".join(dump(store))
     path, zone = settings["database"], zone_of(settings["timezone"])
     with contextlib.closing(patiently(path, lambda: Database(path, zone, utc_now))) as database:
-        if not patiently(path, lambda: load_text(database, text, path, only_first=True)):
+        if patiently(path, lambda: load_text(database, text, path, only_first=True)) is None:
             raise StartError(HOLDS_RECORDS.format(path))
 
 
@@ -8409,7 +8428,7 @@ def command_backup(settings: Mapping[str, Any], options: argparse.Namespace) -> 
     with open_database(settings, existing=True) as database:
         copy_database(database, options.out)
     show_progress("")
-    print(f"{settings['database']} copied to {options.out}", file=sys.stderr)
+    tell(f"{settings['database']} copied to {options.out}")
 
 
 def command_check(settings: Mapping[str, Any], options: argparse.Namespace) -> int:
@@ -8431,7 +8450,7 @@ def command_call(settings: Mapping[str, Any], options: argparse.Namespace) -> in
     def start(status: str, headers: list[tuple[str, str]], *rest: Any) -> None:
         statuses.append(status)
         if ignored := dict(headers).get("Ignored-Fields"):
-            print(f"ignored: {ignored}", file=sys.stderr)
+            tell(f"ignored: {ignored}")
 
     chosen: Any = {**DEFAULTS, "control": False, "timezone": settings["timezone"], "strict": settings["strict"]}
     reads = options.method.upper() in ("GET", "HEAD", "OPTIONS") and settings["database"] != ":memory:"
@@ -8509,7 +8528,7 @@ def finish_start(service: Service, settings: Mapping[str, Any], server: Server, 
         for step in () if early else greeting:
             patiently(path, step, stopped)
         # in one write, so that no request's line comes between
-        write_out(sys.stderr, "".join(f"{line}\n" for line in (*filter(None, said), *credentials)))
+        tell(*filter(None, said), *credentials)
     except Exception as error:
         if not service.stopping.is_set():
             failures.append(error)
