@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import base64
 import contextlib
+import errno
 import fnmatch
 import gzip
 import hashlib
@@ -11796,6 +11797,19 @@ class TestFilesOfOthers:
         self.refuses_to_replace_a_database()
         assert self.content("pm.db") == ["theirs", "theirs 2"]
         assert os.listdir() == ["pm.db"]
+
+    @each("command", FILES)
+    def test_copies_need_no_hard_links(self, monkeypatch, command):
+        def refuse(*_: Any) -> None:
+            raise PermissionError(errno.EPERM, os.strerror(errno.EPERM))
+
+        monkeypatch.setattr(os, "link", refuse)
+        file = self.FILES[command]
+        assert self.perform(command)[0] == 0
+        assert (self.content(file), os.listdir()) == (["mine"], [file])
+        if command == "backup":
+            assert self.perform(command)[0] == 2
+            assert (self.content(file), os.listdir()) == (["mine"], [file])
 
     @posix("Windows lets only administrators make links")
     def test_backup_replaces_no_link_to_nothing(self):
