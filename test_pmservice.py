@@ -3298,8 +3298,9 @@ class TestControls:
             assert len(json.dumps(kept)) < 400_000
         memory.call("DELETE", "/-/journal")
         assert memory.get("/-/journal")["total"] == 0
-        memory.get("/programs")
-        assert memory.get("/-/journal?path=/programs&count=1&wait=1")["total"] == 1
+        for _ in range(3):  # they fit again
+            memory.call(*self.LONG_CALLS[long], **headers)
+        assert memory.get("/-/journal")["total"] == 3
 
     def test_journal_keeps_twelve_megabytes(self):
         assert pmservice.MAX_JOURNAL == 12 * 1024 * 1024
