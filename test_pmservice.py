@@ -1638,6 +1638,39 @@ class TestProductCounters:
             assert world.get("/products")["products"][0]["thisWeekBugs"] == counted
 
 
+# fmt: off
+CLOCK_CHANGES = [  # zone, a moment of the week, its first second and that of the next week
+    ("Europe/Berlin",        "2026-03-25T12:00:00Z", "2026-03-22T23:00:00Z", "2026-03-29T22:00:00Z"),  # forward on Sunday
+    ("Europe/Berlin",        "2026-03-29T21:59:59Z", "2026-03-22T23:00:00Z", "2026-03-29T22:00:00Z"),  # after it
+    ("Europe/Berlin",        "2026-03-29T22:00:00Z", "2026-03-29T22:00:00Z", "2026-04-05T22:00:00Z"),  # the week after it
+    ("Europe/Berlin",        "2026-10-21T12:00:00Z", "2026-10-18T22:00:00Z", "2026-10-25T23:00:00Z"),  # back on Sunday
+    ("Europe/Berlin",        "2026-10-25T22:59:59Z", "2026-10-18T22:00:00Z", "2026-10-25T23:00:00Z"),
+    ("Europe/Berlin",        "2026-10-25T23:00:00Z", "2026-10-25T23:00:00Z", "2026-11-01T23:00:00Z"),
+    ("America/New_York",     "2026-03-04T12:00:00Z", "2026-03-02T05:00:00Z", "2026-03-09T04:00:00Z"),
+    ("America/New_York",     "2026-10-28T12:00:00Z", "2026-10-26T04:00:00Z", "2026-11-02T05:00:00Z"),
+    ("Africa/Cairo",         "2026-04-22T12:00:00Z", "2026-04-19T22:00:00Z", "2026-04-26T21:00:00Z"),  # on Friday
+    ("Australia/Lord_Howe",  "2026-04-01T12:00:00Z", "2026-03-29T13:00:00Z", "2026-04-05T13:30:00Z"),  # by half an hour
+    ("Australia/Lord_Howe",  "2026-09-30T12:00:00Z", "2026-09-27T13:30:00Z", "2026-10-04T13:00:00Z"),
+]
+# fmt: on
+
+
+class TestWeekOfAClockChange:
+    """A week with a change to or from summer time is an hour shorter or longer than 7 × 24 hours."""
+
+    @each(("zone", "now", "monday", "next_monday"), CLOCK_CHANGES)
+    def test_this_week_is_monday_to_sunday_by_the_clocks_on_the_wall(self, zone, now, monday, next_monday):
+        first, after = (datetime.fromisoformat(moment.replace("Z", "+00:00")) for moment in (monday, next_monday))
+        second = timedelta(seconds=1)
+        opened = {1: first - second, 2: first, 3: after - second, 4: after}  # the day before, Monday, Sunday, Monday
+        bugs = [dict(product=id, title="B", openedDate=opened[id].isoformat()) for id in opened]
+        with contextlib.closing(Client(":memory:", control=False, timezone=zone)) as client:
+            client.clock.set(now)
+            client.load(products=[dict(id=id, name="P") for id in opened], bugs=bugs)
+            counted = {one["id"]: one["thisWeekBugs"] for one in client.get("/products")["products"]}
+            assert counted == {1: 0, 2: 1, 3: 1, 4: 0}
+
+
 class TestTestCases:
     def test_step_ids_run_on_over_all_cases(self, client):
         product = client.product()["id"]
@@ -3691,6 +3724,48 @@ PAGES = {  # what stands for the ids and names in paths of FILLED
 GETS = [(row.path, row.target) for row in pmservice.OPERATIONS if row.method == "GET"]
 
 
+class TestTokensOfVanishedUsers:
+    """Going back to records in which a user is not there, or deleted, ends the user's tokens."""
+
+    @pytest.fixture
+    def memory(self):
+        """Yield an app in memory with the users dev1 and dev2; the snapshot "gone" has dev1 deleted."""
+        users = [{"account": "dev1", "password": SECRET}, {"account": "dev2", "password": SECRET}]
+        with contextlib.closing(Client(":memory:", load={"users": users})) as client:
+            client.call("DELETE", "/users/dev1")
+            client.put("/-/snapshots/gone")
+            client.post("/-/reset")
+            client.put("/-/snapshots/start")
+            yield client
+
+    BACK = ("/-/reset?only=records", "/-/snapshots/start/restore", "/-/snapshots/gone/restore")
+
+    @each("back", BACK)
+    def test_token_of_a_user_who_is_not_there_is_forgotten(self, memory, back):
+        memory.post("/users", account="new1", password="secret")
+        token, other = memory.login("new1"), memory.login("dev2")
+        memory.post(back)
+        assert memory.sql("SELECT account FROM token") == [("dev2",)]
+        assert memory.sql("PRAGMA foreign_key_check") == []
+        memory.post("/users", account="new1", password="secret")
+        assert memory.call("GET", "/user", Token=token).status_int == 401
+        assert memory.call("GET", "/user", Token=other).status_int == 200
+
+    def test_token_of_a_user_who_is_deleted_there_is_worth_nothing(self, memory):
+        token, other = memory.login("dev1"), memory.login("dev2")
+        memory.post("/-/snapshots/gone/restore")
+        for method, path in (("GET", "/user"), ("GET", "/products"), ("POST", "/products")):
+            assert memory.call(method, path, {"name": "P"}, Token=token).status_int == 401
+        assert memory.call("GET", "/user", Token=other).status_int == 200
+
+    def test_tokens_of_others_are_as_they_were(self, memory):
+        tokens = [memory.login(account) for account in ("dev1", "dev2", "dev2")]
+        kept = memory.sql("SELECT * FROM token")
+        memory.post("/-/snapshots/start/restore")
+        assert memory.sql("SELECT * FROM token") == kept
+        assert [memory.call("GET", "/user", Token=token).status_int for token in tokens] == [200, 200, 200]
+
+
 class TestPage:
     @pytest.fixture
     def secured(self, client):
@@ -4933,6 +5008,53 @@ class TestAgeOfTheDemo:
         assert "is sound" in checked.stdout
 
 
+class TestSharedPassword:
+    """The people of the demo that one can log in as share the administrator's password."""
+
+    @pytest.fixture
+    def demo(self, client):
+        """Return an app that holds a demo with nothing but users; the administrator's password is "secret"."""
+        own = SECRET.replace(":", ":16384:8:1:", 1)
+        client.load(
+            users=[
+                {"account": "admin", "password": SECRET},
+                {"account": "marta"},
+                {"account": "diego", "deleted": True},
+                {"account": "tomas", "password": own},
+                {"account": "zoe"},
+            ]
+        )
+        client.sql("INSERT INTO demo VALUES ('2026-11-16')")
+        return client
+
+    def stored(self, client):
+        return dict(client.sql("SELECT account, password FROM user"))
+
+    def test_people_of_the_demo_who_have_none_get_it(self, demo):
+        before = self.stored(demo)
+        told = pmservice.share_password(demo.service.database)
+        assert self.stored(demo) == {**before, "marta": SECRET}
+        assert told == "You can log in as marta (marta) with the password of admin."
+        assert demo.login("marta")
+
+    def test_deleted_people_get_none(self, demo):
+        demo.call("DELETE", "/users/marta")
+        before = self.stored(demo)
+        assert (before["marta"], before["diego"]) == (None, None)
+        assert pmservice.share_password(demo.service.database) == ""
+        assert self.stored(demo) == before
+        for account in ("marta", "diego"):
+            refusal = demo.refused("POST", "/tokens", {"account": account, "password": "secret"}, Token=None)
+            assert refusal == LOGIN_FAILED
+
+    @each("change", ["DELETE FROM demo", "UPDATE user SET password = NULL WHERE account = 'admin'"])
+    def test_nobody_gets_one_elsewhere_or_if_there_is_none(self, demo, change):
+        demo.sql(change)
+        before = self.stored(demo)
+        assert pmservice.share_password(demo.service.database) == ""
+        assert self.stored(demo) == before
+
+
 # --- 12 Service: reaching it ---------------------------------------------------------------------------
 
 
@@ -6077,6 +6199,118 @@ class TestPasswords:
         assert app.login("dev1", "short")
 
 
+class TestOldTokens:
+    """A token that has expired is removed when another one is used."""
+
+    LIFETIME = 3600
+
+    @pytest.fixture
+    def two(self):
+        """Yield an app on which tokens live an hour, and two tokens that were made now."""
+        with contextlib.closing(Client(":memory:", control=False, token_lifetime=self.LIFETIME)) as client:
+            client.load(users=[{"account": "dev1"}, {"account": "dev2"}])
+            yield client, client.token_of("dev1"), client.token_of("dev2")
+
+    @staticmethod
+    def use(client, token):
+        return client.call("GET", "/products", Token=token).status_int
+
+    def kept(self, client):
+        return sorted(account for (account,) in client.sql("SELECT account FROM token"))
+
+    def test_expired_token_is_removed_by_the_use_of_another(self, two):
+        client, old, used = two
+        client.clock.forward(seconds=self.LIFETIME - 100)
+        assert self.use(client, used) == 200
+        assert self.kept(client) == ["dev1", "dev2"]
+        client.clock.forward(seconds=101)
+        assert self.use(client, old) == 401
+        assert self.kept(client) == ["dev1", "dev2"]  # what is refused writes nothing
+        assert self.use(client, used) == 200
+        assert self.kept(client) == ["dev2"]
+
+    def test_token_that_has_not_expired_stays(self, two):
+        client, old, used = two
+        client.clock.forward(seconds=self.LIFETIME - 100)
+        assert self.use(client, used) == 200
+        client.clock.forward(seconds=99)
+        assert self.use(client, used) == 200
+        assert self.kept(client) == ["dev1", "dev2"]
+        assert self.use(client, old) == 200
+
+    def test_all_that_have_expired_are_removed_at_once(self, two):
+        client, *_, used = two
+        for _ in range(3):
+            client.token_of("dev1")
+        client.clock.forward(seconds=self.LIFETIME - 100)
+        assert self.use(client, used) == 200
+        client.clock.forward(hours=1)
+        assert self.use(client, used) == 200
+        assert self.kept(client) == ["dev2"]
+
+
+class TestNamesLikeOneThatIsListed:
+    """An account is in a white list as a whole: not if it is a part of one that is, or one is a part of it."""
+
+    NEIGHBOURS = ("dev", "ev1", "d", "1", "DEV1", "dev11", "dev1.", ".dev1", "dev1@dev1", "a", "a.dev")
+    LISTS = (["dev1"], ["dev1", "zoe"], ["amy", "dev1"], ["amy", "dev1", "zoe"])
+    PERSONS = (*({"whitelist": list} for list in LISTS), {"PO": "dev1"}, {"QD": "dev1"}, {"RD": "dev1"})
+    HOMES = (*PERSONS, {"PM": "dev1"}, {"openedBy": "dev1"})
+
+    @pytest.fixture
+    def seen(self, client):
+        """Return a function that returns the paths and lists in which an account sees something."""
+
+        def seen(account: str, *paths: str) -> list[str]:
+            client.token = client.token_of(account)
+            lists = [path for path in paths if path.count("/") == 1]
+            found = [path for path in lists if records_in(client.get(path))]
+            return found + [path for path in paths if path not in lists and client.call("GET", path).status_int == 200]
+
+        return seen
+
+    @each("persons", [*PERSONS, {"createdBy": "dev1"}], ids=json.dumps)
+    def test_private_product_is_for_those_who_are_named(self, client, seen, persons):
+        users = [{"account": account} for account in ("dev1", "amy", "zoe", *self.NEIGHBOURS)]
+        client.load(
+            users=users,
+            products=[{"id": 1, "name": "P", "acl": "private", "createdBy": "admin", **persons}],
+            bugs=[{"id": 1, "product": 1, "title": "B"}],
+            stories=[{"id": 1, "product": 1, "title": "S", "mailto": ["dev", "dev11"]}],
+        )
+        paths = ("/products", "/bugs", "/stories", "/products/1", "/bugs/1", "/stories/1")
+        assert seen("dev1", *paths) == list(paths)
+        for account in self.NEIGHBOURS:
+            assert seen(account, *paths) == [], account
+
+    @each("persons", HOMES, ids=json.dumps)
+    def test_private_program_and_project_are_for_those_who_are_named(self, client, seen, persons):
+        private = {"name": "N", "acl": "private", "openedBy": "admin", **persons}
+        client.load(
+            users=[{"account": account} for account in ("dev1", "amy", "zoe", *self.NEIGHBOURS)],
+            programs=[{"id": 1, **private}],
+            projects=[{"id": 2, **private}],
+            executions=[{"id": 3, "name": "E", "project": 2}],
+        )
+        paths = ("/programs", "/projects", "/executions", "/programs/1", "/projects/2", "/executions/3")
+        assert seen("dev1", *paths) == list(paths)
+        for account in self.NEIGHBOURS:
+            assert seen(account, *paths) == [], account
+
+    def test_who_gets_mail_sees_no_more_for_it(self, client, seen):
+        mail = ["dev1", "amy"]
+        client.load(
+            users=[{"account": "dev1"}],
+            products=[{"id": 1, "name": "P", "acl": "private"}],
+            projects=[{"id": 1, "name": "J", "acl": "open", "products": [1]}],
+            stories=[{"id": 1, "product": 1, "title": "S", "mailto": mail}],
+            testtasks=[{"id": 1, "product": 1, "project": 1, "name": "T", "mailto": mail}],
+            releases=[{"id": 1, "product": 1, "project": 1, "name": "R", "mailto": "dev1,amy"}],
+        )
+        paths = ("/products", "/stories", "/testtasks", "/releases", "/stories/1", "/testtasks/1", "/releases/1")
+        assert seen("dev1", *paths) == []
+
+
 # For each resource, the private records in the world of TestWhoSeesWhat that a link to this resource can name.
 HIDDEN = {
     "program": 2,
@@ -6473,6 +6707,90 @@ class TestWhoSeesWhat:
         project = private.project(products=[product], acl="private")["id"]
         assert private.task(project)["project"] == project
         assert product in ids(private.get("/products")["products"])
+
+
+class TestWhatNamesTell:
+    """A name that is in use, and children that keep a program, say nothing of records that one may not see."""
+
+    PRIVATE, SIGHT, private = TestWhoSeesWhat.PRIVATE, TestWhoSeesWhat.SIGHT, TestWhoSeesWhat.private
+    BUILD = dict(execution=5, product=1, builder="dev1", date="2026-03-05")
+    NAME_REFUSED = {
+        "error": "name cannot be given to a build of this product; choose another.",
+        "fields": {"name": "cannot be given to a build of this product; choose another"},
+    }
+
+    @each("caller", ["admin", "dev2"])
+    def test_name_of_a_build_is_refused_in_the_same_words_whoever_sees_it(self, private, caller):
+        visible, hidden = "open", "private B"
+        private.post("/projects/3/builds", **self.BUILD, name="mine")
+        for name in (visible, hidden):
+            for line in ("POST /projects/3/builds", "POST /builds?project=3", "PUT /builds/5"):
+                assert private.refused(*line.split(), {**self.BUILD, "name": name}, Token=caller) == self.NAME_REFUSED
+
+    def test_name_is_free_in_another_product_and_again_after_a_deletion(self, private):
+        assert private.post("/projects/3/builds", **{**self.BUILD, "product": 2}, name="private B")["product"] == 2
+        private.call("DELETE", "/builds/3")
+        private.token = "dev2"
+        made = private.post("/projects/3/builds", **self.BUILD, name="private B")
+        assert private.put(f"/builds/{made['id']}", name="private B")["name"] == "private B"  # its own name
+
+    VISIBLE, HIDDEN = "This program has children; delete or move them first.", "This program cannot be deleted."
+
+    @each(("parent", "caller", "error"), [
+        (10, "admin", VISIBLE), (10, "pm1", VISIBLE), (10, "dev2", HIDDEN), (10, "only1", HIDDEN), (2, "admin", VISIBLE),
+    ])  # fmt: skip
+    def test_program_with_children_is_kept_and_hidden_ones_are_not_mentioned(self, private, parent, caller, error):
+        assert private.refused("DELETE", f"/programs/{parent}", Token=caller)["error"] == error
+
+    def test_program_with_a_hidden_and_a_visible_child_names_the_visible_one(self, private):
+        private.put("/projects/3", parent=10)
+        assert private.refused("DELETE", "/programs/10", Token="dev2")["error"] == self.VISIBLE
+        private.call("DELETE", "/projects/3")
+        assert private.refused("DELETE", "/programs/10", Token="dev2")["error"] == self.HIDDEN
+        private.call("DELETE", "/projects/4")
+        assert private.call("DELETE", "/programs/10", Token="dev2").status_int == 200
+
+
+class TestReleasedStories:
+    """A story is released by the releases of its own product that name it, and by no others."""
+
+    RECORDS = dict(
+        products=[dict(id=1, name="P", acl="open"), dict(id=2, name="Q", acl="private", PO="po1")],
+        projects=[dict(id=1, name="J", acl="open", products=[1, 2])],
+        stories=[dict(id=id, title="S", product=product) for id, product in ((1, 1), (2, 1), (3, 2))],
+        users=[dict(account="dev2")],
+    )
+
+    @staticmethod
+    def stages(client):
+        listed = [client.get(f"/products/{id}/stories?status=all")["stories"] for id in (1, 2)]
+        stages = {story["id"]: story["stage"] for stories in listed for story in stories}
+        assert stages == {id: client.get(f"/stories/{id}")["stage"] for id in stages}
+        return [stages[id] for id in (1, 2, 3)]
+
+    def test_member_releases_no_story_of_another_product(self, client):
+        client.load(**self.RECORDS)
+        member = client.token_of("dev2")
+        release = dict(name="R", date="2026-03-05", product=1, stories="1,3")
+        made = client.call("POST", "/projects/1/releases", release, Token=member).json
+        assert made["stories"] == "1,3"
+        assert self.stages(client) == ["released", "wait", "wait"]
+        client.call("PUT", f"/releases/{made['id']}", {"stories": "3,2"}, Token=member)
+        assert self.stages(client) == ["wait", "released", "wait"]
+        client.call("DELETE", f"/releases/{made['id']}", Token=member)
+        assert self.stages(client) == ["wait", "wait", "wait"]
+
+    @each("releases_first", [False, True])
+    def test_releases_of_a_fixture_release_their_own_product_s_stories(self, client, releases_first):
+        releases = [dict(name="R", product=product, project=1, stories="1,3") for product in (1, 2)]
+        for number, stages in ((1, ["released", "wait", "wait"]), (2, ["released", "wait", "released"])):
+            fixture = dict(self.RECORDS, releases=releases[:number])
+            if releases_first:
+                fixture = dict(reversed(fixture.items()))
+            with contextlib.closing(Client(":memory:", load=fixture)) as client:
+                assert self.stages(client) == stages
+                with client.service.database.reading() as store:
+                    assert list(pmservice.problems_of(store)) == []
 
 
 @pytest.fixture(scope="class")
@@ -12784,6 +13102,38 @@ class TestDepartments:
             assert filled.call("GET", path, Token=token).status_int == 200
 
 
+class TestLevelsOfDepartments:
+    """There are at most 50 levels, however a department comes to its place."""
+
+    @staticmethod
+    def chain(first, levels, parent=0):
+        """Return departments below each other."""
+        return [dict(id=id, name="D", parent=id - 1 if id > first else parent) for id in range(first, first + levels)]
+
+    def test_fixture_has_50_levels_at_most(self, client):
+        with pytest.raises(pmservice.StartError, match=r"departments\[50\]\.parent .* more than 50 levels"):
+            client.load(departments=self.chain(1, 51))
+        assert client.get("/departments") == []
+        client.load(departments=self.chain(1, 50))
+        assert client.get("/departments/50")["grade"] == 50
+
+    def test_new_department_makes_50_levels_at_most(self, client):
+        client.load(departments=self.chain(1, 49))
+        made = client.post("/departments", name="D", parent=49)
+        assert made["grade"] == 50
+        assert list(client.refused("POST", "/departments", dict(name="D", parent=made["id"]))["fields"]) == ["parent"]
+        assert client.get("/departments/50") == made
+
+    @each(("levels", "below"), [(1, 49), (2, 48), (25, 25), (49, 1)])
+    def test_moved_department_takes_its_levels_along(self, client, levels, below):
+        client.load(departments=self.chain(1, 50) + self.chain(101, levels))
+        refusal = client.refused("PUT", "/departments/101", dict(parent=below + 1))
+        assert "more than 50 levels" in refusal["fields"]["parent"]
+        assert client.put("/departments/101", parent=below)["grade"] == below + 1
+        assert client.get(f"/departments/{100 + levels}")["grade"] == 50
+        assert client.put("/departments/101", parent=0)["grade"] == 1
+
+
 class TestUsersAgain:
     @each("who", ["4", "dev1"])
     def test_users_are_named_by_id_or_account(self, shop, who):
@@ -12879,6 +13229,28 @@ class TestModifyHomes:
         assert lines(filled.get("/tasks/1")) == lines(before)
         filled.refused("POST", "/executions/2/tasks", {}, status=404)
         holds(filled.post("/tasks/1/start", left=1), status="doing")
+
+
+class TestDaysOfAnExecution:
+    """An execution has at most as many working days as days, the first and the last one counted."""
+
+    @each(("begin", "end", "most"), [
+        ("2026-03-02", "2026-03-02", 1), ("2026-03-02", "2026-03-03", 2), ("2026-03-02", "2026-03-06", 5),
+        ("2026-02-27", "2026-03-02", 4), ("2026-03-28", "2026-03-30", 3), ("2026-01-10", "2026-06-30", 172),
+    ])  # fmt: skip
+    def test_days_are_at_most_those_from_begin_to_end(self, world, begin, end, most):
+        for days in (0, most):
+            assert world.put("/executions/3", begin=begin, end=end, days=days)["days"] == days
+        rule = {"days": f"must be at most {most}, from begin to end"}
+        assert world.refused("PUT", "/executions/3", dict(begin=begin, end=end, days=most + 1))["fields"] == rule
+        assert world.refused("PUT", "/executions/3", dict(days=most + 1))["fields"] == rule
+        assert world.refused("PUT", "/executions/3", dict(days=-1))["fields"] == {"days": "must be 0 or more"}
+
+    def test_days_that_are_there_already_must_fit_too(self, world):
+        world.put("/executions/3", begin="2026-03-02", end="2026-03-06", days=5)
+        assert list(world.refused("PUT", "/executions/3", dict(end="2026-03-05"))["fields"]) == ["days"]
+        assert list(world.refused("PUT", "/executions/3", dict(begin="2026-03-03"))["fields"]) == ["days"]
+        assert world.put("/executions/3", end="2026-03-05", days=4)["days"] == 4
 
 
 # fmt: off
