@@ -12843,7 +12843,8 @@ class TestProductPlans:
             with shop.service.database.reading() as store:
                 assert list(pmservice.problems_of(store)) == []
         shown = {plan["id"]: plan["hour"] for plan in shop.get("/products/1/plans")["plans"]}
-        assert shown[1] == pytest.approx(sum(hours), abs=1e-5)
+        counted = [min(estimate, 10**8) for estimate in hours]  # more would not fit in 64 bits
+        assert shown[1] == pytest.approx(sum(counted), abs=1e-5)
         shop.post("/productplans/1/unlinkstories", stories=[*range(1, len(hours) + 1)])
         assert {plan["id"]: plan["hour"] for plan in shop.get("/products/1/plans")["plans"]}[1] == 0
 
@@ -13793,7 +13794,7 @@ TestTaskLife.settings = settings(max_examples=12, stateful_step_count=15)
 
 
 # fmt: off
-HOURS = [0, 1, 2.5, 8, 0.1 + 0.2, 1 / 3, 8.67768396311207, 1e-9, 123456.789, 10**9]
+HOURS = [0, 1, 2.5, 8, 0.1 + 0.2, 1 / 3, 8.67768396311207, 1e-9, 123456.789, 10**9, 2.0**62]
 EARLY, LATE = ["2026-03-01", "2026-03-02"], ["2026-04-30", "2026-11-20"]
 DRAWN = {  # the values that a request gives a field, by its name or by the look of its kind
     "email": ["a@b.org"], "mobile": ["13800000000"], "phone": ["13800000000"], "account": ["dev1", "new1", "new2", "new3"],
@@ -13969,7 +13970,7 @@ class EveryWrite(RuleBasedStateMachine):
             inside = get(f"/productplans/{plan['id']}")
             assert plan["stories"] == len(inside["stories"]), plan["id"]
             assert plan["bugs"] == len(inside["bugs"]), plan["id"]
-            hours = math.fsum(one["estimate"] for one in inside["stories"])
+            hours = math.fsum(min(one["estimate"], 10**8) for one in inside["stories"])
             assert plan["hour"] == pytest.approx(hours, abs=1e-4), plan["id"]
 
 
