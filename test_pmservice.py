@@ -13794,7 +13794,7 @@ TestTaskLife.settings = settings(max_examples=12, stateful_step_count=15)
 
 
 # fmt: off
-HOURS = [0, 1, 2.5, 8, 0.1 + 0.2, 1 / 3, 8.67768396311207, 1e-9, 123456.789, 10**9, 2.0**62]
+HOURS = [0, 2.5, 0.1 + 0.2, 1 / 3, 2 / 3, 4e-7, 1e-9, 8.67768396311207, 123456.789, 10**9, 2.0**62]
 EARLY, LATE = ["2026-03-01", "2026-03-02"], ["2026-04-30", "2026-11-20"]
 DRAWN = {  # the values that a request gives a field, by its name or by the look of its kind
     "email": ["a@b.org"], "mobile": ["13800000000"], "phone": ["13800000000"], "account": ["dev1", "new1", "new2", "new3"],
@@ -13808,7 +13808,7 @@ AT_FIRST = {  # FILLED with stories of a plan, and with a story and a bug in eac
     **FILLED,
     "stories": [
         *({**one, "plans": [1] if one["product"] == 1 else []} for one in FILLED["stories"]),
-        *(dict(id=id, product=1, title="S", status=status, plans=[2], reviewers=[dict(account="admin")])
+        *(dict(id=id, product=1, title="S", status=status, estimate=1 / 3, plans=[id % 2 + 1], reviewers=[dict(account="admin")])
           for id, status in ((4, "draft"), (5, "changed"), (6, "closed"))),
     ],
     "bugs": [*FILLED["bugs"], *(dict(id=id, product=1, title="B", status=status) for id, status in ((3, "resolved"), (4, "closed")))],
@@ -13889,7 +13889,9 @@ class EveryWrite(RuleBasedStateMachine):
         """Draw a body: what is required, and a few other fields, mostly such as are counted."""
         fields = {field: kind for field, kind in shape.fields.items() if field not in NOT_DRAWN}
         counted = [f for f, kind in fields.items() if kind.target or kind.look in COUNTED_LOOKS]
-        some = st.lists(st.sampled_from([*fields, *counted, *counted]), max_size=4, unique=True)
+        hours = [f for f in counted if fields[f].look == "hours"]
+        likely = [*fields, *counted * 2, *hours * 3]
+        some = st.lists(st.sampled_from(likely), max_size=4, unique=True)
         chosen = {*shape.required, *data.draw(some, "fields")}
         if "acl" in fields:
             chosen.add("acl")  # open: the member sees everything
