@@ -13622,6 +13622,14 @@ class TestLastIds:
         filled.load(users=[dict(account="last", id=LAST_ID)])
         filled.refused(method, path, body)
 
+    def test_user_who_makes_room_gets_no_id_beyond_the_last_one(self, client):
+        users = [dict(id=1, account="first"), dict(id=LAST_ID, account="last")]
+        with pytest.raises(pmservice.StartError, match=str(LAST_ID)):
+            client.load(users=users)  # the administrator has the id 1, and there is none above
+        assert ids(client.dump()["users"]) == [1]
+        client.load(users=[users[0], dict(users[1], id=LAST_ID - 1)])
+        assert ids(client.dump()["users"]) == [1, LAST_ID - 1, LAST_ID]
+
     @each(("path", "body"), [
         ("/executions/2/tasks", dict(assignedTo=["dev1", "qa1"])), ("/executions/2/tasks/batchCreate", dict(tasks=[dict(name="T", type="devel")] * 2)),
     ])  # fmt: skip
