@@ -2280,7 +2280,8 @@ PRAGMAS = (  # the write-ahead log first
     "PRAGMA temp_store = MEMORY",  # lists are sorted also while the disk of temporary files is full
 )
 PATIENCE = 5  # seconds that a transaction waits for others, of this process and of other processes together
-QUICK_STEPS = 100_000  # of SQLite's virtual machine, for a statement in the receiving thread: a millisecond or two
+QUICK_STEPS = 10_000  # of SQLite's virtual machine; a read in the receiving thread may take QUICK_ROUNDS times as many
+QUICK_ROUNDS = 10  # together a millisecond or two
 INDEX_SIZE = 32 * 1024  # bytes that the index of a write-ahead log (-shm) has at least
 CHECK_SIZE = 4 * 1024 * 1024  # bytes: files up to this size get a full quick_check when opened (a few milliseconds)
 MADE: list[sqlite3.Connection] = []  # an empty database with its tables: copying it takes 0.5 ms, making it 9 ms
@@ -2408,7 +2409,7 @@ class Database:
         """Run the block in one transaction: it happens together or not at all.
 
         It waits up to `patience` seconds, in tenths, for a lock that another connection holds. Without patience, the
-        block reads in the receiving thread, and a statement that takes long is interrupted.
+        block reads in the receiving thread, and is interrupted if that takes long.
         """
         timeout = math.ceil(patience * 10) * 100
         quick = not patience and begin != "BEGIN IMMEDIATE"
@@ -2419,7 +2420,7 @@ class Database:
         try:
             if timeout != current:
                 connection.execute(f"PRAGMA busy_timeout = {timeout}")
-            connection.set_progress_handler(interrupt if quick else None, QUICK_STEPS)
+            connection.set_progress_handler(make_limit() if quick else None, QUICK_STEPS)
             if begin:
                 connection.execute(begin)
             yield Store(connection, self.clock, self.zone)
@@ -2530,9 +2531,10 @@ def refuse_old_sqlite() -> None:
         raise StartError(f"SQLite must be {least} or newer (got {found}); run pmservice with a Python that has one")
 
 
-def interrupt() -> bool:
-    """Return True, which ends the statement that calls this."""
-    return True
+def make_limit() -> Callable[[], bool]:
+    """Return a function that SQLite calls as it goes on; True ends a statement."""
+    rounds = itertools.count()
+    return lambda: next(rounds) >= QUICK_ROUNDS
 
 
 def never_free(value: Any) -> None:
@@ -3456,6 +3458,7 @@ def load_user(store: Store, me: Caller, given: Body) -> int:
 def modify_user(store: Store, me: Caller, user: sqlite3.Row, body: Body) -> int:
     """Change a user; who is no administrator may change the own name, e-mail and password only."""
     changes = {field: value for field, value in body.items() if field in USER.fields and value != user[field]}
+    changes |= {"password": body["password"]} if "password" in body else {}  # which is no hash, whatever it looks like
     if not me.admin and (user["account"] != me.account or changes.keys() - {"realname", "email", "password"}):
         others = "other users, and more than one's own realname, email and password"
         raise Refusal(403, f"Only an administrator may change {others}.")
@@ -5866,6 +5869,7 @@ class Page:
         with self.database.querying() as store:
             stored = store.password(account)
         if self.remembered(given) != stored or not stored:
+            self.checked.pop(self.digest(given), None)
             if not password_matches(password, stored):
                 raise Refusal(401, UNAUTHORIZED)
             self.remember(given, stored)
@@ -7293,6 +7297,7 @@ FIRST_DAY = "1970-01-01"  # where a day is needed and none is known: the same at
 ZERO_DATE = re.compile("0000|-0001|(1969-12-31|1970-01-01)[T ]")  # how an unset date can begin
 DIGITS = re.compile("[1-9][0-9]{0,15}")
 VISIBLE = re.compile("[!-~]+")  # what a token may consist of
+QUOTED = re.compile(STRING.pattern.encode(), re.DOTALL)
 
 
 class Remote:
@@ -7456,9 +7461,14 @@ def read_whole(answer: http.client.HTTPResponse) -> bytes:
     return bytes(body)
 
 
+def count_values(text: bytes) -> int:
+    """Return about how many values a JSON text has: its commas and brackets."""
+    return sum(map(text.count, (b",", b"[", b"{")))
+
+
 def json_of(text: bytes) -> Any:
     """Return the value of a JSON text, None of an empty one. Raises ValueError, also for too many values."""
-    if sum(map(text.count, (b",", b"[", b"{"))) > MOST_VALUES:
+    if count_values(text) > MOST_VALUES and count_values(QUOTED.sub(b"", text)) > MOST_VALUES:
         raise ValueError(f"the answer has more than {MOST_VALUES:,} values")
     try:
         return json.loads(text) if text.strip() else None

@@ -13832,7 +13832,7 @@ PUTTING = [name for name, one in WRITING.items() if one.method == "PUT"]
 MOVING = [name for name, one in WRITING.items() if one.method == "POST" and one.status == 200]
 REMOVING = [name for name, one in WRITING.items() if one.method == "DELETE"]
 LISTED = [one for one in pmservice.OPERATIONS if isinstance(one.shows, pmservice.Listing)]
-COUNTERS = dict(bugs="all", unResolved="active", closedBugs="closed", assignToNull="assigntonull")
+LIST_OF_COUNTER = dict(bugs="all", unResolved="active", closedBugs="closed", assignToNull="assigntonull")
 RESTORING = ["PUT /-/snapshots/old", "POST /-/snapshots/old/restore", "POST /-/reset"]
 
 
@@ -13969,7 +13969,7 @@ class EveryWrite(RuleBasedStateMachine):
         get = self.client.get
         for product in get("/products")["products"]:
             path, counted = f"/products/{product['id']}", {}
-            for field, word in COUNTERS.items():
+            for field, word in LIST_OF_COUNTER.items():
                 counted[field] = get(f"{path}/bugs?limit=1&status={word}")["total"]
             counted["releases"] = get(f"{path}/releases")["total"]
             assert counted == {field: product[field] for field in counted}, path
