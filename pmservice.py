@@ -3441,6 +3441,8 @@ def save_user(store: Store, me: Caller, given: Body) -> int:
         return create(store, me, USER, given)
     if given.get("password"):
         store.change_password(known["account"], known["password"], given["password"])
+    if given.get("deleted"):
+        store.delete("token", account=known["account"])
     store.update("user", known["id"], given)
     return int(given.get("id", known["id"]))
 
@@ -4962,10 +4964,10 @@ def take_snapshot(database: Database, name: str) -> None:
         else:
             store.run("VACUUM INTO ?", (uri,))  # a backup would be in WAL mode, which memory cannot have
         undo.pop_all()
-    _, old = database.snapshots.get(name, (uri, None))
-    database.snapshots[name] = (uri, keeper)
-    if old:
-        old.close()
+        _, old = database.snapshots.get(name, (uri, None))
+        database.snapshots[name] = (uri, keeper)
+        if old:
+            old.close()
 
 
 def apply_snapshot(database: Database, name: str, whole: Callable[[], None] | None = None) -> None:
