@@ -13812,7 +13812,7 @@ DRAWN = {  # the values that a request gives a field, by its name or by the look
     "flag": [True, False], "truth": [True, False], "plain": [0, 1, 2, 3], "person": ["dev1", "qa1", "pm1", "someone", ""],
     "people": [["admin"], ["qa1", "dev1"], []], "whitelist": [["dev1"], []],
 }
-LINKS = dict(project=1, execution=2, plan=1, story=1)
+LINKED_TO = dict(project=1, execution=2, plan=1, story=1)
 AT_FIRST = {  # FILLED with stories of a plan, with a story and a bug in each state, and with links between all
     **FILLED,
     "stories": [
@@ -13822,8 +13822,8 @@ AT_FIRST = {  # FILLED with stories of a plan, with a story and a bug in each st
         dict(id=7, product=1, parent=6, title="S", estimate=2.5),
     ],
     "bugs": [
-        dict(LINKS, id=1, product=1, title="B", case=1, assignedTo="dev1"), dict(id=2, product=2, title="B"),
-        *(dict(LINKS, id=id, product=1, title="B", status=status, resolution="fixed", resolvedDate="2026-11-19T09:00:00Z")
+        dict(LINKED_TO, id=1, product=1, title="B", case=1, assignedTo="dev1"), dict(id=2, product=2, title="B"),
+        *(dict(LINKED_TO, id=id, product=1, title="B", status=status, resolution="fixed", resolvedDate="2026-11-19T09:00:00Z")
           for id, status in ((3, "resolved"), (4, "closed"))),
     ],
     "tasks": [*FILLED["tasks"], dict(id=2, execution=2, name="T", story=1, status="done", consumed=0.5)],
