@@ -12863,6 +12863,15 @@ class TestProductPlans:
         inside = client.get("/productplans/1")
         assert [ids(inside[what]) for what in ("stories", "bugs")] == [[4], [4]]
 
+    def test_deleted_story_stays_uncounted_while_its_child_changes(self, shop):
+        parent = story(shop)["id"]
+        child = story(shop, parent=parent, estimate=3)["id"]
+        shop.post("/products/1/plans", title="P")
+        shop.post("/productplans/1/linkstories", stories=[parent, child])
+        remove(shop, f"/stories/{parent}")
+        shop.put(f"/stories/{child}", estimate=5)
+        holds(shop.get("/productplans")["plans"][0], stories=1, hour=5)
+
     def test_lists_take_a_status_and_begin_with_the_latest(self, shop):
         for id, (month, status) in enumerate(((1, "wait"), (3, "doing"), (2, "done"), (4, "closed")), 1):
             shop.post("/products/1/plans", title="P", begin=f"2026-0{month}-01")
