@@ -1614,6 +1614,41 @@ class TestProductCounters:
             assert client.get("/products/1")["releases"] == seen
             assert client.get("/products")["products"][0]["releases"] == seen
 
+    def test_releases_are_those_of_the_list_whatever_they_belong_to_and_whatever_happens(self, client):
+        projects = [dict(id=1, name="O", acl="open"), *(dict(id=id, name="P", PM="dev1") for id in (2, 3))]
+        client.load(
+            users=[{"account": "dev1"}, {"account": "dev2"}],
+            products=[{"id": id, "name": "P", "acl": "open"} for id in (1, 2)],
+            projects=[{"acl": "private", "products": [1, 2], **project} for project in projects],
+            releases=[
+                dict(name="R", product=product, deleted=deleted, **home)
+                for product in (1, 2)
+                for home in ({}, {"project": 1}, {"project": 1}, {"project": 2}, {"project": 3}, {"project": 3})
+                for deleted in (False, True)
+            ],
+        )
+        tokens = {account: client.token_of(account) for account in ("admin", "dev1", "dev2")}
+
+        def counted() -> list[int]:
+            counts = []
+            for client.token in tokens.values():
+                counts.append(client.get("/products/1")["releases"])
+                assert client.get("/products/1/releases")["total"] == counts[-1]
+                assert client.get("/products")["products"][0]["releases"] == counts[-1]
+            client.token = "t"
+            return counts
+
+        assert counted() == [6, 6, 3]
+        made = client.post("/projects/2/releases", name="R", date="2026-03-05", product=1)
+        assert counted() == [7, 7, 3]
+        client.put("/projects/2", acl="open")
+        assert counted() == [7, 7, 5]
+        client.call("DELETE", f"/releases/{made['id']}")
+        client.put("/projects/3", PM="dev2")
+        assert counted() == [6, 4, 6]
+        client.put("/projects/1", acl="private")
+        assert counted() == [6, 2, 4]
+
     def test_releases_that_are_not_deleted_are_counted(self, client):
         releases = [{"name": "R", "product": 1, "deleted": deleted} for deleted in (False, True, False)]
         client.load(products=[{"name": "P"}], releases=releases)
