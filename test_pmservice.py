@@ -13871,9 +13871,9 @@ AT_FIRST = {  # FILLED with stories of a plan, with a story and a bug in each st
           for id, status in ((3, "resolved"), (4, "closed"))),
     ],
     "tasks": [*FILLED["tasks"], dict(id=2, execution=2, name="T", story=1, status="done", consumed=0.5)],
-    "builds": [dict(one, stories=[1], bugs=[1]) for one in FILLED["builds"]],
+    "builds": [dict(FILLED["builds"][0], stories=[1], bugs=[1]), FILLED["builds"][1]],
     "releases": [dict(one, stories="1, 2", bugs="1") for one in FILLED["releases"]],
-    "testtasks": [dict(one, testcases=[1]) for one in FILLED["testtasks"]],
+    "testtasks": [dict(FILLED["testtasks"][0], testcases=[1]), dict(FILLED["testtasks"][0], id=2)],
 }
 # fmt: on
 NOT_DRAWN = {"id", "version", "versions", "stepResults"}  # these would have to fit to others
