@@ -1621,10 +1621,8 @@ class TestProductCounters:
             products=[{"id": id, "name": "P", "acl": "open"} for id in (1, 2)],
             projects=[{"acl": "private", "products": [1, 2], **project} for project in projects],
             releases=[
-                dict(name="R", product=product, deleted=deleted, **home)
-                for product in (1, 2)
-                for home in ({}, {"project": 1}, {"project": 1}, {"project": 2}, {"project": 3}, {"project": 3})
-                for deleted in (False, True)
+                dict(name="R", product=product, deleted=deleted, project=project)
+                for product, project, deleted in itertools.product((1, 2), (0, 1, 1, 2, 3, 3), (False, True))
             ],
         )
         tokens = {account: client.token_of(account) for account in ("admin", "dev1", "dev2")}
@@ -6798,8 +6796,8 @@ class TestReleasedStories:
 
     @staticmethod
     def stages(client):
-        listed = [client.get(f"/products/{id}/stories?status=all")["stories"] for id in (1, 2)]
-        stages = {story["id"]: story["stage"] for stories in listed for story in stories}
+        listed = client.get("/stories?status=all")["stories"]
+        stages = {story["id"]: story["stage"] for story in listed}
         assert stages == {id: client.get(f"/stories/{id}")["stage"] for id in stages}
         return [stages[id] for id in (1, 2, 3)]
 
@@ -6830,7 +6828,7 @@ class TestReleasedStories:
 
 @pytest.fixture(scope="class")
 def members():
-    """Yield a function that returns a member of TestHiddenStaysHidden with the three databases, opened once."""
+    """Yield a function that returns a member of TestHiddenStaysHidden; each is made once."""
     with contextlib.ExitStack() as stack:
         known: dict[str, SimpleNamespace] = {}
 
@@ -6942,14 +6940,15 @@ class TestHiddenStaysHidden:
 
     @classmethod
     def member(cls, account, stack):
-        """Return a member whose token is the account, with apps on the three databases, and what is hidden in each."""
+        """Return a member, whose token is the account: apps on the three databases, what is hidden in each."""
         member = SimpleNamespace(account=account, hidden=cls.hidden_from(account), clients=[])
         for others, deleted in ((False, False), (True, False), (False, True)):
             fixture = cls.fixture(member.hidden, others, deleted)
-            client = stack.enter_context(contextlib.closing(Client(":memory:", token="admin", load=fixture)))
+            client = Client(":memory:", token="admin", load=fixture)
+            stack.enter_context(contextlib.closing(client))
             client.token = "admin"
             hashed = hashlib.sha256(account.encode()).hexdigest()
-            client.sql("INSERT INTO token (hash, account, used) VALUES (?, ?, ?)", hashed, account, NOW_ISO)
+            client.sql("INSERT INTO token VALUES (?, ?, ?)", hashed, account, NOW_ISO)
             member.clients.append(client)
         member.facts = [cls.facts(client, member.hidden)[1] for client in member.clients]
         member.shown = cls.shown_to_admin(member.clients[0], member.hidden)
@@ -6967,9 +6966,13 @@ class TestHiddenStaysHidden:
     @staticmethod
     def records_of(target):
         """Return (array, id) of every record that a link to a resource could name."""
-        home = target == "execution or project"
-        arrays = ["projects", "executions"] if home else [pmservice.RESOURCES[target].array]
-        return [(array, record["id"]) for array in arrays for record in TestWhoSeesWhat.PRIVATE[array]]
+        arrays = [pmservice.RESOURCES[target].array]
+        if target == "execution or project":
+            arrays = ["projects", "executions"]
+        records = []
+        for array in arrays:
+            records += [(array, record["id"]) for record in TestWhoSeesWhat.PRIVATE[array]]
+        return records
 
     @classmethod
     def visible_ids(cls, target, member):
@@ -6978,7 +6981,7 @@ class TestHiddenStaysHidden:
 
     @classmethod
     def bodies(cls, operation, id, hidden):
-        """Yield bodies: the least, and those that name hidden records, one for each field and record."""
+        """Yield bodies: the least, and those that name hidden records, for each field and record."""
         line = f"{operation.method} {operation.path}"
         least = TestWhoSeesWhat.NAMED[line][1] if line in TestWhoSeesWhat.NAMED else cls.LEAST[line]
         if callable(least):
@@ -6998,9 +7001,9 @@ class TestHiddenStaysHidden:
             yield {**least, "acl": "private"}
         if isinstance(operation.shows, pmservice.View):
             array = operation.shows.resource.array
+            records, ids = TestWhoSeesWhat.PRIVATE[array], hidden.get(array, ())
             for field in {"name", "title"} & fields.keys():
-                records = [one for one in TestWhoSeesWhat.PRIVATE[array] if one["id"] in hidden.get(array, ())]
-                for name in sorted({record[field] for record in records}):
+                for name in sorted({record[field] for record in records if record["id"] in ids}):
                     yield {**least, field: name}
 
     @staticmethod
@@ -7030,11 +7033,12 @@ class TestHiddenStaysHidden:
 
     @classmethod
     def reads(cls, member):
-        """Return the paths of everything that a member can read, and of the next record of each table."""
+        """Return the paths of all that a member can read, and of the next record of each table."""
         paths = ["/options/bug?product=1"]
         for operation in pmservice.OPERATIONS:
             ids = [0]
-            if operation.method != "GET" or "<name>" in operation.path or operation.target == "department":
+            alone = "<name>" in operation.path or operation.target == "department"
+            if operation.method != "GET" or alone:
                 continue
             if "<id>" in operation.path:
                 ids = cls.visible_ids(operation.target, member)
@@ -7051,13 +7055,14 @@ class TestHiddenStaysHidden:
         """Return the facts of the visible and of the hidden records, by array."""
         visible, others = {}, {}
         for array, records in client.dump().items():
-            visible[array] = [record for record in records if record["id"] not in hidden.get(array, ())]
-            others[array] = [record for record in records if record["id"] in hidden.get(array, ())]
+            ids = hidden.get(array, ())
+            visible[array] = [record for record in records if record["id"] not in ids]
+            others[array] = [record for record in records if record["id"] in ids]
         return visible, others
 
     @classmethod
     def shown_to_admin(cls, client, hidden):
-        """Return what an administrator is shown of hidden records, without what only repeats visible ones."""
+        """Return what an administrator is shown of hidden records, but for what repeats visible ones."""
         shown = {}
         for array in sorted(hidden.keys() - {"efforts", "results"}):
             path = {"plans": "productplans"}.get(array, array)
@@ -7070,21 +7075,17 @@ class TestHiddenStaysHidden:
     @staticmethod
     def changed(before, after):
         """Return (array, id, field) of every value that changed in records."""
-        return [
-            (array, old["id"], field)
-            for array in before
-            for old, new in zip(before[array], after[array], strict=True)
-            for field in old
-            if new[field] != old[field]
-        ]
+        changed = []
+        for array in before:
+            for old, new in zip(before[array], after[array], strict=True):
+                changed += [(array, old["id"], field) for field in old if new[field] != old[field]]
+        return changed
 
     def test_every_number_in_a_body_names_a_record_or_is_known_to_name_none(self):
-        numbers = {
-            field
-            for operation in self.WRITES
-            for field, kind in operation.reads.fields.items()
-            if kind.look == "plain" and not kind.target
-        }
+        numbers = set()
+        for operation in self.WRITES:
+            kinds = operation.reads.fields
+            numbers |= {field for field in kinds if kinds[field].look == "plain" and not kinds[field].target}
         assert numbers == self.NUMBERED.keys() | self.NUMBERS
 
     @each("account", MEMBERS)
@@ -7101,8 +7102,8 @@ class TestHiddenStaysHidden:
 
     def see_the_same(self, member):
         for path in self.reads(member):
-            answers = [self.answer(client, "GET", path, member.account) for client in member.clients]
-            assert answers[0] == answers[1] == answers[2], path
+            first, *others = (self.answer(client, "GET", path, member.account) for client in member.clients)
+            assert others == [first, first], path
 
     @each("account", MEMBERS)
     @each("operation", WRITES, ids=lambda one: f"{one.method} {one.path}")
@@ -7115,12 +7116,13 @@ class TestHiddenStaysHidden:
         if alike and account == "dev2":
             self.see_the_same(member)
             for id in ids[1:]:
-                self.write(member, operation, id, list(self.bodies(operation, id, member.hidden))[:2])
+                bodies = itertools.islice(self.bodies(operation, id, member.hidden), 2)
+                self.write(member, operation, id, bodies)
 
     def write(self, member, operation, id, bodies, status=None):
         """Write to a record of this id, and return whether all was answered alike.
 
-        Assert that visible records then have the same facts everywhere, and that hidden ones are as they were.
+        Assert that visible records then have the same facts everywhere, hidden ones those of before.
         status: that with which the first body must be answered.
         """
         path = operation.path.replace("<id>", str(id)).replace("<user>", member.account)
@@ -7137,20 +7139,24 @@ class TestHiddenStaysHidden:
         return alike
 
     def send(self, member, operation, path, bodies, status):
-        """Send bodies one after another, all answered alike; return False after one that may be told apart."""
+        """Send bodies one after another; return False after one that TELLING says is not answered alike."""
         line = f"{operation.method} {operation.path}"
         state = self.STATES.get(operation.target)
         if len(TestWhoSeesWhat.NAMED.get(line, ())) == 3:
             state = TestWhoSeesWhat.NAMED[line][2]
         for number, body in enumerate(bodies):
-            for client in member.clients if state else ():
-                client.sql(f"UPDATE {operation.target} SET status = ? WHERE id = ?", state, path.split("/")[2])
-            answers = [self.answer(client, operation.method, path, member.account, body) for client in member.clients]
-            if line in self.TELLING and not answers[0] == answers[1] == answers[2]:
-                refusals = {json.loads(answer[2])["error"] for answer in answers if answer[0] >= 400}
-                assert refusals == {self.TELLING[line]}, (path, body)
+            answers = []
+            for client in member.clients:
+                if state:
+                    table, id = operation.target, path.split("/")[2]
+                    client.sql(f"UPDATE {table} SET status = ? WHERE id = ?", state, id)
+                answers.append(self.answer(client, operation.method, path, member.account, body))
+            alike = answers[0] == answers[1] == answers[2]
+            if line in self.TELLING and not alike:
+                refused = [json.loads(answer[2])["error"] for answer in answers if answer[0] >= 400]
+                assert set(refused) == {self.TELLING[line]}, (path, body)
                 return False
-            assert answers[0] == answers[1] == answers[2], (path, body)
+            assert alike, (path, body, answers)
             assert number or status in (None, answers[0][0]), (path, body)
         return True
 
