@@ -1886,6 +1886,12 @@ def of_records(resource: Resource, kind: Kind) -> str:
     return own if kind.table else resource.rows
 
 
+def refuse_beyond_last(id: int) -> None:
+    """Raise Refusal for an id that no fixture could have: the dump could not be loaded again."""
+    if id > MAX_ID:
+        raise Refusal(400, f"Ids end at {MAX_ID}: there can be no further record of this kind.")
+
+
 class Store:
     """The records, inside one transaction."""
 
@@ -1909,8 +1915,7 @@ class Store:
         """Insert a row and return its id. Raises Refusal if ids are used up."""
         statement = insert_statement(table, tuple(values), conflict)
         id = int(self.run(statement, tuple(values.values())).lastrowid or 0)
-        if id > MAX_ID:
-            raise Refusal(400, f"Ids end at {MAX_ID}: there can be no further record of this kind.")
+        refuse_beyond_last(id)
         return id
 
     def insert_record(self, resource: Resource, values: Mapping[str, Any]) -> int:
@@ -2262,6 +2267,7 @@ class Store:
             "UPDATE user SET id = (SELECT max(id) + 1 FROM user) WHERE id = (SELECT min(id) FROM user WHERE id < 0)"
         ).rowcount:
             pass
+        refuse_beyond_last(self.count("SELECT max(id) FROM user"))
 
 
 # --- 7 Database: the file ---------------------------------------------------------------------------
