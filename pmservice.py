@@ -2328,9 +2328,10 @@ class Database:
             locked = isinstance(error, sqlite3.Error) and "locked" in str(error)
             if locked or isinstance(error, Busy):
                 raise Busy(f"{path}: another process is writing to this database; try again later") from None
-            malformed = isinstance(error, sqlite3.Error) and "malformed" in str(error)
+            words = str(error) or "its schema is not text"  # which Python 3.10 does not say
+            malformed = isinstance(error, sqlite3.Error) and ("malformed" in words or not str(error))
             if malformed or isinstance(error, UnicodeDecodeError):  # SQLite's messages quote what is damaged
-                raise damaged(path, str(error)) from None
+                raise damaged(path, words) from None
             if isinstance(error, sqlite3.Error):
                 raise StartError(f"{path}: {error}; name another file with --database") from None
             raise
@@ -8409,17 +8410,23 @@ def refuse_unfit(settings: Mapping[str, Any]) -> None:
 
 
 def fill_database(settings: Mapping[str, Any], copy: Database) -> None:
-    """Load a copy into the database of a command. Raises StartError if that holds records by now."""
+    """Give a copy the name of a command's database, or load it into the one that has this name by now.
+
+    Raises StartError if that one holds records.
+    """
+    path, zone = settings["database"], zone_of(settings["timezone"])
+    with contextlib.suppress(FileExistsError):
+        write_copy(copy, path)
+        return
     with copy.reading() as store:
         text = "".join(dump(store))
-    path, zone = settings["database"], zone_of(settings["timezone"])
     with contextlib.closing(patiently(path, lambda: Database(path, zone, utc_now))) as database:
         if patiently(path, lambda: load_text(database, text, path, only_first=True)) is None:
             raise StartError(HOLDS_RECORDS.format(path))
 
 
-def copy_database(database: Database, path: str) -> None:
-    """Copy a database as it is now to a new file, which gets its name when it is whole. Raises StartError."""
+def write_copy(database: Database, path: str) -> None:
+    """Copy a database as it is now to a new file, which gets its name when it is whole. Raises OSError."""
     part = f"{path}.{secrets.token_hex(4)}.part"
 
     def progress(_: int, left: int, pages: int) -> None:
@@ -8434,10 +8441,6 @@ def copy_database(database: Database, path: str) -> None:
             store.count("SELECT count(*) FROM user")  # starts the read transaction: the copy is of this moment
             store.connection.backup(copy, pages=4096, progress=progress)
         give_name(part, path)
-    except OSError as error:
-        raise StartError(f"{path}: {error.strerror}; name a file that does not exist yet") from None
-    except sqlite3.Error as error:
-        raise StartError(f"{path}: {error}; nothing was copied") from None
     finally:
         with contextlib.suppress(OSError):  # half a copy is useless
             os.unlink(part)
@@ -8446,8 +8449,14 @@ def copy_database(database: Database, path: str) -> None:
 def command_backup(settings: Mapping[str, Any], options: argparse.Namespace) -> None:
     """Copy the database."""
     unwind_on_sigterm()
-    with open_database(settings, existing=True) as database:
-        copy_database(database, options.out)
+    out = options.out
+    try:
+        with open_database(settings, existing=True) as database:
+            write_copy(database, out)
+    except OSError as error:
+        raise StartError(f"{out}: {error.strerror}; name a file that does not exist yet") from None
+    except sqlite3.Error as error:
+        raise StartError(f"{out}: {error}; nothing was copied") from None
     show_progress("")
     tell(f"{settings['database']} copied to {options.out}")
 

@@ -11923,7 +11923,7 @@ EVERY_MOMENT = [  # command, the file that is there, what another process does, 
     # An outcome is an exit code and the records that the file then has, in the order of their ids. The first one must occur.
     # A file that is replaced after the command has begun to write takes along what that wrote.
     ("pull",    "",       "makes",    "2 theirs",                    "0 mine"),
-    ("pull",    "",       "writes",   "2 theirs|0 mine theirs",      "0 mine"),
+    ("pull",    "",       "writes",   "0 mine theirs",               "0 mine"),
     ("pull",    "empty",  "writes",   "2 theirs|0 mine theirs",      "0 mine"),
     ("pull",    "empty",  "replaces", "2 theirs",                    "0 mine"),
     ("pull -o", "",       "makes",    "2 theirs",                    "0 mine"),
