@@ -12590,6 +12590,17 @@ STORY_LISTS = [  # path, status, the stories that qa1 finds among those of the t
 
 
 class TestStories:
+    def test_deleted_story_is_in_no_total_of_an_execution_or_its_project(self, client):
+        stories = [dict(title="S", product=1, executions=[2], deleted=deleted) for deleted in (True, False)]
+        client.load(
+            products=[dict(id=1, name="P")],
+            projects=[dict(id=1, name="Pr", products=[1])],
+            executions=[dict(id=2, name="E", project=1)],
+            stories=stories,
+        )
+        for path in ("/projects/1/stories", "/executions/2/stories"):
+            assert client.get(path)["total"] == 1
+
     def test_total_of_each_state_is_its_own_number_of_stories(self, shop):
         numbers = dict(draft=1, active=2, changed=3, closed=4)
         states = [state for state, number in numbers.items() for _ in range(number)]
@@ -12679,6 +12690,8 @@ class TestStories:
         holds(shop.put(f"/stories/{id}", title="Mended"), version=2, title="Mended", spec="new")
         assert reviewed(shop, id, "qa1", "revert").status_int == 200
         holds(shop.get(f"/stories/{id}"), version=1, title="S", spec="s", status="active")
+        kept = [one["versions"] for one in shop.dump()["stories"] if one["id"] == id]
+        assert [version["version"] for version in kept[0]] == [1]  # otherwise the dump could not be loaded again
         first, token = story_in(shop, "draft", "qa1"), shop.token_of("qa1")
         shop.refused("POST", f"/stories/{first}/review", dict(result="revert"), Token=token)
 
@@ -13004,6 +13017,12 @@ class TestTestTasks:
 
 
 class TestCasesAgain:
+    def test_item_of_a_fixture_belongs_to_no_group_after_it(self, client):
+        steps = [dict(id=9, type="group", desc="G"), dict(id=5, type="item", desc="I")]
+        client.load(products=[dict(id=1, name="P")], testcases=[dict(id=1, title="C", product=1, steps=steps)])
+        shown = client.get("/testcases/1")["steps"]
+        assert [(step["id"], step["parent"]) for step in shown] == [(5, 0), (9, 0)]
+
     def test_steps_make_a_version_with_new_ids(self, filled):
         for version, sent in enumerate(([dict(desc="x", expect="y"), dict(desc="z")], [dict(desc="q")]), 2):
             filled.put("/testcases/1", steps=sent)
