@@ -5835,9 +5835,8 @@ class Page:
     def __init__(self, service: Service, controls: Controls | None):
         self.service, self.database, self.controls = service, service.database, controls
         self.key, self.now = secrets.token_bytes(32), time.monotonic
-        self.checked: dict[
-            bytes, tuple[str, float]
-        ] = {}  # by the keyed hash of a header: the stored password, until when
+        # By the keyed hash of a header: the stored hash that it was checked against, and until when that counts.
+        self.checked: dict[bytes, tuple[str, float]] = {}
 
     def __call__(self, environ: dict[str, Any]) -> bottle.HTTPResponse:
         """Answer a request with a page, refusals included."""
@@ -5965,9 +5964,8 @@ READ_TIME = 10  # seconds in which a client must read so much that the system re
 IDLE_TIME = 120  # seconds that a connection may stay open without a request
 RESPITE = 0.1  # seconds in which a client that has connected sends its request, and until accepting is tried again
 SWEEP = 1  # seconds between two looks for connections to be dropped
-SWITCH_TIME = (
-    0.001  # seconds that a thread at work keeps others waiting: beside pages, a quick read took 4.9 ms, now 1.8
-)
+# Seconds after which a thread at work lets others on: with Python's 0.005, a quick read beside pages took 4.9 ms, now 1.8.
+SWITCH_TIME = 0.001
 STOPS = {signal.SIGTERM, signal.SIGINT, getattr(signal, "SIGBREAK", signal.SIGINT)}  # Ctrl-Break, on Windows only
 LEAST_PATIENCE = 0.5  # seconds that a request may wait for the database, however long it waited for a thread
 
@@ -6494,10 +6492,8 @@ class Settings(TypedDict, total=False):
     timezone: str  # an IANA name; of datetimes that name no zone
     token_lifetime: float  # seconds after its last use
     body_limit: int  # bytes
-    loopback_only: bool  # whether only this machine's own Host names are answered, and those of `allowed_host`
-    allowed_host: (
-        str  # Host names, separated by commas; if there are some, no others are answered but this machine's own
-    )
+    loopback_only: bool  # whether only this machine's own Host names are answered
+    allowed_host: str  # the only other Host names that are answered, separated by commas; "": see loopback_only
     origin: str  # the origins of other machines' web pages that may call, separated by commas; "*": all
     strict: bool  # whether names that an operation does not take are refused instead of ignored
     clock: Callable[[], datetime]  # returns the current time, aware
