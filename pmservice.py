@@ -4981,7 +4981,7 @@ def apply_snapshot(database: Database, name: str, whole: Callable[[], None] | No
     """Restore the records of a snapshot and the sequences of ids, in one transaction. Raises KeyError without it.
 
     whole: called before anybody else can write; then the tokens are restored, too. Without it, they stay, except
-    those of users who no longer exist.
+    those of users who no longer exist or are deleted then.
     """
     with database.lock(), contextlib.closing(database.connect()) as connection:
         connection.execute("PRAGMA foreign_keys = OFF")  # a snapshot is consistent in itself
@@ -4995,7 +4995,7 @@ def apply_snapshot(database: Database, name: str, whole: Callable[[], None] | No
             if table in COUNTS:  # the triggers counted while the records returned, and what those counted above
                 connection.execute(f"DELETE FROM main.{table}")
             connection.execute(f"INSERT INTO main.{table} SELECT * FROM saved.{table}")
-        connection.execute("DELETE FROM token WHERE account NOT IN (SELECT account FROM user)")
+        connection.execute("DELETE FROM token WHERE account NOT IN (SELECT account FROM user WHERE NOT deleted)")
         connection.execute("COMMIT")
         if whole:
             whole()
@@ -8363,7 +8363,7 @@ def command_pull(settings: Mapping[str, Any], options: argparse.Namespace) -> No
     out, products = getattr(options, "out", None), chosen_products(options)
     if out is not None and hasattr(options, "database"):
         raise StartError("--database and -o: only one of them can be written")
-    if out == "" or (out is None and settings["database"] == ":memory:"):
+    if out == "" or (out is None and settings["database"] in ("", ":memory:")):
         raise StartError("the copy needs a file: name one with --database or -o")
     unwind_on_sigterm()
     began, remote = time.monotonic(), Remote(options.url)

@@ -3790,6 +3790,8 @@ class TestTokensOfVanishedUsers:
         for method, path in (("GET", "/user"), ("GET", "/products"), ("POST", "/products")):
             assert memory.call(method, path, {"name": "P"}, Token=token).status_int == 401
         assert memory.call("GET", "/user", Token=other).status_int == 200
+        memory.post("/-/snapshots/start/restore")
+        assert memory.call("GET", "/user", Token=token).status_int == 401
 
     def test_tokens_of_others_are_as_they_were(self, memory):
         tokens = [memory.login(account) for account in ("dev1", "dev2", "dev2")]
