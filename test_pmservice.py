@@ -9063,8 +9063,7 @@ class TestCommandLine:
         pmservice.create_app(tmp_path / "pm.db").close()
         (tmp_path / "f.json").write_text("{}")
         good = (tmp_path / "pm.db").read_bytes()
-        at = good.index(text) + 3
-        bad = good[:at] + byte + good[at + 1 :]
+        bad = good.replace(text, text[:3] + byte + text[4:])  # everywhere: some are in unused space
         (tmp_path / "pm.db").write_bytes(bad)
         for command in (
             "check",
