@@ -8422,7 +8422,7 @@ def fill_database(settings: Mapping[str, Any], copy: Database) -> None:
 
 
 def write_copy(database: Database, path: str) -> None:
-    """Copy a database as it is now to a new file, which gets its name when it is whole. Raises OSError."""
+    """Copy a database as it is now to a new file, which gets its name when it is whole. Raises OSError, StartError."""
     part = f"{path}.{secrets.token_hex(4)}.part"
 
     def progress(_: int, left: int, pages: int) -> None:
@@ -8437,6 +8437,8 @@ def write_copy(database: Database, path: str) -> None:
             store.count("SELECT count(*) FROM user")  # starts the read transaction: the copy is of this moment
             store.connection.backup(copy, pages=4096, progress=progress)
         give_name(part, path)
+    except sqlite3.Error as error:
+        raise StartError(f"{path}: {error}; nothing was copied") from None
     finally:
         with contextlib.suppress(OSError):  # half a copy is useless
             os.unlink(part)
@@ -8451,10 +8453,8 @@ def command_backup(settings: Mapping[str, Any], options: argparse.Namespace) -> 
             write_copy(database, out)
     except OSError as error:
         raise StartError(f"{out}: {error.strerror}; name a file that does not exist yet") from None
-    except sqlite3.Error as error:
-        raise StartError(f"{out}: {error}; nothing was copied") from None
     show_progress("")
-    tell(f"{settings['database']} copied to {options.out}")
+    tell(f"{settings['database']} copied to {out}")
 
 
 def command_check(settings: Mapping[str, Any], options: argparse.Namespace) -> int:

@@ -12080,6 +12080,14 @@ class TestFilesOfOthers:
                 break
         assert outcomes.split("|")[0] in seen
 
+    def test_copy_for_which_there_is_no_space_names_its_file_and_leaves_nothing(self, monkeypatch):
+        def full(*_: object) -> None:
+            raise sqlite3.OperationalError("database or disk is full")
+
+        monkeypatch.setattr(pmservice, "give_name", full)
+        told = "pmservice: pm.db: database or disk is full; nothing was copied\n"
+        assert (self.pull(), os.listdir()) == ((2, told), [])
+
     # A pull waits for its server, and so for long
 
     @contextlib.contextmanager
