@@ -12,7 +12,6 @@ import base64
 import contextlib
 import errno
 import fnmatch
-import functools
 import gzip
 import hashlib
 import html.parser
@@ -49,6 +48,7 @@ from collections import ChainMap, Counter, defaultdict
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timedelta, timezone
+from functools import cache, partial
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from types import SimpleNamespace
 from typing import Any, NamedTuple
@@ -842,7 +842,7 @@ USUAL |= {
 USUAL["profile"] = dict(USUAL["user"], role={"code": "", "name": ""})
 USUAL["project's testtask"] = USUAL["testtask"]
 USUAL["story"] = dict(USUAL["listed story"], moduleTitle="/")
-beyond = functools.partial(Shown, person=reference, nobody=None, moment=iso, never=None, no_day=None, deleted=plain, status=plain)
+beyond = partial(Shown, person=reference, nobody=None, moment=iso, never=None, no_day=None, deleted=plain, status=plain)
 COMPANIONS = {
     **{record: beyond(record) for record in (*PUBLISHED, "profile", "story", "project's testtask", "product", "release", "bug", "task", "testcase")},
     "project":         beyond("project", no_day="0000-00-00"),  # and program, execution
@@ -1488,7 +1488,7 @@ DECIDED = [
 # fmt: on
 
 
-@functools.cache
+@cache
 def matcher(patterns: str) -> re.Pattern[str]:
     """Return an expression that matches what one of some shell patterns matches; spaces separate the patterns."""
     return re.compile("|".join(map(fnmatch.translate, patterns.split(" "))))
@@ -3909,7 +3909,7 @@ class TestPage:
     def test_request_for_a_page_may_take_long_unless_its_reader_is_remembered(self, secured):
         moment, headers = [1000.0], {"ACCEPT": CHROME, "AUTHORIZATION": basic("dev1", "secret")}
         secured.service.page.now = lambda: moment[0]
-        class_of = functools.partial(secured.service.class_of, "GET", "/user")
+        class_of = partial(secured.service.class_of, "GET", "/user")
         assert (class_of(headers), class_of({"ACCEPT": CHROME})) == ("login", "login")
         browse(secured, "/user", None, Authorization=basic("dev1", "secret"))
         assert class_of(headers) == "html"
@@ -5868,7 +5868,7 @@ class TestFailingStatements:
     @each(("method", "path", "body"), [LOGIN, *WRITES, *REFUSED_LATE])
     def test_any_leaves_no_trace_and_the_next_call_succeeds(self, tmp_path, monkeypatch, method, path, body):
         file, connect = tmp_path / "pm.db", sqlite3.connect
-        monkeypatch.setattr(sqlite3, "connect", functools.partial(connect, factory=Fragile))
+        monkeypatch.setattr(sqlite3, "connect", partial(connect, factory=Fragile))
         with (
             contextlib.closing(Client(file, password="secret", load=WORLD)) as client,
             contextlib.closing(connect(file)) as plain,
@@ -7743,7 +7743,7 @@ if sys.argv[1] == "closes":
         """Yield the URL of a service in a process of its own, and a function that ends it: in three ways."""
         if request.param == "stops":
             with Live(tmp_path, "--token", "t") as live:
-                yield live.url, functools.partial(live.__exit__)
+                yield live.url, partial(live.__exit__)
             return
         command = [sys.executable, "-c", self.SERVING, request.param]
         streams = dict.fromkeys(("stdin", "stdout"), subprocess.PIPE)
@@ -7751,7 +7751,7 @@ if sys.argv[1] == "closes":
         with subprocess.Popen(
             command, cwd=tmp_path, env=environment, **streams, stderr=subprocess.DEVNULL, text=True
         ) as process:
-            yield process.stdout.readline().strip(), functools.partial(process.communicate, "\n", 60)
+            yield process.stdout.readline().strip(), partial(process.communicate, "\n", 60)
 
     @staticmethod
     def lose(index: Path, loss: str) -> None:
@@ -11797,7 +11797,7 @@ class TestPullOfHostileServers:
                 stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                 env={**os.environ, **dict.fromkeys(("TMPDIR", "TEMP", "TMP"), str(self.temporary))},
                 # A shell lets what it starts in the background ignore this signal.
-                preexec_fn=None if os.name == "nt" else functools.partial(signal.signal, signal.SIGINT, signal.SIG_DFL),
+                preexec_fn=None if os.name == "nt" else partial(signal.signal, signal.SIGINT, signal.SIG_DFL),
             )  # fmt: skip
             try:
                 assert server.stalling.wait(60)
@@ -11995,9 +11995,9 @@ class TestFilesOfOthers:
         mine = str(self.others / "mine")
         perform = {
             "pull": self.pull,
-            "pull -o": functools.partial(self.pull, "-o", "copy.json"),
+            "pull -o": partial(self.pull, "-o", "copy.json"),
             "start": self.start,
-            "serve": functools.partial(self.start, load=f"{mine}.json"),
+            "serve": partial(self.start, load=f"{mine}.json"),
         }
         words = {
             "load": ["load", f"{mine}.json"],
@@ -12061,7 +12061,7 @@ class TestFilesOfOthers:
             if there:
                 shutil.copy(self.others / f"{there}.db", file)
             self.ready = self.prepared(file)
-            meanwhile.wait(functools.partial(getattr(self, act), file), moment)
+            meanwhile.wait(partial(getattr(self, act), file), moment)
             code, told = self.perform(command)
             if has_ended := meanwhile.acted is None:
                 meanwhile.try_to_act()
