@@ -974,8 +974,8 @@ PRODUCT_FIELDS = dict(
     bugs=derived(INT, "product_count.bugs"),
     unResolved=derived(INT, "product_count.unResolved"), closedBugs=derived(INT, "product_count.closedBugs"),
     fixedBugs=derived(INT, "product_count.fixedBugs"),
-    thisWeekBugs=derived(INT, """(SELECT coalesce(sum(opened.bugs), 0) FROM bugs_opened AS opened
-        WHERE opened.product = product.id AND opened.quarter >= :monday AND opened.quarter < :next_monday)"""),
+    thisWeekBugs=derived(INT, """(SELECT coalesce(sum(opened), 0) FROM bugs_dated AS dated
+        WHERE dated.product = product.id AND dated.quarter >= :monday AND dated.quarter < :next_monday)"""),
     assignToNull=derived(INT, "product_count.assignToNull"),
     progress=derived(INT, """(SELECT coalesce(CAST(round(100.0 * sum(stories) FILTER (WHERE status = 'closed') / sum(stories)) AS INTEGER), 0)
         FROM story_count WHERE story_count.product = product.id AND stories > 0)"""),
@@ -2274,7 +2274,7 @@ class Store:
 # Opening, transactions and connections. No statement on single records, but for the first user and for tokens.
 
 APPLICATION_ID = 1886221174  # "pmsv", as schema.sql sets it
-SCHEMA_VERSION = 6
+FIRST_VERSION, SCHEMA_VERSION = 7, 7  # of the schemas in schema.sql
 SQLITE_LEAST = (3, 37, 0)  # has STRICT tables
 LINKS_CHECKED = "PRAGMA foreign_keys = ON"  # off by default, and ignored when set inside a transaction
 PRAGMAS = (  # the write-ahead log first
@@ -2602,6 +2602,11 @@ def refuse_strange(path: str, read_only: bool) -> None:
             raise StartError(f"{path}: a database of another program; name another file with --database")
         if version > SCHEMA_VERSION:
             raise StartError(f"{path}: written by a newer pmservice; upgrade, or name another file with --database")
+        if 0 < version < FIRST_VERSION:
+            raise StartError(
+                f"{path}: written by a pmservice from before the first release; let that one write its records to a"
+                " file (pmservice dump) and load them into a new database (pmservice load)"
+            )
         problem = reader.execute("PRAGMA quick_check(1)").fetchone()[0] if size <= CHECK_SIZE else "ok"
     if unused and size < page * pages:
         problem = f"{page * pages - size} bytes are missing"
@@ -4787,17 +4792,15 @@ RECOUNTS = (
         coalesce(sum(bug.status = 'closed' AND resolution = 'fixed'), 0),
         coalesce(sum(assignedTo IS NULL AND bug.id IS NOT NULL), 0)
         FROM product LEFT JOIN bug ON bug.product = product.id AND NOT bug.deleted GROUP BY product.id"""),
-    ("bugs_opened", "WHERE bugs > 0", """SELECT product, coalesce(strftime('%s', openedDate) / 900, 0), count(*)
-        FROM bug WHERE NOT deleted GROUP BY 1, 2"""),
-    ("bugs_resolved", "WHERE bugs > 0", """SELECT product, strftime('%s', resolvedDate) / 900, count(*)
-        FROM bug WHERE NOT deleted AND resolvedDate IS NOT NULL GROUP BY 1, 2"""),
-    ("bugs_dated", "WHERE opened > 0 OR resolved > 0", """SELECT quarter, sum(opened), sum(resolved) FROM (
-        SELECT coalesce(strftime('%s', openedDate) / 900, 0) AS quarter, 1 AS opened, 0 AS resolved FROM bug WHERE NOT deleted
-        UNION ALL SELECT strftime('%s', resolvedDate) / 900, 0, 1 FROM bug WHERE NOT deleted AND resolvedDate IS NOT NULL) GROUP BY 1"""),
+    ("bugs_dated", "WHERE opened > 0 OR resolved > 0", """SELECT product, quarter, sum(opened), sum(resolved) FROM (
+        SELECT product, opened AS quarter, 1 AS opened, 0 AS resolved FROM counted_bug
+        UNION ALL SELECT product, resolved, 0, 1 FROM counted_bug WHERE resolved IS NOT NULL
+        UNION ALL SELECT 0, opened, 1, 0 FROM counted_bug
+        UNION ALL SELECT 0, resolved, 0, 1 FROM counted_bug WHERE resolved IS NOT NULL) GROUP BY 1, 2"""),
     ("story_count", "WHERE stories > 0", "SELECT product, type, status, count(*) FROM story WHERE NOT deleted GROUP BY 1, 2, 3"),
     ("plans_ending", "WHERE plans > 0", "SELECT product, end, count(*) FROM plan WHERE NOT deleted GROUP BY 1, 2"),
     ("plan_count", "WHERE stories > 0 OR bugs > 0", """SELECT plan, product, sum(stories), sum(hour), sum(bugs) FROM (
-        SELECT plan, product, 1 AS stories, hour, 0 AS bugs FROM plan_story JOIN story_hour USING (story) WHERE NOT deleted
+        SELECT plan, product, 1 AS stories, hour, 0 AS bugs FROM plan_story JOIN counted_story AS story ON story.id = plan_story.story
         UNION ALL SELECT plan, product, 0, 0, 1 FROM bug WHERE plan <> 0 AND NOT deleted) GROUP BY plan, product"""),
     ("release_story", "", "SELECT story, release FROM named_story"),
     ("total", "WHERE records > 0", " UNION ALL ".join((
@@ -4994,7 +4997,9 @@ def apply_snapshot(database: Database, name: str, whole: Callable[[], None] | No
         for table in sorted(records, key=lambda table: COUNTS.index(table) if table in COUNTS else -1):
             if table in COUNTS:  # the triggers counted while the records returned, and what those counted above
                 connection.execute(f"DELETE FROM main.{table}")
-            connection.execute(f"INSERT INTO main.{table} SELECT * FROM saved.{table}")
+            names = connection.execute("SELECT name FROM pragma_table_info(?, 'saved')", (table,))
+            columns = ", ".join(f'"{name}"' for (name,) in names)  # without the generated ones
+            connection.execute(f"INSERT INTO main.{table} ({columns}) SELECT {columns} FROM saved.{table}")
         connection.execute("DELETE FROM token WHERE account NOT IN (SELECT account FROM user WHERE NOT deleted)")
         connection.execute("COMMIT")
         if whole:
@@ -5383,7 +5388,7 @@ FEW = "product IN (SELECT value FROM json_each(:few))"
 SEEN = f"SELECT ({PRODUCT.visible()} AND NOT deleted) IS TRUE, count(*), json_group_array(product.id) FROM product GROUP BY 1"
 BY_STAGE = f"""SELECT {STORY.fields["stage"].sql} AS stage, count(*) FROM story WHERE story.type = 'story' AND {STORY.undeleted}
     AND story.product IN (SELECT product.id FROM product WHERE {PRODUCT.visible()} AND NOT deleted) GROUP BY stage"""
-BY_QUARTER = "SELECT quarter, sum({}) FROM {} WHERE quarter >= :first AND {} GROUP BY quarter"
+BY_QUARTER = "SELECT quarter, sum({}) FROM bugs_dated WHERE quarter >= :first AND {} GROUP BY quarter"
 LOGGED = f"""SELECT date, actor, action, comment FROM action
     WHERE objectType = :table AND objectID = :id ORDER BY id DESC LIMIT {ACTIONS}"""
 BY_STATE = """SELECT status, count(*), sum(consumed), sum("left") FROM task
@@ -5593,7 +5598,7 @@ class Sheet:
         edges = [int(midnight.timestamp()) // 900 for midnight in midnights]
         weeks = {str(monday): {"opened": 0, "resolved": 0} for monday in mondays}
         for word in ("opened", "resolved"):
-            whole, part = BY_QUARTER.format(word, "bugs_dated", "TRUE"), BY_QUARTER.format("bugs", f"bugs_{word}", FEW)
+            whole, part = BY_QUARTER.format(word, "product = 0"), BY_QUARTER.format(word, FEW)
             for quarter, bugs in self.tally(whole, part, first=edges[0]).items():
                 weeks[str(mondays[bisect.bisect(edges, quarter) - 1])][word] += bugs
         return weeks
