@@ -151,7 +151,9 @@ ADMIN = "admin"
 LONG_TERM = "2059-12-31"  # the end that the real server gives to what has none
 OPEN_END = "2030-01-01"  # and to a plan
 MAX_INT = 2**63 - 1
-MAX_ID = 2**53  # in a fixture: JSON readers are exact up to it, and `order`, five times it, fits in 64 bits
+MAX_ID = (
+    2**53
+)  # in a fixture: JSON readers are exact up to it, and `order`, five times it, fits in 64 bits
 MAX_NAME = 255  # characters
 MAX_PEOPLE = 1000  # persons on a white list, or assignees of a task
 MAX_TEXT = 64 * 1024  # bytes
@@ -258,7 +260,12 @@ class Kind(NamedTuple):
 
 
 # A record that was read can be sent back.
-SHOWN_FOR_NONE = {"day": "0000-00-00", "deadline": "1970-01-01", "moment": "1969-12-31T16:00:00Z", "parent": -1}
+SHOWN_FOR_NONE = {
+    "day": "0000-00-00",
+    "deadline": "1970-01-01",
+    "moment": "1969-12-31T16:00:00Z",
+    "parent": -1,
+}
 ASCII_INT = re.compile(r"-?[0-9]{1,19}")
 ASCII_NUMBER = re.compile(r"-?[0-9]+(\.[0-9]+)?([eE][-+]?[0-9]+)?")
 ASCII_DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
@@ -360,7 +367,9 @@ def read_moment(value: Any) -> datetime:
     if isinstance(value, str) and (match := ASCII_MOMENT.fullmatch(value)):
         day, clock, zone = match.groups()
         with contextlib.suppress(ValueError):
-            moment = datetime.fromisoformat(f"{day}T{clock or '00:00'}{'+00:00' if zone == 'Z' else zone or ''}")
+            moment = datetime.fromisoformat(
+                f"{day}T{clock or '00:00'}{'+00:00' if zone == 'Z' else zone or ''}"
+            )
             if MINYEAR < moment.year < MAXYEAR:  # room for every zone's offset
                 return moment
     raise ValueError("must be a moment, YYYY-MM-DD hh:mm:ss, in the years 2 to 9998")
@@ -389,7 +398,13 @@ def read_person(value: Any) -> str | int | None:
 
 def read_people(value: Any) -> list[str | int]:
     """Return persons from an array, from accounts separated by commas, or from one person."""
-    given = value.split(",") if isinstance(value, str) else value if isinstance(value, list) else [value]
+    given = (
+        value.split(",")
+        if isinstance(value, str)
+        else value
+        if isinstance(value, list)
+        else [value]
+    )
     if len(given) > MAX_PEOPLE:
         raise ValueError(f"must be at most {MAX_PEOPLE} persons (got {len(given)})")
     people = [read_person(one) for one in given]
@@ -427,13 +442,19 @@ def read_ids(value: Any, least: int = 0) -> list[int]:
     if not isinstance(given, list) or len(given) < least:
         raise ValueError(f"must be an array of ids{', not empty' * least}")
     with contextlib.suppress(ValueError):
-        return list(dict.fromkeys(whole(1)(one.get("id") if isinstance(one, dict) else one) for one in given))
+        return list(
+            dict.fromkeys(
+                whole(1)(one.get("id") if isinstance(one, dict) else one) for one in given
+            )
+        )
     raise ValueError("must be an array of ids: whole numbers from 1")
 
 
 def read_stages(value: Any) -> str:
     """Return stages joined by commas, from an array or from text that is joined already."""
-    words = value if isinstance(value, list) else [word for word in read_text(value).split(",") if word]
+    words = (
+        value if isinstance(value, list) else [word for word in read_text(value).split(",") if word]
+    )
     if not all(word in CASE_STAGES for word in words):
         raise ValueError(f"must be one or more of {', '.join(CASE_STAGES)}")
     return ",".join(words)
@@ -455,7 +476,9 @@ def words_of(words: Sequence[str]) -> Callable[[Any], str]:
 
     def read(value: Any) -> str:
         if not isinstance(value, str) or value not in words:
-            raise ValueError(f"must be one of {', '.join(word or '(empty)' for word in words)}{suggest(value, words)}")
+            raise ValueError(
+                f"must be one of {', '.join(word or '(empty)' for word in words)}{suggest(value, words)}"
+            )
         return value
 
     return read
@@ -468,13 +491,23 @@ def either(*schemas: Schema) -> Schema:
 
 def whole_schema(least: int = -MAX_INT - 1, most: int = MAX_INT) -> Schema:
     """Return the schema of an int or its text."""
-    digits = "^-?[0-9]{1,18}$" if least < 0 else "^[0-9]{1,18}$" if least == 0 else "^[1-9][0-9]{0,17}$"
-    return either({"type": "integer", "minimum": least, "maximum": most}, {"type": "string", "pattern": digits})
+    digits = (
+        "^-?[0-9]{1,18}$" if least < 0 else "^[0-9]{1,18}$" if least == 0 else "^[1-9][0-9]{0,17}$"
+    )
+    return either(
+        {"type": "integer", "minimum": least, "maximum": most},
+        {"type": "string", "pattern": digits},
+    )
 
 
 def object_of(properties: Mapping[str, Any]) -> dict[str, Any]:
     """Return the schema of an object that has all of these properties and no others."""
-    return {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": list(properties),
+        "additionalProperties": False,
+    }
 
 
 def array_of(items: Schema, **bounds: int) -> Schema:
@@ -490,7 +523,11 @@ def one_of(*words: str) -> Kind:
 def some_of(*words: str) -> Kind:
     """Return the kind of words of an enumeration, joined by commas."""
     read = lambda value: tuple(dict.fromkeys(map(words_of(words), read_text(value).split(","))))  # noqa: E731
-    return Kind("plain", read, {"type": "string", "pattern": f"^({'|'.join(words)})(,({'|'.join(words)}))*$"})
+    return Kind(
+        "plain",
+        read,
+        {"type": "string", "pattern": f"^({'|'.join(words)})(,({'|'.join(words)}))*$"},
+    )
 
 
 def link(target: str, look: str = "plain", sql: str = "") -> Kind:
@@ -533,12 +570,16 @@ PERSON_SCHEMA = either(
     {"type": "object", "required": ["account"], "properties": {"account": ACCOUNT_SCHEMA}},
 )
 PEOPLE_SCHEMA = either(
-    array_of(PERSON_SCHEMA), {"type": "string", "pattern": "^([A-Za-z0-9_.@-]{1,30}(,[A-Za-z0-9_.@-]{1,30})*)?$"}
+    array_of(PERSON_SCHEMA),
+    {"type": "string", "pattern": "^([A-Za-z0-9_.@-]{1,30}(,[A-Za-z0-9_.@-]{1,30})*)?$"},
 )
 DAY_SCHEMA = {"type": "string", "format": "date"}
 CLOCK_PATTERN = "([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]"
 MOMENT_SCHEMA = either(
-    {"type": "string", "pattern": f"^[12][0-9]{{3}}-(0[1-9]|1[0-2])-(0[1-9]|1[0-9]|2[0-8]) {CLOCK_PATTERN}$"},
+    {
+        "type": "string",
+        "pattern": f"^[12][0-9]{{3}}-(0[1-9]|1[0-2])-(0[1-9]|1[0-9]|2[0-8]) {CLOCK_PATTERN}$",
+    },
     DAY_SCHEMA,
 )
 FLAG_SCHEMA = {"enum": [True, False, 0, 1, "0", "1"]}
@@ -577,7 +618,9 @@ PAGE      = Kind("plain",     whole(1),          {"type": "integer", "minimum": 
 LIMIT     = Kind("plain",     whole(1, 100_000), {"type": "integer", "minimum": 1, "maximum": 100_000})
 # fmt: on
 COMMAS = TEXT._replace(  # text, or an array of texts, which are joined by commas
-    read=lambda value: ",".join(map(read_text, value)) if isinstance(value, list) else read_text(value),
+    read=lambda value: (
+        ",".join(map(read_text, value)) if isinstance(value, list) else read_text(value)
+    ),
     schema=either(TEXT_SCHEMA, NUMBER_SCHEMA, array_of(TEXT_OR_NUMBER)),
 )
 BUILD_ID = INT._replace(  # clients also send an array of one id
@@ -625,7 +668,9 @@ class Shape:
     fields; it returns {field: problem}. "" is not given, but for texts; it unsets the fields in `unset`.
     """
 
-    def __init__(self, fields: Mapping[str, Kind], required: str = "", *rules: Rule, unset: str = ""):
+    def __init__(
+        self, fields: Mapping[str, Kind], required: str = "", *rules: Rule, unset: str = ""
+    ):
         self.fields = dict(fields)
         self.required = frozenset(required.split())
         self.rules = rules
@@ -636,7 +681,11 @@ NO_FIELDS: Fields = MappingProxyType({})
 
 
 def check(
-    shape: Shape, given: Fields, settle: Settle = unsettled, record: Fields = NO_FIELDS, refused: Fields = NO_FIELDS
+    shape: Shape,
+    given: Fields,
+    settle: Settle = unsettled,
+    record: Fields = NO_FIELDS,
+    refused: Fields = NO_FIELDS,
 ) -> dict[str, Any]:
     """Return the checked values of the fields that were given; others are ignored. Raises Invalid with every broken one.
 
@@ -653,14 +702,20 @@ def check(
                 values[field] = None
             elif field in shape.required:
                 raise ValueError(f"is required{expectation(kind)}")
-            if values.get(field, 0) is None and (kind.look == "needed" or field in shape.required - {"build"}):
-                raise ValueError(f"must name an existing {kind.target or 'user'}")  # but the trunk is no build
+            if values.get(field, 0) is None and (
+                kind.look == "needed" or field in shape.required - {"build"}
+            ):
+                raise ValueError(
+                    f"must name an existing {kind.target or 'user'}"
+                )  # but the trunk is no build
         except Invalid as error:
             broken.update((field + inner, rule) for inner, rule in error.fields.items())
         except ValueError as error:
             broken[field] = str(error)
     for rule in shape.rules:
-        after = {field: value for field, value in {**record, **values}.items() if field not in broken}
+        after = {
+            field: value for field, value in {**record, **values}.items() if field not in broken
+        }
         broken |= {**rule(record, after), **broken}
     if broken:
         raise Invalid(broken)
@@ -670,13 +725,17 @@ def check(
 def check_exactly(shape: Shape, given: Fields) -> dict[str, Any]:
     """Return the checked values like `check`, but refuse fields that the shape does not have."""
     if unknown := sorted(given.keys() - shape.fields.keys()):
-        raise Invalid({field: f"is not known here{suggest(field, shape.fields)}" for field in unknown})
+        raise Invalid(
+            {field: f"is not known here{suggest(field, shape.fields)}" for field in unknown}
+        )
     return check(shape, given)
 
 
 def make_rule(field: str, problem: str, breaks: Callable[[Any, Any], Any]) -> Rule:
     """Return the rule that a field has a problem, worded with the stored record's values, if a condition holds."""
-    return lambda record, after: {field: problem.format_map(record)} if breaks(record, after) else {}
+    return lambda record, after: (
+        {field: problem.format_map(record)} if breaks(record, after) else {}
+    )
 
 
 def in_order(first: str, last: str) -> Rule:
@@ -703,7 +762,12 @@ class Items:
                     raise Invalid({"": f"must be an object with {names}"})
                 read.append(check(self.shape, item))
             except Invalid as error:
-                broken.update({f"[{place}]{inner and '.'}{inner}": rule for inner, rule in error.fields.items()})
+                broken.update(
+                    {
+                        f"[{place}]{inner and '.'}{inner}": rule
+                        for inner, rule in error.fields.items()
+                    }
+                )
         if broken:
             raise Invalid(broken)
         return read
@@ -714,22 +778,33 @@ def fields_schema(shape: Shape) -> Schema:
     fields = {}
     for field, kind in shape.fields.items():
         none = [None, *([] if kind.is_given("") else ["", SHOWN_FOR_NONE.get(kind.look, "")])]
-        fields[field] = kind.schema if field in shape.required else either(kind.schema, {"enum": none})
+        fields[field] = (
+            kind.schema if field in shape.required else either(kind.schema, {"enum": none})
+        )
     return {"type": "object", "properties": fields, "required": sorted(shape.required)}
 
 
 STEP = Shape({"type": one_of(*STEP_TYPES), "desc": FILLED, "expect": TEXT}, "desc")
 LOADED_STEP = Shape({"id": ID, "parent": INT, "version": INT, **STEP.fields}, "desc")
 STEP_NUMBERS, STEP_TEXTS = ("id", "parent", "case", "version"), ("type", "desc", "expect")
-STEP_SHOWN = {name: {"type": "integer" if name in STEP_NUMBERS else "string"} for name in STEP_NUMBERS + STEP_TEXTS}
+STEP_SHOWN = {
+    name: {"type": "integer" if name in STEP_NUMBERS else "string"}
+    for name in STEP_NUMBERS + STEP_TEXTS
+}
 STEP_RESULT = Shape({"result": one_of(*RESULTS), "real": TEXT})
-LOADED_RESULT = Shape({"id": ID, "parent": INT, "case": INT, **LOADED_STEP.fields, **STEP_RESULT.fields})
+LOADED_RESULT = Shape(
+    {"id": ID, "parent": INT, "case": INT, **LOADED_STEP.fields, **STEP_RESULT.fields}
+)
 VERSION = Shape({"version": ID, "title": NAME, "spec": TEXT, "verify": TEXT}, "version title")
 REVIEWER = Shape({"account": PERSON, "result": one_of(*VOTES)}, "account")
-STEPS = Kind("plain", Items(STEP), array_of(fields_schema(STEP)), shown=array_of(object_of(STEP_SHOWN)))
+STEPS = Kind(
+    "plain", Items(STEP), array_of(fields_schema(STEP)), shown=array_of(object_of(STEP_SHOWN))
+)
 STEP_RESULTS = Kind("plain", Items(STEP_RESULT), array_of(fields_schema(STEP_RESULT)))
 read_results = Items(LOADED_RESULT)
-LOADED_RESULTS = Kind("plain", lambda value: to_json(read_results(value)), {}, shown=array_of({"type": "object"}))
+LOADED_RESULTS = Kind(
+    "plain", lambda value: to_json(read_results(value)), {}, shown=array_of({"type": "object"})
+)
 
 
 # Moments are stored as UTC text, YYYY-MM-DDThh:mm:ssZ.
@@ -845,8 +920,12 @@ class Resource:
             return "TRUE"
         own = "home" if acl_of else row
         names = ", ".join(f"{own}.{person}" for person in persons.split())
-        acl = f"({own}.acl = 'open' OR :me IN ({names}) OR instr({own}.whitelist, ',' || :me || ','))"
-        home = f"EXISTS (SELECT 1 FROM project AS home WHERE home.id = {acl_of.format(row)} AND {acl})"
+        acl = (
+            f"({own}.acl = 'open' OR :me IN ({names}) OR instr({own}.whitelist, ',' || :me || ','))"
+        )
+        home = (
+            f"EXISTS (SELECT 1 FROM project AS home WHERE home.id = {acl_of.format(row)} AND {acl})"
+        )
         return home if acl_of else acl
 
     def seen_through(self, row: str, link: str) -> str:
@@ -857,7 +936,9 @@ class Resource:
 
     def given(self, *sources: str) -> dict[str, Kind]:
         """Return the fields with the source "given", which requests and fixtures may set, or one of `sources`."""
-        return {field: kind for field, kind in self.fields.items() if kind.source in ("given", *sources)}
+        return {
+            field: kind for field, kind in self.fields.items() if kind.source in ("given", *sources)
+        }
 
     def pick(self, names: str, **others: Kind) -> dict[str, Kind]:
         """Return the named fields, and others that only a request has or writes differently."""
@@ -867,8 +948,12 @@ class Resource:
         """Return the values that are rows of other tables, with their kinds, and those that are columns; no others."""
         kinds = {**self.fields, **self.loaded}
         sources = {field: kinds[field].source for field in values if field in kinds}
-        parts = [(kinds[field], values[field]) for field, source in sources.items() if source == "part"]
-        return parts, {field: values[field] for field, source in sources.items() if source == "given"}
+        parts = [
+            (kinds[field], values[field]) for field, source in sources.items() if source == "part"
+        ]
+        return parts, {
+            field: values[field] for field, source in sources.items() if source == "given"
+        }
 
     @functools.cached_property
     def fixture(self) -> Shape:
@@ -892,7 +977,10 @@ def story_counts(type: str) -> Kind:
     """
     states = ("", *STORY_STATES)
     index = ", ".join(f"'{place}', '{state}'" for place, state in enumerate(states))
-    numbers = ", ".join(f"'{state}', coalesce(sum(stories) FILTER (WHERE status = '{state}'), 0)" for state in states)
+    numbers = ", ".join(
+        f"'{state}', coalesce(sum(stories) FILTER (WHERE status = '{state}'), 0)"
+        for state in states
+    )
     rows = f"story_count WHERE story_count.product = product.id AND story_count.type = '{type}' AND stories > 0"
     sql = f"(SELECT iif(count(*) > 0, json_object({numbers}), json_object({index}, {numbers})) FROM {rows})"
     return derived(MAP, sql)
@@ -919,7 +1007,9 @@ def name_of(target: str, link: str, name: str = "name", otherwise: str = "''") -
 
 MAP = INT._replace(shown={"type": "object", "additionalProperties": {}})
 RESOURCE_TABLES = dict.fromkeys(("program", "execution"), "project")
-HAS_CHILDREN = "EXISTS (SELECT 1 FROM {0} AS child WHERE child.parent = {0}.id AND NOT child.deleted)"
+HAS_CHILDREN = (
+    "EXISTS (SELECT 1 FROM {0} AS child WHERE child.parent = {0}.id AND NOT child.deleted)"
+)
 PARENT_OR_MINUS_ONE = f"iif({HAS_CHILDREN}, -1, coalesce({{0}}.parent, 0))"  # "-1 = has children"
 
 # The fields, in the specification's order: described fields first, then those seen only in samples.
@@ -1137,7 +1227,11 @@ def check_versions(record: Fields, after: Fields) -> Mapping[str, str]:
     if len(set(numbers)) < len(numbers) or max(numbers, default=0) > present:
         return {"versions": f"must differ and be at most {present}, the story's version"}
     said = [version for version in after.get("versions", ()) if version["version"] == present]
-    if any(version.get(name, "") != after.get(name, "") for version in said for name in ("title", "spec", "verify")):
+    if any(
+        version.get(name, "") != after.get(name, "")
+        for version in said
+        for name in ("title", "spec", "verify")
+    ):
         return {"versions": f"must say for version {present} what the story itself says"}
     return {}
 
@@ -1211,7 +1305,11 @@ RESULT     = Resource("result",     "result",     "",             RESULT_FIELDS,
                       array="results", required="case", extra="testtask")
 # fmt: on
 # Collected, so that a new row needs no second place.
-RESOURCES = {resource.name: resource for resource in list(globals().values()) if isinstance(resource, Resource)}
+RESOURCES = {
+    resource.name: resource
+    for resource in list(globals().values())
+    if isinstance(resource, Resource)
+}
 FIXTURE = {resource.array: resource for resource in RESOURCES.values() if resource.array}
 
 
@@ -1220,7 +1318,11 @@ def check_effort(task: Fields, after: Fields) -> Mapping[str, str]:
     if "consumed" not in after:
         return {}
     count = len(after["consumed"])
-    uneven = [field for field in ("dates", "date", "work", "left") if len(after.get(field, after["consumed"])) != count]
+    uneven = [
+        field
+        for field in ("dates", "date", "work", "left")
+        if len(after.get(field, after["consumed"])) != count
+    ]
     broken = dict.fromkeys(uneven, f"must have as many items as consumed ({count})")
     if not count or not all(spent > 0 for spent in after["consumed"]):
         broken["consumed"] = "must be above 0"
@@ -1242,8 +1344,14 @@ def check_finish(task: Fields, after: Fields) -> Mapping[str, str]:
 
 def within_project(project: Fields, after: Fields) -> Mapping[str, str]:
     """Require that an execution's days lie within its project's."""
-    outside = [day for day in ("begin", "end") if day in after and not project["begin"] <= after[day] <= project["end"]]
-    return dict.fromkeys(outside, f"must lie within the project's days, {project['begin']} to {project['end']}")
+    outside = [
+        day
+        for day in ("begin", "end")
+        if day in after and not project["begin"] <= after[day] <= project["end"]
+    ]
+    return dict.fromkeys(
+        outside, f"must lie within the project's days, {project['begin']} to {project['end']}"
+    )
 
 
 def days_fit(record: Fields, after: Fields) -> Mapping[str, str]:
@@ -1251,26 +1359,42 @@ def days_fit(record: Fields, after: Fields) -> Mapping[str, str]:
     begin, end, days = after.get("begin"), after.get("end"), after.get("days", 0)
     if days < 0:
         return {"days": "must be 0 or more"}
-    if begin and end and days > (most := (date.fromisoformat(end) - date.fromisoformat(begin)).days + 1) > 0:
+    if (
+        begin
+        and end
+        and days > (most := (date.fromisoformat(end) - date.fromisoformat(begin)).days + 1) > 0
+    ):
         return {"days": f"must be at most {most}, from begin to end"}
     return {}
 
 
 BUDGETED = "budget budgetUnit desc acl whitelist PM"
 PROFILE_SENT = "realname email password role dept type gender birthday join commiter mobile phone qq dingding weixin skype whatsapp slack address"
-CHECKED_PROFILE = {"realname": NAME, "email": EMAIL, "mobile": PHONE, "phone": PHONE, "password": NEW_PASSWORD}
+CHECKED_PROFILE = {
+    "realname": NAME,
+    "email": EMAIL,
+    "mobile": PHONE,
+    "phone": PHONE,
+    "password": NEW_PASSWORD,
+}
 EXECUTION_SENT = "name begin end days lifetime desc acl whitelist PM PO QD RD"
 BUG_SENT = (
     "title severity pri type openedBuild branch module project execution plan story task keywords os browser hardware"
     " found steps deadline assignedTo case caseVersion result testtask color feedbackBy notifyEmail linkBug"
 )
 TASK_SENT = "module story fromBug name type assignedTo pri estimate estStarted deadline desc"
-STORY_SENT = "title pri category source sourceNote keywords estimate mailto module parent type branch color"
+STORY_SENT = (
+    "title pri category source sourceNote keywords estimate mailto module parent type branch color"
+)
 BUILD_SENT = "execution product name builder date scmPath filePath desc branch stories bugs"
-TESTTASK_SENT = "product execution build name begin end owner type pri status desc mailto report testcases"
+TESTTASK_SENT = (
+    "product execution build name begin end owner type pri status desc mailto report testcases"
+)
 SAID = {"comment": TEXT}  # what every change may say
 REVIEW = one_of(*VOTES)
-SMALL = Kind("plain", whole(0, 10**9), whole_schema(0, 10**9))  # leaves room for what is counted on from it
+SMALL = Kind(
+    "plain", whole(0, 10**9), whole_schema(0, 10**9)
+)  # leaves room for what is counted on from it
 # fmt: off
 # THE BODIES OF REQUESTS: the resource's kinds, except where a request writes a field differently; the required fields; rules.
 NOTHING           = Shape({})
@@ -1331,7 +1455,9 @@ ADD_EFFORT        = Shape({"dates": each_of(DAYS), "date": each_of(DAYS), "work"
 # Writers of JSON text, one for each sort of value, and the quirk table. Nothing here runs a statement or knows what a
 # value means.
 
-quote = json.encoder.encode_basestring  # text as JSON, written in C; escapes no character that need not be
+quote = (
+    json.encoder.encode_basestring
+)  # text as JSON, written in C; escapes no character that need not be
 
 
 class Scene(NamedTuple):
@@ -1392,7 +1518,9 @@ BOTH_WAYS = Envelope(
     lambda record: f'{record[:-1]},"total":1,"products":[{record}]}}',
     lambda fields: {**fields, "total": {"const": 1}, "products": array_of(object_of(fields))},
 )
-PROFILE = Envelope(lambda record: f'{{"profile":{record}}}', lambda fields: {"profile": object_of(fields)})
+PROFILE = Envelope(
+    lambda record: f'{{"profile":{record}}}', lambda fields: {"profile": object_of(fields)}
+)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -1428,7 +1556,11 @@ class View:
         """The fields that are shown, in their order."""
         fields = {**self.resource.fields, **self.kinds}
         hidden = set(self.resource.extra.split()) - set(self.adds.split())
-        return {field: fields[field] for field in self.only or fields if field not in hidden or self.only}
+        return {
+            field: fields[field]
+            for field in self.only or fields
+            if field not in hidden or self.only
+        }
 
     @functools.cached_property
     def columns(self) -> list[str]:
@@ -1445,7 +1577,10 @@ class View:
             "deadline": (iso, self.no_day),
             "flag": (self.flag, ""),
         }
-        writer, unset = looks.get(self.fields[field].look) or (LOOKS.get(self.fields[field].look), "")
+        writer, unset = looks.get(self.fields[field].look) or (
+            LOOKS.get(self.fields[field].look),
+            "",
+        )
         return self.exceptions.get(field, writer), unset
 
     @functools.cached_property
@@ -1538,7 +1673,9 @@ STORY_NAMED     = View(STORY,     reference, NULL,  iso,    NULL,  NULL,      bo
 # Answers that are not records.
 TOKEN = {"token": "…"}
 SUCCESS = {"message": "success"}
-HOW_TO_LOG_IN = {"message": "POST account and password here to get a token."}  # one published client asks first
+HOW_TO_LOG_IN = {
+    "message": "POST account and password here to get a token."
+}  # one published client asks first
 
 
 # --- 6 Store: the queries, and the table of lists ---------------------------------------------------
@@ -1646,8 +1783,13 @@ BUG_COUNTS = {
     "closed": "closedBugs",
     "assigntonull": "assignToNull",
 }
-MOST_STATEMENTS = 500  # texts of statements that each function keeps: requests can ask for more than memory holds
-QUICK_PAGE, QUICK_OFFSET = 100, 10_000  # records of a page that is answered in a millisecond or two; see BATCH
+MOST_STATEMENTS = (
+    500  # texts of statements that each function keeps: requests can ask for more than memory holds
+)
+QUICK_PAGE, QUICK_OFFSET = (
+    100,
+    10_000,
+)  # records of a page that is answered in a millisecond or two; see BATCH
 UNINDEXED = {  # their totals are kept, but a page has to pass over other records
     ("bug", "product", "unclosed"), ("bug", "product", "assigntonull"), ("story", "project", "unclosed"), ("story", "execution", "unclosed"),
 }  # fmt: skip
@@ -1701,15 +1843,29 @@ class Listing:
     @functools.cached_property
     def filter_defaults(self) -> dict[str, str]:
         """The default of each filter, "" without one."""
-        return {name: default for name, _, default in (filter.partition("=") for filter in self.filters.split())}
+        return {
+            name: default
+            for name, _, default in (filter.partition("=") for filter in self.filters.split())
+        }
 
     def is_quick(self, narrowed: Fields, query: Fields, me: Caller) -> bool:
         """Tell whether a page is small, and an index serves it: it takes no longer when there are more records."""
-        resource, status, order = self.view.resource, query.get("status", self.default), query.get("order", self.order)
+        resource, status, order = (
+            self.view.resource,
+            query.get("status", self.default),
+            query.get("order", self.order),
+        )
         everything = me.admin or resource.guard.links in narrowed
-        total_is_kept = everything and status in TOTALS.get((resource.table, " ".join(narrowed)), ())
+        total_is_kept = everything and status in TOTALS.get(
+            (resource.table, " ".join(narrowed)), ()
+        )
         indexed = order[0] == "id" and (resource.table, self.within, status) not in UNINDEXED
-        return total_is_kept and indexed and 0 < query["limit"] <= QUICK_PAGE and query["offset"] <= QUICK_OFFSET
+        return (
+            total_is_kept
+            and indexed
+            and 0 < query["limit"] <= QUICK_PAGE
+            and query["offset"] <= QUICK_OFFSET
+        )
 
 
 # "object id → title of the product's active requirements"
@@ -1787,7 +1943,11 @@ def select_statement(view: View, page: str = "") -> str:
     page: a query for the ids of the records, in their order; without it, all records.
     """
     columns = ", ".join(column(view, field) for field in view.columns)
-    joins = view.resource.joins if any(view.fields[field].source == "derived" for field in view.columns) else ""
+    joins = (
+        view.resource.joins
+        if any(view.fields[field].source == "derived" for field in view.columns)
+        else ""
+    )
     table = view.resource.table
     # CROSS JOIN keeps the order of the page, so that only ids are sorted, not whole records.
     source = f"({page}) AS page CROSS JOIN {table} ON {table}.id = page.id" if page else table
@@ -1830,15 +1990,29 @@ def list_statements(
     table = resource.table
     narrowings = [NARROWINGS.get((table, name), f'{table}."{name}" = :{name}') for name in names]
     joins = " ".join(narrowing for narrowing in narrowings if narrowing.startswith("JOIN"))
-    story = with_guards(resource.joins) if "story." in listing.browse[status] and table != "story" else ""
+    story = (
+        with_guards(resource.joins)
+        if "story." in listing.browse[status] and table != "story"
+        else ""
+    )
     conditions = [narrowing for narrowing in narrowings if not narrowing.startswith("JOIN")]
-    conditions = [resource.undeleted, resource.rows, *conditions, listing.scope, listing.browse[status]]
+    conditions = [
+        resource.undeleted,
+        resource.rows,
+        *conditions,
+        listing.scope,
+        listing.browse[status],
+    ]
     conditions += [] if everything else [resource.visible()]
     scope = f"FROM {table} {joins} {story} WHERE {' AND '.join(conditions)}"
-    row_id = f"{joins.split()[1]}.{table}" if joins else f"{table}.id"  # in the order of the table that links
+    row_id = (
+        f"{joins.split()[1]}.{table}" if joins else f"{table}.id"
+    )  # in the order of the table that links
     first = "" if field == "id" else f'{table}."{field}" {way},'
     count = f"SELECT count(*) {scope}"
-    if field == "id" and names == ("type",):  # SQLite 3.53 would read all of a partial index and sort it
+    if field == "id" and names == (
+        "type",
+    ):  # SQLite 3.53 would read all of a partial index and sort it
         scope = scope.replace(f"FROM {table} ", f"FROM {table} NOT INDEXED ", 1)
     page = f"SELECT {table}.id {scope} ORDER BY {first} {row_id} {way} LIMIT :limit OFFSET :offset"
     total = TOTALS.get((table, " ".join(names)), {}).get(status) if everything else None
@@ -1983,11 +2157,16 @@ class Store:
         if ":monday" in statement:
             midnight = datetime.fromisoformat(self.today)
             monday = midnight - timedelta(days=midnight.weekday())
-            begins, ends = (day.replace(tzinfo=self.zone).timestamp() for day in (monday, monday + timedelta(days=7)))
+            begins, ends = (
+                day.replace(tzinfo=self.zone).timestamp()
+                for day in (monday, monday + timedelta(days=7))
+            )
             values |= {"monday": int(begins) // 900, "next_monday": int(ends) // 900}
         return values
 
-    def page(self, listing: Listing, narrowed: Fields, me: Caller, query: Fields) -> tuple[int, sqlite3.Cursor]:
+    def page(
+        self, listing: Listing, narrowed: Fields, me: Caller, query: Fields
+    ) -> tuple[int, sqlite3.Cursor]:
         """Return how many records a list has in all, and the rows of the page that the query asks for."""
         status, order = query.get("status", listing.default), query.get("order", listing.order)
         everything = me.admin or listing.view.resource.guard.links in narrowed
@@ -2015,7 +2194,10 @@ class Store:
 
     def user(self, person: str | int) -> sqlite3.Row | None:
         """Return the row of a user by account or id, None if it is unknown."""
-        return self.row(f"SELECT * FROM user WHERE {'id' if isinstance(person, int) else 'account'} = ?", (person,))
+        return self.row(
+            f"SELECT * FROM user WHERE {'id' if isinstance(person, int) else 'account'} = ?",
+            (person,),
+        )
 
     def password(self, account: str) -> str | None:
         """Return the stored hash of a user's password, None if nobody can log in as this user."""
@@ -2038,12 +2220,17 @@ class Store:
         A token of a deleted user counts as unknown.
         """
         user = "JOIN user ON user.account = token.account AND NOT user.deleted"
-        return self.row(f"SELECT token.account, admin, used FROM token {user} WHERE hash = ?", (hash,))
+        return self.row(
+            f"SELECT token.account, admin, used FROM token {user} WHERE hash = ?", (hash,)
+        )
 
     def use_token(self, hash: str, lifetime: float) -> None:
         """Record that a token is used now, and delete those that were not used for `lifetime` seconds."""
         self.run("UPDATE token SET used = ? WHERE hash = ?", (self.now, hash))
-        self.run("DELETE FROM token WHERE (julianday(?) - julianday(used)) * 86400 > ?", (self.now, lifetime))
+        self.run(
+            "DELETE FROM token WHERE (julianday(?) - julianday(used)) * 86400 > ?",
+            (self.now, lifetime),
+        )
 
     # Single operations
 
@@ -2068,7 +2255,10 @@ class Store:
 
     def move_projects(self, id: int, path: str) -> None:
         """Derive `path` and `grade` anew, and the project of what belongs to an execution, for a row and all below it."""
-        self.run("UPDATE project SET path = '' WHERE id = ? OR substr(path, 1, length(?)) = ?", (id, path, path))
+        self.run(
+            "UPDATE project SET path = '' WHERE id = ? OR substr(path, 1, length(?)) = ?",
+            (id, path, path),
+        )
         self.place_projects()
         self.run(f"{LINK_TO_PROJECTS} AND home.id = ?", (id,))
         for table in ("task", "build", "testtask"):
@@ -2082,12 +2272,18 @@ class Store:
 
     def days_of(self, table: str, column: str, id: int) -> tuple[str | None, str | None]:
         """Return the first and the last day of the undeleted rows that name a row in a column, None without any."""
-        days = self.run(f"SELECT min(begin), max(end) FROM {table} WHERE {column} = ? AND NOT deleted", (id,))
+        days = self.run(
+            f"SELECT min(begin), max(end) FROM {table} WHERE {column} = ? AND NOT deleted", (id,)
+        )
         return tuple(days.fetchone())
 
     def has_children(self, table: str, id: int) -> bool:
         """Tell whether undeleted rows of a table name a row as their parent."""
-        return bool(self.count(f"SELECT EXISTS (SELECT 1 FROM {table} WHERE parent = ? AND NOT deleted)", (id,)))
+        return bool(
+            self.count(
+                f"SELECT EXISTS (SELECT 1 FROM {table} WHERE parent = ? AND NOT deleted)", (id,)
+            )
+        )
 
     def sees_children(self, resource: Resource, id: int, me: Caller) -> bool:
         """Tell whether the caller may see an undeleted row whose parent is this one."""
@@ -2097,13 +2293,20 @@ class Store:
 
     def linked(self, kind: Kind, id: int) -> list[int]:
         """Return the ids in the rows of a part of a record."""
-        return [item for (item,) in self.run(f'SELECT "{kind.item}" FROM {kind.table} WHERE {kind.owner} = ?', (id,))]
+        return [
+            item
+            for (item,) in self.run(
+                f'SELECT "{kind.item}" FROM {kind.table} WHERE {kind.owner} = ?', (id,)
+            )
+        ]
 
     def missing(self, target: str, ids: list[int], me: Caller) -> int | None:
         """Return the first id that names no record of a resource that is there for the caller, None without one."""
         found = find_statement(target).replace(":id", "value")
         values = {"ids": json.dumps(ids), "me": me.account, "admin": me.admin}
-        row = self.row(f"SELECT value FROM json_each(:ids) WHERE NOT EXISTS ({found}) LIMIT 1", values)
+        row = self.row(
+            f"SELECT value FROM json_each(:ids) WHERE NOT EXISTS ({found}) LIMIT 1", values
+        )
         return row["value"] if row else None
 
     def stranger(self, table: str, ids: list[int], product: int) -> int | None:
@@ -2115,15 +2318,21 @@ class Store:
     def department_levels(self, id: int) -> int:
         """Return how many levels of departments there are from one downwards."""
         below = "SELECT ?, 1 UNION ALL SELECT department.id, level + 1 FROM below JOIN department ON parent = below.id"
-        return self.count(f"WITH RECURSIVE below(id, level) AS ({below}) SELECT max(level) FROM below", (id,))
+        return self.count(
+            f"WITH RECURSIVE below(id, level) AS ({below}) SELECT max(level) FROM below", (id,)
+        )
 
     def administrators(self) -> dict[str, str]:
         """Return the real names of the administrators by account."""
-        return dict(map(tuple, self.run("SELECT account, realname FROM user WHERE admin AND NOT deleted")))
+        return dict(
+            map(tuple, self.run("SELECT account, realname FROM user WHERE admin AND NOT deleted"))
+        )
 
     def votes(self, story: int) -> dict[str, str]:
         """Return the votes of a story's reviewers by account, in their order; first come those without one, ""."""
-        found = self.run("SELECT account, result FROM story_reviewer WHERE story = ? ORDER BY rowid", (story,))
+        found = self.run(
+            "SELECT account, result FROM story_reviewer WHERE story = ? ORDER BY rowid", (story,)
+        )
         return dict(map(tuple, found))
 
     def vote(self, story: int, account: str, result: str) -> None:
@@ -2139,7 +2348,9 @@ class Store:
     def latest_version(self, story: int, me: Caller) -> int | None:
         """Return the version of a story that the caller may see, also of a deleted one, None without it."""
         values = {"id": story, "me": me.account, "admin": me.admin}
-        row = self.row(f"SELECT version FROM story WHERE story.id = :id AND {STORY.visible()}", values)
+        row = self.row(
+            f"SELECT version FROM story WHERE story.id = :id AND {STORY.visible()}", values
+        )
         return row["version"] if row else None
 
     def link_story(self, execution: int, story: int) -> None:
@@ -2160,23 +2371,33 @@ class Store:
 
     def build_named(self, product: int, name: str, id: int) -> bool:
         """Tell whether another undeleted build of a product has this name."""
-        sql = "SELECT count(*) FROM build WHERE product = ? AND name = ? AND NOT deleted AND id <> ?"
+        sql = (
+            "SELECT count(*) FROM build WHERE product = ? AND name = ? AND NOT deleted AND id <> ?"
+        )
         return self.count(sql, (product, name, id)) > 0
 
     def build_names(self, product: int, me: Caller) -> dict[str, str]:
         """Return the names of a product's builds that the caller may see, by id."""
-        sql = "SELECT CAST(id AS TEXT), name FROM build WHERE product = :product AND NOT deleted AND "
+        sql = (
+            "SELECT CAST(id AS TEXT), name FROM build WHERE product = :product AND NOT deleted AND "
+        )
         values = {"product": product, "me": me.account, "admin": me.admin}
         return dict(map(tuple, self.run(sql + BUILD.visible(), values)))
 
     def steps(self, case: int) -> list[sqlite3.Row]:
         """Return the steps of a test case."""
         columns = 'id, parent, "case", version, type, desc, expect'
-        return self.run(f'SELECT {columns} FROM step WHERE "case" = ? ORDER BY id', (case,)).fetchall()
+        return self.run(
+            f'SELECT {columns} FROM step WHERE "case" = ? ORDER BY id', (case,)
+        ).fetchall()
 
     def last_effort(self, task: int) -> str:
         """Return the day of a task's last effort, "" without one."""
-        return str(self.run("SELECT coalesce(max(date), '') FROM effort WHERE task = ?", (task,)).fetchone()[0])
+        return str(
+            self.run(
+                "SELECT coalesce(max(date), '') FROM effort WHERE task = ?", (task,)
+            ).fetchone()[0]
+        )
 
     def log_action(self, table: str, id: int, me: Caller, action: str, body: Fields) -> int:
         """Write the action log: who did what to which record, and the comment in the body. Return the record's id."""
@@ -2187,14 +2408,19 @@ class Store:
     def change_password(self, account: str, old: str | None, new: str) -> None:
         """Log out whoever knew an old password; who has a copy of admin's, in a demo, gets the new one."""
         copies = f"account = ?1 OR (?1 = '{ADMIN}' AND password = ?2)"
-        self.run(f"DELETE FROM token WHERE account IN (SELECT account FROM user WHERE {copies})", (account, old))
+        self.run(
+            f"DELETE FROM token WHERE account IN (SELECT account FROM user WHERE {copies})",
+            (account, old),
+        )
         self.run(f"UPDATE user SET password = ?3 WHERE {copies}", (account, old, new))
 
     # Fixtures
 
     def is_empty(self) -> bool:
         """Tell whether the database holds no project and no product yet."""
-        return not self.count("SELECT EXISTS (SELECT 1 FROM project) OR EXISTS (SELECT 1 FROM product)")
+        return not self.count(
+            "SELECT EXISTS (SELECT 1 FROM project) OR EXISTS (SELECT 1 FROM product)"
+        )
 
     def defer_links(self) -> None:
         """Let records of this transaction name others that are inserted later; COMMIT checks them."""
@@ -2213,12 +2439,16 @@ class Store:
 
     def records(self, view: View) -> sqlite3.Cursor:
         """Return the rows of a resource, by id."""
-        return self.run(f"{select_statement(view)} WHERE {view.resource.rows} ORDER BY {view.resource.table}.id")
+        return self.run(
+            f"{select_statement(view)} WHERE {view.resource.rows} ORDER BY {view.resource.table}.id"
+        )
 
     def dangling(self, resource: Resource, field: str, target: str) -> sqlite3.Cursor:
         """Return the id and the link of each record whose link names no record of its target."""
         kind, named = resource.fixture.fields[field], RESOURCES[target]
-        table, owner, item = (kind.table, kind.owner, kind.item) if kind.table else (resource.table, "id", field)
+        table, owner, item = (
+            (kind.table, kind.owner, kind.item) if kind.table else (resource.table, "id", field)
+        )
         rows = of_records(resource, kind)
         return self.run(
             f"""SELECT {table}."{owner}" AS id, {table}."{item}" AS link FROM {table}
@@ -2276,7 +2506,9 @@ class Store:
 APPLICATION_ID = 1886221174  # "pmsv", as schema.sql sets it
 FIRST_VERSION, SCHEMA_VERSION = 7, 7  # of the schemas in schema.sql
 SQLITE_LEAST = (3, 37, 0)  # has STRICT tables
-LINKS_CHECKED = "PRAGMA foreign_keys = ON"  # off by default, and ignored when set inside a transaction
+LINKS_CHECKED = (
+    "PRAGMA foreign_keys = ON"  # off by default, and ignored when set inside a transaction
+)
 PRAGMAS = (  # the write-ahead log first
     "PRAGMA journal_mode = WAL",  # readers never wait for the writer
     "PRAGMA synchronous = FULL",  # an acknowledged write survives a power cut: one sync a commit
@@ -2289,9 +2521,15 @@ PATIENCE = 5  # seconds that a transaction waits for others, of this process and
 QUICK_STEPS = 10_000  # of SQLite's virtual machine; a read in the receiving thread may take QUICK_ROUNDS times as many
 QUICK_ROUNDS = 10  # together a millisecond or two
 INDEX_SIZE = 32 * 1024  # bytes that the index of a write-ahead log (-shm) has at least
-CHECK_SIZE = 4 * 1024 * 1024  # bytes: files up to this size get a full quick_check when opened (a few milliseconds)
-MADE: list[sqlite3.Connection] = []  # an empty database with its tables: copying it takes 0.5 ms, making it 9 ms
-JOURNAL_MAGIC = bytes.fromhex("d9d505f920a163d7")  # of a rollback journal, which is there until the tables are made
+CHECK_SIZE = (
+    4 * 1024 * 1024
+)  # bytes: files up to this size get a full quick_check when opened (a few milliseconds)
+MADE: list[
+    sqlite3.Connection
+] = []  # an empty database with its tables: copying it takes 0.5 ms, making it 9 ms
+JOURNAL_MAGIC = bytes.fromhex(
+    "d9d505f920a163d7"
+)  # of a rollback journal, which is there until the tables are made
 
 
 class Database:
@@ -2303,7 +2541,9 @@ class Database:
     existing: whether no file may be created, and one that this account cannot write is opened for reading only.
     """
 
-    def __init__(self, path: str, zone: tzinfo, clock: Callable[[], datetime], existing: bool = False):
+    def __init__(
+        self, path: str, zone: tzinfo, clock: Callable[[], datetime], existing: bool = False
+    ):
         self.path, self.zone, self.clock = path, zone, clock
         self.idle: list[tuple[sqlite3.Connection, int]] = []  # with the busy_timeout of each
         self.closed = False
@@ -2324,13 +2564,21 @@ class Database:
         except BaseException as error:
             self.close()
             if isinstance(error, OSError):
-                raise StartError(f"{path}: {error.strerror}; name another file with --database") from None
+                raise StartError(
+                    f"{path}: {error.strerror}; name another file with --database"
+                ) from None
             locked = isinstance(error, sqlite3.Error) and "locked" in str(error)
             if locked or isinstance(error, Busy):
-                raise Busy(f"{path}: another process is writing to this database; try again later") from None
+                raise Busy(
+                    f"{path}: another process is writing to this database; try again later"
+                ) from None
             words = str(error) or "its schema is not text"  # which Python 3.10 does not say
-            malformed = isinstance(error, sqlite3.Error) and ("malformed" in words or not str(error))
-            if malformed or isinstance(error, UnicodeDecodeError):  # SQLite's messages quote what is damaged
+            malformed = isinstance(error, sqlite3.Error) and (
+                "malformed" in words or not str(error)
+            )
+            if malformed or isinstance(
+                error, UnicodeDecodeError
+            ):  # SQLite's messages quote what is damaged
                 raise damaged(path, words) from None
             if isinstance(error, sqlite3.Error):
                 raise StartError(f"{path}: {error}; name another file with --database") from None
@@ -2353,16 +2601,22 @@ class Database:
         found = self.file_number()
         # `application_id` must reach the database file before the write-ahead log starts.
         write_ahead, *others = PRAGMAS
-        self.anchor = self.connect(others)  # stays open: a memory database lives as long as its last connection
+        self.anchor = self.connect(
+            others
+        )  # stays open: a memory database lives as long as its last connection
         self.idle.append((self.anchor, PATIENCE * 1000))
         version = self.anchor.execute("PRAGMA user_version").fetchone()[0]
         self.refuse_replaced(found)  # before the log beside another file is written
         if self.in_memory and MADE:
             MADE[0].backup(self.anchor)
         elif self.read_only and version < SCHEMA_VERSION:
-            raise StartError(f"{self.path}: written by an older pmservice; upgrade it by serving it once")
+            raise StartError(
+                f"{self.path}: written by an older pmservice; upgrade it by serving it once"
+            )
         elif version < SCHEMA_VERSION:  # otherwise nothing is written, and no writer is waited for
-            self.anchor.execute("PRAGMA foreign_keys = OFF")  # lets a table be made anew that others name
+            self.anchor.execute(
+                "PRAGMA foreign_keys = OFF"
+            )  # lets a table be made anew that others name
             with self.writing() as store:
                 self.upgrade(store)
             self.anchor.execute(LINKS_CHECKED)
@@ -2373,7 +2627,9 @@ class Database:
         if self.read_only:
             return False
         self.anchor.execute(write_ahead)
-        self.anchor.execute("PRAGMA user_version").fetchone()  # a read, which creates the write-ahead log
+        self.anchor.execute(
+            "PRAGMA user_version"
+        ).fetchone()  # a read, which creates the write-ahead log
         self.opened = self.identity()
         self.refuse_replaced(found)
         return bool(version == 0)
@@ -2385,7 +2641,9 @@ class Database:
     def refuse_replaced(self, found: int) -> None:
         """Raise StartError if the file is no longer the one that was found."""
         if self.file_number() != found:
-            raise StartError(f"{self.path}: the file was replaced while it was being opened; try again")
+            raise StartError(
+                f"{self.path}: the file was replaced while it was being opened; try again"
+            )
 
     def upgrade(self, store: Store) -> None:
         """Bring the file to this version, an empty one from nothing."""
@@ -2400,7 +2658,12 @@ class Database:
     def connect(self, pragmas: Iterable[str] = ()) -> sqlite3.Connection:
         """Return a new connection, which may go from thread to thread."""
         connection = sqlite3.connect(
-            self.uri, timeout=PATIENCE, uri=True, isolation_level=None, check_same_thread=False, cached_statements=256
+            self.uri,
+            timeout=PATIENCE,
+            uri=True,
+            isolation_level=None,
+            check_same_thread=False,
+            cached_statements=256,
         )
         connection.row_factory = sqlite3.Row
         try:
@@ -2444,15 +2707,22 @@ class Database:
             if self.closed:
                 self.close()
 
-    querying = functools.partialmethod(transaction, "")  # for one statement, which is a transaction by itself
-    reading = functools.partialmethod(transaction, "BEGIN")  # all statements see one state, whatever others write
+    querying = functools.partialmethod(
+        transaction, ""
+    )  # for one statement, which is a transaction by itself
+    reading = functools.partialmethod(
+        transaction, "BEGIN"
+    )  # all statements see one state, whatever others write
 
     @contextlib.contextmanager
     def writing(self, patience: float = PATIENCE) -> Iterator[Store]:
         """Run the block as the only writer: what it reads is still true when it writes. Raises Busy."""
         until = time.monotonic() + patience
         try:
-            with self.lock(patience), self.transaction("BEGIN IMMEDIATE", max(0, until - time.monotonic())) as store:
+            with (
+                self.lock(patience),
+                self.transaction("BEGIN IMMEDIATE", max(0, until - time.monotonic())) as store,
+            ):
                 yield store
         except sqlite3.OperationalError as error:
             if "locked" in str(error):
@@ -2469,7 +2739,9 @@ class Database:
             raise Busy
         try:
             if not self.in_place():
-                raise Refusal(503, "The database file was removed or replaced; nothing was written.")
+                raise Refusal(
+                    503, "The database file was removed or replaced; nothing was written."
+                )
             yield
         finally:
             self.write_lock.release()
@@ -2535,7 +2807,9 @@ def refuse_old_sqlite() -> None:
     """Raise StartError if this Python's SQLite lacks what schema.sql uses."""
     if sqlite3.sqlite_version_info < SQLITE_LEAST:
         found, least = sqlite3.sqlite_version, ".".join(map(str, SQLITE_LEAST))
-        raise StartError(f"SQLite must be {least} or newer (got {found}); run pmservice with a Python that has one")
+        raise StartError(
+            f"SQLite must be {least} or newer (got {found}); run pmservice with a Python that has one"
+        )
 
 
 def make_limit() -> Callable[[], bool]:
@@ -2592,22 +2866,34 @@ def refuse_strange(path: str, read_only: bool) -> None:
         return
     index = f"{path}-shm"
     if os.path.exists(index) and os.path.getsize(index) % INDEX_SIZE:
-        raise StartError(f"{index}: damaged; stop every process that has {path} open, and remove this file")
-    unused = not os.path.exists(f"{path}-wal")  # closed by everybody: SQLite can read it without creating files
+        raise StartError(
+            f"{index}: damaged; stop every process that has {path} open, and remove this file"
+        )
+    unused = not os.path.exists(
+        f"{path}-wal"
+    )  # closed by everybody: SQLite can read it without creating files
     uri = f"{file}?mode=ro{'&immutable=1' * unused}"
     with contextlib.closing(sqlite3.connect(uri, uri=True)) as reader:
         names = ("application_id", "user_version", "page_size", "page_count")
-        owner, version, page, pages = (reader.execute(f"PRAGMA {name}").fetchone()[0] for name in names)
+        owner, version, page, pages = (
+            reader.execute(f"PRAGMA {name}").fetchone()[0] for name in names
+        )
         if owner != APPLICATION_ID:
-            raise StartError(f"{path}: a database of another program; name another file with --database")
+            raise StartError(
+                f"{path}: a database of another program; name another file with --database"
+            )
         if version > SCHEMA_VERSION:
-            raise StartError(f"{path}: written by a newer pmservice; upgrade, or name another file with --database")
+            raise StartError(
+                f"{path}: written by a newer pmservice; upgrade, or name another file with --database"
+            )
         if 0 < version < FIRST_VERSION:
             raise StartError(
                 f"{path}: written by a pmservice from before the first release; let that one write its records to a"
                 " file (pmservice dump) and load them into a new database (pmservice load)"
             )
-        problem = reader.execute("PRAGMA quick_check(1)").fetchone()[0] if size <= CHECK_SIZE else "ok"
+        problem = (
+            reader.execute("PRAGMA quick_check(1)").fetchone()[0] if size <= CHECK_SIZE else "ok"
+        )
     if unused and size < page * pages:
         problem = f"{page * pages - size} bytes are missing"
     if problem != "ok":
@@ -2630,9 +2916,18 @@ def roll_back(path: str, file: str) -> None:
 
 def refuse_columns(path: str, connection: sqlite3.Connection) -> None:
     """Raise StartError for a database of this version whose columns are not the fields of the resources."""
-    for table, fields in {resource.table: resource.fields for resource in RESOURCES.values()}.items():
-        found = {name for (name,) in connection.execute("SELECT name FROM pragma_table_info(?)", (table,))}
-        wanted = {field for field, kind in fields.items() if kind.source in ("given", "derived") and not kind.sql}
+    for table, fields in {
+        resource.table: resource.fields for resource in RESOURCES.values()
+    }.items():
+        found = {
+            name
+            for (name,) in connection.execute("SELECT name FROM pragma_table_info(?)", (table,))
+        }
+        wanted = {
+            field
+            for field, kind in fields.items()
+            if kind.source in ("given", "derived") and not kind.sql
+        }
         if strange := sorted(wanted - found | found - fields.keys()):
             raise StartError(
                 f"{path}: the columns of its table {table} are not those of this version ({', '.join(strange)});"
@@ -2663,7 +2958,9 @@ def schema() -> dict[int, str]:
     try:
         script = __loader__.get_data(path).decode()  # type: ignore[name-defined]
     except OSError as error:
-        raise StartError(f"{path}: {error.strerror or error}; it belongs beside pmservice.py") from None
+        raise StartError(
+            f"{path}: {error.strerror or error}; it belongs beside pmservice.py"
+        ) from None
     parts = re.split(r"^-- === Version ([0-9]+).*$", script, flags=re.MULTILINE)
     return {int(version): part for version, part in zip(parts[1::2], parts[2::2], strict=True)}
 
@@ -2684,11 +2981,19 @@ def statements_of(script: str) -> Iterator[str]:
 
 Body = Mapping[str, Any]
 Perform = Callable[[Store, Caller, Any, Body], int]
-Check = Callable[[Store, Any, Body], Body]  # of the stored row, None of a new one, and the record after: what follows
+Check = Callable[
+    [Store, Any, Body], Body
+]  # of the stored row, None of a new one, and the record after: what follows
 
 
 def settle_value(
-    store: Store, me: Caller, noted: dict[str, None] | None, record: Fields, field: str, kind: Kind, value: Any
+    store: Store,
+    me: Caller,
+    noted: dict[str, None] | None,
+    record: Fields,
+    field: str,
+    kind: Kind,
+    value: Any,
 ) -> Any:
     """Return a checked value as it is stored: links must name records that the caller may see, persons become accounts.
 
@@ -2698,7 +3003,9 @@ def settle_value(
     if kind.target:
         ids = value if isinstance(value, list) else [value] if value else []
         known = store.linked(kind, record["id"]) if record and kind.table else [record.get(field)]
-        if noted is None and (missing := store.missing(kind.target, [id for id in ids if id not in known], me)):
+        if noted is None and (
+            missing := store.missing(kind.target, [id for id in ids if id not in known], me)
+        ):
             raise ValueError(f"must name an existing {kind.target} (got {missing})")
         return None if value == 0 else value
     if kind.look in ("moment", "stamp"):
@@ -2708,13 +3015,17 @@ def settle_value(
     if kind.look == "people":
         return [account_of(store, noted, person, person if record else "") for person in value]
     if kind.look == "whitelist":
-        return "," + "".join(f"{account_of(store, noted, person)}," for person in value)  # as ZenTao: ",dev1,qa1,"
+        return "," + "".join(
+            f"{account_of(store, noted, person)}," for person in value
+        )  # as ZenTao: ",dev1,qa1,"
     if kind.look == "votes":
         return [{**vote, "account": account_of(store, noted, vote["account"])} for vote in value]
     return value
 
 
-def account_of(store: Store, noted: dict[str, None] | None, person: str | int | None, stored: Any = None) -> str | None:
+def account_of(
+    store: Store, noted: dict[str, None] | None, person: str | int | None, stored: Any = None
+) -> str | None:
     """Return the account of a person. An unknown account becomes a user, or is noted; an unknown id is refused.
 
     stored: the account that stands there already; unless it is given, a deleted user may be named, too.
@@ -2744,23 +3055,32 @@ def with_defaults(resource: Resource, context: Context) -> dict[str, Any]:
     """
     values = {field: value for field, value in context.given.items() if value is not None}
     for field, default in resource.defaults.items():
-        if field not in values and (value := default(context) if callable(default) else default) is not None:
+        if (
+            field not in values
+            and (value := default(context) if callable(default) else default) is not None
+        ):
             values[field] = value
     if values.get("acl") == "open":
         values["whitelist"] = ","
     return values
 
 
-def create(store: Store, me: Caller, resource: Resource, given: Body, check: Check | None = None) -> int:
+def create(
+    store: Store, me: Caller, resource: Resource, given: Body, check: Check | None = None
+) -> int:
     """Insert a record completed by its defaults, and return its id. Raises Invalid if `check` does."""
     values = complete(store, me, resource, with_story_version(store, me, resource, given))
-    id = store.insert_record(resource, {**values, **check(store, None, values)} if check else values)
+    id = store.insert_record(
+        resource, {**values, **check(store, None, values)} if check else values
+    )
     if resource.table == "project":
         store.place_projects()
     return id
 
 
-def with_story_version(store: Store, me: Caller, resource: Resource, values: Body, row: Any = None) -> Body:
+def with_story_version(
+    store: Store, me: Caller, resource: Resource, values: Body, row: Any = None
+) -> Body:
     """Return a record's values with the present version of the story that they name: 0 of one that does not exist.
 
     "Setting `story`, also again" counts for a task; other records keep the version while they keep the story.
@@ -2780,7 +3100,9 @@ def make_create(resource: Resource, within: str = "", check: Check | None = None
     """Return the operation that creates a record; `within` is the field that takes the id of the path's record."""
 
     def perform(store: Store, me: Caller, parent: sqlite3.Row | None, body: Body) -> int:
-        return create(store, me, resource, {**body, within: parent["id"]} if parent else body, check)
+        return create(
+            store, me, resource, {**body, within: parent["id"]} if parent else body, check
+        )
 
     return perform
 
@@ -2818,7 +3140,9 @@ def reassigned(store: Store, row: sqlite3.Row, body: Body) -> dict[str, Any]:
     return {"assignedTo": body["assignedTo"], "assignedDate": store.now} if changes else {}
 
 
-def modify(store: Store, me: Caller, resource: Resource, row: Any, body: Body, check: Check | None = None) -> int:
+def modify(
+    store: Store, me: Caller, resource: Resource, row: Any, body: Body, check: Check | None = None
+) -> int:
     """Change what is sent of a record, and return its id. Writes the action log. Raises Invalid if `check` does."""
     follows = check(store, row, {**row, **body}) if check else {}
     changes = {**with_story_version(store, me, resource, body, row), **reassigned(store, row, body)}
@@ -2834,18 +3158,24 @@ def make_modify(resource: Resource, check: Check | None = None) -> Perform:
     return lambda store, me, row, body: modify(store, me, resource, row, body, check)
 
 
-def require_product(store: Store, resource: Resource, product: int, given: Body, **fields: str) -> None:
+def require_product(
+    store: Store, resource: Resource, product: int, given: Body, **fields: str
+) -> None:
     """Raise Invalid unless the records that these fields name belong to a product. fields: the table of each."""
     for field, table in fields.items():
         ids = given.get(field) or []
         if other := store.stranger(table, ids if isinstance(ids, list) else [ids], product):
-            raise Invalid({field: f"must belong to product {product}, like the {resource.name} (got {other})"})
+            raise Invalid(
+                {field: f"must belong to product {product}, like the {resource.name} (got {other})"}
+            )
 
 
 def check_parent(store: Store, resource: Resource, id: int, parent: int | None) -> None:
     """Raise Invalid unless a story or a plan may have this parent: there is one level of children."""
     if parent and (parent == id or store.get(resource.table, parent)["parent"]):
-        raise Invalid({"parent": f"must be a {resource.name} that has no parent itself (got {parent})"})
+        raise Invalid(
+            {"parent": f"must be a {resource.name} that has no parent itself (got {parent})"}
+        )
     if parent and id and store.has_children(resource.table, id):
         raise Invalid({"parent": f"must be 0, because this {resource.name} has children"})
 
@@ -2869,7 +3199,15 @@ class Transition(NamedTuple):
 
 UNDONE = ("finishedBy", "finishedDate")
 REOPENED = ("closedBy", "closedDate", "closedReason", "canceledBy", "canceledDate")
-UNRESOLVED = ("resolution", "resolvedBy", "resolvedDate", "resolvedBuild", "duplicateBug", "closedBy", "closedDate")
+UNRESOLVED = (
+    "resolution",
+    "resolvedBy",
+    "resolvedDate",
+    "resolvedBuild",
+    "duplicateBug",
+    "closedBy",
+    "closedDate",
+)
 REASON = {"closedReason": lambda task: {"done": "done", "cancel": "cancel"}.get(task["status"], "")}
 TO_OPENER = {"assignedTo": operator.itemgetter("openedBy")}
 IDLE = ("wait", "done", "pause", "closed", "cancel")
@@ -2912,7 +3250,11 @@ STORY_ACTIVATED = Transition(STORY, "activated",    ("closed", "changed", "draft
 STORY_ASSIGNED  = Transition(STORY, "assigned",     STORY_STATES,                            "")
 # fmt: on
 DECISIONS = {"pass": PASSED, "reject": REJECTED, "clarify": CLARIFIED, "revert": REVERTED}
-EMPTY = {"text": "", "quoted": "", "plain": 0}  # the unset value of a field by its kind's look; NULL for the others
+EMPTY = {
+    "text": "",
+    "quoted": "",
+    "plain": 0,
+}  # the unset value of a field by its kind's look; NULL for the others
 
 
 def move(store: Store, me: Caller, transition: Transition, row: Any, body: Body) -> int:
@@ -2923,7 +3265,10 @@ def move(store: Store, me: Caller, transition: Transition, row: Any, body: Body)
         raise Refusal(400, f"{refused}; allowed states: {', '.join(sources)}.")
     changes = {field: EMPTY.get(resource.fields[field].look) for field in empties}
     signature = {f"{signs}By": me.account, f"{signs}Date": store.now} if signs else {}
-    changes |= {field: value(row) if callable(value) else value for field, value in {**signature, **sets}.items()}
+    changes |= {
+        field: value(row) if callable(value) else value
+        for field, value in {**signature, **sets}.items()
+    }
     changes |= {**body, **({"status": to} if to else {}), **edited(store, me)}
     store.update_record(resource, row["id"], changes | reassigned(store, row, changes))
     return store.log_action(resource.table, row["id"], me, action, body)
@@ -2945,7 +3290,12 @@ def create_project(store: Store, me: Caller, row: None, body: Body) -> int:
 def create_execution(store: Store, me: Caller, project: sqlite3.Row, body: Body) -> int:
     """Create a sprint, or a stage in a waterfall project; for the project's products unless some are named."""
     type = "stage" if project["model"] == "waterfall" else "sprint"
-    made = {"type": type, "project": project["id"], "openedVersion": __version__, **edited(store, me)}
+    made = {
+        "type": type,
+        "project": project["id"],
+        "openedVersion": __version__,
+        **edited(store, me),
+    }
     products = body.get("products") or store.linked(PROJECT.fields["products"], project["id"])
     return create(store, me, EXECUTION, {**body, **made, "products": products})
 
@@ -2957,13 +3307,18 @@ def make_modify_project(resource: Resource) -> Perform:
         if "name" in body and resource is not PROGRAM:
             body = {**body, "team": body["name"]}
         if resource is EXECUTION:
-            body = {**body, **dict.fromkeys(("project", "parent"), body.get("project") or row["project"])}
+            body = {
+                **body,
+                **dict.fromkeys(("project", "parent"), body.get("project") or row["project"]),
+            }
         after = {**row, **body}
         if any(after[field] != row[field] for field in ("begin", "end", "project")):
             check_days(store, resource, after)
         parent = body.get("parent")
         if parent and f",{row['id']}," in store.get("project", parent)["path"]:
-            raise Invalid({"parent": f"must not be the {resource.name} itself or lie below it (got {parent})"})
+            raise Invalid(
+                {"parent": f"must not be the {resource.name} itself or lie below it (got {parent})"}
+            )
         modify(store, me, resource, row, body)
         if "parent" in body and parent != row["parent"]:
             store.move_projects(row["id"], row["path"])
@@ -2977,9 +3332,17 @@ def check_days(store: Store, resource: Resource, after: Body) -> None:
     if resource is EXECUTION:
         broken = dict(within_project(dict(store.get("project", after["project"])), after))
     else:
-        begin, end = store.days_of("project", "project", after["id"]) if resource is PROJECT else (None, None)
+        begin, end = (
+            store.days_of("project", "project", after["id"])
+            if resource is PROJECT
+            else (None, None)
+        )
         breaks = {"begin": begin and after["begin"] > begin, "end": end and after["end"] < end}
-        broken = {day: f"must cover the days of the executions, {begin} to {end}" for day in breaks if breaks[day]}
+        broken = {
+            day: f"must cover the days of the executions, {begin} to {end}"
+            for day in breaks
+            if breaks[day]
+        }
     if broken:
         raise Invalid(broken)
 
@@ -3003,14 +3366,20 @@ def delete_department(store: Store, me: Caller, row: sqlite3.Row, body: Body) ->
     try:
         store.delete("department", id=row["id"])
     except sqlite3.IntegrityError:
-        raise Refusal(400, "This department has users or departments below it; delete or move them first.") from None
+        raise Refusal(
+            400, "This department has users or departments below it; delete or move them first."
+        ) from None
     return store.log_action("department", row["id"], me, "deleted", body)
 
 
 def list_departments(store: Store, me: Caller, row: None, query: Body) -> list[dict[str, Any]]:
     """Return the trees of departments; only those with children have `children` and `actions`."""
     rows = store.records(DEPARTMENT_SHOWN).fetchall()
-    shown = [json.loads(text) for text in DEPARTMENT_SHOWN.show(rows, Scene({}, store.zone))] if rows else []
+    shown = (
+        [json.loads(text) for text in DEPARTMENT_SHOWN.show(rows, Scene({}, store.zone))]
+        if rows
+        else []
+    )
     children: dict[int, list[dict[str, Any]]] = {}
     for department in sorted(shown, key=lambda one: (one["order"], one["id"])):
         children.setdefault(department["parent"], []).append(department)
@@ -3028,7 +3397,11 @@ def create_story(store: Store, me: Caller, product: sqlite3.Row, body: Body) -> 
     reviewers = body.get("reviewer", [])
     require_product(store, STORY, product["id"], body, parent="story", plan="plan")
     check_parent(store, STORY, 0, body.get("parent"))
-    made = {"product": product["id"], "status": "draft" if reviewers else "active", **parts_of_story(body, {})}
+    made = {
+        "product": product["id"],
+        "status": "draft" if reviewers else "active",
+        **parts_of_story(body, {}),
+    }
     if reviewers:
         made["assignedTo"] = body.get("assignedTo") or reviewers[0]
     id = create(store, me, STORY, {**body, **made})
@@ -3041,7 +3414,9 @@ def parts_of_story(body: Body, votes: Mapping[str, str]) -> dict[str, Any]:
     """Return the plans and the reviewers that a request gives a story; a reviewer who stays keeps the vote."""
     parts = {"plans": body["plan"]} if "plan" in body else {}
     if "reviewer" in body:
-        parts["reviewers"] = [{"account": account, "result": votes.get(account, "")} for account in body["reviewer"]]
+        parts["reviewers"] = [
+            {"account": account, "result": votes.get(account, "")} for account in body["reviewer"]
+        ]
     return parts
 
 
@@ -3049,15 +3424,21 @@ def modify_story(store: Store, me: Caller, story: sqlite3.Row, body: Body) -> in
     """Change a story, its title in the present version."""
     require_product(store, STORY, story["product"], body, parent="story", plan="plan")
     check_parent(store, STORY, story["id"], body.get("parent"))
-    if body.get("estimate", story["estimate"]) != story["estimate"] and store.has_children("story", story["id"]):
+    if body.get("estimate", story["estimate"]) != story["estimate"] and store.has_children(
+        "story", story["id"]
+    ):
         raise Invalid({"estimate": "is the sum of its children's"})
-    return modify(store, me, STORY, story, {**body, **parts_of_story(body, store.votes(story["id"]))})
+    return modify(
+        store, me, STORY, story, {**body, **parts_of_story(body, store.votes(story["id"]))}
+    )
 
 
 def change_story(store: Store, me: Caller, story: sqlite3.Row, body: Body) -> int:
     """Write a new version of a story if it says something else; one that is active and has reviewers needs their votes."""
     reviewers = body.get("reviewer", list(store.votes(story["id"])))
-    differs = any(body.get(text, story[text]) != story[text] for text in ("title", "spec", "verify"))
+    differs = any(
+        body.get(text, story[text]) != story[text] for text in ("title", "spec", "verify")
+    )
     changes = {**body, "version": story["version"] + differs}
     if story["status"] == "active" and reviewers:
         changes |= {"status": "changed", "assignedTo": reviewers[0]}
@@ -3100,11 +3481,16 @@ def check_plan(store: Store, row: Any, after: Body) -> Body:
     id = row["id"] if row else 0
     require_product(store, PLAN, after["product"], after, parent="plan")
     check_parent(store, PLAN, id, after.get("parent"))
-    above = store.get("plan", after["parent"]) if after.get("parent") else {"begin": None, "end": None}
+    above = (
+        store.get("plan", after["parent"]) if after.get("parent") else {"begin": None, "end": None}
+    )
     first, last = store.days_of("plan", "parent", id)
     if after["begin"] > after["end"]:
         raise Invalid({"end": "must not be before begin"})
-    bounds = {"begin": (above["begin"], first or above["end"]), "end": (last or above["begin"], above["end"])}
+    bounds = {
+        "begin": (above["begin"], first or above["end"]),
+        "end": (last or above["begin"], above["end"]),
+    }
     for day, (least, most) in bounds.items():
         if not (least or "") <= after[day] <= (most or "9"):
             rule = f"must lie between {least or 'any day'} and {most or 'any day'}, as the parent and the children do"
@@ -3133,7 +3519,9 @@ def check_build(store: Store, row: Any, after: Body) -> Body:
     if after["product"] not in products:
         broken["product"] = f"must be a product of project {project}"
     if store.build_named(after["product"], after["name"], row["id"] if row else 0):
-        broken["name"] = "cannot be given to a build of this product; choose another"  # that build may be hidden
+        broken["name"] = (
+            "cannot be given to a build of this product; choose another"  # that build may be hidden
+        )
     if broken:
         raise Invalid(broken)
     require_product(store, BUILD, after["product"], after, stories="story", bugs="bug")
@@ -3145,7 +3533,11 @@ def check_testtask(store: Store, row: Any, after: Body) -> Body:
     home = store.get("project", after["execution"])
     project = home["project"] or home["id"]
     if not row and (after.get("project") or project) != project:
-        raise Invalid({"execution": f"must be an execution of project {after['project']}, or the project itself"})
+        raise Invalid(
+            {
+                "execution": f"must be an execution of project {after['project']}, or the project itself"
+            }
+        )
     require_product(store, TESTTASK, after["product"], after, build="build", testcases="testcase")
     return {"project": project}
 
@@ -3156,8 +3548,13 @@ def check_testtask(store: Store, row: Any, after: Body) -> Body:
 def modify_case(store: Store, me: Caller, case: sqlite3.Row, body: Body) -> int:
     """Change a test case; other steps make a new version, no steps leave them as they are."""
     body, steps = dict(body), body.get("steps")
-    if steps and [step_said(step) for step in steps] != [step_said(step) for step in store.steps(case["id"])]:
-        body |= {"version": case["version"] + 1, "steps": [{**step, "version": case["version"] + 1} for step in steps]}
+    if steps and [step_said(step) for step in steps] != [
+        step_said(step) for step in store.steps(case["id"])
+    ]:
+        body |= {
+            "version": case["version"] + 1,
+            "steps": [{**step, "version": case["version"] + 1} for step in steps],
+        }
     else:
         body.pop("steps", None)
     return modify(store, me, TESTCASE, case, body)
@@ -3175,14 +3572,25 @@ def run_case(store: Store, me: Caller, case: sqlite3.Row, body: Body) -> int:
     if body.get("version", 0) > case["version"]:
         raise Invalid({"version": f"must be at most {case['version']}, the test case's version"})
     if len(given) > len(steps):
-        raise Invalid({"steps": f"must have at most {len(steps)} items, one for each step of the test case"})
+        raise Invalid(
+            {"steps": f"must have at most {len(steps)} items, one for each step of the test case"}
+        )
     results = [item.get("result", "pass") for item in given]
     result = next((word for word in ("fail", "blocked") if word in results), "pass")
     said = [{**dict(step), **({"result": item.get("result", "pass"), "real": item.get("real", "")} if item else {})}
             for step, item in itertools.zip_longest(steps, given)]  # fmt: skip
-    made = {"case": case["id"], "testtask": body.get("testtask"), "version": body.get("version") or case["version"]}
+    made = {
+        "case": case["id"],
+        "testtask": body.get("testtask"),
+        "version": body.get("version") or case["version"],
+    }
     failed = case["caseFails"] + (result == "fail")
-    run = {"lastRunner": me.account, "lastRunDate": store.now, "lastRunResult": result, "caseFails": failed}
+    run = {
+        "lastRunner": me.account,
+        "lastRunDate": store.now,
+        "lastRunResult": result,
+        "caseFails": failed,
+    }
     store.update("testcase", case["id"], run)
     store.log_action("testcase", case["id"], me, "run", body)
     return create(store, me, RESULT, {**made, "caseResult": result, "stepResults": to_json(said)})
@@ -3196,7 +3604,9 @@ def create_task(store: Store, me: Caller, home: sqlite3.Row, body: Body) -> int:
     place = {"project": home["project"] or home["id"], "execution": home["id"]}
     link_story_of(store, me, home["id"], body)
     assignees = body.get("assignedTo") or [None]
-    return [create(store, me, TASK, {**body, **place, "assignedTo": account}) for account in assignees][-1]
+    return [
+        create(store, me, TASK, {**body, **place, "assignedTo": account}) for account in assignees
+    ][-1]
 
 
 def create_tasks(store: Store, me: Caller, home: sqlite3.Row, body: Body) -> list[int]:
@@ -3206,7 +3616,9 @@ def create_tasks(store: Store, me: Caller, home: sqlite3.Row, body: Body) -> lis
         try:
             task = check(BATCH_TASK, given, functools.partial(settle_value, store, me, None, {}))
         except Invalid as error:
-            raise Invalid({f"tasks[{place}].{field}": rule for field, rule in error.fields.items()}) from None
+            raise Invalid(
+                {f"tasks[{place}].{field}": rule for field, rule in error.fields.items()}
+            ) from None
         ids.append(create_task(store, me, home, {**task, "assignedTo": [task.get("assignedTo")]}))
     return ids
 
@@ -3220,13 +3632,17 @@ def link_story_of(store: Store, me: Caller, execution: int, body: Body) -> None:
 def modify_task(store: Store, me: Caller, task: sqlite3.Row, body: Body) -> int:
     """Change a task. Hours are applied before the state that is sent, and may change the state themselves."""
     changes = with_story_version(store, me, TASK, body, task)
-    if any(body.get(field, task[field]) != task[field] for field in ("name", "estStarted", "deadline")):
+    if any(
+        body.get(field, task[field]) != task[field] for field in ("name", "estStarted", "deadline")
+    ):
         changes = {**changes, "version": task["version"] + 1}
     if task["status"] == "wait" and not task["consumed"] and "estimate" in body:
         changes = {"left": body["estimate"], **changes}
     link_story_of(store, me, task["execution"], body)
     after = {**task, **changes}
-    worked = after["consumed"] > 0 and any(after[field] != task[field] for field in ("consumed", "left", "status"))
+    worked = after["consumed"] > 0 and any(
+        after[field] != task[field] for field in ("consumed", "left", "status")
+    )
     if after["status"] == "wait" and worked and after["left"] > 0:
         after["status"] = "doing"
     check_hours(task, after)
@@ -3239,7 +3655,13 @@ def modify_task(store: Store, me: Caller, task: sqlite3.Row, body: Body) -> int:
         changes = {"realStarted": task["realStarted"] or store.now, **changes}
         store.begin_projects(task["execution"], task["project"])
     started = task["status"] == "wait" and after["status"] == "done" and after["consumed"] > 0
-    return move(store, me, PUT_STATES[after["status"]], {**task, "status": "doing"} if started else task, changes)
+    return move(
+        store,
+        me,
+        PUT_STATES[after["status"]],
+        {**task, "status": "doing"} if started else task,
+        changes,
+    )
 
 
 def check_hours(task: sqlite3.Row, after: Body) -> None:
@@ -3263,7 +3685,9 @@ def start_task(store: Store, me: Caller, task: sqlite3.Row, body: Body) -> int:
 
 def finish_task(store: Store, me: Caller, task: sqlite3.Row, body: Body) -> int:
     """Finish a task: add the hours of this time; start and assignee stay, an unassigned task goes to its opener."""
-    consumed = round(task["consumed"] + body.get("currentConsumed", 0), 9)  # 0.1 + 0.2 is 0.3 to a person
+    consumed = round(
+        task["consumed"] + body.get("currentConsumed", 0), 9
+    )  # 0.1 + 0.2 is 0.3 to a person
     assignee = body.get("assignedTo", task["assignedTo"]) or task["openedBy"]
     return move(store, me, FINISH, task, {**body, "assignedTo": assignee, "consumed": consumed})
 
@@ -3275,14 +3699,22 @@ def add_effort(store: Store, me: Caller, task: sqlite3.Row, body: Body) -> int:
     if consumed > MAX_INT:
         raise Invalid({"consumed": "makes the consumed hours too many"})
     if max(days, default="") > store.today:
-        raise Invalid({"dates" if "dates" in body else "date": f"must not be after today, {store.today}"})
+        raise Invalid(
+            {"dates" if "dates" in body else "date": f"must not be after today, {store.today}"}
+        )
     last, works = store.last_effort(task["id"]), body.get("work") or [""] * count
-    efforts = sorted(zip(days, body["consumed"], body["left"], works, strict=True), key=operator.itemgetter(0))
+    efforts = sorted(
+        zip(days, body["consumed"], body["left"], works, strict=True), key=operator.itemgetter(0)
+    )
     for effort in efforts:
         values = dict(zip(("date", "consumed", "left", "work"), effort, strict=True))
         create(store, me, EFFORT, {"task": task["id"], **values})
     lefts = [left for day, _, left, _ in efforts if day >= last]
-    changes = {"consumed": consumed, "left": lefts[-1] if lefts else task["left"], "comment": body.get("comment", "")}
+    changes = {
+        "consumed": consumed,
+        "left": lefts[-1] if lefts else task["left"],
+        "comment": body.get("comment", ""),
+    }
     if not lefts:
         return modify(store, me, TASK, task, changes)
     store.begin_projects(task["execution"], task["project"])
@@ -3298,7 +3730,10 @@ def add_effort(store: Store, me: Caller, task: sqlite3.Row, body: Body) -> int:
 def create_bug(store: Store, me: Caller, product: sqlite3.Row, body: Body) -> int:
     """Create a bug; the project of its execution is its project unless another is named."""
     if body.get("execution") and not body.get("project"):
-        body = {**body, "project": store.get("project", body["execution"])["project"] or body["execution"]}
+        body = {
+            **body,
+            "project": store.get("project", body["execution"])["project"] or body["execution"],
+        }
     return create(store, me, BUG, {**body, "product": product["id"]})
 
 
@@ -3307,7 +3742,11 @@ RESOLVED_BY = "resolvedBy resolvedDate resolvedBuild duplicateBug"
 
 def modify_bug(store: Store, me: Caller, bug: sqlite3.Row, body: Body) -> int:
     """Change a bug. A resolution, who closed it or another state are transitions, or refused."""
-    asked = {field for field, value in body.items() if value and field in BUG.fields and value != bug[field]}
+    asked = {
+        field
+        for field, value in body.items()
+        if value and field in BUG.fields and value != bug[field]
+    }
     status, moves = body["status"] if "status" in asked else "", []
     if "resolution" in asked or status == "resolved":
         moves.append((RESOLVE, f"{RESOLVED_BY} resolution assignedTo"))
@@ -3320,7 +3759,9 @@ def modify_bug(store: Store, me: Caller, bug: sqlite3.Row, body: Body) -> int:
     if status == "resolved" and not body.get("resolution"):
         raise Invalid({"resolution": "is required to resolve a bug"})
     moved = {"status", "closedBy"}.union(*(fields.split() for _, fields in moves))
-    modify(store, me, BUG, bug, {field: value for field, value in body.items() if field not in moved})
+    modify(
+        store, me, BUG, bug, {field: value for field, value in body.items() if field not in moved}
+    )
     for transition, fields in moves:
         row = store.find("bug", bug["id"], me)
         kept = {"assignedTo": bug["assignedTo"] or bug["openedBy"]} if transition is RESOLVE else {}
@@ -3382,7 +3823,11 @@ def list_bug_options(store: Store, me: Caller, row: None, query: Body) -> dict[s
 
 TOKEN_LIFETIME = 24 * 60 * 60  # seconds after its last use
 LOGIN_FAILED = "Login failed. Please check your account and password."
-SCRYPT = (2**14, 8, 1)  # n, r, p: 16 MiB and about 30 ms; stored with each hash, so that they can be raised
+SCRYPT = (
+    2**14,
+    8,
+    1,
+)  # n, r, p: 16 MiB and about 30 ms; stored with each hash, so that they can be raised
 # scrypt:n:r:p:salt:hash; version 1.0 wrote no parameters, which were these. Others are not accepted: they would
 # decide how long each check of the password takes.
 STORED_PASSWORD = re.compile("scrypt:(?:(16384):(8):(1):)?([0-9a-f]{32}):([0-9a-f]{128})")
@@ -3413,7 +3858,9 @@ def return_memory() -> None:
     with contextlib.suppress(Exception):  # another C library, or a Python without ctypes
         import ctypes  # takes some milliseconds
 
-        ctypes.CDLL(None).mallopt(-3, 8 * 1024 * 1024)  # M_MMAP_THRESHOLD: blocks above it come from mmap()
+        ctypes.CDLL(None).mallopt(
+            -3, 8 * 1024 * 1024
+        )  # M_MMAP_THRESHOLD: blocks above it come from mmap()
 
 
 def scrypt(secret: str, salt: str, parameters: tuple[int, ...]) -> str:
@@ -3423,9 +3870,19 @@ def scrypt(secret: str, salt: str, parameters: tuple[int, ...]) -> str:
     numbers = {"n": n, "r": r, "p": p, "maxmem": 256 * n * r}
     thread = background(os.getpid())  # a process that was forked has no thread of its parent
     try:
-        return thread.submit(hashlib.scrypt, secret.encode(), salt=bytes.fromhex(salt), **numbers).result().hex()
-    except (RuntimeError, MemoryError, ValueError):  # a thread cannot be started; OpenSSL says ValueError of memory
-        raise Refusal(503, "There is no thread or no memory to check a password with; try again.") from None
+        return (
+            thread.submit(hashlib.scrypt, secret.encode(), salt=bytes.fromhex(salt), **numbers)
+            .result()
+            .hex()
+        )
+    except (
+        RuntimeError,
+        MemoryError,
+        ValueError,
+    ):  # a thread cannot be started; OpenSSL says ValueError of memory
+        raise Refusal(
+            503, "There is no thread or no memory to check a password with; try again."
+        ) from None
 
 
 # Compared when there is no such account, which takes the same time.
@@ -3465,15 +3922,27 @@ def load_user(store: Store, me: Caller, given: Body) -> int:
     if STORED_PASSWORD.fullmatch(password):
         return save_user(store, me, given)
     if password.startswith("scrypt:"):
-        raise Invalid({"password": "must be a password, or a hash with the parameters that this version writes"})
+        raise Invalid(
+            {
+                "password": "must be a password, or a hash with the parameters that this version writes"
+            }
+        )
     return save_user(store, me, with_hash(given))
 
 
 def modify_user(store: Store, me: Caller, user: sqlite3.Row, body: Body) -> int:
     """Change a user; who is no administrator may change the own name, e-mail and password only."""
-    changes = {field: value for field, value in body.items() if field in USER.fields and value != user[field]}
-    changes |= {"password": body["password"]} if "password" in body else {}  # which is no hash, whatever it looks like
-    if not me.admin and (user["account"] != me.account or changes.keys() - {"realname", "email", "password"}):
+    changes = {
+        field: value
+        for field, value in body.items()
+        if field in USER.fields and value != user[field]
+    }
+    changes |= (
+        {"password": body["password"]} if "password" in body else {}
+    )  # which is no hash, whatever it looks like
+    if not me.admin and (
+        user["account"] != me.account or changes.keys() - {"realname", "email", "password"}
+    ):
         others = "other users, and more than one's own realname, email and password"
         raise Refusal(403, f"Only an administrator may change {others}.")
     id = save_user(store, me, with_hash({**changes, "account": user["account"]}))
@@ -3531,7 +4000,9 @@ def log_in(database: Database, body: Body) -> dict[str, Any]:
     if not password_matches(body["password"], stored):
         raise Refusal(400, LOGIN_FAILED)
     with database.writing() as store:
-        if store.password(account) != stored:  # changed, or the user was deleted, while the password was hashed
+        if (
+            store.password(account) != stored
+        ):  # changed, or the user was deleted, while the password was hashed
             raise Refusal(400, LOGIN_FAILED)
         return {"token": give_token(store, account)}
 
@@ -3598,10 +4069,19 @@ def parse_fixture(text: str) -> dict[str, Any]:
     return document
 
 
-def load(store: Store, me: Caller, document: Fields, progress: Callable[[int], None] = lambda records: None) -> int:
+def load(
+    store: Store,
+    me: Caller,
+    document: Fields,
+    progress: Callable[[int], None] = lambda records: None,
+) -> int:
     """Insert the records of a fixture, all or none; return how many it has. Raises Refusal that says where it is wrong."""
     store.defer_links()
-    users = [user for user in document.get("users") or () if isinstance(user, dict)] if store.is_empty() else []
+    users = (
+        [user for user in document.get("users") or () if isinstance(user, dict)]
+        if store.is_empty()
+        else []
+    )
     store.make_room([(user.get("id"), user.get("account")) for user in users])
     noted: dict[str, None] = {}
     places: Places = {array: [] for array in FIXTURE}
@@ -3614,7 +4094,10 @@ def load(store: Store, me: Caller, document: Fields, progress: Callable[[int], N
             try:
                 places[array].append(load_record(store, me, FIXTURE[array], record, noted))
             except Invalid as error:
-                broken = (f"{array}[{place}]{field and '.'}{field} {rule}" for field, rule in error.fields.items())
+                broken = (
+                    f"{array}[{place}]{field and '.'}{field} {rule}"
+                    for field, rule in error.fields.items()
+                )
                 raise Refusal(400, sentences(broken)) from None
     for account in noted:
         store.add_person(account)
@@ -3624,7 +4107,9 @@ def load(store: Store, me: Caller, document: Fields, progress: Callable[[int], N
     return done
 
 
-def load_record(store: Store, me: Caller, resource: Resource, record: Any, noted: dict[str, None]) -> int:
+def load_record(
+    store: Store, me: Caller, resource: Resource, record: Any, noted: dict[str, None]
+) -> int:
     """Insert one record of a fixture and return its id; the accounts it names go to `noted`. Raises Invalid.
 
     Links are checked when everything is there, because records may name others that come later. A null says that nobody
@@ -3639,7 +4124,10 @@ def load_record(store: Store, me: Caller, resource: Resource, record: Any, noted
             return load_user(store, me, given)
         values = complete(store, me, resource, given)
         for field in resource.defaults:
-            if record.get(field, "") is None and resource.fields[field].look in ("person", "moment"):
+            if record.get(field, "") is None and resource.fields[field].look in (
+                "person",
+                "moment",
+            ):
                 values.pop(field, None)
         return store.insert_record(resource, values)
     except sqlite3.IntegrityError as error:
@@ -3653,7 +4141,11 @@ def refuse_unknown(resource: Resource, record: Fields) -> None:
     for field, value in record.items():
         kind = resource.fixture.fields.get(field) or resource.fields.get(field)
         if not kind:
-            raise Invalid({field: f"is not a field of a {resource.name}{suggest(field, resource.fixture.fields)}"})
+            raise Invalid(
+                {
+                    field: f"is not a field of a {resource.name}{suggest(field, resource.fixture.fields)}"
+                }
+            )
         if kind.source == "fixed" and value != kind.value:
             raise Invalid({field: f"is always {json.dumps(kind.value)} here"})
 
@@ -3661,12 +4153,19 @@ def refuse_unknown(resource: Resource, record: Fields) -> None:
 def check_links(store: Store, places: Places) -> None:
     """Raise Refusal for the first loaded record with a link that names no record of the right resource."""
     for array, resource in FIXTURE.items():
-        for field, kind in reversed(resource.fixture.fields.items()):  # links that others follow from come last
+        for field, kind in reversed(
+            resource.fixture.fields.items()
+        ):  # links that others follow from come last
             if kind.target and (row := store.dangling(resource, field, kind.target).fetchone()):
                 problem = f"{field} must name an existing {kind.target} (got {row['link']})"
                 refuse_loaded(places, row["id"], [array], problem)
     for table, id, problem, _ in store.misplaced():
-        refuse_loaded(places, id, [array for array, resource in FIXTURE.items() if resource.table == table], problem)
+        refuse_loaded(
+            places,
+            id,
+            [array for array, resource in FIXTURE.items() if resource.table == table],
+            problem,
+        )
 
 
 def refuse_loaded(places: Places, id: int, arrays: Iterable[str], problem: str) -> None:
@@ -3690,7 +4189,9 @@ def parts_of(view: View, names: tuple[str, ...] = ()) -> View:
     """Return the view of what a fixture says of a record besides a view: rows of other tables; all of it, or the named."""
     shown = {*view.fields, *(listing.key for listing in ENCLOSED.get(view, ()))}
     parts = [
-        field for field, kind in view.resource.fixture.fields.items() if kind.source == "part" and field not in shown
+        field
+        for field, kind in view.resource.fixture.fields.items()
+        if kind.source == "part" and field not in shown
     ]
     return dataclasses.replace(DUMPED[view.resource.array], only=names or parts)
 
@@ -3959,7 +4460,9 @@ HINTS = (  # a header, how it begins, and what a request that sent it instead of
     ("HTTP_COOKIE",        "",       f"Cookies are not read. Send the header `Token: <token>`. {HOW_TO_GET_ONE}."),
     ("REQUEST_METHOD",     "",       f"Send the header `Token: <token>`. {HOW_TO_GET_ONE}."),
 )  # fmt: skip
-STRING = re.compile(r'"(?:[^"\\]|\\.)*"?', re.DOTALL)  # also one that is not closed: never tried a second time
+STRING = re.compile(
+    r'"(?:[^"\\]|\\.)*"?', re.DOTALL
+)  # also one that is not closed: never tried a second time
 FORM_ITEM = re.compile(r"(.*)\[[0-9]*\]")
 DEEPER = {"[": 1, "{": 1, "]": -1, "}": -1}
 PATH_FILTERS: dict[str, tuple[str, Callable[[str], Any]]] = {  # what <id>, <name> and <user> match in paths, and how it is read
@@ -3996,7 +4499,10 @@ def parse_body(body: bytes, content_type: str) -> dict[str, Any]:
     text = decode(body)
     if not text.strip():
         return {}
-    if content_type.lower().startswith("application/x-www-form-urlencoded") and text.lstrip()[0] != "{":
+    if (
+        content_type.lower().startswith("application/x-www-form-urlencoded")
+        and text.lstrip()[0] != "{"
+    ):
         return {} if text.strip() == "null" else parse_form(text)
     value = parse_json(text)
     if value is not None and not isinstance(value, dict):
@@ -4010,8 +4516,13 @@ def parse_json(text: str) -> Any:
         raise Refusal(400, f"The body must not be nested more than {MAX_DEPTH} deep.")
     try:
         return json.loads(text, parse_constant=refuse_constant)
-    except json.JSONDecodeError as error:  # its own text differs from one version of Python to the next
-        place, rest = f"line {error.lineno}, column {error.colno}", printable(text[error.pos : error.pos + 10])
+    except (
+        json.JSONDecodeError
+    ) as error:  # its own text differs from one version of Python to the next
+        place, rest = (
+            f"line {error.lineno}, column {error.colno}",
+            printable(text[error.pos : error.pos + 10]),
+        )
         found = f"{place} reads: {rest}" if rest else f"it ends at {place}."
         raise Refusal(400, f"The body must be JSON, but {found}") from None
     except ValueError:
@@ -4030,7 +4541,9 @@ def parse_form(text: str) -> dict[str, Any]:
     fields: dict[str, str] = {}
     arrays: dict[str, list[str]] = {}
     try:
-        pairs = urllib.parse.parse_qsl(text.strip(), keep_blank_values=True, errors="strict", max_num_fields=1000)
+        pairs = urllib.parse.parse_qsl(
+            text.strip(), keep_blank_values=True, errors="strict", max_num_fields=1000
+        )
     except UnicodeError:
         raise Refusal(400, "The body must be JSON, or a form in UTF-8.") from None
     except ValueError:
@@ -4046,13 +4559,17 @@ def parse_form(text: str) -> dict[str, Any]:
 def parse_query(environ: Mapping[str, Any], most: int | None = None) -> dict[str, str]:
     """Return the query parameters. Raises Refusal if there are more than `most`."""
     try:
-        pairs = urllib.parse.parse_qsl(environ.get("QUERY_STRING", ""), keep_blank_values=True, max_num_fields=most)
+        pairs = urllib.parse.parse_qsl(
+            environ.get("QUERY_STRING", ""), keep_blank_values=True, max_num_fields=most
+        )
     except ValueError:
         raise Refusal(400, "The query has too many parameters.") from None
     return dict(pairs)
 
 
-def check_query(given: Mapping[str, str], shape: Shape, limit: int, refused: Mapping[str, str]) -> dict[str, Any]:
+def check_query(
+    given: Mapping[str, str], shape: Shape, limit: int, refused: Mapping[str, str]
+) -> dict[str, Any]:
     """Return what a list is asked for: page, limit, order, status, filters."""
     lowered = {"status": given["status"].lower()} if "status" in given else {}
     query = check(shape, {**given, **lowered}, refused=refused)
@@ -4074,7 +4591,9 @@ def normalize_path(environ: Mapping[str, Any]) -> tuple[str, str]:
         path = path.encode("latin-1").decode()
     except UnicodeError:
         return path, "This path is not UTF-8."
-    tidied = raw.startswith("//") or "%2f" in raw.lower() or "\n" in path  # `$` in a pattern matches before a last \n
+    tidied = (
+        raw.startswith("//") or "%2f" in raw.lower() or "\n" in path
+    )  # `$` in a pattern matches before a last \n
     return bare_path(path), f"There is nothing at {raw or path}." if tidied else ""
 
 
@@ -4128,7 +4647,9 @@ def ignored_fields(shape: Shape, given: Mapping[str, Any], *place: str | int) ->
                     yield from ignored_fields(kind.read.shape, item, *place, name, number)
 
 
-def refusals_of(ignored: Iterable[Ignored], fields: Iterable[str], shown: Sequence[Any]) -> dict[str, str]:
+def refusals_of(
+    ignored: Iterable[Ignored], fields: Iterable[str], shown: Sequence[Any]
+) -> dict[str, str]:
     """Return what is wrong with ignored names, at most with MOST_IGNORED: nothing if the value is that which is shown.
 
     fields: those that an answer has.  shown: the record, as each view shows it.
@@ -4173,8 +4694,15 @@ def read_origins(words: str) -> str:
 
 def wants_page(method: str, path: str, accept: str, token: str | None) -> bool:
     """Tell whether a request is a browser's for a page: only browsers accept XHTML, and only programs send a token."""
-    within = f"{path}/".startswith((*(f"{prefix}/" for prefix in PREFIXES), "/openapi.json/", "/-/"))
-    return method in ("GET", "HEAD") and "application/xhtml+xml" in accept and token is None and not within
+    within = f"{path}/".startswith(
+        (*(f"{prefix}/" for prefix in PREFIXES), "/openapi.json/", "/-/")
+    )
+    return (
+        method in ("GET", "HEAD")
+        and "application/xhtml+xml" in accept
+        and token is None
+        and not within
+    )
 
 
 def refuse_host(environ: Mapping[str, Any], names: Iterable[str]) -> None:
@@ -4184,7 +4712,9 @@ def refuse_host(environ: Mapping[str, Any], names: Iterable[str]) -> None:
     if host is not None:
         named = HOST.fullmatch(host)
         if not named or named[1].lower() not in names:
-            remedy = f"; start the service with --allowed-host {named[1]} to add it" if named else ""
+            remedy = (
+                f"; start the service with --allowed-host {named[1]} to add it" if named else ""
+            )
             raise Refusal(421, f"The Host must be {' or '.join(sorted(names))}{remedy}.")
 
 
@@ -4196,7 +4726,9 @@ def printable(text: str) -> str:
 def response(status: int, body: Mapping[str, Any]) -> bottle.HTTPResponse:
     """Return a refusal, and note its sentence for the journal."""
     bottle.request.environ["pmservice.error"] = body["error"]
-    return bottle.HTTPResponse(to_json(body).encode("utf-8", "replace"), status, {"Content-Type": "application/json"})
+    return bottle.HTTPResponse(
+        to_json(body).encode("utf-8", "replace"), status, {"Content-Type": "application/json"}
+    )
 
 
 def patience_of(environ: Mapping[str, Any]) -> float:
@@ -4256,20 +4788,34 @@ class Service:
     """
 
     def __init__(self, database: Database, settings: Mapping[str, Any]):
-        self.database, self.lifetime, self.body_limit = database, settings["token_lifetime"], settings["body_limit"]
+        self.database, self.lifetime, self.body_limit = (
+            database,
+            settings["token_lifetime"],
+            settings["body_limit"],
+        )
         self.token: str = settings["token"] or secrets.token_hex(16)
         self.admin_hash = hash_token(self.token)
         self.allowed = listed(settings["allowed_host"])
-        self.names = {*LOOPBACK_NAMES, *self.allowed} if self.allowed or settings["loopback_only"] else None
-        self.origins, self.strict = set(listed(read_origins(settings["origin"]))), settings["strict"]
+        self.names = (
+            {*LOOPBACK_NAMES, *self.allowed} if self.allowed or settings["loopback_only"] else None
+        )
+        self.origins, self.strict = (
+            set(listed(read_origins(settings["origin"]))),
+            settings["strict"],
+        )
         self.loading, self.stopping = False, threading.Event()
         self.place = ""  # " at " and the URL at which it is served
-        self.used = False  # whether a call came since the start or the last reset, if the controls are on
+        self.used = (
+            False  # whether a call came since the start or the last reset, if the controls are on
+        )
         self.gates: list[Callable[[dict[str, Any]], None]] = []
         self.watchers: list[Callable[[dict[str, Any], dict[str, Any]], None]] = []
         self.preparations: list[Callable[[], None]] = []
         self.page: Any = None  # a Page of room 15
-        self.id_prefix, self.numbers = secrets.token_hex(4), itertools.count(1)  # of which a request's id is made
+        self.id_prefix, self.numbers = (
+            secrets.token_hex(4),
+            itertools.count(1),
+        )  # of which a request's id is made
         self.routes = bottle.Bottle()
         for name, (pattern, read) in PATH_FILTERS.items():
             self.routes.router.add_filter(name, lambda _, found=(pattern, read, str): found)
@@ -4279,9 +4825,19 @@ class Service:
         self.add_routes(OPERATIONS, self.make_handler)
         self.classes: dict[tuple[str, str], str] = {}
         for row in OPERATIONS:
-            if row.method == "GET" and isinstance(row.shows, (View, Listing)) and row.shows not in ENCLOSED:
-                self.classes["GET", row.path] = "page" if isinstance(row.shows, Listing) else "record"
-        self.classes |= {(row.method, row.path): "login" for row in OPERATIONS if row.open and row.method == "POST"}
+            if (
+                row.method == "GET"
+                and isinstance(row.shows, (View, Listing))
+                and row.shows not in ENCLOSED
+            ):
+                self.classes["GET", row.path] = (
+                    "page" if isinstance(row.shows, Listing) else "record"
+                )
+        self.classes |= {
+            (row.method, row.path): "login"
+            for row in OPERATIONS
+            if row.open and row.method == "POST"
+        }
 
     def class_of(self, method: str, path: str, headers: Mapping[str, str]) -> str:
         """Return the class of a request: "html" for a page, "" for what any thread answers.
@@ -4293,19 +4849,27 @@ class Service:
             return "html" if known else "login"
         return self.classes.get((method, pattern_of(bare_path(path))), "")
 
-    def add_routes(self, rows: Iterable[Any], make_handler: Callable[[Any], Callable[..., Any]]) -> None:
+    def add_routes(
+        self, rows: Iterable[Any], make_handler: Callable[[Any], Callable[..., Any]]
+    ) -> None:
         """Add the routes of a table: its rows have a method, a path and say whether they are open, without a token."""
         router = self.routes.router
-        router._compile = lambda method: None  # Bottle compiles all routes at each one: postponed until all are added
+        router._compile = lambda method: (
+            None
+        )  # Bottle compiles all routes at each one: postponed until all are added
         for row in rows:
             handle = make_handler(row) if row.open else self.admit_caller(make_handler(row))
-            self.routes.route(re.sub("<(.*?)>", r"<\1:\1>", row.path), row.method, render_errors(handle))
+            self.routes.route(
+                re.sub("<(.*?)>", r"<\1:\1>", row.path), row.method, render_errors(handle)
+            )
             self.paths.add(row.path)
         del router._compile
         for method in router.dyna_routes:
             router._compile(method)
 
-    def __call__(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
+    def __call__(
+        self, environ: dict[str, Any], start_response: Callable[..., Any]
+    ) -> Iterable[bytes]:
         """Answer a request; record it in the log, and tell the watchers."""
         began = time.perf_counter()
 
@@ -4317,7 +4881,10 @@ class Service:
                 shared.append(("Ignored-Fields", ignored))
             sent = [*headers, ("X-Request-Id", environ["pmservice.id"]), *shared]
             if added := environ.get("pmservice.headers"):
-                sent = [*(pair for pair in sent if pair[0].lower() not in map(str.lower, added)), *added.items()]
+                sent = [
+                    *(pair for pair in sent if pair[0].lower() not in map(str.lower, added)),
+                    *added.items(),
+                ]
             return start_response(status, sent, *rest)
 
         answer: Iterable[bytes] = self.routes(environ, start)
@@ -4351,7 +4918,9 @@ class Service:
             refuse_host(environ, self.names)
         self.admit_origin(environ)
         method, accept = environ["REQUEST_METHOD"], environ.get("HTTP_ACCEPT", "")
-        if self.page and wants_page(method, environ["PATH_INFO"], accept, environ.get("HTTP_TOKEN")):
+        if self.page and wants_page(
+            method, environ["PATH_INFO"], accept, environ.get("HTTP_TOKEN")
+        ):
             environ["pmservice.aside"] = True
             raise self.page(environ)
         environ["PATH_INFO"], reason = normalize_path(environ)
@@ -4368,7 +4937,11 @@ class Service:
             with contextlib.suppress(ValueError):
                 remedy = f"; start it with --origin {read_origins(name)} to allow them"
             raise Refusal(403, f"Pages of {name} may not call this service{remedy}.")
-        if environ["REQUEST_METHOD"] == "OPTIONS" and origin and "HTTP_ACCESS_CONTROL_REQUEST_METHOD" in environ:
+        if (
+            environ["REQUEST_METHOD"] == "OPTIONS"
+            and origin
+            and "HTTP_ACCESS_CONTROL_REQUEST_METHOD" in environ
+        ):
             environ["pmservice.aside"] = True
             raise bottle.HTTPResponse(status=204, headers=PREFLIGHT)
 
@@ -4386,7 +4959,10 @@ class Service:
         """Return the headers of every answer, refusals included."""
         headers = [("Vary", "Accept, Origin"), ("Cache-Control", "no-store")]
         if origin is not None and self.may_call(origin, host):
-            headers += [("Access-Control-Allow-Origin", origin), ("Access-Control-Expose-Headers", EXPOSED)]
+            headers += [
+                ("Access-Control-Allow-Origin", origin),
+                ("Access-Control-Expose-Headers", EXPOSED),
+            ]
         return headers
 
     def admit_caller(self, handle: Callable[..., Any]) -> Callable[..., Any]:
@@ -4420,7 +4996,9 @@ class Service:
         if error.status_code == 404:
             pattern = pattern_of(path)
             longer = [known for known in self.paths if known.startswith(f"{pattern}/")]
-            near = suggest(pattern, longer or self.paths) or "; GET /openapi.json lists what there is."
+            near = (
+                suggest(pattern, longer or self.paths) or "; GET /openapi.json lists what there is."
+            )
             numbers = iter(re.findall("/([0-9]+)(?=/|$)", path))
             sentence = f"There is nothing at {path}{re.sub('<id>', lambda found: next(numbers, found[0]), near)}"
         if error.status_code == 405:
@@ -4440,26 +5018,45 @@ class Service:
     ) -> dict[str, str]:
         """Note the names in a request that its operation does not take; return what is wrong with them for a strict service."""
         ignored = list(itertools.islice(found, MOST_IGNORED))
-        environ["pmservice.ignored"] = [*ignored, *environ.get("pmservice.ignored", ())]  # the query's last
-        return refusals_of(itertools.chain(ignored, found), fields, shown()) if ignored and self.strict else {}
+        environ["pmservice.ignored"] = [
+            *ignored,
+            *environ.get("pmservice.ignored", ()),
+        ]  # the query's last
+        return (
+            refusals_of(itertools.chain(ignored, found), fields, shown())
+            if ignored and self.strict
+            else {}
+        )
 
-    def looks(self, store: Store, operation: Operation, row: sqlite3.Row | None, me: Caller) -> list[Any]:
+    def looks(
+        self, store: Store, operation: Operation, row: sqlite3.Row | None, me: Caller
+    ) -> list[Any]:
         """Return a stored record as each view shows it, so that it is known when it is sent back."""
         if row is None or operation.status == 201 or not isinstance(operation.shows, View):
             return []
         shows = (getattr(one.shows, "view", one.shows) for one in OPERATIONS)
-        views = {view for view in shows if isinstance(view, View) and view.resource is operation.shows.resource} - {
-            STORY_LINKED
-        }
+        views = {
+            view
+            for view in shows
+            if isinstance(view, View) and view.resource is operation.shows.resource
+        } - {STORY_LINKED}
         return [json.loads("".join(self.record(store, view, row["id"], me))) for view in views]
 
-    def query_of(self, environ: dict[str, Any], kinds: Mapping[str, Kind]) -> tuple[dict[str, str], dict[str, str]]:
+    def query_of(
+        self, environ: dict[str, Any], kinds: Mapping[str, Kind]
+    ) -> tuple[dict[str, str], dict[str, str]]:
         """Return the query parameters that are known by name, and what is wrong with the others; note those."""
         if not environ.get("QUERY_STRING"):
             return {}, {}
         given = parse_query(environ, 100)
-        unknown = (Ignored((name,), value, kinds, "?") for name, value in given.items() if value and name not in kinds)
-        return {name: value for name, value in given.items() if name in kinds}, self.note_ignored(environ, unknown)
+        unknown = (
+            Ignored((name,), value, kinds, "?")
+            for name, value in given.items()
+            if value and name not in kinds
+        )
+        return {name: value for name, value in given.items() if name in kinds}, self.note_ignored(
+            environ, unknown
+        )
 
     def make_handler(self, operation: Operation) -> Callable[..., Any]:
         """Return the function that Bottle calls for an operation."""
@@ -4488,7 +5085,9 @@ class Service:
         environ["pmservice.body"] = raw = read_body(environ)
         environ["pmservice.body"] = fields = parse_body(raw, environ.get("CONTENT_TYPE", ""))
         refused |= self.note_ignored(environ, ignored_fields(operation.reads, fields))
-        return to_json(operation.perform(self.database, check(operation.reads, fields, refused=refused))).encode()
+        return to_json(
+            operation.perform(self.database, check(operation.reads, fields, refused=refused))
+        ).encode()
 
     def answer_write(self, operation: Operation, id: int | str, environ: dict[str, Any]) -> bytes:
         """Perform an operation that changes something, and show the record that it made or changed."""
@@ -4509,19 +5108,28 @@ class Service:
             refused = self.note_ignored(environ, ignored_fields(taken, fields), known, shown)
             fields = {**query, **fields}
             if operation.by:
-                row = self.find(store, operation, check(Shape(kinds, operation.by), fields)[operation.by], me)
+                row = self.find(
+                    store, operation, check(Shape(kinds, operation.by), fields)[operation.by], me
+                )
             record = dict(row or {})
-            settle = functools.partial(settle_value, store, me, None, record if operation.status == 200 else {})
+            settle = functools.partial(
+                settle_value, store, me, None, record if operation.status == 200 else {}
+            )
             body = check(operation.reads, fields, settle, record, refused)
             changed = operation.perform(store, me, row, body)
             if isinstance(operation.shows, Each):
-                texts = (f'"{id}":{"".join(self.record(store, operation.shows.view, id, me))}' for id in changed)
+                texts = (
+                    f'"{id}":{"".join(self.record(store, operation.shows.view, id, me))}'
+                    for id in changed
+                )
                 return f'{{"{operation.shows.key}":{{{",".join(texts)}}}}}'.encode()
             if not isinstance(operation.shows, View):
                 return to_json(operation.shows).encode()
             return "".join(self.record(store, operation.shows, changed, me)).encode()
 
-    def pieces_of_record(self, operation: Operation, id: int | str, environ: dict[str, Any]) -> Iterator[bytes]:
+    def pieces_of_record(
+        self, operation: Operation, id: int | str, environ: dict[str, Any]
+    ) -> Iterator[bytes]:
         """Yield the record that the path names, even if it is deleted; without a target the caller, or a JSON value."""
         me: Any = environ.get("pmservice.caller")
         query, refused = self.query_of(environ, operation.parameters)
@@ -4530,14 +5138,18 @@ class Service:
             if isinstance(operation.shows, View):
                 wanted = id if operation.target else operation.perform(store, me, None, {})
                 most = environ.get("pmservice.most", -1)
-                for piece in self.record(store, operation.shows, wanted, me, operation.target, fields, most):
+                for piece in self.record(
+                    store, operation.shows, wanted, me, operation.target, fields, most
+                ):
                     yield piece.encode()
             elif operation.perform:
                 yield to_json(operation.perform(store, me, None, {**query, "name": id})).encode()
             else:
                 yield to_json(operation.shows).encode()
 
-    def pieces(self, shape: Shape, operation: Operation, id: int, environ: dict[str, Any]) -> Iterator[bytes]:
+    def pieces(
+        self, shape: Shape, operation: Operation, id: int, environ: dict[str, Any]
+    ) -> Iterator[bytes]:
         """Yield a list from one state of the database, in batches, so that memory does not grow with `limit`."""
         me, listing, patience = environ["pmservice.caller"], operation.shows, patience_of(environ)
         given, refused = self.query_of(environ, shape.fields)
@@ -4555,7 +5167,11 @@ class Service:
             total, cursor = store.page(listing, narrowed, me, query)
             names = ("page", "total", "limit") if "page" in query else ("total",)
             numbers = {name: {**query, "total": total}[name] for name in names}
-            shown = "".join(f'"{name}":{number},' for name, number in numbers.items()) if listing.limit >= 0 else ""
+            shown = (
+                "".join(f'"{name}":{number},' for name, number in numbers.items())
+                if listing.limit >= 0
+                else ""
+            )
             text, more = f"{{{shown}{quote(listing.key)}:[", True
             while more:
                 if rows := cursor.fetchmany(BATCH):
@@ -4564,7 +5180,10 @@ class Service:
                     yield text.encode()
                     text = ","
             field, statement = listing.beside
-            beside = f',"{field}":{store.row(statement, narrowed)[0]}' if field and "product" in narrowed else ""  # type: ignore[index]
+            beside = ""
+            if field and "product" in narrowed:
+                value = store.row(statement, narrowed)[0]  # type: ignore[index]
+                beside = f',"{field}":{value}'
             yield f"{text.removesuffix(',')}]{beside}}}".encode()
 
     @staticmethod
@@ -4656,11 +5275,17 @@ def answer_schema(shows: Any) -> Schema:
         page = object_of({"page": number, "total": number, "limit": number, shows.key: records})
         if shows.beside[0]:
             page["properties"][shows.beside[0]] = {"type": "object"}
-        return page if shows.limit > 0 else {**page, "required": ["total", shows.key][shows.limit < 0 :]}
+        return (
+            page
+            if shows.limit > 0
+            else {**page, "required": ["total", shows.key][shows.limit < 0 :]}
+        )
     if isinstance(shows, View):
         return view_reference(shows)
     if isinstance(shows, Each):
-        return object_of({shows.key: {"type": "object", "additionalProperties": view_reference(shows.view)}})
+        return object_of(
+            {shows.key: {"type": "object", "additionalProperties": view_reference(shows.view)}}
+        )
     return value_schema(shows)
 
 
@@ -4668,7 +5293,11 @@ def value_schema(value: Any) -> Schema:
     """Return the schema of a JSON value like this one; an object without fields stands for any."""
     if isinstance(value, dict):
         fields = {name: value_schema(inner) for name, inner in value.items()}
-        return {"type": "object", "properties": fields, "required": list(fields)} if fields else {"type": "object"}
+        return (
+            {"type": "object", "properties": fields, "required": list(fields)}
+            if fields
+            else {"type": "object"}
+        )
     if isinstance(value, list):
         return array_of(value_schema(value[0]))
     return {"type": JSON_TYPES[type(value)]}
@@ -4682,37 +5311,68 @@ def view_reference(view: View) -> Schema:
 def view_schema(view: View) -> Schema:
     """Return the schema of what a view shows, its envelope included."""
     fields = {field: field_schema(view, field) for field in view.fields}
-    fields |= {listing.key: array_of(view_reference(listing.view)) for listing in ENCLOSED.get(view, ())}
+    fields |= {
+        listing.key: array_of(view_reference(listing.view)) for listing in ENCLOSED.get(view, ())
+    }
     shown = object_of(view.envelope.schema(fields) if view.envelope else fields)
-    if any(row.shows is view and "fields" in row.parameters for row in OPERATIONS):  # the parts may be asked for
+    if any(
+        row.shows is view and "fields" in row.parameters for row in OPERATIONS
+    ):  # the parts may be asked for
         parts = parts_of(view)
-        shown["properties"] = {**shown["properties"], **{field: field_schema(parts, field) for field in parts.fields}}
+        shown["properties"] = {
+            **shown["properties"],
+            **{field: field_schema(parts, field) for field in parts.fields},
+        }
     return shown
 
 
 def body_schema(shape: Shape) -> Schema:
     """Return the schema of a body that is read, or {}; it may be null if nothing is required, and have other fields."""
-    return {**fields_schema(shape), "type": "object" if shape.required else ["object", "null"]} if shape.fields else {}
+    return (
+        {**fields_schema(shape), "type": "object" if shape.required else ["object", "null"]}
+        if shape.fields
+        else {}
+    )
 
 
 def describe(operation: Any, tag: str, body: Schema) -> dict[str, Any]:
     """Return an operation of the document. body: the schema of what it reads, or {}."""
-    answers = {status: ERROR_ANSWER | {"description": says} for status, says, may in REASONS if may(operation)}
-    answers[operation.status] = {"description": "Done.", "content": json_content(answer_schema(operation.shows))}
+    answers = {
+        status: ERROR_ANSWER | {"description": says}
+        for status, says, may in REASONS
+        if may(operation)
+    }
+    answers[operation.status] = {
+        "description": "Done.",
+        "content": json_content(answer_schema(operation.shows)),
+    }
     described: dict[str, Any] = {
-        "operationId": re.sub(r"\W+", "_", f"{operation.method.lower()}{operation.path}").strip("_"),
+        "operationId": re.sub(r"\W+", "_", f"{operation.method.lower()}{operation.path}").strip(
+            "_"
+        ),
         "summary": operation.purpose,
         "tags": [tag],
         "responses": {str(status): answers[status] for status in sorted(answers)},
     }
     if operation.open:
         described["security"] = []
-    kinds = query_shape(operation.shows).fields if isinstance(operation.shows, Listing) else operation.parameters
-    schemas = {name: either(kind.schema, {"const": ""}) for name, kind in kinds.items()}  # an empty one is not given
+    kinds = (
+        query_shape(operation.shows).fields
+        if isinstance(operation.shows, Listing)
+        else operation.parameters
+    )
+    schemas = {
+        name: either(kind.schema, {"const": ""}) for name, kind in kinds.items()
+    }  # an empty one is not given
     if schemas:
-        described["parameters"] = [{"name": name, "in": "query", "schema": schemas[name]} for name in schemas]
+        described["parameters"] = [
+            {"name": name, "in": "query", "schema": schemas[name]} for name in schemas
+        ]
     if body:
-        described["requestBody"] = {"required": "null" not in body["type"], "content": json_content(body)}
+        described["requestBody"] = {
+            "required": "null" not in body["type"],
+            "content": json_content(body),
+        }
     return described
 
 
@@ -4721,35 +5381,56 @@ def json_content(schema: Schema) -> Schema:
     return {"application/json": {"schema": schema}}
 
 
-VIEW_NAMES = {view: name.title().replace("_", "") for name, view in list(globals().items()) if isinstance(view, View)}
+VIEW_NAMES = {
+    view: name.title().replace("_", "")
+    for name, view in list(globals().items())
+    if isinstance(view, View)
+}
 ERROR_ANSWER = {"content": json_content({"$ref": "#/components/schemas/Error"})}
 PATH_PARAMETERS = {
     name: {"name": name, "in": "path", "required": True, "schema": schema}
-    for name, schema in {"id": PAGE.schema, "user": either(PAGE.schema, ACCOUNT_SCHEMA), "name": STRING_SCHEMA}.items()
+    for name, schema in {
+        "id": PAGE.schema,
+        "user": either(PAGE.schema, ACCOUNT_SCHEMA),
+        "name": STRING_SCHEMA,
+    }.items()
 }
 USER_REFERENCE = object_of(
-    {"id": {"type": "integer"}} | {name: {"type": "string"} for name in ("account", "avatar", "realname")}
+    {"id": {"type": "integer"}}
+    | {name: {"type": "string"} for name in ("account", "avatar", "realname")}
 )
 
 
 def openapi(further: Iterable[tuple[Any, str, Schema]] = ()) -> dict[str, Any]:
     """Return the OpenAPI 3.1 document of the service. further: rows of other tables, with their tag and body."""
     paths: dict[str, dict[str, Any]] = {}
-    own = ((row, "specified" if row in SPECIFIED else "companion", body_schema(row.reads)) for row in OPERATIONS)
+    own = (
+        (row, "specified" if row in SPECIFIED else "companion", body_schema(row.reads))
+        for row in OPERATIONS
+    )
     for row, tag, body in (*own, *further):
         path = row.path.replace("<", "{").replace(">", "}")
         names = re.findall("<(.*?)>", row.path)
-        item = paths.setdefault(path, {"parameters": [PATH_PARAMETERS[name] for name in names]} if names else {})
+        item = paths.setdefault(
+            path, {"parameters": [PATH_PARAMETERS[name] for name in names]} if names else {}
+        )
         item[row.method.lower()] = describe(row, tag, body)
     schemas = {name: view_schema(view) for view, name in VIEW_NAMES.items()}
     return {
         "openapi": "3.1.0",
-        "info": {"title": "pmservice", "version": __version__, "description": __doc__.partition("\n\n")[0]},
+        "info": {
+            "title": "pmservice",
+            "version": __version__,
+            "description": __doc__.partition("\n\n")[0],
+        },
         "security": [{"Token": []}],
         "tags": [
             {"name": "specified"},
             {"name": "companion", "description": "Beyond the specification."},
-            {"name": "control", "description": "For tests; the paths under /-/ are this service's own."},
+            {
+                "name": "control",
+                "description": "For tests; the paths under /-/ are this service's own.",
+            },
         ],
         "paths": paths,
         "components": {
@@ -4773,7 +5454,10 @@ MAX_WAITING = 24  # calls that wait at once, of CONTROL_THREADS: the others are 
 CONTROL_THREADS = 32
 START_SNAPSHOT = ""  # a name that no path can have
 # In the name of a field or a parameter whose value the journal blanks, and in that of a header.
-SECRET = re.compile("pass|pwd|token|secret|session|zentaosid|credential|jwt|bearer|(api|private).?key", re.IGNORECASE)
+SECRET = re.compile(
+    "pass|pwd|token|secret|session|zentaosid|credential|jwt|bearer|(api|private).?key",
+    re.IGNORECASE,
+)
 SECRET_HEADER = re.compile(f"{SECRET.pattern}|auth|cookie|key|sid", re.IGNORECASE)
 BLANKED = "***"
 DRIPS = 10  # pieces in which an answer drips
@@ -4848,7 +5532,11 @@ class Clock:
 
     def state(self) -> dict[str, Any]:
         """Return what GET /-/clock answers."""
-        return {"now": utc(self(), timezone.utc), "frozen": self.frozen is not None, "offset": self.offset}
+        return {
+            "now": utc(self(), timezone.utc),
+            "frozen": self.frozen is not None,
+            "offset": self.offset,
+        }
 
 
 class NotedCall(NamedTuple):
@@ -4916,8 +5604,12 @@ def read_headers(value: Any) -> dict[str, str]:
         raise ValueError('must be an object such as {"Retry-After": "1"}')
     headers = {name: str(one) if type(one) in (int, str) else "\n" for name, one in value.items()}
     for name, text in headers.items():
-        if not re.fullmatch(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+", name) or not re.fullmatch(r"[\t -~]*", text):
-            raise ValueError(f"{printable(name)} must be a header's name, with a text in ASCII or a number")
+        if not re.fullmatch(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+", name) or not re.fullmatch(
+            r"[\t -~]*", text
+        ):
+            raise ValueError(
+                f"{printable(name)} must be a header's name, with a text in ASCII or a number"
+            )
         if is_hop_by_hop(name) or name.lower() == "content-length":
             raise ValueError(f"{name} is the server's own header")
     return headers
@@ -4932,12 +5624,18 @@ def read_fault_body(value: Any) -> Any:
     return value
 
 
-SECONDS = Kind("plain", number_of("seconds", 0, MAX_WAIT), {"type": "number", "minimum": 0, "maximum": MAX_WAIT})
+SECONDS = Kind(
+    "plain",
+    number_of("seconds", 0, MAX_WAIT),
+    {"type": "number", "minimum": 0, "maximum": MAX_WAIT},
+)
 COUNT = Kind("plain", whole(0, MAX_CALLS), whole_schema(0, MAX_CALLS))
 MATCH = Kind("text", read_match, {"type": "string", "pattern": r"^(\*.*|[A-Z*?]+ [/*?].*)$"})
 EFFECTS = {
     "status": Kind("plain", whole(200, 599), whole_schema(200, 599)),
-    "headers": Kind("plain", read_headers, {"type": "object", "additionalProperties": TEXT_OR_NUMBER}),
+    "headers": Kind(
+        "plain", read_headers, {"type": "object", "additionalProperties": TEXT_OR_NUMBER}
+    ),
     "body": Kind("text", read_fault_body, {}),
     "delay": SECONDS,
     "truncate": Kind("plain", whole(0), whole_schema(0)),
@@ -4955,7 +5653,9 @@ CLOCK = Shape({"now": MOMENT, "offset": Kind("plain", read_offset, OFFSET)})
 def size_of(connection: sqlite3.Connection) -> int:
     """Return the bytes of a database."""
     return int(
-        connection.execute("SELECT page_count * page_size FROM pragma_page_count, pragma_page_size").fetchone()[0]
+        connection.execute(
+            "SELECT page_count * page_size FROM pragma_page_count, pragma_page_size"
+        ).fetchone()[0]
     )
 
 
@@ -4963,16 +5663,24 @@ def take_snapshot(database: Database, name: str) -> None:
     """Save the records as they are now, in memory, under a name. Raises Refusal if that takes too much memory."""
     uri = memory_uri()
     with contextlib.ExitStack() as undo, database.lock(), database.querying() as store:
-        named = [old for other, (_, old) in database.snapshots.items() if other not in (START_SNAPSHOT, name)]
+        named = [
+            old
+            for other, (_, old) in database.snapshots.items()
+            if other not in (START_SNAPSHOT, name)
+        ]
         if name and sum(map(size_of, [*named, store.connection])) > MAX_SNAPSHOTS:
             words = f"Snapshots take at most {MAX_SNAPSHOTS} bytes together"
             raise Refusal(400, f"{words}; DELETE /-/snapshots/<name> removes one.")
         keeper = sqlite3.connect(uri, uri=True, check_same_thread=False)
         undo.callback(keeper.close)
         if database.in_memory:
-            store.connection.backup(keeper)  # several times as fast, and every fresh service of a test does it
+            store.connection.backup(
+                keeper
+            )  # several times as fast, and every fresh service of a test does it
         else:
-            store.run("VACUUM INTO ?", (uri,))  # a backup would be in WAL mode, which memory cannot have
+            store.run(
+                "VACUUM INTO ?", (uri,)
+            )  # a backup would be in WAL mode, which memory cannot have
         undo.pop_all()
         _, old = database.snapshots.get(name, (uri, None))
         database.snapshots[name] = (uri, keeper)
@@ -4989,18 +5697,30 @@ def apply_snapshot(database: Database, name: str, whole: Callable[[], None] | No
     with database.lock(), contextlib.closing(database.connect()) as connection:
         connection.execute("PRAGMA foreign_keys = OFF")  # a snapshot is consistent in itself
         connection.execute("ATTACH ? AS saved", (database.snapshots[name][0],))
-        connection.execute("BEGIN IMMEDIATE")  # closing the connection rolls back what is not committed
-        tables = connection.execute("SELECT name FROM saved.sqlite_schema WHERE type = 'table'").fetchall()
+        connection.execute(
+            "BEGIN IMMEDIATE"
+        )  # closing the connection rolls back what is not committed
+        tables = connection.execute(
+            "SELECT name FROM saved.sqlite_schema WHERE type = 'table'"
+        ).fetchall()
         records = [table for (table,) in tables if whole or table != "token"]
         for table in records:
             connection.execute(f"DELETE FROM main.{table}")
-        for table in sorted(records, key=lambda table: COUNTS.index(table) if table in COUNTS else -1):
-            if table in COUNTS:  # the triggers counted while the records returned, and what those counted above
+        for table in sorted(
+            records, key=lambda table: COUNTS.index(table) if table in COUNTS else -1
+        ):
+            if (
+                table in COUNTS
+            ):  # the triggers counted while the records returned, and what those counted above
                 connection.execute(f"DELETE FROM main.{table}")
             names = connection.execute("SELECT name FROM pragma_table_info(?, 'saved')", (table,))
             columns = ", ".join(f'"{name}"' for (name,) in names)  # without the generated ones
-            connection.execute(f"INSERT INTO main.{table} ({columns}) SELECT {columns} FROM saved.{table}")
-        connection.execute("DELETE FROM token WHERE account NOT IN (SELECT account FROM user WHERE NOT deleted)")
+            connection.execute(
+                f"INSERT INTO main.{table} ({columns}) SELECT {columns} FROM saved.{table}"
+            )
+        connection.execute(
+            "DELETE FROM token WHERE account NOT IN (SELECT account FROM user WHERE NOT deleted)"
+        )
         connection.execute("COMMIT")
         if whole:
             whole()
@@ -5024,7 +5744,9 @@ class Controls:
         service.add_routes((row for row in CONTROLS if on or row.open), self.make_handler)
         service.classes["GET", "/-/live"] = "record"
         headers = {"Content-Type": "application/json"}
-        service.routes.route("/openapi.json", "GET", lambda: bottle.HTTPResponse(openapi_text(on), headers=headers))
+        service.routes.route(
+            "/openapi.json", "GET", lambda: bottle.HTTPResponse(openapi_text(on), headers=headers)
+        )
         service.paths.add("/openapi.json")
         if not on:
             service.routes.route("/-/<rest:path>", "ANY", render_errors(refuse_controls))
@@ -5050,7 +5772,9 @@ class Controls:
             query, body = parse_query(environ), read_body(environ)
             given = query if control.body else {**query, **parse_body(body, "")}
             bottle.response.content_type = "application/json"
-            answer = control.perform(self, name, check_exactly(Shape(control.parameters), given), body)
+            answer = control.perform(
+                self, name, check_exactly(Shape(control.parameters), given), body
+            )
             if isinstance(answer, Iterator):
                 return self.service.sent(piece.encode() for piece in answer)
             return to_json(SUCCESS if answer is None else answer).encode()
@@ -5063,14 +5787,24 @@ class Controls:
             self.service.used |= environ["PATH_INFO"] != "/-/reset"
             return
         self.service.used = True
-        sent = {"query": sent_query(environ), "headers": sent_headers(environ), "body": sent_body(environ)}
+        sent = {
+            "query": sent_query(environ),
+            "headers": sent_headers(environ),
+            "body": sent_body(environ),
+        }
         error: Any = environ.get("pmservice.error")
         if error and str(sent["body"]).endswith(BLANKED):  # the sentence quotes what cannot be read
             error = error.partition(" reads: ")[0]
         error = error and error.encode("utf-8", "replace")[:MAX_TEXT].decode("utf-8", "replace")
-        noted = {"ignored": call.get("ignored"), "error": error, "fault": environ.get("pmservice.fault")}
+        noted = {
+            "ignored": call.get("ignored"),
+            "error": error,
+            "fault": environ.get("pmservice.fault"),
+        }
         entry = {"time": moment_now(), **call, **sent, **noted}
-        kept = NotedCall(entry["time"], entry["method"], entry["path"], entry["status"], to_json(entry))
+        kept = NotedCall(
+            entry["time"], entry["method"], entry["path"], entry["status"], to_json(entry)
+        )
         for journal in (environ.get("pmservice.journal", self.journal), self.answered):
             journal.add(kept)
 
@@ -5095,7 +5829,10 @@ class Controls:
             environ["pmservice.spoil"] = functools.partial(self.spoil, fault)
         if {"status", "body"} & fault.keys():
             status = fault.get("status", 200)
-            raise faulty_answer(status, fault.get("body", {"error": f"This is the fault {status} that was asked for."}))
+            raise faulty_answer(
+                status,
+                fault.get("body", {"error": f"This is the fault {status} that was asked for."}),
+            )
 
     def spoil(self, fault: Mapping[str, Any], answer: Iterable[bytes]) -> Iterator[bytes]:
         """Yield an answer slowly, or only its beginning, after which waitress closes the connection."""
@@ -5122,11 +5859,17 @@ class Controls:
 
     def wait(self, done: Callable[[], bool], seconds: float) -> None:
         """Wait until it is done, the time is up or the service stops. Raises Refusal (503) if too many calls wait."""
-        until, thread, stopping = time.monotonic() + seconds, threading.get_ident(), self.service.stopping
+        until, thread, stopping = (
+            time.monotonic() + seconds,
+            threading.get_ident(),
+            self.service.stopping,
+        )
         if done() or not seconds:
             return
         if len(self.waiting) >= MAX_WAITING:
-            raise Refusal(503, f"{MAX_WAITING} calls wait or are delayed already; try again when fewer do.")
+            raise Refusal(
+                503, f"{MAX_WAITING} calls wait or are delayed already; try again when fewer do."
+            )
         self.waiting.add(thread)
         try:
             while not (done() or stopping.is_set()) and (left := until - time.monotonic()) > 0:
@@ -5147,7 +5890,11 @@ def moment_now() -> str:
 
 def faulty_answer(status: int, body: Any) -> bottle.HTTPResponse:
     """Return the answer that a fault makes: a text as it is, anything else as JSON."""
-    kind, text = ("text/html; charset=utf-8", body) if isinstance(body, str) else ("application/json", to_json(body))
+    kind, text = (
+        ("text/html; charset=utf-8", body)
+        if isinstance(body, str)
+        else ("application/json", to_json(body))
+    )
     return bottle.HTTPResponse(text.encode("utf-8", "replace"), status, {"Content-Type": kind})
 
 
@@ -5155,7 +5902,9 @@ def sent_query(environ: Mapping[str, Any]) -> str:
     """Return the query string of a request for the journal, with its secrets blanked."""
     pairs = (pair.partition("=") for pair in environ.get("QUERY_STRING", "")[:MAX_PATH].split("&"))
     return "&".join(
-        f"{name}={BLANKED}" if SECRET.search(urllib.parse.unquote_plus(name)) else name + mark + value
+        f"{name}={BLANKED}"
+        if SECRET.search(urllib.parse.unquote_plus(name))
+        else name + mark + value
         for name, mark, value in pairs
     )
 
@@ -5165,7 +5914,9 @@ def sent_headers(environ: Mapping[str, Any]) -> dict[str, str]:
     headers = {}
     for name in sorted(environ):
         header = name.removeprefix("HTTP_")
-        if environ[name] and (name.startswith("HTTP_") or name in ("CONTENT_TYPE", "CONTENT_LENGTH")):
+        if environ[name] and (
+            name.startswith("HTTP_") or name in ("CONTENT_TYPE", "CONTENT_LENGTH")
+        ):
             shown = BLANKED if SECRET_HEADER.search(header) else environ[name][:MAX_PATH]
             headers[header[:MAX_PATH].replace("_", "-").title()] = shown
         if len(headers) == MAX_HEADERS:
@@ -5192,7 +5943,9 @@ def sent_body(environ: Mapping[str, Any]) -> Any:
     return json.loads(
         text,
         parse_constant=str,
-        object_hook=lambda fields: {name: BLANKED if SECRET.search(name) else fields[name] for name in fields},
+        object_hook=lambda fields: {
+            name: BLANKED if SECRET.search(name) else fields[name] for name in fields
+        },
     )
 
 
@@ -5203,7 +5956,9 @@ def sent_body(environ: Mapping[str, Any]) -> Any:
 def ready(controls: Controls, name: str, query: Fields, body: bytes) -> Any:
     """Answer 503 until schema and fixture are loaded, and when the file was removed or cannot be written."""
     if controls.service.loading or not controls.database.ready():
-        raise Refusal(503, LOADING if controls.service.loading else "The database cannot be written.")
+        raise Refusal(
+            503, LOADING if controls.service.loading else "The database cannot be written."
+        )
     return {"status": "ready"}
 
 
@@ -5215,7 +5970,9 @@ def reset(controls: Controls, name: str, query: Fields, body: bytes) -> None:
 def refuse_unknown_snapshot(controls: Controls, name: str) -> None:
     """Raise Refusal (404) for a name that no snapshot has."""
     if name not in controls.database.snapshots:
-        raise Refusal(404, f"There is no snapshot {name}{suggest(name, controls.database.snapshots) or '.'}")
+        raise Refusal(
+            404, f"There is no snapshot {name}{suggest(name, controls.database.snapshots) or '.'}"
+        )
 
 
 def restore_snapshot(controls: Controls, name: str, query: Fields, body: bytes) -> None:
@@ -5249,7 +6006,9 @@ def put_clock(controls: Controls, name: str, query: Fields, body: bytes) -> Any:
     """Freeze the clock at `now`, shift it by `offset` seconds, or release it with neither."""
     values = check_exactly(CLOCK, parse_body(body, ""))
     controls.clock.offset = values.get("offset", 0)
-    controls.clock.frozen = moment_of(utc(values["now"], controls.database.zone)) if "now" in values else None
+    controls.clock.frozen = (
+        moment_of(utc(values["now"], controls.database.zone)) if "now" in values else None
+    )
     return controls.clock.state()
 
 
@@ -5261,14 +6020,23 @@ def get_journal(controls: Controls, name: str, query: Fields, body: bytes) -> An
         return [call for call in journal if call.matches(query)]
 
     if count is not None:
-        controls.wait(lambda: controls.journal is not journal or len(matching()) >= count, query.get("wait", 0))
+        controls.wait(
+            lambda: controls.journal is not journal or len(matching()) >= count,
+            query.get("wait", 0),
+        )
     if controls.journal is not journal:
         raise Refusal(409, "The service was reset meanwhile.")
     calls = matching()
     if count not in (None, len(calls)):
-        paths = difflib.get_close_matches(query.get("path", ""), {call.path for call in journal}, 3, 0.3)
-        near = [f"{call.method} {call.path} {call.status}" for call in journal if call.path in paths][-5:]
-        raise Refusal(409, f"{len(calls)} calls match, not {count}; nearest: {', '.join(near) or 'none'}.")
+        paths = difflib.get_close_matches(
+            query.get("path", ""), {call.path for call in journal}, 3, 0.3
+        )
+        near = [
+            f"{call.method} {call.path} {call.status}" for call in journal if call.path in paths
+        ][-5:]
+        raise Refusal(
+            409, f"{len(calls)} calls match, not {count}; nearest: {', '.join(near) or 'none'}."
+        )
     yield f'{{"total":{len(calls)},"calls":[{",".join(call.text for call in calls)}]}}'
 
 
@@ -5353,7 +6121,9 @@ CONTROLS = (
 @functools.cache
 def openapi_text(on: bool) -> bytes:
     """Return the OpenAPI document of a service whose controls are on, or off, as JSON."""
-    return to_json(openapi((row, "control", row.body) for row in CONTROLS if on or row.open)).encode()
+    return to_json(
+        openapi((row, "control", row.body) for row in CONTROLS if on or row.open)
+    ).encode()
 
 
 # --- 15 Page: what browsers are shown ---------------------------------------------------------------
@@ -5362,7 +6132,16 @@ def openapi_text(on: bool) -> bytes:
 
 REMEMBERED = 600  # seconds for which a checked header is remembered
 MOST_REMEMBERED = 1000  # headers
-WEEKS, TOP, RELEASES, CALLS_SHOWN, ACTIONS, COLUMNS, ROWS, MOST_ROWS = 26, 12, 40, 15, 100, 10, 50, 500  # shown at most
+WEEKS, TOP, RELEASES, CALLS_SHOWN, ACTIONS, COLUMNS, ROWS, MOST_ROWS = (
+    26,
+    12,
+    40,
+    15,
+    100,
+    10,
+    50,
+    500,
+)  # shown at most
 SEALED = {  # the headers of every page
     "Content-Type": "text/html; charset=utf-8",
     "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; img-src data:; form-action 'none'; base-uri 'none'; frame-ancestors 'none'",
@@ -5374,11 +6153,23 @@ TELLING = """id name title account realname status stage product execution type 
     assignedTo consumed left progress bugs unResolved closedBugs stories openedDate date begin end deadline role email"""
 READS = {row.path: row for row in OPERATIONS if row.method == "GET"}
 LISTS = {path: row.shows for path, row in READS.items() if isinstance(row.shows, Listing)}
-RECORDS = {row.target: path for path, row in reversed(READS.items()) if row.target and isinstance(row.shows, View)}
-LINKS = [("my tasks" if shows is MY_TASKS else shows.key, path) for path, shows in LISTS.items() if "<" not in path]
-OTHERS = [(path, path) for path in ("/openapi.json", *READS) if path not in LISTS and "<" not in path]
+RECORDS = {
+    row.target: path
+    for path, row in reversed(READS.items())
+    if row.target and isinstance(row.shows, View)
+}
+LINKS = [
+    ("my tasks" if shows is MY_TASKS else shows.key, path)
+    for path, shows in LISTS.items()
+    if "<" not in path
+]
+OTHERS = [
+    (path, path) for path in ("/openapi.json", *READS) if path not in LISTS and "<" not in path
+]
 Pieces = list[tuple[str, Any]]  # texts, each with the path that it leads to or ""
-Cell = tuple[str, Pieces]  # a CSS class and what a place of a table says; of the class "bar": numbers by word
+Cell = tuple[
+    str, Pieces
+]  # a CSS class and what a place of a table says; of the class "bar": numbers by word
 Section = dict[str, Any]  # a part of a page, as TEMPLATE takes it
 Contents = tuple[str, list[Section]]  # the title and the parts of a page
 
@@ -5388,7 +6179,9 @@ FEW = "product IN (SELECT value FROM json_each(:few))"
 SEEN = f"SELECT ({PRODUCT.visible()} AND NOT deleted) IS TRUE, count(*), json_group_array(product.id) FROM product GROUP BY 1"
 BY_STAGE = f"""SELECT {STORY.fields["stage"].sql} AS stage, count(*) FROM story WHERE story.type = 'story' AND {STORY.undeleted}
     AND story.product IN (SELECT product.id FROM product WHERE {PRODUCT.visible()} AND NOT deleted) GROUP BY stage"""
-BY_QUARTER = "SELECT quarter, sum({}) FROM bugs_dated WHERE quarter >= :first AND {} GROUP BY quarter"
+BY_QUARTER = (
+    "SELECT quarter, sum({}) FROM bugs_dated WHERE quarter >= :first AND {} GROUP BY quarter"
+)
 LOGGED = f"""SELECT date, actor, action, comment FROM action
     WHERE objectType = :table AND objectID = :id ORDER BY id DESC LIMIT {ACTIONS}"""
 BY_STATE = """SELECT status, count(*), sum(consumed), sum("left") FROM task
@@ -5405,9 +6198,16 @@ PAST_AND_PLANNED = f"""{DATED.format("date BETWEEN :since AND :today", "DESC")}
     UNION ALL {DATED.format("date > :today", "ASC")} ORDER BY date, id"""
 
 
-def section(title: str = "", heads: str = "", rows: Sequence[Sequence[Cell]] = (), **more: Any) -> Section:
+def section(
+    title: str = "", heads: str = "", rows: Sequence[Sequence[Cell]] = (), **more: Any
+) -> Section:
     """Return a part of a page; the heads of its table are separated by commas."""
-    return {"title": title, "heads": [(head, "", "") for head in heads.split(",") if head], "rows": rows, **more}
+    return {
+        "title": title,
+        "heads": [(head, "", "") for head in heads.split(",") if head],
+        "rows": rows,
+        **more,
+    }
 
 
 def say(*values: Any) -> list[Cell]:
@@ -5416,7 +6216,9 @@ def say(*values: Any) -> list[Cell]:
     for value in values:
         number = isinstance(value, (int, float))
         pair = value if isinstance(value, tuple) else (f"{value:,}" if number else value, "")
-        cells.append(("bar", [*value.items()]) if isinstance(value, dict) else ("number" * number, [pair]))
+        cells.append(
+            ("bar", [*value.items()]) if isinstance(value, dict) else ("number" * number, [pair])
+        )
     return cells
 
 
@@ -5429,7 +6231,11 @@ def text_of(value: Any) -> str:
     said = [value[name] for name in ("name", "desc", "expect", "result", "real") if value.get(name)]
     numbers = {name: one for name, one in value.items() if name and isinstance(one, int)}
     pairs = (numbers or value).items()
-    return value.get("code") or " → ".join(said) or "; ".join(f"{name}: {text_of(one)}" for name, one in pairs)
+    return (
+        value.get("code")
+        or " → ".join(said)
+        or "; ".join(f"{name}: {text_of(one)}" for name, one in pairs)
+    )
 
 
 def path_of(template: str, id: int) -> str:
@@ -5450,7 +6256,9 @@ class Sheet:
     def find_name(self, target: str, id: int) -> tuple[str, str]:
         """Return the name of a record and its path; its id alone if there is none that the caller may see."""
         for resource in (RESOURCES[name] for name in target.split(" or ")):
-            name = next(field for field in ("title", "name", "realname") if field in resource.fields)
+            name = next(
+                field for field in ("title", "name", "realname") if field in resource.fields
+            )
             where = f"{resource.table}.id = :id AND {resource.rows} AND {resource.visible()}"
             if resource in (PLAN, BUILD):  # a deleted one gives no title
                 where += f" AND {resource.undeleted}"
@@ -5462,7 +6270,9 @@ class Sheet:
         """Return what the value of a field is called, with links; nothing if it is unset."""
         target = kind.target or field * (field in RECORDS)
         number = not target and not (kind.read is INT.read and kind.source == "given")
-        if value in (None, "", [], {}, SHOWN_FOR_NONE.get(kind.look)) or (value == 0 and not number):
+        if value in (None, "", [], {}, SHOWN_FOR_NONE.get(kind.look)) or (
+            value == 0 and not number
+        ):
             return []
         if isinstance(value, list) and (target or "account" in value[0]):
             return [piece for one in value for piece in self.pieces(field, kind, one)]
@@ -5473,7 +6283,14 @@ class Sheet:
             return [self.name(target, value)]
         if kind.look in ("flag", "truth"):
             return [("yes", "")] * (value in (True, "1"))
-        return [(local(value, self.store.zone)[:16] if kind.look in ("moment", "stamp") else text_of(value), "")]
+        return [
+            (
+                local(value, self.store.zone)[:16]
+                if kind.look in ("moment", "stamp")
+                else text_of(value),
+                "",
+            )
+        ]
 
     def cell(self, view: View, field: str, record: Fields) -> Cell:
         """Return the cell of a record's field; its own name leads to its page."""
@@ -5481,11 +6298,16 @@ class Sheet:
         pieces = self.pieces(field, kind, record[field])
         if path and field in ("id", "name", "title", "account"):
             pieces = [(text, path_of(path, record["id"])) for text, _ in pieces]
-        value, text = record[field], kind.look == "text" or (isinstance(record[field], list) and not kind.target)
+        value, text = (
+            record[field],
+            kind.look == "text" or (isinstance(record[field], list) and not kind.target),
+        )
         look = "number" * (isinstance(value, (int, float)) and not kind.target) or "long" * text
         return "state" if field in ("status", "stage") else look, pieces
 
-    def table(self, view: View, records: Sequence[Fields], title: str = "", within: str = "") -> Section:
+    def table(
+        self, view: View, records: Sequence[Fields], title: str = "", within: str = ""
+    ) -> Section:
         """Return records as a table of their most telling fields that are set."""
         cells = {
             field: [self.cell(view, field, record) for record in records]
@@ -5498,7 +6320,11 @@ class Sheet:
 
     def record(self, view: View, record: Fields) -> list[Section]:
         """Return a record: its fields, the lists in it and links to those within it, its action log."""
-        cells = {field: self.cell(view, field, record) for field, kind in view.fields.items() if kind.source != "fixed"}
+        cells = {
+            field: self.cell(view, field, record)
+            for field, kind in view.fields.items()
+            if kind.source != "fixed"
+        }
         within = f"{RECORDS[view.resource.name]}/"
         unset = ", ".join(field for field, (_, pieces) in cells.items() if not pieces)
         lists = ((shows.key, path) for path, shows in LISTS.items() if path.startswith(within))
@@ -5513,34 +6339,60 @@ class Sheet:
                 more = [f"{total:,} in all."] if total > len(items) else []
                 parts.append({**self.table(inner.view, items, inner.key), "text": more})
         log = []
-        for moment, actor, action, comment in self.rows(LOGGED, table=view.resource.table, id=record["id"]):
+        for moment, actor, action, comment in self.rows(
+            LOGGED, table=view.resource.table, id=record["id"]
+        ):
             [who] = self.pieces("", PERSON, actor)
-            log.append([*say(local(moment, self.store.zone)[:16], who, action), ("long", [(comment, "")])])
+            log.append(
+                [*say(local(moment, self.store.zone)[:16], who, action), ("long", [(comment, "")])]
+            )
         return [*parts, section("Action log", "when,who,what,comment", log)] if log else parts
 
     def listing(self, listing: Listing, path: str, query: Fields, answer: Fields) -> Section:
         """Return a page of a list, with links to other pages, orders and states of it."""
-        records, total, shape = answer[listing.key], answer.get("total"), query_shape(listing).fields
-        link: Callable[..., str] = lambda **changes: f"{path}?{urllib.parse.urlencode({**query, **changes})}"  # noqa: E731
+        records, total, shape = (
+            answer[listing.key],
+            answer.get("total"),
+            query_shape(listing).fields,
+        )
+        link: Callable[..., str] = lambda **changes: (  # noqa: E731
+            f"{path}?{urllib.parse.urlencode({**query, **changes})}"
+        )
         table, order = self.table(listing.view, records, within=listing.within), shape["order"]
         by, way = order.read(query["order"]) if "order" in query else listing.order
         for place, (field, *_) in enumerate(table["heads"]):
-            turned = link(order=f"{field}_{'desc' if (by, way) == (field, 'asc') else 'asc'}", page=1)
+            turned = link(
+                order=f"{field}_{'desc' if (by, way) == (field, 'asc') else 'asc'}", page=1
+            )
             known = field in order.schema["enum"]
-            table["heads"][place] = (field, turned if known else "", f"{way}ending" if field == by else "")
+            table["heads"][place] = (
+                field,
+                turned if known else "",
+                f"{way}ending" if field == by else "",
+            )
         page, limit = int(query["page"]), int(query["limit"])
         first = (page - 1) * limit
         count = f"{first + 1:,} to {first + len(records):,}" if records else "nothing"
         more = len(records) == limit if total is None else first + limit < total
-        turns = [("‹ previous", link(page=page - 1))] * (page > 1) + [("next ›", link(page=page + 1))] * more
+        turns = [("‹ previous", link(page=page - 1))] * (page > 1) + [
+            ("next ›", link(page=page + 1))
+        ] * more
         browse = listing.browse if len(listing.browse) > 1 else {}
         chosen, states = browse.get(query.get("status", listing.default).lower()), []
-        for condition in dict.fromkeys(browse.values()):  # the real server has several words for some
+        for condition in dict.fromkeys(
+            browse.values()
+        ):  # the real server has several words for some
             word = min((len(word), word) for word, same in browse.items() if same == condition)[1]
             states.append((word, link(status=word, page=1) if condition != chosen else ""))
-        return {**table, "links": states, "turns": [(count + (f" of {total:,}" if total else ""), ""), *turns]}
+        return {
+            **table,
+            "links": states,
+            "turns": [(count + (f" of {total:,}" if total else ""), ""), *turns],
+        }
 
-    def show(self, operation: Operation, path: str, value: Any, named: Fields, query: Fields) -> Contents:
+    def show(
+        self, operation: Operation, path: str, value: Any, named: Fields, query: Fields
+    ) -> Contents:
         """Return the page of what a GET answers."""
         shows = operation.shows
         if isinstance(shows, Listing):
@@ -5548,8 +6400,12 @@ class Sheet:
             return f"{shows.key.capitalize()}{of}", [self.listing(shows, path, query, value)]
         if isinstance(shows, View):
             record = value["profile"] if shows.envelope else value
-            name = next(record[field] for field in ("title", "name", "realname", "id") if field in record)
-            return f"{shows.resource.name.capitalize()} {record['id']}: {name}", self.record(shows, record)
+            name = next(
+                record[field] for field in ("title", "name", "realname", "id") if field in record
+            )
+            return f"{shows.resource.name.capitalize()} {record['id']}: {name}", self.record(
+                shows, record
+            )
         code = json.dumps(value, indent=2, ensure_ascii=False)
         return operation.purpose.capitalize(), [section(code=code)]
 
@@ -5561,12 +6417,21 @@ class Sheet:
             return [NO_RECORDS]
         stages, now = Counter(dict(map(tuple, self.rows(BY_STAGE)))), [*weeks.values()][-1]
         most = max(stages.values(), default=0)
-        bars = [say(stage, {stage: stages[stage], "": most - stages[stage]}, stages[stage]) for stage in STORY_STAGES]
+        bars = [
+            say(stage, {stage: stages[stage], "": most - stages[stage]}, stages[stage])
+            for stage in STORY_STAGES
+        ]
         bugs: list[list[Cell]] = []
         for row in products:
             states = {state: row[state] for state in BUG_STATES}
-            bugs.append(say((row["name"], f"/products/{row['id']}"), states, *states.values(), row["bugs"]))
-        totals = (products[0]["active_in_all"], *now.values(), products[0]["products"]) if products else ()
+            bugs.append(
+                say((row["name"], f"/products/{row['id']}"), states, *states.values(), row["bugs"])
+            )
+        totals = (
+            (products[0]["active_in_all"], *now.values(), products[0]["products"])
+            if products
+            else ()
+        )
         lasting = f"execution,tasks,{','.join(TASK_STATES)},hours consumed,hours left,ends"
         return [
             section("", "active bugs,opened this week,resolved this week,products", [say(*totals)] if totals else [], look="tiles"),
@@ -5594,7 +6459,9 @@ class Sheet:
         """Return how many bugs were opened and resolved in each week, by its Monday."""
         today = date.fromisoformat(self.store.today)
         mondays = [today - timedelta(today.weekday(), weeks=WEEKS - 1 - n) for n in range(WEEKS)]
-        midnights = (datetime.combine(monday, datetime.min.time(), self.store.zone) for monday in mondays)
+        midnights = (
+            datetime.combine(monday, datetime.min.time(), self.store.zone) for monday in mondays
+        )
         edges = [int(midnight.timestamp()) // 900 for midnight in midnights]
         weeks = {str(monday): {"opened": 0, "resolved": 0} for monday in mondays}
         for word in ("opened", "resolved"):
@@ -5620,7 +6487,12 @@ class Sheet:
         months: dict[str, list[Cell]] = {}
         for id, name, day in self.rows(PAST_AND_PLANNED, since=since, today=today):
             month = months.setdefault(f"{date.fromisoformat(day):%B %Y}", [])
-            month.append(("planned" if day > today else "past", [(f"{int(day[8:])}", ""), (name, f"/releases/{id}")]))
+            month.append(
+                (
+                    "planned" if day > today else "past",
+                    [(f"{int(day[8:])}", ""), (name, f"/releases/{id}")],
+                )
+            )
         return [[("field", [(month, "")]), *cells] for month, cells in months.items()]
 
 
@@ -5859,13 +6731,24 @@ class Page:
             title, sections = "Log in", [LOG_IN]
         me = environ.get("pmservice.caller")
         url = f"{environ['wsgi.url_scheme']}://{environ.get('HTTP_HOST') or environ['SERVER_NAME']}"
-        path = environ["PATH_INFO"] if status == 200 and environ["PATH_INFO"] != "/" else "/products"
+        path = (
+            environ["PATH_INFO"] if status == 200 and environ["PATH_INFO"] != "/" else "/products"
+        )
         call, create = POWERSHELL if "Windows" in environ.get("HTTP_USER_AGENT", "") else SHELL
         example = call + create * (NO_RECORDS in sections)
         code = example.format(url=url, path=path, account=me.account if me else ADMIN)
-        sections = [*sections, section("For programs", text=["Programs get JSON at the same paths:"], code=code)]
-        links = {"nav": LINKS * bool(me), "others": OTHERS * bool(me), "who": me.account if me else ""}
-        page = TEMPLATE.render(title=title, sections=sections, css=CSS, day_of=date.fromisoformat, **links)
+        sections = [
+            *sections,
+            section("For programs", text=["Programs get JSON at the same paths:"], code=code),
+        ]
+        links = {
+            "nav": LINKS * bool(me),
+            "others": OTHERS * bool(me),
+            "who": me.account if me else "",
+        }
+        page = TEMPLATE.render(
+            title=title, sections=sections, css=CSS, day_of=date.fromisoformat, **links
+        )
         return bottle.HTTPResponse(page.encode(), status, headers)
 
     def caller(self, environ: Mapping[str, Any]) -> Caller:
@@ -5887,7 +6770,9 @@ class Page:
                 raise Refusal(401, UNAUTHORIZED)
             self.remember(given, stored)
         with self.database.reading() as store:
-            if store.password(account) != stored:  # changed, or the user was deleted, while the password was hashed
+            if (
+                store.password(account) != stored
+            ):  # changed, or the user was deleted, while the password was hashed
                 raise Refusal(401, UNAUTHORIZED)
             return Caller(account, account in store.administrators())
 
@@ -5902,7 +6787,9 @@ class Page:
 
     def remember(self, header: str, stored: str | None) -> None:
         """Remember a checked header for a while; the oldest ones are forgotten when there are too many."""
-        checked = {one: entry for one, entry in list(self.checked.items()) if entry[1] >= self.now()}
+        checked = {
+            one: entry for one, entry in list(self.checked.items()) if entry[1] >= self.now()
+        }
         checked[self.digest(header)] = (stored or "", self.now() + REMEMBERED)
         self.checked = dict(list(checked.items())[-MOST_REMEMBERED:])
 
@@ -5937,15 +6824,29 @@ class Page:
         if not self.controls or not me.admin:
             return []
         clock, zone = self.controls.clock, self.database.zone
-        how = "frozen" if clock.frozen else f"shifted by {clock.offset:,} seconds" if clock.offset else "not changed"
+        how = (
+            "frozen"
+            if clock.frozen
+            else f"shifted by {clock.offset:,} seconds"
+            if clock.offset
+            else "not changed"
+        )
         faults = [say(to_json(fault)) for fault in self.controls.faults]
         calls = []
         for noted in list(self.controls.journal)[: -CALLS_SHOWN - 1 : -1]:
             call = json.loads(noted.text)
-            said = (call["method"], call["path"], str(call["status"]), call["account"], round(call["duration"], 1))
+            said = (
+                call["method"],
+                call["path"],
+                str(call["status"]),
+                call["account"],
+                round(call["duration"], 1),
+            )
             calls.append(say(*said))
         now = f"The clock says {local(utc(clock(), zone), zone)} and is {how}. Faults: {len(faults) or 'none'}."
-        last = section("Last calls", "method,path,status,account,ms", calls, empty="There was none.")
+        last = section(
+            "Last calls", "method,path,status,account,ms", calls, empty="There was none."
+        )
         return [section("Controls", "", faults, text=[now]), last]
 
 
@@ -5954,15 +6855,26 @@ class Page:
 # thread answers itself, which clients are dropped and how serving ends.
 
 THREADS = 8
-WAITRESS: dict[str, Any] = {"ident": None, "clear_untrusted_proxy_headers": False}  # nobody here reads such headers
+WAITRESS: dict[str, Any] = {
+    "ident": None,
+    "clear_untrusted_proxy_headers": False,
+}  # nobody here reads such headers
 CONNECTIONS = 900  # at most
 FEW_CONNECTIONS = 380  # at most without poll(): on Windows, select() takes 512, and stopping accepts up to 128 more
-DESCRIPTORS = 100  # for all else; a connection takes two when a long body or answer needs a temporary file
-SEND_BUFFER = 64 * 1024  # bytes; the system reports room when a third is free: in its own 2.5 MB too rarely
+DESCRIPTORS = (
+    100  # for all else; a connection takes two when a long body or answer needs a temporary file
+)
+SEND_BUFFER = (
+    64 * 1024
+)  # bytes; the system reports room when a third is free: in its own 2.5 MB too rarely
 UNSENT = 1024 * 1024  # bytes of answers, above which a connection's next request is not begun
-EXPECTANT = 150e-6  # seconds of polling without sleep after an answer, in which its client often asks again
+EXPECTANT = (
+    150e-6  # seconds of polling without sleep after an answer, in which its client often asks again
+)
 GRACE = 4.0  # seconds that running requests have to finish when the server stops
-QUIET = 0.05  # seconds without a request after which a server that is stopping closes its connections
+QUIET = (
+    0.05  # seconds without a request after which a server that is stopping closes its connections
+)
 HEADER_TIME = 10  # seconds that a client may take to send its headers
 BODY_TIME = 60  # seconds that a client may take to send its whole request
 READ_TIME = 10  # seconds in which a client must read so much that the system reports room; also to see a refusal
@@ -5971,8 +6883,14 @@ RESPITE = 0.1  # seconds in which a client that has connected sends its request,
 SWEEP = 1  # seconds between two looks for connections to be dropped
 # Seconds after which a thread at work lets others on: with Python's 0.005, a quick read beside pages took 4.9 ms, now 1.8.
 SWITCH_TIME = 0.001
-STOPS = {signal.SIGTERM, signal.SIGINT, getattr(signal, "SIGBREAK", signal.SIGINT)}  # Ctrl-Break, on Windows only
-LEAST_PATIENCE = 0.5  # seconds that a request may wait for the database, however long it waited for a thread
+STOPS = {
+    signal.SIGTERM,
+    signal.SIGINT,
+    getattr(signal, "SIGBREAK", signal.SIGINT),
+}  # Ctrl-Break, on Windows only
+LEAST_PATIENCE = (
+    0.5  # seconds that a request may wait for the database, however long it waited for a thread
+)
 
 
 def listen(host: str, port: int) -> socket.socket:
@@ -5980,7 +6898,9 @@ def listen(host: str, port: int) -> socket.socket:
     if not 0 <= port <= 65535:
         raise StartError(f"--port: {port} is not a port; use 0 to 65535, where 0 picks a free one")
     try:
-        return socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET)
+        return socket.create_server(
+            (host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET
+        )
     except OSError as error:
         words = str(error.strerror or error).partition(" (while")[0].lower()
         if error.errno == errno.EADDRINUSE:  # Windows says it in many words
@@ -5991,7 +6911,9 @@ def listen(host: str, port: int) -> socket.socket:
 
 def address_of_this_machine(family: int) -> str:
     """Return an address at which other machines reach this one, its name if there is none."""
-    elsewhere = "2001:db8::1" if family == socket.AF_INET6 else "192.0.2.1"  # of documentation: nothing is sent
+    elsewhere = (
+        "2001:db8::1" if family == socket.AF_INET6 else "192.0.2.1"
+    )  # of documentation: nothing is sent
     with contextlib.suppress(OSError), socket.socket(family, socket.SOCK_DGRAM) as probe:
         probe.connect((elsewhere, 9))
         return str(probe.getsockname()[0])
@@ -6024,7 +6946,9 @@ class AnswerTask(WSGITask):  # type: ignore[misc]
         """Return the WSGI environment, with the seconds that the request may wait: none in the receiving thread."""
         environ: dict[str, Any] = super().get_environment()
         left = max(LEAST_PATIENCE, self.channel.queued + PATIENCE - time.monotonic())
-        environ["pmservice.patience"] = 0 if threading.get_ident() == self.channel.server.receiver else left
+        environ["pmservice.patience"] = (
+            0 if threading.get_ident() == self.channel.server.receiver else left
+        )
         return environ
 
     def build_response_header(self) -> bytes:
@@ -6032,13 +6956,19 @@ class AnswerTask(WSGITask):  # type: ignore[misc]
         if self.channel.server.service.stopping.is_set():
             self.request.headers["CONNECTION"] = "close"
         header = bytes(super().build_response_header())
-        self.chunked_response = self.chunked_response and self.request.command != "HEAD"  # which gets no last chunk
+        self.chunked_response = (
+            self.chunked_response and self.request.command != "HEAD"
+        )  # which gets no last chunk
         return header
 
     def write(self, data: bytes) -> None:
         """Send a piece; if it is the whole body, together with the header, which wakes the client once."""
         if not self.wrote_header and self.has_body and data and self.content_length == len(data):
-            header, self.wrote_header, self.content_bytes_written = self.build_response_header(), True, len(data)
+            header, self.wrote_header, self.content_bytes_written = (
+                self.build_response_header(),
+                True,
+                len(data),
+            )
             self.channel.write_soon(header + data)
         else:
             super().write(data)
@@ -6049,14 +6979,21 @@ class RefusalTask(ErrorTask):  # type: ignore[misc]
 
     def execute(self) -> None:
         error, limit = self.request.error, self.channel.adj.max_request_body_size - 1
-        got = f" (got {self.request.content_length})" * bool(self.request.content_length)  # 0 if it comes in chunks
+        got = f" (got {self.request.content_length})" * bool(
+            self.request.content_length
+        )  # 0 if it comes in chunks
         words = f"{error.reason}: {error.body.partition(chr(34))[0].strip()}"  # without the header line that it quotes
         if error.code == 413:
             words = f"The body must be at most {limit} bytes long{got}"
-        status = "400 Bad Request" if error.code == 501 else f"{error.code} {error.reason}"  # not our failure
+        status = (
+            "400 Bad Request" if error.code == 501 else f"{error.code} {error.reason}"
+        )  # not our failure
         given = self.request.headers
         shared = self.channel.server.service.shared_headers(given.get("ORIGIN"), given.get("HOST"))
-        headers, body = [("Content-Type", "application/json"), *shared], to_json({"error": sentences([words])}).encode()
+        headers, body = (
+            [("Content-Type", "application/json"), *shared],
+            to_json({"error": sentences([words])}).encode(),
+        )
         error.to_response = lambda _: (status, headers, body)
         super().execute()
 
@@ -6075,7 +7012,9 @@ class Request(HTTPRequestParser):  # type: ignore[misc]
     def received(self, data: bytes) -> int:
         consumed = int(super().received(data))
         if self.completed:
-            self.expect_continue = False  # otherwise waitress waits for a body and takes the next request for it
+            self.expect_continue = (
+                False  # otherwise waitress waits for a body and takes the next request for it
+            )
         return consumed
 
 
@@ -6109,7 +7048,11 @@ class Channel(HTTPChannel):  # type: ignore[misc]
             self.server.pull_trigger()
             log.exception("A connection failed")
         if refused and self.connected and self.close_when_flushed:
-            self.close_when_flushed, self.request, self.ends = False, None, time.monotonic() + READ_TIME
+            self.close_when_flushed, self.request, self.ends = (
+                False,
+                None,
+                time.monotonic() + READ_TIME,
+            )
             if not self.total_outbufs_len:
                 with contextlib.suppress(OSError):
                     self.socket.shutdown(socket.SHUT_WR)
@@ -6126,7 +7069,9 @@ class Channel(HTTPChannel):  # type: ignore[misc]
 
     def writable(self) -> bool:
         """Tell whether to send; not while another thread does, or the receiving thread would try again and again."""
-        full = self.total_outbufs_len > self.adj.outbuf_high_watermark  # then the other thread waits for this one
+        full = (
+            self.total_outbufs_len > self.adj.outbuf_high_watermark
+        )  # then the other thread waits for this one
         return bool((full or not self.writing) and super().writable())
 
     def received(self, data: bytes) -> bool:
@@ -6134,7 +7079,11 @@ class Channel(HTTPChannel):  # type: ignore[misc]
 
     def is_free(self, now: float) -> bool:
         """Tell whether the client has sent nothing for a moment and waits for nothing; in a request, for a second."""
-        if self.answering() or self.will_close or self.active > now - (1 if self.request else RESPITE):
+        if (
+            self.answering()
+            or self.will_close
+            or self.active > now - (1 if self.request else RESPITE)
+        ):
             return False
         try:
             return not self.socket.recv(1, socket.MSG_PEEK)
@@ -6152,7 +7101,10 @@ class Channel(HTTPChannel):  # type: ignore[misc]
         if self.requests:
             return False
         if self.request:
-            return bool(self.request.began < now - (BODY_TIME if self.request.headers_finished else HEADER_TIME))
+            return bool(
+                self.request.began
+                < now - (BODY_TIME if self.request.headers_finished else HEADER_TIME)
+            )
         return self.active < now - IDLE_TIME or self.ends < now
 
 
@@ -6170,12 +7122,21 @@ class Server(waitress.server.TcpWSGIServer):  # type: ignore[misc]
     def __init__(self, service: Service, listener: socket.socket):
         self.service = service
         self.receiver = 0  # the ident of the receiving thread
-        self.records: deque[Channel] = deque()  # connections whose next request is a quick read of a record
+        self.records: deque[Channel] = (
+            deque()
+        )  # connections whose next request is a quick read of a record
         self.pages: deque[Channel] = deque()  # of a page of a list
-        self.parked: deque[Channel] = deque()  # connections whose client has to read its earlier answers first
-        self.closed, self.lock = False, threading.RLock()  # reentrant: a signal handler may interrupt its holder
+        self.parked: deque[Channel] = (
+            deque()
+        )  # connections whose client has to read its earlier answers first
+        self.closed, self.lock = (
+            False,
+            threading.RLock(),
+        )  # reentrant: a signal handler may interrupt its holder
         self.deadline = self.quiet = self.last = self.swept = self.expectant = 0.0
-        self.crowded = -math.inf  # until when no connection is accepted, because the system has no descriptor left
+        self.crowded = (
+            -math.inf
+        )  # until when no connection is accepted, because the system has no descriptor left
         settings = waitress.adjustments.Adjustments(
             sockets=[listener],
             threads=CONTROL_THREADS if service.watchers else THREADS,
@@ -6183,17 +7144,26 @@ class Server(waitress.server.TcpWSGIServer):  # type: ignore[misc]
             connection_limit=connection_limit(),
             **WAITRESS,
         )
-        settings.socket_options = [*settings.socket_options, (socket.SOL_SOCKET, socket.SO_SNDBUF, SEND_BUFFER)]
+        settings.socket_options = [
+            *settings.socket_options,
+            (socket.SOL_SOCKET, socket.SO_SNDBUF, SEND_BUFFER),
+        ]
         address = (listener.family, listener.type, listener.proto, listener.getsockname())
         try:
-            super().__init__(service, {}, _sock=listener, adj=settings, sockinfo=address, bind_socket=False)
-            self.alone = {kind: waitress.task.ThreadedTaskDispatcher() for kind in ("login", "html")}
+            super().__init__(
+                service, {}, _sock=listener, adj=settings, sockinfo=address, bind_socket=False
+            )
+            self.alone = {
+                kind: waitress.task.ThreadedTaskDispatcher() for kind in ("login", "html")
+            }
             for dispatcher in self.alone.values():
                 dispatcher.set_thread_count(1)
         except RuntimeError as error:
             raise StartError(f"cannot serve: {error}") from None  # "can't start new thread"
         for dispatcher in (self.task_dispatcher, *self.alone.values()):
-            dispatcher.queue_logger = logging.Logger("queue", logging.ERROR)  # not a line for each request that waits
+            dispatcher.queue_logger = logging.Logger(
+                "queue", logging.ERROR
+            )  # not a line for each request that waits
         host, port = listener.getsockname()[:2]
         if ipaddress.ip_address(host).is_unspecified:
             host = next(iter(service.allowed), "") or address_of_this_machine(listener.family)
@@ -6243,8 +7213,12 @@ class Server(waitress.server.TcpWSGIServer):  # type: ignore[misc]
             self.add_task(self.parked.popleft())
         at_once = self.records or self.pages or now < self.expectant
         full = now < self.crowded or len(self._map) >= self.adj.connection_limit - 1
-        wait = 0 if at_once else 0.01 if self.service.stopping.is_set() else RESPITE if full else SWEEP
-        self.asyncore.loop(wait, use_poll=True, map=self._map, count=1)  # select() fails above 1,024 descriptors
+        wait = (
+            0 if at_once else 0.01 if self.service.stopping.is_set() else RESPITE if full else SWEEP
+        )
+        self.asyncore.loop(
+            wait, use_poll=True, map=self._map, count=1
+        )  # select() fails above 1,024 descriptors
         turns = [self.records.popleft() for _ in range(len(self.records))]
         turns += [self.pages.popleft()] if self.pages else []
         for channel in turns:
@@ -6262,7 +7236,11 @@ class Server(waitress.server.TcpWSGIServer):  # type: ignore[misc]
         """Choose who answers a connection's next request: waitress calls this when one was received."""
         request = channel.requests[0]
         # A refusal is as quick as a record.
-        kind = "record" if request.error else self.service.class_of(request.command, request.path, request.headers)
+        kind = (
+            "record"
+            if request.error
+            else self.service.class_of(request.command, request.path, request.headers)
+        )
         if channel.total_outbufs_len > UNSENT:
             self.parked.append(channel)
         elif kind == "record":
@@ -6319,7 +7297,13 @@ class Server(waitress.server.TcpWSGIServer):  # type: ignore[misc]
         """Close connections without a request: first those never used; then those whose request has come to a halt."""
         now = time.monotonic()
         free = [channel for channel in list(self.active_channels.values()) if channel.is_free(now)]
-        free.sort(key=lambda channel: (bool(channel.request), channel.active > channel.opened, channel.active))
+        free.sort(
+            key=lambda channel: (
+                bool(channel.request),
+                channel.active > channel.opened,
+                channel.active,
+            )
+        )
         for channel in free[:50]:
             channel.will_close = True
 
@@ -6357,7 +7341,9 @@ def zone_of(name: str) -> tzinfo:
     try:
         return ZoneInfo(name)
     except (KeyError, ValueError, OSError, TypeError, AttributeError):
-        raise StartError(f"time zone {name}: not known here; use a name such as Asia/Shanghai, or UTC") from None
+        raise StartError(
+            f"time zone {name}: not known here; use a name such as Asia/Shanghai, or UTC"
+        ) from None
 
 
 def show_progress(words: str) -> None:
@@ -6371,7 +7357,9 @@ def fixture_text(source: FixtureSource) -> str:
     if isinstance(source, Mapping):
         return json.dumps(source)
     try:
-        return Path(source).read_text(encoding="utf-8-sig")  # Notepad and PowerShell begin files with a BOM
+        return Path(source).read_text(
+            encoding="utf-8-sig"
+        )  # Notepad and PowerShell begin files with a BOM
     except OSError as error:
         raise StartError(f"{os.fspath(source)}: {error.strerror}") from None
     except UnicodeDecodeError:
@@ -6385,7 +7373,11 @@ def holds_records(database: Database) -> bool:
 
 
 def load_text(
-    database: Database, text: str, name: str, stopped: Callable[[], bool] = lambda: False, only_first: bool = False
+    database: Database,
+    text: str,
+    name: str,
+    stopped: Callable[[], bool] = lambda: False,
+    only_first: bool = False,
 ) -> int | None:
     """Load the text of a fixture into a database and return how many records it has. Raises StartError.
 
@@ -6423,9 +7415,13 @@ def furnish(service: Service, password: str | None, source: FixtureSource | None
         stopped = service.stopping.is_set
         loaded = None
         if not holds_records(service.database):
-            loaded = load_text(service.database, fixture_text(source), name, stopped, only_first=True)
+            loaded = load_text(
+                service.database, fixture_text(source), name, stopped, only_first=True
+            )
         if loaded is None:
-            log.warning("%s holds records already: nothing was loaded into it", service.database.path)
+            log.warning(
+                "%s holds records already: nothing was loaded into it", service.database.path
+            )
     for prepare in service.preparations:
         prepare()
     service.loading = False
@@ -6467,7 +7463,9 @@ def read_source(value: Any) -> FixtureSource:
     return value if isinstance(value, Mapping) else Path(value)
 
 
-sendable = passed_by(lambda word: word and word == word.strip() and word.isprintable())  # what a header can carry
+sendable = passed_by(
+    lambda word: word and word == word.strip() and word.isprintable()
+)  # what a header can carry
 read_boolean = passed_by(lambda value: isinstance(value, bool))
 read_clock = passed_by(lambda clock: clock().tzinfo is not None)
 EXPECTED: dict[Callable[[Any], Any], str] = {
@@ -6499,7 +7497,9 @@ class Settings(TypedDict, total=False):
     body_limit: int  # bytes
     loopback_only: bool  # whether only this machine's own Host names are answered
     allowed_host: str  # the only other Host names that are answered, separated by commas; "": see loopback_only
-    origin: str  # the origins of other machines' web pages that may call, separated by commas; "*": all
+    origin: (
+        str  # the origins of other machines' web pages that may call, separated by commas; "*": all
+    )
     strict: bool  # whether names that an operation does not take are refused instead of ignored
     clock: Callable[[], datetime]  # returns the current time, aware
     control: bool | None  # whether the routes under /-/ exist; None: for ":memory:" only
@@ -6524,7 +7524,9 @@ def read_settings(given: Mapping[str, Any]) -> Settings:
     return settings  # type: ignore[no-any-return]
 
 
-def make_service(database: str | os.PathLike[str], chosen: Settings, existing: bool = False) -> Service:
+def make_service(
+    database: str | os.PathLike[str], chosen: Settings, existing: bool = False
+) -> Service:
     """Return a service that still has to be furnished; see `create_app`. existing: see Database."""
     movable = Clock(chosen["clock"])
     zone = zone_of(chosen["timezone"])
@@ -6538,7 +7540,9 @@ def make_service(database: str | os.PathLike[str], chosen: Settings, existing: b
     return service
 
 
-def create_app(database: str | os.PathLike[str] = ":memory:", **settings: Unpack[Settings]) -> Service:
+def create_app(
+    database: str | os.PathLike[str] = ":memory:", **settings: Unpack[Settings]
+) -> Service:
     """Return the WSGI application on a database, a path or ":memory:", which is created if needed. Raises StartError.
 
     settings: see `Settings`; those that are not given have the values in DEFAULTS.
@@ -6560,7 +7564,9 @@ class Answer(NamedTuple):
     body: bytes
 
     def __repr__(self) -> str:
-        return f"<{self.status} {shortened(self.text)}>"  # what pytest shows when an assertion fails
+        return (
+            f"<{self.status} {shortened(self.text)}>"  # what pytest shows when an assertion fails
+        )
 
     @property
     def text(self) -> str:
@@ -6578,8 +7584,12 @@ class CallError(Exception):
 
     def __init__(self, call: str, answer: Answer):
         words = ""
-        with contextlib.suppress(ValueError, TypeError, AttributeError):  # it is not this service's own refusal
-            words = sentences(answer.json[name] for name in ("error", "hint") if name in answer.json)
+        with contextlib.suppress(
+            ValueError, TypeError, AttributeError
+        ):  # it is not this service's own refusal
+            words = sentences(
+                answer.json[name] for name in ("error", "hint") if name in answer.json
+            )
         super().__init__(f"{call} was answered {answer.status}: {words or shortened(answer.text)}")
         self.answer = answer
 
@@ -6640,7 +7650,13 @@ class Client:
     def __repr__(self) -> str:
         return f"<pmservice at {self.url}>"
 
-    def call(self, method: str, path: str, body: Any = None, headers: Mapping[str, str | None] | None = None) -> Answer:
+    def call(
+        self,
+        method: str,
+        path: str,
+        body: Any = None,
+        headers: Mapping[str, str | None] | None = None,
+    ) -> Answer:
         """Send a request and return the answer, whatever its status. Raises ConnectionError without a whole answer.
 
         body: sent as JSON, but for bytes.  headers: in addition to Token and Content-Type, or in their place; None
@@ -6648,10 +7664,14 @@ class Client:
         """
         __tracebackhide__ = True  # pytest then shows the line of the test
         sent = {"Token": self.token, "Content-Type": "application/json", **(headers or {})}
-        raw = body if isinstance(body, bytes) else None if body is None else json.dumps(body).encode()
+        raw = (
+            body if isinstance(body, bytes) else None if body is None else json.dumps(body).encode()
+        )
         address = urllib.parse.urlsplit(self.url)
         target = urllib.parse.quote(address.path + path, safe="/?&=%:,;@!$'()*+[]~")
-        with contextlib.closing(http.client.HTTPConnection(address.netloc, timeout=2 * MAX_WAIT)) as connection:
+        with contextlib.closing(
+            http.client.HTTPConnection(address.netloc, timeout=2 * MAX_WAIT)
+        ) as connection:
             try:
                 chosen = {name: value for name, value in sent.items() if value is not None}
                 connection.request(method, target, raw, chosen)
@@ -6736,7 +7756,9 @@ class Client:
         """Return the calls of the journal that match, the latest last, those of this client included."""
         return list(self.get(f"/-/journal?{urllib.parse.urlencode(wanted)}")["calls"])
 
-    def wait_for_calls(self, count: int, seconds: float = 10, **wanted: Unpack[Wanted]) -> list[Call]:
+    def wait_for_calls(
+        self, count: int, seconds: float = 10, **wanted: Unpack[Wanted]
+    ) -> list[Call]:
         """Return the calls that match as soon as there are so many. Raises CallError if there are not, or are more."""
         __tracebackhide__ = True
         query = urllib.parse.urlencode({**wanted, "count": count, "wait": seconds})
@@ -6756,9 +7778,14 @@ class Running(Client):
 
 
 @contextlib.contextmanager
-def running(database: str | os.PathLike[str] = ":memory:", **settings: Unpack[Settings]) -> Iterator[Running]:
+def running(
+    database: str | os.PathLike[str] = ":memory:", **settings: Unpack[Settings]
+) -> Iterator[Running]:
     """Serve on a free port of 127.0.0.1, in a thread, while the block runs; the settings are those of `create_app`."""
-    with listen("127.0.0.1", 0) as listener, contextlib.closing(create_app(database, **settings)) as service:
+    with (
+        listen("127.0.0.1", 0) as listener,
+        contextlib.closing(create_app(database, **settings)) as service,
+    ):
         server = Server(service, listener)
         thread = threading.Thread(target=server.run)
         thread.start()
@@ -6778,11 +7805,16 @@ def calls_since(moment: str) -> Iterator[tuple[str, str]]:
     """Yield sections for a test's report: what the services of this process have answered since a moment."""
     for controls in list(Controls.alive):
         calls = [call for call in controls.answered if call.time >= moment]
-        lines = [line for call in calls[-CALLS_REPORTED:] for line in call_lines(json.loads(call.text))]
+        lines = [
+            line for call in calls[-CALLS_REPORTED:] for line in call_lines(json.loads(call.text))
+        ]
         if len(calls) > CALLS_REPORTED:
             lines.insert(0, f"… {len(calls) - CALLS_REPORTED} earlier calls")
         if calls:
-            yield f"pmservice{controls.service.place}: {len(calls)} call{'s' * (len(calls) > 1)}", "\n".join(lines)
+            yield (
+                f"pmservice{controls.service.place}: {len(calls)} call{'s' * (len(calls) > 1)}",
+                "\n".join(lines),
+            )
 
 
 def call_lines(call: Mapping[str, Any]) -> Iterator[str]:
@@ -6801,7 +7833,9 @@ def settings_of(request: Any, settings: Settings) -> Any:
     folder = request.config.rootpath
     for mark in reversed(list(request.node.iter_markers("pmservice"))):
         if mark.args:
-            raise TypeError('name the settings: @pytest.mark.pmservice(load="seed.json", now="2026-01-05T09:00:00Z")')
+            raise TypeError(
+                'name the settings: @pytest.mark.pmservice(load="seed.json", now="2026-01-05T09:00:00Z")'
+            )
         chosen |= mark.kwargs
         folder = request.path.parent if "load" in mark.kwargs else folder
     if isinstance(chosen.get("load"), (str, os.PathLike)):
@@ -6886,7 +7920,9 @@ def complete_report(item: Any) -> Generator[None, Any, None]:
     report = (yield).get_result()
     if report.failed:
         sections = calls_since(getattr(item, "pmservice_began", moment_now()))
-        report.sections += sorted(sections, key=operator.itemgetter(1))  # their lines begin with the time
+        report.sections += sorted(
+            sections, key=operator.itemgetter(1)
+        )  # their lines begin with the time
 
 
 if not TYPE_CHECKING:  # to a type checker, it would make every name known
@@ -6897,7 +7933,9 @@ if not TYPE_CHECKING:  # to a type checker, it would make every name known
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         import pytest
 
-        plugin = ModuleType(f"{__name__}.{name}", "Fixtures that serve pmservice, and the calls of a failed test.")
+        plugin = ModuleType(
+            f"{__name__}.{name}", "Fixtures that serve pmservice, and the calls of a failed test."
+        )
         vars(plugin).update(
             pmservice=pytest.fixture(serve_fresh),
             pmservice_app=pytest.fixture(create_fresh),
@@ -7019,18 +8057,28 @@ class Company:
 
     def __init__(self, now: datetime):
         self.random = random.Random(2026)  # noqa: S311
-        self.monday = now.replace(hour=9, minute=0, second=0, microsecond=0) - timedelta(days=now.weekday())
+        self.monday = now.replace(hour=9, minute=0, second=0, microsecond=0) - timedelta(
+            days=now.weekday()
+        )
         hours = (now - self.monday) / timedelta(hours=1)
         self.now = min(hours // 24 + min(hours % 24 / 8.5, 1), 5)
         self.rows: dict[str, list[Row]] = {array: [] for array in FIXTURE}
         self.ids = {resource.table: itertools.count(1) for resource in FIXTURE.values()}
-        for add in (self.add_spans, self.add_products, self.add_releases, self.add_bugs, self.add_tasks):
+        for add in (
+            self.add_spans,
+            self.add_products,
+            self.add_releases,
+            self.add_bugs,
+            self.add_tasks,
+        ):
             add()
 
     def moment(self, workday: float) -> str:
         """Return the moment of a workday."""
         week, day = divmod(workday, 5)
-        return (self.monday + timedelta(weeks=week, days=day // 1, hours=day % 1 * 8.5)).isoformat(timespec="seconds")
+        return (self.monday + timedelta(weeks=week, days=day // 1, hours=day % 1 * 8.5)).isoformat(
+            timespec="seconds"
+        )
 
     def days(self, **workdays: float) -> dict[str, str]:
         """Return fields that hold the days of workdays."""
@@ -7053,11 +8101,17 @@ class Company:
 
     def known(self, array: str, product: int, before: float = NEVER) -> list[Row]:
         """Return the records of a product that are there before a workday."""
-        return [one for one in self.rows[array] if one["product"] == product and one["since"] < before]
+        return [
+            one for one in self.rows[array] if one["product"] == product and one["since"] < before
+        ]
 
     def some(self, array: str, row: Row) -> int:
         """Return the id of a record of a row's product that is there before the row, now and then 0."""
-        return int(self.random.choice([0, *(one["id"] for one in self.known(array, row.product, row.since))]))
+        return int(
+            self.random.choice(
+                [0, *(one["id"] for one in self.known(array, row.product, row.since))]
+            )
+        )
 
     def homes(self, product: int) -> list[Row]:
         """Return the executions of a product, the earliest first."""
@@ -7066,19 +8120,29 @@ class Company:
     def home(self, product: int, workday: float) -> dict[str, int]:
         """Return the project of a product and the execution that works on the product, the project without one."""
         project = [one.id for one in self.rows["projects"] if product in one.products][-1]
-        running = [one.id for one in self.homes(product) if one.project == project and one.first <= workday < one.last]
+        running = [
+            one.id
+            for one in self.homes(product)
+            if one.project == project and one.first <= workday < one.last
+        ]
         return {"project": project, "execution": [project, *running][-1]}
 
     def topics(self, array: str, count: int) -> list[Row]:
         """Return what so many records are about, all different and as many of each product."""
-        kinds = [(*kind.split(), text) for kind, texts in DEMO_TITLES[array].items() for text in texts.split("/")]
+        kinds = [
+            (*kind.split(), text)
+            for kind, texts in DEMO_TITLES[array].items()
+            for text in texts.split("/")
+        ]
         topics = []
         for product, parts in enumerate(DEMO_PRODUCTS.values(), 1):
             every = [*itertools.product(kinds, parts.split("/"), DEMO_CIRCUMSTANCES)]
             for (type, role, text), part, when in self.random.sample(every, math.ceil(count / 9)):
                 names = dict.fromkeys(("title", "name"), text.format(part, when))
                 worker = self.random.choice([*DEMO_TEAMS[role][1]])
-                topics.append(Row(type=type, worker=worker, product=product, part=part, when=when, **names))
+                topics.append(
+                    Row(type=type, worker=worker, product=product, part=part, when=when, **names)
+                )
         return topics if array == "stories" else self.random.sample(topics, count)
 
     def add_spans(self) -> None:
@@ -7086,30 +8150,71 @@ class Company:
         for id, (role, (name, people)) in enumerate(DEMO_TEAMS.items(), 1):
             self.add("departments", name=name, parent=int(id > 1), manager=next(iter(people)))
             for account, realname in people.items():
-                self.add("users", account=account, realname=realname, role=role, dept=id).pop("id")  # one may be taken
+                self.add("users", account=account, realname=realname, role=role, dept=id).pop(
+                    "id"
+                )  # one may be taken
         for kind, name, above, products, *weeks in DEMO_SPANS:
             array, fields = DEMO_KINDS[kind]
-            first, last, link = 5 * weeks[0], 5 * weeks[1], "project" if array == "executions" else "parent"
-            since, halted = min(first, 0) - self.random.uniform(12, 20), HALT if name in HALTED else NEVER
-            life = {"since": since, "first": first, "last": last, "done": last - 0.1, "halted": halted}
-            row = {"name": name, link: above, "products": products, "days": last - first, **life, **fields}
+            first, last, link = (
+                5 * weeks[0],
+                5 * weeks[1],
+                "project" if array == "executions" else "parent",
+            )
+            since, halted = (
+                min(first, 0) - self.random.uniform(12, 20),
+                HALT if name in HALTED else NEVER,
+            )
+            life = {
+                "since": since,
+                "first": first,
+                "last": last,
+                "done": last - 0.1,
+                "halted": halted,
+            }
+            row = {
+                "name": name,
+                link: above,
+                "products": products,
+                "days": last - first,
+                **life,
+                **fields,
+            }
             self.add(array, **row, **self.days(begin=first, end=last - 1))
 
     def add_products(self) -> None:
         """Add the products with their plans, stories and test cases."""
         for id, (name, parts) in enumerate(DEMO_PRODUCTS.items(), 1):
             program = [one.parent for one in self.rows["projects"] if id in one.products][-1]
-            self.add("products", name=name, parts=parts.replace("/", ", "), program=program, since=-170.3)
+            self.add(
+                "products", name=name, parts=parts.replace("/", ", "), program=program, since=-170.3
+            )
         for product, title, first, last, status, parent in DEMO_PLANS:
-            made = {"product": product, "title": title, "status": status, "parent": parent, "since": 5 * first}
+            made = {
+                "product": product,
+                "title": title,
+                "status": status,
+                "parent": parent,
+                "since": 5 * first,
+            }
             reason = "done" if status == "closed" else ""
-            self.add("plans", closedReason=reason, **made, **self.days(begin=5 * first, end=5 * last - 1))
+            self.add(
+                "plans", closedReason=reason, **made, **self.days(begin=5 * first, end=5 * last - 1)
+            )
         for place, topic in enumerate(self.topics("stories", 90)):
             self.add_story(place % 10, topic)
         for topic in self.topics("testcases", 200):
-            topic |= {"since": self.random.uniform(-150, -20), "steps": self.random.sample(DEMO_STEPS, 3)}
+            topic |= {
+                "since": self.random.uniform(-150, -20),
+                "steps": self.random.sample(DEMO_STEPS, 3),
+            }
             home = self.home(topic.product, topic.since)
-            self.add("testcases", reviewed=topic.since + 2, story=self.some("stories", topic), **topic, **home)
+            self.add(
+                "testcases",
+                reviewed=topic.since + 2,
+                story=self.some("stories", topic),
+                **topic,
+                **home,
+            )
 
     def add_story(self, place: int, topic: Row) -> None:
         """Add a story of a product as DEMO_STORIES says; those that were finished in an execution are closed."""
@@ -7117,22 +8222,46 @@ class Company:
         homes = self.homes(row.product)
         home = homes[len(homes) * ((place - 1) % 7) // 7]
         row["since"] = (row.opened or min(home.first, 0) - 11) + self.random.random()
-        row |= {"reviewed": row.since + 1 if row.status == "active" else NEVER, "ready": home.first + row.work}
-        row |= {"done": row.ready if place < 4 else NEVER, "executions": [home.id] if place < 7 else []}
+        row |= {
+            "reviewed": row.since + 1 if row.status == "active" else NEVER,
+            "ready": home.first + row.work,
+        }
+        row |= {
+            "done": row.ready if place < 4 else NEVER,
+            "executions": [home.id] if place < 7 else [],
+        }
         row |= {"plans": [2 * row.product - row.plan] if row.plan < 2 else []}
         row["parent"] = 10 * row.product - 9 if place in (5, 6) else 0
-        row["versions"] = [{"version": 1, "title": row.title, "spec": "To be written."}] * (row.version - 1)
+        row["versions"] = [{"version": 1, "title": row.title, "spec": "To be written."}] * (
+            row.version - 1
+        )
         self.add("stories", **row)
 
     def add_releases(self) -> None:
         """Add 40 releases, the last four planned; eight workdays before each a build, and the tests of the last 20."""
         for number in range(40):
-            day, product, name = max(4 * number - 144, 9 * number - 318), number % 9 + 1, [*DEMO_PRODUCTS][number % 9]
-            made, name = Row(product=product, since=day - 8, **self.home(product, day - 8)), f"{name} 2.{number // 9}"
-            ready = [one.id for one in self.known("stories", product) if day - 44 < one.ready <= day - 8]
+            day, product, name = (
+                max(4 * number - 144, 9 * number - 318),
+                number % 9 + 1,
+                [*DEMO_PRODUCTS][number % 9],
+            )
+            made, name = (
+                Row(product=product, since=day - 8, **self.home(product, day - 8)),
+                f"{name} 2.{number // 9}",
+            )
+            ready = [
+                one.id for one in self.known("stories", product) if day - 44 < one.ready <= day - 8
+            ]
             build = number + 1 if day < 8 else 0
             if build:
-                self.add("builds", name=f"{name} build", stories=ready, bugs=[], **made, **self.days(date=day - 8))
+                self.add(
+                    "builds",
+                    name=f"{name} build",
+                    stories=ready,
+                    bugs=[],
+                    **made,
+                    **self.days(date=day - 8),
+                )
             if number >= 20:
                 self.add_test(name=f"Test of {name}", build=build or "trunk", **made)
             made["stories"] = ",".join(map(str, ready)) if day < 0 else ""
@@ -7141,57 +8270,109 @@ class Company:
 
     def add_test(self, product: int, since: float, **given: Any) -> None:
         """Add the test of a build in eight workdays, and the results of its cases until now."""
-        cases, until = self.known("testcases", product, since)[-10:], HALT if product == 8 else NEVER
-        life = {"since": since, "halted": until - 0.1, "until": until, "done": since + 7.8, "product": product}
+        cases, until = (
+            self.known("testcases", product, since)[-10:],
+            HALT if product == 8 else NEVER,
+        )
+        life = {
+            "since": since,
+            "halted": until - 0.1,
+            "until": until,
+            "done": since + 7.8,
+            "product": product,
+        }
         days = self.days(begin=since, end=since + 8)
         test = self.add("testtasks", testcases=[case.id for case in cases], **given, **life, **days)
         for case in cases:
             since += self.random.uniform(0.5, 0.7)
             if since < min(self.now, until):
-                row = Row(product=product, since=since, case=case.id, testtask=test.id, lastRunner=test.owner)
+                row = Row(
+                    product=product,
+                    since=since,
+                    case=case.id,
+                    testtask=test.id,
+                    lastRunner=test.owner,
+                )
                 run = self.add("results", date=self.moment(since), **row)
                 run["stepResults"] = [*case.steps[:-1], case.steps[-1] | {"result": run.caseResult}]
-                case |= {"lastRunner": run.lastRunner, "lastRunDate": run.date, "lastRunResult": run.caseResult}
+                case |= {
+                    "lastRunner": run.lastRunner,
+                    "lastRunDate": run.date,
+                    "lastRunResult": run.caseResult,
+                }
                 case["caseFails"] = case.get("caseFails", 0) + (run.caseResult == "fail")
 
     def add_bugs(self) -> None:
         """Add 300 bugs, the oldest first: fewer are found lately, so more are solved than found."""
         ages = sorted((165 * self.random.random() ** 0.85 for _ in range(300)), reverse=True)
-        waiting = dict(enumerate(("admin", *DEMO_LOGINS), 288))  # who has at least one that is not solved yet
+        waiting = dict(
+            enumerate(("admin", *DEMO_LOGINS), 288)
+        )  # who has at least one that is not solved yet
         for number, (age, row) in enumerate(zip(ages, self.topics("bugs", 300), strict=True)):
             since = self.now - age
             triaged = since + (0.1 if number in waiting else self.random.expovariate(1 / 4))
             solved = NEVER if number in waiting else triaged + 0.1 + self.random.expovariate(1 / 20)
-            done, again = solved + 0.1 + self.random.expovariate(1 / 8), NEVER if number % 12 else triaged + 0.05
-            row |= {"since": since, "sorted": triaged, "again": again, "resolved": solved, "done": done}
+            done, again = (
+                solved + 0.1 + self.random.expovariate(1 / 8),
+                NEVER if number % 12 else triaged + 0.05,
+            )
+            row |= {
+                "since": since,
+                "sorted": triaged,
+                "again": again,
+                "resolved": solved,
+                "done": done,
+            }
             row["worker"] = waiting.get(number, row.worker)
             trunk, builds = Row(id="trunk", bugs=[]), self.known("builds", row.product)
             found = [trunk, *(one for one in builds if one.since < since)][-1]
             fixing = [*(one for one in builds if one.since > solved), trunk][0]
             row |= {"openedBuild": str(found.id), "fixedIn": str(fixing.id)}
-            failed = [one for one in self.known("results", row.product, since) if one["caseResult"] == "fail"]
+            failed = [
+                one
+                for one in self.known("results", row.product, since)
+                if one["caseResult"] == "fail"
+            ]
             run = self.random.choice([*failed, Row(id=0, case=0, testtask=0)])
-            row |= {"case": run.case, "result": run.id, "testtask": run.testtask, **self.home(row.product, since)}
+            row |= {
+                "case": run.case,
+                "result": run.id,
+                "testtask": run.testtask,
+                **self.home(row.product, since),
+            }
             row |= {"story": self.some("stories", row), "plan": self.some("plans", row)}
             row["linkBug"] = self.some("bugs", row) or ""
             bug = self.add("bugs", **row, **self.days(deadline=since + 10))
             fixing.bugs.extend([bug.id] if bug.get("resolution") == "fixed" else [])
         for build, release in zip(self.rows["builds"], self.rows["releases"], strict=False):
-            open_bugs = [bug for bug in self.known("bugs", build.product) if bug.resolved > self.now]
+            open_bugs = [
+                bug for bug in self.known("bugs", build.product) if bug.resolved > self.now
+            ]
             left = [bug.id for bug in open_bugs if bug.openedBuild == str(build.id)]
-            release |= {"bugs": ",".join(map(str, build.bugs)), "leftBugs": ",".join(map(str, left))}
+            release |= {
+                "bugs": ",".join(map(str, build.bugs)),
+                "leftBugs": ",".join(map(str, left)),
+            }
 
     def add_tasks(self) -> None:
         """Add 400 tasks, on which somebody works three hours a day."""
         for number, row in enumerate(self.topics("tasks", 400)):
             homes = self.homes(row.product)
-            home = self.random.choice([*homes, *2 * [one for one in homes if one.first < 0 < one.last]])
+            home = self.random.choice(
+                [*homes, *2 * [one for one in homes if one.first < 0 < one.last]]
+            )
             row["estimate"] = self.random.choice((2, 4, 4, 6, 8, 8, 12, 16))
             hours = round(row.estimate * self.random.uniform(1.4, 3)) / 2
             start = self.random.uniform(home.first + 0.1, home.last - hours / 3 - 1)
             since, end = min(home.first, 0) - self.random.uniform(3, 8), start + hours / 3
             done = min(end + self.random.expovariate(0.3), home.last - 0.2)
-            row |= {"since": since, "given": since + 2, "started": start, "finished": end, "done": done}
+            row |= {
+                "since": since,
+                "given": since + 2,
+                "started": start,
+                "finished": end,
+                "done": done,
+            }
             row["until"] = HALT if home.name in HALTED else NEVER
             if number % 11 == 0:
                 row |= {"until": start, "canceled": start - 0.001}
@@ -7199,7 +8380,11 @@ class Company:
                 row["until"] = (start + end) / 2
             if row.until > start:
                 row["paused"] = row.until - 0.001
-            stories = [one["id"] for one in self.known("stories", row.product, since) if home.id in one["executions"]]
+            stories = [
+                one["id"]
+                for one in self.known("stories", row.product, since)
+                if home.id in one["executions"]
+            ]
             row |= {"story": self.random.choice([0, *stories]), "execution": home.id, "pm": home.PM}
             row["fromBug"] = 0 if number % 10 else self.some("bugs", row)
             self.add_work(hours, row)
@@ -7209,9 +8394,18 @@ class Company:
         marks = [min(2 + 8 * day, hours) for day in range(1 + math.ceil(max(hours - 2, 0) / 8))]
         past = [mark for mark in marks if row.started + mark / 3 < min(self.now, row.until)]
         row |= {"consumed": [0, *past][-1], "left": hours - past[-1] if past else row.estimate}
-        task = self.add("tasks", **row, **self.days(estStarted=row.started, deadline=row.started + row.estimate / 3))
+        task = self.add(
+            "tasks",
+            **row,
+            **self.days(estStarted=row.started, deadline=row.started + row.estimate / 3),
+        )
         for before, mark in zip([0, *past], past, strict=False):
-            made = {"task": task.id, "account": task.worker, "consumed": mark - before, "left": hours - mark}
+            made = {
+                "task": task.id,
+                "account": task.worker,
+                "consumed": mark - before,
+                "left": hours - mark,
+            }
             self.add("efforts", **made, **self.days(date=row.started + mark / 3))
         for bug in self.rows["bugs"][task.fromBug - 1 : task.fromBug]:
             bug["toTask"] = task.id
@@ -7236,7 +8430,9 @@ def dated_columns() -> dict[str, list[str]]:
     columns = {"action": ["date"], "demo": ["monday"]}
     for resource in RESOURCES.values():
         looks = {field: kind.look for field, kind in resource.given().items()}
-        columns[resource.table] = [field for field in looks if looks[field] in ("day", "deadline", "moment", "stamp")]
+        columns[resource.table] = [
+            field for field in looks if looks[field] in ("day", "deadline", "moment", "stamp")
+        ]
     return {table: names for table, names in columns.items() if names}
 
 
@@ -7246,11 +8442,16 @@ def move_dates(store: Store) -> int:
     Nothing that was done may come to lie in the future: a demo in which somebody has worked stays for a week.
     """
     columns = dated_columns().items()
-    every = (f'SELECT "{name}" AS moment FROM {table}' for table, names in columns for name in names)
+    every = (
+        f'SELECT "{name}" AS moment FROM {table}' for table, names in columns for name in names
+    )
     moments = " UNION ALL ".join(every)
     sql = f"SELECT monday, coalesce(max(moment), ?1) FROM demo, ({moments}) WHERE length(moment) = 20 AND moment <= ?1"
     monday, latest = store.run(sql, (store.now,)).fetchone()
-    age = min(date.fromisoformat(store.today) - date.fromisoformat(monday), moment_of(store.now) - moment_of(latest))
+    age = min(
+        date.fromisoformat(store.today) - date.fromisoformat(monday),
+        moment_of(store.now) - moment_of(latest),
+    )
     weeks = max(0, age.days // 7)
     for table, names in columns if weeks else ():
         changes = ", ".join(f'"{name}" = {MOVED.format(name)}' for name in names)
@@ -7265,7 +8466,10 @@ def furnish_demo(database: Database) -> str:
     """Load the company into a database without records, or move the dates of one that has it; return what was done."""
     with database.writing() as store:
         if store.is_empty():
-            fixture, today = demo(store.clock().astimezone(store.zone)), date.fromisoformat(store.today)
+            fixture, today = (
+                demo(store.clock().astimezone(store.zone)),
+                date.fromisoformat(store.today),
+            )
             load(store, Caller(ADMIN, True), fixture)
             store.insert("demo", {"monday": f"{today - timedelta(days=today.weekday())}"})
             arrays = ("products", "projects", "stories", "tasks", "bugs", "releases")
@@ -7275,7 +8479,11 @@ def furnish_demo(database: Database) -> str:
             log.warning("%s holds records already: nothing was loaded into it", database.path)
             return ""
         weeks = move_dates(store)
-    return f"The demo's dates were moved by {weeks} week{'s' * (weeks > 1)}, to the present." if weeks else ""
+    return (
+        f"The demo's dates were moved by {weeks} week{'s' * (weeks > 1)}, to the present."
+        if weeks
+        else ""
+    )
 
 
 def share_password(database: Database) -> str:
@@ -7288,7 +8496,9 @@ def share_password(database: Database) -> str:
             WHERE admin.account = '{ADMIN}' AND admin.password IS NOT NULL AND user.password IS NULL AND NOT user.deleted
             AND user.account IN {DEMO_LOGINS} AND EXISTS (SELECT 1 FROM demo) RETURNING account, realname""").fetchall()  # fmt: skip
     names = dict(map(tuple, given))
-    people = ", ".join(f"{account} ({names[account]})" for account in DEMO_LOGINS if account in names)
+    people = ", ".join(
+        f"{account} ({names[account]})" for account in DEMO_LOGINS if account in names
+    )
     return f"You can log in as {people} with the password of {ADMIN}." if people else ""
 
 
@@ -7322,7 +8532,9 @@ class Remote:
 
     def __init__(self, url: str):
         address = split_url(url)
-        connect = http.client.HTTPSConnection if address.scheme == "https" else http.client.HTTPConnection
+        connect = (
+            http.client.HTTPSConnection if address.scheme == "https" else http.client.HTTPConnection
+        )
         self.connection = connect(address.hostname or "", address.port, timeout=SILENCE)
         self.connection.response_class = LimitedAnswer
         self.origin, self.base = f"{address.scheme}://{address.netloc}", address.path.rstrip("/")
@@ -7341,7 +8553,9 @@ class Remote:
                     return
                 problems.append(f"{self.base}/user was answered {status}")
             except OSError as error:
-                if not isinstance(error, http.client.HTTPException):  # which a closed connection is, too
+                if not isinstance(
+                    error, http.client.HTTPException
+                ):  # which a closed connection is, too
                     raise StartError(f"{self.origin} cannot be reached: {error}") from None
                 problems.append(str(error))
             except (StartError, ValueError, http.client.HTTPException) as error:
@@ -7357,7 +8571,9 @@ class Remote:
         self.requests += 1
         headers = {"Accept": "application/json", "User-Agent": f"pmservice/{__version__}"}
         headers |= {"Token": self.token} if self.token else {}
-        self.connection.request(method, self.base + path, None if body is None else json.dumps(body).encode(), headers)
+        self.connection.request(
+            method, self.base + path, None if body is None else json.dumps(body).encode(), headers
+        )
         answer = self.connection.getresponse()
         if 300 <= answer.status < 400:
             where = printable(answer.headers.get("Location") or "nowhere")
@@ -7384,7 +8600,9 @@ class Remote:
                 show_progress("")
                 log.warning("%s%s: %s; trying again", self.base, path, problem)
                 time.sleep(max(pause, wait))
-        raise StartError(f"{method} {self.origin}{self.base}{path} failed three times; the last time {problem}")
+        raise StartError(
+            f"{method} {self.origin}{self.base}{path} failed three times; the last time {problem}"
+        )
 
     def log_in(self) -> None:
         """Get a token for the credentials. Raises StartError."""
@@ -7393,7 +8611,9 @@ class Remote:
         token = value.get("token") if isinstance(value, dict) else None
         if not isinstance(token, str) or not VISIBLE.fullmatch(token):
             words = value if status >= 400 else "without a token"
-            raise StartError(f"POST {self.origin}{self.base}/tokens was answered {status} {words}".strip())
+            raise StartError(
+                f"POST {self.origin}{self.base}/tokens was answered {status} {words}".strip()
+            )
         self.token = token
 
     def get(self, path: str) -> Any:
@@ -7416,7 +8636,9 @@ def split_url(url: str) -> urllib.parse.SplitResult:
         plain = url.isascii() and url.isprintable() and not set("?#@ ") & set(url)
         if address.scheme in ("http", "https") and address.hostname and address.port != 0 and plain:
             return address
-    raise StartError("URL must be an address such as https://pm.example.org, without a password and a query")
+    raise StartError(
+        "URL must be an address such as https://pm.example.org, without a password and a query"
+    )
 
 
 def is_loopback(host: str) -> bool:
@@ -7466,7 +8688,9 @@ class LimitedAnswer(http.client.HTTPResponse):
 def read_whole(answer: http.client.HTTPResponse) -> bytes:
     """Return the body of an answer. Raises HTTPException for one that is cut."""
     body = bytearray()
-    while piece := answer.read1(1024 * 1024):  # read() would take any Content-Length for the size of a buffer
+    while piece := answer.read1(
+        1024 * 1024
+    ):  # read() would take any Content-Length for the size of a buffer
         body += piece
     if answer.length:
         raise http.client.IncompleteRead(bytes(body), answer.length)
@@ -7486,7 +8710,9 @@ def json_of(text: bytes) -> Any:
     try:
         return json.loads(text) if text.strip() else None
     except (ValueError, RecursionError):
-        raise ValueError(f"the answer is not JSON: {shortened(text.decode(errors='replace'))}") from None
+        raise ValueError(
+            f"the answer is not JSON: {shortened(text.decode(errors='replace'))}"
+        ) from None
 
 
 def refusal_in(text: bytes) -> str:
@@ -7517,13 +8743,28 @@ def id_in(value: Any) -> int:
 
 def items_in(value: Any) -> list[Any]:
     """Return the items of an array; PHP writes one whose keys are not 0, 1, 2 … as an object."""
-    return list(value.values()) if isinstance(value, dict) else value if isinstance(value, list) else []
+    return (
+        list(value.values())
+        if isinstance(value, dict)
+        else value
+        if isinstance(value, list)
+        else []
+    )
 
 
 def ids_in(value: Any) -> list[int]:
     """Return the ids in an array of ids or records, between commas, or in an object with records by id."""
-    items = value.split(",") if isinstance(value, str) else list(value) if isinstance(value, (list, dict)) else []
-    ids = (id_in((item.get("case") or item.get("id")) if isinstance(item, dict) else item) for item in items)
+    items = (
+        value.split(",")
+        if isinstance(value, str)
+        else list(value)
+        if isinstance(value, (list, dict))
+        else []
+    )
+    ids = (
+        id_in((item.get("case") or item.get("id")) if isinstance(item, dict) else item)
+        for item in items
+    )
     return [id for id in ids if id]
 
 
@@ -7570,14 +8811,22 @@ OTHER_TYPES = {"bugs": "others", "tasks": "misc", "testcases": "other"}  # inste
 def bug_state(bug: Fields) -> Any:
     """Return the state of a bug: some lists show another word, such as "confirmed" or "storyChanged"."""
     code = word_in(bug.get("status"))
-    ended = "closed" if moment_in(bug.get("closedDate")) else "resolved" if bug.get("resolution") else "active"
+    ended = (
+        "closed"
+        if moment_in(bug.get("closedDate"))
+        else "resolved"
+        if bug.get("resolution")
+        else "active"
+    )
     return code if code in BUG_STATES else ended
 
 
 def votes_on(story: Fields) -> Any:
     """Return the votes on a story. Where the answer shows names only, everybody who has voted is taken to agree."""
     asked, waiting = accounts_of(story.get("reviewer")), accounts_of(story.get("notReview"))
-    return story.get("reviewers") or [{"account": one, "result": "" if one in waiting else "pass"} for one in asked]
+    return story.get("reviewers") or [
+        {"account": one, "result": "" if one in waiting else "pass"} for one in asked
+    ]
 
 
 def steps_in(value: Any, shape: Shape) -> list[dict[str, Any]]:
@@ -7587,7 +8836,9 @@ def steps_in(value: Any, shape: Shape) -> list[dict[str, Any]]:
         for step in items_in(value)
         if isinstance(step, dict)
     ]
-    return [step for step in steps if all(str(step.get(name) or "").strip() for name in shape.required)]
+    return [
+        step for step in steps if all(str(step.get(name) or "").strip() for name in shape.required)
+    ]
 
 
 # The functions that return a field of a fixture's record from the answer, by array and field, where the field of the
@@ -7621,8 +8872,12 @@ def as_fixture(array: str, record: Fields) -> dict[str, Any]:
             given[field] = others.get(value, value) if isinstance(value, str) else value
         if kind is NAME and field in resource.required.split():
             name = str(given.get(field) or "")
-            given[field] = name[:MAX_NAME] if name.strip() else f"{resource.name} {id_in(record.get('id'))}"
-    if HAS_HOME in resource.rules:  # the project is derived from the execution, whatever the server says
+            given[field] = (
+                name[:MAX_NAME] if name.strip() else f"{resource.name} {id_in(record.get('id'))}"
+            )
+    if (
+        HAS_HOME in resource.rules
+    ):  # the project is derived from the execution, whatever the server says
         given.pop("project" if given.get("execution") else "execution", None)
     return given
 
@@ -7657,7 +8912,11 @@ SHOWN_ELSEWHERE = (
     ("stories",  PROJECT_STORIES,  "status=all", STORY.loaded["executions"]),
 )
 # fmt: on
-FIELDS = [(array, field, kind) for array, one in FIXTURE.items() for field, kind in one.fixture.fields.items()]
+FIELDS = [
+    (array, field, kind)
+    for array, one in FIXTURE.items()
+    for field, kind in one.fixture.fields.items()
+]
 LINK_FIELDS = [(array, field, kind) for array, field, kind in FIELDS if kind.target]
 NEEDED_FIELDS = [
     (array, field, kind)
@@ -7675,13 +8934,21 @@ NUMBER_FIELDS = [  # "`story, plan, build, module, task, case, fromBug` … stay
 
 def list_operation(wanted: Any) -> Operation:
     """Return the operation that shows a list, or that a function performs."""
-    return next(row for row in OPERATIONS if row.method == "GET" and (row.shows is wanted or row.perform is wanted))
+    return next(
+        row
+        for row in OPERATIONS
+        if row.method == "GET" and (row.shows is wanted or row.perform is wanted)
+    )
 
 
 @functools.cache
 def record_operation(array: str) -> Operation | None:
     """Return the operation that shows one record of an array, None without one."""
-    shown = (row for row in OPERATIONS if row.method == "GET" and isinstance(row.shows, View) and "<" in row.path)
+    shown = (
+        row
+        for row in OPERATIONS
+        if row.method == "GET" and isinstance(row.shows, View) and "<" in row.path
+    )
     return next((row for row in shown if row.shows.resource is FIXTURE[array]), None)
 
 
@@ -7699,14 +8966,20 @@ def needs_record(array: str) -> bool:
 def arrays_of(target: str) -> list[str]:
     """Return the arrays whose records a link to a target may name."""
     named = RESOURCES[target]
-    fitting = {array: set(one.types.split()) for array, one in FIXTURE.items() if one.table == named.table}
+    fitting = {
+        array: set(one.types.split()) for array, one in FIXTURE.items() if one.table == named.table
+    }
     return [array for array, types in fitting.items() if types <= set(named.types.split())]
 
 
 def records_in(answer: Any, key: str, path: str) -> list[Fields]:
     """Return the records of a list, those nested in others as their children, too. Raises StartError if it is none."""
     shown = answer if isinstance(answer, dict) else {key: answer}
-    lists = [shown[key]] if key in shown else [value for value in shown.values() if isinstance(value, list)]
+    lists = (
+        [shown[key]]
+        if key in shown
+        else [value for value in shown.values() if isinstance(value, list)]
+    )
     if (
         not lists
         or not isinstance(lists[0], (list, dict, type(None)))
@@ -7730,7 +9003,12 @@ class Pull:
     """
 
     def __init__(self, remote: Remote, store: Store, products: Sequence[int] = ()):
-        self.remote, self.store, self.products, self.me = remote, store, frozenset(products), Caller(ADMIN, True)
+        self.remote, self.store, self.products, self.me = (
+            remote,
+            store,
+            frozenset(products),
+            Caller(ADMIN, True),
+        )
         self.ids: dict[str, set[int]] = {array: set() for array in FIXTURE}
         self.people: dict[str, Fields] = {}  # by account, as answers show them
         self.noted: dict[str, None] = {}  # the accounts that records name
@@ -7784,15 +9062,23 @@ class Pull:
                     alone = id and id not in self.ids[array] and needs_record(array)
                     whole = self.record(array, id) if alone else {}
                     if alone and not whole:
-                        self.note(array, "known from their list only", f"{FIXTURE[array].name} {id}")
-                    certain = within if home and listing.limit < 0 else {}  # a list of a record's own, such as efforts
+                        self.note(
+                            array, "known from their list only", f"{FIXTURE[array].name} {id}"
+                        )
+                    certain = (
+                        within if home and listing.limit < 0 else {}
+                    )  # a list of a record's own, such as efforts
                     self.take(array, {**within, **record, **whole, **certain})
 
     def listed(self, array: str, listing: Any, query: str) -> Iterator[tuple[int, Fields]]:
         """Yield the records of a list, each with the id of the record whose list it is."""
         row = list_operation(listing)
         paged = isinstance(listing, Listing) and listing.limit >= 0
-        homes = self.store.ids(RESOURCES[row.target], RESOURCES[row.target].undeleted) if row.target else [0]
+        homes = (
+            self.store.ids(RESOURCES[row.target], RESOURCES[row.target].undeleted)
+            if row.target
+            else [0]
+        )
         homes = [home for home in homes if (listing, query, home) not in self.lists]
         self.lists |= {(listing, query, home) for home in homes}
         for number, home in enumerate(homes, 1):
@@ -7810,7 +9096,11 @@ class Pull:
         for page in range(1, MOST_PAGES + 1):
             asked = "&".join(filter(None, (query, f"limit={PULL_LIMIT}&page={page}" * paged)))
             answer = self.remote.get(f"{path}?{asked}" if asked else path)
-            records = [record for record in records_in(answer, key, path) if str(record.get("id")) not in seen]
+            records = [
+                record
+                for record in records_in(answer, key, path)
+                if str(record.get("id")) not in seen
+            ]
             total = id_in(answer.get("total")) if isinstance(answer, dict) else 0
             for record in records:
                 seen.add(str(record.get("id")))
@@ -7829,20 +9119,28 @@ class Pull:
             asked = f"?fields={','.join(parts_of(row.shows).fields)}" * bool(row.query)
             with contextlib.suppress(Refusal):
                 value = self.remote.get(re.sub("<.*>", str(name), row.path) + asked)
-                if isinstance(value, dict) and name in (value.get("account"), id_in(value.get("id"))):
+                if isinstance(value, dict) and name in (
+                    value.get("account"),
+                    id_in(value.get("id")),
+                ):
                     return value
         return {}
 
     def take(self, array: str, record: Fields) -> None:
         """Insert a record of an answer, or note why it is left out."""
         id, resource, given = id_in(record.get("id")), FIXTURE[array], as_fixture(array, record)
-        of_others = resource.types and given.get("type") in {*PROJECT_TYPES} - {*resource.types.split()}
+        of_others = resource.types and given.get("type") in {*PROJECT_TYPES} - {
+            *resource.types.split()
+        }
         if (id and id in self.ids[array]) or of_others:
             return
         self.projects.setdefault(given.get("execution", 0), id_in(record.get("project")))
         for value in record.values():
             for person in value if isinstance(value, list) else [value]:
-                if isinstance(person, dict) and person.keys() == USER_REFERENCE["properties"].keys():
+                if (
+                    isinstance(person, dict)
+                    and person.keys() == USER_REFERENCE["properties"].keys()
+                ):
                     self.people.setdefault(str(person["account"]), person)
         self.store.run("SAVEPOINT record")
         try:
@@ -7853,7 +9151,9 @@ class Pull:
                 self.store.make_room([(id, values["account"])])
                 save_user(self.store, self.me, values)
             else:
-                self.store.insert_record(resource, with_defaults(resource, Context(values, None, None, FIRST_DAY)))
+                self.store.insert_record(
+                    resource, with_defaults(resource, Context(values, None, None, FIRST_DAY))
+                )
             self.ids[array].add(id)
         except (Invalid, sqlite3.IntegrityError) as error:
             self.store.run("ROLLBACK TO record")
@@ -7872,15 +9172,22 @@ class Pull:
                 if not (wrong := {field for field in wrong if given.get(field) is not None}):
                     raise
                 for field in sorted(wrong):
-                    value, other = given.pop(field), OTHER_TYPES.get(array) if field == "type" else None
+                    value, other = (
+                        given.pop(field),
+                        OTHER_TYPES.get(array) if field == "type" else None,
+                    )
                     given |= {field: other} if other not in (None, value) else {}
-                    self.note(array, f"values of {field} not taken", f"{shortened(repr(value))} of {id}")
+                    self.note(
+                        array, f"values of {field} not taken", f"{shortened(repr(value))} of {id}"
+                    )
 
     def follow_links(self) -> bool:
         """Read records that others name though no list shows them, such as deleted ones; tell whether there are some."""
         fields = LINK_FIELDS if self.products else LINK_FIELDS + NUMBER_FIELDS
         wanted = {
-            (kind.target, id) for array, field, kind in fields for id in self.dangling(array, field, kind)
+            (kind.target, id)
+            for array, field, kind in fields
+            for id in self.dangling(array, field, kind)
         } - self.tried
         self.tried |= wanted
         found = 0
@@ -7888,7 +9195,11 @@ class Pull:
             self.tell("records that others name", number, len(wanted))
             for array in arrays_of(target):
                 whole = self.record(array, id)
-                if whole and (array in HOMES or not self.products or id_in(whole.get("product")) in self.products):
+                if whole and (
+                    array in HOMES
+                    or not self.products
+                    or id_in(whole.get("product")) in self.products
+                ):
                     found += 1
                     self.take(array, whole)
         return found > 0
@@ -7905,7 +9216,14 @@ class Pull:
                 name = id_in(shown.get("id")) or account  # in a path, digits are an id
                 asked = self.ids["users"] and not (name == account and account.isdigit())
                 whole = self.record("users", name) if asked else {}
-                self.take("users", {**shown, **(whole if whole.get("account") == account else {}), "account": account})
+                self.take(
+                    "users",
+                    {
+                        **shown,
+                        **(whole if whole.get("account") == account else {}),
+                        "account": account,
+                    },
+                )
                 self.store.add_person(account)
         self.store.settle_users()
 
@@ -7924,7 +9242,9 @@ class Pull:
                 self.store.remove(FIXTURE[array], row["id"])
                 self.ids[array].discard(row["id"])
                 self.note(
-                    array, "left out", f"{FIXTURE[array].name} {row['id']}: {field} names {row['link']}, which is none"
+                    array,
+                    "left out",
+                    f"{FIXTURE[array].name} {row['id']}: {field} names {row['link']}, which is none",
                 )
             if not wrong:
                 break
@@ -7932,7 +9252,9 @@ class Pull:
             for id in sorted(self.dangling(array, field, kind)):
                 unset = self.store.unlink(FIXTURE[array], field, kind, id)
                 name = f"{RESOURCES[kind.target].name} {id}"
-                self.note(array, f"links to {field} left out, because they were not copied", name, unset)
+                self.note(
+                    array, f"links to {field} left out, because they were not copied", name, unset
+                )
         self.mend()
         self.store.forget_build_names()
         recount(self.store)
@@ -7954,7 +9276,11 @@ class Pull:
         for _ in range(MOST_MENDS):
             for table, id, problem, mend in list(self.store.misplaced()):
                 self.store.run(mend, (id,))
-                array = next(array for array, one in FIXTURE.items() if one.table == table and id in self.ids[array])
+                array = next(
+                    array
+                    for array, one in FIXTURE.items()
+                    if one.table == table and id in self.ids[array]
+                )
                 self.note(array, "changed to keep a rule", f"{table} {id}: {problem}")
             self.store.place_records()
 
@@ -7967,7 +9293,10 @@ class Pull:
         """Show at a terminal what is being read, how many of how many, and how long the rest will take."""
         now = time.monotonic()
         if total > 1 and now - self.told > 0.1:
-            self.told, left = now, round((now - self.began.setdefault(what, now)) / done * (total - done))
+            self.told, left = (
+                now,
+                round((now - self.began.setdefault(what, now)) / done * (total - done)),
+            )
             show_progress(f"{what}: {done:,} of {total:,}, {left // 60}:{left % 60:02} left")
 
     def report(self) -> Iterator[str]:
@@ -7975,7 +9304,9 @@ class Pull:
         for array, resource in FIXTURE.items():
             notes = []
             for what, count in self.notes[array].items():
-                notes.append(f"{count:,} {what} ({'such as ' * (count > 1)}{self.examples[f'{array} {what}']})")
+                notes.append(
+                    f"{count:,} {what} ({'such as ' * (count > 1)}{self.examples[f'{array} {what}']})"
+                )
             yield "  ".join([f"{array:11} {len(self.store.ids(resource)):>9,}", *notes])
 
 
@@ -7997,7 +9328,9 @@ def yes_or_no(word: str) -> bool:
     return TRUTH[word.lower()]
 
 
-TRUTH = dict.fromkeys(("1", "true", "yes", "on"), True) | dict.fromkeys(("0", "false", "no", "off"), False)
+TRUTH = dict.fromkeys(("1", "true", "yes", "on"), True) | dict.fromkeys(
+    ("0", "false", "no", "off"), False
+)
 WORDS_EXPECTED: dict[Callable[[Any], Any], str] = {
     **EXPECTED,
     yes_or_no: "must be yes or no",
@@ -8029,7 +9362,9 @@ SETTINGS = (
 
 PREFIX = "PMSERVICE_"
 PULL_VARIABLES = ("PULL_TOKEN", "PULL_PASSWORD")  # secrets have no place on a command line
-VARIABLES = {setting.name: setting.name.upper().replace("-", "_") for setting in SETTINGS}  # without the prefix
+VARIABLES = {
+    setting.name: setting.name.upper().replace("-", "_") for setting in SETTINGS
+}  # without the prefix
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -8038,7 +9373,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         stream = getattr(sys, name)
         if stream is None:  # it was closed: print would write to the other one instead
             setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
-        elif isinstance(stream, io.TextIOWrapper):  # on Windows it would be written in the console's code page
+        elif isinstance(
+            stream, io.TextIOWrapper
+        ):  # on Windows it would be written in the console's code page
             stream.reconfigure(encoding="utf-8", errors=stream.errors)
     try:
         parser = make_parser()
@@ -8049,7 +9386,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         set_up_log(settings["verbose"], settings["log_json"], command == "serve")
         for word in sorted(name[len(PREFIX) :] for name in os.environ if name.startswith(PREFIX)):
             if word not in (known := [*VARIABLES.values(), *PULL_VARIABLES]):
-                log.warning("%s is not a setting%s", PREFIX + word, suggest(word, known, PREFIX) or ".")
+                log.warning(
+                    "%s is not a setting%s", PREFIX + word, suggest(word, known, PREFIX) or "."
+                )
         code = COMMANDS[command].run(settings, options) or 0
         sys.stdout.flush()
         return int(code)
@@ -8058,7 +9397,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 130
     except (StartError, Refusal, OSError, sqlite3.Error, UnicodeError, MemoryError) as error:
         words = str(error) or "out of memory"
-        if isinstance(error, OSError):  # of stdout, perhaps: what is left for it would fail again at the end
+        if isinstance(
+            error, OSError
+        ):  # of stdout, perhaps: what is left for it would fail again at the end
             sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
             words = f"{error.filename or 'stdout'}: {error.strerror or words}"
         tell(f"pmservice: {printable(words)}")
@@ -8081,7 +9422,9 @@ def write_out(stream: TextIO, text: str, stopped: Callable[[], bool] = lambda: T
             return
         line = text.encode("utf-8", "backslashreplace")
         while line:
-            if select.select([], [file], [], 0 if stopped() else 0.1)[1]:  # PIPE_BUF bytes can be written then
+            if select.select([], [file], [], 0 if stopped() else 0.1)[
+                1
+            ]:  # PIPE_BUF bytes can be written then
                 line = line[os.write(file, line[: select.PIPE_BUF]) :]
             elif stopped():
                 return
@@ -8100,7 +9443,9 @@ class JsonLines(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         """Return the line."""
-        moment = datetime.fromtimestamp(record.created, timezone.utc).isoformat(timespec="milliseconds")
+        moment = datetime.fromtimestamp(record.created, timezone.utc).isoformat(
+            timespec="milliseconds"
+        )
         fields = {"time": moment, "level": record.levelname.lower(), **getattr(record, "call", {})}
         if "method" not in fields:
             fields["message"] = super().format(record)
@@ -8119,8 +9464,12 @@ class NonBlockingHandler(logging.StreamHandler):  # type: ignore[type-arg]
         """Write the record's line as far as that is possible without waiting."""
         if record.exc_info and isinstance(record.exc_info[1], MemoryError) and not self.stops:
             NonBlockingHandler.stops = True  # a second signal would cut the answers of others
-            signal.raise_signal(signal.SIGTERM)  # os.kill() ends a process on Windows without a handler
-        with contextlib.suppress(ValueError, MemoryError):  # stderr was closed; a thread that logs must not end
+            signal.raise_signal(
+                signal.SIGTERM
+            )  # os.kill() ends a process on Windows without a handler
+        with contextlib.suppress(
+            ValueError, MemoryError
+        ):  # stderr was closed; a thread that logs must not end
             write_out(self.stream, f"{self.format(record)}\n")
 
 
@@ -8129,8 +9478,12 @@ def set_up_log(verbose: bool | None, as_json: bool, serving: bool) -> None:
     if verbose is None:
         verbose = as_json or (serving and sys.stderr.isatty())
     handler = NonBlockingHandler()
-    handler.setFormatter(JsonLines() if as_json else logging.Formatter("%(asctime)s %(message)s", "%H:%M:%S"))
-    logging.basicConfig(level=logging.INFO if verbose else logging.WARNING, handlers=[handler], force=True)
+    handler.setFormatter(
+        JsonLines() if as_json else logging.Formatter("%(asctime)s %(message)s", "%H:%M:%S")
+    )
+    logging.basicConfig(
+        level=logging.INFO if verbose else logging.WARNING, handlers=[handler], force=True
+    )
     threading.excepthook = lambda failed: log.error("A thread failed", exc_info=failed.exc_value)
 
 
@@ -8150,8 +9503,12 @@ def refuse_unknown_flags(parser: argparse.ArgumentParser, arguments: Sequence[st
     known = sorted({flag for each in parsers for flag in each._option_string_actions})
     for word in itertools.takewhile(lambda word: word != "--", arguments):
         flag = word.partition("=")[0]
-        if flag.startswith("--") and not any(one.startswith(flag) for one in known):  # an abbreviation will do
-            raise StartError(f"{flag} is not a flag{suggest(flag, known) or '; pmservice --help lists them'}")
+        if flag.startswith("--") and not any(
+            one.startswith(flag) for one in known
+        ):  # an abbreviation will do
+            raise StartError(
+                f"{flag} is not a flag{suggest(flag, known) or '; pmservice --help lists them'}"
+            )
 
 
 def make_parser() -> argparse.ArgumentParser:
@@ -8179,14 +9536,18 @@ def add_settings(to: argparse.ArgumentParser, names: Iterable[str] = ()) -> None
         if names and name not in names:
             continue
         if convert is yes_or_no:
-            to.add_argument(flag, action="store_const", const="1", default=argparse.SUPPRESS, help=words)
+            to.add_argument(
+                flag, action="store_const", const="1", default=argparse.SUPPRESS, help=words
+            )
         else:
             shown = f" (default {default})" if default else ""
             metavar, action = (
                 name.split("-")[-1].upper(),
                 "append" if convert in (read_origins, read_hosts) else "store",
             )
-            to.add_argument(flag, metavar=metavar, action=action, default=argparse.SUPPRESS, help=words + shown)
+            to.add_argument(
+                flag, metavar=metavar, action=action, default=argparse.SUPPRESS, help=words + shown
+            )
 
 
 def resolve(given: Mapping[str, Any]) -> dict[str, Any]:
@@ -8244,7 +9605,9 @@ def typed_password(whose: str, remedy: str) -> str:
 
 def command_user(settings: Mapping[str, Any], options: argparse.Namespace) -> None:
     """Create a user, or change what is given of one that exists."""
-    given = {field: getattr(options, field) for field in ("realname", "admin") if hasattr(options, field)}
+    given = {
+        field: getattr(options, field) for field in ("realname", "admin") if hasattr(options, field)
+    }
     if hasattr(options, "new_password"):
         given["password"] = options.new_password
         if options.new_password is None:
@@ -8262,7 +9625,9 @@ def command_user(settings: Mapping[str, Any], options: argparse.Namespace) -> No
 
 def ask_for_credentials(remote: Remote, account: str, insecure: bool) -> None:
     """Give a server's reader the token or the password of the environment, or one that a person types. Raises StartError."""
-    warning = f"{remote.origin} is not encrypted: passwords, tokens and records can be read on the way"
+    warning = (
+        f"{remote.origin} is not encrypted: passwords, tokens and records can be read on the way"
+    )
     if remote.in_clear and not insecure:
         if not sys.stdin.isatty():
             raise StartError(f"{warning}; use https, or --insecure-http if you trust the network")
@@ -8273,7 +9638,9 @@ def ask_for_credentials(remote: Remote, account: str, insecure: bool) -> None:
     token, password = (os.environ.get(PREFIX + name) for name in PULL_VARIABLES)
     if token:
         if not VISIBLE.fullmatch(token):
-            raise StartError(f"{PREFIX}PULL_TOKEN must be letters, digits and signs of ASCII, without spaces")
+            raise StartError(
+                f"{PREFIX}PULL_TOKEN must be letters, digits and signs of ASCII, without spaces"
+            )
         remote.token = token
         return
     if not password:
@@ -8342,7 +9709,9 @@ def whole_file(path: str) -> Iterator[TextIO]:
         with open(part, "x", encoding="utf-8", newline="\n", opener=private) as file:
             yield file
         if file_state(target) != before:
-            raise StartError(f"{path}: another process has written to this file meanwhile; name another one")
+            raise StartError(
+                f"{path}: another process has written to this file meanwhile; name another one"
+            )
         if before:
             os.replace(part, target)
         else:
@@ -8359,7 +9728,9 @@ def chosen_products(options: argparse.Namespace) -> list[int]:
     if not hasattr(options, "products"):
         return []
     if not re.fullmatch("[1-9][0-9]{0,15}(,[1-9][0-9]{0,15})*", options.products):
-        raise StartError(f"--products must be ids, separated by commas, such as 1,7 (got {options.products!r})")
+        raise StartError(
+            f"--products must be ids, separated by commas, such as 1,7 (got {options.products!r})"
+        )
     return [int(word) for word in options.products.split(",")]
 
 
@@ -8389,7 +9760,10 @@ def command_pull(settings: Mapping[str, Any], options: argparse.Namespace) -> No
             fill_database(settings, copy)
     show_progress("")
     done = f"{remote.requests:,} requests, {time.monotonic() - began:.0f} s"
-    tell(*lines, f"Pulled from {remote.origin}{remote.base} into {out or settings['database']}: {done}.")
+    tell(
+        *lines,
+        f"Pulled from {remote.origin}{remote.base} into {out or settings['database']}: {done}.",
+    )
 
 
 HOLDS_RECORDS = "{} holds records already; name another file with --database"
@@ -8439,7 +9813,9 @@ def write_copy(database: Database, path: str) -> None:
         os.close(os.open(part, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
         with contextlib.closing(sqlite3.connect(part)) as copy, database.reading() as store:
             copy.execute("PRAGMA journal_mode = OFF")  # a second file, which would be left behind
-            store.count("SELECT count(*) FROM user")  # starts the read transaction: the copy is of this moment
+            store.count(
+                "SELECT count(*) FROM user"
+            )  # starts the read transaction: the copy is of this moment
             store.connection.backup(copy, pages=4096, progress=progress)
         give_name(part, path)
     except sqlite3.Error as error:
@@ -8468,7 +9844,10 @@ def command_check(settings: Mapping[str, Any], options: argparse.Namespace) -> i
     with open_database(settings, existing=True) as database, database.reading() as store:
         problems = list(itertools.islice(problems_of(store), 100))
     show_progress("")
-    print("\n".join(problems) or f"{settings['database']} is sound: pages, links and counts are right.")
+    print(
+        "\n".join(problems)
+        or f"{settings['database']} is sound: pages, links and counts are right."
+    )
     return 1 if problems else 0
 
 
@@ -8483,8 +9862,15 @@ def command_call(settings: Mapping[str, Any], options: argparse.Namespace) -> in
         if ignored := dict(headers).get("Ignored-Fields"):
             tell(f"ignored: {ignored}")
 
-    chosen: Any = {**DEFAULTS, "control": False, "timezone": settings["timezone"], "strict": settings["strict"]}
-    reads = options.method.upper() in ("GET", "HEAD", "OPTIONS") and settings["database"] != ":memory:"
+    chosen: Any = {
+        **DEFAULTS,
+        "control": False,
+        "timezone": settings["timezone"],
+        "strict": settings["strict"],
+    }
+    reads = (
+        options.method.upper() in ("GET", "HEAD", "OPTIONS") and settings["database"] != ":memory:"
+    )
     with contextlib.closing(make_service(settings["database"], chosen, existing=reads)) as service:
         environ = {
             "REQUEST_METHOD": options.method.upper(),
@@ -8512,7 +9898,9 @@ def command_serve(settings: dict[str, Any], options: argparse.Namespace) -> None
     sys.setswitchinterval(SWITCH_TIME)
     with contextlib.ExitStack() as stack:
         listener = stack.enter_context(listen(host, settings["port"]))
-        service = patiently(settings["database"], lambda: make_service(settings["database"], chosen))
+        service = patiently(
+            settings["database"], lambda: make_service(settings["database"], chosen)
+        )
         stack.callback(service.close)
         if service.names is not None and loopback:
             service.names.add(host)
@@ -8531,7 +9919,9 @@ def command_serve(settings: dict[str, Any], options: argparse.Namespace) -> None
         raise MemoryError
 
 
-def patiently(path: str, work: Callable[[], Any], stopped: Callable[[], bool] = lambda: False) -> Any:
+def patiently(
+    path: str, work: Callable[[], Any], stopped: Callable[[], bool] = lambda: False
+) -> Any:
     """Return what `work` returns; as long as another process is writing to the database, try again."""
     for attempt in itertools.count():
         try:
@@ -8543,7 +9933,9 @@ def patiently(path: str, work: Callable[[], Any], stopped: Callable[[], bool] = 
                 log.warning("%s: waiting for another process that is writing to it", path)
 
 
-def finish_start(service: Service, settings: Mapping[str, Any], server: Server, failures: list[Exception]) -> None:
+def finish_start(
+    service: Service, settings: Mapping[str, Any], server: Server, failures: list[Exception]
+) -> None:
     """Load the fixture or the demo and print that the service is ready, or stop the server."""
     try:
         path, stopped, database = settings["database"], service.stopping.is_set, service.database
@@ -8551,9 +9943,15 @@ def finish_start(service: Service, settings: Mapping[str, Any], server: Server, 
         credentials: list[str] = []
         furnishing = [lambda: said.append(furnish_demo(database))] * settings["demo"]
         sharing = [lambda: said.append(share_password(database))] * settings["demo"]
-        greeting = [lambda: credentials.extend(make_credentials(database, settings, server.url)), *sharing]
+        greeting = [
+            lambda: credentials.extend(make_credentials(database, settings, server.url)),
+            *sharing,
+        ]
         early = bool(service.watchers)  # controls are on: a reset must bring back what is printed
-        service.preparations[:0] = [*furnishing, *(greeting if early else sharing)]  # before the snapshot for resets
+        service.preparations[:0] = [
+            *furnishing,
+            *(greeting if early else sharing),
+        ]  # before the snapshot for resets
         patiently(path, lambda: furnish(service, settings["password"], settings["load"]), stopped)
         patiently(path, lambda: wait_for_lock(database), stopped)
         write_out(sys.stdout, f"{server.url}\n", stopped)
@@ -8583,9 +9981,13 @@ def wait_for_lock(database: Database) -> None:
 def make_credentials(database: Database, settings: Mapping[str, Any], url: str) -> list[str]:
     """Return lines that tell a person how to begin, with a new password and token if they are needed."""
     unset, given = lacks_password(database), settings["token"]
-    if unset and given and not sys.stderr.isatty():  # a program has its token; its log is no place for a password
+    if (
+        unset and given and not sys.stderr.isatty()
+    ):  # a program has its token; its log is no place for a password
         command = f"pmservice user {ADMIN} --password --database {database.path}"
-        return [] if database.in_memory else [f"{ADMIN} has no password. To set one, run: {command}"]
+        return (
+            [] if database.in_memory else [f"{ADMIN} has no password. To set one, run: {command}"]
+        )
     if not (unset or (database.created and not given)):
         return []
     password = secrets.token_urlsafe(12)
@@ -8594,10 +9996,14 @@ def make_credentials(database: Database, settings: Mapping[str, Any], url: str) 
         if unset:
             save_user(store, Caller(ADMIN, True), user)
         token = None if given else give_token(store, ADMIN)
-    found = "This is a new database." if database.created else f"Nobody could log in as {ADMIN} yet."
+    found = (
+        "This is a new database." if database.created else f"Nobody could log in as {ADMIN} yet."
+    )
     lines = [f"{found} Note these credentials; they are not shown again."]
     lines += [f"  account   {ADMIN}", f"  password  {password}"] if unset else []
-    curl = "curl.exe" if os.name == "nt" else "curl"  # in Windows PowerShell, curl is another command
+    curl = (
+        "curl.exe" if os.name == "nt" else "curl"
+    )  # in Windows PowerShell, curl is another command
     call = f'  {curl} -H "Token: {token}" {url}/products'
     lines += [f"  token     {token}", "Open that URL in a browser, or try:", call] if token else []
     return lines

@@ -118,7 +118,9 @@ def validator(answer: dict[str, Any]) -> Draft202012Validator:
 
 
 DESCRIBED = {
-    (method.upper(), path): {int(status): validator(answer) for status, answer in operation["responses"].items()}
+    (method.upper(), path): {
+        int(status): validator(answer) for status, answer in operation["responses"].items()
+    }
     for path, item in DOCUMENT["paths"].items()
     for method, operation in item.items()
     if method != "parameters"
@@ -129,12 +131,16 @@ REFUSAL = Draft202012Validator(written_out({"$ref": "#/components/schemas/Error"
 def answers_of(method: str, path: str) -> dict[int, Draft202012Validator]:
     """Return the validators of a request's answers by status; {} for a path or method that the document lacks."""
     path = re.sub("^(/zentao)?/api.php/v1(?=/)", "", path.partition("?")[0])
-    return DESCRIBED.get((method, re.sub("/[1-9][0-9]*(?=/|$)", "/{id}", path.removesuffix("/"))), {})
+    return DESCRIBED.get(
+        (method, re.sub("/[1-9][0-9]*(?=/|$)", "/{id}", path.removesuffix("/"))), {}
+    )
 
 
 def hold_against_the_document(method: str, path: str, status: int, body: Any) -> None:
     described = answers_of(method, path)
-    if described and status != 500 and not ("/-/" in path and status == 404):  # the controls may be off
+    if (
+        described and status != 500 and not ("/-/" in path and status == 404)
+    ):  # the controls may be off
         assert status in described, f"{method} {path} is not described to answer {status}"
         described[status].validate(body)
     elif status >= 400:
@@ -181,16 +187,24 @@ class Client:
     def close(self) -> None:
         self.service.close()
 
-    def call(self, method: str, path: str, body: Any = None, **headers: str | None) -> webtest.TestResponse:
+    def call(
+        self, method: str, path: str, body: Any = None, **headers: str | None
+    ) -> webtest.TestResponse:
         """Send a request; return the answer, whatever its status. A body that is not bytes is sent as JSON."""
-        raw = body if isinstance(body, bytes) else b"" if body is None else json.dumps(body).encode()
+        raw = (
+            body if isinstance(body, bytes) else b"" if body is None else json.dumps(body).encode()
+        )
         sent = {"Token": self.token, "Content-Type": "application/json", **headers}
         sent = {name.replace("_", "-"): value for name, value in sent.items() if value is not None}
         environ = {"REQUEST_URI": path}  # as the server gives it, before any tidying
-        answer = self.app.request(path, environ=environ, method=method, body=raw, headers=sent, expect_errors=True)
+        answer = self.app.request(
+            path, environ=environ, method=method, body=raw, headers=sent, expect_errors=True
+        )
         assert answer.content_type == "application/json"
         if "Origin" not in headers:
-            assert not [name for name in answer.headers if name.lower().startswith("access-control")]
+            assert not [
+                name for name in answer.headers if name.lower().startswith("access-control")
+            ]
         if method != "HEAD":
             shown = json.loads(answer.body, parse_constant=pytest.fail)
             hold_against_the_document(method, path, answer.status_int, shown)
@@ -211,7 +225,9 @@ class Client:
         assert answer.status_int == 200, answer.text
         return answer.json
 
-    def refused(self, method: str, path: str, body: Any = None, status: int = 400, **headers: str | None) -> Any:
+    def refused(
+        self, method: str, path: str, body: Any = None, status: int = 400, **headers: str | None
+    ) -> Any:
         """Send a request that must be refused, must change nothing and must end its transaction; return the refusal."""
         before = self.dump()
         answer = self.call(method, path, body, **headers)
@@ -225,7 +241,9 @@ class Client:
         return answer.json
 
     def program(self, **body: Any) -> Any:
-        return self.post("/programs", **{"name": "Alpha", "begin": "2026-01-05", "end": "2026-12-31", **body})
+        return self.post(
+            "/programs", **{"name": "Alpha", "begin": "2026-01-05", "end": "2026-12-31", **body}
+        )
 
     def product(self, **body: Any) -> Any:
         return self.post("/products", **{"name": "P one", **body})
@@ -233,7 +251,9 @@ class Client:
     def project(self, **body: Any) -> Any:
         if "products" not in body:
             body["products"] = [self.product()["id"]]
-        return self.post("/projects", **{"name": "Pr one", "begin": "2026-01-10", "end": "2026-06-30", **body})
+        return self.post(
+            "/projects", **{"name": "Pr one", "begin": "2026-01-10", "end": "2026-06-30", **body}
+        )
 
     def task(self, home: int = 0, **body: Any) -> Any:
         least = {"name": "T", "type": "devel", "estStarted": "2026-02-02", "deadline": "2026-02-20"}
@@ -241,7 +261,9 @@ class Client:
 
     def case(self, product: int = 0, **body: Any) -> Any:
         least = {"title": "C", "type": "feature", "pri": 1, "steps": [{"desc": "a", "expect": "b"}]}
-        return self.post(f"/products/{product or self.product()['id']}/testcases", **{**least, **body})
+        return self.post(
+            f"/products/{product or self.product()['id']}/testcases", **{**least, **body}
+        )
 
     def load(self, **fixture: Any) -> int:
         return pmservice.load_text(self.service.database, json.dumps(fixture), "fixture")
@@ -262,7 +284,9 @@ class Client:
         return token
 
     def login(self, account: str, password: str = "secret") -> str:
-        return str(self.call("POST", "/tokens", {"account": account, "password": password}).json["token"])
+        return str(
+            self.call("POST", "/tokens", {"account": account, "password": password}).json["token"]
+        )
 
 
 class Connections(list[sqlite3.Connection]):
@@ -619,7 +643,9 @@ WORDS = {
     ("result", "caseResult"): "pass fail blocked n/a",
 }
 # fmt: on
-RECORDS = {resource.table: resource for resource in reversed(pmservice.RESOURCES.values())}  # one for each table
+RECORDS = {
+    resource.table: resource for resource in reversed(pmservice.RESOURCES.values())
+}  # one for each table
 EVERY_RECORD = each("record", RECORDS.values(), ids=list(RECORDS))
 
 
@@ -633,7 +659,9 @@ class TestStructure:
     @EVERY_RECORD
     def test_given_fields_are_the_columns_of_the_table(self, client, record):
         derived_but_kept = {"project": {"path", "grade"}}
-        assert self.columns(client, record.table) - derived_but_kept.get(record.table, set()) == set(record.given())
+        assert self.columns(client, record.table) - derived_but_kept.get(
+            record.table, set()
+        ) == set(record.given())
 
     @each("name", SPECIFIED)
     def test_fields_are_those_of_the_specification(self, name):
@@ -669,19 +697,29 @@ class TestStructure:
             if isinstance(operation.shows, pmservice.Listing) and operation.target:
                 within = operation.shows.within
                 link = operation.shows.view.resource.fields.get(within)
-                above = {"execution": "execution or project"}.get(within, within)  # of those that are linked otherwise
+                above = {"execution": "execution or project"}.get(
+                    within, within
+                )  # of those that are linked otherwise
                 assert operation.target == (link.target if link else above), operation.path
 
-    @each("change", ["ADD COLUMN stranger TEXT", "RENAME COLUMN keywords TO stranger", "DROP COLUMN keywords"])
+    @each(
+        "change",
+        ["ADD COLUMN stranger TEXT", "RENAME COLUMN keywords TO stranger", "DROP COLUMN keywords"],
+    )
     def test_file_with_other_columns_than_the_fields_is_refused(self, filed, change):
         filed.close()
         with contextlib.closing(sqlite3.connect(filed.path)) as file:
             file.execute(f"ALTER TABLE bug {change}")
-        with pytest.raises(pmservice.StartError, match=r"pm\.db: the columns of its table bug .*(stranger|keywords)"):
+        with pytest.raises(
+            pmservice.StartError,
+            match=r"pm\.db: the columns of its table bug .*(stranger|keywords)",
+        ):
             pmservice.create_app(filed.path)
 
     def test_every_operation_of_the_specification_can_be_called(self):
-        offered = {f"{one.method} {one.path.replace('<id>', ':id')}" for one in pmservice.OPERATIONS}
+        offered = {
+            f"{one.method} {one.path.replace('<id>', ':id')}" for one in pmservice.OPERATIONS
+        }
         assert offered >= {*SHOWN, "POST /tokens"}
 
 
@@ -689,7 +727,9 @@ class TestStructure:
 # Each operation on a record with everything and on one with nothing, against its row of SHOWN.
 
 EDITED = {"lastEditedBy": "admin", "lastEditedDate": NOW_ISO}
-EMPTIED = dict.fromkeys(("closedBy", "closedDate", "canceledBy", "canceledDate")) | {"closedReason": ""}
+EMPTIED = dict.fromkeys(("closedBy", "closedDate", "canceledBy", "canceledDate")) | {
+    "closedReason": ""
+}
 UNFINISHED = {**EMPTIED, "finishedBy": None, "finishedDate": None}
 
 
@@ -745,7 +785,11 @@ ANSWERS = [
     ("POST /tasks/:id/restart",   "/tasks/2/restart",      dict(consumed=0.5, left=2),               dict(TASK_2, **EDITED, consumed=0.5, left=2, status="doing", progress=20)),
 ]
 # fmt: on
-EVERY_ANSWER = each(("operation", "path", "body", "facts"), ANSWERS, ids=[f"{row[0]} on {row[1]}" for row in ANSWERS])
+EVERY_ANSWER = each(
+    ("operation", "path", "body", "facts"),
+    ANSWERS,
+    ids=[f"{row[0]} on {row[1]}" for row in ANSWERS],
+)
 
 
 class TestLooks:
@@ -758,7 +802,9 @@ class TestLooks:
         assert response.status_int == (201 if creating else 200)
         answer, shown = response.json, SHOWN[operation]
         if isinstance(facts, list):
-            assert lines(answer[path.split("/")[-1]]) == lines([shown.of(**record) for record in facts])
+            assert lines(answer[path.split("/")[-1]]) == lines(
+                [shown.of(**record) for record in facts]
+            )
         elif operation == "POST /products":
             record = shown.of(**facts)
             assert lines(answer) == lines({**record, "total": 1, "products": [record]})
@@ -1056,7 +1102,11 @@ class TestLooksOfCompanions:
         elif isinstance(facts, list):
             records = [COMPANIONS[shown].of(**one) for one in facts]
             around = AROUND.get(operation, AROUND.get(envelope, {"page": 1, "limit": 20}))
-            expected = {envelope: records} if around is None else {"total": len(facts), envelope: records, **around}
+            expected = (
+                {envelope: records}
+                if around is None
+                else {"total": len(facts), envelope: records, **around}
+            )
         else:
             record = COMPANIONS[shown].of(**facts)
             expected = {envelope: record} if envelope else record
@@ -1069,8 +1119,15 @@ class TestLooksOfCompanions:
         assert choices["build"] == {"": "", "trunk": "Trunk", "1": "Build one"}
 
     def test_every_companion_is_looked_at(self):
-        offered = {f"{one.method} {one.path.replace('<', ':').replace('>', '')}" for one in pmservice.OPERATIONS}
-        assert {row[0] for row in COMPANION_ANSWERS} == offered - {*SHOWN, "POST /tokens", "GET /options/bug"}
+        offered = {
+            f"{one.method} {one.path.replace('<', ':').replace('>', '')}"
+            for one in pmservice.OPERATIONS
+        }
+        assert {row[0] for row in COMPANION_ANSWERS} == offered - {
+            *SHOWN,
+            "POST /tokens",
+            "GET /options/bug",
+        }
 
 
 # --- Recorded answers of the real server --------------------------------------------------------------
@@ -1084,12 +1141,8 @@ NO_CASES = "cases (… present in the modify-task response only)"
 CREATED = "201 where something is created"
 SAMPLED = "unset datetimes appear … (in bug records) as 1969-12-31T16:00:00Z; an unset bug deadline is 1970-01-01"
 ALL_KEPT = "all request fields are kept"
-BY_ACCOUNT = (
-    "in the create-project and create-case responses they are returned as a plain account string, an unset one as ''"
-)
-UNSET_DATES = (
-    "an unset real start or end of a project is 0000-00-00; create-project shows unset datetimes as '', deleted as '0'"
-)
+BY_ACCOUNT = "in the create-project and create-case responses they are returned as a plain account string, an unset one as ''"
+UNSET_DATES = "an unset real start or end of a project is 0000-00-00; create-project shows unset datetimes as '', deleted as '0'"
 UNSET_PERSON = "no person is null"
 NESTED = "`parent` as given, `path` and `grade` set: the recorded version ignored the parent"
 TYPED = "the types are the specification's"
@@ -1271,7 +1324,9 @@ class TestRecordedAnswers:
         shanghai.load(users=WORLD["users"], **recorded.state)
         answer = shanghai.call(recorded.operation.split()[0], recorded.path, recorded.body)
         shown = SHOWN[recorded.operation]
-        expected = (shown._replace(moment=east) if shown.moment is spaced else shown).of(**recorded.facts)
+        expected = (shown._replace(moment=east) if shown.moment is spaced else shown).of(
+            **recorded.facts
+        )
         body = answer.json
         key = recorded.operation.split("/")[-1]
         if recorded.operation.startswith("GET") and key in body:
@@ -1281,7 +1336,9 @@ class TestRecordedAnswers:
         body["status_int"] = answer.status_int
         for differing in recorded.differences.values():
             assert not [
-                field for field, value in differing.items() if field in body and lines(body[field]) == lines(value)
+                field
+                for field, value in differing.items()
+                if field in body and lines(body[field]) == lines(value)
             ]
 
     @each(("request_line", "body", "status", "field"), RECORDED_REFUSALS)
@@ -1515,9 +1572,17 @@ def replay(client: Client, exchange: Any) -> list[Any]:
     state, caller = recorded.State(exchange), recorded.caller_of(exchange)
     client.clock.set(recorded.moment_of(exchange))
     client.load(**state.fixture(SECRET))
-    client.token = None if exchange.status == 401 else "t" if caller == "admin" else client.login(caller)
-    password = {"password": "secret" if exchange.status < 300 else "wrong"} if "password" in state.body else {}
-    answer = client.call(exchange.method, exchange.path, {**exchange.body, **password} if password else exchange.body)
+    client.token = (
+        None if exchange.status == 401 else "t" if caller == "admin" else client.login(caller)
+    )
+    password = (
+        {"password": "secret" if exchange.status < 300 else "wrong"}
+        if "password" in state.body
+        else {}
+    )
+    answer = client.call(
+        exchange.method, exchange.path, {**exchange.body, **password} if password else exchange.body
+    )
     client.token = "t"
     client.post("/-/reset")
     return recorded.compared(exchange, answer.status_int, answer.json)
@@ -1533,7 +1598,11 @@ class TestEveryRecordedAnswer:
                 for difference in replay(client, exchange):
                     row = decision_on(exchange, difference) if difference.way else ""
                     verdict = 0 if row == "" else 3 if row is None else 2 if UNSAID in row else 1
-                    others += [f"{exchange.name}: {' '.join(map(str, difference))}"] if verdict == 3 else []
+                    others += (
+                        [f"{exchange.name}: {' '.join(map(str, difference))}"]
+                        if verdict == 3
+                        else []
+                    )
                     values[verdicts[verdict]] += 1
                     found.add(verdict)
                     needed.add(row)
@@ -1556,11 +1625,15 @@ class TestProgramsAndProjects:
         top = client.program()
         below = client.program(parent=str(top["id"]))
         project = client.project(parent=below["id"])
-        numbers = [(one["id"], one["order"], one["path"], one["grade"]) for one in (top, below, project)]
+        numbers = [
+            (one["id"], one["order"], one["path"], one["grade"]) for one in (top, below, project)
+        ]
         assert numbers == [(1, 5, ",1,", 1), (2, 10, ",1,2,", 2), (3, 15, ",1,2,3,", 3)]
 
     def test_programs_projects_and_executions_share_one_sequence_of_ids(self, client):
-        client.load(executions=[{"id": 8, "name": "E", "project": 7}], projects=[{"id": 7, "name": "P"}])
+        client.load(
+            executions=[{"id": 8, "name": "E", "project": 7}], projects=[{"id": 7, "name": "P"}]
+        )
         assert client.program()["id"] == 9
 
     @each("parent", [0, "0", None])
@@ -1586,7 +1659,10 @@ class TestProgramsAndProjects:
 
     def test_project_is_linked_to_its_products(self, world):
         id = world.project(products=[2, "1"])["id"]
-        assert next(one for one in world.dump()["projects"] if one["id"] == id)["products"] == [1, 2]
+        assert next(one for one in world.dump()["projects"] if one["id"] == id)["products"] == [
+            1,
+            2,
+        ]
 
 
 class TestProductCounters:
@@ -1599,7 +1675,9 @@ class TestProductCounters:
         (dict(deleted=True),                            dict()),
     ])  # fmt: skip
     @each("times", [1, 3])
-    def test_bugs_that_are_not_deleted_are_counted_by_what_they_are(self, client, bug, counted, times):
+    def test_bugs_that_are_not_deleted_are_counted_by_what_they_are(
+        self, client, bug, counted, times
+    ):
         old = {"product": 1, "title": "B", "openedDate": "2020-01-01", **bug}
         client.load(products=[{"name": "P"}, {"name": "Q"}], bugs=[old] * times)
         first, second = client.get("/products")["products"]
@@ -1610,7 +1688,10 @@ class TestProductCounters:
     def test_releases_are_counted_for_those_who_may_see_them(self, client):
         client.load(
             products=[{"name": "P", "acl": "open"}],
-            projects=[{"id": 1, "name": "O", "acl": "open"}, {"id": 2, "name": "P", "acl": "private", "PM": "dev1"}],
+            projects=[
+                {"id": 1, "name": "O", "acl": "open"},
+                {"id": 2, "name": "P", "acl": "private", "PM": "dev1"},
+            ],
             releases=[{"name": "R", "product": 1, "project": project} for project in (1, 2)],
             users=[{"account": "dev2"}],
         )
@@ -1620,15 +1701,22 @@ class TestProductCounters:
             assert client.get("/products/1")["releases"] == seen
             assert client.get("/products")["products"][0]["releases"] == seen
 
-    def test_releases_are_those_of_the_list_whatever_they_belong_to_and_whatever_happens(self, client):
-        projects = [dict(id=1, name="O", acl="open"), *(dict(id=id, name="P", PM="dev1") for id in (2, 3))]
+    def test_releases_are_those_of_the_list_whatever_they_belong_to_and_whatever_happens(
+        self, client
+    ):
+        projects = [
+            dict(id=1, name="O", acl="open"),
+            *(dict(id=id, name="P", PM="dev1") for id in (2, 3)),
+        ]
         client.load(
             users=[{"account": "dev1"}, {"account": "dev2"}],
             products=[{"id": id, "name": "P", "acl": "open"} for id in (1, 2)],
             projects=[{"acl": "private", "products": [1, 2], **project} for project in projects],
             releases=[
                 dict(name="R", product=product, deleted=deleted, project=project)
-                for product, project, deleted in itertools.product((1, 2), (0, 1, 1, 2, 3, 3), (False, True))
+                for product, project, deleted in itertools.product(
+                    (1, 2), (0, 1, 1, 2, 3, 3), (False, True)
+                )
             ],
         )
         tokens = {account: client.token_of(account) for account in ("admin", "dev1", "dev2")}
@@ -1654,7 +1742,9 @@ class TestProductCounters:
         assert counted() == [6, 2, 4]
 
     def test_releases_that_are_not_deleted_are_counted(self, client):
-        releases = [{"name": "R", "product": 1, "deleted": deleted} for deleted in (False, True, False)]
+        releases = [
+            {"name": "R", "product": 1, "deleted": deleted} for deleted in (False, True, False)
+        ]
         client.load(products=[{"name": "P"}], releases=releases)
         assert client.get("/products")["products"][0]["releases"] == 2
 
@@ -1668,7 +1758,9 @@ class TestProductCounters:
     ])  # fmt: skip
     def test_this_week_is_monday_to_sunday_in_the_zone_of_the_service(self, zone, opened, counted):
         with contextlib.closing(Client(":memory:", control=False, timezone=zone)) as client:
-            client.load(products=[{"name": "P"}], bugs=[{"product": 1, "title": "B", "openedDate": opened}])
+            client.load(
+                products=[{"name": "P"}], bugs=[{"product": 1, "title": "B", "openedDate": opened}]
+            )
             assert client.get("/products")["products"][0]["thisWeekBugs"] == counted
 
     def test_this_week_moves_on_with_the_clock(self, world):
@@ -1698,23 +1790,40 @@ class TestWeekOfAClockChange:
     """A week with a change to or from summer time is an hour shorter or longer than 7 × 24 hours."""
 
     @each(("zone", "now", "monday", "next_monday"), CLOCK_CHANGES)
-    def test_this_week_is_monday_to_sunday_by_the_clocks_on_the_wall(self, zone, now, monday, next_monday):
-        first, after = (datetime.fromisoformat(moment.replace("Z", "+00:00")) for moment in (monday, next_monday))
+    def test_this_week_is_monday_to_sunday_by_the_clocks_on_the_wall(
+        self, zone, now, monday, next_monday
+    ):
+        first, after = (
+            datetime.fromisoformat(moment.replace("Z", "+00:00"))
+            for moment in (monday, next_monday)
+        )
         second = timedelta(seconds=1)
-        opened = {1: first - second, 2: first, 3: after - second, 4: after}  # the day before, Monday, Sunday, Monday
+        opened = {
+            1: first - second,
+            2: first,
+            3: after - second,
+            4: after,
+        }  # the day before, Monday, Sunday, Monday
         bugs = [dict(product=id, title="B", openedDate=opened[id].isoformat()) for id in opened]
         with contextlib.closing(Client(":memory:", control=False, timezone=zone)) as client:
             client.clock.set(now)
             client.load(products=[dict(id=id, name="P") for id in opened], bugs=bugs)
-            counted = {one["id"]: one["thisWeekBugs"] for one in client.get("/products")["products"]}
+            counted = {
+                one["id"]: one["thisWeekBugs"] for one in client.get("/products")["products"]
+            }
             assert counted == {1: 0, 2: 1, 3: 1, 4: 0}
 
 
 class TestTestCases:
     def test_step_ids_run_on_over_all_cases(self, client):
         product = client.product()["id"]
-        steps = [client.case(product, steps=[{"desc": "a"}, {"desc": "b"}])["steps"] for _ in range(2)]
-        assert [[(step["id"], step["case"]) for step in one] for one in steps] == [[(1, 1), (2, 1)], [(3, 2), (4, 2)]]
+        steps = [
+            client.case(product, steps=[{"desc": "a"}, {"desc": "b"}])["steps"] for _ in range(2)
+        ]
+        assert [[(step["id"], step["case"]) for step in one] for one in steps] == [
+            [(1, 1), (2, 1)],
+            [(3, 2), (4, 2)],
+        ]
 
     @each(("stage", "kept"), [
         ("bvt", "bvt"), ("bvt,smoke", "bvt,smoke"), (["unittest", "intergrate"], "unittest,intergrate"), ("", ""), (None, ""),
@@ -1752,7 +1861,11 @@ class TestCreateTask:
     @each("nobody", [None, [], "", [""]])
     def test_task_without_assignee_has_no_assigned_date(self, client, nobody):
         task = client.task(assignedTo=nobody)
-        assert (task["assignedTo"], task["assignedDate"], task["assignedToRealName"]) == (None, None, "")
+        assert (task["assignedTo"], task["assignedDate"], task["assignedToRealName"]) == (
+            None,
+            None,
+            "",
+        )
         assert len(client.dump()["tasks"]) == 1
 
     def test_one_wrong_assignee_means_no_task_and_no_user(self, world):
@@ -1782,7 +1895,10 @@ class TestModifyTask:
     ])  # fmt: skip
     def test_assigned_date_is_now_when_the_assignee_changes(self, world, sent, account, since):
         task = world.put("/tasks/1", assignedTo=sent)
-        assert (task["assignedTo"] and task["assignedTo"]["account"], task["assignedDate"]) == (account, since)
+        assert (task["assignedTo"] and task["assignedTo"]["account"], task["assignedDate"]) == (
+            account,
+            since,
+        )
 
     @each(("field", "after"), [
         ("assignedTo", None), ("deadline", None), ("estStarted", None), ("type", "devel"), ("pri", 1), ("estimate", 8), ("story", 7), ("module", 2),
@@ -1798,7 +1914,11 @@ class TestModifyTask:
             dict(title="D"),
         ]
         stories = [dict(id=id, product=1, title="S") for id in (3, 4)]
-        client.load(products=[{"name": "P"}], stories=stories, testcases=[dict(case, product=1) for case in cases])
+        client.load(
+            products=[{"name": "P"}],
+            stories=stories,
+            testcases=[dict(case, product=1) for case in cases],
+        )
         id = client.task(story=3)["id"]
         assert client.put(f"/tasks/{id}")["cases"] == {"1": "A"}
         assert client.put(f"/tasks/{id}", story=4)["cases"] == {"3": "C"}
@@ -1824,8 +1944,14 @@ class TestTransitions:
 
     @EVERY_STATE
     def test_restart_and_finish_are_from_any_state(self, world, state):
-        assert self.in_state(world, state).post("/tasks/1/restart", consumed=3, left=0)["status"] == "doing"
-        assert self.in_state(world, state).post("/tasks/1/finish", finishedDate="2026-02-09")["status"] == "done"
+        assert (
+            self.in_state(world, state).post("/tasks/1/restart", consumed=3, left=0)["status"]
+            == "doing"
+        )
+        assert (
+            self.in_state(world, state).post("/tasks/1/finish", finishedDate="2026-02-09")["status"]
+            == "done"
+        )
 
     @each(("sent", "total"), [({}, 2.5), ({"consumed": 2.5}, 2.5), ({"consumed": "7"}, 7)])
     def test_start_takes_the_new_total_of_hours(self, world, sent, total):
@@ -1850,7 +1976,12 @@ class TestTransitions:
 
     def test_hours_add_up_as_a_person_adds_them(self, world):
         world.post("/tasks/2/restart", consumed=0.1, left=0, realStarted="2026-02-08")
-        assert world.post("/tasks/2/finish", finishedDate="2026-02-09", currentConsumed=0.2)["consumed"] == 0.3
+        assert (
+            world.post("/tasks/2/finish", finishedDate="2026-02-09", currentConsumed=0.2)[
+                "consumed"
+            ]
+            == 0.3
+        )
 
     @each(("transition", "body", "started"), [
         ("start", {"left": 1}, "2026-11-20 07:42:17"),
@@ -1892,17 +2023,29 @@ class TestTransitions:
 
     @each("transition", ["start", "restart", "finish"])
     def test_comment_is_kept_with_who_when_and_what(self, world, transition):
-        world.post(f"/tasks/1/{transition}", consumed=3, left=1, finishedDate="2026-02-09", comment="“go” 🚀")
+        world.post(
+            f"/tasks/1/{transition}",
+            consumed=3,
+            left=1,
+            finishedDate="2026-02-09",
+            comment="“go” 🚀",
+        )
         log = world.sql("SELECT objectType, objectID, actor, action, date, comment FROM action")
         assert log == [("task", 1, "admin", transition + "ed", NOW_ISO, "“go” 🚀")]
 
     def test_moments_without_zone_are_local_to_the_service(self, shanghai):
         task = f"/tasks/{shanghai.task()['id']}"
         started = shanghai.post(f"{task}/start", left=1, realStarted="2026-02-06 08:30:00")
-        assert (started["realStarted"], started["openedDate"]) == ("2026-02-06 08:30:00", "2026-11-20 15:42:17")
+        assert (started["realStarted"], started["openedDate"]) == (
+            "2026-02-06 08:30:00",
+            "2026-11-20 15:42:17",
+        )
         assert shanghai.put(task)["realStarted"] == "2026-02-06T00:30:00Z"
         finished = shanghai.post(f"{task}/finish", finishedDate="2026-02-09")
-        assert (finished["realStarted"], finished["finishedDate"]) == ("2026-02-06T00:30:00Z", "2026-02-08T16:00:00Z")
+        assert (finished["realStarted"], finished["finishedDate"]) == (
+            "2026-02-06T00:30:00Z",
+            "2026-02-08T16:00:00Z",
+        )
 
 
 # --- 2 Errors, 3 Kinds and 4 Records: refusals --------------------------------------------------------
@@ -1976,19 +2119,32 @@ class TestRefusals:
     @each(
         ("operation", "place", "value", "word"),
         [(operation, *row) for operation, rows in REFUSED.items() for row in rows],
-        ids=[f"{operation} {row[0]} {n}" for operation, rows in REFUSED.items() for n, row in enumerate(rows)],
+        ids=[
+            f"{operation} {row[0]} {n}"
+            for operation, rows in REFUSED.items()
+            for n, row in enumerate(rows)
+        ],
     )
-    def test_refusal_names_the_field_and_the_rule_and_writes_nothing(self, world, operation, place, value, word):
+    def test_refusal_names_the_field_and_the_rule_and_writes_nothing(
+        self, world, operation, place, value, word
+    ):
         field = re.split(r"[\[.]", place)[0]
         refusal = world.refused(*operation.split(), {**GOOD[operation], field: value})
         assert list(refusal["fields"]) == [place]
         assert word in refusal["fields"][place]
         assert refusal["error"].rstrip(".") == f"{place} {refusal['fields'][place]}"
 
-    @each(("operation", "field"), [(one, field) for one, fields in NEEDED.items() for field in fields.split()])
+    @each(
+        ("operation", "field"),
+        [(one, field) for one, fields in NEEDED.items() for field in fields.split()],
+    )
     @each("absent", [{}, None], ids=["left out", "null"])
     def test_needed_fields_are_needed(self, world, operation, field, absent):
-        body = without(GOOD[operation], field) if absent is not None else {**GOOD[operation], field: None}
+        body = (
+            without(GOOD[operation], field)
+            if absent is not None
+            else {**GOOD[operation], field: None}
+        )
         fields = world.refused(*operation.split(), body)["fields"]
         assert list(fields) == [field]
         assert fields[field].startswith("is required and must be ")
@@ -1998,7 +2154,9 @@ class TestRefusals:
         assert world.call(*operation.split(), GOOD[operation]).status_int in (200, 201)
 
     def test_every_broken_field_is_named(self, client):
-        refusal = client.refused("POST", "/programs", {"name": "", "begin": "x", "budgetUnit": "EUR"})
+        refusal = client.refused(
+            "POST", "/programs", {"name": "", "begin": "x", "budgetUnit": "EUR"}
+        )
         assert set(refusal["fields"]) == {"name", "begin", "end", "budgetUnit"}
         assert all(field in refusal["error"] for field in refusal["fields"])
 
@@ -2013,7 +2171,9 @@ class TestRefusals:
         ("POST /tasks/1/finish", dict(finishedDate="2020-01-01", currentConsumed=-1), "finishedDate currentConsumed"),
         ("POST /projects/2/executions", dict(name="", begin="2020-01-01", end="2020-01-02"), "name begin end"),
     ])  # fmt: skip
-    def test_those_that_what_is_stored_makes_wrong_are_named_with_the_others(self, world, operation, body, fields):
+    def test_those_that_what_is_stored_makes_wrong_are_named_with_the_others(
+        self, world, operation, body, fields
+    ):
         assert set(world.refused(*operation.split(), body)["fields"]) == set(fields.split())
 
     def test_task_that_was_never_started_needs_its_real_start_to_be_finished(self, world):
@@ -2022,7 +2182,9 @@ class TestRefusals:
 
     def test_hours_stay_within_64_bits(self, world):
         world.sql("UPDATE task SET consumed = ? WHERE id = 1", 2.0**62)
-        refusal = world.refused("POST", "/tasks/1/finish", {"finishedDate": "2026-02-09", "currentConsumed": 2.0**62})
+        refusal = world.refused(
+            "POST", "/tasks/1/finish", {"finishedDate": "2026-02-09", "currentConsumed": 2.0**62}
+        )
         assert list(refusal["fields"]) == ["currentConsumed"]
 
     def test_refused_request_makes_no_user(self, world):
@@ -2037,8 +2199,12 @@ class TestRefusals:
         (TASKS, "estimate", "2.5", 2.5), (TASKS, "estimate", 8, 8), (TASKS, "estimate", 8.0, 8), (TASKS, "pri", "2", 2),
         (PROGRAMS, "end", "2026-01-05", "2026-01-05"), (TASKS, "deadline", "2026-02-02", "2026-02-02"),
     ])  # fmt: skip
-    def test_numbers_and_texts_are_taken_in_each_other_s_form(self, world, operation, field, sent, shown):
-        assert lines(world.call(*operation.split(), {**GOOD[operation], field: sent}).json[field]) == lines(shown)
+    def test_numbers_and_texts_are_taken_in_each_other_s_form(
+        self, world, operation, field, sent, shown
+    ):
+        assert lines(
+            world.call(*operation.split(), {**GOOD[operation], field: sent}).json[field]
+        ) == lines(shown)
 
     @each("text", [
         "“Ünïcode” 🚀\n\t", "<script>alert('x')</script>", "a\u2028b\x7f\x01", "%s %d %%", "'; DROP TABLE",
@@ -2046,10 +2212,18 @@ class TestRefusals:
     def test_strings_are_returned_as_they_were_sent(self, client, text):
         id = client.product(name=text, code=text, desc=text)["id"]
         product = client.get("/products")["products"][0]
-        assert [product[field] for field in ("id", "name", "code", "desc")] == [id, text, text, text]
+        assert [product[field] for field in ("id", "name", "code", "desc")] == [
+            id,
+            text,
+            text,
+            text,
+        ]
 
     def test_duplicate_names_and_unknown_fields_are_fine(self, client):
-        assert client.product(name="Same")["id"] != client.product(name="Same", unknown=1, total=7)["id"]
+        assert (
+            client.product(name="Same")["id"]
+            != client.product(name="Same", unknown=1, total=7)["id"]
+        )
 
 
 # --- 6 Store: lists -----------------------------------------------------------------------------------
@@ -2067,7 +2241,10 @@ class TestLists:
         client.load(
             products=[dict(id=n, name=f"P{n % 3}", order=10 - n) for n in numbers],
             projects=[dict(id=1, name="Pr")],
-            bugs=[dict(id=n, product=1, title=f"B{n}", severity=n % 3, deleted=n > 5) for n in range(1, 7)],
+            bugs=[
+                dict(id=n, product=1, title=f"B{n}", severity=n % 3, deleted=n > 5)
+                for n in range(1, 7)
+            ],
             releases=[dict(id=n, product=n, project=1, name=f"R{n}") for n in numbers],
         )
         return client
@@ -2077,13 +2254,30 @@ class TestLists:
     ])  # fmt: skip
     def test_pages_follow_one_another_in_the_default_order(self, five, path, order):
         key = path.split("/")[-1]
-        for page, wanted in ((1, order[:2]), (2, order[2:4]), (3, order[4:]), (4, []), (2**63 - 1, [])):
+        for page, wanted in (
+            (1, order[:2]),
+            (2, order[2:4]),
+            (3, order[4:]),
+            (4, []),
+            (2**63 - 1, []),
+        ):
             answer = five.get(f"/{path}?limit=2&page={page}")
-            assert (ids(answer.pop(key)), answer) == (wanted, {"page": page, "total": 5, "limit": 2})
+            assert (ids(answer.pop(key)), answer) == (
+                wanted,
+                {"page": page, "total": 5, "limit": 2},
+            )
 
     def test_page_or_limit_alone_makes_pages(self, five):
-        assert without(five.get("/products?page=1"), "products") == {"page": 1, "total": 5, "limit": 20}
-        assert without(five.get("/projects/1/releases?limit=3"), "releases") == {"page": 1, "total": 5, "limit": 3}
+        assert without(five.get("/products?page=1"), "products") == {
+            "page": 1,
+            "total": 5,
+            "limit": 20,
+        }
+        assert without(five.get("/projects/1/releases?limit=3"), "releases") == {
+            "page": 1,
+            "total": 5,
+            "limit": 3,
+        }
 
     @each(("query", "order"), [
         ("/products/1/bugs?order=severity_asc", [3, 1, 4, 2, 5]), ("/products/1/bugs?order=severity_desc", [5, 2, 4, 1, 3]),
@@ -2100,7 +2294,9 @@ class TestLists:
         assert world.get("/users?order=account_asc&limit=1")["users"][0]["account"] == "admin"
 
     def test_order_is_that_of_the_values_shown(self, client):
-        client.load(products=[dict(id=1, name="A"), dict(id=2, name="B", order=3)])  # the first shows 5
+        client.load(
+            products=[dict(id=1, name="A"), dict(id=2, name="B", order=3)]
+        )  # the first shows 5
         for page, order in (("", [2, 1]), ("&limit=1", [2])):
             assert ids(client.get(f"/products?order=order_asc{page}")["products"]) == order
 
@@ -2136,7 +2332,10 @@ class TestLists:
         five.sql("UPDATE release SET status = 'terminate' WHERE id = 5")
         for status, wanted in found.items():
             answer = five.get(f"{path}?status={status}&order=id")
-            assert (ids(records_in(answer)), answer["total"]) == ([int(id) for id in wanted], len(wanted))
+            assert (ids(records_in(answer)), answer["total"]) == (
+                [int(id) for id in wanted],
+                len(wanted),
+            )
         rule = five.refused("GET", f"{path}?status=whatever")["fields"]["status"]
         assert all(word in rule for word in allowed.split())
 
@@ -2178,12 +2377,17 @@ class TestLists:
     def test_long_list_is_the_sum_of_its_pages_and_comes_in_pieces(self, filed):
         persons = [f"user{n}" for n in range(450)]
         filed.load(
-            products=[dict(id=1, name="P")], bugs=[dict(product=1, title="B", assignedTo=one) for one in persons]
+            products=[dict(id=1, name="P")],
+            bugs=[dict(product=1, title="B", assignedTo=one) for one in persons],
         )
-        pages = [filed.get(f"/products/1/bugs?limit=100&page={page}")["bugs"] for page in range(1, 7)]
+        pages = [
+            filed.get(f"/products/1/bugs?limit=100&page={page}")["bugs"] for page in range(1, 7)
+        ]
         assert filed.get("/products/1/bugs?limit=1000")["bugs"] == list(itertools.chain(*pages))
         assert [len(page) for page in pages] == [100, 100, 100, 100, 50, 0]
-        environ = webtest.TestRequest.blank("/products/1/bugs?limit=1000", headers={"Token": "t"}).environ
+        environ = webtest.TestRequest.blank(
+            "/products/1/bugs?limit=1000", headers={"Token": "t"}
+        ).environ
         answer = filed.service(environ, lambda *_: None)
         assert len(list(answer)) > 2
         answer.close()
@@ -2231,7 +2435,10 @@ class TestLongRecords:
             dict(id=1, product=1, title="S", plans=[1]),
             *[dict(product=1, title="S", plans=[1], parent=1) for _ in range(MANY)],
         ],
-        bugs=[dict(product=1, title="B", plan=1, story=1, assignedTo=f"user{n % 9}") for n in range(MANY)],
+        bugs=[
+            dict(product=1, title="B", plan=1, story=1, assignedTo=f"user{n % 9}")
+            for n in range(MANY)
+        ],
         tasks=[dict(execution=2, name="T", story=1) for _ in range(MANY)],
         testcases=[dict(product=1, title="C", story=1) for _ in range(MANY)],
         testtasks=[dict(id=1, product=1, execution=2, name="R", testcases=[*range(1, MANY + 1)])],
@@ -2386,7 +2593,13 @@ INDEXES = {
     **dict.fromkeys(("task_in_state", "release_dated", "execution_running"), ("BROWSE", "/", None)),
 }  # fmt: skip
 # Indexes that only triggers and the checks of foreign keys search with, or nothing of this version.
-UNREAD = {"task_of_project", "story_of_release", "department_of_parent", "user_of_department", "testtask_of_execution"}
+UNREAD = {
+    "task_of_project",
+    "story_of_release",
+    "department_of_parent",
+    "user_of_department",
+    "testtask_of_execution",
+}
 # Scans that a query plan may have: of all users, of the accounts in an answer, of the steps of one test case, of the
 # departments, and of the departments above and below one.
 SMALL = {"user", "json_each", "steps", "department", "up", "below"}
@@ -2413,7 +2626,12 @@ RARE = {
     "PUT /projects/:id": {"project"},
     "DELETE /users/:user": {"token"},
 }  # a project is moved, a user's tokens are deleted
-STATELESS = {"/tokens", "/ping", "/configurations", "/configurations/version"}  # answered without a look at a record
+STATELESS = {
+    "/tokens",
+    "/ping",
+    "/configurations",
+    "/configurations/version",
+}  # answered without a look at a record
 
 
 class TestPlans:
@@ -2426,7 +2644,9 @@ class TestPlans:
 
             def planned(method: str, path: str, body: Any = None, token: str = "t") -> list[str]:
                 client.post("/-/reset?only=records")
-                client.sql("UPDATE project SET status = 'doing' WHERE id = 3")  # what the overview shows
+                client.sql(
+                    "UPDATE project SET status = 'doing' WHERE id = 3"
+                )  # what the overview shows
                 for connection in connections:
                     connection.ran = []
                 if method == "BROWSE":
@@ -2434,11 +2654,20 @@ class TestPlans:
                 else:
                     assert client.call(method, path, body, Token=token).status_int in (200, 201)
                 ran = [one for connection in connections for one in connection.ran]
-                readable = [one for one in ran if re.match(r"\s*(SELECT|WITH|INSERT|UPDATE|DELETE)\b", one[0])]
+                readable = [
+                    one
+                    for one in ran
+                    if re.match(r"\s*(SELECT|WITH|INSERT|UPDATE|DELETE)\b", one[0])
+                ]
                 assert readable, "no statement of the service was seen"
                 # A connection without foreign keys: plans show their checks also where they are not made.
-                with contextlib.closing(sqlite3.connect(client.service.database.uri, uri=True)) as other:
-                    plans = [other.execute(f"EXPLAIN QUERY PLAN {sql}", *values) for sql, *values in readable]
+                with contextlib.closing(
+                    sqlite3.connect(client.service.database.uri, uri=True)
+                ) as other:
+                    plans = [
+                        other.execute(f"EXPLAIN QUERY PLAN {sql}", *values)
+                        for sql, *values in readable
+                    ]
                     return [line[3] for plan in plans for line in plan]
 
             planned.tokens = ("t", client.token_of("dev1"))
@@ -2447,9 +2676,17 @@ class TestPlans:
     @staticmethod
     def scanned(plan: list[str]) -> set[str]:
         """Return the tables of which a plan reads every row, or every entry of an index that may be long."""
-        scans = [line for line in plan if "project_unplaced" not in line]  # empty but within a request
-        subqueries = {line.partition(" ")[2] for line in plan if re.match("CO-ROUTINE|MATERIALIZE", line)}
-        found = {found[1] for line in scans if (found := re.match(r"SCAN (?:TABLE )?(?!CONSTANT ROW)(\w+)", line))}
+        scans = [
+            line for line in plan if "project_unplaced" not in line
+        ]  # empty but within a request
+        subqueries = {
+            line.partition(" ")[2] for line in plan if re.match("CO-ROUTINE|MATERIALIZE", line)
+        }
+        found = {
+            found[1]
+            for line in scans
+            if (found := re.match(r"SCAN (?:TABLE )?(?!CONSTANT ROW)(\w+)", line))
+        }
         return found - SMALL - subqueries
 
     def test_no_request_reads_a_whole_table(self, planned):
@@ -2461,7 +2698,9 @@ class TestPlans:
             ):  # which have to be in another state before
                 continue
             may = RARE.get(operation, set()) | set(WHOLE.get(path, "").split())
-            scanned[f"{operation} on {path}"] = self.scanned(planned(operation.split()[0], path, body)) - may
+            scanned[f"{operation} on {path}"] = (
+                self.scanned(planned(operation.split()[0], path, body)) - may
+            )
         assert {request: tables for request, tables in scanned.items() if tables} == {}
 
     def test_no_list_reads_a_whole_table_or_sorts_it(self, planned):
@@ -2472,7 +2711,9 @@ class TestPlans:
             id = {"projects": "2", "executions": "3"}.get(operation.path.split("/")[1], "1")
             path = operation.path.replace("<id>", id)
             filters = [
-                f"&{name}={id}" for name, id in (("product", 1), ("project", 2)) if name in operation.shows.filters
+                f"&{name}={id}"
+                for name, id in (("product", 1), ("project", 2))
+                if name in operation.shows.filters
             ]
             narrow = filters[0] if filters else ""
             words = operation.shows.browse if len(operation.shows.browse) > 1 else ()
@@ -2486,7 +2727,9 @@ class TestPlans:
                 ):
                     plan = planned("GET", f"{path}?{query}", None, token)
                     sorts = path not in SORTED and any("FOR ORDER BY" in line for line in plan)
-                    whole = set() if narrow and narrow in query else set(WHOLE.get(path, "").split())
+                    whole = (
+                        set() if narrow and narrow in query else set(WHOLE.get(path, "").split())
+                    )
                     if sorts or self.scanned(plan) - whole:
                         bad[f"{path}?{query}"] = plan
         assert bad == {}
@@ -2494,11 +2737,15 @@ class TestPlans:
     def test_overview_scans_products_and_their_counts_only(self, planned):
         for token in planned.tokens:
             plan = planned("BROWSE", "/", None, token)
-            assert self.scanned(plan) <= {"product", "product_count"}, [line for line in plan if "SCAN" in line]
+            assert self.scanned(plan) <= {"product", "product_count"}, [
+                line for line in plan if "SCAN" in line
+            ]
 
     def test_each_index_serves_a_request(self, planned):
         plans = {index: "\n".join(planned(*request)) for index, request in INDEXES.items()}
-        assert [index for index, plan in plans.items() if not re.search(rf"INDEX {index}\b", plan)] == []
+        assert [
+            index for index, plan in plans.items() if not re.search(rf"INDEX {index}\b", plan)
+        ] == []
 
     def test_every_index_is_looked_at(self, client):
         made = client.sql("SELECT name FROM sqlite_schema WHERE type = 'index' AND sql IS NOT NULL")
@@ -2545,9 +2792,15 @@ class TestFixtures:
         for array, records in FULL.items():
             shown = {record["id"]: record for record in dumped[array]}
             for record in records:
-                wanted = {**record, "budget": str(record["budget"])} if "budget" in record else record
-                wanted = without(wanted, "steps") if array == "testcases" else wanted  # dumped steps also have `case`
-                assert lines({field: shown[record["id"]][field] for field in wanted}) == lines(wanted)
+                wanted = (
+                    {**record, "budget": str(record["budget"])} if "budget" in record else record
+                )
+                wanted = (
+                    without(wanted, "steps") if array == "testcases" else wanted
+                )  # dumped steps also have `case`
+                assert lines({field: shown[record["id"]][field] for field in wanted}) == lines(
+                    wanted
+                )
 
     @EVERY_RECORD
     def test_these_fixtures_set_every_field_that_can_be_set(self, client, record):
@@ -2594,7 +2847,9 @@ class TestFixtures:
         (dict(users=[dict(account="a b")]),                         r"users\[0\]\.account .*letters"),
         (dict(things=[]),                                           r"things"),
     ])  # fmt: skip
-    def test_wrong_fixture_loads_nothing_and_says_where_it_is_wrong(self, client, fixture, complaint):
+    def test_wrong_fixture_loads_nothing_and_says_where_it_is_wrong(
+        self, client, fixture, complaint
+    ):
         client.product()
         before = client.dump()
         with pytest.raises(pmservice.StartError, match=complaint):
@@ -2614,15 +2869,26 @@ class TestFixtures:
 
     def test_records_may_name_others_that_come_later(self, client):
         client.load(**dict(reversed(WORLD.items())))
-        assert [len(client.dump()[array]) for array in ("bugs", "products", "programs")] == [2, 2, 2]
+        assert [len(client.dump()[array]) for array in ("bugs", "products", "programs")] == [
+            2,
+            2,
+            2,
+        ]
 
     def test_ids_are_kept_and_the_next_come_after_them(self, client):
         client.load(products=[dict(id=70, name="P"), dict(name="Q")])
-        assert [client.product()["id"], *ids(client.get("/products")["products"])] == [72, 70, 71, 72]
+        assert [client.product()["id"], *ids(client.get("/products")["products"])] == [
+            72,
+            70,
+            71,
+            72,
+        ]
 
     def test_persons_become_users(self, client):
         client.load(products=[dict(name="P", PO="new1", whitelist=["new2"])])
-        names = {user["account"]: (user["realname"], user["password"]) for user in client.dump()["users"]}
+        names = {
+            user["account"]: (user["realname"], user["password"]) for user in client.dump()["users"]
+        }
         assert names == {"admin": ("admin", None), "new1": ("new1", None), "new2": ("new2", None)}
 
     def test_users_are_changed_when_they_are_known(self, world):
@@ -2636,7 +2902,10 @@ class TestFixtures:
     def test_app_takes_a_fixture_while_it_holds_no_records(self, tmp_path):
         document = tmp_path / "f.json"
         document.write_text(json.dumps({"products": [{"name": "From a file"}]}))
-        for load, names in (({"products": [{"name": "From a dict"}]}, ["From a dict"]), (document, ["From a dict"])):
+        for load, names in (
+            ({"products": [{"name": "From a dict"}]}, ["From a dict"]),
+            (document, ["From a dict"]),
+        ):
             with contextlib.closing(Client(tmp_path / "pm.db", load=load)) as client:
                 assert [one["name"] for one in client.get("/products")["products"]] == names
         with contextlib.closing(Client(":memory:", load=document)) as client:
@@ -2696,8 +2965,13 @@ def records_in(answer: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 class TestCompanions:
-    @each(("record", "move", "state"), [(*key, state) for key in MOVES for state in WORDS[key[0], "status"].split()])
-    def test_move_leads_where_it_should_or_names_the_states_it_is_made_from(self, world, record, move, state):
+    @each(
+        ("record", "move", "state"),
+        [(*key, state) for key in MOVES for state in WORDS[key[0], "status"].split()],
+    )
+    def test_move_leads_where_it_should_or_names_the_states_it_is_made_from(
+        self, world, record, move, state
+    ):
         sent, sources, to = MOVES[record, move]
         world.sql(f"UPDATE {record} SET status = ? WHERE id = 1", state)
         if state in sources.split():
@@ -2718,14 +2992,23 @@ class TestCompanions:
         assert (bug["openedBy"], bug["confirmed"], bug["status"]) == (reference("qa1"), 0, "active")
         world.token = fixer
         assert world.post(f"{path}/confirm")["confirmed"] == 1
-        fixed = world.post(f"{path}/resolve", resolution="fixed", resolvedDate="2026-11-19 10:00:00")
-        assert (fixed["resolvedBy"], fixed["resolvedDate"]) == (reference("dev1"), "2026-11-19T10:00:00Z")
+        fixed = world.post(
+            f"{path}/resolve", resolution="fixed", resolvedDate="2026-11-19 10:00:00"
+        )
+        assert (fixed["resolvedBy"], fixed["resolvedDate"]) == (
+            reference("dev1"),
+            "2026-11-19T10:00:00Z",
+        )
         assert (fixed["assignedTo"], fixed["status"]) == (reference("qa1"), "resolved")
         world.token = opener
         assert world.post(f"{path}/close")["closedBy"] == reference("qa1")
         for count in (1, 2):
             again = world.post(f"{path}/activate", assignedTo="dev1")
-            assert (again["activatedCount"], again["assignedTo"], again["resolution"]) == (count, reference("dev1"), "")
+            assert (again["activatedCount"], again["assignedTo"], again["resolution"]) == (
+                count,
+                reference("dev1"),
+                "",
+            )
             world.post(f"{path}/resolve", resolution="duplicate", duplicateBug=1, assignedTo="dev2")
             assert world.get(path)["assignedTo"] == reference("dev2")
         assert world.get(path)["duplicateBug"] == 1
@@ -2748,14 +3031,28 @@ class TestCompanions:
         for step, counted in steps:
             assert client.call(*step).status_int in (200, 201)
             listed, single = client.get("/products")["products"][0], client.get("/products/1")
-            assert [listed[one] for one in COUNTERS] == [single[one] for one in COUNTERS] == list(counted), step
-            for status, place in (("all", 0), ("unresolved", 1), ("closed", 2), ("assigntonull", 5)):
-                assert client.get(f"/products/1/bugs?status={status}")["total"] == counted[place], (step, status)
+            assert (
+                [listed[one] for one in COUNTERS]
+                == [single[one] for one in COUNTERS]
+                == list(counted)
+            ), step
+            for status, place in (
+                ("all", 0),
+                ("unresolved", 1),
+                ("closed", 2),
+                ("assigntonull", 5),
+            ):
+                assert client.get(f"/products/1/bugs?status={status}")["total"] == counted[place], (
+                    step,
+                    status,
+                )
 
     def test_releases_are_listed_and_counted_as_they_are_made(self, client):
         project = client.project()["id"]
         for n in (1, 2):
-            made = client.post(f"/projects/{project}/releases", name=f"R{n}", date="2026-03-05", product=1)
+            made = client.post(
+                f"/projects/{project}/releases", name=f"R{n}", date="2026-03-05", product=1
+            )
             assert (made["id"], made["productName"], made["projectName"]) == (n, "P one", "Pr one")
         for path in (f"/projects/{project}/releases", "/products/1/releases"):
             assert (ids(client.get(path)["releases"]), client.get(path)["total"]) == ([2, 1], 2)
@@ -2769,7 +3066,9 @@ class TestCompanions:
         days = dict(begin="2026-01-10", end="2026-06-30")
         path = f"/projects/{project}/executions"
         made = [client.post(path, name="E", **days, **more) for more in ({}, {"products": [2]})]
-        assert [(one["type"], one["project"], one["acl"]) for one in made] == [(type, project, "private")] * 2
+        assert [(one["type"], one["project"], one["acl"]) for one in made] == [
+            (type, project, "private")
+        ] * 2
         assert [one["products"] for one in client.dump()["executions"]] == [[1, 3], [2]]
         assert ids(client.get(path)["executions"]) == ids(made)
         task = client.task(made[0]["id"])
@@ -2781,7 +3080,9 @@ class TestCompanions:
         ("2026-03-02", "2026-03-01", ["end"]), ("2026-02-30", "2026-03-01", ["begin"]),
     ])  # fmt: skip
     def test_execution_lies_in_the_project_s_days(self, world, begin, end, broken):
-        refusal = world.refused("POST", "/projects/2/executions", dict(name="E", begin=begin, end=end))
+        refusal = world.refused(
+            "POST", "/projects/2/executions", dict(name="E", begin=begin, end=end)
+        )
         assert list(refusal["fields"]) == broken
 
     @each(("request_line", "needed"), [
@@ -2812,13 +3113,22 @@ class TestCompanions:
     def test_mine_are_the_tasks_assigned_to_whoever_asks(self, world):
         world.token = world.token_of("dev1")
         assert lines(world.get("/tasks")["tasks"]) == lines([COMPANIONS["task"].of(**TASK_1)])
-        for status, total in (("all", 1), ("unclosed", 1), ("pause", 1), ("doing", 0), ("closed", 0)):
+        for status, total in (
+            ("all", 1),
+            ("unclosed", 1),
+            ("pause", 1),
+            ("doing", 0),
+            ("closed", 0),
+        ):
             assert world.get(f"/tasks?status={status}")["total"] == total
         assert "unclosed" in world.refused("GET", "/tasks?status=open")["fields"]["status"]
 
     def test_first_start_begins_the_execution_and_its_project(self, shanghai):
         shanghai.load(
-            **{array: WORLD[array] for array in ("users", "programs", "projects", "executions", "products", "tasks")}
+            **{
+                array: WORLD[array]
+                for array in ("users", "programs", "projects", "executions", "products", "tasks")
+            }
         )
         shanghai.clock.set("2026-11-20T17:00:00Z")  # the 21st in Shanghai
         begun = [(path, shanghai.get(path)) for path in ("/executions/6", "/projects/5")]
@@ -2844,14 +3154,19 @@ class TestCompanions:
             ("doing", "2026-01-13"),
         ]
 
-    @each(("state", "reason"), [("wait", ""), ("doing", ""), ("done", "done"), ("pause", ""), ("cancel", "cancel")])
+    @each(
+        ("state", "reason"),
+        [("wait", ""), ("doing", ""), ("done", "done"), ("pause", ""), ("cancel", "cancel")],
+    )
     def test_closed_task_says_for_which_reason_unless_one_is_sent(self, world, state, reason):
         for sent, kept in (({}, reason), (dict(closedReason="bydesign"), "bydesign")):
             world.sql("UPDATE task SET status = ?, closedReason = 'old' WHERE id = 2", state)
             assert world.post("/tasks/2/close", **sent)["closedReason"] == kept
 
     @each(("path", "listed", "change"), DELETED)
-    def test_deleted_record_leaves_its_list_and_is_still_shown_by_itself(self, world, path, listed, change):
+    def test_deleted_record_leaves_its_list_and_is_still_shown_by_itself(
+        self, world, path, listed, change
+    ):
         world.refused("DELETE", path, b"[")
         id, before, shown = int(path.split("/")[-1]), world.get(listed), world.get(path)
         assert world.call("DELETE", path).json == {"message": "success"}
@@ -2869,12 +3184,19 @@ class TestCompanions:
         for line in ("GET /products/1/bugs", "GET /products/1/testcases", "GET /products/1/releases", "POST /products/1/testcases",
                      "GET /projects/2/releases", "GET /projects/2/executions", "POST /projects/2/releases", "POST /executions/2/tasks"):  # fmt: skip
             world.refused(*line.split(), status=404)
-        assert list(world.refused("POST", "/products", dict(name="P", program=1))["fields"]) == ["program"]
-        assert list(world.refused("POST", "/projects", dict(GOOD[PROJECTS], products=[1, 2]))["fields"]) == ["products"]
+        assert list(world.refused("POST", "/products", dict(name="P", program=1))["fields"]) == [
+            "program"
+        ]
+        assert list(
+            world.refused("POST", "/projects", dict(GOOD[PROJECTS], products=[1, 2]))["fields"]
+        ) == ["products"]
 
     def test_deleted_release_is_no_more_counted(self, world):
         world.sql("UPDATE release SET deleted = 1 WHERE id = 1")
-        assert (world.get("/products/1")["releases"], world.get("/projects/2/releases")["total"]) == (0, 1)
+        assert (
+            world.get("/products/1")["releases"],
+            world.get("/projects/2/releases")["total"],
+        ) == (0, 1)
 
     @each("path", LISTS)
     def test_lists_are_cut_into_pages(self, client, path):
@@ -2901,7 +3223,9 @@ class TestCompanions:
         assert list(itertools.chain(*map(records_in, pages))) == records_in(whole)
         assert [page["total"] for page in pages] == [whole["total"]] * 4
         way = "asc" if ids(records_in(whole))[0] > ids(records_in(whole))[-1] else "desc"
-        assert records_in(client.get(f"{path}?limit=1000&order=id_{way}")) == records_in(whole)[::-1]
+        assert (
+            records_in(client.get(f"{path}?limit=1000&order=id_{way}")) == records_in(whole)[::-1]
+        )
         assert list(client.refused("GET", f"{path}?page=0")["fields"]) == ["page"]
 
     def test_users_are_made_by_administrators_and_can_log_in(self, world):
@@ -2945,7 +3269,10 @@ QUERIES = {f"GET {path}": f"{PAGES} {more}" for path, more in {
 # fmt: on
 
 
-TAKING = {"PUT": ("/-/clock", "/-/faults"), "POST": ("/-/load", "/-/faults")}  # controls with a body
+TAKING = {
+    "PUT": ("/-/clock", "/-/faults"),
+    "POST": ("/-/load", "/-/faults"),
+}  # controls with a body
 
 
 class TestOpenAPI:
@@ -2956,19 +3283,29 @@ class TestOpenAPI:
         pytest.importorskip("openapi_spec_validator").validate(document)
         off = {"/-/live", "/-/ready"}  # the only controls of this service
         assert document["paths"] == {
-            path: item for path, item in DOCUMENT["paths"].items() if path[:3] != "/-/" or path in off
+            path: item
+            for path, item in DOCUMENT["paths"].items()
+            if path[:3] != "/-/" or path in off
         }
         assert document["components"] == DOCUMENT["components"]
 
-    @each("operation", pmservice.OPERATIONS, ids=lambda operation: f"{operation.method} {operation.path}")
+    @each(
+        "operation",
+        pmservice.OPERATIONS,
+        ids=lambda operation: f"{operation.method} {operation.path}",
+    )
     def test_every_operation_is_in_it_with_its_parameters_and_fields(self, operation):
         item = DOCUMENT["paths"][operation.path.replace("<", "{").replace(">", "}")]
         described = item[operation.method.lower()]
         asked = QUERIES.get(f"{operation.method} {operation.path}", "")
         assert [one["name"] for one in described.get("parameters", [])] == asked.split()
-        assert [one["name"] for one in item.get("parameters", [])] == re.findall("<(.+?)>", operation.path)
+        assert [one["name"] for one in item.get("parameters", [])] == re.findall(
+            "<(.+?)>", operation.path
+        )
         line = f"{operation.method} {operation.path.replace('<id>', ':id')}"
-        assert described["tags"] == (["specified"] if line in (*SHOWN, "POST /tokens") else ["companion"])
+        assert described["tags"] == (
+            ["specified"] if line in (*SHOWN, "POST /tokens") else ["companion"]
+        )
         assert described.get("security") == ([] if operation.path == "/tokens" else None)
         success = [status for status in described["responses"] if status < "300"]
         assert success == [str(operation.status)]
@@ -2981,14 +3318,20 @@ class TestOpenAPI:
 
     @each("control", pmservice.CONTROLS, ids=lambda row: f"{row.method} {row.path}")
     def test_every_control_is_in_it(self, control):
-        described = DOCUMENT["paths"][control.path.replace("<", "{").replace(">", "}")][control.method.lower()]
+        described = DOCUMENT["paths"][control.path.replace("<", "{").replace(">", "}")][
+            control.method.lower()
+        ]
         assert (described["tags"], described["summary"]) == (["control"], control.purpose)
         assert [one["name"] for one in described.get("parameters", [])] == list(control.parameters)
         assert ("requestBody" in described) == (control.path in TAKING.get(control.method, ()))
 
     @each(("operation", "shown"), SHOWN.items(), ids=list(SHOWN))
-    def test_answer_that_lacks_a_field_or_has_another_is_not_as_described(self, world, operation, shown):
-        line, path, body = next((row[0].split()[0], *row[1:3]) for row in ANSWERS if row[0] == operation)
+    def test_answer_that_lacks_a_field_or_has_another_is_not_as_described(
+        self, world, operation, shown
+    ):
+        line, path, body = next(
+            (row[0].split()[0], *row[1:3]) for row in ANSWERS if row[0] == operation
+        )
         answer, listed = world.call(line, path, body), path.split("/")[-1]
         validator, good = answers_of(line, path)[answer.status_int], answer.json
         record = good[listed][0] if line == "GET" and listed in good else good
@@ -3011,7 +3354,10 @@ class TestControls:
     @pytest.fixture
     def memory(self):
         """Yield an app in memory with controls, started with WORLD. dev1 can log in."""
-        users = [{**one, "password": SECRET} if one["account"] == "dev1" else one for one in WORLD["users"]]
+        users = [
+            {**one, "password": SECRET} if one["account"] == "dev1" else one
+            for one in WORLD["users"]
+        ]
         with contextlib.closing(Client(":memory:", load={**WORLD, "users": users})) as client:
             yield client
 
@@ -3020,7 +3366,9 @@ class TestControls:
             assert client.call("GET", path, Token=None).json == {"status": word}
 
     @EVERY_CONTROL
-    def test_others_need_an_administrator_and_are_not_there_without_control(self, memory, client, control):
+    def test_others_need_an_administrator_and_are_not_there_without_control(
+        self, memory, client, control
+    ):
         path = control.path.replace("<name>", "one")
         memory.refused(control.method, path, status=401, Token=None)
         memory.refused(control.method, path, status=403, Token=memory.token_of("dev1"))
@@ -3029,7 +3377,9 @@ class TestControls:
     @each("control", [True, None, False])
     @each("path", [":memory:", "pm.db"])
     def test_controls_are_on_by_themselves_in_memory_only(self, tmp_path, path, control):
-        with contextlib.closing(Client(path if path == ":memory:" else tmp_path / path, control=control)) as client:
+        with contextlib.closing(
+            Client(path if path == ":memory:" else tmp_path / path, control=control)
+        ) as client:
             on = path == ":memory:" if control is None else control
             assert client.call("GET", "/-/clock").status_int == (200 if on else 404)
 
@@ -3041,7 +3391,15 @@ class TestControls:
     @OPEN_FILES
     @each(
         "loss",
-        ["removed", "replaced", "moved with its folder", "emptied", "log removed", "index removed", "index replaced"],
+        [
+            "removed",
+            "replaced",
+            "moved with its folder",
+            "emptied",
+            "log removed",
+            "index removed",
+            "index replaced",
+        ],
     )
     def test_file_that_is_gone_is_not_ready_and_takes_no_writes(self, filed_world, loss):
         if loss == "emptied":
@@ -3072,7 +3430,9 @@ class TestControls:
             client.clock.forward(hours=1)
             with client.service.database.writing():
                 assert client.get("/products")["total"] == 0  # it waits for no writer
-            with contextlib.closing(sqlite3.connect(client.service.database.uri, uri=True)) as other:
+            with contextlib.closing(
+                sqlite3.connect(client.service.database.uri, uri=True)
+            ) as other:
                 other.execute("BEGIN IMMEDIATE")
                 assert client.get("/products")["total"] == 0  # nor for another program
             assert client.sql(noted) == [(NOW_ISO,)]
@@ -3123,7 +3483,12 @@ class TestControls:
         assert memory.call("GET", "/programs").status_int == 500
         assert memory.call("GET", "/user", Token=token).status_int == 200
         journal = memory.get("/-/journal")["calls"]
-        assert [call["path"] for call in journal] == ["/tokens", *["/products"] * 4, "/programs", "/user"]
+        assert [call["path"] for call in journal] == [
+            "/tokens",
+            *["/products"] * 4,
+            "/programs",
+            "/user",
+        ]
 
     def test_tokens_made_before_serving_outlive_a_reset(self, tmp_path):
         users = [{"account": "dev1", "password": SECRET}]
@@ -3139,11 +3504,16 @@ class TestControls:
     def test_credentials_that_were_printed_outlive_a_reset(self, tmp_path, flags):
         with Live(tmp_path, "--database", ":memory:", *flags) as live:
             told = live.hear("token  ")
-            password, token = (re.search(rf"{word} +(\S+)\n", told)[1] for word in ("password", "token"))
+            password, token = (
+                re.search(rf"{word} +(\S+)\n", told)[1] for word in ("password", "token")
+            )
             for _ in range(2):
                 assert live.call("POST", "/-/reset", Token=token)[0] == 200
             for account in ("admin", *(["marta"] if flags else [])):
-                assert live.call("POST", "/tokens", {"account": account, "password": password})[0] == 201
+                assert (
+                    live.call("POST", "/tokens", {"account": account, "password": password})[0]
+                    == 201
+                )
 
     @pytest.fixture
     def controls(self, memory):
@@ -3166,7 +3536,9 @@ class TestControls:
         answer = memory.refused("GET", "/-/journal?count=1&wait=60", status=409)
         assert answer["error"] == "The service was reset meanwhile."
 
-    def test_call_that_is_delayed_ends_with_a_reset_and_writes_nothing(self, memory, reset_meanwhile):
+    def test_call_that_is_delayed_ends_with_a_reset_and_writes_nothing(
+        self, memory, reset_meanwhile
+    ):
         memory.call("PUT", "/-/faults", [{"match": "*", "delay": 60}])
         answer = memory.refused("POST", "/products", {"name": "late"}, status=503)
         assert answer["error"] == "The service was reset while this call was delayed."
@@ -3175,9 +3547,14 @@ class TestControls:
 
     @each("path", [":memory:", "pm.db"])
     def test_resets_under_four_writers_leave_no_error_and_no_mixed_state(self, tmp_path, path):
-        fixture = {"products": [dict(id=1, name="P", acl="open")], "bugs": [dict(product=1, title="B")] * 20}
+        fixture = {
+            "products": [dict(id=1, name="P", acl="open")],
+            "bugs": [dict(product=1, title="B")] * 20,
+        }
         settings = dict(load=fixture, control=True)
-        with contextlib.closing(Client(path if path == ":memory:" else tmp_path / path, **settings)) as client:
+        with contextlib.closing(
+            Client(path if path == ":memory:" else tmp_path / path, **settings)
+        ) as client:
             start, stop = client.dump(), threading.Event()
 
             def write() -> Counter[str]:
@@ -3209,7 +3586,9 @@ class TestControls:
     def test_reset_that_fails_half_way_changes_nothing(self, memory):
         memory.product()
         # Every table is empty when this fails.
-        memory.sql("CREATE TRIGGER failing BEFORE INSERT ON user BEGIN SELECT RAISE(ABORT, 'no'); END")
+        memory.sql(
+            "CREATE TRIGGER failing BEFORE INSERT ON user BEGIN SELECT RAISE(ABORT, 'no'); END"
+        )
         memory.refused("POST", "/-/reset", status=500)
         assert memory.product()["id"] == 4
 
@@ -3224,7 +3603,10 @@ class TestControls:
             memory.product()
             memory.post(f"/-/snapshots/{name}/restore")
             assert lines(memory.dump()) == lines(states[name])
-        assert "did you mean two?" in memory.refused("POST", "/-/snapshots/tow/restore", status=404)["error"]
+        assert (
+            "did you mean two?"
+            in memory.refused("POST", "/-/snapshots/tow/restore", status=404)["error"]
+        )
         memory.refused(method, "/-/snapshots/a%20b", status=404)
 
     def test_snapshots_take_so_many_bytes_together(self, memory, monkeypatch):
@@ -3275,8 +3657,15 @@ class TestControls:
         dates += [memory.post(f"/bugs/{bug['id']}/resolve", resolution="fixed")["resolvedDate"]]
         dates += [memory.put("/tasks/1", pri=1)["lastEditedDate"], memory.get("/-/clock")["now"]]
         memory.post(f"/tasks/{task['id']}/start", left=1, comment="go")
-        assert memory.get("/executions/6")["realBegan"] == memory.get("/projects/5")["realBegan"] == "2026-01-05"
-        dates += [memory.get(f"/tasks/{task['id']}")["realStarted"], memory.sql("SELECT max(date) FROM action")[0][0]]
+        assert (
+            memory.get("/executions/6")["realBegan"]
+            == memory.get("/projects/5")["realBegan"]
+            == "2026-01-05"
+        )
+        dates += [
+            memory.get(f"/tasks/{task['id']}")["realStarted"],
+            memory.sql("SELECT max(date) FROM action")[0][0],
+        ]
         assert dates == [frozen] * len(dates)
         assert memory.get("/products")["products"][1]["thisWeekBugs"] == 1
         memory.put("/-/clock", now="2026-01-12T00:00:00Z")
@@ -3289,7 +3678,11 @@ class TestControls:
         assert memory.product()["createdDate"] == "2026-11-20T09:42:17Z"
         memory.put("/-/clock", offset=25 * 3600)
         assert memory.call("GET", "/user", Token=token).status_int == 401
-        assert memory.put("/-/clock") == {"now": "2026-11-20T08:42:17Z", "frozen": False, "offset": 0}
+        assert memory.put("/-/clock") == {
+            "now": "2026-11-20T08:42:17Z",
+            "frozen": False,
+            "offset": 0,
+        }
         assert memory.call("GET", "/user", Token=token).status_int == 200
 
     @each(("body", "field"), [
@@ -3305,7 +3698,10 @@ class TestControls:
         memory.call("GET", "/api.php/v1/products/?limit=1", Token=token)
         memory.call("POST", "/tasks/99/start", {"left": 1})
         journal = memory.get("/-/journal")
-        calls = [tuple(call[field] for field in ("method", "path", "status", "account")) for call in journal["calls"]]
+        calls = [
+            tuple(call[field] for field in ("method", "path", "status", "account"))
+            for call in journal["calls"]
+        ]
         assert calls == [
             ("POST", "/tokens", 201, "-"), ("POST", "/users", 201, "admin"), ("GET", "/products", 200, "dev1"), ("POST", "/tasks/99/start", 404, "admin"),
         ]  # fmt: skip
@@ -3314,7 +3710,13 @@ class TestControls:
         assert journal["calls"][1]["body"] == {"account": "new1", "password": "***"}
         assert all(call["duration"] >= 0 for call in journal["calls"])
         assert not re.search(f"secret|hush|{token}", json.dumps(journal))
-        found = {"method=POST": 3, "path=/tasks/*": 1, "status=201": 2, "method=POST&status=404": 1, "method=PUT": 0}
+        found = {
+            "method=POST": 3,
+            "path=/tasks/*": 1,
+            "status=201": 2,
+            "method=POST&status=404": 1,
+            "method=PUT": 0,
+        }
         for query, total in found.items():
             assert memory.get(f"/-/journal?{query}")["total"] == total
         memory.call("DELETE", "/-/journal")
@@ -3434,7 +3836,11 @@ class TestControls:
         assert memory.get("/-/journal?count=1&wait=5&path=/user")["total"] == 1  # it need not wait
 
     def test_faults_match_patterns_and_are_put_in_the_place_of_others(self, memory):
-        memory.call("PUT", "/-/faults", [{"match": "POST /tasks/*", "status": 500}, {"match": "*", "delay": 0.05}])
+        memory.call(
+            "PUT",
+            "/-/faults",
+            [{"match": "POST /tasks/*", "status": 500}, {"match": "*", "delay": 0.05}],
+        )
         assert memory.call("POST", "/tasks/1/start", {"left": 1}).status_int == 500
         began = time.monotonic()
         assert memory.call("GET", "/api.php/v1/tasks/1").status_int == 200
@@ -3445,8 +3851,19 @@ class TestControls:
         assert memory.call("POST", "/tasks/1/start", {"left": 1}).status_int == 200
 
     def test_dropped_connection_has_no_answer(self):
-        with pmservice.running(token="t") as served, contextlib.closing(connection_to(served.url)) as connection:
-            assert ask(connection, "PUT", "/-/faults", [{"match": "GET /products", "drop": True, "times": 1}])[0] == 200
+        with (
+            pmservice.running(token="t") as served,
+            contextlib.closing(connection_to(served.url)) as connection,
+        ):
+            assert (
+                ask(
+                    connection,
+                    "PUT",
+                    "/-/faults",
+                    [{"match": "GET /products", "drop": True, "times": 1}],
+                )[0]
+                == 200
+            )
             with pytest.raises(http.client.RemoteDisconnected):
                 ask(connection, "GET", "/products")
             assert ask(connection, "GET", "/products") == (200, {"total": 0, "products": []})
@@ -3462,18 +3879,33 @@ class TestControls:
         path = control.path.replace("<name>", "one")
         name = next(iter(control.parameters), "x")
         refusal = memory.refused(control.method, f"{path}?{name}x=1")
-        assert refusal["fields"] == {f"{name}x": "is not known here" + f"; did you mean {name}?" * (name != "x")}
+        assert refusal["fields"] == {
+            f"{name}x": "is not known here" + f"; did you mean {name}?" * (name != "x")
+        }
 
     @each("path", ["/-/rest", "/-/resett", "/-/snapshot"])
     def test_misspelled_control_is_told_the_right_one(self, memory, path):
         assert "; did you mean /-/" in memory.refused("POST", path, status=404)["error"]
 
     def test_journal_keeps_what_was_sent_and_why_it_was_refused(self, memory):
-        sent = {"User-Agent": "tests", "Authorization": "Basic eA==", "X-Api-Secret": "s", "Cookie": "a=b"}
-        memory.call("POST", "/products?limit=1&token=s&%70assword=s&=", {"name": "", "password": "s"}, **sent)
+        sent = {
+            "User-Agent": "tests",
+            "Authorization": "Basic eA==",
+            "X-Api-Secret": "s",
+            "Cookie": "a=b",
+        }
+        memory.call(
+            "POST",
+            "/products?limit=1&token=s&%70assword=s&=",
+            {"name": "", "password": "s"},
+            **sent,
+        )
         (call,) = memory.get("/-/journal")["calls"]
         assert call["query"] == "limit=1&token=***&%70assword=***&="
-        assert (call["error"], call["fault"]) == ("name must be 1 to 255 characters, not blank.", None)
+        assert (call["error"], call["fault"]) == (
+            "name must be 1 to 255 characters, not blank.",
+            None,
+        )
         assert call["ignored"] == "password, ?limit, ?token, ?password"
         assert call["body"] == {"name": "", "password": "***"}
         blanked = {"Token": "***", "Authorization": "***", "X-Api-Secret": "***", "Cookie": "***"}
@@ -3489,16 +3921,25 @@ class TestControls:
         assert call["error"] == "The body must be JSON, but line 1, column 34"
         assert call["body"] == '{"account": "admin", "pass***'
 
-    @each("name", ["zentaosid", "apiKey", "api_key", "Session-Id", "jwt", "private_key", "credentials"])
+    @each(
+        "name",
+        ["zentaosid", "apiKey", "api_key", "Session-Id", "jwt", "private_key", "credentials"],
+    )
     def test_journal_blanks_what_is_named_like_a_secret(self, memory, name):
-        memory.call("POST", f"/products?{name}=hush", {"name": "P", name: "hush"}, **{f"X-{name}": "hush"})
+        memory.call(
+            "POST", f"/products?{name}=hush", {"name": "P", name: "hush"}, **{f"X-{name}": "hush"}
+        )
         assert "hush" not in json.dumps(memory.get("/-/journal"))
         memory.call("POST", "/products/1/bugs", {**BUG, "keywords": "seen"})
         assert memory.get("/-/journal")["calls"][-1]["body"]["keywords"] == "seen"
 
-    def test_paths_of_faults_and_of_the_journal_have_no_prefix_and_no_slash_at_the_end(self, memory):
+    def test_paths_of_faults_and_of_the_journal_have_no_prefix_and_no_slash_at_the_end(
+        self, memory
+    ):
         fault = {"match": "GET /api.php/v1/products/", "status": 503}
-        assert memory.call("POST", "/-/faults", fault).json == [{"match": "GET /products", "status": 503}]
+        assert memory.call("POST", "/-/faults", fault).json == [
+            {"match": "GET /products", "status": 503}
+        ]
         assert memory.call("GET", "/zentao/api.php/v1/products").status_int == 503
         for path in ("/products", "/products/", "/api.php/v1/products"):
             assert memory.get(f"/-/journal?path={path}")["total"] == 1
@@ -3522,14 +3963,18 @@ class TestControls:
         (dict(status=429, headers={"Retry-After": 7}), 429, "application/json", '{"error":"This is the fault 429 that was asked for."}'),
         (dict(headers={"Retry-After": "7", "Vary": "Fault"}), 200, "application/json", '{"total":2,'),
     ])  # fmt: skip
-    def test_fault_makes_an_answer_of_its_own_or_adds_headers(self, memory, fault, status, kind, body):
+    def test_fault_makes_an_answer_of_its_own_or_adds_headers(
+        self, memory, fault, status, kind, body
+    ):
         memory.call("PUT", "/-/faults", [{"match": "GET /products", **fault, "times": 1}])
         answer = memory.app.get("/products", headers={"Token": "t"}, status="*")
         assert (answer.status_int, answer.content_type) == (status, kind)
         assert answer.text.startswith(body)
         headers = fault.get("headers", {})
         assert answer.headers.getall("Vary") == [headers.get("Vary", "Accept, Origin")]
-        assert answer.headers.get("Retry-After") == (str(headers["Retry-After"]) if "Retry-After" in headers else None)
+        assert answer.headers.get("Retry-After") == (
+            str(headers["Retry-After"]) if "Retry-After" in headers else None
+        )
         assert memory.get("/-/journal")["calls"][-1]["fault"] == "GET /products"
         assert memory.get("/products")["total"] == 2
 
@@ -3539,15 +3984,32 @@ class TestControls:
         (dict(headers={"X": True}), "headers"), (dict(body={"a": "\ud800"}), "body"), (dict(body="\ud800"), "body"), (dict(truncate=-1), "truncate"), (dict(drip=61), "drip"), (dict(status=600), "status"), (dict(truncat=1), "truncat"),
     ])  # fmt: skip
     def test_fault_with_a_wrong_effect_is_refused(self, memory, fault, field):
-        assert list(memory.refused("POST", "/-/faults", {"match": "*", **fault})["fields"]) == [field]
+        assert list(memory.refused("POST", "/-/faults", {"match": "*", **fault})["fields"]) == [
+            field
+        ]
 
     def test_faults_can_be_added_one_by_one(self, memory):
         memory.call("PUT", "/-/faults", [{"match": "GET /user", "status": 500, "times": 1}])
-        assert len(memory.call("POST", "/-/faults", {"match": "GET /user", "status": 503, "times": 1}).json) == 2
+        assert (
+            len(
+                memory.call(
+                    "POST", "/-/faults", {"match": "GET /user", "status": 503, "times": 1}
+                ).json
+            )
+            == 2
+        )
         assert [memory.call("GET", "/user").status_int for _ in range(3)] == [500, 503, 200]
-        assert memory.refused("POST", "/-/faults", [{"match": "*"}])["error"] == "A fault must be a JSON object."
-        assert memory.refused("POST", "/-/faults", {"match": "* \ud800", "drop": True})["fields"].keys() == {"match"}
-        assert "status, headers, body, delay" in memory.refused("POST", "/-/faults", {"match": "*"})["error"]
+        assert (
+            memory.refused("POST", "/-/faults", [{"match": "*"}])["error"]
+            == "A fault must be a JSON object."
+        )
+        assert memory.refused("POST", "/-/faults", {"match": "* \ud800", "drop": True})[
+            "fields"
+        ].keys() == {"match"}
+        assert (
+            "status, headers, body, delay"
+            in memory.refused("POST", "/-/faults", {"match": "*"})["error"]
+        )
 
     def test_there_are_a_hundred_faults_at_most(self, memory):
         fault = {"match": "GET /user", "status": 503}
@@ -3557,10 +4019,15 @@ class TestControls:
         assert "100" in memory.refused("PUT", "/-/faults", [fault] * 101)["error"]
         assert memory.call("GET", "/-/faults").json == [fault] * 100
 
-    @each("path", ["/products", "/products/1/bugs?limit=1000"])  # in one piece, and in several without a length
+    @each(
+        "path", ["/products", "/products/1/bugs?limit=1000"]
+    )  # in one piece, and in several without a length
     @each("truncate", [0, 1, 20])
     def test_truncated_answer_is_that_of_a_call_that_was_performed(self, tmp_path, path, truncate):
-        fixture = {"products": [dict(id=1, name="P", acl="open")], "bugs": [dict(product=1, title="B")] * 500}
+        fixture = {
+            "products": [dict(id=1, name="P", acl="open")],
+            "bugs": [dict(product=1, title="B")] * 500,
+        }
         with pmservice.running(tmp_path / "pm.db", token="t", load=fixture, control=True) as served:
             served.fail("*", truncate=truncate, times=2)
             with contextlib.closing(connection_to(served.url)) as connection:
@@ -3580,7 +4047,9 @@ class TestControls:
         ("length", "drip", "pieces"),
         [(1000, 9, [100] * 10), (25, 9, [3] * 8 + [1]), (1, 9, [1]), (0, 9, []), (1000, 0, [1000])],
     )
-    def test_dripping_answer_comes_in_pieces_with_pauses(self, controls, monkeypatch, length, drip, pieces):
+    def test_dripping_answer_comes_in_pieces_with_pauses(
+        self, controls, monkeypatch, length, drip, pieces
+    ):
         pauses: list[float] = []
         monkeypatch.setattr(controls, "wait", lambda done, seconds: pauses.append(seconds))
         assert [len(piece) for piece in controls.spoil({"drip": drip}, [b"x" * length])] == pieces
@@ -3591,7 +4060,10 @@ class TestControls:
             "products": [dict(id=1, name="P", acl="open")],
             "bugs": [dict(product=1, title="B", steps="s" * 2000)] * 9000,
         }
-        with pmservice.running(load=fixture) as served, contextlib.closing(connection_to(served.url)) as slow:
+        with (
+            pmservice.running(load=fixture) as served,
+            contextlib.closing(connection_to(served.url)) as slow,
+        ):
             slow.request("GET", "/products/1/bugs?limit=9000", headers={"Token": served.token})
             assert slow.getresponse().read(1)
             assert served.post("/products", {"name": "Meanwhile"})["id"] == 2
@@ -3608,9 +4080,16 @@ class TestControls:
 
     def test_same_script_on_the_same_fixture_and_clock_answers_the_same_bytes(self, tmp_path):
         def script(client: Client) -> list[tuple[int, bytes]]:
-            calls = [row[:3] for row in ANSWERS] + [row[:3] for row in COMPANION_ANSWERS if row[0] != "POST /users"]
-            answers = [client.call(operation.split()[0], path, body) for operation, path, body in calls]
-            return [(answer.status_int, answer.body) for answer in [*answers, client.call("GET", "/-/dump")]]
+            calls = [row[:3] for row in ANSWERS] + [
+                row[:3] for row in COMPANION_ANSWERS if row[0] != "POST /users"
+            ]
+            answers = [
+                client.call(operation.split()[0], path, body) for operation, path, body in calls
+            ]
+            return [
+                (answer.status_int, answer.body)
+                for answer in [*answers, client.call("GET", "/-/dump")]
+            ]
 
         runs = []
         for path in (":memory:", tmp_path / "one.db", tmp_path / "two.db"):
@@ -3716,9 +4195,7 @@ class Read(html.parser.HTMLParser):
 
 
 CHROME = "text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,image/webp,image/apng,*/*;q=0.8,application/signed-exchange;v=b3;q=0.7"
-FIREFOX = (
-    "text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,image/webp,image/png,image/svg+xml,*/*;q=0.8"
-)
+FIREFOX = "text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,image/webp,image/png,image/svg+xml,*/*;q=0.8"
 SAFARI = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
 PROGRAMS = {
     "curl, fetch, requests": "*/*", "Java": "text/html, image/gif, image/jpeg, *; q=.2, */*; q=.2", "axios": "application/json, text/plain, */*",
@@ -3740,7 +4217,9 @@ SEALED = {  # what a page may load and send, and who may frame it: only its own 
 }
 
 
-def browse(client: Client, path: str = "/", password: str | None = "t", status: int = 200, **headers: str) -> Read:
+def browse(
+    client: Client, path: str = "/", password: str | None = "t", status: int = 200, **headers: str
+) -> Read:
     """Ask as a browser does; return the page. Any account may stand beside a token."""
     sent = {"Accept": CHROME, **headers}
     if password is not None:
@@ -3803,7 +4282,11 @@ class TestTokensOfVanishedUsers:
         kept = memory.sql("SELECT * FROM token")
         memory.post("/-/snapshots/start/restore")
         assert memory.sql("SELECT * FROM token") == kept
-        assert [memory.call("GET", "/user", Token=token).status_int for token in tokens] == [200, 200, 200]
+        assert [memory.call("GET", "/user", Token=token).status_int for token in tokens] == [
+            200,
+            200,
+            200,
+        ]
 
 
 class TestPage:
@@ -3817,7 +4300,9 @@ class TestPage:
     def hashed(self, monkeypatch):
         """Return a list that grows by one with every password that is hashed."""
         calls, scrypt = [], pmservice.scrypt
-        monkeypatch.setattr(pmservice, "scrypt", lambda *given: calls.append(given) or scrypt(*given))
+        monkeypatch.setattr(
+            pmservice, "scrypt", lambda *given: calls.append(given) or scrypt(*given)
+        )
         return calls
 
     # Which requests get a page
@@ -3844,7 +4329,10 @@ class TestPage:
     def test_token_header_and_other_methods_get_json(self, filled):
         assert filled.call("GET", "/products", Accept=CHROME).json["total"] == 2
         assert filled.call("GET", "/products", Accept=CHROME, Token="").status_int == 401
-        assert filled.call("POST", "/products", {"name": "P"}, Accept=CHROME, Token=None).status_int == 401
+        assert (
+            filled.call("POST", "/products", {"name": "P"}, Accept=CHROME, Token=None).status_int
+            == 401
+        )
 
     def test_head_gets_the_headers_alone(self, filled):
         answer = filled.app.head("/", headers={"Accept": CHROME, "Authorization": basic("x", "t")})
@@ -3868,7 +4356,9 @@ class TestPage:
         basic("gone", "secret"),
     ])  # fmt: skip
     def test_wrong_log_in_is_401_and_the_page_says_how_to_get_in(self, secured, authorization):
-        secured.load(users=[dict(account="ghost"), dict(account="gone", password=SECRET, deleted=True)])
+        secured.load(
+            users=[dict(account="ghost"), dict(account="gone", password=SECRET, deleted=True)]
+        )
         headers = {} if authorization is None else {"Authorization": authorization}
         page = browse(secured, "/products", None, 401, **headers)
         assert "pmservice user admin --password" in page.text
@@ -3877,7 +4367,9 @@ class TestPage:
         sent = secured.app.get("/", headers={"Accept": CHROME, **headers}, status=401)
         assert sent.headers["WWW-Authenticate"] == 'Basic realm="pmservice", charset="UTF-8"'
 
-    def test_account_that_is_unknown_takes_as_much_hashing_as_a_wrong_password(self, secured, hashed):
+    def test_account_that_is_unknown_takes_as_much_hashing_as_a_wrong_password(
+        self, secured, hashed
+    ):
         for account in ("dev1", "nobody"):
             hashed.clear()
             browse(secured, "/", None, 401, Authorization=basic(account, "wrong"))
@@ -3922,7 +4414,9 @@ class TestPage:
         browse(secured, "/user", None, Authorization=headers["AUTHORIZATION"])
         secured.put("/users/dev1", password="another")
         browse(secured, "/user", None, 401, Authorization=headers["AUTHORIZATION"])
-        assert secured.service.class_of("GET", "/user", headers) == "login"  # guesses wait for others
+        assert (
+            secured.service.class_of("GET", "/user", headers) == "login"
+        )  # guesses wait for others
 
     def test_so_many_readers_are_remembered(self, secured, hashed, monkeypatch):
         monkeypatch.setattr(pmservice, "MOST_REMEMBERED", 3)
@@ -3951,7 +4445,9 @@ class TestPage:
         ("cross-site",  "",            "",         403), ("cross-site",  "navigate", "",         403), ("cross-site",  "",         "document", 403),
         ("elsewhere",   "",            "",         403), ("CROSS-SITE",  "no-cors",  "image",    403),
     ])  # fmt: skip
-    def test_page_is_for_who_opens_it_not_for_other_sites(self, secured, monkeypatch, site, mode, dest, status):
+    def test_page_is_for_who_opens_it_not_for_other_sites(
+        self, secured, monkeypatch, site, mode, dest, status
+    ):
         sent = {"Sec-Fetch-Site": site, "Sec-Fetch-Mode": mode, "Sec-Fetch-Dest": dest}
         headers = {"Accept": CHROME, **{name: value for name, value in sent.items() if value}}
         known = {**headers, "Authorization": basic("dev1", "secret")}
@@ -3987,7 +4483,10 @@ class TestPage:
 
     def test_every_get_operation_is_a_page_and_its_links_lead_to_pages(self, filled):
         filled.post("/tasks/1/estimate", date="2026-11-20", consumed=1, left=1, work="Drawn")
-        filled.post("/testcases/1/results?testtask=1", steps=[dict(result="fail", real="a"), dict(result="pass")])
+        filled.post(
+            "/testcases/1/results?testtask=1",
+            steps=[dict(result="fail", real="a"), dict(result="pass")],
+        )
         filled.post("/productplans/1/linkstories", stories=[1, 2])
         filled.put("/releases/1", stories="1", build=1)
         links = set()
@@ -4022,7 +4521,9 @@ class TestPage:
         assert rows["status"] == "active"
         assert rows["deadline"] == "2026-12-01"
         assert {"/products/1", f"/users/{shanghai.get('/users/qa1')['id']}"} <= {*page.links}
-        assert page.sections["Action log"][1:] == [["2026-11-20 15:42", "admin", "assigned", "To you,\nQuinn"]]
+        assert page.sections["Action log"][1:] == [
+            ["2026-11-20 15:42", "admin", "assigned", "To you,\nQuinn"]
+        ]
         assert not {"resolvedBy", "closedDate", "branch", "lines", "deleted"} & rows.keys()
         assert {"/products/1/bugs", "/products/1/stories", "/products/1/releases"} <= {
             *browse(shanghai, "/products/1").links
@@ -4055,11 +4556,16 @@ class TestPage:
             f"/bugs?status={urllib.parse.quote(nasty)}",
             f"/{urllib.parse.quote(nasty)}",
         ):
-            answer = filled.app.get(path, headers={"Accept": CHROME, "Authorization": basic("x", "t")}, status="*")
+            answer = filled.app.get(
+                path, headers={"Accept": CHROME, "Authorization": basic("x", "t")}, status="*"
+            )
             page = Read(answer.text)
             assert not {"script", "img", "b"} & {tag for tag, _ in page.tags}
             assert not [
-                name for _, attributes in page.tags for name in attributes if name.startswith("on") or name == "style"
+                name
+                for _, attributes in page.tags
+                for name in attributes
+                if name.startswith("on") or name == "style"
             ]
             assert nasty in page.text or "users" in path or answer.status_int >= 400, path
             assert not re.findall(r"(?:src|href)=.?(?:https?:)?//", answer.text)
@@ -4108,7 +4614,10 @@ class TestPage:
         client.load(products=[dict(id=1, name="P", acl="open")])
         states = dict(active={}, closed=dict(status="closed", resolution="fixed"))
         client.load(
-            bugs=[dict(product=1, title=f"Bug {n:03}", **states["closed" if n % 4 else "active"]) for n in range(120)]
+            bugs=[
+                dict(product=1, title=f"Bug {n:03}", **states["closed" if n % 4 else "active"])
+                for n in range(120)
+            ]
         )
         rows = lambda page: [row[1] for row in page.sections[""][1:]]  # noqa: E731
         page = browse(client, "/products/1/bugs")
@@ -4123,7 +4632,9 @@ class TestPage:
         [by_title] = [link for link in last.links if "order=title_asc" in link]
         page = browse(client, by_title)
         assert rows(page) == [f"Bug {n:03}" for n in range(50)]
-        assert [sorted["aria-sort"] for tag, sorted in page.tags if "aria-sort" in sorted] == ["ascending"]
+        assert [sorted["aria-sort"] for tag, sorted in page.tags if "aria-sort" in sorted] == [
+            "ascending"
+        ]
         [narrowed] = [link for link in page.links if "status=active" in link]
         page = browse(client, narrowed)
         assert rows(page) == [f"Bug {n:03}" for n in range(0, 120, 4)]
@@ -4149,20 +4660,31 @@ class TestPage:
         filled.post("/productplans/1/linkbugs", bugs=[bug])
         assert "/productplans/1" in browse(filled, f"/bugs/{bug}").links
         filled.call("DELETE", "/productplans/1")
-        assert not [link for link in browse(filled, f"/bugs/{bug}").links if link.startswith("/productplans/")]
+        assert not [
+            link
+            for link in browse(filled, f"/bugs/{bug}").links
+            if link.startswith("/productplans/")
+        ]
         filled.call("DELETE", "/products/1")
-        assert not [link for link in browse(filled, "/products/1").links if link.startswith("/products/1/")]
+        assert not [
+            link for link in browse(filled, "/products/1").links if link.startswith("/products/1/")
+        ]
 
     def test_method_that_is_not_allowed_names_those_that_are(self, filled):
         answer = filled.app.get(
-            "/tasks/1/start", headers={"Accept": "application/xhtml+xml", "Authorization": basic("x", "t")}, status=405
+            "/tasks/1/start",
+            headers={"Accept": "application/xhtml+xml", "Authorization": basic("x", "t")},
+            status=405,
         )
         assert (answer.headers["Allow"], answer.content_type) == ("POST", "text/html")
 
     def test_service_without_records_says_how_to_put_some_in(self, client):
         page = browse(client)
         assert "--demo" in page.text
-        assert """curl -s -H "Token: $T" http://localhost:80/products -d '{"name": "Shop"}'""" in page.text
+        assert (
+            """curl -s -H "Token: $T" http://localhost:80/products -d '{"name": "Shop"}'"""
+            in page.text
+        )
         assert "Products" not in page.sections
 
     def test_lines_are_for_the_shell_of_who_looks(self, client):
@@ -4206,7 +4728,10 @@ class TestPage:
             ]
             client.call("PUT", "/-/clock", {"offset": 90})
             assert "shifted by 90 seconds" in browse(client).text
-            assert not {"Controls", "Last calls"} & browse(client, "/", client.token_of("member")).sections.keys()
+            assert (
+                not {"Controls", "Last calls"}
+                & browse(client, "/", client.token_of("member")).sections.keys()
+            )
             browse(client, "/bugs/2")  # no fault applies to a page
             assert len(client.call("GET", "/-/journal").json["calls"]) == 21
 
@@ -4220,10 +4745,14 @@ class TestOverview:
     @pytest.fixture(params=["UTC", "Asia/Shanghai", "America/New_York"])
     def busy(self, request):
         """Yield an app with the demo's records and more, after many changes, in a time zone."""
-        with contextlib.closing(Client(":memory:", control=False, timezone=request.param)) as client:
+        with contextlib.closing(
+            Client(":memory:", control=False, timezone=request.param)
+        ) as client:
             client.load(**pmservice.demo(NOW))
             client.load(users=[dict(account="outsider")])
-            running = [one["project"] for one in client.dump()["executions"] if one["status"] == "doing"]
+            running = [
+                one["project"] for one in client.dump()["executions"] if one["status"] == "doing"
+            ]
             for path in ("/products/2", "/products/3", f"/projects/{running[0]}"):
                 client.put(path, acl="private")
             self.change(client)
@@ -4235,9 +4764,13 @@ class TestOverview:
         rng = random.Random(1)
         stories = client.get("/stories?status=all&limit=1000")["stories"]
         for n, one in enumerate(stories):
-            plans = [plan["id"] for plan in client.get(f"/products/{one['product']}/plans")["plans"]]
+            plans = [
+                plan["id"] for plan in client.get(f"/products/{one['product']}/plans")["plans"]
+            ]
             if n % 3 == 0 and plans:
-                client.call("POST", f"/productplans/{plans[0]}/linkstories", dict(stories=[one["id"]]))
+                client.call(
+                    "POST", f"/productplans/{plans[0]}/linkstories", dict(stories=[one["id"]])
+                )
             if n % 4 == 0:
                 client.call("PUT", f"/releases/{n % 40 + 1}", dict(stories=str(one["id"])))
             if n % 5 == 0:
@@ -4281,12 +4814,16 @@ class TestOverview:
     def test_figures_are_those_of_the_records(self, busy, who):
         dumped, token = busy.dump(), "t" if who == "admin" else busy.token_of("outsider")
         page = browse(busy, "/", token)
-        seen = {one["id"]: one for one in dumped["products"] if who == "admin" or one["acl"] == "open"}
+        seen = {
+            one["id"]: one for one in dumped["products"] if who == "admin" or one["acl"] == "open"
+        }
         homes = {one["id"] for one in dumped["projects"] if who == "admin" or one["acl"] == "open"}
         bugs = [bug for bug in dumped["bugs"] if not bug["deleted"] and bug["product"] in seen]
         today = self.local(busy, NOW_ISO).date()
         self.check_weeks(busy, page, bugs, today)
-        rows = {row[0]: [int(number) for number in row[2:]] for row in page.sections["Products"][1:]}
+        rows = {
+            row[0]: [int(number) for number in row[2:]] for row in page.sections["Products"][1:]
+        }
         for one in seen.values():
             states = Counter(bug["status"] for bug in bugs if bug["product"] == one["id"])
             assert rows.pop(one["name"]) == [
@@ -4295,8 +4832,15 @@ class TestOverview:
             ]
         assert not rows
         tiles = page.sections[""][1]
-        assert (tiles[0], tiles[3]) == (str(sum(bug["status"] == "active" for bug in bugs)), str(len(seen)))
-        stories = [one for one in busy.get("/stories?status=all&limit=1000")["stories"] if one["product"] in seen]
+        assert (tiles[0], tiles[3]) == (
+            str(sum(bug["status"] == "active" for bug in bugs)),
+            str(len(seen)),
+        )
+        stories = [
+            one
+            for one in busy.get("/stories?status=all&limit=1000")["stories"]
+            if one["product"] in seen
+        ]
         stages = Counter(one["stage"] for one in stories)
         assert len(stages) >= 4
         assert {row[0]: int(row[2]) for row in page.sections["Stories by stage"]} == {
@@ -4306,11 +4850,15 @@ class TestOverview:
         releases = [
             one
             for one in dumped["releases"]
-            if not one["deleted"] and one["product"] in seen and (not one["project"] or one["project"] in homes)
+            if not one["deleted"]
+            and one["product"] in seen
+            and (not one["project"] or one["project"] in homes)
         ]
         shown = [link for link in page.links if link.startswith("/releases/")]
         first = str(today - timedelta(weeks=26))
-        assert sorted(shown) == sorted(f"/releases/{one['id']}" for one in releases if one["date"] >= first)
+        assert sorted(shown) == sorted(
+            f"/releases/{one['id']}" for one in releases if one["date"] >= first
+        )
 
     @staticmethod
     def local(client, moment):
@@ -4331,7 +4879,9 @@ class TestOverview:
             f"week of {day}: {wanted[day]['opened']} opened, {wanted[day]['resolved']} resolved"
             for day in sorted(wanted)
         ]
-        assert page.sections[""][1][1:3] == [str(wanted[max(wanted)][word]) for word in ("opened", "resolved")]
+        assert page.sections[""][1][1:3] == [
+            str(wanted[max(wanted)][word]) for word in ("opened", "resolved")
+        ]
 
     @staticmethod
     def check_executions(page, dumped, homes):
@@ -4344,11 +4894,18 @@ class TestOverview:
         assert {*rows} == {one["name"] for one in running}
         assert running
         for one in running:
-            tasks = [task for task in dumped["tasks"] if task["execution"] == one["id"] and not task["deleted"]]
+            tasks = [
+                task
+                for task in dumped["tasks"]
+                if task["execution"] == one["id"] and not task["deleted"]
+            ]
             states = Counter(task["status"] for task in tasks)
             hours = [f"{sum(task[field] for task in tasks):,.1f}" for field in ("consumed", "left")]
             assert rows[one["name"]] == [
-                *(str(states[state]) for state in ("wait", "doing", "done", "pause", "closed", "cancel")),
+                *(
+                    str(states[state])
+                    for state in ("wait", "doing", "done", "pause", "closed", "cancel")
+                ),
                 *hours,
                 one["end"],
             ]
@@ -4359,10 +4916,19 @@ class TestOverview:
 
     def test_counts_survive_a_reset(self):
         fixture = dict(FILLED, releases=[dict(FILLED["releases"][0], stories="1")])
-        fixture["stories"] = [dict(one, plans=[one["id"]] if one["id"] < 3 else []) for one in FILLED["stories"]]
+        fixture["stories"] = [
+            dict(one, plans=[one["id"]] if one["id"] < 3 else []) for one in FILLED["stories"]
+        ]
         with contextlib.closing(Client(":memory:", control=True, load=fixture)) as client:
-            before = {heading: rows for heading, rows in browse(client).sections.items() if heading != "Last calls"}
-            assert before["Stories by stage"][1:4:2] == [["planned", "", "1"], ["released", "", "1"]]
+            before = {
+                heading: rows
+                for heading, rows in browse(client).sections.items()
+                if heading != "Last calls"
+            }
+            assert before["Stories by stage"][1:4:2] == [
+                ["planned", "", "1"],
+                ["released", "", "1"],
+            ]
             for path in ("/bugs/1", "/stories/1", "/productplans/2", "/releases/1"):
                 client.call("DELETE", path)
             assert browse(client).sections["Stories by stage"] != before["Stories by stage"]
@@ -4387,7 +4953,9 @@ class TestOverview:
         days = ["2026-05-21", "2026-05-22", "2026-11-20", "2026-11-21", "2027-08-01"]
         client.load(
             products=[dict(id=1, name="P", acl="open")],
-            releases=[dict(id=id, product=1, name=f"R{id}", date=day) for id, day in enumerate(days, 1)],
+            releases=[
+                dict(id=id, product=1, name=f"R{id}", date=day) for id, day in enumerate(days, 1)
+            ],
         )
         page = browse(client)
         assert page.sections["Releases"] == [
@@ -4428,9 +4996,15 @@ def browser():
         if BROWSER_NEEDED:
             raise
         pytest.skip("there is no Playwright")
-    arguments = ["--no-sandbox", "--disable-dev-shm-usage", "--host-resolver-rules=MAP app.example 127.0.0.1"]
+    arguments = [
+        "--no-sandbox",
+        "--disable-dev-shm-usage",
+        "--host-resolver-rules=MAP app.example 127.0.0.1",
+    ]
     with sync_api.sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=arguments, timeout=60_000)
+        browser = playwright.chromium.launch(
+            executable_path=CHROMIUM, args=arguments, timeout=60_000
+        )
         yield browser
         browser.close()
 
@@ -4464,7 +5038,9 @@ class TestBrowser:
                 page.on(
                     "request",
                     lambda request: (
-                        complaints.append(request.url) if not request.url.startswith((served.url, "data:")) else None
+                        complaints.append(request.url)
+                        if not request.url.startswith((served.url, "data:"))
+                        else None
                     ),
                 )
                 assert page.goto(served.url + path).status == 200
@@ -4502,19 +5078,24 @@ class TestBrowser:
             page = visit("/", color_scheme=scheme)
             assert page.title() == "Overview · pmservice"
             for one in products:
-                row = page.get_by_role("row").filter(has=page.get_by_role("link", name=one["name"], exact=True))
+                row = page.get_by_role("row").filter(
+                    has=page.get_by_role("link", name=one["name"], exact=True)
+                )
                 bugs = [
                     one["unResolved"],
                     one["bugs"] - one["unResolved"] - one["closedBugs"],
                     one["closedBugs"],
                     one["bugs"],
                 ]
-                assert row.first.get_by_role("cell").all_inner_texts()[2:] == [str(number) for number in bugs]
+                assert row.first.get_by_role("cell").all_inner_texts()[2:] == [
+                    str(number) for number in bugs
+                ]
             chart = page.get_by_role("img", name="Bugs a week").bounding_box()
             assert chart["width"] > 300
             assert chart["height"] > 150
             shades[scheme] = [
-                page.evaluate(f"getComputedStyle(document.body).{style}") for style in ("backgroundColor", "color")
+                page.evaluate(f"getComputedStyle(document.body).{style}")
+                for style in ("backgroundColor", "color")
             ]
         assert shades["light"] == shades["dark"][::-1] or shades["light"][0] != shades["dark"][0]
         assert self.contrast(*shades["light"]) > 4.5 < self.contrast(*shades["dark"])
@@ -4525,7 +5106,10 @@ class TestBrowser:
 
         def light(color: str) -> float:
             parts = [int(part) / 255 for part in re.findall("[0-9]+", color)[:3]]
-            red, green, blue = (part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts)
+            red, green, blue = (
+                part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4
+                for part in parts
+            )
             return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 
         dark, bright = sorted(map(light, colors))
@@ -4583,13 +5167,22 @@ class TestBrowser:
         with contextlib.closing(browser.new_context()) as context:
             page = context.new_page()
             statuses = []
-            page.on("response", lambda answer: statuses.append((answer.status, answer.headers.get("www-authenticate"))))
-            with pytest.raises(Error, match="ERR_INVALID_AUTH_CREDENTIALS"):  # nobody answers the dialogue
+            page.on(
+                "response",
+                lambda answer: statuses.append(
+                    (answer.status, answer.headers.get("www-authenticate"))
+                ),
+            )
+            with pytest.raises(
+                Error, match="ERR_INVALID_AUTH_CREDENTIALS"
+            ):  # nobody answers the dialogue
                 page.goto(served.url)
             assert statuses in ([], [(401, 'Basic realm="pmservice", charset="UTF-8"')])
 
     def test_page_of_this_machine_may_call(self, browser, served, calling):
-        status, name, ignored, number = self.call(browser, f"http://127.0.0.1:{calling}", served.url)
+        status, name, ignored, number = self.call(
+            browser, f"http://127.0.0.1:{calling}", served.url
+        )
         assert (status, name, ignored) == (201, "Made by a page", "?mode")
         assert number
 
@@ -4642,18 +5235,30 @@ class TestDemo:
 
     def test_it_has_the_size_of_a_company_and_records_in_all_states(self, demo):
         dumped = demo.dump()
-        counted = {name: len(records) for name, records in dumped.items() if name not in ("efforts", "results")}
+        counted = {
+            name: len(records)
+            for name, records in dumped.items()
+            if name not in ("efforts", "results")
+        }
         assert counted == {"departments": 6, "users": 12, "programs": 3, "projects": 6, "executions": 12, "products": 9, "plans": 20,
                            "stories": 90, "builds": 37, "releases": 40, "bugs": 300, "tasks": 400, "testcases": 200, "testtasks": 20}  # fmt: skip
         assert len(dumped["efforts"]) > 300
         assert len(dumped["results"]) > 100
         assert len([one for one in dumped["programs"] if one["parent"]]) == 1
         for array in ("releases", "bugs", "tasks", "testcases", "stories", "plans", "testtasks"):
-            assert {one["status"] for one in dumped[array]} == set(WORDS[TABLES[array], "status"].split()), array
+            assert {one["status"] for one in dumped[array]} == set(
+                WORDS[TABLES[array], "status"].split()
+            ), array
         spans = dumped["projects"] + dumped["executions"]
         assert {one["status"] for one in spans} == set(WORDS["project", "status"].split())
         stories = demo.get("/stories?status=all&limit=1000")["stories"]
-        assert {one["stage"] for one in stories} == {"wait", "planned", "projected", "released", "closed"}
+        assert {one["stage"] for one in stories} == {
+            "wait",
+            "planned",
+            "projected",
+            "released",
+            "closed",
+        }
         with demo.service.database.reading() as store:
             assert list(pmservice.problems_of(store)) == []
 
@@ -4697,7 +5302,10 @@ class TestDemo:
                 assert len(dates[0]) == 20
         for bug in dumped["bugs"]:
             solved = ["active", "resolved", "closed"].index(bug["status"])
-            assert [bool(bug[field]) for field in ("resolvedDate", "closedDate")] == [solved > 0, solved > 1]
+            assert [bool(bug[field]) for field in ("resolvedDate", "closedDate")] == [
+                solved > 0,
+                solved > 1,
+            ]
             assert bool(bug["resolution"]) == bool(bug["resolvedBuild"]) == (solved > 0)
             assert not bug["assignedTo"] or bug["openedDate"] <= bug["assignedDate"]
 
@@ -4715,7 +5323,11 @@ class TestDemo:
             assert not days or days[0] >= task["realStarted"][:10]
             assert not days or days[-1] <= (task["finishedDate"] or NOW_ISO)[:10]
             assert not days or efforts[task["id"]][-1]["left"] == task["left"]
-            assert (task["left"] == 0) == (task["status"] in ("done", "closed")) == bool(task["finishedBy"])
+            assert (
+                (task["left"] == 0)
+                == (task["status"] in ("done", "closed"))
+                == bool(task["finishedBy"])
+            )
             assert bool(task["realStarted"]) == (task["status"] not in ("wait", "cancel"))
             if homes[task["execution"]]["status"] == "closed":
                 assert task["status"] in ("closed", "cancel")
@@ -4724,7 +5336,11 @@ class TestDemo:
         for home in homes.values():
             states = {task["status"] for task in dumped["tasks"] if task["execution"] == home["id"]}
             assert home["status"] != "doing" or states >= {"wait", "closed"}
-        running = {task["status"] for task in dumped["tasks"] if homes[task["execution"]]["status"] == "doing"}
+        running = {
+            task["status"]
+            for task in dumped["tasks"]
+            if homes[task["execution"]]["status"] == "doing"
+        }
         assert running == set(WORDS["task", "status"].split())
 
     @each("days", range(0, 60, 5))
@@ -4733,7 +5349,8 @@ class TestDemo:
         bugs = pmservice.demo(now)["bugs"]
         lately = (now - timedelta(days=30)).isoformat()
         opened, resolved, closed = (
-            sum(bug.get(f"{verb}Date", "") > lately for bug in bugs) for verb in ("opened", "resolved", "closed")
+            sum(bug.get(f"{verb}Date", "") > lately for bug in bugs)
+            for verb in ("opened", "resolved", "closed")
         )
         assert resolved > opened > 10
         assert closed > opened
@@ -4769,10 +5386,16 @@ class TestDemo:
                 operation.path.replace("<id>", str(id))
                 for id in (ids[arrays[operation.target]] if "<id>" in operation.path else [0])
             ]
-            types = ["&type=story", "&type=requirement"] if "type=story" in operation.shows.filters else [""]
+            types = (
+                ["&type=story", "&type=requirement"]
+                if "type=story" in operation.shows.filters
+                else [""]
+            )
             shown = []
             for place, type, token in itertools.product(
-                places, types, [demo.token_of(one) for one in WORKERS] if operation.path == "/tasks" else ["t"]
+                places,
+                types,
+                [demo.token_of(one) for one in WORKERS] if operation.path == "/tasks" else ["t"],
             ):
                 demo.token = token
                 shown += demo.get(f"{place}?limit=1000&status=all{type}")[operation.shows.key]
@@ -4780,9 +5403,13 @@ class TestDemo:
             for field in operation.shows.view.columns:
                 values = [record[field] for record in shown]
                 names = {field, f"{operation.shows.view.resource.name}.{field}"}
-                if all(value in UNSET for value in values) and all(value == values[0] for value in values):
+                if all(value in UNSET for value in values) and all(
+                    value == values[0] for value in values
+                ):
                     used |= names & EMPTY_IN_DEMO.keys()
-                    empty |= {(operation.path, field)} if not names & EMPTY_IN_DEMO.keys() else set()
+                    empty |= (
+                        {(operation.path, field)} if not names & EMPTY_IN_DEMO.keys() else set()
+                    )
         assert empty == set()
         assert EMPTY_IN_DEMO.keys() - used == set()
 
@@ -4791,11 +5418,15 @@ class TestDemo:
         assert len({bug["title"] for bug in bugs}) == 300
         for bug in bugs:
             parts = re.fullmatch(
-                r"\[Steps\]\n1\. .+\n2\. .+\n3\. .+\n\[Result\]\n(.+)\.\n\[Expected\]\n.+\.", bug["steps"]
+                r"\[Steps\]\n1\. .+\n2\. .+\n3\. .+\n\[Result\]\n(.+)\.\n\[Expected\]\n.+\.",
+                bug["steps"],
             )
             assert parts[1] == bug["title"]
         assert len({(bug["pri"], bug["severity"]) for bug in bugs}) > 10
-        assert all(re.fullmatch(r"[a-z]+@[a-z.]+", user["email"]) and user["phone"] for user in demo.dump()["users"])
+        assert all(
+            re.fullmatch(r"[a-z]+@[a-z.]+", user["email"]) and user["phone"]
+            for user in demo.dump()["users"]
+        )
 
     def test_its_records_belong_together(self, demo):
         dumped = demo.dump()
@@ -4816,10 +5447,14 @@ class TestDemo:
                     if "openedDate" in one and "openedDate" in target:
                         assert target["openedDate"] <= one["openedDate"]
         for task in dumped["tasks"]:
-            assert not task["story"] or task["execution"] in by_id["stories"][task["story"]]["executions"]
+            assert (
+                not task["story"]
+                or task["execution"] in by_id["stories"][task["story"]]["executions"]
+            )
         for bug in dumped["bugs"]:
             assert (
-                bug["openedBuild"] == "trunk" or by_id["builds"][int(bug["openedBuild"])]["product"] == bug["product"]
+                bug["openedBuild"] == "trunk"
+                or by_id["builds"][int(bug["openedBuild"])]["product"] == bug["product"]
             )
             if bug["result"]:
                 result = by_id["results"][bug["result"]]
@@ -4834,14 +5469,18 @@ class TestDemo:
         assert {bug["resolution"] for bug in fixed} == {"fixed"}
         failures = Counter(one["case"] for one in dumped["results"] if one["caseResult"] == "fail")
         assert len(failures) > 10
-        assert all(demo.get(f"/testcases/{case}")["caseFails"] == count for case, count in failures.items())
+        assert all(
+            demo.get(f"/testcases/{case}")["caseFails"] == count for case, count in failures.items()
+        )
 
     def test_it_is_the_same_each_time(self):
         assert pmservice.demo(NOW) == pmservice.demo(NOW)
 
     @each("zone", ["Asia/Shanghai", "America/New_York"])
     def test_people_work_by_day_in_the_service_s_time_zone(self, tmp_path, zone):
-        with contextlib.closing(pmservice.Database(":memory:", pmservice.zone_of(zone), lambda: NOW)) as database:
+        with contextlib.closing(
+            pmservice.Database(":memory:", pmservice.zone_of(zone), lambda: NOW)
+        ) as database:
             pmservice.furnish_demo(database)
             with database.reading() as store:
                 opened = [one for (one,) in store.run("SELECT openedDate FROM bug")]
@@ -4852,8 +5491,12 @@ class TestDemo:
     def test_five_people_and_the_administrator_can_log_in_and_have_work(self, tmp_path):
         with Live(tmp_path, "--demo", "--password", "secret") as live:
             for account in (*sorted(WORKERS), "admin"):
-                token = live.call("POST", "/tokens", {"account": account, "password": "secret"})[1]["token"]
-                bugs = live.call("GET", "/bugs?status=assigntome&limit=1000", Token=token)[1]["bugs"]
+                token = live.call("POST", "/tokens", {"account": account, "password": "secret"})[1][
+                    "token"
+                ]
+                bugs = live.call("GET", "/bugs?status=assigntome&limit=1000", Token=token)[1][
+                    "bugs"
+                ]
                 tasks = live.call("GET", "/tasks?limit=1000", Token=token)[1]["tasks"]
                 assert "active" in {bug["status"] for bug in bugs}, account
                 assert {"wait", "doing"} & {task["status"] for task in tasks}, account
@@ -4862,7 +5505,10 @@ class TestDemo:
                 assert live.call("GET", "/products?limit=1", Token=token)[1]["total"] > 6
             assert live.call("POST", "/tokens", {"account": "hana", "password": "secret"})[0] == 400
         lines = live.told.splitlines()
-        assert "A made-up company: 9 products, 6 projects, 90 stories, 400 tasks, 300 bugs, 40 releases." in lines
+        assert (
+            "A made-up company: 9 products, 6 projects, 90 stories, 400 tasks, 300 bugs, 40 releases."
+            in lines
+        )
         assert (
             "You can log in as marta (Marta Nowak), diego (Diego Ramos), tomas (Tomas Berg), priya (Priya Nair), emma (Emma Lee) with the password of admin."
             in lines
@@ -4879,7 +5525,9 @@ class TestDemo:
         told = live.told.splitlines()
         login = {"password": told[5].split()[1]}
         with Live(tmp_path) as again:
-            assert {again.call("POST", "/tokens", {"account": one, **login})[0] for one in WORKERS} == {201}
+            assert {
+                again.call("POST", "/tokens", {"account": one, **login})[0] for one in WORKERS
+            } == {201}
         assert "log in as marta" in told[2]
 
     def test_five_follow_a_new_password_of_the_administrator_but_not_their_own(self, tmp_path):
@@ -4887,7 +5535,9 @@ class TestDemo:
             own = live.call("POST", "/tokens", {"account": "emma", "password": "one"})[1]["token"]
             assert live.call("PUT", "/users/emma", {"password": "her own"}, Token=own)[0] == 200
         with Live(tmp_path, "--demo", "--password", "two") as live:
-            log_in = lambda one, password: live.call("POST", "/tokens", {"account": one, "password": password})[0]  # noqa: E731
+            log_in = lambda one, password: live.call(  # noqa: E731
+                "POST", "/tokens", {"account": one, "password": password}
+            )[0]
             assert [log_in(one, "two") for one in ("admin", "marta", "emma")] == [201, 201, 400]
             assert [log_in(one, "one") for one in ("admin", "marta", "emma")] == [400, 400, 400]
             assert log_in("emma", "her own") == 201
@@ -4897,9 +5547,14 @@ class TestDemo:
         with Live(tmp_path, "--demo", "--token", "t") as live:
             pass
         assert "log in as" not in live.told
-        assert run("user", "admin", "--password", "secret", "--database", str(tmp_path / "pm.db"))[0] == 0
+        assert (
+            run("user", "admin", "--password", "secret", "--database", str(tmp_path / "pm.db"))[0]
+            == 0
+        )
         with Live(tmp_path, "--demo", "--token", "t") as live:
-            assert live.call("POST", "/tokens", {"account": "marta", "password": "secret"})[0] == 201
+            assert (
+                live.call("POST", "/tokens", {"account": "marta", "password": "secret"})[0] == 201
+            )
         assert "log in as marta" in live.told
 
 
@@ -4908,7 +5563,9 @@ def dates_in(database: Any) -> dict[tuple[str, str, Any], str]:
     found = {}
     with database.reading() as store:
         tables = [
-            name for (name,) in store.run("SELECT name FROM sqlite_schema WHERE type = 'table'") if name != "token"
+            name
+            for (name,) in store.run("SELECT name FROM sqlite_schema WHERE type = 'table'")
+            if name != "token"
         ]
         for table in set(tables) - {"plans_ending"}:  # which is held against its recount
             for number, row in enumerate(map(dict, store.run(f"SELECT * FROM {table}"))):
@@ -4927,7 +5584,9 @@ class TestAgeOfTheDemo:
     def made(self, tmp_path):
         """Yield a client of a database with a demo in which somebody has worked at once."""
         clock = Clock()
-        with contextlib.closing(pmservice.Database(tmp_path / "pm.db", timezone.utc, clock)) as database:
+        with contextlib.closing(
+            pmservice.Database(tmp_path / "pm.db", timezone.utc, clock)
+        ) as database:
             pmservice.furnish_demo(database)
         with contextlib.closing(Client(tmp_path / "pm.db")) as client:
             client.put("/bugs/300", pri=1, comment="Seen again")
@@ -4950,17 +5609,25 @@ class TestAgeOfTheDemo:
         assert {table for table, _ in columns} == {"user", "project", "product", "release", "bug", "task", "testcase", "story", "plan", "build",
                                                    "testtask", "effort", "result", "action", "demo"}  # fmt: skip
         made.clock.forward(days=21)
-        assert pmservice.furnish_demo(database) == "The demo's dates were moved by 3 weeks, to the present."
+        assert (
+            pmservice.furnish_demo(database)
+            == "The demo's dates were moved by 3 weeks, to the present."
+        )
         after = dates_in(database)
         assert after.keys() == before.keys()
         constant = {key for key, value in before.items() if value in OPEN_ENDS}
         assert {key[:2] for key in constant} == {("project", "end"), ("plan", "end")}
         for key, value in before.items():
-            days = (datetime.fromisoformat(after[key].rstrip("Z")) - datetime.fromisoformat(value.rstrip("Z"))).days
+            days = (
+                datetime.fromisoformat(after[key].rstrip("Z"))
+                - datetime.fromisoformat(value.rstrip("Z"))
+            ).days
             assert days == (0 if key in constant else 21), key
             assert after[key][10:] == value[10:]
         assert made.sql("SELECT * FROM token") == tokens
-        assert made.sql("SELECT * FROM total WHERE records > 0 ORDER BY 1, 2") == [row for row in totals if row[2]]
+        assert made.sql("SELECT * FROM total WHERE records > 0 ORDER BY 1, 2") == [
+            row for row in totals if row[2]
+        ]
 
     def test_moved_demo_is_sound_and_looks_like_the_one_of_that_day(self, made, tmp_path):
         made.clock.forward(days=21)
@@ -4971,7 +5638,9 @@ class TestAgeOfTheDemo:
         moved = made.dump()
         assert sum(one["thisWeekBugs"] for one in made.get("/products")["products"]) > 0
         new = pmservice.demo(NOW + timedelta(days=21))
-        assert [bug["openedDate"][:16] for bug in moved["bugs"]] == [bug["openedDate"][:16] for bug in new["bugs"]]
+        assert [bug["openedDate"][:16] for bug in moved["bugs"]] == [
+            bug["openedDate"][:16] for bug in new["bugs"]
+        ]
         assert {one["name"]: one["end"] for one in moved["executions"]} == {
             one["name"]: one["end"] for one in new["executions"]
         }
@@ -4988,11 +5657,15 @@ class TestAgeOfTheDemo:
         made.clock.forward(**later)
         told = pmservice.furnish_demo(made.service.database)
         assert told == (
-            f"The demo's dates were moved by {weeks} week{'s' * (weeks > 1)}, to the present." if weeks else ""
+            f"The demo's dates were moved by {weeks} week{'s' * (weeks > 1)}, to the present."
+            if weeks
+            else ""
         )
         after = dates_in(made.service.database)
         if weeks:
-            assert max(value for value in after.values() if "T" in value) <= made.clock().strftime("%Y-%m-%dT%H:%M:%SZ")
+            assert max(value for value in after.values() if "T" in value) <= made.clock().strftime(
+                "%Y-%m-%dT%H:%M:%SZ"
+            )
             assert pmservice.furnish_demo(made.service.database) == ""
         assert (after == before) == (weeks == 0)
         assert after == dates_in(made.service.database)
@@ -5009,7 +5682,9 @@ class TestAgeOfTheDemo:
         made.post("/products/1/plans", title="Late", begin="2029-12-31")
         made.clock.forward(days=7)
         assert "by 1 week," in pmservice.furnish_demo(made.service.database)
-        assert made.sql("SELECT begin, end FROM plan WHERE title = 'Late'") == [("2029-12-31", "2030-01-01")]
+        assert made.sql("SELECT begin, end FROM plan WHERE title = 'Late'") == [
+            ("2029-12-31", "2030-01-01")
+        ]
         with made.service.database.reading() as store:
             assert list(pmservice.problems_of(store)) == []
 
@@ -5031,7 +5706,9 @@ class TestAgeOfTheDemo:
 
     def test_command_moves_it_before_the_snapshot_for_resets(self, tmp_path):
         ago = datetime.now(timezone.utc) - timedelta(days=21, minutes=1)
-        with contextlib.closing(pmservice.Database(tmp_path / "pm.db", timezone.utc, lambda: ago)) as database:
+        with contextlib.closing(
+            pmservice.Database(tmp_path / "pm.db", timezone.utc, lambda: ago)
+        ) as database:
             pmservice.furnish_demo(database)
             before = dates_in(database)
         with Live(tmp_path, "--demo", "--control", "--token", "t", "--password", "secret") as live:
@@ -5043,7 +5720,10 @@ class TestAgeOfTheDemo:
         assert "The demo's dates were moved by 3 weeks" in live.told
         assert served["bugs"][0]["openedDate"] != before["bug", "openedDate", 1]
         checked = subprocess.run(
-            [sys.executable, HERE / "pmservice.py", "check"], cwd=tmp_path, capture_output=True, text=True
+            [sys.executable, HERE / "pmservice.py", "check"],
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
         )
         assert "is sound" in checked.stdout
 
@@ -5084,7 +5764,9 @@ class TestSharedPassword:
         assert pmservice.share_password(demo.service.database) == ""
         assert self.stored(demo) == before
         for account in ("marta", "diego"):
-            refusal = demo.refused("POST", "/tokens", {"account": account, "password": "secret"}, Token=None)
+            refusal = demo.refused(
+                "POST", "/tokens", {"account": account, "password": "secret"}, Token=None
+            )
             assert refusal == LOGIN_FAILED
 
     @each("change", ["DELETE FROM demo", "UPDATE user SET password = NULL WHERE account = 'admin'"])
@@ -5127,7 +5809,11 @@ class TestReachingIt:
 
     def test_head_is_a_get_without_its_body(self, world):
         head, get = world.call("HEAD", "/products"), world.call("GET", "/products")
-        assert (head.status_int, head.body, head.headers["Content-Length"]) == (200, b"", str(len(get.body)))
+        assert (head.status_int, head.body, head.headers["Content-Length"]) == (
+            200,
+            b"",
+            str(len(get.body)),
+        )
         assert world.call("HEAD", "/nothing").status_int == 404
 
     @each(("content_type", "body"), [
@@ -5146,15 +5832,23 @@ class TestReachingIt:
         b"assignedTo[]=dev1&assignedTo%5B%5D=dev2", b"assignedTo[0]=dev1&assignedTo%5B1%5D=dev2", b"assignedTo=pm1&assignedTo[]=dev1&assignedTo[]=dev2",
     ])  # fmt: skip
     def test_form_has_texts_and_arrays(self, world, people):
-        body = b"name=a+%C3%A9&type=devel&estStarted=2026-02-02&deadline=2026-02-20&estimate=2.5&" + people
-        answer = world.call("POST", "/executions/3/tasks", body, Content_Type="application/x-www-form-urlencoded").json
+        body = (
+            b"name=a+%C3%A9&type=devel&estStarted=2026-02-02&deadline=2026-02-20&estimate=2.5&"
+            + people
+        )
+        answer = world.call(
+            "POST", "/executions/3/tasks", body, Content_Type="application/x-www-form-urlencoded"
+        ).json
         assert [answer[field] for field in ("id", "name", "estimate")] == [4, "a é", 2.5]
         assert answer["assignedTo"] == reference("dev2")
 
     @each("content_type", ["application/json", None, "application/x-www-form-urlencoded"])
     @each("body", [b"", b" \n", b"null", b"{}"])
     def test_nothing_is_an_empty_object(self, world, content_type, body):
-        assert world.call("PUT", "/tasks/1", body, Content_Type=content_type).json["name"] == "Task one"
+        assert (
+            world.call("PUT", "/tasks/1", body, Content_Type=content_type).json["name"]
+            == "Task one"
+        )
 
     @each(("body", "word"), [
         (b"[]", "object"), (b'"x"', "object"), (b"1", "object"), (b"true", "object"), (b"name=x", "JSON"), (b"{", "JSON"), (b"{'name': 1}", "JSON"),
@@ -5172,25 +5866,39 @@ class TestReachingIt:
 
     def test_number_beyond_floats_is_refused_where_it_is_read(self, world):
         for field in ("estimate", "pri", "name"):
-            assert list(world.refused("PUT", "/tasks/1", b'{"%s": 1e400}' % field.encode())["fields"]) == [field]
+            assert list(
+                world.refused("PUT", "/tasks/1", b'{"%s": 1e400}' % field.encode())["fields"]
+            ) == [field]
 
     def test_body_has_a_limit(self):
         name = b'{"name": "x", "unknown": "%s"}'
         with contextlib.closing(Client(":memory:", control=False, body_limit=100)) as client:
-            assert client.call("POST", "/products", name % (b"x" * (102 - len(name)))).status_int == 201
+            assert (
+                client.call("POST", "/products", name % (b"x" * (102 - len(name)))).status_int
+                == 201
+            )
             client.refused("POST", "/products", name % (b"x" * (103 - len(name))), status=413)
         with contextlib.closing(Client(":memory:", control=False)) as client:
-            assert client.call("POST", "/products", b" " * (2**20 - 13) + b'{"name": "x"}').status_int == 201
+            assert (
+                client.call("POST", "/products", b" " * (2**20 - 13) + b'{"name": "x"}').status_int
+                == 201
+            )
             client.refused("POST", "/products", b" " * (2**20 - 12) + b'{"name": "x"}', status=413)
 
     @each("length", ["-1", "x", "1e3", "٣"])
     def test_length_of_a_body_is_a_number(self, client, length):
-        environ = webtest.TestRequest.blank("/products", method="POST", headers={"Token": "t"}).environ
+        environ = webtest.TestRequest.blank(
+            "/products", method="POST", headers={"Token": "t"}
+        ).environ
         statuses = []
-        client.service({**environ, "CONTENT_LENGTH": length}, lambda status, *_: statuses.append(status))
+        client.service(
+            {**environ, "CONTENT_LENGTH": length}, lambda status, *_: statuses.append(status)
+        )
         assert statuses == ["400 Bad Request"]
 
-    @each("host", ["localhost", "LocalHost:8080", "127.0.0.1", "127.0.0.1:1", "[::1]", "[::1]:8080"])
+    @each(
+        "host", ["localhost", "LocalHost:8080", "127.0.0.1", "127.0.0.1:1", "[::1]", "[::1]:8080"]
+    )
     def test_names_of_this_machine_are_answered(self, client, host):
         assert client.call("GET", "/products", Host=host).status_int == 200
 
@@ -5238,17 +5946,25 @@ class TestReachingIt:
             call[:] = "PUT", "/tasks/99"
             assert status() == 404
             call[:] = "POST", "/testcases/99/results?version=x"
-            assert client.call(*call, body, **sent).json["fields"] == {"version": "must be a whole number"}
+            assert client.call(*call, body, **sent).json["fields"] == {
+                "version": "must be a whole number"
+            }
             call[:] = "GET", "/products/99/bugs?order=x"
             assert list(client.call(*call, body, **sent).json["fields"]) == ["order"]
             call[:], sent["Token"] = ("PUT", "/tasks/1"), client.token
-            assert client.call(*call, body, **sent).json["error"].startswith("The body must be JSON")
+            assert (
+                client.call(*call, body, **sent).json["error"].startswith("The body must be JSON")
+            )
 
     @each("broken", ["table", "clock"])
-    def test_failure_of_our_own_is_a_500_that_says_nothing_of_the_inside(self, world, caplog, broken):
+    def test_failure_of_our_own_is_a_500_that_says_nothing_of_the_inside(
+        self, world, caplog, broken
+    ):
         if broken == "table":
             with contextlib.closing(sqlite3.connect(world.service.database.uri, uri=True)) as other:
-                other.executescript("PRAGMA legacy_alter_table = ON; ALTER TABLE task RENAME TO gone")
+                other.executescript(
+                    "PRAGMA legacy_alter_table = ON; ALTER TABLE task RENAME TO gone"
+                )
         else:
             world.clock.moment = "no time at all"
         answer = world.call("PUT", "/tasks/1", {})
@@ -5268,11 +5984,17 @@ class TestCallsFromPages:
 
     @staticmethod
     def shown(answer):
-        return {name: value for name, value in answer.headers.items() if name.startswith("Access-Control-")}
+        return {
+            name: value
+            for name, value in answer.headers.items()
+            if name.startswith("Access-Control-")
+        }
 
     @pytest.fixture
     def served(self):
-        settings = dict(origin="https://pm.example.org, http://other.example:81", loopback_only=False)
+        settings = dict(
+            origin="https://pm.example.org, http://other.example:81", loopback_only=False
+        )
         with contextlib.closing(Client(":memory:", **settings)) as client:
             yield client
 
@@ -5281,23 +6003,34 @@ class TestCallsFromPages:
         exposed = {"Access-Control-Allow-Origin": origin, "Access-Control-Expose-Headers": "X-Request-Id, Ignored-Fields, Retry-After, Allow"}  # fmt: skip
         for method, path, token, status in (("GET", "/products", "t", 200), ("GET", "/products", None, 401), ("POST", "/products", "t", 400),
                                             ("GET", "/nothing", "t", 404), ("PUT", "/products", "t", 405)):  # fmt: skip
-            answer = client.call(method, path, {} if method == "POST" else None, Origin=origin, Token=token)
+            answer = client.call(
+                method, path, {} if method == "POST" else None, Origin=origin, Token=token
+            )
             assert (answer.status_int, self.shown(answer)) == (status, exposed)
             assert answer.headers["Vary"] == "Accept, Origin"
             assert answer.headers["Cache-Control"] == "no-store"
 
     @each("origin", OTHERS)
-    def test_pages_of_other_origins_are_refused_before_anything_is_hashed_or_written(self, client, monkeypatch, origin):
+    def test_pages_of_other_origins_are_refused_before_anything_is_hashed_or_written(
+        self, client, monkeypatch, origin
+    ):
         monkeypatch.setattr(pmservice, "scrypt", lambda *_: pytest.fail("hashed"))
         for method, path, body in (("GET", "/products", None), ("POST", "/products", {"name": "P"}), ("GET", "/nothing", None),
                                    ("POST", "/tokens", {"account": "admin", "password": "x"})):  # fmt: skip
             for token in ("t", None):
-                answer = client.call(method, path, body, Origin=origin.encode().decode("latin-1"), Token=token)
+                answer = client.call(
+                    method, path, body, Origin=origin.encode().decode("latin-1"), Token=token
+                )
                 assert (answer.status_int, self.shown(answer)) == (403, {})
         assert client.get("/products")["total"] == 0
         nameable = re.fullmatch(r"https?://[\w.-]+(:\d+)?|null", origin, re.ASCII)
-        assert (f"--origin {origin}" in answer.json["error"]) == bool(nameable) or origin.endswith((":80", "*"))
-        preflight = {"Origin": origin.encode().decode("latin-1"), "Access-Control-Request-Method": "GET"}
+        assert (f"--origin {origin}" in answer.json["error"]) == bool(nameable) or origin.endswith(
+            (":80", "*")
+        )
+        preflight = {
+            "Origin": origin.encode().decode("latin-1"),
+            "Access-Control-Request-Method": "GET",
+        }
         assert client.app.options("/products", headers=preflight, status="*").status_int == 403
 
     @each(("origin", "host", "status"), [
@@ -5306,7 +6039,9 @@ class TestCallsFromPages:
         ("https://pm.example.org", "pm.internal", 200), ("http://other.example:81", "pm.internal", 200), ("http://pm.example.org", "pm.internal", 403),
         ("https://a.pm.example.org", "pm.internal", 403), ("null", "pm.internal", 403),
     ])  # fmt: skip
-    def test_pages_of_the_same_host_and_of_named_origins_may_call(self, served, origin, host, status):
+    def test_pages_of_the_same_host_and_of_named_origins_may_call(
+        self, served, origin, host, status
+    ):
         assert served.call("GET", "/products", Origin=origin, Host=host).status_int == status
 
     @each(("setting", "origin", "status"), [
@@ -5328,7 +6063,11 @@ class TestCallsFromPages:
             "Access-Control-Request-Headers": "token,content-type",
         }
         answer = served.app.options(path, headers=asked)
-        assert (answer.status_int, answer.body, answer.headers.get("Content-Type")) == (204, b"", None)
+        assert (answer.status_int, answer.body, answer.headers.get("Content-Type")) == (
+            204,
+            b"",
+            None,
+        )
         assert self.shown(answer) == {
             "Access-Control-Allow-Origin": "http://localhost:3000",
             "Access-Control-Expose-Headers": "X-Request-Id, Ignored-Fields, Retry-After, Allow",
@@ -5349,7 +6088,10 @@ class TestCallsFromPages:
         ):
             connection.request("POST", "/products", b"x" * 50, {"Origin": "http://localhost:3000"})
             answer = connection.getresponse()
-            assert (answer.status, answer.getheader("Access-Control-Allow-Origin")) == (413, "http://localhost:3000")
+            assert (answer.status, answer.getheader("Access-Control-Allow-Origin")) == (
+                413,
+                "http://localhost:3000",
+            )
             assert "got 50" in json.load(answer)["error"]
 
     def test_host_can_be_named(self):
@@ -5362,11 +6104,21 @@ class TestCallsFromPages:
             assert "--allowed-host evil.example" in refusal["error"]
 
     def test_hosts_that_are_named_count_on_every_address(self):
-        hosts = ("pm.example.org:80", "PM", "localhost", "127.0.0.1:8080", "[::1]", "evil.example", "10.0.0.1")
+        hosts = (
+            "pm.example.org:80",
+            "PM",
+            "localhost",
+            "127.0.0.1:8080",
+            "[::1]",
+            "evil.example",
+            "10.0.0.1",
+        )
         for named, statuses in (("pm.example.org, pm", [200] * 5 + [421] * 2), ("", [200] * 7)):
             settings = {"loopback_only": False, "allowed_host": named}
             with contextlib.closing(Client(":memory:", **settings)) as client:
-                assert [client.call("GET", "/products", Host=host).status_int for host in hosts] == statuses
+                assert [
+                    client.call("GET", "/products", Host=host).status_int for host in hosts
+                ] == statuses
 
     @each(("flags", "shown"), [
         ("--host 0.0.0.0 --allowed-host pm.example.org --allowed-host pm", r"pm\.example\.org"),
@@ -5394,7 +6146,9 @@ class TestCallsFromPages:
 
         def call_and_stop() -> None:
             assert listening.wait(30)
-            with socket.create_connection(("127.0.0.1", listener[0].getsockname()[1])) as connection:
+            with socket.create_connection(
+                ("127.0.0.1", listener[0].getsockname()[1])
+            ) as connection:
                 connection.sendall(b"GET /-/live HTTP/1.0\r\n\r\n")
                 connection.recv(1000)
             signal.raise_signal(signal.SIGTERM)
@@ -5455,21 +6209,27 @@ class TestIgnoredNames:
 
     def test_form_fields_are_named_without_brackets(self, kept):
         answer = kept.call(
-            "POST", "/products", b"name=P&colours[]=a&colours[]=b", Content_Type="application/x-www-form-urlencoded"
+            "POST",
+            "/products",
+            b"name=P&colours[]=a&colours[]=b",
+            Content_Type="application/x-www-form-urlencoded",
         )
         assert (answer.status_int, answer.headers["Ignored-Fields"]) == (201, "colours")
 
     def test_at_most_twenty_names_and_a_thousand_characters_are_named(self, kept):
-        many = kept.call("POST", "/products", {"name": "P", **{f"n{n}": n for n in range(99)}}).headers[
-            "Ignored-Fields"
-        ]
+        many = kept.call(
+            "POST", "/products", {"name": "P", **{f"n{n}": n for n in range(99)}}
+        ).headers["Ignored-Fields"]
         assert many == ", ".join(f"n{n}" for n in range(20))
-        long = kept.call("POST", "/products", {"name": "P", "a" * 390: 1, "é" * 100: 1, "b" * 20: 1}).headers[
-            "Ignored-Fields"
-        ]
+        long = kept.call(
+            "POST", "/products", {"name": "P", "a" * 390: 1, "é" * 100: 1, "b" * 20: 1}
+        ).headers["Ignored-Fields"]
         assert long == "a" * 390 + ", " + "%C3%A9" * 100
         assert (
-            kept.call("POST", "/products", {"name": "P", "b" * 5000: 1, "c": 1}).headers["Ignored-Fields"] == "b" * 1000
+            kept.call("POST", "/products", {"name": "P", "b" * 5000: 1, "c": 1}).headers[
+                "Ignored-Fields"
+            ]
+            == "b" * 1000
         )
 
     def test_log_names_them_too(self, tmp_path):
@@ -5497,7 +6257,12 @@ class TestIgnoredNames:
         sent = 0
         for operation in pmservice.OPERATIONS:
             read = next(
-                (one for one in pmservice.OPERATIONS if (one.method, one.path) == ("GET", operation.path)), None
+                (
+                    one
+                    for one in pmservice.OPERATIONS
+                    if (one.method, one.path) == ("GET", operation.path)
+                ),
+                None,
             )
             if operation.method == "PUT" and read:
                 id = {"/projects/<id>": 2, "/executions/<id>": 3}.get(operation.path, 1)
@@ -5510,13 +6275,17 @@ class TestIgnoredNames:
 
     @each(("path", "array"), [("/products/1/bugs", "bugs"), ("/bugs", "bugs"), ("/tasks/1", ""), ("/executions/3/tasks", "tasks"), ("/products", "products"),
                               ("/products/1/testcases", "testcases"), ("/products/1/stories", "stories"), ("/projects/2/builds", "builds")])  # fmt: skip
-    def test_record_of_a_list_can_be_sent_back_but_not_with_a_mistake_in_it(self, strict, path, array):
+    def test_record_of_a_list_can_be_sent_back_but_not_with_a_mistake_in_it(
+        self, strict, path, array
+    ):
         answer = strict.get(path)
         record = answer[array][0] if array else answer
         place = f"/{array or 'tasks'}/{record['id']}"
         assert strict.call("PUT", place, record).status_int == 200
         record = (
-            next(one for one in strict.get(path)[array] if one["id"] == record["id"]) if array else strict.get(path)
+            next(one for one in strict.get(path)[array] if one["id"] == record["id"])
+            if array
+            else strict.get(path)
         )
         changed = {"deleted": True, "xyzzy": 1, "nmae": 1}  # the last ones of many
         fields = strict.refused("PUT", place, {**record, **changed})["fields"]
@@ -5529,32 +6298,60 @@ class TestIgnoredNames:
             "type",
             "name",
         }
-        assert set(strict.refused("GET", "/products?pagesize=1&limit=-1")["fields"]) == {"?pagesize", "limit"}
+        assert set(strict.refused("GET", "/products?pagesize=1&limit=-1")["fields"]) == {
+            "?pagesize",
+            "limit",
+        }
         assert strict.refused("POST", "/stories?product=99", {"foo": 1}, status=404)
 
     def test_strict_service_lets_steps_be_moved(self, strict):
         steps = strict.get("/testcases/1")["steps"]
         assert steps
-        assert len(strict.put("/testcases/1", steps=[dict(desc="first"), *steps])["steps"]) == len(steps) + 1
+        assert (
+            len(strict.put("/testcases/1", steps=[dict(desc="first"), *steps])["steps"])
+            == len(steps) + 1
+        )
 
     def test_many_unknown_names_cost_no_time_and_twenty_are_refused(self, strict):
-        fields = strict.refused("POST", "/products", {"name": "P", **{f"n{n}": n for n in range(50_000)}})["fields"]
+        fields = strict.refused(
+            "POST", "/products", {"name": "P", **{f"n{n}": n for n in range(50_000)}}
+        )["fields"]
         assert list(fields) == [f"n{n}" for n in range(20)]
 
     def test_name_that_is_cut_stays_decodable(self, kept):
-        for name in ("é" * 400, "aé" * 400, "aaé" * 400, "€" * 400, "a€" * 400, "aa€" * 400, "😀" * 400, "a😀" * 400):
-            ignored = kept.call("POST", "/products", {"name": "P", name: 1}).headers["Ignored-Fields"]
+        for name in (
+            "é" * 400,
+            "aé" * 400,
+            "aaé" * 400,
+            "€" * 400,
+            "a€" * 400,
+            "aa€" * 400,
+            "😀" * 400,
+            "a😀" * 400,
+        ):
+            ignored = kept.call("POST", "/products", {"name": "P", name: 1}).headers[
+                "Ignored-Fields"
+            ]
             assert 980 < len(ignored) <= 1000
             assert name.startswith(urllib.parse.unquote(ignored, errors="strict"))
-        assert kept.call("POST", "/products", {"name": "P", "": 1}).headers["Ignored-Fields"] == "%22%22"
+        assert (
+            kept.call("POST", "/products", {"name": "P", "": 1}).headers["Ignored-Fields"]
+            == "%22%22"
+        )
 
     def test_call_command_says_what_was_ignored_and_can_be_strict(self, run):
-        assert run("call", "POST", "/products", '{"name": "P", "progam": 1}')[2] == "ignored: progam\n"
+        assert (
+            run("call", "POST", "/products", '{"name": "P", "progam": 1}')[2] == "ignored: progam\n"
+        )
         code, out, _ = run("--strict", "call", "GET", "/products?pagesize=1")
         assert (code, list(json.loads(out)["fields"])) == (1, ["?pagesize"])
 
     def test_journal_blanks_misspelled_secrets(self, kept):
-        kept.call("POST", "/tokens", {"account": "admin", "passwrod": "geheim", "Token": "geheim", "pwd": "geheim"})
+        kept.call(
+            "POST",
+            "/tokens",
+            {"account": "admin", "passwrod": "geheim", "Token": "geheim", "pwd": "geheim"},
+        )
         assert "geheim" not in json.dumps(kept.get("/-/journal"))
 
 
@@ -5639,11 +6436,16 @@ class TestMistakes:
     )
     def test_origins_that_no_browser_sends_are_refused(self, run, word):
         code, _, told = run("--origin", word)
-        assert (code, told.startswith("pmservice: --origin must be a scheme and a host")) == (2, True)
+        assert (code, told.startswith("pmservice: --origin must be a scheme and a host")) == (
+            2,
+            True,
+        )
 
     def test_flags_may_be_abbreviated_and_several_origins_given(self):
         given = vars(
-            pmservice.make_parser().parse_args(["--datab", "x", "--origin", "http://a", "--origin", "http://b,null"])
+            pmservice.make_parser().parse_args(
+                ["--datab", "x", "--origin", "http://a", "--origin", "http://b,null"]
+            )
         )
         assert pmservice.resolve(given)["origin"] == "http://a,http://b,null"
 
@@ -5657,7 +6459,11 @@ class TestMistakes:
             "PMSERVICE_TOKN is not a setting; did you mean PMSERVICE_TOKEN?", "PMSERVICE_XYZZY is not a setting.",
         ]  # fmt: skip
         monkeypatch.setenv("PMSERVICE_PORT", "tcp://10.0.0.1:80")
-        assert run() == (2, "", "pmservice: PMSERVICE_PORT must be a whole number (got 'tcp://10.0.0.1:80')\n")
+        assert run() == (
+            2,
+            "",
+            "pmservice: PMSERVICE_PORT must be a whole number (got 'tcp://10.0.0.1:80')\n",
+        )
 
     def test_misspelled_setting_of_create_app_is_suggested(self):
         with pytest.raises(TypeError, match=r"^tokn is not a setting; did you mean token\?$"):
@@ -5687,7 +6493,9 @@ class TestTroubleWithTheFile:
     @staticmethod
     def write(client, status):
         """Send a write that must be refused while reading goes on; return the sentence of the refusal."""
-        sentence = client.refused("POST", "/products", {"name": "P", "desc": "x" * 60_000}, status=status)["error"]
+        sentence = client.refused(
+            "POST", "/products", {"name": "P", "desc": "x" * 60_000}, status=status
+        )["error"]
         assert client.get("/products")["total"] == 2
         return sentence
 
@@ -5728,12 +6536,17 @@ class TestTroubleWithTheFile:
     @posix("Windows has no limit of the size of files")
     def test_disk_that_fails_takes_no_writes(self, filed_world):
         before, limits = filed_world.dump(), resource.getrlimit(resource.RLIMIT_FSIZE)
-        resource.setrlimit(resource.RLIMIT_FSIZE, (os.path.getsize(f"{filed_world.path}-wal"), limits[1]))
+        resource.setrlimit(
+            resource.RLIMIT_FSIZE, (os.path.getsize(f"{filed_world.path}-wal"), limits[1])
+        )
         try:
             answer = filed_world.call("POST", "/products", {"name": "P", "desc": "x" * 60_000})
         finally:
             resource.setrlimit(resource.RLIMIT_FSIZE, limits)
-        assert (answer.status_int, "cannot be read or written" in answer.json["error"]) == (503, True)
+        assert (answer.status_int, "cannot be read or written" in answer.json["error"]) == (
+            503,
+            True,
+        )
         assert filed_world.dump() == before
         assert filed_world.product()["id"] == 3
 
@@ -5767,9 +6580,14 @@ class TestTroubleWithTheFile:
     def test_damaged_page_is_named_as_such(self, filed_world):
         filed_world.close()
         with contextlib.closing(sqlite3.connect(filed_world.path)) as file:
-            (page,) = file.execute("SELECT rootpage FROM sqlite_schema WHERE name = 'bug'").fetchone()
+            (page,) = file.execute(
+                "SELECT rootpage FROM sqlite_schema WHERE name = 'bug'"
+            ).fetchone()
             (size,) = file.execute("PRAGMA page_size").fetchone()
-        with contextlib.closing(Client(filed_world.path)) as again, open(filed_world.path, "r+b") as file:
+        with (
+            contextlib.closing(Client(filed_world.path)) as again,
+            open(filed_world.path, "r+b") as file,
+        ):
             file.seek((page - 1) * size)
             file.write(b"\xff" * size)
             file.flush()
@@ -5778,16 +6596,26 @@ class TestTroubleWithTheFile:
             assert again.get("/products")["total"] == 2
 
     def test_reset_while_a_body_comes_in_takes_its_sender_away(self):
-        with contextlib.closing(Client(":memory:", load=WORLD)) as client, ThreadPoolExecutor(1) as thread:
+        with (
+            contextlib.closing(Client(":memory:", load=WORLD)) as client,
+            ThreadPoolExecutor(1) as thread,
+        ):
             client.post("/users", account="new1", password="secret")
-            request = webtest.TestRequest.blank("/products", method="POST", headers={"Token": client.token_of("new1")})
+            request = webtest.TestRequest.blank(
+                "/products", method="POST", headers={"Token": client.token_of("new1")}
+            )
 
             class Body(io.BytesIO):
                 def read(self, *size):
-                    assert thread.submit(client.call, "POST", "/-/reset").result(30).status_int == 200
+                    assert (
+                        thread.submit(client.call, "POST", "/-/reset").result(30).status_int == 200
+                    )
                     return super().read(*size)
 
-            environ, statuses = {**request.environ, "wsgi.input": Body(b'{"name": "P"}'), "CONTENT_LENGTH": "13"}, []
+            environ, statuses = (
+                {**request.environ, "wsgi.input": Body(b'{"name": "P"}'), "CONTENT_LENGTH": "13"},
+                [],
+            )
             (answer,) = client.service(environ, lambda status, *_: statuses.append(status[:3]))
             assert (statuses, "reset" in json.loads(answer)["error"]) == (["503"], True)
             assert client.get("/products")["total"] == 2
@@ -5839,14 +6667,18 @@ class TestTheSystem:
     def test_sqlite_that_is_too_old_is_refused(self, run, tmp_path, monkeypatch, database):
         monkeypatch.setattr(sqlite3, "sqlite_version_info", (3, 36, 0))
         monkeypatch.setattr(sqlite3, "sqlite_version", "3.36.0")
-        told = "SQLite must be 3.37.0 or newer (got 3.36.0); run pmservice with a Python that has one"
+        told = (
+            "SQLite must be 3.37.0 or newer (got 3.36.0); run pmservice with a Python that has one"
+        )
         assert run("--database", database, "--port", "0") == (2, "", f"pmservice: {told}\n")
         assert list(tmp_path.iterdir()) == []
 
     def test_without_poll_and_limits_it_serves_as_many_as_select_takes(self, monkeypatch):
         monkeypatch.delattr(select, "poll", raising=False)
         monkeypatch.setitem(sys.modules, "resource", None)
-        assert pmservice.connection_limit() + 128 + 2 <= 512  # with those accepted as it stops, and its own sockets
+        assert (
+            pmservice.connection_limit() + 128 + 2 <= 512
+        )  # with those accepted as it stops, and its own sockets
         monkeypatch.setattr(pmservice, "FEW_CONNECTIONS", 10)
         with pmservice.running(token="t") as served, contextlib.ExitStack() as stack:
             for _ in range(20):
@@ -5865,7 +6697,9 @@ class TestFailingStatements:
     ]
 
     @each(("method", "path", "body"), [LOGIN, *WRITES, *REFUSED_LATE])
-    def test_any_leaves_no_trace_and_the_next_call_succeeds(self, tmp_path, monkeypatch, method, path, body):
+    def test_any_leaves_no_trace_and_the_next_call_succeeds(
+        self, tmp_path, monkeypatch, method, path, body
+    ):
         file, connect = tmp_path / "pm.db", sqlite3.connect
         monkeypatch.setattr(sqlite3, "connect", partial(connect, factory=Fragile))
         with (
@@ -5879,7 +6713,10 @@ class TestFailingStatements:
                 left, Fragile.left = Fragile.left, 0
                 if left > 0:
                     break
-                assert (answer.status_int in (500, 503), "made to fail" in answer.text) == (True, False), answer.text
+                assert (answer.status_int in (500, 503), "made to fail" in answer.text) == (
+                    True,
+                    False,
+                ), answer.text
                 assert list(plain.iterdump()) == before
                 client.put("/tasks/1")
         assert n > 3  # at least BEGIN, one statement and COMMIT or ROLLBACK failed
@@ -5911,7 +6748,9 @@ class TestTokens:
         ("dev1", ""), ("dev1", " "), ("", "secret"),
     ])  # fmt: skip
     def test_wrong_password_and_unknown_account_are_answered_alike(self, dev1, account, password):
-        refusal = dev1.refused("POST", "/tokens", {"account": account, "password": password}, Token=None)
+        refusal = dev1.refused(
+            "POST", "/tokens", {"account": account, "password": password}, Token=None
+        )
         assert refusal == LOGIN_FAILED or "surrogate" in refusal["fields"]["password"]
 
     def test_password_is_kept_as_a_scrypt_hash_that_says_how_it_was_made(self, client):
@@ -5928,9 +6767,14 @@ class TestTokens:
         client.load(users=[dict(account="dev1", password=kept)])
         assert {one["account"]: one["password"] for one in client.dump()["users"]}["dev1"] == kept
         for password in ("secret", hashlib.md5(b"secret").hexdigest()):
-            assert client.call("GET", "/user", Token=client.login("dev1", password)).status_int == 200
+            assert (
+                client.call("GET", "/user", Token=client.login("dev1", password)).status_int == 200
+            )
         for password in ("Secret", kept):
-            assert client.refused("POST", "/tokens", {"account": "dev1", "password": password}) == LOGIN_FAILED
+            assert (
+                client.refused("POST", "/tokens", {"account": "dev1", "password": password})
+                == LOGIN_FAILED
+            )
 
     @each("password", ["wrong", hashlib.md5(b"wrong").hexdigest()], ids=["password", "MD5"])
     def test_refused_login_costs_the_same_work_whoever_it_names(self, dev1, monkeypatch, password):
@@ -5944,7 +6788,10 @@ class TestTokens:
         costs = []
         for account in ("dev1", "dev2", "nobody"):  # dev2 has no password
             work.clear()
-            assert dev1.refused("POST", "/tokens", {"account": account, "password": password}) == LOGIN_FAILED
+            assert (
+                dev1.refused("POST", "/tokens", {"account": account, "password": password})
+                == LOGIN_FAILED
+            )
             costs.append(work.copy())
         assert costs[0]
         assert costs == [costs[0]] * 3
@@ -5954,7 +6801,9 @@ class TestTokens:
         dev1.load(users=[dict(account="dev1", realname="Dan")])
         assert dev1.call("GET", "/user", Token=old).status_int == 200
         dev1.load(users=[dict(account="dev1", password="new")])
-        assert {dev1.call("GET", "/user", Token=token).status_int for token in (old, of_another)} == {401}
+        assert {
+            dev1.call("GET", "/user", Token=token).status_int for token in (old, of_another)
+        } == {401}
         assert dev1.call("GET", "/user", Token=dev1.login("dev1", "new")).status_int == 200
 
     def test_login_is_never_locked_out(self, dev1):
@@ -5999,7 +6848,10 @@ class TestTokens:
         ({"Token": "old", "Cookie": "zentaosid=x"}, "This token is unknown, or it has expired."),
     ])  # fmt: skip
     def test_hint_fits_what_was_sent(self, client, headers, words):
-        assert words in client.refused("GET", "/products", status=401, **{"Token": None, **headers})["hint"]
+        assert (
+            words
+            in client.refused("GET", "/products", status=401, **{"Token": None, **headers})["hint"]
+        )
 
     @each("token", [None, "wrong"])
     def test_every_operation_but_login_needs_a_token(self, world, token):
@@ -6013,7 +6865,11 @@ class TestTokens:
         tokens = [filed_world.login("dev1") for _ in range(3)]
         filed_world.close()
         with contextlib.closing(Client(filed_world.path)) as again:
-            assert [again.call("GET", "/products", Token=token).status_int for token in tokens] == [200, 200, 200]
+            assert [again.call("GET", "/products", Token=token).status_int for token in tokens] == [
+                200,
+                200,
+                200,
+            ]
         assert len(set(tokens)) == 3
 
     def test_token_lives_a_day_after_its_last_use(self, dev1):
@@ -6025,7 +6881,9 @@ class TestTokens:
         assert dev1.call("GET", "/products").status_int == 401
 
     def test_lifetime_of_tokens_can_be_set(self):
-        with contextlib.closing(Client(":memory:", control=False, password="secret", token_lifetime=60)) as client:
+        with contextlib.closing(
+            Client(":memory:", control=False, password="secret", token_lifetime=60)
+        ) as client:
             client.token = client.login("admin")
             for seconds, status in ((50, 200), (50, 200), (70, 401)):
                 client.clock.forward(seconds=seconds)
@@ -6043,7 +6901,9 @@ class TestTokens:
 
     @MODES
     def test_database_is_readable_by_its_owner_only(self, filed):
-        modes = {file.name: file.stat().st_mode & 0o777 for file in filed.path.parent.glob("pm.db*")}
+        modes = {
+            file.name: file.stat().st_mode & 0o777 for file in filed.path.parent.glob("pm.db*")
+        }
         assert modes == dict.fromkeys(("pm.db", "pm.db-wal", "pm.db-shm"), 0o600)
 
     @each("person", ["dev1", 4, reference("dev1"), {"id": 4}, {"account": "dev1"}])
@@ -6053,7 +6913,10 @@ class TestTokens:
     def test_unknown_account_becomes_a_user_who_cannot_log_in(self, world):
         made = world.product(PO="new.er-1@x_")["PO"]
         assert made == {"id": 9, "account": "new.er-1@x_", "avatar": "", "realname": "new.er-1@x_"}
-        assert world.refused("POST", "/tokens", {"account": "new.er-1@x_", "password": "new.er-1@x_"}) == LOGIN_FAILED
+        assert (
+            world.refused("POST", "/tokens", {"account": "new.er-1@x_", "password": "new.er-1@x_"})
+            == LOGIN_FAILED
+        )
 
     def test_password_given_to_the_app_is_that_of_admin(self, tmp_path):
         for password, right, wrong in (
@@ -6145,7 +7008,10 @@ class TestLoginsUnderWay:
 
     def test_user_who_was_loaded_as_a_deleted_one_cannot_log_in(self, app):
         app.load(users=[dict(account="gone", password=SECRET, deleted=True)])
-        assert app.refused("POST", "/tokens", {"account": "gone", "password": "secret"}) == LOGIN_FAILED
+        assert (
+            app.refused("POST", "/tokens", {"account": "gone", "password": "secret"})
+            == LOGIN_FAILED
+        )
         browse(app, "/user", None, 401, Authorization=basic("gone", "secret"))
 
     def test_token_of_a_deleted_user_is_worth_nothing(self, app):
@@ -6163,7 +7029,9 @@ class TestLoginsUnderWay:
         app.refused("GET", "/user", status=401, Token=token)
 
 
-EXPENSIVE = f"scrypt:131072:8:4:{SALT}:{'0' * 128}"  # a hash that takes a hundred times as long to compare
+EXPENSIVE = (
+    f"scrypt:131072:8:4:{SALT}:{'0' * 128}"  # a hash that takes a hundred times as long to compare
+)
 TOO_SHORT = "must be 6 to 65536 characters, not blank (got 5)"
 
 
@@ -6181,7 +7049,10 @@ class TestPasswords:
     def test_stored_hash_that_somebody_sends_is_hashed_as_any_text(self, app, way, text):
         account = "new1" if way == "POST /users" else "dev1"
         if way == "the command":
-            assert pmservice.main(["user", account, "--password", text, "--database", str(app.path)]) == 0
+            assert (
+                pmservice.main(["user", account, "--password", text, "--database", str(app.path)])
+                == 0
+            )
         else:
             method, path, *own = way.split()
             token = app.token_of("dev1") if own else "t"
@@ -6191,7 +7062,9 @@ class TestPasswords:
         assert stored != text
         assert stored.startswith("scrypt:16384:8:1:")
         assert app.login(account, text)
-        assert app.refused("POST", "/tokens", dict(account=account, password="secret")) == LOGIN_FAILED
+        assert (
+            app.refused("POST", "/tokens", dict(account=account, password="secret")) == LOGIN_FAILED
+        )
 
     @each("text", [
         EXPENSIVE, f"scrypt:1024:8:1:{SALT}:{'0' * 128}", f"scrypt:16384:8:2:{SALT}:{'0' * 128}", f"scrypt:16384:16:1:{SALT}:{'0' * 128}",
@@ -6211,15 +7084,26 @@ class TestPasswords:
 
     def test_control_refuses_them_likewise(self):
         with contextlib.closing(Client(":memory:")) as client:
-            error = client.refused("POST", "/-/load", {"users": [dict(account="new1", password=EXPENSIVE)]})["error"]
+            error = client.refused(
+                "POST", "/-/load", {"users": [dict(account="new1", password=EXPENSIVE)]}
+            )["error"]
         assert error.startswith("users[0].password ")
 
     @each("way", ["POST /users", "PUT /users/dev1", "PUT /users/dev1 by dev1"])
     def test_password_that_comes_through_an_operation_has_six_characters(self, app, way):
         method, path, *own = way.split()
         token = app.token_of("dev1") if own else "t"
-        for password, problem in (("12345", TOO_SHORT), ("äöüß€", TOO_SHORT), (" " * 6, ""), ("x" * 65_537, "")):
-            body = dict(account="new1", password=password) if method == "POST" else dict(password=password)
+        for password, problem in (
+            ("12345", TOO_SHORT),
+            ("äöüß€", TOO_SHORT),
+            (" " * 6, ""),
+            ("x" * 65_537, ""),
+        ):
+            body = (
+                dict(account="new1", password=password)
+                if method == "POST"
+                else dict(password=password)
+            )
             fields = app.refused(method, path, body, Token=token)["fields"]
             assert list(fields) == ["password"]
             assert problem in fields["password"]
@@ -6247,7 +7131,9 @@ class TestOldTokens:
     @pytest.fixture
     def two(self):
         """Yield an app on which tokens live an hour, and two tokens that were made now."""
-        with contextlib.closing(Client(":memory:", control=False, token_lifetime=self.LIFETIME)) as client:
+        with contextlib.closing(
+            Client(":memory:", control=False, token_lifetime=self.LIFETIME)
+        ) as client:
             client.load(users=[{"account": "dev1"}, {"account": "dev2"}])
             yield client, client.token_of("dev1"), client.token_of("dev2")
 
@@ -6292,9 +7178,26 @@ class TestOldTokens:
 class TestNamesLikeOneThatIsListed:
     """An account is in a white list as a whole: not if it is a part of one that is, or one is a part of it."""
 
-    NEIGHBOURS = ("dev", "ev1", "d", "1", "DEV1", "dev11", "dev1.", ".dev1", "dev1@dev1", "a", "a.dev")
+    NEIGHBOURS = (
+        "dev",
+        "ev1",
+        "d",
+        "1",
+        "DEV1",
+        "dev11",
+        "dev1.",
+        ".dev1",
+        "dev1@dev1",
+        "a",
+        "a.dev",
+    )
     LISTS = (["dev1"], ["dev1", "zoe"], ["amy", "dev1"], ["amy", "dev1", "zoe"])
-    PERSONS = (*({"whitelist": list} for list in LISTS), {"PO": "dev1"}, {"QD": "dev1"}, {"RD": "dev1"})
+    PERSONS = (
+        *({"whitelist": list} for list in LISTS),
+        {"PO": "dev1"},
+        {"QD": "dev1"},
+        {"RD": "dev1"},
+    )
     HOMES = (*PERSONS, {"PM": "dev1"}, {"openedBy": "dev1"})
 
     @pytest.fixture
@@ -6305,7 +7208,11 @@ class TestNamesLikeOneThatIsListed:
             client.token = client.token_of(account)
             lists = [path for path in paths if path.count("/") == 1]
             found = [path for path in lists if records_in(client.get(path))]
-            return found + [path for path in paths if path not in lists and client.call("GET", path).status_int == 200]
+            return found + [
+                path
+                for path in paths
+                if path not in lists and client.call("GET", path).status_int == 200
+            ]
 
         return seen
 
@@ -6332,7 +7239,14 @@ class TestNamesLikeOneThatIsListed:
             projects=[{"id": 2, **private}],
             executions=[{"id": 3, "name": "E", "project": 2}],
         )
-        paths = ("/programs", "/projects", "/executions", "/programs/1", "/projects/2", "/executions/3")
+        paths = (
+            "/programs",
+            "/projects",
+            "/executions",
+            "/programs/1",
+            "/projects/2",
+            "/executions/3",
+        )
         assert seen("dev1", *paths) == list(paths)
         for account in self.NEIGHBOURS:
             assert seen(account, *paths) == [], account
@@ -6347,7 +7261,15 @@ class TestNamesLikeOneThatIsListed:
             testtasks=[{"id": 1, "product": 1, "project": 1, "name": "T", "mailto": mail}],
             releases=[{"id": 1, "product": 1, "project": 1, "name": "R", "mailto": "dev1,amy"}],
         )
-        paths = ("/products", "/stories", "/testtasks", "/releases", "/stories/1", "/testtasks/1", "/releases/1")
+        paths = (
+            "/products",
+            "/stories",
+            "/testtasks",
+            "/releases",
+            "/stories/1",
+            "/testtasks/1",
+            "/releases/1",
+        )
         assert seen("dev1", *paths) == []
 
 
@@ -6371,7 +7293,9 @@ LINKS = [
     if kind.target not in ("", "department")
 ]
 EVERY_LINK = each(
-    ("operation", "field", "kind"), LINKS, ids=[f"{one.method} {one.path} {field}" for one, field, _ in LINKS]
+    ("operation", "field", "kind"),
+    LINKS,
+    ids=[f"{one.method} {one.path} {field}" for one, field, _ in LINKS],
 )
 
 
@@ -6547,7 +7471,12 @@ class TestWhoSeesWhat:
             client.sql("UPDATE task SET openedBy = 'admin'")
             for account in self.SIGHT:
                 hashed = hashlib.sha256(account.encode()).hexdigest()
-                client.sql("INSERT INTO token (hash, account, used) VALUES (?, ?, ?)", hashed, account, NOW_ISO)
+                client.sql(
+                    "INSERT INTO token (hash, account, used) VALUES (?, ?, ?)",
+                    hashed,
+                    account,
+                    NOW_ISO,
+                )
             yield client
 
     @classmethod
@@ -6572,15 +7501,24 @@ class TestWhoSeesWhat:
     )
     def test_private_record_is_there_for_those_only_who_may_see_it(self, private, operation):
         line = self.line(operation)
-        assert line in self.NAMED, f"NAMED has no row for {line}: which private record does it name?"
+        assert line in self.NAMED, (
+            f"NAMED has no row for {line}: which private record does it name?"
+        )
         named, body, *state = self.NAMED[line]
-        for (id, needed), caller in itertools.product({self.OPEN[operation.target]: "", **named}.items(), self.SIGHT):
+        for (id, needed), caller in itertools.product(
+            {self.OPEN[operation.target]: "", **named}.items(), self.SIGHT
+        ):
             if state:
                 private.sql(f"UPDATE {operation.target} SET status = ? WHERE id = ?", *state, id)
-            path = operation.path.replace("<id>", str(id)) + (f"?{operation.by}={id}" if operation.by else "")
+            path = operation.path.replace("<id>", str(id)) + (
+                f"?{operation.by}={id}" if operation.by else ""
+            )
             sent = body(id) if callable(body) else body
             status = private.call(operation.method, path, sent, Token=caller).status_int
-            assert status == (operation.status if self.sees(caller, needed) else 404), (caller, path)
+            assert status == (operation.status if self.sees(caller, needed) else 404), (
+                caller,
+                path,
+            )
             if status != 404 and operation.method != "GET":
                 private.post("/-/reset?only=records")
 
@@ -6591,16 +7529,25 @@ class TestWhoSeesWhat:
     )
     def test_list_and_its_total_leave_out_what_one_may_not_see(self, private, operation):
         line = self.line(operation)
-        assert line in self.LISTED, f"LISTED has no row for {line}: which private records does it leave out?"
+        assert line in self.LISTED, (
+            f"LISTED has no row for {line}: which private records does it leave out?"
+        )
         self.has_what_could_be_seen(private, operation)
-        for (id, (above, below)), caller in itertools.product(self.LISTED[line].items(), self.SIGHT):
+        for (id, (above, below)), caller in itertools.product(
+            self.LISTED[line].items(), self.SIGHT
+        ):
             path = operation.path.replace("<id>", str(id))
-            private.sql("UPDATE task SET assignedTo = ?", caller)  # GET /tasks lists those of the caller
+            private.sql(
+                "UPDATE task SET assignedTo = ?", caller
+            )  # GET /tasks lists those of the caller
             if not self.sees(caller, above):
                 private.refused("GET", path, status=404, Token=caller)
                 continue
             seen = {one for one, needed in below.items() if self.sees(caller, needed)}
-            for query in ("limit=1000", *(f"limit=1000&status={word}" for word in operation.shows.browse)):
+            for query in (
+                "limit=1000",
+                *(f"limit=1000&status={word}" for word in operation.shows.browse),
+            ):
                 answer = private.call("GET", f"{path}?{query}", Token=caller).json
                 shown = ids(records_in(answer))
                 assert set(shown) <= seen, (caller, path, query)
@@ -6614,11 +7561,16 @@ class TestWhoSeesWhat:
         for id, (_, below) in rows.items():
             private.sql("UPDATE task SET assignedTo = 'admin'")
             listed = private.get(operation.path.replace("<id>", str(id)) + "?limit=1000")
-            assert set(ids(records_in(listed))) == set(below), "LISTED is not what an administrator sees"
-        assert not operation.target or any(above for above, _ in rows.values()), "nothing private is above"
+            assert set(ids(records_in(listed))) == set(below), (
+                "LISTED is not what an administrator sees"
+            )
+        assert not operation.target or any(above for above, _ in rows.values()), (
+            "nothing private is above"
+        )
         own = {"execution or project": "execution"}.get(operation.target, operation.target)
         links = private.sql(
-            'SELECT "from", "table" FROM pragma_foreign_key_list(?) WHERE "table" IN (\'project\', \'product\')', table
+            'SELECT "from", "table" FROM pragma_foreign_key_list(?) WHERE "table" IN (\'project\', \'product\')',
+            table,
         )
         for field, to in links:
             if field == own or (line, field) in self.IMPLIED:
@@ -6626,7 +7578,9 @@ class TestWhoSeesWhat:
             private_ids = {"project": "2, 4, 6", "product": "2"}[to]
             found = private.sql(f"SELECT id FROM {table} WHERE {field} IN ({private_ids})")
             open_ones = {id for above, below in rows.values() if not above for id in below}
-            assert {id for (id,) in found} & open_ones, f"{line}: nothing is listed whose {field} is private"
+            assert {id for (id,) in found} & open_ones, (
+                f"{line}: nothing is listed whose {field} is private"
+            )
 
     @EVERY_LINK
     def test_link_to_what_one_may_not_see_is_refused_like_one_to_what_does_not_exist(
@@ -6641,16 +7595,26 @@ class TestWhoSeesWhat:
             refusal = private.refused(operation.method, path, body, Token="dev2")
             told.append(refusal["fields"][field].replace(str(id), "99"))
         assert told[0] == told[1]
-        rule = private.call(operation.method, path, {field: [hidden] if several else hidden}).json.get("fields", {})
+        rule = private.call(
+            operation.method, path, {field: [hidden] if several else hidden}
+        ).json.get("fields", {})
         assert rule.get(field) != told[1], "an administrator may name it"
 
-    @each("operation", [one for one in pmservice.OPERATIONS if one.by], ids=lambda one: f"{one.method} {one.path}")
-    def test_what_a_query_names_is_refused_alike_if_it_is_private_and_if_it_does_not_exist(self, private, operation):
+    @each(
+        "operation",
+        [one for one in pmservice.OPERATIONS if one.by],
+        ids=lambda one: f"{one.method} {one.path}",
+    )
+    def test_what_a_query_names_is_refused_alike_if_it_is_private_and_if_it_does_not_exist(
+        self, private, operation
+    ):
         body = self.NAMED[self.line(operation)][1]
         told = []
         for id in (HIDDEN[operation.target], 99):
             sent = body(id) if callable(body) else body
-            answer = private.call(operation.method, f"{operation.path}?{operation.by}={id}", sent, Token="dev2")
+            answer = private.call(
+                operation.method, f"{operation.path}?{operation.by}={id}", sent, Token="dev2"
+            )
             told.append((answer.status_int, answer.text.replace(str(id), "99")))
         assert told[0] == told[1]
 
@@ -6659,14 +7623,20 @@ class TestWhoSeesWhat:
         ("/releases?product={}", "product"), ("/testtasks?product={}", "product"), ("/bugs?product={}", "product"), ("/executions?project={}", "project"),
         ("/products?program={}", "program"), ("/products?project={}", "project"), ("/options/bug?product={}", "product"),
     ])  # fmt: skip
-    def test_list_that_is_narrowed_to_something_private_tells_no_more_than_one_of_nothing(self, private, line, target):
+    def test_list_that_is_narrowed_to_something_private_tells_no_more_than_one_of_nothing(
+        self, private, line, target
+    ):
         told = []
         for id in (HIDDEN[target], 99):
             answer = private.call("GET", line.format(id), Token="dev2")
             told.append((answer.status_int, answer.text.replace(f" {id}", " 99")))
         assert told[0] == told[1]
 
-    @each("operation", [one for one in pmservice.OPERATIONS if one.admin], ids=lambda one: f"{one.method} {one.path}")
+    @each(
+        "operation",
+        [one for one in pmservice.OPERATIONS if one.admin],
+        ids=lambda one: f"{one.method} {one.path}",
+    )
     def test_users_and_departments_are_for_administrators_to_change(self, private, operation):
         path = re.sub("<.+>", "1", operation.path)
         private.refused(operation.method, path, {}, status=403, Token="dev2")
@@ -6691,7 +7661,10 @@ class TestWhoSeesWhat:
             title, status, version = ("private", "active", 2) if seen else (None, None, None)
             for task in (private.get("/tasks/3"), private.get("/executions/5/tasks")["tasks"][0]):
                 assert task["story"] == 2
-                told = [task[field] for field in ("storyTitle", "storyStatus", "latestStoryVersion", "needConfirm")]
+                told = [
+                    task[field]
+                    for field in ("storyTitle", "storyStatus", "latestStoryVersion", "needConfirm")
+                ]
                 assert told == [title, status, version, seen], caller
             case = private.get("/testtasks/1")["testcases"][0]
             assert (case["story"], case["storyTitle"]) == (2, title), caller
@@ -6713,13 +7686,17 @@ class TestWhoSeesWhat:
         for caller in self.SIGHT:
             private.token = caller
             assert private.get("/products/1/stories")["requirements"] == {"3": "open"}
-            assert "private" not in json.dumps(private.get("/stories")) or self.sees(caller, "product"), caller
+            assert "private" not in json.dumps(private.get("/stories")) or self.sees(
+                caller, "product"
+            ), caller
 
     def test_choices_of_builds_are_those_that_one_may_see(self, private):
         for caller in self.SIGHT:
             private.token = caller
             builds = private.get("/options/bug?product=1")["options"]["build"]
-            assert set(builds) - {"", "trunk"} == ({"1", "3"} if self.sees(caller, "project") else {"1"}), caller
+            assert set(builds) - {"", "trunk"} == (
+                {"1", "3"} if self.sees(caller, "project") else {"1"}
+            ), caller
 
     def test_release_names_its_build_to_those_who_may_see_it(self, private):
         private.sql("UPDATE release SET build = 3 WHERE id = 1")
@@ -6739,7 +7716,11 @@ class TestWhoSeesWhat:
             private.token = caller
             name = "private" if self.sees(caller, "project") else ""
             for product in (private.get("/products/3"), private.get("/products")["products"][-1]):
-                assert (product["id"], product["program"], product["programName"]) == (3, 2, name), caller
+                assert (product["id"], product["program"], product["programName"]) == (
+                    3,
+                    2,
+                    name,
+                ), caller
 
     def test_creator_sees_what_he_made(self, private):
         private.token = "dev2"
@@ -6752,7 +7733,11 @@ class TestWhoSeesWhat:
 class TestWhatNamesTell:
     """A name that is in use, and children that keep a program, say nothing of records that one may not see."""
 
-    PRIVATE, SIGHT, private = TestWhoSeesWhat.PRIVATE, TestWhoSeesWhat.SIGHT, TestWhoSeesWhat.private
+    PRIVATE, SIGHT, private = (
+        TestWhoSeesWhat.PRIVATE,
+        TestWhoSeesWhat.SIGHT,
+        TestWhoSeesWhat.private,
+    )
     BUILD = dict(execution=5, product=1, builder="dev1", date="2026-03-05")
     NAME_REFUSED = {
         "error": "name cannot be given to a build of this product; choose another.",
@@ -6765,21 +7750,36 @@ class TestWhatNamesTell:
         private.post("/projects/3/builds", **self.BUILD, name="mine")
         for name in (visible, hidden):
             for line in ("POST /projects/3/builds", "POST /builds?project=3", "PUT /builds/5"):
-                assert private.refused(*line.split(), {**self.BUILD, "name": name}, Token=caller) == self.NAME_REFUSED
+                assert (
+                    private.refused(*line.split(), {**self.BUILD, "name": name}, Token=caller)
+                    == self.NAME_REFUSED
+                )
 
     def test_name_is_free_in_another_product_and_again_after_a_deletion(self, private):
-        assert private.post("/projects/3/builds", **{**self.BUILD, "product": 2}, name="private B")["product"] == 2
+        assert (
+            private.post("/projects/3/builds", **{**self.BUILD, "product": 2}, name="private B")[
+                "product"
+            ]
+            == 2
+        )
         private.call("DELETE", "/builds/3")
         private.token = "dev2"
         made = private.post("/projects/3/builds", **self.BUILD, name="private B")
-        assert private.put(f"/builds/{made['id']}", name="private B")["name"] == "private B"  # its own name
+        assert (
+            private.put(f"/builds/{made['id']}", name="private B")["name"] == "private B"
+        )  # its own name
 
-    VISIBLE, HIDDEN = "This program has children; delete or move them first.", "This program cannot be deleted."
+    VISIBLE, HIDDEN = (
+        "This program has children; delete or move them first.",
+        "This program cannot be deleted.",
+    )
 
     @each(("parent", "caller", "error"), [
         (10, "admin", VISIBLE), (10, "pm1", VISIBLE), (10, "dev2", HIDDEN), (10, "only1", HIDDEN), (2, "admin", VISIBLE),
     ])  # fmt: skip
-    def test_program_with_children_is_kept_and_hidden_ones_are_not_mentioned(self, private, parent, caller, error):
+    def test_program_with_children_is_kept_and_hidden_ones_are_not_mentioned(
+        self, private, parent, caller, error
+    ):
         assert private.refused("DELETE", f"/programs/{parent}", Token=caller)["error"] == error
 
     def test_program_with_a_hidden_and_a_visible_child_names_the_visible_one(self, private):
@@ -6797,7 +7797,9 @@ class TestReleasedStories:
     RECORDS = dict(
         products=[dict(id=1, name="P", acl="open"), dict(id=2, name="Q", acl="private", PO="po1")],
         projects=[dict(id=1, name="J", acl="open", products=[1, 2])],
-        stories=[dict(id=id, title="S", product=product) for id, product in ((1, 1), (2, 1), (3, 2))],
+        stories=[
+            dict(id=id, title="S", product=product) for id, product in ((1, 1), (2, 1), (3, 2))
+        ],
         users=[dict(account="dev2")],
     )
 
@@ -6821,9 +7823,14 @@ class TestReleasedStories:
         assert self.stages(client) == ["wait", "wait", "wait"]
 
     @each("releases_first", [False, True])
-    def test_releases_of_a_fixture_release_their_own_product_s_stories(self, client, releases_first):
+    def test_releases_of_a_fixture_release_their_own_product_s_stories(
+        self, client, releases_first
+    ):
         releases = [dict(name="R", product=product, project=1, stories="1,3") for product in (1, 2)]
-        for number, stages in ((1, ["released", "wait", "wait"]), (2, ["released", "wait", "released"])):
+        for number, stages in (
+            (1, ["released", "wait", "wait"]),
+            (2, ["released", "wait", "released"]),
+        ):
             fixture = dict(self.RECORDS, releases=releases[:number])
             if releases_first:
                 fixture = dict(reversed(fixture.items()))
@@ -6855,7 +7862,9 @@ class TestHiddenStaysHidden:
     """
 
     MEMBERS = ("dev2", "pm1", "only1")
-    WRITES = tuple(one for one in pmservice.OPERATIONS if one.method != "GET" and not (one.admin or one.open))
+    WRITES = tuple(
+        one for one in pmservice.OPERATIONS if one.method != "GET" and not (one.admin or one.open)
+    )
     # fmt: off
     GUARDED = {  # array: the records that not everybody sees, with the sight that each needs
         "programs": {2: "project", 9: "project"}, "projects": {4: "project"}, "executions": {6: "project"}, "products": {2: "product"},
@@ -6940,7 +7949,9 @@ class TestHiddenStaysHidden:
                     continue
                 if others:
                     names = {"name", "title"} & record.keys()
-                    record.update(cls.OTHERS[array], **dict.fromkeys(names, f"other {record['id']}"))
+                    record.update(
+                        cls.OTHERS[array], **dict.fromkeys(names, f"other {record['id']}")
+                    )
                 if deleted and array not in ("efforts", "results"):
                     record["deleted"] = True
         return fixture
@@ -7092,7 +8103,9 @@ class TestHiddenStaysHidden:
         numbers = set()
         for operation in self.WRITES:
             kinds = operation.reads.fields
-            numbers |= {field for field in kinds if kinds[field].look == "plain" and not kinds[field].target}
+            numbers |= {
+                field for field in kinds if kinds[field].look == "plain" and not kinds[field].target
+            }
         assert numbers == self.NUMBERED.keys() | self.NUMBERS
 
     @each("account", MEMBERS)
@@ -7109,7 +8122,9 @@ class TestHiddenStaysHidden:
 
     def see_the_same(self, member):
         for path in self.reads(member):
-            first, *others = (self.answer(client, "GET", path, member.account) for client in member.clients)
+            first, *others = (
+                self.answer(client, "GET", path, member.account) for client in member.clients
+            )
             assert others == [first, first], path
 
     @each("account", MEMBERS)
@@ -7203,7 +8218,9 @@ class Live:
 
     def __exit__(self, *_: object) -> None:
         """Stop the server. Afterwards `rest` is the rest of its stdout, `told` its stderr."""
-        if os.name == "nt":  # a signal goes to every process of a console there, and to none under Wine
+        if (
+            os.name == "nt"
+        ):  # a signal goes to every process of a console there, and to none under Wine
             self.hear("press Ctrl-C to stop")
             self.process.kill()
         else:
@@ -7246,7 +8263,9 @@ def ask(
     connection: http.client.HTTPConnection, method: str, path: str, body: Any = None, **headers: str
 ) -> tuple[int, Any]:
     """Send a request over a socket; return the status and the JSON of the answer."""
-    connection.request(method, path, json.dumps(body) if body is not None else None, {"Token": "t", **headers})
+    connection.request(
+        method, path, json.dumps(body) if body is not None else None, {"Token": "t", **headers}
+    )
     answer = connection.getresponse()
     assert answer.getheader("Content-Type") == "application/json"
     return answer.status, json.loads(answer.read())
@@ -7288,7 +8307,9 @@ class TestOverASocket:
             for path in ("/products/1/bugs?limit=300", "/-/dump", "/products/1"):
                 with contextlib.closing(connection_to(served.url)) as connection:
                     connection.connect()
-                    connection.sock.sendall(f"HEAD {path} HTTP/1.1\r\nToken: t\r\nConnection: close\r\n\r\n".encode())
+                    connection.sock.sendall(
+                        f"HEAD {path} HTTP/1.1\r\nToken: t\r\nConnection: close\r\n\r\n".encode()
+                    )
                     with connection.sock.makefile("rb") as received:
                         head, _, body = received.read().partition(b"\r\n\r\n")
                 assert (head[:12], body) == (b"HTTP/1.1 200", b"")
@@ -7303,7 +8324,10 @@ class TestOverASocket:
                 with contextlib.suppress(ConnectionError):
                     connection.send(b" " * size)
                 answer = connection.getresponse()
-                assert (answer.status, answer.getheader("Content-Type")) == (413, "application/json")
+                assert (answer.status, answer.getheader("Content-Type")) == (
+                    413,
+                    "application/json",
+                )
                 assert json.loads(answer.read())["error"]
 
     @each(("request_line", "header", "status"), [
@@ -7341,10 +8365,17 @@ class TestOverASocket:
     @each(("lines", "status"), [
         ("", 200), ("Content-Length: 0\r\n", 200), ("Content-Length: x\r\n", 400), ("Content-Length: 9999999\r\n", 413),
     ])  # fmt: skip
-    def test_who_expects_to_continue_without_a_body_is_answered_and_nobody_takes_its_place(self, lines, status):
-        with pmservice.running(token="t") as served, contextlib.closing(connection_to(served.url)) as connection:
+    def test_who_expects_to_continue_without_a_body_is_answered_and_nobody_takes_its_place(
+        self, lines, status
+    ):
+        with (
+            pmservice.running(token="t") as served,
+            contextlib.closing(connection_to(served.url)) as connection,
+        ):
             connection.connect()
-            connection.sock.sendall(f"GET /user HTTP/1.1\r\nToken: t\r\nExpect: 100-continue\r\n{lines}\r\n".encode())
+            connection.sock.sendall(
+                f"GET /user HTTP/1.1\r\nToken: t\r\nExpect: 100-continue\r\n{lines}\r\n".encode()
+            )
             with connection.sock.makefile("rb") as received:
                 assert received.readline().split()[1] == str(status).encode()
                 if status == 200:
@@ -7361,7 +8392,9 @@ class TestOverASocket:
             statuses: Counter[int] = Counter()
             with contextlib.closing(live.connect()) as connection:
                 for _ in range(20):
-                    status, task = ask(connection, "POST", tasks, {**GOOD[TASKS], "assignedTo": f"w{worker}"})
+                    status, task = ask(
+                        connection, "POST", tasks, {**GOOD[TASKS], "assignedTo": f"w{worker}"}
+                    )
                     moves = [
                         (f"/tasks/{task['id']}/start", {"left": 1, "consumed": 2}),
                         (
@@ -7369,9 +8402,14 @@ class TestOverASocket:
                             {**GOOD[FINISH], "currentConsumed": 1, "realStarted": "2026-01-01"},
                         ),
                         ("/products", {"name": "P"}),
-                        (f"/products/{product}/testcases", {**GOOD[CASES], "steps": [{"desc": "a"}]}),
+                        (
+                            f"/products/{product}/testcases",
+                            {**GOOD[CASES], "steps": [{"desc": "a"}]},
+                        ),
                     ]
-                    statuses.update([status, *(ask(connection, "POST", path, body)[0] for path, body in moves)])
+                    statuses.update(
+                        [status, *(ask(connection, "POST", path, body)[0] for path, body in moves)]
+                    )
             return statuses
 
         with ThreadPoolExecutor(8) as threads:
@@ -7400,17 +8438,25 @@ class TestSlowClients:
             self.server = pmservice.Server(app, listener)
             self.url, thread = self.server.url, threading.Thread(target=self.server.run)
             thread.start()
-            yield lambda seconds, clock="monotonic": ahead.__setitem__(clock, ahead[clock] + seconds)
+            yield lambda seconds, clock="monotonic": ahead.__setitem__(
+                clock, ahead[clock] + seconds
+            )
             self.server.stop()
             thread.join()
 
     def connected(self, client):
         """Return whether the server still has a connection to this client."""
-        return client.sock.getsockname() in [channel.addr for channel in list(self.server.active_channels.values())]
+        return client.sock.getsockname() in [
+            channel.addr for channel in list(self.server.active_channels.values())
+        ]
 
     def is_timed(self, client):
         """Return whether the server has seen what a client has sent, and counts the time."""
-        channels = [one for one in list(self.server.active_channels.values()) if one.addr == client.sock.getsockname()]
+        channels = [
+            one
+            for one in list(self.server.active_channels.values())
+            if one.addr == client.sock.getsockname()
+        ]
         return any((one.request and one.request.began) or one.ends < math.inf for one in channels)
 
     def answer_others(self):
@@ -7458,7 +8504,9 @@ class TestSlowClients:
 
     def test_answer_that_nobody_reads_is_dropped(self, served):
         with self.asking_for_much() as slow:
-            for _ in range(10_000):  # until the server has sent what the system takes, and moved on in time
+            for _ in range(
+                10_000
+            ):  # until the server has sent what the system takes, and moved on in time
                 if not self.connected(slow):
                     break
                 served(15)
@@ -7480,7 +8528,10 @@ class TestSlowClients:
     def test_time_in_which_the_service_does_not_read_does_not_count(self, served):
         with contextlib.closing(connection_to(self.url)) as one:
             one.connect()
-            wait, user = "GET /-/journal?count=1000&wait=30 HTTP/1.1\r\nToken: t\r\n\r\n", "GET /user HTTP/1.1\r\n\r\n"
+            wait, user = (
+                "GET /-/journal?count=1000&wait=30 HTTP/1.1\r\nToken: t\r\n\r\n",
+                "GET /user HTTP/1.1\r\n\r\n",
+            )
             one.sock.sendall((wait + user * 100 + user[:12]).encode())
             for _ in range(4):
                 self.answer_others()
@@ -7490,7 +8541,9 @@ class TestSlowClients:
             with one.sock.makefile("rb") as received:
                 for status in [b"409"] + 100 * [b"401"]:
                     assert received.readline().split()[1] == status
-                    length = next(int(line[15:]) for line in received if line.startswith(b"Content-Length:"))
+                    length = next(
+                        int(line[15:]) for line in received if line.startswith(b"Content-Length:")
+                    )
                     list(iter(received.readline, b"\r\n"))
                     received.read(length)
                 served(2)
@@ -7527,13 +8580,20 @@ class TestServing:
             assert re.fullmatch(r"http://127\.0\.0\.1:\d+", first.url)
             assert first.call("GET", "/products")[0] == 401
         assert first.rest == ""
-        password, token = (re.search(rf"{word} +(\S+)", first.told).group(1) for word in ("password", "token"))
+        password, token = (
+            re.search(rf"{word} +(\S+)", first.told).group(1) for word in ("password", "token")
+        )
         assert "account   admin\n" in first.told
         curl = "curl.exe" if os.name == "nt" else "curl"
         assert f'  {curl} -H "Token: {token}" {first.url}/products\n' in first.told
         with Live(tmp_path) as again:
-            assert again.call("GET", "/products", Token=token) == (200, {"total": 0, "products": []})
-            assert again.call("POST", "/tokens", {"account": "admin", "password": password})[0] == 201
+            assert again.call("GET", "/products", Token=token) == (
+                200,
+                {"total": 0, "products": []},
+            )
+            assert (
+                again.call("POST", "/tokens", {"account": "admin", "password": password})[0] == 201
+            )
         assert "password" not in again.told
         assert token not in again.told
 
@@ -7541,7 +8601,10 @@ class TestServing:
         pmservice.create_app(tmp_path / "pm.db").close()
         with Live(tmp_path) as live:
             pass
-        assert "Nobody could log in as admin yet. Note these credentials; they are not shown again.\n" in live.told
+        assert (
+            "Nobody could log in as admin yet. Note these credentials; they are not shown again.\n"
+            in live.told
+        )
         assert "new database" not in live.told
         with Live(tmp_path) as again:
             login = {"account": "admin", "password": re.search(r"password +(\S+)", live.told)[1]}
@@ -7551,7 +8614,10 @@ class TestServing:
     def test_with_a_password_given_a_new_database_shows_a_token_only(self, tmp_path):
         with Live(tmp_path, "--password", "pass-word") as live:
             pass
-        assert "This is a new database. Note these credentials; they are not shown again.\n  token  " in live.told
+        assert (
+            "This is a new database. Note these credentials; they are not shown again.\n  token  "
+            in live.told
+        )
 
     @each("flags", [[], ["--database", ":memory:"]])
     def test_who_gives_a_token_in_a_program_gets_no_password(self, tmp_path, flags):
@@ -7570,7 +8636,9 @@ class TestServing:
 
     def test_flags_go_before_the_environment_and_that_before_the_defaults(self, tmp_path):
         (tmp_path / "f.json").write_text('{"products": [{"name": "P"}]}')
-        with Live(tmp_path, "--token", "t", TOKEN="other", DATABASE="named.db", LOAD="f.json") as live:
+        with Live(
+            tmp_path, "--token", "t", TOKEN="other", DATABASE="named.db", LOAD="f.json"
+        ) as live:
             assert live.call("GET", "/products")[1]["total"] == 1
             assert live.call("GET", "/products", Token="other")[0] == 401
         assert [file.name for file in tmp_path.glob("*.db")] == ["named.db"]
@@ -7586,7 +8654,10 @@ class TestServing:
         def interrupt() -> None:
             until = time.monotonic() + 30
             while not answers and time.monotonic() < until:
-                with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", int(port))) as connection:
+                with (
+                    contextlib.suppress(OSError),
+                    socket.create_connection(("127.0.0.1", int(port))) as connection,
+                ):
                     connection.sendall(b"GET /products HTTP/1.0\r\nToken: t\r\n\r\n")
                     answers.append(connection.recv(12))
                 time.sleep(0.01)
@@ -7634,7 +8705,9 @@ class TestStreams:
 
     @staticmethod
     @contextlib.contextmanager
-    def process(folder: Path, out: Any, err: Any, *arguments: str) -> Iterator[subprocess.Popen[bytes]]:
+    def process(
+        folder: Path, out: Any, err: Any, *arguments: str
+    ) -> Iterator[subprocess.Popen[bytes]]:
         """Yield a process of the command with these streams, which is killed if it does not end by itself."""
         closed = [words for words, stream in ((">&-", out), ("2>&-", err)) if stream is None]
         process = subprocess.Popen(
@@ -7668,7 +8741,9 @@ class TestStreams:
 
     @each("err", KINDS)
     @each("out", KINDS)
-    def test_service_ends_at_a_signal_or_with_2_if_it_cannot_say_where_it_is(self, streams, tmp_path, out, err):
+    def test_service_ends_at_a_signal_or_with_2_if_it_cannot_say_where_it_is(
+        self, streams, tmp_path, out, err
+    ):
         port, stdout, stderr = free_port(), streams(out), streams(err)
         with self.process(
             tmp_path, stdout, stderr, "--port", str(port), "--token", "t", "--password", "secret"
@@ -7714,7 +8789,10 @@ class TestStreams:
             with self.process(tmp_path, streams("read"), streams(err), *arguments) as process:
                 assert process.wait(30) == 0, arguments
         with contextlib.closing(Client(tmp_path / "copy.db")) as client:
-            assert (client.get("/products")["total"], client.get("/users/new1")["account"]) == (2, "new1")
+            assert (client.get("/products")["total"], client.get("/users/new1")["account"]) == (
+                2,
+                "new1",
+            )
 
 
 class TestIndexOfTheLog:
@@ -7765,7 +8843,9 @@ if sys.argv[1] == "closes":
     @OPEN_FILES
     @each("order", ["first", "second"])
     @each("loss", ["removed", "replaced", "cut"])
-    def test_service_that_lost_it_takes_no_writes_and_loses_none(self, first, tmp_path, loss, order):
+    def test_service_that_lost_it_takes_no_writes_and_loses_none(
+        self, first, tmp_path, loss, order
+    ):
         url, end = first
         acknowledged = []
 
@@ -7816,12 +8896,17 @@ class TestThreads:
         monkeypatch.setattr(pmservice.Service, "__call__", call)
         self.clock = Clock()
         records = {"testcases": [{"title": "T", "product": 1}], "products": [{"name": "P"}]}
-        with pmservice.running(token="t", load=records, clock=self.clock) as served, ThreadPoolExecutor(50) as pool:
+        with (
+            pmservice.running(token="t", load=records, clock=self.clock) as served,
+            ThreadPoolExecutor(50) as pool,
+        ):
             self.service, self.url, self.pool = served.app, served.url, pool
             yield begun, go
             go.set()
 
-    def status(self, path: str = "/products/1", method: str = "GET", body: Any = None, **headers: str) -> int:
+    def status(
+        self, path: str = "/products/1", method: str = "GET", body: Any = None, **headers: str
+    ) -> int:
         with contextlib.closing(connection_to(self.url)) as connection:
             return ask(connection, method, path, body, **headers)[0]
 
@@ -7870,19 +8955,28 @@ class TestThreads:
         for _ in late:
             assert begun.acquire(timeout=30)
         queued, hand_over = threading.Event(), pmservice.Server.hand_over
-        monkeypatch.setattr(pmservice.Server, "hand_over", lambda *call: (hand_over(*call), queued.set()))
+        monkeypatch.setattr(
+            pmservice.Server, "hand_over", lambda *call: (hand_over(*call), queued.set())
+        )
         write = self.pool.submit(self.status, "/products", "POST", {"name": "Q"})
         assert queued.wait(30)
-        assert [self.status(path) for path in ("/testcases/1", "/products/1/bugs", "/-/live")] == [200] * 3
+        assert [self.status(path) for path in ("/testcases/1", "/products/1/bugs", "/-/live")] == [
+            200
+        ] * 3
         assert not write.done()
         ahead, clock = time.monotonic() + 60, time.monotonic
         monkeypatch.setattr(time, "monotonic", lambda: max(ahead, clock()))
         go.set()
         assert (write.result(30), {answer.result(30) for answer in late}) == (201, {404})
-        assert [patience for path, patience in self.calls if path == "/products"] == [0.5]  # it has waited long enough
+        assert [patience for path, patience in self.calls if path == "/products"] == [
+            0.5
+        ]  # it has waited long enough
 
     def test_request_that_is_handed_to_another_thread_takes_one_id(self):
-        with pmservice.running(token="t") as served, contextlib.closing(connection_to(served.url)) as connection:
+        with (
+            pmservice.running(token="t") as served,
+            contextlib.closing(connection_to(served.url)) as connection,
+        ):
             numbers = []
             for _ in range(3):
                 connection.request("GET", "/products", headers={"Token": "t"})
@@ -7901,11 +8995,18 @@ class TestThreads:
     def test_use_of_a_token_is_recorded_in_the_background(self, slow, monkeypatch):
         with self.service.database.writing() as store:
             token = pmservice.give_token(store, "admin")
-        threads, answered, recorded, plain = set(), threading.Event(), threading.Event(), pmservice.record_use
+        threads, answered, recorded, plain = (
+            set(),
+            threading.Event(),
+            threading.Event(),
+            pmservice.record_use,
+        )
 
         def record_use(*values):
             threads.add(threading.current_thread().name)
-            answered.wait(30)  # a read beside this write would be handed over, as memory has no write-ahead log
+            answered.wait(
+                30
+            )  # a read beside this write would be handed over, as memory has no write-ahead log
             plain(*values)
             recorded.set()
 
@@ -7914,7 +9015,9 @@ class TestThreads:
         assert [self.status("/user", Token=token) for _ in range(2)] == [200, 200]
         assert self.attempts("/user") == [False, False]
         answered.set()
-        assert recorded.wait(30)  # not asked for meanwhile: beside a read the write would be skipped
+        assert recorded.wait(
+            30
+        )  # not asked for meanwhile: beside a read the write would be skipped
         with self.service.database.querying() as store:
             used = pmservice.moment_of(store.row("SELECT used FROM token")["used"])
         assert (used, threads) == (self.clock(), {"background_0"})
@@ -7937,15 +9040,25 @@ class TestThreads:
         begun, go = slow
         with contextlib.closing(connection_to(self.url)) as connection:
             connection.connect()
-            for line, end in (("GET /slow", ""), ("GET /-/live", ""), ("PUT /-/live", "Connection: close\r\n")):
+            for line, end in (
+                ("GET /slow", ""),
+                ("GET /-/live", ""),
+                ("PUT /-/live", "Connection: close\r\n"),
+            ):
                 connection.sock.sendall(f"{line} HTTP/1.1\r\nHost: localhost\r\n{end}\r\n".encode())
             assert begun.acquire(timeout=30)
             assert self.status() == 200
             go.set()
             with connection.sock.makefile("rb") as received:
-                assert re.findall(rb"HTTP/1.1 ([0-9]+)", received.read()) == [b"404", b"200", b"405"]
+                assert re.findall(rb"HTTP/1.1 ([0-9]+)", received.read()) == [
+                    b"404",
+                    b"200",
+                    b"405",
+                ]
 
-    def test_who_comes_later_is_not_kept_waiting_by_a_queue_on_one_connection(self, slow, monkeypatch):
+    def test_who_comes_later_is_not_kept_waiting_by_a_queue_on_one_connection(
+        self, slow, monkeypatch
+    ):
         calls, plain = [], pmservice.Service.__call__
         many, one = connection_to(self.url), connection_to(self.url)
         with contextlib.closing(many), contextlib.closing(one):
@@ -8065,10 +9178,15 @@ class TestThreads:
                 assert re.findall(rb"HTTP/1.1 ([0-9]+)", received.read()) == [b"200", b"200"]
         assert self.attempts("/products/1/bugs") == [True, False]
 
-    @each("sent", [b"BAD\r\n\r\n", b"GET /user HTTP/1.1\r\n\r\n", b"GET /openapi.json HTTP/1.1\r\n\r\n" * 9])
+    @each(
+        "sent",
+        [b"BAD\r\n\r\n", b"GET /user HTTP/1.1\r\n\r\n", b"GET /openapi.json HTTP/1.1\r\n\r\n" * 9],
+    )
     def test_client_that_resets_its_connection_ends_nothing(self, slow, sent):
         for _ in range(20):
-            with socket.create_connection(("127.0.0.1", int(self.url.rpartition(":")[2]))) as client:
+            with socket.create_connection(
+                ("127.0.0.1", int(self.url.rpartition(":")[2]))
+            ) as client:
                 client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
                 client.sendall(sent)
         assert self.status() == 200
@@ -8091,7 +9209,10 @@ class TestThreads:
     @each("method", ["serve_once", "handle_accept"])
     def test_server_that_cannot_go_on_ends(self, monkeypatch, method):
         monkeypatch.setattr(pmservice.Server, method, lambda *_: 1 / 0)
-        with pmservice.listen("127.0.0.1", 0) as listener, contextlib.closing(pmservice.create_app()) as service:
+        with (
+            pmservice.listen("127.0.0.1", 0) as listener,
+            contextlib.closing(pmservice.create_app()) as service,
+        ):
             server = pmservice.Server(service, listener)
             with socket.create_connection(listener.getsockname()), pytest.raises(ZeroDivisionError):
                 server.run()
@@ -8108,7 +9229,9 @@ class TestThreads:
             server, clients, channels = pmservice.Server(service, listener), {}, {}
             for name in ("idle", "halted", "asked", "new"):
                 ahead[0] += 2 * (name == "new")
-                client = clients[name] = sockets.enter_context(socket.create_connection(listener.getsockname()))
+                client = clients[name] = sockets.enter_context(
+                    socket.create_connection(listener.getsockname())
+                )
                 client.sendall(b"GET /us" if name == "halted" else b"")
                 while name not in channels or (name == "halted" and not channels[name].request):
                     server.serve_once()
@@ -8118,20 +9241,30 @@ class TestThreads:
             clients["asked"].sendall(b"GET /user HTTP/1.1\r\n\r\n")
             select.select([channels["asked"].socket], [], [], 30)  # it has come, but was not read
             server.make_room()
-            assert {name for name, channel in channels.items() if channel.will_close} == {"idle", "halted"}
+            assert {name for name, channel in channels.items() if channel.will_close} == {
+                "idle",
+                "halted",
+            }
             server.stop()
             server.run()
 
     def test_threads_that_wait_for_readers_end_with_the_server(self, monkeypatch):
         monkeypatch.setattr(pmservice, "GRACE", 0.1)
-        bugs = [{"product": 1, "title": "B", "steps": "x" * 60_000}] * 500  # more than the server buffers
+        bugs = [
+            {"product": 1, "title": "B", "steps": "x" * 60_000}
+        ] * 500  # more than the server buffers
         with contextlib.ExitStack() as sockets:
-            with pmservice.running(load={"products": [{"name": "P"}], "bugs": bugs}, token="t") as served:
+            with pmservice.running(
+                load={"products": [{"name": "P"}], "bugs": bugs}, token="t"
+            ) as served:
                 for _ in range(3):
                     one = sockets.enter_context(contextlib.closing(connection_to(served.url)))
                     one.request("GET", "/products/1/bugs?limit=1000", headers={"Token": "t"})
                 with contextlib.closing(connection_to(served.url)) as other:
-                    assert ask(other, "GET", "/-/journal?path=/products/1/bugs&count=3&wait=30")[0] == 200
+                    assert (
+                        ask(other, "GET", "/-/journal?path=/products/1/bugs&count=3&wait=30")[0]
+                        == 200
+                    )
             assert threads_of_servers() == 0
 
     def test_one_thread_hashes_passwords(self, monkeypatch):
@@ -8146,9 +9279,13 @@ class TestThreads:
 
             def log_in() -> int:
                 with contextlib.closing(connection_to(served.url)) as connection:
-                    return ask(connection, "POST", "/tokens", {"account": "admin", "password": "p"})[0]
+                    return ask(
+                        connection, "POST", "/tokens", {"account": "admin", "password": "p"}
+                    )[0]
 
-            assert {answer.result(30) for answer in [pool.submit(log_in) for _ in range(8)]} == {201}
+            assert {answer.result(30) for answer in [pool.submit(log_in) for _ in range(8)]} == {
+                201
+            }
         assert len(seen) == 1
 
     def test_login_without_a_thread_to_hash_is_refused(self, monkeypatch):
@@ -8156,7 +9293,10 @@ class TestThreads:
             raise RuntimeError("can't start new thread")
 
         body = {"account": "admin", "password": "p"}
-        with contextlib.closing(Client(":memory:", password="p")) as client, monkeypatch.context() as without:
+        with (
+            contextlib.closing(Client(":memory:", password="p")) as client,
+            monkeypatch.context() as without,
+        ):
             pmservice.background.cache_clear()
             without.setattr(threading.Thread, "start", start)
             assert "thread" in client.refused("POST", "/tokens", body, status=503)["error"]
@@ -8255,36 +9395,68 @@ class TestLog:
             operator = {"Token": secrets[0]}
             calls = [
                 ("POST", "/tokens", {"account": "admin", "password": secrets[1]}, {}, 201, "-"),
-                ("POST", "/users", {"account": "dev1", "password": secrets[2]}, operator, 201, "admin"),
+                (
+                    "POST",
+                    "/users",
+                    {"account": "dev1", "password": secrets[2]},
+                    operator,
+                    201,
+                    "admin",
+                ),
                 ("GET", "/products", None, {"Token": secrets[3]}, 401, "-"),
                 ("GET", "/nothing", None, operator, 404, "-"),
                 ("GET", f"/products?token={secrets[0]}", None, {}, 401, "-"),
-                ("POST", "/tokens", f'{{"account": "admin", "password": "{secrets[1]}"'.encode(), {}, 400, "-"),
+                (
+                    "POST",
+                    "/tokens",
+                    f'{{"account": "admin", "password": "{secrets[1]}"'.encode(),
+                    {},
+                    400,
+                    "-",
+                ),
             ]
             answers = b""
             numbers = []
             for method, path, body, headers, status, _ in calls:
                 with contextlib.closing(live.connect()) as connection:
-                    connection.request(method, path, body if isinstance(body, bytes) else json.dumps(body), headers)
+                    connection.request(
+                        method, path, body if isinstance(body, bytes) else json.dumps(body), headers
+                    )
                     answer = connection.getresponse()
                     assert answer.status == status
                     shown = json.loads(answer.read())
                     secrets.append(shown.pop("token", secrets[0]))
                     answers += json.dumps(shown).encode()
                     numbers.append(answer.getheader("X-Request-Id"))
-        logged = [line for line in live.told.splitlines() if f"at {live.url};" not in line]  # without the greeting
+        logged = [
+            line for line in live.told.splitlines() if f"at {live.url};" not in line
+        ]  # without the greeting
         assert len(set(numbers)) == len(logged) == len(calls)
-        for line, number, (method, path, _, _, status, account) in zip(logged, numbers, calls, strict=True):
+        for line, number, (method, path, _, _, status, account) in zip(
+            logged, numbers, calls, strict=True
+        ):
             if flag == "--log-json":
                 entry = json.loads(line)
-                wanted = dict(method=method, path=path.partition("?")[0], status=status, account=account, id=number)
+                wanted = dict(
+                    method=method,
+                    path=path.partition("?")[0],
+                    status=status,
+                    account=account,
+                    id=number,
+                )
                 assert {name: entry[name] for name in wanted} == wanted
                 assert (entry["level"], entry["duration"] > 0) == ("info", True)
                 assert datetime.fromisoformat(entry["time"]).tzinfo
             else:
                 path = path.partition("?")[0]
-                assert re.fullmatch(rf"\d\d:\d\d:\d\d {method} {path} {status} [0-9.]+ ms {account} {number}", line)
-        kept = b"".join(file.read_bytes() for file in tmp_path.iterdir()) + (live.rest + live.told).encode() + answers
+                assert re.fullmatch(
+                    rf"\d\d:\d\d:\d\d {method} {path} {status} [0-9.]+ ms {account} {number}", line
+                )
+        kept = (
+            b"".join(file.read_bytes() for file in tmp_path.iterdir())
+            + (live.rest + live.told).encode()
+            + answers
+        )
         assert not [secret for secret in secrets if secret.encode() in kept]
 
     def test_quiet_unless_asked(self, tmp_path):
@@ -8293,11 +9465,18 @@ class TestLog:
         assert re.search("\n.|tok-en|pass-word", live.told) is None
 
     @TERMINALS
-    @each(("environment", "lines"), [({}, 1), ({"VERBOSE": "no"}, 0), ({"VERBOSE": "no", "LOG_JSON": "yes"}, 0)])
-    def test_at_a_terminal_each_request_is_a_line_unless_it_is_turned_off(self, tmp_path, environment, lines):
+    @each(
+        ("environment", "lines"),
+        [({}, 1), ({"VERBOSE": "no"}, 0), ({"VERBOSE": "no", "LOG_JSON": "yes"}, 0)],
+    )
+    def test_at_a_terminal_each_request_is_a_line_unless_it_is_turned_off(
+        self, tmp_path, environment, lines
+    ):
         with AtTerminal(tmp_path, "--password", "pass-word", **environment) as live:
             live.call("GET", "/programs")
-        logged = re.findall(r"^\d\d:\d\d:\d\d GET /programs 401 [0-9.]+ ms - \S+$", live.told, re.MULTILINE)
+        logged = re.findall(
+            r"^\d\d:\d\d:\d\d GET /programs 401 [0-9.]+ ms - \S+$", live.told, re.MULTILINE
+        )
         assert (len(logged), live.told.count("/programs")) == (lines, lines)
 
     def test_a_warning_tells_its_time(self, tmp_path):
@@ -8341,7 +9520,10 @@ class TestNonBlockingHandler:
 
     def test_what_cannot_be_written_is_no_error(self):
         reader, writer = os.pipe()
-        with contextlib.suppress(OSError), open(writer, "w") as writing:  # closing it writes what is left
+        with (
+            contextlib.suppress(OSError),
+            open(writer, "w") as writing,
+        ):  # closing it writes what is left
             os.close(reader)
             handler = pmservice.NonBlockingHandler(writing)
             handler.emit(logging.makeLogRecord({"msg": "x"}))
@@ -8351,7 +9533,10 @@ class TestNonBlockingHandler:
         monkeypatch.delattr(select, "PIPE_BUF", raising=False)  # as on Windows
         monkeypatch.setattr(select, "select", pytest.fail)
         reader, writer = os.pipe()
-        with open(reader, encoding="utf-8") as reading, open(writer, "w", encoding="utf-8") as writing:
+        with (
+            open(reader, encoding="utf-8") as reading,
+            open(writer, "w", encoding="utf-8") as writing,
+        ):
             handler = pmservice.NonBlockingHandler(writing)
             handler.emit(logging.makeLogRecord({"msg": "Päper"}))
             writing.close()
@@ -8361,7 +9546,9 @@ class TestNonBlockingHandler:
     @posix("Windows has no POSIX shell")
     def test_without_stderr_it_serves_and_stdout_has_the_url_alone(self, tmp_path):
         command = f"exec '{sys.executable}' '{HERE / 'pmservice.py'}' --verbose --port 0 2>&-"
-        with subprocess.Popen(command, shell=True, cwd=tmp_path, stdout=subprocess.PIPE, text=True) as process:
+        with subprocess.Popen(
+            command, shell=True, cwd=tmp_path, stdout=subprocess.PIPE, text=True
+        ) as process:
             url = process.stdout.readline().strip()
             with contextlib.closing(connection_to(url)) as connection:
                 assert ask(connection, "GET", "/products")[0] == 401
@@ -8378,7 +9565,9 @@ class TestInTests:
             assert isinstance(one.app, pmservice.Service)
             for served, total in ((one, 2), (two, 0)):
                 with contextlib.closing(connection_to(served.url)) as connection:
-                    assert ask(connection, "GET", "/products", Token=served.token)[1]["total"] == total
+                    assert (
+                        ask(connection, "GET", "/products", Token=served.token)[1]["total"] == total
+                    )
             assert one.url != two.url
         assert threading.active_count() == threads
         with pytest.raises(ConnectionRefusedError):
@@ -8391,7 +9580,9 @@ class TestInTests:
         assert threading.active_count() == threads
 
     def test_five_lines_use_the_fixtures_and_the_mark(self, pytester):
-        pytester.makefile(".json", seed=json.dumps({"products": [{"name": "Seeded", "acl": "open"}]}))
+        pytester.makefile(
+            ".json", seed=json.dumps({"products": [{"name": "Seeded", "acl": "open"}]})
+        )
         pytester.makepyfile(r"""
             import json, pytest, urllib.request, webtest
 
@@ -8414,13 +9605,17 @@ class TestInTests:
                     answer = app.post_json("/products", {"name": "Shop"}, headers={"Token": "mine"}).json
                     assert (answer["id"], answer["createdDate"]) == (2, "2026-01-06T10:00:00Z")
         """)
-        outcome = pytester.runpytest_inprocess("--strict-markers", "-W", "ignore::DeprecationWarning")
+        outcome = pytester.runpytest_inprocess(
+            "--strict-markers", "-W", "ignore::DeprecationWarning"
+        )
         outcome.assert_outcomes(passed=4)
         outcome = pytester.runpytest_inprocess("--markers")
         outcome.stdout.fnmatch_lines(["@pytest.mark.pmservice(load=*"])
         outcome = pytester.runpytest_inprocess("--fixtures")
         for name in ("pmservice", "pmservice_shared", "pmservice_app", "pmservice_settings"):
-            outcome.stdout.re_match_lines([rf"{name}( \[session scope\])? -- ", r"    (Serve|Create|Return) "])
+            outcome.stdout.re_match_lines(
+                [rf"{name}( \[session scope\])? -- ", r"    (Serve|Create|Return) "]
+            )
 
     def test_example_of_the_readme_passes(self, pytester):
         (example,) = re.findall(r"## In tests.*?```python\n(.*?)```", README, re.DOTALL)
@@ -8458,7 +9653,9 @@ class TestInTests:
         """)
         outcome = pytester.runpytest_inprocess("-W", "ignore::DeprecationWarning")
         outcome.assert_outcomes(passed=1, failed=4)
-        text = re.sub(r"\d\d:\d\d:\d\d\.\d{3} ", "AT ", re.sub(r"\d+\.\d ms", "MS", outcome.stdout.str()))
+        text = re.sub(
+            r"\d\d:\d\d:\d\d\.\d{3} ", "AT ", re.sub(r"\d+\.\d ms", "MS", outcome.stdout.str())
+        )
         sections = re.findall(
             r"^-+ pmservice at http://127.0.0.1:\d+: (\d+) calls? -+\n(.*?)\n(?=[-_=]{5})",
             text,
@@ -8475,14 +9672,24 @@ class TestInTests:
         assert sections[3] == (
             "26",
             "\n".join(
-                ["… 6 earlier calls", *["AT GET /products 200 MS admin"] * 19, *sections[3][1].splitlines()[20:]]
+                [
+                    "… 6 earlier calls",
+                    *["AT GET /products 200 MS admin"] * 19,
+                    *sections[3][1].splitlines()[20:],
+                ]
             ),
         )
         assert "AT POST /programs 400 MS admin" in sections[3][1]
         assert len(sections) == 4
-        assert re.search(r"^-+ pmservice: 1 call -+\nAT GET /programs 200 MS admin$", text, re.MULTILINE)
-        outcome.stdout.fnmatch_lines(["E *assert 400 == 201", 'E *where 400 = <400 {"error":"name must be *>.status'])
-        outcome.stdout.fnmatch_lines(["E *CallError: POST /programs was answered 400: name is required and *"])
+        assert re.search(
+            r"^-+ pmservice: 1 call -+\nAT GET /programs 200 MS admin$", text, re.MULTILINE
+        )
+        outcome.stdout.fnmatch_lines(
+            ["E *assert 400 == 201", 'E *where 400 = <400 {"error":"name must be *>.status']
+        )
+        outcome.stdout.fnmatch_lines(
+            ["E *CallError: POST /programs was answered 400: name is required and *"]
+        )
         assert "def succeed" not in text
 
     def test_shared_service_shows_nothing_of_an_earlier_test(self, pytester):
@@ -8642,7 +9849,9 @@ class TestInTests:
     ])  # fmt: skip
     def test_wrong_mark_is_one_sentence(self, pytester, mark, fixture, sentence):
         pytester.makefile(".json", bad='{"products": [{}]}')
-        pytester.makepyfile(f"import pytest\n\n@pytest.mark.pmservice({mark})\ndef test({fixture}): pass")
+        pytester.makepyfile(
+            f"import pytest\n\n@pytest.mark.pmservice({mark})\ndef test({fixture}): pass"
+        )
         outcome = pytester.runpytest_inprocess()
         outcome.assert_outcomes(errors=1)
         outcome.stdout.fnmatch_lines([sentence])
@@ -8661,9 +9870,13 @@ class TestInTests:
     def test_helpers_return_any_json(self):
         with pmservice.running() as served:
             assert served.get("/configurations")[0]["key"] == "language"
-            assert served.post("/-/faults", {"match": "GET /x", "status": 503}) == [{"match": "GET /x", "status": 503}]
+            assert served.post("/-/faults", {"match": "GET /x", "status": 503}) == [
+                {"match": "GET /x", "status": 503}
+            ]
             served.fail("*", body="<html>")
-            with pytest.raises(pmservice.CallError, match=r"^GET /products was answered 200: <html>$"):
+            with pytest.raises(
+                pmservice.CallError, match=r"^GET /products was answered 200: <html>$"
+            ):
                 served.get("/products")
         with pytest.raises(ConnectionError, match=rf"^GET {served.url}/products: "):
             served.get("/products")
@@ -8700,7 +9913,11 @@ class TestInTests:
             assert service.call("GET", "/products").text == "<html>"
             service.clear_faults()
             (call,) = service.wait_for_calls(1, path="/programs")
-            assert (call["status"], call["headers"]["X-Mine"], call["fault"]) == (503, "1", "GET /programs")
+            assert (call["status"], call["headers"]["X-Mine"], call["fault"]) == (
+                503,
+                "1",
+                "GET /programs",
+            )
             assert "Content-Type" not in call["headers"]
             assert service.call("GET", "/products", headers={"Token": None}).status == 401
             service.reset()
@@ -8723,7 +9940,9 @@ class TestInTests:
     def test_helper_that_is_refused_says_why(self, call, message):
         with pmservice.running() as served, pytest.raises(pmservice.CallError) as refused:
             call(served)
-        assert fnmatch.fnmatchcase(str(refused.value), message.replace("?", "[?]")), str(refused.value)
+        assert fnmatch.fnmatchcase(str(refused.value), message.replace("?", "[?]")), str(
+            refused.value
+        )
         assert refused.value.answer.status >= 400
 
     @each(
@@ -8776,7 +9995,9 @@ class TestCommandLine:
         assert run("dump", "--database", "again.db")[1] == dumped
 
     @each("bom", [b"", b"\xef\xbb\xbf"])
-    def test_fixtures_and_bodies_are_utf_8_with_or_without_a_mark_before_them(self, run, tmp_path, monkeypatch, bom):
+    def test_fixtures_and_bodies_are_utf_8_with_or_without_a_mark_before_them(
+        self, run, tmp_path, monkeypatch, bom
+    ):
         (tmp_path / "f.json").write_bytes(bom + '{"products": [{"name": "Päper"}]}'.encode())
         assert run("load", "f.json")[2] == "1 records loaded into pm.db\n"
         monkeypatch.setattr(sys, "stdin", stdin_of((tmp_path / "f.json").read_bytes()))
@@ -8794,7 +10015,12 @@ class TestCommandLine:
     def test_output_is_utf_8_whatever_the_system_s_encoding_is(self, tmp_path, encoding):
         fixture = json.dumps({"products": [{"name": "Päper ✓"}]}, ensure_ascii=False).encode()
         (tmp_path / "✓.json").write_bytes(fixture)
-        for arguments in (["load", "✓.json"], ["call", "GET", "/products"], ["dump"], ["check", "--database", "✓.db"]):
+        for arguments in (
+            ["load", "✓.json"],
+            ["call", "GET", "/products"],
+            ["dump"],
+            ["check", "--database", "✓.db"],
+        ):
             done = subprocess.run(
                 [sys.executable, HERE / "pmservice.py", *arguments],
                 cwd=tmp_path, capture_output=True, env={**os.environ, "PYTHONIOENCODING": encoding},
@@ -8805,7 +10031,10 @@ class TestCommandLine:
     def test_password_of_admin_is_nobody_else_s(self, run, tmp_path):
         assert run("--password", "of-admin", "user", "dev1", "--realname", "Dan")[0] == 0
         code, _, told = run("user", "admin", "--password", "")
-        assert (code, told) == (2, "pmservice: password must be 1 to 65536 characters, not blank.\n")
+        assert (code, told) == (
+            2,
+            "pmservice: password must be 1 to 65536 characters, not blank.\n",
+        )
         with contextlib.closing(Client(tmp_path / "pm.db")) as client:
             assert client.sql("SELECT account FROM user WHERE password IS NOT NULL") == []
 
@@ -8832,8 +10061,16 @@ class TestCommandLine:
                 connection.execute("PRAGMA busy_timeout = 0")
 
         connections.before = impatient
-        with contextlib.closing(Client(tmp_path / "pm.db")) as client, client.service.database.writing():
-            assert run("check")[0] == run("backup", "copy.db")[0] == run("call", "GET", "/products")[0] == 0
+        with (
+            contextlib.closing(Client(tmp_path / "pm.db")) as client,
+            client.service.database.writing(),
+        ):
+            assert (
+                run("check")[0]
+                == run("backup", "copy.db")[0]
+                == run("call", "GET", "/products")[0]
+                == 0
+            )
             code, _, told = run("user", "dev1")
             assert (code, told) == (2, "pmservice: The database is busy; try again.\n")
 
@@ -8849,7 +10086,9 @@ class TestCommandLine:
         fixture = {"products": [{"name": "P"}] * 5}
         with contextlib.closing(Client(tmp_path / "pm.db")) as client:
             with pytest.raises(pmservice.StartError, match="stopped"):
-                pmservice.load_text(client.service.database, json.dumps(fixture), "fixture", lambda: True)
+                pmservice.load_text(
+                    client.service.database, json.dumps(fixture), "fixture", lambda: True
+                )
             assert client.get("/products")["total"] == 0
 
     def test_backup_that_fails_leaves_no_copy(self, run, tmp_path, monkeypatch):
@@ -8858,23 +10097,40 @@ class TestCommandLine:
 
         pmservice.create_app(tmp_path / "pm.db").close()
         monkeypatch.setattr(pmservice.Database, "reading", broken)
-        assert run("backup", "copy.db") == (2, "", "pmservice: copy.db: disk I/O error; nothing was copied\n")
+        assert run("backup", "copy.db") == (
+            2,
+            "",
+            "pmservice: copy.db: disk I/O error; nothing was copied\n",
+        )
         assert not (tmp_path / "copy.db").exists()
 
     def test_without_its_tables_it_says_where_they_belong(self, tmp_path):
         shutil.copy(HERE / "pmservice.py", tmp_path)
         ended = subprocess.run(
-            [sys.executable, "pmservice.py", "--port", "0"], cwd=tmp_path, capture_output=True, text=True
+            [sys.executable, "pmservice.py", "--port", "0"],
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
         )
         assert (ended.returncode, ended.stdout) == (2, "")
-        assert re.fullmatch(r"pmservice: .*schema\.sql: .*; it belongs beside pmservice\.py\n", ended.stderr)
+        assert re.fullmatch(
+            r"pmservice: .*schema\.sql: .*; it belongs beside pmservice\.py\n", ended.stderr
+        )
 
     def test_user_is_made_and_changed(self, run, tmp_path):
-        assert "created" in run("user", "boss", "--realname", "B", "--password", "secret", "--admin")[2]
+        assert (
+            "created"
+            in run("user", "boss", "--realname", "B", "--password", "secret", "--admin")[2]
+        )
         assert "changed" in run("user", "boss", "--realname", "Bo")[2]
         with contextlib.closing(Client(tmp_path / "pm.db")) as client:
             client.token = client.login("boss")
-            assert client.product(PO="boss")["PO"] == {"id": 2, "account": "boss", "avatar": "", "realname": "Bo"}
+            assert client.product(PO="boss")["PO"] == {
+                "id": 2,
+                "account": "boss",
+                "avatar": "",
+                "realname": "Bo",
+            }
 
     def test_version_is_shown(self, capsys):
         with pytest.raises(SystemExit, match="0"):
@@ -8907,19 +10163,29 @@ class TestCommandLine:
         (["user", "dev1", "--password"],                            "--password"),
         (["--body-limit", "0"],                                     "--body-limit"),
     ])  # fmt: skip
-    def test_what_cannot_be_done_is_one_line_and_2_and_changes_nothing(self, run, tmp_path, arguments, word):
+    def test_what_cannot_be_done_is_one_line_and_2_and_changes_nothing(
+        self, run, tmp_path, arguments, word
+    ):
         (tmp_path / "folder").mkdir()
-        (tmp_path / "wrong.json").write_text('{"products": [{"id": 1, "name": "P"}], "bugs": [{"product": 1}]}')
+        (tmp_path / "wrong.json").write_text(
+            '{"products": [{"id": 1, "name": "P"}], "bugs": [{"product": 1}]}'
+        )
         (tmp_path / "binary.json").write_bytes(b'{"\xff')
         (tmp_path / "garbage.db").write_bytes(b"no database " * 500)
         newer = "PRAGMA application_id = 1886221174; PRAGMA user_version = 99"
         empty = "PRAGMA application_id = 7"
-        for name, script in (("foreign.db", "CREATE TABLE t (x)"), ("newer.db", newer), ("empty.db", empty)):
+        for name, script in (
+            ("foreign.db", "CREATE TABLE t (x)"),
+            ("newer.db", newer),
+            ("empty.db", empty),
+        ):
             with contextlib.closing(sqlite3.connect(tmp_path / name)) as other:
                 other.executescript(script)
         with socket.create_server(("127.0.0.1", 0)) as taken:
             before = {file: file.read_bytes() for file in tmp_path.glob("*.*")}
-            code, out, told = run(*(str(taken.getsockname()[1]) if one == "TAKEN" else one for one in arguments))
+            code, out, told = run(
+                *(str(taken.getsockname()[1]) if one == "TAKEN" else one for one in arguments)
+            )
         assert (code, out.rpartition("http://127.0.0.1:")[0]) == (2, "")
         assert re.fullmatch(f"pmservice: .*{word}.*\n", told)
         assert {file: file.read_bytes() for file in before} == before
@@ -8975,8 +10241,14 @@ class TestCommandLine:
             assert copy.get("/products/1")["bugs"] == 600
 
     def test_backup_is_of_one_moment_while_others_write(self, run, tmp_path):
-        with contextlib.closing(Client(tmp_path / "pm.db")) as client, ThreadPoolExecutor(1) as threads:
-            client.load(products=[dict(id=1, name="P")], bugs=[dict(product=1, title="B", steps="x" * 9999)] * 500)
+        with (
+            contextlib.closing(Client(tmp_path / "pm.db")) as client,
+            ThreadPoolExecutor(1) as threads,
+        ):
+            client.load(
+                products=[dict(id=1, name="P")],
+                bugs=[dict(product=1, title="B", steps="x" * 9999)] * 500,
+            )
             stop, written = threading.Event(), threading.Event()
 
             def write() -> int:
@@ -9020,7 +10292,9 @@ class TestCommandLine:
         assert json.loads(told)["method"] == arguments[0].upper()
 
     def test_call_takes_its_body_from_the_line_or_stdin(self, run, monkeypatch):
-        assert json.loads(run("call", "POST", "/products", '{"name": "Päper"}')[1])["name"] == "Päper"
+        assert (
+            json.loads(run("call", "POST", "/products", '{"name": "Päper"}')[1])["name"] == "Päper"
+        )
         monkeypatch.setattr(sys, "stdin", stdin_of(b'{"name": "Two"}'))
         assert json.loads(run("call", "POST", "/products", "-")[1])["id"] == 2
         assert [one["name"] for one in json.loads(run("dump")[1])["products"]] == ["Päper", "Two"]
@@ -9031,7 +10305,11 @@ class TestCommandLine:
 
     def test_long_work_shows_progress_on_a_terminal(self, run, tmp_path, monkeypatch):
         (tmp_path / "f.json").write_text(json.dumps({"products": [{"name": "P"}] * 1001}))
-        for command, words in (("load f.json", "1,000 records"), ("backup copy.db", "100 %"), ("check", "checking …")):
+        for command, words in (
+            ("load f.json", "1,000 records"),
+            ("backup copy.db", "100 %"),
+            ("check", "checking …"),
+        ):
             monkeypatch.setattr(sys, "stderr", self.Terminal())
             assert pmservice.main(command.split()) == 0
             assert words in sys.stderr.getvalue()
@@ -9049,12 +10327,18 @@ class TestCommandLine:
         (0.5, NOISE), (0.5, bytes(4096)), (-4096, NOISE),  # a page in the middle, the last one
         (100, None), (4096, None), (0.5, None), (-1000, None),  # cut off
     ])  # fmt: skip
-    def test_damaged_or_strange_database_is_refused_and_left_as_it_is(self, run, tmp_path, at, bytes_there):
+    def test_damaged_or_strange_database_is_refused_and_left_as_it_is(
+        self, run, tmp_path, at, bytes_there
+    ):
         with contextlib.closing(Client(tmp_path / "good.db")) as client:
             client.load(**WORLD)
         good = (tmp_path / "good.db").read_bytes()
         at = len(good) // 8192 * 4096 if at == 0.5 else at % len(good)
-        bad = good[:at] if bytes_there is None else good[:at] + bytes_there + good[at + len(bytes_there) :]
+        bad = (
+            good[:at]
+            if bytes_there is None
+            else good[:at] + bytes_there + good[at + len(bytes_there) :]
+        )
         (tmp_path / "bad.db").write_bytes(bad)
         for arguments in (["dump"], ["check"], ["call", "GET", "/products"], ["--port", "0"]):
             code, out, told = run("--database", "bad.db", *arguments)
@@ -9097,7 +10381,9 @@ class TestCommandLine:
     @each(("name", "file_mode", "folder_mode"), [
         ("pm.db", 0o444, 0o777), ("pm.db", 0o444, 0o555), ("new.db", 0o666, 0o555), ("pm.db", 0o666, 0o555),
     ])  # fmt: skip
-    def test_database_that_cannot_be_written_is_refused(self, run, monkeypatch, name, file_mode, folder_mode):
+    def test_database_that_cannot_be_written_is_refused(
+        self, run, monkeypatch, name, file_mode, folder_mode
+    ):
         with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as undo:
             monkeypatch.chdir(folder)
             pmservice.create_app("pm.db").close()
@@ -9117,7 +10403,9 @@ class TestCommandLine:
 
     @MODES
     @each("is_served", [False, True])
-    def test_file_that_can_only_be_read_is_read_and_nothing_is_created(self, run, monkeypatch, is_served):
+    def test_file_that_can_only_be_read_is_read_and_nothing_is_created(
+        self, run, monkeypatch, is_served
+    ):
         with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as undo:
             monkeypatch.chdir(folder)
             with contextlib.closing(Client("pm.db")) as client:
@@ -9156,7 +10444,9 @@ class TestCommandLine:
             for command in ("call POST /products {}", "user new1"):
                 code, out, told = run(*command.split())
                 assert (code, out) == (2, ""), command
-                assert re.fullmatch("pmservice: pm.db: .*; name another file with --database\n", told)
+                assert re.fullmatch(
+                    "pmservice: pm.db: .*; name another file with --database\n", told
+                )
             assert (os.listdir(), Path("pm.db").read_bytes()) == (["pm.db"], before)
 
     @each("is_empty", [False, True])
@@ -9283,17 +10573,30 @@ def listed_ids(get: Any) -> dict[str, set[int]]:
     while departments:
         departments.extend(departments[0].get("children", ()))
         shown["departments"].add(departments.pop(0)["id"])
-    arrays = {**HOMES_OF, **{resource.name: [array] for array, resource in pmservice.FIXTURE.items()}}
+    arrays = {
+        **HOMES_OF,
+        **{resource.name: [array] for array, resource in pmservice.FIXTURE.items()},
+    }
     asked, before = set(), -1
     while before < len(asked):
         before = len(asked)
         for row in pmservice.OPERATIONS:
             if isinstance(listing := row.shows, pmservice.Listing):
-                homes = sorted(set().union(*(shown[array] for array in arrays[row.target]))) if row.target else [0]
+                homes = (
+                    sorted(set().union(*(shown[array] for array in arrays[row.target])))
+                    if row.target
+                    else [0]
+                )
                 state = "allstory" if "allstory" in listing.browse else "all"
-                types = WORDS["story", "type"].split() if "type" in listing.filter_defaults else [""]
+                types = (
+                    WORDS["story", "type"].split() if "type" in listing.filter_defaults else [""]
+                )
                 for home, type in itertools.product(homes, types):
-                    words = {"limit": 1000, "status": state if len(listing.browse) > 1 else "", "type": type}
+                    words = {
+                        "limit": 1000,
+                        "status": state if len(listing.browse) > 1 else "",
+                        "type": type,
+                    }
                     path = f"{row.path.replace('<id>', str(home))}?{urllib.parse.urlencode(words)}"
                     if path not in asked:
                         asked.add(path)
@@ -9328,7 +10631,9 @@ def pull(run, monkeypatch):
     monkeypatch.setattr(pmservice, "PAUSES", (0, 0))  # before the second and the third attempt
     monkeypatch.setattr(sys, "stdin", stdin_of(b""))  # no terminal
 
-    def pull(source: Any, *arguments: str, before: Any = (), **environment: str) -> tuple[int, str, str]:
+    def pull(
+        source: Any, *arguments: str, before: Any = (), **environment: str
+    ) -> tuple[int, str, str]:
         url = source if isinstance(source, str) else source.url
         secrets = environment or ({} if isinstance(source, str) else {"TOKEN": source.token})
         for name in ("TOKEN", "PASSWORD"):
@@ -9357,7 +10662,9 @@ def services():
     """Yield services by name. They serve all tests of a class, because each takes its time to start."""
     with contextlib.ExitStack() as stack:
         yield {
-            name: stack.enter_context(pmservice.running(load=fixture, clock=lambda: NOW, **settings))
+            name: stack.enter_context(
+                pmservice.running(load=fixture, clock=lambda: NOW, **settings)
+            )
             for name, fixture, settings in (
                 ("company", COMPANY, {"timezone": "Asia/Shanghai"}),
                 ("shared", SHARED, {}),
@@ -9401,7 +10708,10 @@ class TestPullOfOurOwn:
     # Copies
 
     def test_release_that_names_a_story_twice_is_copied(self, is_copied):
-        named = dict(stories=[dict(id=1, title="S", product=1)], releases=[dict(name="R", product=1, stories="1,1")])
+        named = dict(
+            stories=[dict(id=1, title="S", product=1)],
+            releases=[dict(name="R", product=1, stories="1,1")],
+        )
         is_copied(products=[dict(id=1, name="P")], **named)
 
     def test_company_has_every_field_of_every_array(self, company):
@@ -9412,7 +10722,11 @@ class TestPullOfOurOwn:
             for field, value in record.items()
             if value not in (None, 0, "", "0", [], False)
         }
-        every = {(array, field) for array, one in pmservice.FIXTURE.items() for field in one.fixture.fields}
+        every = {
+            (array, field)
+            for array, one in pmservice.FIXTURE.items()
+            for field in one.fixture.fields
+        }
         assert every - filled == NEVER_FILLED
 
     def test_copy_is_the_same_byte_for_byte_but_for_passwords(self, company, pull, run, dumped):
@@ -9445,7 +10759,9 @@ class TestPullOfOurOwn:
         told = pull(company, "--database", "copy.db")[2].splitlines()
         counts = {array: str(len(records)) for array, records in company.dump().items()}
         assert [line.split()[:2] for line in told[:-1]] == [list(count) for count in counts.items()]
-        assert re.fullmatch(rf"Pulled from {company.url} into copy\.db: [0-9]+ requests, [0-9]+ s\.", told[-1])
+        assert re.fullmatch(
+            rf"Pulled from {company.url} into copy\.db: [0-9]+ requests, [0-9]+ s\.", told[-1]
+        )
 
     def test_terminal_is_shown_how_far_it_is(self, company, pull, monkeypatch):
         monkeypatch.setattr(sys, "stderr", terminal := TestCommandLine.Terminal())
@@ -9463,8 +10779,14 @@ class TestPullOfOurOwn:
 
     def test_deleted_story_of_a_task_is_copied(self, pull, tmp_path):
         stories = [dict(id=9, title="Deleted", product=1, deleted=True)]
-        fixture = {"products": [dict(id=1, name="P")], "projects": [dict(id=1, name="Pr")], "stories": stories}
-        with pmservice.running(load={**fixture, "tasks": [dict(name="T", execution=1, story=9)]}) as served:
+        fixture = {
+            "products": [dict(id=1, name="P")],
+            "projects": [dict(id=1, name="Pr")],
+            "stories": stories,
+        }
+        with pmservice.running(
+            load={**fixture, "tasks": [dict(name="T", execution=1, story=9)]}
+        ) as served:
             assert pull(served)[0] == 0
             shown = served.get("/tasks/1")
         assert shown["storyTitle"] == "Deleted"
@@ -9474,7 +10796,9 @@ class TestPullOfOurOwn:
     # The rights of the account
 
     @each("account", ["dev1", "pm1", "only1", "dev2"])
-    def test_member_gets_what_lists_show_him_and_no_more(self, pull, run, dumped, tmp_path, account):
+    def test_member_gets_what_lists_show_him_and_no_more(
+        self, pull, run, dumped, tmp_path, account
+    ):
         with pmservice.running(load=TestWhoSeesWhat.PRIVATE) as served:
             token = token_of(served, account)
             assert pull(served, TOKEN=token)[0] == 0
@@ -9507,17 +10831,30 @@ class TestPullOfOurOwn:
     ):
         assert pull(shared, "--products", products)[0] == 0
         assert run("check")[0] == 0
-        copied = {array: ids(records) for array, records in json.loads("\n".join(dumped("pm.db"))).items()}
+        copied = {
+            array: ids(records) for array, records in json.loads("\n".join(dumped("pm.db"))).items()
+        }
         chosen = sorted({int(id) for id in products.split(",")})
-        wanted = dict.fromkeys(("products", "plans", "stories", "testcases", "builds", "testtasks", "releases"), chosen)
-        wanted |= {"users": [1], "departments": [], "efforts": ids_of_homes["tasks"], "results": chosen, **ids_of_homes}
+        wanted = dict.fromkeys(
+            ("products", "plans", "stories", "testcases", "builds", "testtasks", "releases"), chosen
+        )
+        wanted |= {
+            "users": [1],
+            "departments": [],
+            "efforts": ids_of_homes["tasks"],
+            "results": chosen,
+            **ids_of_homes,
+        }
         assert copied == wanted
 
     def test_links_to_other_products_are_unset(self, shared, pull, dumped):
         assert pull(shared, "--products", "1")[0] == 0
         copied = json.loads("\n".join(dumped("pm.db")))
         assert [(one["id"], one["products"]) for one in copied["projects"]] == [(5, [1]), (8, [])]
-        assert [(one["id"], one["products"]) for one in copied["executions"]] == [(9, [1]), (10, [])]
+        assert [(one["id"], one["products"]) for one in copied["executions"]] == [
+            (9, [1]),
+            (10, []),
+        ]
         assert [one["testcases"] for one in copied["testtasks"]] == [[1]]
 
     def test_all_products_leave_out_only_what_belongs_to_none(self, shared, pull, dumped):
@@ -9546,9 +10883,13 @@ class TestPullOfOurOwn:
             told = refused(pull(served, "--products", "1", TOKEN=token_of(served, "dev1")))
         assert told == "this account sees no product 1"
 
-    @each("products", ["0", "01", "-1", "1,", ",1", "1,,2", "1, 2", "1;2", "a", "1.0", "١", "1" * 17])
+    @each(
+        "products", ["0", "01", "-1", "1,", ",1", "1,,2", "1, 2", "1;2", "a", "1.0", "١", "1" * 17]
+    )
     def test_ids_that_are_none_are_refused(self, shared, pull, products):
-        assert refused(pull(shared, f"--products={products}")).startswith("--products must be ids, separated by commas")
+        assert refused(pull(shared, f"--products={products}")).startswith(
+            "--products must be ids, separated by commas"
+        )
         assert (os.listdir(), shared.calls()) == ([], [])
 
     # Where it goes
@@ -9561,26 +10902,36 @@ class TestPullOfOurOwn:
         same(dumped("pm.db"), dump_of(small))
         same(dumped("other.db"), dump_of(small))
 
-    def test_database_that_holds_records_is_refused_before_anything_is_sent(self, small, pull, filed_world):
+    def test_database_that_holds_records_is_refused_before_anything_is_sent(
+        self, small, pull, filed_world
+    ):
         filed_world.close()
         before = {path: path.read_bytes() for path in Path().iterdir()}
-        assert refused(pull(small)) == "pm.db holds records already; name another file with --database"
+        assert (
+            refused(pull(small)) == "pm.db holds records already; name another file with --database"
+        )
         assert {path: path.read_bytes() for path in Path().iterdir()} == before
         assert small.calls() == []
         assert pull(small, "-o", "f.json")[0] == 0
-        assert {path: path.read_bytes() for path in Path().iterdir() if path.name != "f.json"} == before
+        assert {
+            path: path.read_bytes() for path in Path().iterdir() if path.name != "f.json"
+        } == before
 
     @each(("before", "after"), [([], ["--database", "x.db"]), (["--database", "x.db"], [])])
     def test_database_and_fixture_together_are_refused(self, small, pull, before, after):
         assert "--database and -o" in refused(pull(small, "-o", "f.json", *after, before=before))
         assert (os.listdir(), small.calls()) == ([], [])
 
-    def test_fixture_is_written_though_the_environment_names_a_database(self, small, pull, monkeypatch):
+    def test_fixture_is_written_though_the_environment_names_a_database(
+        self, small, pull, monkeypatch
+    ):
         monkeypatch.setenv("PMSERVICE_DATABASE", "x.db")
         assert pull(small, "-o", "f.json")[0] == 0
         assert os.listdir() == ["f.json"]
 
-    def test_database_without_records_keeps_its_passwords_and_its_users(self, company, pull, run, tmp_path):
+    def test_database_without_records_keeps_its_passwords_and_its_users(
+        self, company, pull, run, tmp_path
+    ):
         assert run("user", "admin", "--password", "mine")[0] == 0
         assert run("user", "local", "--password", "mine", "--realname", "Lo")[0] == 0
         assert pull(company)[0] == 0
@@ -9608,7 +10959,9 @@ class TestPullOfOurOwn:
         refused(pull(small, "-o", out))
         assert os.listdir() == []
 
-    def test_pull_that_fails_leaves_a_database_and_a_fixture_as_they_were(self, small, pull, run, dumped):
+    def test_pull_that_fails_leaves_a_database_and_a_fixture_as_they_were(
+        self, small, pull, run, dumped
+    ):
         assert run("user", "local", "--password", "mine")[0] == 0
         Path("f.json").write_text("{}")
         before = dumped("pm.db")
@@ -9634,7 +10987,10 @@ class TestPullOfOurOwn:
         assert (code, out.split("\n"), os.listdir()) == (0, dump_of(small), [])
         assert "Pulled from" in told
 
-    @each("arguments", [["-o", "absent/f.json"], ["--database", "absent/pm.db"], ["-o", "."], ["--database", "."]])
+    @each(
+        "arguments",
+        [["-o", "absent/f.json"], ["--database", "absent/pm.db"], ["-o", "."], ["--database", "."]],
+    )
     def test_place_that_cannot_be_written_is_one_line(self, small, pull, arguments):
         assert arguments[1] in refused(pull(small, *arguments))
         assert os.listdir() == []
@@ -9645,7 +11001,9 @@ class TestPullOfOurOwn:
         small.fail("GET /departments", delay=60)
         command = [sys.executable, HERE / "pmservice.py", "pull", small.url, *arguments]
         environment = {**os.environ, "PMSERVICE_PULL_TOKEN": small.token, "TMPDIR": str(tmp_path)}
-        with subprocess.Popen(command, cwd=tmp_path, env=environment, stderr=subprocess.PIPE) as pulling:
+        with subprocess.Popen(
+            command, cwd=tmp_path, env=environment, stderr=subprocess.PIPE
+        ) as pulling:
             small.wait_for_calls(1, 30, path="/user")
             pulling.terminate()
             told = pulling.stderr.read()
@@ -9683,7 +11041,9 @@ class TestPullOfOurOwn:
 
     def test_without_a_secret_and_without_a_terminal_the_variable_is_named(self, small, pull):
         told = refused(pull(small.url))
-        assert told == "there is no terminal to ask for the password at; set PMSERVICE_PULL_PASSWORD"
+        assert (
+            told == "there is no terminal to ask for the password at; set PMSERVICE_PULL_PASSWORD"
+        )
         assert os.listdir() == []
 
     def test_token_that_expires_is_replaced_if_the_password_is_known(self, small, pull, dumped):
@@ -9701,9 +11061,23 @@ class TestPullOfOurOwn:
     @TERMINALS
     def test_password_is_asked_for_at_a_terminal_and_not_shown(self, small, tmp_path):
         screen, keyboard = os.openpty()
-        command = [sys.executable, HERE / "pmservice.py", "pull", small.url, "--account", "dev1", "-o", "f.json"]
+        command = [
+            sys.executable,
+            HERE / "pmservice.py",
+            "pull",
+            small.url,
+            "--account",
+            "dev1",
+            "-o",
+            "f.json",
+        ]
         with subprocess.Popen(
-            command, cwd=tmp_path, stdin=keyboard, stdout=keyboard, stderr=keyboard, start_new_session=True
+            command,
+            cwd=tmp_path,
+            stdin=keyboard,
+            stdout=keyboard,
+            stderr=keyboard,
+            start_new_session=True,
         ) as pulling:
             os.close(keyboard)
             shown = b""
@@ -9729,7 +11103,13 @@ class TestPullOfOurOwn:
         return served.url.replace("127.0.0.1", "127.1")
 
     @each(
-        "url", ["http://pm.example.org", "HTTP://pm.example.org/zentao", "http://10.0.0.1:80", "http://localhost.org"]
+        "url",
+        [
+            "http://pm.example.org",
+            "HTTP://pm.example.org/zentao",
+            "http://10.0.0.1:80",
+            "http://localhost.org",
+        ],
     )
     def test_other_machine_without_encryption_is_refused(self, pull, url):
         told = refused(pull(url, PASSWORD="secret-1"))
@@ -9744,7 +11124,9 @@ class TestPullOfOurOwn:
         assert (code, self.UNENCRYPTED in told) == (0, False)
 
     @each("answer", ["", "\n", "n\n", "yes, no\n", "y\n", " YES \n"])
-    def test_person_is_asked_whether_to_go_on_without_encryption(self, small, pull, monkeypatch, answer):
+    def test_person_is_asked_whether_to_go_on_without_encryption(
+        self, small, pull, monkeypatch, answer
+    ):
         monkeypatch.setattr(sys, "stdin", TestCommandLine.Terminal(answer))
         code, _, told = pull(self.elsewhere(small), TOKEN=small.token)
         assert told.count(f"{self.UNENCRYPTED}. Go on? [y/N] ") == 1
@@ -9754,7 +11136,10 @@ class TestPullOfOurOwn:
 
     # The address
 
-    @each("path", ["", "/", "/api.php/v1", "/api.php/v1/", "/zentao", "/zentao/", "/zentao/api.php/v1"])
+    @each(
+        "path",
+        ["", "/", "/api.php/v1", "/api.php/v1/", "/zentao", "/zentao/", "/zentao/api.php/v1"],
+    )
     def test_interface_is_found_below_the_address(self, small, pull, path):
         code, out, _ = pull(small.url + path, "-o", "-", TOKEN=small.token)
         assert (code, out.split("\n")) == (0, dump_of(small))
@@ -9766,27 +11151,41 @@ class TestPullOfOurOwn:
         "https://admin@pm.example.org", "https://admin:secret-1@pm.example.org", "https://pm.example.org\udcff",
     ])  # fmt: skip
     def test_what_is_no_address_is_one_line(self, pull, url):
-        assert refused(pull(url, TOKEN="secret-2")).startswith("URL must be an address such as https://")
+        assert refused(pull(url, TOKEN="secret-2")).startswith(
+            "URL must be an address such as https://"
+        )
         assert os.listdir() == []
 
     def test_password_in_an_address_is_not_shown_again(self, pull):
-        assert "secret-1" not in refused(pull("https://admin:secret-1@pm.example.org", TOKEN="secret-2"))
+        assert "secret-1" not in refused(
+            pull("https://admin:secret-1@pm.example.org", TOKEN="secret-2")
+        )
 
     def test_server_that_is_none_of_ours_or_not_there_is_one_line(self, small, pull):
         small.fail("GET *", body="<html>")
         assert "is not a server that can be read" in refused(pull(small))
-        assert "cannot be reached" in refused(pull(f"http://127.0.0.1:{free_port()}", TOKEN="secret-2"))
+        assert "cannot be reached" in refused(
+            pull(f"http://127.0.0.1:{free_port()}", TOKEN="secret-2")
+        )
         assert os.listdir() == []
 
     # Requests
 
-    def test_only_reads_and_the_login_are_sent_over_one_connection(self, company, pull, monkeypatch):
+    def test_only_reads_and_the_login_are_sent_over_one_connection(
+        self, company, pull, monkeypatch
+    ):
         connected, connect = [], http.client.HTTPConnection.connect
-        monkeypatch.setattr(http.client.HTTPConnection, "connect", lambda self: (connected.append(self), connect(self)))
+        monkeypatch.setattr(
+            http.client.HTTPConnection,
+            "connect",
+            lambda self: (connected.append(self), connect(self)),
+        )
         code, _, told = pull(company, "--account", "A_b.c-d@e", PASSWORD="secret")
         assert (code, len(connected)) == (0, 1)
         sent = company.calls()
-        assert f" {len(sent)} requests" in told  # no other request, such as a control's, which no journal has
+        assert (
+            f" {len(sent)} requests" in told
+        )  # no other request, such as a control's, which no journal has
         assert {call["method"] for call in sent} == {"GET", "POST"}
         assert [call["path"] for call in sent if call["method"] == "POST"] == ["/tokens"]
         assert [call["path"] for call in sent if call["status"] == 401] == ["/user"]
@@ -9803,7 +11202,9 @@ class TestPullOfOurOwn:
             sent = [call["query"] for call in served.calls(path="/products/1/bugs")]
             assert sent == [f"status=all&limit=1000&page={page}" for page in (1, 2, 3)]
             limits = [
-                query.get("limit") for call in served.calls() if (query := dict(urllib.parse.parse_qsl(call["query"])))
+                query.get("limit")
+                for call in served.calls()
+                if (query := dict(urllib.parse.parse_qsl(call["query"])))
             ]
             assert set(limits) == {"1000"}
             same(dumped("pm.db"), dump_of(served))
@@ -9828,7 +11229,8 @@ class TestPartsOfARecord:
             path
             for path, item in DOCUMENT["paths"].items()
             for method, operation in item.items()
-            if method != "parameters" and "fields" in [one["name"] for one in operation.get("parameters", ())]
+            if method != "parameters"
+            and "fields" in [one["name"] for one in operation.get("parameters", ())]
         }
         assert asked == {re.sub("[0-9]", "{id}", path) for path in self.PARTS}
 
@@ -9846,11 +11248,19 @@ class TestPartsOfARecord:
 
     @each(
         "fields",
-        ["versions", "reviewers,versions", "plans,versions,reviewers", "versions,versions", "versions,plans,versions"],
+        [
+            "versions",
+            "reviewers,versions",
+            "plans,versions,reviewers",
+            "versions,versions",
+            "versions,plans,versions",
+        ],
     )
     def test_parts_are_chosen_by_name_in_any_order_and_shown_once(self, world, fields):
         parts = {name: self.PARTS["/stories/1"][name] for name in fields.split(",")}
-        assert lines(world.get(f"/stories/1?fields={fields}")) == lines({**world.get("/stories/1"), **parts})
+        assert lines(world.get(f"/stories/1?fields={fields}")) == lines(
+            {**world.get("/stories/1"), **parts}
+        )
         assert world.call("GET", f"/stories/1?fields={fields}").text.count('"versions":') == 1
 
     def test_parts_of_an_execution_with_products_of_its_own(self, world):
@@ -9873,23 +11283,44 @@ class TestPartsOfARecord:
     )
     @each("strict", [False, True])
     def test_unknown_part_is_refused(self, fields, strict):
-        with contextlib.closing(Client(":memory:", strict=strict, control=False, load=WORLD)) as client:
-            told = client.refused("GET", f"/stories/1?fields={urllib.parse.quote(fields)}")["fields"]
+        with contextlib.closing(
+            Client(":memory:", strict=strict, control=False, load=WORLD)
+        ) as client:
+            told = client.refused("GET", f"/stories/1?fields={urllib.parse.quote(fields)}")[
+                "fields"
+            ]
         assert told.keys() == {"fields"}
         assert told["fields"].startswith("must be one of versions, reviewers, plans")
 
     @EVERY
     def test_strict_service_takes_it(self, path, fields):
-        with contextlib.closing(Client(":memory:", strict=True, control=False, load=WORLD)) as client:
-            assert lines(client.get(f"{path}?fields={fields}")) == lines({**client.get(path), **self.PARTS[path]})
+        with contextlib.closing(
+            Client(":memory:", strict=True, control=False, load=WORLD)
+        ) as client:
+            assert lines(client.get(f"{path}?fields={fields}")) == lines(
+                {**client.get(path), **self.PARTS[path]}
+            )
 
-    @each("path", ["/bugs/1", "/products/1", "/testtasks/1", "/testcases/1", "/builds/1", "/users/1", "/stories"])
+    @each(
+        "path",
+        [
+            "/bugs/1",
+            "/products/1",
+            "/testtasks/1",
+            "/testcases/1",
+            "/builds/1",
+            "/users/1",
+            "/stories",
+        ],
+    )
     def test_it_is_unknown_elsewhere(self, world, path):
         answer = world.call("GET", f"{path}?fields=versions")
         assert (answer.json, answer.headers["Ignored-Fields"]) == (world.get(path), "?fields")
 
     def test_strict_service_refuses_it_elsewhere(self):
-        with contextlib.closing(Client(":memory:", strict=True, control=False, load=WORLD)) as client:
+        with contextlib.closing(
+            Client(":memory:", strict=True, control=False, load=WORLD)
+        ) as client:
             assert list(client.refused("GET", "/bugs/1?fields=versions")["fields"]) == ["?fields"]
 
     @EVERY
@@ -9906,14 +11337,22 @@ class TestPartsOfARecord:
             store.run(f"UPDATE {table} SET deleted = 1 WHERE id = ?", (path.split("/")[2],))
         after = world.get(f"{path}?fields={fields}")
         assert after["deleted"] is True
-        assert {name: after[name] for name in self.PARTS[path]} == {name: before[name] for name in self.PARTS[path]}
+        assert {name: after[name] for name in self.PARTS[path]} == {
+            name: before[name] for name in self.PARTS[path]
+        }
 
     def test_parts_are_for_those_who_see_the_record(self, world):
-        world.load(products=[dict(id=9, name="P", acl="private")], stories=[dict(id=9, title="S", product=9)])
+        world.load(
+            products=[dict(id=9, name="P", acl="private")],
+            stories=[dict(id=9, title="S", product=9)],
+        )
         stranger = world.token_of("dev2")
         hidden = world.refused("GET", "/stories/9?fields=versions", status=404, Token=stranger)
         absent = world.refused("GET", "/stories/99?fields=versions", status=404)
-        assert (hidden, absent) == ({"error": "There is no story 9."}, {"error": "There is no story 99."})
+        assert (hidden, absent) == (
+            {"error": "There is no story 9."},
+            {"error": "There is no story 99."},
+        )
 
     @each("fields", [
         "versions", "versions,reviewers,plans",
@@ -9940,7 +11379,16 @@ class TestUsersOfAFixture:
         ([],                                                                                {"admin": 1}),
     ])  # fmt: skip
     def test_ids_are_kept_and_a_dump_loads_as_it_is(self, client, users, kept):
-        named = [dict(id=1, name="P", createdBy="zoe", PO="admin", whitelist=["zoe", "admin"], acl="private")]
+        named = [
+            dict(
+                id=1,
+                name="P",
+                createdBy="zoe",
+                PO="admin",
+                whitelist=["zoe", "admin"],
+                acl="private",
+            )
+        ]
         client.load(users=users, products=named if users else [])
         dumped = client.dump()
         found = {one["account"]: one["id"] for one in dumped["users"]}
@@ -9957,7 +11405,12 @@ class TestUsersOfAFixture:
             products=[dict(id=1, name="P", createdBy="zoe", PO="admin", QD="yan")],
         )
         holds(client.get("/products/1"), createdBy="zoe", PO="admin", QD="yan")
-        assert client.get("/products/1")["createdBy"] == {"id": 1, "account": "zoe", "avatar": "", "realname": "Zo"}
+        assert client.get("/products/1")["createdBy"] == {
+            "id": 1,
+            "account": "zoe",
+            "avatar": "",
+            "realname": "Zo",
+        }
         assert client.call("GET", "/user", Token=token).json["profile"]["id"] == 3
         assert client.get("/user")["profile"]["account"] == "admin"
         assert client.get("/users/1")["account"] == "zoe"
@@ -9965,7 +11418,9 @@ class TestUsersOfAFixture:
 
     def test_administrator_keeps_the_password(self, run, tmp_path):
         assert run("user", "admin", "--password", "mine")[0] == 0
-        (tmp_path / "f.json").write_text(json.dumps({"users": [dict(id=1, account="zoe", password=SECRET)]}))
+        (tmp_path / "f.json").write_text(
+            json.dumps({"users": [dict(id=1, account="zoe", password=SECRET)]})
+        )
         assert run("load", "f.json")[0] == 0
         with contextlib.closing(Client(tmp_path / "pm.db")) as client:
             assert client.login("admin", "mine")
@@ -9991,7 +11446,10 @@ class TestUsersOfAFixture:
         holds(world.get("/products/9"), createdBy="admin", PO="dev1")
 
     def test_link_of_a_known_user_that_names_nothing_is_refused_like_others(self, client):
-        with pytest.raises(pmservice.StartError, match=r"users\[0\]\.dept must name an existing department \(got 9\)"):
+        with pytest.raises(
+            pmservice.StartError,
+            match=r"users\[0\]\.dept must name an existing department \(got 9\)",
+        ):
             client.load(users=[dict(account="admin", dept=9)])
 
     def test_what_is_unset_in_a_dump_stays_unset(self, world):
@@ -10008,9 +11466,17 @@ class TestResolvedBugs:
     def test_it_follows_every_change_of_a_bug(self, client):
         client.load(products=[dict(id=1, name="P"), dict(id=2, name="Q")])
         fixed = dict(status="resolved", resolution="fixed", resolvedDate="2026-01-05T10:20:00Z")
-        client.load(bugs=[dict(BUG, product=1, **fixed), dict(BUG, product=1), dict(BUG, product=1, **fixed)])
+        client.load(
+            bugs=[
+                dict(BUG, product=1, **fixed),
+                dict(BUG, product=1),
+                dict(BUG, product=1, **fixed),
+            ]
+        )
         quarter = 1767608100 // 900  # of 10:15 on that day
-        counted = lambda: client.sql("SELECT product, quarter, resolved FROM bugs_dated WHERE product > 0 AND resolved > 0")  # noqa: E731
+        counted = lambda: client.sql(  # noqa: E731
+            "SELECT product, quarter, resolved FROM bugs_dated WHERE product > 0 AND resolved > 0"
+        )
         assert counted() == [(1, quarter, 2)]
         client.call("PUT", "/bugs/1", {"product": 2})
         assert counted() == [(1, quarter, 1), (2, quarter, 1)]
@@ -10027,7 +11493,10 @@ class TestResolvedBugs:
 # twice, the first time ("early") with other users and records. A stand-in answers a pull as one of them did.
 
 API = "/api.php/v1"
-ARRAY_OF = {"productplans": "plans", "cases": "testcases"}  # what paths and answers call differently
+ARRAY_OF = {
+    "productplans": "plans",
+    "cases": "testcases",
+}  # what paths and answers call differently
 LISTS_OF = {  # by array, the records that have a list of it; "": there is one list of all
     **dict.fromkeys(("users", "programs", "products", "projects"), ""), **dict.fromkeys(("executions", "builds", "testtasks"), "projects"),
     **dict.fromkeys(("plans", "stories", "releases", "bugs", "testcases"), "products"), "tasks": "executions",
@@ -10045,8 +11514,12 @@ class StandIn:
 
     def __init__(self, exchanges: list[Any], instead: dict[str, tuple[int, Any]] | None = None):
         self.version, self.instead, self.wrong = exchanges[0].version, instead or {}, []
-        self.exact: dict[str, Any] = {"/departments": []}  # answers that are shown as they are, by path
-        self.listed, self.elsewhere, self.got, self.told = (defaultdict(dict) for _ in range(4))  # records by id
+        self.exact: dict[str, Any] = {
+            "/departments": []
+        }  # answers that are shown as they are, by path
+        self.listed, self.elsewhere, self.got, self.told = (
+            defaultdict(dict) for _ in range(4)
+        )  # records by id
         for exchange in exchanges:
             if exchange.status < 300 and exchange.answer and exchange.method != "DELETE":
                 self.learn(exchange)
@@ -10056,13 +11529,19 @@ class StandIn:
         path, _, query = exchange.path.removeprefix(API).partition("?")
         words, answer = path.strip("/").split("/"), exchange.answer
         arrays = [
-            array for word in words if (array := ARRAY_OF.get(word, word)) in {"departments", "testsuites", *LISTS_OF}
+            array
+            for word in words
+            if (array := ARRAY_OF.get(word, word)) in {"departments", "testsuites", *LISTS_OF}
         ]
         record = answer.get("message", answer) if isinstance(answer, dict) else {}
         items = record.get(words[-1], record.get("cases"))
         if "id" in record and arrays:
             (self.got if exchange.method == "GET" else self.told)[arrays[-1]][record["id"]] = record
-            for product in exchange.body["products"] if (exchange.method, arrays) == ("POST", ["projects"]) else ():
+            for product in (
+                exchange.body["products"]
+                if (exchange.method, arrays) == ("POST", ["projects"])
+                else ()
+            ):
                 self.listed[f"/products/{product}/projects"][record["id"]] = record
         elif "batchCreate" in words:
             self.told["tasks"] |= {task["id"]: task for task in answer["task"].values()}
@@ -10079,12 +11558,16 @@ class StandIn:
         status, answer = 404, b"<!DOCTYPE html><title>404 Not Found</title>"  # as Apache answers
         if path.startswith(f"{API}/"):
             has_token = environ.get("HTTP_TOKEN") == "of-admin"
-            status, answer = self.answer(environ["REQUEST_METHOD"], path.removeprefix(API), query, has_token)
+            status, answer = self.answer(
+                environ["REQUEST_METHOD"], path.removeprefix(API), query, has_token
+            )
         text = answer if isinstance(answer, bytes) else json.dumps(answer).encode()
         start_response(f"{status} As recorded", [("Content-Length", str(len(text)))])
         return [text]
 
-    def answer(self, method: str, path: str, query: dict[str, str], has_token: bool) -> tuple[int, Any]:
+    def answer(
+        self, method: str, path: str, query: dict[str, str], has_token: bool
+    ) -> tuple[int, Any]:
         """Return the status and the answer of a request; bytes are sent as they are."""
         if (method, path) == ("POST", "/tokens"):
             return 201, {"token": "of-admin"}
@@ -10094,7 +11577,10 @@ class StandIn:
         if found := self.instead.get(path, self.instead.get("*")):
             return found
         words = path.strip("/").split("/")
-        none = {"estimate": {"effort": [] if self.version == "16" else {}}, "results": {"results": []}}.get(words[-1])
+        none = {
+            "estimate": {"effort": [] if self.version == "16" else {}},
+            "results": {"results": []},
+        }.get(words[-1])
         if path in self.exact or none:
             return 200, self.exact.get(path, none)
         if len(words) == 2:
@@ -10111,39 +11597,64 @@ class StandIn:
             return 200, next(iter(known.values()))  # "GET of it then answers another execution"
         if array in ("stories", "releases", "testtasks"):
             return 400, {"error": "error"}
-        return (200, b"") if array == "users" and name.isdigit() else (404, {"error": "404 Not found"})
+        return (
+            (200, b"") if array == "users" and name.isdigit() else (404, {"error": "404 Not found"})
+        )
 
     def page(self, path: str, query: dict[str, str]) -> dict[str, Any]:
         """Return the answer with a list, or a page of it."""
         *home, array = path.strip("/").split("/")
-        shown = ChainMap(self.listed[path], self.elsewhere[array], self.got[array], self.told[array])
-        records = [shown[id] for id in sorted(shown, reverse=True) if self.is_in(path, home, array, shown[id])]
+        shown = ChainMap(
+            self.listed[path], self.elsewhere[array], self.got[array], self.told[array]
+        )
+        records = [
+            shown[id]
+            for id in sorted(shown, reverse=True)
+            if self.is_in(path, home, array, shown[id])
+        ]
         if array == "stories" and home[0] == "products":
             # "anything else (also `all`, `active`, `closed`): empty list"
             wanted = query.get("type", "story") if query.get("status") == "allstory" else ""
             records = [record for record in records if record["type"] == wanted]
         children = {child["id"] for record in records for child in record.get("children") or ()}
         records = [record for record in records if record["id"] not in children]
-        total = len(records) + len(children)  # "nested in the parent's `children`, though `total` counts both"
+        total = len(records) + len(
+            children
+        )  # "nested in the parent's `children`, though `total` counts both"
         whole = ("products", "releases") if self.version == "16" else ()
         if array in ("builds", *whole) or (home[:1], array) == (["products"], "projects"):
             return {"total": total, array: records}  # "`total` only and no paging"
         # "page past the end answers the last page and says so"
         limit = int(query.get("limit", 20))
         page = min(int(query.get("page", 1)), math.ceil(len(records) / limit) or 1)
-        return {"page": page, "total": total, "limit": limit, array: records[(page - 1) * limit : page * limit]}
+        return {
+            "page": page,
+            "total": total,
+            "limit": limit,
+            array: records[(page - 1) * limit : page * limit],
+        }
 
     def is_in(self, path: str, home: list[str], array: str, record: dict[str, Any]) -> bool:
         """Tell whether a list has a record: it was recorded there, or it names the list's owner and is not deleted."""
         last = self.got[array].get(record["id"], record)
-        owner = [LISTS_OF[array], str(record.get(LISTS_OF[array].removesuffix("s")))] if LISTS_OF[array] else []
-        return record["id"] in self.listed[path] or (home == owner and last.get("deleted") not in (True, "1"))
+        owner = (
+            [LISTS_OF[array], str(record.get(LISTS_OF[array].removesuffix("s")))]
+            if LISTS_OF[array]
+            else []
+        )
+        return record["id"] in self.listed[path] or (
+            home == owner and last.get("deleted") not in (True, "1")
+        )
 
 
 @contextlib.contextmanager
-def standing_in(exchanges: list[Any], instead: dict[str, tuple[int, Any]] | None = None) -> Iterator[str]:
+def standing_in(
+    exchanges: list[Any], instead: dict[str, tuple[int, Any]] | None = None
+) -> Iterator[str]:
     """Serve a stand-in; afterwards, require that it was asked for nothing but GETs and a token."""
-    quiet = type("Quiet", (wsgiref.simple_server.WSGIRequestHandler,), {"log_message": lambda *_: None})
+    quiet = type(
+        "Quiet", (wsgiref.simple_server.WSGIRequestHandler,), {"log_message": lambda *_: None}
+    )
     app = StandIn(exchanges, instead)
     with wsgiref.simple_server.make_server("127.0.0.1", 0, app, handler_class=quiet) as server:
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
@@ -10158,7 +11669,9 @@ def standing_in(exchanges: list[Any], instead: dict[str, tuple[int, Any]] | None
 
 def recorded_of(version: str, is_early: bool) -> list[Any]:
     """Return the exchanges of one of the recorded servers."""
-    versions = [(re.match("v(16[.][05])|", one.name)[1] or "18.10", one) for one in recorded.EXCHANGES]
+    versions = [
+        (re.match("v(16[.][05])|", one.name)[1] or "18.10", one) for one in recorded.EXCHANGES
+    ]
     return [one for of, one in versions if (of, one.is_early) == (version, is_early)]
 
 
@@ -10194,7 +11707,10 @@ OTHER_EDITION = [  # what administrators, other editions and PHP make of records
     also("47_puts.testcase-empty-title", id=91, status="void", steps=""),
     also("44_testtasks.create.ok", id=90, build="9999", owner="nobody here", status="", mailto={"1": "qa1", "3": ""}),
 ]  # fmt: skip
-SHOP_165 = [*recorded_of("16.5", False), also(f"v16.5_{PROJECT}", id=2, name="Shop relaunch", **NOBODY_S)]
+SHOP_165 = [
+    *recorded_of("16.5", False),
+    also(f"v16.5_{PROJECT}", id=2, name="Shop relaunch", **NOBODY_S),
+]
 SHOP_1810 = [*recorded_of("18.10", False), also(SPRINT, id=3, name="Sprint 1")]
 SERVERS = {  # the exchanges, with those of records that these only name, and what is answered instead
     "16.0": (recorded_of("16.0", True), {}),
@@ -10544,7 +12060,9 @@ class TestPullOfRecordedVersions:
         assert set(run("dump")[1].splitlines()) ^ set(copy(server)[0].splitlines()) == set()
 
     @each("server", ["16.5", "18.10"])
-    def test_lists_are_read_to_their_ends_on_pages_of_any_size(self, pull, copy, monkeypatch, server):
+    def test_lists_are_read_to_their_ends_on_pages_of_any_size(
+        self, pull, copy, monkeypatch, server
+    ):
         text, told = copy(server)
         monkeypatch.setattr(pmservice, "PULL_LIMIT", 2)
         assert pull(server, "-o", "f.json")[2].splitlines()[:-1] == told[:-1]
@@ -10567,7 +12085,8 @@ class TestPullOfRecordedVersions:
         counts = {array: f"{len(records):,}" for array, records in json.loads(text).items()}
         assert [tuple(line.split()[:2]) for line in lines] == [*counts.items()]
         assert re.fullmatch(
-            "Pulled from http://127.0.0.1:[0-9]+/api.php/v1 into f.json: [0-9]+ requests, [0-9]+ s[.]", last
+            "Pulled from http://127.0.0.1:[0-9]+/api.php/v1 into f.json: [0-9]+ requests, [0-9]+ s[.]",
+            last,
         )
 
     # fmt: off
@@ -10737,11 +12256,15 @@ class TestUpgrades:
     def content(path: Path) -> tuple[int, dict[str, list[Any]]]:
         """Return the version of a file and the rows of its tables."""
         with contextlib.closing(sqlite3.connect(path)) as file:
-            names = file.execute("SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name").fetchall()
+            names = file.execute(
+                "SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name"
+            ).fetchall()
             rows = {name: file.execute(f"SELECT * FROM {name}").fetchall() for (name,) in names}
             return file.execute("PRAGMA user_version").fetchone()[0], rows
 
-    def test_upgraded_file_has_all_that_was_in_it_and_can_be_read_and_written(self, kept, later, capsys):
+    def test_upgraded_file_has_all_that_was_in_it_and_can_be_read_and_written(
+        self, kept, later, capsys
+    ):
         _, before = self.content(kept)
         later()
         pmservice.create_app(kept).close()
@@ -10749,7 +12272,10 @@ class TestUpgrades:
         assert (version, after.pop("note")) == (NEXT_VERSION, [(1, "Shop"), (2, "Till")])
         assert {**after, "sqlite_sequence": []} == {**before, "sqlite_sequence": []}
         with contextlib.closing(Client(kept)) as client:
-            ids = [client.product(name="New")["id"], client.post("/departments", name="New", parent=1)["id"]]
+            ids = [
+                client.product(name="New")["id"],
+                client.post("/departments", name="New", parent=1)["id"],
+            ]
         _, after = self.content(kept)
         assert ids == [3, 5]
         assert after["note"][2:] == [(3, "New")]
@@ -10794,7 +12320,9 @@ class TestUpgrades:
 
     @posix("Windows has no SIGKILL")
     @each("spared", range(len(list(pmservice.statements_of(NEXT_PART)))))
-    def test_upgrade_that_is_killed_leaves_the_old_version_and_is_made_up_for(self, kept, later, spared):
+    def test_upgrade_that_is_killed_leaves_the_old_version_and_is_made_up_for(
+        self, kept, later, spared
+    ):
         before = self.content(kept)
         words = [sys.executable, "-c", KILLED_UPGRADE, kept, str(spared)]
         killed = subprocess.run(words, cwd=HERE, capture_output=True, text=True)
@@ -10806,7 +12334,9 @@ class TestUpgrades:
 
     @each("command", ["check", "dump", "load x.json", "user dev1", "backup copy.db", "--port 0"])
     @each("version", range(1, pmservice.FIRST_VERSION))
-    def test_file_from_before_the_first_release_is_refused_with_the_way_out(self, kept, run, command, version):
+    def test_file_from_before_the_first_release_is_refused_with_the_way_out(
+        self, kept, run, command, version
+    ):
         with contextlib.closing(sqlite3.connect(kept)) as file:
             file.execute(f"PRAGMA user_version = {version}")
         Path("x.json").write_text("{}")
@@ -10820,7 +12350,9 @@ class TestUpgrades:
         assert (kept.read_bytes(), sorted(os.listdir())) == (image, ["kept.db", "x.json"])
 
     def test_killed_writer_of_another_program_leaves_its_file_to_that(self, tmp_path):
-        with contextlib.closing(sqlite3.connect(tmp_path / "killed.db", isolation_level=None)) as killed:
+        with contextlib.closing(
+            sqlite3.connect(tmp_path / "killed.db", isolation_level=None)
+        ) as killed:
             killed.execute("CREATE TABLE half (text)")
             killed.execute("PRAGMA cache_size = 1")
             killed.execute("BEGIN")
@@ -10836,12 +12368,18 @@ class TestUpgrades:
         assert {file: file.read_bytes() for file in tmp_path.glob("[pt]*")} == kept
 
     @each("image", ["new", "kept"])
-    def test_file_whose_writer_was_killed_while_it_committed_is_rolled_back(self, tmp_path, kept, image):
+    def test_file_whose_writer_was_killed_while_it_committed_is_rolled_back(
+        self, tmp_path, kept, image
+    ):
         if image == "kept":
             kept.rename(tmp_path / "killed.db")
-        with contextlib.closing(sqlite3.connect(tmp_path / "killed.db", isolation_level=None)) as killed:
+        with contextlib.closing(
+            sqlite3.connect(tmp_path / "killed.db", isolation_level=None)
+        ) as killed:
             killed.execute("PRAGMA journal_mode = DELETE")
-            killed.execute("PRAGMA cache_size = 1")  # pages reach the file before the transaction ends
+            killed.execute(
+                "PRAGMA cache_size = 1"
+            )  # pages reach the file before the transaction ends
             killed.execute("BEGIN")
             killed.execute("CREATE TABLE half (text)")
             killed.executemany("INSERT INTO half VALUES (?)", [("x" * 3000,)] * 99)
@@ -10952,7 +12490,13 @@ def at(path: str, *answers: Any) -> Any:
 def paged(asked: Asked, key: str, records: list[Any], limit: int, **more: Any) -> dict[str, Any]:
     """Return the page of a list that a request asks for."""
     start = (asked.page - 1) * limit
-    return {"page": asked.page, "total": len(records), "limit": limit, **more, key: records[start : start + limit]}
+    return {
+        "page": asked.page,
+        "total": len(records),
+        "limit": limit,
+        **more,
+        key: records[start : start + limit],
+    }
 
 
 class RemoteServer(socketserver.ThreadingTCPServer):
@@ -10992,7 +12536,11 @@ class RemoteServer(socketserver.ThreadingTCPServer):
         *home, last = asked.path.strip("/").split("/")
         array = {"estimate": "efforts"}.get(last, last)
         if array in self.records and len(home) in (0, 2):
-            records = [one for one in self.records[array] if not home or one.get(LINKS[home[0]]) == int(home[1])]
+            records = [
+                one
+                for one in self.records[array]
+                if not home or one.get(LINKS[home[0]]) == int(home[1])
+            ]
             key = {"efforts": "effort"}.get(array, array)
             return Answer(paged(asked, key, records, int(asked.query.get("limit", 20))))
         for record in self.records.get("/".join(home), ()):
@@ -11012,7 +12560,9 @@ class RemoteHandler(http.server.BaseHTTPRequestHandler):
         self.rfile.read(int(self.headers["Content-Length"] or 0))
         line, address = f"{self.command} {self.path}", urllib.parse.urlsplit(self.path)
         times, token = self.server.sent.count(line), self.headers["Token"]
-        asked = Asked(line, address.path, dict(urllib.parse.parse_qsl(address.query)), token, times, self)
+        asked = Asked(
+            line, address.path, dict(urllib.parse.parse_qsl(address.query)), token, times, self
+        )
         self.server.sent.append(line)
         self.server.tokens.append(token)
         answer = self.server.behave(asked)
@@ -11026,7 +12576,9 @@ class RemoteHandler(http.server.BaseHTTPRequestHandler):
         self.close_connection |= headers.get("Connection") == "close"
         told = [f"{name}: {value}" for name, value in headers.items() if value is not None]
         head = "\r\n".join([f"HTTP/1.1 {status} Said", *told, "", ""])
-        self.wfile.write(head.encode("latin-1") + body)  # in one piece, so that no half of it is awaited
+        self.wfile.write(
+            head.encode("latin-1") + body
+        )  # in one piece, so that no half of it is awaited
 
     do_POST = do_GET
 
@@ -11036,7 +12588,10 @@ class RemoteHandler(http.server.BaseHTTPRequestHandler):
 
 def nested(levels: int) -> str:
     """Return departments, each of which is the only child of the one before."""
-    heads = (f'{{"id": {id}, "name": "D", "parent": {id - 1}, "children": [' for id in range(1, levels + 1))
+    heads = (
+        f'{{"id": {id}, "name": "D", "parent": {id - 1}, "children": ['
+        for id in range(1, levels + 1)
+    )
     return f"[{''.join(heads)}{']}' * levels}]"
 
 
@@ -11165,7 +12720,11 @@ class TestPullOfHostileServers:
     @pytest.fixture(autouse=True)
     def pulling(self, run, tmp_path, tmp_path_factory, monkeypatch):
         """Pull with a token, in an empty folder, without pauses between the attempts."""
-        self.run, self.monkeypatch, self.temporary = run, monkeypatch, tmp_path_factory.mktemp("temporary")
+        self.run, self.monkeypatch, self.temporary = (
+            run,
+            monkeypatch,
+            tmp_path_factory.mktemp("temporary"),
+        )
         self.set(PAUSES=(0, 0))
         monkeypatch.setattr(tempfile, "tempdir", str(self.temporary))
         monkeypatch.setenv("PMSERVICE_PULL_TOKEN", "secret-token")
@@ -11195,7 +12754,9 @@ class TestPullOfHostileServers:
         """Return the names of the files that are there after a pull."""
         return sorted(os.listdir()) + os.listdir(self.temporary)
 
-    def fails(self, behave: Any, *lines: str, repeated: Any = (), **records: list[Any]) -> list[str]:
+    def fails(
+        self, behave: Any, *lines: str, repeated: Any = (), **records: list[Any]
+    ) -> list[str]:
         """Pull into a new database and into a file that exists: both print these lines and leave everything as it was.
 
         repeated: how often those requests were sent that were sent more than once. Return what was sent at last.
@@ -11204,13 +12765,20 @@ class TestPullOfHostileServers:
         for arguments in ([], ["-o", "old.json"]):
             with RemoteServer(behave, **records) as server:
                 assert self.pull(server.url, *arguments) == (2, "", list(lines))
-            assert {line: times for line, times in Counter(server.sent).items() if times > 1} == dict(repeated)
+            assert {
+                line: times for line, times in Counter(server.sent).items() if times > 1
+            } == dict(repeated)
             assert (self.left(), Path("old.json").read_text()) == (["old.json"], "old")
         assert all(line.startswith("GET ") or line == "POST /tokens" for line in server.sent)
         return server.sent
 
     def succeeds(
-        self, behave: Any = None, notes: Any = (), warned: Any = (), repeated: Any = (), **records: list[Any]
+        self,
+        behave: Any = None,
+        notes: Any = (),
+        warned: Any = (),
+        repeated: Any = (),
+        **records: list[Any],
     ) -> dict[str, Any]:
         """Pull into a new database, which is sound. Return its fixture, which can be loaded.
 
@@ -11223,11 +12791,15 @@ class TestPullOfHostileServers:
         self.sent, self.tokens, self.connections = server.sent, server.tokens, server.connections
         *report, end = told[len(warned) :]
         found = [re.fullmatch(r"(\w+) +[\d,]+((?:  .+)*)", line) for line in report]
-        self.notes = {array: sorted(notes.split("  ")[1:]) for array, notes in map(re.Match.groups, found)}
+        self.notes = {
+            array: sorted(notes.split("  ")[1:]) for array, notes in map(re.Match.groups, found)
+        }
         assert told[: len(warned)] == list(warned)
         assert list(self.notes) == list(pmservice.FIXTURE)
         noted = {array: notes for array, notes in self.notes.items() if notes}
-        assert notes is None or noted == {array: sorted(notes) for array, notes in dict(notes).items()}
+        assert notes is None or noted == {
+            array: sorted(notes) for array, notes in dict(notes).items()
+        }
         assert re.fullmatch(r"Pulled from URL into pm\.db: [\d,]+ requests, 0 s\.", end)
         sent = {line: times for line, times in Counter(server.sent).items() if times > 1}
         assert repeated is None or sent == dict(repeated)
@@ -11244,7 +12816,9 @@ class TestPullOfHostileServers:
 
     def bugs(self, answer: Any, **more: Any) -> list[tuple[int, str]]:
         """Return the ids and titles of the bugs that are pulled if their list is answered so."""
-        return [(bug["id"], bug["title"]) for bug in self.succeeds(at(BUGS, answer), **more)["bugs"]]
+        return [
+            (bug["id"], bug["title"]) for bug in self.succeeds(at(BUGS, answer), **more)["bugs"]
+        ]
 
     def asked_for_bugs(self) -> int:
         """Return how many pages of bugs the last pull asked for."""
@@ -11260,7 +12834,10 @@ class TestPullOfHostileServers:
             array: ids(records) for array, records in REMOTE.items()
         }
         report = [f"{array:11} {len(REMOTE[array]):9}" for array in pmservice.FIXTURE]
-        assert (code, told) == (0, [*report, f"Pulled from URL into -: {len(server.sent)} requests, 0 s."])
+        assert (code, told) == (
+            0,
+            [*report, f"Pulled from URL into -: {len(server.sent)} requests, 0 s."],
+        )
         assert server.tokens == [None] + ["secret-token"] * (len(server.sent) - 1)
         assert (max(Counter(server.sent).values()), server.connections) == (1, 1)
 
@@ -11276,13 +12853,21 @@ class TestPullOfHostileServers:
 
     def test_server_that_never_answers_is_given_up(self):
         self.set(SILENCE=0.2)
-        assert self.fails(at("/user", Asked.stall), "pmservice: URL cannot be reached: timed out") == ["GET /user"]
+        assert self.fails(
+            at("/user", Asked.stall), "pmservice: URL cannot be reached: timed out"
+        ) == ["GET /user"]
 
     def test_server_that_falls_silent_is_asked_three_times(self):
         self.set(SILENCE=0.2)  # all its requests are silent, so nothing good can be late
-        with RemoteServer(lambda asked: asked.stall()) as server, pytest.raises(pmservice.StartError) as failed:
+        with (
+            RemoteServer(lambda asked: asked.stall()) as server,
+            pytest.raises(pmservice.StartError) as failed,
+        ):
             pmservice.Remote(server.url).get("/products")
-        assert str(failed.value) == f"GET {server.url}/products failed three times; the last time timed out"
+        assert (
+            str(failed.value)
+            == f"GET {server.url}/products failed three times; the last time timed out"
+        )
         assert server.sent == ["GET /products"] * 3
 
     @each("name", FAILED_ANSWERS)
@@ -11294,7 +12879,9 @@ class TestPullOfHostileServers:
 
     def test_body_that_does_not_end_is_given_up(self):
         self.set(LONGEST_ANSWER=-1)
-        endless = lambda asked: asked.send(itertools.chain([b"HTTP/1.1 200 OK\r\n\r\n"], itertools.repeat(b" ")))  # noqa: E731
+        endless = lambda asked: asked.send(  # noqa: E731
+            itertools.chain([b"HTTP/1.1 200 OK\r\n\r\n"], itertools.repeat(b" "))
+        )
         self.fails(endless, "pmservice: URL cannot be reached: the answer did not end")
 
     def test_body_that_is_too_large_is_given_up(self):
@@ -11342,7 +12929,10 @@ class TestPullOfHostileServers:
         for head, piece in (
             (b"HTTP/1.1 401 Said\r\nX: ", b"y"),
             (b"", b"HTTP/1.1 100 Continue\r\n\r\n"),
-            (b"HTTP/1.1 401 Said\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n", b"X: y\r\n"),
+            (
+                b"HTTP/1.1 401 Said\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n",
+                b"X: y\r\n",
+            ),
         ):
             with RemoteServer(lambda asked, sent=(head, piece): asked.send(drip(*sent))) as server:
                 code, _, told = self.pull(server.url)
@@ -11352,25 +12942,39 @@ class TestPullOfHostileServers:
     def test_answer_that_fails_twice_is_taken_the_third_time(self):
         again = f"{BUGS_ASKED}: it was answered 500; trying again"
         behave = at(BUGS, Answer(status=500), Answer(status=500), None)
-        assert len(self.succeeds(behave, warned=[again] * 2, repeated={f"GET {BUGS_ASKED}": 3})["bugs"]) == 3
+        assert (
+            len(
+                self.succeeds(behave, warned=[again] * 2, repeated={f"GET {BUGS_ASKED}": 3})["bugs"]
+            )
+            == 3
+        )
 
     @each(("wanted", "slept"), [
         (None, [1, 5]), ("7", [7, 7]), ("3", [3, 5]), ("0", [1, 5]), ("9999", [60, 60]), ("9" * 30, [1, 5]), ("-1", [1, 5]),
         ("0.5", [1, 5]), ("soon", [1, 5]), ("Wed, 21 Oct 2099 07:28:00 GMT", [1, 5]), ("\u00b2", [1, 5]),
     ])  # fmt: skip
     @each("status", [503, 429])
-    def test_pauses_are_as_long_as_the_server_asks_but_no_longer_than_a_minute(self, status, wanted, slept):
+    def test_pauses_are_as_long_as_the_server_asks_but_no_longer_than_a_minute(
+        self, status, wanted, slept
+    ):
         pauses = []
         self.set(PAUSES=(1, 5))
         self.monkeypatch.setattr(time, "sleep", pauses.append)
         busy = Answer({}, status, {"Retry-After": wanted})
         with RemoteServer(at("/products", busy)) as server:
             remote = pmservice.Remote(server.url)
-            with contextlib.closing(remote.connection), pytest.raises(pmservice.StartError, match=f"answered {status}"):
+            with (
+                contextlib.closing(remote.connection),
+                pytest.raises(pmservice.StartError, match=f"answered {status}"),
+            ):
                 remote.get("/products")
         assert pauses == slept
 
-    @each("headers", [{"Connection": "close"}, {"Connection": "close", "Content_Length": None}], ids=["length", "end"])
+    @each(
+        "headers",
+        [{"Connection": "close"}, {"Connection": "close", "Content_Length": None}],
+        ids=["length", "end"],
+    )
     def test_connection_that_is_closed_after_each_answer_will_do(self, headers):
         self.succeeds(lambda asked: asked.good(**headers))
         assert self.connections == len(self.sent)
@@ -11389,14 +12993,20 @@ class TestPullOfHostileServers:
             return Answer(status=503)
 
         again = f"{BUGS_ASKED}: it was answered 503; trying again"
-        self.succeeds(at(BUGS, busy, busy, None), warned=[again] * 2, repeated={f"GET {BUGS_ASKED}": 3})
+        self.succeeds(
+            at(BUGS, busy, busy, None), warned=[again] * 2, repeated={f"GET {BUGS_ASKED}": 3}
+        )
 
     def test_chunks_bytes_before_the_text_and_repeated_names_are_read(self):
         chunked = Answer(
-            b'5\r\n{"bug\r\n7\r\ns": []}\r\n0\r\n\r\n', 200, {"Transfer-Encoding": "chunked", "Content-Length": None}
+            b'5\r\n{"bug\r\n7\r\ns": []}\r\n0\r\n\r\n',
+            200,
+            {"Transfer-Encoding": "chunked", "Content-Length": None},
         )
         assert self.bugs(chunked) == self.bugs(Answer(b'\xef\xbb\xbf{"bugs": []}')) == []
-        assert self.bugs(Answer(b'{"bugs": 5, "bugs": [{"id": 5, "id": 6, "title": "B", "product": 1}]}')) == [(6, "B")]
+        assert self.bugs(
+            Answer(b'{"bugs": 5, "bugs": [{"id": 5, "id": 6, "title": "B", "product": 1}]}')
+        ) == [(6, "B")]
         assert self.connections == 1
 
     @each(("url", "line"), [
@@ -11422,7 +13032,9 @@ class TestPullOfHostileServers:
     ])  # fmt: skip
     def test_server_of_another_kind_is_told_at_once_and_gets_no_token(self, answer, said):
         places = [f"{prefix}/user" for prefix in ("", "/api.php/v1", "/zentao/api.php/v1")]
-        problems = " ".join(f"{place} {said}." if said.startswith("was") else f"{said}." for place in places)
+        problems = " ".join(
+            f"{place} {said}." if said.startswith("was") else f"{said}." for place in places
+        )
         line = f"pmservice: URL is not a server that can be read: {problems}"
         assert self.fails(lambda asked: answer, line) == [f"GET {place}" for place in places]
 
@@ -11455,9 +13067,13 @@ class TestPullOfHostileServers:
 
     def test_empty_lists_make_an_empty_database(self):
         fixture = self.succeeds(lambda asked: Answer([]) if asked.token else None)
-        assert {array: len(records) for array, records in fixture.items() if records} == {"users": 1}
+        assert {array: len(records) for array, records in fixture.items() if records} == {
+            "users": 1
+        }
         assert len(self.sent) == 7
-        assert self.bugs(Answer({"total": 0, "bugs": None})) == self.bugs(Answer({"data": []})) == []
+        assert (
+            self.bugs(Answer({"total": 0, "bugs": None})) == self.bugs(Answer({"data": []})) == []
+        )
 
     # Pages
 
@@ -11479,7 +13095,9 @@ class TestPullOfHostileServers:
     def test_list_without_an_end_and_a_total_is_given_up(self):
         self.set(MOST_PAGES=50)
         endless = lambda asked: Answer({"bugs": [dict(id=asked.page, product=1, title="B")]})  # noqa: E731
-        self.fails(at(BUGS, endless), f"pmservice: GET {BUGS}: the list does not end; 50 pages were read")
+        self.fails(
+            at(BUGS, endless), f"pmservice: GET {BUGS}: the list does not end; 50 pages were read"
+        )
 
     @each(("answer", "bugs", "pages"), [
         (lambda bugs, asked: paged(asked, "bugs", bugs, 25), 25, 1),
@@ -11501,30 +13119,48 @@ class TestPullOfHostileServers:
     @each("more", [{"total": 10**9}, {"total": "9" * 15}, {}], ids=["huge", "text", "growing"])
     def test_list_without_an_end_is_given_up(self, more):
         def answer(asked: Asked) -> Answer:
-            return Answer({"total": asked.page + 1, **more, "bugs": [dict(id=asked.page, product=1, title="B")]})
+            return Answer(
+                {
+                    "total": asked.page + 1,
+                    **more,
+                    "bugs": [dict(id=asked.page, product=1, title="B")],
+                }
+            )
 
         self.set(MOST_PAGES=50)
         line = f"pmservice: GET {BUGS}: the list does not end; 50 pages were read"
         sent = self.fails(at(BUGS, answer), line)
-        assert sent[-50:] == [f"GET {BUGS}?status=all&limit=1000&page={page}" for page in range(1, 51)]
+        assert sent[-50:] == [
+            f"GET {BUGS}?status=all&limit=1000&page={page}" for page in range(1, 51)
+        ]
 
     def test_links_without_an_end_are_given_up(self):
         def behave(asked: Asked) -> Answer | None:
             found = re.fullmatch("/stories/([0-9]+)", asked.path)
             id = int(found[1]) if found else 0
-            return Answer(dict(id=id, product=1, title="S", duplicateStory=id + 1)) if 0 < id < 100 else None
+            return (
+                Answer(dict(id=id, product=1, title="S", duplicateStory=id + 1))
+                if 0 < id < 100
+                else None
+            )
 
         self.set(MOST_STEPS=20)
         self.succeeds(behave, notes=None, repeated=None)
-        assert self.notes["stories"] == ["1 links to duplicateStory left out, because they were not copied (story 22)"]
+        assert self.notes["stories"] == [
+            "1 links to duplicateStory left out, because they were not copied (story 22)"
+        ]
         assert sum("/stories/" in line for line in self.sent) < 50
 
     # Ids and what is no record
 
     def test_id_that_comes_twice_is_read_once(self):
         once = dict(id=1, product=1, title="first")
-        assert self.bugs(Answer({"bugs": [once, dict(once, title="second"), dict(once, id="1")]})) == [(1, "first")]
-        two_pages = lambda asked: Answer({"total": 2, "bugs": [dict(once, title=f"of page {asked.page}")]})  # noqa: E731
+        assert self.bugs(
+            Answer({"bugs": [once, dict(once, title="second"), dict(once, id="1")]})
+        ) == [(1, "first")]
+        two_pages = lambda asked: Answer(  # noqa: E731
+            {"total": 2, "bugs": [dict(once, title=f"of page {asked.page}")]}
+        )
         assert self.bugs(two_pages, notes=None) == [(1, "of page 1")]
         assert self.asked_for_bugs() == 2
 
@@ -11534,7 +13170,9 @@ class TestPullOfHostileServers:
 
     def test_record_without_a_usable_id_is_left_out(self):
         bugs = [dict(id=id, product=1, title=f"{id!r:.9}") for id in UNTAKEN_IDS]
-        assert self.bugs(Answer({"bugs": [*bugs, dict(id=1, product=1, title="B")]}), notes=None) == [(1, "B")]
+        assert self.bugs(
+            Answer({"bugs": [*bugs, dict(id=1, product=1, title="B")]}), notes=None
+        ) == [(1, "B")]
         assert f"{len(UNTAKEN_IDS)} left out" in str(self.notes["bugs"])
 
     def test_record_without_an_id_does_no_harm(self):
@@ -11551,15 +13189,34 @@ class TestPullOfHostileServers:
             assert "left out" in str(self.notes[array])
 
     def test_what_is_no_object_is_passed_over(self):
-        odd = [1, "x", None, True, [], [dict(id=7, product=1, title="B")], dict(id=5, product=1, title="B")]
+        odd = [
+            1,
+            "x",
+            None,
+            True,
+            [],
+            [dict(id=7, product=1, title="B")],
+            dict(id=5, product=1, title="B"),
+        ]
         assert self.bugs(Answer({"bugs": odd}), notes=None) == [(5, "B")]
         by_id = {"8": dict(id=8, product=1, title="B"), "9": 9}
         assert self.bugs(Answer({"bugs": by_id}), notes=None) == [(8, "B")]
 
     def test_answer_of_another_kind_instead_of_a_record_is_passed_over(self):
-        for answer in ([], [1], "x", 5, None, {}, dict(id=99, title="other"), dict(id="1 ", title="other")):
+        for answer in (
+            [],
+            [1],
+            "x",
+            5,
+            None,
+            {},
+            dict(id=99, title="other"),
+            dict(id="1 ", title="other"),
+        ):
             read = self.succeeds(at("/stories/1", Answer(answer)), notes=None)["stories"]
-            assert [(story["id"], story["title"], story["plans"]) for story in read] == [(1, "S", [1])]
+            assert [(story["id"], story["title"], story["plans"]) for story in read] == [
+                (1, "S", [1])
+            ]
 
     def test_user_who_is_asked_for_by_name_is_nobody_else(self):
         bugs = [dict(id=1, product=1, title="B", openedBy="gone")]
@@ -11579,18 +13236,36 @@ class TestPullOfHostileServers:
             dict(id=4, name="G", children={"5": dict(id=5, name="H")}),
         ]
         read = self.succeeds(at("/departments", Answer(tree)))["departments"]
-        assert [(one["id"], one["parent"]) for one in read] == [(1, 0), (2, 1), (3, 0), (4, 0), (5, 0)]
+        assert [(one["id"], one["parent"]) for one in read] == [
+            (1, 0),
+            (2, 1),
+            (3, 0),
+            (4, 0),
+            (5, 0),
+        ]
 
     def test_departments_that_are_nested_too_deep_are_put_at_the_top(self):
         problem = "department N: parent makes it its own ancestor, or more than 50 levels"
         notes = {"departments": [f"250 changed to keep a rule ({problem})"]}
-        assert len(self.succeeds(at("/departments", Answer(nested(300).encode())), notes)["departments"]) == 300
+        assert (
+            len(
+                self.succeeds(at("/departments", Answer(nested(300).encode())), notes)[
+                    "departments"
+                ]
+            )
+            == 300
+        )
 
     # Redirections, logins and refusals
 
     @each("status", [301, 303, 307])
-    @each(("path", "asked"), [("/products", "/products?status=all&limit=1000&page=1"), ("/tokens", "/tokens")])
-    def test_redirection_is_not_followed_and_the_other_server_learns_nothing(self, path, asked, status):
+    @each(
+        ("path", "asked"),
+        [("/products", "/products?status=all&limit=1000&page=1"), ("/tokens", "/tokens")],
+    )
+    def test_redirection_is_not_followed_and_the_other_server_learns_nothing(
+        self, path, asked, status
+    ):
         self.with_password()
         with RemoteServer() as other:
             where = other.url + path
@@ -11684,7 +13359,9 @@ class TestPullOfHostileServers:
 
     def test_records_that_cannot_be_read_one_by_one_are_taken_from_their_lists(self):
         fixture = self.succeeds(
-            lambda asked: Answer({"error": "no"}, 404) if re.fullmatch("/[a-z]+/[0-9]+", asked.path) else None,
+            lambda asked: (
+                Answer({"error": "no"}, 404) if re.fullmatch("/[a-z]+/[0-9]+", asked.path) else None
+            ),
             notes=None,
         )
         assert {array: ids(records) for array, records in fixture.items()} == {
@@ -11704,8 +13381,16 @@ class TestPullOfHostileServers:
 
     def test_record_whose_needed_link_names_no_record_of_its_kind_does_not_end_the_pull(self):
         for array, behave, records in (
-            ("executions", None, {"executions": [dict(REMOTE["executions"][0], parent=9, project=9)]}),
-            ("executions", None, {"executions": [dict(REMOTE["executions"][0], parent=2, project=2)]}),
+            (
+                "executions",
+                None,
+                {"executions": [dict(REMOTE["executions"][0], parent=9, project=9)]},
+            ),
+            (
+                "executions",
+                None,
+                {"executions": [dict(REMOTE["executions"][0], parent=2, project=2)]},
+            ),
             ("executions", None, {"programs": [dict(id=2, name="G")]}),
             ("builds", None, {"builds": [dict(REMOTE["builds"][0], execution=9)]}),
             ("testtasks", None, {"testtasks": [dict(REMOTE["testtasks"][0], execution=9)]}),
@@ -11723,7 +13408,10 @@ class TestPullOfHostileServers:
             assert [build["name"] for build in read] == renamed
 
     def test_passwords_of_the_other_server_are_not_taken(self):
-        users = [dict(id=1, account="admin", password="known"), dict(DAN, password="e10adc3949ba59abbe56e057f20f883e")]
+        users = [
+            dict(id=1, account="admin", password="known"),
+            dict(DAN, password="e10adc3949ba59abbe56e057f20f883e"),
+        ]
         assert [user["password"] for user in self.succeeds(users=users)["users"]] == [None, None]
 
     def test_what_is_stored_of_records_that_break_rules(self):
@@ -11731,11 +13419,29 @@ class TestPullOfHostileServers:
         fixture = self.succeeds(
             notes=None,
             projects=[dict(REMOTE["projects"][0], **PAST)],
-            products=[*REMOTE["products"], *(dict(id=id, name=name) for id, name in enumerate(names, 2))],
-            stories=[dict(id=1, product=1, title="S", parent=2), dict(id=2, product=1, title="T", parent=1)],
+            products=[
+                *REMOTE["products"],
+                *(dict(id=id, name=name) for id, name in enumerate(names, 2)),
+            ],
+            stories=[
+                dict(id=1, product=1, title="S", parent=2),
+                dict(id=2, product=1, title="T", parent=1),
+            ],
         )
-        assert (fixture["projects"][0]["begin"], fixture["projects"][0]["end"]) == ("2027-01-01", "2059-12-31")
-        shown = ["x" * 255, "product 3", "product 4", "product 5", "a", "8", "\x1b[31mred\x1b[0m", "\xe4" * 255]
+        assert (fixture["projects"][0]["begin"], fixture["projects"][0]["end"]) == (
+            "2027-01-01",
+            "2059-12-31",
+        )
+        shown = [
+            "x" * 255,
+            "product 3",
+            "product 4",
+            "product 5",
+            "a",
+            "8",
+            "\x1b[31mred\x1b[0m",
+            "\xe4" * 255,
+        ]
         assert [product["name"] for product in fixture["products"]] == ["Shop", *shown]
         assert [story["parent"] for story in fixture["stories"]] == [0, 0]
 
@@ -11801,7 +13507,10 @@ class TestPullOfHostileServers:
         before = {file: file.read_bytes() for file in Path().glob("*.db")}
         with RemoteServer() as server:
             assert self.pull(server.url, *arguments) == (2, "", [f"pmservice: {line}"])
-        assert ({file: file.read_bytes() for file in Path().glob("*.db")}, server.sent) == (before, [])
+        assert ({file: file.read_bytes() for file in Path().glob("*.db")}, server.sent) == (
+            before,
+            [],
+        )
         assert (self.left(), os.listdir("folder")) == (["folder", "full.db", "other.db"], [])
 
     @MODES
@@ -11809,8 +13518,14 @@ class TestPullOfHostileServers:
         ([], "pm.db: Permission denied; name another file with --database"), (["-o", "f.json"], "f.json: Permission denied"),
     ])  # fmt: skip
     def test_folder_that_cannot_be_written_is_told_before_anything_is_asked(self, arguments, line):
-        self.monkeypatch.setattr(tempfile, "tempdir", None)  # the other user sees no folders of tests
-        with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as undo, RemoteServer() as server:
+        self.monkeypatch.setattr(
+            tempfile, "tempdir", None
+        )  # the other user sees no folders of tests
+        with (
+            tempfile.TemporaryDirectory() as folder,
+            contextlib.ExitStack() as undo,
+            RemoteServer() as server,
+        ):
             self.monkeypatch.chdir(folder)
             undo.callback(os.chmod, folder, 0o755)
             os.chmod(folder, 0o555)
@@ -11841,7 +13556,13 @@ class Meanwhile:
     def __init__(self, monkeypatch: pytest.MonkeyPatch, file: str):
         self.file, self.act, self.left, self.acted, self.is_late = file, None, 0, False, False
         watch(monkeypatch).before = self.before_a_statement
-        for module, name in ((os, "open"), (os, "link"), (os, "rename"), (os, "replace"), (sqlite3, "connect")):
+        for module, name in (
+            (os, "open"),
+            (os, "link"),
+            (os, "rename"),
+            (os, "replace"),
+            (sqlite3, "connect"),
+        ):
             monkeypatch.setattr(module, name, self.noticed(getattr(module, name)))
 
     def noticed(self, function: Any) -> Any:
@@ -11910,7 +13631,10 @@ class TestFilesOfOthers:
     """Whatever another process does with a file, and whenever: what it wrote is kept, and nothing is mixed with it."""
 
     FULL = "pmservice: pm.db holds records already; name another file with --database\n"
-    FILES = {"pull -o": "copy.json", "backup": "copy.db"}  # that a command makes or changes; of the others pm.db
+    FILES = {
+        "pull -o": "copy.json",
+        "backup": "copy.db",
+    }  # that a command makes or changes; of the others pm.db
 
     @pytest.fixture(autouse=True)
     def folders(self, run, tmp_path_factory, monkeypatch):
@@ -11918,7 +13642,11 @@ class TestFilesOfOthers:
         self.run, self.others = run, tmp_path_factory.mktemp("others")
         monkeypatch.setattr(pmservice, "PAUSES", (0, 0))
         monkeypatch.setenv("PMSERVICE_PULL_TOKEN", "secret-token")
-        for name, records in (("empty", []), ("mine", [dict(id=50, name="mine")]), ("theirs", [dict(name="theirs")])):
+        for name, records in (
+            ("empty", []),
+            ("mine", [dict(id=50, name="mine")]),
+            ("theirs", [dict(name="theirs")]),
+        ):
             (self.others / f"{name}.json").write_text(json.dumps({"products": records}))
             with contextlib.closing(Client(self.others / f"{name}.db")) as client:
                 client.load(products=records)
@@ -11929,7 +13657,10 @@ class TestFilesOfOthers:
     @contextlib.contextmanager
     def server(self, behave: Any = None) -> Iterator[RemoteServer]:
         """Yield a server that has one product, 50, with the name "mine"."""
-        records = {**{array: [] for array in REMOTE}, "products": [dict(id=50, name="mine", acl="open")]}
+        records = {
+            **{array: [] for array in REMOTE},
+            "products": [dict(id=50, name="mine", acl="open")],
+        }
         with RemoteServer(behave, **records) as server:
             yield server
 
@@ -11972,7 +13703,10 @@ class TestFilesOfOthers:
 
     def writes(self, file: str) -> None:
         uri = f"{Path(file).absolute().as_uri()}?mode=rw"
-        with contextlib.closing(sqlite3.connect(uri, uri=True, timeout=0)) as connection, connection:
+        with (
+            contextlib.closing(sqlite3.connect(uri, uri=True, timeout=0)) as connection,
+            connection,
+        ):
             connection.execute("INSERT INTO product (name) VALUES ('theirs')")
 
     def replaces(self, file: str) -> None:
@@ -11994,7 +13728,9 @@ class TestFilesOfOthers:
             names = "SELECT name FROM (SELECT name, id FROM product ORDER BY id)"
             return [
                 name
-                for (name,) in connection.execute(f"{names} UNION ALL SELECT realname FROM user WHERE account = 'mine'")
+                for (name,) in connection.execute(
+                    f"{names} UNION ALL SELECT realname FROM user WHERE account = 'mine'"
+                )
             ]
 
     def leaves_nothing_but(self, *files: str) -> None:
@@ -12063,7 +13799,9 @@ class TestFilesOfOthers:
 
     @each("there", ["", "empty"])
     @each(("answer", "words"), ENDINGS, ids=["succeeds", "fails"])
-    def test_service_that_is_started_on_the_file_of_a_pull_keeps_every_write(self, there, answer, words):
+    def test_service_that_is_started_on_the_file_of_a_pull_keeps_every_write(
+        self, there, answer, words
+    ):
         if there:
             shutil.copy(self.others / f"{there}.db", "pm.db")
         with contextlib.ExitStack() as stack:
@@ -12096,7 +13834,8 @@ class TestFilesOfOthers:
         def pull() -> None:
             products = [dict(id=id, name="theirs", acl="open") for id in (7, 50, 60)]
             with RemoteServer(
-                at("/departments", theirs), **{array: [] for array in REMOTE} | {"products": products}
+                at("/departments", theirs),
+                **{array: [] for array in REMOTE} | {"products": products},
             ) as server:
                 command = [sys.executable, HERE / "pmservice.py", "pull", server.url]
                 codes.append(subprocess.run(command, stderr=subprocess.DEVNULL).returncode)
@@ -12116,7 +13855,9 @@ class TestFilesOfOthers:
 
         def change() -> None:
             if source:
-                ready = shutil.copy(self.others / "theirs.db" if source == "database" else source, "ready")
+                ready = shutil.copy(
+                    self.others / "theirs.db" if source == "database" else source, "ready"
+                )
                 os.replace(ready, "copy.json")
             else:
                 Path("copy.json").write_text("theirs, longer")
@@ -12168,20 +13909,30 @@ class TestFilesOfOthers:
 
 class TestSideBySide:
     def test_apps_in_one_process_do_not_mix(self):
-        with contextlib.closing(Client(":memory:")) as one, contextlib.closing(Client(":memory:", token="u")) as two:
+        with (
+            contextlib.closing(Client(":memory:")) as one,
+            contextlib.closing(Client(":memory:", token="u")) as two,
+        ):
             one.product()
             two.token = "u"
             assert (one.get("/products")["total"], two.get("/products")["total"]) == (1, 0)
             assert two.call("GET", "/products", Token="t").status_int == 401
 
     def test_opening_a_file_again_gives_up_no_lock_on_it(self, tmp_path):
-        path, command = str(tmp_path / "pm.db"), [sys.executable, HERE / "pmservice.py", "--database"]
+        path, command = (
+            str(tmp_path / "pm.db"),
+            [sys.executable, HERE / "pmservice.py", "--database"],
+        )
         with contextlib.closing(Client(path)) as client:
             client.product()
-            with contextlib.closing(pmservice.create_app(path)):  # its checks must not close a descriptor of their own
+            with contextlib.closing(
+                pmservice.create_app(path)
+            ):  # its checks must not close a descriptor of their own
                 subprocess.run([*command, path, "check"], check=True, capture_output=True)
                 client.product()
-                dumped = subprocess.run([*command, path, "dump"], check=True, capture_output=True).stdout
+                dumped = subprocess.run(
+                    [*command, path, "dump"], check=True, capture_output=True
+                ).stdout
         assert len(json.loads(dumped)["products"]) == 2
 
     def test_file_is_found_wherever_the_process_goes(self, tmp_path, monkeypatch):
@@ -12229,7 +13980,11 @@ class TestSideBySide:
 
     def test_two_apps_on_one_file_see_the_same(self, filed):
         with contextlib.closing(Client(filed.path)) as other:
-            assert [filed.product()["id"], other.product()["id"], filed.product()["id"]] == [1, 2, 3]
+            assert [filed.product()["id"], other.product()["id"], filed.product()["id"]] == [
+                1,
+                2,
+                3,
+            ]
             assert other.get("/products") == filed.get("/products")
 
 
@@ -12403,7 +14158,9 @@ def story(client: Client, query: str = "", **body: Any) -> Any:
 
 def reviewed(client: Client, id: int, account: str, result: str) -> Any:
     """Let a user vote on a story; return the answer."""
-    return client.call("POST", f"/stories/{id}/review", dict(result=result), Token=client.token_of(account))
+    return client.call(
+        "POST", f"/stories/{id}/review", dict(result=result), Token=client.token_of(account)
+    )
 
 
 def story_in(client: Client, state: str, *reviewers: str) -> int:
@@ -12436,7 +14193,9 @@ class TestEveryFamily:
         assert answer.status_int in (200, 201), answer.text
         holds(answer.json, **wanted)
 
-    @each(("path", "field"), [(path, field) for path, fields in SETTABLE.items() for field in fields])
+    @each(
+        ("path", "field"), [(path, field) for path, fields in SETTABLE.items() for field in fields]
+    )
     def test_put_sets_what_counts_and_the_rest_stays(self, filled, path, field):
         before = filled.get(path)
         filled.put(path, **{field: SETTABLE[path][field]})
@@ -12474,12 +14233,20 @@ class TestEveryFamily:
         filled.refused("PUT", path, {}, status=404)
         filled.refused("DELETE", path, status=404)
         for method in ("GET", "PUT", "DELETE"):
-            filled.refused(method, f"{path.rpartition('/')[0]}/99", None if method == "GET" else {}, status=404)
+            filled.refused(
+                method, f"{path.rpartition('/')[0]}/99", None if method == "GET" else {}, status=404
+            )
 
     @each(("path", "line", "sent"), DEAD_LINKS)
     def test_what_is_deleted_cannot_be_linked_anew(self, filled, path, line, sent):
-        filled.put("/builds/1", stories=[1], bugs=[1]), filled.put("/testtasks/1", testcases=[1], build=1)
-        filled.put("/stories/1", plan="1,2"), filled.load(testtasks=[dict(BARE_RUN, id=2, project=1)])
+        (
+            filled.put("/builds/1", stories=[1], bugs=[1]),
+            filled.put("/testtasks/1", testcases=[1], build=1),
+        )
+        (
+            filled.put("/stories/1", plan="1,2"),
+            filled.load(testtasks=[dict(BARE_RUN, id=2, project=1)]),
+        )
         remove(filled, path)
         filled.put("/testtasks/1", testcases=[1], build=1)  # these links exist
         assert broken(filled, line, {**NEW.get(line, {}), **sent}) == "".join(sent)
@@ -12505,7 +14272,9 @@ class TestEveryFamily:
         home = "project" if path in ("/builds", "/executions") else "product"
         assert home in filled.refused(method, path, without(body, home))["error"]
         for query, more in ((f"?{home}=1", {}), ("", {home: 1}), (f"?{home}=", {home: "1"})):
-            named = dict(name=f"N{query}") if "name" in body else {}  # the name of a build must be a new one
+            named = (
+                dict(name=f"N{query}") if "name" in body else {}
+            )  # the name of a build must be a new one
             answer = filled.call(method, path + query, {**body, **named, **more})
             assert (answer.status_int, answer.json.get(home)) == (201, 1), answer.text
         filled.refused(method, f"{path}?{home}=99", without(body, home), status=404)
@@ -12513,21 +14282,46 @@ class TestEveryFamily:
     def test_what_follows_a_hidden_product_is_hidden(self, filled):
         filled.post("/projects/1/releases", name="R", date="2026-03-05", product=1, build=1)
         filled.post("/projects/4/releases", name="R", date="2026-03-05", product=2, build=1)
-        filled.put("/tasks/1", story=1), filled.post("/testcases/1/results"), filled.put("/products/1", acl="private")
+        (
+            filled.put("/tasks/1", story=1),
+            filled.post("/testcases/1/results"),
+            filled.put("/products/1", acl="private"),
+        )
         filled.token = filled.token_of("dev2")
         for path in ("/stories/1", "/productplans/1", "/testtasks/1", "/builds/1", "/releases/1", "/testcases/1/results", "/products/1/stories", "/stories?product=1"):  # fmt: skip
             filled.refused("GET", path, status=404)
-        for path in ("/stories", "/productplans", "/testtasks", "/builds", "/projects/1/builds", "/bugs"):
+        for path in (
+            "/stories",
+            "/productplans",
+            "/testtasks",
+            "/builds",
+            "/projects/1/builds",
+            "/bugs",
+        ):
             assert filled.get(path)["total"] == (1 if path in ("/stories", "/bugs") else 0), path
-        holds(filled.get("/tasks/1"), story=1, storyTitle=None, storyStatus=None, latestStoryVersion=None)
+        holds(
+            filled.get("/tasks/1"),
+            story=1,
+            storyTitle=None,
+            storyStatus=None,
+            latestStoryVersion=None,
+        )
         hidden = dict(BARE_BUILD, execution=5, product=2, stories=[1])
         assert broken(filled, "POST /projects/4/builds", hidden) == "stories"
 
     def test_dump_of_everything_loads_as_it_was(self, filled):
-        filled.post("/productplans/1/linkstories", stories=[1, 2]), filled.post("/stories/1/change", title="New")
-        reviewed(filled, story(filled, "?objectID=2", reviewer=["qa1", "dev1"])["id"], "qa1", "clarify")
+        (
+            filled.post("/productplans/1/linkstories", stories=[1, 2]),
+            filled.post("/stories/1/change", title="New"),
+        )
+        reviewed(
+            filled, story(filled, "?objectID=2", reviewer=["qa1", "dev1"])["id"], "qa1", "clarify"
+        )
         filled.put("/builds/1", stories=[1], bugs=[1]), filled.put("/testtasks/1", testcases=[1])
-        filled.put("/users/4", dept=3), filled.post("/testcases/1/results", steps=[dict(result="fail", real="r")])
+        (
+            filled.put("/users/4", dept=3),
+            filled.post("/testcases/1/results", steps=[dict(result="fail", real="r")]),
+        )
         filled.post("/tasks/1/estimate", dates=["2026-11-16"], consumed=[2], left=[8], work=["w"])
         dumped = filled.dump()
         assert set(dumped) >= set(FILLED) | {"efforts", "results"}
@@ -12561,7 +14355,9 @@ STORY_LISTS = [  # path, status, the stories that qa1 finds among those of the t
 
 class TestStories:
     def test_deleted_story_is_in_no_total_of_an_execution_or_its_project(self, client):
-        stories = [dict(title="S", product=1, executions=[2], deleted=deleted) for deleted in (True, False)]
+        stories = [
+            dict(title="S", product=1, executions=[2], deleted=deleted) for deleted in (True, False)
+        ]
         client.load(
             products=[dict(id=1, name="P")],
             projects=[dict(id=1, name="Pr", products=[1])],
@@ -12593,18 +14389,43 @@ class TestStories:
         sent = dict(BARE_STORY, verify="v", source="call", estimate=5, mailto=["qa1"])
         answer = shop.call("POST", "/products/1/stories", sent)
         assert answer.status_int == 201
-        holds(answer.json, **sent, id=1, product=1, status="active", stage="wait", type="story", version=1)
-        holds(answer.json, openedBy="admin", openedDate=NOW_ISO, parent=0, plan="", childStories="", tasks=[])
+        holds(
+            answer.json,
+            **sent,
+            id=1,
+            product=1,
+            status="active",
+            stage="wait",
+            type="story",
+            version=1,
+        )
+        holds(
+            answer.json,
+            openedBy="admin",
+            openedDate=NOW_ISO,
+            parent=0,
+            plan="",
+            childStories="",
+            tasks=[],
+        )
         holds(answer.json, assignedTo=None, closedBy=None, closedReason="", deleted=False)
 
     def test_story_to_be_reviewed_is_a_draft_of_its_first_reviewer(self, shop):
-        holds(story(shop, reviewer=["qa1", "dev1"]), status="draft", assignedTo="qa1", assignedDate=NOW_ISO)
+        holds(
+            story(shop, reviewer=["qa1", "dev1"]),
+            status="draft",
+            assignedTo="qa1",
+            assignedDate=NOW_ISO,
+        )
         seen = shop.get("/stories/1")
         assert sorted(seen["reviewer"]) == sorted(seen["notReview"]) == ["dev1", "qa1"]
 
     def test_type_in_the_query_makes_a_requirement(self, shop):
         holds(story(shop, "?type=requirement"), type="requirement", status="active")
-        assert "requirement" in shop.refused("POST", "/products/1/stories?type=epic", BARE_STORY)["error"]
+        assert (
+            "requirement"
+            in shop.refused("POST", "/products/1/stories?type=epic", BARE_STORY)["error"]
+        )
 
     @each("plan", ["2", 2, "1,2", [1, 2]])
     def test_plan_is_an_id_or_several(self, filled, plan):
@@ -12651,7 +14472,10 @@ class TestStories:
         story(shop, reviewer=["qa1", "dev1"])
         for vote in votes.split(", "):
             assert reviewed(shop, 1, *vote.split()).status_int == 200
-            assert vote.split()[0] not in shop.get("/stories/1").get("notReview", []) or state == "draft"
+            assert (
+                vote.split()[0] not in shop.get("/stories/1").get("notReview", [])
+                or state == "draft"
+            )
         holds(shop.get("/stories/1"), status=state)
 
     def test_revert_brings_the_version_before_back(self, shop):
@@ -12661,7 +14485,9 @@ class TestStories:
         assert reviewed(shop, id, "qa1", "revert").status_int == 200
         holds(shop.get(f"/stories/{id}"), version=1, title="S", spec="s", status="active")
         kept = [one["versions"] for one in shop.dump()["stories"] if one["id"] == id]
-        assert [version["version"] for version in kept[0]] == [1]  # otherwise the dump could not be loaded again
+        assert [version["version"] for version in kept[0]] == [
+            1
+        ]  # otherwise the dump could not be loaded again
         first, token = story_in(shop, "draft", "qa1"), shop.token_of("qa1")
         shop.refused("POST", f"/stories/{first}/review", dict(result="revert"), Token=token)
 
@@ -12669,13 +14495,28 @@ class TestStories:
         id, token = story_in(shop, "draft", "qa1"), shop.token_of("dev1")
         shop.refused("POST", f"/stories/{id}/review", dict(result="pass"), status=403, Token=token)
         anybody = story_in(shop, "draft")
-        holds(reviewed(shop, anybody, "dev1", "pass").json, status="active", reviewedBy="dev1", reviewedDate=NOW_ISO)
+        holds(
+            reviewed(shop, anybody, "dev1", "pass").json,
+            status="active",
+            reviewedBy="dev1",
+            reviewedDate=NOW_ISO,
+        )
 
-    @each("reason", ["done", "subdivided", "duplicate", "postponed", "willnotdo", "cancel", "bydesign"])
+    @each(
+        "reason",
+        ["done", "subdivided", "duplicate", "postponed", "willnotdo", "cancel", "bydesign"],
+    )
     def test_closed_story_is_active_again_without_traces(self, shop, reason):
         story(shop), shop.post("/stories/1/assign", assignedTo="dev1")
         closed = shop.post("/stories/1/close", closedReason=reason, comment="c")
-        holds(closed, status="closed", stage="closed", closedBy="admin", closedDate=NOW_ISO, closedReason=reason)
+        holds(
+            closed,
+            status="closed",
+            stage="closed",
+            closedBy="admin",
+            closedDate=NOW_ISO,
+            closedReason=reason,
+        )
         holds(closed, assignedTo="dev1")
         shop.clock.forward(hours=1)
         again = shop.post("/stories/1/active", assignedTo="qa1")
@@ -12691,7 +14532,10 @@ class TestStories:
             ("POST /productplans/1/unlinkstories", dict(stories=[1]), "projected"),
         ):  # fmt: skip
             assert filled.call(*line.split(), body).status_int in (200, 201)
-            listed = {one["id"]: one["stage"] for one in filled.get("/products/1/stories?status=all")["stories"]}
+            listed = {
+                one["id"]: one["stage"]
+                for one in filled.get("/products/1/stories?status=all")["stories"]
+            }
             assert [filled.get("/stories/1")["stage"], listed[1]] == [stage] * 2, line
 
     def test_plan_title_executions_tasks_bugs_and_cases_are_shown(self, filled):
@@ -12708,7 +14552,12 @@ class TestStories:
         holds(seen["cases"][0], id=3, title="C", pri=1, status="normal")
         remove(filled, "/productplans/2", "/tasks/2", "/bugs/3", "/testcases/3")
         seen = filled.get("/stories/4")
-        assert [len(seen[field]) for field in ("planTitle", "tasks", "bugs", "cases")] == [1, 0, 0, 0]
+        assert [len(seen[field]) for field in ("planTitle", "tasks", "bugs", "cases")] == [
+            1,
+            0,
+            0,
+            0,
+        ]
 
     def test_parent_has_its_children_and_the_sum_of_their_hours(self, shop):
         story(shop, "?type=requirement", title="Top", estimate=9)
@@ -12727,7 +14576,11 @@ class TestStories:
         qa = shop.token_of("qa1")
         story(shop, reviewer=["qa1"]), story(shop, "?objectID=2"), story_in(shop, "changed", "dev1")
         story(shop, "?objectID=2"), shop.call("POST", "/stories/4/close", {}, Token=qa)
-        story(shop), shop.call("POST", "/products/1/stories", BARE_STORY, Token=qa), story(shop, "?type=requirement")
+        (
+            story(shop),
+            shop.call("POST", "/products/1/stories", BARE_STORY, Token=qa),
+            story(shop, "?type=requirement"),
+        )
         story_in(shop, "active", "qa1"), shop.post("/products/2/stories", **BARE_STORY)
         for id, account in ((3, "qa1"), (5, "qa1"), (8, "pm1")):
             shop.post(f"/stories/{id}/assign", assignedTo=account)
@@ -12741,7 +14594,12 @@ class TestStories:
     @each(("path", "limit"), [("/products/1", 500), ("/projects/1", 20), ("/executions/2", 20)])
     def test_lists_of_stories_have_their_own_limits(self, shop, path, limit):
         answer = shop.get(f"{path}/stories")
-        assert (answer["page"], answer["total"], answer["limit"], answer["stories"]) == (1, 0, limit, [])
+        assert (answer["page"], answer["total"], answer["limit"], answer["stories"]) == (
+            1,
+            0,
+            limit,
+            [],
+        )
         assert not answer.get("requirements")
         assert shop.get(f"{path}/stories?limit=3")["limit"] == 3
 
@@ -12753,13 +14611,22 @@ class TestStories:
 
     def test_life_of_a_story_is_counted_at_each_step(self, shop):
         def counted(stories: dict[str, int], requirements: dict[str, int], *numbers: int) -> None:
-            for product in (*shop.get("/products")["products"][:1], *shop.get("/products?limit=1")["products"]):
+            for product in (
+                *shop.get("/products")["products"][:1],
+                *shop.get("/products?limit=1")["products"],
+            ):
                 for field, wanted in (("stories", stories), ("requirements", requirements)):
-                    index = {} if wanted else {"0": "", "1": "draft", "2": "active", "3": "closed", "4": "changed"}
+                    index = (
+                        {}
+                        if wanted
+                        else {"0": "", "1": "draft", "2": "active", "3": "closed", "4": "changed"}
+                    )
                     counts = {"draft": 0, "active": 0, "closed": 0, "changed": 0, "": 0, **wanted}
                     assert lines(product[field]) == lines({**index, **counts}), field
                     assert list(product[field])[: len(index)] == list(index)
-                assert [product[field] for field in ("plans", "releases", "progress")] == list(numbers)
+                assert [product[field] for field in ("plans", "releases", "progress")] == list(
+                    numbers
+                )
 
         counted({}, {}, 0, 0, 0)
         requirement = story(shop, "?type=requirement", title="Sell abroad")["id"]
@@ -12771,13 +14638,26 @@ class TestStories:
         path = f"/tasks/{shop.task(2, story=id)['id']}"
         case = str(shop.case(1, story=id, title="It sells")["id"])
         bug = shop.post("/products/1/bugs", **BUG, story=id)["id"]
-        holds(shop.get(path), storyID=id, storyTitle="S", storyStatus="active", storyVersion=1, latestStoryVersion=1)
+        holds(
+            shop.get(path),
+            storyID=id,
+            storyTitle="S",
+            storyStatus="active",
+            storyVersion=1,
+            latestStoryVersion=1,
+        )
         holds(shop.put(path), needConfirm=False, cases={case: "It sells"})
         holds(shop.get(f"/testcases/{case}"), story=id, storyVersion=1)
         holds(shop.get(f"/bugs/{bug}"), storyVersion=1, needconfirm=False)
 
         shop.post(f"/stories/{id}/change", title="Sells in euro")
-        holds(shop.get(path), storyTitle="Sells in euro", storyVersion=1, latestStoryVersion=2, needConfirm=True)
+        holds(
+            shop.get(path),
+            storyTitle="Sells in euro",
+            storyVersion=1,
+            latestStoryVersion=2,
+            needConfirm=True,
+        )
         holds(shop.get(f"/bugs/{bug}"), storyVersion=1, needconfirm=True)
         assert ids(shop.get("/products/1/bugs?status=needconfirm")["bugs"]) == [bug]
         holds(shop.put(path), cases={case: "It sells"})
@@ -12811,7 +14691,17 @@ class TestProductPlans:
     def test_days_have_defaults(self, shop, sent, begin, end):
         answer = shop.call("POST", "/products/1/plans", dict(title="P", **sent))
         assert answer.status_int == 201
-        holds(answer.json, product=1, parent=0, title="P", status="wait", desc="", deleted=False, stories=[], bugs=[])
+        holds(
+            answer.json,
+            product=1,
+            parent=0,
+            title="P",
+            status="wait",
+            desc="",
+            deleted=False,
+            stories=[],
+            bugs=[],
+        )
         holds(answer.json, begin=begin, end=end)
 
     def test_parent_shows_that_it_has_children_and_keeps_around_them(self, filled):
@@ -12826,14 +14716,21 @@ class TestProductPlans:
     @each("what", ["stories", "bugs"])
     def test_stories_and_bugs_are_linked_to_several_plans_or_one(self, shop, what):
         for _ in range(2):
-            story(shop), shop.post("/products/1/bugs", **BUG), shop.post("/products/1/plans", title="P")
+            (
+                story(shop),
+                shop.post("/products/1/bugs", **BUG),
+                shop.post("/products/1/plans", title="P"),
+            )
         for _ in range(2):
             linked = shop.post(f"/productplans/1/link{what}", **{what: [1, "2"]})
             assert ids(linked[what]) == [2, 1]
             assert linked == shop.get("/productplans/1")
         shop.post(f"/productplans/2/link{what}", **{what: [1]})
         both = what == "stories"
-        assert [ids(shop.get(f"/productplans/{plan}")[what]) for plan in (1, 2)] == [[2, 1] if both else [2], [1]]
+        assert [ids(shop.get(f"/productplans/{plan}")[what]) for plan in (1, 2)] == [
+            [2, 1] if both else [2],
+            [1],
+        ]
         assert shop.get("/bugs/1")["plan"] == (0 if both else 2)
         assert shop.post(f"/productplans/2/unlink{what}", **{what: [1, 2]})[what] == []
         assert ids(shop.get("/productplans/1")[what]) == ([2, 1] if both else [2])
@@ -12847,11 +14744,16 @@ class TestProductPlans:
         shop.post("/products/1/bugs", **BUG)
         for end in ("2026-11-19", "2026-11-20", "2030-01-01"):
             shop.post("/products/1/plans", title="P", begin="2026-01-01", end=end)
-        shop.post("/productplans/1/linkstories", stories=[1, 2]), shop.post("/productplans/2/linkbugs", bugs=[1])
+        (
+            shop.post("/productplans/1/linkstories", stories=[1, 2]),
+            shop.post("/productplans/2/linkbugs", bugs=[1]),
+        )
         for plan in shop.get("/products/1/plans")["plans"]:
             wanted = {1: (2, 0, 3.5, True), 2: (0, 1, 0, False), 3: (0, 0, 0, False)}[plan["id"]]
             holds(plan, **dict(zip(("stories", "bugs", "hour", "expired"), wanted, strict=True)))
-        assert shop.get("/products/1")["plans"] == shop.get("/products")["products"][0]["plans"] == 1
+        assert (
+            shop.get("/products/1")["plans"] == shop.get("/products")["products"][0]["plans"] == 1
+        )
         remove(shop, "/productplans/3")
         assert shop.get("/products")["products"][0]["plans"] == 0
 
@@ -12897,7 +14799,9 @@ class TestProductPlans:
         holds(shop.get("/productplans")["plans"][0], stories=1, hour=5)
 
     def test_lists_take_a_status_and_begin_with_the_latest(self, shop):
-        for id, (month, status) in enumerate(((1, "wait"), (3, "doing"), (2, "done"), (4, "closed")), 1):
+        for id, (month, status) in enumerate(
+            ((1, "wait"), (3, "doing"), (2, "done"), (4, "closed")), 1
+        ):
             shop.post("/products/1/plans", title="P", begin=f"2026-0{month}-01")
             holds(shop.put(f"/productplans/{id}", status=status), status=status)
         for path in ("/products/1/plans?", "/productplans?", "/productplans?product=1&"):
@@ -12909,18 +14813,30 @@ class TestProductPlans:
 
 class TestBuildsAndReleases:
     def test_project_can_stand_for_the_execution_of_a_build(self, shop):
-        holds(shop.post("/projects/1/builds", **{**BARE_BUILD, "execution": 1}), execution=1, project=1)
+        holds(
+            shop.post("/projects/1/builds", **{**BARE_BUILD, "execution": 1}),
+            execution=1,
+            project=1,
+        )
 
     def test_name_is_taken_once_a_product_until_the_build_is_deleted(self, filled):
-        holds(filled.post("/projects/1/builds", **{**BARE_BUILD, "product": 2, "name": "B1"}), name="B1", product=2)
+        holds(
+            filled.post("/projects/1/builds", **{**BARE_BUILD, "product": 2, "name": "B1"}),
+            name="B1",
+            product=2,
+        )
         holds(filled.put("/builds/1", name="B1", desc="d"), name="B1", desc="d")
         remove(filled, "/builds/1")
         holds(filled.put("/builds/2", name="B1"), name="B1")
 
     def test_new_build_keeps_the_ids_of_stories_and_bugs(self, filled):
-        answer = filled.call("POST", "/projects/1/builds", dict(BARE_BUILD, stories=[2, "1"], bugs=[1], scmPath="s"))
+        answer = filled.call(
+            "POST", "/projects/1/builds", dict(BARE_BUILD, stories=[2, "1"], bugs=[1], scmPath="s")
+        )
         assert (answer.status_int, answer.json) == (201, filled.get("/builds/3"))
-        holds(answer.json, **BARE_BUILD, project=1, scmPath="s", filePath="", bugs=[1], deleted=False)
+        holds(
+            answer.json, **BARE_BUILD, project=1, scmPath="s", filePath="", bugs=[1], deleted=False
+        )
         holds(answer.json, productName="Shop", executionName="E2")
         assert sorted(answer.json["stories"]) == [1, 2]
         holds(filled.put("/builds/3", stories=[], bugs=[]), stories=[], bugs=[], scmPath="s")
@@ -12928,7 +14844,11 @@ class TestBuildsAndReleases:
     @each("path", ["/projects/1/builds", "/executions/2/builds", "/builds?project=1", "/builds"])
     def test_builds_come_whole_unless_a_page_is_asked_for(self, shop, path):
         days = {n: "2026-11-21" if n == 4 else "2026-11-20" for n in range(1, 23)}
-        shop.load(builds=[dict(BARE_BUILD, id=n, project=1, name=f"B{n}", date=day) for n, day in days.items()])
+        shop.load(
+            builds=[
+                dict(BARE_BUILD, id=n, project=1, name=f"B{n}", date=day) for n, day in days.items()
+            ]
+        )
         whole = shop.get(path)
         assert (set(whole), whole["total"], len(whole["builds"])) == ({"total", "builds"}, 22, 22)
         assert ids(whole["builds"])[:3] == [4, 22, 21]  # the latest day first
@@ -12939,11 +14859,31 @@ class TestBuildsAndReleases:
         release = dict(name="R", date="2026-03-05", product=1, build=1, stories="1,2", bugs="3")
         assert filled.call("POST", "/projects/1/releases", release).status_int == 201
         filled.put("/builds/1", name="N")
-        for path in ("/projects/1/releases", "/products/1/releases", "/releases?product=1", "/releases"):
+        for path in (
+            "/projects/1/releases",
+            "/products/1/releases",
+            "/releases?product=1",
+            "/releases",
+        ):
             answer = filled.get(path)
-            holds(answer["releases"][0], build=1, buildID=1, buildName="N", stories="1,2", bugs="3", projectName="Pr")
+            holds(
+                answer["releases"][0],
+                build=1,
+                buildID=1,
+                buildName="N",
+                stories="1,2",
+                bugs="3",
+                projectName="Pr",
+            )
             assert set(answer) == {"total", "releases"}
-        holds(filled.get("/releases/2"), buildID=1, buildName="N", stories="1,2", bugs="3", productName="Shop")
+        holds(
+            filled.get("/releases/2"),
+            buildID=1,
+            buildName="N",
+            stories="1,2",
+            bugs="3",
+            productName="Shop",
+        )
         remove(filled, "/builds/1")
         for seen in (filled.get("/releases/2"), filled.get("/projects/1/releases")["releases"][0]):
             assert (seen["build"], bool(seen["buildName"])) == (1, False)
@@ -12960,13 +14900,28 @@ class TestTestTasks:
     def test_test_task_has_defaults(self, shop):
         answer = shop.call("POST", "/testtasks", BARE_RUN)
         assert answer.status_int == 201
-        holds(answer.json, **BARE_RUN, project=1, owner=None, status="wait", pri=3, type="", desc="", testcases=[])
+        holds(
+            answer.json,
+            **BARE_RUN,
+            project=1,
+            owner=None,
+            status="wait",
+            pri=3,
+            type="",
+            desc="",
+            testcases=[],
+        )
         holds(answer.json, realFinishedDate=None, productName="Shop", executionName="E2")
 
     def test_cases_go_in_as_ids_and_come_out_as_records(self, filled):
-        run = filled.post("/testtasks", **{**BARE_RUN, "build": 1}, owner="qa1", testcases=[1, 2], status="doing")
+        run = filled.post(
+            "/testtasks", **{**BARE_RUN, "build": 1}, owner="qa1", testcases=[1, 2], status="doing"
+        )
         holds(run, id=2, build="1", buildName="B1", owner="qa1", status="doing")
-        assert [(one["case"], one["title"], one["task"]) for one in run["testcases"]] == [(1, "C", 2), (2, "D", 2)]
+        assert [(one["case"], one["title"], one["task"]) for one in run["testcases"]] == [
+            (1, "C", 2),
+            (2, "D", 2),
+        ]
         run = filled.put("/testtasks/2", testcases=["2"])
         holds(run, build="1", owner="qa1", name="Round")
         (case,) = run["testcases"]
@@ -12976,28 +14931,41 @@ class TestTestTasks:
 
     def test_lists_take_product_and_status(self, filled):
         states = ["wait", "doing", "done", "blocked"]
-        filled.load(testtasks=[dict(BARE_RUN, id=id, project=1, status=states[id - 1]) for id in (2, 3, 4)])
+        filled.load(
+            testtasks=[dict(BARE_RUN, id=id, project=1, status=states[id - 1]) for id in (2, 3, 4)]
+        )
         filled.post("/testtasks", **{**BARE_RUN, "execution": 5, "product": 2}, status="doing")
         for path, found in {
             "/testtasks": [5, 4, 3, 2, 1], "/testtasks?product=1": [4, 3, 2, 1], "/testtasks?product=2": [5], "/testtasks?status=totalStatus": [5, 4, 3, 2, 1],
             "/testtasks?status=doing": [5, 2], "/projects/1/testtasks?status=blocked": [4], "/projects/1/testtasks?status=wait": [1], "/projects/4/testtasks": [5],
         }.items():  # fmt: skip
             answer = filled.get(path)
-            assert (ids(answer["testtasks"]), answer["total"], answer["limit"]) == (found, len(found), 20)
+            assert (ids(answer["testtasks"]), answer["total"], answer["limit"]) == (
+                found,
+                len(found),
+                20,
+            )
 
 
 class TestCasesAgain:
     def test_item_of_a_fixture_belongs_to_no_group_after_it(self, client):
         steps = [dict(id=9, type="group", desc="G"), dict(id=5, type="item", desc="I")]
-        client.load(products=[dict(id=1, name="P")], testcases=[dict(id=1, title="C", product=1, steps=steps)])
+        client.load(
+            products=[dict(id=1, name="P")],
+            testcases=[dict(id=1, title="C", product=1, steps=steps)],
+        )
         shown = client.get("/testcases/1")["steps"]
         assert [(step["id"], step["parent"]) for step in shown] == [(5, 0), (9, 0)]
 
     def test_steps_make_a_version_with_new_ids(self, filled):
-        for version, sent in enumerate(([dict(desc="x", expect="y"), dict(desc="z")], [dict(desc="q")]), 2):
+        for version, sent in enumerate(
+            ([dict(desc="x", expect="y"), dict(desc="z")], [dict(desc="q")]), 2
+        ):
             filled.put("/testcases/1", steps=sent)
             case = filled.get("/testcases/1")
-            assert [(one["desc"], one["version"]) for one in case["steps"]] == [(one["desc"], version) for one in sent]
+            assert [(one["desc"], one["version"]) for one in case["steps"]] == [
+                (one["desc"], version) for one in sent
+            ]
             holds(case, version=version)
         assert ids(case["steps"]) == [5]
         filled.put("/testcases/1", steps=[])
@@ -13009,7 +14977,9 @@ class TestCasesAgain:
         del sent[0]["type"]
         for case in (shop.case(1, steps=sent), shop.put("/testcases/1", steps=sent)):
             first = case["steps"][0]["id"]
-            below = [(one["type"], one["parent"] and one["parent"] - first) for one in case["steps"]]
+            below = [
+                (one["type"], one["parent"] and one["parent"] - first) for one in case["steps"]
+            ]
             assert below == list(zip(kinds, [0, 0, 1, 1, 0, 0, 5], strict=True))
 
     @each(("path", "found"), [
@@ -13017,28 +14987,55 @@ class TestCasesAgain:
     ])  # fmt: skip
     def test_cases_are_listed_by_project_and_execution(self, filled, path, found):
         answer = filled.get(f"{path}/testcases")
-        assert (ids(records_in(answer)), answer["total"], answer["page"], answer["limit"]) == (found, len(found), 1, 20)
+        assert (ids(records_in(answer)), answer["total"], answer["page"], answer["limit"]) == (
+            found,
+            len(found),
+            1,
+            20,
+        )
 
     @each(("results", "outcome"), [
         ("", "pass"), ("pass pass", "pass"), ("pass fail", "fail"), ("fail fail", "fail"), ("fail blocked", "fail"), ("n/a fail", "fail"), ("pass n/a", "pass"),
     ])  # fmt: skip
     def test_result_fails_when_a_step_fails(self, filled, results, outcome):
-        before, steps = filled.get("/testcases/1"), [dict(result=one, real="r") for one in results.split()]
-        answer = filled.call("POST", "/testcases/1/results", dict(steps=steps), Token=filled.token_of("qa1"))
+        before, steps = (
+            filled.get("/testcases/1"),
+            [dict(result=one, real="r") for one in results.split()],
+        )
+        answer = filled.call(
+            "POST", "/testcases/1/results", dict(steps=steps), Token=filled.token_of("qa1")
+        )
         assert answer.status_int == 201, answer.text
         holds(answer.json, case=1, caseResult=outcome, lastRunner="qa1", date=NOW_ISO, version=1)
         case = filled.get("/testcases/1")
-        holds(case, lastRunner="qa1", lastRunDate=NOW_ISO, lastRunResult=outcome, caseFails=int(outcome == "fail"))
+        holds(
+            case,
+            lastRunner="qa1",
+            lastRunDate=NOW_ISO,
+            lastRunResult=outcome,
+            caseFails=int(outcome == "fail"),
+        )
         unchanged_but(before, case, "lastRunner", "lastRunDate", "lastRunResult", "caseFails")
         assert ids(filled.get("/testcases/1/results")["results"]) == [1]
 
     def test_results_are_of_a_test_task_and_a_version(self, filled):
-        filled.put("/testcases/1", steps=[dict(desc="x"), dict(desc="y")]), filled.put("/testtasks/1", testcases=[1])
-        filled.post("/testcases/1/results?testtask=1&version=2", steps=[dict(result="fail"), dict(result="pass")])
+        (
+            filled.put("/testcases/1", steps=[dict(desc="x"), dict(desc="y")]),
+            filled.put("/testtasks/1", testcases=[1]),
+        )
+        filled.post(
+            "/testcases/1/results?testtask=1&version=2",
+            steps=[dict(result="fail"), dict(result="pass")],
+        )
         filled.post("/testcases/1/results?version=1", steps=[dict(result="pass")])
         for query, steps in (("", [dict(result="maybe")]), ("?testtask=99", []), ("", "x")):
-            assert filled.call("POST", f"/testcases/1/results{query}", dict(steps=steps)).status_int in (400, 404)
-        kept = {one["id"]: (one["version"], one["caseResult"]) for one in filled.get("/testcases/1/results")["results"]}
+            assert filled.call(
+                "POST", f"/testcases/1/results{query}", dict(steps=steps)
+            ).status_int in (400, 404)
+        kept = {
+            one["id"]: (one["version"], one["caseResult"])
+            for one in filled.get("/testcases/1/results")["results"]
+        }
         assert kept == {1: (2, "fail"), 2: (1, "pass")}
         holds(filled.get("/testcases/1"), lastRunResult="pass", caseFails=1)
 
@@ -13105,20 +15102,37 @@ class TestDepartments:
     @staticmethod
     def tree(client):
         def row(one: dict[str, Any]) -> list[Any]:
-            return [one["id"], one["path"], one["grade"], one["order"], *map(row, one.get("children", []))]
+            return [
+                one["id"],
+                one["path"],
+                one["grade"],
+                one["order"],
+                *map(row, one.get("children", [])),
+            ]
 
         return [row(one) for one in client.get("/departments")]
 
     def test_departments_are_a_bare_list_of_trees(self, shop):
         for name, parent in (("Dev", 0), ("Web", 1), ("Shop", 2), ("QA", 0)):
-            assert shop.call("POST", "/departments", dict(name=name, parent=parent)).status_int == 201
-        assert self.tree(shop) == [[1, ",1,", 1, 10, [2, ",1,2,", 2, 10, [3, ",1,2,3,", 3, 10]]], [4, ",4,", 1, 20]]
+            assert (
+                shop.call("POST", "/departments", dict(name=name, parent=parent)).status_int == 201
+            )
+        assert self.tree(shop) == [
+            [1, ",1,", 1, 10, [2, ",1,2,", 2, 10, [3, ",1,2,3,", 3, 10]]],
+            [4, ",4,", 1, 20],
+        ]
         shop.put("/departments/4", manager="qa1")
         holds(shop.get("/departments")[1], name="QA", manager="qa1", managerName="Quin Test")
         assert "children" not in shop.get("/departments/1")
 
     def test_moving_a_department_moves_all_below_it(self, filled):
-        holds(filled.put("/departments/2", parent=4, name="Net"), parent=4, path=",4,2,", grade=2, name="Net")
+        holds(
+            filled.put("/departments/2", parent=4, name="Net"),
+            parent=4,
+            path=",4,2,",
+            grade=2,
+            name="Net",
+        )
         assert self.tree(filled)[1][4][:3] == [2, ",4,2,", 2]
         holds(filled.get("/departments/3"), path=",4,2,3,", grade=3)
         holds(filled.put("/departments/2", parent=0), parent=0, path=",2,", grade=1)
@@ -13131,13 +15145,21 @@ class TestDepartments:
         remove(filled, "/departments/4")
         for method in ("GET", "DELETE"):
             filled.refused(method, "/departments/4", status=404)
-        filled.put("/users/dev1", dept=0), remove(filled, "/departments/3", "/departments/2", "/departments/1")
+        (
+            filled.put("/users/dev1", dept=0),
+            remove(filled, "/departments/3", "/departments/2", "/departments/1"),
+        )
         assert (filled.get("/departments"), filled.dump()["departments"]) == ([], [])
 
     @each("line", ["POST /departments", "PUT /departments/1", "DELETE /departments/4", "POST /users", "PUT /users/dev2", "DELETE /users/dev2"])  # fmt: skip
     def test_administrators_alone_change_departments_and_other_users(self, filled, line):
-        body, token = dict(name="x", realname="x", account="x", password="secret"), filled.token_of("dev1")
-        filled.refused(*line.split(), None if line.startswith("DELETE") else body, status=403, Token=token)
+        body, token = (
+            dict(name="x", realname="x", account="x", password="secret"),
+            filled.token_of("dev1"),
+        )
+        filled.refused(
+            *line.split(), None if line.startswith("DELETE") else body, status=403, Token=token
+        )
         for path in ("/departments", "/departments/1", "/users/dev2"):
             assert filled.call("GET", path, Token=token).status_int == 200
 
@@ -13148,10 +15170,15 @@ class TestLevelsOfDepartments:
     @staticmethod
     def chain(first, levels, parent=0):
         """Return departments below each other."""
-        return [dict(id=id, name="D", parent=id - 1 if id > first else parent) for id in range(first, first + levels)]
+        return [
+            dict(id=id, name="D", parent=id - 1 if id > first else parent)
+            for id in range(first, first + levels)
+        ]
 
     def test_fixture_has_50_levels_at_most(self, client):
-        with pytest.raises(pmservice.StartError, match=r"departments\[50\]\.parent .* more than 50 levels"):
+        with pytest.raises(
+            pmservice.StartError, match=r"departments\[50\]\.parent .* more than 50 levels"
+        ):
             client.load(departments=self.chain(1, 51))
         assert client.get("/departments") == []
         client.load(departments=self.chain(1, 50))
@@ -13161,7 +15188,9 @@ class TestLevelsOfDepartments:
         client.load(departments=self.chain(1, 49))
         made = client.post("/departments", name="D", parent=49)
         assert made["grade"] == 50
-        assert list(client.refused("POST", "/departments", dict(name="D", parent=made["id"]))["fields"]) == ["parent"]
+        assert list(
+            client.refused("POST", "/departments", dict(name="D", parent=made["id"]))["fields"]
+        ) == ["parent"]
         assert client.get("/departments/50") == made
 
     @each(("levels", "below"), [(1, 49), (2, 48), (25, 25), (49, 1)])
@@ -13197,7 +15226,12 @@ class TestUsersAgain:
         shop.refused("PUT", "/users/dev1", dict(realname="x"), status=403, Token=eve)
         assert shop.call("PUT", "/users/eve", dict(password="new one"), Token=eve).status_int == 200
         shop.refused("GET", "/user", status=401, Token=eve)  # a new password ends the tokens
-        assert shop.call("GET", "/user", Token=shop.login("eve", "new one")).json["profile"]["realname"] == "Eve"
+        assert (
+            shop.call("GET", "/user", Token=shop.login("eve", "new one")).json["profile"][
+                "realname"
+            ]
+            == "Eve"
+        )
         shop.refused("POST", "/tokens", dict(account="eve", password="old one"))
 
     def test_last_administrator_and_oneself_cannot_be_deleted(self, shop):
@@ -13205,7 +15239,9 @@ class TestUsersAgain:
         boss = shop.login("boss", "p")
         assert "yourself" in shop.refused("DELETE", "/users/boss", Token=boss)["error"]
         assert shop.call("DELETE", "/users/admin", Token=boss).status_int == 200
-        assert "last administrator" in shop.refused("DELETE", "/users/boss")["error"]  # by the fixed token
+        assert (
+            "last administrator" in shop.refused("DELETE", "/users/boss")["error"]
+        )  # by the fixed token
         assert shop.get("/users/boss")["deleted"] == "0"
 
     def test_deleted_user_is_logged_out_and_stays_out(self, shop):
@@ -13253,7 +15289,11 @@ class TestModifyHomes:
     @each("path", ["/programs/6", "/products/1", "/projects/1", "/executions/2"])
     def test_whitelist_is_emptied_when_it_is_opened(self, filled, path):
         private = dict(acl="private", whitelist=["dev1"])
-        for sent, kept in ((private, ["dev1"]), (dict(acl="open"), []), (dict(whitelist=["dev1"]), [])):
+        for sent, kept in (
+            (private, ["dev1"]),
+            (dict(acl="open"), []),
+            (dict(whitelist=["dev1"]), []),
+        ):
             filled.put(path, **sent)
             holds(filled.get(path), whitelist=kept)
 
@@ -13282,14 +15322,25 @@ class TestDaysOfAnExecution:
         for days in (0, most):
             assert world.put("/executions/3", begin=begin, end=end, days=days)["days"] == days
         rule = {"days": f"must be at most {most}, from begin to end"}
-        assert world.refused("PUT", "/executions/3", dict(begin=begin, end=end, days=most + 1))["fields"] == rule
+        assert (
+            world.refused("PUT", "/executions/3", dict(begin=begin, end=end, days=most + 1))[
+                "fields"
+            ]
+            == rule
+        )
         assert world.refused("PUT", "/executions/3", dict(days=most + 1))["fields"] == rule
-        assert world.refused("PUT", "/executions/3", dict(days=-1))["fields"] == {"days": "must be 0 or more"}
+        assert world.refused("PUT", "/executions/3", dict(days=-1))["fields"] == {
+            "days": "must be 0 or more"
+        }
 
     def test_days_that_are_there_already_must_fit_too(self, world):
         world.put("/executions/3", begin="2026-03-02", end="2026-03-06", days=5)
-        assert list(world.refused("PUT", "/executions/3", dict(end="2026-03-05"))["fields"]) == ["days"]
-        assert list(world.refused("PUT", "/executions/3", dict(begin="2026-03-03"))["fields"]) == ["days"]
+        assert list(world.refused("PUT", "/executions/3", dict(end="2026-03-05"))["fields"]) == [
+            "days"
+        ]
+        assert list(world.refused("PUT", "/executions/3", dict(begin="2026-03-03"))["fields"]) == [
+            "days"
+        ]
         assert world.put("/executions/3", end="2026-03-05", days=4)["days"] == 4
 
 
@@ -13345,7 +15396,12 @@ class TestBugsAgain:
     def test_bugs_are_listed_by_project_execution_and_product(self, shop, path, found):
         homes = ((1, 1, 2), (1, 1, 0), (2, 4, 5), (2, 0, 0))
         names = ("product", "project", "execution")
-        shop.load(bugs=[dict(zip(names, home, strict=True), id=id, title="B") for id, home in enumerate(homes, 1)])
+        shop.load(
+            bugs=[
+                dict(zip(names, home, strict=True), id=id, title="B")
+                for id, home in enumerate(homes, 1)
+            ]
+        )
         answer = shop.get(path)
         assert (ids(answer["bugs"]), list(answer)) == (found, ["page", "total", "limit", "bugs"])
         assert answer["bugs"] == [one for one in shop.get("/bugs")["bugs"] if one["id"] in found]
@@ -13353,8 +15409,14 @@ class TestBugsAgain:
     @each(("status", "found"), [("resolvedbyme", [2]), ("closedbyme", [3]), ("assignedbyme", [4]), ("needconfirm", [5]), ("longlifebugs", [7, 11])])  # fmt: skip
     def test_more_kinds_of_browsing(self, shop, status, found):
         versions = [dict(version=version, title="S", spec="", verify="") for version in (1, 2)]
-        shop.load(stories=[dict(id=1, product=1, title="S", status="active", version=2, versions=versions)])
-        shop.load(bugs=[dict(id=id, product=1, title="B", **bug) for id, bug in enumerate(BROWSED, 1)])
+        shop.load(
+            stories=[
+                dict(id=1, product=1, title="S", status="active", version=2, versions=versions)
+            ]
+        )
+        shop.load(
+            bugs=[dict(id=id, product=1, title="B", **bug) for id, bug in enumerate(BROWSED, 1)]
+        )
         shop.token = shop.token_of("qa1")
         shop.post("/bugs/2/resolve", resolution="fixed"), shop.post("/bugs/3/close")
         shop.post("/bugs/4/assign", assignedTo="dev1")
@@ -13382,7 +15444,13 @@ class TestBugsAgain:
         holds(filled.put("/bugs/1", **sent), status=to)
         bug = filled.get("/bugs/1")
         if to == "resolved" and state == "active":
-            holds(bug, resolvedBy="admin", resolvedDate=LATER, confirmed=1, resolution=sent["resolution"])
+            holds(
+                bug,
+                resolvedBy="admin",
+                resolvedDate=LATER,
+                confirmed=1,
+                resolution=sent["resolution"],
+            )
         if to == "closed" and state != to:
             holds(bug, closedBy=sent.get("closedBy", "admin"), closedDate=LATER, resolution="fixed")
         if to == "active" and state != to:
@@ -13391,10 +15459,19 @@ class TestBugsAgain:
     def test_single_bug_shows_its_status_as_text_and_nothing_as_null(self, shop):
         unset = dict(resolvedDate=None, closedDate=None, activatedDate=None, deadline=None)
         made = shop.post("/products/1/bugs", **BUG)
-        for bug in (made, shop.get("/bugs/1"), shop.put("/bugs/1"), shop.post("/bugs/1/assign", assignedTo="")):
+        for bug in (
+            made,
+            shop.get("/bugs/1"),
+            shop.put("/bugs/1"),
+            shop.post("/bugs/1/assign", assignedTo=""),
+        ):
             holds(bug, status="active", resolvedBy=None, **unset)
         listed = shop.get("/products/1/bugs")["bugs"][0]
-        holds(listed, status=coded("active"), **{**dict.fromkeys(unset, EPOCH), "deadline": "1970-01-01"})
+        holds(
+            listed,
+            status=coded("active"),
+            **{**dict.fromkeys(unset, EPOCH), "deadline": "1970-01-01"},
+        )
 
 
 class TestTasksAgain:
@@ -13447,7 +15524,11 @@ class TestTasksAgain:
     @each(("state", "sent", "wanted"), PUT_HOURS)
     def test_put_of_hours(self, tasks, state, sent, wanted):
         if wanted is None:
-            assert set(tasks.refused("PUT", self.path(state), sent)["fields"]) <= {*sent, "left", "status"}
+            assert set(tasks.refused("PUT", self.path(state), sent)["fields"]) <= {
+                *sent,
+                "left",
+                "status",
+            }
         else:
             task = tasks.put(self.path(state), **sent)
             assert lines([task[field] for field in ("status", "consumed", "left")]) == lines(wanted)
@@ -13456,7 +15537,11 @@ class TestTasksAgain:
     @each("state", IN_STATE)
     def test_record_that_was_read_can_be_sent_back_in_every_state(self, tasks, state):
         before = tasks.get(self.path(state))
-        for body in (before, {**before, "assignedTo": "dev1"}, dict(status=state, left=before["left"])):
+        for body in (
+            before,
+            {**before, "assignedTo": "dev1"},
+            dict(status=state, left=before["left"]),
+        ):
             answer = tasks.call("PUT", self.path(state), body)
             assert answer.status_int == 200, answer.text
             unchanged_but(before, tasks.get(self.path(state)))
@@ -13476,10 +15561,17 @@ class TestTasksAgain:
         assert lines([task[field] for field in ("status", "consumed", "left")]) == lines(wanted)
         assert task["realStarted"] is not None
         done = wanted[0] == "done"
-        holds(task, finishedBy="qa1" if done else None, finishedDate=LATER if done else None, closedReason="")
+        holds(
+            task,
+            finishedBy="qa1" if done else None,
+            finishedDate=LATER if done else None,
+            closedReason="",
+        )
         holds(task, **dict.fromkeys(("closedBy", "closedDate", "canceledBy", "canceledDate")))
         rows = tasks.get(path)["effort"]
-        assert sorted(row["date"] for row in rows) == sorted(re.findall("2026-..-..", json.dumps(sent)))
+        assert sorted(row["date"] for row in rows) == sorted(
+            re.findall("2026-..-..", json.dumps(sent))
+        )
         assert {(row["account"], row["task"]) for row in rows} == {("qa1", task["id"])}
         assert {row["work"] for row in rows} == ({"w"} if "work" in sent else {""})
 
@@ -13491,7 +15583,9 @@ class TestTasksAgain:
             holds(tasks.get(self.path("doing")), left=wanted)
         assert tasks.get(self.path("doing"))["consumed"] == 9
         kept = sorted(tasks.get(path)["effort"], key=lambda row: row["id"])
-        assert [(row["date"], row["left"]) for row in kept] == [(f"2026-11-{day}", left) for day, left, _ in rows]
+        assert [(row["date"], row["left"]) for row in kept] == [
+            (f"2026-11-{day}", left) for day, left, _ in rows
+        ]
 
     def test_only_estimates_make_efforts(self, tasks):
         tasks.post("/tasks/1/start", consumed=1, left=2), tasks.put("/tasks/1", consumed=2)
@@ -13516,12 +15610,29 @@ class TestTasksAgain:
         good = dict(name="A", type="devel")
         sent = [dict(good, assignedTo="dev1", estimate=3), dict(good, name="B", pri=2)]
         answer = tasks.call("POST", path, dict(tasks=sent))
-        assert (answer.status_int, list(answer.json), list(answer.json["task"])) == (201, ["task"], ["7", "8"])
-        holds(answer.json["task"]["7"], id=7, name="A", status="wait", left=3, project=1, assignedTo="dev1")
+        assert (answer.status_int, list(answer.json), list(answer.json["task"])) == (
+            201,
+            ["task"],
+            ["7", "8"],
+        )
+        holds(
+            answer.json["task"]["7"],
+            id=7,
+            name="A",
+            status="wait",
+            left=3,
+            project=1,
+            assignedTo="dev1",
+        )
         holds(tasks.get("/tasks/8"), name="B", pri=2, openedBy="admin")
         for wrong in (None, [], "x", [7]):
             tasks.refused("POST", path, dict(tasks=wrong))
-        for wrong in (dict(name="D"), dict(type="devel"), dict(good, name=""), dict(good, type="x")):
+        for wrong in (
+            dict(name="D"),
+            dict(type="devel"),
+            dict(good, name=""),
+            dict(good, type="x"),
+        ):
             tasks.refused("POST", path, dict(tasks=[good, wrong]))
         tasks.refused("POST", "/executions/99/tasks/batchCreate", dict(tasks=[]), status=404)
 
@@ -13531,11 +15642,23 @@ class TestTasksAgain:
             holds(started, status="doing", consumed=spent, left=left, assignedTo="dev1")
             holds(started, finishedBy="", closedBy="", canceledBy="", closedReason="")
         for state in ("doing", "done"):
-            assert broken(tasks, f"POST {self.path(state)}/restart", dict(consumed=3.5, left=1)) == "consumed"
-            holds(tasks.post(f"{self.path(state)}/restart", consumed=4, left=0), status="doing", consumed=4, left=0)
+            assert (
+                broken(tasks, f"POST {self.path(state)}/restart", dict(consumed=3.5, left=1))
+                == "consumed"
+            )
+            holds(
+                tasks.post(f"{self.path(state)}/restart", consumed=4, left=0),
+                status="doing",
+                consumed=4,
+                left=0,
+            )
 
     def test_finish_without_an_assignee_gives_the_task_to_its_opener(self, tasks):
-        for id, sent, account in ((2, dict(assignedTo=""), "pm1"), (3, {}, "dev1"), (6, dict(assignedTo="qa1"), "qa1")):
+        for id, sent, account in (
+            (2, dict(assignedTo=""), "pm1"),
+            (3, {}, "dev1"),
+            (6, dict(assignedTo="qa1"), "qa1"),
+        ):
             done = tasks.post(f"/tasks/{id}/finish", finishedDate="2026-11-20 08:00", **sent)
             holds(done, assignedTo=account, status="done", finishedDate="2026-11-20T08:00:00Z")
             holds(done, closedBy="", closedDate=None, closedReason="")
@@ -13561,7 +15684,10 @@ class TestSmallOnes:
 
     def test_configurations_need_a_token(self, shop):
         known = {one["key"]: one["value"] for one in shop.get("/configurations")}
-        assert " ".join(known) == "language version charset timezone systemMode hourUnit CRProduct CRExecution"
+        assert (
+            " ".join(known)
+            == "language version charset timezone systemMode hourUnit CRProduct CRExecution"
+        )
         holds(known, version="16.5", language="en", charset="UTF-8", systemMode="new")
         assert shop.get("/configurations/version") == {"name": "version", "value": "16.5"}
         shop.refused("GET", "/configurations", status=401, Token=None)
@@ -13700,14 +15826,26 @@ class TestWhatIsStored:
     def test_text_of_a_release_names_stories_only_by_ids_of_64_bits(self, client):
         client.load(**STORED)
         for text in ("1,99999999999999999999", "1, 2,", "x", "1.5,true", "[1]"):
-            client.post("/projects/1/releases", name="r", date="2026-01-05", product=1, stories=text)
-        assert [client.get(f"/stories/{id}")["stage"] for id in (1, 2, 3)] == ["released", "released", "wait"]
+            client.post(
+                "/projects/1/releases", name="r", date="2026-01-05", product=1, stories=text
+            )
+        assert [client.get(f"/stories/{id}")["stage"] for id in (1, 2, 3)] == [
+            "released",
+            "released",
+            "wait",
+        ]
 
     def test_bug_of_an_execution_is_one_of_its_project(self, client):
         client.load(**STORED)
         assert (
             client.post(
-                "/products/1/bugs", title="x", severity=1, pri=1, type="config", openedBuild="trunk", execution=2
+                "/products/1/bugs",
+                title="x",
+                severity=1,
+                pri=1,
+                type="config",
+                openedBuild="trunk",
+                execution=2,
             )["project"]
             == 1
         )
@@ -13722,7 +15860,9 @@ class TestWhatIsStored:
         ("departments", [dict(id=1, name="a", parent=2), dict(id=2, name="b", parent=1)],                             "departments[1].parent"),
         ("departments", [dict(id=n, name="d", parent=n - 1) for n in range(1, 52)],                                   "departments[50].parent"),
     ])  # fmt: skip
-    def test_fixture_is_refused_by_what_does_not_belong_together(self, client, array, records, place):
+    def test_fixture_is_refused_by_what_does_not_belong_together(
+        self, client, array, records, place
+    ):
         client.load(**STORED)
         with pytest.raises(pmservice.StartError, match=f"fixture: {re.escape(place)} "):
             client.load(**{array: records})
@@ -13761,18 +15901,36 @@ class TestProperties:
     def test_what_goes_in_comes_out(self, in_memory, name, text):
         sent = {"name": name, "desc": text, "code": text}
         made = in_memory.product(**sent)
-        assert {field: made[field] for field in sent} == {field: made["products"][0][field] for field in sent} == sent
-        case = in_memory.case(1, title=name, precondition=text, steps=[{"desc": name, "expect": text}])
+        assert (
+            {field: made[field] for field in sent}
+            == {field: made["products"][0][field] for field in sent}
+            == sent
+        )
+        case = in_memory.case(
+            1, title=name, precondition=text, steps=[{"desc": name, "expect": text}]
+        )
         shown = in_memory.get(f"/testcases/{case['id']}")
         step = shown["steps"][0]
-        assert [shown["title"], shown["precondition"], step["desc"], step["expect"]] == [name, text, name, text]
+        assert [shown["title"], shown["precondition"], step["desc"], step["expect"]] == [
+            name,
+            text,
+            name,
+            text,
+        ]
 
-    OTHER_BODIES = {f"{method} {path}": body for method, path, body in WRITES if body}  # of the companions, mostly
+    OTHER_BODIES = {
+        f"{method} {path}": body for method, path, body in WRITES if body
+    }  # of the companions, mostly
 
     @each("operation", [*GOOD, "POST /tokens", *(one for one in OTHER_BODIES if one not in GOOD)])
     def test_no_body_whatsoever_is_a_failure_of_our_own(self, in_memory, operation):
         good = GOOD.get(operation) or self.OTHER_BODIES.get(operation, {})
-        fields = [*{**good, **SORTS["task"], **SORTS["product"]}, "comment", "currentConsumed", "password"]
+        fields = [
+            *{**good, **SORTS["task"], **SORTS["product"]},
+            "comment",
+            "currentConsumed",
+            "password",
+        ]
         some = st.dictionaries(st.sampled_from(fields), VALUES, max_size=6)
 
         @given(body=VALUES | some.map(lambda some: {**good, **some}))
@@ -13793,7 +15951,13 @@ class TaskLife(RuleBasedStateMachine):
         task = self.client.task(estimate=estimate)
         self.path = f"/tasks/{task['id']}"
         self.task = dict(
-            status="wait", consumed=0, left=estimate, version=1, realStarted=None, finishedDate=None, name="T"
+            status="wait",
+            consumed=0,
+            left=estimate,
+            version=1,
+            realStarted=None,
+            finishedDate=None,
+            name="T",
         )
 
     def teardown(self):
@@ -13809,7 +15973,9 @@ class TaskLife(RuleBasedStateMachine):
     def start(self, consumed, left):
         body = dict(consumed=consumed, left=left)
         may = self.task["status"] != "doing" and consumed >= self.task["consumed"]
-        self.try_to(may, "start", body, **body, status="doing", realStarted=NOW_ISO, finishedDate=None)
+        self.try_to(
+            may, "start", body, **body, status="doing", realStarted=NOW_ISO, finishedDate=None
+        )
 
     @rule(consumed=hours, left=hours)
     def restart(self, consumed, left):
@@ -13820,7 +15986,12 @@ class TaskLife(RuleBasedStateMachine):
     @rule(more=hours, day=st.sampled_from(["2026-11-20", "2026-11-21"]))
     def finish(self, more, day):
         may = self.task["realStarted"] is not None and day == "2026-11-21"
-        changes = dict(status="done", left=0, consumed=self.task["consumed"] + more, finishedDate=f"{day}T00:00:00Z")
+        changes = dict(
+            status="done",
+            left=0,
+            consumed=self.task["consumed"] + more,
+            finishedDate=f"{day}T00:00:00Z",
+        )
         self.try_to(may, "finish", dict(currentConsumed=more, finishedDate=day), **changes)
 
     @rule(name=st.sampled_from("TUV"))
@@ -13831,9 +16002,21 @@ class TaskLife(RuleBasedStateMachine):
     @invariant()
     def looks_like_the_model(self):
         if hasattr(self, "task"):
-            shown, spent, left = self.client.put(self.path), self.task["consumed"], self.task["left"]
-            progress = 100 if self.task["status"] == "done" else int(100 * spent / (spent + left) + 0.5) if spent else 0
-            assert {**self.task, "progress": progress} == {field: shown[field] for field in (*self.task, "progress")}
+            shown, spent, left = (
+                self.client.put(self.path),
+                self.task["consumed"],
+                self.task["left"],
+            )
+            progress = (
+                100
+                if self.task["status"] == "done"
+                else int(100 * spent / (spent + left) + 0.5)
+                if spent
+                else 0
+            )
+            assert {**self.task, "progress": progress} == {
+                field: shown[field] for field in (*self.task, "progress")
+            }
 
 
 TestTaskLife = TaskLife.TestCase
@@ -13881,7 +16064,9 @@ PUTTING = [name for name, one in WRITING.items() if one.method == "PUT"]
 MOVING = [name for name, one in WRITING.items() if one.method == "POST" and one.status == 200]
 REMOVING = [name for name, one in WRITING.items() if one.method == "DELETE"]
 LISTED = [one for one in pmservice.OPERATIONS if isinstance(one.shows, pmservice.Listing)]
-LIST_OF_COUNTER = dict(bugs="all", unResolved="active", closedBugs="closed", assignToNull="assigntonull")
+LIST_OF_COUNTER = dict(
+    bugs="all", unResolved="active", closedBugs="closed", assignToNull="assigntonull"
+)
 RESTORING = ["PUT /-/snapshots/old", "POST /-/snapshots/old/restore", "POST /-/reset"]
 
 
@@ -14109,26 +16294,54 @@ class TestTheWholeLife:
             path = f"/tasks/{task['id']}"
             assert (task["status"], task["left"]) == ("wait", 8)
             assert client.put(path, name="Write the driver")["version"] == 2
-            started = client.post(f"{path}/start", consumed=2, left=6, realStarted="2026-11-20 08:00:00", comment="go")
-            assert (started["status"], started["progress"], started["assignedTo"]) == ("doing", 25, "dan")
-            finished = client.post(f"{path}/finish", currentConsumed=5, finishedDate="2026-11-20 17:00:00")
-            assert (finished["status"], finished["consumed"], finished["finishedBy"]) == ("done", 7, "admin")
+            started = client.post(
+                f"{path}/start", consumed=2, left=6, realStarted="2026-11-20 08:00:00", comment="go"
+            )
+            assert (started["status"], started["progress"], started["assignedTo"]) == (
+                "doing",
+                25,
+                "dan",
+            )
+            finished = client.post(
+                f"{path}/finish", currentConsumed=5, finishedDate="2026-11-20 17:00:00"
+            )
+            assert (finished["status"], finished["consumed"], finished["finishedBy"]) == (
+                "done",
+                7,
+                "admin",
+            )
             again = client.post(f"{path}/restart", consumed=7, left=1)
-            assert (again["status"], again["finishedBy"], again["realStarted"]) == ("doing", "", "2026-11-20 08:00:00")
+            assert (again["status"], again["finishedBy"], again["realStarted"]) == (
+                "doing",
+                "",
+                "2026-11-20 08:00:00",
+            )
 
-            case = client.case(product, title="It starts", steps=[{"desc": "power on", "expect": "light"}])["id"]
+            case = client.case(
+                product, title="It starts", steps=[{"desc": "power on", "expect": "light"}]
+            )["id"]
             assert client.get(f"/testcases/{case}")["steps"][0]["expect"] == "light"
-            client.load(releases=[dict(name="1.0", project=3, product=1)], bugs=[dict(title="It hangs", product=1)])
+            client.load(
+                releases=[dict(name="1.0", project=3, product=1)],
+                bugs=[dict(title="It hangs", product=1)],
+            )
             assert client.get(f"/products/{product}/bugs")["bugs"][0]["title"] == "It hangs"
-            assert client.get(f"/projects/{project['id']}/releases")["releases"][0]["projectName"] == "Modem 1.0"
+            assert (
+                client.get(f"/projects/{project['id']}/releases")["releases"][0]["projectName"]
+                == "Modem 1.0"
+            )
             counted = client.get("/products")["products"][0]
-            assert [counted[field] for field in ("bugs", "unResolved", "releases", "thisWeekBugs")] == [1, 1, 1, 1]
+            assert [
+                counted[field] for field in ("bugs", "unResolved", "releases", "thisWeekBugs")
+            ] == [1, 1, 1, 1]
 
 
 class TestAClientsDay:
     @each("password", ["secret", hashlib.md5(b"secret").hexdigest()], ids=["password", "MD5"])
     def test_each_answer_holds_what_the_one_before_changed(self, tmp_path, password):
-        with contextlib.closing(Client(tmp_path / "pm.db", password="secret", token="x", load=WORLD)) as client:
+        with contextlib.closing(
+            Client(tmp_path / "pm.db", password="secret", token="x", load=WORLD)
+        ) as client:
             client.token = client.login("admin", password)
             product = client.get("/products")["products"][0]
             bugs = f"/products/{product['id']}/bugs"
@@ -14137,7 +16350,9 @@ class TestAClientsDay:
             path = f"/bugs/{bug['id']}"
             after = client.get(bugs)
             assert (after["total"], after["bugs"][1:]) == (before["total"] + 1, before["bugs"])
-            assert after["bugs"][0].items() >= without(bug, "status", "deadline", *UNSET_BUG).items()
+            assert (
+                after["bugs"][0].items() >= without(bug, "status", "deadline", *UNSET_BUG).items()
+            )
             resolved = client.post(f"{path}/resolve", resolution="fixed", resolvedBuild="trunk")
             assert (resolved["status"], resolved["assignedTo"]) == ("resolved", reference("admin"))
             closed = client.post(f"{path}/close", comment="well done")
@@ -14154,15 +16369,33 @@ class TestAClientsDay:
             execution = client.get(f"/projects/{project}/executions")["executions"][0]["id"]
             task = client.task(execution, assignedTo=["dev1"], estimate=8)
             path = f"/tasks/{task['id']}"
-            assert client.get(path) == task == client.get(f"/executions/{execution}/tasks")["tasks"][0]
+            assert (
+                client.get(path) == task == client.get(f"/executions/{execution}/tasks")["tasks"][0]
+            )
             client.post(f"{path}/start", consumed=2, left=6)
             doing = client.get(path)
-            assert (doing["status"], doing["consumed"], doing["left"], doing["progress"]) == ("doing", 2, 6, 25)
-            assert (doing["realStarted"], client.get(f"/executions/{execution}")["status"]) == (NOW_ISO, "doing")
+            assert (doing["status"], doing["consumed"], doing["left"], doing["progress"]) == (
+                "doing",
+                2,
+                6,
+                25,
+            )
+            assert (doing["realStarted"], client.get(f"/executions/{execution}")["status"]) == (
+                NOW_ISO,
+                "doing",
+            )
             client.post(f"{path}/finish", currentConsumed=5, finishedDate="2026-11-21 17:00:00")
             done = client.get(path)
-            assert (done["status"], done["consumed"], done["left"], done["progress"]) == ("done", 7, 0, 100)
-            assert (done["finishedBy"], done["finishedDate"]) == (reference("admin"), "2026-11-21T17:00:00Z")
+            assert (done["status"], done["consumed"], done["left"], done["progress"]) == (
+                "done",
+                7,
+                0,
+                100,
+            )
+            assert (done["finishedBy"], done["finishedDate"]) == (
+                reference("admin"),
+                "2026-11-21T17:00:00Z",
+            )
             assert done["realStarted"] == doing["realStarted"]
 
 
@@ -14173,8 +16406,12 @@ README = (HERE / "README.md").read_text("utf-8")
 
 class TestReadme:
     def test_tables_say_what_the_module_s_tables_say(self):
-        rows = re.findall(r"^\| ([A-Z]+) \| `(/[^`]+)` \| (.+?) \|(?: (.*)\|)?$", README, re.MULTILINE)
-        rows.sort(key=lambda row: row[1].startswith("/-/"))  # the controls stand before the operations
+        rows = re.findall(
+            r"^\| ([A-Z]+) \| `(/[^`]+)` \| (.+?) \|(?: (.*)\|)?$", README, re.MULTILINE
+        )
+        rows.sort(
+            key=lambda row: row[1].startswith("/-/")
+        )  # the controls stand before the operations
         offered = (*pmservice.SPECIFIED, *pmservice.COMPANIONS, *pmservice.CONTROLS)
         assert [row[:3] for row in rows] == [(one.method, one.path, one.purpose) for one in offered]
         for row, operation in zip(rows, pmservice.OPERATIONS, strict=False):
@@ -14189,30 +16426,46 @@ class TestReadme:
             if isinstance(one.shows, pmservice.Listing) and len(one.shows.browse) > 1
             for word in one.shows.browse
         }
-        assert {word.lower() for word in offered} <= {word.lower() for word in re.findall("`([^`]+)`", lists)}
+        assert {word.lower() for word in offered} <= {
+            word.lower() for word in re.findall("`([^`]+)`", lists)
+        }
         (arrays,) = re.findall(r"## Seeding.*?any of the arrays (.*?)\.", README, re.DOTALL)
         assert set(re.findall("`([a-z]+)`", arrays)) == set(pmservice.FIXTURE)
 
     def test_commands_and_settings_it_names_are_there(self):
-        flags = set(re.findall(r"(?<![\w-])--([a-z][a-z-]+)", " ".join(re.findall(r"pmservice[^`\n]*", README))))
+        flags = set(
+            re.findall(
+                r"(?<![\w-])--([a-z][a-z-]+)", " ".join(re.findall(r"pmservice[^`\n]*", README))
+            )
+        )
         known = {setting.name for setting in pmservice.SETTINGS}
         known |= {flag.strip("-") for one in pmservice.COMMANDS.values() for flag in one.arguments}
-        assert flags <= known | {"help", "version", "prot"}  # the last one is a mistake that is shown
+        assert flags <= known | {
+            "help",
+            "version",
+            "prot",
+        }  # the last one is a mistake that is shown
         assert set(re.findall(r"\$ pmservice ([a-z]+)", README)) <= set(pmservice.COMMANDS)
 
     def test_fixture_of_the_readme_can_be_loaded(self, client):
         (fixture,) = re.findall(r"## Seeding.*?```json\n(.*?)```", README, re.DOTALL)
         assert client.load(**json.loads(fixture)) == 4
 
-    @pytest.mark.skipif(not (shutil.which("bash") and shutil.which("curl")), reason="needs bash and curl")
+    @pytest.mark.skipif(
+        not (shutil.which("bash") and shutil.which("curl")), reason="needs bash and curl"
+    )
     def test_session_goes_as_it_is_written(self, tmp_path):
         (session,) = re.findall(r"## A session\n.*?```console\n(.*?)```", README, re.DOTALL)
         with Live(tmp_path, "--password", "secret") as live:
             session = session.replace("http://127.0.0.1:8080", live.url)
-            steps = [step.partition("\n") for step in re.split(r"^\$ ", session, flags=re.MULTILINE)[1:]]
+            steps = [
+                step.partition("\n") for step in re.split(r"^\$ ", session, flags=re.MULTILINE)[1:]
+            ]
             mark = "--- next"
             script = "".join(f"{command}\necho; echo '{mark}'\n" for command, _, _ in steps)
-            done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, timeout=60, check=True)
+            done = subprocess.run(
+                ["bash", "-c", script], capture_output=True, text=True, timeout=60, check=True
+            )
         printed = [part.strip() for part in done.stdout.split(mark)[:-1]]
         assert printed == [expected.strip() for _, _, expected in steps]
         assert done.stderr == ""
@@ -14224,11 +16477,15 @@ class TestWorkingOffline:
         export, *steps = re.split(r"^\$ ", session, flags=re.MULTILINE)[1:]
         monkeypatch.setenv(*export.split()[1].split("="))
         # How many tasks are open, and so shown to a member, depends on the day of the week.
-        with pmservice.running(tmp_path / "demo.db", password="secret", now="2026-11-22T12:00:00Z") as source:
+        with pmservice.running(
+            tmp_path / "demo.db", password="secret", now="2026-11-22T12:00:00Z"
+        ) as source:
             pmservice.furnish_demo(source.app.database)
             pmservice.share_password(source.app.database)
             for step in steps:
-                command, _, expected = step.replace("http://127.0.0.1:8080", source.url).partition("\n")
+                command, _, expected = step.replace("http://127.0.0.1:8080", source.url).partition(
+                    "\n"
+                )
                 code, out, told = run(*command.split()[1:])
                 assert code == 0
                 if expected:
@@ -14253,22 +16510,35 @@ class TestWorkingOffline:
         with pmservice.running(token="t") as source, ThreadPoolExecutor(1) as reader:
             monkeypatch.setenv("PMSERVICE_PULL_TOKEN", "t")
             piped = reader.submit((tmp_path / "pipe").read_text)
-            assert [run("pull", source.url, "-o", name)[0] for name in ("link.json", "pipe")] == [0, 0]
+            assert [run("pull", source.url, "-o", name)[0] for name in ("link.json", "pipe")] == [
+                0,
+                0,
+            ]
             assert json.loads(piped.result())["users"][0]["account"] == "admin"
         assert (tmp_path / "link.json").is_symlink()
         assert (tmp_path / "pipe").is_fifo()
         assert (tmp_path / "old.json").read_text() == piped.result()
 
-    @pytest.mark.skipif(not shutil.which("openssl"), reason="there is no openssl to make a certificate")
-    def test_certificate_must_be_one_that_the_system_or_its_user_trusts(self, client, run, tmp_path, monkeypatch):
+    @pytest.mark.skipif(
+        not shutil.which("openssl"), reason="there is no openssl to make a certificate"
+    )
+    def test_certificate_must_be_one_that_the_system_or_its_user_trusts(
+        self, client, run, tmp_path, monkeypatch
+    ):
         made = "req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -keyout key.pem -out cert.pem -days 2"
         names = ["-subj", "/CN=127.0.0.1", "-addext", "subjectAltName=IP:127.0.0.1"]
-        subprocess.run(["openssl", *made.split(), *names], cwd=tmp_path, check=True, capture_output=True)
+        subprocess.run(
+            ["openssl", *made.split(), *names], cwd=tmp_path, check=True, capture_output=True
+        )
         client.call("POST", "/products", {"name": "Shop"})
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.load_cert_chain(tmp_path / "cert.pem", tmp_path / "key.pem")
-        quiet = type("Quiet", (wsgiref.simple_server.WSGIRequestHandler,), {"log_message": lambda *_: None})
-        with wsgiref.simple_server.make_server("127.0.0.1", 0, client.service, handler_class=quiet) as server:
+        quiet = type(
+            "Quiet", (wsgiref.simple_server.WSGIRequestHandler,), {"log_message": lambda *_: None}
+        )
+        with wsgiref.simple_server.make_server(
+            "127.0.0.1", 0, client.service, handler_class=quiet
+        ) as server:
             server.socket = context.wrap_socket(server.socket, server_side=True)
             thread = threading.Thread(target=server.serve_forever)
             thread.start()
@@ -14277,13 +16547,17 @@ class TestWorkingOffline:
             try:
                 code, out, told = run("pull", url, "-o", "copy.json")
                 assert (code, out, os.path.exists("copy.json")) == (2, "", False)
-                assert told.startswith(f"pmservice: {url} cannot be reached: [SSL: CERTIFICATE_VERIFY_FAILED]")
+                assert told.startswith(
+                    f"pmservice: {url} cannot be reached: [SSL: CERTIFICATE_VERIFY_FAILED]"
+                )
                 monkeypatch.setenv("SSL_CERT_FILE", "cert.pem")
                 assert run("pull", url, "-o", "copy.json")[0] == 0
             finally:
                 server.shutdown()
                 thread.join()
-        assert [one["name"] for one in json.loads(Path("copy.json").read_bytes())["products"]] == ["Shop"]
+        assert [one["name"] for one in json.loads(Path("copy.json").read_bytes())["products"]] == [
+            "Shop"
+        ]
 
 
 class TestInOtherLanguages:
@@ -14291,7 +16565,9 @@ class TestInOtherLanguages:
 
     PART = README[README.index("## In other languages") : README.index("## Front ends")]
     NODE = pytest.mark.skipif(not shutil.which("node"), reason="needs Node")
-    SHELL = pytest.mark.skipif(not (shutil.which("mkfifo") and shutil.which("curl")), reason="needs mkfifo and curl")
+    SHELL = pytest.mark.skipif(
+        not (shutil.which("mkfifo") and shutil.which("curl")), reason="needs mkfifo and curl"
+    )
     LONG = {
         "shop.test.mjs": "test('waits', () => new Promise(() => setInterval(() => {}, 1000)));",
         "run": "while :; do sleep 0.1; done",
@@ -14301,7 +16577,9 @@ class TestInOtherLanguages:
     def recipes(self, tmp_path, monkeypatch):
         """Enter a folder with the recipes as files; the command `pmservice` is on the path."""
         for language, name in (("js", "shop.test.mjs"), ("sh", "run")):
-            (recipe,) = re.findall(rf"^```{language}\n(.*?)```", self.PART, re.MULTILINE | re.DOTALL)
+            (recipe,) = re.findall(
+                rf"^```{language}\n(.*?)```", self.PART, re.MULTILINE | re.DOTALL
+            )
             (tmp_path / name).write_text(recipe)
         command = tmp_path / "pmservice"
         command.write_text(f"#!/bin/sh\nexec '{sys.executable}' '{HERE / 'pmservice.py'}' \"$@\"\n")
@@ -14312,13 +16590,18 @@ class TestInOtherLanguages:
     def has_ended(self, printed: str) -> bool:
         """Tell whether nobody listens any longer at the URL that the service told on stderr."""
         (url,) = re.findall("serves :memory: at (http://[0-9.:]+)", printed)
-        with contextlib.closing(connection_to(url)) as connection, pytest.raises(ConnectionRefusedError):
+        with (
+            contextlib.closing(connection_to(url)) as connection,
+            pytest.raises(ConnectionRefusedError),
+        ):
             connection.connect()
         return True
 
     @NODE
     def test_node_s_tests_pass_and_stop_the_service(self):
-        done = subprocess.run(["node", "--test"], capture_output=True, text=True, timeout=60, check=True)
+        done = subprocess.run(
+            ["node", "--test"], capture_output=True, text=True, timeout=60, check=True
+        )
         assert re.search("^. pass 2$", done.stdout, re.MULTILINE)
         assert self.has_ended(done.stdout)
 
@@ -14330,7 +16613,9 @@ class TestInOtherLanguages:
         assert self.has_ended(done.stderr)
 
     @each(
-        "words", [pytest.param(["node", "--test"], marks=NODE), pytest.param(["sh", "run"], marks=SHELL)], ids=" ".join
+        "words",
+        [pytest.param(["node", "--test"], marks=NODE), pytest.param(["sh", "run"], marks=SHELL)],
+        ids=" ".join,
     )
     def test_service_that_cannot_start_fails_them_at_once_and_says_why(self, words, monkeypatch):
         monkeypatch.setenv("PMSERVICE_LOAD", "missing.json")
@@ -14340,13 +16625,18 @@ class TestInOtherLanguages:
 
     @each(
         "words",
-        [pytest.param(["node", "shop.test.mjs"], marks=NODE), pytest.param(["sh", "run"], marks=SHELL)],
+        [
+            pytest.param(["node", "shop.test.mjs"], marks=NODE),
+            pytest.param(["sh", "run"], marks=SHELL),
+        ],
         ids=" ".join,
     )
     def test_service_ends_with_a_recipe_that_is_terminated(self, words, tmp_path):
         with (tmp_path / words[1]).open("a") as recipe:
             recipe.write(self.LONG[words[1]])
-        with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
+        with subprocess.Popen(
+            words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+        ) as process:
             told = next(line for line in process.stdout if "serves :memory:" in line)
             process.terminate()
             process.communicate(timeout=30)  # to the end of stderr, which the service has, too
@@ -14360,20 +16650,26 @@ class TestRunningItForReal:
 
     def block(self, beginning: str) -> str:
         """Return the block of code that begins so."""
-        (block,) = re.findall(rf"^```[a-z]*\n({re.escape(beginning)}.*?)```", self.PART, re.MULTILINE | re.DOTALL)
+        (block,) = re.findall(
+            rf"^```[a-z]*\n({re.escape(beginning)}.*?)```", self.PART, re.MULTILINE | re.DOTALL
+        )
         return block
 
     def healthy(self, url: str) -> bool:
         """Run the image's health check on this service; its exit code is 0 or 1."""
         (check,) = re.findall(r"HEALTHCHECK .*\n +CMD (.*)", self.block("FROM "))
         _, *words = json.loads(check.replace("http://127.0.0.1:8080", url))
-        return {0: True, 1: False}[subprocess.run([sys.executable, *words], stderr=subprocess.DEVNULL).returncode]
+        return {0: True, 1: False}[
+            subprocess.run([sys.executable, *words], stderr=subprocess.DEVNULL).returncode
+        ]
 
     @OPEN_FILES
     def test_health_check_tells_a_service_that_can_work_from_others(self, tmp_path):
         assert not self.healthy(f"http://127.0.0.1:{free_port()}")
         with Live(tmp_path, "--token", "t") as live:
-            assert any(self.healthy(live.url) for _ in range(10))  # on a busy machine it can take too long
+            assert any(
+                self.healthy(live.url) for _ in range(10)
+            )  # on a busy machine it can take too long
             (tmp_path / "pm.db").rename(tmp_path / "away.db")
             assert not self.healthy(live.url)
 
@@ -14387,7 +16683,10 @@ class TestRunningItForReal:
         (unit,) = re.findall("^ExecStart=(.*)", self.block("[Unit]"), re.MULTILINE)
         parse = pmservice.make_parser().parse_args
         assert vars(parse(json.loads(image)[1:])) == {"command": None, "host": "0.0.0.0"}
-        assert vars(parse(unit.split()[1:])) == {"command": None, "database": "/var/lib/pmservice/pm.db"}
+        assert vars(parse(unit.split()[1:])) == {
+            "command": None,
+            "database": "/var/lib/pmservice/pm.db",
+        }
 
     def test_parts_of_the_compose_file_fit_together(self):
         yaml = pytest.importorskip("yaml")
@@ -14405,8 +16704,12 @@ class TestRunningItForReal:
     @posix("Windows has no POSIX shell")
     def test_nightly_backup_makes_a_copy_and_removes_old_ones_then_only(self, tmp_path):
         line = self.block("17 3 * * * root ").split(maxsplit=6)[6].replace(r"\%", "%")
-        line = line.replace("/opt/pmservice/bin/pmservice", f"'{sys.executable}' '{HERE / 'pmservice.py'}'")
-        line = line.replace("/var/backups/pmservice", f"'{tmp_path}'").replace("/var/lib/pmservice/pm.db", "served.db")
+        line = line.replace(
+            "/opt/pmservice/bin/pmservice", f"'{sys.executable}' '{HERE / 'pmservice.py'}'"
+        )
+        line = line.replace("/var/backups/pmservice", f"'{tmp_path}'").replace(
+            "/var/lib/pmservice/pm.db", "served.db"
+        )
         old, recent = tmp_path / "pm-2026-01-05.db", tmp_path / "pm-2026-01-06.db"
         for file, days in ((old, 16), (recent, 13)):
             file.touch()

@@ -69,20 +69,36 @@ SET_NOW = re.compile(r'"(?:opened|created|lastEdited|assigned|closed|canceled)Da
 
 def ids_in(value: Any) -> list[int]:
     """Return the ids in a field, but 9999, which is nobody's: an int, text, ids between commas, or an array."""
-    texts = value if isinstance(value, list) else value.split(",") if isinstance(value, str) else [value]
+    texts = (
+        value
+        if isinstance(value, list)
+        else value.split(",")
+        if isinstance(value, str)
+        else [value]
+    )
     return [int(one) for one in texts if re.fullmatch("[1-9][0-9]*", str(one)) and int(one) != 9999]
 
 
 def records_in(value: Any) -> list[dict[str, Any]]:
     """Return the records of an array, or of an object that holds them, or only their titles, by id."""
     if isinstance(value, dict) and "id" not in value:
-        by_id = {id: one if isinstance(one, dict) else {"title": one} for id, one in value.items() if ids_in(id)}
+        by_id = {
+            id: one if isinstance(one, dict) else {"title": one}
+            for id, one in value.items()
+            if ids_in(id)
+        }
         return [{**one, "id": id} for id, one in by_id.items()]
-    return [one for one in (value if isinstance(value, list) else [value]) if isinstance(one, dict) and "id" in one]
+    return [
+        one
+        for one in (value if isinstance(value, list) else [value])
+        if isinstance(one, dict) and "id" in one
+    ]
 
 
 def is_unset(value: Any) -> bool:
-    return value in (None, "", " ", ",", [], {}) or str(value).startswith(("0000-00-00", "1970-01-01", "1969-12-31"))
+    return value in (None, "", " ", ",", [], {}) or str(value).startswith(
+        ("0000-00-00", "1970-01-01", "1969-12-31")
+    )
 
 
 def is_person(value: Any) -> bool:
@@ -102,14 +118,21 @@ class State:
         path, _, query = exchange.path.removeprefix("/api.php/v1/").partition("?")
         self.exchange, self.words = exchange, [*path.split("/"), "", ""]
         self.body = exchange.body if isinstance(exchange.body, dict) else {}
-        self.records: dict[str, dict[int, dict[str, Any]]] = {array: {} for array in ARRAYS.values()}
+        self.records: dict[str, dict[int, dict[str, Any]]] = {
+            array: {} for array in ARRAYS.values()
+        }
         self.home, self.named = ARRAYS.get(self.words[0], ""), ids_in(self.words[1])
         lists = self.words[2] in ARRAYS and (self.words[2], exchange.method) != ("estimate", "POST")
         self.array = ARRAYS[self.words[2]] if lists else self.home
-        self.owner = {field: int(value) for field, value in urllib.parse.parse_qsl(query) if field in LINKS}
+        self.owner = {
+            field: int(value) for field, value in urllib.parse.parse_qsl(query) if field in LINKS
+        }
         if lists or self.words[2] == "batchCreate":
             self.owner |= {
-                link: id for link, array in LINKS.items() for id in self.named if array == self.home and link != array
+                link: id
+                for link, array in LINKS.items()
+                for id in self.named
+                if array == self.home and link != array
             }
         if self.array == "stories" and "project" in self.owner:
             self.owner = {"execution": 3, **self.owner}
@@ -133,7 +156,9 @@ class State:
         names = {str(answer.get("assignedTo")): answer.get("assignedToRealName")}
         for account, (id, realname) in users.items():
             if account not in known:
-                self.add("users", dict(id=id, account=account, realname=names.get(account) or realname))
+                self.add(
+                    "users", dict(id=id, account=account, realname=names.get(account) or realname)
+                )
 
     def answered(self) -> Iterator[tuple[str, dict[str, Any]]]:
         """Yield the records of the answer, each with its array."""
@@ -159,16 +184,32 @@ class State:
         if array == "stories" and given.get("stage") == "projected" and not given.get("executions"):
             given["execution"] = 3
         if array == "stories" and given.get("stage") == "released":
-            self.add("releases", {"id": given["id"], "product": given["product"], "stories": str(given["id"])})
+            self.add(
+                "releases",
+                {"id": given["id"], "product": given["product"], "stories": str(given["id"])},
+            )
         if array == "plans" and given.get("parent") == -1 and "children" not in given:
-            self.add("plans", {**given, "id": 1000 + given["id"], "parent": given["id"], "stories": [], "bugs": []})
+            self.add(
+                "plans",
+                {
+                    **given,
+                    "id": 1000 + given["id"],
+                    "parent": given["id"],
+                    "stories": [],
+                    "bugs": [],
+                },
+            )
         for child in ids_in(given.get("childStories")) if array == "stories" else []:
             self.add("stories", {"id": child, "product": given["product"], "parent": given["id"]})
         record = self.records[array].setdefault(given["id"], {})
         record.update({field: value for field, value in given.items() if field not in record})
         above = {link: given["id"] for link in LINKS if LINKS[link] == array and link != array}
         if array != "stories":
-            above |= {link: given[link] for link in ("product", "project", "execution") if ids_in(given.get(link))}
+            above |= {
+                link: given[link]
+                for link in ("product", "project", "execution")
+                if ids_in(given.get(link))
+            }
         for name, inner in given.items() if array != "products" else ():
             for one in records_in(inner) if name in ARRAYS else ():
                 self.add(ARRAYS[name], {**above, **one})
@@ -183,8 +224,14 @@ class State:
             if match := JOINED.fullmatch(field):
                 part = {"Title": "name", "PM": "PM"}.get(match[2], match[2].lower())
                 said[match[1]][part] = value.split("/")[-1] if isinstance(value, str) else value
-        newer = given.get("needconfirm") or given.get("needConfirm") or "storyChanged" in str(given.get("status"))
-        said["story"]["version"] = given.get("latestStoryVersion") or (given.get("storyVersion") or 1) + bool(newer)
+        newer = (
+            given.get("needconfirm")
+            or given.get("needConfirm")
+            or "storyChanged" in str(given.get("status"))
+        )
+        said["story"]["version"] = given.get("latestStoryVersion") or (
+            given.get("storyVersion") or 1
+        ) + bool(newer)
         if array in ("stories", "plans"):
             said["parent"]["product"] = given.get("product")
         project = ids_in(given.get("project")) if array != "stories" else []
@@ -203,7 +250,11 @@ class State:
     def fill_pages(self) -> None:
         """Add records for those that a list counts but does not show: newer and older ones, as its page says."""
         answer, records = self.exchange.answer, self.records[self.array]
-        shown = [one for array, one in self.answered() if array == self.array and one.get("type") != "requirement"]
+        shown = [
+            one
+            for array, one in self.answered()
+            if array == self.array and one.get("type") != "requirement"
+        ]
         if not (isinstance(answer, dict) and answer.get("total") and shown):
             return
         ids = [ids_in(record["id"])[0] for record in shown]
@@ -211,10 +262,17 @@ class State:
         alike = {link: records[ids[0]][link] for link in common}
         others = {id: one for id, one in records.items() if one.get("type") != "requirement"}
         inside = [
-            id for id, one in others.items() if all(ids_in(one.get(link)) == [own] for link, own in self.owner.items())
+            id
+            for id, one in others.items()
+            if all(ids_in(one.get(link)) == [own] for link, own in self.owner.items())
         ]
-        missing, before = answer["total"] - len(inside), (answer.get("page", 1) - 1) * answer.get("limit", 20)
-        newer = (missing - before if self.array == "products" else before) - sum(id > max(ids) for id in inside)
+        missing, before = (
+            answer["total"] - len(inside),
+            (answer.get("page", 1) - 1) * answer.get("limit", 20),
+        )
+        newer = (missing - before if self.array == "products" else before) - sum(
+            id > max(ids) for id in inside
+        )
         free = [*range(min(ids) - 1, 0, -1), *range(max(records) + 100, max(records) + 200)]
         for id in range(max(records) + 1, max(records) + 1 + min(newer, missing)):
             self.add(self.array, {**alike, "id": id, "begin": "2040-01-01", "end": "2040-01-01"})
@@ -228,7 +286,11 @@ class State:
             made = [int(record["id"]) for array, record in self.answered() if array == self.array]
             for id in made:
                 del self.records[self.array][id]
-            several = self.body.get("assignedTo") if isinstance(self.body.get("assignedTo"), list) else [""]
+            several = (
+                self.body.get("assignedTo")
+                if isinstance(self.body.get("assignedTo"), list)
+                else [""]
+            )
             if made and made[0] > len(several):
                 self.add(self.array, {**self.owner, "id": made[0] - len(several)})
         elif exchange.method in ("PUT", "POST") and self.named and exchange.status < 300:
@@ -246,10 +308,16 @@ class State:
         for plan in [*self.records["plans"].values()]:
             for array in ("stories", "bugs"):
                 for place in range(plan.get(array) if isinstance(plan.get(array), int) else 0):
-                    more = dict(plan=plan["id"], product=plan["product"], estimate=plan["hour"] / plan[array])
+                    more = dict(
+                        plan=plan["id"],
+                        product=plan["product"],
+                        estimate=plan["hour"] / plan[array],
+                    )
                     self.add(array, {**more, "id": 100 * plan["id"] + place})
         for product in [*self.records["products"].values()]:
-            number = Counter({field: value for field, value in product.items() if isinstance(value, int)})
+            number = Counter(
+                {field: value for field, value in product.items() if isinstance(value, int)}
+            )
             own, active, total = (
                 dict(product=product["id"]),
                 number["unResolved"],
@@ -268,7 +336,9 @@ class State:
             stories = [
                 dict(type=type, status=state.replace("changing", "changed"))
                 for field, type in (("stories", "story"), ("requirements", "requirement"))
-                for state, count in (product[field].items() if isinstance(product.get(field), dict) else ())
+                for state, count in (
+                    product[field].items() if isinstance(product.get(field), dict) else ()
+                )
                 if isinstance(count, int) and state != "reviewing"
                 for _ in range(count)
             ]
@@ -291,7 +361,8 @@ class State:
                 for link in NEEDED.get(array, "").split():
                     if not ids_in(record.get(link)):
                         record[link] = next(
-                            iter(self.records[LINKS[link]]), {"project": 2, "execution": 3}.get(link, 1)
+                            iter(self.records[LINKS[link]]),
+                            {"project": 2, "execution": 3}.get(link, 1),
                         )
                         self.add(LINKS[link], {"id": record[link]})
         return {
@@ -303,24 +374,36 @@ class State:
 def written(resource: Any, id: int, shown: dict[str, Any]) -> dict[str, Any]:
     """Return a record as a fixture writes it, with a name if it needs one and without the values that it cannot have."""
     name = shown.get("name") or shown.get("title") or f"{resource.name} {id}"
-    record = {"account": f"user{id}", "begin": "2026-01-01", "end": "2027-12-31", "acl": "open", **shown}
+    record = {
+        "account": f"user{id}",
+        "begin": "2026-01-01",
+        "end": "2027-12-31",
+        "acl": "open",
+        **shown,
+    }
     record |= {"name": name, "title": name, "id": id}
     if resource.name == "testcase" and not record.get("steps"):
         record["steps"] = [{"desc": "go"}] * record.get("stepNumber", 0)
     if resource.name == "story":
         texts = {"title": name, "spec": record.get("spec"), "verify": record.get("verify")}
-        record["versions"] = [{**texts, "version": n} for n in range(1, (record.get("version") or 1) + 1)]
+        record["versions"] = [
+            {**texts, "version": n} for n in range(1, (record.get("version") or 1) + 1)
+        ]
         record["executions"] = [*(record.get("executions") or []), record.get("execution")]
         record["plans"], waiting = ids_in(record.get("plan")), record.get("notReview", ())
         record["reviewers"] = [
-            {"account": one, "result": "" if one in waiting else "pass"} for one in record.get("reviewer", ())
+            {"account": one, "result": "" if one in waiting else "pass"}
+            for one in record.get("reviewer", ())
         ]
     fixture = {}
     for field, kind in resource.fixture.fields.items():
         value = record.get(field)
         if isinstance(value, list) and field in LINKS:
             value = ids_in([one["id"] if isinstance(one, dict) else one for one in value])
-        elif (field in ("parent", *LINKS) and resource.name != "release") or field in ("project", "build"):
+        elif (field in ("parent", *LINKS) and resource.name != "release") or field in (
+            "project",
+            "build",
+        ):
             value = next(iter(ids_in(value)), None)
         if is_person(value) or (isinstance(value, list) and value and is_person(value[0])):
             value = meaning(value)
@@ -416,7 +499,9 @@ def meaning(value: Any) -> Any:
     value = value.strip(",") if isinstance(value, str) else value
     if isinstance(value, str) and re.fullmatch(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d", value):
         return f"{datetime.fromisoformat(value) - timedelta(hours=8):%Y-%m-%dT%H:%M:%SZ}"
-    if isinstance(value, (int, float)) or (isinstance(value, str) and re.fullmatch(r"[0-9]+(\.[0-9]+)?", value)):
+    if isinstance(value, (int, float)) or (
+        isinstance(value, str) and re.fullmatch(r"[0-9]+(\.[0-9]+)?", value)
+    ):
         return float(value)
     return value
 
@@ -427,7 +512,9 @@ def way_of(recorded: Any, ours: Any) -> str:
     if is_blanked or json.dumps(recorded) == json.dumps(ours):
         return ""
     said, says = (
-        [one for one in value.split(",") if one] if isinstance(value, str) and "," in value else value
+        [one for one in value.split(",") if one]
+        if isinstance(value, str) and "," in value
+        else value
         for value in (meaning(recorded), meaning(ours))
     )
     if said != says and [said] != says and said != [says]:
@@ -447,8 +534,15 @@ def differences(recorded: Any, ours: Any, field: str = "") -> Iterator[Differenc
             if key in recorded and key in ours:
                 yield from differences(recorded[key], ours[key], name)
             else:
-                yield Difference(name, "lacks" if key in recorded else "adds", recorded.get(key), ours.get(key))
-    elif isinstance(recorded, list) and isinstance(ours, list) and records_in(recorded) and not is_person(recorded[0]):
+                yield Difference(
+                    name, "lacks" if key in recorded else "adds", recorded.get(key), ours.get(key)
+                )
+    elif (
+        isinstance(recorded, list)
+        and isinstance(ours, list)
+        and records_in(recorded)
+        and not is_person(recorded[0])
+    ):
         found = {one["id"]: one for one in records_in(ours)}
         for record in recorded:
             if record["id"] in found:
@@ -457,7 +551,9 @@ def differences(recorded: Any, ours: Any, field: str = "") -> Iterator[Differenc
                 yield Difference(field, "lacks", record, None)
         known = [record["id"] for record in recorded]
         order = [id for id in found if id in known]
-        yield Difference(field, "" if order == [id for id in known if id in found] else "order", known, order)
+        yield Difference(
+            field, "" if order == [id for id in known if id in found] else "order", known, order
+        )
     elif (
         isinstance(recorded, list)
         and isinstance(ours, list)
@@ -484,8 +580,14 @@ def refused(exchange: Exchange, ours: Any) -> Iterator[Difference]:
 def moment_of(exchange: Exchange) -> str:
     """Return the moment of an exchange: the latest that the server itself set in the answer."""
     shown = SET_NOW.findall(json.dumps(exchange.answer))
-    moments = [f"{day}T{clock}Z" if t == "T" else meaning(f"{day} {clock}") for day, t, clock in shown]
-    return str(max(moments, default="2026-11-20T07:48:14Z" if exchange.is_early else "2026-11-21T20:06:37Z"))
+    moments = [
+        f"{day}T{clock}Z" if t == "T" else meaning(f"{day} {clock}") for day, t, clock in shown
+    ]
+    return str(
+        max(
+            moments, default="2026-11-20T07:48:14Z" if exchange.is_early else "2026-11-21T20:06:37Z"
+        )
+    )
 
 
 def caller_of(exchange: Exchange) -> str:
@@ -503,5 +605,9 @@ def compared(exchange: Exchange, status: int, answer: Any) -> list[Difference]:
     if status >= 400:
         return [first, *refused(exchange, answer)]
     if isinstance(recorded, dict) and isinstance(recorded.get("message"), dict):
-        return [first, Difference("message", "lacks", "a record", None), *differences(recorded["message"], answer)]
+        return [
+            first,
+            Difference("message", "lacks", "a record", None),
+            *differences(recorded["message"], answer),
+        ]
     return [first, *differences(recorded, answer)]

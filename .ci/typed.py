@@ -15,12 +15,16 @@ def pmservice_settings() -> pmservice.Settings:
 def test_calls(pmservice: pmservice.Running) -> None:
     assert pmservice.url + pmservice.token
     pmservice.app.close()
-    answer = pmservice.call("POST", "/products", {"name": "Shop"}, headers={"Token": None, "X-Mine": "1"})
+    answer = pmservice.call(
+        "POST", "/products", {"name": "Shop"}, headers={"Token": None, "X-Mine": "1"}
+    )
     assert answer.status == 201
     assert answer.headers["Content-Type"].startswith("application/json")
     assert answer.json["id"] == len(answer.text) + len(answer.body)
     assert pmservice.get("/products")["total"] + pmservice.post("/products", {"name": "Shop"})["id"]
-    assert pmservice.put("/products/1", {"name": "Store"})["id"] + len(pmservice.delete("/products/1"))
+    assert pmservice.put("/products/1", {"name": "Store"})["id"] + len(
+        pmservice.delete("/products/1")
+    )
 
 
 def test_controls(pmservice_shared: pmservice.Running) -> None:
@@ -31,7 +35,9 @@ def test_controls(pmservice_shared: pmservice.Running) -> None:
     pmservice_shared.freeze("2026-01-05T09:00:00Z")
     pmservice_shared.freeze(datetime(2026, 1, 5, tzinfo=timezone.utc))
     pmservice_shared.shift(0.5)
-    pmservice_shared.fail("POST /tasks/*", status=503, times=2, headers={"Retry-After": 1}, body={"error": "busy"})
+    pmservice_shared.fail(
+        "POST /tasks/*", status=503, times=2, headers={"Retry-After": 1}, body={"error": "busy"}
+    )
     pmservice_shared.fail("GET *", delay=0.1, drip=1, truncate=10, drop=False)
     pmservice_shared.clear_faults()
     for call in pmservice_shared.calls(method="POST", path="/tasks/*", status=503):
@@ -56,7 +62,9 @@ def test_app(pmservice_app: pmservice.Service) -> None:
 
 def serve() -> str:
     moment = datetime(2026, 1, 5, tzinfo=timezone.utc)
-    with pmservice.running("pm.db", token="t", load={"products": []}, clock=lambda: moment, control=True) as service:
+    with pmservice.running(
+        "pm.db", token="t", load={"products": []}, clock=lambda: moment, control=True
+    ) as service:
         return service.url
 
 
