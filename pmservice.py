@@ -222,20 +222,68 @@ STORAGE_ERRORS = {
 Schema = Mapping[str, Any]
 
 
+class Look(NamedTuple):
+    """What the values of several kinds have in common: a row of LOOKS.
+
+    written: the column of the quirk table that says how answers write them, or the writer that every view shares
+        (room 5); "" if they are written as SQLite returns them.
+    none: what answers show for an unset value, besides null and "". It counts as not given, so that a record that was
+        read can be sent back.
+    blank: whether "" is a value; otherwise it counts as not given.
+    settled: how a checked value is resolved against the database (room 8), "" if it is stored as it was read.
+    emptied: what a transition stores to empty a field.
+    cell: how the page for browsers shows them (room 15), "" as text.
+    pulled: how they are read from another server's answers (room 19), "" as they are.
+    """
+
+    written: str
+    none: Any = None
+    blank: bool = False
+    settled: str = ""
+    emptied: Any = None
+    cell: str = ""
+    pulled: str = ""
+
+
+# fmt: off
+LOOKS = {
+    #                 written       shown for none          "" is one  settled      emptied  cell      pulled
+    "plain":     Look("",           None,                   False,     "",          0,       "",       "first"),
+    "quoted":    Look("",           None,                   False,     "",          "",      "",       "word"),
+    "hours":     Look("hours"),
+    "text":      Look("text",       None,                   True,      "",          None,    "long",   "text"),
+    "secret":    Look("nullable",   None,                   True),
+    "maybe":     Look("number"),
+    "day":       Look("day",        "0000-00-00",           False,     "",          None,    "",       "day"),
+    "deadline":  Look("day",        "1970-01-01",           False,     "",          None,    "",       "day"),
+    "moment":    Look("moment",     "1969-12-31T16:00:00Z", False,     "moment",    None,    "moment", "moment"),
+    "stamp":     Look("stamp",      None,                   False,     "moment",    None,    "moment", "moment"),
+    "person":    Look("person",     None,                   True,      "person",    None,    "person", "account"),
+    "people":    Look("",           None,                   True,      "people",    None,    "",       "accounts"),
+    "whitelist": Look("references", None,                   True,      "whitelist", None,    "",       "accounts"),
+    "votes":     Look("",           None,                   False,     "votes"),
+    "flag":      Look("flag",       None,                   False,     "",          None,    "flag"),
+    "truth":     Look("boolean",    None,                   False,     "",          None,    "flag"),
+    "parent":    Look("",           -1,                     False,     "",          None,    "",       "first"),
+    "build":     Look("text",       None,                   False,     "",          None,    "",       "build"),
+}
+# fmt: on
+
+
 class Kind(NamedTuple):
     """A field's type: how requests write it and how answers show it.
 
-    look: the column of the quirk table that shows it, or a writer that every view shares ("text", "hours", …).
-        "plain" is written as SQLite returns it; "quoted" is put between quotes, because it never needs escaping.
+    look: its row of LOOKS. The look "quoted" is "plain" between quotes, because it never needs escaping.
     read: from a JSON value to a checked one; raises ValueError(rule).
     schema: the JSON Schema of what requests may send.
     source: "given", a column that requests or fixtures set; "derived", worked out by the database: a column of its
         own or, if there is one, the expression `sql`; "part", rows of another table, read by `sql`; "fixed", the
         constant `value`, which every answer shows.
     target: the resource that a link must name (a key of RESOURCES).
+    needed: whether the link must name a record.
     shown: the JSON Schema of answers, for the looks that do not say it themselves.
-    sql: an expression with qualified columns; `{product}` stands for the condition that the caller may see the row
-        of `product` in it, and so for every resource.
+    sql: an expression with qualified columns; `{visible[product]}` in it stands for the condition that the caller
+        may see the row of `product`, and so for every resource.
     table, owner, item: of a part, the table, its column for this record's id and, if a row is only another record's
         id, the column for that.
     """
@@ -246,6 +294,7 @@ class Kind(NamedTuple):
     source: str = "given"
     value: Any = None
     target: str = ""
+    needed: bool = False
     shown: Schema = {"type": "integer"}
     sql: str = ""
     table: str = ""
@@ -253,30 +302,40 @@ class Kind(NamedTuple):
     item: str = ""
 
     def is_given(self, value: Any) -> bool:
-        """Tell whether a request gives a value: null does not, nor "" but for a text, nor what answers show for none."""
-        if self.look in ("text", "secret", "person", "people", "whitelist"):
+        """Tell whether a request gives a value: null, "" and the placeholder of an unset value are none.
+
+        "" is a value of texts and persons.
+        """
+        look = LOOKS[self.look]
+        if look.blank:
             return value is not None
-        return value not in (None, "", SHOWN_FOR_NONE.get(self.look))
+        return value not in (None, "", look.none)
 
 
-# A record that was read can be sent back.
-SHOWN_FOR_NONE = {
-    "day": "0000-00-00",
-    "deadline": "1970-01-01",
-    "moment": "1969-12-31T16:00:00Z",
-    "parent": -1,
-}
 ASCII_INT = re.compile(r"-?[0-9]{1,19}")
 ASCII_NUMBER = re.compile(r"-?[0-9]+(\.[0-9]+)?([eE][-+]?[0-9]+)?")
 ASCII_DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 ASCII_MOMENT = re.compile(
-    r"([0-9]{4}-[0-9]{2}-[0-9]{2})"
-    r"(?:[ T]((?!24)[0-9]{2}:[0-9]{2}(?::[0-9]{2})?)(?:(?<=:[0-9]{2}:[0-9]{2})\.[0-9]+)?(Z|[-+][0-9]{2}:[0-9]{2})?)?"  # Python 3.14 takes 24:00
+    r"""
+    ([0-9]{4}-[0-9]{2}-[0-9]{2})                 # the day
+    (?:
+        [ T]
+        ((?!24)[0-9]{2}:[0-9]{2}(?::[0-9]{2})?)  # the time; only Python 3.14 would take 24:00
+        (?:(?<=:[0-9]{2}:[0-9]{2})\.[0-9]+)?     # fractions of a second, which are dropped
+        (Z|[-+][0-9]{2}:[0-9]{2})?               # the zone
+    )?
+    """,
+    re.VERBOSE,
 )
 ASCII_ACCOUNT = re.compile(r"[A-Za-z0-9_.@-]{1,30}")
 
 
 to_json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode
+
+
+def is_number(value: Any) -> bool:
+    """Tell whether a JSON value is a number; Python counts booleans among them."""
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
 def bounded(value: Any, least: float, most: float) -> Any:
@@ -294,7 +353,7 @@ def whole(least: int = -MAX_INT - 1, most: int = MAX_INT) -> Callable[[Any], int
     def read(value: Any) -> int:
         if isinstance(value, str) and ASCII_INT.fullmatch(value):
             value = int(value)
-        if not isinstance(value, int) or isinstance(value, bool):
+        if not is_number(value) or isinstance(value, float):
             raise ValueError("must be a whole number")
         return int(bounded(value, least, most))
 
@@ -307,17 +366,18 @@ def number_of(unit: str, least: int, most: int) -> Callable[[Any], float]:
     def read(value: Any) -> float:
         if isinstance(value, str) and ASCII_NUMBER.fullmatch(value):
             value = float(value)
-        if not isinstance(value, (int, float)) or isinstance(value, bool):
+        if not is_number(value):
             raise ValueError(f"must be a number of {unit}")
         # Twice, because the largest ints become larger as floats: 2^63 - 1 becomes 2^63.
-        return float(bounded(float(bounded(value, least, most)), least, most))
+        checked = bounded(value, least, most)
+        return float(bounded(float(checked), least, most))
 
     return read
 
 
 def read_text(value: Any) -> str:
     """Return text, also from a number: no NUL, no lone surrogate, at most 64 KiB."""
-    if isinstance(value, (int, float)) and not isinstance(value, bool):
+    if is_number(value):
         if not -MAX_INT - 1 <= value <= MAX_INT:
             raise ValueError("must be text, or a number within 64 bits")
         value = str(value)
@@ -351,6 +411,25 @@ def filled(most: int, least: int = 1) -> Callable[[Any], str]:
     return read
 
 
+def read_commas(value: Any) -> str:
+    """Return text, or an array of texts joined by commas."""
+    if isinstance(value, list):
+        return ",".join(map(read_text, value))
+    return read_text(value)
+
+
+def matching(pattern: str, what: str) -> Callable[[Any], str]:
+    """Return a reader of text that is empty or matches a pattern; `what` says what it must be."""
+
+    def read(value: Any) -> str:
+        words = read_text(value)
+        if words and not re.fullmatch(pattern, words):
+            raise ValueError(f"must be {what}")
+        return words
+
+    return read
+
+
 def read_day(value: Any) -> str:
     """Return a real day, YYYY-MM-DD."""
     if isinstance(value, str) and ASCII_DAY.fullmatch(value):
@@ -366,10 +445,9 @@ def read_moment(value: Any) -> datetime:
     """
     if isinstance(value, str) and (match := ASCII_MOMENT.fullmatch(value)):
         day, clock, zone = match.groups()
+        offset = "+00:00" if zone == "Z" else zone or ""
         with contextlib.suppress(ValueError):
-            moment = datetime.fromisoformat(
-                f"{day}T{clock or '00:00'}{'+00:00' if zone == 'Z' else zone or ''}"
-            )
+            moment = datetime.fromisoformat(f"{day}T{clock or '00:00'}{offset}")
             if MINYEAR < moment.year < MAXYEAR:  # room for every zone's offset
                 return moment
     raise ValueError("must be a moment, YYYY-MM-DD hh:mm:ss, in the years 2 to 9998")
@@ -379,8 +457,10 @@ def read_account(value: Any) -> str:
     """Return an account: 1 to 30 letters, digits and _ . - @ signs."""
     if isinstance(value, str) and ASCII_ACCOUNT.fullmatch(value):
         return value
-    got = f" (got {len(value)})" if isinstance(value, str) and len(value) > 30 else ""
-    raise ValueError(f"must be an account: 1 to 30 letters, digits, _ . - @{got}")
+    rule = "must be an account: 1 to 30 letters, digits, _ . - @"
+    if isinstance(value, str) and len(value) > 30:
+        rule += f" (got {len(value)})"
+    raise ValueError(rule)
 
 
 def read_person(value: Any) -> str | int | None:
@@ -398,17 +478,13 @@ def read_person(value: Any) -> str | int | None:
 
 def read_people(value: Any) -> list[str | int]:
     """Return persons from an array, from accounts separated by commas, or from one person."""
-    given = (
-        value.split(",")
-        if isinstance(value, str)
-        else value
-        if isinstance(value, list)
-        else [value]
-    )
+    if isinstance(value, str):
+        value = value.split(",")
+    given = value if isinstance(value, list) else [value]
     if len(given) > MAX_PEOPLE:
         raise ValueError(f"must be at most {MAX_PEOPLE} persons (got {len(given)})")
-    people = [read_person(one) for one in given]
-    return list(dict.fromkeys(one for one in people if one is not None))
+    people = dict.fromkeys(map(read_person, given))
+    return [person for person in people if person is not None]
 
 
 def read_whitelist(value: Any) -> list[str | int]:
@@ -418,17 +494,6 @@ def read_whitelist(value: Any) -> list[str | int]:
     return read_people(value)
 
 
-def looks_like(pattern: str, what: str) -> Callable[[Any], str]:
-    """Return a reader of text that is empty or matches a pattern."""
-
-    def read(value: Any) -> str:
-        if (words := read_text(value)) and not re.fullmatch(pattern, words):
-            raise ValueError(f"must be {what}")
-        return words
-
-    return read
-
-
 def read_flag(value: Any) -> int:
     """Return 0 or 1 from a boolean as the interface writes it: true, false, 0, 1, "0", "1"."""
     if value in (True, False, "0", "1"):
@@ -436,28 +501,57 @@ def read_flag(value: Any) -> int:
     raise ValueError("must be true or false")
 
 
-def read_ids(value: Any, least: int = 0) -> list[int]:
-    """Return the record ids of an array, without duplicates; one that may be empty may be text with commas."""
-    given = [id for id in value.split(",") if id] if isinstance(value, str) and not least else value
-    if not isinstance(given, list) or len(given) < least:
-        raise ValueError(f"must be an array of ids{', not empty' * least}")
+def read_ids(value: Any) -> list[int]:
+    """Return the record ids of an array, or of text with commas, without duplicates."""
+    if isinstance(value, str):
+        value = [id for id in value.split(",") if id]
+    if not isinstance(value, list):
+        raise ValueError("must be an array of ids")
+    read_id = whole(1)
+    ids = {}
+    for one in value:
+        try:
+            ids[read_id(one.get("id") if isinstance(one, dict) else one)] = True
+        except ValueError:
+            raise ValueError("must be an array of ids: whole numbers from 1") from None
+    return list(ids)
+
+
+def read_some_ids(value: Any) -> list[int]:
+    """Return the record ids of an array that is not empty, without duplicates."""
+    if not isinstance(value, list) or not value:
+        raise ValueError("must be an array of ids, not empty")
+    return read_ids(value)
+
+
+def read_plan_ids(value: Any) -> list[int]:
+    """Return the record ids of an array, or one id as an array."""
+    return read_ids([value] if isinstance(value, int) else value)
+
+
+def read_build_id(value: Any) -> int:
+    """Return an id, also from the array of one id that some clients send; 0 for none."""
+    if isinstance(value, list) and len(value) == 1:
+        value = value[0]
+    return whole(0)(value)
+
+
+def read_build(value: Any) -> int:
+    """Return the id of a build, 0 for "trunk"."""
+    if value == "trunk":
+        return 0
     with contextlib.suppress(ValueError):
-        return list(
-            dict.fromkeys(
-                whole(1)(one.get("id") if isinstance(one, dict) else one) for one in given
-            )
-        )
-    raise ValueError("must be an array of ids: whole numbers from 1")
+        return whole(1)(value)
+    raise ValueError("must be trunk or the id of a build")
 
 
 def read_stages(value: Any) -> str:
     """Return stages joined by commas, from an array or from text that is joined already."""
-    words = (
-        value if isinstance(value, list) else [word for word in read_text(value).split(",") if word]
-    )
-    if not all(word in CASE_STAGES for word in words):
+    if not isinstance(value, list):
+        value = [word for word in read_text(value).split(",") if word]
+    if not all(word in CASE_STAGES for word in value):
         raise ValueError(f"must be one or more of {', '.join(CASE_STAGES)}")
-    return ",".join(words)
+    return ",".join(value)
 
 
 def refuse_constant(name: str) -> NoReturn:
@@ -475,13 +569,19 @@ def words_of(words: Sequence[str]) -> Callable[[Any], str]:
     """Return a reader of one word of an enumeration."""
 
     def read(value: Any) -> str:
-        if not isinstance(value, str) or value not in words:
-            raise ValueError(
-                f"must be one of {', '.join(word or '(empty)' for word in words)}{suggest(value, words)}"
-            )
-        return value
+        if isinstance(value, str) and value in words:
+            return value
+        allowed = ", ".join(word or "(empty)" for word in words)
+        raise ValueError(f"must be one of {allowed}{suggest(value, words)}")
 
     return read
+
+
+def read_bug_state(value: Any) -> str:
+    """Return the state of a bug, also from the object that answers show."""
+    if isinstance(value, dict):
+        value = value.get("code")
+    return words_of(BUG_STATES)(value)
 
 
 def either(*schemas: Schema) -> Schema:
@@ -489,15 +589,15 @@ def either(*schemas: Schema) -> Schema:
     return {"anyOf": list(schemas)}
 
 
+def text_schema(pattern: str) -> Schema:
+    """Return the schema of text that matches a pattern."""
+    return {"type": "string", "pattern": pattern}
+
+
 def whole_schema(least: int = -MAX_INT - 1, most: int = MAX_INT) -> Schema:
     """Return the schema of an int or its text."""
-    digits = (
-        "^-?[0-9]{1,18}$" if least < 0 else "^[0-9]{1,18}$" if least == 0 else "^[1-9][0-9]{0,17}$"
-    )
-    return either(
-        {"type": "integer", "minimum": least, "maximum": most},
-        {"type": "string", "pattern": digits},
-    )
+    digits = {0: "^[0-9]{1,18}$", 1: "^[1-9][0-9]{0,17}$"}.get(least, "^-?[0-9]{1,18}$")
+    return either({"type": "integer", "minimum": least, "maximum": most}, text_schema(digits))
 
 
 def object_of(properties: Mapping[str, Any]) -> dict[str, Any]:
@@ -522,29 +622,49 @@ def one_of(*words: str) -> Kind:
 
 def some_of(*words: str) -> Kind:
     """Return the kind of words of an enumeration, joined by commas."""
-    read = lambda value: tuple(dict.fromkeys(map(words_of(words), read_text(value).split(","))))  # noqa: E731
-    return Kind(
-        "plain",
-        read,
-        {"type": "string", "pattern": f"^({'|'.join(words)})(,({'|'.join(words)}))*$"},
-    )
+    read_word = words_of(words)
+
+    def read(value: Any) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(map(read_word, read_text(value).split(","))))
+
+    word = f"({'|'.join(words)})"
+    return Kind("plain", read, text_schema(f"^{word}(,{word})*$"))
 
 
-def link(target: str, look: str = "plain", sql: str = "") -> Kind:
-    """Return the kind of another record's id: 0 for none, NULL in the database; "needed" if it must name one."""
-    return Kind(look, whole(0), whole_schema(0), target=target, sql=sql)
+def link(target: str, look: str = "plain", sql: str = "", needed: bool = False) -> Kind:
+    """Return the kind of the id of a `target` record. 0 means unset, stored as NULL."""
+    return Kind(look, whole(0), whole_schema(0), target=target, needed=needed, sql=sql)
+
+
+def needed(target: str) -> Kind:
+    """Return the kind of a link that must name a record."""
+    return link(target, needed=True)
 
 
 def rows_of(table: str, owner: str, target: str, item: str) -> Kind:
     """Return the kind of an array of record ids: for each, a row of `table` with this record's id and the other's."""
-    sql = f'(SELECT json_group_array({table}."{item}") FROM {table} WHERE {table}.{owner} = {owner}.id)'
-    given, shown = array_of(whole_schema(1)), array_of({"type": "integer"})
-    return Kind("plain", read_ids, given, "part", None, target, shown, sql, table, owner, item)
+    ids = f'SELECT json_group_array({table}."{item}") FROM {table}'
+    return Kind(
+        look="plain",
+        read=read_ids,
+        schema=array_of(whole_schema(1)),
+        source="part",
+        target=target,
+        shown=array_of({"type": "integer"}),
+        sql=f"({ids} WHERE {table}.{owner} = {owner}.id)",
+        table=table,
+        owner=owner,
+        item=item,
+    )
 
 
 def each_of(kind: Kind) -> Kind:
     """Return the kind of an array of values, or of one value that stands for an array of one."""
-    read = lambda value: [kind.read(one) for one in (value if isinstance(value, list) else [value])]  # noqa: E731
+
+    def read(value: Any) -> list[Any]:
+        values = value if isinstance(value, list) else [value]
+        return [kind.read(one) for one in values]
+
     return Kind(kind.look, read, either(kind.schema, array_of(kind.schema)))
 
 
@@ -555,100 +675,89 @@ def derived(kind: Kind, sql: str = "") -> Kind:
 
 def fixed(value: Any) -> Kind:
     """Return the kind of a constant field: every answer shows the sample's value."""
-    return Kind("fixed", lambda given: given, {}, source="fixed", value=value)
+    return Kind("plain", read_text, {}, source="fixed", value=value)
 
 
-NUMBER_SCHEMA = {"type": "number", "minimum": -MAX_INT - 1, "maximum": MAX_INT}
-TEXT_SCHEMA = {"type": "string", "pattern": "^[^\u0000]*$"}
+CLOCK_PATTERN = "([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]"
+MOMENT_PATTERN = f"^[12][0-9]{{3}}-(0[1-9]|1[0-2])-(0[1-9]|1[0-9]|2[0-8]) {CLOCK_PATTERN}$"
+ONE_ACCOUNT = "[A-Za-z0-9_.@-]{1,30}"
 NOT_BLANK = "^[^\u0000]*[^\\s\u0000][^\u0000]*$"
+BLANK_SCHEMA = {"const": ""}
+NUMBER_SCHEMA = {"type": "number", "minimum": -MAX_INT - 1, "maximum": MAX_INT}
+HOURS_SCHEMA = either({**NUMBER_SCHEMA, "minimum": 0}, text_schema("^[0-9]{1,15}$"))
+TEXT_SCHEMA = text_schema("^[^\u0000]*$")
+TEXT_OR_NUMBER = either(TEXT_SCHEMA, NUMBER_SCHEMA)
 NAME_SCHEMA = {"type": "string", "maxLength": MAX_NAME, "pattern": NOT_BLANK}
-ACCOUNT_SCHEMA = {"type": "string", "pattern": "^[A-Za-z0-9_.@-]{1,30}$"}
+PASSWORD_SCHEMA = {**TEXT_SCHEMA, "minLength": 6, "pattern": NOT_BLANK}
+EMAIL_SCHEMA = either(BLANK_SCHEMA, text_schema("^[a-z]{1,9}@[a-z]{1,9}$"))
+PHONE_SCHEMA = either(BLANK_SCHEMA, text_schema("^[0-9]{5,20}$"))
+ACCOUNT_SCHEMA = text_schema(f"^{ONE_ACCOUNT}$")
 PERSON_SCHEMA = either(
     ACCOUNT_SCHEMA,
-    {"const": ""},
+    BLANK_SCHEMA,
     {"type": "integer", "minimum": 1, "maximum": MAX_INT},
     {"type": "object", "required": ["account"], "properties": {"account": ACCOUNT_SCHEMA}},
 )
 PEOPLE_SCHEMA = either(
-    array_of(PERSON_SCHEMA),
-    {"type": "string", "pattern": "^([A-Za-z0-9_.@-]{1,30}(,[A-Za-z0-9_.@-]{1,30})*)?$"},
+    array_of(PERSON_SCHEMA), text_schema(f"^({ONE_ACCOUNT}(,{ONE_ACCOUNT})*)?$")
 )
 DAY_SCHEMA = {"type": "string", "format": "date"}
-CLOCK_PATTERN = "([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]"
-MOMENT_SCHEMA = either(
-    {
-        "type": "string",
-        "pattern": f"^[12][0-9]{{3}}-(0[1-9]|1[0-2])-(0[1-9]|1[0-9]|2[0-8]) {CLOCK_PATTERN}$",
-    },
-    DAY_SCHEMA,
-)
+MOMENT_SCHEMA = either(text_schema(MOMENT_PATTERN), DAY_SCHEMA)
 FLAG_SCHEMA = {"enum": [True, False, 0, 1, "0", "1"]}
-TEXT_OR_NUMBER = either(TEXT_SCHEMA, NUMBER_SCHEMA)
 STAGE_SCHEMA = {"enum": list(CASE_STAGES)}
+PAGE_SCHEMA = {"type": "integer", "minimum": 1, "maximum": MAX_INT}
+SOME_IDS = array_of(whole_schema(1), minItems=1)
 # fmt: off
-#                look         read               schema of a request
-ID        = Kind("plain",     whole(1, MAX_ID),  whole_schema(1, MAX_ID))
-INT       = Kind("plain",     whole(),           whole_schema())
-NATURAL   = Kind("plain",     whole(0),          whole_schema(0))
-COUNTER   = Kind("plain",     whole(0, MAX_ID),  whole_schema(0, MAX_ID))
-MONEY     = Kind("quoted",    whole(),           whole_schema(),  shown={"type": "string"})  # "int (sent) / string (returned)"
-HOURS     = Kind("hours",     number_of("hours", 0, MAX_INT), either({**NUMBER_SCHEMA, "minimum": 0}, {"type": "string", "pattern": "^[0-9]{1,15}$"}))
-ESTIMATE  = Kind("hours",     number_of("hours", 0, 10**9), HOURS.schema)  # so that sums stay within 64 bits
-NAME      = Kind("text",      filled(MAX_NAME),  either(NAME_SCHEMA, NUMBER_SCHEMA))
-TEXT      = Kind("text",      read_text,         TEXT_OR_NUMBER)
-EMAIL     = Kind("text",      looks_like(r"[^@\s]+@[^@\s]+", "an e-mail address"), either({"const": ""}, {"type": "string", "pattern": "^[a-z]{1,9}@[a-z]{1,9}$"}))
-PHONE     = Kind("text",      looks_like(r"\+?[0-9][0-9 ()-]{4,24}", "a phone number"), either({"const": ""}, {"type": "string", "pattern": "^[0-9]{5,20}$"}))
-FILLED    = Kind("text",      filled(MAX_TEXT),  either({"type": "string", "pattern": NOT_BLANK}, NUMBER_SCHEMA))
-ACCOUNT   = Kind("text",      read_account,      ACCOUNT_SCHEMA)
-PASSWORD  = Kind("secret",    filled(MAX_TEXT),  FILLED.schema)
-NEW_PASSWORD = PASSWORD._replace(read=filled(MAX_TEXT, 6), schema={**TEXT_SCHEMA, "minLength": 6, "pattern": NOT_BLANK})
-DAYS      = Kind("day",       read_day,          DAY_SCHEMA)
-MOMENT    = Kind("moment",    read_moment,       MOMENT_SCHEMA)
-STAMP     = Kind("stamp",     read_moment,       MOMENT_SCHEMA)  # a moment that every answer shows as "" when unset
-PERSON    = Kind("person",    read_person,       PERSON_SCHEMA)
-PEOPLE    = Kind("people",    read_people,       either(PEOPLE_SCHEMA, PERSON_SCHEMA))
-WHITELIST = Kind("whitelist", read_whitelist,    PEOPLE_SCHEMA)
-FLAG      = Kind("flag",      read_flag,         FLAG_SCHEMA)
-STAGES    = Kind("text",      read_stages,       either(STAGE_SCHEMA, {"const": ""}, array_of(STAGE_SCHEMA)))
-PRODUCTS  = Kind("plain",     functools.partial(read_ids, least=1), array_of(whole_schema(1), minItems=1), target="product")
-YES_NO    = Kind("truth",     read_flag,         FLAG_SCHEMA)  # a flag that every answer shows as a boolean
-MAYBE_INT = Kind("maybe",     whole(),           whole_schema(), shown={"type": ["integer", "null"]})
-MAYBE_TEXT = Kind("secret",   read_text,         TEXT_OR_NUMBER)
-PAGE      = Kind("plain",     whole(1),          {"type": "integer", "minimum": 1, "maximum": MAX_INT})
-LIMIT     = Kind("plain",     whole(1, 100_000), {"type": "integer", "minimum": 1, "maximum": 100_000})
+#                   look         read               schema of a request
+ID           = Kind("plain",     whole(1, MAX_ID),  whole_schema(1, MAX_ID))
+INT          = Kind("plain",     whole(),           whole_schema())
+NATURAL      = Kind("plain",     whole(0),          whole_schema(0))
+COUNTER      = Kind("plain",     whole(0, MAX_ID),  whole_schema(0, MAX_ID))
+SMALL        = Kind("plain",     whole(0, 10**9),   whole_schema(0, 10**9))  # leaves room for what is counted on from it
+MONEY        = Kind("quoted",    whole(),           whole_schema(),  shown={"type": "string"})  # "int (sent) / string (returned)"
+HOURS        = Kind("hours",     number_of("hours", 0, MAX_INT), HOURS_SCHEMA)
+ESTIMATE     = Kind("hours",     number_of("hours", 0, 10**9), HOURS_SCHEMA)  # so that sums stay within 64 bits
+NAME         = Kind("text",      filled(MAX_NAME),  either(NAME_SCHEMA, NUMBER_SCHEMA))
+TEXT         = Kind("text",      read_text,         TEXT_OR_NUMBER)
+EMAIL        = Kind("text",      matching(r"[^@\s]+@[^@\s]+", "an e-mail address"), EMAIL_SCHEMA)
+PHONE        = Kind("text",      matching(r"\+?[0-9][0-9 ()-]{4,24}", "a phone number"), PHONE_SCHEMA)
+FILLED       = Kind("text",      filled(MAX_TEXT),  either(text_schema(NOT_BLANK), NUMBER_SCHEMA))
+COMMAS       = Kind("text",      read_commas,       either(TEXT_SCHEMA, NUMBER_SCHEMA, array_of(TEXT_OR_NUMBER)))
+ACCOUNT      = Kind("text",      read_account,      ACCOUNT_SCHEMA)
+PASSWORD     = Kind("secret",    filled(MAX_TEXT),  FILLED.schema)
+NEW_PASSWORD = Kind("secret",    filled(MAX_TEXT, 6), PASSWORD_SCHEMA)
+MAYBE_TEXT   = Kind("secret",    read_text,         TEXT_OR_NUMBER)
+MAYBE_INT    = Kind("maybe",     whole(),           whole_schema(), shown={"type": ["integer", "null"]})
+DAYS         = Kind("day",       read_day,          DAY_SCHEMA)
+DEADLINE     = Kind("deadline",  read_day,          DAY_SCHEMA)
+MOMENT       = Kind("moment",    read_moment,       MOMENT_SCHEMA)
+STAMP        = Kind("stamp",     read_moment,       MOMENT_SCHEMA)  # a moment that every answer shows as "" when unset
+PERSON       = Kind("person",    read_person,       PERSON_SCHEMA)
+PEOPLE       = Kind("people",    read_people,       either(PEOPLE_SCHEMA, PERSON_SCHEMA))
+WHITELIST    = Kind("whitelist", read_whitelist,    PEOPLE_SCHEMA)
+FLAG         = Kind("flag",      read_flag,         FLAG_SCHEMA)
+YES_NO       = Kind("truth",     read_flag,         FLAG_SCHEMA)  # a flag that every answer shows as a boolean
+STAGES       = Kind("text",      read_stages,       either(STAGE_SCHEMA, BLANK_SCHEMA, array_of(STAGE_SCHEMA)))
+BUG_STATE    = Kind("quoted",    read_bug_state,    {"type": "string", "enum": list(BUG_STATES)})
+BUILD_ID     = Kind("plain",     read_build_id,     either(whole_schema(0), array_of(whole_schema(0), minItems=1, maxItems=1)))
+PRODUCTS     = Kind("plain",     read_some_ids,     SOME_IDS, target="product")
+STORY_IDS    = Kind("plain",     read_some_ids,     SOME_IDS, target="story")
+BUG_IDS      = Kind("plain",     read_some_ids,     SOME_IDS, target="bug")
+PAGE         = Kind("plain",     whole(1),          PAGE_SCHEMA)
+LIMIT        = Kind("plain",     whole(1, 100_000), {**PAGE_SCHEMA, "maximum": 100_000})
+TRUNK        = Kind("build",     read_build,        either({"const": "trunk"}, whole_schema(1)), target="build",  # an id or "trunk", stored as none
+                    sql="coalesce(CAST(testtask.build AS TEXT), 'trunk')")
 # fmt: on
-COMMAS = TEXT._replace(  # text, or an array of texts, which are joined by commas
-    read=lambda value: (
-        ",".join(map(read_text, value)) if isinstance(value, list) else read_text(value)
-    ),
-    schema=either(TEXT_SCHEMA, NUMBER_SCHEMA, array_of(TEXT_OR_NUMBER)),
-)
-BUILD_ID = INT._replace(  # clients also send an array of one id
-    read=lambda build: whole(0)(build[0] if isinstance(build, list) and len(build) == 1 else build),
-    schema=either(whole_schema(0), array_of(whole_schema(0), minItems=1, maxItems=1)),
-)
-BUG_STATE = one_of(*BUG_STATES)._replace(  # also the object that answers show
-    read=lambda state: words_of(BUG_STATES)(state.get("code") if isinstance(state, dict) else state)
-)
-
-
-def read_build(value: Any) -> int:
-    """Return the id of a build, 0 for "trunk"."""
-    with contextlib.suppress(ValueError):
-        return 0 if value == "trunk" else whole(1)(value)
-    raise ValueError("must be trunk or the id of a build")
-
-
-TRUNK = Kind(  # the build of a test task: an id, or "trunk", which is stored as none
-    "build", read_build, either({"const": "trunk"}, whole_schema(1)), target="build",
-    sql="coalesce(CAST(testtask.build AS TEXT), 'trunk')",
-)  # fmt: skip
 
 
 Fields = Mapping[str, Any]
 Rule = Callable[[Fields, Fields], Mapping[str, str]]
 Settle = Callable[[str, Kind, Any], Any]
-unsettled: Settle = lambda field, kind, value: value  # noqa: E731
+
+
+def unsettled(field: str, kind: Kind, value: Any) -> Any:
+    """Return a checked value as it is, where there is no database to resolve it against."""
+    return value
 
 
 def expectation(kind: Kind) -> str:
@@ -687,39 +796,46 @@ def check(
     record: Fields = NO_FIELDS,
     refused: Fields = NO_FIELDS,
 ) -> dict[str, Any]:
-    """Return the checked values of the fields that were given; others are ignored. Raises Invalid with every broken one.
+    """Return the checked values of the fields that were given; others are ignored.
 
-    settle: from a checked value to the stored one.  record: the stored record.  refused: what is wrong with other names.
+    settle: from a checked value to the stored one.  record: the stored record.  refused: what is wrong with other
+    names. Raises Invalid with every broken field.
     """
     values: dict[str, Any] = {}
     broken = dict(refused)
-    for field, kind in shape.fields.items():
-        value = given.get(field)
+    for field in shape.fields:
         try:
-            if kind.is_given(value):
-                values[field] = settle(field, kind, kind.read(value))
-            elif field in shape.unset and value is not None:
-                values[field] = None
-            elif field in shape.required:
-                raise ValueError(f"is required{expectation(kind)}")
-            if values.get(field, 0) is None and (
-                kind.look == "needed" or field in shape.required - {"build"}
-            ):
-                raise ValueError(
-                    f"must name an existing {kind.target or 'user'}"
-                )  # but the trunk is no build
+            check_field(shape, field, given.get(field), settle, values)
         except Invalid as error:
-            broken.update((field + inner, rule) for inner, rule in error.fields.items())
+            broken |= {field + inner: rule for inner, rule in error.fields.items()}
         except ValueError as error:
             broken[field] = str(error)
     for rule in shape.rules:
-        after = {
-            field: value for field, value in {**record, **values}.items() if field not in broken
-        }
-        broken |= {**rule(record, after), **broken}
+        after = {**record, **values}
+        sound = {field: value for field, value in after.items() if field not in broken}
+        broken |= {**rule(record, sound), **broken}
     if broken:
         raise Invalid(broken)
     return values
+
+
+def check_field(
+    shape: Shape, field: str, value: Any, settle: Settle, values: dict[str, Any]
+) -> None:
+    """Add the checked value of one field to `values`, if it is given. Raises ValueError or Invalid."""
+    kind = shape.fields[field]
+    required = field in shape.required
+    if kind.is_given(value):
+        values[field] = settle(field, kind, kind.read(value))
+    elif field in shape.unset and value is not None:
+        values[field] = None
+    elif required:
+        raise ValueError(f"is required{expectation(kind)}")
+    else:
+        return
+    names_one = kind.needed or (required and kind is not TRUNK)  # the trunk is no build
+    if values[field] is None and names_one:
+        raise ValueError(f"must name an existing {kind.target or 'user'}")
 
 
 def check_exactly(shape: Shape, given: Fields) -> dict[str, Any]:
@@ -733,15 +849,21 @@ def check_exactly(shape: Shape, given: Fields) -> dict[str, Any]:
 
 def make_rule(field: str, problem: str, breaks: Callable[[Any, Any], Any]) -> Rule:
     """Return the rule that a field has a problem, worded with the stored record's values, if a condition holds."""
-    return lambda record, after: (
-        {field: problem.format_map(record)} if breaks(record, after) else {}
-    )
+
+    def rule(record: Fields, after: Fields) -> Mapping[str, str]:
+        return {field: problem.format_map(record)} if breaks(record, after) else {}
+
+    return rule
 
 
 def in_order(first: str, last: str) -> Rule:
     """Return the rule that one day must not be before another."""
-    late = lambda _, after: after.get(first) and after.get(last) and after[first] > after[last]  # noqa: E731
-    return make_rule(last, f"must not be before {first}", late)
+
+    def is_late(record: Fields, after: Fields) -> bool:
+        begin, end = after.get(first), after.get(last)
+        return bool(begin and end and begin > end)
+
+    return make_rule(last, f"must not be before {first}", is_late)
 
 
 class Items:
@@ -753,58 +875,68 @@ class Items:
     def __call__(self, value: Any) -> list[dict[str, Any]]:
         """Return the checked objects. Raises Invalid with every broken field."""
         if not isinstance(value, list) or len(value) < self.least:
-            raise ValueError(f"must be an array of objects{', not empty' * self.least}")
+            filled = ", not empty" if self.least else ""
+            raise ValueError(f"must be an array of objects{filled}")
         read, broken = [], {}
         for place, item in enumerate(value):
             try:
-                if not isinstance(item, dict):
-                    names = " and ".join(sorted(self.shape.required or self.shape.fields))
-                    raise Invalid({"": f"must be an object with {names}"})
-                read.append(check(self.shape, item))
+                read.append(self.check_item(item))
             except Invalid as error:
-                broken.update(
-                    {
-                        f"[{place}]{inner and '.'}{inner}": rule
-                        for inner, rule in error.fields.items()
-                    }
-                )
+                broken |= {inside(place, field): rule for field, rule in error.fields.items()}
         if broken:
             raise Invalid(broken)
         return read
+
+    def check_item(self, item: Any) -> dict[str, Any]:
+        """Return the checked fields of one object. Raises Invalid."""
+        if not isinstance(item, dict):
+            names = sorted(self.shape.required or self.shape.fields)
+            raise Invalid({"": f"must be an object with {' and '.join(names)}"})
+        return check(self.shape, item)
+
+
+def inside(place: int, field: str) -> str:
+    """Return "[2].name" for a field of an array's item, "[2]" for the item itself."""
+    return f"[{place}].{field}" if field else f"[{place}]"
 
 
 def fields_schema(shape: Shape) -> Schema:
     """Return the schema of an object in a request. What is not required may be null, or what stands for none."""
     fields = {}
     for field, kind in shape.fields.items():
-        none = [None, *([] if kind.is_given("") else ["", SHOWN_FOR_NONE.get(kind.look, "")])]
-        fields[field] = (
-            kind.schema if field in shape.required else either(kind.schema, {"enum": none})
-        )
+        none = [None]
+        if not kind.is_given(""):
+            none += ["", LOOKS[kind.look].none]
+        optional = either(kind.schema, {"enum": none})
+        fields[field] = kind.schema if field in shape.required else optional
     return {"type": "object", "properties": fields, "required": sorted(shape.required)}
+
+
+def number_or_text(numbers: str, texts: str) -> Schema:
+    """Return the schema of an object with these fields."""
+    fields = {name: {"type": "integer"} for name in numbers.split()}
+    return object_of(fields | {name: {"type": "string"} for name in texts.split()})
 
 
 STEP = Shape({"type": one_of(*STEP_TYPES), "desc": FILLED, "expect": TEXT}, "desc")
 LOADED_STEP = Shape({"id": ID, "parent": INT, "version": INT, **STEP.fields}, "desc")
-STEP_NUMBERS, STEP_TEXTS = ("id", "parent", "case", "version"), ("type", "desc", "expect")
-STEP_SHOWN = {
-    name: {"type": "integer" if name in STEP_NUMBERS else "string"}
-    for name in STEP_NUMBERS + STEP_TEXTS
-}
+STEP_SHOWN = number_or_text("id parent case version", "type desc expect")
 STEP_RESULT = Shape({"result": one_of(*RESULTS), "real": TEXT})
 LOADED_RESULT = Shape(
     {"id": ID, "parent": INT, "case": INT, **LOADED_STEP.fields, **STEP_RESULT.fields}
 )
 VERSION = Shape({"version": ID, "title": NAME, "spec": TEXT, "verify": TEXT}, "version title")
 REVIEWER = Shape({"account": PERSON, "result": one_of(*VOTES)}, "account")
-STEPS = Kind(
-    "plain", Items(STEP), array_of(fields_schema(STEP)), shown=array_of(object_of(STEP_SHOWN))
-)
+STEPS = Kind("plain", Items(STEP), array_of(fields_schema(STEP)), shown=array_of(STEP_SHOWN))
 STEP_RESULTS = Kind("plain", Items(STEP_RESULT), array_of(fields_schema(STEP_RESULT)))
-read_results = Items(LOADED_RESULT)
-LOADED_RESULTS = Kind(
-    "plain", lambda value: to_json(read_results(value)), {}, shown=array_of({"type": "object"})
-)
+
+
+def read_results(value: Any) -> str:
+    """Return the results of a run's steps as the JSON text that is stored."""
+    return to_json(Items(LOADED_RESULT)(value))
+
+
+LOADED_RESULTS = Kind("plain", read_results, {}, shown=array_of({"type": "object"}))
 
 
 # Moments are stored as UTC text, YYYY-MM-DDThh:mm:ssZ.
@@ -841,12 +973,28 @@ class Context(NamedTuple):
 
 
 Default = Callable[[Context], Any]
-CALLER, NOW, TODAY = (operator.attrgetter(name) for name in ("account", "now", "today"))
+CALLER: Default = operator.attrgetter("account")
+NOW: Default = operator.attrgetter("now")
+TODAY: Default = operator.attrgetter("today")
 
 
 def same(field: str) -> Default:
     """Return the default that takes the value of another field of the same record."""
-    return lambda context: context.given.get(field)
+
+    def value(new: Context) -> Any:
+        return new.given.get(field)
+
+    return value
+
+
+def assigned_now(new: Context) -> str | None:
+    """Return the moment of a new record that is assigned to somebody, None of another one."""
+    return new.now if new.given.get("assignedTo") else None
+
+
+def begins_today(new: Context) -> str:
+    """Return the first day of a plan that begins today, or on the day on which it ends if that is earlier."""
+    return min(new.today, new.given.get("end") or OPEN_END)
 
 
 class Guard(NamedTuple):
@@ -871,11 +1019,11 @@ class Resource:
 
     name: what messages, paths and links call it.
     table: its table in the database.
-    types: the values of `type` that distinguish its rows from others of the table, "" if it has the table alone.
     fields: the kinds of its fields.
     guard: who may see a record; there is no default.
     defaults: what a new record has when it is not given and what depends on the request or on the resource, as a value
         or a Default; what never does is a DEFAULT in schema.sql.
+    types: the values of `type` that distinguish its rows from others of the table, "" if it has the table alone.
     array: its array in a fixture, "" if it has none.
     required, rules: the fields that a fixture must give, and the rules between them.
     loaded: the fields that a fixture writes differently from a request.
@@ -885,10 +1033,10 @@ class Resource:
 
     name: str
     table: str
-    types: str
     fields: dict[str, Kind]
     guard: Guard
     defaults: Mapping[str, Any]
+    types: str = ""
     array: str = ""
     required: str = ""
     rules: tuple[Rule, ...] = ()
@@ -899,8 +1047,10 @@ class Resource:
     @property
     def rows(self) -> str:
         """The SQL condition that a row of the table is one of this resource."""
+        if not self.types:
+            return "TRUE"
         words = ", ".join(f"'{type}'" for type in self.types.split())
-        return f"{self.table}.type IN ({words})" if words else "TRUE"
+        return f"{self.table}.type IN ({words})"
 
     @property
     def undeleted(self) -> str:
@@ -913,60 +1063,56 @@ class Resource:
 
     def seen_by_member(self, row: str) -> str:
         """Return the SQL condition that the user `:me` may see a row."""
-        persons, acl_of, links = self.guard
-        if links:
-            return " AND ".join(self.seen_through(row, link) for link in links.split())
         if self.guard is EVERYBODY:
             return "TRUE"
-        own = "home" if acl_of else row
-        names = ", ".join(f"{own}.{person}" for person in persons.split())
-        acl = (
-            f"({own}.acl = 'open' OR :me IN ({names}) OR instr({own}.whitelist, ',' || :me || ','))"
-        )
-        home = (
-            f"EXISTS (SELECT 1 FROM project AS home WHERE home.id = {acl_of.format(row)} AND {acl})"
-        )
-        return home if acl_of else acl
+        if self.guard.links:
+            return " AND ".join(self.seen_through(row, link) for link in self.guard.links.split())
+        if not self.guard.acl_of:
+            return self.open_to_me(row)
+        home = f"home.id = {self.guard.acl_of.format(row)} AND {self.open_to_me('home')}"
+        return f"EXISTS (SELECT 1 FROM project AS home WHERE {home})"
+
+    def open_to_me(self, row: str) -> str:
+        """Return the SQL condition that a row with an `acl` is open, or that it names the user `:me`."""
+        persons = ", ".join(f"{row}.{person}" for person in self.guard.persons.split())
+        listed = f"instr({row}.whitelist, ',' || :me || ',')"
+        return f"({row}.acl = 'open' OR :me IN ({persons}) OR {listed})"
 
     def seen_through(self, row: str, link: str) -> str:
         """Return the SQL condition that a link of a row is unset or names a record that the user `:me` may see."""
         target, other = RESOURCES[self.fields[link].target], f"{row}_{link}"
         seen = f'{other}.id = {row}."{link}" AND {target.seen_by_member(other)}'
-        return f'({row}."{link}" IS NULL OR EXISTS (SELECT 1 FROM {target.table} AS {other} WHERE {seen}))'
+        named = f"EXISTS (SELECT 1 FROM {target.table} AS {other} WHERE {seen})"
+        return f'({row}."{link}" IS NULL OR {named})'
 
     def given(self, *sources: str) -> dict[str, Kind]:
         """Return the fields with the source "given", which requests and fixtures may set, or one of `sources`."""
-        return {
-            field: kind for field, kind in self.fields.items() if kind.source in ("given", *sources)
-        }
+        wanted = ("given", *sources)
+        return {field: kind for field, kind in self.fields.items() if kind.source in wanted}
 
     def pick(self, names: str, **others: Kind) -> dict[str, Kind]:
         """Return the named fields, and others that only a request has or writes differently."""
-        return {**{name: self.fields[name] for name in names.split()}, **others}
+        return {name: self.fields[name] for name in names.split()} | others
 
     def parts_and_columns(self, values: Fields) -> tuple[list[tuple[Kind, Any]], dict[str, Any]]:
         """Return the values that are rows of other tables, with their kinds, and those that are columns; no others."""
         kinds = {**self.fields, **self.loaded}
-        sources = {field: kinds[field].source for field in values if field in kinds}
-        parts = [
-            (kinds[field], values[field]) for field, source in sources.items() if source == "part"
-        ]
-        return parts, {
-            field: values[field] for field, source in sources.items() if source == "given"
-        }
+        parts, columns = [], {}
+        for field, value in values.items():
+            source = kinds[field].source if field in kinds else ""
+            if source == "part":
+                parts.append((kinds[field], value))
+            elif source == "given":
+                columns[field] = value
+        return parts, columns
 
     @functools.cached_property
     def fixture(self) -> Shape:
         """The fields that a record of a fixture may have, and the rules between them."""
-        types = {"type": one_of(*self.types.split())} if self.types else {}
-        return Shape({**self.given("part"), **self.loaded, **types}, self.required, *self.rules)
-
-
-# A department's path, ",1,4,", from those above it.
-DEPARTMENT_PATH = """WITH RECURSIVE up(parent, path) AS (
-    SELECT department.parent, ',' || department.id || ','
-    UNION ALL SELECT above.parent, ',' || above.id || up.path FROM up JOIN department AS above ON above.id = up.parent
-) SELECT up.path FROM up WHERE up.parent IS NULL"""
+        fields = {**self.given("part"), **self.loaded}
+        if self.types:
+            fields["type"] = one_of(*self.types.split())
+        return Shape(fields, self.required, *self.rules)
 
 
 def story_counts(type: str) -> Kind:
@@ -975,23 +1121,27 @@ def story_counts(type: str) -> Kind:
     "the sample also carries index keys `0` to `4` mapping to the empty string and those four status names": they come
     first exactly when the product has no story of the type. No story has the empty status.
     """
-    states = ("", *STORY_STATES)
-    index = ", ".join(f"'{place}', '{state}'" for place, state in enumerate(states))
-    numbers = ", ".join(
-        f"'{state}', coalesce(sum(stories) FILTER (WHERE status = '{state}'), 0)"
-        for state in states
-    )
-    rows = f"story_count WHERE story_count.product = product.id AND story_count.type = '{type}' AND stories > 0"
-    sql = f"(SELECT iif(count(*) > 0, json_object({numbers}), json_object({index}, {numbers})) FROM {rows})"
-    return derived(MAP, sql)
+    index, numbers = [], []
+    for place, state in enumerate(("", *STORY_STATES)):
+        index.append(f"'{place}', '{state}'")
+        stories = f"sum(stories) FILTER (WHERE status = '{state}')"
+        numbers.append(f"'{state}', coalesce({stories}, 0)")
+    counts = f"json_object({', '.join(numbers)})"
+    none = f"json_object({', '.join(index + numbers)})"
+    own = f"story_count.product = product.id AND story_count.type = '{type}' AND stories > 0"
+    return derived(MAP, f"(SELECT iif(count(*) > 0, {counts}, {none}) FROM story_count WHERE {own})")
+
+
+def table_of(target: str) -> str:
+    """Return the table of a resource."""
+    return "project" if target in ("program", "execution") else target
 
 
 def titles(target: str, name: str, condition: str, value: str = "") -> Kind:
     """Return the kind of an object that maps the ids of records that the caller may see to their titles, or to `value`."""
     pairs = f"CAST({target}.id AS TEXT), {value or f'{target}.{name}'}"
-    table = RESOURCE_TABLES.get(target, target)
-    sql = f"(SELECT json_group_object({pairs}) FROM {table} AS {target} WHERE {condition} AND {{{target}}})"
-    return derived(MAP, sql)
+    rows = f"{table_of(target)} AS {target} WHERE {condition} AND {{visible[{target}]}}"
+    return derived(MAP, f"(SELECT json_group_object({pairs}) FROM {rows})")
 
 
 def name_of(target: str, link: str, name: str = "name", otherwise: str = "''") -> str:
@@ -999,26 +1149,127 @@ def name_of(target: str, link: str, name: str = "name", otherwise: str = "''") -
 
     "links that exist stay shown, but a deleted plan or build gives no title"
     """
-    kept = f"AND NOT {target}.deleted" * (target in ("plan", "build"))
-    table = RESOURCE_TABLES.get(target, target)
-    found = f"SELECT {target}.{name} FROM {table} AS {target} WHERE {target}.id = {link} {kept} AND {{{target}}}"
+    condition = f"{target}.id = {link} AND {{visible[{target}]}}"
+    if target in ("plan", "build"):
+        condition += f" AND NOT {target}.deleted"
+    found = f"SELECT {target}.{name} FROM {table_of(target)} AS {target} WHERE {condition}"
     return f"coalesce(({found}), {otherwise})"
 
 
+def real_name(account: str) -> Kind:
+    """Return the kind of the real name of the user with an account."""
+    found = f"SELECT user.realname FROM user WHERE user.account = {account}"
+    return derived(TEXT, f"coalesce(({found}), '')")
+
+
+def parent_of(table: str) -> Kind:
+    """Return the kind of a parent's id: "-1 = has children"."""
+    children = f"SELECT 1 FROM {table} AS child WHERE child.parent = {table}.id AND NOT child.deleted"
+    return link(table, "parent", f"iif(EXISTS ({children}), -1, coalesce({table}.parent, 0))")
+
+
 MAP = INT._replace(shown={"type": "object", "additionalProperties": {}})
-RESOURCE_TABLES = dict.fromkeys(("program", "execution"), "project")
-HAS_CHILDREN = (
-    "EXISTS (SELECT 1 FROM {0} AS child WHERE child.parent = {0}.id AND NOT child.deleted)"
-)
-PARENT_OR_MINUS_ONE = f"iif({HAS_CHILDREN}, -1, coalesce({{0}}.parent, 0))"  # "-1 = has children"
+ACCOUNTS = Kind("plain", read_text, {}, shown=array_of({"type": "string"}))
+PARTS = Kind("plain", read_text, {}, "part", shown=array_of({"type": "object"}))
+HOME_LINK = link("execution or project")
+# A department's path, ",1,4,", from those above it.
+DEPARTMENT_PATH = """(
+    WITH RECURSIVE up(parent, path) AS (
+        SELECT department.parent, ',' || department.id || ','
+        UNION ALL
+        SELECT above.parent, ',' || above.id || up.path
+        FROM up JOIN department AS above ON above.id = up.parent
+    )
+    SELECT up.path FROM up WHERE up.parent IS NULL)"""
+DEPARTMENT_GRADE = f"(SELECT length(path) - length(replace(path, ',', '')) - 1 FROM {DEPARTMENT_PATH})"
+# The plans of a product that end after today.
+OPEN_PLANS = """(
+    SELECT coalesce(sum(plans), 0) FROM plans_ending
+    WHERE plans_ending.product = product.id AND plans_ending.end > :today)"""
+# The releases of a product that the caller may see: those of projects that the caller may see.
+VISIBLE_RELEASES = """
+    CASE WHEN :admin THEN product_count.releases ELSE (
+        SELECT coalesce(sum(release.releases), 0) FROM (
+            SELECT release.product, release.project, count(*) AS releases
+            FROM release INDEXED BY release_in_project
+            WHERE release.product = product.id AND NOT release.deleted
+            GROUP BY release.project) AS release
+        WHERE {visible[release]})
+    END"""
+BUGS_OF_THIS_WEEK = """(
+    SELECT coalesce(sum(opened), 0) FROM bugs_dated AS dated
+    WHERE dated.product = product.id AND dated.quarter >= :monday AND dated.quarter < :next_monday)"""
+CLOSED_STORIES = """(
+    SELECT coalesce(CAST(round(
+        100.0 * sum(stories) FILTER (WHERE status = 'closed') / sum(stories)) AS INTEGER), 0)
+    FROM story_count WHERE story_count.product = product.id AND stories > 0)"""
+# 100 × consumed / (consumed + left), rounded half up; 0 when both are 0; 100 when done.
+TASK_PROGRESS = """
+    CASE WHEN task.status = 'done' THEN 100
+         WHEN task.consumed = 0 THEN 0
+         ELSE CAST(round(100 * task.consumed / (task.consumed + task.left), 6) + 0.5 AS INTEGER)
+    END"""
+# The cases of a task's story, and of the version of the story that the task knows.
+CASES_OF_TASK = """
+    testcase.story <> 0 AND testcase.story = task.story
+    AND testcase.storyVersion = task.storyVersion AND testcase.deleted = 0"""
+CASE_STEPS = """(
+    SELECT json_group_array(json(steps.step)) FROM (
+        SELECT json_object('id', step.id, 'parent', step.parent, 'case', step."case",
+                           'version', step.version, 'type', step.type,
+                           'desc', step.desc, 'expect', step.expect) AS step
+        FROM step WHERE step."case" = testcase.id ORDER BY step.id) AS steps)"""
+BUGS_OF_CASE = """(
+    SELECT count(*) FROM bug
+    WHERE bug."case" <> 0 AND bug."case" = testcase.id
+    AND bug.deleted = 0 AND bug.product = testcase.product)"""
+STORY_STAGE = """
+    CASE WHEN story.status = 'closed' THEN 'closed'
+         WHEN EXISTS (
+             SELECT 1 FROM release_story JOIN release ON release.id = release_story.release
+             WHERE release_story.story = story.id AND release.product = story.product)
+         THEN 'released'
+         WHEN EXISTS (
+             SELECT 1 FROM project_story JOIN project ON project.id = project_story.project
+             WHERE project_story.story = story.id AND NOT project.deleted)
+         THEN 'projected'
+         WHEN EXISTS (
+             SELECT 1 FROM plan_story JOIN plan ON plan.id = plan_story.plan
+             WHERE plan_story.story = story.id AND NOT plan.deleted)
+         THEN 'planned'
+         ELSE 'wait'
+    END"""
+STORY_PLANS = """coalesce((
+    SELECT group_concat(plan_story.plan) FROM plan_story WHERE plan_story.story = story.id), '')"""
+CHILD_STORIES = "FROM story AS child WHERE child.parent = story.id AND NOT child.deleted"
+EXECUTIONS_OF_STORY = """
+    +execution.type IN ('sprint', 'stage')
+    AND execution.id IN (
+        SELECT project_story.project FROM project_story WHERE project_story.story = story.id)"""
+BRIEF_EXECUTION = """json_object(
+    'project', execution.id, 'name', execution.name,
+    'status', execution.status, 'type', execution.type)"""
+PLANS_OF_STORY = """
+    plan.id IN (SELECT plan_story.plan FROM plan_story WHERE plan_story.story = story.id)
+    AND NOT plan.deleted"""
+REVIEWERS = "SELECT json_group_array(account) FROM story_reviewer WHERE story_reviewer.story = story.id"
+STORY_VERSIONS = """(
+    SELECT json_group_array(json_object(
+        'version', version, 'title', title, 'spec', spec, 'verify', verify))
+    FROM story_version WHERE story_version.story = story.id)"""
+STORY_VOTES = """(
+    SELECT json_group_array(json(vote)) FROM (
+        SELECT json_object('account', account, 'result', result) AS vote
+        FROM story_reviewer WHERE story_reviewer.story = story.id
+        ORDER BY story_reviewer.rowid))"""
 
 # The fields, in the specification's order: described fields first, then those seen only in samples.
 # fmt: off
 DEPARTMENT_FIELDS = dict(
     id=ID, name=NAME, parent=link("department"),
-    path=derived(TEXT, f"({DEPARTMENT_PATH})"), grade=derived(INT, f"(SELECT length(path) - length(replace(path, ',', '')) - 1 FROM ({DEPARTMENT_PATH}))"),
+    path=derived(TEXT, DEPARTMENT_PATH), grade=derived(INT, DEPARTMENT_GRADE),
     order=COUNTER, position=fixed(""), function=fixed(""), manager=PERSON,
-    managerName=derived(TEXT, "coalesce((SELECT user.realname FROM user WHERE user.account = department.manager), '')"),
+    managerName=real_name("department.manager"),
 )
 
 USER_FIELDS = dict(
@@ -1051,28 +1302,17 @@ PRODUCT_FIELDS = dict(
     type=one_of(*PRODUCT_TYPES), desc=TEXT, acl=one_of(*ACLS), whitelist=WHITELIST, createdBy=PERSON,
     createdDate=MOMENT, status=one_of(*PRODUCT_STATES),
     bind=fixed("0"), subStatus=fixed(""), reviewer=TEXT, createdVersion=TEXT, order=INT, deleted=FLAG, lineName=fixed(""),
-    programName=derived(TEXT, """coalesce(
-        (SELECT program.name FROM project AS program WHERE program.id = product.program AND {program}), '')"""),
+    programName=derived(TEXT, name_of("program", "product.program")),
     stories=story_counts("story"), requirements=story_counts("requirement"),
-    plans=derived(INT, """(SELECT coalesce(sum(plans), 0) FROM plans_ending
-        WHERE plans_ending.product = product.id AND plans_ending.end > :today)"""),
-    releases=derived(INT, """CASE WHEN :admin THEN product_count.releases ELSE (
-        SELECT coalesce(sum(release.releases), 0) FROM (
-            SELECT release.product, release.project, count(*) AS releases FROM release INDEXED BY release_in_project
-            WHERE release.product = product.id AND NOT release.deleted GROUP BY release.project) AS release
-        WHERE {release}) END"""),
-    bugs=derived(INT, "product_count.bugs"),
-    unResolved=derived(INT, "product_count.unResolved"), closedBugs=derived(INT, "product_count.closedBugs"),
-    fixedBugs=derived(INT, "product_count.fixedBugs"),
-    thisWeekBugs=derived(INT, """(SELECT coalesce(sum(opened), 0) FROM bugs_dated AS dated
-        WHERE dated.product = product.id AND dated.quarter >= :monday AND dated.quarter < :next_monday)"""),
-    assignToNull=derived(INT, "product_count.assignToNull"),
-    progress=derived(INT, """(SELECT coalesce(CAST(round(100.0 * sum(stories) FILTER (WHERE status = 'closed') / sum(stories)) AS INTEGER), 0)
-        FROM story_count WHERE story_count.product = product.id AND stories > 0)"""),
+    plans=derived(INT, OPEN_PLANS), releases=derived(INT, VISIBLE_RELEASES),
+    bugs=derived(INT, "product_count.bugs"), unResolved=derived(INT, "product_count.unResolved"),
+    closedBugs=derived(INT, "product_count.closedBugs"), fixedBugs=derived(INT, "product_count.fixedBugs"),
+    thisWeekBugs=derived(INT, BUGS_OF_THIS_WEEK), assignToNull=derived(INT, "product_count.assignToNull"),
+    progress=derived(INT, CLOSED_STORIES),
 )
 
 RELEASE_FIELDS = dict(
-    id=ID, project=link("project"), product=link("product", "needed"), branch=INT, build=BUILD_ID, name=NAME, date=DAYS, desc=TEXT,
+    id=ID, project=link("project"), product=needed("product"), branch=INT, build=BUILD_ID, name=NAME, date=DAYS, desc=TEXT,
     status=one_of(*RELEASE_STATES),
     marker=TEXT, stories=TEXT, bugs=TEXT, leftBugs=TEXT, mailto=COMMAS, notify=fixed(None), subStatus=fixed(""), deleted=FLAG,
     productName=derived(TEXT, "(SELECT product.name FROM product WHERE product.id = release.product)"),
@@ -1081,9 +1321,9 @@ RELEASE_FIELDS = dict(
 )
 
 BUG_FIELDS = dict(
-    id=ID, product=link("product", "needed"), branch=INT, module=INT, project=link("project"), execution=link("execution or project"),
+    id=ID, product=needed("product"), branch=INT, module=INT, project=link("project"), execution=HOME_LINK,
     toTask=INT, toStory=INT, title=NAME, keywords=TEXT, severity=NATURAL, pri=NATURAL, type=one_of(*BUG_TYPES), os=TEXT,
-    browser=TEXT, steps=TEXT, task=INT, story=INT, openedBy=PERSON, openedDate=MOMENT, deadline=DAYS._replace(look="deadline"),
+    browser=TEXT, steps=TEXT, task=INT, story=INT, openedBy=PERSON, openedDate=MOMENT, deadline=DEADLINE,
     assignedTo=PERSON, assignedDate=MOMENT, resolvedBy=PERSON, resolvedDate=MOMENT, resolvedBuild=TEXT,
     closedBy=PERSON, closedDate=MOMENT,
     plan=INT, storyVersion=INT, hardware=TEXT, found=TEXT, status=BUG_STATE, subStatus=fixed(""),
@@ -1095,7 +1335,7 @@ BUG_FIELDS = dict(
 )
 
 TASK_FIELDS = dict(
-    id=ID, project=link("project"), parent=INT, execution=link("execution or project"), module=INT, story=INT, fromBug=INT,
+    id=ID, project=link("project"), parent=INT, execution=HOME_LINK, module=INT, story=INT, fromBug=INT,
     name=NAME, type=one_of(*TASK_TYPES), pri=NATURAL, estimate=HOURS, consumed=HOURS, left=HOURS, deadline=DAYS,
     status=one_of(*TASK_STATES), desc=TEXT, openedBy=PERSON, openedDate=MOMENT, assignedTo=PERSON,
     assignedDate=MOMENT, estStarted=DAYS, realStarted=MOMENT, finishedBy=PERSON, finishedDate=MOMENT,
@@ -1107,27 +1347,18 @@ TASK_FIELDS = dict(
     lines=fixed(""), v1=fixed(""), v2=fixed(""), deleted=FLAG, vision=fixed("rnd"), storyID=derived(MAYBE_INT, "story.id"),
     storyTitle=derived(MAYBE_TEXT, "story.title"), latestStoryVersion=derived(MAYBE_INT, "story.version"),
     storyStatus=derived(MAYBE_TEXT, "story.status"),
-    assignedToRealName=derived(TEXT, "coalesce((SELECT user.realname FROM user WHERE user.account = task.assignedTo), '')"),
-    children=fixed([]), members=fixed([]), files=fixed([]),
+    assignedToRealName=real_name("task.assignedTo"), children=fixed([]), members=fixed([]), files=fixed([]),
     needConfirm=derived(YES_NO, "coalesce(story.status = 'active' AND story.version > task.storyVersion, 0)"),
-    # 100 × consumed / (consumed + left), rounded half up; 0 when both are 0; 100 when done
-    progress=derived(INT, """CASE WHEN task.status = 'done' THEN 100 WHEN task.consumed = 0 THEN 0
-        ELSE CAST(round(100 * task.consumed / (task.consumed + task.left), 6) + 0.5 AS INTEGER) END"""),
-    # "object mapping case id to case title": the cases of the task's story, and of the version that the task knows
-    cases=titles("testcase", "title", """testcase.story <> 0 AND testcase.story = task.story
-        AND testcase.storyVersion = task.storyVersion AND testcase.deleted = 0"""),
+    progress=derived(INT, TASK_PROGRESS),
+    cases=titles("testcase", "title", CASES_OF_TASK),  # "object mapping case id to case title"
 )
 
 TESTCASE_FIELDS = dict(
-    id=ID, product=link("product", "needed"), branch=INT, module=INT, story=INT, storyVersion=INT, title=NAME,
+    id=ID, product=needed("product"), branch=INT, module=INT, story=INT, storyVersion=INT, title=NAME,
     precondition=TEXT, pri=NATURAL, type=one_of(*CASE_TYPES), stage=STAGES,
-    steps=STEPS._replace(source="part", table="step", owner="case", sql="""
-        (SELECT json_group_array(json(steps.step)) FROM (
-            SELECT json_object('id', step.id, 'parent', step.parent, 'case', step."case", 'version', step.version,
-                               'type', step.type, 'desc', step.desc, 'expect', step.expect) AS step
-            FROM step WHERE step."case" = testcase.id ORDER BY step.id) AS steps)"""),
+    steps=STEPS._replace(source="part", table="step", owner="case", sql=CASE_STEPS),
     fromBug=INT, fromCaseID=INT, openedBy=PERSON, openedDate=MOMENT, status=one_of(*CASE_STATES),
-    project=link("project"), execution=link("execution or project"), lib=fixed(0), path=fixed(0), keywords=TEXT, auto=fixed("no"),
+    project=link("project"), execution=HOME_LINK, lib=fixed(0), path=fixed(0), keywords=TEXT, auto=fixed("no"),
     frame=fixed(""), howRun=fixed(""), scriptedBy=fixed(""), scriptedDate=fixed(None), scriptStatus=fixed(""),
     scriptLocation=fixed(""), subStatus=fixed(""), color=TEXT, frequency=fixed("1"), order=INT, reviewedBy=PERSON,
     reviewedDate=MOMENT, lastEditedBy=PERSON, lastEditedDate=MOMENT, version=COUNTER, linkCase=TEXT, fromCaseVersion=INT,
@@ -1136,56 +1367,40 @@ TESTCASE_FIELDS = dict(
     # In a test task only.
     task=derived(INT, ":testtask"), case=derived(INT, "testcase.id"), assignedTo=fixed(""), caseVersion=derived(INT, "testcase.version"),
     storyTitle=derived(MAYBE_TEXT, name_of("story", "testcase.story", "title", "NULL")), caseStatus=derived(TEXT, "testcase.status"),
-    bugs=derived(INT, """(SELECT count(*) FROM bug
-        WHERE bug."case" <> 0 AND bug."case" = testcase.id AND bug.deleted = 0 AND bug.product = testcase.product)"""),
+    bugs=derived(INT, BUGS_OF_CASE),
     results=derived(INT, "(SELECT count(*) FROM result WHERE result.\"case\" = testcase.id)"),
     stepNumber=derived(INT, "(SELECT count(*) FROM step WHERE step.\"case\" = testcase.id)"),
 )
 
 STORY_FIELDS = dict(
-    id=ID, vision=fixed("rnd"), parent=link("story", "parent", PARENT_OR_MINUS_ONE.format("story")), product=link("product", "needed"), branch=INT, module=INT,
-    plan=derived(TEXT, "coalesce((SELECT group_concat(plan_story.plan) FROM plan_story WHERE plan_story.story = story.id), '')"),
+    id=ID, vision=fixed("rnd"), parent=parent_of("story"), product=needed("product"), branch=INT, module=INT,
+    plan=derived(TEXT, STORY_PLANS),
     source=TEXT, sourceNote=TEXT, fromBug=INT, feedback=fixed(0), title=NAME, keywords=TEXT, type=one_of(*STORY_TYPES),
     category=TEXT, pri=NATURAL, estimate=ESTIMATE, status=one_of(*STORY_STATES), subStatus=fixed(""), color=TEXT,
-    stage=derived(one_of(*STORY_STAGES), """CASE WHEN story.status = 'closed' THEN 'closed'
-        WHEN EXISTS (SELECT 1 FROM release_story JOIN release ON release.id = release_story.release
-                     WHERE release_story.story = story.id AND release.product = story.product) THEN 'released'
-        WHEN EXISTS (SELECT 1 FROM project_story JOIN project ON project.id = project_story.project
-                     WHERE project_story.story = story.id AND NOT project.deleted) THEN 'projected'
-        WHEN EXISTS (SELECT 1 FROM plan_story JOIN plan ON plan.id = plan_story.plan
-                     WHERE plan_story.story = story.id AND NOT plan.deleted) THEN 'planned' ELSE 'wait' END"""),
+    stage=derived(one_of(*STORY_STAGES), STORY_STAGE),
     stagedBy=fixed(""), mailto=WHITELIST, lib=fixed(0), fromStory=fixed(0), fromVersion=fixed(1), openedBy=PERSON,
     openedDate=MOMENT, assignedTo=PERSON, assignedDate=MOMENT, approvedDate=fixed(None), lastEditedBy=PERSON,
     lastEditedDate=MOMENT, reviewedBy=PERSON, reviewedDate=MOMENT, closedBy=PERSON, closedDate=MOMENT,
     closedReason=one_of("", *STORY_REASONS), activatedDate=MOMENT, toBug=fixed(0),
-    childStories=derived(TEXT, """coalesce((SELECT group_concat(child.id) FROM story AS child
-        WHERE child.parent = story.id AND NOT child.deleted), '')"""),
+    childStories=derived(TEXT, f"coalesce((SELECT group_concat(child.id) {CHILD_STORIES}), '')"),
     linkStories=fixed(""), duplicateStory=link("story"), version=ID, storyChanged=fixed("0"), feedbackBy=fixed(""), notifyEmail=fixed(""),
     URChanged=fixed("0"), deleted=FLAG, spec=TEXT, verify=TEXT,
     parentName=derived(TEXT, "coalesce((SELECT up.title FROM story AS up WHERE up.id = story.parent), '')"),
-    executions=titles("execution", "name", """+execution.type IN ('sprint', 'stage')
-        AND execution.id IN (SELECT project_story.project FROM project_story WHERE project_story.story = story.id)""",
-        "json_object('project', execution.id, 'name', execution.name, 'status', execution.status, 'type', execution.type)"),
-    stages=fixed([]), extraStories=derived(MAP, """(SELECT json_group_object(CAST(child.id AS TEXT), child.title) FROM story AS child
-        WHERE child.parent = story.id AND NOT child.deleted)"""),
-    reviewer=derived(TEXT, "(SELECT json_group_array(account) FROM story_reviewer WHERE story_reviewer.story = story.id)")._replace(look="plain", shown=array_of({"type": "string"})),
-    notReview=derived(TEXT, "(SELECT json_group_array(account) FROM story_reviewer WHERE story_reviewer.story = story.id AND result = '')")._replace(look="plain", shown=array_of({"type": "string"})),
+    executions=titles("execution", "name", EXECUTIONS_OF_STORY, BRIEF_EXECUTION), stages=fixed([]),
+    extraStories=derived(MAP, f"(SELECT json_group_object(CAST(child.id AS TEXT), child.title) {CHILD_STORIES})"),
+    reviewer=derived(ACCOUNTS, f"({REVIEWERS})"), notReview=derived(ACCOUNTS, f"({REVIEWERS} AND result = '')"),
     parentPri=derived(INT, "coalesce((SELECT up.pri FROM story AS up WHERE up.id = story.parent), 0)"),
-    planTitle=titles("plan", "title", "plan.id IN (SELECT plan_story.plan FROM plan_story WHERE plan_story.story = story.id) AND NOT plan.deleted"),
+    planTitle=titles("plan", "title", PLANS_OF_STORY),
     files=fixed([]), productName=derived(TEXT, name_of("product", "story.product")),
     productStatus=derived(TEXT, name_of("product", "story.product", "status")), moduleTitle=fixed("/"),
     # In a fixture only.
-    versions=Kind("plain", Items(VERSION), {}, "part", shown=array_of({"type": "object"}), table="story_version", owner="story", sql="""
-        (SELECT json_group_array(json_object('version', version, 'title', title, 'spec', spec, 'verify', verify))
-         FROM story_version WHERE story_version.story = story.id)"""),
-    reviewers=Kind("votes", Items(REVIEWER), {}, "part", shown=array_of({"type": "object"}), table="story_reviewer", owner="story", sql="""
-        (SELECT json_group_array(json(vote)) FROM (SELECT json_object('account', account, 'result', result) AS vote
-         FROM story_reviewer WHERE story_reviewer.story = story.id ORDER BY story_reviewer.rowid))"""),
+    versions=PARTS._replace(read=Items(VERSION), table="story_version", owner="story", sql=STORY_VERSIONS),
+    reviewers=PARTS._replace(look="votes", read=Items(REVIEWER), table="story_reviewer", owner="story", sql=STORY_VOTES),
     plans=rows_of("plan_story", "story", "plan", "plan"),
 )
 
 PLAN_FIELDS = dict(
-    id=ID, product=link("product", "needed"), branch=INT, parent=link("plan", "parent", PARENT_OR_MINUS_ONE.format("plan")), title=NAME,
+    id=ID, product=needed("product"), branch=INT, parent=parent_of("plan"), title=NAME,
     status=one_of(*PLAN_STATES), desc=TEXT, begin=DAYS, end=DAYS, order=fixed(""), closedReason=TEXT, deleted=FLAG,
     # In a list only.
     stories=derived(INT, "coalesce(plan_count.stories, 0)"), bugs=derived(INT, "coalesce(plan_count.bugs, 0)"),
@@ -1193,7 +1408,7 @@ PLAN_FIELDS = dict(
 )
 
 BUILD_FIELDS = dict(
-    id=ID, project=link("project", "needed"), product=link("product", "needed"), branch=INT, execution=link("execution or project", "needed"), name=NAME,
+    id=ID, project=needed("project"), product=needed("product"), branch=INT, execution=needed("execution or project"), name=NAME,
     scmPath=TEXT, filePath=TEXT, date=DAYS, stories=rows_of("build_story", "build", "story", "story"), bugs=rows_of("build_bug", "build", "bug", "bug"),
     builder=PERSON, desc=TEXT, deleted=FLAG, executionName=derived(TEXT, name_of("execution", "build.execution")),
     executionID=derived(INT, "build.execution"), productName=derived(TEXT, name_of("product", "build.product")),
@@ -1201,7 +1416,7 @@ BUILD_FIELDS = dict(
 )
 
 TESTTASK_FIELDS = dict(
-    id=ID, project=link("project", "needed"), product=link("product", "needed"), name=NAME, execution=link("execution or project", "needed"), build=TRUNK,
+    id=ID, project=needed("project"), product=needed("product"), name=NAME, execution=needed("execution or project"), build=TRUNK,
     type=TEXT, owner=PERSON, pri=NATURAL, begin=DAYS, end=DAYS, realFinishedDate=MOMENT, mailto=WHITELIST, desc=TEXT,
     report=TEXT, status=one_of(*TESTTASK_STATES), testreport=fixed(0), auto=fixed("no"), subStatus=fixed(""), deleted=FLAG,
     productName=derived(TEXT, name_of("product", "testtask.product")), productType=derived(TEXT, name_of("product", "testtask.product", "type")),
@@ -1210,10 +1425,10 @@ TESTTASK_FIELDS = dict(
     testcases=rows_of("testtask_case", "testtask", "testcase", "case"),
 )
 
-EFFORT_FIELDS = dict(id=ID, task=link("task", "needed"), date=DAYS, left=HOURS, consumed=HOURS, account=PERSON, work=TEXT)
+EFFORT_FIELDS = dict(id=ID, task=needed("task"), date=DAYS, left=HOURS, consumed=HOURS, account=PERSON, work=TEXT)
 
 RESULT_FIELDS = dict(
-    id=ID, run=fixed(0), case=link("testcase", "needed"), version=NATURAL, job=fixed(0), compile=fixed(0), caseResult=one_of(*RESULTS),
+    id=ID, run=fixed(0), case=needed("testcase"), version=NATURAL, job=fixed(0), compile=fixed(0), caseResult=one_of(*RESULTS),
     stepResults=LOADED_RESULTS, lastRunner=PERSON, date=MOMENT, duration=fixed(0), xml=fixed(""), deploy=fixed(0), build=fixed(0),
     files=fixed([]), testtask=link("testtask"),
 )
@@ -1222,109 +1437,168 @@ RESULT_FIELDS = dict(
 
 def check_versions(record: Fields, after: Fields) -> Mapping[str, str]:
     """Require that the versions of a story in a fixture differ, and that the present one says what the story says."""
-    numbers = [version["version"] for version in after.get("versions", ())]
-    present = after.get("version", 1)
+    versions, present = after.get("versions", ()), after.get("version", 1)
+    numbers = [version["version"] for version in versions]
     if len(set(numbers)) < len(numbers) or max(numbers, default=0) > present:
         return {"versions": f"must differ and be at most {present}, the story's version"}
-    said = [version for version in after.get("versions", ()) if version["version"] == present]
-    if any(
-        version.get(name, "") != after.get(name, "")
-        for version in said
-        for name in ("title", "spec", "verify")
-    ):
-        return {"versions": f"must say for version {present} what the story itself says"}
+    for version in versions:
+        if version["version"] == present and story_text(version) != story_text(after):
+            return {"versions": f"must say for version {present} what the story itself says"}
     return {}
 
 
-# fmt: off
-#                                 field             problem                what breaks it, from the stored record and the record after the request
-INSIDE_PROJECT        = make_rule("parent",         "must be the project",   lambda _, after: after.get("parent") and after.get("project") and after["parent"] != after["project"])
-HAS_HOME              = make_rule("execution",      "is required",           lambda _, after: not (after.get("execution") or after.get("project")))
-NOT_ITS_OWN_DUPLICATE = make_rule("duplicateStory", "must be another story", lambda story, after: after.get("duplicateStory") == story["id"])
-NOT_BELOW_CONSUMED    = make_rule("consumed",       "must not be below the {consumed:g} hours already consumed",
-                                                                             lambda task, after: after.get("consumed", MAX_INT) < task["consumed"])
-# fmt: on
+def story_text(story: Fields) -> list[str]:
+    """Return what a story or a version of it says."""
+    return [story.get(name, "") for name in ("title", "spec", "verify")]
+
+
+def leaves_project(record: Fields, after: Fields) -> bool:
+    """Tell whether the parent of an execution is not its project."""
+    parent, project = after.get("parent"), after.get("project")
+    return bool(parent and project and parent != project)
+
+
+def is_homeless(record: Fields, after: Fields) -> bool:
+    """Tell whether a record has neither an execution nor a project."""
+    return not (after.get("execution") or after.get("project"))
+
+
+def is_own_duplicate(story: Fields, after: Fields) -> bool:
+    """Tell whether a story would be a duplicate of itself."""
+    return bool(after.get("duplicateStory") == story["id"])
+
+
+def loses_hours(task: Fields, after: Fields) -> bool:
+    """Tell whether fewer hours would be consumed than before."""
+    return bool(after.get("consumed", MAX_INT) < task["consumed"])
+
+
+INSIDE_PROJECT = make_rule("parent", "must be the project", leaves_project)
+HAS_HOME = make_rule("execution", "is required", is_homeless)
+OTHER_STORY = make_rule("duplicateStory", "must be another story", is_own_duplicate)
+NOT_BELOW_CONSUMED = make_rule(
+    "consumed", "must not be below the {consumed:g} hours already consumed", loses_hours
+)
+BEGIN_TO_END = in_order("begin", "end")
+REAL_BEGIN_TO_END = in_order("realBegan", "realEnd")
+START_TO_DEADLINE = in_order("estStarted", "deadline")
 LASTING = {"begin": TODAY, "end": LONG_TERM}
 OPENED = {"openedBy": CALLER, "openedDate": NOW}
-ASSIGNED = {**OPENED, "assignedDate": lambda new: new.now if new.given.get("assignedTo") else None}
+CREATED = {"createdBy": CALLER, "createdDate": NOW, "createdVersion": __version__}
+ASSIGNED = {**OPENED, "assignedDate": assigned_now}
+AT_HOME = {"execution": same("project"), "project": 0}  # the project is derived from the execution
+A_PROGRAM = {"acl": "open", "type": "program", **LASTING, **OPENED}
+A_PROJECT = {
+    **LASTING,
+    **OPENED,
+    "acl": "private",
+    "type": "project",
+    "model": "scrum",
+    "team": same("name"),
+}
+AN_EXECUTION = {
+    **LASTING,
+    **OPENED,
+    "acl": "private",
+    "type": "sprint",
+    "parent": same("project"),
+    "team": same("name"),
+}
 # Programs and projects have an `acl` of their own; that of an execution's project counts for it.
-PROJECT_GUARD = Guard("openedBy PM PO QD RD", acl_of="coalesce({0}.project, {0}.id)")
-BEGIN_TO_END, START_TO_DEADLINE = in_order("begin", "end"), in_order("estStarted", "deadline")
-STORY_IDS, BUG_IDS = (PRODUCTS._replace(target=target) for target in ("story", "bug"))
+ACL_OF_PROJECT = Guard("openedBy PM PO QD RD", acl_of="coalesce({0}.project, {0}.id)")
+ACL_OF_PRODUCT = Guard("createdBy PO QD RD")
+OF_PRODUCT, OF_BOTH = Guard(links="product"), Guard(links="product project")
 PLAN_IDS = rows_of("plan_story", "story", "plan", "plan")._replace(  # also one id
-    read=lambda ids: read_ids([ids] if isinstance(ids, int) else ids),
-    schema=either(whole_schema(1), array_of(whole_schema(1))),
+    read=read_plan_ids, schema=either(whole_schema(1), array_of(whole_schema(1)))
 )
-PLAN_TITLES = derived(TEXT, """coalesce((SELECT group_concat(plan.title, ' ') FROM plan WHERE NOT plan.deleted
-    AND plan.id IN (SELECT plan_story.plan FROM plan_story WHERE plan_story.story = story.id)), '')""")  # fmt: skip
-STORY_WHOLE = "spec verify executions stages extraStories reviewer notReview parentPri files productName moduleTitle"  # not in lists
+PLAN_TITLES = derived(
+    TEXT, f"coalesce((SELECT group_concat(plan.title, ' ') FROM plan WHERE {PLANS_OF_STORY}), '')"
+)
+STORY_WHOLE = (  # not in lists
+    "spec verify executions stages extraStories reviewer notReview parentPri"
+    " files productName moduleTitle"
+)
 # Of a list of a project's or an execution's stories, which begins with the link.
 IN_PROJECT = {
-    "project": derived(INT, ":home"), "product": link("product"), "branch": INT, "story": derived(INT, "story.id"), "version": ID,
-    "order": derived(INT, "story.id"), "productType": derived(TEXT, name_of("product", "story.product", "type")), "planTitle": PLAN_TITLES,
-}  # fmt: skip
-CASE_IN_TESTTASK = "task case assignedTo caseVersion storyTitle caseStatus bugs results stepNumber"
+    "project": derived(INT, ":home"),
+    "product": link("product"),
+    "branch": INT,
+    "story": derived(INT, "story.id"),
+    "version": ID,
+    "order": derived(INT, "story.id"),
+    "productType": derived(TEXT, name_of("product", "story.product", "type")),
+    "planTitle": PLAN_TITLES,
+}
+PLAN_COUNTS = (
+    "LEFT JOIN plan_count ON plan_count.plan = plan.id AND plan_count.product = plan.product"
+)
+PRODUCT_COUNTS = "JOIN product_count ON product_count.product = product.id"
+STORY_OF = "LEFT JOIN story ON story.id = {0}.story AND {{visible[story]}}"
+CASE_IN_TESTTASK = (
+    "task case assignedTo caseVersion storyTitle caseStatus bugs results stepNumber"
+)
+LOADED_STORY = {
+    "parent": link("story"),
+    "estimate": HOURS,
+    "executions": rows_of("project_story", "story", "execution or project", "project"),
+}
 STEPS_LOADED = TESTCASE_FIELDS["steps"]._replace(read=Items(LOADED_STEP))
 # fmt: off
 # THE TABLE OF RESOURCES, in the order of a fixture.
-#                     name          table         types           fields             who may see it                    defaults
-DEPARTMENT = Resource("department", "department", "",             DEPARTMENT_FIELDS, EVERYBODY,                        {},
+#                     name          table         fields             who may see it  defaults
+DEPARTMENT = Resource("department", "department", DEPARTMENT_FIELDS, EVERYBODY,      {},
                       array="departments", required="name")
-USER       = Resource("user",       "user",       "",             USER_FIELDS,       EVERYBODY,                        {"realname": same("account")},
+USER       = Resource("user",       "user",       USER_FIELDS,       EVERYBODY,      {"realname": same("account")},
                       array="users", required="account")
-PROGRAM    = Resource("program",    "project",    "program",      PROJECT_FIELDS,    PROJECT_GUARD,                    {"acl": "open", "type": "program", **LASTING, **OPENED},
+PROGRAM    = Resource("program",    "project",    PROJECT_FIELDS,    ACL_OF_PROJECT, A_PROGRAM, types="program",
                       array="programs", required="name", rules=(BEGIN_TO_END, INSIDE_PROJECT), extra="products")
-PROJECT    = Resource("project",    "project",    "project",      PROJECT_FIELDS,    PROJECT_GUARD,                    {"acl": "private", "type": "project", **LASTING, **OPENED, "model": "scrum", "team": same("name")},
+PROJECT    = Resource("project",    "project",    PROJECT_FIELDS,    ACL_OF_PROJECT, A_PROJECT, types="project",
                       array="projects", required="name", rules=(BEGIN_TO_END, INSIDE_PROJECT), extra="products")
-EXECUTION  = Resource("execution",  "project",    "sprint stage", PROJECT_FIELDS,    PROJECT_GUARD,                    {"acl": "private", "type": "sprint", **LASTING, **OPENED, "parent": same("project"), "team": same("name")},
-                      array="executions", required="name project", rules=(BEGIN_TO_END, INSIDE_PROJECT), loaded={"parent": link("project")}, extra="products")
-HOME       = Resource("execution or project", "project", "project sprint stage", PROJECT_FIELDS, PROJECT_GUARD,        {})
-PRODUCT    = Resource("product",    "product",    "",             PRODUCT_FIELDS,    Guard("createdBy PO QD RD"),      {"createdBy": CALLER, "createdDate": NOW, "createdVersion": __version__},
-                      array="products", required="name", joins="JOIN product_count ON product_count.product = product.id")
-PLAN       = Resource("plan",       "plan",       "",             PLAN_FIELDS,       Guard(links="product"),           {"begin": lambda new: min(new.today, new.given.get("end") or OPEN_END), "end": OPEN_END},
+EXECUTION  = Resource("execution",  "project",    PROJECT_FIELDS,    ACL_OF_PROJECT, AN_EXECUTION, types="sprint stage",
+                      array="executions", required="name project", rules=(BEGIN_TO_END, INSIDE_PROJECT), extra="products",
+                      loaded={"parent": link("project")})
+HOME       = Resource("execution or project", "project", PROJECT_FIELDS, ACL_OF_PROJECT, {}, types="project sprint stage")
+PRODUCT    = Resource("product",    "product",    PRODUCT_FIELDS,    ACL_OF_PRODUCT, CREATED,
+                      array="products", required="name", joins=PRODUCT_COUNTS)
+PLAN       = Resource("plan",       "plan",       PLAN_FIELDS,       OF_PRODUCT,     {"begin": begins_today, "end": OPEN_END},
                       array="plans", required="title product", rules=(BEGIN_TO_END,), loaded={"parent": link("plan")},
-                      extra="stories bugs hour project projectID expired", joins="LEFT JOIN plan_count ON plan_count.plan = plan.id AND plan_count.product = plan.product")
-STORY      = Resource("story",      "story",      "",             STORY_FIELDS,      Guard(links="product"),           ASSIGNED,
-                      array="stories", required="title product", rules=(check_versions,), extra=f"{STORY_WHOLE} versions reviewers plans",
-                      loaded={"parent": link("story"), "estimate": HOURS, "executions": rows_of("project_story", "story", "execution or project", "project")})
-BUILD      = Resource("build",      "build",      "",             BUILD_FIELDS,      Guard(links="product project"),   {"date": TODAY, "execution": same("project"), "project": 0},
+                      extra="stories bugs hour project projectID expired", joins=PLAN_COUNTS)
+STORY      = Resource("story",      "story",      STORY_FIELDS,      OF_PRODUCT,     ASSIGNED,
+                      array="stories", required="title product", rules=(check_versions,), loaded=LOADED_STORY,
+                      extra=f"{STORY_WHOLE} versions reviewers plans")
+BUILD      = Resource("build",      "build",      BUILD_FIELDS,      OF_BOTH,        {"date": TODAY, **AT_HOME},
                       array="builds", required="name product", rules=(HAS_HOME,), extra="executionID branchName productType files")
-RELEASE    = Resource("release",    "release",    "",             RELEASE_FIELDS,    Guard(links="product project"),   {"date": TODAY},
+RELEASE    = Resource("release",    "release",    RELEASE_FIELDS,    OF_BOTH,        {"date": TODAY},
                       array="releases", required="name product", loaded={"buildName": TEXT})
-BUG        = Resource("bug",        "bug",        "",             BUG_FIELDS,        Guard(links="product"),           ASSIGNED,
-                      array="bugs", required="title product", joins="LEFT JOIN story ON story.id = bug.story AND {story}")
-TASK       = Resource("task",       "task",       "",             TASK_FIELDS,       Guard(links="execution"),         {**ASSIGNED, "left": same("estimate"), "execution": same("project"), "project": 0},
-                      array="tasks", required="name", rules=(START_TO_DEADLINE, HAS_HOME), extra="cases", joins="LEFT JOIN story ON story.id = task.story AND {story}")
-TESTCASE   = Resource("testcase",   "testcase",   "",             TESTCASE_FIELDS,   Guard(links="product"),           OPENED,
+BUG        = Resource("bug",        "bug",        BUG_FIELDS,        OF_PRODUCT,     ASSIGNED,
+                      array="bugs", required="title product", joins=STORY_OF.format("bug"))
+TASK       = Resource("task",       "task",       TASK_FIELDS,       Guard(links="execution"), {**ASSIGNED, "left": same("estimate"), **AT_HOME},
+                      array="tasks", required="name", rules=(START_TO_DEADLINE, HAS_HOME), extra="cases", joins=STORY_OF.format("task"))
+TESTCASE   = Resource("testcase",   "testcase",   TESTCASE_FIELDS,   OF_PRODUCT,     OPENED,
                       array="testcases", required="title product", loaded={"steps": STEPS_LOADED}, extra=f"caseFails {CASE_IN_TESTTASK}")
-TESTTASK   = Resource("testtask",   "testtask",   "",             TESTTASK_FIELDS,   Guard(links="product project"),   {**LASTING, "execution": same("project"), "project": 0},
+TESTTASK   = Resource("testtask",   "testtask",   TESTTASK_FIELDS,   OF_BOTH,        {**LASTING, **AT_HOME},
                       array="testtasks", required="name product", rules=(BEGIN_TO_END, HAS_HOME), extra="productType files testcases")
-EFFORT     = Resource("effort",     "effort",     "",             EFFORT_FIELDS,     Guard(links="task"),              {"date": TODAY, "account": CALLER},
+EFFORT     = Resource("effort",     "effort",     EFFORT_FIELDS,     Guard(links="task"), {"date": TODAY, "account": CALLER},
                       array="efforts", required="task")
-RESULT     = Resource("result",     "result",     "",             RESULT_FIELDS,     Guard(links="case"),              {"date": NOW, "lastRunner": CALLER},
+RESULT     = Resource("result",     "result",     RESULT_FIELDS,     Guard(links="case"), {"date": NOW, "lastRunner": CALLER},
                       array="results", required="case", extra="testtask")
 # fmt: on
 # Collected, so that a new row needs no second place.
-RESOURCES = {
-    resource.name: resource
-    for resource in list(globals().values())
-    if isinstance(resource, Resource)
-}
+RESOURCES = {row.name: row for row in list(globals().values()) if isinstance(row, Resource)}
 FIXTURE = {resource.array: resource for resource in RESOURCES.values() if resource.array}
+VISIBLE = {name: resource.visible(name) for name, resource in RESOURCES.items()}
 
 
 def check_effort(task: Fields, after: Fields) -> Mapping[str, str]:
     """Require the same number of days, texts, hours consumed and hours left; no hours of nothing."""
     if "consumed" not in after:
         return {}
-    count = len(after["consumed"])
-    uneven = [
-        field
-        for field in ("dates", "date", "work", "left")
-        if len(after.get(field, after["consumed"])) != count
-    ]
-    broken = dict.fromkeys(uneven, f"must have as many items as consumed ({count})")
-    if not count or not all(spent > 0 for spent in after["consumed"]):
+    consumed = after["consumed"]
+    broken = {}
+    for field in ("dates", "date", "work", "left"):
+        if len(after.get(field, consumed)) != len(consumed):
+            broken[field] = f"must have as many items as consumed ({len(consumed)})"
+    if not consumed or min(consumed) <= 0:
         broken["consumed"] = "must be above 0"
     return broken
 
@@ -1344,14 +1618,10 @@ def check_finish(task: Fields, after: Fields) -> Mapping[str, str]:
 
 def within_project(project: Fields, after: Fields) -> Mapping[str, str]:
     """Require that an execution's days lie within its project's."""
-    outside = [
-        day
-        for day in ("begin", "end")
-        if day in after and not project["begin"] <= after[day] <= project["end"]
-    ]
-    return dict.fromkeys(
-        outside, f"must lie within the project's days, {project['begin']} to {project['end']}"
-    )
+    begin, end = project["begin"], project["end"]
+    rule = f"must lie within the project's days, {begin} to {end}"
+    days = [day for day in ("begin", "end") if day in after]
+    return {day: rule for day in days if not begin <= after[day] <= end}
 
 
 def days_fit(record: Fields, after: Fields) -> Mapping[str, str]:
@@ -1359,17 +1629,19 @@ def days_fit(record: Fields, after: Fields) -> Mapping[str, str]:
     begin, end, days = after.get("begin"), after.get("end"), after.get("days", 0)
     if days < 0:
         return {"days": "must be 0 or more"}
-    if (
-        begin
-        and end
-        and days > (most := (date.fromisoformat(end) - date.fromisoformat(begin)).days + 1) > 0
-    ):
+    if not (begin and end):
+        return {}
+    most = (date.fromisoformat(end) - date.fromisoformat(begin)).days + 1
+    if days > most > 0:
         return {"days": f"must be at most {most}, from begin to end"}
     return {}
 
 
 BUDGETED = "budget budgetUnit desc acl whitelist PM"
-PROFILE_SENT = "realname email password role dept type gender birthday join commiter mobile phone qq dingding weixin skype whatsapp slack address"
+PROFILE_SENT = (
+    "realname email password role dept type gender birthday join commiter mobile phone qq"
+    " dingding weixin skype whatsapp slack address"
+)
 CHECKED_PROFILE = {
     "realname": NAME,
     "email": EMAIL,
@@ -1378,23 +1650,32 @@ CHECKED_PROFILE = {
     "password": NEW_PASSWORD,
 }
 EXECUTION_SENT = "name begin end days lifetime desc acl whitelist PM PO QD RD"
+PRODUCT_SENT = "line PO QD RD type desc acl whitelist"
+PLAN_SENT = "title begin end desc parent branch status"
+RELEASE_SENT = "build desc status marker stories bugs leftBugs mailto"
+CASE_SENT = "branch module story title type stage precondition pri"
 BUG_SENT = (
-    "title severity pri type openedBuild branch module project execution plan story task keywords os browser hardware"
-    " found steps deadline assignedTo case caseVersion result testtask color feedbackBy notifyEmail linkBug"
+    "title severity pri type openedBuild branch module project execution plan story task keywords"
+    " os browser hardware found steps deadline assignedTo case caseVersion result testtask color"
+    " feedbackBy notifyEmail linkBug"
 )
+BUG_MOVED = "product resolution resolvedBy resolvedDate resolvedBuild duplicateBug closedBy status"
 TASK_SENT = "module story fromBug name type assignedTo pri estimate estStarted deadline desc"
 STORY_SENT = (
     "title pri category source sourceNote keywords estimate mailto module parent type branch color"
 )
+REVIEW_SENT = "reviewedDate closedReason duplicateStory assignedTo pri estimate"
 BUILD_SENT = "execution product name builder date scmPath filePath desc branch stories bugs"
 TESTTASK_SENT = (
     "product execution build name begin end owner type pri status desc mailto report testcases"
 )
 SAID = {"comment": TEXT}  # what every change may say
-REVIEW = one_of(*VOTES)
-SMALL = Kind(
-    "plain", whole(0, 10**9), whole_schema(0, 10**9)
-)  # leaves room for what is counted on from it
+STORY_PEOPLE_AND_PLANS = {"reviewer": PEOPLE, "plan": PLAN_IDS}
+A_MODEL = {"model": one_of(*MODELS)}
+PROJECT_STATE = {"status": one_of(*PROJECT_STATES)}
+VOTE = {"result": one_of(*VOTES)}
+A_REASON = {"closedReason": one_of(*STORY_REASONS)}
+A_RESOLUTION = {"resolution": one_of(*RESOLUTIONS)}
 # fmt: off
 # THE BODIES OF REQUESTS: the resource's kinds, except where a request writes a field differently; the required fields; rules.
 NOTHING           = Shape({})
@@ -1405,49 +1686,51 @@ MODIFY_DEPARTMENT = Shape(DEPARTMENT.pick("name parent manager", order=SMALL, **
 CREATE_USER       = Shape(USER.pick(f"account {PROFILE_SENT}", **CHECKED_PROFILE), "account password")
 MODIFY_USER       = Shape(USER.pick(PROFILE_SENT, **CHECKED_PROFILE, **SAID), unset="birthday join")
 CREATE_PROGRAM    = Shape(PROGRAM.pick(f"name begin end parent {BUDGETED}"), "name begin end", BEGIN_TO_END)
-MODIFY_PROGRAM    = Shape(PROGRAM.pick(f"name begin end realBegan realEnd parent {BUDGETED}", **SAID), "", BEGIN_TO_END, in_order("realBegan", "realEnd"))
-CREATE_PROJECT    = Shape(PROJECT.pick(f"name begin end code parent {BUDGETED} PO QD RD days", model=one_of(*MODELS), products=PRODUCTS),
+MODIFY_PROGRAM    = Shape(PROGRAM.pick(f"name begin end realBegan realEnd parent {BUDGETED}", **SAID), "", BEGIN_TO_END, REAL_BEGIN_TO_END)
+CREATE_PROJECT    = Shape(PROJECT.pick(f"name begin end code parent {BUDGETED} PO QD RD days", **A_MODEL, products=PRODUCTS),
                           "name begin end products", BEGIN_TO_END)
-MODIFY_PROJECT    = Shape(PROJECT.pick("name begin end acl parent desc PM whitelist", model=one_of(*MODELS), **SAID), "", BEGIN_TO_END)
+MODIFY_PROJECT    = Shape(PROJECT.pick("name begin end acl parent desc PM whitelist", **A_MODEL, **SAID), "", BEGIN_TO_END)
 CREATE_EXECUTION  = Shape(EXECUTION.pick(f"{EXECUTION_SENT} code products"), "name begin end", within_project, BEGIN_TO_END)
-MODIFY_EXECUTION  = Shape(EXECUTION.pick(f"{EXECUTION_SENT} project products", status=one_of(*PROJECT_STATES), **SAID), "", BEGIN_TO_END, days_fit)
-CREATE_PRODUCT    = Shape(PRODUCT.pick("name program code line PO QD RD type desc acl whitelist"), "name")
-MODIFY_PRODUCT    = Shape(PRODUCT.pick("name program line PO QD RD type desc acl whitelist status", **SAID))
-CREATE_PLAN       = Shape(PLAN.pick("title begin end desc parent branch status"), "title", BEGIN_TO_END)
-MODIFY_PLAN       = Shape(PLAN.pick("title begin end desc parent branch status", **SAID), "", BEGIN_TO_END)
+MODIFY_EXECUTION  = Shape(EXECUTION.pick(f"{EXECUTION_SENT} project products", **PROJECT_STATE, **SAID), "", BEGIN_TO_END, days_fit)
+CREATE_PRODUCT    = Shape(PRODUCT.pick(f"name program code {PRODUCT_SENT}"), "name")
+MODIFY_PRODUCT    = Shape(PRODUCT.pick(f"name program {PRODUCT_SENT} status", **SAID))
+CREATE_PLAN       = Shape(PLAN.pick(PLAN_SENT), "title", BEGIN_TO_END)
+MODIFY_PLAN       = Shape(PLAN.pick(PLAN_SENT, **SAID), "", BEGIN_TO_END)
 LINK_STORIES      = Shape({"stories": STORY_IDS, **SAID}, "stories")
 LINK_BUGS         = Shape({"bugs": BUG_IDS, **SAID}, "bugs")
-CREATE_STORY      = Shape(STORY.pick(f"{STORY_SENT} spec verify assignedTo", reviewer=PEOPLE, plan=PLAN_IDS, objectID=link("execution or project")), "title spec pri category")
-MODIFY_STORY      = Shape(STORY.pick(STORY_SENT, reviewer=PEOPLE, plan=PLAN_IDS, **SAID))
+CREATE_STORY      = Shape(STORY.pick(f"{STORY_SENT} spec verify assignedTo", **STORY_PEOPLE_AND_PLANS, objectID=HOME_LINK), "title spec pri category")
+MODIFY_STORY      = Shape(STORY.pick(STORY_SENT, **STORY_PEOPLE_AND_PLANS, **SAID))
 CHANGE_STORY      = Shape(STORY.pick("title spec verify", reviewer=PEOPLE, **SAID))
-REVIEW_STORY      = Shape(STORY.pick("reviewedDate closedReason duplicateStory assignedTo pri estimate", result=REVIEW, **SAID), "result", NOT_ITS_OWN_DUPLICATE)
-CLOSE_STORY       = Shape(STORY.pick("duplicateStory", closedReason=one_of(*STORY_REASONS), **SAID), "", NOT_ITS_OWN_DUPLICATE)
+REVIEW_STORY      = Shape(STORY.pick(REVIEW_SENT, **VOTE, **SAID), "result", OTHER_STORY)
+CLOSE_STORY       = Shape(STORY.pick("duplicateStory", **A_REASON, **SAID), "", OTHER_STORY)
 ASSIGN            = Shape({"assignedTo": PERSON, **SAID})
 CREATE_BUILD      = Shape(BUILD.pick(BUILD_SENT), "execution product name builder date")
 MODIFY_BUILD      = Shape(BUILD.pick(BUILD_SENT, **SAID))
-CREATE_RELEASE    = Shape(RELEASE.pick("name date product branch build desc status marker stories bugs leftBugs mailto"), "name date product")
-MODIFY_RELEASE    = Shape(RELEASE.pick("name date build desc status marker stories bugs leftBugs mailto", **SAID))
-CREATE_CASE       = Shape(TESTCASE.pick("branch module story title type stage precondition pri keywords", steps=STEPS), "title type pri steps")
-MODIFY_CASE       = Shape(TESTCASE.pick("product branch module story title type stage precondition pri", steps=STEPS, **SAID))
+CREATE_RELEASE    = Shape(RELEASE.pick(f"name date product branch {RELEASE_SENT}"), "name date product")
+MODIFY_RELEASE    = Shape(RELEASE.pick(f"name date {RELEASE_SENT}", **SAID))
+CREATE_CASE       = Shape(TESTCASE.pick(f"{CASE_SENT} keywords", steps=STEPS), "title type pri steps")
+MODIFY_CASE       = Shape(TESTCASE.pick(f"product {CASE_SENT}", steps=STEPS, **SAID))
 RUN_CASE          = Shape({"steps": STEP_RESULTS, "testtask": link("testtask"), "version": NATURAL, **SAID})
 CREATE_TESTTASK   = Shape(TESTTASK.pick(TESTTASK_SENT), "product execution build name begin end", BEGIN_TO_END)
 MODIFY_TESTTASK   = Shape(TESTTASK.pick(TESTTASK_SENT, **SAID), "", BEGIN_TO_END)
 CREATE_BUG        = Shape(BUG.pick(BUG_SENT), "title severity pri type openedBuild")
-MODIFY_BUG        = Shape(BUG.pick(f"{BUG_SENT} product resolution resolvedBy resolvedDate resolvedBuild duplicateBug closedBy status", **SAID), unset="deadline")
+MODIFY_BUG        = Shape(BUG.pick(f"{BUG_SENT} {BUG_MOVED}", **SAID), unset="deadline")
 CONFIRM_BUG       = Shape(BUG.pick("pri type assignedTo", **SAID))
-RESOLVE_BUG       = Shape(BUG.pick("resolvedDate resolvedBuild assignedTo duplicateBug", resolution=one_of(*RESOLUTIONS), **SAID), "resolution")
+RESOLVE_BUG       = Shape(BUG.pick("resolvedDate resolvedBuild assignedTo duplicateBug", **A_RESOLUTION, **SAID), "resolution")
 ACTIVATE_BUG      = Shape(BUG.pick("assignedTo openedBuild", **SAID))
 CREATE_TASK       = Shape(TASK.pick(TASK_SENT, assignedTo=PEOPLE), "name type estStarted deadline", START_TO_DEADLINE)
 BATCH_TASK        = Shape(TASK.pick(TASK_SENT), "name type", START_TO_DEADLINE)
-CREATE_TASKS      = Shape({"tasks": Kind("tasks", Items(BATCH_TASK, 1), array_of(fields_schema(BATCH_TASK), minItems=1))}, "tasks")
-MODIFY_TASK       = Shape(TASK.pick(f"{TASK_SENT} status consumed left closedReason", **SAID), "", START_TO_DEADLINE, NOT_BELOW_CONSUMED, unset="estStarted deadline")
+CREATE_TASKS      = Shape({"tasks": Kind("plain", Items(BATCH_TASK, 1), array_of(fields_schema(BATCH_TASK), minItems=1))}, "tasks")
+MODIFY_TASK       = Shape(TASK.pick(f"{TASK_SENT} status consumed left closedReason", **SAID), "", START_TO_DEADLINE, NOT_BELOW_CONSUMED,
+                          unset="estStarted deadline")
 START_TASK        = Shape(TASK.pick("assignedTo realStarted consumed left", **SAID), "", NOT_BELOW_CONSUMED)
 RESTART_TASK      = Shape(TASK.pick("assignedTo realStarted consumed left", **SAID), "consumed left", NOT_BELOW_CONSUMED)
 FINISH_TASK       = Shape(TASK.pick("assignedTo realStarted finishedDate", currentConsumed=HOURS, **SAID), "finishedDate", check_finish)
 ACTIVATE_TASK     = Shape(TASK.pick("assignedTo left", **SAID))
 CLOSE_TASK        = Shape(TASK.pick("closedReason", **SAID))
 ASSIGN_TASK       = Shape(TASK.pick("assignedTo left", **SAID), "assignedTo")
-ADD_EFFORT        = Shape({"dates": each_of(DAYS), "date": each_of(DAYS), "work": each_of(TEXT), "consumed": each_of(HOURS), "left": each_of(HOURS), **SAID}, "consumed left", check_effort)
+ADD_EFFORT        = Shape({"dates": each_of(DAYS), "date": each_of(DAYS), "work": each_of(TEXT), "consumed": each_of(HOURS),
+                           "left": each_of(HOURS), **SAID}, "consumed left", check_effort)
 # fmt: on
 
 
@@ -1455,9 +1738,7 @@ ADD_EFFORT        = Shape({"dates": each_of(DAYS), "date": each_of(DAYS), "work"
 # Writers of JSON text, one for each sort of value, and the quirk table. Nothing here runs a statement or knows what a
 # value means.
 
-quote = (
-    json.encoder.encode_basestring
-)  # text as JSON, written in C; escapes no character that need not be
+quote = json.encoder.encode_basestring  # text as JSON, written in C; escapes no character that need not be
 
 
 class Scene(NamedTuple):
@@ -1479,30 +1760,98 @@ def accounts_in(whitelist: str) -> list[str]:
     return [account for account in whitelist.split(",") if account]
 
 
+def write_references(values: Iterable[Any], scene: Scene, unset: str) -> Iterable[str]:
+    """Write persons as user references."""
+    people = {None: unset, **scene.people}
+    return map(people.__getitem__, values)
+
+
+def write_quoted(values: Iterable[Any], scene: Scene, unset: str) -> Iterable[str]:
+    """Write values that need no escaping as they are stored: accounts, days, moments in ISO 8601."""
+    return [unset if value is None else f'"{value}"' for value in values]
+
+
+def write_spaced(values: Iterable[Any], scene: Scene, unset: str) -> Iterable[str]:
+    """Write moments in the service's time zone, YYYY-MM-DD hh:mm:ss."""
+    return [unset if value is None else f'"{local(value, scene.zone)}"' for value in values]
+
+
+def write_booleans(values: Iterable[Any], scene: Scene, unset: str) -> Iterable[str]:
+    """Write flags as true or false."""
+    return map(("false", "true").__getitem__, values)
+
+
+def write_digits(values: Iterable[Any], scene: Scene, unset: str) -> Iterable[str]:
+    """Write flags as "1" or "0"."""
+    return map(('"0"', '"1"').__getitem__, values)
+
+
+def write_texts(values: Iterable[Any], scene: Scene, unset: str) -> Iterable[str]:
+    """Write texts."""
+    return map(quote, values)
+
+
+def write_nullable(values: Iterable[Any], scene: Scene, unset: str) -> Iterable[str]:
+    """Write texts that may be unset."""
+    return ["null" if value is None else quote(value) for value in values]
+
+
+def write_numbers(values: Iterable[Any], scene: Scene, unset: str) -> Iterable[str]:
+    """Write numbers that may be unset."""
+    return ["null" if value is None else str(value) for value in values]
+
+
+def write_hours(values: Iterable[Any], scene: Scene, unset: str) -> Iterable[str]:
+    """Write hours; typed clients read 8, but not 8.0, as an int."""
+    return [str(int(value)) if value.is_integer() else repr(value) for value in values]
+
+
+def write_states(values: Iterable[Any], scene: Scene, unset: str) -> Iterable[str]:
+    """Write states as objects with a code and a name."""
+    return [f'{{"code":"{value}","name":"{value.capitalize()}"}}' for value in values]
+
+
+def write_roles(values: Iterable[Any], scene: Scene, unset: str) -> Iterable[str]:
+    """Write roles as objects with a code and a name, which are the same."""
+    return [f'{{"code":{quote(value)},"name":{quote(value)}}}' for value in values]
+
+
+def write_whitelists(values: Iterable[Any], scene: Scene, unset: str) -> Iterable[str]:
+    """Write white lists as arrays of user references."""
+    return [f"[{','.join(map(scene.people.__getitem__, accounts_in(value)))}]" for value in values]
+
+
+def write_accounts(values: Iterable[Any], scene: Scene, unset: str) -> Iterable[str]:
+    """Write white lists as arrays of accounts."""
+    return [to_json(accounts_in(value)) for value in values]
+
+
 STRING_SCHEMA = {"type": "string"}
 REFERENCE_SCHEMA = {"$ref": "#/components/schemas/UserReference"}
-STATE_SCHEMA = {"code": {"enum": list(BUG_STATES)}, "name": STRING_SCHEMA}
-ISO_PATTERN = "^[0-9]{4}-[0-9]{2}-[0-9]{2}(T[0-9]{2}:[0-9]{2}:[0-9]{2}Z)?$"
-SPACED_PATTERN = "^[0-9]{4}-[0-9]{2}-[0-9]{2} [0-9]{2}:[0-9]{2}:[0-9]{2}$"
+STATE_SCHEMA = object_of({"code": {"enum": list(BUG_STATES)}, "name": STRING_SCHEMA})
+ROLE_SCHEMA = object_of({"code": STRING_SCHEMA, "name": STRING_SCHEMA})
+ISO_SCHEMA = text_schema("^[0-9]{4}-[0-9]{2}-[0-9]{2}(T[0-9]{2}:[0-9]{2}:[0-9]{2}Z)?$")
+SPACED_SCHEMA = text_schema("^[0-9]{4}-[0-9]{2}-[0-9]{2} [0-9]{2}:[0-9]{2}:[0-9]{2}$")
 # fmt: off
 # Persons, datetimes and days, which may be unset.
-reference  = Writer(lambda values, scene, unset: map({None: unset, **scene.people}.__getitem__, values),         REFERENCE_SCHEMA)  # "user reference: object"
-account    = Writer(lambda values, scene, unset: [unset if one is None else f'"{one}"' for one in values],       STRING_SCHEMA)  # "a plain account string"
-iso        = Writer(lambda values, scene, unset: [unset if one is None else f'"{one}"' for one in values],       {"type": "string", "pattern": ISO_PATTERN})  # as they are stored
-spaced     = Writer(lambda values, scene, unset: [unset if one is None else f'"{local(one, scene.zone)}"' for one in values], {"type": "string", "pattern": SPACED_PATTERN})  # in the service's time zone
+reference  = Writer(write_references, REFERENCE_SCHEMA)  # "user reference: object"
+account    = Writer(write_quoted,     STRING_SCHEMA)  # "a plain account string"
+iso        = Writer(write_quoted,     ISO_SCHEMA)
+spaced     = Writer(write_spaced,     SPACED_SCHEMA)
 # Flags.
-boolean    = Writer(lambda values, scene, unset: map(("false", "true").__getitem__, values),                     {"type": "boolean"})
-digit      = Writer(lambda values, scene, unset: map(('"0"', '"1"').__getitem__, values),                        {"type": "string", "enum": ["0", "1"]})
+boolean    = Writer(write_booleans,   {"type": "boolean"})
+digit      = Writer(write_digits,     {"type": "string", "enum": ["0", "1"]})
 # Other values.
-text       = Writer(lambda values, scene, unset: map(quote, values),                                             STRING_SCHEMA)
-nullable   = Writer(lambda values, scene, unset: ["null" if one is None else quote(one) for one in values],        {"type": ["string", "null"]})
-number     = Writer(lambda values, scene, unset: ["null" if one is None else str(one) for one in values],          {"type": ["integer", "null"]})
-hours      = Writer(lambda values, scene, unset: [str(int(one)) if one.is_integer() else repr(one) for one in values], {"type": "number", "minimum": 0})  # typed clients read 8, not 8.0, as an int
-coded      = Writer(lambda values, scene, unset: [f'{{"code":"{one}","name":"{one.capitalize()}"}}' for one in values], object_of(STATE_SCHEMA))  # "object (`code` string, `name` string)"
-role       = Writer(lambda values, scene, unset: [f'{{"code":{quote(one)},"name":{quote(one)}}}' for one in values], object_of({"code": STRING_SCHEMA, "name": STRING_SCHEMA}))
-references = Writer(lambda values, scene, unset: [f"[{','.join(scene.people[one] for one in accounts_in(list))}]" for list in values], array_of(REFERENCE_SCHEMA))
-accounts   = Writer(lambda values, scene, unset: [to_json(accounts_in(list)) for list in values],                array_of(STRING_SCHEMA))
-LOOKS = {"text": text, "hours": hours, "whitelist": references, "secret": nullable, "truth": boolean, "maybe": number, "build": text}  # the same in every view
+text       = Writer(write_texts,      STRING_SCHEMA)
+nullable   = Writer(write_nullable,   {"type": ["string", "null"]})
+number     = Writer(write_numbers,    {"type": ["integer", "null"]})
+hours      = Writer(write_hours,      {"type": "number", "minimum": 0})
+coded      = Writer(write_states,     STATE_SCHEMA)  # "object (`code` string, `name` string)"
+role       = Writer(write_roles,      ROLE_SCHEMA)
+references = Writer(write_whitelists, array_of(REFERENCE_SCHEMA))
+accounts   = Writer(write_accounts,   array_of(STRING_SCHEMA))
+# The writers that every view shares, by the word in LOOKS.
+SHARED = {"text": text, "nullable": nullable, "number": number, "hours": hours, "boolean": boolean, "references": references}
 # fmt: on
 
 
@@ -1525,42 +1874,41 @@ PROFILE = Envelope(
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class View:
-    """How one operation shows a record: a row of the quirk table.
+    """How one operation shows a record: a row of the quirk table. What a row does not say is as most views show it.
 
     person, nobody: the writer of persons, and how nobody is written.  moment, never: the same for datetimes.
-    no_day: how an unset day is written.  flag: the writer of `deleted`.  adds: fields that only this view shows.
-    only: the fields that it shows instead of all.  exceptions: the writers of single fields.  kinds: of fields that it
-    shows by another kind.  envelope: what the answer puts around the record.  stamp: how the one datetime is written
-    that is "" in every answer when unset.
+    no_day: how an unset day is written.  flag: the writer of `deleted`.  stamp: how the one datetime is written that is
+    "" in every answer when unset.  adds: fields that only this view shows.  only: the fields that it shows instead of
+    all.  exceptions: the writers of single fields.  kinds: of fields that it shows by another kind.  envelope: what the
+    answer puts around the record.
 
     Records are written a column at a time and put together row by row: one call in C for each field of all rows is
     about twice as fast as a call for each value.
     """
 
     resource: Resource
-    person: Writer
-    nobody: str
-    moment: Writer
-    never: str
-    no_day: str
-    flag: Writer
+    _: dataclasses.KW_ONLY
+    person: Writer = reference
+    nobody: str = NULL
+    moment: Writer = iso
+    never: str = NULL
+    no_day: str = NULL
+    flag: Writer = boolean
+    stamp: str = BLANK
     adds: str = ""
     only: Iterable[str] = ()
     exceptions: Mapping[str, Writer] = dataclasses.field(default_factory=dict)
     kinds: Mapping[str, Kind] = dataclasses.field(default_factory=dict)
     envelope: Envelope | None = None
-    stamp: str = BLANK
 
     @functools.cached_property
     def fields(self) -> dict[str, Kind]:
         """The fields that are shown, in their order."""
         fields = {**self.resource.fields, **self.kinds}
+        if self.only:
+            return {field: fields[field] for field in self.only}
         hidden = set(self.resource.extra.split()) - set(self.adds.split())
-        return {
-            field: fields[field]
-            for field in self.only or fields
-            if field not in hidden or self.only
-        }
+        return {field: kind for field, kind in fields.items() if field not in hidden}
 
     @functools.cached_property
     def columns(self) -> list[str]:
@@ -1569,25 +1917,26 @@ class View:
 
     def writer(self, field: str) -> tuple[Writer | None, str]:
         """Return the writer of a field, None if it is written as SQLite returns it, and the text for "unset", if any."""
-        looks = {
+        cells = {
             "person": (self.person, self.nobody),
             "moment": (self.moment, self.never),
             "stamp": (self.moment, self.stamp),
             "day": (iso, self.no_day),
-            "deadline": (iso, self.no_day),
             "flag": (self.flag, ""),
         }
-        writer, unset = looks.get(self.fields[field].look) or (
-            LOOKS.get(self.fields[field].look),
-            "",
-        )
+        written = LOOKS[self.fields[field].look].written
+        writer, unset = cells.get(written) or (SHARED.get(written), "")
         return self.exceptions.get(field, writer), unset
 
     @functools.cached_property
     def writers(self) -> list[tuple[int, Writer, str]]:
         """The places of the columns that are not written as SQLite returns them, their writers and texts for unset."""
-        found = ((place, *self.writer(field)) for place, field in enumerate(self.columns))
-        return [(place, writer, unset) for place, writer, unset in found if writer]
+        writers = []
+        for place, field in enumerate(self.columns):
+            writer, unset = self.writer(field)
+            if writer:
+                writers.append((place, writer, unset))
+        return writers
 
     @functools.cached_property
     def people(self) -> list[int]:
@@ -1597,14 +1946,17 @@ class View:
     @functools.cached_property
     def template(self) -> str:
         """The JSON object with a %s for each column; the constant fields are written out."""
-        return f"{{{','.join(f'{quote(field)}:{self.slot(field)}' for field in self.fields)}}}"
+        members = [f"{quote(field)}:{self.slot(field)}" for field in self.fields]
+        return f"{{{','.join(members)}}}"
 
     def slot(self, field: str) -> str:
         """Return the part of the template that is a field's value."""
         kind = self.fields[field]
         if kind.source == "fixed":
             return to_json(kind.value).replace("%", "%%")
-        return '"%s"' if kind.look == "quoted" and field not in self.exceptions else "%s"
+        if kind.look == "quoted" and field not in self.exceptions:
+            return '"%s"'
+        return "%s"
 
     def show(self, rows: Iterable[Sequence[Any]], scene: Scene) -> list[str]:
         """Return the JSON text of each row, at least one; their values are in the order of `columns`."""
@@ -1612,12 +1964,16 @@ class View:
         for place, writer, unset in self.writers:
             columns[place] = writer.write(columns[place], scene, unset)
         shown = map(self.template.__mod__, zip(*columns, strict=True))
-        return list(map(self.envelope.wrap, shown) if self.envelope else shown)
+        if self.envelope:
+            return list(map(self.envelope.wrap, shown))
+        return list(shown)
 
     def people_in(self, rows: Iterable[Sequence[Any]]) -> set[str]:
         """Return the accounts of everyone whom these rows show as a user reference."""
-        cells = {row[place] for row in rows for place in self.people} - {None}
-        return {account for cell in cells for account in accounts_in(cell)}
+        cells: set[str] = set()
+        for row in rows:
+            cells.update([row[place] for place in self.people if row[place]])
+        return set().union(*map(accounts_in, cells))
 
 
 USER_BRIEF = ("id", "dept", "account", "realname", "role", "pinyin", "email", "group")
@@ -1625,57 +1981,61 @@ USER_WHOLE = tuple(field for field in USER_FIELDS if field not in ("password", "
 
 # fmt: off
 # THE QUIRK TABLE: one row an operation.
-#                       resource   person     nobody moment  never  no day     flag     more
-PRODUCT_SHOWN   = View(PRODUCT,   reference, NULL,  iso,    NULL,  NULL,      digit)
-PRODUCT_CREATED = View(PRODUCT,   reference, NULL,  iso,    NULL,  NULL,      digit,   envelope=BOTH_WAYS)
-BUG_LISTED      = View(BUG,       reference, NULL,  iso,    EPOCH, EPOCH_DAY, boolean, exceptions={"status": coded})
-CASE_CREATED    = View(TESTCASE,  account,   BLANK, iso,    NULL,  NULL,      boolean)
-CASE_SHOWN      = View(TESTCASE,  reference, NULL,  iso,    NULL,  NULL,      boolean, adds="caseFails")
-PROGRAM_SHOWN   = View(PROGRAM,   reference, NULL,  iso,    NULL,  ZERO_DAY,  boolean)
-PROJECT_CREATED = View(PROJECT,   account,   BLANK, iso,    BLANK, ZERO_DAY,  digit,   exceptions={"whitelist": text})
-RELEASE_SHOWN   = View(RELEASE,   reference, NULL,  iso,    NULL,  NULL,      boolean)
-TASK_CREATED    = View(TASK,      reference, NULL,  iso,    NULL,  NULL,      boolean)
-TASK_MODIFIED   = View(TASK,      reference, NULL,  iso,    NULL,  NULL,      boolean, adds="cases")
-TASK_STARTED    = View(TASK,      account,   BLANK, spaced, BLANK, BLANK,     digit)   # and restarted
-TASK_FINISHED   = View(TASK,      account,   BLANK, iso,    NULL,  NULL,      digit)
-# Beyond the specification: references, ISO, null, boolean.
-DEPARTMENT_SHOWN = View(DEPARTMENT, account, BLANK, iso,  NULL,  NULL,      boolean)
-USER_LISTED     = View(USER,      reference, NULL,  iso,    NULL,  NULL,      digit,   only=USER_BRIEF)
-USER_SHOWN      = View(USER,      reference, NULL,  iso,    NULL,  NULL,      digit,   only=USER_WHOLE)
-MY_PROFILE      = View(USER,      reference, NULL,  iso,    NULL,  NULL,      digit,   only=USER_WHOLE, exceptions={"role": role}, envelope=PROFILE)
-PROJECT_SHOWN   = View(PROJECT,   reference, NULL,  iso,    NULL,  ZERO_DAY,  boolean)
-EXECUTION_SHOWN = View(EXECUTION, reference, NULL,  iso,    NULL,  ZERO_DAY,  boolean)
-PRODUCT_FOUND   = View(PRODUCT,   reference, NULL,  iso,    NULL,  NULL,      boolean)
-PLAN_SHOWN      = View(PLAN,      reference, NULL,  iso,    NULL,  NULL,      boolean)  # with what ENCLOSED adds
-PLAN_LISTED     = View(PLAN,      reference, NULL,  iso,    NULL,  NULL,      boolean, adds=PLAN.extra)
-STORY_SHOWN     = View(STORY,     reference, NULL,  iso,    NULL,  NULL,      boolean, adds=STORY_WHOLE)  # with what ENCLOSED adds
-STORY_LISTED    = View(STORY,     reference, NULL,  iso,    NULL,  NULL,      boolean, adds="productStatus", kinds={"planTitle": PLAN_TITLES})
-STORY_LINKED    = View(STORY,     reference, NULL,  iso,    NULL,  NULL,      boolean, kinds=IN_PROJECT, only=(*IN_PROJECT, *STORY_LISTED.fields))
-BUILD_SHOWN     = View(BUILD,     reference, NULL,  iso,    NULL,  NULL,      boolean, adds="productType files")
-BUILD_LISTED    = View(BUILD,     reference, NULL,  iso,    NULL,  NULL,      boolean, adds="executionID branchName")
-BUILD_LINKED    = View(BUILD,     reference, NULL,  iso,    NULL,  NULL,      boolean, adds="branchName")
-BUG_SHOWN       = View(BUG,       reference, NULL,  iso,    NULL,  NULL,      boolean)
-TASK_SHOWN      = View(TASK,      reference, NULL,  iso,    NULL,  NULL,      boolean)
-CASE_LISTED     = View(TESTCASE,  reference, NULL,  iso,    NULL,  NULL,      boolean)
-TESTTASK_SHOWN  = View(TESTTASK,  reference, NULL,  iso,    NULL,  NULL,      boolean, adds="productType files")  # with what ENCLOSED adds
-TESTTASK_LISTED = View(TESTTASK,  reference, NULL,  iso,    NULL,  NULL,      boolean)
-TESTTASK_LINKED = View(TESTTASK,  reference, NULL,  iso,    NULL,  NULL,      boolean, only=[field for field in TESTTASK_LISTED.fields if field not in ("productName", "branch", "executionName")])
-TESTTASK_CASE   = View(TESTCASE,  reference, NULL,  iso,    NULL,  NULL,      boolean, adds=f"caseFails {CASE_IN_TESTTASK}")
-EFFORT_LISTED   = View(EFFORT,    account,   BLANK, iso,    NULL,  NULL,      boolean)
-RESULT_SHOWN    = View(RESULT,    reference, NULL,  iso,    NULL,  NULL,      boolean, adds="testtask")
+#                       resource   what is odd
+PRODUCT_SHOWN   = View(PRODUCT,   flag=digit)
+PRODUCT_CREATED = View(PRODUCT,   flag=digit, envelope=BOTH_WAYS)
+BUG_LISTED      = View(BUG,       never=EPOCH, no_day=EPOCH_DAY, exceptions={"status": coded})
+CASE_CREATED    = View(TESTCASE,  person=account, nobody=BLANK)
+CASE_SHOWN      = View(TESTCASE,  adds="caseFails")
+PROGRAM_SHOWN   = View(PROGRAM,   no_day=ZERO_DAY)
+PROJECT_CREATED = View(PROJECT,   person=account, nobody=BLANK, never=BLANK, no_day=ZERO_DAY, flag=digit, exceptions={"whitelist": text})
+RELEASE_SHOWN   = View(RELEASE)
+TASK_CREATED    = View(TASK)
+TASK_MODIFIED   = View(TASK,      adds="cases")
+TASK_STARTED    = View(TASK,      person=account, nobody=BLANK, moment=spaced, never=BLANK, no_day=BLANK, flag=digit)  # and restarted
+TASK_FINISHED   = View(TASK,      person=account, nobody=BLANK, flag=digit)
+# Beyond the specification.
+DEPARTMENT_SHOWN = View(DEPARTMENT, person=account, nobody=BLANK)
+USER_LISTED     = View(USER,      flag=digit, only=USER_BRIEF)
+USER_SHOWN      = View(USER,      flag=digit, only=USER_WHOLE)
+MY_PROFILE      = View(USER,      flag=digit, only=USER_WHOLE, exceptions={"role": role}, envelope=PROFILE)
+PROJECT_SHOWN   = View(PROJECT,   no_day=ZERO_DAY)
+EXECUTION_SHOWN = View(EXECUTION, no_day=ZERO_DAY)
+PRODUCT_FOUND   = View(PRODUCT)
+PLAN_SHOWN      = View(PLAN)  # with what ENCLOSED adds
+PLAN_LISTED     = View(PLAN,      adds=PLAN.extra)
+STORY_SHOWN     = View(STORY,     adds=STORY_WHOLE)  # with what ENCLOSED adds
+STORY_LISTED    = View(STORY,     adds="productStatus", kinds={"planTitle": PLAN_TITLES})
+STORY_LINKED    = View(STORY,     kinds=IN_PROJECT, only=(*IN_PROJECT, *STORY_LISTED.fields))
+BUILD_SHOWN     = View(BUILD,     adds="productType files")
+BUILD_LISTED    = View(BUILD,     adds="executionID branchName")
+BUILD_LINKED    = View(BUILD,     adds="branchName")
+BUG_SHOWN       = View(BUG)
+TASK_SHOWN      = View(TASK)
+CASE_LISTED     = View(TESTCASE)
+TESTTASK_SHOWN  = View(TESTTASK,  adds="productType files")  # with what ENCLOSED adds
+TESTTASK_LISTED = View(TESTTASK)
+TESTTASK_LINKED = View(TESTTASK,  only=[name for name in TESTTASK_LISTED.fields if name not in ("productName", "branch", "executionName")])
+TESTTASK_CASE   = View(TESTCASE,  adds=f"caseFails {CASE_IN_TESTTASK}")
+EFFORT_LISTED   = View(EFFORT,    person=account, nobody=BLANK)
+RESULT_SHOWN    = View(RESULT,    adds="testtask")
 # Inside of a story.
-STORY_TASK      = View(TASK,      reference, NULL,  iso,    NULL,  NULL,      boolean, only=["id", "name", "type", "status", "assignedTo"])
-STORY_BUG       = View(BUG,       reference, NULL,  iso,    NULL,  NULL,      boolean, only=["id", "title", "status", "pri", "severity"])
-STORY_CASE      = View(TESTCASE,  reference, NULL,  iso,    NULL,  NULL,      boolean, only=["id", "title", "pri", "status"])
-STORY_NAMED     = View(STORY,     reference, NULL,  iso,    NULL,  NULL,      boolean, only=["id", "title"])
+STORY_TASK      = View(TASK,      only=["id", "name", "type", "status", "assignedTo"])
+STORY_BUG       = View(BUG,       only=["id", "title", "status", "pri", "severity"])
+STORY_CASE      = View(TESTCASE,  only=["id", "title", "pri", "status"])
+STORY_NAMED     = View(STORY,     only=["id", "title"])
 # fmt: on
 
 # Answers that are not records.
 TOKEN = {"token": "…"}
 SUCCESS = {"message": "success"}
-HOW_TO_LOG_IN = {
-    "message": "POST account and password here to get a token."
-}  # one published client asks first
+HOW_TO_LOG_IN = {"message": "POST account and password here to get a token."}  # one published client asks first
+PING = {"token": "…", "tokenLife": "86400"}
+CONFIGURATION = {"name": "…", "value": "…"}
+CONFIGURATION_LIST = [{"key": "…", "value": "…"}]
+GROUP_LIST = [{"id": 1, "name": "…", "accounts": {}}]
+BUG_OPTIONS: Any = {"options": {}}
+DEPARTMENT_TREES: Any = [{}]
 
 
 # --- 6 Store: the queries, and the table of lists ---------------------------------------------------
@@ -1693,6 +2053,17 @@ class Caller(NamedTuple):
 
 
 # The words that `status` may ask for, and their conditions: the real server's kinds of browsing, and the plain states.
+ASKED = """story.id IN (
+    SELECT asked.story FROM story_reviewer AS asked
+    WHERE asked.account = :me AND asked.result {0} '')"""
+HAS_REVIEWERS = "EXISTS (SELECT 1 FROM story_reviewer AS asked WHERE asked.story = story.id)"
+CHANGED_SINCE = """bug.story <> 0 AND EXISTS (
+    SELECT 1 FROM story
+    WHERE story.id = bug.story AND story.version > bug.storyVersion AND {visible[story]})"""
+ASSIGNED_BY_ME = """EXISTS (
+    SELECT 1 FROM action
+    WHERE action.objectType = 'bug' AND action.objectID = bug.id
+    AND action.action = 'assigned' AND action.actor = :me)"""
 # fmt: off
 BROWSE_ALL = {"all": "TRUE"}
 BROWSE_BUGS = {
@@ -1708,9 +2079,8 @@ BROWSE_BUGS = {
     "overduebugs":   "bug.status = 'active' AND bug.deadline < :today",
     "resolvedbyme":  "bug.resolvedBy = :me",
     "closedbyme":    "bug.closedBy = :me",
-    "assignedbyme":  """EXISTS (SELECT 1 FROM action WHERE action.objectType = 'bug' AND action.objectID = bug.id
-                        AND action.action = 'assigned' AND action.actor = :me)""",
-    "needconfirm":   "bug.story <> 0 AND story.version > bug.storyVersion",
+    "assignedbyme":  ASSIGNED_BY_ME,
+    "needconfirm":   CHANGED_SINCE,
     "longlifebugs":  "bug.status = 'active' AND coalesce(bug.lastEditedDate, bug.openedDate) < :week_ago",
     **{state: f"bug.status = '{state}'" for state in BUG_STATES},
 }
@@ -1719,60 +2089,115 @@ BROWSE_TASKS = {
     "unclosed":      "task.status NOT IN ('closed', 'cancel')",
     **{state: f"task.status = '{state}'" for state in TASK_STATES},
 }
-ASKED = "story.id IN (SELECT asked.story FROM story_reviewer AS asked WHERE asked.account = :me AND asked.result {0} '')"
-BROWSE_STORIES = {
+STORY_STATUSES = {  # a product's totals of these are kept
     "unclosed":       "story.status <> 'closed'",
     "all":            "TRUE",
     "allstory":       "TRUE",
-    **{f"{state}{story}": f"story.status = '{state}'" for state in STORY_STATES for story in ("", "story")},
+    "draft":          "story.status = 'draft'",
+    "draftstory":     "story.status = 'draft'",
+    "active":         "story.status = 'active'",
+    "activestory":    "story.status = 'active'",
+    "closed":         "story.status = 'closed'",
+    "closedstory":    "story.status = 'closed'",
+    "changed":        "story.status = 'changed'",
+    "changedstory":   "story.status = 'changed'",
     "changingstory":  "story.status = 'changed'",
-    "reviewingstory": "story.status IN ('draft', 'changed') AND EXISTS (SELECT 1 FROM story_reviewer AS asked WHERE asked.story = story.id)",
+}
+BROWSE_STORIES = {
+    **STORY_STATUSES,
+    "reviewingstory": f"story.status IN ('draft', 'changed') AND {HAS_REVIEWERS}",
     "assignedtome":   "story.assignedTo = :me",
     "openedbyme":     "story.openedBy = :me",
     "reviewbyme":     f"story.status IN ('draft', 'changed') AND {ASKED.format('=')}",
     "reviewedbyme":   f"(story.reviewedBy = :me OR {ASKED.format('<>')})",
     "closedbyme":     "story.closedBy = :me",
 }
-BROWSE_PLANS = {"all": "TRUE", "undone": "plan.status IN ('wait', 'doing')", **{state: f"plan.status = '{state}'" for state in PLAN_STATES}}
-BROWSE_TESTTASKS = {"all": "TRUE", "totalstatus": "TRUE", **{state: f"testtask.status = '{state}'" for state in TESTTASK_STATES}}
+BROWSE_PLANS = {
+    "all":            "TRUE",
+    "undone":         "plan.status IN ('wait', 'doing')",
+    **{state: f"plan.status = '{state}'" for state in PLAN_STATES},
+}
+BROWSE_TESTTASKS = {
+    "all":            "TRUE",
+    "totalstatus":    "TRUE",
+    **{state: f"testtask.status = '{state}'" for state in TESTTASK_STATES},
+}
 BROWSE_PRODUCTS = {"all": "TRUE", "noclosed": "product.status <> 'closed'", "closed": "product.status = 'closed'"}
 BROWSE_RELEASES = {"all": "TRUE", **{state: f"release.status = '{state}'" for state in RELEASE_STATES}}
+# fmt: on
 
-# The joins and conditions that narrow a list to the records of another one, which the path or a query parameter names.
-# Without a row here, the column of that name must be its id.
-LINKED = "JOIN {2} ON {2}.{0} = {0}.id AND {2}.{3} = :{1}"
-OWN_OR_STORY_S = """testcase.id IN (SELECT own.id FROM testcase AS own WHERE own.{0} = :{0}
-    UNION ALL SELECT linked.id FROM project_story CROSS JOIN testcase AS linked
-        ON linked.story = project_story.story AND linked.story <> 0 WHERE project_story.project = :{0})"""
+
+class Narrowing(NamedTuple):
+    """How a list is narrowed to the records of another one, which the path or a query parameter names.
+
+    condition: on the row.  join: the table that links the two, and row_id: the column that names the row there.
+    """
+
+    condition: str = "TRUE"
+    join: str = ""
+    row_id: str = ""
+
+
+def linked_by(links: str, table: str, target: str, parameter: str) -> Narrowing:
+    """Return the narrowing to the rows that a table of links connects with the record of a parameter."""
+    join = f"JOIN {links} ON {links}.{table} = {table}.id AND {links}.{target} = :{parameter}"
+    return Narrowing(join=join, row_id=f"{links}.{table}")
+
+
+PARENT_OF_CHILD = """
+    story.id = (SELECT child.parent FROM story AS child WHERE child.id = :child)
+    AND story.type = 'requirement'"""
+OWN_OR_STORY_S = """testcase.id IN (
+    SELECT own.id FROM testcase AS own WHERE own.{0} = :{0}
+    UNION ALL
+    SELECT linked.id FROM project_story
+    CROSS JOIN testcase AS linked ON linked.story = project_story.story AND linked.story <> 0
+    WHERE project_story.project = :{0})"""
+IN_TESTTASK = """testcase.id IN (
+    SELECT "case" FROM testtask_case WHERE testtask_case.testtask = :testtask)"""
+OF_PLAN = """
+    bug.plan = :plan AND bug.plan <> 0
+    AND bug.product = (SELECT plan.product FROM plan WHERE plan.id = :plan)"""
+# For other pairs, the column of that name holds the record's id.
+# fmt: off
 NARROWINGS = {
-    ("story", "project"):      LINKED.format("story", "project", "project_story", "project"),
-    ("story", "execution"):    LINKED.format("story", "execution", "project_story", "project"),
-    ("story", "plan"):         LINKED.format("story", "plan", "plan_story", "plan"),
-    ("story", "child"):        "story.id = (SELECT child.parent FROM story AS child WHERE child.id = :child) AND story.type = 'requirement'",
-    ("testcase", "project"):   OWN_OR_STORY_S.format("project"),
-    ("testcase", "execution"): OWN_OR_STORY_S.format("execution"),
-    ("testcase", "testtask"):  'testcase.id IN (SELECT "case" FROM testtask_case WHERE testtask_case.testtask = :testtask)',
-    ("product", "project"):    LINKED.format("product", "project", "project_product", "project"),
-    ("project", "product"):    LINKED.format("project", "product", "project_product", "product"),
-    ("project", "program"):    "project.parent = :program",
-    **{(table, "story"): f"{table}.story = :story AND {table}.story <> 0" for table in ("task", "bug", "testcase")},  # the index says <> 0
-    ("bug", "plan"):           "bug.plan = :plan AND bug.plan <> 0 AND bug.product = (SELECT plan.product FROM plan WHERE plan.id = :plan)",
+    ("story", "project"):      linked_by("project_story", "story", "project", "project"),
+    ("story", "execution"):    linked_by("project_story", "story", "project", "execution"),
+    ("story", "plan"):         linked_by("plan_story", "story", "plan", "plan"),
+    ("story", "child"):        Narrowing(PARENT_OF_CHILD),
+    ("testcase", "project"):   Narrowing(OWN_OR_STORY_S.format("project")),
+    ("testcase", "execution"): Narrowing(OWN_OR_STORY_S.format("execution")),
+    ("testcase", "testtask"):  Narrowing(IN_TESTTASK),
+    ("product", "project"):    linked_by("project_product", "product", "project", "project"),
+    ("project", "product"):    linked_by("project_product", "project", "product", "product"),
+    ("project", "program"):    Narrowing("project.parent = :program"),
+    ("task", "story"):         Narrowing("task.story = :story AND task.story <> 0"),  # as the index says
+    ("bug", "story"):          Narrowing("bug.story = :story AND bug.story <> 0"),
+    ("testcase", "story"):     Narrowing("testcase.story = :story AND testcase.story <> 0"),
+    ("bug", "plan"):           Narrowing(OF_PLAN),
 }
 # fmt: on
 
 
-def total_of(parent: str, **lists: str) -> dict[str, str]:
-    """Return the queries that read totals kept by the triggers: by status, of one list or of the sum of several."""
-    sql = "SELECT coalesce(sum(records), 0) FROM total WHERE list IN ({}) AND parent = {}"
-    return {status: sql.format(names, parent) for status, names in lists.items()}
+def total_of(lists: str, parent: str) -> str:
+    """Return the query that reads the sum of lists' totals, which triggers keep."""
+    return f"SELECT coalesce(sum(records), 0) FROM total WHERE list IN ({lists}) AND parent = {parent}"
 
 
-UNCLOSED = "'stories draft', 'stories active', 'stories changed'"
-STORY_LISTS = {
-    **{state: f"'stories {state}'" for state in STORY_STATES},
-    "unclosed": UNCLOSED,
-    **dict.fromkeys(("all", "allstory"), f"{UNCLOSED}, 'stories closed'"),
-}
+def all_of(list: str, parent: str) -> dict[str, str]:
+    """Return the query for the total of a list, if all of it is asked for."""
+    return {"all": total_of(f"'{list}'", parent)}
+
+
+def stories_of(parent: str) -> dict[str, str]:
+    """Return the queries for the totals of the stories of a project or an execution, by status."""
+    unclosed = "'stories draft', 'stories active', 'stories changed'"
+    every = f"{unclosed}, 'stories closed'"
+    totals = {state: total_of(f"'stories {state}'", parent) for state in STORY_STATES}
+    totals["unclosed"] = total_of(unclosed, parent)
+    return totals | dict.fromkeys(("all", "allstory"), total_of(every, parent))
+
+
 BUG_COUNTS = {
     "all": "bugs",
     "unclosed": "bugs - closedBugs",
@@ -1783,58 +2208,75 @@ BUG_COUNTS = {
     "closed": "closedBugs",
     "assigntonull": "assignToNull",
 }
-MOST_STATEMENTS = (
-    500  # texts of statements that each function keeps: requests can ask for more than memory holds
-)
-QUICK_PAGE, QUICK_OFFSET = (
-    100,
-    10_000,
-)  # records of a page that is answered in a millisecond or two; see BATCH
-UNINDEXED = {  # their totals are kept, but a page has to pass over other records
-    ("bug", "product", "unclosed"), ("bug", "product", "assigntonull"), ("story", "project", "unclosed"), ("story", "execution", "unclosed"),
-}  # fmt: skip
-STORY_COUNT = "SELECT coalesce(sum(stories), 0) FROM story_count WHERE product = :product AND type = :type AND "
+BUG_TOTALS = {
+    status: f"SELECT {count} FROM product_count WHERE product = :product"
+    for status, count in BUG_COUNTS.items()
+}
+STORY_COUNT = "SELECT coalesce(sum(stories), 0) FROM story_count AS story WHERE story.type = :type"
+STORY_TOTALS = {
+    status: f"{STORY_COUNT} AND story.product = :product AND {condition}"
+    for status, condition in STORY_STATUSES.items()
+}
+MOST_STATEMENTS = 500  # texts that each function keeps: requests can ask for more than memory holds
+QUICK_PAGE, QUICK_OFFSET = 100, 10_000  # records of a page that is answered in a millisecond or two
+# Lists whose totals are kept, but a page of which has to pass over other records.
+UNINDEXED = {
+    ("bug", "product", "unclosed"),
+    ("bug", "product", "assigntonull"),
+    ("story", "project", "unclosed"),
+    ("story", "execution", "unclosed"),
+}
+# fmt: off
 # The totals that are kept, by table and by what narrows the list, and for each status: all others are counted.
 TOTALS = {
-    ("product", ""): total_of("0", all="'products'"),
-    ("bug", "product"): {status: f"SELECT {count} FROM product_count WHERE product = :product" for status, count in BUG_COUNTS.items()},
-    ("bug", "project"): total_of(":project", all="'bugs'"),
-    ("bug", "execution"): total_of(":execution", all="'bugs of execution'"),
-    ("release", "project"): total_of(":project", all="'releases'"),
-    ("task", "execution"): total_of(":execution", all="'tasks'"),
-    ("testcase", "product"): total_of(":product", all="'testcases'"),
-    ("plan", "product"): total_of(":product", all="'plans'"),
-    ("build", "project"): total_of(":project", all="'builds'"),
-    ("build", "execution"): total_of(":execution", all="'builds of execution'"),
-    ("testtask", "project"): total_of(":project", all="'testtasks'"),
-    ("testtask", "product"): total_of(":product", all="'testtasks of product'"),
-    ("story", "project"): total_of(":project", **STORY_LISTS),
-    ("story", "execution"): total_of(":execution", **STORY_LISTS),
-    ("story", "type"): {"unclosed": "SELECT coalesce(sum(stories), 0) FROM story_count WHERE type = :type AND status <> 'closed'"},
-    ("story", "product type"): {status: STORY_COUNT + condition.replace("story.", "") for status, condition in BROWSE_STORIES.items()
-                                if condition == "TRUE" or (condition.startswith("story.status ") and "AND" not in condition)},
-}  # fmt: skip
+    ("product", ""):           all_of("products", "0"),
+    ("bug", "product"):        BUG_TOTALS,
+    ("bug", "project"):        all_of("bugs", ":project"),
+    ("bug", "execution"):      all_of("bugs of execution", ":execution"),
+    ("release", "project"):    all_of("releases", ":project"),
+    ("task", "execution"):     all_of("tasks", ":execution"),
+    ("testcase", "product"):   all_of("testcases", ":product"),
+    ("plan", "product"):       all_of("plans", ":product"),
+    ("build", "project"):      all_of("builds", ":project"),
+    ("build", "execution"):    all_of("builds of execution", ":execution"),
+    ("testtask", "project"):   all_of("testtasks", ":project"),
+    ("testtask", "product"):   all_of("testtasks of product", ":product"),
+    ("story", "project"):      stories_of(":project"),
+    ("story", "execution"):    stories_of(":execution"),
+    ("story", "type"):         {"unclosed": f"{STORY_COUNT} AND story.status <> 'closed'"},
+    ("story", "product type"): STORY_TOTALS,
+}
+# fmt: on
+
+NEWEST, OLDEST = ("id", "desc"), ("id", "asc")
+# "object id → title of the product's active requirements"
+REQUIREMENTS = (
+    "requirements",
+    """SELECT json_group_object(CAST(story.id AS TEXT), story.title) FROM story
+       WHERE story.product = :product AND story.type = 'requirement'
+       AND story.deleted = 0 AND story.status = 'active'""",
+)
+STORY_TYPE = one_of(*STORY_TYPES)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Listing:
-    """A list of records: a row of the table of lists.
+    """A list of records.
 
     key: its name in the answer.  view: how it shows a record.  within: the name of the record in the path that narrows
-    it (see NARROWINGS), "" for a list of all.  order: field and direction by default.  limit: of a page, unless the
-    request has one; 0: the whole list, unless the request asks for a page; -1: the same, without numbers beside it.
-    browse: what `status` may ask for.
-    default: the status if none is asked for.  filters: the query parameters that narrow it, some with a default, as in
-    "type=story".  scope: a further condition on a record.  beside: a field after the list, and the query that gives its
-    JSON.
+    it (see NARROWINGS), "" for a list of all.  browse: what `status` may ask for.  order: field and direction by
+    default.  limit: of a page, unless the request has one; 0: the whole list, unless the request asks for a page; -1:
+    the whole list; the answer has no page, total or limit.  filters: the query parameters that narrow it, some with a
+    default, as in "type=story".  default: the status if none is asked for.  scope: a further condition on a record.
+    beside: a field after the list, and the query that gives its JSON.
     """
 
     key: str
     view: View
-    within: str
-    order: tuple[str, str]
-    limit: int
-    browse: Mapping[str, str]
+    within: str = ""
+    browse: Mapping[str, str] = dataclasses.field(default_factory=BROWSE_ALL.copy)
+    order: tuple[str, str] = NEWEST
+    limit: int = 20
     filters: str = ""
     default: str = "all"
     scope: str = "TRUE"
@@ -1843,97 +2285,73 @@ class Listing:
     @functools.cached_property
     def filter_defaults(self) -> dict[str, str]:
         """The default of each filter, "" without one."""
-        return {
-            name: default
-            for name, _, default in (filter.partition("=") for filter in self.filters.split())
-        }
+        parted = (filter.partition("=") for filter in self.filters.split())
+        return {name: default for name, _, default in parted}
+
+    @functools.cached_property
+    def shape(self) -> Shape:
+        """The query parameters that the list takes."""
+        fields = {"page": PAGE, "limit": LIMIT, "order": self.orders}
+        if len(self.browse) > 1:
+            fields["status"] = one_of(*self.browse)
+        for name in self.filter_defaults:
+            fields[name] = STORY_TYPE if name == "type" else link(name)
+        return Shape(fields)
+
+    @property
+    def orders(self) -> Kind:
+        """The kind of the parameter `order`: a field of the list, alone or with _asc or _desc."""
+        given = self.view.resource.given()
+        fields = [field for field in self.view.columns if field in given]
+        ordered = [f"{field}_{way}" for field in fields for way in ("asc", "desc")]
+
+        def read(word: Any) -> tuple[str, str]:
+            if word in ordered:
+                field, way = word.rsplit("_", 1)
+                return field, way
+            if word in fields:
+                return word, "asc"
+            near = suggest(word, [*fields, *ordered])
+            raise ValueError(f"must be a field of the list, alone or with _asc or _desc{near}")
+
+        return one_of(*ordered, *fields)._replace(read=read)
+
+    def shows_all(self, narrowed: Iterable[str], me: Caller) -> bool:
+        """Tell whether the caller may see every item: who may see what narrows the list may."""
+        return me.admin or self.view.resource.guard.links in narrowed
 
     def is_quick(self, narrowed: Fields, query: Fields, me: Caller) -> bool:
         """Tell whether a page is small, and an index serves it: it takes no longer when there are more records."""
-        resource, status, order = (
-            self.view.resource,
-            query.get("status", self.default),
-            query.get("order", self.order),
-        )
-        everything = me.admin or resource.guard.links in narrowed
-        total_is_kept = everything and status in TOTALS.get(
-            (resource.table, " ".join(narrowed)), ()
-        )
-        indexed = order[0] == "id" and (resource.table, self.within, status) not in UNINDEXED
-        return (
-            total_is_kept
-            and indexed
-            and 0 < query["limit"] <= QUICK_PAGE
-            and query["offset"] <= QUICK_OFFSET
-        )
+        table = self.view.resource.table
+        status, order = query.get("status", self.default), query.get("order", self.order)
+        kept = TOTALS.get((table, " ".join(narrowed)), {})
+        if status not in kept or not self.shows_all(narrowed, me):
+            return False
+        if order[0] != "id" or (table, self.within, status) in UNINDEXED:
+            return False
+        return 0 < query["limit"] <= QUICK_PAGE and query["offset"] <= QUICK_OFFSET
 
 
-# "object id → title of the product's active requirements"
-REQUIREMENTS = ("requirements", """SELECT json_group_object(CAST(story.id AS TEXT), story.title) FROM story
-    WHERE story.product = :product AND story.type = 'requirement' AND story.deleted = 0 AND story.status = 'active'""")  # fmt: skip
-# fmt: off
-# THE TABLE OF LISTS.
-#                              key           view             within       order              limit  status            query parameters
-ALL_PRODUCTS       = Listing("products",   PRODUCT_SHOWN,   "",          ("id", "asc"),     0,     BROWSE_PRODUCTS,  "program project")
-PRODUCT_BUGS       = Listing("bugs",       BUG_LISTED,      "product",   ("id", "desc"),    20,    BROWSE_BUGS)
-PROJECT_RELEASES   = Listing("releases",   RELEASE_SHOWN,   "project",   ("id", "desc"),    0,     BROWSE_RELEASES)
-# Beyond the specification.
-ALL_USERS          = Listing("users",      USER_LISTED,     "",          ("id", "desc"),    20,    BROWSE_ALL)
-ALL_PROGRAMS       = Listing("programs",   PROGRAM_SHOWN,   "",          ("id", "asc"),     20,    BROWSE_ALL)
-ALL_PROJECTS       = Listing("projects",   PROJECT_SHOWN,   "",          ("id", "asc"),     20,    BROWSE_ALL)
-PROGRAM_PROJECTS   = Listing("projects",   PROJECT_SHOWN,   "program",   ("id", "asc"),     20,    BROWSE_ALL)
-PRODUCT_PROJECTS   = Listing("projects",   PROJECT_SHOWN,   "product",   ("id", "asc"),     20,    BROWSE_ALL)
-ALL_EXECUTIONS     = Listing("executions", EXECUTION_SHOWN, "",          ("id", "asc"),     20,    BROWSE_ALL,       "project")
-PROJECT_EXECUTIONS = Listing("executions", EXECUTION_SHOWN, "project",   ("id", "asc"),     20,    BROWSE_ALL)
-PROGRAM_PRODUCTS   = Listing("products",   PRODUCT_FOUND,   "program",   ("id", "asc"),     20,    BROWSE_PRODUCTS)
-PRODUCT_PLANS      = Listing("plans",      PLAN_LISTED,     "product",   ("begin", "desc"), 20,    BROWSE_PLANS)
-ALL_PLANS          = Listing("plans",      PLAN_LISTED,     "",          ("begin", "desc"), 20,    BROWSE_PLANS,     "product")
-PRODUCT_STORIES    = Listing("stories",    STORY_LISTED,    "product",   ("id", "desc"),    500,   BROWSE_STORIES,   "type=story", "unclosed", beside=REQUIREMENTS)
-ALL_STORIES        = Listing("stories",    STORY_LISTED,    "",          ("id", "desc"),    500,   BROWSE_STORIES,   "product type=story", "unclosed", beside=REQUIREMENTS)
-PROJECT_STORIES    = Listing("stories",    STORY_LINKED,    "project",   ("id", "desc"),    20,    BROWSE_STORIES,   default="unclosed")
-EXECUTION_STORIES  = Listing("stories",    STORY_LINKED,    "execution", ("id", "desc"),    20,    BROWSE_STORIES)
-PROJECT_BUILDS     = Listing("builds",     BUILD_LISTED,    "project",   ("date", "desc"),  0,     BROWSE_ALL)
-EXECUTION_BUILDS   = Listing("builds",     BUILD_LINKED,    "execution", ("date", "desc"),  0,     BROWSE_ALL)
-ALL_BUILDS         = Listing("builds",     BUILD_LISTED,    "",          ("date", "desc"),  0,     BROWSE_ALL,       "project")
-PRODUCT_RELEASES   = Listing("releases",   RELEASE_SHOWN,   "product",   ("id", "desc"),    0,     BROWSE_RELEASES)
-ALL_RELEASES       = Listing("releases",   RELEASE_SHOWN,   "",          ("id", "desc"),    0,     BROWSE_RELEASES,  "product")
-ALL_BUGS           = Listing("bugs",       BUG_SHOWN,       "",          ("id", "desc"),    20,    BROWSE_BUGS,      "product")
-PROJECT_BUGS       = Listing("bugs",       BUG_SHOWN,       "project",   ("id", "desc"),    20,    BROWSE_BUGS)
-EXECUTION_BUGS     = Listing("bugs",       BUG_SHOWN,       "execution", ("id", "desc"),    20,    BROWSE_BUGS)
-EXECUTION_TASKS    = Listing("tasks",      TASK_SHOWN,      "execution", ("id", "desc"),    20,    BROWSE_TASKS)
-MY_TASKS           = Listing("tasks",      TASK_SHOWN,      "",          ("id", "desc"),    20,    BROWSE_TASKS,     scope="task.assignedTo = :me")
-TASK_EFFORTS       = Listing("effort",     EFFORT_LISTED,   "task",      ("id", "asc"),    -1,     BROWSE_ALL)
-PRODUCT_CASES      = Listing("testcases",  CASE_LISTED,     "product",   ("id", "desc"),    20,    BROWSE_ALL)
-PROJECT_CASES      = Listing("cases",      CASE_LISTED,     "project",   ("id", "desc"),    20,    BROWSE_ALL)
-EXECUTION_CASES    = Listing("cases",      CASE_LISTED,     "execution", ("id", "desc"),    20,    BROWSE_ALL)
-CASE_RESULTS       = Listing("results",    RESULT_SHOWN,    "case",      ("id", "desc"),   -1,     BROWSE_ALL)
-ALL_TESTTASKS      = Listing("testtasks",  TESTTASK_LISTED, "",          ("id", "desc"),    20,    BROWSE_TESTTASKS, "product")
-PROJECT_TESTTASKS  = Listing("testtasks",  TESTTASK_LINKED, "project",   ("id", "desc"),    20,    BROWSE_TESTTASKS)
-# Inside of single records: the lists that end what a view shows.
+# The lists inside of single records, which end what a view shows.
 ENCLOSED = {
-    PLAN_SHOWN: (    Listing("stories",    STORY_LISTED,    "plan",      ("id", "desc"),    0,     BROWSE_ALL),
-                     Listing("bugs",       BUG_SHOWN,       "plan",      ("id", "desc"),    0,     BROWSE_ALL)),
-    TESTTASK_SHOWN: (Listing("testcases",  TESTTASK_CASE,   "testtask",  ("id", "asc"),     0,     BROWSE_ALL),),
-    STORY_SHOWN: (   Listing("tasks",      STORY_TASK,      "story",     ("id", "asc"),     0,     BROWSE_ALL),
-                     Listing("children",   STORY_LISTED,    "parent",    ("id", "asc"),     0,     BROWSE_ALL),
-                     Listing("bugs",       STORY_BUG,       "story",     ("id", "asc"),     0,     BROWSE_ALL),
-                     Listing("cases",      STORY_CASE,      "story",     ("id", "asc"),     0,     BROWSE_ALL),
-                     Listing("requirements", STORY_NAMED,   "child",     ("id", "asc"),     0,     BROWSE_ALL)),
+    PLAN_SHOWN: (Listing("stories", STORY_LISTED, "plan"), Listing("bugs", BUG_SHOWN, "plan")),
+    TESTTASK_SHOWN: (Listing("testcases", TESTTASK_CASE, "testtask", order=OLDEST),),
+    STORY_SHOWN: (
+        Listing("tasks", STORY_TASK, "story", order=OLDEST),
+        Listing("children", STORY_LISTED, "parent", order=OLDEST),
+        Listing("bugs", STORY_BUG, "story", order=OLDEST),
+        Listing("cases", STORY_CASE, "story", order=OLDEST),
+        Listing("requirements", STORY_NAMED, "child", order=OLDEST),
+    ),
 }
-# fmt: on
 
 
 def column(view: View, field: str) -> str:
     """Return the expression of a field: what derives it, or its column, 0 for a link that is not set."""
     kind, table = view.fields[field], view.resource.table
     if kind.sql:
-        return kind.sql
+        return kind.sql.format(visible=VISIBLE)
     return f'coalesce({table}."{field}", 0)' if kind.target else f'{table}."{field}"'
-
-
-def with_guards(sql: str) -> str:
-    """Return an expression with the condition that the caller may see a row in place of the row's name in braces."""
-    return re.sub(r"\{(\w+)\}", lambda name: RESOURCES[name[1]].visible(name[1]), sql)
 
 
 @functools.lru_cache(MOST_STATEMENTS)
@@ -1943,23 +2361,22 @@ def select_statement(view: View, page: str = "") -> str:
     page: a query for the ids of the records, in their order; without it, all records.
     """
     columns = ", ".join(column(view, field) for field in view.columns)
-    joins = (
-        view.resource.joins
-        if any(view.fields[field].source == "derived" for field in view.columns)
-        else ""
-    )
-    table = view.resource.table
-    # CROSS JOIN keeps the order of the page, so that only ids are sorted, not whole records.
-    source = f"({page}) AS page CROSS JOIN {table} ON {table}.id = page.id" if page else table
-    return with_guards(f"SELECT {columns} FROM {source} {joins}")
+    table = source = view.resource.table
+    if page:
+        # CROSS JOIN keeps the order of the page, so that only ids are sorted, not whole records.
+        source = f"({page}) AS page CROSS JOIN {table} ON {table}.id = page.id"
+    if any(view.fields[field].source == "derived" for field in view.columns):
+        source += f" {view.resource.joins.format(visible=VISIBLE)}"
+    return f"SELECT {columns} FROM {source}"
 
 
 @functools.lru_cache(MOST_STATEMENTS)
 def select_one_statement(view: View, target: str) -> str:
     """Return the statement that selects one record; with a target, only a record of it that the caller may see."""
-    named = RESOURCES.get(target)
-    condition = f"{named.rows} AND {named.visible()}" if named else "TRUE"
-    return f"{select_statement(view)} WHERE {view.resource.table}.id = :id AND {condition}"
+    statement = f"{select_statement(view)} WHERE {view.resource.table}.id = :id"
+    if not target:
+        return statement
+    return f"{statement} AND {RESOURCES[target].rows} AND {RESOURCES[target].visible()}"
 
 
 @functools.cache
@@ -1967,14 +2384,16 @@ def find_statement(target: str) -> str:
     """Return the statement that finds the row of a resource if it is not deleted and the caller may see it."""
     named = RESOURCES[target]
     table = named.table
-    return f"SELECT {table}.* FROM {table} WHERE {table}.id = :id AND {named.undeleted} AND {named.rows} AND {named.visible()}"
+    found = f"{table}.id = :id AND {named.undeleted} AND {named.rows}"
+    return f"SELECT {table}.* FROM {table} WHERE {found} AND {named.visible()}"
 
 
 @functools.lru_cache(MOST_STATEMENTS)
 def insert_statement(table: str, names: tuple[str, ...], conflict: str = "") -> str:
     """Return the statement that inserts these columns."""
     columns = ", ".join(f'"{name}"' for name in names)
-    return f"INSERT {conflict} INTO {table} ({columns}) VALUES ({', '.join('?' * len(names))})"
+    values = ", ".join("?" for _ in names)
+    return f"INSERT {conflict} INTO {table} ({columns}) VALUES ({values})"
 
 
 @functools.lru_cache(MOST_STATEMENTS)
@@ -1986,78 +2405,150 @@ def list_statements(
     `names` are what narrows the list; `everything` says that the caller may see all of it. Only ids are sorted and
     skipped, then the page is fetched.
     """
-    resource, (field, way) = listing.view.resource, order
+    resource = listing.view.resource
     table = resource.table
-    narrowings = [NARROWINGS.get((table, name), f'{table}."{name}" = :{name}') for name in names]
-    joins = " ".join(narrowing for narrowing in narrowings if narrowing.startswith("JOIN"))
-    story = (
-        with_guards(resource.joins)
-        if "story." in listing.browse[status] and table != "story"
-        else ""
-    )
-    conditions = [narrowing for narrowing in narrowings if not narrowing.startswith("JOIN")]
-    conditions = [
-        resource.undeleted,
-        resource.rows,
-        *conditions,
-        listing.scope,
-        listing.browse[status],
-    ]
-    conditions += [] if everything else [resource.visible()]
-    scope = f"FROM {table} {joins} {story} WHERE {' AND '.join(conditions)}"
-    row_id = (
-        f"{joins.split()[1]}.{table}" if joins else f"{table}.id"
-    )  # in the order of the table that links
-    first = "" if field == "id" else f'{table}."{field}" {way},'
-    count = f"SELECT count(*) {scope}"
-    if field == "id" and names == (
-        "type",
-    ):  # SQLite 3.53 would read all of a partial index and sort it
-        scope = scope.replace(f"FROM {table} ", f"FROM {table} NOT INDEXED ", 1)
-    page = f"SELECT {table}.id {scope} ORDER BY {first} {row_id} {way} LIMIT :limit OFFSET :offset"
-    total = TOTALS.get((table, " ".join(names)), {}).get(status) if everything else None
-    return total or count, select_statement(listing.view, page)
+    joins, conditions, row_id = "", [resource.undeleted, resource.rows], f"{table}.id"
+    for name in names:
+        own = Narrowing(f'{table}."{name}" = :{name}')
+        condition, join, linked_id = NARROWINGS.get((table, name), own)
+        joins += f" {join}"
+        conditions.append(condition)
+        row_id = linked_id or row_id  # in the order of the table that links
+    conditions += [listing.scope, listing.browse[status].format(visible=VISIBLE)]
+    if not everything:
+        conditions.append(resource.visible())
+    where = " AND ".join(conditions)
+    count = f"SELECT count(*) FROM {table} {joins} WHERE {where}"
+    if everything:
+        count = TOTALS.get((table, " ".join(names)), {}).get(status, count)
+
+    field, way = order
+    sorting = f"{row_id} {way}"
+    if field != "id":
+        sorting = f'{table}."{field}" {way}, {sorting}'
+    elif names == ("type",):  # SQLite 3.53 would read all of a partial index and sort it
+        joins = "NOT INDEXED"
+    page = f"SELECT {table}.id FROM {table} {joins} WHERE {where} ORDER BY {sorting}"
+    return count, select_statement(listing.view, f"{page} LIMIT :limit OFFSET :offset")
 
 
 # A story that is linked to an execution is linked to the execution's project, too.
-LINK_TO_PROJECTS = """INSERT OR IGNORE INTO project_story SELECT home.project, story FROM project_story
-    JOIN project AS home ON home.id = project_story.project WHERE home.project IS NOT NULL"""
+LINK_TO_PROJECTS = """
+    INSERT OR IGNORE INTO project_story
+    SELECT home.project, story FROM project_story
+    JOIN project AS home ON home.id = project_story.project
+    WHERE home.project IS NOT NULL"""
 
-# Checks of loaded records against each other: a table, the query for the ids of its wrong rows, what is wrong, and the
-# statement that mends a row that was pulled from another server.
-# fmt: off
-NO_PARENT = "UPDATE {} SET parent = NULL WHERE id = ?"
-MISPLACED = (
-    ("project", "SELECT id FROM project WHERE path = ''", "parent makes it its own ancestor", NO_PARENT.format("project")),
-    ("department", f"""WITH RECURSIVE root(id, level) AS (SELECT id, 1 FROM department WHERE parent IS NULL
-        UNION ALL SELECT below.id, level + 1 FROM department AS below JOIN root ON below.parent = root.id)
-        SELECT id FROM department WHERE id NOT IN (SELECT id FROM root WHERE level <= {MAX_LEVELS})""",
-        f"parent makes it its own ancestor, or more than {MAX_LEVELS} levels", NO_PARENT.format("department")),
-    *((table, f"SELECT child.id FROM {table} AS child JOIN {table} AS up ON up.id = child.parent WHERE up.parent IS NOT NULL",
-       f"parent must be a {table} that has no parent itself", NO_PARENT.format(table)) for table in ("story", "plan")),
-    *((table, f"SELECT {table}.id FROM {table} JOIN {others} WHERE {other}.product <> {table}.product", f"product must be that of the {word} it names", mend)
-      for table, other, word, others, mend in (
-        ("story", "up",    "parent", "story AS up ON up.id = story.parent", NO_PARENT.format("story")),
-        ("plan",  "up",    "parent", "plan AS up ON up.id = plan.parent",   NO_PARENT.format("plan")),
-        ("story", "plan",  "plan",   "plan_story ON story = story.id JOIN plan ON plan.id = plan", """DELETE FROM plan_story WHERE story = ?1
-            AND plan NOT IN (SELECT plan.id FROM plan JOIN story ON story.product = plan.product WHERE story.id = ?1)"""),
-        ("build", "story", "story",  "build_story ON build = build.id JOIN story ON story.id = story", """DELETE FROM build_story WHERE build = ?1
-            AND story NOT IN (SELECT story.id FROM story JOIN build ON build.product = story.product WHERE build.id = ?1)"""))),
-    ("build", """SELECT DISTINCT build.id FROM build JOIN build AS other USING (product, name)
-        WHERE other.id < build.id AND NOT build.deleted AND NOT other.deleted""", "name is taken by another build of its product",
-        f"UPDATE build SET name = substr(name, 1, {MAX_NAME} - 20) || ' (' || id || ')' WHERE id = ?"),
-    *((table, f"""SELECT {table}.id FROM {table} JOIN project AS home ON home.id = execution
-        WHERE {table}.project <> coalesce(home.project, home.id)""", "project must be the project of its execution",
-        f"UPDATE {table} SET project = (SELECT coalesce(home.project, home.id) FROM project AS home WHERE home.id = execution) WHERE id = ?")
-      for table in ("task", "build", "testtask")),
-)
-# fmt: on
+
+class Check(NamedTuple):
+    """A check of loaded records against each other.
+
+    table: whose rows are checked.  sql: the query for the ids of the wrong ones.  problem: what is wrong with them.
+    mend: the statement that mends a row that was pulled from another server.
+    """
+
+    table: str
+    sql: str
+    problem: str
+    mend: str
+
+
+def check_of_levels(table: str) -> Check:
+    """Return the check that the parent of a row has no parent itself."""
+    wrong = f"""
+        SELECT child.id FROM {table} AS child JOIN {table} AS up ON up.id = child.parent
+        WHERE up.parent IS NOT NULL"""
+    return Check(
+        table, wrong, f"parent must be a {table} that has no parent itself", orphan(table)
+    )
+
+
+def check_of_parent(table: str) -> Check:
+    """Return the check that the parent of a row is of the same product."""
+    wrong = f"""
+        SELECT {table}.id FROM {table} JOIN {table} AS up ON up.id = {table}.parent
+        WHERE up.product <> {table}.product"""
+    return Check(table, wrong, "product must be that of the parent it names", orphan(table))
+
+
+def orphan(table: str) -> str:
+    """Return the statement that takes a row from its parent."""
+    return f"UPDATE {table} SET parent = NULL WHERE id = ?"
+
+
+def check_of_links(table: str, links: str, target: str) -> Check:
+    """Return the check that the records that a table of links connects are of the same product."""
+    wrong = f"""
+        SELECT {table}.id FROM {table}
+        JOIN {links} ON {links}.{table} = {table}.id
+        JOIN {target} ON {target}.id = {links}.{target}
+        WHERE {target}.product <> {table}.product"""
+    mend = f"""
+        DELETE FROM {links} WHERE {table} = ?1 AND {target} NOT IN (
+            SELECT {target}.id FROM {target}
+            JOIN {table} ON {table}.product = {target}.product
+            WHERE {table}.id = ?1)"""
+    return Check(table, wrong, f"product must be that of the {target} it names", mend)
+
+
+def check_of_project(table: str) -> Check:
+    """Return the check that the project of a row is that of its execution."""
+    project = "coalesce(home.project, home.id)"
+    wrong = f"""
+        SELECT {table}.id FROM {table} JOIN project AS home ON home.id = execution
+        WHERE {table}.project <> {project}"""
+    mend = f"""
+        UPDATE {table} SET project = (
+            SELECT {project} FROM project AS home WHERE home.id = execution)
+        WHERE id = ?"""
+    return Check(table, wrong, "project must be the project of its execution", mend)
+
+
+LOOSE_DEPARTMENTS = f"""
+    WITH RECURSIVE root(id, level) AS (
+        SELECT id, 1 FROM department WHERE parent IS NULL
+        UNION ALL
+        SELECT below.id, level + 1 FROM department AS below JOIN root ON below.parent = root.id
+    )
+    SELECT id FROM department WHERE id NOT IN (SELECT id FROM root WHERE level <= {MAX_LEVELS})"""
+SAME_NAMES = """
+    SELECT DISTINCT build.id FROM build JOIN build AS other USING (product, name)
+    WHERE other.id < build.id AND NOT build.deleted AND NOT other.deleted"""
+MISPLACED = [
+    Check(
+        "project",
+        "SELECT id FROM project WHERE path = ''",
+        "parent makes it its own ancestor",
+        orphan("project"),
+    ),
+    Check(
+        "department",
+        LOOSE_DEPARTMENTS,
+        f"parent makes it its own ancestor, or more than {MAX_LEVELS} levels",
+        orphan("department"),
+    ),
+    check_of_levels("story"),
+    check_of_levels("plan"),
+    check_of_parent("story"),
+    check_of_parent("plan"),
+    check_of_links("story", "plan_story", "plan"),
+    check_of_links("build", "build_story", "story"),
+    Check(
+        "build",
+        SAME_NAMES,
+        "name is taken by another build of its product",
+        f"UPDATE build SET name = substr(name, 1, {MAX_NAME} - 20) || ' (' || id || ')' WHERE id = ?",
+    ),
+    *(check_of_project(table) for table in ("task", "build", "testtask")),
+]
 
 
 def of_records(resource: Resource, kind: Kind) -> str:
     """Return the SQL condition that a row with a field of this kind, in its own table or the record's, is a resource's."""
-    own = f"{kind.table}.{kind.owner} IN (SELECT {resource.table}.id FROM {resource.table} WHERE {resource.rows})"
-    return own if kind.table else resource.rows
+    if not kind.table:
+        return resource.rows
+    ids = f"SELECT {resource.table}.id FROM {resource.table} WHERE {resource.rows}"
+    return f"{kind.table}.{kind.owner} IN ({ids})"
 
 
 def refuse_beyond_last(id: int) -> None:
@@ -3170,7 +3661,7 @@ def require_product(
             )
 
 
-def check_parent(store: Store, resource: Resource, id: int, parent: int | None) -> None:
+def leaves_project(store: Store, resource: Resource, id: int, parent: int | None) -> None:
     """Raise Invalid unless a story or a plan may have this parent: there is one level of children."""
     if parent and (parent == id or store.get(resource.table, parent)["parent"]):
         raise Invalid(
@@ -4213,36 +4704,47 @@ def dump(store: Store) -> Iterator[str]:
 # against it.
 
 
-class Operation(NamedTuple):
+@dataclasses.dataclass(frozen=True, eq=False)
+class Operation:
     """An operation: a row of OPERATIONS.
 
-    target: the resource that the id in the path names, "" without one.  reads: the fields of the body.
-    shows: a View, a Listing, an Each, or a dict or list like the answer.  perform: the function of room 8 or 9, SHOW
-    if there is nothing to do.  status: of success.  open: whether it needs no token.  admin: whether it is for
-    administrators.  query: fields of the body that may come as query parameters, too; "fields" names parts of the record
-    that the answer shows then.  by: where the path has no id, the field of the body or query parameter that names the
-    target.
+    on: the resource that the id in the path names, None without one.  shows: a View, a Listing, an Each, or a dict or
+    list like the answer.  reads: the fields of the body.  perform: the function of room 8 or 9, None if there is
+    nothing to do.  status: of success.  open: whether it needs no token.  admin: whether it is for administrators.
+    query: fields of the body that may come as query parameters, too; "fields" names parts of the record that the answer
+    shows then.  by: where the path has no id, the field of the body or query parameter that names the record.  narrows:
+    the query parameters of a list.
     """
 
     method: str
     path: str
     purpose: str
-    target: str
-    reads: Shape
+    on: Resource | None
     shows: Any
-    perform: Any
+    reads: Shape = NOTHING
+    perform: Any = None
     status: int = 200
     open: bool = False
     admin: bool = False
     query: str = ""
     by: str = ""
+    narrows: Shape = NOTHING
 
     @property
+    def target(self) -> str:
+        """The name of the resource that the id in the path names, "" without one."""
+        return self.on.name if self.on else ""
+
+    @functools.cached_property
     def parameters(self) -> dict[str, Kind]:
-        """The query parameters that it takes, besides those of a list."""
-        names = f"{self.query} {self.by}".split()
-        parts = {"fields": some_of(*parts_of(self.shows).fields)} if "fields" in names else {}
-        return {name: {**self.reads.fields, **parts}.get(name, ID) for name in names}
+        """The query parameters that it takes."""
+        parameters = dict(self.narrows.fields)
+        for name in f"{self.query} {self.by}".split():
+            if name == "fields":
+                parameters[name] = some_of(*parts_of(self.shows).fields)
+            else:
+                parameters[name] = self.reads.fields.get(name, ID)
+        return parameters
 
 
 class Each(NamedTuple):
@@ -4252,175 +4754,196 @@ class Each(NamedTuple):
     view: View
 
 
-SHOW = None
+get = functools.partial(Operation, "GET")
+creates = functools.partial(Operation, "POST", status=201)
+post = functools.partial(Operation, "POST")
+put = functools.partial(Operation, "PUT")
+delete = functools.partial(Operation, "DELETE", shows=SUCCESS, reads=COMMENT)
+
+
+def lists(
+    path: str, purpose: str, on: Resource | None, key: str, view: View, *cells: Any, **more: Any
+) -> Operation:
+    """Return the row of a list: of all records, or of those within the record that the path names."""
+    target = on.name if on else ""
+    within = {"execution or project": "execution", "testcase": "case"}.get(target, target)
+    listing = Listing(key, view, within, *cells, **more)
+    return get(path, purpose, on, listing, narrows=listing.shape)
+
+
+EACH_TASK = Each("task", TASK_SHOWN)
 # fmt: off
 SPECIFIED = (
-    #          method  path                        purpose                       target                  reads           shows            perform                            status
-    Operation("POST", "/tokens",                  "log in",                     "",                     LOGIN,          TOKEN,           log_in,                            201, open=True),
-    Operation("GET",  "/products",                "list products",              "",                     NOTHING,        ALL_PRODUCTS, SHOW),
-    Operation("POST", "/products",                "create a product",           "",                     CREATE_PRODUCT, PRODUCT_CREATED, make_create(PRODUCT),              201),
-    Operation("GET",  "/products/<id>/bugs",      "list bugs of a product",     "product",              NOTHING,        PRODUCT_BUGS,     SHOW),
-    Operation("POST", "/products/<id>/testcases", "create a test case",         "product",              CREATE_CASE,    CASE_CREATED,    make_create(TESTCASE, "product"),  201),
-    Operation("GET",  "/testcases/<id>",          "get a test case",            "testcase",             NOTHING,        CASE_SHOWN,      SHOW),
-    Operation("POST", "/programs",                "create a program",           "",                     CREATE_PROGRAM, PROGRAM_SHOWN,   make_create(PROGRAM),              201),
-    Operation("GET",  "/programs/<id>",           "get a program",              "program",              NOTHING,        PROGRAM_SHOWN,   SHOW),
-    Operation("POST", "/projects",                "create a project",           "",                     CREATE_PROJECT, PROJECT_CREATED, create_project,                    201),
-    Operation("GET",  "/projects/<id>/releases",  "list releases of a project", "project",              NOTHING,        PROJECT_RELEASES, SHOW),
-    Operation("POST", "/executions/<id>/tasks",   "create a task",              "execution or project", CREATE_TASK,    TASK_CREATED,    create_task,                       201),
-    Operation("PUT",  "/tasks/<id>",              "modify a task",              "task",                 MODIFY_TASK,    TASK_MODIFIED,   modify_task),
-    Operation("POST", "/tasks/<id>/start",        "start a task",               "task",                 START_TASK,     TASK_STARTED,    start_task),
-    Operation("POST", "/tasks/<id>/finish",       "finish a task",              "task",                 FINISH_TASK,    TASK_FINISHED,   finish_task),
-    Operation("POST", "/tasks/<id>/restart",      "restart a task",             "task",                 RESTART_TASK,   TASK_STARTED,    make_move(RESTART)),
+    #       path                        purpose                       on        shows            reads              perform
+    creates("/tokens",                  "log in",                     None,     TOKEN,           LOGIN,             log_in, open=True),
+    lists(  "/products",                "list products",              None,     "products",  PRODUCT_SHOWN,
+                                                                                BROWSE_PRODUCTS, order=OLDEST, limit=0, filters="program project"),
+    creates("/products",                "create a product",           None,     PRODUCT_CREATED, CREATE_PRODUCT,    make_create(PRODUCT)),
+    lists(  "/products/<id>/bugs",      "list bugs of a product",     PRODUCT,  "bugs",      BUG_LISTED, BROWSE_BUGS),
+    creates("/products/<id>/testcases", "create a test case",         PRODUCT,  CASE_CREATED,    CREATE_CASE,       make_create(TESTCASE, "product")),
+    get(    "/testcases/<id>",          "get a test case",            TESTCASE, CASE_SHOWN),
+    creates("/programs",                "create a program",           None,     PROGRAM_SHOWN,   CREATE_PROGRAM,    make_create(PROGRAM)),
+    get(    "/programs/<id>",           "get a program",              PROGRAM,  PROGRAM_SHOWN),
+    creates("/projects",                "create a project",           None,     PROJECT_CREATED, CREATE_PROJECT,    create_project),
+    lists(  "/projects/<id>/releases",  "list releases of a project", PROJECT,  "releases",  RELEASE_SHOWN, BROWSE_RELEASES, limit=0),
+    creates("/executions/<id>/tasks",   "create a task",              HOME,     TASK_CREATED,    CREATE_TASK,       create_task),
+    put(    "/tasks/<id>",              "modify a task",              TASK,     TASK_MODIFIED,   MODIFY_TASK,       modify_task),
+    post(   "/tasks/<id>/start",        "start a task",               TASK,     TASK_STARTED,    START_TASK,        start_task),
+    post(   "/tasks/<id>/finish",       "finish a task",              TASK,     TASK_FINISHED,   FINISH_TASK,       finish_task),
+    post(   "/tasks/<id>/restart",      "restart a task",             TASK,     TASK_STARTED,    RESTART_TASK,      make_move(RESTART)),
 )
 COMPANIONS = (  # beyond the specification: the rest of the published interface
-    #          method    path                                 purpose                                target                  reads               shows               perform                           status
-    Operation("GET",    "/tokens",                           "say how to log in",                   "",                     NOTHING,            HOW_TO_LOG_IN,      SHOW, open=True),
-    Operation("GET",    "/ping",                             "show the caller's token",             "",                     NOTHING,            {"token": "…", "tokenLife": "86400"}, ping),
-    Operation("GET",    "/user",                             "get the caller",                      "",                     NOTHING,            MY_PROFILE,         show_me),
-    Operation("GET",    "/configurations",                   "list the configuration",              "",                     NOTHING,            [{"key": "…", "value": "…"}], list_configurations),
-    Operation("GET",    "/configurations/<name>",            "get one configuration",               "",                     NOTHING,            {"name": "…", "value": "…"}, get_configuration),
-    Operation("GET",    "/groups",                           "list the groups of users",            "",                     NOTHING,            [{"id": 1, "name": "…", "accounts": {}}],            list_groups),
-    Operation("GET",    "/options/bug",                      "list the choices of a bug's fields",  "",                     NOTHING,            {"options": {}},    list_bug_options, query="product"),
-    Operation("GET",    "/departments",                      "list the trees of departments",       "",                     NOTHING,            [{}],               list_departments),
-    Operation("POST",   "/departments",                      "create a department",                 "",                     CREATE_DEPARTMENT,  DEPARTMENT_SHOWN,   make_create(DEPARTMENT, check=check_department), 201, admin=True),
-    Operation("GET",    "/departments/<id>",                 "get a department",                    "department",           NOTHING,            DEPARTMENT_SHOWN,   SHOW),
-    Operation("PUT",    "/departments/<id>",                 "modify a department",                 "department",           MODIFY_DEPARTMENT,  DEPARTMENT_SHOWN,   make_modify(DEPARTMENT, check_department), admin=True),
-    Operation("DELETE", "/departments/<id>",                 "remove a department",                 "department",           COMMENT,            SUCCESS,            delete_department, admin=True),
-    Operation("GET",    "/users",                            "list users",                          "",                     NOTHING,            ALL_USERS,          SHOW),
-    Operation("POST",   "/users",                            "create a user",                       "",                     CREATE_USER,        USER_SHOWN,         create_user, 201, admin=True),
-    Operation("GET",    "/users/<user>",                     "get a user, by id or account",        "user",                 NOTHING,            USER_SHOWN,         SHOW),
-    Operation("PUT",    "/users/<user>",                     "modify a user",                       "user",                 MODIFY_USER,        USER_SHOWN,         modify_user),
-    Operation("DELETE", "/users/<user>",                     "delete a user",                       "user",                 COMMENT,            SUCCESS,            delete_user, admin=True),
-    Operation("GET",    "/programs",                         "list programs",                       "",                     NOTHING,            ALL_PROGRAMS,       SHOW),
-    Operation("PUT",    "/programs/<id>",                    "modify a program",                    "program",              MODIFY_PROGRAM,     PROGRAM_SHOWN,      make_modify_project(PROGRAM)),
-    Operation("DELETE", "/programs/<id>",                    "delete a program",                    "program",              COMMENT,            SUCCESS,            make_delete(PROGRAM, "project")),
-    Operation("GET",    "/programs/<id>/products",           "list products of a program",          "program",              NOTHING,            PROGRAM_PRODUCTS,   SHOW),
-    Operation("GET",    "/programs/<id>/projects",           "list projects of a program",          "program",              NOTHING,            PROGRAM_PROJECTS,   SHOW),
-    Operation("GET",    "/projects",                         "list projects",                       "",                     NOTHING,            ALL_PROJECTS,       SHOW),
-    Operation("GET",    "/projects/<id>",                    "get a project",                       "project",              NOTHING,            PROJECT_SHOWN,      SHOW, query="fields"),
-    Operation("PUT",    "/projects/<id>",                    "modify a project",                    "project",              MODIFY_PROJECT,     PROJECT_SHOWN,      make_modify_project(PROJECT)),
-    Operation("DELETE", "/projects/<id>",                    "delete a project",                    "project",              COMMENT,            SUCCESS,            make_delete(PROJECT)),
-    Operation("GET",    "/projects/<id>/executions",         "list executions of a project",        "project",              NOTHING,            PROJECT_EXECUTIONS, SHOW),
-    Operation("POST",   "/projects/<id>/executions",         "create an execution",                 "project",              CREATE_EXECUTION,   EXECUTION_SHOWN,    create_execution, 201),
-    Operation("GET",    "/projects/<id>/stories",            "list stories of a project",           "project",              NOTHING,            PROJECT_STORIES,    SHOW),
-    Operation("GET",    "/projects/<id>/bugs",               "list bugs of a project",              "project",              NOTHING,            PROJECT_BUGS,       SHOW),
-    Operation("GET",    "/projects/<id>/testcases",          "list test cases of a project",        "project",              NOTHING,            PROJECT_CASES,      SHOW),
-    Operation("GET",    "/projects/<id>/builds",             "list builds of a project",            "project",              NOTHING,            PROJECT_BUILDS,     SHOW),
-    Operation("POST",   "/projects/<id>/builds",             "create a build",                      "project",              CREATE_BUILD,       BUILD_SHOWN,        make_create(BUILD, "project", check_build), 201),
-    Operation("POST",   "/projects/<id>/releases",           "create a release",                    "project",              CREATE_RELEASE,     RELEASE_SHOWN,      make_create(RELEASE, "project"), 201),
-    Operation("GET",    "/projects/<id>/testtasks",          "list test tasks of a project",        "project",              NOTHING,            PROJECT_TESTTASKS,  SHOW),
-    Operation("POST",   "/projects/<id>/testtasks",          "create a test task",                  "project",              CREATE_TESTTASK,    TESTTASK_SHOWN,     make_create(TESTTASK, "project", check_testtask), 201),
-    Operation("GET",    "/executions",                       "list executions",                     "",                     NOTHING,            ALL_EXECUTIONS,     SHOW),
-    Operation("POST",   "/executions",                       "create an execution of ?project=",    "project",              CREATE_EXECUTION,   EXECUTION_SHOWN,    create_execution, 201, by="project"),
-    Operation("GET",    "/executions/<id>",                  "get an execution",                    "execution",            NOTHING,            EXECUTION_SHOWN,    SHOW, query="fields"),
-    Operation("PUT",    "/executions/<id>",                  "modify an execution",                 "execution",            MODIFY_EXECUTION,   EXECUTION_SHOWN,    make_modify_project(EXECUTION)),
-    Operation("DELETE", "/executions/<id>",                  "delete an execution",                 "execution",            COMMENT,            SUCCESS,            make_delete(EXECUTION)),
-    Operation("GET",    "/executions/<id>/tasks",            "list tasks of an execution",          "execution or project", NOTHING,            EXECUTION_TASKS,    SHOW),
-    Operation("POST",   "/executions/<id>/tasks/batchCreate","create several tasks",                "execution or project", CREATE_TASKS,       Each("task", TASK_SHOWN), create_tasks, 201),
-    Operation("GET",    "/executions/<id>/stories",          "list stories of an execution",        "execution or project", NOTHING,            EXECUTION_STORIES,  SHOW),
-    Operation("GET",    "/executions/<id>/bugs",             "list bugs of an execution",           "execution or project", NOTHING,            EXECUTION_BUGS,     SHOW),
-    Operation("GET",    "/executions/<id>/testcases",        "list test cases of an execution",     "execution or project", NOTHING,            EXECUTION_CASES,    SHOW),
-    Operation("GET",    "/executions/<id>/builds",           "list builds of an execution",         "execution or project", NOTHING,            EXECUTION_BUILDS,   SHOW),
-    Operation("GET",    "/products/<id>",                    "get a product",                       "product",              NOTHING,            PRODUCT_FOUND,      SHOW),
-    Operation("PUT",    "/products/<id>",                    "modify a product",                    "product",              MODIFY_PRODUCT,     PRODUCT_FOUND,      make_modify(PRODUCT)),
-    Operation("DELETE", "/products/<id>",                    "delete a product",                    "product",              COMMENT,            SUCCESS,            make_delete(PRODUCT)),
-    Operation("GET",    "/product/<id>",                     "alias of /products/<id>",             "product",              NOTHING,            PRODUCT_FOUND,      SHOW),
-    Operation("PUT",    "/product/<id>",                     "alias of /products/<id>",             "product",              MODIFY_PRODUCT,     PRODUCT_FOUND,      make_modify(PRODUCT)),
-    Operation("DELETE", "/product/<id>",                     "alias of /products/<id>",             "product",              COMMENT,            SUCCESS,            make_delete(PRODUCT)),
-    Operation("GET",    "/products/<id>/projects",           "list projects of a product",          "product",              NOTHING,            PRODUCT_PROJECTS,   SHOW),
-    Operation("GET",    "/products/<id>/stories",            "list stories of a product",           "product",              NOTHING,            PRODUCT_STORIES,    SHOW),
-    Operation("POST",   "/products/<id>/stories",            "create a story",                      "product",              CREATE_STORY,       STORY_SHOWN,        create_story, 201, query="type objectID"),
-    Operation("GET",    "/products/<id>/plans",              "list plans of a product",             "product",              NOTHING,            PRODUCT_PLANS,      SHOW),
-    Operation("POST",   "/products/<id>/plans",              "create a plan",                       "product",              CREATE_PLAN,        PLAN_SHOWN,         make_create(PLAN, "product", check_plan), 201),
-    Operation("GET",    "/products/<id>/testcases",          "list test cases of a product",        "product",              NOTHING,            PRODUCT_CASES,      SHOW),
-    Operation("GET",    "/products/<id>/releases",           "list releases of a product",          "product",              NOTHING,            PRODUCT_RELEASES,   SHOW),
-    Operation("POST",   "/products/<id>/bugs",               "create a bug",                        "product",              CREATE_BUG,         BUG_SHOWN,          create_bug, 201),
-    Operation("GET",    "/stories",                          "list stories of ?product=, or all",   "",                     NOTHING,            ALL_STORIES,        SHOW),
-    Operation("POST",   "/stories",                          "create a story of a product",         "product",              CREATE_STORY,       STORY_SHOWN,        create_story, 201, query="type objectID", by="product"),
-    Operation("GET",    "/stories/<id>",                     "get a story",                         "story",                NOTHING,            STORY_SHOWN,        SHOW, query="fields"),
-    Operation("PUT",    "/stories/<id>",                     "modify a story",                      "story",                MODIFY_STORY,       STORY_SHOWN,        modify_story),
-    Operation("DELETE", "/stories/<id>",                     "delete a story",                      "story",                COMMENT,            SUCCESS,            make_delete(STORY)),
-    Operation("POST",   "/stories/<id>/change",              "write a new version of a story",      "story",                CHANGE_STORY,       STORY_SHOWN,        change_story),
-    Operation("POST",   "/stories/<id>/review",              "review a story",                      "story",                REVIEW_STORY,       STORY_SHOWN,        review_story),
-    Operation("POST",   "/stories/<id>/close",               "close a story",                       "story",                CLOSE_STORY,        STORY_SHOWN,        make_move(STORY_CLOSED)),
-    Operation("POST",   "/stories/<id>/active",              "activate a story",                    "story",                ASSIGN,             STORY_SHOWN,        make_move(STORY_ACTIVATED)),
-    Operation("POST",   "/stories/<id>/activate",            "alias of /stories/<id>/active",       "story",                ASSIGN,             STORY_SHOWN,        make_move(STORY_ACTIVATED)),
-    Operation("POST",   "/stories/<id>/assign",              "assign a story",                      "story",                ASSIGN,             STORY_SHOWN,        make_move(STORY_ASSIGNED)),
-    Operation("DELETE", "/stories/<id>/recall",              "take a story back from its reviewers","story",                COMMENT,            SUCCESS,            recall_story),
-    Operation("GET",    "/productplans",                     "list plans of ?product=, or all",     "",                     NOTHING,            ALL_PLANS,          SHOW),
-    Operation("POST",   "/productplans",                     "create a plan of a product",          "product",              CREATE_PLAN,        PLAN_SHOWN,         make_create(PLAN, "product", check_plan), 201, by="product"),
-    Operation("GET",    "/productplans/<id>",                "get a plan",                          "plan",                 NOTHING,            PLAN_SHOWN,         SHOW),
-    Operation("PUT",    "/productplans/<id>",                "modify a plan",                       "plan",                 MODIFY_PLAN,        PLAN_SHOWN,         make_modify(PLAN, check_plan)),
-    Operation("DELETE", "/productplans/<id>",                "delete a plan",                       "plan",                 COMMENT,            SUCCESS,            make_delete(PLAN)),
-    Operation("DELETE", "/productsplan/<id>",                "alias of /productplans/<id>",         "plan",                 COMMENT,            SUCCESS,            make_delete(PLAN)),
-    Operation("POST",   "/productplans/<id>/linkstories",    "link stories to a plan",              "plan",                 LINK_STORIES,       PLAN_SHOWN,         make_link("story", True)),
-    Operation("POST",   "/productplans/<id>/unlinkstories",  "unlink stories from a plan",          "plan",                 LINK_STORIES,       PLAN_SHOWN,         make_link("story", False)),
-    Operation("POST",   "/productplans/<id>/linkbugs",       "link bugs to a plan",                 "plan",                 LINK_BUGS,          PLAN_SHOWN,         make_link("bug", True)),
-    Operation("POST",   "/productplans/<id>/unlinkbugs",     "unlink bugs from a plan",             "plan",                 LINK_BUGS,          PLAN_SHOWN,         make_link("bug", False)),
-    Operation("GET",    "/builds",                           "list builds of ?project=, or all",    "",                     NOTHING,            ALL_BUILDS,         SHOW),
-    Operation("POST",   "/builds",                           "create a build of a project",         "project",              CREATE_BUILD,       BUILD_SHOWN,        make_create(BUILD, "project", check_build), 201, by="project"),
-    Operation("GET",    "/builds/<id>",                      "get a build",                         "build",                NOTHING,            BUILD_SHOWN,        SHOW),
-    Operation("PUT",    "/builds/<id>",                      "modify a build",                      "build",                MODIFY_BUILD,       BUILD_SHOWN,        make_modify(BUILD, check_build)),
-    Operation("DELETE", "/builds/<id>",                      "delete a build",                      "build",                COMMENT,            SUCCESS,            make_delete(BUILD)),
-    Operation("GET",    "/releases",                         "list releases of ?product=, or all",  "",                     NOTHING,            ALL_RELEASES,       SHOW),
-    Operation("GET",    "/releases/<id>",                    "get a release",                       "release",              NOTHING,            RELEASE_SHOWN,      SHOW),
-    Operation("PUT",    "/releases/<id>",                    "modify a release",                    "release",              MODIFY_RELEASE,     RELEASE_SHOWN,      make_modify(RELEASE)),
-    Operation("DELETE", "/releases/<id>",                    "delete a release",                    "release",              COMMENT,            SUCCESS,            make_delete(RELEASE)),
-    Operation("GET",    "/testtasks",                        "list test tasks of ?product=, or all","",                     NOTHING,            ALL_TESTTASKS,      SHOW),
-    Operation("POST",   "/testtasks",                        "create a test task",                  "",                     CREATE_TESTTASK,    TESTTASK_SHOWN,     make_create(TESTTASK, "project", check_testtask), 201),
-    Operation("GET",    "/testtasks/<id>",                   "get a test task",                     "testtask",             NOTHING,            TESTTASK_SHOWN,     SHOW),
-    Operation("PUT",    "/testtasks/<id>",                   "modify a test task",                  "testtask",             MODIFY_TESTTASK,    TESTTASK_SHOWN,     make_modify(TESTTASK, check_testtask)),
-    Operation("DELETE", "/testtasks/<id>",                   "delete a test task",                  "testtask",             COMMENT,            SUCCESS,            make_delete(TESTTASK)),
-    Operation("PUT",    "/testcases/<id>",                   "modify a test case",                  "testcase",             MODIFY_CASE,        CASE_LISTED,        modify_case),
-    Operation("DELETE", "/testcases/<id>",                   "delete a test case",                  "testcase",             COMMENT,            SUCCESS,            make_delete(TESTCASE)),
-    Operation("GET",    "/testcases/<id>/results",           "list results of a test case",         "testcase",             NOTHING,            CASE_RESULTS,       SHOW),
-    Operation("POST",   "/testcases/<id>/results",           "run a test case",                     "testcase",             RUN_CASE,           RESULT_SHOWN,       run_case, 201, query="testtask version"),
-    Operation("GET",    "/bugs",                             "list bugs of ?product=, or all",      "",                     NOTHING,            ALL_BUGS,           SHOW),
-    Operation("POST",   "/bugs",                             "create a bug of a product",           "product",              CREATE_BUG,         BUG_SHOWN,          create_bug, 201, by="product"),
-    Operation("GET",    "/bugs/<id>",                        "get a bug",                           "bug",                  NOTHING,            BUG_SHOWN,          SHOW),
-    Operation("PUT",    "/bugs/<id>",                        "modify a bug",                        "bug",                  MODIFY_BUG,         BUG_SHOWN,          modify_bug),
-    Operation("DELETE", "/bugs/<id>",                        "delete a bug",                        "bug",                  COMMENT,            SUCCESS,            make_delete(BUG)),
-    Operation("POST",   "/bugs/<id>/assign",                 "assign a bug",                        "bug",                  ASSIGN,             BUG_SHOWN,          make_move(BUG_ASSIGNED)),
-    Operation("POST",   "/bugs/<id>/confirm",                "confirm a bug",                       "bug",                  CONFIRM_BUG,        BUG_SHOWN,          make_move(CONFIRM)),
-    Operation("POST",   "/bugs/<id>/resolve",                "resolve a bug",                       "bug",                  RESOLVE_BUG,        BUG_SHOWN,          make_move(RESOLVE)),
-    Operation("POST",   "/bugs/<id>/close",                  "close a bug",                         "bug",                  COMMENT,            BUG_SHOWN,          make_move(CLOSE_BUG)),
-    Operation("POST",   "/bugs/<id>/active",                 "activate a bug again",                "bug",                  ACTIVATE_BUG,       BUG_SHOWN,          make_move(REACTIVATE)),
-    Operation("POST",   "/bugs/<id>/activate",               "alias of /bugs/<id>/active",          "bug",                  ACTIVATE_BUG,       BUG_SHOWN,          make_move(REACTIVATE)),
-    Operation("GET",    "/tasks",                            "list tasks assigned to the caller",   "",                     NOTHING,            MY_TASKS,           SHOW),
-    Operation("GET",    "/tasks/<id>",                       "get a task",                          "task",                 NOTHING,            TASK_SHOWN,         SHOW),
-    Operation("DELETE", "/tasks/<id>",                       "delete a task",                       "task",                 COMMENT,            SUCCESS,            make_delete(TASK)),
-    Operation("POST",   "/tasks/<id>/assignto",              "assign a task",                       "task",                 ASSIGN_TASK,        TASK_SHOWN,         make_move(TASK_ASSIGNED)),
-    Operation("POST",   "/tasks/<id>/pause",                 "pause a task",                        "task",                 COMMENT,            TASK_SHOWN,         make_move(PAUSE)),
-    Operation("POST",   "/tasks/<id>/close",                 "close a task",                        "task",                 CLOSE_TASK,         TASK_SHOWN,         make_move(CLOSE)),
-    Operation("POST",   "/tasks/<id>/cancel",                "cancel a task",                       "task",                 COMMENT,            TASK_SHOWN,         make_move(CANCEL)),
-    Operation("POST",   "/tasks/<id>/active",                "activate a task again",               "task",                 ACTIVATE_TASK,      TASK_SHOWN,         make_move(ACTIVATE)),
-    Operation("GET",    "/tasks/<id>/estimate",              "list the efforts of a task",          "task",                 NOTHING,            TASK_EFFORTS,       SHOW),
-    Operation("POST",   "/tasks/<id>/estimate",              "record efforts of a task",            "task",                 ADD_EFFORT,         TASK_SHOWN,         add_effort),
+    #       path                                purpose                           on         shows            reads              perform
+    get(    "/tokens",                          "say how to log in",              None,      HOW_TO_LOG_IN,   open=True),
+    get(    "/ping",                            "show the caller's token",        None,      PING,            perform=ping),
+    get(    "/user",                            "get the caller",                 None,      MY_PROFILE,      perform=show_me),
+    get(    "/configurations",                  "list the configuration",         None,      CONFIGURATION_LIST, perform=list_configurations),
+    get(    "/configurations/<name>",           "get one configuration",          None,      CONFIGURATION,   perform=get_configuration),
+    get(    "/groups",                          "list the groups of users",       None,      GROUP_LIST,      perform=list_groups),
+    get(    "/options/bug",                     "list the choices of a bug's fields", None,      BUG_OPTIONS,     perform=list_bug_options, query="product"),
+    get(    "/departments",                     "list the trees of departments",  None,      DEPARTMENT_TREES, perform=list_departments),
+    creates("/departments",                     "create a department",            None,      DEPARTMENT_SHOWN, CREATE_DEPARTMENT,
+                                                                                             make_create(DEPARTMENT, check=check_department), admin=True),
+    get(    "/departments/<id>",                "get a department",               DEPARTMENT, DEPARTMENT_SHOWN),
+    put(    "/departments/<id>",                "modify a department",            DEPARTMENT, DEPARTMENT_SHOWN, MODIFY_DEPARTMENT,
+                                                                                              make_modify(DEPARTMENT, check_department), admin=True),
+    delete( "/departments/<id>",                "remove a department",            DEPARTMENT, perform=delete_department, admin=True),
+    lists(  "/users",                           "list users",                     None,      "users",     USER_LISTED),
+    creates("/users",                           "create a user",                  None,      USER_SHOWN,      CREATE_USER,       create_user, admin=True),
+    get(    "/users/<user>",                    "get a user, by id or account",   USER,      USER_SHOWN),
+    put(    "/users/<user>",                    "modify a user",                  USER,      USER_SHOWN,      MODIFY_USER,       modify_user),
+    delete( "/users/<user>",                    "delete a user",                  USER,      perform=delete_user, admin=True),
+    lists(  "/programs",                        "list programs",                  None,      "programs",  PROGRAM_SHOWN, order=OLDEST),
+    put(    "/programs/<id>",                   "modify a program",               PROGRAM,   PROGRAM_SHOWN,   MODIFY_PROGRAM,    make_modify_project(PROGRAM)),
+    delete( "/programs/<id>",                   "delete a program",               PROGRAM,   perform=make_delete(PROGRAM, "project")),
+    lists(  "/programs/<id>/products",          "list products of a program",     PROGRAM,   "products",  PRODUCT_FOUND, BROWSE_PRODUCTS, order=OLDEST),
+    lists(  "/programs/<id>/projects",          "list projects of a program",     PROGRAM,   "projects",  PROJECT_SHOWN, order=OLDEST),
+    lists(  "/projects",                        "list projects",                  None,      "projects",  PROJECT_SHOWN, order=OLDEST),
+    get(    "/projects/<id>",                   "get a project",                  PROJECT,   PROJECT_SHOWN,   query="fields"),
+    put(    "/projects/<id>",                   "modify a project",               PROJECT,   PROJECT_SHOWN,   MODIFY_PROJECT,    make_modify_project(PROJECT)),
+    delete( "/projects/<id>",                   "delete a project",               PROJECT,   perform=make_delete(PROJECT)),
+    lists(  "/projects/<id>/executions",        "list executions of a project",   PROJECT,   "executions", EXECUTION_SHOWN, order=OLDEST),
+    creates("/projects/<id>/executions",        "create an execution",            PROJECT,   EXECUTION_SHOWN, CREATE_EXECUTION,  create_execution),
+    lists(  "/projects/<id>/stories",           "list stories of a project",      PROJECT,   "stories",   STORY_LINKED, BROWSE_STORIES, default="unclosed"),
+    lists(  "/projects/<id>/bugs",              "list bugs of a project",         PROJECT,   "bugs",      BUG_SHOWN, BROWSE_BUGS),
+    lists(  "/projects/<id>/testcases",         "list test cases of a project",   PROJECT,   "cases",     CASE_LISTED),
+    lists(  "/projects/<id>/builds",            "list builds of a project",       PROJECT,   "builds",    BUILD_LISTED, order=("date", "desc"), limit=0),
+    creates("/projects/<id>/builds",            "create a build",                 PROJECT,   BUILD_SHOWN,     CREATE_BUILD,
+                                                                                             make_create(BUILD, "project", check_build)),
+    creates("/projects/<id>/releases",          "create a release",               PROJECT,   RELEASE_SHOWN,   CREATE_RELEASE,
+                                                                                             make_create(RELEASE, "project")),
+    lists(  "/projects/<id>/testtasks",         "list test tasks of a project",   PROJECT,   "testtasks", TESTTASK_LINKED, BROWSE_TESTTASKS),
+    creates("/projects/<id>/testtasks",         "create a test task",             PROJECT,   TESTTASK_SHOWN,  CREATE_TESTTASK,
+                                                                                             make_create(TESTTASK, "project", check_testtask)),
+    lists(  "/executions",                      "list executions",                None,      "executions", EXECUTION_SHOWN, order=OLDEST, filters="project"),
+    creates("/executions",                      "create an execution of ?project=", PROJECT,   EXECUTION_SHOWN, CREATE_EXECUTION,
+                                                                                               create_execution, by="project"),
+    get(    "/executions/<id>",                 "get an execution",               EXECUTION, EXECUTION_SHOWN, query="fields"),
+    put(    "/executions/<id>",                 "modify an execution",            EXECUTION, EXECUTION_SHOWN, MODIFY_EXECUTION,
+                                                                                             make_modify_project(EXECUTION)),
+    delete( "/executions/<id>",                 "delete an execution",            EXECUTION, perform=make_delete(EXECUTION)),
+    lists(  "/executions/<id>/tasks",           "list tasks of an execution",     HOME,      "tasks",     TASK_SHOWN, BROWSE_TASKS),
+    creates("/executions/<id>/tasks/batchCreate", "create several tasks",           HOME,      EACH_TASK,       CREATE_TASKS,      create_tasks),
+    lists(  "/executions/<id>/stories",         "list stories of an execution",   HOME,      "stories",   STORY_LINKED, BROWSE_STORIES),
+    lists(  "/executions/<id>/bugs",            "list bugs of an execution",      HOME,      "bugs",      BUG_SHOWN, BROWSE_BUGS),
+    lists(  "/executions/<id>/testcases",       "list test cases of an execution", HOME,      "cases",     CASE_LISTED),
+    lists(  "/executions/<id>/builds",          "list builds of an execution",    HOME,      "builds",    BUILD_LINKED, order=("date", "desc"), limit=0),
+    get(    "/products/<id>",                   "get a product",                  PRODUCT,   PRODUCT_FOUND),
+    put(    "/products/<id>",                   "modify a product",               PRODUCT,   PRODUCT_FOUND,   MODIFY_PRODUCT,    make_modify(PRODUCT)),
+    delete( "/products/<id>",                   "delete a product",               PRODUCT,   perform=make_delete(PRODUCT)),
+    get(    "/product/<id>",                    "alias of /products/<id>",        PRODUCT,   PRODUCT_FOUND),
+    put(    "/product/<id>",                    "alias of /products/<id>",        PRODUCT,   PRODUCT_FOUND,   MODIFY_PRODUCT,    make_modify(PRODUCT)),
+    delete( "/product/<id>",                    "alias of /products/<id>",        PRODUCT,   perform=make_delete(PRODUCT)),
+    lists(  "/products/<id>/projects",          "list projects of a product",     PRODUCT,   "projects",  PROJECT_SHOWN, order=OLDEST),
+    lists(  "/products/<id>/stories",           "list stories of a product",      PRODUCT,   "stories",   STORY_LISTED,
+                                                                                             BROWSE_STORIES, limit=500, filters="type=story",
+                                                                                             default="unclosed", beside=REQUIREMENTS),
+    creates("/products/<id>/stories",           "create a story",                 PRODUCT,   STORY_SHOWN,     CREATE_STORY,
+                                                                                             create_story, query="type objectID"),
+    lists(  "/products/<id>/plans",             "list plans of a product",        PRODUCT,   "plans",     PLAN_LISTED, BROWSE_PLANS, order=("begin", "desc")),
+    creates("/products/<id>/plans",             "create a plan",                  PRODUCT,   PLAN_SHOWN,      CREATE_PLAN,
+                                                                                             make_create(PLAN, "product", check_plan)),
+    lists(  "/products/<id>/testcases",         "list test cases of a product",   PRODUCT,   "testcases", CASE_LISTED),
+    lists(  "/products/<id>/releases",          "list releases of a product",     PRODUCT,   "releases",  RELEASE_SHOWN, BROWSE_RELEASES, limit=0),
+    creates("/products/<id>/bugs",              "create a bug",                   PRODUCT,   BUG_SHOWN,       CREATE_BUG,        create_bug),
+    lists(  "/stories",                         "list stories of ?product=, or all", None,      "stories",   STORY_LISTED,
+                                                                                                BROWSE_STORIES, limit=500, filters="product type=story",
+                                                                                                default="unclosed", beside=REQUIREMENTS),
+    creates("/stories",                         "create a story of a product",    PRODUCT,   STORY_SHOWN,     CREATE_STORY,
+                                                                                             create_story, query="type objectID", by="product"),
+    get(    "/stories/<id>",                    "get a story",                    STORY,     STORY_SHOWN,     query="fields"),
+    put(    "/stories/<id>",                    "modify a story",                 STORY,     STORY_SHOWN,     MODIFY_STORY,      modify_story),
+    delete( "/stories/<id>",                    "delete a story",                 STORY,     perform=make_delete(STORY)),
+    post(   "/stories/<id>/change",             "write a new version of a story", STORY,     STORY_SHOWN,     CHANGE_STORY,      change_story),
+    post(   "/stories/<id>/review",             "review a story",                 STORY,     STORY_SHOWN,     REVIEW_STORY,      review_story),
+    post(   "/stories/<id>/close",              "close a story",                  STORY,     STORY_SHOWN,     CLOSE_STORY,       make_move(STORY_CLOSED)),
+    post(   "/stories/<id>/active",             "activate a story",               STORY,     STORY_SHOWN,     ASSIGN,            make_move(STORY_ACTIVATED)),
+    post(   "/stories/<id>/activate",           "alias of /stories/<id>/active",  STORY,     STORY_SHOWN,     ASSIGN,            make_move(STORY_ACTIVATED)),
+    post(   "/stories/<id>/assign",             "assign a story",                 STORY,     STORY_SHOWN,     ASSIGN,            make_move(STORY_ASSIGNED)),
+    delete( "/stories/<id>/recall",             "take a story back from its reviewers", STORY,     perform=recall_story),
+    lists(  "/productplans",                    "list plans of ?product=, or all", None,      "plans",     PLAN_LISTED,
+                                                                                              BROWSE_PLANS, order=("begin", "desc"), filters="product"),
+    creates("/productplans",                    "create a plan of a product",     PRODUCT,   PLAN_SHOWN,      CREATE_PLAN,
+                                                                                             make_create(PLAN, "product", check_plan), by="product"),
+    get(    "/productplans/<id>",               "get a plan",                     PLAN,      PLAN_SHOWN),
+    put(    "/productplans/<id>",               "modify a plan",                  PLAN,      PLAN_SHOWN,      MODIFY_PLAN,       make_modify(PLAN, check_plan)),
+    delete( "/productplans/<id>",               "delete a plan",                  PLAN,      perform=make_delete(PLAN)),
+    delete( "/productsplan/<id>",               "alias of /productplans/<id>",    PLAN,      perform=make_delete(PLAN)),
+    post(   "/productplans/<id>/linkstories",   "link stories to a plan",         PLAN,      PLAN_SHOWN,      LINK_STORIES,      make_link("story", True)),
+    post(   "/productplans/<id>/unlinkstories", "unlink stories from a plan",     PLAN,      PLAN_SHOWN,      LINK_STORIES,      make_link("story", False)),
+    post(   "/productplans/<id>/linkbugs",      "link bugs to a plan",            PLAN,      PLAN_SHOWN,      LINK_BUGS,         make_link("bug", True)),
+    post(   "/productplans/<id>/unlinkbugs",    "unlink bugs from a plan",        PLAN,      PLAN_SHOWN,      LINK_BUGS,         make_link("bug", False)),
+    lists(  "/builds",                          "list builds of ?project=, or all", None,      "builds",    BUILD_LISTED,
+                                                                                               order=("date", "desc"), limit=0, filters="project"),
+    creates("/builds",                          "create a build of a project",    PROJECT,   BUILD_SHOWN,     CREATE_BUILD,
+                                                                                             make_create(BUILD, "project", check_build), by="project"),
+    get(    "/builds/<id>",                     "get a build",                    BUILD,     BUILD_SHOWN),
+    put(    "/builds/<id>",                     "modify a build",                 BUILD,     BUILD_SHOWN,     MODIFY_BUILD,
+                                                                                             make_modify(BUILD, check_build)),
+    delete( "/builds/<id>",                     "delete a build",                 BUILD,     perform=make_delete(BUILD)),
+    lists(  "/releases",                        "list releases of ?product=, or all", None,      "releases",  RELEASE_SHOWN,
+                                                                                                 BROWSE_RELEASES, limit=0, filters="product"),
+    get(    "/releases/<id>",                   "get a release",                  RELEASE,   RELEASE_SHOWN),
+    put(    "/releases/<id>",                   "modify a release",               RELEASE,   RELEASE_SHOWN,   MODIFY_RELEASE,    make_modify(RELEASE)),
+    delete( "/releases/<id>",                   "delete a release",               RELEASE,   perform=make_delete(RELEASE)),
+    lists(  "/testtasks",                       "list test tasks of ?product=, or all", None,      "testtasks", TESTTASK_LISTED,
+                                                                                                   BROWSE_TESTTASKS, filters="product"),
+    creates("/testtasks",                       "create a test task",             None,      TESTTASK_SHOWN,  CREATE_TESTTASK,
+                                                                                             make_create(TESTTASK, "project", check_testtask)),
+    get(    "/testtasks/<id>",                  "get a test task",                TESTTASK,  TESTTASK_SHOWN),
+    put(    "/testtasks/<id>",                  "modify a test task",             TESTTASK,  TESTTASK_SHOWN,  MODIFY_TESTTASK,
+                                                                                             make_modify(TESTTASK, check_testtask)),
+    delete( "/testtasks/<id>",                  "delete a test task",             TESTTASK,  perform=make_delete(TESTTASK)),
+    put(    "/testcases/<id>",                  "modify a test case",             TESTCASE,  CASE_LISTED,     MODIFY_CASE,       modify_case),
+    delete( "/testcases/<id>",                  "delete a test case",             TESTCASE,  perform=make_delete(TESTCASE)),
+    lists(  "/testcases/<id>/results",          "list results of a test case",    TESTCASE,  "results",   RESULT_SHOWN, limit=-1),
+    creates("/testcases/<id>/results",          "run a test case",                TESTCASE,  RESULT_SHOWN,    RUN_CASE,
+                                                                                             run_case, query="testtask version"),
+    lists(  "/bugs",                            "list bugs of ?product=, or all", None,      "bugs",      BUG_SHOWN, BROWSE_BUGS, filters="product"),
+    creates("/bugs",                            "create a bug of a product",      PRODUCT,   BUG_SHOWN,       CREATE_BUG,        create_bug, by="product"),
+    get(    "/bugs/<id>",                       "get a bug",                      BUG,       BUG_SHOWN),
+    put(    "/bugs/<id>",                       "modify a bug",                   BUG,       BUG_SHOWN,       MODIFY_BUG,        modify_bug),
+    delete( "/bugs/<id>",                       "delete a bug",                   BUG,       perform=make_delete(BUG)),
+    post(   "/bugs/<id>/assign",                "assign a bug",                   BUG,       BUG_SHOWN,       ASSIGN,            make_move(BUG_ASSIGNED)),
+    post(   "/bugs/<id>/confirm",               "confirm a bug",                  BUG,       BUG_SHOWN,       CONFIRM_BUG,       make_move(CONFIRM)),
+    post(   "/bugs/<id>/resolve",               "resolve a bug",                  BUG,       BUG_SHOWN,       RESOLVE_BUG,       make_move(RESOLVE)),
+    post(   "/bugs/<id>/close",                 "close a bug",                    BUG,       BUG_SHOWN,       COMMENT,           make_move(CLOSE_BUG)),
+    post(   "/bugs/<id>/active",                "activate a bug again",           BUG,       BUG_SHOWN,       ACTIVATE_BUG,      make_move(REACTIVATE)),
+    post(   "/bugs/<id>/activate",              "alias of /bugs/<id>/active",     BUG,       BUG_SHOWN,       ACTIVATE_BUG,      make_move(REACTIVATE)),
+    lists(  "/tasks",                           "list tasks assigned to the caller", None,      "tasks",     TASK_SHOWN,
+                                                                                                BROWSE_TASKS, scope="task.assignedTo = :me"),
+    get(    "/tasks/<id>",                      "get a task",                     TASK,      TASK_SHOWN),
+    delete( "/tasks/<id>",                      "delete a task",                  TASK,      perform=make_delete(TASK)),
+    post(   "/tasks/<id>/assignto",             "assign a task",                  TASK,      TASK_SHOWN,      ASSIGN_TASK,       make_move(TASK_ASSIGNED)),
+    post(   "/tasks/<id>/pause",                "pause a task",                   TASK,      TASK_SHOWN,      COMMENT,           make_move(PAUSE)),
+    post(   "/tasks/<id>/close",                "close a task",                   TASK,      TASK_SHOWN,      CLOSE_TASK,        make_move(CLOSE)),
+    post(   "/tasks/<id>/cancel",               "cancel a task",                  TASK,      TASK_SHOWN,      COMMENT,           make_move(CANCEL)),
+    post(   "/tasks/<id>/active",               "activate a task again",          TASK,      TASK_SHOWN,      ACTIVATE_TASK,     make_move(ACTIVATE)),
+    lists(  "/tasks/<id>/estimate",             "list the efforts of a task",     TASK,      "effort",    EFFORT_LISTED, order=OLDEST, limit=-1),
+    post(   "/tasks/<id>/estimate",             "record efforts of a task",       TASK,      TASK_SHOWN,      ADD_EFFORT,        add_effort),
 )
 # fmt: on
 OPERATIONS = SPECIFIED + COMPANIONS
-
-
-FILTERS = {"type": one_of(*STORY_TYPES)}  # the kinds of those filters that do not name a record
-
-
-def query_shape(listing: Listing) -> Shape:
-    """Return the query parameters that a list takes."""
-    given = listing.view.resource.given()
-    fields = [field for field in listing.view.columns if field in given]
-    orders = [f"{field}_{way}" for field in fields for way in ("asc", "desc")]
-
-    def read(word: Any) -> tuple[str, str]:
-        if word not in (*fields, *orders):
-            near = suggest(word, [*fields, *orders])
-            raise ValueError(f"must be a field of the list, alone or with _asc or _desc{near}")
-        field, way = word.rsplit("_", 1) if word in orders else (word, "asc")
-        return field, way
-
-    order = one_of(*orders, *fields)._replace(read=read)
-    browse = {"status": one_of(*listing.browse)} if len(listing.browse) > 1 else {}
-    filters = {name: FILTERS.get(name, link(name)) for name in listing.filter_defaults}
-    return Shape({"page": PAGE, "limit": LIMIT, "order": order, **browse, **filters})
 
 
 # --- 12 Service: HTTP -------------------------------------------------------------------------------
