@@ -79,12 +79,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, NoReturn, TextIO, T
 from wsgiref.util import is_hop_by_hop
 
 import bottle
-import waitress.adjustments
-import waitress.server
-import waitress.task
 from waitress.channel import ClientDisconnected, HTTPChannel
 from waitress.parser import HTTPRequestParser, ParsingError
-from waitress.task import ErrorTask, WSGITask
+from waitress.server import TcpWSGIServer
+from waitress.task import ErrorTask, ThreadedTaskDispatcher, WSGITask
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack  # type checkers bring it; typing has it since Python 3.11
@@ -7374,56 +7372,59 @@ class Page:
 
 
 # --- 16 Server: connections and threads -------------------------------------------------------------
-# waitress reads and writes HTTP, and its threads answer what takes long. This room decides which requests the receiving
-# thread answers itself, which clients are dropped and how serving ends.
+# waitress reads and writes HTTP. This room decides which thread answers a request, which clients are
+# dropped and how serving ends; what an answer says is none of its business.
+#
+# What happens to a request, from its first byte to the last of its answer:
+# 1. One thread, the receiving one, runs Server.run: it waits for all sockets at once, accepts each
+#    connection as a Channel, and feeds what arrives to the channel's Request.
+# 2. When a request is complete, Server.add_task queues its channel: quick reads and refusals for the
+#    receiving thread itself, logins and pages for one thread each, everything else for the workers.
+# 3. The thread that takes the channel calls Channel.service, which answers with an AnswerTask (it
+#    calls the WSGI application) or, if the request is not proper HTTP, with a RefusalTask.
+# 4. Channel.write_soon sends as much as the system takes at once; the receiving thread sends the
+#    rest whenever the socket has room, while a worker with more to write may have to wait.
+# 5. Then the connection waits for the next request. It is closed if the client asked for that or
+#    takes too long (sweep), if others need its place (make_room), or when the server stops (finished).
 
+# No Server header; and proxy headers, which nothing here reads, are left alone.
+WAITRESS: dict[str, Any] = {"ident": None, "clear_untrusted_proxy_headers": False}
 THREADS = 8
-WAITRESS: dict[str, Any] = {
-    "ident": None,
-    "clear_untrusted_proxy_headers": False,
-}  # nobody here reads such headers
-CONNECTIONS = 900  # at most
-FEW_CONNECTIONS = 380  # at most without poll(): on Windows, select() takes 512, and stopping accepts up to 128 more
-DESCRIPTORS = (
-    100  # for all else; a connection takes two when a long body or answer needs a temporary file
-)
-SEND_BUFFER = (
-    64 * 1024
-)  # bytes; the system reports room when a third is free: in its own 2.5 MB too rarely
+# Connections at most. Without poll(), on Windows, select() takes 512 descriptors, and stopping
+# accepts up to 128 more clients.
+CONNECTIONS = 900  # where there is poll()
+FEW_CONNECTIONS = 380
+# Descriptors for all else. A connection takes two when a long body or answer needs a temporary file.
+DESCRIPTORS = 100
+# Bytes. The system reports room when a third is free: in its own 2.5 MB too rarely.
+SEND_BUFFER = 64 * 1024
 UNSENT = 1024 * 1024  # bytes of answers, above which a connection's next request is not begun
-EXPECTANT = (
-    150e-6  # seconds of polling without sleep after an answer, in which its client often asks again
-)
+# Seconds that a request may wait for the database, however long it has waited for a thread.
+LEAST_PATIENCE = 0.5
+# Seconds of polling without sleep after an answer, in which its client often asks again.
+EXPECTANT = 150e-6
 GRACE = 4.0  # seconds that running requests have to finish when the server stops
-QUIET = (
-    0.05  # seconds without a request after which a server that is stopping closes its connections
-)
+QUIET = 0.05  # seconds without a request after which a stopping server closes its connections
 HEADER_TIME = 10  # seconds that a client may take to send its headers
 BODY_TIME = 60  # seconds that a client may take to send its whole request
-READ_TIME = 10  # seconds in which a client must read so much that the system reports room; also to see a refusal
+READ_TIME = 10  # seconds in which a client must read a third of SEND_BUFFER, or see a refusal
 IDLE_TIME = 120  # seconds that a connection may stay open without a request
-RESPITE = 0.1  # seconds in which a client that has connected sends its request, and until accepting is tried again
-SWEEP = 1  # seconds between two looks for connections to be dropped
-# Seconds after which a thread at work lets others on: with Python's 0.005, a quick read beside pages took 4.9 ms, now 1.8.
+RESPITE = 0.1  # seconds that a new client has to send its request, or that accepting rests
+SWEEP = 1  # seconds between two searches for connections to drop
+# Seconds after which a thread at work lets others on. With Python's 0.005 a quick read beside pages
+# took 4.9 ms, now 1.8.
 SWITCH_TIME = 0.001
-STOPS = {
-    signal.SIGTERM,
-    signal.SIGINT,
-    getattr(signal, "SIGBREAK", signal.SIGINT),
-}  # Ctrl-Break, on Windows only
-LEAST_PATIENCE = (
-    0.5  # seconds that a request may wait for the database, however long it waited for a thread
-)
+# The signals that stop the server; SIGBREAK is Ctrl-Break, on Windows only.
+STOPS = {signal.SIGTERM, signal.SIGINT, getattr(signal, "SIGBREAK", signal.SIGINT)}
 
 
 def listen(host: str, port: int) -> socket.socket:
     """Return a listening socket, bound before the database is touched. Raises StartError."""
     if not 0 <= port <= 65535:
         raise StartError(f"--port: {port} is not a port; use 0 to 65535, where 0 picks a free one")
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
-        return socket.create_server(
-            (host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET
-        )
+        return socket.create_server((host, port), family=family)
     except OSError as error:
         words = str(error.strerror or error).partition(" (while")[0].lower()
         if error.errno == errno.EADDRINUSE:  # Windows says it in many words
@@ -7434,17 +7435,26 @@ def listen(host: str, port: int) -> socket.socket:
 
 def address_of_this_machine(family: int) -> str:
     """Return an address at which other machines reach this one, its name if there is none."""
-    elsewhere = (
-        "2001:db8::1" if family == socket.AF_INET6 else "192.0.2.1"
-    )  # of documentation: nothing is sent
+    # An address that is reserved for documentation: connecting a UDP socket to it sends nothing.
+    elsewhere = "2001:db8::1" if family == socket.AF_INET6 else "192.0.2.1"
     with contextlib.suppress(OSError), socket.socket(family, socket.SOCK_DGRAM) as probe:
         probe.connect((elsewhere, 9))
         return str(probe.getsockname()[0])
     return socket.gethostname()
 
 
+def url_to_show(listener: socket.socket, names: Iterable[str]) -> str:
+    """Return the URL of a listening socket, with a name or address that other machines can open."""
+    host, port = listener.getsockname()[:2]
+    if ipaddress.ip_address(host).is_unspecified:
+        host = next(iter(names), "") or address_of_this_machine(listener.family)
+    if ":" in host:
+        host = f"[{host}]"
+    return f"http://{host}:{port}"
+
+
 def connection_limit() -> int:
-    """Return how many connections the limit of descriptors allows, after raising it as far as is needed and allowed."""
+    """Return how many connections there may be, after raising the limit of descriptors for them."""
     most = CONNECTIONS if hasattr(select, "poll") else FEW_CONNECTIONS
     try:
         import resource
@@ -7452,136 +7462,189 @@ def connection_limit() -> int:
         return most
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = 2 * most + DESCRIPTORS
-    if soft != resource.RLIM_INFINITY and soft < wanted:
-        soft = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
-        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
-        return max((soft - DESCRIPTORS) // 2, soft // 4)
-    return most
+    if soft == resource.RLIM_INFINITY or soft >= wanted:
+        return most
+    soft = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    return max((soft - DESCRIPTORS) // 2, soft // 4)
+
+
+def start_threads(count: int) -> ThreadedTaskDispatcher:
+    """Return a queue with threads that answer its channels. Raises RuntimeError without threads.
+
+    waitress logs a line for each request that has to wait: 7,833 of them froze a server whose
+    stderr nobody read.
+    """
+    dispatcher = ThreadedTaskDispatcher()
+    dispatcher.queue_logger = logging.Logger("queue", logging.ERROR)
+    dispatcher.set_thread_count(count)
+    return dispatcher
 
 
 class AnswerTask(WSGITask):  # type: ignore[misc]
-    """An answer; a server that is stopping closes the connection after it, and says so."""
+    """An answer of the WSGI application."""
 
     wrote_header: bool
-    chunked_response: bool
 
     def get_environment(self) -> dict[str, Any]:
-        """Return the WSGI environment, with the seconds that the request may wait: none in the receiving thread."""
+        """Return the WSGI environment, with how many seconds the request may wait for others.
+
+        waitress has no such limit. Without it, a read in the receiving thread would wait for a
+        writer while nobody else is answered, and clients of a busy database would wait for minutes.
+        """
         environ: dict[str, Any] = super().get_environment()
-        left = max(LEAST_PATIENCE, self.channel.queued + PATIENCE - time.monotonic())
-        environ["pmservice.patience"] = (
-            0 if threading.get_ident() == self.channel.server.receiver else left
-        )
+        environ["pmservice.patience"] = self.patience()
         return environ
 
+    def patience(self) -> float:
+        """Return the seconds that are left to this request: none in the receiving thread."""
+        if threading.get_ident() == self.channel.server.receiver:
+            return 0
+        left: float = self.channel.queued + PATIENCE - time.monotonic()
+        return max(LEAST_PATIENCE, left)
+
     def build_response_header(self) -> bytes:
-        self.channel.note_activity()  # the client's time to read begins now
+        """Return the header, and begin the client's time to read.
+
+        waitress keeps the connection when the server stops: the client's next request would be
+        reset. And it ends a HEAD's answer in chunks with a last chunk: the client would take that
+        for its next answer.
+        """
+        self.channel.note_activity()
         if self.channel.server.service.stopping.is_set():
             self.request.headers["CONNECTION"] = "close"
         header = bytes(super().build_response_header())
-        self.chunked_response = (
-            self.chunked_response and self.request.command != "HEAD"
-        )  # which gets no last chunk
+        if self.request.command == "HEAD":
+            self.chunked_response = False
         return header
 
     def write(self, data: bytes) -> None:
-        """Send a piece; if it is the whole body, together with the header, which wakes the client once."""
-        if not self.wrote_header and self.has_body and data and self.content_length == len(data):
-            header, self.wrote_header, self.content_bytes_written = (
-                self.build_response_header(),
-                True,
-                len(data),
-            )
-            self.channel.write_soon(header + data)
-        else:
+        """Send a piece; if it is the whole body, together with the header.
+
+        waitress sends the two one after the other, so that each answer wakes its client twice.
+        """
+        whole = data and self.has_body and self.content_length == len(data)
+        if self.wrote_header or not whole:
             super().write(data)
+            return
+        header = self.build_response_header()
+        self.wrote_header = True
+        self.content_bytes_written = len(data)
+        self.channel.write_soon(header + data)
 
 
 class RefusalTask(ErrorTask):  # type: ignore[misc]
-    """waitress's own refusals (malformed HTTP, too large a body) as JSON."""
+    """waitress's own refusal of a request: malformed HTTP, or too large a body."""
 
     def execute(self) -> None:
-        error, limit = self.request.error, self.channel.adj.max_request_body_size - 1
-        got = f" (got {self.request.content_length})" * bool(
-            self.request.content_length
-        )  # 0 if it comes in chunks
-        words = f"{error.reason}: {error.body.partition(chr(34))[0].strip()}"  # without the header line that it quotes
-        if error.code == 413:
-            words = f"The body must be at most {limit} bytes long{got}"
-        status = (
-            "400 Bad Request" if error.code == 501 else f"{error.code} {error.reason}"
-        )  # not our failure
-        given = self.request.headers
-        shared = self.channel.server.service.shared_headers(given.get("ORIGIN"), given.get("HOST"))
-        headers, body = (
-            [("Content-Type", "application/json"), *shared],
-            to_json({"error": sentences([words])}).encode(),
+        """Answer with JSON and the headers of all answers; waitress sends plain text.
+
+        A transfer encoding that it does not know is a 501 there: as if the service had failed.
+        """
+        error, headers = self.request.error, self.request.headers
+        self.status = f"{error.code} {error.reason}"
+        if error.code == 501:
+            self.status = "400 Bad Request"
+        shared = self.channel.server.service.shared_headers(
+            headers.get("ORIGIN"), headers.get("HOST")
         )
-        error.to_response = lambda _: (status, headers, body)
-        super().execute()
+        self.response_headers = [("Content-Type", "application/json"), *shared]
+        body = to_json({"error": self.sentence()}).encode()
+        self.set_close_on_finish()
+        self.content_length = len(body)
+        self.write(body)
+
+    def sentence(self) -> str:
+        """Return what is wrong with the request."""
+        error, length = self.request.error, self.request.content_length
+        if error.code == 413:
+            limit = self.channel.adj.max_request_body_size - 1
+            got = f" (got {length})" if length else ""  # 0 for a body in chunks
+            return f"The body must be at most {limit} bytes long{got}."
+        reason = error.body.partition('"')[0].strip()  # without the header line that it quotes
+        return sentences([f"{error.reason}: {reason}"])
 
 
 class Request(HTTPRequestParser):  # type: ignore[misc]
-    """A request that is being received, and since when the service has been reading it."""
+    """A request that is being received."""
 
-    began = 0.0
+    began = 0.0  # since when the service has been reading it, by the monotonic clock
 
     def parse_header(self, header_plus: bytes) -> None:
+        """Read the header. waitress fails at an odd target or length: no answer, a traceback."""
         try:
             super().parse_header(header_plus)
-        except ValueError:  # of an odd target or length
+        except ValueError:
             raise ParsingError("The request line or a header cannot be read") from None
 
     def received(self, data: bytes) -> int:
+        """Take in what the client has sent, and return how many bytes belong to this request.
+
+        If "Expect: 100-continue" comes without a body, waitress waits for one: the client gets no
+        answer, and its next request counts as part of this one.
+        """
         consumed = int(super().received(data))
         if self.completed:
-            self.expect_continue = (
-                False  # otherwise waitress waits for a body and takes the next request for it
-            )
+            self.expect_continue = False
         return consumed
 
 
 class Channel(HTTPChannel):  # type: ignore[misc]
-    """A connection.
+    """A connection. All its times are those of the monotonic clock."""
 
-    Its times are those of the monotonic clock, because the system clock can be changed. opened, active: when it was
-    opened, and when something was last received or sent.  queued: when its request was given to the threads.  ends:
-    when it is closed after a refusal.
-    """
+    parser_class = Request
+    task_class = AnswerTask
+    error_task_class = RefusalTask
+    active = 0.0  # when something was last received or sent
+    queued = 0.0  # when its request was given to another thread
+    ends = math.inf  # when it is closed after a refusal
+    used = False  # whether the client has sent anything
+    writing = False  # whether a thread is in write_soon()
 
-    parser_class, task_class, error_task_class = Request, AnswerTask, RefusalTask
-    opened = active = queued = 0.0
-    ends, writing = math.inf, False
-    close_when_flushed: bool
+    def note_activity(self, system_time: float = 0) -> None:
+        """Note that something was received or sent.
 
-    def note_activity(self, _: float = 0) -> None:
-        """Note that something was received or sent. waitress assigns the system's time, which is not kept."""
+        waitress assigns the system's time. When that is set forward, every client would be dropped
+        as too slow; when it is set back, none.
+        """
         self.active = time.monotonic()
-        self.opened = self.opened or self.active
 
     last_activity = property(fset=note_activity)
 
     def service(self) -> None:
-        """Answer a request. After a refusal, discard what the client still sends: closed at once, it would see none."""
+        """Answer a request.
+
+        waitress lets its own failures through: one in the receiving thread would end the server,
+        one in a worker would leave the client waiting. And it closes at once after a refusal: the
+        system then resets the connection of a client that is still sending, so that the client
+        sees no 413 but "connection reset".
+        """
         refused = self.requests[0].error
         try:
             super().service()
-        except Exception:  # waitress answers what fails in a request; this would be its own failure
+        except Exception:  # waitress answers what fails in a request; this is its own failure
             self.cancel()
             self.server.pull_trigger()
             log.exception("A connection failed")
         if refused and self.connected and self.close_when_flushed:
-            self.close_when_flushed, self.request, self.ends = (
-                False,
-                None,
-                time.monotonic() + READ_TIME,
-            )
-            if not self.total_outbufs_len:
-                with contextlib.suppress(OSError):
-                    self.socket.shutdown(socket.SHUT_WR)
+            self.discard_until_closed()
+
+    def discard_until_closed(self) -> None:
+        """Discard what the client still sends, until it closes the connection or time is over."""
+        self.close_when_flushed = False
+        self.request = None
+        self.ends = time.monotonic() + READ_TIME
+        if not self.total_outbufs_len:
+            with contextlib.suppress(OSError):
+                self.socket.shutdown(socket.SHUT_WR)
+
+    def received(self, data: bytes) -> bool:
+        """Take in what the client has sent, or discard it after a refusal."""
+        self.used = True
+        return self.ends == math.inf and bool(super().received(data))
 
     def write_soon(self, data: bytes) -> int:
-        """Send a piece, or keep it for the receiving thread to send."""
+        """Send a piece, or keep it for the receiving thread to send; see writable()."""
         self.writing = True
         try:
             return int(super().write_soon(data))
@@ -7591,31 +7654,33 @@ class Channel(HTTPChannel):  # type: ignore[misc]
                 self.server.pull_trigger()
 
     def writable(self) -> bool:
-        """Tell whether to send; not while another thread does, or the receiving thread would try again and again."""
-        full = (
-            self.total_outbufs_len > self.adj.outbuf_high_watermark
-        )  # then the other thread waits for this one
-        return bool((full or not self.writing) and super().writable())
+        """Tell whether the receiving thread is to send, which it is not while another one does.
 
-    def received(self, data: bytes) -> bool:
-        return bool(math.isinf(self.ends) and super().received(data))
+        waitress tries in vain then, again and again, for the other thread has the lock: the
+        receiving thread would take all of a core. Above the high watermark it is to send, because
+        the other thread waits for that.
+        """
+        if self.writing and self.total_outbufs_len <= self.adj.outbuf_high_watermark:
+            return False
+        return bool(super().writable())
+
+    def answering(self) -> bool:
+        """Tell whether a received request is not answered completely."""
+        return bool(self.requests or self.total_outbufs_len)
 
     def is_free(self, now: float) -> bool:
-        """Tell whether the client has sent nothing for a moment and waits for nothing; in a request, for a second."""
-        if (
-            self.answering()
-            or self.will_close
-            or self.active > now - (1 if self.request else RESPITE)
-        ):
+        """Tell whether this connection can make room for another one.
+
+        Its client waits for no answer and has sent nothing for a moment, or for a second if it has
+        begun a request.
+        """
+        pause = 1 if self.request else RESPITE
+        if self.answering() or self.will_close or self.active > now - pause:
             return False
         try:
             return not self.socket.recv(1, socket.MSG_PEEK)
         except OSError:  # nothing has come
             return True
-
-    def answering(self) -> bool:
-        """Tell whether a received request is not answered completely."""
-        return bool(self.requests or self.total_outbufs_len)
 
     def overdue(self, now: float) -> bool:
         """Tell whether the client takes too long to do what the service waits for."""
@@ -7624,80 +7689,67 @@ class Channel(HTTPChannel):  # type: ignore[misc]
         if self.requests:
             return False
         if self.request:
-            return bool(
-                self.request.began
-                < now - (BODY_TIME if self.request.headers_finished else HEADER_TIME)
-            )
+            allowed = BODY_TIME if self.request.headers_finished else HEADER_TIME
+            return bool(self.request.began < now - allowed)
         return self.active < now - IDLE_TIME or self.ends < now
 
 
-class Server(waitress.server.TcpWSGIServer):  # type: ignore[misc]
+class Server(TcpWSGIServer):  # type: ignore[misc]
     """waitress on a socket, with quick answers, protection against slow clients and a graceful end.
 
-    The receiving thread answers quick reads itself, because handing a request to another thread takes as long as
-    answering it; so quick reads never wait for a writer, a login or a long list. waitress's own threads answer
-    everything else; logins have one of their own, and so have pages, so that a flood of them takes none from writers.
+    The receiving thread answers quick reads itself, because handing a request to another thread
+    takes as long as answering it; so quick reads never wait for a writer, a login or a long list.
+    Logins and pages have a thread each, so that a flood of them takes none from writers.
     """
 
     channel_class = Channel
     accepting: bool
+    receiver = 0  # the ident of the receiving thread
+    closed = False
+    # Moments of the monotonic clock, and one time in seconds.
+    swept = 0.0  # the last sweep
+    expectant = 0.0  # until then another request is likely
+    crowded = -math.inf  # until then nothing is accepted, for lack of descriptors
+    busy = 0.0  # when a server that is stopping last saw a request
+    deadline = 0.0  # when it ends, whatever is being answered
+    quiet = 0.0  # the seconds without a request after which it ends
 
     def __init__(self, service: Service, listener: socket.socket):
         self.service = service
-        self.receiver = 0  # the ident of the receiving thread
-        self.records: deque[Channel] = (
-            deque()
-        )  # connections whose next request is a quick read of a record
-        self.pages: deque[Channel] = deque()  # of a page of a list
-        self.parked: deque[Channel] = (
-            deque()
-        )  # connections whose client has to read its earlier answers first
-        self.closed, self.lock = (
-            False,
-            threading.RLock(),
-        )  # reentrant: a signal handler may interrupt its holder
-        self.deadline = self.quiet = self.last = self.swept = self.expectant = 0.0
-        self.crowded = (
-            -math.inf
-        )  # until when no connection is accepted, because the system has no descriptor left
-        settings = waitress.adjustments.Adjustments(
-            sockets=[listener],
-            threads=CONTROL_THREADS if service.watchers else THREADS,
+        self.lock = threading.RLock()  # reentrant: a signal handler may interrupt its holder
+        # Channels that wait for the receiving thread. Other threads append to these queues, too.
+        self.records = deque[Channel]()  # with a quick read of a record, or a refusal
+        self.pages = deque[Channel]()  # with a quick read of a list's page
+        self.parked = deque[Channel]()  # whose client has to read its earlier answers first
+        try:
+            workers = start_threads(CONTROL_THREADS if service.watchers else THREADS)
+            self.alone = {"login": start_threads(1), "html": start_threads(1)}
+        except RuntimeError as error:
+            raise StartError(f"cannot serve: {error}") from None  # "can't start new thread"
+        super().__init__(
+            service,
+            dispatcher=workers,
+            _sock=listener,
+            sockinfo=(listener.family, listener.type, listener.proto, listener.getsockname()),
+            bind_socket=False,
             max_request_body_size=service.body_limit + 1,
             connection_limit=connection_limit(),
             **WAITRESS,
         )
-        settings.socket_options = [
-            *settings.socket_options,
-            (socket.SOL_SOCKET, socket.SO_SNDBUF, SEND_BUFFER),
-        ]
-        address = (listener.family, listener.type, listener.proto, listener.getsockname())
-        try:
-            super().__init__(
-                service, {}, _sock=listener, adj=settings, sockinfo=address, bind_socket=False
-            )
-            self.alone = {
-                kind: waitress.task.ThreadedTaskDispatcher() for kind in ("login", "html")
-            }
-            for dispatcher in self.alone.values():
-                dispatcher.set_thread_count(1)
-        except RuntimeError as error:
-            raise StartError(f"cannot serve: {error}") from None  # "can't start new thread"
-        for dispatcher in (self.task_dispatcher, *self.alone.values()):
-            dispatcher.queue_logger = logging.Logger(
-                "queue", logging.ERROR
-            )  # not a line for each request that waits
-        host, port = listener.getsockname()[:2]
-        if ipaddress.ip_address(host).is_unspecified:
-            host = next(iter(service.allowed), "") or address_of_this_machine(listener.family)
-        self.url = f"http://{f'[{host}]' if ':' in host else host}:{port}"
+        self.url = url_to_show(listener, service.allowed)
         service.place = f" at {self.url}"
 
+    # Waking, running and stopping
+
     def stop(self, number: int = 0, frame: Any = None) -> None:
-        """Stop accepting, finish running requests. As a signal handler: a second signal ends the process at once."""
-        for each in STOPS if number else ():
-            signal.signal(each, signal.SIG_DFL)
-        self.quiet = QUIET if number else 0
+        """Stop accepting, and finish running requests.
+
+        As a signal handler: a second signal ends the process at once.
+        """
+        if number:
+            for each in STOPS:
+                signal.signal(each, signal.SIG_DFL)
+            self.quiet = QUIET
         self.service.stopping.set()
         self.wake()
 
@@ -7708,18 +7760,21 @@ class Server(waitress.server.TcpWSGIServer):  # type: ignore[misc]
                 self.trigger.pull_trigger()
 
     def pull_trigger(self) -> None:
-        """Wake the receiving thread unless it calls this itself: waitress does so after each answer."""
+        """Wake the receiving thread, unless this is it.
+
+        waitress does so after each answer: a read and a write of a pipe for nothing.
+        """
         if threading.get_ident() != self.receiver:
             self.wake()
 
     def run(self) -> None:
-        """Serve until stopped."""
+        """Serve until stopped. waitress ends at once, and cuts the answers that are being sent."""
         self.receiver = threading.get_ident()
         try:
             while not self.finished():
                 self.serve_once()
         finally:
-            for channel in list(self.active_channels.values()):
+            for channel in self.channels():
                 channel.handle_close()  # wakes a thread that waits for this client to read
             self.task_dispatcher.shutdown(timeout=0.5)
             for dispatcher in self.alone.values():
@@ -7728,42 +7783,74 @@ class Server(waitress.server.TcpWSGIServer):  # type: ignore[misc]
                 self.closed = True
                 self.asyncore.close_all(self._map)
 
+    def channels(self) -> list[Channel]:
+        """Return the open connections, as a list because any thread may close one."""
+        return list(self.active_channels.values())
+
+    def finished(self) -> bool:
+        """Tell whether a server that was stopped has answered all, or has tried for long enough."""
+        if not self.service.stopping.is_set():
+            return False
+        now = time.monotonic()
+        if self.accepting:
+            self.stop_accepting(now)
+        channels = self.channels()
+        if any(channel.request or channel.answering() for channel in channels):
+            self.busy = now
+            return now > self.deadline
+        return not channels or now >= self.busy + self.quiet
+
+    def stop_accepting(self, now: float) -> None:
+        """Accept the clients that have connected already, and close the listening socket."""
+        for _ in range(128):
+            self.handle_accept()
+        self.asyncore.dispatcher.close(self)
+        self.busy = now
+        self.deadline = now + GRACE
+
+    # Choosing the thread that answers
+
     def serve_once(self) -> None:
-        """Wait until something happens at a socket; then answer every record that was asked for, and one page."""
+        """Wait until something happens at a socket; then answer quick requests.
+
+        Every record that was asked for is answered, but only one page of a list, so that no record
+        waits for more than one page.
+        """
         now = time.monotonic()
         self.sweep(now)
         for _ in range(len(self.parked)):
             self.add_task(self.parked.popleft())
-        at_once = self.records or self.pages or now < self.expectant
-        full = now < self.crowded or len(self._map) >= self.adj.connection_limit - 1
-        wait = (
-            0 if at_once else 0.01 if self.service.stopping.is_set() else RESPITE if full else SWEEP
-        )
-        self.asyncore.loop(
-            wait, use_poll=True, map=self._map, count=1
-        )  # select() fails above 1,024 descriptors
+        # poll(), because select() fails above 1,024 descriptors
+        self.asyncore.loop(self.wait_time(now), use_poll=True, map=self._map, count=1)
         turns = [self.records.popleft() for _ in range(len(self.records))]
-        turns += [self.pages.popleft()] if self.pages else []
+        if self.pages:
+            turns.append(self.pages.popleft())
         for channel in turns:
-            try:
-                # After an answer that another request follows, waitress may wait for the client to read: not here.
-                if len(channel.requests) > 1 and not channel.requests[0].error:
-                    raise HandOver
-                channel.service()
-            except HandOver:
-                self.hand_over(channel, self.task_dispatcher)
+            self.answer(channel)
         if turns:
             self.expectant = time.monotonic() + EXPECTANT
 
+    def wait_time(self, now: float) -> float:
+        """Return how many seconds to wait at most until something happens at a socket."""
+        if self.records or self.pages or now < self.expectant:
+            return 0
+        if self.service.stopping.is_set():
+            return 0.01
+        if now < self.crowded or self.is_full():
+            return RESPITE
+        return SWEEP
+
     def add_task(self, channel: Channel) -> None:
-        """Choose who answers a connection's next request: waitress calls this when one was received."""
+        """Queue a channel whose next request is complete, for the thread that is to answer it.
+
+        waitress calls this, and lets any thread answer: a read would wait until a writer is done.
+        It also begins a request while earlier answers are unread: 40 clients that sent 150 requests
+        each and read nothing took 576 MB.
+        """
         request = channel.requests[0]
-        # A refusal is as quick as a record.
-        kind = (
-            "record"
-            if request.error
-            else self.service.class_of(request.command, request.path, request.headers)
-        )
+        kind = "record"  # a refusal is as quick
+        if not request.error:
+            kind = self.service.class_of(request.command, request.path, request.headers)
         if channel.total_outbufs_len > UNSENT:
             self.parked.append(channel)
         elif kind == "record":
@@ -7773,31 +7860,75 @@ class Server(waitress.server.TcpWSGIServer):  # type: ignore[misc]
         else:
             self.hand_over(channel, self.alone.get(kind, self.task_dispatcher))
 
+    def answer(self, channel: Channel) -> None:
+        """Answer a request in the receiving thread, or hand it over if that would wait or be long."""
+        try:
+            # Before a request that follows, waitress may wait for the client to read: not here.
+            if len(channel.requests) > 1 and not channel.requests[0].error:
+                raise HandOver
+            channel.service()
+        except HandOver:
+            self.hand_over(channel, self.task_dispatcher)
+
     def hand_over(self, channel: Channel, dispatcher: Any) -> None:
         """Let another thread answer a request."""
         channel.queued = time.monotonic()
         dispatcher.add_task(channel)
 
+    # Accepting and dropping connections
+
+    def set_socket_options(self, connection: socket.socket) -> None:
+        """Set the options of a new connection, and a small send buffer.
+
+        With a large one, nothing shows that a client reads slowly but steadily: it was dropped.
+        """
+        super().set_socket_options(connection)
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SEND_BUFFER)
+
     def sweep(self, now: float) -> None:
-        """Drop clients that take too long. The clock of a request stands while the service does not read it."""
+        """Drop clients that take too long.
+
+        A request's time does not run while the service does not read it.
+        """
         if now < self.swept + SWEEP:
             return
         self.swept = now
-        for channel in list(self.active_channels.values()):
+        for channel in self.channels():
             if channel.request and not (channel.request.began and channel.readable()):
                 channel.request.began = now
             if channel.overdue(now):
                 channel.handle_close()
 
+    def is_full(self) -> bool:
+        """Tell whether there is room for one more connection at most."""
+        return bool(len(self._map) >= self.adj.connection_limit - 1)
+
     def readable(self) -> bool:
-        """Tell whether to accept connections; shortly before there are too many, idle ones make room."""
-        if len(self._map) >= self.adj.connection_limit - 1:
+        """Tell whether to accept connections; idle ones make room for the last that there may be.
+
+        waitress only stops accepting: 98 idle clients would keep everybody else out.
+        """
+        if self.is_full():
             self.make_room()
-        free = len(self._map) < self.adj.connection_limit and time.monotonic() >= self.crowded
-        return self.accepting and free
+        free = len(self._map) < self.adj.connection_limit
+        return self.accepting and free and time.monotonic() >= self.crowded
+
+    def make_room(self) -> None:
+        """Close connections without a complete request.
+
+        First those go that were never used, last those that have begun a request.
+        """
+        now = time.monotonic()
+        free = [channel for channel in self.channels() if channel.is_free(now)]
+        free.sort(key=lambda channel: (bool(channel.request), channel.used, channel.active))
+        for channel in free[:50]:
+            channel.will_close = True
 
     def accept(self) -> Any:
-        """Accept a connection. If the system has no descriptor for it, close idle ones and try again after a moment."""
+        """Accept a connection. Without a descriptor for it, close idle ones and try again later.
+
+        waitress tries again at once and logs each failure: 46 MB in 30 s, and no client answered.
+        """
         try:
             return super().accept()
         except OSError as error:
@@ -7809,42 +7940,16 @@ class Server(waitress.server.TcpWSGIServer):  # type: ignore[misc]
             return None
 
     def handle_accept(self) -> None:
-        with contextlib.suppress(OSError):  # of a client that has gone again
+        """Accept a connection, unless its client has gone again: this would end waitress's server."""
+        with contextlib.suppress(OSError):
             super().handle_accept()
 
     def handle_error(self) -> None:
-        """End the server when it cannot accept any more: waitress would close the listening socket and go on."""
+        """Raise what keeps the server from accepting, so that it ends.
+
+        waitress closes the listening socket and goes on: a process that runs, but answers nobody.
+        """
         raise  # waitress calls this while it handles the exception
-
-    def make_room(self) -> None:
-        """Close connections without a request: first those never used; then those whose request has come to a halt."""
-        now = time.monotonic()
-        free = [channel for channel in list(self.active_channels.values()) if channel.is_free(now)]
-        free.sort(
-            key=lambda channel: (
-                bool(channel.request),
-                channel.active > channel.opened,
-                channel.active,
-            )
-        )
-        for channel in free[:50]:
-            channel.will_close = True
-
-    def finished(self) -> bool:
-        """Tell whether a server that was stopped has answered everybody, or has tried for long enough."""
-        if not self.service.stopping.is_set():
-            return False
-        now = time.monotonic()
-        if self.accepting:
-            for _ in range(128):
-                self.handle_accept()  # clients that have connected already are answered
-            self.asyncore.dispatcher.close(self)  # the listening socket: no more clients
-            self.accepting, self.deadline, self.last = False, now + GRACE, now
-        channels = list(self.active_channels.values())
-        if any(channel.request or channel.answering() for channel in channels):
-            self.last = now
-            return now > self.deadline
-        return not channels or now >= self.last + self.quiet
 
 
 # --- 17 Application: create_app(), running() and the pytest plugin ----------------------------------
