@@ -2559,8 +2559,10 @@ class Store:
     """The records, inside one transaction."""
 
     def __init__(self, connection: sqlite3.Connection, clock: Callable[[], datetime], zone: tzinfo):
-        self.connection, self.run = connection, connection.execute
-        self.clock, self.zone = clock, zone
+        self.connection = connection
+        self.run = connection.execute
+        self.clock = clock
+        self.zone = zone
 
     @functools.cached_property
     def now(self) -> str:
@@ -2572,6 +2574,41 @@ class Store:
         """Today in the service's time zone."""
         return local(self.now, self.zone)[:10]
 
+    # Running statements
+
+    def row(self, sql: str, values: Any = ()) -> sqlite3.Row | None:
+        """Return the first row of a query, None without one."""
+        found: sqlite3.Row | None = self.run(sql, values).fetchone()
+        return found
+
+    def value(self, sql: str, values: Any = ()) -> Any | None:
+        """Return the first value of a query's first row, None without one."""
+        row = self.row(sql, values)
+        return row[0] if row else None
+
+    def count(self, sql: str, values: Any = ()) -> int:
+        """Return the number that a query consists of."""
+        return int(self.run(sql, values).fetchone()[0])
+
+    def parameters(self, me: Caller, statement: str = "") -> dict[str, Any]:
+        """Return the parameters that depend on the caller and, if a statement has any, on the time.
+
+        :today is a day; :monday and :next_monday, for `thisWeekBugs`, are the quarters of an hour
+        since 1970 in which this week and the next begin. All are in the service's time zone.
+        """
+        values: dict[str, Any] = {"me": me.account, "admin": me.admin}
+        if ":today" in statement:
+            values["today"] = self.today
+        if ":week_ago" in statement:
+            values["week_ago"] = utc(self.clock() - timedelta(days=7), self.zone)
+        if ":monday" in statement:
+            midnight = datetime.fromisoformat(self.today).replace(tzinfo=self.zone)
+            monday = midnight - timedelta(days=midnight.weekday())
+            next_monday = monday + timedelta(days=7)
+            values["monday"] = int(monday.timestamp()) // 900
+            values["next_monday"] = int(next_monday.timestamp()) // 900
+        return values
+
     # Any resource
 
     def insert(self, table: str, values: Mapping[str, Any], conflict: str = "") -> int:
@@ -2582,7 +2619,7 @@ class Store:
         return id
 
     def insert_record(self, resource: Resource, values: Mapping[str, Any]) -> int:
-        """Insert a record and its parts, which are rows of tables of their own; return its id."""
+        """Insert a record and its parts, which are rows of other tables; return its id."""
         parts, columns = resource.parts_and_columns(values)
         id = self.insert(resource.table, columns)
         self.insert_parts(id, parts)
@@ -2592,13 +2629,14 @@ class Store:
         """Insert the parts of a record. A link that is there already stays."""
         for kind, values in parts:
             for item in values:
-                row = {kind.owner: id, **({kind.item: item} if kind.item else item)}
-                self.insert(kind.table, row, "" if "id" in row else "OR IGNORE")
+                row = {kind.item: item} if kind.item else item
+                conflict = "" if "id" in row else "OR IGNORE"
+                self.insert(kind.table, {kind.owner: id, **row}, conflict)
 
     def update(self, table: str, id: int, changes: Mapping[str, Any]) -> None:
         """Change columns of a row."""
-        names = ", ".join(f'"{name}" = ?' for name in changes)
-        self.run(f"UPDATE {table} SET {names} WHERE id = ?", (*changes.values(), id))
+        columns = ", ".join(f'"{name}" = ?' for name in changes)
+        self.run(f"UPDATE {table} SET {columns} WHERE id = ?", (*changes.values(), id))
 
     def update_record(self, resource: Resource, id: int, values: Mapping[str, Any]) -> None:
         """Change a record; parts that are given replace the stored ones."""
@@ -2610,54 +2648,33 @@ class Store:
         self.insert_parts(id, parts)
 
     def delete(self, table: str, **key: Any) -> None:
-        """Remove the rows with these values for good. Raises IntegrityError if another row names one."""
+        """Delete the rows with these values. Raises IntegrityError if another row names one."""
         conditions = " AND ".join(f'"{name}" = ?' for name in key)
         self.run(f"DELETE FROM {table} WHERE {conditions}", tuple(key.values()))
 
+    def get(self, table: str, id: int) -> sqlite3.Row:
+        """Return a row that exists."""
+        row: sqlite3.Row = self.run(f"SELECT * FROM {table} WHERE id = ?", (id,)).fetchone()
+        return row
+
     def find(self, target: str, id: int, me: Caller) -> sqlite3.Row | None:
         """Return the row of a resource if it is not deleted and the caller may see it."""
-        return self.row(find_statement(target), {"id": id, "me": me.account, "admin": me.admin})
+        return self.row(find_statement(target), {"id": id, **self.parameters(me)})
 
     def select(self, view: View, id: int, me: Caller, target: str = "") -> list[sqlite3.Row]:
-        """Return the one row of a view; with a target, only if it is one of that resource that the caller may see."""
+        """Return the one row of a view.
+
+        target: a resource; other records, and those that the caller may not see, give no row.
+        """
         statement = select_one_statement(view, target)
         return self.run(statement, {"id": id, **self.parameters(me, statement)}).fetchall()
-
-    def row(self, sql: str, values: Any = ()) -> sqlite3.Row | None:
-        """Return the first row of a query, None without one."""
-        found: sqlite3.Row | None = self.run(sql, values).fetchone()
-        return found
-
-    def count(self, sql: str, values: Any = ()) -> int:
-        """Return the number that a query consists of."""
-        return int(self.run(sql, values).fetchone()[0])
-
-    def parameters(self, me: Caller, statement: str) -> dict[str, Any]:
-        """Return the parameters of a statement that depend on the caller or on the time.
-
-        :today is a day; :monday and :next_monday, for `thisWeekBugs`, are the quarters of an hour since 1970 in which
-        this week and the next begin. All are meant in the service's time zone.
-        """
-        values: dict[str, Any] = {"me": me.account, "admin": me.admin}
-        if ":today" in statement:
-            values["today"] = self.today
-        if ":week_ago" in statement:
-            values["week_ago"] = utc(self.clock() - timedelta(days=7), self.zone)
-        if ":monday" in statement:
-            midnight = datetime.fromisoformat(self.today)
-            monday = midnight - timedelta(days=midnight.weekday())
-            begins, ends = (
-                day.replace(tzinfo=self.zone).timestamp()
-                for day in (monday, monday + timedelta(days=7))
-            )
-            values |= {"monday": int(begins) // 900, "next_monday": int(ends) // 900}
-        return values
 
     def page(
         self, listing: Listing, narrowed: Fields, me: Caller, query: Fields
     ) -> tuple[int, sqlite3.Cursor]:
-        """Return how many records a list has in all, and the rows of the page that the query asks for."""
-        status, order = query.get("status", listing.default), query.get("order", listing.order)
+        """Return how many records a list has in all, and the rows of the requested page."""
+        status = query.get("status", listing.default)
+        order = query.get("order", listing.order)
         everything = me.admin or listing.view.resource.guard.links in narrowed
         count, select = list_statements(listing, tuple(narrowed), status, order, everything)
         home = next(iter(narrowed.values()), 0)  # the id of the record whose list it is
@@ -2671,176 +2688,198 @@ class Store:
         place = {listing.within: id, "limit": most, "offset": 0}
         return self.run(select, {**place, **self.parameters(me, select)})
 
+    def has_children(self, table: str, id: int) -> bool:
+        """Tell whether undeleted rows of a table name a row as their parent."""
+        sql = f"SELECT 1 FROM {table} WHERE parent = ? AND NOT deleted"
+        return self.row(sql, (id,)) is not None
+
+    def sees_children(self, resource: Resource, id: int, me: Caller) -> bool:
+        """Tell whether the caller may see an undeleted row whose parent is this one."""
+        sql = f"""
+            SELECT 1 FROM {resource.table}
+            WHERE parent = :id AND NOT deleted AND {resource.visible()}
+        """
+        return self.row(sql, {"id": id, **self.parameters(me)}) is not None
+
+    def linked(self, kind: Kind, id: int) -> list[int]:
+        """Return the ids in the rows of a part of a record."""
+        sql = f'SELECT "{kind.item}" FROM {kind.table} WHERE {kind.owner} = ?'
+        return [item for (item,) in self.run(sql, (id,))]
+
+    def missing(self, target: str, ids: list[int], me: Caller) -> int | None:
+        """Return the first id with no undeleted record of a resource that the caller may see."""
+        found = find_statement(target).replace(":id", "value")
+        sql = f"SELECT value FROM json_each(:ids) WHERE NOT EXISTS ({found})"
+        return self.value(sql, {"ids": json.dumps(ids), **self.parameters(me)})
+
+    def stranger(self, table: str, ids: list[int], product: int) -> int | None:
+        """Return the first id of a row that does not belong to a product, None without one."""
+        sql = f"""
+            SELECT value FROM json_each(?)
+            JOIN {table} ON {table}.id = value
+            WHERE product <> ?
+        """
+        return self.value(sql, (json.dumps(ids), product))
+
     # People and tokens
 
     def people(self, accounts: set[str]) -> dict[str, str]:
         """Return the user references of these accounts, as JSON text."""
-        sql = "SELECT account, user.id, avatar, realname FROM json_each(?) CROSS JOIN user ON account = value"
-        return {
-            name: f'{{"id":{id},"account":{quote(name)},"avatar":{quote(avatar)},"realname":{quote(realname)}}}'
-            for name, id, avatar, realname in self.run(sql, (json.dumps(list(accounts)),))
-        }
+        sql = """
+            SELECT account, user.id, avatar, realname FROM json_each(?)
+            CROSS JOIN user ON account = value
+        """
+        references = {}
+        for account, id, avatar, realname in self.run(sql, (json.dumps(list(accounts)),)):
+            named = f'"account":{quote(account)}'
+            shown = f'"avatar":{quote(avatar)},"realname":{quote(realname)}'
+            references[account] = f'{{"id":{id},{named},{shown}}}'
+        return references
 
     def user(self, person: str | int) -> sqlite3.Row | None:
         """Return the row of a user by account or id, None if it is unknown."""
-        return self.row(
-            f"SELECT * FROM user WHERE {'id' if isinstance(person, int) else 'account'} = ?",
-            (person,),
-        )
+        column = "id" if isinstance(person, int) else "account"
+        return self.row(f"SELECT * FROM user WHERE {column} = ?", (person,))
 
     def password(self, account: str) -> str | None:
         """Return the stored hash of a user's password, None if nobody can log in as this user."""
-        row = self.row("SELECT password FROM user WHERE account = ? AND NOT deleted", (account,))
-        return row["password"] if row else None
+        return self.value("SELECT password FROM user WHERE account = ? AND NOT deleted", (account,))
 
     def id_of(self, name: int | str) -> int:
-        """Return the id in a path, or that of the user with the account in it; 0 if there is no record of the id."""
-        user = self.user(name) if isinstance(name, str) else {"id": name if name <= MAX_INT else 0}
-        return int(user["id"]) if user else 0
+        """Return the id in a path, or that of the user whose account it has; 0 without a record."""
+        if isinstance(name, int):
+            return name if name <= MAX_INT else 0
+        user = self.user(name)
+        return user["id"] if user else 0
 
     def add_person(self, account: str) -> None:
-        """Insert a user if the account is unknown; without a password nobody can log in as it."""
+        """Insert a user without a password, as whom nobody can log in, if the account is unknown."""
         if not self.user(account):
             self.insert("user", {"account": account, "realname": account})
 
+    def administrators(self) -> dict[str, str]:
+        """Return the real names of the administrators by account."""
+        return dict(self.run("SELECT account, realname FROM user WHERE admin AND NOT deleted"))
+
     def token(self, hash: str) -> sqlite3.Row | None:
-        """Return the account of a token, whether it is an administrator's, and when the token was last used.
+        """Return the account of a token, whether it is an administrator's, and its last use.
 
         A token of a deleted user counts as unknown.
         """
-        user = "JOIN user ON user.account = token.account AND NOT user.deleted"
-        return self.row(
-            f"SELECT token.account, admin, used FROM token {user} WHERE hash = ?", (hash,)
-        )
+        sql = """
+            SELECT token.account, admin, used FROM token
+            JOIN user ON user.account = token.account AND NOT user.deleted
+            WHERE hash = ?
+        """
+        return self.row(sql, (hash,))
 
     def use_token(self, hash: str, lifetime: float) -> None:
-        """Record that a token is used now, and delete those that were not used for `lifetime` seconds."""
+        """Record that a token is used now, and delete those not used for `lifetime` seconds."""
         self.run("UPDATE token SET used = ? WHERE hash = ?", (self.now, hash))
-        self.run(
-            "DELETE FROM token WHERE (julianday(?) - julianday(used)) * 86400 > ?",
-            (self.now, lifetime),
-        )
+        expired = "(julianday(?) - julianday(used)) * 86400 > ?"
+        self.run(f"DELETE FROM token WHERE {expired}", (self.now, lifetime))
+
+    def change_password(self, account: str, old: str | None, new: str) -> None:
+        """Change a password, and log out everybody who knew the old one.
+
+        In a demo other users have copies of admin's password: they change along.
+        """
+        copies = f"account = ?1 OR (?1 = '{ADMIN}' AND password = ?2)"
+        logins = f"SELECT account FROM user WHERE {copies}"
+        self.run(f"DELETE FROM token WHERE account IN ({logins})", (account, old))
+        self.run(f"UPDATE user SET password = ?3 WHERE {copies}", (account, old, new))
 
     # Single operations
 
     def place_projects(self) -> None:
-        """Derive `path` and `grade` of new programs, projects and executions from those above them."""
-        while self.run(
-            """UPDATE project AS new SET
-                path = CASE WHEN new.project IS NOT NULL THEN ',' || new.project || ','
-                            ELSE coalesce((SELECT up.path FROM project AS up WHERE up.id = new.parent), ',')
-                       END || new.id || ',',
-                grade = CASE WHEN new.project IS NOT NULL THEN 1
-                             ELSE 1 + coalesce((SELECT up.grade FROM project AS up WHERE up.id = new.parent), 0) END
-            WHERE path = '' AND (new.project IS NOT NULL OR new.parent IS NULL
-                                 OR (SELECT up.path FROM project AS up WHERE up.id = new.parent) <> '')"""
-        ).rowcount:
-            pass
+        """Derive `path` and `grade` of new programs, projects and executions from those above."""
+        level = """
+            UPDATE project AS new SET
+                path = CASE
+                    WHEN new.project IS NOT NULL THEN ',' || new.project || ','
+                    ELSE coalesce((SELECT up.path FROM project AS up WHERE up.id = new.parent), ',')
+                END || new.id || ',',
+                grade = CASE
+                    WHEN new.project IS NOT NULL THEN 1
+                    ELSE 1 + coalesce(
+                        (SELECT up.grade FROM project AS up WHERE up.id = new.parent), 0)
+                END
+            WHERE path = '' AND (
+                new.project IS NOT NULL
+                OR new.parent IS NULL
+                OR (SELECT up.path FROM project AS up WHERE up.id = new.parent) <> ''
+            )
+        """
+        placed = 1
+        while placed:
+            placed = self.run(level).rowcount
 
     def begin_projects(self, execution: int, project: int) -> None:
-        """Set an execution and its project to `doing` if they wait; they begin today, unless they began before."""
-        sql = "UPDATE project SET status = 'doing', realBegan = coalesce(realBegan, ?) WHERE id IN (?, ?) AND status = 'wait'"
+        """Set an execution and its project to `doing` if they wait. They begin today or earlier."""
+        sql = """
+            UPDATE project SET status = 'doing', realBegan = coalesce(realBegan, ?)
+            WHERE id IN (?, ?) AND status = 'wait'
+        """
         self.run(sql, (self.today, execution, project))
 
     def move_projects(self, id: int, path: str) -> None:
-        """Derive `path` and `grade` anew, and the project of what belongs to an execution, for a row and all below it."""
-        self.run(
-            "UPDATE project SET path = '' WHERE id = ? OR substr(path, 1, length(?)) = ?",
-            (id, path, path),
-        )
+        """Derive `path` and `grade` of a row and all below it again.
+
+        If it is an execution, what belongs to it gets its project.
+        """
+        below = "id = ? OR substr(path, 1, length(?)) = ?"
+        self.run(f"UPDATE project SET path = '' WHERE {below}", (id, path, path))
         self.place_projects()
         self.run(f"{LINK_TO_PROJECTS} AND home.id = ?", (id,))
         for table in ("task", "build", "testtask"):
-            self.run(f"UPDATE {table} SET project = home.project FROM project AS home WHERE home.id = execution AND execution = ?"
-                     f" AND home.project IS NOT NULL AND {table}.project <> home.project", (id,))  # fmt: skip
-
-    def get(self, table: str, id: int) -> sqlite3.Row:
-        """Return a row that exists."""
-        row: sqlite3.Row = self.run(f"SELECT * FROM {table} WHERE id = ?", (id,)).fetchone()
-        return row
+            sql = f"""
+                UPDATE {table} SET project = home.project
+                FROM project AS home
+                WHERE home.id = execution AND execution = ?
+                    AND home.project IS NOT NULL AND {table}.project <> home.project
+            """
+            self.run(sql, (id,))
 
     def days_of(self, table: str, column: str, id: int) -> tuple[str | None, str | None]:
-        """Return the first and the last day of the undeleted rows that name a row in a column, None without any."""
-        days = self.run(
-            f"SELECT min(begin), max(end) FROM {table} WHERE {column} = ? AND NOT deleted", (id,)
-        )
-        return tuple(days.fetchone())
-
-    def has_children(self, table: str, id: int) -> bool:
-        """Tell whether undeleted rows of a table name a row as their parent."""
-        return bool(
-            self.count(
-                f"SELECT EXISTS (SELECT 1 FROM {table} WHERE parent = ? AND NOT deleted)", (id,)
-            )
-        )
-
-    def sees_children(self, resource: Resource, id: int, me: Caller) -> bool:
-        """Tell whether the caller may see an undeleted row whose parent is this one."""
-        table = resource.table
-        sql = f"SELECT count(*) FROM {table} WHERE parent = :id AND NOT deleted AND {resource.visible()}"
-        return self.count(sql, {"id": id, "me": me.account, "admin": me.admin}) > 0
-
-    def linked(self, kind: Kind, id: int) -> list[int]:
-        """Return the ids in the rows of a part of a record."""
-        return [
-            item
-            for (item,) in self.run(
-                f'SELECT "{kind.item}" FROM {kind.table} WHERE {kind.owner} = ?', (id,)
-            )
-        ]
-
-    def missing(self, target: str, ids: list[int], me: Caller) -> int | None:
-        """Return the first id that names no record of a resource that is there for the caller, None without one."""
-        found = find_statement(target).replace(":id", "value")
-        values = {"ids": json.dumps(ids), "me": me.account, "admin": me.admin}
-        row = self.row(
-            f"SELECT value FROM json_each(:ids) WHERE NOT EXISTS ({found}) LIMIT 1", values
-        )
-        return row["value"] if row else None
-
-    def stranger(self, table: str, ids: list[int], product: int) -> int | None:
-        """Return the first id of a row that does not belong to a product, None without one."""
-        sql = f"SELECT value FROM json_each(?) JOIN {table} ON {table}.id = value WHERE product <> ? LIMIT 1"
-        row = self.row(sql, (json.dumps(ids), product))
-        return row["value"] if row else None
+        """Return the first and the last day of the undeleted rows that name a row in a column."""
+        sql = f"SELECT min(begin), max(end) FROM {table} WHERE {column} = ? AND NOT deleted"
+        return tuple(self.run(sql, (id,)).fetchone())
 
     def department_levels(self, id: int) -> int:
         """Return how many levels of departments there are from one downwards."""
-        below = "SELECT ?, 1 UNION ALL SELECT department.id, level + 1 FROM below JOIN department ON parent = below.id"
-        return self.count(
-            f"WITH RECURSIVE below(id, level) AS ({below}) SELECT max(level) FROM below", (id,)
-        )
-
-    def administrators(self) -> dict[str, str]:
-        """Return the real names of the administrators by account."""
-        return dict(
-            map(tuple, self.run("SELECT account, realname FROM user WHERE admin AND NOT deleted"))
-        )
+        sql = """
+            WITH RECURSIVE below(id, level) AS (
+                SELECT ?, 1
+                UNION ALL
+                SELECT department.id, level + 1 FROM below JOIN department ON parent = below.id
+            )
+            SELECT max(level) FROM below
+        """
+        return self.count(sql, (id,))
 
     def votes(self, story: int) -> dict[str, str]:
-        """Return the votes of a story's reviewers by account, in their order; first come those without one, ""."""
-        found = self.run(
-            "SELECT account, result FROM story_reviewer WHERE story = ? ORDER BY rowid", (story,)
-        )
-        return dict(map(tuple, found))
+        """Return the votes of a story's reviewers by account: first those not given yet, as ""."""
+        sql = "SELECT account, result FROM story_reviewer WHERE story = ? ORDER BY rowid"
+        return dict(self.run(sql, (story,)))
 
     def vote(self, story: int, account: str, result: str) -> None:
         """Keep a reviewer's vote, as the last one."""
-        self.delete("story_reviewer", story=story, account=account)
-        self.insert("story_reviewer", {"story": story, "account": account, "result": result})
+        vote = {"story": story, "account": account, "result": result}
+        self.insert("story_reviewer", vote, "OR REPLACE")
 
     def story_version(self, story: int, version: int) -> dict[str, Any]:
         """Return what a version of a story says."""
-        sql = "SELECT version, title, spec, verify FROM story_version WHERE story = ? AND version <= ? ORDER BY version DESC"
+        sql = """
+            SELECT version, title, spec, verify FROM story_version
+            WHERE story = ? AND version <= ?
+            ORDER BY version DESC
+        """
         return dict(self.row(sql, (story, version)) or {})
 
     def latest_version(self, story: int, me: Caller) -> int | None:
-        """Return the version of a story that the caller may see, also of a deleted one, None without it."""
-        values = {"id": story, "me": me.account, "admin": me.admin}
-        row = self.row(
-            f"SELECT version FROM story WHERE story.id = :id AND {STORY.visible()}", values
-        )
-        return row["version"] if row else None
+        """Return the version of a story, even a deleted one, None if the caller may not see it."""
+        sql = f"SELECT version FROM story WHERE story.id = :id AND {STORY.visible()}"
+        return self.value(sql, {"id": story, **self.parameters(me)})
 
     def link_story(self, execution: int, story: int) -> None:
         """Link a story to an execution and its project."""
@@ -2849,105 +2888,110 @@ class Store:
         self.run(sql, {"story": story, "home": execution})
 
     def plan_records(self, table: str, plan: int, ids: list[int], on: bool) -> None:
-        """Link stories or bugs to a plan, or unlink them. A story may have several plans, a bug has one."""
-        if table == "bug":
-            sql = "UPDATE bug SET plan = :plan * :on WHERE id IN (SELECT value FROM json_each(:ids)) AND (:on OR plan = :plan)"
+        """Link stories or bugs to a plan, or unlink them. A story may have many plans, a bug one."""
+        chosen = "SELECT value FROM json_each(:ids)"
+        if table == "bug" and on:
+            sql = f"UPDATE bug SET plan = :plan WHERE id IN ({chosen})"
+        elif table == "bug":
+            sql = f"UPDATE bug SET plan = 0 WHERE id IN ({chosen}) AND plan = :plan"
         elif on:
             sql = "INSERT OR IGNORE INTO plan_story SELECT :plan, value FROM json_each(:ids)"
         else:
-            sql = "DELETE FROM plan_story WHERE plan = :plan AND story IN (SELECT value FROM json_each(:ids))"
-        self.run(sql, {"plan": plan, "ids": json.dumps(ids), "on": on})
+            sql = f"DELETE FROM plan_story WHERE plan = :plan AND story IN ({chosen})"
+        self.run(sql, {"plan": plan, "ids": json.dumps(ids)})
 
     def build_named(self, product: int, name: str, id: int) -> bool:
         """Tell whether another undeleted build of a product has this name."""
-        sql = (
-            "SELECT count(*) FROM build WHERE product = ? AND name = ? AND NOT deleted AND id <> ?"
-        )
-        return self.count(sql, (product, name, id)) > 0
+        sql = "SELECT 1 FROM build WHERE product = ? AND name = ? AND NOT deleted AND id <> ?"
+        return self.row(sql, (product, name, id)) is not None
 
     def build_names(self, product: int, me: Caller) -> dict[str, str]:
         """Return the names of a product's builds that the caller may see, by id."""
-        sql = (
-            "SELECT CAST(id AS TEXT), name FROM build WHERE product = :product AND NOT deleted AND "
-        )
-        values = {"product": product, "me": me.account, "admin": me.admin}
-        return dict(map(tuple, self.run(sql + BUILD.visible(), values)))
+        sql = f"""
+            SELECT CAST(id AS TEXT), name FROM build
+            WHERE product = :product AND NOT deleted AND {BUILD.visible()}
+        """
+        return dict(self.run(sql, {"product": product, **self.parameters(me)}))
 
     def steps(self, case: int) -> list[sqlite3.Row]:
         """Return the steps of a test case."""
-        columns = 'id, parent, "case", version, type, desc, expect'
-        return self.run(
-            f'SELECT {columns} FROM step WHERE "case" = ? ORDER BY id', (case,)
-        ).fetchall()
+        sql = """
+            SELECT id, parent, "case", version, type, desc, expect FROM step
+            WHERE "case" = ?
+            ORDER BY id
+        """
+        return self.run(sql, (case,)).fetchall()
 
     def last_effort(self, task: int) -> str:
         """Return the day of a task's last effort, "" without one."""
-        return str(
-            self.run(
-                "SELECT coalesce(max(date), '') FROM effort WHERE task = ?", (task,)
-            ).fetchone()[0]
-        )
+        return self.value("SELECT max(date) FROM effort WHERE task = ?", (task,)) or ""
 
     def log_action(self, table: str, id: int, me: Caller, action: str, body: Fields) -> int:
-        """Write the action log: who did what to which record, and the comment in the body. Return the record's id."""
+        """Log who did what to which record, with the comment in the body. Return the record's id."""
         entry = {"objectType": table, "objectID": id, "actor": me.account, "action": action}
         self.insert("action", {**entry, "date": self.now, "comment": body.get("comment", "")})
         return id
-
-    def change_password(self, account: str, old: str | None, new: str) -> None:
-        """Log out whoever knew an old password; who has a copy of admin's, in a demo, gets the new one."""
-        copies = f"account = ?1 OR (?1 = '{ADMIN}' AND password = ?2)"
-        self.run(
-            f"DELETE FROM token WHERE account IN (SELECT account FROM user WHERE {copies})",
-            (account, old),
-        )
-        self.run(f"UPDATE user SET password = ?3 WHERE {copies}", (account, old, new))
 
     # Fixtures
 
     def is_empty(self) -> bool:
         """Tell whether the database holds no project and no product yet."""
-        return not self.count(
-            "SELECT EXISTS (SELECT 1 FROM project) OR EXISTS (SELECT 1 FROM product)"
-        )
+        return self.row("SELECT 1 FROM project UNION ALL SELECT 1 FROM product") is None
 
     def defer_links(self) -> None:
-        """Let records of this transaction name others that are inserted later; COMMIT checks them."""
+        """Let records of this transaction name others that come later; COMMIT checks them."""
         self.run("PRAGMA defer_foreign_keys = ON")
 
     def place_records(self) -> None:
-        """Derive what loaded records have from others: projects from executions, paths, estimates from children."""
+        """Derive what loaded records have from others.
+
+        These are projects from executions, paths, links to projects and estimates from children.
+        """
         for table in ("task", "build", "testtask"):
-            self.run(f"""UPDATE {table} SET project = coalesce(
-                (SELECT coalesce(home.project, home.id) FROM project AS home WHERE home.id = execution), 0) WHERE project = 0""")
+            self.run(f"""
+                UPDATE {table} SET project = coalesce((
+                    SELECT coalesce(home.project, home.id) FROM project AS home
+                    WHERE home.id = execution
+                ), 0)
+                WHERE project = 0
+            """)
         self.place_projects()
         self.run(LINK_TO_PROJECTS)
-        self.run("""UPDATE story SET estimate = children.estimate FROM (
-                SELECT parent, round(sum(estimate), 9) AS estimate FROM story WHERE parent IS NOT NULL AND NOT deleted GROUP BY parent
-            ) AS children WHERE story.id = children.parent AND story.estimate <> children.estimate""")
+        self.run("""
+            UPDATE story SET estimate = children.estimate
+            FROM (
+                SELECT parent, round(sum(estimate), 9) AS estimate FROM story
+                WHERE parent IS NOT NULL AND NOT deleted
+                GROUP BY parent
+            ) AS children
+            WHERE story.id = children.parent AND story.estimate <> children.estimate
+        """)
 
     def records(self, view: View) -> sqlite3.Cursor:
         """Return the rows of a resource, by id."""
-        return self.run(
-            f"{select_statement(view)} WHERE {view.resource.rows} ORDER BY {view.resource.table}.id"
-        )
+        resource = view.resource
+        order = f"ORDER BY {resource.table}.id"
+        return self.run(f"{select_statement(view)} WHERE {resource.rows} {order}")
 
     def dangling(self, resource: Resource, field: str, target: str) -> sqlite3.Cursor:
         """Return the id and the link of each record whose link names no record of its target."""
-        kind, named = resource.fixture.fields[field], RESOURCES[target]
-        table, owner, item = (
-            (kind.table, kind.owner, kind.item) if kind.table else (resource.table, "id", field)
-        )
-        rows = of_records(resource, kind)
-        return self.run(
-            f"""SELECT {table}."{owner}" AS id, {table}."{item}" AS link FROM {table}
-            WHERE {rows} AND {table}."{item}" <> 0 AND {table}."{item}" NOT IN (SELECT id FROM {named.table} WHERE {named.rows})"""
-        )
+        kind = resource.fixture.fields[field]
+        named = RESOURCES[target]
+        table, owner, item = resource.table, "id", field
+        if kind.table:
+            table, owner, item = kind.table, kind.owner, kind.item
+        return self.run(f"""
+            SELECT {table}."{owner}" AS id, {table}."{item}" AS link FROM {table}
+            WHERE {of_records(resource, kind)}
+                AND {table}."{item}" <> 0
+                AND {table}."{item}" NOT IN (SELECT id FROM {named.table} WHERE {named.rows})
+        """)
 
     def misplaced(self) -> Iterator[tuple[str, int, str, str]]:
-        """Yield (table, id, problem, mend) for loaded rows that are their own ancestors or do not belong together."""
+        """Yield (table, id, problem, mend) for each loaded row that does not fit the others."""
         for table, sql, problem, mend in MISPLACED:
-            yield from ((table, id, problem, mend) for (id,) in self.run(sql))
+            for (id,) in self.run(sql):
+                yield table, id, problem, mend
 
     # Copies of another server's records
 
@@ -2959,33 +3003,52 @@ class Store:
     def unlink(self, resource: Resource, field: str, kind: Kind, id: int) -> int:
         """Unset the links to a record in a field, and return how many there were."""
         change = f'UPDATE {resource.table} SET "{field}" = NULL WHERE "{field}" = ?'
-        change = f'DELETE FROM {kind.table} WHERE "{kind.item}" = ?' if kind.table else change
+        if kind.table:
+            change = f'DELETE FROM {kind.table} WHERE "{kind.item}" = ?'
         return self.run(f"{change} AND {of_records(resource, kind)}", (id,)).rowcount
 
     def forget_build_names(self) -> None:
-        """Empty the names of builds that releases got from their builds, as answers show both in one field."""
-        named = "build.id = release.build AND build.name = release.buildName AND NOT build.deleted"
-        self.run(f"UPDATE release SET buildName = '' FROM build WHERE {named}")
+        """Empty the names that releases got from builds: answers show both in one field."""
+        self.run("""
+            UPDATE release SET buildName = ''
+            FROM build
+            WHERE build.id = release.build
+                AND build.name = release.buildName
+                AND NOT build.deleted
+        """)
 
     def remove(self, resource: Resource, id: int) -> None:
-        """Remove a record and its parts for good."""
+        """Delete the rows of a record and of its parts."""
         for kind in resource.fixture.fields.values():
             if kind.source == "part":
                 self.delete(kind.table, **{kind.owner: id})
         self.delete(resource.table, id=id)
 
     def make_room(self, users: Sequence[tuple[Any, Any]]) -> None:
-        """Make room for users, (id, account) each, whose ids others have: theirs become negative, until `settle_users`."""
-        taken = "SELECT 1 FROM json_each(?) WHERE json_extract(value, '$[0]') = user.id AND json_extract(value, '$[1]') <> account"
-        self.run(f"UPDATE user SET id = -id WHERE EXISTS ({taken})", (json.dumps(users),))
+        """Free the ids of users, (id, account) each, that other accounts have.
+
+        The ids of these become negative, until `settle_users`.
+        """
+        sql = """
+            UPDATE user SET id = -id
+            WHERE EXISTS (
+                SELECT 1 FROM json_each(?)
+                WHERE json_extract(value, '$[0]') = user.id
+                    AND json_extract(value, '$[1]') <> account
+            )
+        """
+        self.run(sql, (json.dumps(users),))
 
     def settle_users(self) -> None:
-        """Give the users whose ids are still negative their old ids, or new ones if those are taken."""
+        """Give the users whose ids are negative their old ids, or new ones if those are taken."""
         self.run("UPDATE OR IGNORE user SET id = -id WHERE id < 0")
-        while self.run(
-            "UPDATE user SET id = (SELECT max(id) + 1 FROM user) WHERE id = (SELECT min(id) FROM user WHERE id < 0)"
-        ).rowcount:
-            pass
+        settle_one = """
+            UPDATE user SET id = (SELECT max(id) + 1 FROM user)
+            WHERE id = (SELECT min(id) FROM user WHERE id < 0)
+        """
+        settled = 1
+        while settled:
+            settled = self.run(settle_one).rowcount
         refuse_beyond_last(self.count("SELECT max(id) FROM user"))
 
 
