@@ -3569,14 +3569,21 @@ def empty_database() -> sqlite3.Connection:
 
 
 # --- 8 Rules: what the operations do ----------------------------------------------------------------
-# First what all operations share, then the operations: plain functions from (store, caller, row that the path names,
-# checked body) to the id of the record to show; most are made by a `make_…` function. No HTTP, no JSON, no statement.
+# First what all operations share, then the operations: plain functions on rows. No HTTP, no SQL.
+#
+# A perform function gets the store of a write transaction, the caller, the row that the path names
+# (None without one) and the checked body; it returns the id of the record to show. The values of
+# the body are settled by then: `settle_value` has looked up every link and person and turned every
+# moment into UTC, so that a perform function checks only how fields fit together. A transition
+# (`move`) checks that the record is in one of the states that it may start from. `modify` and
+# `move` end in `save`, which writes the action log; an operation that changes a record otherwise
+# calls `log_action` itself, and one that creates a record logs nothing.
 
 Body = Mapping[str, Any]
 Perform = Callable[[Store, Caller, Any, Body], int]
-Check = Callable[
-    [Store, Any, Body], Body
-]  # of the stored row, None of a new one, and the record after: what follows
+# Called with the stored row, None for a new record, and with the record as the request would leave
+# it. It raises Invalid, or returns further changes.
+Check = Callable[[Store, Any, Body], Body]
 
 
 def settle_value(
@@ -3619,21 +3626,27 @@ def settle_value(
 def account_of(
     store: Store, noted: dict[str, None] | None, person: str | int | None, stored: Any = None
 ) -> str | None:
-    """Return the account of a person. An unknown account becomes a user, or is noted; an unknown id is refused.
+    """Return the account of a person, and add a user for an unknown one. Raises ValueError.
 
-    stored: the account that stands there already; unless it is given, a deleted user may be named, too.
+    An unknown id is refused. While a fixture is loaded, an account is noted instead of looked up.
+
+    stored: the account that the field has already. Only with it a deleted user is refused, unless
+        it is this very user.
     """
-    user = store.user(person) if person is not None and noted is None else None
-    if isinstance(person, int) and not (user := user or store.user(person)):
-        raise ValueError(f"must name an existing user (got {person})")
-    if user and user["deleted"] and stored not in (None, person, user["account"]):
+    if person is None:
+        return None
+    if isinstance(person, str) and noted is not None:
+        noted[person] = None
+        return person
+    user = store.user(person)
+    if not user:
+        if isinstance(person, int):
+            raise ValueError(f"must name an existing user (got {person})")
+        store.add_person(person)
+        return person
+    if user["deleted"] and stored not in (None, person, user["account"]):
         raise ValueError(f"must not name a deleted user (got {person})")
-    if isinstance(person, str) and not user:
-        if noted is None:
-            store.add_person(person)
-        else:
-            noted[person] = None
-    return str(user["account"]) if user else person  # type: ignore[return-value]  # an id has a user
+    return str(user["account"])
 
 
 def complete(store: Store, me: Caller, resource: Resource, given: Body) -> dict[str, Any]:
@@ -3648,137 +3661,165 @@ def with_defaults(resource: Resource, context: Context) -> dict[str, Any]:
     """
     values = {field: value for field, value in context.given.items() if value is not None}
     for field, default in resource.defaults.items():
-        if (
-            field not in values
-            and (value := default(context) if callable(default) else default) is not None
-        ):
+        if field in values:
+            continue
+        value = default(context) if callable(default) else default
+        if value is not None:
             values[field] = value
     if values.get("acl") == "open":
         values["whitelist"] = ","
     return values
 
 
+def with_story_version(
+    store: Store, me: Caller, resource: Resource, values: Body, row: Any = None
+) -> Body:
+    """Return a record's values with the present version of the story that they name.
+
+    A task takes the version whenever `story` is sent, other records only when their story changes.
+    The version is 0 for a story that does not exist, and 1 without a story.
+    """
+    if "story" not in values or "storyVersion" not in resource.fields:
+        return values
+    same_story = row is not None and values["story"] == row["story"]
+    if same_story and resource is not TASK:
+        return values
+    version = store.latest_version(values["story"], me)
+    if version is None:
+        if same_story:
+            return values
+        version = 0 if values["story"] else 1
+    return {**values, "storyVersion": version}
+
+
 def create(
     store: Store, me: Caller, resource: Resource, given: Body, check: Check | None = None
 ) -> int:
-    """Insert a record completed by its defaults, and return its id. Raises Invalid if `check` does."""
+    """Insert a record completed by its defaults, and return its id. Raises Invalid."""
     values = complete(store, me, resource, with_story_version(store, me, resource, given))
-    id = store.insert_record(
-        resource, {**values, **check(store, None, values)} if check else values
-    )
+    if check:
+        values |= check(store, None, values)
+    id = store.insert_record(resource, values)
     if resource.table == "project":
         store.place_projects()
     return id
 
 
-def with_story_version(
-    store: Store, me: Caller, resource: Resource, values: Body, row: Any = None
-) -> Body:
-    """Return a record's values with the present version of the story that they name: 0 of one that does not exist.
-
-    "Setting `story`, also again" counts for a task; other records keep the version while they keep the story.
-    """
-    if "story" not in values or "storyVersion" not in resource.fields:
-        return values
-    again = row is not None and values["story"] == row["story"]
-    if again and resource is not TASK:
-        return values
-    version = store.latest_version(values["story"], me)
-    if again and version is None:
-        return values
-    return {**values, "storyVersion": version or (0 if values["story"] else 1)}
-
-
 def make_create(resource: Resource, within: str = "", check: Check | None = None) -> Perform:
-    """Return the operation that creates a record; `within` is the field that takes the id of the path's record."""
+    """Return the operation that creates a record.
+
+    within: the field that takes the id of the record in the path.
+    """
 
     def perform(store: Store, me: Caller, parent: sqlite3.Row | None, body: Body) -> int:
-        return create(
-            store, me, resource, {**body, within: parent["id"]} if parent else body, check
-        )
+        given = {**body, within: parent["id"]} if parent else body
+        return create(store, me, resource, given, check)
 
     return perform
 
 
 def make_delete(resource: Resource, children: str = "") -> Perform:
-    """Return the operation that soft-deletes a record: it leaves lists and counters, and takes no more changes.
+    """Return the operation that soft-deletes a record.
+
+    A deleted record leaves lists and counters, and takes no more changes.
 
     children: the table whose rows must not name it as their `parent`.
     """
 
     def perform(store: Store, me: Caller, row: sqlite3.Row, body: Body) -> int:
-        if children and store.has_children(children, row["id"]):
-            seen = store.sees_children(resource, row["id"], me)
-            words = "has children; delete or move them first" if seen else "cannot be deleted"
-            raise Refusal(400, f"This {resource.name} {words}.")
-        store.update(resource.table, row["id"], {"deleted": 1})
-        return store.log_action(resource.table, row["id"], me, "deleted", body)
+        id = row["id"]
+        if children and store.has_children(children, id):
+            rule = "cannot be deleted"  # without the reason, which the caller may not see
+            if store.sees_children(resource, id, me):
+                rule = "has children; delete or move them first"
+            raise Refusal(400, f"This {resource.name} {rule}.")
+        store.update(resource.table, id, {"deleted": 1})
+        return store.log_action(resource.table, id, me, "deleted", body)
 
     return perform
 
 
 def show_me(store: Store, me: Caller, row: None, body: Body) -> int:
-    """Change nothing: the answer is the caller."""
+    """Change nothing, and return the caller's id."""
     return int(store.user(me.account)["id"])  # type: ignore[index]  # every caller is a user
 
 
-def edited(store: Store, me: Caller) -> dict[str, Any]:
-    """Return the changes that say who edited a record and when."""
+def last_edit(store: Store, me: Caller) -> dict[str, str]:
+    """Return the fields that say who edited a record and when: the caller, now."""
     return {"lastEditedBy": me.account, "lastEditedDate": store.now}
 
 
-def reassigned(store: Store, row: sqlite3.Row, body: Body) -> dict[str, Any]:
-    """Return the changes of a new assignee: "`assignedDate` is now when the assignee changes"."""
-    changes = "assignedTo" in body and body["assignedTo"] != row["assignedTo"]
-    return {"assignedTo": body["assignedTo"], "assignedDate": store.now} if changes else {}
+def differs(row: Any, changes: Body, *fields: str) -> bool:
+    """Tell whether changes give one of these fields another value than the row has."""
+    return any(field in changes and changes[field] != row[field] for field in fields)
+
+
+def save(store: Store, me: Caller, resource: Resource, row: Any, changes: Body, action: str) -> int:
+    """Store the changes of a record, log the action with their comment, and return the id.
+
+    "`assignedDate` is now when the assignee changes".
+    """
+    changes = {**with_story_version(store, me, resource, changes, row), **last_edit(store, me)}
+    if differs(row, changes, "assignedTo"):
+        changes["assignedDate"] = store.now
+    store.update_record(resource, row["id"], changes)
+    return store.log_action(resource.table, row["id"], me, action, changes)
 
 
 def modify(
-    store: Store, me: Caller, resource: Resource, row: Any, body: Body, check: Check | None = None
+    store: Store, me: Caller, row: Any, body: Body, resource: Resource, check: Check | None = None
 ) -> int:
-    """Change what is sent of a record, and return its id. Writes the action log. Raises Invalid if `check` does."""
-    follows = check(store, row, {**row, **body}) if check else {}
-    changes = {**with_story_version(store, me, resource, body, row), **reassigned(store, row, body)}
-    changes |= {**edited(store, me), **follows}
+    """Change what is sent of a record, and return its id. Raises Invalid."""
+    changes = dict(body)
+    if check:
+        changes |= check(store, row, {**row, **body})
     if {**row, **changes}.get("acl") == "open":
         changes["whitelist"] = ","
-    store.update_record(resource, row["id"], changes)
-    return store.log_action(resource.table, row["id"], me, "edited", body)
+    return save(store, me, resource, row, changes, "edited")
 
 
 def make_modify(resource: Resource, check: Check | None = None) -> Perform:
     """Return the operation that changes what is sent."""
-    return lambda store, me, row, body: modify(store, me, resource, row, body, check)
+    return functools.partial(modify, resource=resource, check=check)
 
 
 def require_product(
     store: Store, resource: Resource, product: int, given: Body, **fields: str
 ) -> None:
-    """Raise Invalid unless the records that these fields name belong to a product. fields: the table of each."""
+    """Raise Invalid unless the records that these fields name belong to a product.
+
+    fields: the table of each.
+    """
     for field, table in fields.items():
         ids = given.get(field) or []
-        if other := store.stranger(table, ids if isinstance(ids, list) else [ids], product):
-            raise Invalid(
-                {field: f"must belong to product {product}, like the {resource.name} (got {other})"}
-            )
+        if isinstance(ids, int):
+            ids = [ids]
+        other = store.stranger(table, ids, product)
+        if other:
+            rule = f"must belong to product {product}, like the {resource.name} (got {other})"
+            raise Invalid({field: rule})
 
 
-def leaves_project(store: Store, resource: Resource, id: int, parent: int | None) -> None:
-    """Raise Invalid unless a story or a plan may have this parent: there is one level of children."""
-    if parent and (parent == id or store.get(resource.table, parent)["parent"]):
-        raise Invalid(
-            {"parent": f"must be a {resource.name} that has no parent itself (got {parent})"}
-        )
-    if parent and id and store.has_children(resource.table, id):
+def check_parent(store: Store, resource: Resource, id: int, parent: int | None) -> None:
+    """Raise Invalid unless a story or a plan may have this parent: children have no children."""
+    if not parent:
+        return
+    if parent == id or store.get(resource.table, parent)["parent"]:
+        rule = f"must be a {resource.name} that has no parent itself (got {parent})"
+        raise Invalid({"parent": rule})
+    if store.has_children(resource.table, id):
         raise Invalid({"parent": f"must be 0, because this {resource.name} has children"})
 
 
 class Transition(NamedTuple):
     """A change of a record's state: a row of the table of transitions.
 
-    action: its word in the action log and in refusals.  sources: the states that it may start from.  to: the state
-    it leads to, "" if it stays.  signs: the fields …By and …Date of this name become the caller and the present moment.
-    empties: the fields that become unset.  sets: the fields that become a value, or what a function of the row returns.
+    action: its word in the action log and in refusals.
+    sources: the states that it may start from.
+    to: the state that it leads to, "" if the state stays.
+    signs: the fields …By and …Date of this name become the caller and the present moment.
+    empties: the fields that become unset.
+    sets: the fields that become a value, or what a function of the row returns.
     """
 
     resource: Resource
@@ -3790,152 +3831,166 @@ class Transition(NamedTuple):
     sets: Mapping[str, Any] = {}
 
 
-UNDONE = ("finishedBy", "finishedDate")
-REOPENED = ("closedBy", "closedDate", "closedReason", "canceledBy", "canceledDate")
-UNRESOLVED = (
-    "resolution",
-    "resolvedBy",
-    "resolvedDate",
-    "resolvedBuild",
-    "duplicateBug",
-    "closedBy",
-    "closedDate",
-)
-REASON = {"closedReason": lambda task: {"done": "done", "cancel": "cancel"}.get(task["status"], "")}
-TO_OPENER = {"assignedTo": operator.itemgetter("openedBy")}
-IDLE = ("wait", "done", "pause", "closed", "cancel")
-IN_REVIEW = ("draft", "changed")
+def closing_reason(task: Body) -> str:
+    """Return the `closedReason` of a task that is closed without one: its state if it had ended."""
+    return task["status"] if task["status"] in ("done", "cancel") else ""
+
+
+def next_activation(bug: Body) -> int:
+    """Return the `activatedCount` of a bug that is activated once more."""
+    return int(bug["activatedCount"]) + 1
+
+
 # fmt: off
+# What the table's rows have in common.
+IDLE       = ("wait", "done", "pause", "closed", "cancel")
+IN_REVIEW  = ("draft", "changed")
+RESOLVED   = ("resolvedBy", "resolvedDate", "resolvedBuild", "duplicateBug")
+UNDONE     = ("finishedBy", "finishedDate")
+UNCLOSE    = ("closedBy", "closedDate", "closedReason")
+REOPENED   = (*UNCLOSE, "canceledBy", "canceledDate")
+UNRESOLVED = ("resolution", *RESOLVED, "closedBy", "closedDate")
+NONE_LEFT  = {"left": 0}
+TO_OPENER  = {"assignedTo": operator.itemgetter("openedBy")}
+HANDED_IN  = {**NONE_LEFT, **TO_OPENER}
+ANSWERED   = {"confirmed": 1, **TO_OPENER}
+REASON     = {"closedReason": closing_reason}
+RECOUNTED  = {"activatedCount": next_activation}
 # THE TABLE OF TRANSITIONS.
-#                             resource action        sources                                 to          signs        empties            sets
-START           = Transition(TASK,  "started",      IDLE,                                    "doing",    "",          UNDONE + REOPENED)
-RESTART         = Transition(TASK,  "restarted",    TASK_STATES,                             "doing",    "",          UNDONE + REOPENED)
-FINISH          = Transition(TASK,  "finished",     TASK_STATES,                             "done",     "finished",  REOPENED,          {"left": 0})
-PAUSE           = Transition(TASK,  "paused",       ("wait", "doing"),                       "pause")
-CLOSE           = Transition(TASK,  "closed",       ("wait", "doing", "done", "pause", "cancel"), "closed", "closed", (),                REASON)
-CANCEL          = Transition(TASK,  "canceled",     ("wait", "doing", "pause"),              "cancel",   "canceled")
-ACTIVATE        = Transition(TASK,  "activated",    ("done", "pause", "closed", "cancel"),   "doing",    "activated", UNDONE + REOPENED)
-TASK_ASSIGNED   = Transition(TASK,  "assigned",     TASK_STATES,                             "")
-WORKED_ON       = Transition(TASK,  "worked on",    TASK_STATES,                             "doing",    "",          UNDONE + REOPENED)
-WORKED_UP       = Transition(TASK,  "worked on",    TASK_STATES,                             "done",     "finished",  REOPENED,          {"left": 0, **TO_OPENER})
+#                            resource action           sources                                       to          signs        empties            sets
+START           = Transition(TASK,  "started",       IDLE,                                         "doing",    "",          UNDONE + REOPENED)
+RESTART         = Transition(TASK,  "restarted",     TASK_STATES,                                  "doing",    "",          UNDONE + REOPENED)
+FINISH          = Transition(TASK,  "finished",      TASK_STATES,                                  "done",     "finished",  REOPENED,          NONE_LEFT)
+PAUSE           = Transition(TASK,  "paused",        ("wait", "doing"),                            "pause")
+CLOSE           = Transition(TASK,  "closed",        ("wait", "doing", "done", "pause", "cancel"), "closed",   "closed",    (),                REASON)
+CANCEL          = Transition(TASK,  "canceled",      ("wait", "doing", "pause"),                   "cancel",   "canceled")
+ACTIVATE        = Transition(TASK,  "activated",     ("done", "pause", "closed", "cancel"),        "doing",    "activated", UNDONE + REOPENED)
+TASK_ASSIGNED   = Transition(TASK,  "assigned",      TASK_STATES,                                  "")
+WORKED_ON       = Transition(TASK,  "worked on",     TASK_STATES,                                  "doing",    "",          UNDONE + REOPENED)
+WORKED_UP       = Transition(TASK,  "worked on",     TASK_STATES,                                  "done",     "finished",  REOPENED,          HANDED_IN)
 # "status" in PUT /tasks/<id>
-PUT_STATES = {transition.to: transition for transition in (
-                  Transition(TASK,  "set to wait",  ("doing", "pause", "done", "cancel"),    "wait",     "",          UNDONE + REOPENED),
-                  Transition(TASK,  "set to doing", ("wait", "pause", "done", "cancel"),     "doing",    "",          UNDONE + REOPENED),
-                  Transition(TASK,  "set to pause", ("wait", "doing", "done", "cancel"),     "pause",    "",          UNDONE + REOPENED),
-                  Transition(TASK,  "set to done",  ("doing", "pause", "closed"),            "done",     "finished",  REOPENED,          {"left": 0}),
-                  Transition(TASK,  "set to cancel", ("wait", "doing", "pause", "done", "closed"), "cancel", "canceled", UNDONE + REOPENED),
-                  Transition(TASK,  "set to closed", ("wait", "doing", "pause", "done", "cancel"), "closed", "closed", UNDONE + REOPENED, REASON))}
-CONFIRM         = Transition(BUG,   "confirmed",    ("active",),                             "active",   "",          (),                {"confirmed": 1})
-RESOLVE         = Transition(BUG,   "resolved",     ("active",),                             "resolved", "resolved",  (),                {"confirmed": 1, **TO_OPENER})
-CLOSE_BUG       = Transition(BUG,   "closed",       ("resolved",),                           "closed",   "closed")
-REACTIVATE      = Transition(BUG,   "activated",    ("resolved", "closed"),                  "active",   "activated", UNRESOLVED,        {"activatedCount": lambda bug: bug["activatedCount"] + 1})
-BUG_ASSIGNED    = Transition(BUG,   "assigned",     BUG_STATES,                              "")
-CHANGED         = Transition(STORY, "changed",      ("draft", "active", "changed"),          "")
-VOTED           = Transition(STORY, "reviewed",     IN_REVIEW,                               "")
-PASSED          = Transition(STORY, "reviewed",     IN_REVIEW,                               "active")
-REJECTED        = Transition(STORY, "reviewed",     IN_REVIEW,                               "closed",   "closed")
-CLARIFIED       = Transition(STORY, "reviewed",     IN_REVIEW,                               "draft")
-REVERTED        = Transition(STORY, "reviewed",     IN_REVIEW,                               "active")
-RECALLED        = Transition(STORY, "recalled",     IN_REVIEW,                               "draft")
-STORY_CLOSED    = Transition(STORY, "closed",       ("draft", "active", "changed"),          "closed",   "closed")
-STORY_ACTIVATED = Transition(STORY, "activated",    ("closed", "changed", "draft"),          "active",   "activated", ("closedBy", "closedDate", "closedReason"))
-STORY_ASSIGNED  = Transition(STORY, "assigned",     STORY_STATES,                            "")
+SET_TO_WAIT     = Transition(TASK,  "set to wait",   ("doing", "pause", "done", "cancel"),         "wait",     "",          UNDONE + REOPENED)
+SET_TO_DOING    = Transition(TASK,  "set to doing",  ("wait", "pause", "done", "cancel"),          "doing",    "",          UNDONE + REOPENED)
+SET_TO_PAUSE    = Transition(TASK,  "set to pause",  ("wait", "doing", "done", "cancel"),          "pause",    "",          UNDONE + REOPENED)
+SET_TO_DONE     = Transition(TASK,  "set to done",   ("doing", "pause", "closed"),                 "done",     "finished",  REOPENED,          NONE_LEFT)
+SET_TO_CANCEL   = Transition(TASK,  "set to cancel", ("wait", "doing", "pause", "done", "closed"), "cancel",   "canceled",  UNDONE + REOPENED)
+SET_TO_CLOSED   = Transition(TASK,  "set to closed", ("wait", "doing", "pause", "done", "cancel"), "closed",   "closed",    UNDONE + REOPENED, REASON)
+CONFIRM         = Transition(BUG,   "confirmed",     ("active",),                                  "active",   "",          (),                {"confirmed": 1})
+RESOLVE         = Transition(BUG,   "resolved",      ("active",),                                  "resolved", "resolved",  (),                ANSWERED)
+CLOSE_BUG       = Transition(BUG,   "closed",        ("resolved",),                                "closed",   "closed")
+REACTIVATE      = Transition(BUG,   "activated",     ("resolved", "closed"),                       "active",   "activated", UNRESOLVED,        RECOUNTED)
+BUG_ASSIGNED    = Transition(BUG,   "assigned",      BUG_STATES,                                   "")
+CHANGED         = Transition(STORY, "changed",       ("draft", "active", "changed"),               "")
+VOTED           = Transition(STORY, "reviewed",      IN_REVIEW,                                    "")
+PASSED          = Transition(STORY, "reviewed",      IN_REVIEW,                                    "active")
+REJECTED        = Transition(STORY, "reviewed",      IN_REVIEW,                                    "closed",   "closed")
+CLARIFIED       = Transition(STORY, "reviewed",      IN_REVIEW,                                    "draft")
+REVERTED        = Transition(STORY, "reviewed",      IN_REVIEW,                                    "active")
+RECALLED        = Transition(STORY, "recalled",      IN_REVIEW,                                    "draft")
+STORY_CLOSED    = Transition(STORY, "closed",        ("draft", "active", "changed"),               "closed",   "closed")
+STORY_ACTIVATED = Transition(STORY, "activated",     ("closed", "changed", "draft"),               "active",   "activated", UNCLOSE)
+STORY_ASSIGNED  = Transition(STORY, "assigned",      STORY_STATES,                                 "")
 # fmt: on
-DECISIONS = {"pass": PASSED, "reject": REJECTED, "clarify": CLARIFIED, "revert": REVERTED}
-EMPTY = {
-    "text": "",
-    "quoted": "",
-    "plain": 0,
-}  # the unset value of a field by its kind's look; NULL for the others
+SET_STATES = (SET_TO_WAIT, SET_TO_DOING, SET_TO_PAUSE, SET_TO_DONE, SET_TO_CANCEL, SET_TO_CLOSED)
+PUT_TRANSITIONS = {transition.to: transition for transition in SET_STATES}
+REVIEW_TRANSITIONS = {"pass": PASSED, "reject": REJECTED, "clarify": CLARIFIED, "revert": REVERTED}
+# The unset value of a field by its kind's look; NULL for the others.
+EMPTY = {"text": "", "quoted": "", "plain": 0}
 
 
-def move(store: Store, me: Caller, transition: Transition, row: Any, body: Body) -> int:
-    """Take a record to its next state; what is sent wins over what the transition sets. Writes the action log."""
-    resource, action, sources, to, signs, empties, sets = transition
-    if row["status"] not in sources:
-        refused = f'A {resource.name} in state "{row["status"]}" cannot be {action}'
-        raise Refusal(400, f"{refused}; allowed states: {', '.join(sources)}.")
-    changes = {field: EMPTY.get(resource.fields[field].look) for field in empties}
-    signature = {f"{signs}By": me.account, f"{signs}Date": store.now} if signs else {}
-    changes |= {
-        field: value(row) if callable(value) else value
-        for field, value in {**signature, **sets}.items()
-    }
-    changes |= {**body, **({"status": to} if to else {}), **edited(store, me)}
-    store.update_record(resource, row["id"], changes | reassigned(store, row, changes))
-    return store.log_action(resource.table, row["id"], me, action, body)
+def move(store: Store, me: Caller, row: Any, body: Body, transition: Transition) -> int:
+    """Take a record to its next state, and return its id.
+
+    What is sent wins over what the transition sets.
+    """
+    resource = transition.resource
+    if row["status"] not in transition.sources:
+        refused = f'A {resource.name} in state "{row["status"]}" cannot be {transition.action}'
+        raise Refusal(400, f"{refused}; allowed states: {', '.join(transition.sources)}.")
+    changes = {field: EMPTY.get(resource.fields[field].look) for field in transition.empties}
+    if transition.signs:
+        changes[f"{transition.signs}By"] = me.account
+        changes[f"{transition.signs}Date"] = store.now
+    for field, value in transition.sets.items():
+        changes[field] = value(row) if callable(value) else value
+    changes |= body
+    if transition.to:
+        changes["status"] = transition.to
+    return save(store, me, resource, row, changes, transition.action)
 
 
 def make_move(transition: Transition) -> Perform:
     """Return the operation that is this transition and nothing else."""
-    return lambda store, me, row, body: move(store, me, transition, row, body)
+    return functools.partial(move, transition=transition)
 
 
 # Programs, projects and executions
 
 
+def project_of(home: sqlite3.Row) -> int:
+    """Return the id of an execution's project, or of the project itself."""
+    return int(home["project"] or home["id"])
+
+
 def create_project(store: Store, me: Caller, row: None, body: Body) -> int:
     """Create a project, which counts as edited by its creator."""
-    return create(store, me, PROJECT, {**body, **edited(store, me)})
+    return create(store, me, PROJECT, {**body, **last_edit(store, me)})
 
 
 def create_execution(store: Store, me: Caller, project: sqlite3.Row, body: Body) -> int:
-    """Create a sprint, or a stage in a waterfall project; for the project's products unless some are named."""
-    type = "stage" if project["model"] == "waterfall" else "sprint"
-    made = {
-        "type": type,
-        "project": project["id"],
-        "openedVersion": __version__,
-        **edited(store, me),
-    }
+    """Create a sprint, or a stage in a waterfall project.
+
+    It is for the project's products unless some are named.
+    """
     products = body.get("products") or store.linked(PROJECT.fields["products"], project["id"])
-    return create(store, me, EXECUTION, {**body, **made, "products": products})
+    made = {
+        "type": "stage" if project["model"] == "waterfall" else "sprint",
+        "project": project["id"],
+        "products": products,
+        "openedVersion": __version__,
+    }
+    return create(store, me, EXECUTION, {**body, **made, **last_edit(store, me)})
 
 
 def make_modify_project(resource: Resource) -> Perform:
-    """Return the operation that changes a program, a project or an execution; what lies below moves along."""
+    """Return the operation that changes a program, a project or an execution.
+
+    What lies below moves along.
+    """
 
     def perform(store: Store, me: Caller, row: sqlite3.Row, body: Body) -> int:
+        changes = dict(body)
         if "name" in body and resource is not PROGRAM:
-            body = {**body, "team": body["name"]}
+            changes["team"] = body["name"]
         if resource is EXECUTION:
-            body = {
-                **body,
-                **dict.fromkeys(("project", "parent"), body.get("project") or row["project"]),
-            }
-        after = {**row, **body}
-        if any(after[field] != row[field] for field in ("begin", "end", "project")):
-            check_days(store, resource, after)
-        parent = body.get("parent")
+            changes["project"] = changes["parent"] = body.get("project") or row["project"]
+        if differs(row, changes, "begin", "end", "project"):
+            check_days(store, resource, {**row, **changes})
+        parent = changes.get("parent")
         if parent and f",{row['id']}," in store.get("project", parent)["path"]:
-            raise Invalid(
-                {"parent": f"must not be the {resource.name} itself or lie below it (got {parent})"}
-            )
-        modify(store, me, resource, row, body)
-        if "parent" in body and parent != row["parent"]:
-            store.move_projects(row["id"], row["path"])
-        return int(row["id"])
+            rule = f"must not be the {resource.name} itself or lie below it (got {parent})"
+            raise Invalid({"parent": rule})
+        id = modify(store, me, row, changes, resource)
+        if differs(row, changes, "parent"):
+            store.move_projects(id, row["path"])
+        return id
 
     return perform
 
 
 def check_days(store: Store, resource: Resource, after: Body) -> None:
-    """Raise Invalid unless the days of a project cover its executions', and those of an execution lie in its project's."""
+    """Raise Invalid if an execution's days lie outside its project's, or a project's too close."""
+    broken: dict[str, str] = {}
     if resource is EXECUTION:
-        broken = dict(within_project(dict(store.get("project", after["project"])), after))
+        project = dict(store.get("project", after["project"]))
+        broken |= within_project(project, after)
     else:
-        begin, end = (
-            store.days_of("project", "project", after["id"])
-            if resource is PROJECT
-            else (None, None)
-        )
-        breaks = {"begin": begin and after["begin"] > begin, "end": end and after["end"] < end}
-        broken = {
-            day: f"must cover the days of the executions, {begin} to {end}"
-            for day in breaks
-            if breaks[day]
-        }
+        begin, end = store.days_of("project", "project", after["id"])
+        rule = f"must cover the days of the executions, {begin} to {end}"
+        if begin and after["begin"] > begin:
+            broken["begin"] = rule
+        if end and after["end"] < end:
+            broken["end"] = rule
     if broken:
         raise Invalid(broken)
 
@@ -3944,13 +3999,15 @@ def check_days(store: Store, resource: Resource, after: Body) -> None:
 
 
 def check_department(store: Store, row: Any, after: Body) -> Body:
-    """Raise Invalid for a department that would come to lie below itself, or too deep: trees are answered nested."""
-    above, levels = after.get("parent"), store.department_levels(row["id"]) if row else 1
+    """Raise Invalid for a department below itself, or too deep: answers nest the whole tree."""
+    above = after.get("parent")
+    levels = store.department_levels(row["id"]) if row else 1
     while above:
-        if (row and above == row["id"]) or levels >= MAX_LEVELS:
-            rule = f"must not be the department itself, lie below it, or make more than {MAX_LEVELS} levels"
-            raise Invalid({"parent": rule})
-        above, levels = store.get("department", above)["parent"], levels + 1
+        if levels >= MAX_LEVELS or (row and above == row["id"]):
+            rule = "must not be the department itself, lie below it,"
+            raise Invalid({"parent": f"{rule} or make more than {MAX_LEVELS} levels"})
+        above = store.get("department", above)["parent"]
+        levels += 1
     return {}
 
 
@@ -3959,26 +4016,25 @@ def delete_department(store: Store, me: Caller, row: sqlite3.Row, body: Body) ->
     try:
         store.delete("department", id=row["id"])
     except sqlite3.IntegrityError:
-        raise Refusal(
-            400, "This department has users or departments below it; delete or move them first."
-        ) from None
+        rule = "has users or departments below it; delete or move them first"
+        raise Refusal(400, f"This department {rule}.") from None
     return store.log_action("department", row["id"], me, "deleted", body)
 
 
 def list_departments(store: Store, me: Caller, row: None, query: Body) -> list[dict[str, Any]]:
     """Return the trees of departments; only those with children have `children` and `actions`."""
     rows = store.records(DEPARTMENT_SHOWN).fetchall()
-    shown = (
-        [json.loads(text) for text in DEPARTMENT_SHOWN.show(rows, Scene({}, store.zone))]
-        if rows
-        else []
-    )
+    if not rows:
+        return []
+    shown = DEPARTMENT_SHOWN.show(rows, Scene({}, store.zone))
+    departments = sorted(map(json.loads, shown), key=operator.itemgetter("order", "id"))
     children: dict[int, list[dict[str, Any]]] = {}
-    for department in sorted(shown, key=lambda one: (one["order"], one["id"])):
+    for department in departments:
         children.setdefault(department["parent"], []).append(department)
-    for department in itertools.chain(*children.values()):
+    for department in departments:
         if department["id"] in children:
-            department |= {"children": children[department["id"]], "actions": {"delete": False}}
+            department["children"] = children[department["id"]]
+            department["actions"] = {"delete": False}
     return children.get(0, [])
 
 
@@ -3986,16 +4042,16 @@ def list_departments(store: Store, me: Caller, row: None, query: Body) -> list[d
 
 
 def create_story(store: Store, me: Caller, product: sqlite3.Row, body: Body) -> int:
-    """Create a story: active, or a draft when there are reviewers; the first of them gets it unless somebody else does."""
-    reviewers = body.get("reviewer", [])
+    """Create a story: active, or a draft when there are reviewers.
+
+    The first reviewer gets it, unless it is assigned to somebody else.
+    """
     require_product(store, STORY, product["id"], body, parent="story", plan="plan")
     check_parent(store, STORY, 0, body.get("parent"))
-    made = {
-        "product": product["id"],
-        "status": "draft" if reviewers else "active",
-        **parts_of_story(body, {}),
-    }
+    made = {"product": product["id"], "status": "active", **parts_of_story(body)}
+    reviewers = body.get("reviewer")
     if reviewers:
+        made["status"] = "draft"
         made["assignedTo"] = body.get("assignedTo") or reviewers[0]
     id = create(store, me, STORY, {**body, **made})
     if body.get("objectID"):
@@ -4003,9 +4059,14 @@ def create_story(store: Store, me: Caller, product: sqlite3.Row, body: Body) -> 
     return id
 
 
-def parts_of_story(body: Body, votes: Mapping[str, str]) -> dict[str, Any]:
-    """Return the plans and the reviewers that a request gives a story; a reviewer who stays keeps the vote."""
-    parts = {"plans": body["plan"]} if "plan" in body else {}
+def parts_of_story(body: Body, votes: Mapping[str, str] = NO_FIELDS) -> dict[str, Any]:
+    """Return the plans and the reviewers that a request gives a story.
+
+    votes: those that reviewers keep, by account.
+    """
+    parts: dict[str, Any] = {}
+    if "plan" in body:
+        parts["plans"] = body["plan"]
     if "reviewer" in body:
         parts["reviewers"] = [
             {"account": account, "result": votes.get(account, "")} for account in body["reviewer"]
@@ -4014,55 +4075,68 @@ def parts_of_story(body: Body, votes: Mapping[str, str]) -> dict[str, Any]:
 
 
 def modify_story(store: Store, me: Caller, story: sqlite3.Row, body: Body) -> int:
-    """Change a story, its title in the present version."""
+    """Change a story; a new title counts for the present version."""
+    id = story["id"]
     require_product(store, STORY, story["product"], body, parent="story", plan="plan")
-    check_parent(store, STORY, story["id"], body.get("parent"))
-    if body.get("estimate", story["estimate"]) != story["estimate"] and store.has_children(
-        "story", story["id"]
-    ):
+    check_parent(store, STORY, id, body.get("parent"))
+    if differs(story, body, "estimate") and store.has_children("story", id):
         raise Invalid({"estimate": "is the sum of its children's"})
-    return modify(
-        store, me, STORY, story, {**body, **parts_of_story(body, store.votes(story["id"]))}
-    )
+    return modify(store, me, story, {**body, **parts_of_story(body, store.votes(id))}, STORY)
 
 
 def change_story(store: Store, me: Caller, story: sqlite3.Row, body: Body) -> int:
-    """Write a new version of a story if it says something else; one that is active and has reviewers needs their votes."""
+    """Write a new version of a story if it says something else.
+
+    A story that is active and has reviewers needs their votes again.
+    """
+    changes = dict(body)
+    if differs(story, body, "title", "spec", "verify"):
+        changes["version"] = story["version"] + 1
     reviewers = body.get("reviewer", list(store.votes(story["id"])))
-    differs = any(
-        body.get(text, story[text]) != story[text] for text in ("title", "spec", "verify")
-    )
-    changes = {**body, "version": story["version"] + differs}
-    if story["status"] == "active" and reviewers:
-        changes |= {"status": "changed", "assignedTo": reviewers[0]}
-    id = move(store, me, CHANGED, story, changes)
-    store.update_record(STORY, id, parts_of_story({"reviewer": reviewers}, {}))
+    if reviewers and story["status"] == "active":
+        changes["status"] = "changed"
+        changes["assignedTo"] = reviewers[0]
+    id = move(store, me, story, changes, CHANGED)
+    store.update_record(STORY, id, parts_of_story({"reviewer": reviewers}))
     return id
 
 
 def review_story(store: Store, me: Caller, story: sqlite3.Row, body: Body) -> int:
-    """Keep a vote. When all reviewers have voted, all for it make it active; else the last vote against it decides."""
-    reviewers, result = list(store.votes(story["id"])), body["result"]
+    """Keep a vote, and let the votes decide about the story."""
+    id, result = story["id"], body["result"]
+    reviewers = store.votes(id)
     if reviewers and me.account not in reviewers:
         raise Refusal(403, f"Only its reviewers may review this story: {', '.join(reviewers)}.")
     if result == "revert" and story["version"] == 1:
         raise Invalid({"result": "cannot be revert, because this is the first version"})
-    if reviewers and story["status"] in VOTED.sources:
-        store.vote(story["id"], me.account, result)
-    results = list(store.votes(story["id"]).values()) or [result]
-    against = [vote for vote in results if vote != "pass"]
-    transition = VOTED if "" in results else DECISIONS[against[-1] if against else "pass"]
-    said = store.story_version(story["id"], story["version"] - 1) if transition is REVERTED else {}
-    given = {"reviewedDate": store.now, **body, "reviewedBy": me.account, **said}
+    results = [result]
+    if reviewers:
+        store.vote(id, me.account, result)
+        results = list(store.votes(id).values())
+    transition = decide_review(results)
+    changes = {"reviewedDate": store.now, **body, "reviewedBy": me.account}
+    if transition is REVERTED:
+        changes |= store.story_version(id, story["version"] - 1)
     if transition is not REJECTED:
-        given.pop("closedReason", None)
-    return move(store, me, transition, story, given)
+        changes.pop("closedReason", None)
+    return move(store, me, story, changes, transition)
+
+
+def decide_review(results: list[str]) -> Transition:
+    """Return the transition that votes make, in their order; "" has not voted yet.
+
+    When all have voted, the last vote that is not for the story decides.
+    """
+    if "" in results:
+        return VOTED
+    against = [result for result in results if result != "pass"]
+    return REVIEW_TRANSITIONS[against[-1] if against else "pass"]
 
 
 def recall_story(store: Store, me: Caller, story: sqlite3.Row, body: Body) -> int:
     """Take a story back from its reviewers, who will have to vote again."""
-    id = move(store, me, RECALLED, story, body)
-    store.update_record(STORY, id, parts_of_story({"reviewer": list(store.votes(id))}, {}))
+    id = move(store, me, story, body, RECALLED)
+    store.update_record(STORY, id, parts_of_story({"reviewer": store.votes(id)}))
     return id
 
 
@@ -4074,63 +4148,66 @@ def check_plan(store: Store, row: Any, after: Body) -> Body:
     id = row["id"] if row else 0
     require_product(store, PLAN, after["product"], after, parent="plan")
     check_parent(store, PLAN, id, after.get("parent"))
-    above = (
-        store.get("plan", after["parent"]) if after.get("parent") else {"begin": None, "end": None}
-    )
-    first, last = store.days_of("plan", "parent", id)
     if after["begin"] > after["end"]:
         raise Invalid({"end": "must not be before begin"})
-    bounds = {
-        "begin": (above["begin"], first or above["end"]),
-        "end": (last or above["begin"], above["end"]),
-    }
-    for day, (least, most) in bounds.items():
-        if not (least or "") <= after[day] <= (most or "9"):
-            rule = f"must lie between {least or 'any day'} and {most or 'any day'}, as the parent and the children do"
-            raise Invalid({day: rule})
+    least = most = None
+    if after.get("parent"):
+        parent = store.get("plan", after["parent"])
+        least, most = parent["begin"], parent["end"]
+    first, last = store.days_of("plan", "parent", id)
+    check_between("begin", after["begin"], least, first or most)
+    check_between("end", after["end"], last or least, most)
     return {}
+
+
+def check_between(field: str, day: str, least: str | None, most: str | None) -> None:
+    """Raise Invalid unless a plan's day lies between two others; None is no limit."""
+    if (least and day < least) or (most and day > most):
+        rule = f"must lie between {least or 'any day'} and {most or 'any day'}"
+        raise Invalid({field: f"{rule}, as the parent and the children do"})
 
 
 def make_link(table: str, on: bool) -> Perform:
     """Return the operation that links stories or bugs to a plan, or unlinks them: all or none."""
     field = {"story": "stories", "bug": "bugs"}[table]
+    action = f"linked {field}" if on else f"unlinked {field}"
 
     def perform(store: Store, me: Caller, plan: sqlite3.Row, body: Body) -> int:
         require_product(store, PLAN, plan["product"], body, **{field: table})
         store.plan_records(table, plan["id"], body[field], on)
-        return store.log_action("plan", plan["id"], me, f"{'' if on else 'un'}linked {field}", body)
+        return store.log_action("plan", plan["id"], me, action, body)
 
     return perform
 
 
+EXECUTION_RULE = "must be an execution of project {}, or the project itself"
+
+
 def check_build(store: Store, row: Any, after: Body) -> Body:
-    """Raise Invalid unless what a build names belongs together, and its name is free among the product's builds."""
-    project, home, broken = after["project"], store.get("project", after["execution"]), {}
-    products = store.linked(PROJECT.fields["products"], project) + ([row["product"]] if row else [])
-    if project not in (home["id"], home["project"]):
-        broken["execution"] = f"must be an execution of project {project}, or the project itself"
-    if after["product"] not in products:
+    """Raise Invalid unless what a build names belongs together and no other build has its name."""
+    project, product = after["project"], after["product"]
+    broken = {}
+    if project != project_of(store.get("project", after["execution"])):
+        broken["execution"] = EXECUTION_RULE.format(project)
+    products = store.linked(PROJECT.fields["products"], project)
+    if row:
+        products.append(row["product"])
+    if product not in products:
         broken["product"] = f"must be a product of project {project}"
-    if store.build_named(after["product"], after["name"], row["id"] if row else 0):
-        broken["name"] = (
-            "cannot be given to a build of this product; choose another"  # that build may be hidden
-        )
+    if store.build_named(product, after["name"], row["id"] if row else 0):
+        # Not "is taken": the caller may not see that build.
+        broken["name"] = "cannot be given to a build of this product; choose another"
     if broken:
         raise Invalid(broken)
-    require_product(store, BUILD, after["product"], after, stories="story", bugs="bug")
+    require_product(store, BUILD, product, after, stories="story", bugs="bug")
     return {}
 
 
 def check_testtask(store: Store, row: Any, after: Body) -> Body:
-    """Return the project of a test task, that of its execution. Raises Invalid unless what it names belongs together."""
-    home = store.get("project", after["execution"])
-    project = home["project"] or home["id"]
-    if not row and (after.get("project") or project) != project:
-        raise Invalid(
-            {
-                "execution": f"must be an execution of project {after['project']}, or the project itself"
-            }
-        )
+    """Return the project of a test task's execution. Raises Invalid if they do not fit together."""
+    project = project_of(store.get("project", after["execution"]))
+    if not row and after["project"] not in (0, project):
+        raise Invalid({"execution": EXECUTION_RULE.format(after["project"])})
     require_product(store, TESTTASK, after["product"], after, build="build", testcases="testcase")
     return {"project": project}
 
@@ -4140,79 +4217,88 @@ def check_testtask(store: Store, row: Any, after: Body) -> Body:
 
 def modify_case(store: Store, me: Caller, case: sqlite3.Row, body: Body) -> int:
     """Change a test case; other steps make a new version, no steps leave them as they are."""
-    body, steps = dict(body), body.get("steps")
-    if steps and [step_said(step) for step in steps] != [
-        step_said(step) for step in store.steps(case["id"])
-    ]:
-        body |= {
-            "version": case["version"] + 1,
-            "steps": [{**step, "version": case["version"] + 1} for step in steps],
-        }
-    else:
-        body.pop("steps", None)
-    return modify(store, me, TESTCASE, case, body)
+    changes = dict(body)
+    steps = changes.pop("steps", None)
+    if steps and texts_of(steps) != texts_of(store.steps(case["id"])):
+        version = case["version"] + 1
+        changes["version"] = version
+        changes["steps"] = [{**step, "version": version} for step in steps]
+    return modify(store, me, case, changes, TESTCASE)
 
 
-def step_said(step: Any) -> tuple[str, str, str]:
-    """Return what a step says, sent or stored."""
-    step = dict(step)
-    return step.get("type", "step"), step["desc"], step.get("expect", "")
+def texts_of(steps: Iterable[Any]) -> list[tuple[str, str, str]]:
+    """Return what steps say, sent or stored: (type, desc, expect) of each."""
+    return [
+        (step.get("type", "step"), step["desc"], step.get("expect", ""))
+        for step in map(dict, steps)
+    ]
 
 
 def run_case(store: Store, me: Caller, case: sqlite3.Row, body: Body) -> int:
-    """Record a run of a test case: it fails when a step fails. Steps are in the order of the test case's."""
-    steps, given = store.steps(case["id"]), body.get("steps", [])
-    if body.get("version", 0) > case["version"]:
+    """Record a run of a test case, and return the id of its result."""
+    version = body.get("version") or case["version"]
+    if version > case["version"]:
         raise Invalid({"version": f"must be at most {case['version']}, the test case's version"})
-    if len(given) > len(steps):
-        raise Invalid(
-            {"steps": f"must have at most {len(steps)} items, one for each step of the test case"}
-        )
-    results = [item.get("result", "pass") for item in given]
-    result = next((word for word in ("fail", "blocked") if word in results), "pass")
-    said = [{**dict(step), **({"result": item.get("result", "pass"), "real": item.get("real", "")} if item else {})}
-            for step, item in itertools.zip_longest(steps, given)]  # fmt: skip
+    steps = run_steps(store.steps(case["id"]), body.get("steps", []))
+    result = result_of(steps)
+    run = {"lastRunner": me.account, "lastRunDate": store.now, "lastRunResult": result}
+    if result == "fail":
+        run["caseFails"] = case["caseFails"] + 1
+    store.update("testcase", case["id"], run)
+    store.log_action("testcase", case["id"], me, "run", body)
     made = {
         "case": case["id"],
         "testtask": body.get("testtask"),
-        "version": body.get("version") or case["version"],
+        "version": version,
+        "caseResult": result,
+        "stepResults": to_json(steps),
     }
-    failed = case["caseFails"] + (result == "fail")
-    run = {
-        "lastRunner": me.account,
-        "lastRunDate": store.now,
-        "lastRunResult": result,
-        "caseFails": failed,
-    }
-    store.update("testcase", case["id"], run)
-    store.log_action("testcase", case["id"], me, "run", body)
-    return create(store, me, RESULT, {**made, "caseResult": result, "stepResults": to_json(said)})
+    return create(store, me, RESULT, made)
+
+
+def run_steps(steps: list[sqlite3.Row], given: list[Body]) -> list[dict[str, Any]]:
+    """Return the steps of a test case with the results that a request gives, in the same order."""
+    most = len(steps)
+    if len(given) > most:
+        rule = f"must have at most {most} items, one for each step of the test case"
+        raise Invalid({"steps": rule})
+    ran = list(map(dict, steps))
+    for step, item in zip(ran, given, strict=False):
+        if item:
+            step |= {"result": item.get("result", "pass"), "real": item.get("real", "")}
+    return ran
+
+
+def result_of(steps: list[dict[str, Any]]) -> str:
+    """Return the result of a run: a step that failed counts first, then one that is blocked."""
+    results = {step.get("result") for step in steps}
+    return next((result for result in ("fail", "blocked") if result in results), "pass")
 
 
 # Tasks
 
 
 def create_task(store: Store, me: Caller, home: sqlite3.Row, body: Body) -> int:
-    """Create one task for each assignee, all or none, and return the last. `left` starts as `estimate`."""
-    place = {"project": home["project"] or home["id"], "execution": home["id"]}
+    """Create one task for each assignee, all or none, and return the id of the last."""
+    given = {**body, "project": project_of(home), "execution": home["id"]}
     link_story_of(store, me, home["id"], body)
-    assignees = body.get("assignedTo") or [None]
-    return [
-        create(store, me, TASK, {**body, **place, "assignedTo": account}) for account in assignees
-    ][-1]
+    for account in body.get("assignedTo") or [None]:
+        id = create(store, me, TASK, {**given, "assignedTo": account})
+    return id
 
 
 def create_tasks(store: Store, me: Caller, home: sqlite3.Row, body: Body) -> list[int]:
     """Create several tasks, all or none, and return their ids."""
+    settle = functools.partial(settle_value, store, me, None, {})
     ids = []
     for place, given in enumerate(body["tasks"]):
         try:
-            task = check(BATCH_TASK, given, functools.partial(settle_value, store, me, None, {}))
+            task = check(BATCH_TASK, given, settle)
         except Invalid as error:
-            raise Invalid(
-                {f"tasks[{place}].{field}": rule for field, rule in error.fields.items()}
-            ) from None
-        ids.append(create_task(store, me, home, {**task, "assignedTo": [task.get("assignedTo")]}))
+            broken = {f"tasks[{place}].{field}": rule for field, rule in error.fields.items()}
+            raise Invalid(broken) from None
+        task["assignedTo"] = [task.get("assignedTo")]
+        ids.append(create_task(store, me, home, task))
     return ids
 
 
@@ -4223,45 +4309,32 @@ def link_story_of(store: Store, me: Caller, execution: int, body: Body) -> None:
 
 
 def modify_task(store: Store, me: Caller, task: sqlite3.Row, body: Body) -> int:
-    """Change a task. Hours are applied before the state that is sent, and may change the state themselves."""
-    changes = with_story_version(store, me, TASK, body, task)
-    if any(
-        body.get(field, task[field]) != task[field] for field in ("name", "estStarted", "deadline")
-    ):
-        changes = {**changes, "version": task["version"] + 1}
-    if task["status"] == "wait" and not task["consumed"] and "estimate" in body:
-        changes = {"left": body["estimate"], **changes}
+    """Change a task. Hours count before the state that is sent, and may change it themselves."""
     link_story_of(store, me, task["execution"], body)
+    changes = dict(body)
+    if differs(task, body, "name", "estStarted", "deadline"):
+        changes["version"] = task["version"] + 1
+    if "estimate" in body and task["status"] == "wait" and not task["consumed"]:
+        changes.setdefault("left", body["estimate"])
     after = {**task, **changes}
-    worked = after["consumed"] > 0 and any(
-        after[field] != task[field] for field in ("consumed", "left", "status")
-    )
-    if after["status"] == "wait" and worked and after["left"] > 0:
+    if after["status"] == "wait" and is_worked_on(task, after):
         after["status"] = "doing"
     check_hours(task, after)
-    changes = {**changes, "status": after["status"]}
     if after["status"] == task["status"]:
-        return modify(store, me, TASK, task, changes)
-    if after["status"] == "done":
-        changes = {**changes, "left": 0}
-    if after["status"] == "doing":
-        changes = {"realStarted": task["realStarted"] or store.now, **changes}
-        store.begin_projects(task["execution"], task["project"])
-    started = task["status"] == "wait" and after["status"] == "done" and after["consumed"] > 0
-    return move(
-        store,
-        me,
-        PUT_STATES[after["status"]],
-        {**task, "status": "doing"} if started else task,
-        changes,
-    )
+        return modify(store, me, task, changes, TASK)
+    return set_state(store, me, task, changes, after)
+
+
+def is_worked_on(task: sqlite3.Row, after: Body) -> bool:
+    """Tell whether a change says that work on a task has begun and is not done."""
+    changed = differs(task, after, "consumed", "left", "status")
+    return changed and after["consumed"] > 0 and after["left"] > 0
 
 
 def check_hours(task: sqlite3.Row, after: Body) -> None:
-    """Raise Invalid unless the hours left, and the reason for closing, fit the state of a changed task."""
+    """Raise Invalid unless the hours left and `closedReason` fit the state of a changed task."""
     status, left = after["status"], after["left"]
-    changed = status != task["status"] or left != task["left"]
-    if status in ("doing", "pause") and changed and not left:
+    if status in ("doing", "pause") and not left and differs(task, after, "status", "left"):
         raise Invalid({"left": f"must be above 0 for a task in state {status}"})
     if status == task["status"] == "done" and left and left != task["left"]:
         raise Invalid({"left": "must be 0 for a task in state done"})
@@ -4269,101 +4342,145 @@ def check_hours(task: sqlite3.Row, after: Body) -> None:
         raise Invalid({"closedReason": "is set by closing the task"})
 
 
+def set_state(
+    store: Store, me: Caller, task: sqlite3.Row, changes: dict[str, Any], after: Body
+) -> int:
+    """Change a task whose state becomes another one, and return its id."""
+    status = after["status"]
+    row = dict(task)
+    if status == "done":
+        changes["left"] = 0
+        if task["status"] == "wait" and after["consumed"] > 0:
+            row["status"] = "doing"  # nobody said so, but somebody worked on it
+    if status == "doing":
+        changes["realStarted"] = begin_task(store, task)
+    return move(store, me, row, changes, PUT_TRANSITIONS[status])
+
+
+def begin_task(store: Store, task: sqlite3.Row) -> str:
+    """Begin a task's execution and project if they wait. Return when work on the task began."""
+    store.begin_projects(task["execution"], task["project"])
+    return task["realStarted"] or store.now
+
+
 def start_task(store: Store, me: Caller, task: sqlite3.Row, body: Body) -> int:
-    """Start a task, now unless `realStarted` is sent. The execution and the project begin with their first task."""
-    id = move(store, me, START, task, {"realStarted": store.now, **body})
+    """Start a task, now unless `realStarted` is sent.
+
+    The execution and the project begin with their first task.
+    """
+    id = move(store, me, task, {"realStarted": store.now, **body}, START)
     store.begin_projects(task["execution"], task["project"])
     return id
 
 
 def finish_task(store: Store, me: Caller, task: sqlite3.Row, body: Body) -> int:
-    """Finish a task: add the hours of this time; start and assignee stay, an unassigned task goes to its opener."""
-    consumed = round(
-        task["consumed"] + body.get("currentConsumed", 0), 9
-    )  # 0.1 + 0.2 is 0.3 to a person
+    """Finish a task: add the hours of this time. A task of nobody goes to its opener."""
+    consumed = add_hours(task["consumed"], body.get("currentConsumed", 0))
     assignee = body.get("assignedTo", task["assignedTo"]) or task["openedBy"]
-    return move(store, me, FINISH, task, {**body, "assignedTo": assignee, "consumed": consumed})
+    return move(store, me, task, {**body, "assignedTo": assignee, "consumed": consumed}, FINISH)
+
+
+def add_hours(known: float, more: float) -> float:
+    """Return the sum of hours as a person adds them: 0.1 + 0.2 is 0.3."""
+    return round(known + more, 9)
 
 
 def add_effort(store: Store, me: Caller, task: sqlite3.Row, body: Body) -> int:
-    """Record efforts of a task. The last day's `left` counts, unless a stored effort is of a later day."""
-    consumed, count = round(task["consumed"] + sum(body["consumed"]), 9), len(body["consumed"])
-    days = body.get("dates") or body.get("date") or [store.today] * count
+    """Record efforts of a task.
+
+    The last day's `left` counts, unless a stored effort is of a later day.
+    """
+    consumed = add_hours(task["consumed"], sum(body["consumed"]))
     if consumed > MAX_INT:
         raise Invalid({"consumed": "makes the consumed hours too many"})
-    if max(days, default="") > store.today:
-        raise Invalid(
-            {"dates" if "dates" in body else "date": f"must not be after today, {store.today}"}
-        )
-    last, works = store.last_effort(task["id"]), body.get("work") or [""] * count
-    efforts = sorted(
-        zip(days, body["consumed"], body["left"], works, strict=True), key=operator.itemgetter(0)
-    )
+    efforts = efforts_of(store, body)
+    last_day = store.last_effort(task["id"])
     for effort in efforts:
-        values = dict(zip(("date", "consumed", "left", "work"), effort, strict=True))
-        create(store, me, EFFORT, {"task": task["id"], **values})
-    lefts = [left for day, _, left, _ in efforts if day >= last]
-    changes = {
-        "consumed": consumed,
-        "left": lefts[-1] if lefts else task["left"],
-        "comment": body.get("comment", ""),
-    }
-    if not lefts:
-        return modify(store, me, TASK, task, changes)
-    store.begin_projects(task["execution"], task["project"])
-    changes["realStarted"] = task["realStarted"] or store.now
-    if changes["left"] and task["status"] != "doing":
+        create(store, me, EFFORT, {"task": task["id"], **effort})
+    changes = {"consumed": consumed, "comment": body.get("comment", "")}
+    latest = efforts[-1]
+    if latest["date"] < last_day:
+        return modify(store, me, task, changes, TASK)
+    changes["left"] = latest["left"]
+    changes["realStarted"] = begin_task(store, task)
+    if not latest["left"]:
+        return move(store, me, task, changes, WORKED_UP)
+    if task["status"] != "doing":
         changes["assignedTo"] = me.account
-    return move(store, me, WORKED_ON if changes["left"] else WORKED_UP, task, changes)
+    return move(store, me, task, changes, WORKED_ON)
+
+
+def efforts_of(store: Store, body: Body) -> list[dict[str, Any]]:
+    """Return the efforts that a request lists, by day: today unless days are sent.
+
+    Raises Invalid for a day to come.
+    """
+    hours = body["consumed"]
+    days = body.get("dates") or body.get("date") or [store.today for _ in hours]
+    works = body.get("work") or ["" for _ in hours]
+    if max(days) > store.today:
+        field = "dates" if "dates" in body else "date"
+        raise Invalid({field: f"must not be after today, {store.today}"})
+    efforts = [
+        {"date": day, "consumed": consumed, "left": left, "work": work}
+        for day, consumed, left, work in zip(days, hours, body["left"], works, strict=True)
+    ]
+    return sorted(efforts, key=operator.itemgetter("date"))
 
 
 # Bugs
 
 
 def create_bug(store: Store, me: Caller, product: sqlite3.Row, body: Body) -> int:
-    """Create a bug; the project of its execution is its project unless another is named."""
+    """Create a bug; it belongs to its execution's project unless another is named."""
+    made = {"product": product["id"]}
     if body.get("execution") and not body.get("project"):
-        body = {
-            **body,
-            "project": store.get("project", body["execution"])["project"] or body["execution"],
-        }
-    return create(store, me, BUG, {**body, "product": product["id"]})
-
-
-RESOLVED_BY = "resolvedBy resolvedDate resolvedBuild duplicateBug"
+        made["project"] = project_of(store.get("project", body["execution"]))
+    return create(store, me, BUG, {**body, **made})
 
 
 def modify_bug(store: Store, me: Caller, bug: sqlite3.Row, body: Body) -> int:
     """Change a bug. A resolution, who closed it or another state are transitions, or refused."""
-    asked = {
-        field
-        for field, value in body.items()
-        if value and field in BUG.fields and value != bug[field]
-    }
-    status, moves = body["status"] if "status" in asked else "", []
-    if "resolution" in asked or status == "resolved":
-        moves.append((RESOLVE, f"{RESOLVED_BY} resolution assignedTo"))
-    elif bug["status"] == "active" and (strays := asked & set(RESOLVED_BY.split())):
-        raise Invalid(dict.fromkeys(sorted(strays), "needs a resolution"))
-    if "closedBy" in asked or status == "closed":
-        moves.append((CLOSE_BUG, "closedBy"))
-    if status == "active":
-        moves.append((REACTIVATE, "assignedTo openedBuild"))
-    if status == "resolved" and not body.get("resolution"):
-        raise Invalid({"resolution": "is required to resolve a bug"})
-    moved = {"status", "closedBy"}.union(*(fields.split() for _, fields in moves))
-    modify(
-        store, me, BUG, bug, {field: value for field, value in body.items() if field not in moved}
-    )
+    id = bug["id"]
+    moves = moves_of_bug(bug, body)
+    moved = {"status", "closedBy"}
+    for _, fields in moves:
+        moved.update(fields)
+    plain = {field: value for field, value in body.items() if field not in moved}
+    modify(store, me, bug, plain, BUG)
     for transition, fields in moves:
-        row = store.find("bug", bug["id"], me)
-        kept = {"assignedTo": bug["assignedTo"] or bug["openedBy"]} if transition is RESOLVE else {}
-        given = {field: body[field] for field in fields.split() if body.get(field)}
-        move(store, me, transition, row, {**kept, **given})
-    return int(bug["id"])
+        given = {field: body[field] for field in fields if body.get(field)}
+        if transition is RESOLVE:
+            given.setdefault("assignedTo", bug["assignedTo"] or bug["openedBy"])
+        move(store, me, store.get("bug", id), given, transition)
+    return int(id)
 
 
-# Answers that are not records: from (store, caller, row that the path names, query parameters) to a JSON value.
+def moves_of_bug(bug: sqlite3.Row, body: Body) -> list[tuple[Transition, tuple[str, ...]]]:
+    """Return the transitions that a change of a bug asks for, in their order.
+
+    Each comes with the fields of the request that it takes. Raises Invalid.
+    """
+    names = ("status", "closedBy", "resolution", *RESOLVED)
+    asked = {name for name in names if body.get(name) and body[name] != bug[name]}
+    status = body["status"] if "status" in asked else ""
+    moves: list[tuple[Transition, tuple[str, ...]]] = []
+    if "resolution" in asked or status == "resolved":
+        if not body.get("resolution"):
+            raise Invalid({"resolution": "is required to resolve a bug"})
+        moves.append((RESOLVE, (*RESOLVED, "resolution", "assignedTo")))
+    elif bug["status"] == "active":
+        strays = sorted(asked & set(RESOLVED))
+        if strays:
+            raise Invalid(dict.fromkeys(strays, "needs a resolution"))
+    if "closedBy" in asked or status == "closed":
+        moves.append((CLOSE_BUG, ("closedBy",)))
+    if status == "active":
+        moves.append((REACTIVATE, ("assignedTo", "openedBuild")))
+    return moves
+
+
+# Answers that are not records: JSON values from the query parameters
 
 
 def ping(store: Store, me: Caller, row: None, query: Body) -> dict[str, str]:
@@ -4379,7 +4496,7 @@ GROUP = {"id": 1, "project": 0, "vision": "rnd", "name": "ADMIN", "role": "admin
 
 
 def configurations(store: Store) -> dict[str, str]:
-    """Return the settings that clients ask for; the version is that of the real server whose interface this is."""
+    """Return the settings that clients ask for; the version is that of the real server."""
     return {**CONFIGURATIONS, "timezone": str(store.zone)}
 
 
@@ -4389,8 +4506,9 @@ def list_configurations(store: Store, me: Caller, row: None, query: Body) -> lis
 
 
 def get_configuration(store: Store, me: Caller, row: None, query: Body) -> dict[str, str]:
-    """Return one setting."""
-    name, settings = query["name"], configurations(store)
+    """Return one setting. Raises Refusal (404)."""
+    name = query["name"]
+    settings = configurations(store)
     if name not in settings:
         raise Refusal(404, f"There is no configuration {name}{suggest(name, settings) or '.'}")
     return {"name": name, "value": settings[name]}
@@ -4403,11 +4521,13 @@ def list_groups(store: Store, me: Caller, row: None, query: Body) -> list[dict[s
 
 def list_bug_options(store: Store, me: Caller, row: None, query: Body) -> dict[str, Any]:
     """Return what a form for bugs offers; the builds of `?product=`, if it is given."""
-    numbers, asked = ["", "1", "2", "3", "4"], check(Shape({"product": ID}), query).get("product")
-    builds = store.build_names(asked, me) if asked else {}
+    numbers = ["", "1", "2", "3", "4"]
     types = {"": "", **dict(zip(BUG_TYPES, BUG_TYPE_NAMES, strict=True))}
+    builds = {"": "", "trunk": "Trunk"}
+    if query.get("product"):
+        builds |= store.build_names(int(query["product"]), me)
     choices = {"type": types, "pri": numbers, "severity": numbers, "modules": ["/"]}
-    return {"options": {**choices, "build": {"": "", "trunk": "Trunk", **builds}}}
+    return {"options": {**choices, "build": builds}}
 
 
 # --- 9 Passwords: passwords and tokens --------------------------------------------------------------
