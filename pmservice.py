@@ -3580,6 +3580,7 @@ def empty_database() -> sqlite3.Connection:
 # calls `log_action` itself, and one that creates a record logs nothing.
 
 Body = Mapping[str, Any]
+Record = sqlite3.Row
 Perform = Callable[[Store, Caller, Any, Body], int]
 # Called with the stored row, None for a new record, and with the record as the request would leave
 # it. It raises Invalid, or returns further changes.
@@ -3651,7 +3652,8 @@ def account_of(
 
 def complete(store: Store, me: Caller, resource: Resource, given: Body) -> dict[str, Any]:
     """Return a new record with the resource's defaults where nothing was given."""
-    return with_defaults(resource, Context(given, me.account, store.now, store.today))
+    context = Context(given, me.account, store.now, store.today)
+    return with_defaults(resource, context)
 
 
 def with_defaults(resource: Resource, context: Context) -> dict[str, Any]:
@@ -3696,7 +3698,8 @@ def create(
     store: Store, me: Caller, resource: Resource, given: Body, check: Check | None = None
 ) -> int:
     """Insert a record completed by its defaults, and return its id. Raises Invalid."""
-    values = complete(store, me, resource, with_story_version(store, me, resource, given))
+    given = with_story_version(store, me, resource, given)
+    values = complete(store, me, resource, given)
     if check:
         values |= check(store, None, values)
     id = store.insert_record(resource, values)
@@ -3711,7 +3714,7 @@ def make_create(resource: Resource, within: str = "", check: Check | None = None
     within: the field that takes the id of the record in the path.
     """
 
-    def perform(store: Store, me: Caller, parent: sqlite3.Row | None, body: Body) -> int:
+    def perform(store: Store, me: Caller, parent: Record | None, body: Body) -> int:
         given = {**body, within: parent["id"]} if parent else body
         return create(store, me, resource, given, check)
 
@@ -3726,7 +3729,7 @@ def make_delete(resource: Resource, children: str = "") -> Perform:
     children: the table whose rows must not name it as their `parent`.
     """
 
-    def perform(store: Store, me: Caller, row: sqlite3.Row, body: Body) -> int:
+    def perform(store: Store, me: Caller, row: Record, body: Body) -> int:
         id = row["id"]
         if children and store.has_children(children, id):
             rule = "cannot be deleted"  # without the reason, which the caller may not see
@@ -3759,7 +3762,8 @@ def save(store: Store, me: Caller, resource: Resource, row: Any, changes: Body, 
 
     "`assignedDate` is now when the assignee changes".
     """
-    changes = {**with_story_version(store, me, resource, changes, row), **last_edit(store, me)}
+    version = with_story_version(store, me, resource, changes, row)
+    changes = {**version, **last_edit(store, me)}
     if differs(row, changes, "assignedTo"):
         changes["assignedDate"] = store.now
     store.update_record(resource, row["id"], changes)
@@ -3800,10 +3804,12 @@ def require_product(
             raise Invalid({field: rule})
 
 
-def check_parent(store: Store, resource: Resource, id: int, parent: int | None) -> None:
-    """Raise Invalid unless a story or a plan may have this parent: children have no children."""
+def check_parent(store: Store, resource: Resource, after: Body) -> None:
+    """Raise Invalid unless a story or a plan may have its parent: children have no children."""
+    parent = after.get("parent")
     if not parent:
         return
+    id = after.get("id", 0)
     if parent == id or store.get(resource.table, parent)["parent"]:
         rule = f"must be a {resource.name} that has no parent itself (got {parent})"
         raise Invalid({"parent": rule})
@@ -3831,16 +3837,6 @@ class Transition(NamedTuple):
     sets: Mapping[str, Any] = {}
 
 
-def closing_reason(task: Body) -> str:
-    """Return the `closedReason` of a task that is closed without one: its state if it had ended."""
-    return task["status"] if task["status"] in ("done", "cancel") else ""
-
-
-def next_activation(bug: Body) -> int:
-    """Return the `activatedCount` of a bug that is activated once more."""
-    return int(bug["activatedCount"]) + 1
-
-
 # fmt: off
 # What the table's rows have in common.
 IDLE       = ("wait", "done", "pause", "closed", "cancel")
@@ -3854,8 +3850,8 @@ NONE_LEFT  = {"left": 0}
 TO_OPENER  = {"assignedTo": operator.itemgetter("openedBy")}
 HANDED_IN  = {**NONE_LEFT, **TO_OPENER}
 ANSWERED   = {"confirmed": 1, **TO_OPENER}
-REASON     = {"closedReason": closing_reason}
-RECOUNTED  = {"activatedCount": next_activation}
+REASON     = {"closedReason": lambda task: task["status"] if task["status"] in ("done", "cancel") else ""}
+RECOUNTED  = {"activatedCount": lambda bug: bug["activatedCount"] + 1}
 # THE TABLE OF TRANSITIONS.
 #                            resource action           sources                                       to          signs        empties            sets
 START           = Transition(TASK,  "started",       IDLE,                                         "doing",    "",          UNDONE + REOPENED)
@@ -3927,7 +3923,7 @@ def make_move(transition: Transition) -> Perform:
 # Programs, projects and executions
 
 
-def project_of(home: sqlite3.Row) -> int:
+def project_of(home: Record) -> int:
     """Return the id of an execution's project, or of the project itself."""
     return int(home["project"] or home["id"])
 
@@ -3937,7 +3933,7 @@ def create_project(store: Store, me: Caller, row: None, body: Body) -> int:
     return create(store, me, PROJECT, {**body, **last_edit(store, me)})
 
 
-def create_execution(store: Store, me: Caller, project: sqlite3.Row, body: Body) -> int:
+def create_execution(store: Store, me: Caller, project: Record, body: Body) -> int:
     """Create a sprint, or a stage in a waterfall project.
 
     It is for the project's products unless some are named.
@@ -3958,7 +3954,7 @@ def make_modify_project(resource: Resource) -> Perform:
     What lies below moves along.
     """
 
-    def perform(store: Store, me: Caller, row: sqlite3.Row, body: Body) -> int:
+    def perform(store: Store, me: Caller, row: Record, body: Body) -> int:
         changes = dict(body)
         if "name" in body and resource is not PROGRAM:
             changes["team"] = body["name"]
@@ -4011,7 +4007,7 @@ def check_department(store: Store, row: Any, after: Body) -> Body:
     return {}
 
 
-def delete_department(store: Store, me: Caller, row: sqlite3.Row, body: Body) -> int:
+def delete_department(store: Store, me: Caller, row: Record, body: Body) -> int:
     """Remove a department for good."""
     try:
         store.delete("department", id=row["id"])
@@ -4021,14 +4017,14 @@ def delete_department(store: Store, me: Caller, row: sqlite3.Row, body: Body) ->
     return store.log_action("department", row["id"], me, "deleted", body)
 
 
-def list_departments(store: Store, me: Caller, row: None, query: Body) -> list[dict[str, Any]]:
+def list_departments(store: Store, me: Caller, row: None, query: Body) -> list[Body]:
     """Return the trees of departments; only those with children have `children` and `actions`."""
     rows = store.records(DEPARTMENT_SHOWN).fetchall()
     if not rows:
         return []
     shown = DEPARTMENT_SHOWN.show(rows, Scene({}, store.zone))
     departments = sorted(map(json.loads, shown), key=operator.itemgetter("order", "id"))
-    children: dict[int, list[dict[str, Any]]] = {}
+    children: dict[int, list[Body]] = {}
     for department in departments:
         children.setdefault(department["parent"], []).append(department)
     for department in departments:
@@ -4041,30 +4037,37 @@ def list_departments(store: Store, me: Caller, row: None, query: Body) -> list[d
 # Stories
 
 
-def create_story(store: Store, me: Caller, product: sqlite3.Row, body: Body) -> int:
+def check_story(store: Store, row: Any, after: Body) -> Body:
+    """Raise Invalid unless a story's parent and plans fit it; estimates add up to its parent's."""
+    require_product(store, STORY, after["product"], after, parent="story", plan="plan")
+    check_parent(store, STORY, after)
+    if row and differs(row, after, "estimate") and store.has_children("story", row["id"]):
+        raise Invalid({"estimate": "is the sum of its children's"})
+    return {}
+
+
+def create_story(store: Store, me: Caller, product: Record, body: Body) -> int:
     """Create a story: active, or a draft when there are reviewers.
 
     The first reviewer gets it, unless it is assigned to somebody else.
     """
-    require_product(store, STORY, product["id"], body, parent="story", plan="plan")
-    check_parent(store, STORY, 0, body.get("parent"))
     made = {"product": product["id"], "status": "active", **parts_of_story(body)}
     reviewers = body.get("reviewer")
     if reviewers:
         made["status"] = "draft"
         made["assignedTo"] = body.get("assignedTo") or reviewers[0]
-    id = create(store, me, STORY, {**body, **made})
+    id = create(store, me, STORY, {**body, **made}, check_story)
     if body.get("objectID"):
         store.link_story(body["objectID"], id)
     return id
 
 
-def parts_of_story(body: Body, votes: Mapping[str, str] = NO_FIELDS) -> dict[str, Any]:
+def parts_of_story(body: Body, votes: Body = NO_FIELDS) -> Body:
     """Return the plans and the reviewers that a request gives a story.
 
     votes: those that reviewers keep, by account.
     """
-    parts: dict[str, Any] = {}
+    parts = {}
     if "plan" in body:
         parts["plans"] = body["plan"]
     if "reviewer" in body:
@@ -4074,17 +4077,13 @@ def parts_of_story(body: Body, votes: Mapping[str, str] = NO_FIELDS) -> dict[str
     return parts
 
 
-def modify_story(store: Store, me: Caller, story: sqlite3.Row, body: Body) -> int:
+def modify_story(store: Store, me: Caller, story: Record, body: Body) -> int:
     """Change a story; a new title counts for the present version."""
-    id = story["id"]
-    require_product(store, STORY, story["product"], body, parent="story", plan="plan")
-    check_parent(store, STORY, id, body.get("parent"))
-    if differs(story, body, "estimate") and store.has_children("story", id):
-        raise Invalid({"estimate": "is the sum of its children's"})
-    return modify(store, me, story, {**body, **parts_of_story(body, store.votes(id))}, STORY)
+    parts = parts_of_story(body, store.votes(story["id"]))
+    return modify(store, me, story, {**body, **parts}, STORY, check_story)
 
 
-def change_story(store: Store, me: Caller, story: sqlite3.Row, body: Body) -> int:
+def change_story(store: Store, me: Caller, story: Record, body: Body) -> int:
     """Write a new version of a story if it says something else.
 
     A story that is active and has reviewers needs their votes again.
@@ -4101,7 +4100,7 @@ def change_story(store: Store, me: Caller, story: sqlite3.Row, body: Body) -> in
     return id
 
 
-def review_story(store: Store, me: Caller, story: sqlite3.Row, body: Body) -> int:
+def review_story(store: Store, me: Caller, story: Record, body: Body) -> int:
     """Keep a vote, and let the votes decide about the story."""
     id, result = story["id"], body["result"]
     reviewers = store.votes(id)
@@ -4133,10 +4132,11 @@ def decide_review(results: list[str]) -> Transition:
     return REVIEW_TRANSITIONS[against[-1] if against else "pass"]
 
 
-def recall_story(store: Store, me: Caller, story: sqlite3.Row, body: Body) -> int:
+def recall_story(store: Store, me: Caller, story: Record, body: Body) -> int:
     """Take a story back from its reviewers, who will have to vote again."""
     id = move(store, me, story, body, RECALLED)
-    store.update_record(STORY, id, parts_of_story({"reviewer": store.votes(id)}))
+    reviewers = store.votes(id)
+    store.update_record(STORY, id, parts_of_story({"reviewer": reviewers}))
     return id
 
 
@@ -4147,7 +4147,7 @@ def check_plan(store: Store, row: Any, after: Body) -> Body:
     """Raise Invalid unless a plan lies within its parent, and its children within it."""
     id = row["id"] if row else 0
     require_product(store, PLAN, after["product"], after, parent="plan")
-    check_parent(store, PLAN, id, after.get("parent"))
+    check_parent(store, PLAN, after)
     if after["begin"] > after["end"]:
         raise Invalid({"end": "must not be before begin"})
     least = most = None
@@ -4172,7 +4172,7 @@ def make_link(table: str, on: bool) -> Perform:
     field = {"story": "stories", "bug": "bugs"}[table]
     action = f"linked {field}" if on else f"unlinked {field}"
 
-    def perform(store: Store, me: Caller, plan: sqlite3.Row, body: Body) -> int:
+    def perform(store: Store, me: Caller, plan: Record, body: Body) -> int:
         require_product(store, PLAN, plan["product"], body, **{field: table})
         store.plan_records(table, plan["id"], body[field], on)
         return store.log_action("plan", plan["id"], me, action, body)
@@ -4215,7 +4215,7 @@ def check_testtask(store: Store, row: Any, after: Body) -> Body:
 # Test cases and their results
 
 
-def modify_case(store: Store, me: Caller, case: sqlite3.Row, body: Body) -> int:
+def modify_case(store: Store, me: Caller, case: Record, body: Body) -> int:
     """Change a test case; other steps make a new version, no steps leave them as they are."""
     changes = dict(body)
     steps = changes.pop("steps", None)
@@ -4234,13 +4234,15 @@ def texts_of(steps: Iterable[Any]) -> list[tuple[str, str, str]]:
     ]
 
 
-def run_case(store: Store, me: Caller, case: sqlite3.Row, body: Body) -> int:
+def run_case(store: Store, me: Caller, case: Record, body: Body) -> int:
     """Record a run of a test case, and return the id of its result."""
     version = body.get("version") or case["version"]
     if version > case["version"]:
         raise Invalid({"version": f"must be at most {case['version']}, the test case's version"})
-    steps = run_steps(store.steps(case["id"]), body.get("steps", []))
-    result = result_of(steps)
+    given = body.get("steps", [])
+    steps = run_steps(store.steps(case["id"]), given)
+    results = {step.get("result") for step in steps}
+    result = next((word for word in ("fail", "blocked") if word in results), "pass")
     run = {"lastRunner": me.account, "lastRunDate": store.now, "lastRunResult": result}
     if result == "fail":
         run["caseFails"] = case["caseFails"] + 1
@@ -4256,29 +4258,23 @@ def run_case(store: Store, me: Caller, case: sqlite3.Row, body: Body) -> int:
     return create(store, me, RESULT, made)
 
 
-def run_steps(steps: list[sqlite3.Row], given: list[Body]) -> list[dict[str, Any]]:
+def run_steps(steps: list[Record], given: list[Body]) -> Sequence[Body]:
     """Return the steps of a test case with the results that a request gives, in the same order."""
     most = len(steps)
     if len(given) > most:
         rule = f"must have at most {most} items, one for each step of the test case"
         raise Invalid({"steps": rule})
-    ran = list(map(dict, steps))
+    ran = [dict(step) for step in steps]
     for step, item in zip(ran, given, strict=False):
         if item:
             step |= {"result": item.get("result", "pass"), "real": item.get("real", "")}
     return ran
 
 
-def result_of(steps: list[dict[str, Any]]) -> str:
-    """Return the result of a run: a step that failed counts first, then one that is blocked."""
-    results = {step.get("result") for step in steps}
-    return next((result for result in ("fail", "blocked") if result in results), "pass")
-
-
 # Tasks
 
 
-def create_task(store: Store, me: Caller, home: sqlite3.Row, body: Body) -> int:
+def create_task(store: Store, me: Caller, home: Record, body: Body) -> int:
     """Create one task for each assignee, all or none, and return the id of the last."""
     given = {**body, "project": project_of(home), "execution": home["id"]}
     link_story_of(store, me, home["id"], body)
@@ -4287,7 +4283,7 @@ def create_task(store: Store, me: Caller, home: sqlite3.Row, body: Body) -> int:
     return id
 
 
-def create_tasks(store: Store, me: Caller, home: sqlite3.Row, body: Body) -> list[int]:
+def create_tasks(store: Store, me: Caller, home: Record, body: Body) -> list[int]:
     """Create several tasks, all or none, and return their ids."""
     settle = functools.partial(settle_value, store, me, None, {})
     ids = []
@@ -4308,7 +4304,7 @@ def link_story_of(store: Store, me: Caller, execution: int, body: Body) -> None:
         store.link_story(execution, body["story"])
 
 
-def modify_task(store: Store, me: Caller, task: sqlite3.Row, body: Body) -> int:
+def modify_task(store: Store, me: Caller, task: Record, body: Body) -> int:
     """Change a task. Hours count before the state that is sent, and may change it themselves."""
     link_story_of(store, me, task["execution"], body)
     changes = dict(body)
@@ -4317,21 +4313,17 @@ def modify_task(store: Store, me: Caller, task: sqlite3.Row, body: Body) -> int:
     if "estimate" in body and task["status"] == "wait" and not task["consumed"]:
         changes.setdefault("left", body["estimate"])
     after = {**task, **changes}
-    if after["status"] == "wait" and is_worked_on(task, after):
+    worked = after["consumed"] > 0 and differs(task, after, "consumed", "left", "status")
+    if worked and after["status"] == "wait" and after["left"] > 0:
         after["status"] = "doing"
     check_hours(task, after)
+    changes["status"] = after["status"]
     if after["status"] == task["status"]:
         return modify(store, me, task, changes, TASK)
     return set_state(store, me, task, changes, after)
 
 
-def is_worked_on(task: sqlite3.Row, after: Body) -> bool:
-    """Tell whether a change says that work on a task has begun and is not done."""
-    changed = differs(task, after, "consumed", "left", "status")
-    return changed and after["consumed"] > 0 and after["left"] > 0
-
-
-def check_hours(task: sqlite3.Row, after: Body) -> None:
+def check_hours(task: Record, after: Body) -> None:
     """Raise Invalid unless the hours left and `closedReason` fit the state of a changed task."""
     status, left = after["status"], after["left"]
     if status in ("doing", "pause") and not left and differs(task, after, "status", "left"):
@@ -4342,28 +4334,26 @@ def check_hours(task: sqlite3.Row, after: Body) -> None:
         raise Invalid({"closedReason": "is set by closing the task"})
 
 
-def set_state(
-    store: Store, me: Caller, task: sqlite3.Row, changes: dict[str, Any], after: Body
-) -> int:
+def set_state(store: Store, me: Caller, task: Record, changes: dict[str, Any], after: Body) -> int:
     """Change a task whose state becomes another one, and return its id."""
+    row: Any = task
     status = after["status"]
-    row = dict(task)
     if status == "done":
         changes["left"] = 0
         if task["status"] == "wait" and after["consumed"] > 0:
-            row["status"] = "doing"  # nobody said so, but somebody worked on it
+            row = {**task, "status": "doing"}  # nobody said so, but somebody worked on it
     if status == "doing":
         changes["realStarted"] = begin_task(store, task)
     return move(store, me, row, changes, PUT_TRANSITIONS[status])
 
 
-def begin_task(store: Store, task: sqlite3.Row) -> str:
+def begin_task(store: Store, task: Record) -> str:
     """Begin a task's execution and project if they wait. Return when work on the task began."""
     store.begin_projects(task["execution"], task["project"])
     return task["realStarted"] or store.now
 
 
-def start_task(store: Store, me: Caller, task: sqlite3.Row, body: Body) -> int:
+def start_task(store: Store, me: Caller, task: Record, body: Body) -> int:
     """Start a task, now unless `realStarted` is sent.
 
     The execution and the project begin with their first task.
@@ -4373,7 +4363,7 @@ def start_task(store: Store, me: Caller, task: sqlite3.Row, body: Body) -> int:
     return id
 
 
-def finish_task(store: Store, me: Caller, task: sqlite3.Row, body: Body) -> int:
+def finish_task(store: Store, me: Caller, task: Record, body: Body) -> int:
     """Finish a task: add the hours of this time. A task of nobody goes to its opener."""
     consumed = add_hours(task["consumed"], body.get("currentConsumed", 0))
     assignee = body.get("assignedTo", task["assignedTo"]) or task["openedBy"]
@@ -4385,7 +4375,7 @@ def add_hours(known: float, more: float) -> float:
     return round(known + more, 9)
 
 
-def add_effort(store: Store, me: Caller, task: sqlite3.Row, body: Body) -> int:
+def add_effort(store: Store, me: Caller, task: Record, body: Body) -> int:
     """Record efforts of a task.
 
     The last day's `left` counts, unless a stored effort is of a later day.
@@ -4410,7 +4400,7 @@ def add_effort(store: Store, me: Caller, task: sqlite3.Row, body: Body) -> int:
     return move(store, me, task, changes, WORKED_ON)
 
 
-def efforts_of(store: Store, body: Body) -> list[dict[str, Any]]:
+def efforts_of(store: Store, body: Body) -> list[Body]:
     """Return the efforts that a request lists, by day: today unless days are sent.
 
     Raises Invalid for a day to come.
@@ -4431,7 +4421,7 @@ def efforts_of(store: Store, body: Body) -> list[dict[str, Any]]:
 # Bugs
 
 
-def create_bug(store: Store, me: Caller, product: sqlite3.Row, body: Body) -> int:
+def create_bug(store: Store, me: Caller, product: Record, body: Body) -> int:
     """Create a bug; it belongs to its execution's project unless another is named."""
     made = {"product": product["id"]}
     if body.get("execution") and not body.get("project"):
@@ -4439,7 +4429,7 @@ def create_bug(store: Store, me: Caller, product: sqlite3.Row, body: Body) -> in
     return create(store, me, BUG, {**body, **made})
 
 
-def modify_bug(store: Store, me: Caller, bug: sqlite3.Row, body: Body) -> int:
+def modify_bug(store: Store, me: Caller, bug: Record, body: Body) -> int:
     """Change a bug. A resolution, who closed it or another state are transitions, or refused."""
     id = bug["id"]
     moves = moves_of_bug(bug, body)
@@ -4456,13 +4446,13 @@ def modify_bug(store: Store, me: Caller, bug: sqlite3.Row, body: Body) -> int:
     return int(id)
 
 
-def moves_of_bug(bug: sqlite3.Row, body: Body) -> list[tuple[Transition, tuple[str, ...]]]:
+def moves_of_bug(bug: Record, body: Body) -> list[tuple[Transition, tuple[str, ...]]]:
     """Return the transitions that a change of a bug asks for, in their order.
 
     Each comes with the fields of the request that it takes. Raises Invalid.
     """
     names = ("status", "closedBy", "resolution", *RESOLVED)
-    asked = {name for name in names if body.get(name) and body[name] != bug[name]}
+    asked = {name for name in names if body.get(name) and differs(bug, body, name)}
     status = body["status"] if "status" in asked else ""
     moves: list[tuple[Transition, tuple[str, ...]]] = []
     if "resolution" in asked or status == "resolved":
@@ -4514,12 +4504,12 @@ def get_configuration(store: Store, me: Caller, row: None, query: Body) -> dict[
     return {"name": name, "value": settings[name]}
 
 
-def list_groups(store: Store, me: Caller, row: None, query: Body) -> list[dict[str, Any]]:
+def list_groups(store: Store, me: Caller, row: None, query: Body) -> list[Body]:
     """Return the one group that there is, the administrators."""
     return [{**GROUP, "privs": {}, "accounts": store.administrators()}]
 
 
-def list_bug_options(store: Store, me: Caller, row: None, query: Body) -> dict[str, Any]:
+def list_bug_options(store: Store, me: Caller, row: None, query: Body) -> Body:
     """Return what a form for bugs offers; the builds of `?product=`, if it is given."""
     numbers = ["", "1", "2", "3", "4"]
     types = {"": "", **dict(zip(BUG_TYPES, BUG_TYPE_NAMES, strict=True))}
