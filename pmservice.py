@@ -6862,115 +6862,169 @@ def openapi_text(on: bool) -> bytes:
 
 
 # --- 15 Page: what browsers are shown ---------------------------------------------------------------
-# Pages for people: an overview, and the answer of every GET as tables, made from OPERATIONS, the lists and the views. The
-# template escapes all that it is given, and no page runs a script. Nothing here writes.
+# Pages for people: an overview, and the answer of every GET as tables, made from OPERATIONS, the lists and the views.
+# Sheet reads what a page says, TEMPLATE writes it as HTML, Page checks who asks. The template escapes all that it is
+# given, and no page runs a script. Nothing here writes to the database.
 
 REMEMBERED = 600  # seconds for which a checked header is remembered
 MOST_REMEMBERED = 1000  # headers
-WEEKS, TOP, RELEASES, CALLS_SHOWN, ACTIONS, COLUMNS, ROWS, MOST_ROWS = (
-    26,
-    12,
-    40,
-    15,
-    100,
-    10,
-    50,
-    500,
-)  # shown at most
+WEEKS = 26  # of the chart of bugs, and of past releases
+# What a page shows at most.
+TOP = 12  # products, and running executions
+RELEASES = 40  # past ones, and as many planned ones
+CALLS_SHOWN = 15
+ACTIONS = 100
+COLUMNS = 10
+ROWS = 50  # of a list, unless its query has a limit
+MOST_ROWS = 500
 SEALED = {  # the headers of every page
     "Content-Type": "text/html; charset=utf-8",
-    "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; img-src data:; form-action 'none'; base-uri 'none'; frame-ancestors 'none'",
+    "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; img-src data:; "
+    "form-action 'none'; base-uri 'none'; frame-ancestors 'none'",
     "Cross-Origin-Resource-Policy": "same-origin",
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "no-referrer",
 }
-TELLING = """id name title account realname status stage product execution type caseResult severity pri PM PO owner builder
-    assignedTo consumed left progress bugs unResolved closedBugs stories openedDate date begin end deadline role email"""
+# The fields that tables show, the most telling first.
+TELLING = """
+    id name title account realname status stage product execution type caseResult severity pri
+    PM PO owner builder assignedTo consumed left progress bugs unResolved closedBugs stories
+    openedDate date begin end deadline role email
+"""
+NAMES = ("title", "name", "realname")  # fields that name a record
 READS = {row.path: row for row in OPERATIONS if row.method == "GET"}
 LISTS = {path: row.shows for path, row in READS.items() if isinstance(row.shows, Listing)}
+# The path of each resource's records: the first one in the table of operations.
 RECORDS = {
     row.target: path
     for path, row in reversed(READS.items())
     if row.target and isinstance(row.shows, View)
 }
 LINKS = [
-    ("my tasks" if shows is MY_TASKS else shows.key, path)
-    for path, shows in LISTS.items()
+    ("my tasks" if listing is MY_TASKS else listing.key, path)
+    for path, listing in LISTS.items()
     if "<" not in path
 ]
 OTHERS = [
     (path, path) for path in ("/openapi.json", *READS) if path not in LISTS and "<" not in path
 ]
-Pieces = list[tuple[str, Any]]  # texts, each with the path that it leads to or ""
-Cell = tuple[
-    str, Pieces
-]  # a CSS class and what a place of a table says; of the class "bar": numbers by word
-Section = dict[str, Any]  # a part of a page, as TEMPLATE takes it
+
+# The overview's queries.
+SEEN = f"{PRODUCT.visible()} AND NOT product.deleted"
+SEEN_OR_HIDDEN = f"""
+    SELECT json_group_array(product.id) FILTER (WHERE seen) AS seen,
+        json_group_array(product.id) FILTER (WHERE NOT seen) AS hidden
+    FROM (SELECT product.id, ({SEEN}) IS TRUE AS seen FROM product) AS product
+"""
+BY_QUARTER = """
+    SELECT quarter, sum(opened) AS opened, sum(resolved) AS resolved
+    FROM bugs_dated
+    WHERE product IN (SELECT value FROM json_each(:products)) AND quarter >= :first
+    GROUP BY quarter
+"""
+BY_STAGE = f"""
+    SELECT {STORY.fields["stage"].sql} AS stage, count(*)
+    FROM story
+    WHERE story.type = 'story' AND {STORY.undeleted}
+        AND story.product IN (SELECT product.id FROM product WHERE {SEEN})
+    GROUP BY stage
+"""
+COUNTED = f"""
+    SELECT product.id, name, unResolved AS active, bugs - unResolved - closedBugs AS resolved,
+        closedBugs AS closed, bugs,
+        count(*) OVER () AS products, sum(unResolved) OVER () AS active_in_all
+    FROM product JOIN product_count ON product_count.product = product.id
+    WHERE {SEEN}
+    ORDER BY unResolved DESC, product.id
+    LIMIT {TOP}
+"""
+RUNNING = f"""
+    SELECT project.id, name, end
+    FROM project INDEXED BY execution_running
+    WHERE {EXECUTION.rows} AND {EXECUTION.undeleted} AND {EXECUTION.visible()}
+        AND project.status = 'doing'
+    ORDER BY end, project.id
+    LIMIT {TOP}
+"""
+BY_STATE = """
+    SELECT status, count(*) AS tasks, sum(consumed) AS consumed, sum("left") AS "left"
+    FROM task
+    WHERE execution = :id AND deleted = 0
+    GROUP BY status
+"""
+RELEASED = f"""
+    SELECT release.id, name, date
+    FROM release
+    WHERE NOT release.deleted AND {RELEASE.visible()}
+"""
+PAST = f"{RELEASED} AND date BETWEEN :since AND :today ORDER BY date DESC LIMIT {RELEASES}"
+PLANNED = f"{RELEASED} AND date > :today ORDER BY date LIMIT {RELEASES}"
+PAST_AND_PLANNED = f"""
+    SELECT * FROM ({PAST})
+    UNION ALL SELECT * FROM ({PLANNED})
+    ORDER BY date, id
+"""
+# The action log of a record.
+LOGGED = f"""
+    SELECT date, actor, action, comment
+    FROM action
+    WHERE objectType = :table AND objectID = :id
+    ORDER BY id DESC
+    LIMIT {ACTIONS}
+"""
+
+
+Piece = tuple[
+    str, Any
+]  # a text and the path that it leads to, or ""; of a bar: a word and a number
+Cell = tuple[str, list[Piece]]  # a CSS class, "bar" draws one, and the contents
+Head = tuple[str, str, str]  # the text over a column, the path that sorts by it, and the order now
+Link = Callable[..., str]  # returns the path of the same list with some query parameters changed
+
+
+class Section(NamedTuple):
+    """A part of a page: what TEMPLATE writes of it, in this order.
+
+    look: its CSS class.  legend: words that have a color.  links, turns: those above the table.  weeks: of a chart,
+    numbers by word for each week's Monday; top: the highest number on its scale.  empty: said if there are no rows.
+    text: sentences below the table.  code: lines for a shell, or JSON.
+    """
+
+    title: str = ""
+    heads: Sequence[Head] = ()
+    rows: Sequence[Sequence[Cell]] = ()
+    look: str = ""
+    legend: Sequence[str] = ()
+    links: Sequence[Piece] = ()
+    turns: Sequence[Piece] = ()
+    weeks: Mapping[date, Mapping[str, int]] = {}
+    top: int = 0
+    empty: str = ""
+    text: Sequence[str] = ()
+    code: str = ""
+
+
 Contents = tuple[str, list[Section]]  # the title and the parts of a page
 
-# The overview's queries. Who sees a product sees its bugs and stories: the sums are those of the products that the caller
-# sees, or everything without those of the hidden products. :few are the ids of the products that are fewer.
-FEW = "product IN (SELECT value FROM json_each(:few))"
-SEEN = f"SELECT ({PRODUCT.visible()} AND NOT deleted) IS TRUE, count(*), json_group_array(product.id) FROM product GROUP BY 1"
-BY_STAGE = f"""SELECT {STORY.fields["stage"].sql} AS stage, count(*) FROM story WHERE story.type = 'story' AND {STORY.undeleted}
-    AND story.product IN (SELECT product.id FROM product WHERE {PRODUCT.visible()} AND NOT deleted) GROUP BY stage"""
-BY_QUARTER = (
-    "SELECT quarter, sum({}) FROM bugs_dated WHERE quarter >= :first AND {} GROUP BY quarter"
-)
-LOGGED = f"""SELECT date, actor, action, comment FROM action
-    WHERE objectType = :table AND objectID = :id ORDER BY id DESC LIMIT {ACTIONS}"""
-BY_STATE = """SELECT status, count(*), sum(consumed), sum("left") FROM task
-    WHERE execution = :id AND deleted = 0 GROUP BY status"""
-COUNTED = f"""SELECT product.id, name, unResolved AS active, bugs - unResolved - closedBugs AS resolved, closedBugs AS closed,
-    bugs, count(*) OVER () AS products, sum(unResolved) OVER () AS active_in_all
-    FROM product JOIN product_count ON product_count.product = product.id
-    WHERE NOT product.deleted AND {PRODUCT.visible()} ORDER BY unResolved DESC, product.id LIMIT {TOP}"""
-RUNNING = f"""SELECT project.id, name, end FROM project INDEXED BY execution_running WHERE {EXECUTION.rows} AND {EXECUTION.undeleted}
-    AND project.status = 'doing' AND {EXECUTION.visible()} ORDER BY end, project.id LIMIT {TOP}"""
-DATED = f"""SELECT * FROM (SELECT release.id, name, date FROM release
-    WHERE NOT release.deleted AND {{}} AND {RELEASE.visible()} ORDER BY date {{}} LIMIT {RELEASES})"""
-PAST_AND_PLANNED = f"""{DATED.format("date BETWEEN :since AND :today", "DESC")}
-    UNION ALL {DATED.format("date > :today", "ASC")} ORDER BY date, id"""
+
+def heads(*names: str) -> list[Head]:
+    """Return the heads of a table that no link sorts."""
+    return [(name, "", "") for name in names]
 
 
-def section(
-    title: str = "", heads: str = "", rows: Sequence[Sequence[Cell]] = (), **more: Any
-) -> Section:
-    """Return a part of a page; the heads of its table are separated by commas."""
-    return {
-        "title": title,
-        "heads": [(head, "", "") for head in heads.split(",") if head],
-        "rows": rows,
-        **more,
-    }
+def text_cell(text: str, path: str = "", look: str = "") -> Cell:
+    """Return a cell with a text, which is a link if there is a path."""
+    return look, [(text, path)]
 
 
-def say(*values: Any) -> list[Cell]:
-    """Return cells that say values: a number to the right, a mapping as a bar, a pair as a link."""
-    cells: list[Cell] = []
-    for value in values:
-        number = isinstance(value, (int, float))
-        pair = value if isinstance(value, tuple) else (f"{value:,}" if number else value, "")
-        cells.append(
-            ("bar", [*value.items()]) if isinstance(value, dict) else ("number" * number, [pair])
-        )
-    return cells
+def number_cell(number: float) -> Cell:
+    """Return a cell with a number."""
+    return "number", [(f"{number:,}", "")]
 
 
-def text_of(value: Any) -> str:
-    """Return a JSON value in words: an object by what names it, a step with what came of it, or its numbers."""
-    if isinstance(value, list):
-        return "\n".join(map(text_of, value))
-    if not isinstance(value, dict):
-        return str(value)
-    said = [value[name] for name in ("name", "desc", "expect", "result", "real") if value.get(name)]
-    numbers = {name: one for name, one in value.items() if name and isinstance(one, int)}
-    pairs = (numbers or value).items()
-    return (
-        value.get("code")
-        or " → ".join(said)
-        or "; ".join(f"{name}: {text_of(one)}" for name, one in pairs)
-    )
+def bar_cell(numbers: Mapping[str, int]) -> Cell:
+    """Return a cell with a bar, divided in proportion to some numbers."""
+    return "bar", list(numbers.items())
 
 
 def path_of(template: str, id: int) -> str:
@@ -6978,152 +7032,307 @@ def path_of(template: str, id: int) -> str:
     return re.sub("<.*>", str(id), template)
 
 
+def text_of(value: Any) -> str:
+    """Return a JSON value in words."""
+    if isinstance(value, list):
+        return "\n".join(map(text_of, value))
+    if not isinstance(value, dict):
+        return str(value)
+    if code := value.get("code"):  # of a bug's state, or of a role
+        return str(code)
+    names = (
+        "name",
+        "desc",
+        "expect",
+        "result",
+        "real",
+    )  # of an object, or of a step and its result
+    if said := [value[name] for name in names if value.get(name)]:
+        return " → ".join(said)
+    numbers = {name: one for name, one in value.items() if name and isinstance(one, int)}
+    pairs = (numbers or value).items()
+    return "; ".join(f"{name}: {text_of(one)}" for name, one in pairs)
+
+
+def is_person(kind: Kind) -> bool:
+    """Tell whether a field names a user."""
+    return kind.look == "person"
+
+
+def is_flag(kind: Kind) -> bool:
+    """Tell whether a field says yes or no."""
+    return kind.look in ("flag", "truth")
+
+
+def is_moment(kind: Kind) -> bool:
+    """Tell whether a field is a moment, in UTC."""
+    return kind.look in ("moment", "stamp")
+
+
+def is_text(kind: Kind) -> bool:
+    """Tell whether a field is text, which may be long."""
+    return kind.look == "text"
+
+
+def is_reference(value: Any) -> bool:
+    """Tell whether a value is a user reference object."""
+    return isinstance(value, dict) and "account" in value
+
+
+def target_of(field: str, kind: Kind) -> str:
+    """Return the resource that a field links to, "" if it is no link; some links are plain numbers."""
+    return kind.target or (field if field in RECORDS else "")
+
+
+def is_unset(kind: Kind, target: str, value: Any) -> bool:
+    """Tell whether a value says nothing: no, none, or the 0 of a link or of a number that is given."""
+    if is_flag(kind):
+        return value not in (True, "1")
+    if value == 0:
+        return bool(target) or (kind.read is INT.read and kind.source == "given")
+    return value in (None, "", [], {}, SHOWN_FOR_NONE.get(kind.look))
+
+
+def class_of(field: str, kind: Kind, value: Any) -> str:
+    """Return the CSS class of a field's cell."""
+    if field in ("status", "stage"):
+        return "state"
+    if is_text(kind):
+        return "long"
+    if kind.target:
+        return ""
+    if isinstance(value, list):
+        return "long"
+    return "number" if isinstance(value, (int, float)) else ""
+
+
+def name_statement(resource: Resource) -> str:
+    """Return the query for the name of the record :id, if the caller may see it."""
+    name = next(field for field in NAMES if field in resource.fields)
+    table = resource.table
+    # "a deleted plan or build gives no title"
+    kept = resource.undeleted if resource in (PLAN, BUILD) else "TRUE"
+    return f"""
+        SELECT {name} FROM {table}
+        WHERE {table}.id = :id AND {resource.rows} AND {kept} AND {resource.visible()}
+    """
+
+
+def sort_head(listing: Listing, field: str, query: Fields, link: Link) -> Head:
+    """Return the head of a column, with a link that sorts by it; the present order is turned round."""
+    order = query_shape(listing).fields["order"]
+    by, way = order.read(query["order"]) if "order" in query else listing.order
+    now = f"{way}ending" if field == by else ""
+    turned = "desc" if now == "ascending" else "asc"
+    known = field in order.schema["enum"]
+    return field, link(order=f"{field}_{turned}", page=1) if known else "", now
+
+
+def state_links(listing: Listing, query: Fields, link: Link) -> list[Piece]:
+    """Return the states to which a list can be narrowed, each under its shortest name, with links."""
+    if len(listing.browse) == 1:
+        return []
+    names: dict[str, str] = {}  # by condition: the real server has several names for some
+    for name, condition in listing.browse.items():
+        known = names.get(condition, name)
+        names[condition] = min(name, known, key=lambda one: (len(one), one))
+    chosen = listing.browse.get(query.get("status", listing.default).lower())
+    return [
+        (name, "" if condition == chosen else link(status=name, page=1))
+        for condition, name in names.items()
+    ]
+
+
+def page_links(count: int, total: int | None, query: Fields, link: Link) -> list[Piece]:
+    """Return which records of a list a page has, and links to the pages before and after it."""
+    page, limit = int(query["page"]), int(query["limit"])
+    before = (page - 1) * limit
+    last = before + count
+    place = f"{before + 1:,} to {last:,}" if count else "nothing"
+    if total:
+        place += f" of {total:,}"
+    links = [(place, "")]
+    if page > 1:
+        links.append(("‹ previous", link(page=page - 1)))
+    more = count == limit if total is None else last < total
+    if more:
+        links.append(("next ›", link(page=page + 1)))
+    return links
+
+
+def show_totals(products: Sequence[Any], weeks: Mapping[date, Mapping[str, int]]) -> Section:
+    """Return the numbers in large print: those of all products, and of this week."""
+    rows = []
+    if products:
+        first = products[0]
+        this_week = weeks[max(weeks)]
+        numbers = first["active_in_all"], *this_week.values(), first["products"]
+        rows.append([number_cell(number) for number in numbers])
+    names = heads("active bugs", "opened this week", "resolved this week", "products")
+    return Section("", names, rows, look="tiles")
+
+
+def show_weeks(weeks: Mapping[date, Mapping[str, int]]) -> Section:
+    """Return the chart of the bugs in each week. Its scale ends at 2, 4, 6, 8 or 10 times a power of ten."""
+    most = max(max(bugs.values()) for bugs in weeks.values())
+    power = 1
+    while most > 10 * power:
+        power *= 10
+    top = next(step for step in (2, 4, 6, 8, 10) if step * power >= most) * power
+    legend = ("opened", "resolved")
+    return Section("Bugs a week", look="half", legend=legend, weeks=weeks, top=top)
+
+
+def show_products(products: Iterable[Any]) -> Section:
+    """Return the products that have most active bugs, with their bugs by state."""
+    rows = []
+    for row in products:
+        bugs = {state: row[state] for state in BUG_STATES}
+        numbers = map(number_cell, (*bugs.values(), row["bugs"]))
+        rows.append([text_cell(row["name"], f"/products/{row['id']}"), bar_cell(bugs), *numbers])
+    names = heads("product", "bugs", *BUG_STATES, "all")
+    return Section("Products", names, rows, legend=BUG_STATES, empty="There are no products.")
+
+
 class Sheet:
     """The contents of the pages for one caller, read from one state of the database."""
 
     def __init__(self, store: Store, me: Caller):
-        self.store, self.me, self.name = store, me, functools.cache(self.find_name)
+        self.store = store
+        self.me = me
+        self.name = functools.cache(self.find_name)
 
     def rows(self, sql: str, **values: Any) -> list[Any]:
         """Return the rows of a query."""
         return self.store.run(sql, {**self.store.parameters(self.me, sql), **values}).fetchall()
 
-    def find_name(self, target: str, id: int) -> tuple[str, str]:
-        """Return the name of a record and its path; its id alone if there is none that the caller may see."""
-        for resource in (RESOURCES[name] for name in target.split(" or ")):
-            name = next(
-                field for field in ("title", "name", "realname") if field in resource.fields
-            )
-            where = f"{resource.table}.id = :id AND {resource.rows} AND {resource.visible()}"
-            if resource in (PLAN, BUILD):  # a deleted one gives no title
-                where += f" AND {resource.undeleted}"
-            for (found,) in self.rows(f"SELECT {name} FROM {resource.table} WHERE {where}", id=id):
-                return found, path_of(RECORDS[resource.name], id)
+    def find_name(self, target: str, id: int) -> Piece:
+        """Return a record's name and path; its id alone if there is none that the caller may see."""
+        for resource in map(RESOURCES.__getitem__, target.split(" or ")):
+            for (name,) in self.rows(name_statement(resource), id=id):
+                return name, path_of(RECORDS[resource.name], id)
         return str(id), ""
 
-    def pieces(self, field: str, kind: Kind, value: Any) -> Pieces:
+    def pieces(self, field: str, kind: Kind, value: Any) -> list[Piece]:
         """Return what the value of a field is called, with links; nothing if it is unset."""
-        target = kind.target or field * (field in RECORDS)
-        number = not target and not (kind.read is INT.read and kind.source == "given")
-        if value in (None, "", [], {}, SHOWN_FOR_NONE.get(kind.look)) or (
-            value == 0 and not number
-        ):
+        target = target_of(field, kind)
+        if is_unset(kind, target, value):
             return []
-        if isinstance(value, list) and (target or "account" in value[0]):
-            return [piece for one in value for piece in self.pieces(field, kind, one)]
-        if kind.look == "person" or (isinstance(value, dict) and "account" in value):
-            user: Any = value if isinstance(value, dict) else self.store.user(value)
-            return [(user["realname"] or user["account"], f"/users/{user['id']}")]
+        if isinstance(value, list) and (target or is_reference(value[0])):
+            return [self.piece(kind, target, one) for one in value]
+        return [self.piece(kind, target, value)]
+
+    def piece(self, kind: Kind, target: str, value: Any) -> Piece:
+        """Return what one value is called, and its path if it is a link."""
+        if is_person(kind) or is_reference(value):
+            return self.person(value)
         if target and isinstance(value, int):
-            return [self.name(target, value)]
-        if kind.look in ("flag", "truth"):
-            return [("yes", "")] * (value in (True, "1"))
-        return [
-            (
-                local(value, self.store.zone)[:16]
-                if kind.look in ("moment", "stamp")
-                else text_of(value),
-                "",
-            )
-        ]
+            return self.name(target, value)
+        if is_flag(kind):
+            return "yes", ""
+        if is_moment(kind):
+            return self.minute(value), ""
+        return text_of(value), ""
+
+    def person(self, value: Any) -> Piece:
+        """Return the real name of a user, by account or user reference, and the user's path."""
+        user: Any = value if isinstance(value, dict) else self.store.user(value)
+        return user["realname"] or user["account"], f"/users/{user['id']}"
+
+    def minute(self, stored: str) -> str:
+        """Return the wall-clock time of a stored moment, without seconds."""
+        return local(stored, self.store.zone)[:16]
 
     def cell(self, view: View, field: str, record: Fields) -> Cell:
-        """Return the cell of a record's field; its own name leads to its page."""
-        kind, path = view.fields[field], RECORDS.get(view.resource.name)
-        pieces = self.pieces(field, kind, record[field])
+        """Return the cell of a record's field; the record's own name is a link to its page."""
+        kind, value = view.fields[field], record[field]
+        pieces = self.pieces(field, kind, value)
+        path = RECORDS.get(view.resource.name)
         if path and field in ("id", "name", "title", "account"):
             pieces = [(text, path_of(path, record["id"])) for text, _ in pieces]
-        value, text = (
-            record[field],
-            kind.look == "text" or (isinstance(record[field], list) and not kind.target),
-        )
-        look = "number" * (isinstance(value, (int, float)) and not kind.target) or "long" * text
-        return "state" if field in ("status", "stage") else look, pieces
+        return class_of(field, kind, value), pieces
+
+    def cells(self, view: View, fields: Iterable[str], record: Fields) -> list[Cell]:
+        """Return the cells of some fields of a record."""
+        return [self.cell(view, field, record) for field in fields]
 
     def table(
         self, view: View, records: Sequence[Fields], title: str = "", within: str = ""
     ) -> Section:
-        """Return records as a table of their most telling fields that are set."""
-        cells = {
-            field: [self.cell(view, field, record) for record in records]
-            for field in TELLING.split()
-            if field in view.fields and field != within and any(record[field] for record in records)
-        }
-        columns = dict(itertools.islice(cells.items(), COLUMNS))
-        rows = [list(row) for row in zip(*columns.values(), strict=True)]
-        return section(title, ",".join(columns), rows, empty="There are none.")
+        """Return records as a table of their most telling fields that are set, without `within`."""
+        known = [field for field in TELLING.split() if field in view.fields and field != within]
+        told = [field for field in known if any(record[field] for record in records)][:COLUMNS]
+        rows = [self.cells(view, told, record) for record in records]
+        return Section(title, heads(*told), rows, empty="There are none.")
+
+    # Records
 
     def record(self, view: View, record: Fields) -> list[Section]:
         """Return a record: its fields, the lists in it and links to those within it, its action log."""
-        cells = {
-            field: self.cell(view, field, record)
-            for field, kind in view.fields.items()
-            if kind.source != "fixed"
-        }
-        within = f"{RECORDS[view.resource.name]}/"
-        unset = ", ".join(field for field, (_, pieces) in cells.items() if not pieces)
-        lists = ((shows.key, path) for path, shows in LISTS.items() if path.startswith(within))
-        gone = record.get("deleted") in (True, "1")
-        links = [(key, path_of(path, record["id"])) for key, path in lists if not gone]
-        fields = [[("field", [(field, "")]), cell] for field, cell in cells.items() if cell[1]]
-        parts = [section(rows=fields, links=links, text=[f"Unset: {unset}."])]
-        for inner in ENCLOSED.get(view, ()):
-            if items := record[inner.key]:
-                page: Any = {"limit": 0, "offset": 0}
-                total, _ = self.store.page(inner, {inner.within: record["id"]}, self.me, page)
-                more = [f"{total:,} in all."] if total > len(items) else []
-                parts.append({**self.table(inner.view, items, inner.key), "text": more})
-        log = []
-        for moment, actor, action, comment in self.rows(
-            LOGGED, table=view.resource.table, id=record["id"]
-        ):
-            [who] = self.pieces("", PERSON, actor)
-            log.append(
-                [*say(local(moment, self.store.zone)[:16], who, action), ("long", [(comment, "")])]
+        parts = [self.fields(view, record)]
+        for listing in ENCLOSED.get(view, ()):
+            if record[listing.key]:
+                parts.append(self.enclosed(listing, record))
+        if log := self.log(view.resource, record["id"]):
+            parts.append(Section("Action log", heads("when", "who", "what", "comment"), log))
+        return parts
+
+    def fields(self, view: View, record: Fields) -> Section:
+        """Return the fields of a record that are set, one a row, with links to the lists within it."""
+        rows, unset = [], []
+        for field in view.columns:
+            cell = self.cell(view, field, record)
+            _, pieces = cell
+            if pieces:
+                rows.append([text_cell(field, look="field"), cell])
+            else:
+                unset.append(field)
+        links = [] if record.get("deleted") in (True, "1") else self.links_within(view, record)
+        return Section(rows=rows, links=links, text=[f"Unset: {', '.join(unset)}."])
+
+    def links_within(self, view: View, record: Fields) -> list[Piece]:
+        """Return links to the lists within a record."""
+        home = RECORDS[view.resource.name] + "/"
+        lists = [(listing.key, path) for path, listing in LISTS.items() if path.startswith(home)]
+        return [(key, path_of(path, record["id"])) for key, path in lists]
+
+    def enclosed(self, listing: Listing, record: Fields) -> Section:
+        """Return a list inside of a record, and how many there are if it does not have all."""
+        items = record[listing.key]
+        query = {"limit": 0, "offset": 0}
+        total, _ = self.store.page(listing, {listing.within: record["id"]}, self.me, query)
+        text = [f"{total:,} in all."] if total > len(items) else []
+        return self.table(listing.view, items, listing.key)._replace(text=text)
+
+    def log(self, resource: Resource, id: int) -> list[list[Cell]]:
+        """Return the action log of a record, the last action first."""
+        rows = []
+        for moment, actor, action, comment in self.rows(LOGGED, table=resource.table, id=id):
+            rows.append(
+                [
+                    text_cell(self.minute(moment)),
+                    text_cell(*self.person(actor)),
+                    text_cell(action),
+                    text_cell(comment, look="long"),
+                ]
             )
-        return [*parts, section("Action log", "when,who,what,comment", log)] if log else parts
+        return rows
+
+    # Lists
 
     def listing(self, listing: Listing, path: str, query: Fields, answer: Fields) -> Section:
         """Return a page of a list, with links to other pages, orders and states of it."""
-        records, total, shape = (
-            answer[listing.key],
-            answer.get("total"),
-            query_shape(listing).fields,
+
+        def link(**changes: Any) -> str:
+            return f"{path}?{urllib.parse.urlencode({**query, **changes})}"
+
+        records = answer[listing.key]
+        table = self.table(listing.view, records, within=listing.within)
+        return table._replace(
+            heads=[sort_head(listing, field, query, link) for field, _, _ in table.heads],
+            links=state_links(listing, query, link),
+            turns=page_links(len(records), answer.get("total"), query, link),
         )
-        link: Callable[..., str] = lambda **changes: (  # noqa: E731
-            f"{path}?{urllib.parse.urlencode({**query, **changes})}"
-        )
-        table, order = self.table(listing.view, records, within=listing.within), shape["order"]
-        by, way = order.read(query["order"]) if "order" in query else listing.order
-        for place, (field, *_) in enumerate(table["heads"]):
-            turned = link(
-                order=f"{field}_{'desc' if (by, way) == (field, 'asc') else 'asc'}", page=1
-            )
-            known = field in order.schema["enum"]
-            table["heads"][place] = (
-                field,
-                turned if known else "",
-                f"{way}ending" if field == by else "",
-            )
-        page, limit = int(query["page"]), int(query["limit"])
-        first = (page - 1) * limit
-        count = f"{first + 1:,} to {first + len(records):,}" if records else "nothing"
-        more = len(records) == limit if total is None else first + limit < total
-        turns = [("‹ previous", link(page=page - 1))] * (page > 1) + [
-            ("next ›", link(page=page + 1))
-        ] * more
-        browse = listing.browse if len(listing.browse) > 1 else {}
-        chosen, states = browse.get(query.get("status", listing.default).lower()), []
-        for condition in dict.fromkeys(
-            browse.values()
-        ):  # the real server has several words for some
-            word = min((len(word), word) for word, same in browse.items() if same == condition)[1]
-            states.append((word, link(status=word, page=1) if condition != chosen else ""))
-        return {
-            **table,
-            "links": states,
-            "turns": [(count + (f" of {total:,}" if total else ""), ""), *turns],
-        }
 
     def show(
         self, operation: Operation, path: str, value: Any, named: Fields, query: Fields
@@ -7131,112 +7340,134 @@ class Sheet:
         """Return the page of what a GET answers."""
         shows = operation.shows
         if isinstance(shows, Listing):
-            of = f" of {self.name(operation.target, named['id'])[0]}" if operation.target else ""
-            return f"{shows.key.capitalize()}{of}", [self.listing(shows, path, query, value)]
+            title = shows.key.capitalize()
+            if operation.target:
+                name, _ = self.name(operation.target, named["id"])
+                title += f" of {name}"
+            return title, [self.listing(shows, path, query, value)]
         if isinstance(shows, View):
             record = value["profile"] if shows.envelope else value
-            name = next(
-                record[field] for field in ("title", "name", "realname", "id") if field in record
-            )
-            return f"{shows.resource.name.capitalize()} {record['id']}: {name}", self.record(
-                shows, record
-            )
+            name = next(record[field] for field in (*NAMES, "id") if field in record)
+            title = f"{shows.resource.name.capitalize()} {record['id']}: {name}"
+            return title, self.record(shows, record)
         code = json.dumps(value, indent=2, ensure_ascii=False)
-        return operation.purpose.capitalize(), [section(code=code)]
+        return operation.purpose.capitalize(), [Section(code=code)]
+
+    # The overview
 
     def overview(self) -> list[Section]:
         """Return what people look at first."""
-        weeks, executions, releases = self.count_weeks(), self.show_running(), self.show_releases()
         products = self.rows(COUNTED)
-        if not (products or executions or releases):
+        executions = self.show_executions()
+        releases = self.show_releases()
+        if not (products or executions.rows or releases.rows):
             return [NO_RECORDS]
-        stages, now = Counter(dict(map(tuple, self.rows(BY_STAGE)))), [*weeks.values()][-1]
-        most = max(stages.values(), default=0)
-        bars = [
-            say(stage, {stage: stages[stage], "": most - stages[stage]}, stages[stage])
-            for stage in STORY_STAGES
-        ]
-        bugs: list[list[Cell]] = []
-        for row in products:
-            states = {state: row[state] for state in BUG_STATES}
-            bugs.append(
-                say((row["name"], f"/products/{row['id']}"), states, *states.values(), row["bugs"])
-            )
-        totals = (
-            (products[0]["active_in_all"], *now.values(), products[0]["products"])
-            if products
-            else ()
-        )
-        lasting = f"execution,tasks,{','.join(TASK_STATES)},hours consumed,hours left,ends"
+        weeks = self.count_weeks()
         return [
-            section("", "active bugs,opened this week,resolved this week,products", [say(*totals)] if totals else [], look="tiles"),
-            section("Bugs a week", legend=now, weeks=weeks, look="half"),
-            section("Stories by stage", "", bars if most else [], empty="There are no stories.", look="half"),
-            section("Products", "product,bugs,active,resolved,closed,all", bugs, empty="There are no products.", legend=BUG_STATES),
-            section("Running executions", lasting, executions, empty="No execution is running.", legend=TASK_STATES),
-            section("Releases", "", releases, empty="None in the last half year, and none ahead.", legend=("past", "planned"), look="line"),
-        ]  # fmt: skip
+            show_totals(products, weeks),
+            show_weeks(weeks),
+            self.show_stages(),
+            show_products(products),
+            executions,
+            releases,
+        ]
 
-    @functools.cached_property
-    def few(self) -> tuple[str, bool]:
-        """The ids of the products that are fewer, and whether these are the hidden ones."""
-        found = {seen: (count, ids) for seen, count, ids in self.rows(SEEN)}
-        hidden, seen = found.get(0, (0, "[]")), found.get(1, (0, "[]"))
-        return min(hidden, seen)[1], hidden < seen
+    def products_to_sum(self) -> list[tuple[int, str]]:
+        """Return the products whose sums make those of all that the caller sees: (1 or -1, ids as JSON).
 
-    def tally(self, whole: str, part: str, **values: Any) -> Counter[Any]:
-        """Return sums by word over what the caller may see, from the query for everything and that for :few products."""
-        ids, are_hidden = self.few
-        sums = Counter(dict(map(tuple, self.rows(part, few=ids, **values))))
-        return Counter(dict(map(tuple, self.rows(whole, **values)))) - sums if are_hidden else sums
+        These are the products that the caller sees, or 0, which stands for all, less the hidden ones: whichever are
+        fewer rows to read.
+        """
+        [(seen, hidden)] = self.rows(SEEN_OR_HIDDEN)
+        return [(1, "[0]"), (-1, hidden)] if len(hidden) < len(seen) else [(1, seen)]
 
-    def count_weeks(self) -> dict[str, dict[str, int]]:
+    def count_weeks(self) -> dict[date, dict[str, int]]:
         """Return how many bugs were opened and resolved in each week, by its Monday."""
         today = date.fromisoformat(self.store.today)
-        mondays = [today - timedelta(today.weekday(), weeks=WEEKS - 1 - n) for n in range(WEEKS)]
-        midnights = (
-            datetime.combine(monday, datetime.min.time(), self.store.zone) for monday in mondays
-        )
-        edges = [int(midnight.timestamp()) // 900 for midnight in midnights]
-        weeks = {str(monday): {"opened": 0, "resolved": 0} for monday in mondays}
-        for word in ("opened", "resolved"):
-            whole, part = BY_QUARTER.format(word, "product = 0"), BY_QUARTER.format(word, FEW)
-            for quarter, bugs in self.tally(whole, part, first=edges[0]).items():
-                weeks[str(mondays[bisect.bisect(edges, quarter) - 1])][word] += bugs
+        last = today - timedelta(today.weekday())
+        mondays = [last - timedelta(weeks=ago) for ago in reversed(range(WEEKS))]
+        quarters = [self.first_quarter(monday) for monday in mondays]
+        weeks = {monday: {"opened": 0, "resolved": 0} for monday in mondays}
+        for sign, products in self.products_to_sum():
+            rows = self.rows(BY_QUARTER, products=products, first=quarters[0])
+            for quarter, opened, resolved in rows:
+                week = weeks[mondays[bisect.bisect(quarters, quarter) - 1]]
+                week["opened"] += sign * opened
+                week["resolved"] += sign * resolved
         return weeks
 
-    def show_running(self) -> list[list[Cell]]:
+    def first_quarter(self, day: date) -> int:
+        """Return the quarter of an hour, counted since 1970, in which a day begins."""
+        midnight = datetime(day.year, day.month, day.day, tzinfo=self.store.zone)
+        return int(midnight.timestamp()) // 900
+
+    def show_stages(self) -> Section:
+        """Return how many stories are in each stage."""
+        counts = dict(self.rows(BY_STAGE))
+        most = max(counts.values(), default=0)
+        rows = []
+        for stage in STORY_STAGES:
+            count = counts.get(stage, 0)
+            bar = bar_cell({stage: count, "": most - count})
+            rows.append([text_cell(stage), bar, number_cell(count)])
+        return Section(
+            "Stories by stage",
+            rows=rows if counts else (),
+            look="half",
+            empty="There are no stories.",
+        )
+
+    def show_executions(self) -> Section:
         """Return the running executions with their tasks by state and their hours."""
         rows = []
         for id, name, end in self.rows(RUNNING):
-            found = {state: numbers for state, *numbers in self.rows(BY_STATE, id=id)}
-            tasks = {state: found[state][0] if state in found else 0 for state in TASK_STATES}
-            hours = [round(sum(numbers[n] for numbers in found.values()), 1) for n in (1, 2)]
-            rows.append(say((name, f"/executions/{id}"), tasks, *tasks.values(), *hours, end))
-        return rows
+            found = self.rows(BY_STATE, id=id)
+            counts = {row["status"]: row["tasks"] for row in found}
+            tasks = {state: counts.get(state, 0) for state in TASK_STATES}
+            consumed = sum(row["consumed"] for row in found)
+            left = sum(row["left"] for row in found)
+            hours = round(consumed, 1), round(left, 1)
+            numbers = map(number_cell, (*tasks.values(), *hours))
+            link = text_cell(name, f"/executions/{id}")
+            rows.append([link, bar_cell(tasks), *numbers, text_cell(end)])
+        return Section(
+            "Running executions",
+            heads("execution", "tasks", *TASK_STATES, "hours consumed", "hours left", "ends"),
+            rows,
+            legend=TASK_STATES,
+            empty="No execution is running.",
+        )
 
-    def show_releases(self) -> list[list[Cell]]:
+    def show_releases(self) -> Section:
         """Return the releases of the last half year and those ahead, by month."""
-        today = self.store.today
-        since = str(date.fromisoformat(today) - timedelta(weeks=WEEKS))
+        today = date.fromisoformat(self.store.today)
+        since = today - timedelta(weeks=WEEKS)
         months: dict[str, list[Cell]] = {}
-        for id, name, day in self.rows(PAST_AND_PLANNED, since=since, today=today):
-            month = months.setdefault(f"{date.fromisoformat(day):%B %Y}", [])
-            month.append(
-                (
-                    "planned" if day > today else "past",
-                    [(f"{int(day[8:])}", ""), (name, f"/releases/{id}")],
-                )
-            )
-        return [[("field", [(month, "")]), *cells] for month, cells in months.items()]
+        for id, name, released in self.rows(PAST_AND_PLANNED, since=str(since)):
+            day = date.fromisoformat(released)
+            month = f"{day:%B %Y}"
+            look = "planned" if day > today else "past"
+            cells = months.setdefault(month, [text_cell(month, look="field")])
+            cells.append((look, [(str(day.day), ""), (name, f"/releases/{id}")]))
+        return Section(
+            "Releases",
+            rows=[*months.values()],
+            look="line",
+            legend=("past", "planned"),
+            empty="None in the last half year, and none ahead.",
+        )
 
 
 CSS = """
-:root { color-scheme: light dark; --ink: #1d2530; --soft: #57616f; --line: #dfe3e9; --back: #f4f5f7; --card: #fff; --link: #0a58b5;
-  --orange: #d55e00; --blue: #0072b2; --grey: #8b95a2; --green: #009e73; --yellow: #e0a100; --purple: #b35f93; --pale: #c3cbd6; }
+:root { color-scheme: light dark; --ink: #1d2530; --soft: #57616f; --line: #dfe3e9;\
+ --back: #f4f5f7; --card: #fff; --link: #0a58b5;
+  --orange: #d55e00; --blue: #0072b2; --grey: #8b95a2; --green: #009e73; --yellow: #e0a100;\
+ --purple: #b35f93; --pale: #c3cbd6; }
 @media (prefers-color-scheme: dark) {
-  :root { --ink: #e6e9ee; --soft: #a4aebb; --line: #333c48; --back: #13171c; --card: #1b2129; --link: #7db7ff;
-    --orange: #ff9a57; --blue: #4db3ff; --grey: #75808e; --green: #2fc79a; --yellow: #f0c04d; --purple: #d99ac2; --pale: #465160; }
+  :root { --ink: #e6e9ee; --soft: #a4aebb; --line: #333c48; --back: #13171c; --card: #1b2129;\
+ --link: #7db7ff;
+    --orange: #ff9a57; --blue: #4db3ff; --grey: #75808e; --green: #2fc79a; --yellow: #f0c04d;\
+ --purple: #d99ac2; --pale: #465160; }
 }
 .active, .opened, .blocked { --word: var(--orange); }
 .resolved, .doing, .projected, .past { --word: var(--blue); }
@@ -7245,17 +7476,20 @@ CSS = """
 .cancel, .terminate { --word: var(--purple); }
 .wait, .draft { --word: var(--pale); }
 * { box-sizing: border-box; }
-body { margin: 0; background: var(--back); color: var(--ink); font: 15px/1.5 system-ui, sans-serif; font-variant-numeric: tabular-nums; }
+body { margin: 0; background: var(--back); color: var(--ink);\
+ font: 15px/1.5 system-ui, sans-serif; font-variant-numeric: tabular-nums; }
 a { color: var(--link); text-decoration: none; }
 a:hover { text-decoration: underline; }
 :focus-visible { outline: 3px solid var(--link); outline-offset: 2px; border-radius: 2px; }
-header, main, footer { max-width: 80rem; margin: auto; padding: .75rem 1rem; overflow-wrap: anywhere; }
+header, main, footer { max-width: 80rem; margin: auto; padding: .75rem 1rem;\
+ overflow-wrap: anywhere; }
 nav, .links, .turns, .legend { display: flex; flex-wrap: wrap; gap: .2rem 1rem; margin: 0 0 .6rem; }
 main { display: grid; grid-template-columns: minmax(0, 2fr) minmax(0, 1fr); gap: 1rem; }
 h1 { font-size: 1.5rem; line-height: 1.25; margin: .25rem 0 0; }
 h2 { font-size: 1.1rem; margin: 0 0 .5rem; }
 h1, section { grid-column: 1 / -1; min-width: 0; }
-section { background: var(--card); border: 1px solid var(--line); border-radius: .5rem; padding: 1rem 1.1rem; }
+section { background: var(--card); border: 1px solid var(--line); border-radius: .5rem;\
+ padding: 1rem 1.1rem; }
 p { margin: .5rem 0 0; max-width: 50rem; }
 section > p:first-child { margin-top: 0; }
 .box + p { color: var(--soft); font-size: .85rem; }
@@ -7266,26 +7500,34 @@ section > p:first-child { margin-top: 0; }
 @media (max-width: 55rem) { .half { grid-column: 1 / -1; } }
 .box { overflow-x: auto; }
 table { border-collapse: collapse; width: 100%; }
-th, td { padding: .35rem .9rem .35rem 0; text-align: left; vertical-align: top; border-top: 1px solid var(--line); white-space: nowrap; }
+th, td { padding: .35rem .9rem .35rem 0; text-align: left; vertical-align: top;\
+ border-top: 1px solid var(--line); white-space: nowrap; }
 th, .field, .legend, .chart, .soft { color: var(--soft); font-size: .85rem; font-weight: 400; }
 thead th, tr:first-child > .field, tr:first-child > .field ~ td { border-top: 0; }
 :last-child:is(th, td) { padding-right: 0; }
 .field { width: 9rem; }
 .number { text-align: right; }
 .field + .number { text-align: left; }
-td > a { display: inline-block; width: max-content; max-width: min(20rem, 40vw); overflow-wrap: break-word; white-space: normal; }
-.long > * { display: inline-block; width: max-content; max-width: min(26rem, 55vw); white-space: pre-wrap; }
+td > a { display: inline-block; width: max-content; max-width: min(20rem, 40vw);\
+ overflow-wrap: break-word; white-space: normal; }
+.long > * { display: inline-block; width: max-content; max-width: min(26rem, 55vw);\
+ white-space: pre-wrap; }
 .field + .long > * { max-width: min(50rem, 48vw); }
-.tiles th, .tiles td { width: 25%; white-space: normal; border: 0; padding-top: 0; text-align: left; vertical-align: bottom; }
+.tiles th, .tiles td { width: 25%; white-space: normal; border: 0; padding-top: 0;\
+ text-align: left; vertical-align: bottom; }
 .tiles td { font-size: 1.9rem; line-height: 1; }
 .bar { width: 35%; min-width: 9rem; }
 .bar svg { display: block; width: 100%; height: .85rem; margin-top: .33rem; }
-.bar rect { fill: var(--word, var(--grey)); stroke: var(--card); vector-effect: non-scaling-stroke; }
+.bar rect { fill: var(--word, var(--grey)); stroke: var(--card);\
+ vector-effect: non-scaling-stroke; }
 .bar rect[class=""], .chart rect { fill: transparent; stroke: none; }
-.legend > ::before, .state > ::before, .line .past::before, .line .planned::before { content: ""; display: inline-block;
-  width: .7em; height: .7em; margin-right: .45em; border-radius: 2px; background: var(--word, var(--grey)); }
+.legend > ::before, .state > ::before, .line .past::before, .line .planned::before { content: "";\
+ display: inline-block;
+  width: .7em; height: .7em; margin-right: .45em; border-radius: 2px;\
+ background: var(--word, var(--grey)); }
 .chart { display: grid; grid-template-columns: auto 1fr; column-gap: .6rem; }
-.scale { display: flex; flex-direction: column; justify-content: space-between; margin: -.5em 0; line-height: 1; text-align: right; }
+.scale { display: flex; flex-direction: column; justify-content: space-between; margin: -.5em 0;\
+ line-height: 1; text-align: right; }
 .chart svg { width: 100%; height: 13rem; }
 .chart ol { grid-column: 2; display: flex; list-style: none; margin: .4rem 0 0; padding: 0; }
 .chart li { flex: 1; width: 0; white-space: nowrap; }
@@ -7293,7 +7535,8 @@ td > a { display: inline-block; width: max-content; max-width: min(20rem, 40vw);
 path, polyline { fill: none; stroke: var(--word, var(--line)); vector-effect: non-scaling-stroke; }
 polyline { stroke-width: 2.5; stroke-linejoin: round; }
 .line tbody { display: flex; gap: 1rem; }
-.line tr { display: flex; flex: 1 0 8.4rem; flex-direction: column; border-top: 2px solid var(--line); padding-top: .3rem; }
+.line tr { display: flex; flex: 1 0 8.4rem; flex-direction: column;\
+ border-top: 2px solid var(--line); padding-top: .3rem; }
 .line th { border: 0; padding: 0; }
 .line td { border: 0; padding: .1rem 0 .1rem 1.1em; text-indent: -1.1em; white-space: normal; }
 .line a { display: inline; }
@@ -7301,7 +7544,8 @@ polyline { stroke-width: 2.5; stroke-linejoin: round; }
 .line table { direction: ltr; }
 .line ::before { border-radius: 50% !important; }
 .line .planned::before { background: none; border: 2px solid var(--word); }
-pre { overflow-x: auto; margin: .5rem 0 0; padding: .75rem; background: var(--back); border-radius: .3rem; font-size: .85rem; }
+pre { overflow-x: auto; margin: .5rem 0 0; padding: .75rem; background: var(--back);\
+ border-radius: .3rem; font-size: .85rem; }
 """
 
 TEMPLATE = bottle.SimpleTemplate("""\
@@ -7332,65 +7576,74 @@ TEMPLATE = bottle.SimpleTemplate("""\
 <main>
 <h1>{{title}}</h1>
 % for part in sections:
-<section class="{{part.get("look", "")}}">
-% if part["title"]:
-<h2>{{part["title"]}}</h2>
+<section class="{{part.look}}">
+% if part.title:
+<h2>{{part.title}}</h2>
 % end
-% for name in ("legend", "links", "turns"):
-% if part.get(name) and (name != "legend" or part["rows"] or "weeks" in part):
-<p class="{{name}}">
-% say([(word, "") for word in part[name]] if name == "legend" else part[name], name == "legend")
+% if part.legend and (part.rows or part.weeks):
+<p class="legend">
+% say([(word, "") for word in part.legend], colored=True)
+</p>
+% end
+% for look, pieces in (("links", part.links), ("turns", part.turns)):
+% if pieces:
+<p class="{{look}}">
+% say(pieces)
 </p>
 % end
 % end
-% if weeks := part.get("weeks"):
-% most = max(number for numbers in weeks.values() for number in numbers.values())
-% top = next(step * 10 ** power for power in range(20) for step in (2, 4, 6, 8, 10) if step * 10 ** power >= most)
+% if part.weeks:
+% top, width = part.top, len(part.weeks)
 <div class="chart">
 <p class="scale"><span>{{top}}</span><span>{{top // 2}}</span><span>0</span></p>
-<svg viewBox="0 0 {{len(weeks)}} {{top}}" preserveAspectRatio="none" role="img">
-<title>{{part["title"]}}: {{", ".join(part["legend"])}}</title>
-<path d="M0 0H{{len(weeks)}}M0 {{top / 2}}H{{len(weeks)}}M0 {{top}}H{{len(weeks)}}"/>
-% for word in part["legend"]:
-<polyline class="{{word}}" points="{{" ".join(f"{n + .5} {top - numbers[word]}" for n, numbers in enumerate(weeks.values()))}}"/>
+<svg viewBox="0 0 {{width}} {{top}}" preserveAspectRatio="none" role="img">
+<title>{{part.title}}: {{", ".join(part.legend)}}</title>
+<path d="M0 0H{{width}}M0 {{top / 2}}H{{width}}M0 {{top}}H{{width}}"/>
+% for word in part.legend:
+% points = [f"{n + .5} {top - numbers[word]}" for n, numbers in enumerate(part.weeks.values())]
+<polyline class="{{word}}" points="{{" ".join(points)}}"/>
 % end
-% for n, (day, numbers) in enumerate(weeks.items()):
-<rect x="{{n}}" width="1" height="{{top}}"><title>week of {{day}}: {{", ".join(f"{number} {word}" for word, number in numbers.items())}}</title></rect>
+% for n, (monday, numbers) in enumerate(part.weeks.items()):
+% told = ", ".join(f"{number} {word}" for word, number in numbers.items())
+<rect x="{{n}}" width="1" height="{{top}}"><title>week of {{monday}}: {{told}}</title></rect>
 % end
 </svg>
 <ol>
-% for day in weeks:
-<li>{{f"{day_of(day):%b}" if day[8:] < "08" else ""}}</li>
+% for monday in part.weeks:
+<li>{{f"{monday:%b}" if monday.day < 8 else ""}}</li>
 % end
 </ol>
 </div>
 % end
-% if part["rows"]:
-<div class="box" tabindex="0" role="region" aria-label="{{part["title"] or title}}">
+% if part.rows:
+<div class="box" tabindex="0" role="region" aria-label="{{part.title or title}}">
 <table>
-% if part["heads"]:
+% if part.heads:
 <thead><tr>
-% for (text, path, sort), (look, _) in zip(part["heads"], part["rows"][0]):
-<th scope="col" class="{{"number" if look == "number" else ""}}"{{!f' aria-sort="{sort}"' if sort else ""}}>
+% for (text, path, order), (look, _) in zip(part.heads, part.rows[0]):
+% look = "number" if look == "number" else ""
+% sort = f' aria-sort="{order}"' if order else ""
+<th scope="col" class="{{look}}"{{!sort}}>
 % say([(text, path)])
 </th>
 % end
 </tr></thead>
 % end
-% for row in part["rows"]:
+% for row in part.rows:
 <tr>
 % for look, pieces in row:
 <{{"th scope=row" if look == "field" else "td"}} class="{{look}}">
 % if look == "bar":
 % total, x = sum(number for _, number in pieces) or 1, 0
-<svg viewBox="0 0 {{total}} 1" preserveAspectRatio="none" role="img"><title>{{", ".join(f"{number} {word}" for word, number in pieces if word and number)}}</title>
+% told = ", ".join(f"{number} {word}" for word, number in pieces if word and number)
+<svg viewBox="0 0 {{total}} 1" preserveAspectRatio="none" role="img"><title>{{told}}</title>
 % for word, number in pieces:
 <rect class="{{word}}" x="{{x}}" width="{{number}}" height="1"/>
 % x += number
 % end
 </svg>
 % else:
-% say(pieces, look == "state")
+% say(pieces, colored=look == "state")
 % end
 </{{"th" if look == "field" else "td"}}>
 % end
@@ -7398,12 +7651,14 @@ TEMPLATE = bottle.SimpleTemplate("""\
 % end
 </table>
 </div>
+% elif part.empty:
+<p>{{part.empty}}</p>
 % end
-% for line in part.get("text", () if part["rows"] or "empty" not in part else [part["empty"]]):
+% for line in part.text:
 <p>{{line}}</p>
 % end
-% if part.get("code"):
-<pre>{{part["code"]}}</pre>
+% if part.code:
+<pre>{{part.code}}</pre>
 % end
 </section>
 % end
@@ -7415,99 +7670,172 @@ TEMPLATE = bottle.SimpleTemplate("""\
 </html>
 """)
 
-NO_RECORDS = section("There are no records yet", text=[
-    "Start the service with --demo to see a made-up company, or with --load FILE to load records of your own.",
-    "pmservice load FILE does so while the service runs, and POST /products creates a product."])  # fmt: skip
-LOG_IN = section(text=[
-    "Reload the page: your browser then asks for an account and its password. A token may stand for the password.",
-    "A new database has the account admin. Its password was printed where the service was first started. "
-    "If it is lost, this command sets a new one:"], code="pmservice user admin --password")  # fmt: skip
-SHELL = ("""T=$(curl -s {url}/tokens -d '{{"account": "{account}", "password": "PASSWORD"}}' |
+NO_RECORDS = Section(
+    "There are no records yet",
+    text=[
+        "Start the service with --demo to see a made-up company, or with --load FILE to load"
+        " records of your own.",
+        "pmservice load FILE does so while the service runs, and POST /products creates a product.",
+    ],
+)
+LOG_IN = Section(
+    text=[
+        "Reload the page: your browser then asks for an account and its password. A token may stand"
+        " for the password.",
+        "A new database has the account admin. Its password was printed where the service was first"
+        " started. If it is lost, this command sets a new one:",
+    ],
+    code="pmservice user admin --password",
+)
+
+# Lines for a shell: the first ones get a path, the others create a product.
+SHELL = (
+    """\
+T=$(curl -s {url}/tokens -d '{{"account": "{account}", "password": "PASSWORD"}}' |
     python3 -c 'import json, sys; print(json.load(sys.stdin)["token"])')
-curl -s -H "Token: $T" {url}{path}""", """
-curl -s -H "Token: $T" {url}/products -d '{{"name": "Shop"}}'""")  # fmt: skip
-POWERSHELL = ("""$T = (Invoke-RestMethod {url}/tokens -Method Post -Body '{{"account": "{account}", "password": "PASSWORD"}}').token
-Invoke-RestMethod {url}{path} -Headers @{{Token = $T}}""", """
-Invoke-RestMethod {url}/products -Headers @{{Token = $T}} -Method Post -Body '{{"name": "Shop"}}'""")  # fmt: skip
+curl -s -H "Token: $T" {url}{path}""",
+    """
+curl -s -H "Token: $T" {url}/products -d '{{"name": "Shop"}}'""",
+)
+POWERSHELL = (
+    """\
+$T = (Invoke-RestMethod {url}/tokens -Method Post\
+ -Body '{{"account": "{account}", "password": "PASSWORD"}}').token
+Invoke-RestMethod {url}{path} -Headers @{{Token = $T}}""",
+    """
+Invoke-RestMethod {url}/products -Headers @{{Token = $T}} -Method Post\
+ -Body '{{"name": "Shop"}}'""",
+)
+
+
+def lines_for_programs(
+    environ: Mapping[str, Any], path: str, account: str, creates: bool
+) -> Section:
+    """Return the lines that get the JSON at a path in the reader's shell, and create a product."""
+    get, create = POWERSHELL if "Windows" in environ.get("HTTP_USER_AGENT", "") else SHELL
+    lines = get + create if creates else get
+    host = environ.get("HTTP_HOST") or environ["SERVER_NAME"]
+    url = f"{environ['wsgi.url_scheme']}://{host}"
+    code = lines.format(url=url, path=path, account=account)
+    return Section("For programs", text=["Programs get JSON at the same paths:"], code=code)
 
 
 def refuse_embedding(environ: Mapping[str, Any]) -> None:
-    """Raise Refusal (403) for a request that another site's page makes, unless a person followed a link.
+    """Raise Refusal (403) for a request of another site's page, unless a person followed a link.
 
-    Browsers add the credentials that they know to the requests of other sites' scripts, images and frames, too.
+    Browsers add the credentials that they know to the requests of other sites' scripts, images and
+    frames, too.
     """
-    site, *rest = (environ.get(f"HTTP_SEC_FETCH_{name}", "") for name in ("SITE", "MODE", "DEST"))
-    if site not in ("", "same-origin", "none") and rest != ["navigate", "document"]:
+    site = environ.get("HTTP_SEC_FETCH_SITE", "")
+    purpose = environ.get("HTTP_SEC_FETCH_MODE"), environ.get("HTTP_SEC_FETCH_DEST")
+    if site not in ("", "same-origin", "none") and purpose != ("navigate", "document"):
         raise Refusal(403, "Pages of other sites may only link to this page.")
+
+
+def list_query(environ: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the query parameters of a list, with a page and a limit that suit a page of HTML."""
+    given = {name: value for name, value in parse_query(environ, 100).items() if value}
+    query = {"page": "1", "limit": str(ROWS), **given}
+    with contextlib.suppress(ValueError):  # the operation refuses what is not a limit
+        query["limit"] = str(min(LIMIT.read(query["limit"]), MOST_ROWS))
+    return query
+
+
+def state_of(clock: Clock) -> str:
+    """Return how the clock differs from the system's."""
+    if clock.frozen:
+        return "frozen"
+    if clock.offset:
+        return f"shifted by {clock.offset:,} seconds"
+    return "not changed"
+
+
+def call_row(call: Mapping[str, Any]) -> list[Cell]:
+    """Return a call of the journal as a row."""
+    texts = call["method"], call["path"], str(call["status"]), call["account"]
+    return [*map(text_cell, texts), number_cell(round(call["duration"], 1))]
 
 
 class Page:
     """Answers what browsers ask for; see Service.page. `controls`: None if they are off."""
 
     def __init__(self, service: Service, controls: Controls | None):
-        self.service, self.database, self.controls = service, service.database, controls
-        self.key, self.now = secrets.token_bytes(32), time.monotonic
-        # By the keyed hash of a header: the stored hash that it was checked against, and until when that counts.
+        self.service = service
+        self.database = service.database
+        self.controls = controls
+        self.now = time.monotonic
+        self.key = secrets.token_bytes(32)
+        # By the keyed hash of a header: the stored hash that the password in it was checked
+        # against, "" for a token, and until when that is remembered.
         self.checked: dict[bytes, tuple[str, float]] = {}
 
     def __call__(self, environ: dict[str, Any]) -> bottle.HTTPResponse:
         """Answer a request with a page, refusals included."""
-        headers, status = dict(SEALED), 200
+        headers = dict(SEALED)
+        status = 200
         try:
             title, sections = render_errors(self.answer)(environ)
         except bottle.HTTPResponse as refusal:
-            by_router = isinstance(refusal, bottle.HTTPError)
-            text = self.service.render_bottle_error(refusal) if by_router else refusal.body
-            status, title = refusal.status_code, HTTPStatus(refusal.status_code).phrase
-            sections = [section(text=[json.loads(text)["error"]])]
+            status = refusal.status_code
+            title, sections = self.show_refusal(refusal)
             headers |= {name: value for name, value in refusal.headerlist if name == "Allow"}
         if status == 401:
             headers["WWW-Authenticate"] = 'Basic realm="pmservice", charset="UTF-8"'
-            title, sections = "Log in", [LOG_IN]
         me = environ.get("pmservice.caller")
-        url = f"{environ['wsgi.url_scheme']}://{environ.get('HTTP_HOST') or environ['SERVER_NAME']}"
-        path = (
-            environ["PATH_INFO"] if status == 200 and environ["PATH_INFO"] != "/" else "/products"
+        found = status == 200 and environ["PATH_INFO"] != "/"
+        path = environ["PATH_INFO"] if found else "/products"
+        lines = lines_for_programs(
+            environ, path, me.account if me else ADMIN, NO_RECORDS in sections
         )
-        call, create = POWERSHELL if "Windows" in environ.get("HTTP_USER_AGENT", "") else SHELL
-        example = call + create * (NO_RECORDS in sections)
-        code = example.format(url=url, path=path, account=me.account if me else ADMIN)
-        sections = [
-            *sections,
-            section("For programs", text=["Programs get JSON at the same paths:"], code=code),
-        ]
-        links = {
-            "nav": LINKS * bool(me),
-            "others": OTHERS * bool(me),
-            "who": me.account if me else "",
-        }
         page = TEMPLATE.render(
-            title=title, sections=sections, css=CSS, day_of=date.fromisoformat, **links
+            title=title,
+            sections=[*sections, lines],
+            css=CSS,
+            nav=LINKS if me else [],
+            others=OTHERS if me else [],
+            who=me.account if me else "",
         )
         return bottle.HTTPResponse(page.encode(), status, headers)
 
+    def show_refusal(self, refusal: bottle.HTTPResponse) -> Contents:
+        """Return the page of a refusal: the sentence of its JSON, or how to log in."""
+        if refusal.status_code == 401:
+            return "Log in", [LOG_IN]
+        text = refusal.body
+        if isinstance(refusal, bottle.HTTPError):  # from Bottle's router
+            text = self.service.render_bottle_error(refusal)
+        sentence = json.loads(text)["error"]
+        return HTTPStatus(refusal.status_code).phrase, [Section(text=[sentence])]
+
     def caller(self, environ: Mapping[str, Any]) -> Caller:
-        """Return who asks, by HTTP Basic: an account and its password, or a token as the password. Raises Refusal (401)."""
-        given = environ.get("HTTP_AUTHORIZATION", "")
-        if not (found := bottle.parse_auth(given)):
+        """Return who asks, by HTTP Basic: an account and its password, or a token as the password.
+
+        Raises Refusal (401).
+        """
+        header = environ.get("HTTP_AUTHORIZATION", "")
+        given = bottle.parse_auth(header)
+        if not given:
             raise Refusal(401, UNAUTHORIZED)
-        account, password = found
+        account, password = given
+        token = password.encode().decode("latin-1")  # as WSGI passes a header
         with contextlib.suppress(Refusal):
-            token = password.encode().decode("latin-1")  # as WSGI passes a header
-            me = self.service.caller({**environ, "HTTP_TOKEN": token})._replace(token="")
-            self.remember(given, "")
-            return me
+            me = self.service.caller({**environ, "HTTP_TOKEN": token})
+            self.remember(header, "")
+            return me._replace(token="")
+        return self.caller_by_password(header, account, password)
+
+    def caller_by_password(self, header: str, account: str, password: str) -> Caller:
+        """Return the caller with an account and its password. Raises Refusal (401)."""
         with self.database.querying() as store:
             stored = store.password(account)
-        if self.remembered(given) != stored or not stored:
-            self.checked.pop(self.digest(given), None)
+        if not stored or self.remembered(header) != stored:
+            self.checked.pop(self.digest(header), None)
             if not password_matches(password, stored):
                 raise Refusal(401, UNAUTHORIZED)
-            self.remember(given, stored)
+            self.remember(header, stored or "")
         with self.database.reading() as store:
-            if (
-                store.password(account) != stored
-            ):  # changed, or the user was deleted, while the password was hashed
+            # While the password was hashed, it may have been changed, or the user deleted.
+            if store.password(account) != stored:
                 raise Refusal(401, UNAUTHORIZED)
             return Caller(account, account in store.administrators())
 
@@ -7520,12 +7848,11 @@ class Page:
         stored, until = self.checked.get(self.digest(header), (None, 0.0))
         return stored if until >= self.now() else None
 
-    def remember(self, header: str, stored: str | None) -> None:
-        """Remember a checked header for a while; the oldest ones are forgotten when there are too many."""
-        checked = {
-            one: entry for one, entry in list(self.checked.items()) if entry[1] >= self.now()
-        }
-        checked[self.digest(header)] = (stored or "", self.now() + REMEMBERED)
+    def remember(self, header: str, stored: str) -> None:
+        """Remember a checked header for a while; forget the oldest ones if there are too many."""
+        now, entries = self.now(), list(self.checked.items())
+        checked = {digest: entry for digest, entry in entries if entry[1] >= now}
+        checked[self.digest(header)] = (stored, now + REMEMBERED)
         self.checked = dict(list(checked.items())[-MOST_REMEMBERED:])
 
     def answer(self, environ: dict[str, Any]) -> Contents:
@@ -7537,17 +7864,19 @@ class Page:
         me = environ["pmservice.caller"] = self.caller(environ)
         if reason:
             raise Refusal(404, reason)
-        if environ["PATH_INFO"] in ("", "/"):
-            with self.database.reading() as store:
-                return "Overview", Sheet(store, me).overview() + self.state(me)
+        if environ["PATH_INFO"] not in ("", "/"):
+            return self.answer_get(environ, me)
+        with self.database.reading() as store:
+            return "Overview", Sheet(store, me).overview() + self.state(me)
+
+    def answer_get(self, environ: dict[str, Any], me: Caller) -> Contents:
+        """Return the page of what the operation at a path answers."""
         route, named = self.service.routes.router.match(environ)
         operation = READS[re.sub(r"<(\w+):\w+>", r"<\1>", route.rule)]
-        query: dict[str, Any] = {"page": "1", "limit": str(ROWS)}
         environ["pmservice.most"] = MOST_ROWS
+        query = {}
         if isinstance(operation.shows, Listing):
-            query |= {name: value for name, value in parse_query(environ, 100).items() if value}
-            with contextlib.suppress(ValueError):  # what no list takes stays, to be refused
-                query["limit"] = str(min(LIMIT.read(query["limit"]), MOST_ROWS))
+            query = list_query(environ)
             environ["QUERY_STRING"] = urllib.parse.urlencode(query)
         text = self.service.make_handler(operation)(**named)
         value = json.loads(text if isinstance(text, bytes) else b"".join(text))
@@ -7559,30 +7888,18 @@ class Page:
         if not self.controls or not me.admin:
             return []
         clock, zone = self.controls.clock, self.database.zone
-        how = (
-            "frozen"
-            if clock.frozen
-            else f"shifted by {clock.offset:,} seconds"
-            if clock.offset
-            else "not changed"
+        faults = [[text_cell(to_json(fault))] for fault in self.controls.faults]
+        said = (
+            f"The clock says {local(utc(clock(), zone), zone)} and is {state_of(clock)}."
+            f" Faults: {len(faults) or 'none'}."
         )
-        faults = [say(to_json(fault)) for fault in self.controls.faults]
-        calls = []
-        for noted in list(self.controls.journal)[: -CALLS_SHOWN - 1 : -1]:
-            call = json.loads(noted.text)
-            said = (
-                call["method"],
-                call["path"],
-                str(call["status"]),
-                call["account"],
-                round(call["duration"], 1),
-            )
-            calls.append(say(*said))
-        now = f"The clock says {local(utc(clock(), zone), zone)} and is {how}. Faults: {len(faults) or 'none'}."
-        last = section(
-            "Last calls", "method,path,status,account,ms", calls, empty="There was none."
-        )
-        return [section("Controls", "", faults, text=[now]), last]
+        journal = list(self.controls.journal)
+        calls = [call_row(json.loads(noted.text)) for noted in reversed(journal[-CALLS_SHOWN:])]
+        names = heads("method", "path", "status", "account", "ms")
+        return [
+            Section("Controls", rows=faults, text=[said]),
+            Section("Last calls", names, calls, empty="There was none."),
+        ]
 
 
 # --- 16 Server: connections and threads -------------------------------------------------------------
