@@ -8484,11 +8484,180 @@ class Server(TcpWSGIServer):  # type: ignore[misc]
 
 
 # --- 17 Application: create_app(), running() and the pytest plugin ----------------------------------
-# The entry points for Python programs.
+# The entry points for Python programs, and the table of settings, which the command line shares.
+# Nothing here answers requests.
 
 CALLS_REPORTED = 20  # of each service, when a test has failed
 FixtureSource = str | os.PathLike[str] | Mapping[str, Any]  # a file or a document
+YES = ("1", "true", "yes", "on")
+NO = ("0", "false", "no", "off")
 utc_now = functools.partial(datetime.now, timezone.utc)
+
+
+class SettingKind(NamedTuple):
+    """A type of settings: the reader of their values, and the rule that these follow.
+
+    The reader raises ValueError, TypeError or AttributeError for a value that breaks the rule.
+    """
+
+    read: Callable[[Any], Any]
+    rule: str
+
+    def value(self, given: Any, name: str) -> Any:
+        """Return the value of the setting that a message calls `name`. Raises StartError."""
+        try:
+            return self.read(given)
+        except (ValueError, TypeError, AttributeError):
+            raise StartError(f"{name} {self.rule} (got {given!r})") from None
+
+
+class Setting(NamedTuple):
+    """A setting: its flag wins over its environment variable, and that over the default.
+
+    argument: its type as an argument of `create_app`, None if it is none.  text: its type on the
+    command line and in the environment, None if it has no flag.  help: what --help says of the flag.
+    """
+
+    name: str
+    default: Any
+    argument: SettingKind | None
+    text: SettingKind | None
+    help: str = ""
+
+    @property
+    def flag(self) -> str:
+        """The flag of the command line."""
+        return f"--{self.name.replace('_', '-')}"
+
+
+def positive(word: Any) -> float:
+    """Return a number above 0, as an int if it is whole."""
+    number = float(word)
+    if not 0 < number < MAX_INT:
+        raise ValueError
+    return int(number) if number.is_integer() else number
+
+
+def sendable(word: str) -> str:
+    """Return a word that a header can carry."""
+    if not word or word != word.strip() or not word.isprintable():
+        raise ValueError
+    return word
+
+
+def read_hosts(words: str) -> str:
+    """Return the names of hosts, separated by commas, in lower case."""
+    for word in listed(words):
+        host = HOST.fullmatch(word)
+        if not host or host[2]:  # a port
+            raise ValueError
+    return words.lower()
+
+
+def read_boolean(value: Any) -> bool:
+    """Return True or False."""
+    if not isinstance(value, bool):
+        raise ValueError
+    return value
+
+
+def yes_or_no(word: str) -> bool:
+    """Return the truth value of a word."""
+    if word.lower() not in YES + NO:
+        raise ValueError
+    return word.lower() in YES
+
+
+def read_clock(clock: Callable[[], datetime]) -> Callable[[], datetime]:
+    """Return a function that returns aware datetimes."""
+    if clock().tzinfo is None:
+        raise ValueError
+    return clock
+
+
+def read_now(value: Any) -> datetime:
+    """Return a moment from a datetime or from text."""
+    return value if isinstance(value, datetime) else read_moment(value)
+
+
+def read_source(value: Any) -> FixtureSource:
+    """Return the file or the document of a fixture."""
+    return value if isinstance(value, Mapping) else Path(value)
+
+
+# fmt: off
+ANY_TEXT = SettingKind(str,          "")
+WORD     = SettingKind(sendable,     "must not be empty, nor begin or end with a space, nor contain control characters")
+NUMBER   = SettingKind(positive,     "must be a number above 0")
+WHOLE    = SettingKind(int,          "must be a whole number")
+BOOLEAN  = SettingKind(read_boolean, "must be True or False")
+SWITCH   = SettingKind(yes_or_no,    "must be yes or no")
+HOSTS    = SettingKind(read_hosts,   "must be a name without a port, such as pm.example.org")
+ORIGINS  = SettingKind(read_origins, "must be a scheme and a host such as https://app.example.org, with no path, or * or null")
+SOURCE   = SettingKind(read_source,  "must be a file or a dict")
+INSTANT  = SettingKind(read_now,     "must be a moment, such as 2026-01-05T09:00:00Z")
+TIMER    = SettingKind(read_clock,   "must be a function that returns the time with its zone")
+
+SETTINGS = (
+    #       name              default         argument  text      help
+    Setting("database",       "pm.db",        None,     ANY_TEXT, "the file that holds everything, created if needed; :memory: keeps nothing"),
+    Setting("host",           "127.0.0.1",    None,     ANY_TEXT, "the address to listen on; other than loopback needs --token or --password"),
+    Setting("port",           8080,           None,     WHOLE,    "the port to listen on; 0 picks a free one"),
+    Setting("token",          None,           WORD,     WORD,     "a token that acts as the administrator"),
+    Setting("password",       None,           WORD,     WORD,     "the password of admin; without it a new database gets one, which is printed once"),
+    Setting("load",           None,           SOURCE,   ANY_TEXT, "a fixture to load if the database holds no records yet"),
+    Setting("demo",           False,          None,     SWITCH,   "load a made-up company if the database holds no records yet; "
+                                                                  "if it holds that, move its dates to the present"),
+    Setting("origin",         "",             ORIGINS,  ORIGINS,  "an origin whose web pages may call, such as https://app.example.org; "
+                                                                  "*: all; can be repeated"),
+    Setting("allowed_host",   "",             HOSTS,    HOSTS,    "a Host name to answer to, besides those of loopback; without one, "
+                                                                  "every name unless listening on loopback; can be repeated"),
+    Setting("strict",         False,          BOOLEAN,  SWITCH,   "refuse unknown fields and query parameters instead of ignoring them"),
+    Setting("timezone",       "UTC",          ANY_TEXT, ANY_TEXT, "the zone of datetimes that name none, such as Asia/Shanghai"),
+    Setting("token_lifetime", TOKEN_LIFETIME, NUMBER,   NUMBER,   "seconds that a token lives after its last use"),
+    Setting("body_limit",     MAX_BODY,       NUMBER,   NUMBER,   "the largest request body, in bytes"),
+    Setting("control",        None,           BOOLEAN,  SWITCH,   "offer the controls under /-/ for tests; the default with :memory:"),
+    Setting("verbose",        None,           None,     SWITCH,   "write a line for each request to stderr; the default of serve at a terminal"),
+    Setting("log_json",       False,          None,     SWITCH,   "write these lines as JSON objects"),
+    Setting("now",            None,           INSTANT,  None),
+    Setting("loopback_only",  True,           BOOLEAN,  None),
+    Setting("clock",          utc_now,        TIMER,    None),
+)
+# fmt: on
+ARGUMENTS = {setting.name: setting.argument for setting in SETTINGS if setting.argument}
+DEFAULTS = {setting.name: setting.default for setting in SETTINGS if setting.argument}
+
+
+class Settings(TypedDict, total=False):
+    """The settings of `create_app` and `running`, beside the database: those in ARGUMENTS."""
+
+    token: str | None  # acts as the administrator; made up without one, see `.token` of the service
+    password: str | None  # of `admin`, who cannot log in without one
+    load: FixtureSource | None  # a fixture, a file or a dict, for a database without records
+    now: datetime | str | None  # the moment at which the clock is frozen at the start
+    timezone: str  # an IANA name; of datetimes that name no zone
+    token_lifetime: float  # seconds after its last use
+    body_limit: int  # bytes
+    loopback_only: bool  # whether only this machine's own Host names are answered
+    allowed_host: str  # the only other Host names, separated by commas; "": see loopback_only
+    origin: str  # the origins of other machines' pages that may call, separated by commas; "*": all
+    strict: bool  # whether names that an operation does not take are refused instead of ignored
+    clock: Callable[[], datetime]  # returns the current time, aware
+    control: bool | None  # whether the routes under /-/ exist; None: for ":memory:" only
+
+
+def read_settings(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return all settings of a service, checked; those that are not given have their defaults.
+
+    Raises TypeError for an unknown name and StartError for a wrong value.
+    """
+    if unknown := sorted(given.keys() - ARGUMENTS.keys()):
+        raise TypeError(f"{unknown[0]} is not a setting{suggest(unknown[0], ARGUMENTS)}")
+    settings = {**DEFAULTS, **given}
+    for name, value in given.items():
+        if value is not None:
+            settings[name] = ARGUMENTS[name].value(value, name)
+    return settings
 
 
 def zone_of(name: str) -> tzinfo:
@@ -8500,15 +8669,19 @@ def zone_of(name: str) -> tzinfo:
     try:
         return ZoneInfo(name)
     except (KeyError, ValueError, OSError, TypeError, AttributeError):
-        raise StartError(
-            f"time zone {name}: not known here; use a name such as Asia/Shanghai, or UTC"
-        ) from None
+        words = f"time zone {name}: not known here; use a name such as Asia/Shanghai, or UTC"
+        raise StartError(words) from None
 
 
 def show_progress(words: str) -> None:
-    """Show a person at a terminal how far long work has come, on one line of 80 columns; "" clears it."""
+    """Show at a terminal how far long work has come, on one line of 80 columns; "" clears it."""
     if sys.stderr.isatty():
         print(f"\r{words[:78]:78}\r", end="", file=sys.stderr, flush=True)
+
+
+def never() -> bool:
+    """Return False: nothing stops this work."""
+    return False
 
 
 def fixture_text(source: FixtureSource) -> str:
@@ -8516,9 +8689,7 @@ def fixture_text(source: FixtureSource) -> str:
     if isinstance(source, Mapping):
         return json.dumps(source)
     try:
-        return Path(source).read_text(
-            encoding="utf-8-sig"
-        )  # Notepad and PowerShell begin files with a BOM
+        return Path(source).read_text("utf-8-sig")  # Notepad and PowerShell begin files with a BOM
     except OSError as error:
         raise StartError(f"{os.fspath(source)}: {error.strerror}") from None
     except UnicodeDecodeError:
@@ -8535,10 +8706,10 @@ def load_text(
     database: Database,
     text: str,
     name: str,
-    stopped: Callable[[], bool] = lambda: False,
+    stopped: Callable[[], bool] = never,
     only_first: bool = False,
 ) -> int | None:
-    """Load the text of a fixture into a database and return how many records it has. Raises StartError.
+    """Load the text of a fixture and return how many records it has. Raises StartError.
 
     only_first: only if the database holds no records yet; otherwise return None.
     """
@@ -8554,147 +8725,52 @@ def load_text(
             if only_first and not store.is_empty():
                 return None
             records = load(store, Caller(ADMIN, True), document, progress)
-        show_progress("")
-        return records
     except Busy:
         raise
     except (Refusal, sqlite3.Error) as error:
         raise StartError(f"{name}: {error}") from None
+    show_progress("")
+    return records
+
+
+def load_first(service: Service, source: FixtureSource) -> None:
+    """Load a fixture, or log that the database holds records already. Raises StartError."""
+    database = service.database
+    name = "load" if isinstance(source, Mapping) else os.fspath(source)
+    loaded = None
+    if not holds_records(database):
+        text = fixture_text(source)
+        loaded = load_text(database, text, name, service.stopping.is_set, only_first=True)
+    if loaded is None:
+        log.warning("%s holds records already: nothing was loaded into it", database.path)
 
 
 def furnish(service: Service, password: str | None, source: FixtureSource | None) -> None:
-    """Set the administrator's password, load a fixture if there are no records yet, and declare the service ready.
+    """Set the administrator's password, load a fixture, and declare the service ready.
 
     Raises StartError.
     """
     if password:
         set_password(service.database, password)
     if source:
-        name = "load" if isinstance(source, Mapping) else os.fspath(source)
-        stopped = service.stopping.is_set
-        loaded = None
-        if not holds_records(service.database):
-            loaded = load_text(
-                service.database, fixture_text(source), name, stopped, only_first=True
-            )
-        if loaded is None:
-            log.warning(
-                "%s holds records already: nothing was loaded into it", service.database.path
-            )
+        load_first(service, source)
     for prepare in service.preparations:
         prepare()
     service.loading = False
 
 
-def positive(word: Any) -> float:
-    """Return a number above 0, as an int if it is whole."""
-    number = float(word)
-    if not 0 < number < MAX_INT:
-        raise ValueError
-    return int(number) if number.is_integer() else number
-
-
-def passed_by(test: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """Return a reader of the values that pass a test."""
-
-    def read(value: Any) -> Any:
-        if not test(value):
-            raise ValueError
-        return value
-
-    return read
-
-
-def read_hosts(words: str) -> str:
-    """Return the names of hosts, separated by commas: without a port."""
-    if not all((name := HOST.fullmatch(word)) and not name[2] for word in listed(words)):
-        raise ValueError
-    return words.lower()
-
-
-def read_now(value: Any) -> datetime:
-    """Return a moment from a datetime or from text."""
-    return value if isinstance(value, datetime) else read_moment(value)
-
-
-def read_source(value: Any) -> FixtureSource:
-    """Return where a fixture comes from."""
-    return value if isinstance(value, Mapping) else Path(value)
-
-
-sendable = passed_by(
-    lambda word: word and word == word.strip() and word.isprintable()
-)  # what a header can carry
-read_boolean = passed_by(lambda value: isinstance(value, bool))
-read_clock = passed_by(lambda clock: clock().tzinfo is not None)
-EXPECTED: dict[Callable[[Any], Any], str] = {
-    positive: "must be a number above 0",
-    sendable: "must not be empty, nor begin or end with a space, nor contain control characters",
-    read_origins: "must be a scheme and a host such as https://app.example.org, with no path, or * or null",
-    read_hosts: "must be a name without a port, such as pm.example.org",
-    read_boolean: "must be True or False",
-    read_clock: "must be a function that returns the time with its zone",
-    read_now: "must be a moment, such as 2026-01-05T09:00:00Z",
-    read_source: "must be a file or a dict",
-}
-READERS: dict[str, Callable[[Any], Any]] = {
-    "token": sendable, "password": sendable, "load": read_source, "now": read_now, "timezone": str, "token_lifetime": positive,
-    "body_limit": positive, "loopback_only": read_boolean, "allowed_host": read_hosts, "origin": read_origins, "strict": read_boolean, "clock": read_clock,
-    "control": read_boolean,
-}  # fmt: skip
-
-
-class Settings(TypedDict, total=False):
-    """The settings of `create_app` and `running`, beside the database."""
-
-    token: str | None  # acts as the administrator; made up without one, see `.token` of the service
-    password: str | None  # of `admin`, who cannot log in without one
-    load: FixtureSource | None  # a fixture, a file or a dict, for a database without records
-    now: datetime | str | None  # the moment at which the clock is frozen at the start
-    timezone: str  # an IANA name; of datetimes that name no zone
-    token_lifetime: float  # seconds after its last use
-    body_limit: int  # bytes
-    loopback_only: bool  # whether only this machine's own Host names are answered
-    allowed_host: str  # the only other Host names that are answered, separated by commas; "": see loopback_only
-    origin: (
-        str  # the origins of other machines' web pages that may call, separated by commas; "*": all
-    )
-    strict: bool  # whether names that an operation does not take are refused instead of ignored
-    clock: Callable[[], datetime]  # returns the current time, aware
-    control: bool | None  # whether the routes under /-/ exist; None: for ":memory:" only
-
-
-DEFAULTS = Settings(
-    token=None, password=None, load=None, now=None, timezone="UTC", token_lifetime=TOKEN_LIFETIME, body_limit=MAX_BODY,
-    loopback_only=True, allowed_host="", origin="", strict=False, clock=utc_now, control=None,
-)  # fmt: skip
-
-
-def read_settings(given: Mapping[str, Any]) -> Settings:
-    """Return settings that were checked. Raises TypeError for a name that is none, StartError for a wrong value."""
-    if unknown := sorted(given.keys() - DEFAULTS.keys()):
-        raise TypeError(f"{unknown[0]} is not a setting{suggest(unknown[0], DEFAULTS)}")
-    settings: Any = {}
-    for name, value in given.items():
-        try:
-            settings[name] = value if value is None else READERS[name](value)
-        except (ValueError, TypeError, AttributeError):
-            raise StartError(f"{name} {EXPECTED[READERS[name]]} (got {value!r})") from None
-    return settings  # type: ignore[no-any-return]
-
-
 def make_service(
-    database: str | os.PathLike[str], chosen: Settings, existing: bool = False
+    database: str | os.PathLike[str], chosen: Mapping[str, Any], existing: bool = False
 ) -> Service:
     """Return a service that still has to be furnished; see `create_app`. existing: see Database."""
-    movable = Clock(chosen["clock"])
+    clock = Clock(chosen["clock"])
     zone = zone_of(chosen["timezone"])
     if chosen["now"]:
-        movable.frozen = moment_of(utc(read_now(chosen["now"]), zone))
-    opened = Database(os.fspath(database), zone, movable, existing)
+        clock.frozen = moment_of(utc(chosen["now"], zone))
+    opened = Database(os.fspath(database), zone, clock, existing)
     service = Service(opened, chosen)
     on = opened.in_memory if chosen["control"] is None else chosen["control"]
-    controls = Controls(service, movable, on)
+    controls = Controls(service, clock, on)
     service.page = Page(service, controls if on else None)
     return service
 
@@ -8702,16 +8778,17 @@ def make_service(
 def create_app(
     database: str | os.PathLike[str] = ":memory:", **settings: Unpack[Settings]
 ) -> Service:
-    """Return the WSGI application on a database, a path or ":memory:", which is created if needed. Raises StartError.
+    """Return the WSGI application on a database: a path, created if needed, or ":memory:".
 
-    settings: see `Settings`; those that are not given have the values in DEFAULTS.
+    settings: see `Settings`; their defaults are in SETTINGS. Raises StartError.
     """
-    chosen: Settings = {**DEFAULTS, **read_settings(settings)}
+    chosen = read_settings(settings)
     service = make_service(database, chosen)
-    with contextlib.ExitStack() as undo:
-        undo.callback(service.close)
+    try:
         furnish(service, chosen["password"], chosen["load"])
-        undo.pop_all()
+    except BaseException:
+        service.close()
+        raise
     return service
 
 
@@ -8722,10 +8799,8 @@ class Answer(NamedTuple):
     headers: http.client.HTTPMessage
     body: bytes
 
-    def __repr__(self) -> str:
-        return (
-            f"<{self.status} {shortened(self.text)}>"  # what pytest shows when an assertion fails
-        )
+    def __repr__(self) -> str:  # pytest shows it when an assertion fails
+        return f"<{self.status} {shortened(self.text)}>"
 
     @property
     def text(self) -> str:
@@ -8738,27 +8813,39 @@ class Answer(NamedTuple):
         return json.loads(self.body)
 
 
+def shortened(text: str) -> str:
+    """Return the beginning of a text."""
+    return text if len(text) <= 300 else f"{text[:300]}…"
+
+
+def reason_of(answer: Answer) -> str:
+    """Return the sentences of a refusal; of an answer by something else, the beginning."""
+    words = ""
+    with contextlib.suppress(ValueError, TypeError, AttributeError):  # not our JSON
+        body = answer.json
+        words = sentences(body[name] for name in ("error", "hint") if name in body)
+    return words or shortened(answer.text)
+
+
 class CallError(Exception):
     """A call that was refused, in one sentence; `answer` is the answer."""
 
     def __init__(self, call: str, answer: Answer):
-        words = ""
-        with contextlib.suppress(
-            ValueError, TypeError, AttributeError
-        ):  # it is not this service's own refusal
-            words = sentences(
-                answer.json[name] for name in ("error", "hint") if name in answer.json
-            )
-        super().__init__(f"{call} was answered {answer.status}: {words or shortened(answer.text)}")
+        super().__init__(f"{call} was answered {answer.status}: {reason_of(answer)}")
         self.answer = answer
+
+
+# For these errors pytest shows the line of the test that led to them instead of lines of this file.
+__tracebackhide__ = operator.methodcaller("errisinstance", (CallError, ConnectionError, StartError))
 
 
 class Call(TypedDict):
     """A call in the journal. Secrets in it are blanked.
 
-    time: in UTC, of the answer.  path: without a prefix.  query: as it was sent.  account: "-" without a valid token.
-    duration: milliseconds.  headers: those of the request.  body: its JSON, or the text that is not JSON.  error: the
-    sentence of a refusal.  ignored: what the header Ignored-Fields says.  fault: the match of the fault that applied.
+    time: in UTC, of the answer.  path: without a prefix.  query: as it was sent.  account: "-"
+    without a valid token.  duration: milliseconds.  headers: those of the request.  body: its JSON,
+    or the text that is not JSON.  error: the sentence of a refusal.  ignored: what the header
+    Ignored-Fields says.  fault: the match of the fault that applied.
     """
 
     id: str
@@ -8785,7 +8872,7 @@ class Wanted(TypedDict, total=False):
 
 
 class Effects(TypedDict, total=False):
-    """The effects of a fault on the calls that it matches, and the number of calls; see the README, section Controls."""
+    """The effects of a fault on the calls that it matches; see the README, section Controls."""
 
     status: int  # 200 to 599
     headers: Mapping[str, str | int]  # added to the answer, or put in the place of its own
@@ -8797,10 +8884,16 @@ class Effects(TypedDict, total=False):
     times: int  # how many calls it applies to; without it, all
 
 
+def snapshot_path(name: str) -> str:
+    """Return the path of a snapshot."""
+    return f"/-/snapshots/{urllib.parse.quote(name, safe='')}"
+
+
 class Client:
     """A client of a running service whose controls are on, for tests.
 
-    url: of the service, without a slash at the end.  token: sent with each call; controls need an administrator's.
+    url: of the service, without a slash at the end.  token: sent with each call; the controls need
+    an administrator's.
     """
 
     def __init__(self, url: str, token: str):
@@ -8816,76 +8909,74 @@ class Client:
         body: Any = None,
         headers: Mapping[str, str | None] | None = None,
     ) -> Answer:
-        """Send a request and return the answer, whatever its status. Raises ConnectionError without a whole answer.
+        """Send a request and return the answer, whatever its status.
 
-        body: sent as JSON, but for bytes.  headers: in addition to Token and Content-Type, or in their place; None
-        leaves one out.
+        body: sent as JSON, but for bytes.  headers: in addition to Token and Content-Type, or in
+        their place; None leaves one out.  Raises ConnectionError without a whole answer.
         """
-        __tracebackhide__ = True  # pytest then shows the line of the test
-        sent = {"Token": self.token, "Content-Type": "application/json", **(headers or {})}
-        raw = (
-            body if isinstance(body, bytes) else None if body is None else json.dumps(body).encode()
-        )
+        named = {"Token": self.token, "Content-Type": "application/json", **(headers or {})}
+        sent = {name: value for name, value in named.items() if value is not None}
+        if body is not None and not isinstance(body, bytes):
+            body = json.dumps(body).encode()
         address = urllib.parse.urlsplit(self.url)
         target = urllib.parse.quote(address.path + path, safe="/?&=%:,;@!$'()*+[]~")
-        with contextlib.closing(
-            http.client.HTTPConnection(address.netloc, timeout=2 * MAX_WAIT)
-        ) as connection:
+        connection = http.client.HTTPConnection(address.netloc, timeout=2 * MAX_WAIT)
+        with contextlib.closing(connection):
             try:
-                chosen = {name: value for name, value in sent.items() if value is not None}
-                connection.request(method, target, raw, chosen)
+                connection.request(method, target, body, sent)
                 answer = connection.getresponse()
                 return Answer(answer.status, answer.headers, answer.read())
             except (http.client.HTTPException, OSError) as error:
                 raise ConnectionError(f"{method} {self.url}{path}: {error}") from None
 
     def succeed(self, method: str, path: str, body: Any = None) -> Any:
-        """Send a request and return the JSON of its answer. Raises CallError for a refusal, and without JSON."""
-        __tracebackhide__ = True
+        """Send a request and return the JSON of its answer.
+
+        Raises CallError for a refusal, and for an answer that is not JSON.
+        """
         answer = self.call(method, path, body)
-        with contextlib.suppress(ValueError):
-            if answer.status < 400:
+        if answer.status < 400:
+            with contextlib.suppress(ValueError):
                 return answer.json
         raise CallError(f"{method} {path}", answer)
 
     def get(self, path: str) -> Any:
         """Return what a GET answers. Raises CallError."""
-        __tracebackhide__ = True
         return self.succeed("GET", path)
 
     def post(self, path: str, body: Any = None) -> Any:
         """Return what a POST answers. Raises CallError."""
-        __tracebackhide__ = True
         return self.succeed("POST", path, body)
 
     def put(self, path: str, body: Any = None) -> Any:
         """Return what a PUT answers. Raises CallError."""
-        __tracebackhide__ = True
         return self.succeed("PUT", path, body)
 
     def delete(self, path: str) -> Any:
         """Return what a DELETE answers. Raises CallError."""
-        __tracebackhide__ = True
         return self.succeed("DELETE", path)
 
     def reset(self, only_records: bool = False) -> None:
-        """Return to the start: records, numbering, clock, faults, journal and tokens; or records and numbering alone."""
-        self.succeed("POST", f"/-/reset{'?only=records' * only_records}")
+        """Return to the start: records, numbering, clock, faults, journal and tokens.
+
+        only_records: records and numbering alone.
+        """
+        self.post("/-/reset?only=records" if only_records else "/-/reset")
 
     def snapshot(self, name: str) -> None:
         """Save the records as they are now under a name."""
-        __tracebackhide__ = True
-        self.succeed("PUT", f"/-/snapshots/{urllib.parse.quote(name, safe='')}")
+        self.put(snapshot_path(name))
 
     def restore(self, name: str) -> None:
         """Return to the records of a snapshot. Raises CallError if there is none of this name."""
-        __tracebackhide__ = True
-        self.succeed("POST", f"/-/snapshots/{urllib.parse.quote(name, safe='')}/restore")
+        self.post(f"{snapshot_path(name)}/restore")
 
     def load(self, source: FixtureSource) -> int:
-        """Load a fixture, a file or a dict, and return how many records it has. Raises CallError, StartError."""
-        __tracebackhide__ = True
-        return int(self.succeed("POST", "/-/load", fixture_text(source).encode())["records"])
+        """Load a fixture, a file or a dict, and return how many records it has.
+
+        Raises CallError, StartError.
+        """
+        return int(self.post("/-/load", fixture_text(source).encode())["records"])
 
     def dump(self) -> dict[str, Any]:
         """Return all records as a fixture."""
@@ -8893,39 +8984,45 @@ class Client:
 
     def freeze(self, moment: datetime | str) -> None:
         """Freeze the clock; a moment without a zone is local to the service. Raises CallError."""
-        __tracebackhide__ = True
-        words = moment.isoformat(timespec="seconds") if isinstance(moment, datetime) else moment
-        self.succeed("PUT", "/-/clock", {"now": words})
+        if isinstance(moment, datetime):
+            moment = moment.isoformat(timespec="seconds")
+        self.put("/-/clock", {"now": moment})
 
     def shift(self, seconds: float) -> None:
-        """Let the clock run, shifted by so many seconds against the one of the start; 0 sets it right. Raises CallError."""
-        __tracebackhide__ = True
-        self.succeed("PUT", "/-/clock", {"offset": seconds})
+        """Let the clock run, shifted by so many seconds against the one of the start.
+
+        0 sets it right. Raises CallError.
+        """
+        self.put("/-/clock", {"offset": seconds})
 
     def fail(self, match: str, **effects: Unpack[Effects]) -> None:
-        """Add a fault to those there are; the first that matches a call, such as "POST /tasks/*", applies. Raises CallError."""
-        __tracebackhide__ = True
-        self.succeed("POST", "/-/faults", {"match": match, **effects})
+        """Add a fault to those there are; the first that matches a call applies. Raises CallError.
+
+        match: a method and a path, such as "POST /tasks/*".
+        """
+        self.post("/-/faults", {"match": match, **effects})
 
     def clear_faults(self) -> None:
         """Remove all faults."""
-        self.succeed("DELETE", "/-/faults")
+        self.delete("/-/faults")
 
     def calls(self, **wanted: Unpack[Wanted]) -> list[Call]:
-        """Return the calls of the journal that match, the latest last, those of this client included."""
+        """Return the calls of the journal that match, the latest last, this client's included."""
         return list(self.get(f"/-/journal?{urllib.parse.urlencode(wanted)}")["calls"])
 
     def wait_for_calls(
         self, count: int, seconds: float = 10, **wanted: Unpack[Wanted]
     ) -> list[Call]:
-        """Return the calls that match as soon as there are so many. Raises CallError if there are not, or are more."""
-        __tracebackhide__ = True
+        """Return the calls that match as soon as there are `count`.
+
+        Raises CallError if there are fewer in the end, or more.
+        """
         query = urllib.parse.urlencode({**wanted, "count": count, "wait": seconds})
         return list(self.get(f"/-/journal?{query}")["calls"])
 
     def clear_calls(self) -> None:
         """Forget the calls."""
-        self.succeed("DELETE", "/-/journal")
+        self.delete("/-/journal")
 
 
 class Running(Client):
@@ -8940,7 +9037,10 @@ class Running(Client):
 def running(
     database: str | os.PathLike[str] = ":memory:", **settings: Unpack[Settings]
 ) -> Iterator[Running]:
-    """Serve on a free port of 127.0.0.1, in a thread, while the block runs; the settings are those of `create_app`."""
+    """Serve on a free port of 127.0.0.1, in a thread, while the block runs.
+
+    The settings are those of `create_app`.
+    """
     with (
         listen("127.0.0.1", 0) as listener,
         contextlib.closing(create_app(database, **settings)) as service,
@@ -8955,48 +9055,49 @@ def running(
             thread.join()
 
 
-def shortened(text: str) -> str:
-    """Return the beginning of a text."""
-    return text if len(text) <= 300 else f"{text[:300]}…"
+# The parts of the pytest plugin. Fixtures are plain functions here, because serving imports no
+# pytest.
+
+SHARED: list[Running] = []  # the service of pmservice_shared, once a test has used it
 
 
 def calls_since(moment: str) -> Iterator[tuple[str, str]]:
-    """Yield sections for a test's report: what the services of this process have answered since a moment."""
+    """Yield sections for a test's report: what this process's services answered since a moment."""
     for controls in list(Controls.alive):
         calls = [call for call in controls.answered if call.time >= moment]
-        lines = [
-            line for call in calls[-CALLS_REPORTED:] for line in call_lines(json.loads(call.text))
-        ]
+        if not calls:
+            continue
+        lines = []
         if len(calls) > CALLS_REPORTED:
-            lines.insert(0, f"… {len(calls) - CALLS_REPORTED} earlier calls")
-        if calls:
-            yield (
-                f"pmservice{controls.service.place}: {len(calls)} call{'s' * (len(calls) > 1)}",
-                "\n".join(lines),
-            )
+            lines.append(f"… {len(calls) - CALLS_REPORTED} earlier calls")
+        for call in calls[-CALLS_REPORTED:]:
+            lines += call_lines(json.loads(call.text))
+        noun = "call" if len(calls) == 1 else "calls"
+        yield f"pmservice{controls.service.place}: {len(calls)} {noun}", "\n".join(lines)
 
 
 def call_lines(call: Mapping[str, Any]) -> Iterator[str]:
     """Yield the lines of a call in a test's report."""
-    target = call["path"] + f"?{call['query']}" * bool(call["query"])
+    target = f"{call['path']}?{call['query']}" if call["query"] else call["path"]
     result = f"{call['status']} {call['duration']:.1f} ms {call['account']}"
     yield printable(f"{call['time'][11:23]} {call['method']} {target} {result}")
     for name in ("body", "error", "ignored", "fault"):
         if value := call[name]:
-            yield f"    {name:8}{printable(shortened(value if isinstance(value, str) else to_json(value)))}"
+            text = value if isinstance(value, str) else to_json(value)
+            yield f"    {name:8}{printable(shortened(text))}"
 
 
-def settings_of(request: Any, settings: Settings) -> Any:
+def settings_of(request: Any, settings: Settings) -> dict[str, Any]:
     """Return the settings for a fixture: a test's marks win over others, the nearest over all."""
     chosen: dict[str, Any] = {**settings}
     folder = request.config.rootpath
     for mark in reversed(list(request.node.iter_markers("pmservice"))):
         if mark.args:
-            raise TypeError(
-                'name the settings: @pytest.mark.pmservice(load="seed.json", now="2026-01-05T09:00:00Z")'
-            )
+            example = '@pytest.mark.pmservice(load="seed.json", now="2026-01-05T09:00:00Z")'
+            raise TypeError(f"name the settings: {example}")
         chosen |= mark.kwargs
-        folder = request.path.parent if "load" in mark.kwargs else folder
+        if "load" in mark.kwargs:
+            folder = request.path.parent
     if isinstance(chosen.get("load"), (str, os.PathLike)):
         chosen["load"] = folder / chosen["load"]
     return chosen
@@ -9004,7 +9105,7 @@ def settings_of(request: Any, settings: Settings) -> Any:
 
 @contextlib.contextmanager
 def start_or_fail(start: Callable[..., Any], request: Any, settings: Settings) -> Iterator[Any]:
-    """Yield what a function starts with a test's settings; if it cannot, fail the test with the reason in one sentence."""
+    """Yield what a function starts with a test's settings; fail the test if it cannot start."""
     import pytest
 
     with contextlib.ExitStack() as stack:
@@ -9015,9 +9116,9 @@ def start_or_fail(start: Callable[..., Any], request: Any, settings: Settings) -
         yield service
 
 
-# The parts of the pytest plugin. Fixtures are plain functions here, because serving imports no pytest.
-
-SHARED: list[Running] = []  # the service of pmservice_shared, once a test has used it
+def create_closing(**settings: Any) -> contextlib.closing[Service]:
+    """Return a context manager that closes a new application at its end."""
+    return contextlib.closing(create_app(**settings))
 
 
 def give_settings() -> Settings:
@@ -9028,9 +9129,10 @@ def give_settings() -> Settings:
 def serve_fresh(request: Any, pmservice_settings: Settings) -> Iterator[Running]:
     """Serve a fresh service in memory on a free port: .url, .token, .app and helpers.
 
-    The helpers: call, get, post, put, delete, reset, snapshot, restore, load, dump, freeze, shift, fail, clear_faults,
-    calls, wait_for_calls, clear_calls. The mark pmservice(load="seed.json", now="2026-01-05T09:00:00Z") loads a
-    fixture, named relative to the test's file, and freezes the clock.
+    The helpers: call, get, post, put, delete, reset, snapshot, restore, load, dump, freeze, shift,
+    fail, clear_faults, calls, wait_for_calls, clear_calls. The mark
+    pmservice(load="seed.json", now="2026-01-05T09:00:00Z") loads a fixture, named relative to the
+    test's file, and freezes the clock.
     """
     with start_or_fail(running, request, pmservice_settings) as served:
         yield served
@@ -9049,8 +9151,7 @@ def serve_shared(request: Any, pmservice_settings: Settings) -> Iterator[Running
 
 def create_fresh(request: Any, pmservice_settings: Settings) -> Iterator[Service]:
     """Create a fresh WSGI application in memory, with the settings of pmservice."""
-    create = lambda **settings: contextlib.closing(create_app(**settings))  # noqa: E731
-    with start_or_fail(create, request, pmservice_settings) as service:
+    with start_or_fail(create_closing, request, pmservice_settings) as service:
         yield service
 
 
@@ -9061,13 +9162,17 @@ def add_mark(config: Any) -> None:
 
 
 def prepare_test(item: Any) -> None:
-    """Note when a test begins, reset the service that tests share if it was used, and refuse a mark without effect."""
+    """Note when a test begins, and reset the service that tests share if it was used.
+
+    Fail a test whose mark has no effect.
+    """
     import pytest
 
-    item.pmservice_began, names = moment_now(), {*getattr(item, "fixturenames", ())}
+    item.pmservice_began = moment_now()
     for served in SHARED:  # a test need not name the fixture to get it
         if served.app.used:
             served.reset()
+    names = set(getattr(item, "fixturenames", ()))
     without_effect = "pmservice_shared" in names and not {"pmservice", "pmservice_app"} & names
     if without_effect and item.get_closest_marker("pmservice"):
         words = "the mark pmservice is for the fixtures pmservice and pmservice_app"
@@ -9075,26 +9180,24 @@ def prepare_test(item: Any) -> None:
 
 
 def complete_report(item: Any) -> Generator[None, Any, None]:
-    """Add to a failed test's report what the services of this process have answered since the test began."""
+    """Add to a failed test's report what the services of this process answered since it began."""
     report = (yield).get_result()
     if report.failed:
         sections = calls_since(getattr(item, "pmservice_began", moment_now()))
-        report.sections += sorted(
-            sections, key=operator.itemgetter(1)
-        )  # their lines begin with the time
+        in_order = operator.itemgetter(1)  # their lines begin with the time
+        report.sections += sorted(sections, key=in_order)
 
 
 if not TYPE_CHECKING:  # to a type checker, it would make every name known
 
     def __getattr__(name: str) -> Any:
-        """Return the pytest plugin, for which pytest looks here: a module, as its fixtures must not be methods."""
+        """Return the pytest plugin: a module, as its fixtures must not be methods."""
         if name != "pytest_plugin":
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         import pytest
 
-        plugin = ModuleType(
-            f"{__name__}.{name}", "Fixtures that serve pmservice, and the calls of a failed test."
-        )
+        words = "Fixtures that serve pmservice, and the calls of a failed test."
+        plugin = ModuleType(f"{__name__}.{name}", words)
         vars(plugin).update(
             pmservice=pytest.fixture(serve_fresh),
             pmservice_app=pytest.fixture(create_fresh),
@@ -10471,104 +10574,73 @@ class Pull:
 
 # --- 20 Command: settings and the command line ------------------------------------------------------
 # stdout carries what programs read (the base URL, a dump); everything for people goes to stderr.
-
-
-class Setting(NamedTuple):
-    """A setting: its flag wins over the environment (PMSERVICE_…), that over the default."""
-
-    name: str
-    convert: Callable[[str], Any]
-    default: Any
-    help: str
-
-
-def yes_or_no(word: str) -> bool:
-    """Return the truth value of a word."""
-    return TRUTH[word.lower()]
-
-
-TRUTH = dict.fromkeys(("1", "true", "yes", "on"), True) | dict.fromkeys(
-    ("0", "false", "no", "off"), False
-)
-WORDS_EXPECTED: dict[Callable[[Any], Any], str] = {
-    **EXPECTED,
-    yes_or_no: "must be yes or no",
-    int: "must be a whole number",
-}
-
-
-# fmt: off
-SETTINGS = (
-    Setting("database",       str,          "pm.db",        "the file that holds everything, created if needed; :memory: keeps nothing"),
-    Setting("host",           str,          "127.0.0.1",    "the address to listen on; other than loopback needs --token or --password"),
-    Setting("port",           int,          8080,           "the port to listen on; 0 picks a free one"),
-    Setting("token",          sendable,     None,           "a token that acts as the administrator"),
-    Setting("password",       sendable,     None,           "the password of admin; without it a new database gets one, which is printed once"),
-    Setting("load",           str,          None,           "a fixture to load if the database holds no records yet"),
-    Setting("demo",           yes_or_no,    False,          "load a made-up company if the database holds no records yet; if it holds that, move its dates to the present"),
-    Setting("origin",         read_origins, "",             "an origin whose web pages may call, such as https://app.example.org; *: all; can be repeated"),
-    Setting("allowed-host",   read_hosts,   "",             "a Host name to answer to, besides those of loopback; without one, every name unless listening on loopback; can be repeated"),
-    Setting("strict",         yes_or_no,    False,          "refuse unknown fields and query parameters instead of ignoring them"),
-    Setting("timezone",       str,          "UTC",          "the zone of datetimes that name none, such as Asia/Shanghai"),
-    Setting("token-lifetime", positive,     TOKEN_LIFETIME, "seconds that a token lives after its last use"),
-    Setting("body-limit",     positive,     MAX_BODY,       "the largest request body, in bytes"),
-    Setting("control",        yes_or_no,    None,           "offer the controls under /-/ for tests; the default with :memory:"),
-    Setting("verbose",        yes_or_no,    None,           "write a line for each request to stderr; the default of serve at a terminal"),
-    Setting("log-json",       yes_or_no,    False,          "write these lines as JSON objects"),
-)
-# fmt: on
-
+# A setting is read from its flag, or from the environment variable PMSERVICE_<NAME>.
 
 PREFIX = "PMSERVICE_"
+FLAGS = [setting for setting in SETTINGS if setting.text]
 PULL_VARIABLES = ("PULL_TOKEN", "PULL_PASSWORD")  # secrets have no place on a command line
-VARIABLES = {
-    setting.name: setting.name.upper().replace("-", "_") for setting in SETTINGS
-}  # without the prefix
+HOLDS_RECORDS = "{} holds records already; name another file with --database"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code."""
-    for name in ("stdout", "stderr"):
-        stream = getattr(sys, name)
-        if stream is None:  # it was closed: print would write to the other one instead
-            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
-        elif isinstance(
-            stream, io.TextIOWrapper
-        ):  # on Windows it would be written in the console's code page
-            stream.reconfigure(encoding="utf-8", errors=stream.errors)
+    prepare_streams()
     try:
-        parser = make_parser()
-        refuse_unknown_flags(parser, sys.argv[1:] if arguments is None else arguments)
-        options = parser.parse_args(arguments)
-        settings = resolve(vars(options))
-        command = options.command or "serve"
-        set_up_log(settings["verbose"], settings["log_json"], command == "serve")
-        for word in sorted(name[len(PREFIX) :] for name in os.environ if name.startswith(PREFIX)):
-            if word not in (known := [*VARIABLES.values(), *PULL_VARIABLES]):
-                log.warning(
-                    "%s is not a setting%s", PREFIX + word, suggest(word, known, PREFIX) or "."
-                )
-        code = COMMANDS[command].run(settings, options) or 0
-        sys.stdout.flush()
-        return int(code)
+        return run_command(sys.argv[1:] if arguments is None else arguments)
     except (KeyboardInterrupt, BrokenPipeError, EOFError):
         show_progress("")
         return 130
     except (StartError, Refusal, OSError, sqlite3.Error, UnicodeError, MemoryError) as error:
         words = str(error) or "out of memory"
-        if isinstance(
-            error, OSError
-        ):  # of stdout, perhaps: what is left for it would fail again at the end
-            sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
+        if isinstance(error, OSError):  # perhaps of stdout, which would fail again at the end
+            sys.stdout = discard()
             words = f"{error.filename or 'stdout'}: {error.strerror or words}"
         tell(f"pmservice: {printable(words)}")
         return 2
 
 
-def write_out(stream: TextIO, text: str, stopped: Callable[[], bool] = lambda: True) -> None:
-    """Write to stdout or stderr; wait for a reader until `stopped`, then drop the rest.
+def run_command(arguments: Sequence[str]) -> int:
+    """Run the command that the arguments name and return its exit code."""
+    refuse_unknown_flags(arguments)
+    options = make_parser().parse_args(arguments)
+    settings = resolve(vars(options))
+    name = options.command or "serve"
+    set_up_log(settings["verbose"], settings["log_json"], name == "serve")
+    warn_of_unknown_variables()
+    code = COMMANDS[name].run(settings, options)
+    sys.stdout.flush()
+    return code or 0
 
-    Raises StartError if stdout cannot be written.
+
+def discard() -> TextIO:
+    """Return a stream whose text goes nowhere."""
+    return open(os.devnull, "w", encoding="utf-8")
+
+
+def prepare_streams() -> None:
+    """Let stdout and stderr take any text, even if they are closed."""
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is None:  # it was closed: print would write to the other one instead
+            setattr(sys, name, discard())
+        elif isinstance(stream, io.TextIOWrapper):  # else, on Windows, in the console's code page
+            stream.reconfigure(encoding="utf-8", errors=stream.errors)
+
+
+def warn_of_unknown_variables() -> None:
+    """Log each environment variable that looks like a setting and is none."""
+    known = [setting.name.upper() for setting in FLAGS]
+    known += PULL_VARIABLES
+    for variable in sorted(os.environ):
+        name = variable.removeprefix(PREFIX)
+        if name != variable and name not in known:
+            log.warning("%s is not a setting%s", variable, suggest(name, known, PREFIX) or ".")
+
+
+def write_out(stream: TextIO, text: str, stopped: Callable[[], bool] | None = None) -> None:
+    """Write to stdout or stderr. Raises StartError if stdout cannot be written.
+
+    stopped: wait for a reader until it returns True, then drop the rest; without it, do not wait.
     """
     try:
         file = stream.fileno()
@@ -10581,11 +10653,12 @@ def write_out(stream: TextIO, text: str, stopped: Callable[[], bool] = lambda: T
             return
         line = text.encode("utf-8", "backslashreplace")
         while line:
-            if select.select([], [file], [], 0 if stopped() else 0.1)[
-                1
-            ]:  # PIPE_BUF bytes can be written then
-                line = line[os.write(file, line[: select.PIPE_BUF]) :]
-            elif stopped():
+            last = stopped is None or stopped()
+            _, writable, _ = select.select([], [file], [], 0 if last else 0.1)
+            if writable:  # it takes PIPE_BUF bytes without blocking
+                written = os.write(file, line[: select.PIPE_BUF])
+                line = line[written:]
+            elif last:
                 return
     except OSError as error:  # the reader is gone, or the disk is full
         if stream is sys.stdout:
@@ -10602,10 +10675,12 @@ class JsonLines(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         """Return the line."""
-        moment = datetime.fromtimestamp(record.created, timezone.utc).isoformat(
-            timespec="milliseconds"
-        )
-        fields = {"time": moment, "level": record.levelname.lower(), **getattr(record, "call", {})}
+        created = datetime.fromtimestamp(record.created, timezone.utc)
+        fields = {
+            "time": created.isoformat(timespec="milliseconds"),
+            "level": record.levelname.lower(),
+            **getattr(record, "call", {}),
+        }
         if "method" not in fields:
             fields["message"] = super().format(record)
         return to_json(fields)
@@ -10614,7 +10689,8 @@ class JsonLines(logging.Formatter):
 class NonBlockingHandler(logging.StreamHandler):  # type: ignore[type-arg]
     """Log lines to stderr; what nobody reads is dropped, because a full pipe must not stop the service.
 
-    When memory runs out, threads and connections fail in ways that leave others waiting, so the service is stopped.
+    When memory runs out, threads and connections fail in ways that leave others waiting, so the
+    service is stopped.
     """
 
     stops = False
@@ -10623,51 +10699,60 @@ class NonBlockingHandler(logging.StreamHandler):  # type: ignore[type-arg]
         """Write the record's line as far as that is possible without waiting."""
         if record.exc_info and isinstance(record.exc_info[1], MemoryError) and not self.stops:
             NonBlockingHandler.stops = True  # a second signal would cut the answers of others
-            signal.raise_signal(
-                signal.SIGTERM
-            )  # os.kill() ends a process on Windows without a handler
-        with contextlib.suppress(
-            ValueError, MemoryError
-        ):  # stderr was closed; a thread that logs must not end
+            signal.raise_signal(signal.SIGTERM)  # os.kill() skips the handler on Windows
+        # stderr may be closed, and a thread that logs must not end
+        with contextlib.suppress(ValueError, MemoryError):
             write_out(self.stream, f"{self.format(record)}\n")
 
 
+def log_failed_thread(failed: threading.ExceptHookArgs) -> None:
+    """Log the exception that ended a thread."""
+    log.error("A thread failed", exc_info=failed.exc_value)
+
+
 def set_up_log(verbose: bool | None, as_json: bool, serving: bool) -> None:
-    """Log warnings and errors only, or also a line for each request; None: as JSON, or at a terminal while serving."""
+    """Log to stderr: warnings and errors, and if `verbose` also a line for each request.
+
+    verbose: None: if the lines are JSON, or while serving at a terminal.
+    """
     if verbose is None:
         verbose = as_json or (serving and sys.stderr.isatty())
     handler = NonBlockingHandler()
-    handler.setFormatter(
-        JsonLines() if as_json else logging.Formatter("%(asctime)s %(message)s", "%H:%M:%S")
-    )
-    logging.basicConfig(
-        level=logging.INFO if verbose else logging.WARNING, handlers=[handler], force=True
-    )
-    threading.excepthook = lambda failed: log.error("A thread failed", exc_info=failed.exc_value)
+    if as_json:
+        handler.setFormatter(JsonLines())
+    else:
+        handler.setFormatter(logging.Formatter("%(asctime)s %(message)s", "%H:%M:%S"))
+    level = logging.INFO if verbose else logging.WARNING
+    logging.basicConfig(level=level, handlers=[handler], force=True)
+    threading.excepthook = log_failed_thread
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser that raises StartError, which is one line; argparse would print the whole usage above it."""
+    """A parser that raises StartError, which is one line; argparse would print the usage above it."""
 
     def error(self, message: str) -> NoReturn:
         """Raise StartError."""
-        wrong = re.search("invalid choice: '(.*?)'", message)
-        near = suggest(wrong[1], COMMANDS) if wrong else ""
-        raise StartError(f"{message}{near or f'; {self.prog} --help says more'}")
+        remedy = ""
+        if wrong := re.search("invalid choice: '(.*?)'", message):
+            remedy = suggest(wrong[1], COMMANDS)
+        raise StartError(message + (remedy or f"; {self.prog} --help says more"))
 
 
-def refuse_unknown_flags(parser: argparse.ArgumentParser, arguments: Sequence[str]) -> None:
+def refuse_unknown_flags(arguments: Sequence[str]) -> None:
     """Raise StartError for a flag that no command has: argparse would take its value for a command."""
-    parsers = [parser, *parser._subparsers._group_actions[0].choices.values()]  # type: ignore[union-attr]
-    known = sorted({flag for each in parsers for flag in each._option_string_actions})
-    for word in itertools.takewhile(lambda word: word != "--", arguments):
+    known = ["--help", "--version"]
+    known += [setting.flag for setting in FLAGS]
+    for command in COMMANDS.values():
+        known += command.arguments
+    known.sort()
+    for word in arguments:
         flag = word.partition("=")[0]
-        if flag.startswith("--") and not any(
-            one.startswith(flag) for one in known
-        ):  # an abbreviation will do
-            raise StartError(
-                f"{flag} is not a flag{suggest(flag, known) or '; pmservice --help lists them'}"
-            )
+        if flag == "--":
+            return
+        # an abbreviation will do
+        if flag.startswith("--") and not any(one.startswith(flag) for one in known):
+            remedy = suggest(flag, known) or "; pmservice --help lists them"
+            raise StartError(f"{flag} is not a flag{remedy}")
 
 
 def make_parser() -> argparse.ArgumentParser:
@@ -10679,48 +10764,51 @@ def make_parser() -> argparse.ArgumentParser:
     )
     add_settings(top)
     top.add_argument("--version", action="version", version=__version__)
-    commands = top.add_subparsers(dest="command", metavar="COMMAND", title="commands")
-    for name, (_, words, settings, arguments) in COMMANDS.items():
-        command = commands.add_parser(name, help=words, description=words)
-        add_settings(command, settings)
-        for flag, options in arguments.items():
-            command.add_argument(flag, **{"default": argparse.SUPPRESS, **options})
+    parsers = top.add_subparsers(dest="command", metavar="COMMAND", title="commands")
+    for name, command in COMMANDS.items():
+        parser = parsers.add_parser(name, help=command.help, description=command.help)
+        add_settings(parser, command.settings)
+        for flag, options in command.arguments.items():
+            parser.add_argument(flag, **options)
     return top
 
 
 def add_settings(to: argparse.ArgumentParser, names: Iterable[str] = ()) -> None:
-    """Add a flag for each setting, without a default: `resolve` looks for it in the environment first."""
-    for name, convert, default, words in SETTINGS:
-        flag = f"--{name}"
-        if names and name not in names:
+    """Add the flags of the settings of these names, or of all.
+
+    They have no default: `resolve` looks for a value in the environment first.
+    """
+    for setting in FLAGS:
+        if names and setting.name not in names:
             continue
-        if convert is yes_or_no:
-            to.add_argument(
-                flag, action="store_const", const="1", default=argparse.SUPPRESS, help=words
-            )
+        options: dict[str, Any] = {"default": argparse.SUPPRESS, "help": setting.help}
+        if setting.default:
+            options["help"] += f" (default {setting.default})"
+        if setting.text is SWITCH:
+            options |= {"action": "store_const", "const": "yes"}
         else:
-            shown = f" (default {default})" if default else ""
-            metavar, action = (
-                name.split("-")[-1].upper(),
-                "append" if convert in (read_origins, read_hosts) else "store",
-            )
-            to.add_argument(
-                flag, metavar=metavar, action=action, default=argparse.SUPPRESS, help=words + shown
-            )
+            options["metavar"] = setting.name.upper().rpartition("_")[2]
+        if setting.text in (ORIGINS, HOSTS):
+            options["action"] = "append"
+        to.add_argument(setting.flag, **options)
 
 
 def resolve(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return every setting's value. Raises StartError for one that cannot be read."""
-    settings = {}
-    for name, convert, default, _ in SETTINGS:
-        key, variable = name.replace("-", "_"), PREFIX + VARIABLES[name]
-        text = given.get(key, os.environ.get(variable) or None)
-        text = ",".join(text) if isinstance(text, list) else text
-        try:
-            settings[key] = default if text is None else convert(text)
-        except (KeyError, ValueError):
-            source = f"--{name}" if key in given else variable
-            raise StartError(f"{source} {WORDS_EXPECTED[convert]} (got {text!r})") from None
+    """Return every setting's value. Raises StartError for one that cannot be read.
+
+    given: the texts of flags, a list for one that can be repeated.
+    """
+    settings = {setting.name: setting.default for setting in FLAGS}
+    for setting in FLAGS:
+        name, variable = setting.name, PREFIX + setting.name.upper()
+        if name in given:
+            text, source = given[name], setting.flag
+        else:
+            text, source = os.environ.get(variable) or None, variable
+        if isinstance(text, list):
+            text = ",".join(text)
+        if text is not None:
+            settings[name] = setting.text.value(text, source)  # type: ignore[union-attr]
     return settings
 
 
@@ -10756,7 +10844,10 @@ def command_dump(settings: Mapping[str, Any], options: argparse.Namespace) -> No
 
 
 def typed_password(whose: str, remedy: str) -> str:
-    """Return the password that a person types. Raises StartError, with the remedy, where there is no terminal."""
+    """Return the password that a person types.
+
+    Raises StartError, with the remedy, where there is no terminal.
+    """
     if not sys.stdin.isatty():
         raise StartError(f"there is no terminal to ask for the password at; {remedy}")
     return getpass.getpass(f"Password of {whose}: ")
@@ -10764,42 +10855,49 @@ def typed_password(whose: str, remedy: str) -> str:
 
 def command_user(settings: Mapping[str, Any], options: argparse.Namespace) -> None:
     """Create a user, or change what is given of one that exists."""
-    given = {
-        field: getattr(options, field) for field in ("realname", "admin") if hasattr(options, field)
-    }
+    account = options.account
+    given: dict[str, Any] = {}
+    if options.realname is not None:
+        given["realname"] = options.realname
+    if options.admin:
+        given["admin"] = True
     if hasattr(options, "new_password"):
         given["password"] = options.new_password
         if options.new_password is None:
-            given["password"] = typed_password(options.account, "give it as --password PASSWORD")
+            given["password"] = typed_password(account, "give it as --password PASSWORD")
     try:
-        values = with_hash(check(USER.fixture, {"account": options.account, **given}))
+        values = with_hash(check(USER.fixture, {"account": account, **given}))
     except Invalid as error:
         raise StartError(str(error)) from None
     with open_database(settings) as database, database.writing() as store:
-        known = store.user(options.account)
+        known = store.user(account)
         id = save_user(store, Caller(ADMIN, True), values)
-    done = ("changed" if given else "unchanged: nothing was asked for") if known else "created"
-    tell(f"user {id}, {options.account}, {done}")
+    done = "created"
+    if known:
+        done = "changed" if given else "unchanged: nothing was asked for"
+    tell(f"user {id}, {account}, {done}")
 
 
-def ask_for_credentials(remote: Remote, account: str, insecure: bool) -> None:
-    """Give a server's reader the token or the password of the environment, or one that a person types. Raises StartError."""
-    warning = (
-        f"{remote.origin} is not encrypted: passwords, tokens and records can be read on the way"
-    )
-    if remote.in_clear and not insecure:
-        if not sys.stdin.isatty():
-            raise StartError(f"{warning}; use https, or --insecure-http if you trust the network")
-        print(f"{warning}. Go on? [y/N] ", end="", file=sys.stderr, flush=True)
-        if sys.stdin.readline().strip().lower() not in ("y", "yes"):
-            raise StartError("nothing was sent")
-    remote.find_base()
+def confirm_clear_text(origin: str) -> None:
+    """Raise StartError unless a person lets a password go over a connection without encryption."""
+    warning = f"{origin} is not encrypted: passwords, tokens and records can be read on the way"
+    if not sys.stdin.isatty():
+        raise StartError(f"{warning}; use https, or --insecure-http if you trust the network")
+    print(f"{warning}. Go on? [y/N] ", end="", file=sys.stderr, flush=True)
+    if sys.stdin.readline().strip().lower() not in ("y", "yes"):
+        raise StartError("nothing was sent")
+
+
+def give_credentials(remote: Remote, account: str) -> None:
+    """Log in with the token or the password of the environment, or one that a person types.
+
+    Raises StartError.
+    """
     token, password = (os.environ.get(PREFIX + name) for name in PULL_VARIABLES)
     if token:
         if not VISIBLE.fullmatch(token):
-            raise StartError(
-                f"{PREFIX}PULL_TOKEN must be letters, digits and signs of ASCII, without spaces"
-            )
+            rule = "must be letters, digits and signs of ASCII, without spaces"
+            raise StartError(f"{PREFIX}PULL_TOKEN {rule}")
         remote.token = token
         return
     if not password:
@@ -10810,8 +10908,24 @@ def ask_for_credentials(remote: Remote, account: str, insecure: bool) -> None:
 
 
 def unwind_on_sigterm() -> None:
-    """Let SIGTERM raise an exception, on the way of which half a copy is removed."""
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    """Let SIGTERM raise SystemExit, so that half a copy is removed on the way out."""
+
+    def leave(number: int, _: object) -> None:
+        sys.exit(128 + number)
+
+    signal.signal(signal.SIGTERM, leave)
+
+
+@contextlib.contextmanager
+def part_file(path: str) -> Iterator[str]:
+    """Yield the path of a new, empty, private file beside a path; remove it at the end."""
+    part = f"{path}.{secrets.token_hex(4)}.part"
+    try:
+        os.close(os.open(part, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+        yield part
+    finally:
+        with contextlib.suppress(OSError):  # it has its name already, or there is none
+            os.unlink(part)
 
 
 def give_name(part: str, path: str) -> None:
@@ -10826,7 +10940,7 @@ def give_name(part: str, path: str) -> None:
 
 
 def is_database(path: str) -> bool:
-    """Tell whether there is a file of SQLite's at a path."""
+    """Tell whether there is an SQLite database at a path."""
     if not os.path.isfile(path):
         return False
     with open(path, "rb") as file:
@@ -10846,90 +10960,90 @@ def file_state(path: str) -> tuple[int, ...]:
 def whole_file(path: str) -> Iterator[TextIO]:
     """Open a file for writing that takes its name when it is whole; "-" is stdout.
 
-    It replaces an older file if nobody has changed that meanwhile. What is neither a file nor a name for one, such as a
-    pipe or a device, is written to as it is.
+    It replaces an older file if nobody has changed that meanwhile. What is neither a file nor a
+    name for one, such as a pipe or a device, is written to as it is. Raises StartError.
     """
     if path == "-":
         yield sys.stdout
         return
     target = os.path.realpath(path)  # not the symbolic link itself
-    part = f"{target}.{secrets.token_hex(4)}.part"
     try:
         if os.path.isdir(target):
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
         if is_database(target):
             raise StartError(f"{path}: this is a database; name another file")
         before = file_state(target)
-        if os.path.exists(target) and not os.path.isfile(target):
+        if before and not os.path.isfile(target):
             with open(target, "w", encoding="utf-8") as file:
                 yield file
             return
-        private = lambda name, flags: os.open(name, flags, 0o600)  # noqa: E731
-        with open(part, "x", encoding="utf-8", newline="\n", opener=private) as file:
-            yield file
-        if file_state(target) != before:
-            raise StartError(
-                f"{path}: another process has written to this file meanwhile; name another one"
-            )
-        if before:
-            os.replace(part, target)
-        else:
-            give_name(part, target)
+        with part_file(target) as part:
+            with open(part, "w", encoding="utf-8", newline="\n") as file:
+                yield file
+            if file_state(target) != before:
+                words = "another process has written to this file meanwhile; name another one"
+                raise StartError(f"{path}: {words}")
+            if before:
+                os.replace(part, target)
+            else:
+                give_name(part, target)
     except OSError as error:
         raise StartError(f"{path}: {error.strerror or error}") from None
-    finally:
-        with contextlib.suppress(OSError):
-            os.unlink(part)
 
 
-def chosen_products(options: argparse.Namespace) -> list[int]:
+def chosen_products(words: str | None) -> list[int]:
     """Return the ids that --products names, none without it. Raises StartError."""
-    if not hasattr(options, "products"):
+    if words is None:
         return []
-    if not re.fullmatch("[1-9][0-9]{0,15}(,[1-9][0-9]{0,15})*", options.products):
-        raise StartError(
-            f"--products must be ids, separated by commas, such as 1,7 (got {options.products!r})"
-        )
-    return [int(word) for word in options.products.split(",")]
+    if not re.fullmatch("[1-9][0-9]{0,15}(,[1-9][0-9]{0,15})*", words):
+        rule = "must be ids, separated by commas, such as 1,7"
+        raise StartError(f"--products {rule} (got {words!r})")
+    return [int(word) for word in words.split(",")]
+
+
+def pull_records(
+    remote: Remote, copy: Database, options: argparse.Namespace, products: list[int]
+) -> list[str]:
+    """Copy the records of a server to an empty database and return the lines of the report."""
+    if remote.in_clear and not options.insecure_http:
+        confirm_clear_text(remote.origin)
+    remote.find_base()
+    give_credentials(remote, options.account)
+    with copy.writing() as store:
+        pull = Pull(remote, store, products)
+        pull.run()
+        return list(pull.report())
 
 
 def command_pull(settings: Mapping[str, Any], options: argparse.Namespace) -> None:
     """Copy the records of a running server to the database, or to a fixture."""
-    out, products = getattr(options, "out", None), chosen_products(options)
+    path, out = settings["database"], options.out
+    products = chosen_products(options.products)
     if out is not None and hasattr(options, "database"):
         raise StartError("--database and -o: only one of them can be written")
-    if out == "" or (out is None and settings["database"] in ("", ":memory:")):
+    if out == "" or (out is None and path in ("", ":memory:")):
         raise StartError("the copy needs a file: name one with --database or -o")
     unwind_on_sigterm()
     began, remote = time.monotonic(), Remote(options.url)
-    with contextlib.ExitStack() as stack:
-        stack.callback(remote.connection.close)
-        file = stack.enter_context(whole_file(out)) if out else None
-        copy = stack.enter_context(open_database({**settings, "database": ":memory:"}))
-        if not out:
+    memory = {**settings, "database": ":memory:"}
+    with contextlib.closing(remote.connection):
+        if out:
+            with whole_file(out) as file, open_database(memory) as copy:
+                report = pull_records(remote, copy, options, products)
+                with copy.reading() as store:
+                    file.writelines(dump(store))
+        else:
             refuse_unfit(settings)
-        ask_for_credentials(remote, options.account, options.insecure_http)
-        with copy.writing() as store:
-            pull = Pull(remote, store, products)
-            pull.run()
-            lines = list(pull.report())
-            if file:
-                file.writelines(dump(store))
-        if not out:
-            fill_database(settings, copy)
+            with open_database(memory) as copy:
+                report = pull_records(remote, copy, options, products)
+                fill_database(settings, copy)
     show_progress("")
     done = f"{remote.requests:,} requests, {time.monotonic() - began:.0f} s"
-    tell(
-        *lines,
-        f"Pulled from {remote.origin}{remote.base} into {out or settings['database']}: {done}.",
-    )
-
-
-HOLDS_RECORDS = "{} holds records already; name another file with --database"
+    tell(*report, f"Pulled from {remote.origin}{remote.base} into {out or path}: {done}.")
 
 
 def refuse_unfit(settings: Mapping[str, Any]) -> None:
-    """Raise StartError if the database of a command holds records, or could not be created."""
+    """Raise StartError if a command's database holds records, or could not be created."""
     path = settings["database"]
     if os.path.exists(path):
         with open_database(settings) as database:
@@ -10944,7 +11058,7 @@ def refuse_unfit(settings: Mapping[str, Any]) -> None:
 
 
 def fill_database(settings: Mapping[str, Any], copy: Database) -> None:
-    """Give a copy the name of a command's database, or load it into the one that has this name by now.
+    """Make a copy the database of a command, or load it into the one that is there by now.
 
     Raises StartError if that one holds records.
     """
@@ -10954,34 +11068,34 @@ def fill_database(settings: Mapping[str, Any], copy: Database) -> None:
         return
     with copy.reading() as store:
         text = "".join(dump(store))
-    with contextlib.closing(patiently(path, lambda: Database(path, zone, utc_now))) as database:
-        if patiently(path, lambda: load_text(database, text, path, only_first=True)) is None:
+    opened = patiently(path, functools.partial(Database, path, zone, utc_now))
+    with contextlib.closing(opened) as database:
+        work = functools.partial(load_text, database, text, path, only_first=True)
+        if patiently(path, work) is None:
             raise StartError(HOLDS_RECORDS.format(path))
 
 
+def show_share(_: int, left: int, pages: int) -> None:
+    """Show how much of a database is copied."""
+    show_progress(f"{100 * (pages - left) // max(pages, 1)} %")
+
+
 def write_copy(database: Database, path: str) -> None:
-    """Copy a database as it is now to a new file, which gets its name when it is whole. Raises OSError, StartError."""
-    part = f"{path}.{secrets.token_hex(4)}.part"
+    """Copy a database as it is now to a new file, which gets its name when it is whole.
 
-    def progress(_: int, left: int, pages: int) -> None:
-        show_progress(f"{100 * (pages - left) // max(pages, 1)} %")
-
+    Raises FileExistsError, other OSErrors, and StartError.
+    """
+    if os.path.lexists(path):
+        raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST))
     try:
-        if os.path.lexists(path):
-            raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST))
-        os.close(os.open(part, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
-        with contextlib.closing(sqlite3.connect(part)) as copy, database.reading() as store:
-            copy.execute("PRAGMA journal_mode = OFF")  # a second file, which would be left behind
-            store.count(
-                "SELECT count(*) FROM user"
-            )  # starts the read transaction: the copy is of this moment
-            store.connection.backup(copy, pages=4096, progress=progress)
-        give_name(part, path)
+        with part_file(path) as part:
+            with contextlib.closing(sqlite3.connect(part)) as copy, database.reading() as store:
+                copy.execute("PRAGMA journal_mode = OFF")  # its file would be left behind
+                store.count("SELECT count(*) FROM user")  # begins: the copy is of this moment
+                store.connection.backup(copy, pages=4096, progress=show_share)
+            give_name(part, path)
     except sqlite3.Error as error:
         raise StartError(f"{path}: {error}; nothing was copied") from None
-    finally:
-        with contextlib.suppress(OSError):  # half a copy is useless
-            os.unlink(part)
 
 
 def command_backup(settings: Mapping[str, Any], options: argparse.Namespace) -> None:
@@ -11003,17 +11117,18 @@ def command_check(settings: Mapping[str, Any], options: argparse.Namespace) -> i
     with open_database(settings, existing=True) as database, database.reading() as store:
         problems = list(itertools.islice(problems_of(store), 100))
     show_progress("")
-    print(
-        "\n".join(problems)
-        or f"{settings['database']} is sound: pages, links and counts are right."
-    )
-    return 1 if problems else 0
+    if problems:
+        print("\n".join(problems))
+        return 1
+    print(f"{settings['database']} is sound: pages, links and counts are right.")
+    return 0
 
 
 def command_call(settings: Mapping[str, Any], options: argparse.Namespace) -> int:
     """Make one request as the administrator, without a server; return 1 for status 400 and above."""
-    body = (stdin_text() if options.body == "-" else options.body).encode()
+    method = options.method.upper()
     path, _, query = options.path.partition("?")
+    body = (stdin_text() if options.body == "-" else options.body).encode()
     statuses: list[str] = []
 
     def start(status: str, headers: list[tuple[str, str]], *rest: Any) -> None:
@@ -11021,18 +11136,11 @@ def command_call(settings: Mapping[str, Any], options: argparse.Namespace) -> in
         if ignored := dict(headers).get("Ignored-Fields"):
             tell(f"ignored: {ignored}")
 
-    chosen: Any = {
-        **DEFAULTS,
-        "control": False,
-        "timezone": settings["timezone"],
-        "strict": settings["strict"],
-    }
-    reads = (
-        options.method.upper() in ("GET", "HEAD", "OPTIONS") and settings["database"] != ":memory:"
-    )
+    chosen = {**DEFAULTS, **settings, "control": False}
+    reads = method in ("GET", "HEAD", "OPTIONS") and settings["database"] != ":memory:"
     with contextlib.closing(make_service(settings["database"], chosen, existing=reads)) as service:
         environ = {
-            "REQUEST_METHOD": options.method.upper(),
+            "REQUEST_METHOD": method,
             "PATH_INFO": path.encode().decode("latin-1"),
             "QUERY_STRING": query,
             "CONTENT_LENGTH": str(len(body)),
@@ -11043,23 +11151,22 @@ def command_call(settings: Mapping[str, Any], options: argparse.Namespace) -> in
         for piece in service(environ, start):
             sys.stdout.write(piece.decode())
     print()
-    return 1 if int(statuses[0][:3]) >= 400 else 0
+    return 1 if statuses[0] >= "400" else 0
 
 
 def command_serve(settings: dict[str, Any], options: argparse.Namespace) -> None:
     """Serve until stopped. While a fixture is being loaded, only /-/live and /-/ready answer."""
-    host, loopback = settings["host"], is_loopback(settings["host"])
+    path, host, loopback = settings["database"], settings["host"], is_loopback(settings["host"])
     if not loopback and not (settings["token"] or settings["password"]):
         raise StartError(f"{host} can be reached from outside: set --token or --password first")
     if settings["load"] and settings["demo"]:
         raise StartError("--load and --demo: only one of them can be loaded")
-    chosen: Any = {**DEFAULTS, **settings, "loopback_only": loopback}
+    chosen = {**DEFAULTS, **settings, "loopback_only": loopback}
+    failures: list[Exception] = []
     sys.setswitchinterval(SWITCH_TIME)
     with contextlib.ExitStack() as stack:
         listener = stack.enter_context(listen(host, settings["port"]))
-        service = patiently(
-            settings["database"], lambda: make_service(settings["database"], chosen)
-        )
+        service = patiently(path, functools.partial(make_service, path, chosen))
         stack.callback(service.close)
         if service.names is not None and loopback:
             service.names.add(host)
@@ -11067,7 +11174,6 @@ def command_serve(settings: dict[str, Any], options: argparse.Namespace) -> None
         for number in STOPS:
             signal.signal(number, server.stop)
         service.loading = bool(settings["load"] or settings["demo"])
-        failures: list[Exception] = []
         starting = threading.Thread(target=finish_start, args=(service, settings, server, failures))
         starting.start()
         server.run()
@@ -11078,17 +11184,15 @@ def command_serve(settings: dict[str, Any], options: argparse.Namespace) -> None
         raise MemoryError
 
 
-def patiently(
-    path: str, work: Callable[[], Any], stopped: Callable[[], bool] = lambda: False
-) -> Any:
-    """Return what `work` returns; as long as another process is writing to the database, try again."""
+def patiently(path: str, work: Callable[[], Any], stopped: Callable[[], bool] = never) -> Any:
+    """Return what `work` returns; try again while another process is writing to the database."""
     for attempt in itertools.count():
         try:
             return work()
         except Busy:
             if stopped():
                 raise
-            if not attempt:
+            if attempt == 0:
                 log.warning("%s: waiting for another process that is writing to it", path)
 
 
@@ -11096,25 +11200,32 @@ def finish_start(
     service: Service, settings: Mapping[str, Any], server: Server, failures: list[Exception]
 ) -> None:
     """Load the fixture or the demo and print that the service is ready, or stop the server."""
+    path, database, stopped = settings["database"], service.database, service.stopping.is_set
+    said = [f"pmservice {__version__} serves {path} at {server.url}; press Ctrl-C to stop."]
+    credentials: list[str] = []
+
+    def load_demo() -> None:
+        said.append(furnish_demo(database))
+
+    def greet() -> None:
+        credentials.extend(make_credentials(database, settings, server.url))
+
+    def share() -> None:
+        said.append(share_password(database))
+
+    before: list[Callable[[], None]] = []
+    after = [greet]
+    if settings["demo"]:
+        before, after = [load_demo, share], [greet, share]
+    if service.watchers:  # controls are on: a reset must bring back what is printed
+        before, after = [*before, *after], []
+    service.preparations[:0] = before  # the snapshot for resets comes after them
+    work = functools.partial(furnish, service, settings["password"], settings["load"])
     try:
-        path, stopped, database = settings["database"], service.stopping.is_set, service.database
-        said = [f"pmservice {__version__} serves {path} at {server.url}; press Ctrl-C to stop."]
-        credentials: list[str] = []
-        furnishing = [lambda: said.append(furnish_demo(database))] * settings["demo"]
-        sharing = [lambda: said.append(share_password(database))] * settings["demo"]
-        greeting = [
-            lambda: credentials.extend(make_credentials(database, settings, server.url)),
-            *sharing,
-        ]
-        early = bool(service.watchers)  # controls are on: a reset must bring back what is printed
-        service.preparations[:0] = [
-            *furnishing,
-            *(greeting if early else sharing),
-        ]  # before the snapshot for resets
-        patiently(path, lambda: furnish(service, settings["password"], settings["load"]), stopped)
-        patiently(path, lambda: wait_for_lock(database), stopped)
+        patiently(path, work, stopped)
+        patiently(path, functools.partial(wait_for_lock, database), stopped)
         write_out(sys.stdout, f"{server.url}\n", stopped)
-        for step in () if early else greeting:
+        for step in after:
             patiently(path, step, stopped)
         # in one write, so that no request's line comes between
         tell(*filter(None, said), *credentials)
@@ -11127,49 +11238,58 @@ def finish_start(
 def lacks_password(database: Database) -> bool:
     """Tell whether nobody can log in as the administrator yet."""
     with database.querying() as store:
-        return store.user(ADMIN)["password"] is None  # type: ignore[index]  # every database has this user
+        return store.password(ADMIN) is None
 
 
 def wait_for_lock(database: Database) -> None:
-    """Wait until a new database can be written. Its password is hashed after the URL is printed, which takes 40 ms."""
+    """Wait until a new database can be written.
+
+    Its password is hashed after the URL is printed, which takes 40 ms.
+    """
     if lacks_password(database):
         with database.writing():
             pass
 
 
 def make_credentials(database: Database, settings: Mapping[str, Any], url: str) -> list[str]:
-    """Return lines that tell a person how to begin, with a new password and token if they are needed."""
+    """Return lines that tell a person how to begin, with a new password and token if needed."""
     unset, given = lacks_password(database), settings["token"]
-    if (
-        unset and given and not sys.stderr.isatty()
-    ):  # a program has its token; its log is no place for a password
+    # a program has its token; its log is no place for a password
+    if unset and given and not sys.stderr.isatty():
+        if database.in_memory:
+            return []
         command = f"pmservice user {ADMIN} --password --database {database.path}"
-        return (
-            [] if database.in_memory else [f"{ADMIN} has no password. To set one, run: {command}"]
-        )
-    if not (unset or (database.created and not given)):
+        return [f"{ADMIN} has no password. To set one, run: {command}"]
+    if not unset and (given or not database.created):
         return []
-    password = secrets.token_urlsafe(12)
+    password = secrets.token_urlsafe(12) if unset else ""
     user = with_hash({"account": ADMIN, "password": password}) if unset else {}
     with database.writing() as store:  # both or neither, because both are shown only now
         if unset:
             save_user(store, Caller(ADMIN, True), user)
-        token = None if given else give_token(store, ADMIN)
-    found = (
-        "This is a new database." if database.created else f"Nobody could log in as {ADMIN} yet."
-    )
-    lines = [f"{found} Note these credentials; they are not shown again."]
-    lines += [f"  account   {ADMIN}", f"  password  {password}"] if unset else []
-    curl = (
-        "curl.exe" if os.name == "nt" else "curl"
-    )  # in Windows PowerShell, curl is another command
-    call = f'  {curl} -H "Token: {token}" {url}/products'
-    lines += [f"  token     {token}", "Open that URL in a browser, or try:", call] if token else []
-    return lines
+        token = "" if given else give_token(store, ADMIN)
+    return list(credential_lines(database.created, password, token, url))
+
+
+def credential_lines(created: bool, password: str, token: str, url: str) -> Iterator[str]:
+    """Yield the lines that show new credentials; "" stands for none."""
+    found = "This is a new database." if created else f"Nobody could log in as {ADMIN} yet."
+    yield f"{found} Note these credentials; they are not shown again."
+    if password:
+        yield f"  account   {ADMIN}"
+        yield f"  password  {password}"
+    if token:
+        curl = "curl.exe" if os.name == "nt" else "curl"  # PowerShell has another curl
+        yield f"  token     {token}"
+        yield "Open that URL in a browser, or try:"
+        yield f'  {curl} -H "Token: {token}" {url}/products'
 
 
 class Command(NamedTuple):
-    """A command: its function, its help, the settings that it uses (all if none is named), its own arguments."""
+    """A command. settings: those that it uses, by name; all if none is named.
+
+    arguments: its own, with the options of argparse.
+    """
 
     run: Callable[[dict[str, Any], argparse.Namespace], int | None]
     help: str
@@ -11180,28 +11300,31 @@ class Command(NamedTuple):
 # fmt: off
 COMMANDS = {
     "serve": Command(command_serve, "serve; the default command"),
-    "load":  Command(command_load,  "load a fixture into the database", ("database", "timezone"), {
-        "file": dict(metavar="FILE", help="a JSON document; - reads stdin")}),
-    "dump":  Command(command_dump,  "write the database to stdout as a fixture", ("database",)),
+    "load": Command(command_load, "load a fixture into the database", ("database", "timezone"), {
+        "file":            dict(metavar="FILE", help="a JSON document; - reads stdin")}),
+    "dump": Command(command_dump, "write the database to stdout as a fixture", ("database",)),
     "backup": Command(command_backup, "copy the database to a new file, also while it is being served", ("database",), {
-        "out": dict(metavar="OUT", help="the new file")}),
-    "pull":  Command(command_pull,  "copy what an account may see on a running server, for working offline", ("database", "timezone"), {
-        "url":        dict(metavar="URL", help="the server's address, such as https://pm.example.org"),
-        "--account":  dict(default=ADMIN, help=f"the account to log in with (default {ADMIN}); its password is asked for, or read from {PREFIX}PULL_PASSWORD; a token in {PREFIX}PULL_TOKEN is used instead of logging in"),
-        "--products": dict(metavar="IDS", help="the products to copy, such as 1,7, with what belongs to them; without it, all"),
-        "-o":         dict(dest="out", metavar="FIXTURE", help="write a fixture instead of a database, in the place of an older one; - writes it to stdout"),
-        "--insecure-http": dict(action="store_true", default=False, help="send the password to another machine without encryption")}),
+        "out":             dict(metavar="OUT", help="the new file")}),
+    "pull": Command(command_pull, "copy what an account may see on a running server, for working offline", ("database", "timezone"), {
+        "url":             dict(metavar="URL", help="the server's address, such as https://pm.example.org"),
+        "--account":       dict(default=ADMIN, help=f"the account to log in with (default {ADMIN}); its password is asked for, or read from "
+                                f"{PREFIX}PULL_PASSWORD; a token in {PREFIX}PULL_TOKEN is used instead of logging in"),
+        "--products":      dict(metavar="IDS", help="the products to copy, such as 1,7, with what belongs to them; without it, all"),
+        "-o":              dict(dest="out", metavar="FIXTURE", help="write a fixture instead of a database, in the place of an older one; "
+                                "- writes it to stdout"),
+        "--insecure-http": dict(action="store_true", help="send the password to another machine without encryption")}),
     "check": Command(command_check, "check the file, its links and its counts; exit code 1 if one is wrong", ("database",)),
-    "call":  Command(command_call,  "make one request as the administrator, without a server; exit code 1 for status 400 and above",
+    "call": Command(command_call, "make one request as the administrator, without a server; exit code 1 for status 400 and above",
         ("database", "timezone", "strict"), {
-        "method":     dict(metavar="METHOD"),
-        "path":       dict(metavar="PATH", help="such as /products or '/products/1/bugs?limit=5'"),
-        "body":       dict(metavar="BODY", nargs="?", default="", help="a JSON object; - reads stdin")}),
-    "user":  Command(command_user,  "create or change a user", ("database",), {
-        "account":    dict(metavar="ACCOUNT"),
-        "--password": dict(dest="new_password", metavar="PASSWORD", nargs="?", const=None, help="set the password; ask for it if none is given"),
-        "--realname": dict(help="set the real name"),
-        "--admin":    dict(action="store_true", help="make the user an administrator")}),
+        "method":          dict(metavar="METHOD"),
+        "path":            dict(metavar="PATH", help="such as /products or '/products/1/bugs?limit=5'"),
+        "body":            dict(metavar="BODY", nargs="?", default="", help="a JSON object; - reads stdin")}),
+    "user": Command(command_user, "create or change a user", ("database",), {
+        "account":         dict(metavar="ACCOUNT"),
+        "--password":      dict(dest="new_password", metavar="PASSWORD", nargs="?", default=argparse.SUPPRESS,
+                                help="set the password; ask for it if none is given"),
+        "--realname":      dict(help="set the real name"),
+        "--admin":         dict(action="store_true", help="make the user an administrator")}),
 }
 # fmt: on
 

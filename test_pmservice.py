@@ -16438,7 +16438,7 @@ class TestReadme:
                 r"(?<![\w-])--([a-z][a-z-]+)", " ".join(re.findall(r"pmservice[^`\n]*", README))
             )
         )
-        known = {setting.name for setting in pmservice.SETTINGS}
+        known = {setting.flag.strip("-") for setting in pmservice.FLAGS}
         known |= {flag.strip("-") for one in pmservice.COMMANDS.values() for flag in one.arguments}
         assert flags <= known | {
             "help",
@@ -16695,7 +16695,7 @@ class TestRunningItForReal:
         (port,) = re.findall("^EXPOSE ([0-9]+)", self.block("FROM "), re.MULTILINE)
         (folder,) = re.findall("^VOLUME (.*)", self.block("FROM "), re.MULTILINE)
         named = {name.removeprefix(pmservice.PREFIX) for name in service["environment"]}
-        assert named <= set(pmservice.VARIABLES.values())
+        assert named <= {setting.name.upper() for setting in pmservice.FLAGS}
         assert service["ports"] == [f"127.0.0.1:{port}:{port}"]
         assert service["volumes"] == [f"{name}:{folder}" for name in composed["volumes"]]
         assert front["environment"]["PM_URL"] == f"http://pm:{port}"
