@@ -249,7 +249,7 @@ LOOKS = {
     "plain":     Look("",           None,                   False,     "",          0,       "",       "first"),
     "quoted":    Look("",           None,                   False,     "",          "",      "",       "word"),
     "hours":     Look("hours"),
-    "text":      Look("text",       None,                   True,      "",          None,    "long",   "text"),
+    "text":      Look("text",       None,                   True,      "",          "",      "long",   "text"),
     "secret":    Look("nullable",   None,                   True),
     "maybe":     Look("number"),
     "day":       Look("day",        "0000-00-00",           False,     "",          None,    "",       "day"),
@@ -696,9 +696,7 @@ PERSON_SCHEMA = either(
     {"type": "integer", "minimum": 1, "maximum": MAX_INT},
     {"type": "object", "required": ["account"], "properties": {"account": ACCOUNT_SCHEMA}},
 )
-PEOPLE_SCHEMA = either(
-    array_of(PERSON_SCHEMA), text_schema(f"^({ONE_ACCOUNT}(,{ONE_ACCOUNT})*)?$")
-)
+PEOPLE_SCHEMA = either(array_of(PERSON_SCHEMA), text_schema(f"^({ONE_ACCOUNT}(,{ONE_ACCOUNT})*)?$"))
 DAY_SCHEMA = {"type": "string", "format": "date"}
 MOMENT_SCHEMA = either(text_schema(MOMENT_PATTERN), DAY_SCHEMA)
 FLAG_SCHEMA = {"enum": [True, False, 0, 1, "0", "1"]}
@@ -875,7 +873,8 @@ class Items:
         if not isinstance(value, list) or len(value) < self.least:
             filled = ", not empty" if self.least else ""
             raise ValueError(f"must be an array of objects{filled}")
-        read, broken = [], {}
+        read = []
+        broken: dict[str, str] = {}
         for place, item in enumerate(value):
             try:
                 read.append(self.check_item(item))
@@ -902,7 +901,7 @@ def fields_schema(shape: Shape) -> Schema:
     """Return the schema of an object in a request. What is not required may be null, or what stands for none."""
     fields = {}
     for field, kind in shape.fields.items():
-        none = [None]
+        none: list[Any] = [None]
         if not kind.is_given(""):
             none += ["", LOOKS[kind.look].none]
         optional = either(kind.schema, {"enum": none})
@@ -1127,7 +1126,9 @@ def story_counts(type: str) -> Kind:
     counts = f"json_object({', '.join(numbers)})"
     none = f"json_object({', '.join(index + numbers)})"
     own = f"story_count.product = product.id AND story_count.type = '{type}' AND stories > 0"
-    return derived(MAP, f"(SELECT iif(count(*) > 0, {counts}, {none}) FROM story_count WHERE {own})")
+    return derived(
+        MAP, f"(SELECT iif(count(*) > 0, {counts}, {none}) FROM story_count WHERE {own})"
+    )
 
 
 def table_of(target: str) -> str:
@@ -1162,7 +1163,9 @@ def real_name(account: str) -> Kind:
 
 def parent_of(table: str) -> Kind:
     """Return the kind of a parent's id: "-1 = has children"."""
-    children = f"SELECT 1 FROM {table} AS child WHERE child.parent = {table}.id AND NOT child.deleted"
+    children = (
+        f"SELECT 1 FROM {table} AS child WHERE child.parent = {table}.id AND NOT child.deleted"
+    )
     return link(table, "parent", f"iif(EXISTS ({children}), -1, coalesce({table}.parent, 0))")
 
 
@@ -1179,7 +1182,9 @@ DEPARTMENT_PATH = """(
         FROM up JOIN department AS above ON above.id = up.parent
     )
     SELECT up.path FROM up WHERE up.parent IS NULL)"""
-DEPARTMENT_GRADE = f"(SELECT length(path) - length(replace(path, ',', '')) - 1 FROM {DEPARTMENT_PATH})"
+DEPARTMENT_GRADE = (
+    f"(SELECT length(path) - length(replace(path, ',', '')) - 1 FROM {DEPARTMENT_PATH})"
+)
 # The plans of a product that end after today.
 OPEN_PLANS = """(
     SELECT coalesce(sum(plans), 0) FROM plans_ending
@@ -1250,7 +1255,9 @@ BRIEF_EXECUTION = """json_object(
 PLANS_OF_STORY = """
     plan.id IN (SELECT plan_story.plan FROM plan_story WHERE plan_story.story = story.id)
     AND NOT plan.deleted"""
-REVIEWERS = "SELECT json_group_array(account) FROM story_reviewer WHERE story_reviewer.story = story.id"
+REVIEWERS = (
+    "SELECT json_group_array(account) FROM story_reviewer WHERE story_reviewer.story = story.id"
+)
 STORY_VERSIONS = """(
     SELECT json_group_array(json_object(
         'version', version, 'title', title, 'spec', spec, 'verify', verify))
@@ -1532,9 +1539,7 @@ PLAN_COUNTS = (
 )
 PRODUCT_COUNTS = "JOIN product_count ON product_count.product = product.id"
 STORY_OF = "LEFT JOIN story ON story.id = {0}.story AND {{visible[story]}}"
-CASE_IN_TESTTASK = (
-    "task case assignedTo caseVersion storyTitle caseStatus bugs results stepNumber"
-)
+CASE_IN_TESTTASK = "task case assignedTo caseVersion storyTitle caseStatus bugs results stepNumber"
 LOADED_STORY = {
     "parent": link("story"),
     "estimate": HOURS,
@@ -1584,7 +1589,7 @@ RESULT     = Resource("result",     "result",     RESULT_FIELDS,     Guard(links
 # Collected, so that a new row needs no second place.
 RESOURCES = {row.name: row for row in list(globals().values()) if isinstance(row, Resource)}
 FIXTURE = {resource.array: resource for resource in RESOURCES.values() if resource.array}
-VISIBLE = {name: resource.visible(name) for name, resource in RESOURCES.items()}
+VISIBLE_ROWS = {name: resource.visible(name) for name, resource in RESOURCES.items()}
 
 
 def check_effort(task: Fields, after: Fields) -> Mapping[str, str]:
@@ -1736,7 +1741,9 @@ ADD_EFFORT        = Shape({"dates": each_of(DAYS), "date": each_of(DAYS), "work"
 # Writers of JSON text, one for each sort of value, and the quirk table. Nothing here runs a statement or knows what a
 # value means.
 
-quote = json.encoder.encode_basestring  # text as JSON, written in C; escapes no character that need not be
+quote = (
+    json.encoder.encode_basestring
+)  # text as JSON, written in C; escapes no character that need not be
 
 
 class Scene(NamedTuple):
@@ -1849,7 +1856,7 @@ role       = Writer(write_roles,      ROLE_SCHEMA)
 references = Writer(write_whitelists, array_of(REFERENCE_SCHEMA))
 accounts   = Writer(write_accounts,   array_of(STRING_SCHEMA))
 # The writers that every view shares, by the word in LOOKS.
-SHARED = {"text": text, "nullable": nullable, "number": number, "hours": hours, "boolean": boolean, "references": references}
+WRITERS = {"text": text, "nullable": nullable, "number": number, "hours": hours, "boolean": boolean, "references": references}
 # fmt: on
 
 
@@ -1923,7 +1930,7 @@ class View:
             "flag": (self.flag, ""),
         }
         written = LOOKS[self.fields[field].look].written
-        writer, unset = cells.get(written) or (SHARED.get(written), "")
+        writer, unset = cells.get(written) or (WRITERS.get(written), "")
         return self.exceptions.get(field, writer), unset
 
     @functools.cached_property
@@ -2027,7 +2034,9 @@ STORY_NAMED     = View(STORY,     only=["id", "title"])
 # Answers that are not records.
 TOKEN = {"token": "…"}
 SUCCESS = {"message": "success"}
-HOW_TO_LOG_IN = {"message": "POST account and password here to get a token."}  # one published client asks first
+HOW_TO_LOG_IN = {
+    "message": "POST account and password here to get a token."
+}  # one published client asks first
 PING = {"token": "…", "tokenLife": "86400"}
 CONFIGURATION = {"name": "…", "value": "…"}
 CONFIGURATION_LIST = [{"key": "…", "value": "…"}]
@@ -2179,7 +2188,9 @@ NARROWINGS = {
 
 def total_of(lists: str, parent: str) -> str:
     """Return the query that reads the sum of lists' totals, which triggers keep."""
-    return f"SELECT coalesce(sum(records), 0) FROM total WHERE list IN ({lists}) AND parent = {parent}"
+    return (
+        f"SELECT coalesce(sum(records), 0) FROM total WHERE list IN ({lists}) AND parent = {parent}"
+    )
 
 
 def all_of(list: str, parent: str) -> dict[str, str]:
@@ -2316,7 +2327,7 @@ class Listing:
 
     def shows_all(self, narrowed: Iterable[str], me: Caller) -> bool:
         """Tell whether the caller may see every item: who may see what narrows the list may."""
-        return me.admin or self.view.resource.guard.links in narrowed
+        return bool(me.admin or self.view.resource.guard.links in narrowed)
 
     def is_quick(self, narrowed: Fields, query: Fields, me: Caller) -> bool:
         """Tell whether a page is small, and an index serves it: it takes no longer when there are more records."""
@@ -2348,7 +2359,7 @@ def column(view: View, field: str) -> str:
     """Return the expression of a field: what derives it, or its column, 0 for a link that is not set."""
     kind, table = view.fields[field], view.resource.table
     if kind.sql:
-        return kind.sql.format(visible=VISIBLE)
+        return kind.sql.format(visible=VISIBLE_ROWS)
     return f'coalesce({table}."{field}", 0)' if kind.target else f'{table}."{field}"'
 
 
@@ -2364,7 +2375,7 @@ def select_statement(view: View, page: str = "") -> str:
         # CROSS JOIN keeps the order of the page, so that only ids are sorted, not whole records.
         source = f"({page}) AS page CROSS JOIN {table} ON {table}.id = page.id"
     if any(view.fields[field].source == "derived" for field in view.columns):
-        source += f" {view.resource.joins.format(visible=VISIBLE)}"
+        source += f" {view.resource.joins.format(visible=VISIBLE_ROWS)}"
     return f"SELECT {columns} FROM {source}"
 
 
@@ -2412,7 +2423,7 @@ def list_statements(
         joins += f" {join}"
         conditions.append(condition)
         row_id = linked_id or row_id  # in the order of the table that links
-    conditions += [listing.scope, listing.browse[status].format(visible=VISIBLE)]
+    conditions += [listing.scope, listing.browse[status].format(visible=VISIBLE_ROWS)]
     if not everything:
         conditions.append(resource.visible())
     where = " AND ".join(conditions)
@@ -2438,7 +2449,7 @@ LINK_TO_PROJECTS = """
     WHERE home.project IS NOT NULL"""
 
 
-class Check(NamedTuple):
+class Misplaced(NamedTuple):
     """A check of loaded records against each other.
 
     table: whose rows are checked.  sql: the query for the ids of the wrong ones.  problem: what is wrong with them.
@@ -2451,22 +2462,22 @@ class Check(NamedTuple):
     mend: str
 
 
-def check_of_levels(table: str) -> Check:
+def check_of_levels(table: str) -> Misplaced:
     """Return the check that the parent of a row has no parent itself."""
     wrong = f"""
         SELECT child.id FROM {table} AS child JOIN {table} AS up ON up.id = child.parent
         WHERE up.parent IS NOT NULL"""
-    return Check(
+    return Misplaced(
         table, wrong, f"parent must be a {table} that has no parent itself", orphan(table)
     )
 
 
-def check_of_parent(table: str) -> Check:
+def check_of_parent(table: str) -> Misplaced:
     """Return the check that the parent of a row is of the same product."""
     wrong = f"""
         SELECT {table}.id FROM {table} JOIN {table} AS up ON up.id = {table}.parent
         WHERE up.product <> {table}.product"""
-    return Check(table, wrong, "product must be that of the parent it names", orphan(table))
+    return Misplaced(table, wrong, "product must be that of the parent it names", orphan(table))
 
 
 def orphan(table: str) -> str:
@@ -2474,7 +2485,7 @@ def orphan(table: str) -> str:
     return f"UPDATE {table} SET parent = NULL WHERE id = ?"
 
 
-def check_of_links(table: str, links: str, target: str) -> Check:
+def check_of_links(table: str, links: str, target: str) -> Misplaced:
     """Return the check that the records that a table of links connects are of the same product."""
     wrong = f"""
         SELECT {table}.id FROM {table}
@@ -2486,10 +2497,10 @@ def check_of_links(table: str, links: str, target: str) -> Check:
             SELECT {target}.id FROM {target}
             JOIN {table} ON {table}.product = {target}.product
             WHERE {table}.id = ?1)"""
-    return Check(table, wrong, f"product must be that of the {target} it names", mend)
+    return Misplaced(table, wrong, f"product must be that of the {target} it names", mend)
 
 
-def check_of_project(table: str) -> Check:
+def check_of_project(table: str) -> Misplaced:
     """Return the check that the project of a row is that of its execution."""
     project = "coalesce(home.project, home.id)"
     wrong = f"""
@@ -2499,7 +2510,7 @@ def check_of_project(table: str) -> Check:
         UPDATE {table} SET project = (
             SELECT {project} FROM project AS home WHERE home.id = execution)
         WHERE id = ?"""
-    return Check(table, wrong, "project must be the project of its execution", mend)
+    return Misplaced(table, wrong, "project must be the project of its execution", mend)
 
 
 LOOSE_DEPARTMENTS = f"""
@@ -2513,13 +2524,13 @@ SAME_NAMES = """
     SELECT DISTINCT build.id FROM build JOIN build AS other USING (product, name)
     WHERE other.id < build.id AND NOT build.deleted AND NOT other.deleted"""
 MISPLACED = [
-    Check(
+    Misplaced(
         "project",
         "SELECT id FROM project WHERE path = ''",
         "parent makes it its own ancestor",
         orphan("project"),
     ),
-    Check(
+    Misplaced(
         "department",
         LOOSE_DEPARTMENTS,
         f"parent makes it its own ancestor, or more than {MAX_LEVELS} levels",
@@ -2531,7 +2542,7 @@ MISPLACED = [
     check_of_parent("plan"),
     check_of_links("story", "plan_story", "plan"),
     check_of_links("build", "build_story", "story"),
-    Check(
+    Misplaced(
         "build",
         SAME_NAMES,
         "name is taken by another build of its product",
@@ -3587,67 +3598,84 @@ Perform = Callable[[Store, Caller, Any, Body], int]
 Check = Callable[[Store, Any, Body], Body]
 
 
-def settle_value(
-    store: Store,
-    me: Caller,
-    noted: dict[str, None] | None,
-    record: Fields,
-    field: str,
-    kind: Kind,
-    value: Any,
-) -> Any:
-    """Return a checked value as it is stored: links must name records that the caller may see, persons become accounts.
+class Settler:
+    """Resolves checked values against the database: links, persons and moments.
 
-    A link that the stored record has already stays. While a fixture is loaded, `noted` takes the accounts that it names:
-    links and accounts are looked up at the end.
+    record: the stored record, if there is one; a link or a person that it has already stays.  noted: while a fixture is
+    loaded, takes the accounts that it names: accounts and links are looked up when everything is loaded.
     """
-    if kind.target:
-        ids = value if isinstance(value, list) else [value] if value else []
-        known = store.linked(kind, record["id"]) if record and kind.table else [record.get(field)]
-        if noted is None and (
-            missing := store.missing(kind.target, [id for id in ids if id not in known], me)
-        ):
-            raise ValueError(f"must name an existing {kind.target} (got {missing})")
-        return None if value == 0 else value
-    if kind.look in ("moment", "stamp"):
-        return utc(value, store.zone)
-    if kind.look == "person":
-        return account_of(store, noted, value, record.get(field) or "")
-    if kind.look == "people":
-        return [account_of(store, noted, person, person if record else "") for person in value]
-    if kind.look == "whitelist":
-        return "," + "".join(
-            f"{account_of(store, noted, person)}," for person in value
-        )  # as ZenTao: ",dev1,qa1,"
-    if kind.look == "votes":
-        return [{**vote, "account": account_of(store, noted, vote["account"])} for vote in value]
-    return value
 
+    def __init__(
+        self,
+        store: Store,
+        me: Caller,
+        record: Fields = NO_FIELDS,
+        noted: dict[str, None] | None = None,
+    ):
+        self.store, self.me, self.record, self.noted = store, me, record, noted
 
-def account_of(
-    store: Store, noted: dict[str, None] | None, person: str | int | None, stored: Any = None
-) -> str | None:
-    """Return the account of a person, and add a user for an unknown one. Raises ValueError.
+    def __call__(self, field: str, kind: Kind, value: Any) -> Any:
+        """Return a checked value as it is stored. Raises ValueError."""
+        settled = LOOKS[kind.look].settled
+        if kind.target:
+            return self.link(field, kind, value)
+        return getattr(self, settled)(field, value) if settled else value
 
-    An unknown id is refused. While a fixture is loaded, an account is noted instead of looked up.
+    def link(self, field: str, kind: Kind, value: Any) -> Any:
+        """Return ids that name records which the caller may see; 0 becomes None."""
+        if not value:
+            return value or None
+        if self.noted is None:
+            known = [self.record.get(field)]
+            if self.record and kind.table:
+                known = self.store.linked(kind, self.record["id"])
+            ids = value if isinstance(value, list) else [value]
+            new = [id for id in ids if id not in known]
+            if missing := self.store.missing(kind.target, new, self.me):
+                raise ValueError(f"must name an existing {kind.target} (got {missing})")
+        return value
 
-    stored: the account that the field has already. Only with it a deleted user is refused, unless
-        it is this very user.
-    """
-    if person is None:
-        return None
-    if isinstance(person, str) and noted is not None:
-        noted[person] = None
-        return person
-    user = store.user(person)
-    if not user:
-        if isinstance(person, int):
-            raise ValueError(f"must name an existing user (got {person})")
-        store.add_person(person)
-        return person
-    if user["deleted"] and stored not in (None, person, user["account"]):
-        raise ValueError(f"must not name a deleted user (got {person})")
-    return str(user["account"])
+    def moment(self, field: str, value: datetime) -> str:
+        """Return a moment in UTC."""
+        return utc(value, self.store.zone)
+
+    def person(self, field: str, value: str | int | None) -> str | None:
+        """Return the account of a person."""
+        return self.account(value, self.record.get(field) or "")
+
+    def people(self, field: str, value: list[str | int]) -> list[str | None]:
+        """Return the accounts of persons; only in a new record they may be deleted users."""
+        return [self.account(person, person if self.record else "") for person in value]
+
+    def whitelist(self, field: str, value: list[str | int]) -> str:
+        """Return the accounts of persons as ZenTao stores them: ",dev1,qa1,"."""
+        return "," + "".join(f"{self.account(person)}," for person in value)
+
+    def votes(self, field: str, value: list[Fields]) -> list[dict[str, Any]]:
+        """Return the votes of a story's reviewers, with their accounts."""
+        return [{**vote, "account": self.account(vote["account"])} for vote in value]
+
+    def account(self, person: str | int | None, stored: str | int | None = None) -> str | None:
+        """Return the account of a person, and add a user for an unknown one. Raises ValueError.
+
+        An unknown id is refused. While a fixture is loaded, an account is noted instead of looked up.
+
+        stored: what the field has already. Only with it a deleted user is refused, unless it is this very user.
+        """
+        if person is None:
+            return None
+        if isinstance(person, str) and self.noted is not None:
+            self.noted[person] = None
+            return person
+        user = self.store.user(person)
+        if not user:
+            if isinstance(person, int):
+                raise ValueError(f"must name an existing user (got {person})")
+            self.store.add_person(person)
+            return person
+        if user["deleted"] and stored not in (None, person, user["account"]):
+            raise ValueError(f"must not name a deleted user (got {person})")
+        return str(user["account"])
 
 
 def complete(store: Store, me: Caller, resource: Resource, given: Body) -> dict[str, Any]:
@@ -3891,7 +3919,6 @@ SET_STATES = (SET_TO_WAIT, SET_TO_DOING, SET_TO_PAUSE, SET_TO_DONE, SET_TO_CANCE
 PUT_TRANSITIONS = {transition.to: transition for transition in SET_STATES}
 REVIEW_TRANSITIONS = {"pass": PASSED, "reject": REJECTED, "clarify": CLARIFIED, "revert": REVERTED}
 # The unset value of a field by its kind's look; NULL for the others.
-EMPTY = {"text": "", "quoted": "", "plain": 0}
 
 
 def move(store: Store, me: Caller, row: Any, body: Body, transition: Transition) -> int:
@@ -3903,7 +3930,7 @@ def move(store: Store, me: Caller, row: Any, body: Body, transition: Transition)
     if row["status"] not in transition.sources:
         refused = f'A {resource.name} in state "{row["status"]}" cannot be {transition.action}'
         raise Refusal(400, f"{refused}; allowed states: {', '.join(transition.sources)}.")
-    changes = {field: EMPTY.get(resource.fields[field].look) for field in transition.empties}
+    changes = {field: LOOKS[resource.fields[field].look].emptied for field in transition.empties}
     if transition.signs:
         changes[f"{transition.signs}By"] = me.account
         changes[f"{transition.signs}Date"] = store.now
@@ -4285,7 +4312,7 @@ def create_task(store: Store, me: Caller, home: Record, body: Body) -> int:
 
 def create_tasks(store: Store, me: Caller, home: Record, body: Body) -> list[int]:
     """Create several tasks, all or none, and return their ids."""
-    settle = functools.partial(settle_value, store, me, None, {})
+    settle = Settler(store, me)
     ids = []
     for place, given in enumerate(body["tasks"]):
         try:
@@ -4821,13 +4848,13 @@ def load_record(
     if not isinstance(record, dict):
         raise Invalid({"": "must be an object"})
     refuse_unknown(resource, record)
-    given = check(resource.fixture, record, functools.partial(settle_value, store, me, noted, {}))
+    given = check(resource.fixture, record, Settler(store, me, noted=noted))
     try:
         if resource is USER:
             return load_user(store, me, given)
         values = complete(store, me, resource, given)
         for field in resource.defaults:
-            if record.get(field, "") is None and resource.fields[field].look in (
+            if record.get(field, "") is None and LOOKS[resource.fields[field].look].settled in (
                 "person",
                 "moment",
             ):
@@ -4880,7 +4907,7 @@ def refuse_loaded(places: Places, id: int, arrays: Iterable[str], problem: str) 
 
 # How a fixture shows records: what it may give, persons as accounts.
 DUMPED = {
-    array: View(resource, account, NULL, iso, NULL, NULL, boolean, only=tuple({**resource.given("part"), **resource.loaded}),
+    array: View(resource, person=account, only=tuple({**resource.given("part"), **resource.loaded}),
                 exceptions={"whitelist": accounts, "mailto": accounts} if resource in (STORY, TESTTASK) else {"whitelist": accounts},
                 kinds=resource.loaded, stamp=NULL)
     for array, resource in FIXTURE.items()
@@ -5796,7 +5823,7 @@ class Service:
     def make_handler(self, operation: Operation) -> Callable[..., Any]:
         """Return the function that Bottle calls for an operation."""
         if isinstance(operation.shows, Listing):
-            shape = query_shape(operation.shows)
+            shape = operation.shows.shape
             answer: Callable[..., Any] = lambda *call: self.sent(self.pieces(shape, *call))  # noqa: E731
         elif operation.method == "GET":
             answer = lambda *call: self.sent(self.pieces_of_record(*call))  # noqa: E731
@@ -5847,9 +5874,7 @@ class Service:
                     store, operation, check(Shape(kinds, operation.by), fields)[operation.by], me
                 )
             record = dict(row or {})
-            settle = functools.partial(
-                settle_value, store, me, None, record if operation.status == 200 else {}
-            )
+            settle = Settler(store, me, record if operation.status == 200 else {})
             body = check(operation.reads, fields, settle, record, refused)
             changed = operation.perform(store, me, row, body)
             if isinstance(operation.shows, Each):
@@ -6092,7 +6117,7 @@ def describe(operation: Any, tag: str, body: Schema) -> dict[str, Any]:
     if operation.open:
         described["security"] = []
     kinds = (
-        query_shape(operation.shows).fields
+        operation.shows.shape.fields
         if isinstance(operation.shows, Listing)
         else operation.parameters
     )
@@ -6901,7 +6926,7 @@ RECORDS = {
     if row.target and isinstance(row.shows, View)
 }
 LINKS = [
-    ("my tasks" if listing is MY_TASKS else listing.key, path)
+    ("my tasks" if path == "/tasks" else listing.key, path)
     for path, listing in LISTS.items()
     if "<" not in path
 ]
@@ -7056,22 +7081,22 @@ def text_of(value: Any) -> str:
 
 def is_person(kind: Kind) -> bool:
     """Tell whether a field names a user."""
-    return kind.look == "person"
+    return LOOKS[kind.look].cell == "person"
 
 
 def is_flag(kind: Kind) -> bool:
     """Tell whether a field says yes or no."""
-    return kind.look in ("flag", "truth")
+    return LOOKS[kind.look].cell == "flag"
 
 
 def is_moment(kind: Kind) -> bool:
     """Tell whether a field is a moment, in UTC."""
-    return kind.look in ("moment", "stamp")
+    return LOOKS[kind.look].cell == "moment"
 
 
 def is_text(kind: Kind) -> bool:
     """Tell whether a field is text, which may be long."""
-    return kind.look == "text"
+    return LOOKS[kind.look].cell == "long"
 
 
 def is_reference(value: Any) -> bool:
@@ -7090,7 +7115,7 @@ def is_unset(kind: Kind, target: str, value: Any) -> bool:
         return value not in (True, "1")
     if value == 0:
         return bool(target) or (kind.read is INT.read and kind.source == "given")
-    return value in (None, "", [], {}, SHOWN_FOR_NONE.get(kind.look))
+    return value in (None, "", [], {}, LOOKS[kind.look].none)
 
 
 def class_of(field: str, kind: Kind, value: Any) -> str:
@@ -7120,7 +7145,7 @@ def name_statement(resource: Resource) -> str:
 
 def sort_head(listing: Listing, field: str, query: Fields, link: Link) -> Head:
     """Return the head of a column, with a link that sorts by it; the present order is turned round."""
-    order = query_shape(listing).fields["order"]
+    order = listing.shape.fields["order"]
     by, way = order.read(query["order"]) if "order" in query else listing.order
     now = f"{way}ending" if field == by else ""
     turned = "desc" if now == "ascending" else "asc"
@@ -9693,7 +9718,7 @@ def dated_columns() -> dict[str, list[str]]:
     for resource in RESOURCES.values():
         looks = {field: kind.look for field, kind in resource.given().items()}
         columns[resource.table] = [
-            field for field in looks if looks[field] in ("day", "deadline", "moment", "stamp")
+            field for field in looks if LOOKS[looks[field]].written in ("day", "moment", "stamp")
         ]
     return {table: names for table, names in columns.items() if names}
 
@@ -10055,9 +10080,9 @@ def word_in(value: Any) -> Any:
 
 # fmt: off
 BY_LOOK: dict[str, Callable[[Any], Any]] = {
-    "person": account_in, "people": accounts_of, "whitelist": accounts_of, "moment": moment_in, "stamp": moment_in,
-    **dict.fromkeys(("day", "deadline"), lambda value: str(moment_in(value) or "")[:10] or None),
-    **dict.fromkeys(("plain", "needed", "parent"), first_in), "quoted": lambda value: first_in(word_in(value)), "build": lambda value: id_in(value) or "trunk",
+    "account": account_in, "accounts": accounts_of, "moment": moment_in, "first": first_in,
+    "day": lambda value: str(moment_in(value) or "")[:10] or None,
+    "word": lambda value: first_in(word_in(value)), "build": lambda value: id_in(value) or "trunk",
     "text": lambda value: ",".join(map(str, accounts_of(value))) if isinstance(value, list) else None if value == {} else value,
 }
 OTHER_WORDS = {  # of later versions and other editions, for what is called differently here
@@ -10129,7 +10154,7 @@ def as_fixture(array: str, record: Fields) -> dict[str, Any]:
             elif kind.target and kind.look != "build":
                 value = id_in(value)
             elif kind.source != "part":
-                value = BY_LOOK.get(kind.look, lambda same: same)(value)
+                value = BY_LOOK.get(LOOKS[kind.look].pulled, lambda same: same)(value)
             others = OTHER_WORDS.get(field, {}) if kind.look == "quoted" else {}
             given[field] = others.get(value, value) if isinstance(value, str) else value
         if kind is NAME and field in resource.required.split():
@@ -10149,29 +10174,29 @@ def as_fixture(array: str, record: Fields) -> dict[str, Any]:
 # fmt: off
 PULLED: dict[str, tuple[Any, tuple[str, ...]]] = {
     "departments": (list_departments,   ("",)),
-    "users":       (ALL_USERS,          ("",)),
-    "products":    (ALL_PRODUCTS,       ("status=all",)),
-    "programs":    (ALL_PROGRAMS,       ("",)),
-    "projects":    (ALL_PROJECTS,       ("",)),
-    "executions":  (PROJECT_EXECUTIONS, ("",)),
-    "plans":       (PRODUCT_PLANS,      ("",)),
-    "stories":     (PRODUCT_STORIES,    ("status=allstory&type=story", "status=allstory&type=requirement")),
-    "builds":      (PROJECT_BUILDS,     ("",)),
-    "releases":    (PRODUCT_RELEASES,   ("",)),
-    "bugs":        (PRODUCT_BUGS,       ("status=all",)),
-    "tasks":       (EXECUTION_TASKS,    ("status=all",)),
-    "testcases":   (PRODUCT_CASES,      ("",)),
-    "testtasks":   (PROJECT_TESTTASKS,  ("",)),
-    "efforts":     (TASK_EFFORTS,       ("",)),
-    "results":     (CASE_RESULTS,       ("",)),
+    "users":       (LISTS["/users"],          ("",)),
+    "products":    (LISTS["/products"],       ("status=all",)),
+    "programs":    (LISTS["/programs"],       ("",)),
+    "projects":    (LISTS["/projects"],       ("",)),
+    "executions":  (LISTS["/projects/<id>/executions"], ("",)),
+    "plans":       (LISTS["/products/<id>/plans"],      ("",)),
+    "stories":     (LISTS["/products/<id>/stories"],    ("status=allstory&type=story", "status=allstory&type=requirement")),
+    "builds":      (LISTS["/projects/<id>/builds"],     ("",)),
+    "releases":    (LISTS["/products/<id>/releases"],   ("",)),
+    "bugs":        (LISTS["/products/<id>/bugs"],       ("status=all",)),
+    "tasks":       (LISTS["/executions/<id>/tasks"],    ("status=all",)),
+    "testcases":   (LISTS["/products/<id>/testcases"],      ("",)),
+    "testtasks":   (LISTS["/projects/<id>/testtasks"],  ("",)),
+    "efforts":     (LISTS["/tasks/<id>/estimate"],       ("",)),
+    "results":     (LISTS["/testcases/<id>/results"],       ("",)),
 }
-OF_SOME_PRODUCTS = {"projects": PRODUCT_PROJECTS, "programs": None}  # instead, if only some products are pulled; None: as they are named
+OF_SOME_PRODUCTS = {"projects": LISTS["/products/<id>/projects"], "programs": None}  # instead, if only some products are pulled; None: as they are named
 NUMBERED = {"story": "story", "plan": "plan", "build": "build", "task": "task", "case": "testcase", "fromBug": "bug"}
 HOMES = ("departments", "programs", "projects", "executions")  # what is pulled of other products if records name it
 # Parts of a record that a list of others shows: the array of the record, the list, its query, the part.
 SHOWN_ELSEWHERE = (
-    ("projects", PRODUCT_PROJECTS, "",           PROJECT.fields["products"]),
-    ("stories",  PROJECT_STORIES,  "status=all", STORY.loaded["executions"]),
+    ("projects", LISTS["/products/<id>/projects"], "",           PROJECT.fields["products"]),
+    ("stories",  LISTS["/projects/<id>/stories"],  "status=all", STORY.loaded["executions"]),
 )
 # fmt: on
 FIELDS = [
@@ -10183,7 +10208,7 @@ LINK_FIELDS = [(array, field, kind) for array, field, kind in FIELDS if kind.tar
 NEEDED_FIELDS = [
     (array, field, kind)
     for array, field, kind in LINK_FIELDS
-    if kind.look == "needed"
+    if kind.needed
     or field in FIXTURE[array].required.split()
     or (field == "execution" and HAS_HOME in FIXTURE[array].rules)
 ]
@@ -10425,7 +10450,7 @@ class Pull:
 
     def checked(self, array: str, given: dict[str, Any], id: int) -> dict[str, Any]:
         """Return the values of a record that keep the rules; those that do not are noted. Raises Invalid."""
-        settle = functools.partial(settle_value, self.store, self.me, self.noted, {})
+        settle = Settler(self.store, self.me, noted=self.noted)
         while True:
             try:
                 return check(FIXTURE[array].fixture, given, settle)
