@@ -225,7 +225,7 @@ class Look(NamedTuple):
 
     written: the column of the quirk table that says how answers write them, or the writer that every view shares
         (room 5); "" if they are written as SQLite returns them.
-    none: what answers show for an unset value, besides null and "". It counts as not given, so that a record that was
+    none: what answers show for an unset value, besides null. It counts as not given, so that a record that was
         read can be sent back.
     blank: whether "" is a value; otherwise it counts as not given.
     settled: how a checked value is resolved against the database (room 8), "" if it is stored as it was read.
@@ -235,7 +235,7 @@ class Look(NamedTuple):
     """
 
     written: str
-    none: Any = None
+    none: Any = ""
     blank: bool = False
     settled: str = ""
     emptied: Any = None
@@ -246,24 +246,24 @@ class Look(NamedTuple):
 # fmt: off
 LOOKS = {
     #                 written       shown for none          "" is one  settled      emptied  cell      pulled
-    "plain":     Look("",           None,                   False,     "",          0,       "",       "first"),
-    "quoted":    Look("",           None,                   False,     "",          "",      "",       "word"),
+    "plain":     Look("",           "",                     False,     "",          0,       "",       "first"),
+    "quoted":    Look("",           "",                     False,     "",          "",      "",       "word"),
     "hours":     Look("hours"),
-    "text":      Look("text",       None,                   True,      "",          "",      "long",   "text"),
-    "secret":    Look("nullable",   None,                   True),
+    "text":      Look("text",       "",                     True,      "",          "",      "long",   "text"),
+    "secret":    Look("nullable",   "",                     True),
     "maybe":     Look("number"),
     "day":       Look("day",        "0000-00-00",           False,     "",          None,    "",       "day"),
     "deadline":  Look("day",        "1970-01-01",           False,     "",          None,    "",       "day"),
     "moment":    Look("moment",     "1969-12-31T16:00:00Z", False,     "moment",    None,    "moment", "moment"),
-    "stamp":     Look("stamp",      None,                   False,     "moment",    None,    "moment", "moment"),
-    "person":    Look("person",     None,                   True,      "person",    None,    "person", "account"),
-    "people":    Look("",           None,                   True,      "people",    None,    "",       "accounts"),
-    "whitelist": Look("references", None,                   True,      "whitelist", None,    "",       "accounts"),
-    "votes":     Look("",           None,                   False,     "votes"),
-    "flag":      Look("flag",       None,                   False,     "",          None,    "flag"),
-    "truth":     Look("boolean",    None,                   False,     "",          None,    "flag"),
+    "stamp":     Look("stamp",      "",                     False,     "moment",    None,    "moment", "moment"),
+    "person":    Look("person",     "",                     True,      "person",    None,    "person", "account"),
+    "people":    Look("",           "",                     True,      "people",    None,    "",       "accounts"),
+    "whitelist": Look("references", "",                     True,      "whitelist", None,    "",       "accounts"),
+    "votes":     Look("",           "",                     False,     "votes"),
+    "flag":      Look("flag",       "",                     False,     "",          None,    "flag"),
+    "truth":     Look("boolean",    "",                     False,     "",          None,    "flag"),
     "parent":    Look("",           -1,                     False,     "",          None,    "",       "first"),
-    "build":     Look("text",       None,                   False,     "",          None,    "",       "build"),
+    "build":     Look("text",       "",                     False,     "",          None,    "",       "build"),
 }
 # fmt: on
 
@@ -2327,18 +2327,18 @@ class Listing:
 
     def shows_all(self, narrowed: Iterable[str], me: Caller) -> bool:
         """Tell whether the caller may see every item: who may see what narrows the list may."""
-        return bool(me.admin or self.view.resource.guard.links in narrowed)
+        return me.admin or bool(self.view.resource.guard.links in narrowed)
 
     def is_quick(self, narrowed: Fields, query: Fields, me: Caller) -> bool:
         """Tell whether a page is small, and an index serves it: it takes no longer when there are more records."""
         table = self.view.resource.table
         status, order = query.get("status", self.default), query.get("order", self.order)
-        kept = TOTALS.get((table, " ".join(narrowed)), {})
+        kept: Mapping[str, str] = TOTALS.get((table, " ".join(narrowed)), {})
         if status not in kept or not self.shows_all(narrowed, me):
             return False
         if order[0] != "id" or (table, self.within, status) in UNINDEXED:
             return False
-        return 0 < query["limit"] <= QUICK_PAGE and query["offset"] <= QUICK_OFFSET
+        return bool(0 < query["limit"] <= QUICK_PAGE and query["offset"] <= QUICK_OFFSET)
 
 
 # The lists inside of single records, which end what a view shows.
@@ -3616,24 +3616,28 @@ class Settler:
 
     def __call__(self, field: str, kind: Kind, value: Any) -> Any:
         """Return a checked value as it is stored. Raises ValueError."""
-        settled = LOOKS[kind.look].settled
         if kind.target:
             return self.link(field, kind, value)
+        settled = LOOKS[kind.look].settled
         return getattr(self, settled)(field, value) if settled else value
 
     def link(self, field: str, kind: Kind, value: Any) -> Any:
         """Return ids that name records which the caller may see; 0 becomes None."""
-        if not value:
-            return value or None
+        if value == 0:
+            return None
         if self.noted is None:
-            known = [self.record.get(field)]
-            if self.record and kind.table:
-                known = self.store.linked(kind, self.record["id"])
             ids = value if isinstance(value, list) else [value]
+            known = self.links(field, kind)
             new = [id for id in ids if id not in known]
             if missing := self.store.missing(kind.target, new, self.me):
                 raise ValueError(f"must name an existing {kind.target} (got {missing})")
         return value
+
+    def links(self, field: str, kind: Kind) -> list[int]:
+        """Return the ids that the field of the stored record has already."""
+        if self.record and kind.table:
+            return self.store.linked(kind, self.record["id"])
+        return [self.record[field]] if field in self.record else []
 
     def moment(self, field: str, value: datetime) -> str:
         """Return a moment in UTC."""
