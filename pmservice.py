@@ -166,7 +166,8 @@ class Refusal(Exception):
 
     def __init__(self, status: int, sentence: str, **hint: str):
         super().__init__(sentence)
-        self.status, self.body = status, {"error": sentence, **hint}
+        self.status = status
+        self.body: dict[str, Any] = {"error": sentence, **hint}
 
 
 class Invalid(Refusal):
@@ -175,11 +176,11 @@ class Invalid(Refusal):
     def __init__(self, fields: Mapping[str, str]):
         super().__init__(400, sentences(f"{field} {rule}" for field, rule in fields.items()))
         self.fields = dict(fields)
-        self.body: dict[str, Any] = {**self.body, "fields": self.fields}
+        self.body["fields"] = self.fields
 
 
 class HandOver(BaseException):
-    """The end of an attempt to answer in the receiving thread, which must not wait: another thread answers instead.
+    """Raised when an answer would block the receiving thread; a worker thread then answers.
 
     A BaseException, so that no `except Exception` catches it. Nothing of the answer has been sent yet.
     """
@@ -197,7 +198,7 @@ class Busy(Refusal, StartError):
 
 
 def sentences(parts: Iterable[str]) -> str:
-    """Return texts as sentences on one line: rules contain commas and semicolons, so these cannot separate them."""
+    """Return texts as sentences on one line: rules contain commas and semicolons."""
     return " ".join(part if part.endswith(("?", ".")) else f"{part}." for part in parts)
 
 
@@ -594,7 +595,9 @@ def text_schema(pattern: str) -> Schema:
 
 def whole_schema(least: int = -MAX_INT - 1, most: int = MAX_INT) -> Schema:
     """Return the schema of an int or its text."""
-    digits = {0: "^[0-9]{1,18}$", 1: "^[1-9][0-9]{0,17}$"}.get(least, "^-?[0-9]{1,18}$")
+    digits = "^[1-9][0-9]{0,17}$"
+    if least <= 0:
+        digits = "^[0-9]{1,18}$" if least == 0 else "^-?[0-9]{1,18}$"
     return either({"type": "integer", "minimum": least, "maximum": most}, text_schema(digits))
 
 
@@ -6002,22 +6005,25 @@ class Service:
 # --- 13 OpenAPI: the tables above as a document -----------------------------------------------------
 # Made from OPERATIONS, the shapes and the views, so that it cannot differ from what they do.
 
+OBJECT_SCHEMA = {"type": "object"}
+ERROR = {
+    "type": "object",
+    "required": ["error"],
+    "properties": {"error": STRING_SCHEMA, "hint": STRING_SCHEMA, "fields": OBJECT_SCHEMA},
+}
 # fmt: off
-ERROR = {"type": "object", "required": ["error"], "properties": {"error": {"type": "string"}, "hint": {"type": "string"}, "fields": {"type": "object"}}}
 REASONS: tuple[tuple[int, str, Callable[[Operation], Any]], ...] = (  # status, description, which operations may answer it
     (400, "The request breaks a rule; `fields` names each.",            lambda row: True),
     (401, "There is no valid token; `hint` says how to get one.",       lambda row: not row.open),
     (403, "Only somebody else may do this, or pages of this origin may not call.", lambda row: True),
     (404, "There is no such record, or the caller may not see it.",     lambda row: row.target or "<" in row.path or getattr(row.shows, "filters", "")),
-    (409, "Another number of calls came, or the service was reset.",     lambda row: "count" in row.parameters),
+    (409, "Another number of calls came, or the service was reset.",    lambda row: "count" in row.parameters),
     (413, "The body is too large.",                                     lambda row: True),
     (421, "The Host is not this service's.",                            lambda row: True),
     (503, "The database is busy or cannot be written; try again later.", lambda row: True),
-    (507, "The disk is full; nothing was written.",                      lambda row: row.method != "GET"),
+    (507, "The disk is full; nothing was written.",                     lambda row: row.method != "GET"),
 )
 # fmt: on
-
-
 JSON_TYPES = {str: "string", int: "integer", float: "number", bool: "boolean"}
 
 
@@ -6032,112 +6038,106 @@ def field_schema(view: View, field: str) -> Schema:
     return either(writer.schema, {"const": json.loads(unset)}) if unset else writer.schema
 
 
+@functools.singledispatch
 def answer_schema(shows: Any) -> Schema:
-    """Return the schema of an answer."""
-    if isinstance(shows, Listing):
-        number, records = {"type": "integer"}, array_of(view_reference(shows.view))
-        page = object_of({"page": number, "total": number, "limit": number, shows.key: records})
-        if shows.beside[0]:
-            page["properties"][shows.beside[0]] = {"type": "object"}
-        return (
-            page
-            if shows.limit > 0
-            else {**page, "required": ["total", shows.key][shows.limit < 0 :]}
-        )
-    if isinstance(shows, View):
-        return view_reference(shows)
-    if isinstance(shows, Each):
-        return object_of(
-            {shows.key: {"type": "object", "additionalProperties": view_reference(shows.view)}}
-        )
-    return value_schema(shows)
+    """Return the schema of an answer: here of a JSON value like this one. An object without fields stands for any."""
+    if isinstance(shows, list):
+        return array_of(answer_schema(shows[0]))
+    return {"type": JSON_TYPES[type(shows)]}
 
 
-def value_schema(value: Any) -> Schema:
-    """Return the schema of a JSON value like this one; an object without fields stands for any."""
-    if isinstance(value, dict):
-        fields = {name: value_schema(inner) for name, inner in value.items()}
-        return (
-            {"type": "object", "properties": fields, "required": list(fields)}
-            if fields
-            else {"type": "object"}
-        )
-    if isinstance(value, list):
-        return array_of(value_schema(value[0]))
-    return {"type": JSON_TYPES[type(value)]}
+@answer_schema.register(dict)
+def object_schema(value: dict[str, Any]) -> Schema:
+    """Return the schema of an object like this one."""
+    if not value:
+        return OBJECT_SCHEMA
+    fields = {name: answer_schema(inner) for name, inner in value.items()}
+    return {"type": "object", "properties": fields, "required": list(fields)}
 
 
+@answer_schema.register(View)
 def view_reference(view: View) -> Schema:
     """Return the reference to the schema of a view."""
     return {"$ref": f"#/components/schemas/{VIEW_NAMES[view]}"}
 
 
+@answer_schema.register(Each)
+def each_schema(each: Each) -> Schema:
+    """Return the schema of several new records."""
+    records = {"type": "object", "additionalProperties": view_reference(each.view)}
+    return object_of({each.key: records})
+
+
+@answer_schema.register(Listing)
+def list_schema(listing: Listing) -> Schema:
+    """Return the schema of a list; only one that has pages by itself always has their numbers."""
+    numbers = {name: {"type": "integer"} for name in ("page", "total", "limit")}
+    shown = object_of({**numbers, listing.key: array_of(view_reference(listing.view))})
+    if listing.beside[0]:
+        shown["properties"][listing.beside[0]] = OBJECT_SCHEMA
+    if listing.limit == 0:
+        shown["required"] = ["total", listing.key]
+    if listing.limit < 0:
+        shown["required"] = [listing.key]
+    return shown
+
+
 def view_schema(view: View) -> Schema:
-    """Return the schema of what a view shows, its envelope included."""
+    """Return the schema of what a view shows: its envelope, the lists inside, the parts that may be asked for."""
     fields = {field: field_schema(view, field) for field in view.fields}
-    fields |= {
-        listing.key: array_of(view_reference(listing.view)) for listing in ENCLOSED.get(view, ())
-    }
+    for listing in ENCLOSED.get(view, ()):
+        fields[listing.key] = array_of(view_reference(listing.view))
     shown = object_of(view.envelope.schema(fields) if view.envelope else fields)
-    if any(
-        row.shows is view and "fields" in row.parameters for row in OPERATIONS
-    ):  # the parts may be asked for
+    if any(row.shows is view and "fields" in row.parameters for row in OPERATIONS):
         parts = parts_of(view)
-        shown["properties"] = {
-            **shown["properties"],
-            **{field: field_schema(parts, field) for field in parts.fields},
-        }
+        shown["properties"] |= {field: field_schema(parts, field) for field in parts.fields}
     return shown
 
 
 def body_schema(shape: Shape) -> Schema:
     """Return the schema of a body that is read, or {}; it may be null if nothing is required, and have other fields."""
-    return (
-        {**fields_schema(shape), "type": "object" if shape.required else ["object", "null"]}
-        if shape.fields
-        else {}
-    )
+    if not shape.fields:
+        return {}
+    type = "object" if shape.required else ["object", "null"]
+    return {**fields_schema(shape), "type": type}
 
 
 def describe(operation: Any, tag: str, body: Schema) -> dict[str, Any]:
     """Return an operation of the document. body: the schema of what it reads, or {}."""
-    answers = {
-        status: ERROR_ANSWER | {"description": says}
-        for status, says, may in REASONS
-        if may(operation)
-    }
-    answers[operation.status] = {
-        "description": "Done.",
-        "content": json_content(answer_schema(operation.shows)),
-    }
+    answers: dict[int, Schema] = {}
+    for status, description, may_answer in REASONS:
+        if may_answer(operation):
+            answers[status] = {**ERROR_ANSWER, "description": description}
+    content = json_content(answer_schema(operation.shows))
+    answers[operation.status] = {"description": "Done.", "content": content}
+    name = re.sub(r"\W+", "_", f"{operation.method.lower()}{operation.path}")
     described: dict[str, Any] = {
-        "operationId": re.sub(r"\W+", "_", f"{operation.method.lower()}{operation.path}").strip(
-            "_"
-        ),
+        "operationId": name.strip("_"),
         "summary": operation.purpose,
         "tags": [tag],
         "responses": {str(status): answers[status] for status in sorted(answers)},
     }
     if operation.open:
         described["security"] = []
-    kinds = (
-        operation.shows.shape.fields
-        if isinstance(operation.shows, Listing)
-        else operation.parameters
-    )
-    schemas = {
-        name: either(kind.schema, {"const": ""}) for name, kind in kinds.items()
-    }  # an empty one is not given
-    if schemas:
-        described["parameters"] = [
-            {"name": name, "in": "query", "schema": schemas[name]} for name in schemas
-        ]
+    if operation.parameters:
+        parameters = operation.parameters.items()
+        described["parameters"] = [query_parameter(name, kind) for name, kind in parameters]
     if body:
-        described["requestBody"] = {
-            "required": "null" not in body["type"],
-            "content": json_content(body),
-        }
+        required = "null" not in body["type"]
+        described["requestBody"] = {"required": required, "content": json_content(body)}
     return described
+
+
+def query_parameter(name: str, kind: Kind) -> Schema:
+    """Return a query parameter; an empty one is not given."""
+    return {"name": name, "in": "query", "schema": either(kind.schema, BLANK_SCHEMA)}
+
+
+def path_parameter(name: str) -> Schema:
+    """Return a parameter in a path: <id>, <user> or <name>."""
+    user = either(PAGE_SCHEMA, ACCOUNT_SCHEMA)
+    schema = {"id": PAGE_SCHEMA, "user": user, "name": STRING_SCHEMA}[name]
+    return {"name": name, "in": "path", "required": True, "schema": schema}
 
 
 def json_content(schema: Schema) -> Schema:
@@ -6145,60 +6145,41 @@ def json_content(schema: Schema) -> Schema:
     return {"application/json": {"schema": schema}}
 
 
-VIEW_NAMES = {
-    view: name.title().replace("_", "")
-    for name, view in list(globals().items())
-    if isinstance(view, View)
-}
+VIEW_NAMES: dict[View, str] = {}
+for name, value in list(globals().items()):
+    if isinstance(value, View):
+        VIEW_NAMES[value] = name.title().replace("_", "")
 ERROR_ANSWER = {"content": json_content({"$ref": "#/components/schemas/Error"})}
-PATH_PARAMETERS = {
-    name: {"name": name, "in": "path", "required": True, "schema": schema}
-    for name, schema in {
-        "id": PAGE.schema,
-        "user": either(PAGE.schema, ACCOUNT_SCHEMA),
-        "name": STRING_SCHEMA,
-    }.items()
-}
-USER_REFERENCE = object_of(
-    {"id": {"type": "integer"}}
-    | {name: {"type": "string"} for name in ("account", "avatar", "realname")}
-)
+USER_REFERENCE = number_or_text("id", "account avatar realname")
+TAGS = [
+    {"name": "specified"},
+    {"name": "companion", "description": "Beyond the specification."},
+    {"name": "control", "description": "For tests; the paths under /-/ are this service's own."},
+]
 
 
 def openapi(further: Iterable[tuple[Any, str, Schema]] = ()) -> dict[str, Any]:
     """Return the OpenAPI 3.1 document of the service. further: rows of other tables, with their tag and body."""
+    rows: list[tuple[Any, str, Schema]] = []
+    rows += [(row, "specified", body_schema(row.reads)) for row in SPECIFIED]
+    rows += [(row, "companion", body_schema(row.reads)) for row in COMPANIONS]
     paths: dict[str, dict[str, Any]] = {}
-    own = (
-        (row, "specified" if row in SPECIFIED else "companion", body_schema(row.reads))
-        for row in OPERATIONS
-    )
-    for row, tag, body in (*own, *further):
+    for row, tag, body in (*rows, *further):
         path = row.path.replace("<", "{").replace(">", "}")
-        names = re.findall("<(.*?)>", row.path)
-        item = paths.setdefault(
-            path, {"parameters": [PATH_PARAMETERS[name] for name in names]} if names else {}
-        )
+        item = paths.setdefault(path, {})
+        if names := re.findall("<(.*?)>", row.path):
+            item["parameters"] = [path_parameter(name) for name in names]
         item[row.method.lower()] = describe(row, tag, body)
-    schemas = {name: view_schema(view) for view, name in VIEW_NAMES.items()}
+    views = {name: view_schema(view) for view, name in VIEW_NAMES.items()}
+    description = __doc__.partition("\n\n")[0]
     return {
         "openapi": "3.1.0",
-        "info": {
-            "title": "pmservice",
-            "version": __version__,
-            "description": __doc__.partition("\n\n")[0],
-        },
+        "info": {"title": "pmservice", "version": __version__, "description": description},
         "security": [{"Token": []}],
-        "tags": [
-            {"name": "specified"},
-            {"name": "companion", "description": "Beyond the specification."},
-            {
-                "name": "control",
-                "description": "For tests; the paths under /-/ are this service's own.",
-            },
-        ],
+        "tags": TAGS,
         "paths": paths,
         "components": {
-            "schemas": {"UserReference": USER_REFERENCE, "Error": ERROR, **schemas},
+            "schemas": {"UserReference": USER_REFERENCE, "Error": ERROR, **views},
             "securitySchemes": {"Token": {"type": "apiKey", "in": "header", "name": "Token"}},
         },
     }
