@@ -6186,60 +6186,95 @@ def openapi(further: Iterable[tuple[Any, str, Schema]] = ()) -> dict[str, Any]:
 
 
 # --- 14 Control: clock, journal, faults and snapshots, for tests ------------------------------------
-# The controls of tests and demos, under /-/. None of them affects the rules.
+# The routes under /-/, by which tests and demos steer a service and see what it was asked, and the
+# recount of what the database's triggers count. Nothing here changes what operations mean.
 
 MAX_CALLS = 1000  # calls that the journal keeps
 MAX_JOURNAL = 12 * 1024 * 1024  # bytes that they take
 MAX_HEADERS = 100  # of a call in the journal
 MAX_FAULTS = 100
-MAX_SNAPSHOTS = 1024 * 1024 * 1024  # bytes that the snapshots take, besides that of the start
+MAX_SNAPSHOTS = 1024 * 1024 * 1024  # bytes of all snapshots but that of the start
+MAX_OFFSET = 10**9  # seconds by which the clock can be shifted
 MAX_WAIT = 60  # seconds
-TICK = 0.005  # seconds; a waiting call polls every TICK × number of waiting calls, so that all together cost the same
-MAX_WAITING = 24  # calls that wait at once, of CONTROL_THREADS: the others are always answered
 CONTROL_THREADS = 32
+MAX_WAITING = 24  # calls that wait at once: the other threads answer the other calls
+TICK = 0.005  # seconds; n waiting calls poll every n × TICK each, and cost as much as one
+DRIPS = 10  # pieces in which an answer drips
 START_SNAPSHOT = ""  # a name that no path can have
-# In the name of a field or a parameter whose value the journal blanks, and in that of a header.
+BLANKED = "***"
+# The journal blanks the values of fields and parameters with such names, and of more headers.
 SECRET = re.compile(
     "pass|pwd|token|secret|session|zentaosid|credential|jwt|bearer|(api|private).?key",
     re.IGNORECASE,
 )
 SECRET_HEADER = re.compile(f"{SECRET.pattern}|auth|cookie|key|sid", re.IGNORECASE)
-BLANKED = "***"
-DRIPS = 10  # pieces in which an answer drips
+CALL_PATTERN = r"\*.*|[A-Z*?]+ [/*?].*"  # what the `match` of a fault looks like
+HEADER = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+:[\t -~]*")
 
-TALLIES = (  # a list, the column that names its parent, its table
-    ("releases", "project", "release"), ("tasks", "execution", "task"), ("testcases", "product", "testcase"),
-    ("plans", "product", "plan"), ("testtasks", "project", "testtask"), ("testtasks of product", "product", "testtask"),
-    ("builds", "project", "build"), ("builds of execution", "execution", "build"),
-    ("bugs", "project", "bug"), ("bugs of execution", "execution", "bug"),
-)  # fmt: skip
-# The tables that the triggers keep: the rows that matter, and their recount from the records.
+# fmt: off
+# The tables that triggers keep: the rows that count something, and their recount from the records.
 RECOUNTS = (
-    ("product_count", "", """SELECT product.id,
-        (SELECT count(*) FROM release WHERE release.product = product.id AND NOT deleted),
-        count(bug.id), coalesce(sum(bug.status = 'active'), 0), coalesce(sum(bug.status = 'closed'), 0),
-        coalesce(sum(bug.status = 'closed' AND resolution = 'fixed'), 0),
-        coalesce(sum(assignedTo IS NULL AND bug.id IS NOT NULL), 0)
-        FROM product LEFT JOIN bug ON bug.product = product.id AND NOT bug.deleted GROUP BY product.id"""),
-    ("bugs_dated", "WHERE opened > 0 OR resolved > 0", """SELECT product, quarter, sum(opened), sum(resolved) FROM (
-        SELECT product, opened AS quarter, 1 AS opened, 0 AS resolved FROM counted_bug
-        UNION ALL SELECT product, resolved, 0, 1 FROM counted_bug WHERE resolved IS NOT NULL
-        UNION ALL SELECT 0, opened, 1, 0 FROM counted_bug
-        UNION ALL SELECT 0, resolved, 0, 1 FROM counted_bug WHERE resolved IS NOT NULL) GROUP BY 1, 2"""),
-    ("story_count", "WHERE stories > 0", "SELECT product, type, status, count(*) FROM story WHERE NOT deleted GROUP BY 1, 2, 3"),
-    ("plans_ending", "WHERE plans > 0", "SELECT product, end, count(*) FROM plan WHERE NOT deleted GROUP BY 1, 2"),
-    ("plan_count", "WHERE stories > 0 OR bugs > 0", """SELECT plan, product, sum(stories), sum(hour), sum(bugs) FROM (
-        SELECT plan, product, 1 AS stories, hour, 0 AS bugs FROM plan_story JOIN counted_story AS story ON story.id = plan_story.story
-        UNION ALL SELECT plan, product, 0, 0, 1 FROM bug WHERE plan <> 0 AND NOT deleted) GROUP BY plan, product"""),
+    ("product_count", "", """
+        SELECT product.id,
+            (SELECT count(*) FROM release WHERE release.product = product.id AND NOT deleted),
+            count(bug.id),
+            coalesce(sum(bug.status = 'active'), 0),
+            coalesce(sum(bug.status = 'closed'), 0),
+            coalesce(sum(bug.status = 'closed' AND resolution = 'fixed'), 0),
+            coalesce(sum(assignedTo IS NULL AND bug.id IS NOT NULL), 0)
+        FROM product
+        LEFT JOIN bug ON bug.product = product.id AND NOT bug.deleted
+        GROUP BY product.id"""),
+    ("bugs_dated", "WHERE opened > 0 OR resolved > 0", """
+        SELECT product, quarter, sum(opened), sum(resolved)
+        FROM (
+            SELECT product, opened AS quarter, 1 AS opened, 0 AS resolved FROM counted_bug
+            UNION ALL SELECT product, resolved, 0, 1 FROM counted_bug WHERE resolved IS NOT NULL
+            UNION ALL SELECT 0, opened, 1, 0 FROM counted_bug
+            UNION ALL SELECT 0, resolved, 0, 1 FROM counted_bug WHERE resolved IS NOT NULL)
+        GROUP BY 1, 2"""),
+    ("story_count", "WHERE stories > 0", """
+        SELECT product, type, status, count(*)
+        FROM story
+        WHERE NOT deleted
+        GROUP BY 1, 2, 3"""),
+    ("plans_ending", "WHERE plans > 0", """
+        SELECT product, end, count(*)
+        FROM plan
+        WHERE NOT deleted
+        GROUP BY 1, 2"""),
+    ("plan_count", "WHERE stories > 0 OR bugs > 0", """
+        SELECT plan, product, sum(stories), sum(hour), sum(bugs)
+        FROM (
+            SELECT plan, product, 1 AS stories, hour, 0 AS bugs
+            FROM plan_story
+            JOIN counted_story AS story ON story.id = plan_story.story
+            UNION ALL SELECT plan, product, 0, 0, 1 FROM bug WHERE plan <> 0 AND NOT deleted)
+        GROUP BY plan, product"""),
     ("release_story", "", "SELECT story, release FROM named_story"),
-    ("total", "WHERE records > 0", " UNION ALL ".join((
-        "SELECT 'products', 0, count(*) FROM product WHERE NOT deleted HAVING count(*) > 0",
-        """SELECT 'stories ' || status, project, count(*) FROM project_story JOIN story ON story.id = story
-            WHERE NOT deleted GROUP BY status, project""",
-        *(f"SELECT '{name}', {parent}, count(*) FROM {table} WHERE NOT deleted AND {parent} IS NOT NULL GROUP BY {parent}"
-            for name, parent, table in TALLIES)))),
-)  # fmt: skip
-# The tables that are written by triggers and by SQLite itself.
+    ("total", "WHERE records > 0", """
+        SELECT list, parent, count(*)
+        FROM (
+            SELECT 'products' AS list, 0 AS parent FROM product WHERE NOT deleted
+            UNION ALL SELECT 'stories ' || status, project
+            FROM project_story
+            JOIN story ON story.id = story
+            WHERE NOT deleted
+            UNION ALL SELECT 'releases', project FROM release WHERE NOT deleted
+            UNION ALL SELECT 'tasks', execution FROM task WHERE NOT deleted
+            UNION ALL SELECT 'testcases', product FROM testcase WHERE NOT deleted
+            UNION ALL SELECT 'plans', product FROM plan WHERE NOT deleted
+            UNION ALL SELECT 'testtasks', project FROM testtask WHERE NOT deleted
+            UNION ALL SELECT 'testtasks of product', product FROM testtask WHERE NOT deleted
+            UNION ALL SELECT 'builds', project FROM build WHERE NOT deleted
+            UNION ALL SELECT 'builds of execution', execution FROM build WHERE NOT deleted
+            UNION ALL SELECT 'bugs', project FROM bug WHERE NOT deleted
+            UNION ALL SELECT 'bugs of execution', execution FROM bug WHERE NOT deleted)
+        WHERE parent IS NOT NULL
+        GROUP BY list, parent"""),
+)
+# fmt: on
+# The tables that triggers and SQLite itself write.
 COUNTS = (*(table for table, _, _ in RECOUNTS), "story_version", "sqlite_sequence")
 
 
@@ -6251,25 +6286,27 @@ def problems_of(store: Store) -> Iterator[str]:
     for table, id, other, _ in store.run("PRAGMA foreign_key_check"):
         yield f"{table} {id} names a row of {other} that does not exist"
     for table, rows, counted in RECOUNTS:
-        for row in store.run(f"SELECT * FROM ({counted}) EXCEPT SELECT * FROM {table}"):
+        stored = f"SELECT * FROM {table} {rows}"
+        for row in store.run(f"SELECT * FROM ({counted}) EXCEPT {stored}"):
             yield f"{table}: the recount gives {tuple(row)}, which is not stored"
-        for row in store.run(f"SELECT * FROM {table} {rows} EXCEPT SELECT * FROM ({counted})"):
+        for row in store.run(f"{stored} EXCEPT SELECT * FROM ({counted})"):
             yield f"{table}: {tuple(row)} is stored, but the recount does not give it"
 
 
 def recount(store: Store) -> None:
-    """Fill the tables that triggers keep with the recount, after changes that no operation makes."""
+    """Recount the tables that triggers keep, after changes that no operation makes."""
     for table, _, counted in RECOUNTS:
         store.run(f"DELETE FROM {table}")
         store.run(f"INSERT OR IGNORE INTO {table} {counted}")
 
 
+@dataclasses.dataclass(eq=False)
 class Clock:
-    """The time by which everything is dated: it can be frozen or shifted."""
+    """The time by which everything is dated: that of `base`, shifted, or a frozen moment."""
 
-    def __init__(self, base: Callable[[], datetime]):
-        self.base, self.offset = base, 0.0
-        self.frozen: datetime | None = None
+    base: Callable[[], datetime]
+    offset: float = 0.0  # seconds
+    frozen: datetime | None = None
 
     def __call__(self) -> datetime:
         """Return the present moment, aware."""
@@ -6277,15 +6314,15 @@ class Clock:
 
     def state(self) -> dict[str, Any]:
         """Return what GET /-/clock answers."""
-        return {
-            "now": utc(self(), timezone.utc),
-            "frozen": self.frozen is not None,
-            "offset": self.offset,
-        }
+        now = utc(self(), timezone.utc)
+        return {"now": now, "frozen": self.frozen is not None, "offset": self.offset}
 
 
 class NotedCall(NamedTuple):
-    """A call in the journal. text: the whole call as JSON, because its objects can take thirty times as much memory."""
+    """A call in the journal.
+
+    text: the whole call as JSON, because its objects can take thirty times as much memory.
+    """
 
     time: str
     method: str
@@ -6294,7 +6331,7 @@ class NotedCall(NamedTuple):
     text: str
 
     def matches(self, wanted: Fields) -> bool:
-        """Tell whether it has the wanted method, path (a pattern: * matches anything) and status."""
+        """Tell whether it has the wanted method, status and path (* matches anything)."""
         return (
             self.method == wanted.get("method", self.method).upper()
             and self.status == wanted.get("status", self.status)
@@ -6313,13 +6350,18 @@ class Journal:
     def __iter__(self) -> Iterator[NotedCall]:
         return iter(list(self.calls))
 
+    def matching(self, wanted: Fields) -> list[NotedCall]:
+        """Return the calls that match."""
+        return [call for call in self if call.matches(wanted)]
+
     def add(self, call: NotedCall) -> None:
         """Add a call; the oldest ones make room for it."""
         with self.lock:
             self.calls.append(call)
             self.size += sys.getsizeof(call.text)
             while len(self.calls) > MAX_CALLS or self.size > MAX_JOURNAL:
-                self.size -= sys.getsizeof(self.calls.popleft().text)
+                oldest = self.calls.popleft()
+                self.size -= sys.getsizeof(oldest.text)
 
     def clear(self) -> None:
         """Forget the calls."""
@@ -6329,35 +6371,31 @@ class Journal:
 
 
 def read_offset(value: Any) -> Any:
-    """Return by how many seconds the clock is shifted."""
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
+    """Return by how many seconds to shift the clock; a whole number stays whole in answers."""
+    if type(value) not in (int, float):
         raise ValueError("must be a number of seconds")
-    return bounded(value, -(10**9), 10**9)  # a whole one stays whole in answers
+    return bounded(value, -MAX_OFFSET, MAX_OFFSET)
 
 
 def read_match(value: Any) -> str:
-    """Return the pattern of the calls that a fault applies to: a method, a space and a path; * matches anything."""
-    if isinstance(value, str) and re.fullmatch(r"\*.*|[A-Z*?]+ [/*?].*", read_text(value)):
-        method, space, path = value.partition(" ")
-        return method + space + bare_path(path)
-    raise ValueError('must be a method and a path, such as "POST /tasks/*"')
+    """Return the pattern of calls: a method, a space and a path; * matches anything."""
+    if not isinstance(value, str) or not re.fullmatch(CALL_PATTERN, read_text(value)):
+        raise ValueError('must be a method and a path, such as "POST /tasks/*"')
+    method, space, path = value.partition(" ")
+    return method + space + bare_path(path)
 
 
 def read_headers(value: Any) -> dict[str, str]:
     """Return the headers that a fault adds to an answer, or puts in the place of its own."""
     if not isinstance(value, dict):
         raise ValueError('must be an object such as {"Retry-After": "1"}')
-    headers = {name: str(one) if type(one) in (int, str) else "\n" for name, one in value.items()}
-    for name, text in headers.items():
-        if not re.fullmatch(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+", name) or not re.fullmatch(
-            r"[\t -~]*", text
-        ):
-            raise ValueError(
-                f"{printable(name)} must be a header's name, with a text in ASCII or a number"
-            )
+    for name, given in value.items():
+        if type(given) not in (int, str) or not HEADER.fullmatch(f"{name}:{given}"):
+            rule = "must be a header's name, with a text in ASCII or a number"
+            raise ValueError(f"{printable(name)} {rule}")
         if is_hop_by_hop(name) or name.lower() == "content-length":
             raise ValueError(f"{name} is the server's own header")
-    return headers
+    return {name: str(given) for name, given in value.items()}
 
 
 def read_fault_body(value: Any) -> Any:
@@ -6369,143 +6407,147 @@ def read_fault_body(value: Any) -> Any:
     return value
 
 
-SECONDS = Kind(
-    "plain",
-    number_of("seconds", 0, MAX_WAIT),
-    {"type": "number", "minimum": 0, "maximum": MAX_WAIT},
-)
-COUNT = Kind("plain", whole(0, MAX_CALLS), whole_schema(0, MAX_CALLS))
-MATCH = Kind("text", read_match, {"type": "string", "pattern": r"^(\*.*|[A-Z*?]+ [/*?].*)$"})
-EFFECTS = {
-    "status": Kind("plain", whole(200, 599), whole_schema(200, 599)),
-    "headers": Kind(
-        "plain", read_headers, {"type": "object", "additionalProperties": TEXT_OR_NUMBER}
-    ),
-    "body": Kind("text", read_fault_body, {}),
-    "delay": SECONDS,
-    "truncate": Kind("plain", whole(0), whole_schema(0)),
-    "drip": SECONDS,
-    "drop": FLAG._replace(read=lambda value: bool(read_flag(value))),
-}
-FAULT = Shape({"match": MATCH, **EFFECTS, "times": COUNT}, "match")
-FAULT_SCHEMA = body_schema(FAULT)
+Environ = dict[str, Any]
+Fault = dict[str, Any]
+
+# fmt: off
+#                look     read                               schema of a request
+SECONDS   = Kind("plain", number_of("seconds", 0, MAX_WAIT), {"type": "number", "minimum": 0, "maximum": MAX_WAIT})
+COUNT     = Kind("plain", whole(0, MAX_CALLS),               whole_schema(0, MAX_CALLS))
+OFFSET    = Kind("plain", read_offset,                       {"type": "number", "minimum": -MAX_OFFSET, "maximum": MAX_OFFSET})
+MATCH     = Kind("text",  read_match,                        {"type": "string", "pattern": f"^({CALL_PATTERN})$"})
 CALL_PATH = TEXT._replace(read=lambda value: bare_path(read_text(value)))
-CALLS = {"method": TEXT, "path": CALL_PATH, "status": COUNT, "count": COUNT, "wait": SECONDS}
-OFFSET = {"type": "number", "minimum": -(10**9), "maximum": 10**9}
-CLOCK = Shape({"now": MOMENT, "offset": Kind("plain", read_offset, OFFSET)})
+EFFECTS   = {
+    "status":   Kind("plain", whole(200, 599),               whole_schema(200, 599)),
+    "headers":  Kind("plain", read_headers,                  {"type": "object", "additionalProperties": TEXT_OR_NUMBER}),
+    "body":     Kind("text",  read_fault_body,               {}),
+    "delay":    SECONDS,
+    "truncate": NATURAL,
+    "drip":     SECONDS,
+    "drop":     FLAG._replace(read=lambda value: bool(read_flag(value))),
+}
+FAULT     = Shape({"match": MATCH, **EFFECTS, "times": COUNT}, "match")
+CLOCK     = Shape({"now": MOMENT, "offset": OFFSET})
+CALLS     = {"method": TEXT, "path": CALL_PATH, "status": COUNT, "count": COUNT, "wait": SECONDS}
+# fmt: on
+FAULT_SCHEMA = body_schema(FAULT)
 
 
 def size_of(connection: sqlite3.Connection) -> int:
     """Return the bytes of a database."""
-    return int(
-        connection.execute(
-            "SELECT page_count * page_size FROM pragma_page_count, pragma_page_size"
-        ).fetchone()[0]
-    )
+    query = "SELECT page_count * page_size FROM pragma_page_count, pragma_page_size"
+    return int(connection.execute(query).fetchone()[0])
+
+
+def refuse_memory(database: Database, store: Store, name: str) -> None:
+    """Raise Refusal if the snapshots, with a new one of this name, would take too much memory."""
+    sizes = {other: size_of(keeper) for other, (_, keeper) in database.snapshots.items()}
+    sizes[name] = size_of(store.connection)
+    sizes[START_SNAPSHOT] = 0
+    if sum(sizes.values()) > MAX_SNAPSHOTS:
+        rule = f"Snapshots take at most {MAX_SNAPSHOTS} bytes together"
+        raise Refusal(400, f"{rule}; DELETE /-/snapshots/<name> removes one.")
 
 
 def take_snapshot(database: Database, name: str) -> None:
-    """Save the records as they are now, in memory, under a name. Raises Refusal if that takes too much memory."""
+    """Save the records in memory under a name. Raises Refusal if that takes too much memory."""
     uri = memory_uri()
     with contextlib.ExitStack() as undo, database.lock(), database.querying() as store:
-        named = [
-            old
-            for other, (_, old) in database.snapshots.items()
-            if other not in (START_SNAPSHOT, name)
-        ]
-        if name and sum(map(size_of, [*named, store.connection])) > MAX_SNAPSHOTS:
-            words = f"Snapshots take at most {MAX_SNAPSHOTS} bytes together"
-            raise Refusal(400, f"{words}; DELETE /-/snapshots/<name> removes one.")
+        refuse_memory(database, store, name)
         keeper = sqlite3.connect(uri, uri=True, check_same_thread=False)
         undo.callback(keeper.close)
         if database.in_memory:
-            store.connection.backup(
-                keeper
-            )  # several times as fast, and every fresh service of a test does it
+            # Several times as fast as VACUUM, and every fresh service of a test does it.
+            store.connection.backup(keeper)
         else:
-            store.run(
-                "VACUUM INTO ?", (uri,)
-            )  # a backup would be in WAL mode, which memory cannot have
+            # A backup would be in WAL mode, which memory cannot have.
+            store.run("VACUUM INTO ?", (uri,))
         undo.pop_all()
-        _, old = database.snapshots.get(name, (uri, None))
+        _, replaced = database.snapshots.get(name, (uri, None))
         database.snapshots[name] = (uri, keeper)
-        if old:
-            old.close()
+        if replaced:
+            replaced.close()
+
+
+def find_snapshot(database: Database, name: str) -> tuple[str, sqlite3.Connection]:
+    """Return the URI of a snapshot and the connection that keeps it. Raises Refusal (404)."""
+    if name not in database.snapshots:
+        remedy = suggest(name, database.snapshots) or "."
+        raise Refusal(404, f"There is no snapshot {name}{remedy}")
+    return database.snapshots[name]
 
 
 def apply_snapshot(database: Database, name: str, whole: Callable[[], None] | None = None) -> None:
-    """Restore the records of a snapshot and the sequences of ids, in one transaction. Raises KeyError without it.
+    """Restore the records of a snapshot and the sequences of ids, in one transaction.
 
-    whole: called before anybody else can write; then the tokens are restored, too. Without it, they stay, except
-    those of users who no longer exist or are deleted then.
+    whole: called before anybody else can write; then the tokens are restored, too. Without it, they
+    stay, except those of users who no longer exist or are deleted then.
+
+    Raises Refusal (404) without such a snapshot.
     """
     with database.lock(), contextlib.closing(database.connect()) as connection:
-        connection.execute("PRAGMA foreign_keys = OFF")  # a snapshot is consistent in itself
-        connection.execute("ATTACH ? AS saved", (database.snapshots[name][0],))
-        connection.execute(
-            "BEGIN IMMEDIATE"
-        )  # closing the connection rolls back what is not committed
-        tables = connection.execute(
-            "SELECT name FROM saved.sqlite_schema WHERE type = 'table'"
-        ).fetchall()
-        records = [table for (table,) in tables if whole or table != "token"]
-        for table in records:
-            connection.execute(f"DELETE FROM main.{table}")
-        for table in sorted(
-            records, key=lambda table: COUNTS.index(table) if table in COUNTS else -1
-        ):
-            if (
-                table in COUNTS
-            ):  # the triggers counted while the records returned, and what those counted above
-                connection.execute(f"DELETE FROM main.{table}")
-            names = connection.execute("SELECT name FROM pragma_table_info(?, 'saved')", (table,))
-            columns = ", ".join(f'"{name}"' for (name,) in names)  # without the generated ones
-            connection.execute(
-                f"INSERT INTO main.{table} ({columns}) SELECT {columns} FROM saved.{table}"
-            )
-        connection.execute(
-            "DELETE FROM token WHERE account NOT IN (SELECT account FROM user WHERE NOT deleted)"
-        )
-        connection.execute("COMMIT")
+        uri, _ = find_snapshot(database, name)
+        run = connection.execute
+        run("PRAGMA foreign_keys = OFF")  # a snapshot is consistent in itself
+        run("ATTACH ? AS saved", (uri,))
+        run("BEGIN IMMEDIATE")  # rolled back when the connection is closed before the COMMIT
+        tables = run("SELECT name FROM saved.sqlite_schema WHERE type = 'table'").fetchall()
+        restore_tables(run, [table for (table,) in tables if whole or table != "token"])
+        run("DELETE FROM token WHERE account NOT IN (SELECT account FROM user WHERE NOT deleted)")
+        run("COMMIT")
         if whole:
             whole()
+
+
+def restore_tables(run: Callable[..., sqlite3.Cursor], tables: Iterable[str]) -> None:
+    """Replace the rows of these tables by those of the attached snapshot."""
+    for table in COUNTS:  # triggers fill these while the records return
+        run(f"DELETE FROM main.{table}")
+    records = [table for table in tables if table not in COUNTS]
+    for table in (*records, *COUNTS):
+        names = run("SELECT name FROM pragma_table_info(?, 'saved')", (table,))
+        columns = ", ".join(f'"{name}"' for (name,) in names)  # without the generated ones
+        run(f"DELETE FROM main.{table}")
+        run(f"INSERT INTO main.{table} ({columns}) SELECT {columns} FROM saved.{table}")
 
 
 class Controls:
     """The state behind the control routes, and what they add to a service.
 
-    A reset takes a new journal: whoever still holds the old one began before.
+    A reset takes a new journal: a call that still holds the old one began before the reset.
     """
 
     alive: ClassVar[weakref.WeakSet[Controls]] = weakref.WeakSet()  # those that keep a journal
 
     def __init__(self, service: Service, clock: Clock, on: bool):
-        self.service, self.database, self.clock = service, service.database, clock
+        self.service = service
+        self.database = service.database
+        self.clock = clock
         self.lock = threading.Lock()  # of the faults and their counters
-        self.waiting: set[int] = set()  # the threads of calls that wait
+        self.waiting: list[Callable[[], bool]] = []  # what each waiting call waits for
         self.answered = Journal()  # for the reports of tests: a reset leaves them
-        self.frozen = clock.frozen
+        self.frozen = clock.frozen  # at the start
         self.begin()
         service.add_routes((row for row in CONTROLS if on or row.open), self.make_handler)
         service.classes["GET", "/-/live"] = "record"
-        headers = {"Content-Type": "application/json"}
-        service.routes.route(
-            "/openapi.json", "GET", lambda: bottle.HTTPResponse(openapi_text(on), headers=headers)
-        )
+        service.routes.route("/openapi.json", "GET", functools.partial(get_document, on))
         service.paths.add("/openapi.json")
         if not on:
             service.routes.route("/-/<rest:path>", "ANY", render_errors(refuse_controls))
-        else:
-            self.alive.add(self)
-            service.gates.append(self.begin_call)
-            service.watchers.append(self.record)
-            service.preparations.append(lambda: take_snapshot(self.database, START_SNAPSHOT))
+            return
+        self.alive.add(self)
+        service.gates.append(self.begin_call)
+        service.watchers.append(self.record)
+        save = functools.partial(take_snapshot, self.database, START_SNAPSHOT)
+        service.preparations.append(save)
 
     def begin(self) -> None:
         """Set the clock, the faults and the journal to what they are at the start."""
-        self.clock.offset, self.clock.frozen, self.service.used = 0.0, self.frozen, False
-        self.faults: list[dict[str, Any]] = []
+        self.clock.offset = 0.0
+        self.clock.frozen = self.frozen
+        self.faults: list[Fault] = []
         self.journal = Journal()
+        self.service.used = False
 
     def make_handler(self, control: Control) -> Callable[..., Any]:
         """Return the function that Bottle calls for a control."""
@@ -6514,117 +6556,111 @@ class Controls:
             environ = bottle.request.environ
             if not control.open and not environ["pmservice.caller"].admin:
                 raise Refusal(403, ADMIN_ONLY)
-            query, body = parse_query(environ), read_body(environ)
-            given = query if control.body else {**query, **parse_body(body, "")}
+            body = read_body(environ)
+            sent: dict[str, Any] = parse_query(environ)
+            if not control.body:
+                sent |= parse_body(body, "")
+            query = check_exactly(Shape(control.parameters), sent)
             bottle.response.content_type = "application/json"
-            answer = control.perform(
-                self, name, check_exactly(Shape(control.parameters), given), body
-            )
+            answer = control.perform(self, body if control.body else name or query)
             if isinstance(answer, Iterator):
                 return self.service.sent(piece.encode() for piece in answer)
             return to_json(SUCCESS if answer is None else answer).encode()
 
         return handle
 
-    def record(self, environ: dict[str, Any], call: dict[str, Any]) -> None:
-        """Add a call to the journal, unless it was one of a control, a browser's preflight or a page."""
-        if environ["PATH_INFO"].startswith("/-/") or "pmservice.aside" in environ:
-            self.service.used |= environ["PATH_INFO"] != "/-/reset"
+    def record(self, environ: Environ, call: Fields) -> None:
+        """Add a call to the journal, unless it is for a control or a page, or a preflight."""
+        path = environ["PATH_INFO"]
+        if path != "/-/reset":
+            self.service.used = True
+        if path.startswith("/-/") or "pmservice.aside" in environ:
             return
-        self.service.used = True
-        sent = {
-            "query": sent_query(environ),
-            "headers": sent_headers(environ),
-            "body": sent_body(environ),
-        }
-        error: Any = environ.get("pmservice.error")
-        if error and str(sent["body"]).endswith(BLANKED):  # the sentence quotes what cannot be read
-            error = error.partition(" reads: ")[0]
-        error = error and error.encode("utf-8", "replace")[:MAX_TEXT].decode("utf-8", "replace")
-        noted = {
-            "ignored": call.get("ignored"),
-            "error": error,
-            "fault": environ.get("pmservice.fault"),
-        }
-        entry = {"time": moment_now(), **call, **sent, **noted}
-        kept = NotedCall(
-            entry["time"], entry["method"], entry["path"], entry["status"], to_json(entry)
-        )
-        for journal in (environ.get("pmservice.journal", self.journal), self.answered):
-            journal.add(kept)
+        noted = note_call(environ, call)
+        environ.get("pmservice.journal", self.journal).add(noted)
+        self.answered.add(noted)
 
-    def begin_call(self, environ: dict[str, Any]) -> None:
-        """Note the journal of a call; if a fault applies to it, delay, refuse or drop it, or spoil its answer."""
-        path, journal = environ["PATH_INFO"], self.journal
-        environ["pmservice.journal"] = journal
+    def begin_call(self, environ: Environ) -> None:
+        """Note the journal of a call, and apply the first fault that matches the call.
+
+        The fault delays, refuses or drops the call, or spoils its answer.
+        """
+        environ["pmservice.journal"] = self.journal
+        path = environ["PATH_INFO"]
         if path.startswith("/-/") or not self.faults:
             return
         if not patience_of(environ):
             raise HandOver  # a fault may delay
-        if not (fault := self.take_fault(f"{environ['REQUEST_METHOD']} {path}")):
-            return
-        environ["pmservice.fault"] = fault["match"]
-        self.wait(lambda: self.journal is not journal, fault.get("delay", 0))
-        if self.journal is not journal:
-            raise Refusal(503, "The service was reset while this call was delayed.")
-        if fault.get("drop"):  # an answer of which nothing is sent
+        fault = self.take_fault(f"{environ['REQUEST_METHOD']} {path}")
+        environ["pmservice.fault"] = fault.get("match")
+        self.delay(fault.get("delay", 0), environ["pmservice.journal"])
+        environ["pmservice.headers"] = fault.get("headers")
+        if fault.get("drop"):  # it is answered, but nothing of the answer is sent
             fault = {"status": 503, **fault, "truncate": 0}
-        environ["pmservice.headers"] = fault.get("headers", {})
-        if {"truncate", "drip"} & fault.keys():
+        if "truncate" in fault or "drip" in fault:
             environ["pmservice.spoil"] = functools.partial(self.spoil, fault)
-        if {"status", "body"} & fault.keys():
-            status = fault.get("status", 200)
-            raise faulty_answer(
-                status,
-                fault.get("body", {"error": f"This is the fault {status} that was asked for."}),
-            )
+        if "status" in fault or "body" in fault:
+            raise faulty_answer(fault)
 
-    def spoil(self, fault: Mapping[str, Any], answer: Iterable[bytes]) -> Iterator[bytes]:
-        """Yield an answer slowly, or only its beginning, after which waitress closes the connection."""
-        body, pause = b"".join(answer), fault.get("drip", 0) / (DRIPS - 1)
-        most = fault.get("truncate", len(body))
-        size = -(-len(body) // DRIPS) if pause else len(body)
-        for place in range(0, min(most, len(body)), size or 1):
-            if place and pause:
-                with contextlib.suppress(Refusal):  # too many calls wait: this one does not
-                    self.wait(lambda: False, pause)
-            yield body[place : min(place + size, most)]
-        if "truncate" in fault:
-            raise ClientDisconnected
-
-    def take_fault(self, call: str) -> dict[str, Any] | None:
-        """Return the first fault that matches a call, counted down."""
+    def take_fault(self, call: str) -> Fault:
+        """Return the first fault that matches a call, counted down; {} if there is none."""
         with self.lock:
             for fault in self.faults:
                 if fnmatch.fnmatchcase(call, fault["match"]) and fault.get("times", 1) > 0:
                     if "times" in fault:
                         fault["times"] -= 1
                     return fault
-        return None
+        return {}
+
+    def delay(self, seconds: float, journal: Journal) -> None:
+        """Delay a call that has this journal. Raises Refusal (503) if a reset comes meanwhile."""
+
+        def refuse_reset() -> bool:
+            if self.journal is not journal:
+                raise Refusal(503, "The service was reset while this call was delayed.")
+            return False
+
+        self.wait(refuse_reset, seconds)
+
+    def spoil(self, fault: Fault, answer: Iterable[bytes]) -> Iterator[bytes]:
+        """Yield an answer slowly, or only its beginning; waitress then closes the connection."""
+        whole = b"".join(answer)
+        rest = whole[: fault.get("truncate")]
+        pause = fault.get("drip", 0) / (DRIPS - 1)
+        size = math.ceil(len(whole) / DRIPS) if pause else len(whole)
+        while rest:
+            yield rest[:size]
+            rest = rest[size:]
+            if rest:
+                with contextlib.suppress(Refusal):  # too many calls wait: this one does not
+                    self.wait(self.service.stopping.is_set, pause)
+        if "truncate" in fault:
+            raise ClientDisconnected
 
     def wait(self, done: Callable[[], bool], seconds: float) -> None:
-        """Wait until it is done, the time is up or the service stops. Raises Refusal (503) if too many calls wait."""
-        until, thread, stopping = (
-            time.monotonic() + seconds,
-            threading.get_ident(),
-            self.service.stopping,
-        )
+        """Wait until it is done, the time is up or the service stops.
+
+        Raises Refusal (503) if too many calls wait.
+        """
+        until = time.monotonic() + seconds
         if done() or not seconds:
             return
         if len(self.waiting) >= MAX_WAITING:
-            raise Refusal(
-                503, f"{MAX_WAITING} calls wait or are delayed already; try again when fewer do."
-            )
-        self.waiting.add(thread)
+            rule = f"{MAX_WAITING} calls wait or are delayed already"
+            raise Refusal(503, f"{rule}; try again when fewer do.")
+        self.waiting.append(done)
         try:
-            while not (done() or stopping.is_set()) and (left := until - time.monotonic()) > 0:
-                stopping.wait(min(left, TICK * len(self.waiting)))
+            while not done():
+                left = until - time.monotonic()
+                pause = min(left, TICK * len(self.waiting))
+                if left <= 0 or self.service.stopping.wait(pause):
+                    break
         finally:
-            self.waiting.remove(thread)
+            self.waiting.remove(done)
 
 
 def refuse_controls(rest: str) -> NoReturn:
-    """Answer every path of a control when they are off."""
+    """Refuse every path of a control when the controls are off."""
     raise Refusal(404, "The controls are off; start the service with --control.")
 
 
@@ -6633,44 +6669,61 @@ def moment_now() -> str:
     return datetime.now(timezone.utc).isoformat(timespec="milliseconds")
 
 
-def faulty_answer(status: int, body: Any) -> bottle.HTTPResponse:
-    """Return the answer that a fault makes: a text as it is, anything else as JSON."""
-    kind, text = (
-        ("text/html; charset=utf-8", body)
-        if isinstance(body, str)
-        else ("application/json", to_json(body))
-    )
-    return bottle.HTTPResponse(text.encode("utf-8", "replace"), status, {"Content-Type": kind})
+def faulty_answer(fault: Fault) -> bottle.HTTPResponse:
+    """Return the answer that a fault makes: a text as HTML, anything else as JSON."""
+    status = fault.get("status", 200)
+    body = fault.get("body", {"error": f"This is the fault {status} that was asked for."})
+    kind = "text/html; charset=utf-8"
+    if not isinstance(body, str):
+        kind, body = "application/json", to_json(body)
+    return bottle.HTTPResponse(body.encode(), status, {"Content-Type": kind})
 
 
-def sent_query(environ: Mapping[str, Any]) -> str:
-    """Return the query string of a request for the journal, with its secrets blanked."""
-    pairs = (pair.partition("=") for pair in environ.get("QUERY_STRING", "")[:MAX_PATH].split("&"))
-    return "&".join(
-        f"{name}={BLANKED}"
-        if SECRET.search(urllib.parse.unquote_plus(name))
-        else name + mark + value
-        for name, mark, value in pairs
-    )
+def note_call(environ: Environ, call: Fields) -> NotedCall:
+    """Return a call for the journal, with the secrets of its request blanked."""
+    body = sent_body(environ)
+    entry = {
+        "time": moment_now(),
+        **call,
+        "query": sent_query(environ),
+        "headers": sent_headers(environ),
+        "body": body,
+        "ignored": call.get("ignored"),
+        "error": noted_error(environ, body),
+        "fault": environ.get("pmservice.fault"),
+    }
+    text = to_json(entry)
+    return NotedCall(entry["time"], call["method"], call["path"], call["status"], text)
 
 
-def sent_headers(environ: Mapping[str, Any]) -> dict[str, str]:
-    """Return the headers of a request for the journal, with its secrets blanked."""
+def sent_query(environ: Environ) -> str:
+    """Return the query string of a request, with its secrets blanked."""
+    parameters = environ.get("QUERY_STRING", "")[:MAX_PATH].split("&")
+    return "&".join(map(blank_parameter, parameters))
+
+
+def blank_parameter(parameter: str) -> str:
+    """Return a parameter of a query string, blanked if it is a secret."""
+    name = parameter.partition("=")[0]
+    if SECRET.search(urllib.parse.unquote_plus(name)):
+        return f"{name}={BLANKED}"
+    return parameter
+
+
+def sent_headers(environ: Environ) -> dict[str, str]:
+    """Return the first headers of a request, with its secrets blanked."""
+    keys = [key for key in environ if key.startswith(("HTTP_", "CONTENT_")) and environ[key]]
     headers = {}
-    for name in sorted(environ):
-        header = name.removeprefix("HTTP_")
-        if environ[name] and (
-            name.startswith("HTTP_") or name in ("CONTENT_TYPE", "CONTENT_LENGTH")
-        ):
-            shown = BLANKED if SECRET_HEADER.search(header) else environ[name][:MAX_PATH]
-            headers[header[:MAX_PATH].replace("_", "-").title()] = shown
-        if len(headers) == MAX_HEADERS:
-            break
+    for key in sorted(keys)[:MAX_HEADERS]:
+        name = key.removeprefix("HTTP_")
+        shown = name[:MAX_PATH].replace("_", "-").title()
+        is_secret = SECRET_HEADER.search(name)
+        headers[shown] = BLANKED if is_secret else environ[key][:MAX_PATH]
     return headers
 
 
-def sent_body(environ: Mapping[str, Any]) -> Any:
-    """Return the body of a request for the journal, with its secrets blanked; for one above MAX_TEXT only its size.
+def sent_body(environ: Environ) -> Any:
+    """Return the body of a request, with its secrets blanked; above MAX_TEXT only its size.
 
     What is not JSON is returned as text up to its first secret.
     """
@@ -6679,113 +6732,141 @@ def sent_body(environ: Mapping[str, Any]) -> Any:
         try:
             body = parse_body(body, environ.get("CONTENT_TYPE", ""))
         except Refusal:
-            words = body.decode(errors="replace")
-            secret = SECRET.search(words)
-            body = words[: secret.end()] + BLANKED if secret else words
+            body = up_to_secret(body.decode(errors="replace"))
     text = json.dumps(body, ensure_ascii=False).encode("utf-8", "replace")
     if len(text) > MAX_TEXT:
         return f"{len(text)} bytes"
-    return json.loads(
-        text,
-        parse_constant=str,
-        object_hook=lambda fields: {
-            name: BLANKED if SECRET.search(name) else fields[name] for name in fields
-        },
-    )
+    return json.loads(text, parse_constant=str, object_hook=blank_fields)
 
 
-# The controls: from (controls, name in the path, checked query parameters, body) to a JSON value, an iterator of its
-# pieces, or None for success.
+def up_to_secret(text: str) -> str:
+    """Return a text up to its first secret."""
+    secret = SECRET.search(text)
+    return text[: secret.end()] + BLANKED if secret else text
 
 
-def ready(controls: Controls, name: str, query: Fields, body: bytes) -> Any:
-    """Answer 503 until schema and fixture are loaded, and when the file was removed or cannot be written."""
-    if controls.service.loading or not controls.database.ready():
-        raise Refusal(
-            503, LOADING if controls.service.loading else "The database cannot be written."
-        )
+def blank_fields(fields: Fields) -> dict[str, Any]:
+    """Return the fields of an object, with the secrets blanked."""
+    return {name: BLANKED if SECRET.search(name) else fields[name] for name in fields}
+
+
+def noted_error(environ: Environ, body: Any) -> str | None:
+    """Return the sentence of a refusal, without a secret of the body that it quotes."""
+    error = str(environ.get("pmservice.error", ""))
+    if str(body).endswith(BLANKED):  # it could not be read, and the sentence quotes it
+        error = error.partition(" reads: ")[0]
+    cut = error.encode("utf-8", "replace")[:MAX_TEXT]
+    return cut.decode("utf-8", "replace") or None
+
+
+# What the controls do. Each function is given the controls and what its path takes: a name, a body or
+# checked parameters. It returns a JSON value, an iterator of the pieces of its text, or None for
+# success.
+
+
+def ready(controls: Controls, _: Any) -> Any:
+    """Refuse (503) until schema and fixture are loaded, and while the file cannot be written."""
+    if controls.service.loading:
+        raise Refusal(503, LOADING)
+    if not controls.database.ready():
+        raise Refusal(503, "The database cannot be written.")
     return {"status": "ready"}
 
 
-def reset(controls: Controls, name: str, query: Fields, body: bytes) -> None:
-    """Return to the start; with `only=records`, clock, faults, journal and tokens stay as they are."""
-    apply_snapshot(controls.database, START_SNAPSHOT, None if "only" in query else controls.begin)
+def reset(controls: Controls, query: Fields) -> None:
+    """Return to the start; with `only=records`, clock, faults, journal and tokens stay."""
+    begin = None if "only" in query else controls.begin
+    apply_snapshot(controls.database, START_SNAPSHOT, begin)
 
 
-def refuse_unknown_snapshot(controls: Controls, name: str) -> None:
-    """Raise Refusal (404) for a name that no snapshot has."""
-    if name not in controls.database.snapshots:
-        raise Refusal(
-            404, f"There is no snapshot {name}{suggest(name, controls.database.snapshots) or '.'}"
-        )
+def list_snapshots(controls: Controls, _: Any) -> Any:
+    """Return the names of the snapshots."""
+    names = controls.database.snapshots.keys() - {START_SNAPSHOT}
+    return {"snapshots": sorted(names)}
 
 
-def restore_snapshot(controls: Controls, name: str, query: Fields, body: bytes) -> None:
+def save_snapshot(controls: Controls, name: str) -> None:
+    """Save the records under a name."""
+    take_snapshot(controls.database, name)
+
+
+def restore_snapshot(controls: Controls, name: str) -> None:
     """Return to the records of a snapshot."""
-    refuse_unknown_snapshot(controls, name)
     apply_snapshot(controls.database, name)
 
 
-def remove_snapshot(controls: Controls, name: str, query: Fields, body: bytes) -> None:
+def remove_snapshot(controls: Controls, name: str) -> None:
     """Remove a snapshot."""
-    with controls.database.lock():
-        refuse_unknown_snapshot(controls, name)
-        _, keeper = controls.database.snapshots.pop(name)
+    database = controls.database
+    with database.lock():
+        _, keeper = find_snapshot(database, name)
+        del database.snapshots[name]
         keeper.close()
 
 
-def dump_all(controls: Controls, name: str, query: Fields, body: bytes) -> Any:
+def dump_all(controls: Controls, _: Any) -> Any:
     """Yield everything as a fixture."""
     with controls.database.reading() as store:
         yield from dump(store)
 
 
-def load_all(controls: Controls, name: str, query: Fields, body: bytes) -> Any:
+def load_all(controls: Controls, body: bytes) -> Any:
     """Load a fixture."""
     document = parse_fixture(decode(body))
     with controls.database.writing() as store:
         return {"records": load(store, Caller(ADMIN, True), document)}
 
 
-def put_clock(controls: Controls, name: str, query: Fields, body: bytes) -> Any:
+def put_clock(controls: Controls, body: bytes) -> Any:
     """Freeze the clock at `now`, shift it by `offset` seconds, or release it with neither."""
     values = check_exactly(CLOCK, parse_body(body, ""))
-    controls.clock.offset = values.get("offset", 0)
-    controls.clock.frozen = (
-        moment_of(utc(values["now"], controls.database.zone)) if "now" in values else None
-    )
-    return controls.clock.state()
+    clock, zone = controls.clock, controls.database.zone
+    now = values.get("now")
+    clock.offset = values.get("offset", 0)
+    clock.frozen = moment_of(utc(now, zone)) if now else None
+    return clock.state()
 
 
-def get_journal(controls: Controls, name: str, query: Fields, body: bytes) -> Any:
-    """Yield the calls that match; with `count`, only when exactly that many do within `wait` seconds, else 409."""
-    journal, count = controls.journal, query.get("count")
-
-    def matching() -> list[NotedCall]:
-        return [call for call in journal if call.matches(query)]
-
-    if count is not None:
-        controls.wait(
-            lambda: controls.journal is not journal or len(matching()) >= count,
-            query.get("wait", 0),
-        )
-    if controls.journal is not journal:
-        raise Refusal(409, "The service was reset meanwhile.")
-    calls = matching()
-    if count not in (None, len(calls)):
-        paths = difflib.get_close_matches(
-            query.get("path", ""), {call.path for call in journal}, 3, 0.3
-        )
-        near = [
-            f"{call.method} {call.path} {call.status}" for call in journal if call.path in paths
-        ][-5:]
-        raise Refusal(
-            409, f"{len(calls)} calls match, not {count}; nearest: {', '.join(near) or 'none'}."
-        )
-    yield f'{{"total":{len(calls)},"calls":[{",".join(call.text for call in calls)}]}}'
+def get_journal(controls: Controls, wanted: Fields) -> Any:
+    """Yield the calls that match; with `count`, wait for that many of them."""
+    calls = controls.journal.matching(wanted)
+    if "count" in wanted:
+        calls = await_calls(controls, wanted)
+    texts = ",".join(call.text for call in calls)
+    yield f'{{"total":{len(calls)},"calls":[{texts}]}}'
 
 
-def read_fault(given: Any) -> dict[str, Any]:
+def await_calls(controls: Controls, wanted: Fields) -> list[NotedCall]:
+    """Return the calls that match as soon as there are `count`, within `wait` seconds.
+
+    Raises Refusal (409) if there are fewer or more, or if the service is reset meanwhile.
+    """
+    journal = controls.journal
+    count: int = wanted["count"]
+
+    def arrived() -> bool:
+        """Tell whether as many calls match, or more."""
+        if controls.journal is not journal:
+            raise Refusal(409, "The service was reset meanwhile.")
+        return len(journal.matching(wanted)) >= count
+
+    controls.wait(arrived, wanted.get("wait", 0))
+    calls = journal.matching(wanted)
+    if len(calls) != count:
+        nearest = nearest_calls(journal, wanted.get("path", ""))
+        raise Refusal(409, f"{len(calls)} calls match, not {count}; nearest: {nearest}.")
+    return calls
+
+
+def nearest_calls(journal: Journal, path: str) -> str:
+    """Return the last five calls with a path like this one, as a text."""
+    paths = {call.path for call in journal}
+    paths = set(difflib.get_close_matches(path, paths, 3, 0.3))
+    near = [f"{call.method} {call.path} {call.status}" for call in journal if call.path in paths]
+    return ", ".join(near[-5:]) or "none"
+
+
+def read_fault(given: Any) -> Fault:
     """Return a fault from JSON. Raises Refusal."""
     if not isinstance(given, dict):
         raise Refusal(400, "A fault must be a JSON object.")
@@ -6795,39 +6876,40 @@ def read_fault(given: Any) -> dict[str, Any]:
     return fault
 
 
-def few_faults(faults: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return faults. Raises Refusal if there are too many."""
+def set_faults(controls: Controls, faults: list[Fault]) -> Any:
+    """Replace the faults, and return them. Raises Refusal if there are too many."""
     if len(faults) > MAX_FAULTS:
         raise Refusal(400, f"There are at most {MAX_FAULTS} faults; DELETE /-/faults removes them.")
+    controls.faults = faults
     return faults
 
 
-def put_faults(controls: Controls, name: str, query: Fields, body: bytes) -> Any:
+def put_faults(controls: Controls, body: bytes) -> Any:
     """Replace the faults."""
     given = parse_json(decode(body))
     if not isinstance(given, list):
         raise Refusal(400, "The body must be a JSON array of faults.")
-    controls.faults = few_faults([read_fault(fault) for fault in given])
-    return controls.faults
+    return set_faults(controls, [read_fault(fault) for fault in given])
 
 
-def add_fault(controls: Controls, name: str, query: Fields, body: bytes) -> Any:
+def add_fault(controls: Controls, body: bytes) -> Any:
     """Add a fault behind the others."""
-    controls.faults = few_faults([*controls.faults, read_fault(parse_json(decode(body)))])
-    return controls.faults
+    fault = read_fault(parse_json(decode(body)))
+    return set_faults(controls, [*controls.faults, fault])
 
 
 class Control(NamedTuple):
-    """A control: a row of CONTROLS. An open one needs no token, and exists even when the controls are off.
+    """A control: a row of CONTROLS.
 
-    shows: an answer like it.  parameters: of the query.  body: the schema of the body; {}: if there is one, it holds
-    parameters.
+    shows: an answer like its own.  parameters: of the query.  body: the schema of the body; {}: a
+    body holds parameters.  open: it needs no token, and exists even when the controls are off.
+    target, status: what `describe` (room 13) asks of every row.
     """
 
     method: str
     path: str
     purpose: str
-    perform: Callable[[Controls, str, Fields, bytes], Any]
+    perform: Callable[[Controls, Any], Any]
     shows: Any = SUCCESS
     parameters: Mapping[str, Kind] = {}
     body: Schema = {}
@@ -6837,28 +6919,30 @@ class Control(NamedTuple):
 
 
 # fmt: off
-ONLY = {"only": one_of("records")}
-AT = {"now": "", "frozen": True, "offset": 0.0}
+ONLY  = {"only": one_of("records")}
+STATE = {"status": ""}
+TIME  = {"now": "", "frozen": True, "offset": 0.0}
 # THE TABLE OF CONTROLS.
 CONTROLS = (
-    Control("GET",    "/-/live",                     "tell whether the process answers",              lambda controls, *_: {"status": "live"}, {"status": ""}, open=True),
-    Control("GET",    "/-/ready",                    "tell whether records can be read and written",  ready, {"status": ""}, open=True),
-    Control("POST",   "/-/reset",                    "return to the start",                           reset, parameters=ONLY),
-    Control("GET",    "/-/snapshots",                "list the snapshots",                            lambda controls, *_: {"snapshots": sorted(filter(None, controls.database.snapshots))}, {"snapshots": [""]}),
-    Control("PUT",    "/-/snapshots/<name>",         "save a snapshot of the records",                lambda controls, name, *_: take_snapshot(controls.database, name)),
-    Control("POST",   "/-/snapshots/<name>",         "alias of PUT",                                  lambda controls, name, *_: take_snapshot(controls.database, name)),
-    Control("DELETE", "/-/snapshots/<name>",         "remove a snapshot",                             remove_snapshot),
-    Control("POST",   "/-/snapshots/<name>/restore", "restore a snapshot",                            restore_snapshot),
-    Control("GET",    "/-/dump",                     "write everything as a fixture",                 dump_all, {}),
-    Control("POST",   "/-/load",                     "load a fixture",                                load_all, {"records": 0}, body={"type": "object"}),
-    Control("GET",    "/-/clock",                    "show the service's time",                       lambda controls, *_: controls.clock.state(), AT),
-    Control("PUT",    "/-/clock",                    "freeze, shift or release the clock",            put_clock, AT, body=body_schema(CLOCK)),
-    Control("GET",    "/-/journal",                  "list the last calls, or check how many came",   get_journal, {"total": 0, "calls": [{}]}, CALLS),
-    Control("DELETE", "/-/journal",                  "forget the calls",                              lambda controls, *_: controls.journal.clear()),
-    Control("GET",    "/-/faults",                   "list the faults",                               lambda controls, *_: controls.faults, [{}]),
-    Control("POST",   "/-/faults",                   "add a fault",                                   add_fault, [{}], body=FAULT_SCHEMA),
-    Control("PUT",    "/-/faults",                   "replace the faults",                            put_faults, [{}], body=array_of(FAULT_SCHEMA)),
-    Control("DELETE", "/-/faults",                   "remove all faults",                             lambda controls, *_: controls.faults.clear()),
+    #        method    path                           purpose                                         perform, shows
+    Control("GET",    "/-/live",                     "tell whether the process answers",             lambda *_: {"status": "live"}, STATE, open=True),
+    Control("GET",    "/-/ready",                    "tell whether records can be read and written", ready, STATE, open=True),
+    Control("POST",   "/-/reset",                    "return to the start",                          reset, parameters=ONLY),
+    Control("GET",    "/-/snapshots",                "list the snapshots",                           list_snapshots, {"snapshots": [""]}),
+    Control("PUT",    "/-/snapshots/<name>",         "save a snapshot of the records",               save_snapshot),
+    Control("POST",   "/-/snapshots/<name>",         "alias of PUT",                                 save_snapshot),
+    Control("DELETE", "/-/snapshots/<name>",         "remove a snapshot",                            remove_snapshot),
+    Control("POST",   "/-/snapshots/<name>/restore", "restore a snapshot",                           restore_snapshot),
+    Control("GET",    "/-/dump",                     "write everything as a fixture",                dump_all, {}),
+    Control("POST",   "/-/load",                     "load a fixture",                               load_all, {"records": 0}, body={"type": "object"}),
+    Control("GET",    "/-/clock",                    "show the service's time",                      lambda controls, _: controls.clock.state(), TIME),
+    Control("PUT",    "/-/clock",                    "freeze, shift or release the clock",           put_clock, TIME, body=body_schema(CLOCK)),
+    Control("GET",    "/-/journal",                  "list the last calls, or check how many came",  get_journal, {"total": 0, "calls": [{}]}, CALLS),
+    Control("DELETE", "/-/journal",                  "forget the calls",                             lambda controls, _: controls.journal.clear()),
+    Control("GET",    "/-/faults",                   "list the faults",                              lambda controls, _: controls.faults, [{}]),
+    Control("POST",   "/-/faults",                   "add a fault",                                  add_fault, [{}], body=FAULT_SCHEMA),
+    Control("PUT",    "/-/faults",                   "replace the faults",                           put_faults, [{}], body=array_of(FAULT_SCHEMA)),
+    Control("DELETE", "/-/faults",                   "remove all faults",                            lambda controls, _: controls.faults.clear()),
 )
 # fmt: on
 
@@ -6866,9 +6950,14 @@ CONTROLS = (
 @functools.cache
 def openapi_text(on: bool) -> bytes:
     """Return the OpenAPI document of a service whose controls are on, or off, as JSON."""
-    return to_json(
-        openapi((row, "control", row.body) for row in CONTROLS if on or row.open)
-    ).encode()
+    rows = ((row, "control", row.body) for row in CONTROLS if on or row.open)
+    return to_json(openapi(rows)).encode()
+
+
+def get_document(on: bool) -> bytes:
+    """Answer with the OpenAPI document."""
+    bottle.response.content_type = "application/json"
+    return openapi_text(on)
 
 
 # --- 15 Page: what browsers are shown ---------------------------------------------------------------

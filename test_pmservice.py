@@ -3527,7 +3527,7 @@ class TestControls:
         class Stopping(threading.Event):
             def wait(self, timeout: float | None = None) -> bool:
                 assert controls.waiting
-                pmservice.reset(controls, "", {}, b"")
+                pmservice.reset(controls, {})
                 return False
 
         monkeypatch.setattr(memory.service, "stopping", Stopping())
