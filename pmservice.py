@@ -3112,7 +3112,6 @@ class Database:
         self.closed = False
         self.in_memory = path == ":memory:"
         self.file = os.path.realpath(path)  # absolute, in case the process changes its directory
-        self.wal, self.index = f"{self.file}-wal", f"{self.file}-shm"
         self.opened: tuple[int, ...] | None = None  # the file's identity() when it was opened
         self.read_only = existing and not self.in_memory and not is_writable(path)
         if self.in_memory:
@@ -3131,9 +3130,8 @@ class Database:
             self.created = self.open()
         except BaseException as error:
             self.close()
-            explained = explain(path, error)
-            if explained:
-                raise explained from None
+            if isinstance(error, (OSError, sqlite3.Error, UnicodeDecodeError)):
+                raise explain(path, error) from None
             raise
 
     # Opening and closing
@@ -3152,7 +3150,7 @@ class Database:
 
     def open_file(self) -> bool:
         """Open a file that is there, upgrading it if needed. Return whether it was empty."""
-        found = self.file_number()
+        found = os.stat(self.file).st_ino
         with self.querying() as store:
             version = store.count("PRAGMA user_version")
             self.refuse_replaced(found)  # before the log beside another file is written
@@ -3179,13 +3177,9 @@ class Database:
         store.run("COMMIT")
         store.run(LINKS_CHECKED)
 
-    def file_number(self) -> int:
-        """Return the number that distinguishes the file from another one that takes its place."""
-        return os.stat(self.file).st_ino
-
     def refuse_replaced(self, found: int) -> None:
-        """Raise StartError if the file is no longer the one that was found."""
-        if self.file_number() != found:
+        """Raise StartError if the file is no longer the one whose inode number was found."""
+        if os.stat(self.file).st_ino != found:
             problem = "the file was replaced while it was being opened; try again"
             raise StartError(f"{self.path}: {problem}")
 
@@ -3324,9 +3318,9 @@ class Database:
 
         Raises OSError if the file or the index is missing.
         """
-        file, index = os.stat(self.file), os.stat(self.index)
+        file, index = os.stat(self.file), os.stat(f"{self.file}-shm")
         # stat() on the log makes the next sync 25 % slower (measured on ext4): only test it exists.
-        log_exists = os.access(self.wal, os.F_OK)
+        log_exists = os.access(f"{self.file}-wal", os.F_OK)
         index_is_whole = index.st_size >= INDEX_SIZE
         return (file.st_ino, index.st_ino, file.st_size > 0, log_exists, index_is_whole)
 
@@ -3369,19 +3363,18 @@ def never_free(value: Any) -> None:
 # Which databases are refused
 
 
-def explain(path: str, error: BaseException) -> StartError | None:
-    """Return the StartError that says why a database cannot be opened, None for other errors."""
+def explain(path: str, error: Exception) -> StartError:
+    """Return the error that says why a database cannot be opened, and what to do."""
     if isinstance(error, OSError):
         return unusable(path, str(error.strerror))
-    if not isinstance(error, (Busy, sqlite3.Error, UnicodeDecodeError)):
-        return None
-    words = str(error) or "its schema is not text"  # which Python 3.10 does not say
-    if isinstance(error, Busy) or "locked" in words:
+    problem = str(error) or "its schema is not text"  # which Python 3.10 does not say
+    if isinstance(error, UnicodeDecodeError) or not str(error):
+        return damaged(path, problem)  # SQLite's message quotes what is damaged
+    if "malformed" in problem:
+        return damaged(path, problem)
+    if "locked" in problem:
         return Busy(f"{path}: another process is writing to this database; try again later")
-    # SQLite's messages quote what is damaged, which may be no text.
-    if isinstance(error, UnicodeDecodeError) or "malformed" in words or not str(error):
-        return damaged(path, words)
-    return unusable(path, words)
+    return unusable(path, problem)
 
 
 def unusable(path: str, problem: str, remedy: str = "") -> StartError:
@@ -3500,7 +3493,7 @@ def refuse_columns(path: str, store: Store) -> None:
 def create_file(path: str) -> None:
     """Create an empty file unless it exists, with mode 0600: SQLite would give it 0644."""
     with contextlib.suppress(FileExistsError):
-        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
+        Path(path).touch(mode=0o600, exist_ok=False)
 
 
 def is_writable(path: str) -> bool:
@@ -4555,174 +4548,161 @@ def list_bug_options(store: Store, me: Caller, row: None, query: Body) -> Body:
 
 
 # --- 9 Passwords: passwords and tokens --------------------------------------------------------------
-# A password is stored as the scrypt hash of its MD5 in hex, because existing clients send either the password or
-# that MD5. A token is random and stored as its SHA-256 only.
+# A password is stored as the scrypt hash of its MD5 in hex, because existing clients send either
+# the password or that MD5. A token is random and stored as its SHA-256 only.
 
 TOKEN_LIFETIME = 24 * 60 * 60  # seconds after its last use
 LOGIN_FAILED = "Login failed. Please check your account and password."
-SCRYPT = (
-    2**14,
-    8,
-    1,
-)  # n, r, p: 16 MiB and about 30 ms; stored with each hash, so that they can be raised
-# scrypt:n:r:p:salt:hash; version 1.0 wrote no parameters, which were these. Others are not accepted: they would
+OWN_FIELDS = {"realname", "email", "password"}  # what members may change of themselves
+SCRYPT = {"n": 16384, "r": 8, "p": 1}  # takes 16 MiB and about 30 ms
+METHOD = "scrypt:16384:8:1"  # begins each hash, so that a later version can raise the parameters
+# Version 1.0 wrote no parameters, which were the same. A fixture may have no others: they would
 # decide how long each check of the password takes.
-STORED_PASSWORD = re.compile("scrypt:(?:(16384):(8):(1):)?([0-9a-f]{32}):([0-9a-f]{128})")
+STORED_PASSWORD = re.compile("scrypt:(16384:8:1:)?[0-9a-f]{32}:[0-9a-f]{128}")
+# What a password is compared with if there is no such account, which takes the same time.
+NO_PASSWORD = f"{METHOD}:{'0' * 32}:{'0' * 128}"
 
 
 def hash_password(password: str) -> str:
-    """Return a password as it is stored."""
+    """Return a password as it is stored: "scrypt:n:r:p:salt:hash"."""
     salt = secrets.token_hex(16)
-    return ":".join(["scrypt", *map(str, SCRYPT), salt, scrypt(md5(password), salt, SCRYPT)])
+    return f"{METHOD}:{salt}:{scrypt(md5(password), salt)}"
 
 
 def md5(password: str) -> str:
     """Return what clients send instead of a password."""
-    return hashlib.md5(password.encode("utf-8", "surrogatepass"), usedforsecurity=False).hexdigest()
+    text = password.encode("utf-8", "surrogatepass")
+    return hashlib.md5(text, usedforsecurity=False).hexdigest()
 
 
 @functools.cache
 def background(process: int) -> ThreadPoolExecutor:
-    """Return the one thread of a process that hashes, and that records the use of tokens.
+    """Return the one thread of a process that hashes passwords and records the use of tokens.
 
     One hash at a time leaves the other cores to others, and takes scrypt's 16 MiB only once.
     """
-    return ThreadPoolExecutor(1, "background", return_memory)
+    return ThreadPoolExecutor(1, "background")
 
 
-def return_memory() -> None:
-    """Let glibc give scrypt's 16 MiB back to the system after each hash: it would keep them, because they come again."""
-    with contextlib.suppress(Exception):  # another C library, or a Python without ctypes
-        import ctypes  # takes some milliseconds
-
-        ctypes.CDLL(None).mallopt(
-            -3, 8 * 1024 * 1024
-        )  # M_MMAP_THRESHOLD: blocks above it come from mmap()
-
-
-def scrypt(secret: str, salt: str, parameters: tuple[int, ...]) -> str:
-    """Return the scrypt hash of a secret, in hex."""
-    n, r, p = parameters
-    # maxmem: twice what the algorithm needs, because OpenSSL's default of 32 MiB ends at n = 2^14
-    numbers = {"n": n, "r": r, "p": p, "maxmem": 256 * n * r}
+def scrypt(secret: str, salt: str) -> str:
+    """Return the scrypt hash of a secret, in hex. Raises Refusal (503)."""
     thread = background(os.getpid())  # a process that was forked has no thread of its parent
+    raw_salt = bytes.fromhex(salt)
     try:
-        return (
-            thread.submit(hashlib.scrypt, secret.encode(), salt=bytes.fromhex(salt), **numbers)
-            .result()
-            .hex()
-        )
-    except (
-        RuntimeError,
-        MemoryError,
-        ValueError,
-    ):  # a thread cannot be started; OpenSSL says ValueError of memory
-        raise Refusal(
-            503, "There is no thread or no memory to check a password with; try again."
-        ) from None
-
-
-# Compared when there is no such account, which takes the same time.
-NO_PASSWORD = ":".join(["scrypt", *map(str, SCRYPT), "0" * 32, "0" * 128])
+        hashing = thread.submit(hashlib.scrypt, secret.encode(), salt=raw_salt, **SCRYPT)
+        return hashing.result().hex()
+    except (RuntimeError, MemoryError, ValueError):  # no thread; OpenSSL says ValueError of memory
+        problem = "There is no thread or no memory to check a password with; try again."
+        raise Refusal(503, problem) from None
 
 
 def password_matches(given: str, stored: str | None) -> bool:
-    """Tell whether a text is the password, or the lower-case hex MD5 of it; in the same time for any account."""
-    match = STORED_PASSWORD.fullmatch(stored or NO_PASSWORD)
-    *numbers, salt, expected = match.groups()  # type: ignore[union-attr]  # whatever is stored was made or checked here
-    parameters = tuple(map(int, numbers)) if numbers[0] else SCRYPT
-    candidates = [md5(given), *([given] if re.fullmatch("[0-9a-f]{32}", given) else [])]
-    matches = [hmac.compare_digest(scrypt(one, salt, parameters), expected) for one in candidates]
+    """Tell whether a text is the password, or its MD5 in lower-case hex.
+
+    That takes the same time for any account: `stored` is None if nobody can log in.
+    """
+    *_, salt, expected = (stored or NO_PASSWORD).split(":")
+    candidates = [md5(given)]
+    if re.fullmatch("[0-9a-f]{32}", given):
+        candidates.append(given)
+    matches = [hmac.compare_digest(scrypt(one, salt), expected) for one in candidates]
     return any(matches) and stored is not None
 
 
 def with_hash(user: Body) -> Body:
     """Return the values of a user with the hash in place of the password, if one is given."""
-    return {**user, "password": hash_password(user["password"])} if user.get("password") else user
+    password = user.get("password")
+    if not password:
+        return user
+    return {**user, "password": hash_password(password)}
 
 
 def save_user(store: Store, me: Caller, given: Body) -> int:
-    """Create a user, or change what is given of a known account; return the id. A password is given as its hash."""
-    if not (known := store.user(given["account"])):
+    """Create a user, or change a known one, and return the id. A password is given as its hash."""
+    account = given["account"]
+    known = store.user(account)
+    if not known:
         return create(store, me, USER, given)
     if given.get("password"):
-        store.change_password(known["account"], known["password"], given["password"])
+        store.change_password(account, known["password"], given["password"])
     if given.get("deleted"):
-        store.delete("token", account=known["account"])
+        store.delete("token", account=account)
     store.update("user", known["id"], given)
-    return int(given.get("id", known["id"]))
+    id: int = given.get("id", known["id"])
+    return id
 
 
 def load_user(store: Store, me: Caller, given: Body) -> int:
-    """Create or change a user of a fixture, which has a password or, as dumps do, its hash. Raises Invalid."""
+    """Create or change a user of a fixture, which has a password or, as dumps do, its hash."""
     password = given.get("password") or ""
     if STORED_PASSWORD.fullmatch(password):
         return save_user(store, me, given)
     if password.startswith("scrypt:"):
-        raise Invalid(
-            {
-                "password": "must be a password, or a hash with the parameters that this version writes"
-            }
-        )
+        rule = "must be a password, or a hash with the parameters that this version writes"
+        raise Invalid({"password": rule})
     return save_user(store, me, with_hash(given))
 
 
 def modify_user(store: Store, me: Caller, user: sqlite3.Row, body: Body) -> int:
-    """Change a user; who is no administrator may change the own name, e-mail and password only."""
-    changes = {
-        field: value
-        for field, value in body.items()
-        if field in USER.fields and value != user[field]
-    }
-    changes |= (
-        {"password": body["password"]} if "password" in body else {}
-    )  # which is no hash, whatever it looks like
-    if not me.admin and (
-        user["account"] != me.account or changes.keys() - {"realname", "email", "password"}
-    ):
+    """Change a user. Members may change their OWN_FIELDS only."""
+    account = user["account"]
+    changes = {}
+    for field, value in body.items():
+        if field not in USER.fields:
+            continue
+        # The hash that is stored is not the password, even if both are the same text.
+        if field == "password" or value != user[field]:
+            changes[field] = value
+    is_own = account == me.account
+    if not (me.admin or (is_own and changes.keys() <= OWN_FIELDS)):
         others = "other users, and more than one's own realname, email and password"
         raise Refusal(403, f"Only an administrator may change {others}.")
-    id = save_user(store, me, with_hash({**changes, "account": user["account"]}))
-    return store.log_action("user", id, me, "edited", body)
+    changes["account"] = account
+    save_user(store, me, with_hash(changes))
+    return store.log_action("user", user["id"], me, "edited", body)
 
 
 def delete_user(store: Store, me: Caller, user: sqlite3.Row, body: Body) -> int:
     """Soft-delete a user, whose tokens and password end."""
-    if user["account"] == me.account:
+    id, account = user["id"], user["account"]
+    if account == me.account:
         raise Refusal(400, "You cannot delete yourself.")
-    if [user["account"]] == list(store.administrators()):
+    if [account] == list(store.administrators()):
         raise Refusal(400, "The last administrator cannot be deleted.")
-    store.update("user", user["id"], {"deleted": 1, "password": None, "dept": None})
-    store.delete("token", account=user["account"])
-    return store.log_action("user", user["id"], me, "deleted", body)
+    store.update("user", id, {"deleted": 1, "password": None, "dept": None})
+    store.delete("token", account=account)
+    return store.log_action("user", id, me, "deleted", body)
 
 
 def create_user(store: Store, me: Caller, row: None, body: Body) -> int:
     """Create a user who can log in; a person field may have made a user of the account before."""
-    if (known := store.user(body["account"])) and (known["password"] or known["deleted"]):
+    known = store.user(body["account"])
+    if known and (known["password"] or known["deleted"]):
         raise Invalid({"account": "is taken"})
     return save_user(store, me, with_hash(body))
 
 
 def set_password(database: Database, password: str) -> None:
-    """Make this the administrator's password, unless it is already; it is hashed before the transaction."""
+    """Make this the administrator's password, unless it is already."""
     with database.querying() as store:
-        stored = store.user(ADMIN)["password"]  # type: ignore[index]  # every database has this user
+        stored = store.password(ADMIN)
     if stored is None or not password_matches(password, stored):
-        user = with_hash({"account": ADMIN, "password": password})
+        user = with_hash({"account": ADMIN, "password": password})  # before the transaction
         with database.writing() as store:
             save_user(store, Caller(ADMIN, True), user)
 
 
 def hash_token(token: str) -> str:
     """Return a token as it is stored."""
-    return hashlib.sha256(token.encode("utf-8", "surrogateescape")).hexdigest()
+    text = token.encode("utf-8", "surrogateescape")
+    return hashlib.sha256(text).hexdigest()
 
 
 def give_token(store: Store, account: str) -> str:
     """Insert a new token of this account and return it; only its hash is stored."""
     token = secrets.token_hex(16)
-    store.insert("token", {"hash": hash_token(token), "account": account, "used": store.now})
+    row = {"hash": hash_token(token), "account": account, "used": store.now}
+    store.insert("token", row)
     return token
 
 
@@ -4737,9 +4717,7 @@ def log_in(database: Database, body: Body) -> dict[str, Any]:
     if not password_matches(body["password"], stored):
         raise Refusal(400, LOGIN_FAILED)
     with database.writing() as store:
-        if (
-            store.password(account) != stored
-        ):  # changed, or the user was deleted, while the password was hashed
+        if store.password(account) != stored:  # changed, or the user was deleted, meanwhile
             raise Refusal(400, LOGIN_FAILED)
         return {"token": give_token(store, account)}
 
@@ -4750,45 +4728,55 @@ def authenticate(database: Database, hash: str, lifetime: float, patience: float
     Its use is recorded once a minute at most, because reads should not write.
     """
     with database.querying(patience) as store:
-        found, moment = store.token(hash), store.clock()
-    if not found or (unused := (moment - moment_of(found["used"])).total_seconds()) > lifetime:
+        found = store.token(hash)
+    if not found:
         return None
-    if unused >= min(60, lifetime / 60) and hash not in database.noted:
+    last_use = moment_of(found["used"])
+    unused = (database.clock() - last_use).total_seconds()
+    if unused > lifetime:
+        return None
+    is_due = unused >= min(60, lifetime / 60)
+    if is_due and hash not in database.noted:
         database.noted.add(hash)
         if patience:
             record_use(database, hash, lifetime)
         else:  # a write waits for the disk
+            thread = background(os.getpid())
             with contextlib.suppress(RuntimeError):
-                background(os.getpid()).submit(record_use, database, hash, lifetime)
+                thread.submit(record_use, database, hash, lifetime)
     return Caller(found["account"], bool(found["admin"]))
 
 
 def record_use(database: Database, hash: str, lifetime: float) -> None:
-    """Record that a token is used now: best effort, skipped when the database is busy or cannot be written."""
+    """Record that a token is used now: best effort, skipped when the database cannot be written."""
     with contextlib.suppress(Refusal, sqlite3.Error), database.writing(patience=0) as store:
         store.use_token(hash, lifetime)
     database.noted.discard(hash)
 
 
 # --- 10 Fixtures: all records as one JSON document, in and out --------------------------------------
-# An object with an array for each resource; records in the interface's field names, persons as accounts.
+# An object with an array for each resource; records in the interface's field names, persons as
+# accounts. No HTTP, and no statement.
 
-BATCH = 200  # rows fetched, shown and sent at a time: above QUICK_PAGE, as the receiving thread sends one piece only
+# Rows that are fetched, shown and sent at a time. More than QUICK_PAGE, because the receiving
+# thread sends one piece only.
+BATCH = 200
 PIECE = 64 * 1024  # characters of a record that are collected before they are sent
-Places = dict[str, list[int]]  # the ids of an array's records, in the fixture's order
+Places = dict[str, list[int]]  # the ids of each array's records, in the fixture's order
 
 
 def object_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return a JSON object of a fixture. Raises Refusal for a repeated name: one of its values would be lost."""
-    fields = dict(pairs)
-    if len(fields) < len(pairs):
-        name = next(name for place, (name, _) in enumerate(pairs) if name in dict(pairs[:place]))
-        raise Refusal(400, f'"{name}" stands twice in one object.')
+    """Return a JSON object of a fixture. Raises Refusal for a name that stands twice."""
+    fields: dict[str, Any] = {}
+    for name, value in pairs:
+        if name in fields:
+            raise Refusal(400, f'"{name}" stands twice in one object.')
+        fields[name] = value
     return fields
 
 
 def parse_fixture(text: str) -> dict[str, Any]:
-    """Return the arrays of a fixture. Raises Refusal."""
+    """Return the arrays of a fixture by name. Raises Refusal."""
     try:
         document = json.loads(text, parse_constant=refuse_constant, object_pairs_hook=object_once)
     except RecursionError:
@@ -4801,40 +4789,39 @@ def parse_fixture(text: str) -> dict[str, Any]:
         if array not in FIXTURE:
             near = suggest(array, FIXTURE) or f"; expected one of {', '.join(FIXTURE)}."
             raise Refusal(400, f'unknown array "{array}"{near}')
-        if not isinstance(records, (list, type(None))):
+        if not (records is None or isinstance(records, list)):
             raise Refusal(400, f"{array} must be an array.")
     return document
 
 
 def load(
-    store: Store,
-    me: Caller,
-    document: Fields,
-    progress: Callable[[int], None] = lambda records: None,
+    store: Store, me: Caller, document: Fields, progress: Callable[[int], None] | None = None
 ) -> int:
-    """Insert the records of a fixture, all or none; return how many it has. Raises Refusal that says where it is wrong."""
+    """Insert the records of a fixture, all or none, and return how many it has.
+
+    Raises Refusal that says which record is wrong. `progress` gets the number of records so far.
+    """
     store.defer_links()
-    users = (
-        [user for user in document.get("users") or () if isinstance(user, dict)]
-        if store.is_empty()
-        else []
-    )
-    store.make_room([(user.get("id"), user.get("account")) for user in users])
+    if store.is_empty():
+        given = document.get("users") or ()
+        users = [user for user in given if isinstance(user, dict)]
+        store.make_room([(user.get("id"), user.get("account")) for user in users])
     noted: dict[str, None] = {}
     places: Places = {array: [] for array in FIXTURE}
     done = 0
     for array, records in document.items():
+        resource, ids = FIXTURE[array], places[array]
         for place, record in enumerate(records or ()):
-            if done % 1000 == 0:
+            if progress and done % 1000 == 0:
                 progress(done)
             done += 1
+            name = f"{array}[{place}]"
+            if not isinstance(record, dict):
+                raise Refusal(400, f"{name} must be an object.")
             try:
-                places[array].append(load_record(store, me, FIXTURE[array], record, noted))
+                ids.append(load_record(store, me, resource, record, noted))
             except Invalid as error:
-                broken = (
-                    f"{array}[{place}]{field and '.'}{field} {rule}"
-                    for field, rule in error.fields.items()
-                )
+                broken = [f"{name}.{field} {rule}" for field, rule in error.fields.items()]
                 raise Refusal(400, sentences(broken)) from None
     for account in noted:
         store.add_person(account)
@@ -4845,15 +4832,14 @@ def load(
 
 
 def load_record(
-    store: Store, me: Caller, resource: Resource, record: Any, noted: dict[str, None]
+    store: Store, me: Caller, resource: Resource, record: Fields, noted: dict[str, None]
 ) -> int:
-    """Insert one record of a fixture and return its id; the accounts it names go to `noted`. Raises Invalid.
+    """Insert one record of a fixture and return its id. Raises Invalid.
 
-    Links are checked when everything is there, because records may name others that come later. A null says that nobody
-    knows who made the record, or when: so a dump can be loaded.
+    The accounts that it names are added to `noted`. Links are checked when everything is there,
+    because records may name others that come later. A null says that nobody knows who made the
+    record, or when: so a dump can be loaded.
     """
-    if not isinstance(record, dict):
-        raise Invalid({"": "must be an object"})
     refuse_unknown(resource, record)
     given = check(resource.fixture, record, Settler(store, me, noted=noted))
     try:
@@ -4874,72 +4860,82 @@ def load_record(
 
 
 def refuse_unknown(resource: Resource, record: Fields) -> None:
-    """Raise Invalid for an unknown field, and for another value of a constant one: a fixture is written by hand."""
+    """Raise Invalid for an unknown field, or another value of a constant one.
+
+    Nothing is ignored, because a fixture is written by hand.
+    """
+    known = resource.fixture.fields
     for field, value in record.items():
-        kind = resource.fixture.fields.get(field) or resource.fields.get(field)
+        kind = known.get(field) or resource.fields.get(field)
         if not kind:
-            raise Invalid(
-                {
-                    field: f"is not a field of a {resource.name}{suggest(field, resource.fixture.fields)}"
-                }
-            )
+            near = suggest(field, known)
+            raise Invalid({field: f"is not a field of a {resource.name}{near}"})
         if kind.source == "fixed" and value != kind.value:
             raise Invalid({field: f"is always {json.dumps(kind.value)} here"})
 
 
 def check_links(store: Store, places: Places) -> None:
-    """Raise Refusal for the first loaded record with a link that names no record of the right resource."""
-    for array, resource in FIXTURE.items():
-        for field, kind in reversed(
-            resource.fixture.fields.items()
-        ):  # links that others follow from come last
-            if kind.target and (row := store.dangling(resource, field, kind.target).fetchone()):
+    """Raise Refusal for the first loaded record that names no record of the right resource."""
+    for resource in FIXTURE.values():
+        # Links that others follow from come last.
+        for field, kind in reversed(resource.fixture.fields.items()):
+            if not kind.target:
+                continue
+            row = store.dangling(resource, field, kind.target).fetchone()
+            if row:
                 problem = f"{field} must name an existing {kind.target} (got {row['link']})"
-                refuse_loaded(places, row["id"], [array], problem)
+                refuse_loaded(places, resource.table, row["id"], problem)
     for table, id, problem, _ in store.misplaced():
-        refuse_loaded(
-            places,
-            id,
-            [array for array, resource in FIXTURE.items() if resource.table == table],
-            problem,
-        )
+        refuse_loaded(places, table, id, problem)
 
 
-def refuse_loaded(places: Places, id: int, arrays: Iterable[str], problem: str) -> None:
-    """Raise Refusal for the record with this id in one of the arrays, if it was loaded just now."""
-    for array in arrays:
-        if id in places[array]:
-            raise Refusal(400, f"{array}[{places[array].index(id)}].{problem}.")
+def refuse_loaded(places: Places, table: str, id: int, problem: str) -> None:
+    """Raise Refusal for a row of a table, if it was loaded just now."""
+    for array, ids in places.items():
+        if FIXTURE[array].table == table and id in ids:
+            raise Refusal(400, f"{array}[{ids.index(id)}].{problem}.")
 
 
-# How a fixture shows records: what it may give, persons as accounts.
-DUMPED = {
-    array: View(resource, person=account, only=tuple({**resource.given("part"), **resource.loaded}),
-                exceptions={"whitelist": accounts, "mailto": accounts} if resource in (STORY, TESTTASK) else {"whitelist": accounts},
-                kinds=resource.loaded, stamp=NULL)
-    for array, resource in FIXTURE.items()
-}  # fmt: skip
+def dumped(resource: Resource) -> View:
+    """Return how a fixture shows records: all that it may give, persons as accounts."""
+    fields = {**resource.given("part"), **resource.loaded}
+    lists = {field: accounts for field, kind in fields.items() if kind is WHITELIST}
+    return View(
+        resource,
+        person=account,
+        stamp=NULL,
+        only=tuple(fields),
+        exceptions=lists,
+        kinds=resource.loaded,
+    )
+
+
+DUMPED = {array: dumped(resource) for array, resource in FIXTURE.items()}
 
 
 @functools.lru_cache(MOST_STATEMENTS)
 def parts_of(view: View, names: tuple[str, ...] = ()) -> View:
-    """Return the view of what a fixture says of a record besides a view: rows of other tables; all of it, or the named."""
-    shown = {*view.fields, *(listing.key for listing in ENCLOSED.get(view, ()))}
-    parts = [
-        field
-        for field, kind in view.resource.fixture.fields.items()
-        if kind.source == "part" and field not in shown
-    ]
-    return dataclasses.replace(DUMPED[view.resource.array], only=names or parts)
+    """Return the view of the parts of a record that another view leaves out: all, or the named."""
+    resource = view.resource
+    shown = {listing.key for listing in ENCLOSED.get(view, ())}
+    shown.update(view.fields)
+    fields = resource.fixture.fields.items()
+    parts = [field for field, kind in fields if kind.source == "part" and field not in shown]
+    return dataclasses.replace(DUMPED[resource.array], only=names or parts)
 
 
 def dump(store: Store) -> Iterator[str]:
     """Yield, in pieces of JSON text, the fixture that makes this database's records again."""
-    for number, (array, view) in enumerate(DUMPED.items()):
-        yield f'{"," if number else "{"}\n"{array}":['
-        cursor, separator = store.records(view), "\n"
+    scene = Scene({}, store.zone)
+    before = "{"
+    for array, view in DUMPED.items():
+        yield f'{before}\n"{array}":['
+        before = ","
+        cursor = store.records(view)
+        separator = "\n"
         while rows := cursor.fetchmany(BATCH):
-            yield separator + ",\n".join(view.show(rows, Scene({}, store.zone)))
+            records = view.show(rows, scene)
+            yield separator + ",\n".join(records)
             separator = ",\n"
         yield "]"
     yield "\n}\n"
