@@ -8583,7 +8583,9 @@ class Server(TcpWSGIServer):  # type: ignore[misc]
 # Nothing here answers requests.
 
 CALLS_REPORTED = 20  # of each service, when a test has failed
-FixtureSource = str | os.PathLike[str] | Mapping[str, Any]  # a file or a document
+FilePath = str | os.PathLike[str]
+FixtureSource = FilePath | Mapping[str, Any]  # a file or a document
+Values = Mapping[str, Any]  # the values of all settings, by name
 YES = ("1", "true", "yes", "on")
 NO = ("0", "false", "no", "off")
 utc_now = functools.partial(datetime.now, timezone.utc)
@@ -8610,7 +8612,7 @@ class Setting(NamedTuple):
     """A setting: its flag wins over its environment variable, and that over the default.
 
     argument: its type as an argument of `create_app`, None if it is none.  text: its type on the
-    command line and in the environment, None if it has no flag.  help: what --help says of the flag.
+    command line and in the environment, None if it has no flag.  help: of the flag.
     """
 
     name: str
@@ -8720,7 +8722,7 @@ SETTINGS = (
 )
 # fmt: on
 ARGUMENTS = {setting.name: setting.argument for setting in SETTINGS if setting.argument}
-DEFAULTS = {setting.name: setting.default for setting in SETTINGS if setting.argument}
+DEFAULTS = {setting.name: setting.default for setting in SETTINGS}
 
 
 class Settings(TypedDict, total=False):
@@ -8742,13 +8744,13 @@ class Settings(TypedDict, total=False):
 
 
 def read_settings(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return all settings of a service, checked; those that are not given have their defaults.
+    """Return all settings, checked; those that are not given, or None, have their defaults.
 
     Raises TypeError for an unknown name and StartError for a wrong value.
     """
     if unknown := sorted(given.keys() - ARGUMENTS.keys()):
         raise TypeError(f"{unknown[0]} is not a setting{suggest(unknown[0], ARGUMENTS)}")
-    settings = {**DEFAULTS, **given}
+    settings = dict(DEFAULTS)
     for name, value in given.items():
         if value is not None:
             settings[name] = ARGUMENTS[name].value(value, name)
@@ -8840,23 +8842,21 @@ def load_first(service: Service, source: FixtureSource) -> None:
         log.warning("%s holds records already: nothing was loaded into it", database.path)
 
 
-def furnish(service: Service, password: str | None, source: FixtureSource | None) -> None:
+def furnish(service: Service, settings: Values) -> None:
     """Set the administrator's password, load a fixture, and declare the service ready.
 
     Raises StartError.
     """
-    if password:
-        set_password(service.database, password)
-    if source:
-        load_first(service, source)
+    if settings["password"]:
+        set_password(service.database, settings["password"])
+    if settings["load"]:
+        load_first(service, settings["load"])
     for prepare in service.preparations:
         prepare()
     service.loading = False
 
 
-def make_service(
-    database: str | os.PathLike[str], chosen: Mapping[str, Any], existing: bool = False
-) -> Service:
+def make_service(database: FilePath, chosen: Values, existing: bool = False) -> Service:
     """Return a service that still has to be furnished; see `create_app`. existing: see Database."""
     clock = Clock(chosen["clock"])
     zone = zone_of(chosen["timezone"])
@@ -8870,9 +8870,7 @@ def make_service(
     return service
 
 
-def create_app(
-    database: str | os.PathLike[str] = ":memory:", **settings: Unpack[Settings]
-) -> Service:
+def create_app(database: FilePath = ":memory:", **settings: Unpack[Settings]) -> Service:
     """Return the WSGI application on a database: a path, created if needed, or ":memory:".
 
     settings: see `Settings`; their defaults are in SETTINGS. Raises StartError.
@@ -8880,7 +8878,7 @@ def create_app(
     chosen = read_settings(settings)
     service = make_service(database, chosen)
     try:
-        furnish(service, chosen["password"], chosen["load"])
+        furnish(service, chosen)
     except BaseException:
         service.close()
         raise
@@ -9129,9 +9127,7 @@ class Running(Client):
 
 
 @contextlib.contextmanager
-def running(
-    database: str | os.PathLike[str] = ":memory:", **settings: Unpack[Settings]
-) -> Iterator[Running]:
+def running(database: FilePath = ":memory:", **settings: Unpack[Settings]) -> Iterator[Running]:
     """Serve on a free port of 127.0.0.1, in a thread, while the block runs.
 
     The settings are those of `create_app`.
@@ -9217,7 +9213,7 @@ def create_closing(**settings: Any) -> contextlib.closing[Service]:
 
 
 def give_settings() -> Settings:
-    """Return the settings of every pmservice fixture: none. To give some, define it in conftest.py."""
+    """Return the settings of every pmservice fixture; to give some, define it in conftest.py."""
     return {}
 
 
@@ -10714,11 +10710,11 @@ def discard() -> TextIO:
 
 def prepare_streams() -> None:
     """Let stdout and stderr take any text, even if they are closed."""
-    for name in ("stdout", "stderr"):
-        stream = getattr(sys, name)
-        if stream is None:  # it was closed: print would write to the other one instead
-            setattr(sys, name, discard())
-        elif isinstance(stream, io.TextIOWrapper):  # else, on Windows, in the console's code page
+    # one that was closed is None, and print would write to the other one instead
+    sys.stdout = sys.stdout or discard()
+    sys.stderr = sys.stderr or discard()
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # on Windows it has the console's code page
             stream.reconfigure(encoding="utf-8", errors=stream.errors)
 
 
@@ -10782,7 +10778,7 @@ class JsonLines(logging.Formatter):
 
 
 class NonBlockingHandler(logging.StreamHandler):  # type: ignore[type-arg]
-    """Log lines to stderr; what nobody reads is dropped, because a full pipe must not stop the service.
+    """Log lines to stderr, but drop what nobody reads: a full pipe must not stop the service.
 
     When memory runs out, threads and connections fail in ways that leave others waiting, so the
     service is stopped.
@@ -10823,7 +10819,7 @@ def set_up_log(verbose: bool | None, as_json: bool, serving: bool) -> None:
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser that raises StartError, which is one line; argparse would print the usage above it."""
+    """A parser that raises StartError for a mistake; argparse would print the usage above it."""
 
     def error(self, message: str) -> NoReturn:
         """Raise StartError."""
@@ -10834,7 +10830,10 @@ class Parser(argparse.ArgumentParser):
 
 
 def refuse_unknown_flags(arguments: Sequence[str]) -> None:
-    """Raise StartError for a flag that no command has: argparse would take its value for a command."""
+    """Raise StartError for a flag that no command has.
+
+    argparse would take its value for a command.
+    """
     known = ["--help", "--version"]
     known += [setting.flag for setting in FLAGS]
     for command in COMMANDS.values():
@@ -10854,8 +10853,10 @@ def make_parser() -> argparse.ArgumentParser:
     """Return the parser of the command line: settings are accepted before and after the command."""
     top = Parser(
         "pmservice",
-        description="A project-management service with ZenTao's REST API v1. Without a command it serves.",
-        epilog="Settings are also read from the environment: PMSERVICE_DATABASE, PMSERVICE_TOKEN_LIFETIME and so on.",
+        description="A project-management service with ZenTao's REST API v1. "
+        "Without a command it serves.",
+        epilog="Settings are also read from the environment: "
+        "PMSERVICE_DATABASE, PMSERVICE_TOKEN_LIFETIME and so on.",
     )
     add_settings(top)
     top.add_argument("--version", action="version", version=__version__)
@@ -10893,7 +10894,7 @@ def resolve(given: Mapping[str, Any]) -> dict[str, Any]:
 
     given: the texts of flags, a list for one that can be repeated.
     """
-    settings = {setting.name: setting.default for setting in FLAGS}
+    settings = dict(DEFAULTS)
     for setting in FLAGS:
         name, variable = setting.name, PREFIX + setting.name.upper()
         if name in given:
@@ -10908,7 +10909,7 @@ def resolve(given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 @contextlib.contextmanager
-def open_database(settings: Mapping[str, Any], existing: bool = False) -> Iterator[Database]:
+def open_database(settings: Values, existing: bool = False) -> Iterator[Database]:
     """Open the database of a command. existing: see Database."""
     zone = zone_of(settings["timezone"])
     with contextlib.closing(Database(settings["database"], zone, utc_now, existing)) as database:
@@ -10923,7 +10924,7 @@ def stdin_text() -> str:
         raise StartError("stdin must be text in UTF-8") from None
 
 
-def command_load(settings: Mapping[str, Any], options: argparse.Namespace) -> None:
+def command_load(settings: Values, options: argparse.Namespace) -> None:
     """Load a fixture from a file or stdin."""
     text = stdin_text() if options.file == "-" else fixture_text(options.file)
     with open_database(settings) as database:
@@ -10931,7 +10932,7 @@ def command_load(settings: Mapping[str, Any], options: argparse.Namespace) -> No
     tell(f"{records} records loaded into {settings['database']}")
 
 
-def command_dump(settings: Mapping[str, Any], options: argparse.Namespace) -> None:
+def command_dump(settings: Values, options: argparse.Namespace) -> None:
     """Write everything to stdout as a fixture."""
     with open_database(settings, existing=True) as database, database.reading() as store:
         for piece in dump(store):
@@ -10948,7 +10949,7 @@ def typed_password(whose: str, remedy: str) -> str:
     return getpass.getpass(f"Password of {whose}: ")
 
 
-def command_user(settings: Mapping[str, Any], options: argparse.Namespace) -> None:
+def command_user(settings: Values, options: argparse.Namespace) -> None:
     """Create a user, or change what is given of one that exists."""
     account = options.account
     given: dict[str, Any] = {}
@@ -11063,8 +11064,6 @@ def whole_file(path: str) -> Iterator[TextIO]:
         return
     target = os.path.realpath(path)  # not the symbolic link itself
     try:
-        if os.path.isdir(target):
-            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
         if is_database(target):
             raise StartError(f"{path}: this is a database; name another file")
         before = file_state(target)
@@ -11110,7 +11109,7 @@ def pull_records(
         return list(pull.report())
 
 
-def command_pull(settings: Mapping[str, Any], options: argparse.Namespace) -> None:
+def command_pull(settings: Values, options: argparse.Namespace) -> None:
     """Copy the records of a running server to the database, or to a fixture."""
     path, out = settings["database"], options.out
     products = chosen_products(options.products)
@@ -11137,7 +11136,7 @@ def command_pull(settings: Mapping[str, Any], options: argparse.Namespace) -> No
     tell(*report, f"Pulled from {remote.origin}{remote.base} into {out or path}: {done}.")
 
 
-def refuse_unfit(settings: Mapping[str, Any]) -> None:
+def refuse_unfit(settings: Values) -> None:
     """Raise StartError if a command's database holds records, or could not be created."""
     path = settings["database"]
     if os.path.exists(path):
@@ -11152,7 +11151,7 @@ def refuse_unfit(settings: Mapping[str, Any]) -> None:
         raise StartError(f"{path}: {error.strerror}; name another file with --database") from None
 
 
-def fill_database(settings: Mapping[str, Any], copy: Database) -> None:
+def fill_database(settings: Values, copy: Database) -> None:
     """Make a copy the database of a command, or load it into the one that is there by now.
 
     Raises StartError if that one holds records.
@@ -11193,7 +11192,7 @@ def write_copy(database: Database, path: str) -> None:
         raise StartError(f"{path}: {error}; nothing was copied") from None
 
 
-def command_backup(settings: Mapping[str, Any], options: argparse.Namespace) -> None:
+def command_backup(settings: Values, options: argparse.Namespace) -> None:
     """Copy the database."""
     unwind_on_sigterm()
     out = options.out
@@ -11206,7 +11205,7 @@ def command_backup(settings: Mapping[str, Any], options: argparse.Namespace) -> 
     tell(f"{settings['database']} copied to {out}")
 
 
-def command_check(settings: Mapping[str, Any], options: argparse.Namespace) -> int:
+def command_check(settings: Values, options: argparse.Namespace) -> int:
     """Check the file, its links and its counts; return 1 if one is wrong."""
     show_progress("checking …")
     with open_database(settings, existing=True) as database, database.reading() as store:
@@ -11219,8 +11218,8 @@ def command_check(settings: Mapping[str, Any], options: argparse.Namespace) -> i
     return 0
 
 
-def command_call(settings: Mapping[str, Any], options: argparse.Namespace) -> int:
-    """Make one request as the administrator, without a server; return 1 for status 400 and above."""
+def command_call(settings: Values, options: argparse.Namespace) -> int:
+    """Make one request as the administrator, without a server; return 1 for status 400 or above."""
     method = options.method.upper()
     path, _, query = options.path.partition("?")
     body = (stdin_text() if options.body == "-" else options.body).encode()
@@ -11231,7 +11230,7 @@ def command_call(settings: Mapping[str, Any], options: argparse.Namespace) -> in
         if ignored := dict(headers).get("Ignored-Fields"):
             tell(f"ignored: {ignored}")
 
-    chosen = {**DEFAULTS, **settings, "control": False}
+    chosen = {**settings, "control": False}
     reads = method in ("GET", "HEAD", "OPTIONS") and settings["database"] != ":memory:"
     with contextlib.closing(make_service(settings["database"], chosen, existing=reads)) as service:
         environ = {
@@ -11249,17 +11248,17 @@ def command_call(settings: Mapping[str, Any], options: argparse.Namespace) -> in
     return 1 if statuses[0] >= "400" else 0
 
 
-def command_serve(settings: dict[str, Any], options: argparse.Namespace) -> None:
+def command_serve(settings: Values, options: argparse.Namespace) -> None:
     """Serve until stopped. While a fixture is being loaded, only /-/live and /-/ready answer."""
     path, host, loopback = settings["database"], settings["host"], is_loopback(settings["host"])
     if not loopback and not (settings["token"] or settings["password"]):
         raise StartError(f"{host} can be reached from outside: set --token or --password first")
     if settings["load"] and settings["demo"]:
         raise StartError("--load and --demo: only one of them can be loaded")
-    chosen = {**DEFAULTS, **settings, "loopback_only": loopback}
-    failures: list[Exception] = []
+    chosen = {**settings, "loopback_only": loopback}
     sys.setswitchinterval(SWITCH_TIME)
     with contextlib.ExitStack() as stack:
+        executor = stack.enter_context(ThreadPoolExecutor(1))
         listener = stack.enter_context(listen(host, settings["port"]))
         service = patiently(path, functools.partial(make_service, path, chosen))
         stack.callback(service.close)
@@ -11269,12 +11268,9 @@ def command_serve(settings: dict[str, Any], options: argparse.Namespace) -> None
         for number in STOPS:
             signal.signal(number, server.stop)
         service.loading = bool(settings["load"] or settings["demo"])
-        starting = threading.Thread(target=finish_start, args=(service, settings, server, failures))
-        starting.start()
+        starting = executor.submit(finish_start, service, settings, server)
         server.run()
-        starting.join()
-    if failures:
-        raise failures[0]
+        starting.result()
     if NonBlockingHandler.stops:
         raise MemoryError
 
@@ -11291,10 +11287,11 @@ def patiently(path: str, work: Callable[[], Any], stopped: Callable[[], bool] = 
                 log.warning("%s: waiting for another process that is writing to it", path)
 
 
-def finish_start(
-    service: Service, settings: Mapping[str, Any], server: Server, failures: list[Exception]
-) -> None:
-    """Load the fixture or the demo and print that the service is ready, or stop the server."""
+def finish_start(service: Service, settings: Values, server: Server) -> None:
+    """Load the fixture or the demo and print that the service is ready.
+
+    Stop the server if that fails; an error after it was stopped is no error.
+    """
     path, database, stopped = settings["database"], service.database, service.stopping.is_set
     said = [f"pmservice {__version__} serves {path} at {server.url}; press Ctrl-C to stop."]
     credentials: list[str] = []
@@ -11315,19 +11312,18 @@ def finish_start(
     if service.watchers:  # controls are on: a reset must bring back what is printed
         before, after = [*before, *after], []
     service.preparations[:0] = before  # the snapshot for resets comes after them
-    work = functools.partial(furnish, service, settings["password"], settings["load"])
     try:
-        patiently(path, work, stopped)
+        patiently(path, functools.partial(furnish, service, settings), stopped)
         patiently(path, functools.partial(wait_for_lock, database), stopped)
         write_out(sys.stdout, f"{server.url}\n", stopped)
         for step in after:
             patiently(path, step, stopped)
         # in one write, so that no request's line comes between
         tell(*filter(None, said), *credentials)
-    except Exception as error:
-        if not service.stopping.is_set():
-            failures.append(error)
-        server.stop()
+    except Exception:
+        if not stopped():
+            server.stop()
+            raise
 
 
 def lacks_password(database: Database) -> bool:
@@ -11346,7 +11342,7 @@ def wait_for_lock(database: Database) -> None:
             pass
 
 
-def make_credentials(database: Database, settings: Mapping[str, Any], url: str) -> list[str]:
+def make_credentials(database: Database, settings: Values, url: str) -> list[str]:
     """Return lines that tell a person how to begin, with a new password and token if needed."""
     unset, given = lacks_password(database), settings["token"]
     # a program has its token; its log is no place for a password
@@ -11386,7 +11382,7 @@ class Command(NamedTuple):
     arguments: its own, with the options of argparse.
     """
 
-    run: Callable[[dict[str, Any], argparse.Namespace], int | None]
+    run: Callable[[Values, argparse.Namespace], int | None]
     help: str
     settings: tuple[str, ...] = ()
     arguments: Mapping[str, Mapping[str, Any]] = {}

@@ -6465,6 +6465,9 @@ class TestMistakes:
             "pmservice: PMSERVICE_PORT must be a whole number (got 'tcp://10.0.0.1:80')\n",
         )
 
+    def test_settings_of_create_app_are_those_of_the_table(self):
+        assert pmservice.ARGUMENTS.keys() == pmservice.Settings.__annotations__.keys()
+
     def test_misspelled_setting_of_create_app_is_suggested(self):
         with pytest.raises(TypeError, match=r"^tokn is not a setting; did you mean token\?$"):
             pmservice.create_app(tokn="t")
