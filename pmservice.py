@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
 """A project-management service in one file and one database: ZenTao's REST API v1, quirks included.
 
-Programs, projects, products, stories, plans, builds, releases, tasks, bugs, test cases and test tasks over HTTP with
-JSON, for clients that were written for the real server. `pmservice` serves it; `create_app()` returns the WSGI
-application.
+Programs, projects, products, stories, plans, builds, releases, tasks, bugs, test cases and test
+tasks over HTTP with JSON, for clients that were written for the real server. `pmservice` serves it;
+`create_app()` returns the WSGI application.
 
-Read the file from top to bottom: each room uses only the rooms above it. Rooms 1 to 12 are the product; the others
-surround it. To find out what a request does, search for its path in OPERATIONS (room 11): the row names the body that
-the operation reads (room 4), the view or list that shows the answer (rooms 5 and 6) and the function that performs it
-(room 8, with the table of transitions). RESOURCES (room 4) defines each resource.
+Read the file from top to bottom: each room uses only the rooms above it. Rooms 1 to 12 are the
+product; the others surround it. To find out what a request does, search for its path in OPERATIONS
+(room 11): the row names the body that the operation reads (room 4), the view or list that shows the
+answer (rooms 5 and 6) and the function that performs it (room 8, with the table of transitions).
+RESOURCES (room 4) defines each resource.
 
     1 Words         the specification's enumerations and odd constants
     2 Errors        how a request is refused
@@ -103,7 +104,7 @@ __all__ = [
 
 log = logging.getLogger("pmservice")
 
-# --- 1 Words: the specification's enumerations and odd constants ------------------------------------
+# --- 1 Words: the specification's enumerations and odd constants ----------------------------------
 # Plain values only, each quoted from the specification or from the contract that fills its gaps.
 
 # fmt: off
@@ -157,12 +158,13 @@ MAX_PEOPLE = 1000  # persons on a white list, or assignees of a task
 MAX_TEXT = 64 * 1024  # bytes
 MAX_LEVELS = 50  # of departments
 
-# --- 2 Errors: how a request is refused -------------------------------------------------------------
-# Each refusal carries its HTTP status and the sentence that the client reads. Nothing here knows who sends it.
+# --- 2 Errors: how a request is refused -----------------------------------------------------------
+# Each refusal carries its HTTP status and the sentence that the client reads. Nothing here knows
+# who sends it.
 
 
 class Refusal(Exception):
-    """A request that the service refuses: an HTTP status, one sentence for a person and, if given, a hint."""
+    """A request that the service refuses: its HTTP status, a sentence for a person, maybe a hint."""
 
     def __init__(self, status: int, sentence: str, **hint: str):
         super().__init__(sentence)
@@ -182,12 +184,13 @@ class Invalid(Refusal):
 class HandOver(BaseException):
     """Raised when an answer would block the receiving thread; a worker thread then answers.
 
-    A BaseException, so that no `except Exception` catches it. Nothing of the answer has been sent yet.
+    A BaseException, so that no `except Exception` catches it. Nothing of the answer has been sent
+    yet.
     """
 
 
 class StartError(Exception):
-    """The service cannot start or a command cannot run; the text is one line that says what to do."""
+    """The service cannot start or a command cannot run; the text says what to do, on one line."""
 
 
 class Busy(Refusal, StartError):
@@ -213,9 +216,10 @@ STORAGE_ERRORS = {
     "FOREIGN KEY": (503, "The records were reset meanwhile; nothing was written."),
 }
 
-# --- 3 Kinds: the types of fields -------------------------------------------------------------------
-# A kind reads one JSON value, or raises ValueError with the rule it breaks, worded to follow the field's name.
-# Nothing here knows the database: links and persons are resolved against it later, by `make_settle` (room 8).
+# --- 3 Kinds: the types of fields -----------------------------------------------------------------
+# A kind reads one JSON value, or raises ValueError with the rule it breaks, worded to follow the
+# field's name. Nothing here knows the database: links and persons are resolved against it later, by
+# `Settler` (room 8).
 
 
 Schema = Mapping[str, Any]
@@ -224,12 +228,13 @@ Schema = Mapping[str, Any]
 class Look(NamedTuple):
     """What the values of several kinds have in common: a row of LOOKS.
 
-    written: the column of the quirk table that says how answers write them, or the writer that every view shares
-        (room 5); "" if they are written as SQLite returns them.
-    none: what answers show for an unset value, besides null. It counts as not given, so that a record that was
-        read can be sent back.
+    written: the column of the quirk table that says how answers write them, or the writer that
+        every view shares (room 5); "" if they are written as SQLite returns them.
+    none: what answers show for an unset value, besides null. It counts as not given, so that a
+        record that was read can be sent back.
     blank: whether "" is a value; otherwise it counts as not given.
-    settled: how a checked value is resolved against the database (room 8), "" if it is stored as it was read.
+    settled: how a checked value is resolved against the database (room 8), "" if it is stored as it
+        was read.
     emptied: what a transition stores to empty a field.
     cell: how the page for browsers shows them (room 15), "" as text.
     pulled: how they are read from another server's answers (room 19), "" as they are.
@@ -272,19 +277,20 @@ LOOKS = {
 class Kind(NamedTuple):
     """A field's type: how requests write it and how answers show it.
 
-    look: its row of LOOKS. The look "quoted" is "plain" between quotes, because it never needs escaping.
+    look: its row of LOOKS. The look "quoted" is "plain" between quotes, because it never needs
+        escaping.
     read: from a JSON value to a checked one; raises ValueError(rule).
     schema: the JSON Schema of what requests may send.
-    source: "given", a column that requests or fixtures set; "derived", worked out by the database: a column of its
-        own or, if there is one, the expression `sql`; "part", rows of another table, read by `sql`; "fixed", the
-        constant `value`, which every answer shows.
+    source: "given", a column that requests or fixtures set; "derived", worked out by the database:
+        a column of its own or, if there is one, the expression `sql`; "part", rows of another
+        table, read by `sql`; "fixed", the constant `value`, which every answer shows.
     target: the resource that a link must name (a key of RESOURCES).
     needed: whether the link must name a record.
     shown: the JSON Schema of answers, for the looks that do not say it themselves.
-    sql: an expression with qualified columns; `{visible[product]}` in it stands for the condition that the caller
-        may see the row of `product`, and so for every resource.
-    table, owner, item: of a part, the table, its column for this record's id and, if a row is only another record's
-        id, the column for that.
+    sql: an expression with qualified columns; `{visible[product]}` in it stands for the condition
+        that the caller may see the row of `product`, and so for every resource.
+    table, owner, item: of a part, the table, its column for this record's id and, if a row is only
+        another record's id, the column for that.
     """
 
     look: str
@@ -301,9 +307,10 @@ class Kind(NamedTuple):
     item: str = ""
 
     def is_given(self, value: Any) -> bool:
-        """Tell whether a request gives a value: null, "" and the placeholder of an unset value are none.
+        """Tell whether a request gives a value.
 
-        "" is a value of texts and persons.
+        null is never given; "" only for texts and persons; the placeholder of an unset value is
+        not.
         """
         look = LOOKS[self.look]
         if look.blank:
@@ -438,9 +445,9 @@ def read_day(value: Any) -> str:
 
 
 def read_moment(value: Any) -> datetime:
-    """Return a moment from YYYY-MM-DD hh:mm:ss, also without seconds, a day (its midnight), or ISO 8601 with its zone.
+    """Return a moment from YYYY-MM-DD hh:mm:ss, a day (its midnight), or ISO 8601 with its zone.
 
-    Without a zone the result is naive, because the service's time zone is not known here.
+    Seconds may be left out. Without a zone the result is naive: the service's is not known here.
     """
     if isinstance(value, str) and (match := ASCII_MOMENT.fullmatch(value)):
         day, clock, zone = match.groups()
@@ -559,7 +566,7 @@ def refuse_constant(name: str) -> NoReturn:
 
 
 def suggest(word: Any, known: Iterable[str], prefix: str = "") -> str:
-    """Return "; did you mean WORD?" for the known word most like an unknown one, "" if there is none."""
+    """Return "; did you mean WORD?" for the known word most like an unknown one, or ""."""
     near = difflib.get_close_matches(str(word)[:MAX_NAME], known, 1)
     return f"; did you mean {prefix}{near[0]}?" if near else ""
 
@@ -643,7 +650,7 @@ def needed(target: str) -> Kind:
 
 
 def rows_of(table: str, owner: str, target: str, item: str) -> Kind:
-    """Return the kind of an array of record ids: for each, a row of `table` with this record's id and the other's."""
+    """Return the kind of an array of record ids, each a row of `table` with both records' ids."""
     ids = f'SELECT json_group_array({table}."{item}") FROM {table}'
     return Kind(
         look="plain",
@@ -670,7 +677,7 @@ def each_of(kind: Kind) -> Kind:
 
 
 def derived(kind: Kind, sql: str = "") -> Kind:
-    """Return the kind of a field that the database works out: in a column of its own, or by an expression."""
+    """Return the kind of a field that the database works out, in a column or by an expression."""
     return kind._replace(source="derived", sql=sql)
 
 
@@ -760,7 +767,7 @@ def unsettled(field: str, kind: Kind, value: Any) -> Any:
 
 
 def expectation(kind: Kind) -> str:
-    """Return " and must be …", which says what values a kind allows: what it says of an empty one, or of none."""
+    """Return " and must be …", what a kind says of an empty value, or of none."""
     for nothing in ("", None):
         try:
             kind.read(nothing)
@@ -772,8 +779,9 @@ def expectation(kind: Kind) -> str:
 class Shape:
     """The fields that a body may have: their kinds, the required ones, and the rules between them.
 
-    A rule is called with the stored record and with the record as the request would leave it, without its broken
-    fields; it returns {field: problem}. "" is not given, but for texts; it unsets the fields in `unset`.
+    A rule is called with the stored record and with the record as the request would leave it,
+    without its broken fields; it returns {field: problem}. "" is not given, but for texts; it
+    unsets the fields in `unset`.
     """
 
     def __init__(
@@ -797,8 +805,8 @@ def check(
 ) -> dict[str, Any]:
     """Return the checked values of the fields that were given; others are ignored.
 
-    settle: from a checked value to the stored one.  record: the stored record.  refused: what is wrong with other
-    names. Raises Invalid with every broken field.
+    settle: from a checked value to the stored one.  record: the stored record.  refused: what is
+    wrong with other names. Raises Invalid with every broken field.
     """
     values: dict[str, Any] = {}
     broken = dict(refused)
@@ -821,7 +829,7 @@ def check(
 def check_field(
     shape: Shape, field: str, value: Any, settle: Settle, values: dict[str, Any]
 ) -> None:
-    """Add the checked value of one field to `values`, if it is given. Raises ValueError or Invalid."""
+    """Add the checked value of a field to `values`, if it is given. Raises ValueError or Invalid."""
     kind = shape.fields[field]
     required = field in shape.required
     if kind.is_given(value):
@@ -847,7 +855,10 @@ def check_exactly(shape: Shape, given: Fields) -> dict[str, Any]:
 
 
 def make_rule(field: str, problem: str, breaks: Callable[[Any, Any], Any]) -> Rule:
-    """Return the rule that a field has a problem, worded with the stored record's values, if a condition holds."""
+    """Return the rule that a field has a problem if a condition holds.
+
+    problem: may name values of the stored record, as in {consumed}.
+    """
 
     def rule(record: Fields, after: Fields) -> Mapping[str, str]:
         return {field: problem.format_map(record)} if breaks(record, after) else {}
@@ -901,7 +912,7 @@ def inside(place: int, field: str) -> str:
 
 
 def fields_schema(shape: Shape) -> Schema:
-    """Return the schema of an object in a request. What is not required may be null, or what stands for none."""
+    """Return the schema of an object in a request; what is not required may be null or unset."""
     fields = {}
     for field, kind in shape.fields.items():
         none: list[Any] = [None]
@@ -958,9 +969,9 @@ def local(stored: str, zone: tzinfo) -> str:
     return str(moment_of(stored).astimezone(zone).replace(tzinfo=None))
 
 
-# --- 4 Resources: one row a resource; the bodies of requests ----------------------------------------
-# The table, the fields, the guard and the defaults of each resource, and the bodies of requests. A new field needs a kind
-# here and a column in schema.sql. No statement is run here.
+# --- 4 Resources: one row a resource; the bodies of requests --------------------------------------
+# The table, the fields, the guard and the defaults of each resource, and the bodies of requests. A
+# new field needs a kind here and a column in schema.sql. No statement is run here.
 
 
 class Context(NamedTuple):
@@ -993,14 +1004,15 @@ def assigned_now(new: Context) -> str | None:
 
 
 def begins_today(new: Context) -> str:
-    """Return the first day of a plan that begins today, or on the day on which it ends if that is earlier."""
+    """Return the first day of a new plan: today, or the day on which it ends if that is earlier."""
     return min(new.today, new.given.get("end") or OPEN_END)
 
 
 class Guard(NamedTuple):
     """The rule that says who may see a record, besides administrators.
 
-    persons: the person fields of a record with an `acl`: one that is private is for them and its white list.
+    persons: the person fields of a record with an `acl`: one that is private is for them and its
+        white list.
     acl_of: the id of the project whose `acl` counts, if that is not the record's own.
     links: the links to follow: whoever may see all records that they name may see this one.
     """
@@ -1021,9 +1033,10 @@ class Resource:
     table: its table in the database.
     fields: the kinds of its fields.
     guard: who may see a record; there is no default.
-    defaults: what a new record has when it is not given and what depends on the request or on the resource, as a value
-        or a Default; what never does is a DEFAULT in schema.sql.
-    types: the values of `type` that distinguish its rows from others of the table, "" if it has the table alone.
+    defaults: what a new record has when it is not given and what depends on the request or on the
+        resource, as a value or a Default; what never does is a DEFAULT in schema.sql.
+    types: the values of `type` that distinguish its rows from others of the table, "" if it has the
+        table alone.
     array: its array in a fixture, "" if it has none.
     required, rules: the fields that a fixture must give, and the rules between them.
     loaded: the fields that a fixture writes differently from a request.
@@ -1054,11 +1067,11 @@ class Resource:
 
     @property
     def undeleted(self) -> str:
-        """The SQL condition that a row is not deleted; rows without a `deleted` are really removed."""
+        """The SQL condition that a row is not deleted; one without `deleted` is really removed."""
         return f"{self.table}.deleted = 0" if "deleted" in self.fields else "TRUE"
 
     def visible(self, row: str = "") -> str:
-        """Return the SQL condition that the caller may see a row, named by its alias; `:admin`: an administrator."""
+        """Return the SQL condition that the caller may see a row, named by its alias."""
         return f"(:admin OR {self.seen_by_member(row or self.table)})"
 
     def seen_by_member(self, row: str) -> str:
@@ -1073,20 +1086,20 @@ class Resource:
         return f"EXISTS (SELECT 1 FROM project AS home WHERE {home})"
 
     def open_to_me(self, row: str) -> str:
-        """Return the SQL condition that a row with an `acl` is open, or that it names the user `:me`."""
+        """Return the SQL condition that a row's `acl` is open, or that it names the user `:me`."""
         persons = ", ".join(f"{row}.{person}" for person in self.guard.persons.split())
         listed = f"instr({row}.whitelist, ',' || :me || ',')"
         return f"({row}.acl = 'open' OR :me IN ({persons}) OR {listed})"
 
     def seen_through(self, row: str, link: str) -> str:
-        """Return the SQL condition that a link of a row is unset or names a record that the user `:me` may see."""
+        """Return the SQL condition that a link is unset or names a record that `:me` may see."""
         target, other = RESOURCES[self.fields[link].target], f"{row}_{link}"
         seen = f'{other}.id = {row}."{link}" AND {target.seen_by_member(other)}'
         named = f"EXISTS (SELECT 1 FROM {target.table} AS {other} WHERE {seen})"
         return f'({row}."{link}" IS NULL OR {named})'
 
     def given(self, *sources: str) -> dict[str, Kind]:
-        """Return the fields with the source "given", which requests and fixtures may set, or one of `sources`."""
+        """Return the fields that requests and fixtures may set, and those with one of `sources`."""
         wanted = ("given", *sources)
         return {field: kind for field, kind in self.fields.items() if kind.source in wanted}
 
@@ -1095,7 +1108,7 @@ class Resource:
         return {name: self.fields[name] for name in names.split()} | others
 
     def parts_and_columns(self, values: Fields) -> tuple[list[tuple[Kind, Any]], dict[str, Any]]:
-        """Return the values that are rows of other tables, with their kinds, and those that are columns; no others."""
+        """Return the values that are rows of other tables, with their kinds, and those of columns."""
         kinds = {**self.fields, **self.loaded}
         parts, columns = [], {}
         for field, value in values.items():
@@ -1118,8 +1131,9 @@ class Resource:
 def story_counts(type: str) -> Kind:
     """Return the kind of an object with the number of a product's stories in each status.
 
-    "the sample also carries index keys `0` to `4` mapping to the empty string and those four status names": they come
-    first exactly when the product has no story of the type. No story has the empty status.
+    "the sample also carries index keys `0` to `4` mapping to the empty string and those four status
+    names": they come first exactly when the product has no story of the type. No story has the
+    empty status.
     """
     index, numbers = [], []
     for place, state in enumerate(("", *STORY_STATES)):
@@ -1140,7 +1154,7 @@ def table_of(target: str) -> str:
 
 
 def titles(target: str, name: str, condition: str, value: str = "") -> Kind:
-    """Return the kind of an object that maps the ids of records that the caller may see to their titles, or to `value`."""
+    """Return the kind of an object from ids to titles, or to `value`, of records that are visible."""
     pairs = f"CAST({target}.id AS TEXT), {value or f'{target}.{name}'}"
     rows = f"{table_of(target)} AS {target} WHERE {condition} AND {{visible[{target}]}}"
     return derived(MAP, f"(SELECT json_group_object({pairs}) FROM {rows})")
@@ -1204,7 +1218,8 @@ VISIBLE_RELEASES = """
     END"""
 BUGS_OF_THIS_WEEK = """(
     SELECT coalesce(sum(opened), 0) FROM bugs_dated AS dated
-    WHERE dated.product = product.id AND dated.quarter >= :monday AND dated.quarter < :next_monday)"""
+    WHERE dated.product = product.id
+    AND dated.quarter >= :monday AND dated.quarter < :next_monday)"""
 CLOSED_STORIES = """(
     SELECT coalesce(CAST(round(
         100.0 * sum(stories) FILTER (WHERE status = 'closed') / sum(stories)) AS INTEGER), 0)
@@ -1444,7 +1459,7 @@ RESULT_FIELDS = dict(
 
 
 def check_versions(record: Fields, after: Fields) -> Mapping[str, str]:
-    """Require that the versions of a story in a fixture differ, and that the present one says what the story says."""
+    """Require that a story's versions differ, and that the present one says what the story says."""
     versions, present = after.get("versions", ()), after.get("version", 1)
     numbers = [version["version"] for version in versions]
     if len(set(numbers)) < len(numbers) or max(numbers, default=0) > present:
@@ -1596,7 +1611,7 @@ VISIBLE_ROWS = {name: resource.visible(name) for name, resource in RESOURCES.ite
 
 
 def check_effort(task: Fields, after: Fields) -> Mapping[str, str]:
-    """Require the same number of days, texts, hours consumed and hours left; no hours of nothing."""
+    """Require as many days, texts and hours left as hours consumed, and hours above 0."""
     if "consumed" not in after:
         return {}
     consumed = after["consumed"]
@@ -1610,7 +1625,7 @@ def check_effort(task: Fields, after: Fields) -> Mapping[str, str]:
 
 
 def check_finish(task: Fields, after: Fields) -> Mapping[str, str]:
-    """Require that a task was started before it is finished, and that its hours stay within 64 bits."""
+    """Require that a finished task was started before, and that its hours stay within 64 bits."""
     started, finished = after.get("realStarted"), after.get("finishedDate")
     broken = {}
     if not started:
@@ -1740,9 +1755,9 @@ ADD_EFFORT        = Shape({"dates": each_of(DAYS), "date": each_of(DAYS), "work"
 # fmt: on
 
 
-# --- 5 Views: one row an operation: how it shows a record -------------------------------------------
-# Writers of JSON text, one for each sort of value, and the quirk table. Nothing here runs a statement or knows what a
-# value means.
+# --- 5 Views: one row an operation: how it shows a record -----------------------------------------
+# Writers of JSON text, one for each sort of value, and the quirk table. Nothing here runs a
+# statement or knows what a value means.
 
 quote = (
     json.encoder.encode_basestring
@@ -1757,9 +1772,12 @@ class Scene(NamedTuple):
 
 
 class Writer(NamedTuple):
-    """How values are written: from a column, the scene and the text for "unset" to JSON texts; their JSON Schema."""
+    """How values are written, and their JSON Schema.
 
-    write: Callable[[Iterable[Any], Scene, str], Iterable[str]]
+    write: from the values of a column, the scene and the text for "unset" to JSON texts.
+    """
+
+    write: Callable[[Values, Scene, str], Texts]
     schema: Schema
 
 
@@ -1768,68 +1786,68 @@ def accounts_in(whitelist: str) -> list[str]:
     return [account for account in whitelist.split(",") if account]
 
 
-def write_references(values: Iterable[Any], scene: Scene, unset: str) -> Iterable[str]:
+def write_references(values: Values, scene: Scene, unset: str) -> Texts:
     """Write persons as user references."""
     people = {None: unset, **scene.people}
     return map(people.__getitem__, values)
 
 
-def write_quoted(values: Iterable[Any], scene: Scene, unset: str) -> Iterable[str]:
-    """Write values that need no escaping as they are stored: accounts, days, moments in ISO 8601."""
+def write_quoted(values: Values, scene: Scene, unset: str) -> Texts:
+    """Write accounts, days and moments as they are stored: they need no escaping."""
     return [unset if value is None else f'"{value}"' for value in values]
 
 
-def write_spaced(values: Iterable[Any], scene: Scene, unset: str) -> Iterable[str]:
+def write_spaced(values: Values, scene: Scene, unset: str) -> Texts:
     """Write moments in the service's time zone, YYYY-MM-DD hh:mm:ss."""
     return [unset if value is None else f'"{local(value, scene.zone)}"' for value in values]
 
 
-def write_booleans(values: Iterable[Any], scene: Scene, unset: str) -> Iterable[str]:
+def write_booleans(values: Values, scene: Scene, unset: str) -> Texts:
     """Write flags as true or false."""
     return map(("false", "true").__getitem__, values)
 
 
-def write_digits(values: Iterable[Any], scene: Scene, unset: str) -> Iterable[str]:
+def write_digits(values: Values, scene: Scene, unset: str) -> Texts:
     """Write flags as "1" or "0"."""
     return map(('"0"', '"1"').__getitem__, values)
 
 
-def write_texts(values: Iterable[Any], scene: Scene, unset: str) -> Iterable[str]:
+def write_texts(values: Values, scene: Scene, unset: str) -> Texts:
     """Write texts."""
     return map(quote, values)
 
 
-def write_nullable(values: Iterable[Any], scene: Scene, unset: str) -> Iterable[str]:
+def write_nullable(values: Values, scene: Scene, unset: str) -> Texts:
     """Write texts that may be unset."""
     return ["null" if value is None else quote(value) for value in values]
 
 
-def write_numbers(values: Iterable[Any], scene: Scene, unset: str) -> Iterable[str]:
+def write_numbers(values: Values, scene: Scene, unset: str) -> Texts:
     """Write numbers that may be unset."""
     return ["null" if value is None else str(value) for value in values]
 
 
-def write_hours(values: Iterable[Any], scene: Scene, unset: str) -> Iterable[str]:
+def write_hours(values: Values, scene: Scene, unset: str) -> Texts:
     """Write hours; typed clients read 8, but not 8.0, as an int."""
     return [str(int(value)) if value.is_integer() else repr(value) for value in values]
 
 
-def write_states(values: Iterable[Any], scene: Scene, unset: str) -> Iterable[str]:
+def write_states(values: Values, scene: Scene, unset: str) -> Texts:
     """Write states as objects with a code and a name."""
     return [f'{{"code":"{value}","name":"{value.capitalize()}"}}' for value in values]
 
 
-def write_roles(values: Iterable[Any], scene: Scene, unset: str) -> Iterable[str]:
+def write_roles(values: Values, scene: Scene, unset: str) -> Texts:
     """Write roles as objects with a code and a name, which are the same."""
     return [f'{{"code":{quote(value)},"name":{quote(value)}}}' for value in values]
 
 
-def write_whitelists(values: Iterable[Any], scene: Scene, unset: str) -> Iterable[str]:
+def write_whitelists(values: Values, scene: Scene, unset: str) -> Texts:
     """Write white lists as arrays of user references."""
     return [f"[{','.join(map(scene.people.__getitem__, accounts_in(value)))}]" for value in values]
 
 
-def write_accounts(values: Iterable[Any], scene: Scene, unset: str) -> Iterable[str]:
+def write_accounts(values: Values, scene: Scene, unset: str) -> Texts:
     """Write white lists as arrays of accounts."""
     return [to_json(accounts_in(value)) for value in values]
 
@@ -1864,13 +1882,17 @@ WRITERS = {"text": text, "nullable": nullable, "number": number, "hours": hours,
 
 
 class Envelope(NamedTuple):
-    """The JSON around a record in an answer: `wrap` takes and returns JSON text, `schema` the record's properties."""
+    """The JSON around a record in an answer.
+
+    wrap: takes and returns JSON text.  schema: takes and returns properties of JSON Schema.
+    """
 
     wrap: Callable[[str], str]
     schema: Callable[[Schema], Mapping[str, Any]]
 
 
-# Real clients read `id` at the top level; "the sample response is the same envelope as operation 1".
+# Real clients read `id` at the top level; "the sample response is the same envelope as operation
+# 1".
 BOTH_WAYS = Envelope(
     lambda record: f'{record[:-1]},"total":1,"products":[{record}]}}',
     lambda fields: {**fields, "total": {"const": 1}, "products": array_of(object_of(fields))},
@@ -1882,16 +1904,18 @@ PROFILE = Envelope(
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class View:
-    """How one operation shows a record: a row of the quirk table. What a row does not say is as most views show it.
+    """How one operation shows a record: a row of the quirk table, which says what is odd.
 
-    person, nobody: the writer of persons, and how nobody is written.  moment, never: the same for datetimes.
-    no_day: how an unset day is written.  flag: the writer of `deleted`.  stamp: how the one datetime is written that is
-    "" in every answer when unset.  adds: fields that only this view shows.  only: the fields that it shows instead of
-    all.  exceptions: the writers of single fields.  kinds: of fields that it shows by another kind.  envelope: what the
-    answer puts around the record.
+    person, nobody: the writer of persons, and how nobody is written.  moment, never: the same for
+        datetimes.
+    no_day: how an unset day is written.  flag: the writer of `deleted`.  stamp: how the one
+    datetime is written that is "" in every answer when unset.  adds: fields that only this view
+    shows.  only: the fields that it shows instead of all.  exceptions: the writers of single
+    fields.  kinds: of fields that it shows by another kind.  envelope: what the answer puts around
+    the record.
 
-    Records are written a column at a time and put together row by row: one call in C for each field of all rows is
-    about twice as fast as a call for each value.
+    Records are written a column at a time and put together row by row: one call in C for each field
+    of all rows is about twice as fast as a call for each value.
     """
 
     resource: Resource
@@ -1924,7 +1948,7 @@ class View:
         return [field for field, kind in self.fields.items() if kind.source != "fixed"]
 
     def writer(self, field: str) -> tuple[Writer | None, str]:
-        """Return the writer of a field, None if it is written as SQLite returns it, and the text for "unset", if any."""
+        """Return the writer of a field, None if SQLite's value is sent, and the text for "unset"."""
         cells = {
             "person": (self.person, self.nobody),
             "moment": (self.moment, self.never),
@@ -1938,7 +1962,7 @@ class View:
 
     @functools.cached_property
     def writers(self) -> list[tuple[int, Writer, str]]:
-        """The places of the columns that are not written as SQLite returns them, their writers and texts for unset."""
+        """The places of the columns that have writers, the writers, and the texts for "unset"."""
         writers = []
         for place, field in enumerate(self.columns):
             writer, unset = self.writer(field)
@@ -1967,7 +1991,7 @@ class View:
         return "%s"
 
     def show(self, rows: Iterable[Sequence[Any]], scene: Scene) -> list[str]:
-        """Return the JSON text of each row, at least one; their values are in the order of `columns`."""
+        """Return the JSON text of each row, at least one; its values are in the order of `columns`."""
         columns: list[Iterable[Any]] = list(zip(*rows, strict=True))
         for place, writer, unset in self.writers:
             columns[place] = writer.write(columns[place], scene, unset)
@@ -2048,13 +2072,14 @@ BUG_OPTIONS: Any = {"options": {}}
 DEPARTMENT_TREES: Any = [{}]
 
 
-# --- 6 Store: the queries, and the table of lists ---------------------------------------------------
-# Every statement on records; rows in, rows out. No HTTP, and no JSON but user references. Names in statements come from
-# the tables above only, and every column is qualified: SQLite takes an unknown "name" for the text 'name'.
+# --- 6 Store: the queries, and the table of lists -------------------------------------------------
+# Every statement on records; rows in, rows out. No HTTP, and no JSON but user references. Names in
+# statements come from the tables above only, and every column is qualified: SQLite takes an unknown
+# "name" for the text 'name'.
 
 
 class Caller(NamedTuple):
-    """The user who makes a request, with the token that came with it and how many seconds that lives."""
+    """The user who makes a request, the token that came with it, and how many seconds it lives."""
 
     account: str
     admin: bool
@@ -2062,7 +2087,8 @@ class Caller(NamedTuple):
     lifetime: int = 0
 
 
-# The words that `status` may ask for, and their conditions: the real server's kinds of browsing, and the plain states.
+# The words that `status` may ask for, and their conditions: the real server's kinds of browsing,
+# and the plain states.
 ASKED = """story.id IN (
     SELECT asked.story FROM story_reviewer AS asked
     WHERE asked.account = :me AND asked.result {0} '')"""
@@ -2138,9 +2164,10 @@ BROWSE_RELEASES = {"all": "TRUE", **{state: f"release.status = '{state}'" for st
 
 
 class Narrowing(NamedTuple):
-    """How a list is narrowed to the records of another one, which the path or a query parameter names.
+    """How a list is narrowed to the records of one that the path or a query parameter names.
 
-    condition: on the row.  join: the table that links the two, and row_id: the column that names the row there.
+    condition: on the row.  join: the table that links the two, and row_id: the column that names
+        the row there.
     """
 
     condition: str = "TRUE"
@@ -2149,7 +2176,7 @@ class Narrowing(NamedTuple):
 
 
 def linked_by(links: str, table: str, target: str, parameter: str) -> Narrowing:
-    """Return the narrowing to the rows that a table of links connects with the record of a parameter."""
+    """Return the narrowing to the rows that a table of links connects with a parameter's record."""
     join = f"JOIN {links} ON {links}.{table} = {table}.id AND {links}.{target} = :{parameter}"
     return Narrowing(join=join, row_id=f"{links}.{table}")
 
@@ -2275,11 +2302,13 @@ STORY_TYPE = one_of(*STORY_TYPES)
 class Listing:
     """A list of records.
 
-    key: its name in the answer.  view: how it shows a record.  within: the name of the record in the path that narrows
-    it (see NARROWINGS), "" for a list of all.  browse: what `status` may ask for.  order: field and direction by
-    default.  limit: of a page, unless the request has one; 0: the whole list, unless the request asks for a page; -1:
-    the whole list; the answer has no page, total or limit.  filters: the query parameters that narrow it, some with a
-    default, as in "type=story".  default: the status if none is asked for.  scope: a further condition on a record.
+    key: its name in the answer.  view: how it shows a record.  within: the name of the record in
+    the path that narrows it (see NARROWINGS), "" for a list of all.  browse: what `status` may ask
+    for.  order: field and direction by default.  limit: of a page, unless the request has one; 0:
+    the whole list, unless the request asks for a page; -1: the whole list; the answer has no page,
+    total or limit.  filters: the query parameters that narrow it, some with a default, as in
+    "type=story".  default: the status if none is asked for.  scope: a further condition on a
+    record.
     beside: a field after the list, and the query that gives its JSON.
     """
 
@@ -2333,7 +2362,7 @@ class Listing:
         return me.admin or bool(self.view.resource.guard.links in narrowed)
 
     def is_quick(self, narrowed: Fields, query: Fields, me: Caller) -> bool:
-        """Tell whether a page is small, and an index serves it: it takes no longer when there are more records."""
+        """Tell whether a page takes no longer when there are more records: small, and from an index."""
         table = self.view.resource.table
         status, order = query.get("status", self.default), query.get("order", self.order)
         kept: Mapping[str, str] = TOTALS.get((table, " ".join(narrowed)), {})
@@ -2359,7 +2388,7 @@ ENCLOSED = {
 
 
 def column(view: View, field: str) -> str:
-    """Return the expression of a field: what derives it, or its column, 0 for a link that is not set."""
+    """Return the expression of a field: what derives it, or its column, 0 for an unset link."""
     kind, table = view.fields[field], view.resource.table
     if kind.sql:
         return kind.sql.format(visible=VISIBLE_ROWS)
@@ -2384,7 +2413,10 @@ def select_statement(view: View, page: str = "") -> str:
 
 @functools.lru_cache(MOST_STATEMENTS)
 def select_one_statement(view: View, target: str) -> str:
-    """Return the statement that selects one record; with a target, only a record of it that the caller may see."""
+    """Return the statement that selects one record.
+
+    With a target: only rows of that resource, and only those visible to the caller.
+    """
     statement = f"{select_statement(view)} WHERE {view.resource.table}.id = :id"
     if not target:
         return statement
@@ -2393,7 +2425,7 @@ def select_one_statement(view: View, target: str) -> str:
 
 @functools.cache
 def find_statement(target: str) -> str:
-    """Return the statement that finds the row of a resource if it is not deleted and the caller may see it."""
+    """Return the statement that finds an undeleted row of a resource that the caller may see."""
     named = RESOURCES[target]
     table = named.table
     found = f"{table}.id = :id AND {named.undeleted} AND {named.rows}"
@@ -2414,8 +2446,8 @@ def list_statements(
 ) -> tuple[str, str]:
     """Return the statements that count the records of a list and select a page of them.
 
-    `names` are what narrows the list; `everything` says that the caller may see all of it. Only ids are sorted and
-    skipped, then the page is fetched.
+    `names` are what narrows the list; `everything` says that the caller may see all of it. Only ids
+    are sorted and skipped, then the page is fetched.
     """
     resource = listing.view.resource
     table = resource.table
@@ -2455,7 +2487,8 @@ LINK_TO_PROJECTS = """
 class Misplaced(NamedTuple):
     """A check of loaded records against each other.
 
-    table: whose rows are checked.  sql: the query for the ids of the wrong ones.  problem: what is wrong with them.
+    table: whose rows are checked.  sql: the query for the ids of the wrong ones.  problem: what is
+        wrong with them.
     mend: the statement that mends a row that was pulled from another server.
     """
 
@@ -2526,6 +2559,9 @@ LOOSE_DEPARTMENTS = f"""
 SAME_NAMES = """
     SELECT DISTINCT build.id FROM build JOIN build AS other USING (product, name)
     WHERE other.id < build.id AND NOT build.deleted AND NOT other.deleted"""
+RENAME_BUILD = f"""
+    UPDATE build SET name = substr(name, 1, {MAX_NAME} - 20) || ' (' || id || ')'
+    WHERE id = ?"""
 MISPLACED = [
     Misplaced(
         "project",
@@ -2545,18 +2581,13 @@ MISPLACED = [
     check_of_parent("plan"),
     check_of_links("story", "plan_story", "plan"),
     check_of_links("build", "build_story", "story"),
-    Misplaced(
-        "build",
-        SAME_NAMES,
-        "name is taken by another build of its product",
-        f"UPDATE build SET name = substr(name, 1, {MAX_NAME} - 20) || ' (' || id || ')' WHERE id = ?",
-    ),
+    Misplaced("build", SAME_NAMES, "name is taken by another build of its product", RENAME_BUILD),
     *(check_of_project(table) for table in ("task", "build", "testtask")),
 ]
 
 
 def of_records(resource: Resource, kind: Kind) -> str:
-    """Return the SQL condition that a row with a field of this kind, in its own table or the record's, is a resource's."""
+    """Return the SQL condition that a row, of a record or of its part, belongs to a resource."""
     if not kind.table:
         return resource.rows
     ids = f"SELECT {resource.table}.id FROM {resource.table} WHERE {resource.rows}"
@@ -3066,7 +3097,7 @@ class Store:
         refuse_beyond_last(self.count("SELECT max(id) FROM user"))
 
 
-# --- 7 Database: the file ---------------------------------------------------------------------------
+# --- 7 Database: the file -------------------------------------------------------------------------
 # The file, its connections and transactions. No statement on records, but for the first user.
 
 APPLICATION_ID = 1886221174  # "pmsv", as schema.sql sets it
@@ -3575,7 +3606,7 @@ def empty_database() -> sqlite3.Connection:
     return connection
 
 
-# --- 8 Rules: what the operations do ----------------------------------------------------------------
+# --- 8 Rules: what the operations do --------------------------------------------------------------
 # First what all operations share, then the operations: plain functions on rows. No HTTP, no SQL.
 #
 # A perform function gets the store of a write transaction, the caller, the row that the path names
@@ -4547,7 +4578,7 @@ def list_bug_options(store: Store, me: Caller, row: None, query: Body) -> Body:
     return {"options": {**choices, "build": builds}}
 
 
-# --- 9 Passwords: passwords and tokens --------------------------------------------------------------
+# --- 9 Passwords: passwords and tokens ------------------------------------------------------------
 # A password is stored as the scrypt hash of its MD5 in hex, because existing clients send either
 # the password or that MD5. A token is random and stored as its SHA-256 only.
 
@@ -4754,7 +4785,7 @@ def record_use(database: Database, hash: str, lifetime: float) -> None:
     database.noted.discard(hash)
 
 
-# --- 10 Fixtures: all records as one JSON document, in and out --------------------------------------
+# --- 10 Fixtures: all records as one JSON document, in and out ------------------------------------
 # An object with an array for each resource; records in the interface's field names, persons as
 # accounts. No HTTP, and no statement.
 
@@ -4941,21 +4972,22 @@ def dump(store: Store) -> Iterator[str]:
     yield "\n}\n"
 
 
-# --- 11 Operations: what can be called --------------------------------------------------------------
-# THE TABLE OF OPERATIONS. The routes, the OpenAPI document, the README's tables and the tests are read from it or held
-# against it.
+# --- 11 Operations: what can be called ------------------------------------------------------------
+# THE TABLE OF OPERATIONS. The routes, the OpenAPI document, the README's tables and the tests are
+# read from it or held against it.
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Operation:
     """An operation: a row of OPERATIONS.
 
-    on: the resource that the id in the path names, None without one.  shows: a View, a Listing, an Each, or a dict or
-    list like the answer.  reads: the fields of the body.  perform: the function of room 8 or 9, None if there is
-    nothing to do.  status: of success.  open: whether it needs no token.  admin: whether it is for administrators.
-    query: fields of the body that may come as query parameters, too; "fields" names parts of the record that the answer
-    shows then.  by: where the path has no id, the field of the body or query parameter that names the record.  narrows:
-    the query parameters of a list.
+    on: the resource that the id in the path names, None without one.  shows: a View, a Listing, an
+    Each, or a dict or list like the answer.  reads: the fields of the body.  perform: the function
+    of room 8 or 9, None if there is nothing to do.  status: of success.  open: whether it needs no
+    token.  admin: whether it is for administrators.
+    query: fields of the body that may come as query parameters, too; "fields" names parts of the
+    record that the answer shows then.  by: where the path has no id, the field of the body or query
+    parameter that names the record.  narrows: the query parameters of a list.
     """
 
     method: str
@@ -5006,7 +5038,7 @@ delete = functools.partial(Operation, "DELETE", shows=SUCCESS, reads=COMMENT)
 def lists(
     path: str, purpose: str, on: Resource | None, key: str, view: View, *cells: Any, **more: Any
 ) -> Operation:
-    """Return the row of a list: of all records, or of those within the record that the path names."""
+    """Return the row of a list: of all records, or of those within the one that the path names."""
     target = on.name if on else ""
     within = {"execution or project": "execution", "testcase": "case"}.get(target, target)
     listing = Listing(key, view, within, *cells, **more)
@@ -5188,7 +5220,7 @@ COMPANIONS = (  # beyond the specification: the rest of the published interface
 OPERATIONS = SPECIFIED + COMPANIONS
 
 
-# --- 12 Service: HTTP -------------------------------------------------------------------------------
+# --- 12 Service: HTTP -----------------------------------------------------------------------------
 # It reads a request, runs its row of OPERATIONS and writes the answer. In this order: size, Host, Origin, gates, path,
 # method, token, loading, administrator, query, record, body; the first that is wrong is refused.
 
@@ -5998,7 +6030,7 @@ class Service:
         return ",".join(view.show(rows, Scene(people, store.zone)))
 
 
-# --- 13 OpenAPI: the tables above as a document -----------------------------------------------------
+# --- 13 OpenAPI: the tables above as a document ---------------------------------------------------
 # Made from OPERATIONS, the shapes and the views, so that it cannot differ from what they do.
 
 OBJECT_SCHEMA = {"type": "object"}
@@ -6036,7 +6068,7 @@ def field_schema(view: View, field: str) -> Schema:
 
 @functools.singledispatch
 def answer_schema(shows: Any) -> Schema:
-    """Return the schema of an answer: here of a JSON value like this one. An object without fields stands for any."""
+    """Return the schema of an answer; here of a JSON value like this one."""
     if isinstance(shows, list):
         return array_of(answer_schema(shows[0]))
     return {"type": JSON_TYPES[type(shows)]}
@@ -6044,7 +6076,7 @@ def answer_schema(shows: Any) -> Schema:
 
 @answer_schema.register(dict)
 def object_schema(value: dict[str, Any]) -> Schema:
-    """Return the schema of an object like this one."""
+    """Return the schema of an object like this one; one without fields stands for any."""
     if not value:
         return OBJECT_SCHEMA
     fields = {name: answer_schema(inner) for name, inner in value.items()}
@@ -6079,7 +6111,7 @@ def list_schema(listing: Listing) -> Schema:
 
 
 def view_schema(view: View) -> Schema:
-    """Return the schema of what a view shows: its envelope, the lists inside, the parts that may be asked for."""
+    """Return the schema of what a view shows, with its envelope, lists and optional parts."""
     fields = {field: field_schema(view, field) for field in view.fields}
     for listing in ENCLOSED.get(view, ()):
         fields[listing.key] = array_of(view_reference(listing.view))
@@ -6091,7 +6123,7 @@ def view_schema(view: View) -> Schema:
 
 
 def body_schema(shape: Shape) -> Schema:
-    """Return the schema of a body that is read, or {}; it may be null if nothing is required, and have other fields."""
+    """Return the schema of a body, {} if none is read; it may be null if nothing is required."""
     if not shape.fields:
         return {}
     type = "object" if shape.required else ["object", "null"]
@@ -6155,7 +6187,10 @@ TAGS = [
 
 
 def openapi(further: Iterable[tuple[Any, str, Schema]] = ()) -> dict[str, Any]:
-    """Return the OpenAPI 3.1 document of the service. further: rows of other tables, with their tag and body."""
+    """Return the OpenAPI 3.1 document of the service.
+
+    further: rows of other tables, with their tag and body.
+    """
     rows: list[tuple[Any, str, Schema]] = []
     rows += [(row, "specified", body_schema(row.reads)) for row in SPECIFIED]
     rows += [(row, "companion", body_schema(row.reads)) for row in COMPANIONS]
@@ -6181,7 +6216,7 @@ def openapi(further: Iterable[tuple[Any, str, Schema]] = ()) -> dict[str, Any]:
     }
 
 
-# --- 14 Control: clock, journal, faults and snapshots, for tests ------------------------------------
+# --- 14 Control: clock, journal, faults and snapshots, for tests ----------------------------------
 # The routes under /-/, by which tests and demos steer a service and see what it was asked, and the
 # recount of what the database's triggers count. Nothing here changes what operations mean.
 
@@ -6956,7 +6991,7 @@ def get_document(on: bool) -> bytes:
     return openapi_text(on)
 
 
-# --- 15 Page: what browsers are shown ---------------------------------------------------------------
+# --- 15 Page: what browsers are shown -------------------------------------------------------------
 # Pages for people: an overview, and the answer of every GET as tables, made from OPERATIONS, the lists and the views.
 # Sheet reads what a page says, TEMPLATE writes it as HTML, Page checks who asks. The template escapes all that it is
 # given, and no page runs a script. Nothing here writes to the database.
@@ -7997,7 +8032,7 @@ class Page:
         ]
 
 
-# --- 16 Server: connections and threads -------------------------------------------------------------
+# --- 16 Server: connections and threads -----------------------------------------------------------
 # waitress reads and writes HTTP. This room decides which thread answers a request, which clients are
 # dropped and how serving ends; what an answer says is none of its business.
 #
@@ -8578,7 +8613,7 @@ class Server(TcpWSGIServer):  # type: ignore[misc]
         raise  # waitress calls this while it handles the exception
 
 
-# --- 17 Application: create_app(), running() and the pytest plugin ----------------------------------
+# --- 17 Application: create_app(), running() and the pytest plugin --------------------------------
 # The entry points for Python programs, and the table of settings, which the command line shares.
 # Nothing here answers requests.
 
@@ -9301,7 +9336,7 @@ if not TYPE_CHECKING:  # to a type checker, it would make every name known
         return plugin
 
 
-# --- 18 Demo: a made-up company ---------------------------------------------------------------------
+# --- 18 Demo: a made-up company -------------------------------------------------------------------
 # A shop that delivers what it sells, and half a year of its work: a fixture like any other. With --demo its dates are
 # kept up to date.
 
@@ -9855,7 +9890,7 @@ def share_password(database: Database) -> str:
     return f"You can log in as {people} with the password of {ADMIN}." if people else ""
 
 
-# --- 19 Pull: the records of a running server -------------------------------------------------------
+# --- 19 Pull: the records of a running server -----------------------------------------------------
 # It copies the records that an account may see on another server, this service or a real one, into an empty database.
 # Versions of the real server differ in the shapes of their answers. Only GETs and the POST that logs in are sent.
 
@@ -10663,7 +10698,7 @@ class Pull:
             yield "  ".join([f"{array:11} {len(self.store.ids(resource)):>9,}", *notes])
 
 
-# --- 20 Command: settings and the command line ------------------------------------------------------
+# --- 20 Command: settings and the command line ----------------------------------------------------
 # stdout carries what programs read (the base URL, a dump); everything for people goes to stderr.
 # A setting is read from its flag, or from the environment variable PMSERVICE_<NAME>.
 
