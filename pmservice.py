@@ -3609,13 +3609,12 @@ def empty_database() -> sqlite3.Connection:
 # --- 8 Rules: what the operations do --------------------------------------------------------------
 # First what all operations share, then the operations: plain functions on rows. No HTTP, no SQL.
 #
-# A perform function gets the store of a write transaction, the caller, the row that the path names
-# (None without one) and the checked body; it returns the id of the record to show. The values of
-# the body are settled by then: `settle_value` has looked up every link and person and turned every
-# moment into UTC, so that a perform function checks only how fields fit together. A transition
-# (`move`) checks that the record is in one of the states that it may start from. `modify` and
-# `move` end in `save`, which writes the action log; an operation that changes a record otherwise
-# calls `log_action` itself, and one that creates a record logs nothing.
+# A perform function gets the store of a write transaction, the caller, the record that the path
+# names (None without one) and the checked body, and returns the id of the record to show. The
+# values of the body are settled by then: `settle_value` has found every link and person and turned
+# moments into UTC. A transition refuses a record that is not in one of its source states.
+# `modify` and `move` end in `save`, which logs the action; what changes a record otherwise calls
+# `log_action` itself, and creating a record logs nothing.
 
 Body = Mapping[str, Any]
 Record = sqlite3.Row
@@ -3902,8 +3901,8 @@ IDLE       = ("wait", "done", "pause", "closed", "cancel")
 IN_REVIEW  = ("draft", "changed")
 RESOLVED   = ("resolvedBy", "resolvedDate", "resolvedBuild", "duplicateBug")
 UNDONE     = ("finishedBy", "finishedDate")
-UNCLOSE    = ("closedBy", "closedDate", "closedReason")
-REOPENED   = (*UNCLOSE, "canceledBy", "canceledDate")
+CLOSURE    = ("closedBy", "closedDate", "closedReason")
+REOPENED   = (*CLOSURE, "canceledBy", "canceledDate")
 UNRESOLVED = ("resolution", *RESOLVED, "closedBy", "closedDate")
 NONE_LEFT  = {"left": 0}
 TO_OPENER  = {"assignedTo": operator.itemgetter("openedBy")}
@@ -3912,7 +3911,7 @@ ANSWERED   = {"confirmed": 1, **TO_OPENER}
 REASON     = {"closedReason": lambda task: task["status"] if task["status"] in ("done", "cancel") else ""}
 RECOUNTED  = {"activatedCount": lambda bug: bug["activatedCount"] + 1}
 # THE TABLE OF TRANSITIONS.
-#                            resource action           sources                                       to          signs        empties            sets
+#                            resource action         sources                                       to          signs        empties            sets
 START           = Transition(TASK,  "started",       IDLE,                                         "doing",    "",          UNDONE + REOPENED)
 RESTART         = Transition(TASK,  "restarted",     TASK_STATES,                                  "doing",    "",          UNDONE + REOPENED)
 FINISH          = Transition(TASK,  "finished",      TASK_STATES,                                  "done",     "finished",  REOPENED,          NONE_LEFT)
@@ -3943,7 +3942,7 @@ CLARIFIED       = Transition(STORY, "reviewed",      IN_REVIEW,                 
 REVERTED        = Transition(STORY, "reviewed",      IN_REVIEW,                                    "active")
 RECALLED        = Transition(STORY, "recalled",      IN_REVIEW,                                    "draft")
 STORY_CLOSED    = Transition(STORY, "closed",        ("draft", "active", "changed"),               "closed",   "closed")
-STORY_ACTIVATED = Transition(STORY, "activated",     ("closed", "changed", "draft"),               "active",   "activated", UNCLOSE)
+STORY_ACTIVATED = Transition(STORY, "activated",     ("closed", "changed", "draft"),               "active",   "activated", CLOSURE)
 STORY_ASSIGNED  = Transition(STORY, "assigned",      STORY_STATES,                                 "")
 # fmt: on
 SET_STATES = (SET_TO_WAIT, SET_TO_DOING, SET_TO_PAUSE, SET_TO_DONE, SET_TO_CANCEL, SET_TO_CLOSED)
@@ -3996,14 +3995,15 @@ def create_execution(store: Store, me: Caller, project: Record, body: Body) -> i
 
     It is for the project's products unless some are named.
     """
-    products = body.get("products") or store.linked(PROJECT.fields["products"], project["id"])
+    id = project["id"]
     made = {
         "type": "stage" if project["model"] == "waterfall" else "sprint",
-        "project": project["id"],
-        "products": products,
+        "project": id,
+        "products": body.get("products") or store.linked(PROJECT.fields["products"], id),
         "openedVersion": __version__,
+        **last_edit(store, me),
     }
-    return create(store, me, EXECUTION, {**body, **made, **last_edit(store, me)})
+    return create(store, me, EXECUTION, {**body, **made})
 
 
 def make_modify_project(resource: Resource) -> Perform:
@@ -4033,7 +4033,7 @@ def make_modify_project(resource: Resource) -> Perform:
 
 
 def check_days(store: Store, resource: Resource, after: Body) -> None:
-    """Raise Invalid if an execution's days lie outside its project's, or a project's too close."""
+    """Raise Invalid unless the days of a project cover those of its executions."""
     broken: dict[str, str] = {}
     if resource is EXECUTION:
         project = dict(store.get("project", after["project"]))
@@ -4053,7 +4053,7 @@ def check_days(store: Store, resource: Resource, after: Body) -> None:
 
 
 def check_department(store: Store, row: Any, after: Body) -> Body:
-    """Raise Invalid for a department below itself, or too deep: answers nest the whole tree."""
+    """Raise Invalid for a department that would lie below itself, or too deep to be nested."""
     above = after.get("parent")
     levels = store.department_levels(row["id"]) if row else 1
     while above:
@@ -4081,7 +4081,8 @@ def list_departments(store: Store, me: Caller, row: None, query: Body) -> list[B
     if not rows:
         return []
     shown = DEPARTMENT_SHOWN.show(rows, Scene({}, store.zone))
-    departments = sorted(map(json.loads, shown), key=operator.itemgetter("order", "id"))
+    departments = [json.loads(text) for text in shown]
+    departments.sort(key=operator.itemgetter("order", "id"))
     children: dict[int, list[Body]] = {}
     for department in departments:
         children.setdefault(department["parent"], []).append(department)
@@ -4096,7 +4097,7 @@ def list_departments(store: Store, me: Caller, row: None, query: Body) -> list[B
 
 
 def check_story(store: Store, row: Any, after: Body) -> Body:
-    """Raise Invalid unless a story's parent and plans fit it; estimates add up to its parent's."""
+    """Raise Invalid unless the parent, the plans and the estimate of a story fit together."""
     require_product(store, STORY, after["product"], after, parent="story", plan="plan")
     check_parent(store, STORY, after)
     if row and differs(row, after, "estimate") and store.has_children("story", row["id"]):
@@ -4325,7 +4326,8 @@ def run_steps(steps: list[Record], given: list[Body]) -> Sequence[Body]:
     ran = [dict(step) for step in steps]
     for step, item in zip(ran, given, strict=False):
         if item:
-            step |= {"result": item.get("result", "pass"), "real": item.get("real", "")}
+            step["result"] = item.get("result", "pass")
+            step["real"] = item.get("real", "")
     return ran
 
 
@@ -4394,12 +4396,12 @@ def check_hours(task: Record, after: Body) -> None:
 
 def set_state(store: Store, me: Caller, task: Record, changes: dict[str, Any], after: Body) -> int:
     """Change a task whose state becomes another one, and return its id."""
-    row: Any = task
+    row = dict(task)
     status = after["status"]
     if status == "done":
         changes["left"] = 0
         if task["status"] == "wait" and after["consumed"] > 0:
-            row = {**task, "status": "doing"}  # nobody said so, but somebody worked on it
+            row["status"] = "doing"  # nobody said so, but somebody worked on it
     if status == "doing":
         changes["realStarted"] = begin_task(store, task)
     return move(store, me, row, changes, PUT_TRANSITIONS[status])
@@ -4425,7 +4427,8 @@ def finish_task(store: Store, me: Caller, task: Record, body: Body) -> int:
     """Finish a task: add the hours of this time. A task of nobody goes to its opener."""
     consumed = add_hours(task["consumed"], body.get("currentConsumed", 0))
     assignee = body.get("assignedTo", task["assignedTo"]) or task["openedBy"]
-    return move(store, me, task, {**body, "assignedTo": assignee, "consumed": consumed}, FINISH)
+    changes = {**body, "assignedTo": assignee, "consumed": consumed}
+    return move(store, me, task, changes, FINISH)
 
 
 def add_hours(known: float, more: float) -> float:
@@ -4487,6 +4490,9 @@ def create_bug(store: Store, me: Caller, product: Record, body: Body) -> int:
     return create(store, me, BUG, {**body, **made})
 
 
+Move = tuple[Transition, tuple[str, ...]]  # with the fields of the request that it takes
+
+
 def modify_bug(store: Store, me: Caller, bug: Record, body: Body) -> int:
     """Change a bug. A resolution, who closed it or another state are transitions, or refused."""
     id = bug["id"]
@@ -4504,15 +4510,12 @@ def modify_bug(store: Store, me: Caller, bug: Record, body: Body) -> int:
     return int(id)
 
 
-def moves_of_bug(bug: Record, body: Body) -> list[tuple[Transition, tuple[str, ...]]]:
-    """Return the transitions that a change of a bug asks for, in their order.
-
-    Each comes with the fields of the request that it takes. Raises Invalid.
-    """
+def moves_of_bug(bug: Record, body: Body) -> list[Move]:
+    """Return the transitions that a change of a bug asks for, in their order. Raises Invalid."""
     names = ("status", "closedBy", "resolution", *RESOLVED)
     asked = {name for name in names if body.get(name) and differs(bug, body, name)}
     status = body["status"] if "status" in asked else ""
-    moves: list[tuple[Transition, tuple[str, ...]]] = []
+    moves: list[Move] = []
     if "resolution" in asked or status == "resolved":
         if not body.get("resolution"):
             raise Invalid({"resolution": "is required to resolve a bug"})
@@ -4550,7 +4553,8 @@ def configurations(store: Store) -> dict[str, str]:
 
 def list_configurations(store: Store, me: Caller, row: None, query: Body) -> list[dict[str, str]]:
     """Return every setting."""
-    return [{"key": name, "value": value} for name, value in configurations(store).items()]
+    settings = configurations(store)
+    return [{"key": name, "value": value} for name, value in settings.items()]
 
 
 def get_configuration(store: Store, me: Caller, row: None, query: Body) -> dict[str, str]:
@@ -4570,12 +4574,18 @@ def list_groups(store: Store, me: Caller, row: None, query: Body) -> list[Body]:
 def list_bug_options(store: Store, me: Caller, row: None, query: Body) -> Body:
     """Return what a form for bugs offers; the builds of `?product=`, if it is given."""
     numbers = ["", "1", "2", "3", "4"]
-    types = {"": "", **dict(zip(BUG_TYPES, BUG_TYPE_NAMES, strict=True))}
+    types = dict(zip(BUG_TYPES, BUG_TYPE_NAMES, strict=True))
     builds = {"": "", "trunk": "Trunk"}
     if query.get("product"):
         builds |= store.build_names(int(query["product"]), me)
-    choices = {"type": types, "pri": numbers, "severity": numbers, "modules": ["/"]}
-    return {"options": {**choices, "build": builds}}
+    options = {
+        "type": {"": "", **types},
+        "pri": numbers,
+        "severity": numbers,
+        "modules": ["/"],
+        "build": builds,
+    }
+    return {"options": options}
 
 
 # --- 9 Passwords: passwords and tokens ------------------------------------------------------------
