@@ -1759,9 +1759,10 @@ ADD_EFFORT        = Shape({"dates": each_of(DAYS), "date": each_of(DAYS), "work"
 # Writers of JSON text, one for each sort of value, and the quirk table. Nothing here runs a
 # statement or knows what a value means.
 
-quote = (
-    json.encoder.encode_basestring
-)  # text as JSON, written in C; escapes no character that need not be
+Column = Iterable[Any]
+Texts = Iterable[str]
+# Text as JSON, written in C; escapes no character that need not be.
+quote = json.encoder.encode_basestring
 
 
 class Scene(NamedTuple):
@@ -1777,7 +1778,7 @@ class Writer(NamedTuple):
     write: from the values of a column, the scene and the text for "unset" to JSON texts.
     """
 
-    write: Callable[[Values, Scene, str], Texts]
+    write: Callable[[Column, Scene, str], Texts]
     schema: Schema
 
 
@@ -1786,68 +1787,68 @@ def accounts_in(whitelist: str) -> list[str]:
     return [account for account in whitelist.split(",") if account]
 
 
-def write_references(values: Values, scene: Scene, unset: str) -> Texts:
+def write_references(values: Column, scene: Scene, unset: str) -> Texts:
     """Write persons as user references."""
     people = {None: unset, **scene.people}
     return map(people.__getitem__, values)
 
 
-def write_quoted(values: Values, scene: Scene, unset: str) -> Texts:
+def write_quoted(values: Column, scene: Scene, unset: str) -> Texts:
     """Write accounts, days and moments as they are stored: they need no escaping."""
     return [unset if value is None else f'"{value}"' for value in values]
 
 
-def write_spaced(values: Values, scene: Scene, unset: str) -> Texts:
+def write_spaced(values: Column, scene: Scene, unset: str) -> Texts:
     """Write moments in the service's time zone, YYYY-MM-DD hh:mm:ss."""
     return [unset if value is None else f'"{local(value, scene.zone)}"' for value in values]
 
 
-def write_booleans(values: Values, scene: Scene, unset: str) -> Texts:
+def write_booleans(values: Column, scene: Scene, unset: str) -> Texts:
     """Write flags as true or false."""
     return map(("false", "true").__getitem__, values)
 
 
-def write_digits(values: Values, scene: Scene, unset: str) -> Texts:
+def write_digits(values: Column, scene: Scene, unset: str) -> Texts:
     """Write flags as "1" or "0"."""
     return map(('"0"', '"1"').__getitem__, values)
 
 
-def write_texts(values: Values, scene: Scene, unset: str) -> Texts:
+def write_texts(values: Column, scene: Scene, unset: str) -> Texts:
     """Write texts."""
     return map(quote, values)
 
 
-def write_nullable(values: Values, scene: Scene, unset: str) -> Texts:
+def write_nullable(values: Column, scene: Scene, unset: str) -> Texts:
     """Write texts that may be unset."""
     return ["null" if value is None else quote(value) for value in values]
 
 
-def write_numbers(values: Values, scene: Scene, unset: str) -> Texts:
+def write_numbers(values: Column, scene: Scene, unset: str) -> Texts:
     """Write numbers that may be unset."""
     return ["null" if value is None else str(value) for value in values]
 
 
-def write_hours(values: Values, scene: Scene, unset: str) -> Texts:
+def write_hours(values: Column, scene: Scene, unset: str) -> Texts:
     """Write hours; typed clients read 8, but not 8.0, as an int."""
     return [str(int(value)) if value.is_integer() else repr(value) for value in values]
 
 
-def write_states(values: Values, scene: Scene, unset: str) -> Texts:
+def write_states(values: Column, scene: Scene, unset: str) -> Texts:
     """Write states as objects with a code and a name."""
     return [f'{{"code":"{value}","name":"{value.capitalize()}"}}' for value in values]
 
 
-def write_roles(values: Values, scene: Scene, unset: str) -> Texts:
+def write_roles(values: Column, scene: Scene, unset: str) -> Texts:
     """Write roles as objects with a code and a name, which are the same."""
     return [f'{{"code":{quote(value)},"name":{quote(value)}}}' for value in values]
 
 
-def write_whitelists(values: Values, scene: Scene, unset: str) -> Texts:
+def write_whitelists(values: Column, scene: Scene, unset: str) -> Texts:
     """Write white lists as arrays of user references."""
     return [f"[{','.join(map(scene.people.__getitem__, accounts_in(value)))}]" for value in values]
 
 
-def write_accounts(values: Values, scene: Scene, unset: str) -> Texts:
+def write_accounts(values: Column, scene: Scene, unset: str) -> Texts:
     """Write white lists as arrays of accounts."""
     return [to_json(accounts_in(value)) for value in values]
 
@@ -7001,10 +7002,10 @@ def get_document(on: bool) -> bytes:
     return openapi_text(on)
 
 
-# --- 15 Page: what browsers are shown -------------------------------------------------------------
-# Pages for people: an overview, and the answer of every GET as tables, made from OPERATIONS, the lists and the views.
-# Sheet reads what a page says, TEMPLATE writes it as HTML, Page checks who asks. The template escapes all that it is
-# given, and no page runs a script. Nothing here writes to the database.
+# --- 15 Page: what browsers are shown ---------------------------------------------------------------
+# Pages for people: an overview, and the answer of every GET as tables, made from OPERATIONS, the
+# lists and the views. Sheet collects what a page says, TEMPLATE writes it as HTML, Page checks who
+# asks. The template escapes all that it is given, and no page runs a script. Nothing is written.
 
 REMEMBERED = 600  # seconds for which a checked header is remembered
 MOST_REMEMBERED = 1000  # headers
@@ -7116,28 +7117,34 @@ LOGGED = f"""
 
 Piece = tuple[
     str, Any
-]  # a text and the path that it leads to, or ""; of a bar: a word and a number
-Cell = tuple[str, list[Piece]]  # a CSS class, "bar" draws one, and the contents
-Head = tuple[str, str, str]  # the text over a column, the path that sorts by it, and the order now
+]  # a text and the path that it leads to, or ""; in a bar, a word and a number
+Pieces = list[Piece]
+Cell = tuple[str, Pieces]  # a CSS class and the contents; the class "bar" draws them
+Cells = list[Cell]  # a row
+Weeks = Mapping[datetime, Mapping[str, int]]  # numbers by word, by the midnight that begins a week
 Link = Callable[..., str]  # returns the path of the same list with some query parameters changed
 
 
 class Section(NamedTuple):
-    """A part of a page: what TEMPLATE writes of it, in this order.
+    """A part of a page.
 
-    look: its CSS class.  legend: words that have a color.  links, turns: those above the table.  weeks: of a chart,
-    numbers by word for each week's Monday; top: the highest number on its scale.  empty: said if there are no rows.
-    text: sentences below the table.  code: lines for a shell, or JSON.
+    heads: over the columns of the table.  rows: of the table.  look: the CSS class.
+    sorts: by head, the path that sorts by it, and "ascending", "descending" or "", the order now.
+    legend: words that have a color.  links, turns: links above the table.
+    weeks, top: the numbers of a chart, and the highest one on its scale.
+    empty: said in place of a table without rows.  text: sentences below the table.
+    code: lines for a shell, or JSON.
     """
 
     title: str = ""
-    heads: Sequence[Head] = ()
-    rows: Sequence[Sequence[Cell]] = ()
+    heads: Sequence[str] = ()
+    rows: Sequence[Cells] = ()
     look: str = ""
-    legend: Sequence[str] = ()
+    sorts: Mapping[str, tuple[str, str]] = {}
+    legend: Iterable[str] = ()
     links: Sequence[Piece] = ()
     turns: Sequence[Piece] = ()
-    weeks: Mapping[date, Mapping[str, int]] = {}
+    weeks: Weeks = {}
     top: int = 0
     empty: str = ""
     text: Sequence[str] = ()
@@ -7147,24 +7154,25 @@ class Section(NamedTuple):
 Contents = tuple[str, list[Section]]  # the title and the parts of a page
 
 
-def heads(*names: str) -> list[Head]:
-    """Return the heads of a table that no link sorts."""
-    return [(name, "", "") for name in names]
+def text_cell(text: str, look: str) -> Cell:
+    """Return a cell with a text and a CSS class."""
+    return look, [(text, "")]
 
 
-def text_cell(text: str, path: str = "", look: str = "") -> Cell:
-    """Return a cell with a text, which is a link if there is a path."""
-    return look, [(text, path)]
+def make_cell(value: Any) -> Cell:
+    """Return the cell of a number, of a mapping as a bar, of a text with its path, or of a text."""
+    if isinstance(value, Mapping):
+        return "bar", list(value.items())
+    if isinstance(value, (int, float)):
+        return text_cell(f"{value:,}", "number")
+    if isinstance(value, tuple):
+        return "", [value]
+    return text_cell(value, "")
 
 
-def number_cell(number: float) -> Cell:
-    """Return a cell with a number."""
-    return "number", [(f"{number:,}", "")]
-
-
-def bar_cell(numbers: Mapping[str, int]) -> Cell:
-    """Return a cell with a bar, divided in proportion to some numbers."""
-    return "bar", list(numbers.items())
+def make_row(*values: Any) -> Cells:
+    """Return the cells of values."""
+    return list(map(make_cell, values))
 
 
 def path_of(template: str, id: int) -> str:
@@ -7180,70 +7188,37 @@ def text_of(value: Any) -> str:
         return str(value)
     if code := value.get("code"):  # of a bug's state, or of a role
         return str(code)
-    names = (
-        "name",
-        "desc",
-        "expect",
-        "result",
-        "real",
-    )  # of an object, or of a step and its result
-    if said := [value[name] for name in names if value.get(name)]:
+    names = ("name", "desc", "expect", "result", "real")  # of an object, or of a step
+    said = [value[name] for name in names if value.get(name)]
+    if said:
         return " → ".join(said)
     numbers = {name: one for name, one in value.items() if name and isinstance(one, int)}
     pairs = (numbers or value).items()
     return "; ".join(f"{name}: {text_of(one)}" for name, one in pairs)
 
 
-def is_person(kind: Kind) -> bool:
-    """Tell whether a field names a user."""
-    return LOOKS[kind.look].cell == "person"
-
-
-def is_flag(kind: Kind) -> bool:
-    """Tell whether a field says yes or no."""
-    return LOOKS[kind.look].cell == "flag"
-
-
-def is_moment(kind: Kind) -> bool:
-    """Tell whether a field is a moment, in UTC."""
-    return LOOKS[kind.look].cell == "moment"
-
-
-def is_text(kind: Kind) -> bool:
-    """Tell whether a field is text, which may be long."""
-    return LOOKS[kind.look].cell == "long"
-
-
-def is_reference(value: Any) -> bool:
-    """Tell whether a value is a user reference object."""
-    return isinstance(value, dict) and "account" in value
-
-
-def target_of(field: str, kind: Kind) -> str:
-    """Return the resource that a field links to, "" if it is no link; some links are plain numbers."""
-    return kind.target or (field if field in RECORDS else "")
-
-
 def is_unset(kind: Kind, target: str, value: Any) -> bool:
-    """Tell whether a value says nothing: no, none, or the 0 of a link or of a number that is given."""
-    if is_flag(kind):
+    """Tell whether a value says nothing: no, none, or 0 where that means none."""
+    if LOOKS[kind.look].cell == "flag":
         return value not in (True, "1")
     if value == 0:
-        return bool(target) or (kind.read is INT.read and kind.source == "given")
-    return value in (None, "", [], {}, LOOKS[kind.look].none)
+        is_plain = kind.read is INT.read and kind.source == "given"
+        return is_plain or target != ""
+    none = LOOKS[kind.look].none
+    return value in (None, "", [], {}, none)
 
 
 def class_of(field: str, kind: Kind, value: Any) -> str:
     """Return the CSS class of a field's cell."""
     if field in ("status", "stage"):
         return "state"
-    if is_text(kind):
+    if LOOKS[kind.look].cell == "long":
         return "long"
     if kind.target:
         return ""
-    if isinstance(value, list):
-        return "long"
-    return "number" if isinstance(value, (int, float)) else ""
+    if isinstance(value, (int, float)):
+        return "number"
+    return "long" if isinstance(value, list) else ""
 
 
 def name_statement(resource: Resource) -> str:
@@ -7258,80 +7233,75 @@ def name_statement(resource: Resource) -> str:
     """
 
 
-def sort_head(listing: Listing, field: str, query: Fields, link: Link) -> Head:
-    """Return the head of a column, with a link that sorts by it; the present order is turned round."""
+def sort_links(
+    listing: Listing, fields: Iterable[str], query: Fields, link: Link
+) -> dict[str, tuple[str, str]]:
+    """Return the paths that sort a list by its fields, and the order now; see Section."""
     order = listing.shape.fields["order"]
-    by, way = order.read(query["order"]) if "order" in query else listing.order
-    now = f"{way}ending" if field == by else ""
-    turned = "desc" if now == "ascending" else "asc"
-    known = field in order.schema["enum"]
-    return field, link(order=f"{field}_{turned}", page=1) if known else "", now
+    by, way = listing.order
+    if "order" in query:
+        by, way = order.read(query["order"])
+    sorts = {}
+    for field in fields:
+        if field in order.schema["enum"]:
+            now = f"{way}ending" if field == by else ""
+            turned = "desc" if now == "ascending" else "asc"
+            sorts[field] = link(order=f"{field}_{turned}", page=1), now
+    return sorts
 
 
-def state_links(listing: Listing, query: Fields, link: Link) -> list[Piece]:
-    """Return the states to which a list can be narrowed, each under its shortest name, with links."""
-    if len(listing.browse) == 1:
+def state_links(listing: Listing, query: Fields, link: Link) -> Pieces:
+    """Return links that narrow a list to each state; of several words for one, the shortest."""
+    browse = listing.browse
+    if len(browse) == 1:
         return []
-    names: dict[str, str] = {}  # by condition: the real server has several names for some
-    for name, condition in listing.browse.items():
-        known = names.get(condition, name)
-        names[condition] = min(name, known, key=lambda one: (len(one), one))
-    chosen = listing.browse.get(query.get("status", listing.default).lower())
-    return [
-        (name, "" if condition == chosen else link(status=name, page=1))
-        for condition, name in names.items()
-    ]
+    words = dict.fromkeys(browse.values(), "")
+    for word in sorted(browse, key=len, reverse=True):
+        words[browse[word]] = word
+    status = query.get("status", listing.default).lower()
+    links = []
+    for condition, word in words.items():
+        is_chosen = condition == browse[status]
+        links.append((word, "" if is_chosen else link(status=word, page=1)))
+    return links
 
 
-def page_links(count: int, total: int | None, query: Fields, link: Link) -> list[Piece]:
+def page_links(count: int, total: int | None, query: Fields, link: Link) -> Pieces:
     """Return which records of a list a page has, and links to the pages before and after it."""
-    page, limit = int(query["page"]), int(query["limit"])
+    page = int(query["page"])
+    limit = int(query["limit"])
     before = (page - 1) * limit
     last = before + count
     place = f"{before + 1:,} to {last:,}" if count else "nothing"
+    has_next = count == limit
     if total:
         place += f" of {total:,}"
+        has_next = last < total
     links = [(place, "")]
     if page > 1:
         links.append(("‹ previous", link(page=page - 1)))
-    more = count == limit if total is None else last < total
-    if more:
+    if has_next:
         links.append(("next ›", link(page=page + 1)))
     return links
 
 
-def show_totals(products: Sequence[Any], weeks: Mapping[date, Mapping[str, int]]) -> Section:
-    """Return the numbers in large print: those of all products, and of this week."""
+def top_of(weeks: Weeks) -> int:
+    """Return the end of a scale for all numbers: 2, 4, 6, 8 or 10 times a power of ten."""
+    most = max(max(numbers.values()) for numbers in weeks.values())
+    step = 2
+    while most > 5 * step:
+        step *= 10
+    return step * max(1, math.ceil(most / step))
+
+
+def product_rows(products: Iterable[Any]) -> list[Cells]:
+    """Return products with their bugs by state."""
     rows = []
-    if products:
-        first = products[0]
-        this_week = weeks[max(weeks)]
-        numbers = first["active_in_all"], *this_week.values(), first["products"]
-        rows.append([number_cell(number) for number in numbers])
-    names = heads("active bugs", "opened this week", "resolved this week", "products")
-    return Section("", names, rows, look="tiles")
-
-
-def show_weeks(weeks: Mapping[date, Mapping[str, int]]) -> Section:
-    """Return the chart of the bugs in each week. Its scale ends at 2, 4, 6, 8 or 10 times a power of ten."""
-    most = max(max(bugs.values()) for bugs in weeks.values())
-    power = 1
-    while most > 10 * power:
-        power *= 10
-    top = next(step for step in (2, 4, 6, 8, 10) if step * power >= most) * power
-    legend = ("opened", "resolved")
-    return Section("Bugs a week", look="half", legend=legend, weeks=weeks, top=top)
-
-
-def show_products(products: Iterable[Any]) -> Section:
-    """Return the products that have most active bugs, with their bugs by state."""
-    rows = []
-    for row in products:
-        bugs = {state: row[state] for state in BUG_STATES}
-        numbers = map(number_cell, (*bugs.values(), row["bugs"]))
-        rows.append([text_cell(row["name"], f"/products/{row['id']}"), bar_cell(bugs), *numbers])
-    names = heads("product", "bugs", *BUG_STATES, "all")
-    return Section("Products", names, rows, legend=BUG_STATES, empty="There are no products.")
+    for product in products:
+        bugs = {state: product[state] for state in BUG_STATES}
+        name = product["name"], f"/products/{product['id']}"
+        rows.append(make_row(name, bugs, *bugs.values(), product["bugs"]))
+    return rows
 
 
 class Sheet:
@@ -7344,33 +7314,36 @@ class Sheet:
 
     def rows(self, sql: str, **values: Any) -> list[Any]:
         """Return the rows of a query."""
-        return self.store.run(sql, {**self.store.parameters(self.me, sql), **values}).fetchall()
+        parameters = self.store.parameters(self.me, sql)
+        return self.store.run(sql, {**parameters, **values}).fetchall()
 
     def find_name(self, target: str, id: int) -> Piece:
-        """Return a record's name and path; its id alone if there is none that the caller may see."""
+        """Return a record's name and path; its id alone if the caller may not see it."""
         for resource in map(RESOURCES.__getitem__, target.split(" or ")):
             for (name,) in self.rows(name_statement(resource), id=id):
                 return name, path_of(RECORDS[resource.name], id)
         return str(id), ""
 
-    def pieces(self, field: str, kind: Kind, value: Any) -> list[Piece]:
+    def pieces(self, field: str, kind: Kind, value: Any) -> Pieces:
         """Return what the value of a field is called, with links; nothing if it is unset."""
-        target = target_of(field, kind)
+        target = kind.target or (field if field in RECORDS else "")
         if is_unset(kind, target, value):
             return []
-        if isinstance(value, list) and (target or is_reference(value[0])):
+        if isinstance(value, list) and (target or "account" in value[0]):
             return [self.piece(kind, target, one) for one in value]
         return [self.piece(kind, target, value)]
 
     def piece(self, kind: Kind, target: str, value: Any) -> Piece:
         """Return what one value is called, and its path if it is a link."""
-        if is_person(kind) or is_reference(value):
+        if LOOKS[kind.look].cell == "person":
+            return self.person(value)
+        if isinstance(value, dict) and "account" in value:
             return self.person(value)
         if target and isinstance(value, int):
             return self.name(target, value)
-        if is_flag(kind):
+        if LOOKS[kind.look].cell == "flag":
             return "yes", ""
-        if is_moment(kind):
+        if LOOKS[kind.look].cell == "moment":
             return self.minute(value), ""
         return text_of(value), ""
 
@@ -7385,77 +7358,83 @@ class Sheet:
 
     def cell(self, view: View, field: str, record: Fields) -> Cell:
         """Return the cell of a record's field; the record's own name is a link to its page."""
-        kind, value = view.fields[field], record[field]
+        kind = view.fields[field]
+        value = record[field]
         pieces = self.pieces(field, kind, value)
         path = RECORDS.get(view.resource.name)
         if path and field in ("id", "name", "title", "account"):
             pieces = [(text, path_of(path, record["id"])) for text, _ in pieces]
         return class_of(field, kind, value), pieces
 
-    def cells(self, view: View, fields: Iterable[str], record: Fields) -> list[Cell]:
-        """Return the cells of some fields of a record."""
-        return [self.cell(view, field, record) for field in fields]
-
     def table(
         self, view: View, records: Sequence[Fields], title: str = "", within: str = ""
     ) -> Section:
         """Return records as a table of their most telling fields that are set, without `within`."""
         known = [field for field in TELLING.split() if field in view.fields and field != within]
-        told = [field for field in known if any(record[field] for record in records)][:COLUMNS]
-        rows = [self.cells(view, told, record) for record in records]
-        return Section(title, heads(*told), rows, empty="There are none.")
+        told = [field for field in known if any(record[field] for record in records)]
+        heads = told[:COLUMNS]
+        rows = []
+        for record in records:
+            rows.append([self.cell(view, field, record) for field in heads])
+        return Section(title, heads, rows, empty="There are none.")
 
     # Records
 
     def record(self, view: View, record: Fields) -> list[Section]:
-        """Return a record: its fields, the lists in it and links to those within it, its action log."""
+        """Return a record: its fields, the lists inside of it, and its action log."""
         parts = [self.fields(view, record)]
         for listing in ENCLOSED.get(view, ()):
             if record[listing.key]:
                 parts.append(self.enclosed(listing, record))
-        if log := self.log(view.resource, record["id"]):
-            parts.append(Section("Action log", heads("when", "who", "what", "comment"), log))
+        log = self.log(view.resource, record["id"])
+        if log:
+            heads = ("when", "who", "what", "comment")
+            parts.append(Section("Action log", heads, log))
         return parts
 
     def fields(self, view: View, record: Fields) -> Section:
-        """Return the fields of a record that are set, one a row, with links to the lists within it."""
+        """Return the fields of a record, one a row, and links to the lists within it."""
         rows, unset = [], []
         for field in view.columns:
             cell = self.cell(view, field, record)
             _, pieces = cell
             if pieces:
-                rows.append([text_cell(field, look="field"), cell])
+                rows.append([text_cell(field, "field"), cell])
             else:
                 unset.append(field)
-        links = [] if record.get("deleted") in (True, "1") else self.links_within(view, record)
-        return Section(rows=rows, links=links, text=[f"Unset: {', '.join(unset)}."])
+        links = self.links_within(view, record)
+        text = f"Unset: {', '.join(unset)}."
+        return Section(rows=rows, links=links, text=[text])
 
-    def links_within(self, view: View, record: Fields) -> list[Piece]:
-        """Return links to the lists within a record."""
+    def links_within(self, view: View, record: Fields) -> Pieces:
+        """Return links to the lists within a record, none if it is deleted."""
+        if record.get("deleted") in (True, "1"):
+            return []
         home = RECORDS[view.resource.name] + "/"
-        lists = [(listing.key, path) for path, listing in LISTS.items() if path.startswith(home)]
-        return [(key, path_of(path, record["id"])) for key, path in lists]
+        return [
+            (listing.key, path_of(path, record["id"]))
+            for path, listing in LISTS.items()
+            if path.startswith(home)
+        ]
 
     def enclosed(self, listing: Listing, record: Fields) -> Section:
         """Return a list inside of a record, and how many there are if it does not have all."""
         items = record[listing.key]
+        narrowed = {listing.within: record["id"]}
         query = {"limit": 0, "offset": 0}
-        total, _ = self.store.page(listing, {listing.within: record["id"]}, self.me, query)
-        text = [f"{total:,} in all."] if total > len(items) else []
-        return self.table(listing.view, items, listing.key)._replace(text=text)
+        total, _ = self.store.page(listing, narrowed, self.me, query)
+        table = self.table(listing.view, items, listing.key)
+        if total > len(items):
+            return table._replace(text=[f"{total:,} in all."])
+        return table
 
-    def log(self, resource: Resource, id: int) -> list[list[Cell]]:
+    def log(self, resource: Resource, id: int) -> list[Cells]:
         """Return the action log of a record, the last action first."""
         rows = []
-        for moment, actor, action, comment in self.rows(LOGGED, table=resource.table, id=id):
-            rows.append(
-                [
-                    text_cell(self.minute(moment)),
-                    text_cell(*self.person(actor)),
-                    text_cell(action),
-                    text_cell(comment, look="long"),
-                ]
-            )
+        logged = self.rows(LOGGED, table=resource.table, id=id)
+        for moment, actor, action, comment in logged:
+            row = make_row(self.minute(moment), self.person(actor), action)
+            rows.append([*row, text_cell(comment, "long")])
         return rows
 
     # Lists
@@ -7467,11 +7446,12 @@ class Sheet:
             return f"{path}?{urllib.parse.urlencode({**query, **changes})}"
 
         records = answer[listing.key]
+        total = answer.get("total")
         table = self.table(listing.view, records, within=listing.within)
         return table._replace(
-            heads=[sort_head(listing, field, query, link) for field, _, _ in table.heads],
+            sorts=sort_links(listing, table.heads, query, link),
             links=state_links(listing, query, link),
-            turns=page_links(len(records), answer.get("total"), query, link),
+            turns=page_links(len(records), total, query, link),
         )
 
     def show(
@@ -7498,104 +7478,121 @@ class Sheet:
     def overview(self) -> list[Section]:
         """Return what people look at first."""
         products = self.rows(COUNTED)
-        executions = self.show_executions()
-        releases = self.show_releases()
-        if not (products or executions.rows or releases.rows):
+        executions = self.execution_rows()
+        releases = self.release_rows()
+        if not (products or executions or releases):
             return [NO_RECORDS]
         weeks = self.count_weeks()
+        this_week = weeks[max(weeks)]
+        totals = []
+        if products:
+            first = products[0]
+            numbers = first["active_in_all"], *this_week.values(), first["products"]
+            totals.append(make_row(*numbers))
         return [
-            show_totals(products, weeks),
-            show_weeks(weeks),
-            self.show_stages(),
-            show_products(products),
-            executions,
-            releases,
+            Section(
+                heads=("active bugs", "opened this week", "resolved this week", "products"),
+                rows=totals,
+                look="tiles",
+            ),
+            Section("Bugs a week", legend=this_week, weeks=weeks, top=top_of(weeks), look="half"),
+            Section(
+                "Stories by stage",
+                rows=self.stage_rows(),
+                empty="There are no stories.",
+                look="half",
+            ),
+            Section(
+                "Products",
+                ("product", "bugs", *BUG_STATES, "all"),
+                product_rows(products),
+                legend=BUG_STATES,
+                empty="There are no products.",
+            ),
+            Section(
+                "Running executions",
+                ("execution", "tasks", *TASK_STATES, "hours consumed", "hours left", "ends"),
+                executions,
+                legend=TASK_STATES,
+                empty="No execution is running.",
+            ),
+            Section(
+                "Releases",
+                rows=releases,
+                legend=("past", "planned"),
+                empty="None in the last half year, and none ahead.",
+                look="line",
+            ),
         ]
 
     def products_to_sum(self) -> list[tuple[int, str]]:
-        """Return the products whose sums make those of all that the caller sees: (1 or -1, ids as JSON).
+        """Return the products whose bugs to add (1) and to subtract (-1), as JSON arrays of ids.
 
-        These are the products that the caller sees, or 0, which stands for all, less the hidden ones: whichever are
-        fewer rows to read.
+        The products that the caller sees; or all, of which id 0 has the sums, less the hidden ones,
+        if these are fewer.
         """
         [(seen, hidden)] = self.rows(SEEN_OR_HIDDEN)
-        return [(1, "[0]"), (-1, hidden)] if len(hidden) < len(seen) else [(1, seen)]
+        if len(hidden) < len(seen):
+            return [(1, "[0]"), (-1, hidden)]
+        return [(1, seen)]
 
-    def count_weeks(self) -> dict[date, dict[str, int]]:
-        """Return how many bugs were opened and resolved in each week, by its Monday."""
-        today = date.fromisoformat(self.store.today)
-        last = today - timedelta(today.weekday())
+    def count_weeks(self) -> Weeks:
+        """Return how many bugs were opened and resolved in each week."""
+        today = datetime.fromisoformat(self.store.today)
+        midnight = today.replace(tzinfo=self.store.zone)
+        last = midnight - timedelta(midnight.weekday())
         mondays = [last - timedelta(weeks=ago) for ago in reversed(range(WEEKS))]
-        quarters = [self.first_quarter(monday) for monday in mondays]
+        quarters = [int(monday.timestamp()) // 900 for monday in mondays]
         weeks = {monday: {"opened": 0, "resolved": 0} for monday in mondays}
         for sign, products in self.products_to_sum():
             rows = self.rows(BY_QUARTER, products=products, first=quarters[0])
             for quarter, opened, resolved in rows:
-                week = weeks[mondays[bisect.bisect(quarters, quarter) - 1]]
+                place = bisect.bisect(quarters, quarter) - 1
+                week = weeks[mondays[place]]
                 week["opened"] += sign * opened
                 week["resolved"] += sign * resolved
         return weeks
 
-    def first_quarter(self, day: date) -> int:
-        """Return the quarter of an hour, counted since 1970, in which a day begins."""
-        midnight = datetime(day.year, day.month, day.day, tzinfo=self.store.zone)
-        return int(midnight.timestamp()) // 900
-
-    def show_stages(self) -> Section:
-        """Return how many stories are in each stage."""
+    def stage_rows(self) -> list[Cells]:
+        """Return how many stories are in each stage; no rows without a story."""
         counts = dict(self.rows(BY_STAGE))
-        most = max(counts.values(), default=0)
+        if not counts:
+            return []
+        most = max(counts.values())
         rows = []
         for stage in STORY_STAGES:
             count = counts.get(stage, 0)
-            bar = bar_cell({stage: count, "": most - count})
-            rows.append([text_cell(stage), bar, number_cell(count)])
-        return Section(
-            "Stories by stage",
-            rows=rows if counts else (),
-            look="half",
-            empty="There are no stories.",
-        )
+            bar = {stage: count, "": most - count}
+            rows.append(make_row(stage, bar, count))
+        return rows
 
-    def show_executions(self) -> Section:
+    def execution_rows(self) -> list[Cells]:
         """Return the running executions with their tasks by state and their hours."""
         rows = []
         for id, name, end in self.rows(RUNNING):
             found = self.rows(BY_STATE, id=id)
-            counts = {row["status"]: row["tasks"] for row in found}
-            tasks = {state: counts.get(state, 0) for state in TASK_STATES}
+            tasks = dict.fromkeys(TASK_STATES, 0)
+            tasks |= {row["status"]: row["tasks"] for row in found}
             consumed = sum(row["consumed"] for row in found)
             left = sum(row["left"] for row in found)
             hours = round(consumed, 1), round(left, 1)
-            numbers = map(number_cell, (*tasks.values(), *hours))
-            link = text_cell(name, f"/executions/{id}")
-            rows.append([link, bar_cell(tasks), *numbers, text_cell(end)])
-        return Section(
-            "Running executions",
-            heads("execution", "tasks", *TASK_STATES, "hours consumed", "hours left", "ends"),
-            rows,
-            legend=TASK_STATES,
-            empty="No execution is running.",
-        )
+            link = name, f"/executions/{id}"
+            rows.append(make_row(link, tasks, *tasks.values(), *hours, end))
+        return rows
 
-    def show_releases(self) -> Section:
+    def release_rows(self) -> list[Cells]:
         """Return the releases of the last half year and those ahead, by month."""
         today = date.fromisoformat(self.store.today)
         since = today - timedelta(weeks=WEEKS)
-        months: dict[str, list[Cell]] = {}
+        months: dict[str, Cells] = {}
         for id, name, released in self.rows(PAST_AND_PLANNED, since=str(since)):
             day = date.fromisoformat(released)
             month = f"{day:%B %Y}"
             look = "planned" if day > today else "past"
-            cells = months.setdefault(month, [text_cell(month, look="field")])
-            cells.append((look, [(str(day.day), ""), (name, f"/releases/{id}")]))
-        return Section(
-            "Releases",
-            rows=[*months.values()],
-            look="line",
-            legend=("past", "planned"),
-            empty="None in the last half year, and none ahead.",
-        )
+            pieces = [(str(day.day), ""), (name, f"/releases/{id}")]
+            cells = months.setdefault(month, [text_cell(month, "field")])
+            cells.append((look, pieces))
+        return list(months.values())
 
 
 CSS = """
@@ -7710,7 +7707,7 @@ TEMPLATE = bottle.SimpleTemplate("""\
 <body>
 <header><nav aria-label="Lists">
 <a href="/"><strong>pmservice</strong></a>
-% say(nav)
+% say(nav if who else [])
 <span class="soft">{{who}}</span>
 </nav></header>
 <main>
@@ -7745,7 +7742,7 @@ TEMPLATE = bottle.SimpleTemplate("""\
 % end
 % for n, (monday, numbers) in enumerate(part.weeks.items()):
 % told = ", ".join(f"{number} {word}" for word, number in numbers.items())
-<rect x="{{n}}" width="1" height="{{top}}"><title>week of {{monday}}: {{told}}</title></rect>
+<rect x="{{n}}" width="1" height="{{top}}"><title>week of {{monday.date()}}: {{told}}</title></rect>
 % end
 </svg>
 <ol>
@@ -7760,11 +7757,12 @@ TEMPLATE = bottle.SimpleTemplate("""\
 <table>
 % if part.heads:
 <thead><tr>
-% for (text, path, order), (look, _) in zip(part.heads, part.rows[0]):
+% for head, (look, _) in zip(part.heads, part.rows[0]):
 % look = "number" if look == "number" else ""
+% path, order = part.sorts.get(head, ("", ""))
 % sort = f' aria-sort="{order}"' if order else ""
 <th scope="col" class="{{look}}"{{!sort}}>
-% say([(text, path)])
+% say([(head, path)])
 </th>
 % end
 </tr></thead>
@@ -7804,7 +7802,7 @@ TEMPLATE = bottle.SimpleTemplate("""\
 % end
 </main>
 <footer class="links">
-% say(others)
+% say(others if who else [])
 </footer>
 </body>
 </html>
@@ -7867,8 +7865,11 @@ def refuse_embedding(environ: Mapping[str, Any]) -> None:
     frames, too.
     """
     site = environ.get("HTTP_SEC_FETCH_SITE", "")
-    purpose = environ.get("HTTP_SEC_FETCH_MODE"), environ.get("HTTP_SEC_FETCH_DEST")
-    if site not in ("", "same-origin", "none") and purpose != ("navigate", "document"):
+    mode = environ.get("HTTP_SEC_FETCH_MODE")
+    target = environ.get("HTTP_SEC_FETCH_DEST")
+    if site in ("", "same-origin", "none"):
+        return
+    if (mode, target) != ("navigate", "document"):
         raise Refusal(403, "Pages of other sites may only link to this page.")
 
 
@@ -7877,7 +7878,8 @@ def list_query(environ: Mapping[str, Any]) -> dict[str, Any]:
     given = {name: value for name, value in parse_query(environ, 100).items() if value}
     query = {"page": "1", "limit": str(ROWS), **given}
     with contextlib.suppress(ValueError):  # the operation refuses what is not a limit
-        query["limit"] = str(min(LIMIT.read(query["limit"]), MOST_ROWS))
+        limit = LIMIT.read(query["limit"])
+        query["limit"] = str(min(limit, MOST_ROWS))
     return query
 
 
@@ -7890,12 +7892,6 @@ def state_of(clock: Clock) -> str:
     return "not changed"
 
 
-def call_row(call: Mapping[str, Any]) -> list[Cell]:
-    """Return a call of the journal as a row."""
-    texts = call["method"], call["path"], str(call["status"]), call["account"]
-    return [*map(text_cell, texts), number_cell(round(call["duration"], 1))]
-
-
 class Page:
     """Answers what browsers ask for; see Service.page. `controls`: None if they are off."""
 
@@ -7905,8 +7901,8 @@ class Page:
         self.controls = controls
         self.now = time.monotonic
         self.key = secrets.token_bytes(32)
-        # By the keyed hash of a header: the stored hash that the password in it was checked
-        # against, "" for a token, and until when that is remembered.
+        # By the keyed hash of a header: the stored hash that it was checked against, "" for a
+        # token, and until when that is remembered.
         self.checked: dict[bytes, tuple[str, float]] = {}
 
     def __call__(self, environ: dict[str, Any]) -> bottle.HTTPResponse:
@@ -7918,22 +7914,18 @@ class Page:
         except bottle.HTTPResponse as refusal:
             status = refusal.status_code
             title, sections = self.show_refusal(refusal)
-            headers |= {name: value for name, value in refusal.headerlist if name == "Allow"}
+            if status == 405:
+                headers["Allow"] = refusal.get_header("Allow")
         if status == 401:
             headers["WWW-Authenticate"] = 'Basic realm="pmservice", charset="UTF-8"'
         me = environ.get("pmservice.caller")
-        found = status == 200 and environ["PATH_INFO"] != "/"
-        path = environ["PATH_INFO"] if found else "/products"
-        lines = lines_for_programs(
-            environ, path, me.account if me else ADMIN, NO_RECORDS in sections
-        )
+        who = me.account if me else ""
+        path = environ["PATH_INFO"]
+        if status != 200 or path == "/":
+            path = "/products"
+        sections.append(lines_for_programs(environ, path, who or ADMIN, NO_RECORDS in sections))
         page = TEMPLATE.render(
-            title=title,
-            sections=[*sections, lines],
-            css=CSS,
-            nav=LINKS if me else [],
-            others=OTHERS if me else [],
-            who=me.account if me else "",
+            title=title, sections=sections, css=CSS, nav=LINKS, others=OTHERS, who=who
         )
         return bottle.HTTPResponse(page.encode(), status, headers)
 
@@ -7944,8 +7936,9 @@ class Page:
         text = refusal.body
         if isinstance(refusal, bottle.HTTPError):  # from Bottle's router
             text = self.service.render_bottle_error(refusal)
+        title = HTTPStatus(refusal.status_code).phrase
         sentence = json.loads(text)["error"]
-        return HTTPStatus(refusal.status_code).phrase, [Section(text=[sentence])]
+        return title, [Section(text=[sentence])]
 
     def caller(self, environ: Mapping[str, Any]) -> Caller:
         """Return who asks, by HTTP Basic: an account and its password, or a token as the password.
@@ -7984,16 +7977,18 @@ class Page:
         return hmac.digest(self.key, header.encode("utf-8", "surrogateescape"), "sha256")
 
     def remembered(self, header: str) -> str | None:
-        """Return the stored hash that a header was checked against, None if that is not remembered."""
+        """Return the stored hash that a header was checked against, None if not remembered."""
         stored, until = self.checked.get(self.digest(header), (None, 0.0))
         return stored if until >= self.now() else None
 
     def remember(self, header: str, stored: str) -> None:
         """Remember a checked header for a while; forget the oldest ones if there are too many."""
-        now, entries = self.now(), list(self.checked.items())
-        checked = {digest: entry for digest, entry in entries if entry[1] >= now}
-        checked[self.digest(header)] = (stored, now + REMEMBERED)
-        self.checked = dict(list(checked.items())[-MOST_REMEMBERED:])
+        digest = self.digest(header)
+        checked = dict(self.checked)
+        checked.pop(digest, None)
+        checked[digest] = stored, self.now() + REMEMBERED
+        latest = list(checked.items())[-MOST_REMEMBERED:]
+        self.checked = dict(latest)
 
     def answer(self, environ: dict[str, Any]) -> Contents:
         """Return the page at a path. Raises Refusal, or Bottle's 404."""
@@ -8027,15 +8022,20 @@ class Page:
         """Return the state of the controls, for administrators."""
         if not self.controls or not me.admin:
             return []
-        clock, zone = self.controls.clock, self.database.zone
-        faults = [[text_cell(to_json(fault))] for fault in self.controls.faults]
+        clock = self.controls.clock
+        zone = self.database.zone
+        faults = [make_row(to_json(fault)) for fault in self.controls.faults]
         said = (
             f"The clock says {local(utc(clock(), zone), zone)} and is {state_of(clock)}."
             f" Faults: {len(faults) or 'none'}."
         )
-        journal = list(self.controls.journal)
-        calls = [call_row(json.loads(noted.text)) for noted in reversed(journal[-CALLS_SHOWN:])]
-        names = heads("method", "path", "status", "account", "ms")
+        calls = []
+        last = list(self.controls.journal)[-CALLS_SHOWN:]
+        for noted in reversed(last):
+            call = json.loads(noted.text)
+            texts = call["method"], call["path"], str(call["status"]), call["account"]
+            calls.append(make_row(*texts, round(call["duration"], 1)))
+        names = ("method", "path", "status", "account", "ms")
         return [
             Section("Controls", rows=faults, text=[said]),
             Section("Last calls", names, calls, empty="There was none."),
