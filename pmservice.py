@@ -2799,7 +2799,7 @@ class Store:
         return user["id"] if user else 0
 
     def add_person(self, account: str) -> None:
-        """Insert a user without a password, as whom nobody can log in, if the account is unknown."""
+        """Insert a user if the account is unknown. Without a password nobody can log in as it."""
         if not self.user(account):
             self.insert("user", {"account": account, "realname": account})
 
@@ -2934,7 +2934,7 @@ class Store:
         self.run(sql, {"story": story, "home": execution})
 
     def plan_records(self, table: str, plan: int, ids: list[int], on: bool) -> None:
-        """Link stories or bugs to a plan, or unlink them. A story may have many plans, a bug one."""
+        """Link stories or bugs to a plan, or unlink them. A bug has one plan, a story several."""
         chosen = "SELECT value FROM json_each(:ids)"
         if table == "bug" and on:
             sql = f"UPDATE bug SET plan = :plan WHERE id IN ({chosen})"
@@ -2973,7 +2973,7 @@ class Store:
         return self.value("SELECT max(date) FROM effort WHERE task = ?", (task,)) or ""
 
     def log_action(self, table: str, id: int, me: Caller, action: str, body: Fields) -> int:
-        """Log who did what to which record, with the comment in the body. Return the record's id."""
+        """Log who did what to a record, with the comment in the body. Return the record's id."""
         entry = {"objectType": table, "objectID": id, "actor": me.account, "action": action}
         self.insert("action", {**entry, "date": self.now, "comment": body.get("comment", "")})
         return id
@@ -8042,21 +8042,21 @@ class Page:
         ]
 
 
-# --- 16 Server: connections and threads -----------------------------------------------------------
-# waitress reads and writes HTTP. This room decides which thread answers a request, which clients are
-# dropped and how serving ends; what an answer says is none of its business.
+# --- 16 Server: connections and threads -------------------------------------------------------------
+# waitress reads and writes HTTP. This room decides which thread answers a request, which clients
+# are dropped and how serving ends; it does not know what an answer says.
 #
-# What happens to a request, from its first byte to the last of its answer:
-# 1. One thread, the receiving one, runs Server.run: it waits for all sockets at once, accepts each
-#    connection as a Channel, and feeds what arrives to the channel's Request.
-# 2. When a request is complete, Server.add_task queues its channel: quick reads and refusals for the
-#    receiving thread itself, logins and pages for one thread each, everything else for the workers.
+# What happens to a request, from its first byte to the last one of its answer:
+# 1. The receiving thread runs Server.run: it waits for all sockets at once, accepts connections,
+#    each a Channel, and gives what it receives to the channel's Request.
+# 2. When a request is complete, Server.add_task queues its channel: quick reads and refusals for
+#    the receiving thread itself, logins and pages for a thread each, all else for eight workers.
 # 3. The thread that takes the channel calls Channel.service, which answers with an AnswerTask (it
-#    calls the WSGI application) or, if the request is not proper HTTP, with a RefusalTask.
-# 4. Channel.write_soon sends as much as the system takes at once; the receiving thread sends the
-#    rest whenever the socket has room, while a worker with more to write may have to wait.
-# 5. Then the connection waits for the next request. It is closed if the client asked for that or
-#    takes too long (sweep), if others need its place (make_room), or when the server stops (finished).
+#    calls the WSGI application) or, if the request is no proper HTTP, with a RefusalTask.
+# 4. Channel.write_soon sends what the system takes at once; the receiving thread sends the rest
+#    when the socket has room, and a worker that has much more to send waits for that.
+# 5. Then the connection waits for its next request, until the client closes it, Server.sweep finds
+#    it too slow, Server.make_room needs its place, or the server has finished.
 
 # No Server header; and proxy headers, which nothing here reads, are left alone.
 WAITRESS: dict[str, Any] = {"ident": None, "clear_untrusted_proxy_headers": False}
@@ -8065,7 +8065,7 @@ THREADS = 8
 # accepts up to 128 more clients.
 CONNECTIONS = 900  # where there is poll()
 FEW_CONNECTIONS = 380
-# Descriptors for all else. A connection takes two when a long body or answer needs a temporary file.
+# Descriptors for all else. A connection takes two if its body or answer needs a temporary file.
 DESCRIPTORS = 100
 # Bytes. The system reports room when a third is free: in its own 2.5 MB too rarely.
 SEND_BUFFER = 64 * 1024
@@ -8160,8 +8160,8 @@ class AnswerTask(WSGITask):  # type: ignore[misc]
     def get_environment(self) -> dict[str, Any]:
         """Return the WSGI environment, with how many seconds the request may wait for others.
 
-        waitress has no such limit. Without it, a read in the receiving thread would wait for a
-        writer while nobody else is answered, and clients of a busy database would wait for minutes.
+        waitress sets no limit. While another process held the write lock, quick reads took 9.5 s
+        and writers got their 503 after 10 s.
         """
         environ: dict[str, Any] = super().get_environment()
         environ["pmservice.patience"] = self.patience()
@@ -8177,9 +8177,9 @@ class AnswerTask(WSGITask):  # type: ignore[misc]
     def build_response_header(self) -> bytes:
         """Return the header, and begin the client's time to read.
 
-        waitress keeps the connection when the server stops: the client's next request would be
-        reset. And it ends a HEAD's answer in chunks with a last chunk: the client would take that
-        for its next answer.
+        waitress keeps connections open while the server stops: a client that sends one more request
+        would see a reset. It also sends the last chunk of an answer to HEAD: the client would take
+        that for the beginning of its next answer.
         """
         self.channel.note_activity()
         if self.channel.server.service.stopping.is_set():
@@ -8208,9 +8208,10 @@ class RefusalTask(ErrorTask):  # type: ignore[misc]
     """waitress's own refusal of a request: malformed HTTP, or too large a body."""
 
     def execute(self) -> None:
-        """Answer with JSON and the headers of all answers; waitress sends plain text.
+        """Answer with JSON and the headers that all answers have.
 
-        A transfer encoding that it does not know is a 501 there: as if the service had failed.
+        waitress sends plain text, and 501 for an unknown Transfer-Encoding, as if the service had
+        failed.
         """
         error, headers = self.request.error, self.request.headers
         self.status = f"{error.code} {error.reason}"
@@ -8242,7 +8243,11 @@ class Request(HTTPRequestParser):  # type: ignore[misc]
     began = 0.0  # since when the service has been reading it, by the monotonic clock
 
     def parse_header(self, header_plus: bytes) -> None:
-        """Read the header. waitress fails at an odd target or length: no answer, a traceback."""
+        """Read the header.
+
+        waitress raises ValueError for a target like http://[::1/ or a length of 5,000 digits: the
+        client gets no answer, and the log a traceback.
+        """
         try:
             super().parse_header(header_plus)
         except ValueError:
@@ -8251,8 +8256,8 @@ class Request(HTTPRequestParser):  # type: ignore[misc]
     def received(self, data: bytes) -> int:
         """Take in what the client has sent, and return how many bytes belong to this request.
 
-        If "Expect: 100-continue" comes without a body, waitress waits for one: the client gets no
-        answer, and its next request counts as part of this one.
+        After "Expect: 100-continue" waitress waits for a body, even if none is announced: the client
+        gets no answer, and its next request is taken for the rest of this one.
         """
         consumed = int(super().received(data))
         if self.completed:
@@ -8275,8 +8280,8 @@ class Channel(HTTPChannel):  # type: ignore[misc]
     def note_activity(self, system_time: float = 0) -> None:
         """Note that something was received or sent.
 
-        waitress assigns the system's time. When that is set forward, every client would be dropped
-        as too slow; when it is set back, none.
+        waitress assigns the system's time: when that was set forward, answers were cut, and when it
+        was set back, slow clients were not dropped.
         """
         self.active = time.monotonic()
 
@@ -8285,10 +8290,9 @@ class Channel(HTTPChannel):  # type: ignore[misc]
     def service(self) -> None:
         """Answer a request.
 
-        waitress lets its own failures through: one in the receiving thread would end the server,
-        one in a worker would leave the client waiting. And it closes at once after a refusal: the
-        system then resets the connection of a client that is still sending, so that the client
-        sees no 413 but "connection reset".
+        waitress lets its own failures through: in the receiving thread one would end the server, in
+        a worker its client would wait for ever. After a refusal waitress closes at once: a client
+        that is still sending would see "connection reset" instead of the 413.
         """
         refused = self.requests[0].error
         try:
@@ -8310,12 +8314,15 @@ class Channel(HTTPChannel):  # type: ignore[misc]
                 self.socket.shutdown(socket.SHUT_WR)
 
     def received(self, data: bytes) -> bool:
-        """Take in what the client has sent, or discard it after a refusal."""
+        """Take in what the client has sent; after a refusal, discard it: see service()."""
         self.used = True
         return self.ends == math.inf and bool(super().received(data))
 
     def write_soon(self, data: bytes) -> int:
-        """Send a piece, or keep it for the receiving thread to send; see writable()."""
+        """Send a piece, or keep it for the receiving thread to send.
+
+        That thread is woken at the end, for it has ignored this connection so far: see writable().
+        """
         self.writing = True
         try:
             return int(super().write_soon(data))
@@ -8327,9 +8334,9 @@ class Channel(HTTPChannel):  # type: ignore[misc]
     def writable(self) -> bool:
         """Tell whether the receiving thread is to send, which it is not while another one does.
 
-        waitress tries in vain then, again and again, for the other thread has the lock: the
-        receiving thread would take all of a core. Above the high watermark it is to send, because
-        the other thread waits for that.
+        waitress always says yes, and then finds the buffers locked by the other thread: it would
+        try again and again, and keep a core busy. Above the high watermark the other thread waits
+        for the receiving one to send.
         """
         if self.writing and self.total_outbufs_len <= self.adj.outbuf_high_watermark:
             return False
@@ -8433,13 +8440,16 @@ class Server(TcpWSGIServer):  # type: ignore[misc]
     def pull_trigger(self) -> None:
         """Wake the receiving thread, unless this is it.
 
-        waitress does so after each answer: a read and a write of a pipe for nothing.
+        waitress also wakes the thread that calls this, at the cost of two system calls an answer.
         """
         if threading.get_ident() != self.receiver:
             self.wake()
 
     def run(self) -> None:
-        """Serve until stopped. waitress ends at once, and cuts the answers that are being sent."""
+        """Serve until stopped.
+
+        waitress ends at once: SIGTERM would cut the answers that are being sent.
+        """
         self.receiver = threading.get_ident()
         try:
             while not self.finished():
@@ -8514,9 +8524,9 @@ class Server(TcpWSGIServer):  # type: ignore[misc]
     def add_task(self, channel: Channel) -> None:
         """Queue a channel whose next request is complete, for the thread that is to answer it.
 
-        waitress calls this, and lets any thread answer: a read would wait until a writer is done.
-        It also begins a request while earlier answers are unread: 40 clients that sent 150 requests
-        each and read nothing took 576 MB.
+        waitress lets any worker answer, so that quick reads wait for writers and logins. It also
+        begins a request while earlier answers are unread: 40 clients that sent 150 requests each
+        and read nothing took 576 MB, and others waited for 11 s.
         """
         request = channel.requests[0]
         kind = "record"  # a refusal is as quick
@@ -8532,7 +8542,7 @@ class Server(TcpWSGIServer):  # type: ignore[misc]
             self.hand_over(channel, self.alone.get(kind, self.task_dispatcher))
 
     def answer(self, channel: Channel) -> None:
-        """Answer a request in the receiving thread, or hand it over if that would wait or be long."""
+        """Answer a request in the receiving thread, or hand it over if that would take long."""
         try:
             # Before a request that follows, waitress may wait for the client to read: not here.
             if len(channel.requests) > 1 and not channel.requests[0].error:
@@ -8551,7 +8561,8 @@ class Server(TcpWSGIServer):  # type: ignore[misc]
     def set_socket_options(self, connection: socket.socket) -> None:
         """Set the options of a new connection, and a small send buffer.
 
-        With a large one, nothing shows that a client reads slowly but steadily: it was dropped.
+        In the system's large one, a client that reads slowly but steadily makes no room for a long
+        time: it was dropped after 11 s.
         """
         super().set_socket_options(connection)
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SEND_BUFFER)
@@ -8575,9 +8586,9 @@ class Server(TcpWSGIServer):  # type: ignore[misc]
         return bool(len(self._map) >= self.adj.connection_limit - 1)
 
     def readable(self) -> bool:
-        """Tell whether to accept connections; idle ones make room for the last that there may be.
+        """Tell whether to accept connections; shortly before there are too many, idle ones go.
 
-        waitress only stops accepting: 98 idle clients would keep everybody else out.
+        waitress stops accepting: as many idle clients as its limit would keep everybody else out.
         """
         if self.is_full():
             self.make_room()
@@ -8598,7 +8609,7 @@ class Server(TcpWSGIServer):  # type: ignore[misc]
     def accept(self) -> Any:
         """Accept a connection. Without a descriptor for it, close idle ones and try again later.
 
-        waitress tries again at once and logs each failure: 46 MB in 30 s, and no client answered.
+        waitress logs the failure and tries again at once: 46 MB of log in 30 s, and no answer.
         """
         try:
             return super().accept()
@@ -8611,7 +8622,10 @@ class Server(TcpWSGIServer):  # type: ignore[misc]
             return None
 
     def handle_accept(self) -> None:
-        """Accept a connection, unless its client has gone again: this would end waitress's server."""
+        """Accept a connection, unless its client has gone again.
+
+        waitress makes a Channel nevertheless, and the failure of that would end the server.
+        """
         with contextlib.suppress(OSError):
             super().handle_accept()
 
