@@ -8256,7 +8256,7 @@ class Request(HTTPRequestParser):  # type: ignore[misc]
     def received(self, data: bytes) -> int:
         """Take in what the client has sent, and return how many bytes belong to this request.
 
-        After "Expect: 100-continue" waitress waits for a body, even if none is announced: the client
+        After "Expect: 100-continue" waitress waits for a body even if none is announced: its client
         gets no answer, and its next request is taken for the rest of this one.
         """
         consumed = int(super().received(data))
