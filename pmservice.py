@@ -6251,7 +6251,8 @@ SECRET = re.compile(
 )
 SECRET_HEADER = re.compile(f"{SECRET.pattern}|auth|cookie|key|sid", re.IGNORECASE)
 CALL_PATTERN = r"\*.*|[A-Z*?]+ [/*?].*"  # what the `match` of a fault looks like
-HEADER = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+:[\t -~]*")
+HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
+HEADER_TEXT = re.compile(r"[\t -~]*")
 
 # fmt: off
 # The tables that triggers keep: the rows that count something, and their recount from the records.
@@ -6295,25 +6296,22 @@ RECOUNTS = (
         GROUP BY plan, product"""),
     ("release_story", "", "SELECT story, release FROM named_story"),
     ("total", "WHERE records > 0", """
-        SELECT list, parent, count(*)
-        FROM (
-            SELECT 'products' AS list, 0 AS parent FROM product WHERE NOT deleted
-            UNION ALL SELECT 'stories ' || status, project
+        SELECT 'products', 0, count(*) FROM product WHERE NOT deleted HAVING count(*) > 0
+        UNION ALL SELECT 'stories ' || status, project, count(*)
             FROM project_story
             JOIN story ON story.id = story
             WHERE NOT deleted
-            UNION ALL SELECT 'releases', project FROM release WHERE NOT deleted
-            UNION ALL SELECT 'tasks', execution FROM task WHERE NOT deleted
-            UNION ALL SELECT 'testcases', product FROM testcase WHERE NOT deleted
-            UNION ALL SELECT 'plans', product FROM plan WHERE NOT deleted
-            UNION ALL SELECT 'testtasks', project FROM testtask WHERE NOT deleted
-            UNION ALL SELECT 'testtasks of product', product FROM testtask WHERE NOT deleted
-            UNION ALL SELECT 'builds', project FROM build WHERE NOT deleted
-            UNION ALL SELECT 'builds of execution', execution FROM build WHERE NOT deleted
-            UNION ALL SELECT 'bugs', project FROM bug WHERE NOT deleted
-            UNION ALL SELECT 'bugs of execution', execution FROM bug WHERE NOT deleted)
-        WHERE parent IS NOT NULL
-        GROUP BY list, parent"""),
+            GROUP BY status, project
+        UNION ALL SELECT 'releases', project, count(*) FROM release WHERE NOT deleted AND project IS NOT NULL GROUP BY project
+        UNION ALL SELECT 'tasks', execution, count(*) FROM task WHERE NOT deleted GROUP BY execution
+        UNION ALL SELECT 'testcases', product, count(*) FROM testcase WHERE NOT deleted GROUP BY product
+        UNION ALL SELECT 'plans', product, count(*) FROM plan WHERE NOT deleted GROUP BY product
+        UNION ALL SELECT 'testtasks', project, count(*) FROM testtask WHERE NOT deleted GROUP BY project
+        UNION ALL SELECT 'testtasks of product', product, count(*) FROM testtask WHERE NOT deleted GROUP BY product
+        UNION ALL SELECT 'builds', project, count(*) FROM build WHERE NOT deleted GROUP BY project
+        UNION ALL SELECT 'builds of execution', execution, count(*) FROM build WHERE NOT deleted GROUP BY execution
+        UNION ALL SELECT 'bugs', project, count(*) FROM bug WHERE NOT deleted AND project IS NOT NULL GROUP BY project
+        UNION ALL SELECT 'bugs of execution', execution, count(*) FROM bug WHERE NOT deleted AND execution IS NOT NULL GROUP BY execution"""),
 )
 # fmt: on
 # The tables that triggers and SQLite itself write.
@@ -6352,12 +6350,14 @@ class Clock:
 
     def __call__(self) -> datetime:
         """Return the present moment, aware."""
-        return self.frozen or self.base() + timedelta(seconds=self.offset)
+        shift = timedelta(seconds=self.offset)
+        return self.frozen or self.base() + shift
 
     def state(self) -> dict[str, Any]:
         """Return what GET /-/clock answers."""
         now = utc(self(), timezone.utc)
-        return {"now": now, "frozen": self.frozen is not None, "offset": self.offset}
+        is_frozen = self.frozen is not None
+        return {"now": now, "frozen": is_frozen, "offset": self.offset}
 
 
 class NotedCall(NamedTuple):
@@ -6421,9 +6421,10 @@ def read_offset(value: Any) -> Any:
 
 def read_match(value: Any) -> str:
     """Return the pattern of calls: a method, a space and a path; * matches anything."""
-    if not isinstance(value, str) or not re.fullmatch(CALL_PATTERN, read_text(value)):
+    words = value if isinstance(value, str) else ""
+    if not re.fullmatch(CALL_PATTERN, read_text(words)):
         raise ValueError('must be a method and a path, such as "POST /tasks/*"')
-    method, space, path = value.partition(" ")
+    method, space, path = words.partition(" ")
     return method + space + bare_path(path)
 
 
@@ -6432,7 +6433,8 @@ def read_headers(value: Any) -> dict[str, str]:
     if not isinstance(value, dict):
         raise ValueError('must be an object such as {"Retry-After": "1"}')
     for name, given in value.items():
-        if type(given) not in (int, str) or not HEADER.fullmatch(f"{name}:{given}"):
+        is_text = type(given) in (int, str) and HEADER_TEXT.fullmatch(str(given))
+        if not is_text or not HEADER_NAME.fullmatch(name):
             rule = "must be a header's name, with a text in ASCII or a number"
             raise ValueError(f"{printable(name)} {rule}")
         if is_hop_by_hop(name) or name.lower() == "content-length":
@@ -6483,7 +6485,9 @@ def size_of(connection: sqlite3.Connection) -> int:
 
 def refuse_memory(database: Database, store: Store, name: str) -> None:
     """Raise Refusal if the snapshots, with a new one of this name, would take too much memory."""
-    sizes = {other: size_of(keeper) for other, (_, keeper) in database.snapshots.items()}
+    sizes = {}
+    for other, (_, keeper) in database.snapshots.items():
+        sizes[other] = size_of(keeper)
     sizes[name] = size_of(store.connection)
     sizes[START_SNAPSHOT] = 0
     if sum(sizes.values()) > MAX_SNAPSHOTS:
@@ -6533,8 +6537,11 @@ def apply_snapshot(database: Database, name: str, whole: Callable[[], None] | No
         run("PRAGMA foreign_keys = OFF")  # a snapshot is consistent in itself
         run("ATTACH ? AS saved", (uri,))
         run("BEGIN IMMEDIATE")  # rolled back when the connection is closed before the COMMIT
-        tables = run("SELECT name FROM saved.sqlite_schema WHERE type = 'table'").fetchall()
-        restore_tables(run, [table for (table,) in tables if whole or table != "token"])
+        names = run("SELECT name FROM saved.sqlite_schema WHERE type = 'table'")
+        tables = [name for (name,) in names]
+        if not whole:
+            tables.remove("token")
+        restore_tables(run, tables)
         run("DELETE FROM token WHERE account NOT IN (SELECT account FROM user WHERE NOT deleted)")
         run("COMMIT")
         if whole:
@@ -6570,9 +6577,11 @@ class Controls:
         self.answered = Journal()  # for the reports of tests: a reset leaves them
         self.frozen = clock.frozen  # at the start
         self.begin()
-        service.add_routes((row for row in CONTROLS if on or row.open), self.make_handler)
+        rows = [row for row in CONTROLS if on or row.open]
+        service.add_routes(rows, self.make_handler)
         service.classes["GET", "/-/live"] = "record"
-        service.routes.route("/openapi.json", "GET", functools.partial(get_document, on))
+        document = functools.partial(get_document, on)
+        service.routes.route("/openapi.json", "GET", document)
         service.paths.add("/openapi.json")
         if not on:
             service.routes.route("/-/<rest:path>", "ANY", render_errors(refuse_controls))
@@ -6585,11 +6594,11 @@ class Controls:
 
     def begin(self) -> None:
         """Set the clock, the faults and the journal to what they are at the start."""
+        self.service.used = False
         self.clock.offset = 0.0
         self.clock.frozen = self.frozen
         self.faults: list[Fault] = []
         self.journal = Journal()
-        self.service.used = False
 
     def make_handler(self, control: Control) -> Callable[..., Any]:
         """Return the function that Bottle calls for a control."""
@@ -6599,12 +6608,15 @@ class Controls:
             if not control.open and not environ["pmservice.caller"].admin:
                 raise Refusal(403, ADMIN_ONLY)
             body = read_body(environ)
-            sent: dict[str, Any] = parse_query(environ)
+            query: dict[str, Any] = parse_query(environ)
             if not control.body:
-                sent |= parse_body(body, "")
-            query = check_exactly(Shape(control.parameters), sent)
+                query |= parse_body(body, "")
+            query = check_exactly(Shape(control.parameters), query)
+            given: Any = name or query
+            if control.body:
+                given = body
             bottle.response.content_type = "application/json"
-            answer = control.perform(self, body if control.body else name or query)
+            answer = control.perform(self, given)
             if isinstance(answer, Iterator):
                 return self.service.sent(piece.encode() for piece in answer)
             return to_json(SUCCESS if answer is None else answer).encode()
@@ -6627,7 +6639,7 @@ class Controls:
 
         The fault delays, refuses or drops the call, or spoils its answer.
         """
-        environ["pmservice.journal"] = self.journal
+        environ["pmservice.journal"] = journal = self.journal
         path = environ["PATH_INFO"]
         if path.startswith("/-/") or not self.faults:
             return
@@ -6635,7 +6647,7 @@ class Controls:
             raise HandOver  # a fault may delay
         fault = self.take_fault(f"{environ['REQUEST_METHOD']} {path}")
         environ["pmservice.fault"] = fault.get("match")
-        self.delay(fault.get("delay", 0), environ["pmservice.journal"])
+        self.delay(fault.get("delay", 0), journal)
         environ["pmservice.headers"] = fault.get("headers")
         if fault.get("drop"):  # it is answered, but nothing of the answer is sent
             fault = {"status": 503, **fault, "truncate": 0}
@@ -6648,7 +6660,8 @@ class Controls:
         """Return the first fault that matches a call, counted down; {} if there is none."""
         with self.lock:
             for fault in self.faults:
-                if fnmatch.fnmatchcase(call, fault["match"]) and fault.get("times", 1) > 0:
+                matches = fnmatch.fnmatchcase(call, fault["match"])
+                if matches and fault.get("times") != 0:
                     if "times" in fault:
                         fault["times"] -= 1
                     return fault
@@ -6658,6 +6671,7 @@ class Controls:
         """Delay a call that has this journal. Raises Refusal (503) if a reset comes meanwhile."""
 
         def refuse_reset() -> bool:
+            """Return False: a delay is never done before its time. Raises Refusal after a reset."""
             if self.journal is not journal:
                 raise Refusal(503, "The service was reset while this call was delayed.")
             return False
@@ -6669,12 +6683,14 @@ class Controls:
         whole = b"".join(answer)
         rest = whole[: fault.get("truncate")]
         pause = fault.get("drip", 0) / (DRIPS - 1)
-        size = math.ceil(len(whole) / DRIPS) if pause else len(whole)
+        size = len(whole)
+        if pause:
+            size = math.ceil(size / DRIPS)
         while rest:
             yield rest[:size]
             rest = rest[size:]
             if rest:
-                with contextlib.suppress(Refusal):  # too many calls wait: this one does not
+                with contextlib.suppress(Refusal):  # too many calls wait: this one goes on
                     self.wait(self.service.stopping.is_set, pause)
         if "truncate" in fault:
             raise ClientDisconnected
@@ -6717,8 +6733,10 @@ def faulty_answer(fault: Fault) -> bottle.HTTPResponse:
     body = fault.get("body", {"error": f"This is the fault {status} that was asked for."})
     kind = "text/html; charset=utf-8"
     if not isinstance(body, str):
-        kind, body = "application/json", to_json(body)
-    return bottle.HTTPResponse(body.encode(), status, {"Content-Type": kind})
+        kind = "application/json"
+        body = to_json(body)
+    headers = {"Content-Type": kind}
+    return bottle.HTTPResponse(body.encode(), status, headers)
 
 
 def note_call(environ: Environ, call: Fields) -> NotedCall:
@@ -6740,8 +6758,8 @@ def note_call(environ: Environ, call: Fields) -> NotedCall:
 
 def sent_query(environ: Environ) -> str:
     """Return the query string of a request, with its secrets blanked."""
-    parameters = environ.get("QUERY_STRING", "")[:MAX_PATH].split("&")
-    return "&".join(map(blank_parameter, parameters))
+    query = environ.get("QUERY_STRING", "")[:MAX_PATH]
+    return "&".join(map(blank_parameter, query.split("&")))
 
 
 def blank_parameter(parameter: str) -> str:
@@ -6754,9 +6772,10 @@ def blank_parameter(parameter: str) -> str:
 
 def sent_headers(environ: Environ) -> dict[str, str]:
     """Return the first headers of a request, with its secrets blanked."""
-    keys = [key for key in environ if key.startswith(("HTTP_", "CONTENT_")) and environ[key]]
+    keys = [key for key in environ if key.startswith(("HTTP_", "CONTENT_"))]
+    sent = [key for key in sorted(keys) if environ[key]]
     headers = {}
-    for key in sorted(keys)[:MAX_HEADERS]:
+    for key in sent[:MAX_HEADERS]:
         name = key.removeprefix("HTTP_")
         shown = name[:MAX_PATH].replace("_", "-").title()
         is_secret = SECRET_HEADER.search(name)
@@ -6775,10 +6794,11 @@ def sent_body(environ: Environ) -> Any:
             body = parse_body(body, environ.get("CONTENT_TYPE", ""))
         except Refusal:
             body = up_to_secret(body.decode(errors="replace"))
-    text = json.dumps(body, ensure_ascii=False).encode("utf-8", "replace")
-    if len(text) > MAX_TEXT:
-        return f"{len(text)} bytes"
-    return json.loads(text, parse_constant=str, object_hook=blank_fields)
+    text = json.dumps(body, ensure_ascii=False)
+    raw = text.encode("utf-8", "replace")
+    if len(raw) > MAX_TEXT:
+        return f"{len(raw)} bytes"
+    return json.loads(raw, parse_constant=str, object_hook=blank_fields)
 
 
 def up_to_secret(text: str) -> str:
@@ -6801,9 +6821,9 @@ def noted_error(environ: Environ, body: Any) -> str | None:
     return cut.decode("utf-8", "replace") or None
 
 
-# What the controls do. Each function is given the controls and what its path takes: a name, a body or
-# checked parameters. It returns a JSON value, an iterator of the pieces of its text, or None for
-# success.
+# What the controls do. Each function is given the controls and one thing: the name in the path, the
+# body or the checked parameters. It returns a JSON value, an iterator of the pieces of its text, or
+# None for success.
 
 
 def ready(controls: Controls, _: Any) -> Any:
@@ -6855,14 +6875,16 @@ def dump_all(controls: Controls, _: Any) -> Any:
 def load_all(controls: Controls, body: bytes) -> Any:
     """Load a fixture."""
     document = parse_fixture(decode(body))
+    me = Caller(ADMIN, True)
     with controls.database.writing() as store:
-        return {"records": load(store, Caller(ADMIN, True), document)}
+        return {"records": load(store, me, document)}
 
 
 def put_clock(controls: Controls, body: bytes) -> Any:
     """Freeze the clock at `now`, shift it by `offset` seconds, or release it with neither."""
     values = check_exactly(CLOCK, parse_body(body, ""))
-    clock, zone = controls.clock, controls.database.zone
+    zone = controls.database.zone
+    clock = controls.clock
     now = values.get("now")
     clock.offset = values.get("offset", 0)
     clock.frozen = moment_of(utc(now, zone)) if now else None
@@ -6887,7 +6909,7 @@ def await_calls(controls: Controls, wanted: Fields) -> list[NotedCall]:
     count: int = wanted["count"]
 
     def arrived() -> bool:
-        """Tell whether as many calls match, or more."""
+        """Tell whether `count` matching calls have arrived yet. Raises Refusal after a reset."""
         if controls.journal is not journal:
             raise Refusal(409, "The service was reset meanwhile.")
         return len(journal.matching(wanted)) >= count
@@ -6902,8 +6924,8 @@ def await_calls(controls: Controls, wanted: Fields) -> list[NotedCall]:
 
 def nearest_calls(journal: Journal, path: str) -> str:
     """Return the last five calls with a path like this one, as a text."""
-    paths = {call.path for call in journal}
-    paths = set(difflib.get_close_matches(path, paths, 3, 0.3))
+    known = {call.path for call in journal}
+    paths = difflib.get_close_matches(path, known, 3, 0.3)
     near = [f"{call.method} {call.path} {call.status}" for call in journal if call.path in paths]
     return ", ".join(near[-5:]) or "none"
 
@@ -6943,8 +6965,8 @@ def add_fault(controls: Controls, body: bytes) -> Any:
 class Control(NamedTuple):
     """A control: a row of CONTROLS.
 
-    shows: an answer like its own.  parameters: of the query.  body: the schema of the body; {}: a
-    body holds parameters.  open: it needs no token, and exists even when the controls are off.
+    shows: an answer like its own.  parameters: of the query.  body: the schema of the body; {} if a
+    body, too, holds parameters.  open: it needs no token, and exists even when the controls are off.
     target, status: what `describe` (room 13) asks of every row.
     """
 
@@ -6992,8 +7014,9 @@ CONTROLS = (
 @functools.cache
 def openapi_text(on: bool) -> bytes:
     """Return the OpenAPI document of a service whose controls are on, or off, as JSON."""
-    rows = ((row, "control", row.body) for row in CONTROLS if on or row.open)
-    return to_json(openapi(rows)).encode()
+    rows = [row for row in CONTROLS if on or row.open]
+    document = openapi((row, "control", row.body) for row in rows)
+    return to_json(document).encode()
 
 
 def get_document(on: bool) -> bytes:
