@@ -10886,7 +10886,7 @@ def log_failed_thread(failed: threading.ExceptHookArgs) -> None:
 def set_up_log(verbose: bool | None, as_json: bool, serving: bool) -> None:
     """Log to stderr: warnings and errors, and if `verbose` also a line for each request.
 
-    verbose: None: if the lines are JSON, or while serving at a terminal.
+    verbose: None means yes for JSON, and while serving at a terminal.
     """
     if verbose is None:
         verbose = as_json or (serving and sys.stderr.isatty())
@@ -10919,7 +10919,7 @@ def refuse_unknown_flags(arguments: Sequence[str]) -> None:
     known = ["--help", "--version"]
     known += [setting.flag for setting in FLAGS]
     for command in COMMANDS.values():
-        known += command.arguments
+        known += [name for name in command.arguments if name.startswith("-")]
     known.sort()
     for word in arguments:
         flag = word.partition("=")[0]
@@ -11312,7 +11312,8 @@ def command_call(settings: Values, options: argparse.Namespace) -> int:
         if ignored := dict(headers).get("Ignored-Fields"):
             tell(f"ignored: {ignored}")
 
-    chosen = {**settings, "control": False}
+    chosen = {**DEFAULTS, "control": False}
+    chosen |= {name: settings[name] for name in ("timezone", "strict")}
     reads = method in ("GET", "HEAD", "OPTIONS") and settings["database"] != ":memory:"
     with contextlib.closing(make_service(settings["database"], chosen, existing=reads)) as service:
         environ = {
@@ -11340,7 +11341,6 @@ def command_serve(settings: Values, options: argparse.Namespace) -> None:
     chosen = {**settings, "loopback_only": loopback}
     sys.setswitchinterval(SWITCH_TIME)
     with contextlib.ExitStack() as stack:
-        executor = stack.enter_context(ThreadPoolExecutor(1))
         listener = stack.enter_context(listen(host, settings["port"]))
         service = patiently(path, functools.partial(make_service, path, chosen))
         stack.callback(service.close)
@@ -11350,7 +11350,9 @@ def command_serve(settings: Values, options: argparse.Namespace) -> None:
         for number in STOPS:
             signal.signal(number, server.stop)
         service.loading = bool(settings["load"] or settings["demo"])
+        executor = ThreadPoolExecutor(1)
         starting = executor.submit(finish_start, service, settings, server)
+        executor.shutdown(wait=False)  # its thread ends with this work
         server.run()
         starting.result()
     if NonBlockingHandler.stops:
@@ -11392,8 +11394,8 @@ def finish_start(service: Service, settings: Values, server: Server) -> None:
     if settings["demo"]:
         before, after = [load_demo, share], [greet, share]
     if service.watchers:  # controls are on: a reset must bring back what is printed
-        before, after = [*before, *after], []
-    service.preparations[:0] = before  # the snapshot for resets comes after them
+        before, after = before + after, []
+    service.preparations[:0] = before  # the last one takes the snapshot for resets
     try:
         patiently(path, functools.partial(furnish, service, settings), stopped)
         patiently(path, functools.partial(wait_for_lock, database), stopped)
@@ -11411,7 +11413,7 @@ def finish_start(service: Service, settings: Values, server: Server) -> None:
 def lacks_password(database: Database) -> bool:
     """Tell whether nobody can log in as the administrator yet."""
     with database.querying() as store:
-        return store.password(ADMIN) is None
+        return store.user(ADMIN)["password"] is None  # type: ignore[index]  # it is always there
 
 
 def wait_for_lock(database: Database) -> None:
