@@ -5232,21 +5232,23 @@ OPERATIONS = SPECIFIED + COMPANIONS
 
 
 # --- 12 Service: HTTP -----------------------------------------------------------------------------
-# HTTP around the operations: reading a request, refusing it, performing its row of OPERATIONS, rendering the
-# answer. No statement stands here, and nothing that only one operation means.
+# HTTP around the operations: read a request, refuse it or perform its row of OPERATIONS, render the
+# answer. No SQL stands here, and nothing that only one operation means.
 #
-# A request is checked in this order, and the first check that fails refuses it: size, Host, Origin, gates, path,
-# method, token, loading, administrator, query, record, body.
+# A request is checked in this order, and the first check that fails refuses it: size, Host, Origin,
+# gates, path, method, token, loading, administrator, query, record, body.
 #
-# A write (`answer_write`) reads its body before its transaction begins, so that a slow client holds no lock.
-# Within the transaction, it finds the record that the path names, checks the names and then the values of the body,
-# and settles links and persons against the database. Then the operation is performed on the checked values.
-# The answer is rendered in the same transaction, so that it shows what this request wrote and nothing later.
-# The transaction is committed, and only then is the answer sent; an error before that rolls it back.
+# A write reads its body before its transaction begins, so that a slow client holds no lock. Within the
+# transaction, the record that the path names is found, the names in the body are checked, then its
+# values, and links and persons are settled against the database. The operation is performed on the
+# checked values. Its answer is rendered in the same transaction: it shows what this request wrote and
+# nothing later. The transaction is committed, and only then is the answer sent; an error before that
+# rolls everything back.
 
 Environ = dict[str, Any]  # of WSGI; the names "pmservice.…" in it are ours
 Handler = Callable[..., Any]
 Headers = list[tuple[str, str]]
+Chunks = Iterator[bytes]
 
 PREFIXES = ("/zentao/api.php/v1", "/api.php/v1")  # where clients of the real server look
 NO_PAGES = (*(f"{prefix}/" for prefix in PREFIXES), "/openapi.json/", "/-/")  # JSON for everybody
@@ -5280,13 +5282,14 @@ UNAUTHORIZED = "Unauthorized"
 HOW_TO_GET_ONE = 'POST /tokens {"account": "admin", "password": "…"} returns one.'
 SEND_TOKEN = "Send the header `Token: <token>`."  # noqa: S105  # no secret
 # fmt: off
-HINTS = (  # a header, how it begins, and what a request that sent it instead of a valid token should do
+HINTS = (  # a header, how its value begins, and the advice to who sent it without a valid token
     ("HTTP_TOKEN",         "",       "This token is unknown, or it has expired."),
     ("HTTP_AUTHORIZATION", "bearer", "Send the token as `Token: <token>`, not as `Authorization: Bearer`."),
     ("HTTP_AUTHORIZATION", "basic",  f"Only the page for browsers takes HTTP Basic. {SEND_TOKEN}"),
     ("HTTP_COOKIE",        "",       f"Cookies are not read. {SEND_TOKEN}"),
 )
-PATH_FILTERS: dict[str, Callable[[str], Any]] = {  # what these match in paths, how that is read, how it is written
+# Bottle's filters: what a name in a path matches, how that is read, how it is written.
+PATH_FILTERS: dict[str, Callable[[str], Any]] = {
     "id":   lambda _: ("[1-9][0-9]{0,18}", int, str),
     "name": lambda _: ("[A-Za-z0-9_.-]{1,64}", str, str),
     "user": lambda _: ("[1-9][0-9]{0,18}|(?![0-9]+(?:/|$))[A-Za-z0-9_.@-]{1,30}", lambda text: int(text) if text.isdigit() else text, str),
@@ -5301,7 +5304,7 @@ DEEPER = {"[": 1, "{": 1, "]": -1, "}": -1}
 
 
 def refuse_size(environ: Environ, limit: int) -> None:
-    """Raise Refusal (413) for a body beyond `limit` bytes, and (400) for one whose length cannot be read."""
+    """Raise Refusal (413) for a body beyond `limit` bytes, (400) for an unreadable length."""
     length = environ.get("CONTENT_LENGTH") or "0"
     if not re.fullmatch("[0-9]{1,18}", length):
         raise Refusal(400, "The Content-Length must be a number of bytes.")
@@ -5324,7 +5327,7 @@ def decode(body: bytes) -> str:
 
 
 def parse_body(body: bytes, content_type: str) -> dict[str, Any]:
-    """Return the fields of a body: JSON, unless it is labelled as a form and does not look like JSON."""
+    """Return the fields of a body: JSON, unless it is labelled as a form and looks like one."""
     text = decode(body)
     if not text.strip():
         return {}
@@ -5337,7 +5340,7 @@ def parse_body(body: bytes, content_type: str) -> dict[str, Any]:
 
 
 def parse_json(text: str) -> Any:
-    """Return the value of a JSON text. Raises Refusal, also for NaN and Infinity, which JSON does not have."""
+    """Return the value of a JSON text. Raises Refusal, also for NaN and Infinity."""
     if depth_of(text) > MAX_DEPTH:
         raise Refusal(400, f"The body must not be nested more than {MAX_DEPTH} deep.")
     try:
@@ -5353,10 +5356,11 @@ def parse_json(text: str) -> Any:
 
 
 def depth_of(text: str) -> int:
-    """Return how deep a JSON text nests, counted before parsing, because each Python gives up at another depth."""
+    """Return how deep a JSON text nests, without parsing: each Python gives up at another depth."""
     if text.count("[") + text.count("{") <= MAX_DEPTH:
         return 0
-    steps = (DEEPER.get(character, 0) for character in STRING.sub("", text))
+    outside = STRING.sub("", text)
+    steps = (DEEPER.get(character, 0) for character in outside)
     return max(itertools.accumulate(steps), default=0)
 
 
@@ -5391,25 +5395,26 @@ def parse_query(environ: Environ, most: int | None = None) -> dict[str, str]:
 
 
 def with_page(query: Fields, limit: int) -> dict[str, Any]:
-    """Return the query of a list with limit and offset, and with page if it is asked for or the list always has pages.
+    """Return the query of a list with limit (-1: everything), offset and, if it is paged, page.
 
-    limit: of the list, see Listing.  The result's limit is -1 for the whole list.
+    limit: of the list, see Listing.
     """
     if limit <= 0 and not {"page", "limit"} & query.keys():
         return {**query, "limit": -1, "offset": 0}
     paged = {"page": 1, "limit": max(limit, 20), **query}
-    offset = (paged["page"] - 1) * paged["limit"]
-    return {**paged, "offset": min(offset, MAX_INT)}
+    before = paged["page"] - 1
+    paged["offset"] = min(before * paged["limit"], MAX_INT)
+    return paged
 
 
 # Paths
 
 
 def normalize_path(environ: Environ) -> tuple[str, str]:
-    """Return (path, reason): the path without a prefix and a trailing slash; reason is "" or says why it is rejected.
+    """Return (path, reason): reason is "" or says why the path is rejected.
 
-    Rejected are paths that are not UTF-8, or that only a server's tidying turns into one of ours: a leading double
-    slash, an encoded slash.
+    The path is without a prefix and a trailing slash. Rejected are paths that are not UTF-8, and
+    those that only a server's tidying turns into one of ours: a leading double slash, an encoded slash.
     """
     path = str(environ.get("bottle.raw_path", environ["PATH_INFO"]))
     try:
@@ -5457,20 +5462,20 @@ class Ignored(NamedTuple):
 
 
 def ignored_fields(shape: Shape, given: Fields, within: str = "") -> Iterator[Ignored]:
-    """Yield the names of a body, and of the objects in its arrays, that a shape does not have.
+    """Yield the names that a shape does not have, also those in the objects of arrays.
 
-    within: the place of an object in an array, "steps[0].".
+    within: what goes before each name: "steps[0]." or "?".
     """
     for name, value in given.items():
-        place = within + name
         kind = shape.fields.get(name)
         if kind is None:
             if value is not None:
-                yield Ignored(place or NO_NAME, name, shape.fields)
+                yield Ignored(within + (name or NO_NAME), name, shape.fields)
         elif isinstance(kind.read, Items) and isinstance(value, list):
             for number, item in enumerate(value):
                 if isinstance(item, dict):
-                    yield from ignored_fields(kind.read.shape, item, f"{place}[{number}].")
+                    place = f"{within}{name}[{number}]."
+                    yield from ignored_fields(kind.read.shape, item, place)
 
 
 def ignored_text(environ: Environ) -> str:
@@ -5491,7 +5496,7 @@ def view_of(operation: Operation) -> View | None:
 
 
 def names_shown(view: View) -> set[str]:
-    """Return the names in the answers of a view: around the record, of its fields, in its arrays and enclosed lists."""
+    """Return the names in the answers of a view, also in and around the record."""
     names = set(view.fields)
     if view.envelope:
         names.update(view.envelope.schema({}))
@@ -5521,11 +5526,11 @@ def names_of(resource: Resource) -> set[str]:
 
 def listed(words: str) -> list[str]:
     """Return the words of a setting that may have several, separated by commas."""
-    return [word.strip() for word in words.split(",") if word.strip()]
+    return [word for word in map(str.strip, words.split(",")) if word]
 
 
 def read_origins(words: str) -> str:
-    """Return origins, separated by commas, as browsers send them. Raises ValueError if they never would."""
+    """Return origins, separated by commas, as browsers send them. Raises ValueError for others."""
     origins = []
     for word in listed(words):
         parts = ORIGIN.fullmatch(word.lower())
@@ -5539,14 +5544,14 @@ def read_origins(words: str) -> str:
 
 
 def wants_page(method: str, path: str, accept: str, token: str | None) -> bool:
-    """Tell whether a request is a browser's for a page: only browsers accept XHTML, and only programs send a token."""
+    """Tell whether a browser asks: only browsers accept XHTML, only programs send a token."""
     if method not in ("GET", "HEAD") or token is not None:
         return False
     return "application/xhtml+xml" in accept and not f"{path}/".startswith(NO_PAGES)
 
 
 def refuse_host(environ: Environ, names: Iterable[str]) -> None:
-    """Raise Refusal (421) for a Host that is not one of the service's names: it stops DNS rebinding."""
+    """Raise Refusal (421) for a Host that is not one of these names, which stops DNS rebinding."""
     absolute = ABSOLUTE.match(environ.get("REQUEST_URI", ""))  # wins over the Host header
     host = absolute[1] if absolute else environ.get("HTTP_HOST")
     if host is None:
@@ -5585,12 +5590,12 @@ def response(status: int, body: Mapping[str, Any]) -> bottle.HTTPResponse:
 
 
 def patience_of(environ: Environ) -> float:
-    """Return how many seconds a request may wait for others: 0 in the thread that receives requests."""
+    """Return how many seconds a request may wait for others: 0 in the receiving thread."""
     return float(environ.get("pmservice.patience", PATIENCE))
 
 
 def render_errors(work: Handler) -> Handler:
-    """Decorate a function that answers a request: THE place where every error becomes its answer."""
+    """Decorate a function that answers a request: here, and only here, errors become answers."""
 
     @functools.wraps(work)
     def wrapper(*args: Any, **named: Any) -> Any:
@@ -5617,23 +5622,27 @@ def render_errors(work: Handler) -> Handler:
 # Answers
 
 
-def in_pieces(pieces: Iterator[bytes]) -> bytes | Iterator[bytes]:
-    """Return an answer: whole if it is one piece. An error before the second piece still gets a proper status."""
+def in_pieces(pieces: Chunks) -> bytes | Chunks:
+    """Return an answer: whole if it is one piece, else piece by piece.
+
+    Two pieces are made at once: an error in them still gets a proper status.
+    """
     begin = list(itertools.islice(pieces, 2))
     if len(begin) == 1:
         return begin[0]
     return resume(begin, pieces)
 
 
-def resume(begin: list[bytes], pieces: Iterator[bytes]) -> Iterator[bytes]:
+def resume(begin: list[bytes], pieces: Chunks) -> Chunks:
     """Yield the pieces that were taken already, and the rest."""
-    with contextlib.closing(pieces):  # type: ignore[type-var]  # also if the client does not read everything
+    # Closed also if the client does not read everything.
+    with contextlib.closing(pieces):  # type: ignore[type-var]
         yield from begin
         yield from pieces
 
 
 def find_named(store: Store, operation: Operation, id: int | str, me: Caller) -> sqlite3.Row | None:
-    """Return the row that the path names. Raises Refusal (404), also for what the caller may not see."""
+    """Return the row that the path names. Raises Refusal (404) for what the caller may not see."""
     if not operation.target:
         return None
     row = store.find(operation.target, store.id_of(id), me)
@@ -5658,9 +5667,9 @@ def record_pieces(
     parts: Sequence[str] = (),
     most: int = -1,
 ) -> Iterator[str]:
-    """Yield the JSON of one record in pieces, with these parts and the lists inside of it. Raises Refusal (404).
+    """Yield the JSON of one record in pieces. Raises Refusal (404).
 
-    most: the records that a list may have; -1: all.
+    parts: those to show besides.  most: the records that a list inside of it may have; -1: all.
     """
     number = store.id_of(id)
     rows = store.select(view, number, me, target)
@@ -5685,21 +5694,16 @@ def record_pieces(
     yield text + "}"
 
 
-def record_text(store: Store, view: View, id: int, me: Caller) -> str:
-    """Return the JSON of one record."""
-    return "".join(record_pieces(store, view, id, me))
-
-
 def written_text(store: Store, operation: Operation, changed: Any, me: Caller) -> str:
-    """Return the JSON that a write answers: the record or the records that it made or changed, or a constant."""
+    """Return the JSON that a write answers: what it made or changed, or a constant."""
     shows = operation.shows
     if isinstance(shows, View):
-        return record_text(store, shows, changed, me)
+        return "".join(record_pieces(store, shows, changed, me))
     if not isinstance(shows, Each):
         return to_json(shows)
     records = []
     for id in changed:
-        record = record_text(store, shows.view, id, me)
+        record = "".join(record_pieces(store, shows.view, id, me))
         records.append(f'"{id}":{record}')
     return f'{{"{shows.key}":{{{",".join(records)}}}}}'
 
@@ -5716,7 +5720,7 @@ def list_begin(listing: Listing, query: Fields, total: int) -> str:
 
 
 def list_end(store: Store, listing: Listing, narrowed: Fields) -> str:
-    """Return the JSON of a list after its last record, with the field beside it in a list of one product."""
+    """Return the JSON of a list after its last record; a product's may have a field beside it."""
     field, statement = listing.beside
     if not (field and "product" in narrowed):
         return "]}"
@@ -5725,7 +5729,7 @@ def list_end(store: Store, listing: Listing, narrowed: Fields) -> str:
 
 
 def filters_of(store: Store, listing: Listing, query: Fields, me: Caller) -> dict[str, Any]:
-    """Return the filters of a list that are set. Raises Refusal (404) if one names a record that the caller cannot see."""
+    """Return the filters that are set. Raises Refusal (404) for a record that is not visible."""
     filters = {}
     for name, default in listing.filter_defaults.items():
         value: Any = query.get(name) or default
@@ -5757,21 +5761,26 @@ QUERIES = {
 class Service:
     """The WSGI application. `token` acts as the administrator; `close()` releases everything.
 
-    settings: see Settings in room 17.  names: the Hosts that are answered; None: every Host.  allowed: those of the
-    settings.
+    settings: see Settings in room 17.
+    names: the Hosts that are answered; None: every Host.
+    allowed: those of the settings.
 
-    Rooms below add to it: routes; gates, which are called with the environ before a request is looked at closer and
-    may refuse it or change its answer; watchers, which are called with each call that was answered; preparations,
-    which run when everything is loaded; `page`, which answers what browsers ask for. `class_of` tells the server which
-    requests are quick reads, a "record" or a "page", which a "login" and which are shown to a browser, "html". In the
-    thread that receives requests they have no patience: what would wait, or takes too long, raises HandOver.
+    Rooms below add to it:
+    routes: see `add_routes`.
+    gates: called with the environ before a path is looked up; they may refuse or change the answer.
+    watchers: called with the environ and the log entry of each call that was answered.
+    preparations: run when everything is loaded.
+    page: answers what browsers ask for.
+
+    The receiving thread answers quick reads itself, with no patience (see `patience_of`): what
+    would wait there, or take too long, raises HandOver.
     """
 
     def __init__(self, database: Database, settings: Mapping[str, Any]):
         self.database = database
-        self.lifetime: float = settings["token_lifetime"]
-        self.body_limit: int = settings["body_limit"]
-        self.strict: bool = settings["strict"]
+        self.lifetime = settings["token_lifetime"]
+        self.body_limit = settings["body_limit"]
+        self.strict = settings["strict"]
         self.token: str = settings["token"] or secrets.token_hex(16)
         self.admin_hash = hash_token(self.token)
         self.origins = set(listed(read_origins(settings["origin"])))
@@ -5801,17 +5810,21 @@ class Service:
         self.add_routes(OPERATIONS, self.make_handler)
 
     def class_of(self, method: str, path: str, headers: Mapping[str, str]) -> str:
-        """Return the class of a request: "html" for a page, "" for what any thread answers.
+        """Return the class of a request: "html", "login", "record", "page" or "".
 
-        A page is a "login" if a password has to be checked first, so that pages of others do not wait for that.
+        "html" is shown to a browser; it is a "login" if a password has to be checked first, so that
+        the pages of others do not wait for that. "record" and "page" (of a list) are quick reads.
         """
-        if self.page and wants_page(method, path, headers.get("ACCEPT", ""), headers.get("TOKEN")):
-            known = self.page.remembered(headers.get("AUTHORIZATION", "")) is not None
+        accept, token = headers.get("ACCEPT", ""), headers.get("TOKEN")
+        if self.page and wants_page(method, path, accept, token):
+            basic = headers.get("AUTHORIZATION", "")
+            known = self.page.remembered(basic) is not None
             return "html" if known else "login"
-        return self.classes.get((method, pattern_of(bare_path(path))), "")
+        pattern = pattern_of(bare_path(path))
+        return self.classes.get((method, pattern), "")
 
     def add_routes(self, rows: Iterable[Any], make_handler: Callable[[Any], Handler]) -> None:
-        """Add the routes of a table: its rows have a method, a path and say whether they are open, without a token."""
+        """Add the routes of a table: rows with method, path and open (without a token)."""
         router = self.routes.router
         # Bottle compiles the patterns of all routes whenever one is added: 80 ms instead of 13.
         router._compile = compile_later
@@ -5847,12 +5860,10 @@ class Service:
         ignored = ignored_text(environ)
         if ignored:
             sent.append(("Ignored-Fields", ignored))
-        added = environ.get("pmservice.headers")
-        if not added:
-            return sent
-        replaced = {name.lower() for name in added}
-        kept = [header for header in sent if header[0].lower() not in replaced]
-        return [*kept, *added.items()]
+        added = environ.get("pmservice.headers", {})
+        for name in added:
+            sent = [header for header in sent if header[0].lower() != name.lower()]
+        return [*sent, *added.items()]
 
     def shared_headers(self, origin: str | None, host: str | None) -> Headers:
         """Return the headers of every answer, refusals included."""
@@ -5888,7 +5899,7 @@ class Service:
 
     @render_errors
     def admit(self) -> None:
-        """Check what comes before any route is looked up: the size, the Host, the Origin, the gates, the path's form."""
+        """Make the checks that come before any route is looked up."""
         environ = bottle.request.environ
         refuse_size(environ, self.body_limit)
         if self.names is not None:
@@ -5906,7 +5917,7 @@ class Service:
             raise Refusal(404, reason)
 
     def admit_origin(self, environ: Environ) -> None:
-        """Refuse a page of an origin that may not call; answer a preflight, in which a browser asks what a page may do."""
+        """Refuse pages of an origin that may not call. Answer a preflight."""
         origin = environ.get("HTTP_ORIGIN")
         if origin is not None and not self.may_call(origin, environ.get("HTTP_HOST")):
             name = printable(origin[:MAX_NAME]) or "an unnamed origin"
@@ -5920,7 +5931,7 @@ class Service:
             raise bottle.HTTPResponse(status=204, headers=PREFLIGHT)
 
     def may_call(self, origin: str, host: str | None) -> bool:
-        """Tell whether pages of an origin may call: those of this Host or machine, of an app or an extension, or named."""
+        """Tell whether pages of an origin may call: a named one, an app, this Host or machine."""
         if "*" in self.origins or origin in self.origins:
             return True
         parts = ORIGIN.fullmatch(origin.lower())
@@ -5943,18 +5954,19 @@ class Service:
         return admitted
 
     def caller(self, environ: Environ) -> Caller:
-        """Return who sends a request, by its token, whose bytes WSGI passes as Latin-1. Raises Refusal (401)."""
+        """Return who sends a request, by its token. Raises Refusal (401)."""
         token = environ.get("HTTP_TOKEN", "")
-        hash = hash_token(token.encode("latin-1", "replace").decode("utf-8", "surrogateescape"))
-        if hmac.compare_digest(hash, self.admin_hash):
-            return Caller(ADMIN, True, token, int(self.lifetime))
-        found = authenticate(self.database, hash, self.lifetime, patience_of(environ))
+        sent = token.encode("latin-1", "replace")  # as which WSGI passes its bytes
+        hash = hash_token(sent.decode("utf-8", "surrogateescape"))
+        found: Caller | None = Caller(ADMIN, True)
+        if not hmac.compare_digest(hash, self.admin_hash):
+            found = authenticate(self.database, hash, self.lifetime, patience_of(environ))
         if not found:
             raise Refusal(401, UNAUTHORIZED, hint=hint_for(environ))
         return found._replace(token=token, lifetime=int(self.lifetime))
 
     def render_bottle_error(self, error: bottle.HTTPError) -> str:
-        """Return the JSON of Bottle's own refusals: an unknown path, a method that is not allowed, a failure of its own."""
+        """Return the JSON of Bottle's own refusals: 404, 405, and 500 for a failure of its own."""
         environ = bottle.request.environ
         path, method = environ["PATH_INFO"], bottle.request.method
         sentence = FAILED
@@ -5970,7 +5982,7 @@ class Service:
         return to_json({"error": sentence})
 
     def nothing_at(self, path: str) -> str:
-        """Return the sentence that there is nothing at a path, with the nearest path that there is."""
+        """Return the sentence that there is nothing at a path, with the nearest known path."""
         pattern = pattern_of(path)
         longer = [known for known in self.paths if known.startswith(f"{pattern}/")]
         near = suggest(pattern, longer or self.paths)
@@ -5981,10 +5993,10 @@ class Service:
     def note_ignored(
         self, environ: Environ, found: Iterator[Ignored], view: View | None = None
     ) -> dict[str, str]:
-        """Note the names in a request that its operation does not take; return what is wrong with them.
+        """Note the names that an operation does not take. Return what a strict service refuses.
 
-        Only a strict service finds something wrong, and never with a name in the answers that show the resource of
-        `view`: a record that was read can be sent back.
+        It refuses no name that answers show of the resource of `view`, so that a record that was
+        read can be sent back.
         """
         first = list(itertools.islice(found, MOST_IGNORED))
         of_query = environ.get("pmservice.ignored", [])
@@ -5998,40 +6010,36 @@ class Service:
             refused[one.place] = f"is not known here{suggest(one.name, one.known)}"
         return refused
 
-    def query_of(
-        self, environ: Environ, known: Mapping[str, Kind]
-    ) -> tuple[dict[str, str], dict[str, str]]:
-        """Return (query, refused): the known query parameters, and what is wrong with the others, which are noted."""
+    def query_of(self, environ: Environ, shape: Shape) -> tuple[dict[str, str], dict[str, str]]:
+        """Return (query, refused): the known parameters, and what is wrong with the others."""
         if not environ.get("QUERY_STRING"):
             return {}, {}
-        query = {}
-        unknown = []
-        for name, value in parse_query(environ, 100).items():
-            if name in known:
-                query[name] = value
-            elif value:
-                unknown.append(Ignored("?" + (name or NO_NAME), name, known))
-        return query, self.note_ignored(environ, iter(unknown))
+        given = parse_query(environ, 100)
+        query = {name: given[name] for name in given if name in shape.fields}
+        not_empty = {name: value for name, value in given.items() if value}
+        unknown = ignored_fields(shape, not_empty, "?")
+        return query, self.note_ignored(environ, unknown)
 
     def fields_of(self, environ: Environ) -> dict[str, Any]:
         """Return the fields of the body that was read, and note them for the journal."""
-        body, content_type = environ["pmservice.body"], environ.get("CONTENT_TYPE", "")
-        environ["pmservice.body"] = fields = parse_body(body, content_type)
+        content_type = environ.get("CONTENT_TYPE", "")
+        fields = parse_body(environ["pmservice.body"], content_type)
+        environ["pmservice.body"] = fields
         return fields
 
     def make_handler(self, operation: Operation) -> Handler:
         """Return the function that Bottle calls for an operation."""
         answer = self.answerer(operation)
 
-        def handle(id: int = 0, user: int | str = 0, name: str = "") -> Any:
+        def handle(**named: Any) -> Any:
             bottle.response.status = operation.status
             bottle.response.content_type = "application/json"
-            pieces = answer(operation, id or user or name, bottle.request.environ)
-            return self.sent(pieces)
+            id = next(iter(named.values()), 0)  # no path has two
+            return self.sent(answer(operation, id, bottle.request.environ))
 
         return handle
 
-    def answerer(self, operation: Operation) -> Callable[..., Iterator[bytes]]:
+    def answerer(self, operation: Operation) -> Callable[..., Chunks]:
         """Return the method that yields the pieces of an operation's answers."""
         if isinstance(operation.shows, Listing):
             return self.answer_list
@@ -6039,13 +6047,13 @@ class Service:
             return self.answer_read
         return self.answer_login if operation.open else self.answer_write
 
-    def sent(self, pieces: Iterator[bytes]) -> bytes | Iterator[bytes]:
-        """Return an answer in pieces; whole from memory, where whoever reads it slowly would hold up every writer."""
+    def sent(self, pieces: Chunks) -> bytes | Chunks:
+        """Return an answer in pieces; whole from memory, where a slow reader holds up writers."""
         return b"".join(pieces) if self.database.in_memory else in_pieces(pieces)
 
-    def answer_login(self, operation: Operation, _: Any, environ: Environ) -> Iterator[bytes]:
+    def answer_login(self, operation: Operation, _: Any, environ: Environ) -> Chunks:
         """Perform the operation that needs no token; it takes the database, because it hashes."""
-        _, refused = self.query_of(environ, {})
+        _, refused = self.query_of(environ, NOTHING)
         environ["pmservice.body"] = read_body(environ)
         fields = self.fields_of(environ)
         refused |= self.note_ignored(environ, ignored_fields(operation.reads, fields))
@@ -6053,15 +6061,16 @@ class Service:
         answer = operation.perform(self.database, body)
         yield to_json(answer).encode()
 
-    def answer_write(self, operation: Operation, id: Any, environ: Environ) -> Iterator[bytes]:
-        """Perform an operation that changes something, and show the record that it made or changed."""
+    def answer_write(self, operation: Operation, id: Any, environ: Environ) -> Chunks:
+        """Perform an operation that changes something; see the head of this room."""
         me: Caller = environ["pmservice.caller"]
         environ["pmservice.body"] = read_body(environ)
         if operation.admin and not me.admin:
             raise Refusal(403, ADMIN_ONLY)
         parameters = operation.parameters
-        query, refused = self.query_of(environ, parameters)
-        check(Shape(parameters), query, refused=refused)
+        shape = Shape(parameters)
+        query, refused = self.query_of(environ, shape)
+        check(shape, query, refused=refused)
         with self.database.writing(patience_of(environ)) as store:
             row = None if operation.by else find_named(store, operation, id, me)
             fields = self.fields_of(environ)
@@ -6073,7 +6082,7 @@ class Service:
                 named = check(Shape(parameters, operation.by), fields)
                 row = find_named(store, operation, named[operation.by], me)
             record = dict(row or {})
-            # An operation that creates a record is at the path of another one, whose links do not count.
+            # The path of a creation names another record, whose links do not count.
             stored = {} if operation.status == 201 else record
             settle = Settler(store, me, stored)
             body = check(operation.reads, fields, settle, record, refused)
@@ -6081,12 +6090,12 @@ class Service:
             answer = written_text(store, operation, changed, me)
         yield answer.encode()
 
-    def answer_read(self, operation: Operation, id: Any, environ: Environ) -> Iterator[bytes]:
-        """Yield the record that the path names, even if it is deleted; without a target the caller, or a JSON value."""
+    def answer_read(self, operation: Operation, id: Any, environ: Environ) -> Chunks:
+        """Yield the record that the path names, even a deleted one, or what an operation returns."""
         me: Any = environ.get("pmservice.caller")
-        parameters = operation.parameters
-        query, refused = self.query_of(environ, parameters)
-        checked = check(Shape(parameters), query, refused=refused)
+        shape = Shape(operation.parameters)
+        query, refused = self.query_of(environ, shape)
+        checked = check(shape, query, refused=refused)
         with self.database.reading(patience_of(environ)) as store:
             view = view_of(operation)
             if not view:
@@ -6101,12 +6110,12 @@ class Service:
             for piece in record_pieces(store, view, id, me, operation.target, parts, most):
                 yield piece.encode()
 
-    def answer_list(self, operation: Operation, id: int, environ: Environ) -> Iterator[bytes]:
-        """Yield a list from one state of the database, in batches, so that memory does not grow with `limit`."""
+    def answer_list(self, operation: Operation, id: int, environ: Environ) -> Chunks:
+        """Yield a list from one state of the database; its batches bound the memory."""
         me, patience = environ["pmservice.caller"], patience_of(environ)
         listing = operation.shows
         shape = QUERIES[listing]
-        given, refused = self.query_of(environ, shape.fields)
+        given, refused = self.query_of(environ, shape)
         if "status" in given:
             given["status"] = given["status"].lower()
         checked = check(shape, given, refused=refused)
