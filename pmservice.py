@@ -1934,6 +1934,11 @@ class View:
     kinds: Mapping[str, Kind] = dataclasses.field(default_factory=dict)
     envelope: Envelope | None = None
 
+    @property
+    def view(self) -> View:
+        """The view of the records that an answer shows, as all sorts of answers have one."""
+        return self
+
     @functools.cached_property
     def fields(self) -> dict[str, Kind]:
         """The fields that are shown, in their order."""
@@ -4998,7 +5003,8 @@ class Operation:
     token.  admin: whether it is for administrators.
     query: fields of the body that may come as query parameters, too; "fields" names parts of the
     record that the answer shows then.  by: where the path has no id, the field of the body or query
-    parameter that names the record.  narrows: the query parameters of a list.
+    parameter that names the record.
+    listing: the list that it shows, None if it shows none.
     """
 
     method: str
@@ -5013,17 +5019,22 @@ class Operation:
     admin: bool = False
     query: str = ""
     by: str = ""
-    narrows: Shape = NOTHING
+    listing: Listing | None = None
 
     @property
     def target(self) -> str:
         """The name of the resource that the id in the path names, "" without one."""
         return self.on.name if self.on else ""
 
+    @property
+    def view(self) -> View | None:
+        """The view of the records that it shows, None if it shows none."""
+        return getattr(self.shows, "view", None)
+
     @functools.cached_property
     def parameters(self) -> dict[str, Kind]:
         """The query parameters that it takes."""
-        parameters = dict(self.narrows.fields)
+        parameters = dict(self.listing.shape.fields) if self.listing else {}
         for name in f"{self.query} {self.by}".split():
             if name == "fields":
                 parameters[name] = some_of(*parts_of(self.shows).fields)
@@ -5053,7 +5064,7 @@ def lists(
     target = on.name if on else ""
     within = {"execution or project": "execution", "testcase": "case"}.get(target, target)
     listing = Listing(key, view, within, *cells, **more)
-    return get(path, purpose, on, listing, narrows=listing.shape)
+    return get(path, purpose, on, listing, listing=listing)
 
 
 EACH_TASK = Each("task", TASK_SHOWN)
@@ -5489,12 +5500,6 @@ def ignored_text(environ: Environ) -> str:
     return cut.rpartition(", ")[0] or CUT_CHARACTER.sub("", cut)
 
 
-def view_of(operation: Operation) -> View | None:
-    """Return the view by which an operation shows records, None if it shows none."""
-    view = getattr(operation.shows, "view", operation.shows)  # of a list, or of several records
-    return view if isinstance(view, View) else None
-
-
 def names_shown(view: View) -> set[str]:
     """Return the names in the answers of a view, also in and around the record."""
     names = set(view.fields)
@@ -5515,7 +5520,7 @@ def names_of(resource: Resource) -> set[str]:
     parts = resource.fixture.fields
     names = {name for name, kind in parts.items() if kind.source == "part"}
     for operation in OPERATIONS:
-        view = view_of(operation)
+        view = operation.view
         if view and view.resource is resource:
             names |= names_shown(view)
     return names
@@ -5694,18 +5699,23 @@ def record_pieces(
     yield text + "}"
 
 
-def written_text(store: Store, operation: Operation, changed: Any, me: Caller) -> str:
-    """Return the JSON that a write answers: what it made or changed, or a constant."""
-    shows = operation.shows
-    if isinstance(shows, View):
-        return "".join(record_pieces(store, shows, changed, me))
-    if not isinstance(shows, Each):
-        return to_json(shows)
-    records = []
-    for id in changed:
-        record = "".join(record_pieces(store, shows.view, id, me))
-        records.append(f'"{id}":{record}')
-    return f'{{"{shows.key}":{{{",".join(records)}}}}}'
+@functools.singledispatch
+def written_text(shows: Any, store: Store, changed: Any, me: Caller) -> str:
+    """Return the JSON that a write answers: here a constant."""
+    return to_json(shows)
+
+
+@written_text.register(View)
+def written_record(view: View, store: Store, changed: int, me: Caller) -> str:
+    """Return the JSON of the record that a write has made or changed."""
+    return "".join(record_pieces(store, view, changed, me))
+
+
+@written_text.register(Each)
+def written_records(each: Each, store: Store, changed: Sequence[int], me: Caller) -> str:
+    """Return the JSON of the records that a write has made."""
+    records = [f'"{id}":{written_record(each.view, store, id, me)}' for id in changed]
+    return f'{{"{each.key}":{{{",".join(records)}}}}}'
 
 
 def list_begin(listing: Listing, query: Fields, total: int) -> str:
@@ -5747,15 +5757,9 @@ def class_of_operation(operation: Operation) -> str:
         return "login"
     if operation.method != "GET":
         return ""
-    if isinstance(operation.shows, Listing):
+    if operation.listing:
         return "page"
-    is_quick = isinstance(operation.shows, View) and operation.shows not in ENCLOSED
-    return "record" if is_quick else ""
-
-
-QUERIES = {
-    row.shows: query_shape(row.shows) for row in OPERATIONS if isinstance(row.shows, Listing)
-}
+    return "record" if operation.view and operation.view not in ENCLOSED else ""
 
 
 class Service:
@@ -6041,7 +6045,7 @@ class Service:
 
     def answerer(self, operation: Operation) -> Callable[..., Chunks]:
         """Return the method that yields the pieces of an operation's answers."""
-        if isinstance(operation.shows, Listing):
+        if operation.listing:
             return self.answer_list
         if operation.method == "GET":
             return self.answer_read
@@ -6076,7 +6080,7 @@ class Service:
             fields = self.fields_of(environ)
             taken = Shape({**parameters, **operation.reads.fields})
             ignored = ignored_fields(taken, fields)
-            refused = self.note_ignored(environ, ignored, view_of(operation))
+            refused = self.note_ignored(environ, ignored, operation.view)
             fields = {**query, **fields}
             if operation.by:
                 named = check(Shape(parameters, operation.by), fields)
@@ -6087,7 +6091,7 @@ class Service:
             settle = Settler(store, me, stored)
             body = check(operation.reads, fields, settle, record, refused)
             changed = operation.perform(store, me, row, body)
-            answer = written_text(store, operation, changed, me)
+            answer = written_text(operation.shows, store, changed, me)
         yield answer.encode()
 
     def answer_read(self, operation: Operation, id: Any, environ: Environ) -> Chunks:
@@ -6097,7 +6101,7 @@ class Service:
         query, refused = self.query_of(environ, shape)
         checked = check(shape, query, refused=refused)
         with self.database.reading(patience_of(environ)) as store:
-            view = view_of(operation)
+            view = operation.view
             if not view:
                 value = operation.shows
                 if operation.perform:
@@ -6114,7 +6118,7 @@ class Service:
         """Yield a list from one state of the database; its batches bound the memory."""
         me, patience = environ["pmservice.caller"], patience_of(environ)
         listing = operation.shows
-        shape = QUERIES[listing]
+        shape = listing.shape
         given, refused = self.query_of(environ, shape)
         if "status" in given:
             given["status"] = given["status"].lower()
@@ -6550,7 +6554,6 @@ def read_fault_body(value: Any) -> Any:
     return value
 
 
-Environ = dict[str, Any]
 Fault = dict[str, Any]
 
 # fmt: off
@@ -7156,12 +7159,12 @@ TELLING = """
 """
 NAMES = ("title", "name", "realname")  # fields that name a record
 READS = {row.path: row for row in OPERATIONS if row.method == "GET"}
-LISTS = {path: row.shows for path, row in READS.items() if isinstance(row.shows, Listing)}
+LISTS = {path: row.listing for path, row in READS.items() if row.listing}
 # The path of each resource's records: the first one in the table of operations.
 RECORDS = {
     row.target: path
     for path, row in reversed(READS.items())
-    if row.target and isinstance(row.shows, View)
+    if row.target and row.view and not row.listing
 }
 LINKS = [
     ("my tasks" if path == "/tasks" else listing.key, path)
@@ -7580,18 +7583,18 @@ class Sheet:
         self, operation: Operation, path: str, value: Any, named: Fields, query: Fields
     ) -> Contents:
         """Return the page of what a GET answers."""
-        shows = operation.shows
-        if isinstance(shows, Listing):
-            title = shows.key.capitalize()
+        listing, view = operation.listing, operation.view
+        if listing:
+            title = listing.key.capitalize()
             if operation.target:
                 name, _ = self.name(operation.target, named["id"])
                 title += f" of {name}"
-            return title, [self.listing(shows, path, query, value)]
-        if isinstance(shows, View):
-            record = value["profile"] if shows.envelope else value
+            return title, [self.listing(listing, path, query, value)]
+        if view:
+            record = value["profile"] if view.envelope else value
             name = next(record[field] for field in (*NAMES, "id") if field in record)
-            title = f"{shows.resource.name.capitalize()} {record['id']}: {name}"
-            return title, self.record(shows, record)
+            title = f"{view.resource.name.capitalize()} {record['id']}: {name}"
+            return title, self.record(view, record)
         code = json.dumps(value, indent=2, ensure_ascii=False)
         return operation.purpose.capitalize(), [Section(code=code)]
 
@@ -7995,7 +7998,7 @@ def refuse_embedding(environ: Mapping[str, Any]) -> None:
         raise Refusal(403, "Pages of other sites may only link to this page.")
 
 
-def list_query(environ: Mapping[str, Any]) -> dict[str, Any]:
+def list_query(environ: Environ) -> dict[str, Any]:
     """Return the query parameters of a list, with a page and a limit that suit a page of HTML."""
     given = {name: value for name, value in parse_query(environ, 100).items() if value}
     query = {"page": "1", "limit": str(ROWS), **given}
@@ -8132,7 +8135,7 @@ class Page:
         operation = READS[re.sub(r"<(\w+):\w+>", r"<\1>", route.rule)]
         environ["pmservice.most"] = MOST_ROWS
         query = {}
-        if isinstance(operation.shows, Listing):
+        if operation.listing:
             query = list_query(environ)
             environ["QUERY_STRING"] = urllib.parse.urlencode(query)
         text = self.service.make_handler(operation)(**named)
@@ -10481,7 +10484,7 @@ def record_operation(array: str) -> Operation | None:
     shown = (
         row
         for row in OPERATIONS
-        if row.method == "GET" and isinstance(row.shows, View) and "<" in row.path
+        if row.method == "GET" and row.view is row.shows and "<" in row.path
     )
     return next((row for row in shown if row.shows.resource is FIXTURE[array]), None)
 
