@@ -7240,13 +7240,13 @@ LOGGED = f"""
 """
 
 
-Piece = tuple[
-    str, Any
-]  # a text and the path that it leads to, or ""; in a bar, a word and a number
+# A text and the path that it leads to, "" without a link; in a bar, a word and a number.
+Piece = tuple[str, Any]
 Pieces = list[Piece]
 Cell = tuple[str, Pieces]  # a CSS class and the contents; the class "bar" draws them
 Cells = list[Cell]  # a row
-Weeks = Mapping[datetime, Mapping[str, int]]  # numbers by word, by the midnight that begins a week
+# Numbers by word for each week, which its first midnight stands for.
+Weeks = Mapping[datetime, Mapping[str, int]]
 Link = Callable[..., str]  # returns the path of the same list with some query parameters changed
 
 
@@ -7326,7 +7326,7 @@ def is_unset(kind: Kind, target: str, value: Any) -> bool:
     """Tell whether a value says nothing: no, none, or 0 where that means none."""
     if LOOKS[kind.look].cell == "flag":
         return value not in (True, "1")
-    if value == 0:
+    if value == 0:  # of an unset link, or of a plain number that nobody counts
         is_plain = kind.read is INT.read and kind.source == "given"
         return is_plain or target != ""
     none = LOOKS[kind.look].none
@@ -7380,8 +7380,8 @@ def state_links(listing: Listing, query: Fields, link: Link) -> Pieces:
     browse = listing.browse
     if len(browse) == 1:
         return []
-    words = dict.fromkeys(browse.values(), "")
-    for word in sorted(browse, key=len, reverse=True):
+    words = dict.fromkeys(browse.values(), "")  # by condition, in the order of the table
+    for word in sorted(browse, key=len, reverse=True):  # the shortest comes last and stays
         words[browse[word]] = word
     status = query.get("status", listing.default).lower()
     links = []
@@ -7495,8 +7495,11 @@ class Sheet:
         self, view: View, records: Sequence[Fields], title: str = "", within: str = ""
     ) -> Section:
         """Return records as a table of their most telling fields that are set, without `within`."""
-        known = [field for field in TELLING.split() if field in view.fields and field != within]
-        told = [field for field in known if any(record[field] for record in records)]
+        told = []
+        for field in TELLING.split():
+            known = field in view.fields and field != within
+            if known and any(record[field] for record in records):
+                told.append(field)
         heads = told[:COLUMNS]
         rows = []
         for record in records:
@@ -7547,7 +7550,7 @@ class Sheet:
         items = record[listing.key]
         narrowed = {listing.within: record["id"]}
         query = {"limit": 0, "offset": 0}
-        total, _ = self.store.page(listing, narrowed, self.me, query)
+        total, _ = self.store.page(listing, narrowed, self.me, query)  # without rows
         table = self.table(listing.view, items, listing.key)
         if total > len(items):
             return table._replace(text=[f"{total:,} in all."])
@@ -7679,7 +7682,7 @@ class Sheet:
         return weeks
 
     def stage_rows(self) -> list[Cells]:
-        """Return how many stories are in each stage; no rows without a story."""
+        """Return how many stories are in each stage, nothing if there is no story."""
         counts = dict(self.rows(BY_STAGE))
         if not counts:
             return []
@@ -7975,7 +7978,8 @@ def lines_for_programs(
     environ: Mapping[str, Any], path: str, account: str, creates: bool
 ) -> Section:
     """Return the lines that get the JSON at a path in the reader's shell, and create a product."""
-    get, create = POWERSHELL if "Windows" in environ.get("HTTP_USER_AGENT", "") else SHELL
+    on_windows = "Windows" in environ.get("HTTP_USER_AGENT", "")
+    get, create = POWERSHELL if on_windows else SHELL
     lines = get + create if creates else get
     host = environ.get("HTTP_HOST") or environ["SERVER_NAME"]
     url = f"{environ['wsgi.url_scheme']}://{host}"
@@ -8000,7 +8004,8 @@ def refuse_embedding(environ: Mapping[str, Any]) -> None:
 
 def list_query(environ: Environ) -> dict[str, Any]:
     """Return the query parameters of a list, with a page and a limit that suit a page of HTML."""
-    given = {name: value for name, value in parse_query(environ, 100).items() if value}
+    sent = parse_query(environ, 100)
+    given = {name: value for name, value in sent.items() if value}
     query = {"page": "1", "limit": str(ROWS), **given}
     with contextlib.suppress(ValueError):  # the operation refuses what is not a limit
         limit = LIMIT.read(query["limit"])
@@ -8099,7 +8104,8 @@ class Page:
 
     def digest(self, header: str) -> bytes:
         """Return the keyed hash by which a checked header is remembered."""
-        return hmac.digest(self.key, header.encode("utf-8", "surrogateescape"), "sha256")
+        sent = header.encode("utf-8", "surrogateescape")
+        return hmac.digest(self.key, sent, "sha256")
 
     def remembered(self, header: str) -> str | None:
         """Return the stored hash that a header was checked against, None if not remembered."""
@@ -8139,9 +8145,12 @@ class Page:
             query = list_query(environ)
             environ["QUERY_STRING"] = urllib.parse.urlencode(query)
         text = self.service.make_handler(operation)(**named)
-        value = json.loads(text if isinstance(text, bytes) else b"".join(text))
+        if not isinstance(text, bytes):
+            text = b"".join(text)
+        value = json.loads(text)
         with self.database.reading() as store:
-            return Sheet(store, me).show(operation, environ["PATH_INFO"], value, named, query)
+            sheet = Sheet(store, me)
+            return sheet.show(operation, environ["PATH_INFO"], value, named, query)
 
     def state(self, me: Caller) -> list[Section]:
         """Return the state of the controls, for administrators."""
@@ -8158,8 +8167,9 @@ class Page:
         last = list(self.controls.journal)[-CALLS_SHOWN:]
         for noted in reversed(last):
             call = json.loads(noted.text)
-            texts = call["method"], call["path"], str(call["status"]), call["account"]
-            calls.append(make_row(*texts, round(call["duration"], 1)))
+            status = str(call["status"])
+            duration = round(call["duration"], 1)
+            calls.append(make_row(call["method"], call["path"], status, call["account"], duration))
         names = ("method", "path", "status", "account", "ms")
         return [
             Section("Controls", rows=faults, text=[said]),
