@@ -7068,7 +7068,7 @@ class Control(NamedTuple):
     """A control: a row of CONTROLS.
 
     shows: an answer like its own.  parameters: of the query.  body: the schema of the body; {} if a
-    body, too, holds parameters.  open: it needs no token, and exists even when the controls are off.
+    body, too, holds parameters.  open: it needs no token, and exists even when controls are off.
     target, status: what `describe` (room 13) asks of every row.
     """
 
