@@ -3617,7 +3617,7 @@ def empty_database() -> sqlite3.Connection:
 #
 # A perform function gets the store of a write transaction, the caller, the record that the path
 # names (None without one) and the checked body, and returns the id of the record to show. The
-# values of the body are settled by then: `settle_value` has found every link and person and turned
+# values of the body are settled by then: `Settler` has found every link and person and turned
 # moments into UTC. A transition refuses a record that is not in one of its source states.
 # `modify` and `move` end in `save`, which logs the action; what changes a record otherwise calls
 # `log_action` itself, and creating a record logs nothing.
@@ -3633,8 +3633,10 @@ Check = Callable[[Store, Any, Body], Body]
 class Settler:
     """Resolves checked values against the database: links, persons and moments.
 
-    record: the stored record, if there is one; a link or a person that it has already stays.  noted: while a fixture is
-    loaded, takes the accounts that it names: accounts and links are looked up when everything is loaded.
+    record: the stored record, if there is one; a link or a person that it has already stays.
+        noted: while a fixture is
+    loaded, takes the accounts that it names: accounts and links are looked up when everything is
+        loaded.
     """
 
     def __init__(
@@ -3694,9 +3696,11 @@ class Settler:
     def account(self, person: str | int | None, stored: str | int | None = None) -> str | None:
         """Return the account of a person, and add a user for an unknown one. Raises ValueError.
 
-        An unknown id is refused. While a fixture is loaded, an account is noted instead of looked up.
+        An unknown id is refused. While a fixture is loaded, an account is noted instead of looked
+        up.
 
-        stored: what the field has already. Only with it a deleted user is refused, unless it is this very user.
+        stored: what the field has already. Only with it a deleted user is refused, unless it is
+            this very user.
         """
         if person is None:
             return None
@@ -3954,7 +3958,6 @@ STORY_ASSIGNED  = Transition(STORY, "assigned",      STORY_STATES,              
 SET_STATES = (SET_TO_WAIT, SET_TO_DOING, SET_TO_PAUSE, SET_TO_DONE, SET_TO_CANCEL, SET_TO_CLOSED)
 PUT_TRANSITIONS = {transition.to: transition for transition in SET_STATES}
 REVIEW_TRANSITIONS = {"pass": PASSED, "reject": REJECTED, "clarify": CLARIFIED, "revert": REVERTED}
-# The unset value of a field by its kind's look; NULL for the others.
 
 
 def move(store: Store, me: Caller, row: Any, body: Body, transition: Transition) -> int:
