@@ -2093,6 +2093,9 @@ class Caller(NamedTuple):
     lifetime: int = 0
 
 
+ADMINISTRATOR = Caller(ADMIN, True)
+
+
 # The words that `status` may ask for, and their conditions: the real server's kinds of browsing,
 # and the plain states.
 ASKED = """story.id IN (
@@ -2607,13 +2610,20 @@ def refuse_beyond_last(id: int) -> None:
 
 
 class Store:
-    """The records, inside one transaction."""
+    """The records, inside one transaction of one caller."""
 
-    def __init__(self, connection: sqlite3.Connection, clock: Callable[[], datetime], zone: tzinfo):
+    def __init__(
+        self,
+        connection: sqlite3.Connection,
+        clock: Callable[[], datetime],
+        zone: tzinfo,
+        me: Caller = ADMINISTRATOR,
+    ):
         self.connection = connection
         self.run = connection.execute
         self.clock = clock
         self.zone = zone
+        self.me = me
 
     @functools.cached_property
     def now(self) -> str:
@@ -2641,13 +2651,13 @@ class Store:
         """Return the number that a query consists of."""
         return int(self.run(sql, values).fetchone()[0])
 
-    def parameters(self, me: Caller, statement: str = "") -> dict[str, Any]:
+    def parameters(self, statement: str = "") -> dict[str, Any]:
         """Return the parameters that depend on the caller and, if a statement has any, on the time.
 
         :today is a day; :monday and :next_monday, for `thisWeekBugs`, are the quarters of an hour
         since 1970 in which this week and the next begin. All are in the service's time zone.
         """
-        values: dict[str, Any] = {"me": me.account, "admin": me.admin}
+        values: dict[str, Any] = {"me": self.me.account, "admin": self.me.admin}
         if ":today" in statement:
             values["today"] = self.today
         if ":week_ago" in statement:
@@ -2708,60 +2718,58 @@ class Store:
         row: sqlite3.Row = self.run(f"SELECT * FROM {table} WHERE id = ?", (id,)).fetchone()
         return row
 
-    def find(self, target: str, id: int, me: Caller) -> sqlite3.Row | None:
+    def find(self, target: str, id: int) -> sqlite3.Row | None:
         """Return the row of a resource if it is not deleted and the caller may see it."""
-        return self.row(find_statement(target), {"id": id, **self.parameters(me)})
+        return self.row(find_statement(target), {"id": id, **self.parameters()})
 
-    def select(self, view: View, id: int, me: Caller, target: str = "") -> list[sqlite3.Row]:
+    def select(self, view: View, id: int, target: str = "") -> list[sqlite3.Row]:
         """Return the one row of a view.
 
         target: a resource; other records, and those that the caller may not see, give no row.
         """
         statement = select_one_statement(view, target)
-        return self.run(statement, {"id": id, **self.parameters(me, statement)}).fetchall()
+        return self.run(statement, {"id": id, **self.parameters(statement)}).fetchall()
 
-    def page(
-        self, listing: Listing, narrowed: Fields, me: Caller, query: Fields
-    ) -> tuple[int, sqlite3.Cursor]:
+    def page(self, listing: Listing, narrowed: Fields, query: Fields) -> tuple[int, sqlite3.Cursor]:
         """Return how many records a list has in all, and the rows of the requested page."""
         status = query.get("status", listing.default)
         order = query.get("order", listing.order)
-        everything = me.admin or listing.view.resource.guard.links in narrowed
+        everything = self.me.admin or listing.view.resource.guard.links in narrowed
         count, select = list_statements(listing, tuple(narrowed), status, order, everything)
         home = next(iter(narrowed.values()), 0)  # the id of the record whose list it is
         place = {"home": home, "limit": query["limit"], "offset": query["offset"]}
-        values = {**narrowed, **place, **self.parameters(me, count + select)}
+        values = {**narrowed, **place, **self.parameters(count + select)}
         return self.count(count, values), self.run(select, values)
 
-    def enclosed(self, listing: Listing, id: int, me: Caller, most: int) -> sqlite3.Cursor:
+    def enclosed(self, listing: Listing, id: int, most: int) -> sqlite3.Cursor:
         """Return the rows of a list inside of a record, at most so many; -1: all."""
-        _, select = list_statements(listing, (listing.within,), "all", listing.order, me.admin)
+        _, select = list_statements(listing, (listing.within,), "all", listing.order, self.me.admin)
         place = {listing.within: id, "limit": most, "offset": 0}
-        return self.run(select, {**place, **self.parameters(me, select)})
+        return self.run(select, {**place, **self.parameters(select)})
 
     def has_children(self, table: str, id: int) -> bool:
         """Tell whether undeleted rows of a table name a row as their parent."""
         sql = f"SELECT 1 FROM {table} WHERE parent = ? AND NOT deleted"
         return self.row(sql, (id,)) is not None
 
-    def sees_children(self, resource: Resource, id: int, me: Caller) -> bool:
+    def sees_children(self, resource: Resource, id: int) -> bool:
         """Tell whether the caller may see an undeleted row whose parent is this one."""
         sql = f"""
             SELECT 1 FROM {resource.table}
             WHERE parent = :id AND NOT deleted AND {resource.visible()}
         """
-        return self.row(sql, {"id": id, **self.parameters(me)}) is not None
+        return self.row(sql, {"id": id, **self.parameters()}) is not None
 
     def linked(self, kind: Kind, id: int) -> list[int]:
         """Return the ids in the rows of a part of a record."""
         sql = f'SELECT "{kind.item}" FROM {kind.table} WHERE {kind.owner} = ?'
         return [item for (item,) in self.run(sql, (id,))]
 
-    def missing(self, target: str, ids: list[int], me: Caller) -> int | None:
+    def missing(self, target: str, ids: list[int]) -> int | None:
         """Return the first id with no undeleted record of a resource that the caller may see."""
         found = find_statement(target).replace(":id", "value")
         sql = f"SELECT value FROM json_each(:ids) WHERE NOT EXISTS ({found})"
-        return self.value(sql, {"ids": json.dumps(ids), **self.parameters(me)})
+        return self.value(sql, {"ids": json.dumps(ids), **self.parameters()})
 
     def stranger(self, table: str, ids: list[int], product: int) -> int | None:
         """Return the first id of a row that does not belong to a product, None without one."""
@@ -2927,10 +2935,10 @@ class Store:
         """
         return dict(self.row(sql, (story, version)) or {})
 
-    def latest_version(self, story: int, me: Caller) -> int | None:
+    def latest_version(self, story: int) -> int | None:
         """Return the version of a story, even a deleted one, None if the caller may not see it."""
         sql = f"SELECT version FROM story WHERE story.id = :id AND {STORY.visible()}"
-        return self.value(sql, {"id": story, **self.parameters(me)})
+        return self.value(sql, {"id": story, **self.parameters()})
 
     def link_story(self, execution: int, story: int) -> None:
         """Link a story to an execution and its project."""
@@ -2956,13 +2964,13 @@ class Store:
         sql = "SELECT 1 FROM build WHERE product = ? AND name = ? AND NOT deleted AND id <> ?"
         return self.row(sql, (product, name, id)) is not None
 
-    def build_names(self, product: int, me: Caller) -> dict[str, str]:
+    def build_names(self, product: int) -> dict[str, str]:
         """Return the names of a product's builds that the caller may see, by id."""
         sql = f"""
             SELECT CAST(id AS TEXT), name FROM build
             WHERE product = :product AND NOT deleted AND {BUILD.visible()}
         """
-        return dict(self.run(sql, {"product": product, **self.parameters(me)}))
+        return dict(self.run(sql, {"product": product, **self.parameters()}))
 
     def steps(self, case: int) -> list[sqlite3.Row]:
         """Return the steps of a test case."""
@@ -2977,9 +2985,9 @@ class Store:
         """Return the day of a task's last effort, "" without one."""
         return self.value("SELECT max(date) FROM effort WHERE task = ?", (task,)) or ""
 
-    def log_action(self, table: str, id: int, me: Caller, action: str, body: Fields) -> int:
+    def log_action(self, table: str, id: int, action: str, body: Fields) -> int:
         """Log who did what to a record, with the comment in the body. Return the record's id."""
-        entry = {"objectType": table, "objectID": id, "actor": me.account, "action": action}
+        entry = {"objectType": table, "objectID": id, "actor": self.me.account, "action": action}
         self.insert("action", {**entry, "date": self.now, "comment": body.get("comment", "")})
         return id
 
@@ -3242,7 +3250,9 @@ class Database:
     # Transactions
 
     @contextlib.contextmanager
-    def transaction(self, begin: str, patience: float = PATIENCE) -> Iterator[Store]:
+    def transaction(
+        self, begin: str, patience: float = PATIENCE, me: Caller = ADMINISTRATOR
+    ) -> Iterator[Store]:
         """Run the block in one transaction: all of it happens, or nothing.
 
         A transaction takes an idle connection out of the pool, or opens a new one. A reader waits
@@ -3265,7 +3275,7 @@ class Database:
             connection.set_progress_handler(limit, QUICK_STEPS)
             if begin:
                 connection.execute(begin)
-            yield Store(connection, self.clock, self.zone)
+            yield Store(connection, self.clock, self.zone, me)
             if begin:
                 connection.execute("COMMIT")
         finally:
@@ -3289,13 +3299,13 @@ class Database:
     reading = functools.partialmethod(transaction, "BEGIN")
 
     @contextlib.contextmanager
-    def writing(self, patience: float = PATIENCE) -> Iterator[Store]:
+    def writing(self, patience: float = PATIENCE, me: Caller = ADMINISTRATOR) -> Iterator[Store]:
         """Run the block as the only writer: what it reads stays true until it ends. Raises Busy."""
         until = time.monotonic() + patience
         try:
             with self.lock(patience):
                 rest = max(0, until - time.monotonic())
-                with self.transaction("BEGIN IMMEDIATE", rest) as store:
+                with self.transaction("BEGIN IMMEDIATE", rest, me) as store:
                     yield store
         except sqlite3.OperationalError as error:
             if "locked" in str(error):
@@ -3615,8 +3625,8 @@ def empty_database() -> sqlite3.Connection:
 # --- 8 Rules: what the operations do --------------------------------------------------------------
 # First what all operations share, then the operations: plain functions on rows. No HTTP, no SQL.
 #
-# A perform function gets the store of a write transaction, the caller, the record that the path
-# names (None without one) and the checked body, and returns the id of the record to show. The
+# A perform function gets the store of a write transaction, the record that the path names (None
+# without one) and the checked body, and returns the id of the record to show. The
 # values of the body are settled by then: `Settler` has found every link and person and turned
 # moments into UTC. A transition refuses a record that is not in one of its source states.
 # `modify` and `move` end in `save`, which logs the action; what changes a record otherwise calls
@@ -3624,7 +3634,7 @@ def empty_database() -> sqlite3.Connection:
 
 Body = Mapping[str, Any]
 Record = sqlite3.Row
-Perform = Callable[[Store, Caller, Any, Body], int]
+Perform = Callable[[Store, Any, Body], int]
 # Called with the stored row, None for a new record, and with the record as the request would leave
 # it. It raises Invalid, or returns further changes.
 Check = Callable[[Store, Any, Body], Body]
@@ -3640,13 +3650,9 @@ class Settler:
     """
 
     def __init__(
-        self,
-        store: Store,
-        me: Caller,
-        record: Fields = NO_FIELDS,
-        noted: dict[str, None] | None = None,
+        self, store: Store, record: Fields = NO_FIELDS, noted: dict[str, None] | None = None
     ):
-        self.store, self.me, self.record, self.noted = store, me, record, noted
+        self.store, self.record, self.noted = store, record, noted
 
     def __call__(self, field: str, kind: Kind, value: Any) -> Any:
         """Return a checked value as it is stored. Raises ValueError."""
@@ -3663,7 +3669,7 @@ class Settler:
             ids = value if isinstance(value, list) else [value]
             known = self.links(field, kind)
             new = [id for id in ids if id not in known]
-            if missing := self.store.missing(kind.target, new, self.me):
+            if missing := self.store.missing(kind.target, new):
                 raise ValueError(f"must name an existing {kind.target} (got {missing})")
         return value
 
@@ -3718,9 +3724,9 @@ class Settler:
         return str(user["account"])
 
 
-def complete(store: Store, me: Caller, resource: Resource, given: Body) -> dict[str, Any]:
+def complete(store: Store, resource: Resource, given: Body) -> dict[str, Any]:
     """Return a new record with the resource's defaults where nothing was given."""
-    context = Context(given, me.account, store.now, store.today)
+    context = Context(given, store.me.account, store.now, store.today)
     return with_defaults(resource, context)
 
 
@@ -3741,9 +3747,7 @@ def with_defaults(resource: Resource, context: Context) -> dict[str, Any]:
     return values
 
 
-def with_story_version(
-    store: Store, me: Caller, resource: Resource, values: Body, row: Any = None
-) -> Body:
+def with_story_version(store: Store, resource: Resource, values: Body, row: Any = None) -> Body:
     """Return a record's values with the present version of the story that they name.
 
     A task takes the version whenever `story` is sent, other records only when their story changes.
@@ -3754,7 +3758,7 @@ def with_story_version(
     same_story = row is not None and values["story"] == row["story"]
     if same_story and resource is not TASK:
         return values
-    version = store.latest_version(values["story"], me)
+    version = store.latest_version(values["story"])
     if version is None:
         if same_story:
             return values
@@ -3762,12 +3766,10 @@ def with_story_version(
     return {**values, "storyVersion": version}
 
 
-def create(
-    store: Store, me: Caller, resource: Resource, given: Body, check: Check | None = None
-) -> int:
+def create(store: Store, resource: Resource, given: Body, check: Check | None = None) -> int:
     """Insert a record completed by its defaults, and return its id. Raises Invalid."""
-    given = with_story_version(store, me, resource, given)
-    values = complete(store, me, resource, given)
+    given = with_story_version(store, resource, given)
+    values = complete(store, resource, given)
     if check:
         values |= check(store, None, values)
     id = store.insert_record(resource, values)
@@ -3782,9 +3784,9 @@ def make_create(resource: Resource, within: str = "", check: Check | None = None
     within: the field that takes the id of the record in the path.
     """
 
-    def perform(store: Store, me: Caller, parent: Record | None, body: Body) -> int:
+    def perform(store: Store, parent: Record | None, body: Body) -> int:
         given = {**body, within: parent["id"]} if parent else body
-        return create(store, me, resource, given, check)
+        return create(store, resource, given, check)
 
     return perform
 
@@ -3797,27 +3799,27 @@ def make_delete(resource: Resource, children: str = "") -> Perform:
     children: the table whose rows must not name it as their `parent`.
     """
 
-    def perform(store: Store, me: Caller, row: Record, body: Body) -> int:
+    def perform(store: Store, row: Record, body: Body) -> int:
         id = row["id"]
         if children and store.has_children(children, id):
             rule = "cannot be deleted"  # without the reason, which the caller may not see
-            if store.sees_children(resource, id, me):
+            if store.sees_children(resource, id):
                 rule = "has children; delete or move them first"
             raise Refusal(400, f"This {resource.name} {rule}.")
         store.update(resource.table, id, {"deleted": 1})
-        return store.log_action(resource.table, id, me, "deleted", body)
+        return store.log_action(resource.table, id, "deleted", body)
 
     return perform
 
 
-def show_me(store: Store, me: Caller, row: None, body: Body) -> int:
+def show_me(store: Store, row: None, body: Body) -> int:
     """Change nothing, and return the caller's id."""
-    return int(store.user(me.account)["id"])  # type: ignore[index]  # every caller is a user
+    return int(store.user(store.me.account)["id"])  # type: ignore[index]  # every caller is a user
 
 
-def last_edit(store: Store, me: Caller) -> dict[str, str]:
+def last_edit(store: Store) -> dict[str, str]:
     """Return the fields that say who edited a record and when: the caller, now."""
-    return {"lastEditedBy": me.account, "lastEditedDate": store.now}
+    return {"lastEditedBy": store.me.account, "lastEditedDate": store.now}
 
 
 def differs(row: Any, changes: Body, *fields: str) -> bool:
@@ -3825,21 +3827,21 @@ def differs(row: Any, changes: Body, *fields: str) -> bool:
     return any(field in changes and changes[field] != row[field] for field in fields)
 
 
-def save(store: Store, me: Caller, resource: Resource, row: Any, changes: Body, action: str) -> int:
+def save(store: Store, resource: Resource, row: Any, changes: Body, action: str) -> int:
     """Store the changes of a record, log the action with their comment, and return the id.
 
     "`assignedDate` is now when the assignee changes".
     """
-    version = with_story_version(store, me, resource, changes, row)
-    changes = {**version, **last_edit(store, me)}
+    version = with_story_version(store, resource, changes, row)
+    changes = {**version, **last_edit(store)}
     if differs(row, changes, "assignedTo"):
         changes["assignedDate"] = store.now
     store.update_record(resource, row["id"], changes)
-    return store.log_action(resource.table, row["id"], me, action, changes)
+    return store.log_action(resource.table, row["id"], action, changes)
 
 
 def modify(
-    store: Store, me: Caller, row: Any, body: Body, resource: Resource, check: Check | None = None
+    store: Store, row: Any, body: Body, resource: Resource, check: Check | None = None
 ) -> int:
     """Change what is sent of a record, and return its id. Raises Invalid."""
     changes = dict(body)
@@ -3847,7 +3849,7 @@ def modify(
         changes |= check(store, row, {**row, **body})
     if {**row, **changes}.get("acl") == "open":
         changes["whitelist"] = ","
-    return save(store, me, resource, row, changes, "edited")
+    return save(store, resource, row, changes, "edited")
 
 
 def make_modify(resource: Resource, check: Check | None = None) -> Perform:
@@ -3960,7 +3962,7 @@ PUT_TRANSITIONS = {transition.to: transition for transition in SET_STATES}
 REVIEW_TRANSITIONS = {"pass": PASSED, "reject": REJECTED, "clarify": CLARIFIED, "revert": REVERTED}
 
 
-def move(store: Store, me: Caller, row: Any, body: Body, transition: Transition) -> int:
+def move(store: Store, row: Any, body: Body, transition: Transition) -> int:
     """Take a record to its next state, and return its id.
 
     What is sent wins over what the transition sets.
@@ -3971,14 +3973,14 @@ def move(store: Store, me: Caller, row: Any, body: Body, transition: Transition)
         raise Refusal(400, f"{refused}; allowed states: {', '.join(transition.sources)}.")
     changes = {field: LOOKS[resource.fields[field].look].emptied for field in transition.empties}
     if transition.signs:
-        changes[f"{transition.signs}By"] = me.account
+        changes[f"{transition.signs}By"] = store.me.account
         changes[f"{transition.signs}Date"] = store.now
     for field, value in transition.sets.items():
         changes[field] = value(row) if callable(value) else value
     changes |= body
     if transition.to:
         changes["status"] = transition.to
-    return save(store, me, resource, row, changes, transition.action)
+    return save(store, resource, row, changes, transition.action)
 
 
 def make_move(transition: Transition) -> Perform:
@@ -3994,12 +3996,12 @@ def project_of(home: Record) -> int:
     return int(home["project"] or home["id"])
 
 
-def create_project(store: Store, me: Caller, row: None, body: Body) -> int:
+def create_project(store: Store, row: None, body: Body) -> int:
     """Create a project, which counts as edited by its creator."""
-    return create(store, me, PROJECT, {**body, **last_edit(store, me)})
+    return create(store, PROJECT, {**body, **last_edit(store)})
 
 
-def create_execution(store: Store, me: Caller, project: Record, body: Body) -> int:
+def create_execution(store: Store, project: Record, body: Body) -> int:
     """Create a sprint, or a stage in a waterfall project.
 
     It is for the project's products unless some are named.
@@ -4010,9 +4012,9 @@ def create_execution(store: Store, me: Caller, project: Record, body: Body) -> i
         "project": id,
         "products": body.get("products") or store.linked(PROJECT.fields["products"], id),
         "openedVersion": __version__,
-        **last_edit(store, me),
+        **last_edit(store),
     }
-    return create(store, me, EXECUTION, {**body, **made})
+    return create(store, EXECUTION, {**body, **made})
 
 
 def make_modify_project(resource: Resource) -> Perform:
@@ -4021,7 +4023,7 @@ def make_modify_project(resource: Resource) -> Perform:
     What lies below moves along.
     """
 
-    def perform(store: Store, me: Caller, row: Record, body: Body) -> int:
+    def perform(store: Store, row: Record, body: Body) -> int:
         changes = dict(body)
         if "name" in body and resource is not PROGRAM:
             changes["team"] = body["name"]
@@ -4033,7 +4035,7 @@ def make_modify_project(resource: Resource) -> Perform:
         if parent and f",{row['id']}," in store.get("project", parent)["path"]:
             rule = f"must not be the {resource.name} itself or lie below it (got {parent})"
             raise Invalid({"parent": rule})
-        id = modify(store, me, row, changes, resource)
+        id = modify(store, row, changes, resource)
         if differs(row, changes, "parent"):
             store.move_projects(id, row["path"])
         return id
@@ -4074,17 +4076,17 @@ def check_department(store: Store, row: Any, after: Body) -> Body:
     return {}
 
 
-def delete_department(store: Store, me: Caller, row: Record, body: Body) -> int:
+def delete_department(store: Store, row: Record, body: Body) -> int:
     """Remove a department for good."""
     try:
         store.delete("department", id=row["id"])
     except sqlite3.IntegrityError:
         rule = "has users or departments below it; delete or move them first"
         raise Refusal(400, f"This department {rule}.") from None
-    return store.log_action("department", row["id"], me, "deleted", body)
+    return store.log_action("department", row["id"], "deleted", body)
 
 
-def list_departments(store: Store, me: Caller, row: None, query: Body) -> list[Body]:
+def list_departments(store: Store, row: None, query: Body) -> list[Body]:
     """Return the trees of departments; only those with children have `children` and `actions`."""
     rows = store.records(DEPARTMENT_SHOWN).fetchall()
     if not rows:
@@ -4114,7 +4116,7 @@ def check_story(store: Store, row: Any, after: Body) -> Body:
     return {}
 
 
-def create_story(store: Store, me: Caller, product: Record, body: Body) -> int:
+def create_story(store: Store, product: Record, body: Body) -> int:
     """Create a story: active, or a draft when there are reviewers.
 
     The first reviewer gets it, unless it is assigned to somebody else.
@@ -4124,7 +4126,7 @@ def create_story(store: Store, me: Caller, product: Record, body: Body) -> int:
     if reviewers:
         made["status"] = "draft"
         made["assignedTo"] = body.get("assignedTo") or reviewers[0]
-    id = create(store, me, STORY, {**body, **made}, check_story)
+    id = create(store, STORY, {**body, **made}, check_story)
     if body.get("objectID"):
         store.link_story(body["objectID"], id)
     return id
@@ -4145,13 +4147,13 @@ def parts_of_story(body: Body, votes: Body = NO_FIELDS) -> Body:
     return parts
 
 
-def modify_story(store: Store, me: Caller, story: Record, body: Body) -> int:
+def modify_story(store: Store, story: Record, body: Body) -> int:
     """Change a story; a new title counts for the present version."""
     parts = parts_of_story(body, store.votes(story["id"]))
-    return modify(store, me, story, {**body, **parts}, STORY, check_story)
+    return modify(store, story, {**body, **parts}, STORY, check_story)
 
 
-def change_story(store: Store, me: Caller, story: Record, body: Body) -> int:
+def change_story(store: Store, story: Record, body: Body) -> int:
     """Write a new version of a story if it says something else.
 
     A story that is active and has reviewers needs their votes again.
@@ -4163,30 +4165,30 @@ def change_story(store: Store, me: Caller, story: Record, body: Body) -> int:
     if reviewers and story["status"] == "active":
         changes["status"] = "changed"
         changes["assignedTo"] = reviewers[0]
-    id = move(store, me, story, changes, CHANGED)
+    id = move(store, story, changes, CHANGED)
     store.update_record(STORY, id, parts_of_story({"reviewer": reviewers}))
     return id
 
 
-def review_story(store: Store, me: Caller, story: Record, body: Body) -> int:
+def review_story(store: Store, story: Record, body: Body) -> int:
     """Keep a vote, and let the votes decide about the story."""
     id, result = story["id"], body["result"]
     reviewers = store.votes(id)
-    if reviewers and me.account not in reviewers:
+    if reviewers and store.me.account not in reviewers:
         raise Refusal(403, f"Only its reviewers may review this story: {', '.join(reviewers)}.")
     if result == "revert" and story["version"] == 1:
         raise Invalid({"result": "cannot be revert, because this is the first version"})
     results = [result]
     if reviewers:
-        store.vote(id, me.account, result)
+        store.vote(id, store.me.account, result)
         results = list(store.votes(id).values())
     transition = decide_review(results)
-    changes = {"reviewedDate": store.now, **body, "reviewedBy": me.account}
+    changes = {"reviewedDate": store.now, **body, "reviewedBy": store.me.account}
     if transition is REVERTED:
         changes |= store.story_version(id, story["version"] - 1)
     if transition is not REJECTED:
         changes.pop("closedReason", None)
-    return move(store, me, story, changes, transition)
+    return move(store, story, changes, transition)
 
 
 def decide_review(results: list[str]) -> Transition:
@@ -4200,9 +4202,9 @@ def decide_review(results: list[str]) -> Transition:
     return REVIEW_TRANSITIONS[against[-1] if against else "pass"]
 
 
-def recall_story(store: Store, me: Caller, story: Record, body: Body) -> int:
+def recall_story(store: Store, story: Record, body: Body) -> int:
     """Take a story back from its reviewers, who will have to vote again."""
-    id = move(store, me, story, body, RECALLED)
+    id = move(store, story, body, RECALLED)
     reviewers = store.votes(id)
     store.update_record(STORY, id, parts_of_story({"reviewer": reviewers}))
     return id
@@ -4240,10 +4242,10 @@ def make_link(table: str, on: bool) -> Perform:
     field = {"story": "stories", "bug": "bugs"}[table]
     action = f"linked {field}" if on else f"unlinked {field}"
 
-    def perform(store: Store, me: Caller, plan: Record, body: Body) -> int:
+    def perform(store: Store, plan: Record, body: Body) -> int:
         require_product(store, PLAN, plan["product"], body, **{field: table})
         store.plan_records(table, plan["id"], body[field], on)
-        return store.log_action("plan", plan["id"], me, action, body)
+        return store.log_action("plan", plan["id"], action, body)
 
     return perform
 
@@ -4283,7 +4285,7 @@ def check_testtask(store: Store, row: Any, after: Body) -> Body:
 # Test cases and their results
 
 
-def modify_case(store: Store, me: Caller, case: Record, body: Body) -> int:
+def modify_case(store: Store, case: Record, body: Body) -> int:
     """Change a test case; other steps make a new version, no steps leave them as they are."""
     changes = dict(body)
     steps = changes.pop("steps", None)
@@ -4291,7 +4293,7 @@ def modify_case(store: Store, me: Caller, case: Record, body: Body) -> int:
         version = case["version"] + 1
         changes["version"] = version
         changes["steps"] = [{**step, "version": version} for step in steps]
-    return modify(store, me, case, changes, TESTCASE)
+    return modify(store, case, changes, TESTCASE)
 
 
 def texts_of(steps: Iterable[Any]) -> list[tuple[str, str, str]]:
@@ -4302,7 +4304,7 @@ def texts_of(steps: Iterable[Any]) -> list[tuple[str, str, str]]:
     ]
 
 
-def run_case(store: Store, me: Caller, case: Record, body: Body) -> int:
+def run_case(store: Store, case: Record, body: Body) -> int:
     """Record a run of a test case, and return the id of its result."""
     version = body.get("version") or case["version"]
     if version > case["version"]:
@@ -4311,11 +4313,11 @@ def run_case(store: Store, me: Caller, case: Record, body: Body) -> int:
     steps = run_steps(store.steps(case["id"]), given)
     results = {step.get("result") for step in steps}
     result = next((word for word in ("fail", "blocked") if word in results), "pass")
-    run = {"lastRunner": me.account, "lastRunDate": store.now, "lastRunResult": result}
+    run = {"lastRunner": store.me.account, "lastRunDate": store.now, "lastRunResult": result}
     if result == "fail":
         run["caseFails"] = case["caseFails"] + 1
     store.update("testcase", case["id"], run)
-    store.log_action("testcase", case["id"], me, "run", body)
+    store.log_action("testcase", case["id"], "run", body)
     made = {
         "case": case["id"],
         "testtask": body.get("testtask"),
@@ -4323,7 +4325,7 @@ def run_case(store: Store, me: Caller, case: Record, body: Body) -> int:
         "caseResult": result,
         "stepResults": to_json(steps),
     }
-    return create(store, me, RESULT, made)
+    return create(store, RESULT, made)
 
 
 def run_steps(steps: list[Record], given: list[Body]) -> Sequence[Body]:
@@ -4343,18 +4345,18 @@ def run_steps(steps: list[Record], given: list[Body]) -> Sequence[Body]:
 # Tasks
 
 
-def create_task(store: Store, me: Caller, home: Record, body: Body) -> int:
+def create_task(store: Store, home: Record, body: Body) -> int:
     """Create one task for each assignee, all or none, and return the id of the last."""
     given = {**body, "project": project_of(home), "execution": home["id"]}
-    link_story_of(store, me, home["id"], body)
+    link_story_of(store, home["id"], body)
     for account in body.get("assignedTo") or [None]:
-        id = create(store, me, TASK, {**given, "assignedTo": account})
+        id = create(store, TASK, {**given, "assignedTo": account})
     return id
 
 
-def create_tasks(store: Store, me: Caller, home: Record, body: Body) -> list[int]:
+def create_tasks(store: Store, home: Record, body: Body) -> list[int]:
     """Create several tasks, all or none, and return their ids."""
-    settle = Settler(store, me)
+    settle = Settler(store)
     ids = []
     for place, given in enumerate(body["tasks"]):
         try:
@@ -4363,19 +4365,19 @@ def create_tasks(store: Store, me: Caller, home: Record, body: Body) -> list[int
             broken = {f"tasks[{place}].{field}": rule for field, rule in error.fields.items()}
             raise Invalid(broken) from None
         task["assignedTo"] = [task.get("assignedTo")]
-        ids.append(create_task(store, me, home, task))
+        ids.append(create_task(store, home, task))
     return ids
 
 
-def link_story_of(store: Store, me: Caller, execution: int, body: Body) -> None:
+def link_story_of(store: Store, execution: int, body: Body) -> None:
     """Link the story that a task names, if there is one, to the task's execution."""
-    if body.get("story") and store.find("story", body["story"], me):
+    if body.get("story") and store.find("story", body["story"]):
         store.link_story(execution, body["story"])
 
 
-def modify_task(store: Store, me: Caller, task: Record, body: Body) -> int:
+def modify_task(store: Store, task: Record, body: Body) -> int:
     """Change a task. Hours count before the state that is sent, and may change it themselves."""
-    link_story_of(store, me, task["execution"], body)
+    link_story_of(store, task["execution"], body)
     changes = dict(body)
     if differs(task, body, "name", "estStarted", "deadline"):
         changes["version"] = task["version"] + 1
@@ -4388,8 +4390,8 @@ def modify_task(store: Store, me: Caller, task: Record, body: Body) -> int:
     check_hours(task, after)
     changes["status"] = after["status"]
     if after["status"] == task["status"]:
-        return modify(store, me, task, changes, TASK)
-    return set_state(store, me, task, changes, after)
+        return modify(store, task, changes, TASK)
+    return set_state(store, task, changes, after)
 
 
 def check_hours(task: Record, after: Body) -> None:
@@ -4403,7 +4405,7 @@ def check_hours(task: Record, after: Body) -> None:
         raise Invalid({"closedReason": "is set by closing the task"})
 
 
-def set_state(store: Store, me: Caller, task: Record, changes: dict[str, Any], after: Body) -> int:
+def set_state(store: Store, task: Record, changes: dict[str, Any], after: Body) -> int:
     """Change a task whose state becomes another one, and return its id."""
     row = dict(task)
     status = after["status"]
@@ -4413,7 +4415,7 @@ def set_state(store: Store, me: Caller, task: Record, changes: dict[str, Any], a
             row["status"] = "doing"  # nobody said so, but somebody worked on it
     if status == "doing":
         changes["realStarted"] = begin_task(store, task)
-    return move(store, me, row, changes, PUT_TRANSITIONS[status])
+    return move(store, row, changes, PUT_TRANSITIONS[status])
 
 
 def begin_task(store: Store, task: Record) -> str:
@@ -4422,22 +4424,22 @@ def begin_task(store: Store, task: Record) -> str:
     return task["realStarted"] or store.now
 
 
-def start_task(store: Store, me: Caller, task: Record, body: Body) -> int:
+def start_task(store: Store, task: Record, body: Body) -> int:
     """Start a task, now unless `realStarted` is sent.
 
     The execution and the project begin with their first task.
     """
-    id = move(store, me, task, {"realStarted": store.now, **body}, START)
+    id = move(store, task, {"realStarted": store.now, **body}, START)
     store.begin_projects(task["execution"], task["project"])
     return id
 
 
-def finish_task(store: Store, me: Caller, task: Record, body: Body) -> int:
+def finish_task(store: Store, task: Record, body: Body) -> int:
     """Finish a task: add the hours of this time. A task of nobody goes to its opener."""
     consumed = add_hours(task["consumed"], body.get("currentConsumed", 0))
     assignee = body.get("assignedTo", task["assignedTo"]) or task["openedBy"]
     changes = {**body, "assignedTo": assignee, "consumed": consumed}
-    return move(store, me, task, changes, FINISH)
+    return move(store, task, changes, FINISH)
 
 
 def add_hours(known: float, more: float) -> float:
@@ -4445,7 +4447,7 @@ def add_hours(known: float, more: float) -> float:
     return round(known + more, 9)
 
 
-def add_effort(store: Store, me: Caller, task: Record, body: Body) -> int:
+def add_effort(store: Store, task: Record, body: Body) -> int:
     """Record efforts of a task.
 
     The last day's `left` counts, unless a stored effort is of a later day.
@@ -4456,18 +4458,18 @@ def add_effort(store: Store, me: Caller, task: Record, body: Body) -> int:
     efforts = efforts_of(store, body)
     last_day = store.last_effort(task["id"])
     for effort in efforts:
-        create(store, me, EFFORT, {"task": task["id"], **effort})
+        create(store, EFFORT, {"task": task["id"], **effort})
     changes = {"consumed": consumed, "comment": body.get("comment", "")}
     latest = efforts[-1]
     if latest["date"] < last_day:
-        return modify(store, me, task, changes, TASK)
+        return modify(store, task, changes, TASK)
     changes["left"] = latest["left"]
     changes["realStarted"] = begin_task(store, task)
     if not latest["left"]:
-        return move(store, me, task, changes, WORKED_UP)
+        return move(store, task, changes, WORKED_UP)
     if task["status"] != "doing":
-        changes["assignedTo"] = me.account
-    return move(store, me, task, changes, WORKED_ON)
+        changes["assignedTo"] = store.me.account
+    return move(store, task, changes, WORKED_ON)
 
 
 def efforts_of(store: Store, body: Body) -> list[Body]:
@@ -4491,18 +4493,18 @@ def efforts_of(store: Store, body: Body) -> list[Body]:
 # Bugs
 
 
-def create_bug(store: Store, me: Caller, product: Record, body: Body) -> int:
+def create_bug(store: Store, product: Record, body: Body) -> int:
     """Create a bug; it belongs to its execution's project unless another is named."""
     made = {"product": product["id"]}
     if body.get("execution") and not body.get("project"):
         made["project"] = project_of(store.get("project", body["execution"]))
-    return create(store, me, BUG, {**body, **made})
+    return create(store, BUG, {**body, **made})
 
 
 Move = tuple[Transition, tuple[str, ...]]  # with the fields of the request that it takes
 
 
-def modify_bug(store: Store, me: Caller, bug: Record, body: Body) -> int:
+def modify_bug(store: Store, bug: Record, body: Body) -> int:
     """Change a bug. A resolution, who closed it or another state are transitions, or refused."""
     id = bug["id"]
     moves = moves_of_bug(bug, body)
@@ -4510,12 +4512,12 @@ def modify_bug(store: Store, me: Caller, bug: Record, body: Body) -> int:
     for _, fields in moves:
         moved.update(fields)
     plain = {field: value for field, value in body.items() if field not in moved}
-    modify(store, me, bug, plain, BUG)
+    modify(store, bug, plain, BUG)
     for transition, fields in moves:
         given = {field: body[field] for field in fields if body.get(field)}
         if transition is RESOLVE:
             given.setdefault("assignedTo", bug["assignedTo"] or bug["openedBy"])
-        move(store, me, store.get("bug", id), given, transition)
+        move(store, store.get("bug", id), given, transition)
     return int(id)
 
 
@@ -4543,9 +4545,9 @@ def moves_of_bug(bug: Record, body: Body) -> list[Move]:
 # Answers that are not records: JSON values from the query parameters
 
 
-def ping(store: Store, me: Caller, row: None, query: Body) -> dict[str, str]:
+def ping(store: Store, row: None, query: Body) -> dict[str, str]:
     """Return the caller's token, and how many seconds it lives after its last use."""
-    return {"token": me.token, "tokenLife": str(me.lifetime)}
+    return {"token": store.me.token, "tokenLife": str(store.me.lifetime)}
 
 
 # fmt: off
@@ -4560,13 +4562,13 @@ def configurations(store: Store) -> dict[str, str]:
     return {**CONFIGURATIONS, "timezone": str(store.zone)}
 
 
-def list_configurations(store: Store, me: Caller, row: None, query: Body) -> list[dict[str, str]]:
+def list_configurations(store: Store, row: None, query: Body) -> list[dict[str, str]]:
     """Return every setting."""
     settings = configurations(store)
     return [{"key": name, "value": value} for name, value in settings.items()]
 
 
-def get_configuration(store: Store, me: Caller, row: None, query: Body) -> dict[str, str]:
+def get_configuration(store: Store, row: None, query: Body) -> dict[str, str]:
     """Return one setting. Raises Refusal (404)."""
     name = query["name"]
     settings = configurations(store)
@@ -4575,18 +4577,18 @@ def get_configuration(store: Store, me: Caller, row: None, query: Body) -> dict[
     return {"name": name, "value": settings[name]}
 
 
-def list_groups(store: Store, me: Caller, row: None, query: Body) -> list[Body]:
+def list_groups(store: Store, row: None, query: Body) -> list[Body]:
     """Return the one group that there is, the administrators."""
     return [{**GROUP, "privs": {}, "accounts": store.administrators()}]
 
 
-def list_bug_options(store: Store, me: Caller, row: None, query: Body) -> Body:
+def list_bug_options(store: Store, row: None, query: Body) -> Body:
     """Return what a form for bugs offers; the builds of `?product=`, if it is given."""
     numbers = ["", "1", "2", "3", "4"]
     types = dict(zip(BUG_TYPES, BUG_TYPE_NAMES, strict=True))
     builds = {"": "", "trunk": "Trunk"}
     if query.get("product"):
-        builds |= store.build_names(int(query["product"]), me)
+        builds |= store.build_names(int(query["product"]))
     options = {
         "type": {"": "", **types},
         "pri": numbers,
@@ -4667,12 +4669,12 @@ def with_hash(user: Body) -> Body:
     return {**user, "password": hash_password(password)}
 
 
-def save_user(store: Store, me: Caller, given: Body) -> int:
+def save_user(store: Store, given: Body) -> int:
     """Create a user, or change a known one, and return the id. A password is given as its hash."""
     account = given["account"]
     known = store.user(account)
     if not known:
-        return create(store, me, USER, given)
+        return create(store, USER, given)
     if given.get("password"):
         store.change_password(account, known["password"], given["password"])
     if given.get("deleted"):
@@ -4682,18 +4684,18 @@ def save_user(store: Store, me: Caller, given: Body) -> int:
     return id
 
 
-def load_user(store: Store, me: Caller, given: Body) -> int:
+def load_user(store: Store, given: Body) -> int:
     """Create or change a user of a fixture, which has a password or, as dumps do, its hash."""
     password = given.get("password") or ""
     if STORED_PASSWORD.fullmatch(password):
-        return save_user(store, me, given)
+        return save_user(store, given)
     if password.startswith("scrypt:"):
         rule = "must be a password, or a hash with the parameters that this version writes"
         raise Invalid({"password": rule})
-    return save_user(store, me, with_hash(given))
+    return save_user(store, with_hash(given))
 
 
-def modify_user(store: Store, me: Caller, user: sqlite3.Row, body: Body) -> int:
+def modify_user(store: Store, user: sqlite3.Row, body: Body) -> int:
     """Change a user. Members may change their OWN_FIELDS only."""
     account = user["account"]
     changes = {}
@@ -4703,33 +4705,33 @@ def modify_user(store: Store, me: Caller, user: sqlite3.Row, body: Body) -> int:
         # The hash that is stored is not the password, even if both are the same text.
         if field == "password" or value != user[field]:
             changes[field] = value
-    is_own = account == me.account
-    if not (me.admin or (is_own and changes.keys() <= OWN_FIELDS)):
+    is_own = account == store.me.account
+    if not (store.me.admin or (is_own and changes.keys() <= OWN_FIELDS)):
         others = "other users, and more than one's own realname, email and password"
         raise Refusal(403, f"Only an administrator may change {others}.")
     changes["account"] = account
-    save_user(store, me, with_hash(changes))
-    return store.log_action("user", user["id"], me, "edited", body)
+    save_user(store, with_hash(changes))
+    return store.log_action("user", user["id"], "edited", body)
 
 
-def delete_user(store: Store, me: Caller, user: sqlite3.Row, body: Body) -> int:
+def delete_user(store: Store, user: sqlite3.Row, body: Body) -> int:
     """Soft-delete a user, whose tokens and password end."""
     id, account = user["id"], user["account"]
-    if account == me.account:
+    if account == store.me.account:
         raise Refusal(400, "You cannot delete yourself.")
     if [account] == list(store.administrators()):
         raise Refusal(400, "The last administrator cannot be deleted.")
     store.update("user", id, {"deleted": 1, "password": None, "dept": None})
     store.delete("token", account=account)
-    return store.log_action("user", id, me, "deleted", body)
+    return store.log_action("user", id, "deleted", body)
 
 
-def create_user(store: Store, me: Caller, row: None, body: Body) -> int:
+def create_user(store: Store, row: None, body: Body) -> int:
     """Create a user who can log in; a person field may have made a user of the account before."""
     known = store.user(body["account"])
     if known and (known["password"] or known["deleted"]):
         raise Invalid({"account": "is taken"})
-    return save_user(store, me, with_hash(body))
+    return save_user(store, with_hash(body))
 
 
 def set_password(database: Database, password: str) -> None:
@@ -4739,7 +4741,7 @@ def set_password(database: Database, password: str) -> None:
     if stored is None or not password_matches(password, stored):
         user = with_hash({"account": ADMIN, "password": password})  # before the transaction
         with database.writing() as store:
-            save_user(store, Caller(ADMIN, True), user)
+            save_user(store, user)
 
 
 def hash_token(token: str) -> str:
@@ -4844,9 +4846,7 @@ def parse_fixture(text: str) -> dict[str, Any]:
     return document
 
 
-def load(
-    store: Store, me: Caller, document: Fields, progress: Callable[[int], None] | None = None
-) -> int:
+def load(store: Store, document: Fields, progress: Callable[[int], None] | None = None) -> int:
     """Insert the records of a fixture, all or none, and return how many it has.
 
     Raises Refusal that says which record is wrong. `progress` gets the number of records so far.
@@ -4869,7 +4869,7 @@ def load(
             if not isinstance(record, dict):
                 raise Refusal(400, f"{name} must be an object.")
             try:
-                ids.append(load_record(store, me, resource, record, noted))
+                ids.append(load_record(store, resource, record, noted))
             except Invalid as error:
                 broken = [f"{name}.{field} {rule}" for field, rule in error.fields.items()]
                 raise Refusal(400, sentences(broken)) from None
@@ -4881,9 +4881,7 @@ def load(
     return done
 
 
-def load_record(
-    store: Store, me: Caller, resource: Resource, record: Fields, noted: dict[str, None]
-) -> int:
+def load_record(store: Store, resource: Resource, record: Fields, noted: dict[str, None]) -> int:
     """Insert one record of a fixture and return its id. Raises Invalid.
 
     The accounts that it names are added to `noted`. Links are checked when everything is there,
@@ -4891,11 +4889,11 @@ def load_record(
     record, or when: so a dump can be loaded.
     """
     refuse_unknown(resource, record)
-    given = check(resource.fixture, record, Settler(store, me, noted=noted))
+    given = check(resource.fixture, record, Settler(store, noted=noted))
     try:
         if resource is USER:
-            return load_user(store, me, given)
-        values = complete(store, me, resource, given)
+            return load_user(store, given)
+        values = complete(store, resource, given)
         for field in resource.defaults:
             if record.get(field, "") is None and LOOKS[resource.fields[field].look].settled in (
                 "person",
@@ -5252,12 +5250,12 @@ OPERATIONS = SPECIFIED + COMPANIONS
 # A request is checked in this order, and the first check that fails refuses it: size, Host, Origin,
 # gates, path, method, token, loading, administrator, query, record, body.
 #
-# A write reads its body before its transaction begins, so that a slow client holds no lock. Within the
-# transaction, the record that the path names is found, the names in the body are checked, then its
-# values, and links and persons are settled against the database. The operation is performed on the
-# checked values. Its answer is rendered in the same transaction: it shows what this request wrote and
-# nothing later. The transaction is committed, and only then is the answer sent; an error before that
-# rolls everything back.
+# A write reads its body before its transaction begins, so that a slow client holds no lock. Within
+# the transaction, the record that the path names is found, the names in the body are checked, then
+# its values, and links and persons are settled against the database. The operation is performed on
+# the checked values. Its answer is rendered in the same transaction: it shows what this request
+# wrote and nothing later. The transaction is committed, and only then is the answer sent; an error
+# before that rolls everything back.
 
 Environ = dict[str, Any]  # of WSGI; the names "pmservice.…" in it are ours
 Handler = Callable[..., Any]
@@ -5428,7 +5426,8 @@ def normalize_path(environ: Environ) -> tuple[str, str]:
     """Return (path, reason): reason is "" or says why the path is rejected.
 
     The path is without a prefix and a trailing slash. Rejected are paths that are not UTF-8, and
-    those that only a server's tidying turns into one of ours: a leading double slash, an encoded slash.
+    those that only a server's tidying turns into one of ours: a leading double slash, an encoded
+    slash.
     """
     path = str(environ.get("bottle.raw_path", environ["PATH_INFO"]))
     try:
@@ -5649,11 +5648,11 @@ def resume(begin: list[bytes], pieces: Chunks) -> Chunks:
         yield from pieces
 
 
-def find_named(store: Store, operation: Operation, id: int | str, me: Caller) -> sqlite3.Row | None:
+def find_named(store: Store, operation: Operation, id: int | str) -> sqlite3.Row | None:
     """Return the row that the path names. Raises Refusal (404) for what the caller may not see."""
     if not operation.target:
         return None
-    row = store.find(operation.target, store.id_of(id), me)
+    row = store.find(operation.target, store.id_of(id))
     if not row:
         raise Refusal(404, f"There is no {operation.target} {id}.")
     return row
@@ -5670,7 +5669,6 @@ def record_pieces(
     store: Store,
     view: View,
     id: int | str,
-    me: Caller,
     target: str = "",
     parts: Sequence[str] = (),
     most: int = -1,
@@ -5680,12 +5678,12 @@ def record_pieces(
     parts: those to show besides.  most: the records that a list inside of it may have; -1: all.
     """
     number = store.id_of(id)
-    rows = store.select(view, number, me, target)
+    rows = store.select(view, number, target)
     if not rows:
         raise Refusal(404, f"There is no {target} {id}.")
     text = render(store, view, rows)[:-1]
     for listing in ENCLOSED.get(view, ()):
-        cursor = store.enclosed(listing, number, me, most)
+        cursor = store.enclosed(listing, number, most)
         text += f',"{listing.key}":['
         separator = ""
         while items := cursor.fetchmany(BATCH):
@@ -5697,27 +5695,27 @@ def record_pieces(
         text += "]"
     if parts:
         asked = parts_of(view, tuple(parts))
-        shown = render(store, asked, store.select(asked, number, me))
+        shown = render(store, asked, store.select(asked, number))
         text += f",{shown[1:-1]}"
     yield text + "}"
 
 
 @functools.singledispatch
-def written_text(shows: Any, store: Store, changed: Any, me: Caller) -> str:
+def written_text(shows: Any, store: Store, changed: Any) -> str:
     """Return the JSON that a write answers: here a constant."""
     return to_json(shows)
 
 
 @written_text.register(View)
-def written_record(view: View, store: Store, changed: int, me: Caller) -> str:
+def written_record(view: View, store: Store, changed: int) -> str:
     """Return the JSON of the record that a write has made or changed."""
-    return "".join(record_pieces(store, view, changed, me))
+    return "".join(record_pieces(store, view, changed))
 
 
 @written_text.register(Each)
-def written_records(each: Each, store: Store, changed: Sequence[int], me: Caller) -> str:
+def written_records(each: Each, store: Store, changed: Sequence[int]) -> str:
     """Return the JSON of the records that a write has made."""
-    records = [f'"{id}":{written_record(each.view, store, id, me)}' for id in changed]
+    records = [f'"{id}":{written_record(each.view, store, id)}' for id in changed]
     return f'{{"{each.key}":{{{",".join(records)}}}}}'
 
 
@@ -5741,14 +5739,14 @@ def list_end(store: Store, listing: Listing, narrowed: Fields) -> str:
     return f'],"{field}":{value}}}'
 
 
-def filters_of(store: Store, listing: Listing, query: Fields, me: Caller) -> dict[str, Any]:
+def filters_of(store: Store, listing: Listing, query: Fields) -> dict[str, Any]:
     """Return the filters that are set. Raises Refusal (404) for a record that is not visible."""
     filters = {}
     for name, default in listing.filter_defaults.items():
         value: Any = query.get(name) or default
         if not value:
             continue
-        if name in RESOURCES and not store.find(name, value, me):
+        if name in RESOURCES and not store.find(name, value):
             raise Refusal(404, f"There is no {name} {value}.")
         filters[name] = value
     return filters
@@ -5965,7 +5963,7 @@ class Service:
         token = environ.get("HTTP_TOKEN", "")
         sent = token.encode("latin-1", "replace")  # as which WSGI passes its bytes
         hash = hash_token(sent.decode("utf-8", "surrogateescape"))
-        found: Caller | None = Caller(ADMIN, True)
+        found: Caller | None = ADMINISTRATOR
         if not hmac.compare_digest(hash, self.admin_hash):
             found = authenticate(self.database, hash, self.lifetime, patience_of(environ))
         if not found:
@@ -6078,8 +6076,8 @@ class Service:
         shape = Shape(parameters)
         query, refused = self.query_of(environ, shape)
         check(shape, query, refused=refused)
-        with self.database.writing(patience_of(environ)) as store:
-            row = None if operation.by else find_named(store, operation, id, me)
+        with self.database.writing(patience_of(environ), me) as store:
+            row = None if operation.by else find_named(store, operation, id)
             fields = self.fields_of(environ)
             taken = Shape({**parameters, **operation.reads.fields})
             ignored = ignored_fields(taken, fields)
@@ -6087,14 +6085,14 @@ class Service:
             fields = {**query, **fields}
             if operation.by:
                 named = check(Shape(parameters, operation.by), fields)
-                row = find_named(store, operation, named[operation.by], me)
+                row = find_named(store, operation, named[operation.by])
             record = dict(row or {})
             # The path of a creation names another record, whose links do not count.
             stored = {} if operation.status == 201 else record
-            settle = Settler(store, me, stored)
+            settle = Settler(store, stored)
             body = check(operation.reads, fields, settle, record, refused)
-            changed = operation.perform(store, me, row, body)
-            answer = written_text(operation.shows, store, changed, me)
+            changed = operation.perform(store, row, body)
+            answer = written_text(operation.shows, store, changed)
         yield answer.encode()
 
     def answer_read(self, operation: Operation, id: Any, environ: Environ) -> Chunks:
@@ -6103,18 +6101,18 @@ class Service:
         shape = Shape(operation.parameters)
         query, refused = self.query_of(environ, shape)
         checked = check(shape, query, refused=refused)
-        with self.database.reading(patience_of(environ)) as store:
+        with self.database.reading(patience_of(environ), me) as store:
             view = operation.view
             if not view:
                 value = operation.shows
                 if operation.perform:
-                    value = operation.perform(store, me, None, {**query, "name": id})
+                    value = operation.perform(store, None, {**query, "name": id})
                 yield to_json(value).encode()
                 return
             if not operation.target:
-                id = operation.perform(store, me, None, {})
+                id = operation.perform(store, None, {})
             parts, most = checked.get("fields", ()), environ.get("pmservice.most", -1)
-            for piece in record_pieces(store, view, id, me, operation.target, parts, most):
+            for piece in record_pieces(store, view, id, operation.target, parts, most):
                 yield piece.encode()
 
     def answer_list(self, operation: Operation, id: int, environ: Environ) -> Chunks:
@@ -6127,14 +6125,14 @@ class Service:
             given["status"] = given["status"].lower()
         checked = check(shape, given, refused=refused)
         query = with_page(checked, listing.limit)
-        with self.database.reading(patience) as store:
-            find_named(store, operation, id, me)
-            narrowed = filters_of(store, listing, query, me)
+        with self.database.reading(patience, me) as store:
+            find_named(store, operation, id)
+            narrowed = filters_of(store, listing, query)
             if listing.within:
                 narrowed = {listing.within: id, **narrowed}
             if not (patience or listing.is_quick(narrowed, query, me)):
                 raise HandOver
-            total, cursor = store.page(listing, narrowed, me, query)
+            total, cursor = store.page(listing, narrowed, query)
             text = list_begin(listing, query, total)
             separator = ""
             while rows := cursor.fetchmany(BATCH):
@@ -6980,9 +6978,8 @@ def dump_all(controls: Controls, _: Any) -> Any:
 def load_all(controls: Controls, body: bytes) -> Any:
     """Load a fixture."""
     document = parse_fixture(decode(body))
-    me = Caller(ADMIN, True)
     with controls.database.writing() as store:
-        return {"records": load(store, me, document)}
+        return {"records": load(store, document)}
 
 
 def put_clock(controls: Controls, body: bytes) -> Any:
@@ -7435,14 +7432,13 @@ def product_rows(products: Iterable[Any]) -> list[Cells]:
 class Sheet:
     """The contents of the pages for one caller, read from one state of the database."""
 
-    def __init__(self, store: Store, me: Caller):
+    def __init__(self, store: Store):
         self.store = store
-        self.me = me
         self.name = functools.cache(self.find_name)
 
     def rows(self, sql: str, **values: Any) -> list[Any]:
         """Return the rows of a query."""
-        parameters = self.store.parameters(self.me, sql)
+        parameters = self.store.parameters(sql)
         return self.store.run(sql, {**parameters, **values}).fetchall()
 
     def find_name(self, target: str, id: int) -> Piece:
@@ -7553,7 +7549,7 @@ class Sheet:
         items = record[listing.key]
         narrowed = {listing.within: record["id"]}
         query = {"limit": 0, "offset": 0}
-        total, _ = self.store.page(listing, narrowed, self.me, query)  # without rows
+        total, _ = self.store.page(listing, narrowed, query)  # without rows
         table = self.table(listing.view, items, listing.key)
         if total > len(items):
             return table._replace(text=[f"{total:,} in all."])
@@ -8135,10 +8131,10 @@ class Page:
             raise Refusal(404, reason)
         if environ["PATH_INFO"] not in ("", "/"):
             return self.answer_get(environ, me)
-        with self.database.reading() as store:
-            return "Overview", Sheet(store, me).overview() + self.state(me)
+        with self.database.reading(me=me) as store:
+            return "Overview", Sheet(store).overview() + self.state(me)
 
-    def answer_get(self, environ: dict[str, Any], me: Caller) -> Contents:
+    def answer_get(self, environ: Environ, me: Caller) -> Contents:
         """Return the page of what the operation at a path answers."""
         route, named = self.service.routes.router.match(environ)
         operation = READS[re.sub(r"<(\w+):\w+>", r"<\1>", route.rule)]
@@ -8151,8 +8147,8 @@ class Page:
         if not isinstance(text, bytes):
             text = b"".join(text)
         value = json.loads(text)
-        with self.database.reading() as store:
-            sheet = Sheet(store, me)
+        with self.database.reading(me=me) as store:
+            sheet = Sheet(store)
             return sheet.show(operation, environ["PATH_INFO"], value, named, query)
 
     def state(self, me: Caller) -> list[Section]:
@@ -9018,7 +9014,7 @@ def load_text(
         with database.writing() as store:
             if only_first and not store.is_empty():
                 return None
-            records = load(store, Caller(ADMIN, True), document, progress)
+            records = load(store, document, progress)
     except Busy:
         raise
     except (Refusal, sqlite3.Error) as error:
@@ -10020,7 +10016,7 @@ def furnish_demo(database: Database) -> str:
                 demo(store.clock().astimezone(store.zone)),
                 date.fromisoformat(store.today),
             )
-            load(store, Caller(ADMIN, True), fixture)
+            load(store, fixture)
             store.insert("demo", {"monday": f"{today - timedelta(days=today.weekday())}"})
             arrays = ("products", "projects", "stories", "tasks", "bugs", "releases")
             counts = ", ".join(f"{len(fixture[array])} {array}" for array in arrays)
@@ -10553,12 +10549,7 @@ class Pull:
     """
 
     def __init__(self, remote: Remote, store: Store, products: Sequence[int] = ()):
-        self.remote, self.store, self.products, self.me = (
-            remote,
-            store,
-            frozenset(products),
-            Caller(ADMIN, True),
-        )
+        self.remote, self.store, self.products = remote, store, frozenset(products)
         self.ids: dict[str, set[int]] = {array: set() for array in FIXTURE}
         self.people: dict[str, Fields] = {}  # by account, as answers show them
         self.noted: dict[str, None] = {}  # the accounts that records name
@@ -10699,7 +10690,7 @@ class Pull:
             values = self.checked(array, given, id)
             if resource is USER:
                 self.store.make_room([(id, values["account"])])
-                save_user(self.store, self.me, values)
+                save_user(self.store, values)
             else:
                 self.store.insert_record(
                     resource, with_defaults(resource, Context(values, None, None, FIRST_DAY))
@@ -10713,7 +10704,7 @@ class Pull:
 
     def checked(self, array: str, given: dict[str, Any], id: int) -> dict[str, Any]:
         """Return the values of a record that keep the rules; those that do not are noted. Raises Invalid."""
-        settle = Settler(self.store, self.me, noted=self.noted)
+        settle = Settler(self.store, noted=self.noted)
         while True:
             try:
                 return check(FIXTURE[array].fixture, given, settle)
@@ -11164,7 +11155,7 @@ def command_user(settings: Values, options: argparse.Namespace) -> None:
         raise StartError(str(error)) from None
     with open_database(settings) as database, database.writing() as store:
         known = store.user(account)
-        id = save_user(store, Caller(ADMIN, True), values)
+        id = save_user(store, values)
     done = "created"
     if known:
         done = "changed" if given else "unchanged: nothing was asked for"
@@ -11556,7 +11547,7 @@ def make_credentials(database: Database, settings: Values, url: str) -> list[str
     user = with_hash({"account": ADMIN, "password": password}) if unset else {}
     with database.writing() as store:  # both or neither, because both are shown only now
         if unset:
-            save_user(store, Caller(ADMIN, True), user)
+            save_user(store, user)
         token = "" if given else give_token(store, ADMIN)
     return list(credential_lines(database.created, password, token, url))
 
