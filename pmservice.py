@@ -5254,10 +5254,11 @@ OPERATIONS = SPECIFIED + COMPANIONS
 # the transaction, the record that the path names is found, the names in the body are checked, then
 # its values, and links and persons are settled against the database. The operation is performed on
 # the checked values. Its answer is rendered in the same transaction: it shows what this request
-# wrote and nothing later. The transaction is committed, and only then is the answer sent; an error
+# wrote, and nothing later. The transaction is committed, and only then is the answer sent. An error
 # before that rolls everything back.
 
 Environ = dict[str, Any]  # of WSGI; the names "pmservice.…" in it are ours
+Texts = dict[str, str]
 Handler = Callable[..., Any]
 Headers = list[tuple[str, str]]
 Chunks = Iterator[bytes]
@@ -5338,7 +5339,7 @@ def decode(body: bytes) -> str:
         raise Refusal(400, "The body must be JSON in UTF-8.") from None
 
 
-def parse_body(body: bytes, content_type: str) -> dict[str, Any]:
+def parse_body(body: bytes, content_type: str) -> Fields:
     """Return the fields of a body: JSON, unless it is labelled as a form and looks like one."""
     text = decode(body)
     if not text.strip():
@@ -5376,7 +5377,7 @@ def depth_of(text: str) -> int:
     return max(itertools.accumulate(steps), default=0)
 
 
-def parse_form(text: str) -> dict[str, Any]:
+def parse_form(text: str) -> Fields:
     """Return the fields of a form; those whose name ends in [] or [0], [1], … are arrays."""
     try:
         pairs = urllib.parse.parse_qsl(
@@ -5386,7 +5387,7 @@ def parse_form(text: str) -> dict[str, Any]:
         raise Refusal(400, "The body must be JSON, or a form in UTF-8.") from None
     except ValueError:
         raise Refusal(400, "The form has too many fields.") from None
-    fields: dict[str, str] = {}
+    fields: Texts = {}
     arrays: dict[str, list[str]] = {}
     for name, value in pairs:
         item = FORM_ITEM.fullmatch(name)
@@ -5397,16 +5398,17 @@ def parse_form(text: str) -> dict[str, Any]:
     return {**fields, **arrays}
 
 
-def parse_query(environ: Environ, most: int | None = None) -> dict[str, str]:
+def parse_query(environ: Environ, most: int | None = None) -> Texts:
     """Return the query parameters. Raises Refusal if there are more than `most`."""
     text = environ.get("QUERY_STRING", "")
     try:
-        return dict(urllib.parse.parse_qsl(text, keep_blank_values=True, max_num_fields=most))
+        pairs = urllib.parse.parse_qsl(text, keep_blank_values=True, max_num_fields=most)
     except ValueError:
         raise Refusal(400, "The query has too many parameters.") from None
+    return dict(pairs)
 
 
-def with_page(query: Fields, limit: int) -> dict[str, Any]:
+def with_page(query: Fields, limit: int) -> Fields:
     """Return the query of a list with limit (-1: everything), offset and, if it is paged, page.
 
     limit: of the list, see Listing.
@@ -5426,20 +5428,20 @@ def normalize_path(environ: Environ) -> tuple[str, str]:
     """Return (path, reason): reason is "" or says why the path is rejected.
 
     The path is without a prefix and a trailing slash. Rejected are paths that are not UTF-8, and
-    those that only a server's tidying turns into one of ours: a leading double slash, an encoded
-    slash.
+    those that only a server's tidying turns into one of ours: with a leading double slash or an
+    encoded slash.
     """
     path = str(environ.get("bottle.raw_path", environ["PATH_INFO"]))
     try:
         path = path.encode("latin-1").decode()
     except UnicodeError:
         return path, "This path is not UTF-8."
-    raw = (environ.get("REQUEST_URI") or "").partition("?")[0]
-    reason = ""
+    target = environ.get("REQUEST_URI") or ""
+    raw = target.partition("?")[0]
     # `$` in the pattern of a route also matches before a last \n.
     if raw.startswith("//") or "%2f" in raw.lower() or "\n" in path:
-        reason = f"There is nothing at {raw or path}."
-    return bare_path(path), reason
+        return bare_path(path), f"There is nothing at {raw or path}."
+    return bare_path(path), ""
 
 
 def bare_path(path: str) -> str:
@@ -5494,8 +5496,8 @@ def ignored_fields(shape: Shape, given: Fields, within: str = "") -> Iterator[Ig
 def ignored_text(environ: Environ) -> str:
     """Return the ignored names of a request as they stand in a header and in the log."""
     ignored = environ.get("pmservice.ignored", ())[:MOST_IGNORED]
-    places = (urllib.parse.quote(one.place, safe="[]?.", errors="replace") for one in ignored)
-    text = ", ".join(places)
+    encode = functools.partial(urllib.parse.quote, safe="[]?.", errors="replace")
+    text = ", ".join(encode(one.place) for one in ignored)
     if len(text) <= MAX_IGNORED:
         return text
     cut = text[:MAX_IGNORED]
@@ -5544,7 +5546,8 @@ def read_origins(words: str) -> str:
         if word in ("*", "null"):
             origins.append(word)
         elif parts and HOST.fullmatch(parts[2]):
-            origins.append(parts[0].removesuffix(DEFAULT_PORTS.get(parts[1], "")))
+            default_port = DEFAULT_PORTS.get(parts[1], "")
+            origins.append(parts[0].removesuffix(default_port))
         else:
             raise ValueError
     return ",".join(origins)
@@ -5662,7 +5665,8 @@ def render(store: Store, view: View, rows: Sequence[sqlite3.Row]) -> str:
     """Return the JSON of records as a view shows them."""
     accounts = view.people_in(rows)
     people = store.people(accounts) if accounts else {}
-    return ",".join(view.show(rows, Scene(people, store.zone)))
+    scene = Scene(people, store.zone)
+    return ",".join(view.show(rows, scene))
 
 
 def record_pieces(
@@ -5695,8 +5699,8 @@ def record_pieces(
         text += "]"
     if parts:
         asked = parts_of(view, tuple(parts))
-        shown = render(store, asked, store.select(asked, number))
-        text += f",{shown[1:-1]}"
+        rows = store.select(asked, number)
+        text += f",{render(store, asked, rows)[1:-1]}"
     yield text + "}"
 
 
@@ -5739,7 +5743,7 @@ def list_end(store: Store, listing: Listing, narrowed: Fields) -> str:
     return f'],"{field}":{value}}}'
 
 
-def filters_of(store: Store, listing: Listing, query: Fields) -> dict[str, Any]:
+def filters_of(store: Store, listing: Listing, query: Fields) -> Fields:
     """Return the filters that are set. Raises Refusal (404) for a record that is not visible."""
     filters = {}
     for name, default in listing.filter_defaults.items():
@@ -5861,7 +5865,8 @@ class Service:
     def all_headers(self, environ: Environ, headers: Headers) -> Headers:
         """Return the headers of an answer; those that a gate set replace others."""
         sent = [*headers, ("X-Request-Id", environ["pmservice.id"])]
-        sent += self.shared_headers(environ.get("HTTP_ORIGIN"), environ.get("HTTP_HOST"))
+        origin, host = environ.get("HTTP_ORIGIN"), environ.get("HTTP_HOST")
+        sent += self.shared_headers(origin, host)
         ignored = ignored_text(environ)
         if ignored:
             sent.append(("Ignored-Fields", ignored))
@@ -5911,7 +5916,8 @@ class Service:
             refuse_host(environ, self.names)
         self.admit_origin(environ)
         method, path = environ["REQUEST_METHOD"], environ["PATH_INFO"]
-        accept, token = environ.get("HTTP_ACCEPT", ""), environ.get("HTTP_TOKEN")
+        accept = environ.get("HTTP_ACCEPT", "")
+        token = environ.get("HTTP_TOKEN")
         if self.page and wants_page(method, path, accept, token):
             environ["pmservice.aside"] = True
             raise self.page(environ)
@@ -5942,7 +5948,9 @@ class Service:
         parts = ORIGIN.fullmatch(origin.lower())
         if not parts:
             return False
-        if parts[1] not in ("http", "https") or parts[2] == (host or "").lower():
+        if parts[1] not in DEFAULT_PORTS:  # of an app or an extension
+            return True
+        if host and parts[2] == host.lower():
             return True
         return LOOPBACK_ORIGIN.fullmatch(parts[0]) is not None
 
@@ -5997,7 +6005,7 @@ class Service:
 
     def note_ignored(
         self, environ: Environ, found: Iterator[Ignored], view: View | None = None
-    ) -> dict[str, str]:
+    ) -> Texts:
         """Note the names that an operation does not take. Return what a strict service refuses.
 
         It refuses no name that answers show of the resource of `view`, so that a record that was
@@ -6015,7 +6023,7 @@ class Service:
             refused[one.place] = f"is not known here{suggest(one.name, one.known)}"
         return refused
 
-    def query_of(self, environ: Environ, shape: Shape) -> tuple[dict[str, str], dict[str, str]]:
+    def query_of(self, environ: Environ, shape: Shape) -> tuple[Texts, Texts]:
         """Return (query, refused): the known parameters, and what is wrong with the others."""
         if not environ.get("QUERY_STRING"):
             return {}, {}
@@ -6025,7 +6033,7 @@ class Service:
         unknown = ignored_fields(shape, not_empty, "?")
         return query, self.note_ignored(environ, unknown)
 
-    def fields_of(self, environ: Environ) -> dict[str, Any]:
+    def fields_of(self, environ: Environ) -> Fields:
         """Return the fields of the body that was read, and note them for the journal."""
         content_type = environ.get("CONTENT_TYPE", "")
         fields = parse_body(environ["pmservice.body"], content_type)
@@ -6039,8 +6047,9 @@ class Service:
         def handle(**named: Any) -> Any:
             bottle.response.status = operation.status
             bottle.response.content_type = "application/json"
-            id = next(iter(named.values()), 0)  # no path has two
-            return self.sent(answer(operation, id, bottle.request.environ))
+            id = next(iter(named.values()), 0)  # no path names two things
+            pieces = answer(operation, id, bottle.request.environ)
+            return self.sent(pieces)
 
         return handle
 
@@ -6061,7 +6070,8 @@ class Service:
         _, refused = self.query_of(environ, NOTHING)
         environ["pmservice.body"] = read_body(environ)
         fields = self.fields_of(environ)
-        refused |= self.note_ignored(environ, ignored_fields(operation.reads, fields))
+        ignored = ignored_fields(operation.reads, fields)
+        refused |= self.note_ignored(environ, ignored)
         body = check(operation.reads, fields, refused=refused)
         answer = operation.perform(self.database, body)
         yield to_json(answer).encode()
@@ -6077,7 +6087,9 @@ class Service:
         query, refused = self.query_of(environ, shape)
         check(shape, query, refused=refused)
         with self.database.writing(patience_of(environ), me) as store:
-            row = None if operation.by else find_named(store, operation, id)
+            row = None
+            if not operation.by:
+                row = find_named(store, operation, id)
             fields = self.fields_of(environ)
             taken = Shape({**parameters, **operation.reads.fields})
             ignored = ignored_fields(taken, fields)
@@ -6096,7 +6108,7 @@ class Service:
         yield answer.encode()
 
     def answer_read(self, operation: Operation, id: Any, environ: Environ) -> Chunks:
-        """Yield the record that the path names, even a deleted one, or what an operation returns."""
+        """Yield the record that the path names, even a deleted one, or a JSON value."""
         me: Any = environ.get("pmservice.caller")
         shape = Shape(operation.parameters)
         query, refused = self.query_of(environ, shape)
@@ -6111,7 +6123,8 @@ class Service:
                 return
             if not operation.target:
                 id = operation.perform(store, None, {})
-            parts, most = checked.get("fields", ()), environ.get("pmservice.most", -1)
+            parts = checked.get("fields", ())
+            most = environ.get("pmservice.most", -1)
             for piece in record_pieces(store, view, id, operation.target, parts, most):
                 yield piece.encode()
 
