@@ -5270,9 +5270,7 @@ LOOPBACK_NAMES = ("localhost", "127.0.0.1", "[::1]")
 ORIGIN = re.compile(r"([a-z][a-z0-9+.-]*)://([^\s/?#@,]+)")
 DEFAULT_PORTS = {"http": ":80", "https": ":443"}  # which browsers leave out
 LOOPBACK_ORIGIN = re.compile(r"https?://([a-z0-9.-]+\.)?(localhost|127\.[0-9.]+|\[::1\])(:[0-9]+)?")
-EXPOSED = (
-    "X-Request-Id, Ignored-Fields, Retry-After, Allow"  # what scripts of other origins may read
-)
+EXPOSED = "X-Request-Id, Ignored-Fields, Retry-After, Allow"  # to scripts of other origins
 PREFLIGHT = {
     "Access-Control-Allow-Methods": "GET, HEAD, POST, PUT, DELETE",
     "Access-Control-Allow-Headers": "Token, Content-Type",
@@ -5295,7 +5293,7 @@ UNAUTHORIZED = "Unauthorized"
 HOW_TO_GET_ONE = 'POST /tokens {"account": "admin", "password": "…"} returns one.'
 SEND_TOKEN = "Send the header `Token: <token>`."  # noqa: S105  # no secret
 # fmt: off
-HINTS = (  # a header, how its value begins, and the advice to who sent it without a valid token
+HINTS = (  # a header, how its value begins, and what to do if it was sent without a valid token
     ("HTTP_TOKEN",         "",       "This token is unknown, or it has expired."),
     ("HTTP_AUTHORIZATION", "bearer", "Send the token as `Token: <token>`, not as `Authorization: Bearer`."),
     ("HTTP_AUTHORIZATION", "basic",  f"Only the page for browsers takes HTTP Basic. {SEND_TOKEN}"),
@@ -5800,9 +5798,7 @@ class Service:
         self.loading = False
         self.stopping = threading.Event()
         self.place = ""  # " at " and the URL at which it is served
-        self.used = (
-            False  # with the controls: whether a call came since the start or the last reset
-        )
+        self.used = False  # with the controls: whether a call came since the start or a reset
         self.gates: list[Callable[[Environ], None]] = []
         self.watchers: list[Callable[[Environ, Environ], None]] = []
         self.preparations: list[Callable[[], None]] = []
@@ -5969,7 +5965,7 @@ class Service:
     def caller(self, environ: Environ) -> Caller:
         """Return who sends a request, by its token. Raises Refusal (401)."""
         token = environ.get("HTTP_TOKEN", "")
-        sent = token.encode("latin-1", "replace")  # as which WSGI passes its bytes
+        sent = token.encode("latin-1", "replace")  # WSGI passes its bytes as Latin-1
         hash = hash_token(sent.decode("utf-8", "surrogateescape"))
         found: Caller | None = ADMINISTRATOR
         if not hmac.compare_digest(hash, self.admin_hash):
@@ -6065,7 +6061,7 @@ class Service:
         """Return an answer in pieces; whole from memory, where a slow reader holds up writers."""
         return b"".join(pieces) if self.database.in_memory else in_pieces(pieces)
 
-    def answer_login(self, operation: Operation, _: Any, environ: Environ) -> Chunks:
+    def answer_login(self, operation: Operation, id: Any, environ: Environ) -> Chunks:
         """Perform the operation that needs no token; it takes the database, because it hashes."""
         _, refused = self.query_of(environ, NOTHING)
         environ["pmservice.body"] = read_body(environ)
