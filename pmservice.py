@@ -1760,7 +1760,7 @@ ADD_EFFORT        = Shape({"dates": each_of(DAYS), "date": each_of(DAYS), "work"
 # statement or knows what a value means.
 
 Column = Iterable[Any]
-Texts = Iterable[str]
+Written = Iterable[str]
 # Text as JSON, written in C; escapes no character that need not be.
 quote = json.encoder.encode_basestring
 
@@ -1778,7 +1778,7 @@ class Writer(NamedTuple):
     write: from the values of a column, the scene and the text for "unset" to JSON texts.
     """
 
-    write: Callable[[Column, Scene, str], Texts]
+    write: Callable[[Column, Scene, str], Written]
     schema: Schema
 
 
@@ -1787,68 +1787,68 @@ def accounts_in(whitelist: str) -> list[str]:
     return [account for account in whitelist.split(",") if account]
 
 
-def write_references(values: Column, scene: Scene, unset: str) -> Texts:
+def write_references(values: Column, scene: Scene, unset: str) -> Written:
     """Write persons as user references."""
     people = {None: unset, **scene.people}
     return map(people.__getitem__, values)
 
 
-def write_quoted(values: Column, scene: Scene, unset: str) -> Texts:
+def write_quoted(values: Column, scene: Scene, unset: str) -> Written:
     """Write accounts, days and moments as they are stored: they need no escaping."""
     return [unset if value is None else f'"{value}"' for value in values]
 
 
-def write_spaced(values: Column, scene: Scene, unset: str) -> Texts:
+def write_spaced(values: Column, scene: Scene, unset: str) -> Written:
     """Write moments in the service's time zone, YYYY-MM-DD hh:mm:ss."""
     return [unset if value is None else f'"{local(value, scene.zone)}"' for value in values]
 
 
-def write_booleans(values: Column, scene: Scene, unset: str) -> Texts:
+def write_booleans(values: Column, scene: Scene, unset: str) -> Written:
     """Write flags as true or false."""
     return map(("false", "true").__getitem__, values)
 
 
-def write_digits(values: Column, scene: Scene, unset: str) -> Texts:
+def write_digits(values: Column, scene: Scene, unset: str) -> Written:
     """Write flags as "1" or "0"."""
     return map(('"0"', '"1"').__getitem__, values)
 
 
-def write_texts(values: Column, scene: Scene, unset: str) -> Texts:
+def write_texts(values: Column, scene: Scene, unset: str) -> Written:
     """Write texts."""
     return map(quote, values)
 
 
-def write_nullable(values: Column, scene: Scene, unset: str) -> Texts:
+def write_nullable(values: Column, scene: Scene, unset: str) -> Written:
     """Write texts that may be unset."""
     return ["null" if value is None else quote(value) for value in values]
 
 
-def write_numbers(values: Column, scene: Scene, unset: str) -> Texts:
+def write_numbers(values: Column, scene: Scene, unset: str) -> Written:
     """Write numbers that may be unset."""
     return ["null" if value is None else str(value) for value in values]
 
 
-def write_hours(values: Column, scene: Scene, unset: str) -> Texts:
+def write_hours(values: Column, scene: Scene, unset: str) -> Written:
     """Write hours; typed clients read 8, but not 8.0, as an int."""
     return [str(int(value)) if value.is_integer() else repr(value) for value in values]
 
 
-def write_states(values: Column, scene: Scene, unset: str) -> Texts:
+def write_states(values: Column, scene: Scene, unset: str) -> Written:
     """Write states as objects with a code and a name."""
     return [f'{{"code":"{value}","name":"{value.capitalize()}"}}' for value in values]
 
 
-def write_roles(values: Column, scene: Scene, unset: str) -> Texts:
+def write_roles(values: Column, scene: Scene, unset: str) -> Written:
     """Write roles as objects with a code and a name, which are the same."""
     return [f'{{"code":{quote(value)},"name":{quote(value)}}}' for value in values]
 
 
-def write_whitelists(values: Column, scene: Scene, unset: str) -> Texts:
+def write_whitelists(values: Column, scene: Scene, unset: str) -> Written:
     """Write white lists as arrays of user references."""
     return [f"[{','.join(map(scene.people.__getitem__, accounts_in(value)))}]" for value in values]
 
 
-def write_accounts(values: Column, scene: Scene, unset: str) -> Texts:
+def write_accounts(values: Column, scene: Scene, unset: str) -> Written:
     """Write white lists as arrays of accounts."""
     return [to_json(accounts_in(value)) for value in values]
 
