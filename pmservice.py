@@ -6760,7 +6760,7 @@ class Controls:
         fault = self.take_fault(f"{environ['REQUEST_METHOD']} {path}")
         environ["pmservice.fault"] = fault.get("match")
         self.delay(fault.get("delay", 0), journal)
-        environ["pmservice.headers"] = fault.get("headers")
+        environ["pmservice.headers"] = fault.get("headers", {})
         if fault.get("drop"):  # it is answered, but nothing of the answer is sent
             fault = {"status": 503, **fault, "truncate": 0}
         if "truncate" in fault or "drip" in fault:
