@@ -150,9 +150,9 @@ ADMIN = "admin"
 LONG_TERM = "2059-12-31"  # the end that the real server gives to what has none
 OPEN_END = "2030-01-01"  # and to a plan
 MAX_INT = 2**63 - 1
-MAX_ID = (
-    2**53
-)  # in a fixture: JSON readers are exact up to it, and `order`, five times it, fits in 64 bits
+# The largest id of a record: JSON readers are exact up to it, and the default of `order`, five times
+# the id, still fits in 64 bits.
+MAX_ID = 2**53
 MAX_NAME = 255  # characters
 MAX_PEOPLE = 1000  # persons on a white list, or assignees of a task
 MAX_TEXT = 64 * 1024  # bytes
@@ -182,9 +182,10 @@ class Invalid(Refusal):
 
 
 class HandOver(BaseException):
-    """Raised when an answer would block the receiving thread; a worker thread then answers.
+    """Raised when an answer would block the thread that reads the sockets.
 
-    A BaseException, so that no `except Exception` catches it. Nothing of the answer has been sent
+    That thread tries quick answers itself (room 16); on this, a worker thread answers instead. A
+    BaseException, so that no `except Exception` catches it. Nothing of the answer has been sent
     yet.
     """
 
@@ -193,26 +194,30 @@ class StartError(Exception):
     """The service cannot start or a command cannot run; the text says what to do, on one line."""
 
 
-class Busy(Refusal, StartError):
-    """Somebody else was writing to the database all the time that this could wait."""
+BUSY = "The database is busy; try again."
 
-    def __init__(self, sentence: str = "The database is busy; try again."):
+
+class Busy(Refusal, StartError):
+    """Another writer held the database for as long as this could wait."""
+
+    def __init__(self, sentence: str = BUSY):
         super().__init__(503, sentence)
 
 
 def sentences(parts: Iterable[str]) -> str:
-    """Return texts as sentences on one line: rules contain commas and semicolons."""
+    """Return texts as sentences on one line, because rules contain commas and semicolons."""
     return " ".join(part if part.endswith(("?", ".")) else f"{part}." for part in parts)
 
 
 # SQLite's errors by a part of the message: Python 3.10's sqlite3 does not expose their codes.
 STORAGE_ERRORS = {
-    "locked": (503, str(Busy())),
+    "locked": (503, BUSY),
     "readonly": (503, "The database is read-only; nothing was written."),
     "unable to open": (503, "The database cannot be opened now."),
     "disk I/O": (503, "The database cannot be read or written now."),
     "malformed": (503, "The database file is damaged; stop the service and run `pmservice check`."),
     "full": (507, "The disk is full; nothing was written."),
+    # Links are checked before they are written: a broken one means that the records were replaced.
     "FOREIGN KEY": (503, "The records were reset meanwhile; nothing was written."),
 }
 
@@ -228,14 +233,13 @@ Schema = Mapping[str, Any]
 class Look(NamedTuple):
     """What the values of several kinds have in common: a row of LOOKS.
 
-    written: the column of the quirk table that says how answers write them, or the writer that
-        every view shares (room 5); "" if they are written as SQLite returns them.
+    written: how answers write them: "person", "moment", "stamp", "day" and "flag" are chosen by each
+        View, others are keys of WRITERS (room 5); "" is as SQLite returns them.
     none: what answers show for an unset value, besides null. It counts as not given, so that a
         record that was read can be sent back.
     blank: whether "" is a value; otherwise it counts as not given.
-    settled: how a checked value is resolved against the database (room 8), "" if it is stored as it
-        was read.
-    emptied: what a transition stores to empty a field.
+    settled: how a checked value is resolved against the database: a method of Settler (room 8).
+    emptied: what a transition stores to empty a field (room 8).
     cell: how the page for browsers shows them (room 15), "" as text.
     pulled: how they are read from another server's answers (room 19), "" as they are.
     """
@@ -251,12 +255,12 @@ class Look(NamedTuple):
 
 # fmt: off
 LOOKS = {
-    #                 written       shown for none          "" is one  settled      emptied  cell      pulled
+    #                 written       none                    blank      settled      emptied  cell      pulled
     "plain":     Look("",           "",                     False,     "",          0,       "",       "first"),
     "quoted":    Look("",           "",                     False,     "",          "",      "",       "word"),
     "hours":     Look("hours"),
     "text":      Look("text",       "",                     True,      "",          "",      "long",   "text"),
-    "secret":    Look("nullable",   "",                     True),
+    "nullable":  Look("nullable",   "",                     True),
     "maybe":     Look("number"),
     "day":       Look("day",        "0000-00-00",           False,     "",          None,    "",       "day"),
     "deadline":  Look("day",        "1970-01-01",           False,     "",          None,    "",       "day"),
@@ -327,7 +331,7 @@ ASCII_MOMENT = re.compile(
     (?:
         [ T]
         ((?!24)[0-9]{2}:[0-9]{2}(?::[0-9]{2})?)  # the time; only Python 3.14 would take 24:00
-        (?:(?<=:[0-9]{2}:[0-9]{2})\.[0-9]+)?     # fractions of a second, which are dropped
+        (?:(?<=:[0-9]{2}:[0-9]{2})\.[0-9]+)?     # a fraction, only after seconds; it is dropped
         (Z|[-+][0-9]{2}:[0-9]{2})?               # the zone
     )?
     """,
@@ -405,7 +409,7 @@ def filled(most: int, least: int = 1) -> Callable[[Any], str]:
 
     def read(value: Any) -> str:
         rule = f"must be {least} to {most} characters, not blank"
-        if isinstance(value, str) and len(value) > most:
+        if isinstance(value, str) and len(value) > most:  # read_text would count bytes
             raise ValueError(f"{rule} (got {len(value)})")
         words = read_text(value)
         if not words.strip():
@@ -502,7 +506,7 @@ def read_whitelist(value: Any) -> list[str | int]:
 
 def read_flag(value: Any) -> int:
     """Return 0 or 1 from a boolean as the interface writes it: true, false, 0, 1, "0", "1"."""
-    if value in (True, False, "0", "1"):
+    if value in (0, 1, "0", "1"):  # True equals 1, False equals 0
         return int(value)
     raise ValueError("must be true or false")
 
@@ -535,14 +539,14 @@ def read_plan_ids(value: Any) -> list[int]:
     return read_ids([value] if isinstance(value, int) else value)
 
 
-def read_build_id(value: Any) -> int:
+def read_release_build(value: Any) -> int:
     """Return an id, also from the array of one id that some clients send; 0 for none."""
     if isinstance(value, list) and len(value) == 1:
         value = value[0]
     return whole(0)(value)
 
 
-def read_build(value: Any) -> int:
+def read_trunk_or_build(value: Any) -> int:
     """Return the id of a build, 0 for "trunk"."""
     if value == "trunk":
         return 0
@@ -601,7 +605,7 @@ def text_schema(pattern: str) -> Schema:
 
 
 def whole_schema(least: int = -MAX_INT - 1, most: int = MAX_INT) -> Schema:
-    """Return the schema of an int or its text."""
+    """Return the schema of an int or its text, the text with some digits fewer than it may have."""
     digits = "^[1-9][0-9]{0,17}$"
     if least <= 0:
         digits = "^[0-9]{1,18}$" if least == 0 else "^-?[0-9]{1,18}$"
@@ -682,10 +686,12 @@ def derived(kind: Kind, sql: str = "") -> Kind:
 
 
 def fixed(value: Any) -> Kind:
-    """Return the kind of a constant field: every answer shows the sample's value."""
+    """Return the kind of a constant field: the specification's samples show this value."""
     return Kind("plain", read_text, {}, source="fixed", value=value)
 
 
+# Whatever meets a schema of a request is accepted; not all that is accepted meets it, so that the
+# schemas stay simple.
 CLOCK_PATTERN = "([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]"
 MOMENT_PATTERN = f"^[12][0-9]{{3}}-(0[1-9]|1[0-2])-(0[1-9]|1[0-9]|2[0-8]) {CLOCK_PATTERN}$"
 ONE_ACCOUNT = "[A-Za-z0-9_.@-]{1,30}"
@@ -719,7 +725,7 @@ ID           = Kind("plain",     whole(1, MAX_ID),  whole_schema(1, MAX_ID))
 INT          = Kind("plain",     whole(),           whole_schema())
 NATURAL      = Kind("plain",     whole(0),          whole_schema(0))
 COUNTER      = Kind("plain",     whole(0, MAX_ID),  whole_schema(0, MAX_ID))
-SMALL        = Kind("plain",     whole(0, 10**9),   whole_schema(0, 10**9))  # leaves room for what is counted on from it
+SMALL        = Kind("plain",     whole(0, 10**9),   whole_schema(0, 10**9))  # so that the orders that continue from it still fit
 MONEY        = Kind("quoted",    whole(),           whole_schema(),  shown={"type": "string"})  # "int (sent) / string (returned)"
 HOURS        = Kind("hours",     number_of("hours", 0, MAX_INT), HOURS_SCHEMA)
 ESTIMATE     = Kind("hours",     number_of("hours", 0, 10**9), HOURS_SCHEMA)  # so that sums stay within 64 bits
@@ -730,9 +736,9 @@ PHONE        = Kind("text",      matching(r"\+?[0-9][0-9 ()-]{4,24}", "a phone n
 FILLED       = Kind("text",      filled(MAX_TEXT),  either(text_schema(NOT_BLANK), NUMBER_SCHEMA))
 COMMAS       = Kind("text",      read_commas,       either(TEXT_SCHEMA, NUMBER_SCHEMA, array_of(TEXT_OR_NUMBER)))
 ACCOUNT      = Kind("text",      read_account,      ACCOUNT_SCHEMA)
-PASSWORD     = Kind("secret",    filled(MAX_TEXT),  FILLED.schema)
-NEW_PASSWORD = Kind("secret",    filled(MAX_TEXT, 6), PASSWORD_SCHEMA)
-MAYBE_TEXT   = Kind("secret",    read_text,         TEXT_OR_NUMBER)
+PASSWORD     = Kind("nullable",  filled(MAX_TEXT),  FILLED.schema)
+NEW_PASSWORD = Kind("nullable",  filled(MAX_TEXT, 6), PASSWORD_SCHEMA)
+MAYBE_TEXT   = Kind("nullable",  read_text,         TEXT_OR_NUMBER)
 MAYBE_INT    = Kind("maybe",     whole(),           whole_schema(), shown={"type": ["integer", "null"]})
 DAYS         = Kind("day",       read_day,          DAY_SCHEMA)
 DEADLINE     = Kind("deadline",  read_day,          DAY_SCHEMA)
@@ -745,19 +751,21 @@ FLAG         = Kind("flag",      read_flag,         FLAG_SCHEMA)
 YES_NO       = Kind("truth",     read_flag,         FLAG_SCHEMA)  # a flag that every answer shows as a boolean
 STAGES       = Kind("text",      read_stages,       either(STAGE_SCHEMA, BLANK_SCHEMA, array_of(STAGE_SCHEMA)))
 BUG_STATE    = Kind("quoted",    read_bug_state,    {"type": "string", "enum": list(BUG_STATES)})
-BUILD_ID     = Kind("plain",     read_build_id,     either(whole_schema(0), array_of(whole_schema(0), minItems=1, maxItems=1)))
+BUILD_ID     = Kind("plain",     read_release_build,     either(whole_schema(0), array_of(whole_schema(0), minItems=1, maxItems=1)))
 PRODUCTS     = Kind("plain",     read_some_ids,     SOME_IDS, target="product")
 STORY_IDS    = Kind("plain",     read_some_ids,     SOME_IDS, target="story")
 BUG_IDS      = Kind("plain",     read_some_ids,     SOME_IDS, target="bug")
 PAGE         = Kind("plain",     whole(1),          PAGE_SCHEMA)
 LIMIT        = Kind("plain",     whole(1, 100_000), {**PAGE_SCHEMA, "maximum": 100_000})
-TRUNK        = Kind("build",     read_build,        either({"const": "trunk"}, whole_schema(1)), target="build",  # an id or "trunk", stored as none
+TRUNK        = Kind("build",     read_trunk_or_build,        either({"const": "trunk"}, whole_schema(1)), target="build",  # an id, or "trunk", stored as NULL
                     sql="coalesce(CAST(testtask.build AS TEXT), 'trunk')")
 # fmt: on
 
 
 Fields = Mapping[str, Any]
+# From the stored record, and the record as the request would leave it, to {field: problem}.
 Rule = Callable[[Fields, Fields], Mapping[str, str]]
+# From a field, its kind and a checked value to the value that is stored.
 Settle = Callable[[str, Kind, Any], Any]
 
 
@@ -767,7 +775,7 @@ def unsettled(field: str, kind: Kind, value: Any) -> Any:
 
 
 def expectation(kind: Kind) -> str:
-    """Return " and must be …", what a kind says of an empty value, or of none."""
+    """Return " and must be …" with what a kind says of "" or, if it takes that, of null."""
     for nothing in ("", None):
         try:
             kind.read(nothing)
@@ -780,8 +788,9 @@ class Shape:
     """The fields that a body may have: their kinds, the required ones, and the rules between them.
 
     A rule is called with the stored record and with the record as the request would leave it,
-    without its broken fields; it returns {field: problem}. "" is not given, but for texts; it
-    unsets the fields in `unset`.
+    without its broken fields; it returns {field: problem}.
+
+    unset: the fields that "" empties. For others, "" is not given unless it is a value of the kind.
     """
 
     def __init__(
@@ -814,13 +823,15 @@ def check(
         try:
             check_field(shape, field, given.get(field), settle, values)
         except Invalid as error:
+            # An inner name is "[2].name" or "[2]", see inside().
             broken |= {field + inner: rule for inner, rule in error.fields.items()}
         except ValueError as error:
             broken[field] = str(error)
     for rule in shape.rules:
         after = {**record, **values}
         sound = {field: value for field, value in after.items() if field not in broken}
-        broken |= {**rule(record, sound), **broken}
+        for field, problem in rule(record, sound).items():
+            broken.setdefault(field, problem)
     if broken:
         raise Invalid(broken)
     return values
@@ -840,8 +851,9 @@ def check_field(
         raise ValueError(f"is required{expectation(kind)}")
     else:
         return
-    names_one = kind.needed or (required and kind is not TRUNK)  # the trunk is no build
-    if values[field] is None and names_one:
+    # It was settled to None if it names nothing, which a required link must not; TRUNK is no build.
+    must_name = kind.needed or (required and kind is not TRUNK)
+    if values[field] is None and must_name:
         raise ValueError(f"must name an existing {kind.target or 'user'}")
 
 
@@ -885,8 +897,8 @@ class Items:
     def __call__(self, value: Any) -> list[dict[str, Any]]:
         """Return the checked objects. Raises Invalid with every broken field."""
         if not isinstance(value, list) or len(value) < self.least:
-            filled = ", not empty" if self.least else ""
-            raise ValueError(f"must be an array of objects{filled}")
+            condition = ", not empty" if self.least else ""
+            raise ValueError(f"must be an array of objects{condition}")
         read = []
         broken: dict[str, str] = {}
         for place, item in enumerate(value):
@@ -923,15 +935,15 @@ def fields_schema(shape: Shape) -> Schema:
     return {"type": "object", "properties": fields, "required": sorted(shape.required)}
 
 
-def number_or_text(numbers: str, texts: str) -> Schema:
-    """Return the schema of an object with these fields."""
-    fields = {name: {"type": "integer"} for name in numbers.split()}
-    return object_of(fields | {name: {"type": "string"} for name in texts.split()})
+def flat_object(integers: str, strings: str) -> Schema:
+    """Return the schema of an object with these integer and these string fields."""
+    fields = {name: {"type": "integer"} for name in integers.split()}
+    return object_of(fields | {name: {"type": "string"} for name in strings.split()})
 
 
 STEP = Shape({"type": one_of(*STEP_TYPES), "desc": FILLED, "expect": TEXT}, "desc")
 LOADED_STEP = Shape({"id": ID, "parent": INT, "version": INT, **STEP.fields}, "desc")
-STEP_SHOWN = number_or_text("id parent case version", "type desc expect")
+STEP_SHOWN = flat_object("id parent case version", "type desc expect")
 STEP_RESULT = Shape({"result": one_of(*RESULTS), "real": TEXT})
 LOADED_RESULT = Shape(
     {"id": ID, "parent": INT, "case": INT, **LOADED_STEP.fields, **STEP_RESULT.fields}
@@ -999,7 +1011,7 @@ def same(field: str) -> Default:
 
 
 def assigned_now(new: Context) -> str | None:
-    """Return the moment of a new record that is assigned to somebody, None of another one."""
+    """Return the present moment if a new record is assigned to somebody, else None."""
     return new.now if new.given.get("assignedTo") else None
 
 
@@ -1011,9 +1023,10 @@ def begins_today(new: Context) -> str:
 class Guard(NamedTuple):
     """The rule that says who may see a record, besides administrators.
 
-    persons: the person fields of a record with an `acl`: one that is private is for them and its
+    persons: the fields with the persons who may see a record whose `acl` is private, besides its
         white list.
-    acl_of: the id of the project whose `acl` counts, if that is not the record's own.
+    acl_of: the SQL expression, with {0} for the row's alias, of the project whose `acl` counts; ""
+        for the record's own.
     links: the links to follow: whoever may see all records that they name may see this one.
     """
 
@@ -1033,8 +1046,9 @@ class Resource:
     table: its table in the database.
     fields: the kinds of its fields.
     guard: who may see a record; there is no default.
-    defaults: what a new record has when it is not given and what depends on the request or on the
-        resource, as a value or a Default; what never does is a DEFAULT in schema.sql.
+    defaults: what a new record gets in fields that it is not given, as a value or a Default: only
+        what depends on the request, or differs between resources of one table. All other defaults
+        stand in schema.sql.
     types: the values of `type` that distinguish its rows from others of the table, "" if it has the
         table alone.
     array: its array in a fixture, "" if it has none.
@@ -1098,7 +1112,7 @@ class Resource:
         named = f"EXISTS (SELECT 1 FROM {target.table} AS {other} WHERE {seen})"
         return f'({row}."{link}" IS NULL OR {named})'
 
-    def given(self, *sources: str) -> dict[str, Kind]:
+    def settable(self, *sources: str) -> dict[str, Kind]:
         """Return the fields that requests and fixtures may set, and those with one of `sources`."""
         wanted = ("given", *sources)
         return {field: kind for field, kind in self.fields.items() if kind.source in wanted}
@@ -1112,6 +1126,7 @@ class Resource:
         kinds = {**self.fields, **self.loaded}
         parts, columns = [], {}
         for field, value in values.items():
+            # What is no field of the resource, such as a comment, is not stored here.
             source = kinds[field].source if field in kinds else ""
             if source == "part":
                 parts.append((kinds[field], value))
@@ -1122,7 +1137,7 @@ class Resource:
     @functools.cached_property
     def fixture(self) -> Shape:
         """The fields that a record of a fixture may have, and the rules between them."""
-        fields = {**self.given("part"), **self.loaded}
+        fields = {**self.settable("part"), **self.loaded}
         if self.types:
             fields["type"] = one_of(*self.types.split())
         return Shape(fields, self.required, *self.rules)
@@ -1131,9 +1146,8 @@ class Resource:
 def story_counts(type: str) -> Kind:
     """Return the kind of an object with the number of a product's stories in each status.
 
-    "the sample also carries index keys `0` to `4` mapping to the empty string and those four status
-    names": they come first exactly when the product has no story of the type. No story has the
-    empty status.
+    With stories, {"": 0, "draft": 1, …}. Without any of the type, as in the sample, the keys "0" to
+    "4" come before these: {"0": "", "1": "draft", …, "": 0, "draft": 0, …}. No story has status "".
     """
     index, numbers = [], []
     for place, state in enumerate(("", *STORY_STATES)):
@@ -1149,7 +1163,7 @@ def story_counts(type: str) -> Kind:
 
 
 def table_of(target: str) -> str:
-    """Return the table of a resource."""
+    """Return the table of a resource, for expressions that RESOURCES is made of."""
     return "project" if target in ("program", "execution") else target
 
 
@@ -1183,10 +1197,13 @@ def parent_of(table: str) -> Kind:
     children = (
         f"SELECT 1 FROM {table} AS child WHERE child.parent = {table}.id AND NOT child.deleted"
     )
-    return link(table, "parent", f"iif(EXISTS ({children}), -1, coalesce({table}.parent, 0))")
+    return link(
+        table, look="parent", sql=f"iif(EXISTS ({children}), -1, coalesce({table}.parent, 0))"
+    )
 
 
-MAP = INT._replace(shown={"type": "object", "additionalProperties": {}})
+# Kinds that no request sets: what reads them here is never called.
+MAP = Kind("plain", read_text, {}, shown={"type": "object", "additionalProperties": {}})
 ACCOUNTS = Kind("plain", read_text, {}, shown=array_of({"type": "string"}))
 PARTS = Kind("plain", read_text, {}, "part", shown=array_of({"type": "object"}))
 HOME_LINK = link("execution or project")
@@ -1206,7 +1223,8 @@ DEPARTMENT_GRADE = (
 OPEN_PLANS = """(
     SELECT coalesce(sum(plans), 0) FROM plans_ending
     WHERE plans_ending.product = product.id AND plans_ending.end > :today)"""
-# The releases of a product that the caller may see: those of projects that the caller may see.
+# The releases of a product that the caller may see. They are grouped by project, under the alias
+# `release`, so that visibility is checked once for each project.
 VISIBLE_RELEASES = """
     CASE WHEN :admin THEN product_count.releases ELSE (
         SELECT coalesce(sum(release.releases), 0) FROM (
@@ -1216,20 +1234,23 @@ VISIBLE_RELEASES = """
             GROUP BY release.project) AS release
         WHERE {visible[release]})
     END"""
+# `quarter` and the two Mondays are quarters of an hour since 1970, see Store.parameters.
 BUGS_OF_THIS_WEEK = """(
     SELECT coalesce(sum(opened), 0) FROM bugs_dated AS dated
     WHERE dated.product = product.id
     AND dated.quarter >= :monday AND dated.quarter < :next_monday)"""
-CLOSED_STORIES = """(
+PERCENT_OF_STORIES_CLOSED = """(
     SELECT coalesce(CAST(round(
         100.0 * sum(stories) FILTER (WHERE status = 'closed') / sum(stories)) AS INTEGER), 0)
     FROM story_count WHERE story_count.product = product.id AND stories > 0)"""
-# 100 × consumed / (consumed + left), rounded half up; 0 when both are 0; 100 when done.
+# 100 × consumed / (consumed + left), rounded half up, without the noise of floats just below a half;
+# 0 when both are 0; 100 when done.
 TASK_PROGRESS = """
     CASE WHEN task.status = 'done' THEN 100
          WHEN task.consumed = 0 THEN 0
          ELSE CAST(round(100 * task.consumed / (task.consumed + task.left), 6) + 0.5 AS INTEGER)
     END"""
+# SQLite uses a partial index only if a query repeats its condition: hence `story <> 0` and the like.
 # The cases of a task's story, and of the version of the story that the task knows.
 CASES_OF_TASK = """
     testcase.story <> 0 AND testcase.story = task.story
@@ -1263,6 +1284,7 @@ STORY_STAGE = """
 STORY_PLANS = """coalesce((
     SELECT group_concat(plan_story.plan) FROM plan_story WHERE plan_story.story = story.id), '')"""
 CHILD_STORIES = "FROM story AS child WHERE child.parent = story.id AND NOT child.deleted"
+# The + keeps SQLite from searching by type: the few ids below are quicker.
 EXECUTIONS_OF_STORY = """
     +execution.type IN ('sprint', 'stage')
     AND execution.id IN (
@@ -1331,7 +1353,7 @@ PRODUCT_FIELDS = dict(
     bugs=derived(INT, "product_count.bugs"), unResolved=derived(INT, "product_count.unResolved"),
     closedBugs=derived(INT, "product_count.closedBugs"), fixedBugs=derived(INT, "product_count.fixedBugs"),
     thisWeekBugs=derived(INT, BUGS_OF_THIS_WEEK), assignToNull=derived(INT, "product_count.assignToNull"),
-    progress=derived(INT, CLOSED_STORIES),
+    progress=derived(INT, PERCENT_OF_STORIES_CLOSED),
 )
 
 RELEASE_FIELDS = dict(
@@ -1427,6 +1449,7 @@ PLAN_FIELDS = dict(
     status=one_of(*PLAN_STATES), desc=TEXT, begin=DAYS, end=DAYS, order=fixed(""), closedReason=TEXT, deleted=FLAG,
     # In a list only.
     stories=derived(INT, "coalesce(plan_count.stories, 0)"), bugs=derived(INT, "coalesce(plan_count.bugs, 0)"),
+    # plan_count.hour is in millionths.
     hour=derived(HOURS, "coalesce(plan_count.hour / 1e6, 0.0)"), project=fixed(0), projectID=fixed(""), expired=derived(YES_NO, "plan.end < :today"),
 )
 
@@ -1459,7 +1482,7 @@ RESULT_FIELDS = dict(
 
 
 def check_versions(record: Fields, after: Fields) -> Mapping[str, str]:
-    """Require that a story's versions differ, and that the present one says what the story says."""
+    """Require that a story's versions differ, up to its own, which says what the story says."""
     versions, present = after.get("versions", ()), after.get("version", 1)
     numbers = [version["version"] for version in versions]
     if len(set(numbers)) < len(numbers) or max(numbers, default=0) > present:
@@ -1509,7 +1532,8 @@ LASTING = {"begin": TODAY, "end": LONG_TERM}
 OPENED = {"openedBy": CALLER, "openedDate": NOW}
 CREATED = {"createdBy": CALLER, "createdDate": NOW, "createdVersion": __version__}
 ASSIGNED = {**OPENED, "assignedDate": assigned_now}
-AT_HOME = {"execution": same("project"), "project": 0}  # the project is derived from the execution
+# Without an execution, the project itself is the home. `project` is 0 until it is worked out.
+AT_HOME = {"execution": same("project"), "project": 0}
 A_PROGRAM = {"acl": "open", "type": "program", **LASTING, **OPENED}
 A_PROJECT = {
     **LASTING,
@@ -1531,7 +1555,8 @@ AN_EXECUTION = {
 ACL_OF_PROJECT = Guard("openedBy PM PO QD RD", acl_of="coalesce({0}.project, {0}.id)")
 ACL_OF_PRODUCT = Guard("createdBy PO QD RD")
 OF_PRODUCT, OF_BOTH = Guard(links="product"), Guard(links="product project")
-PLAN_IDS = rows_of("plan_story", "story", "plan", "plan")._replace(  # also one id
+# As the field `plans`, but one id stands for an array of one, too.
+PLAN_IDS = rows_of("plan_story", "story", "plan", "plan")._replace(
     read=read_plan_ids, schema=either(whole_schema(1), array_of(whole_schema(1)))
 )
 PLAN_TITLES = derived(
@@ -1541,7 +1566,7 @@ STORY_WHOLE = (  # not in lists
     "spec verify executions stages extraStories reviewer notReview parentPri"
     " files productName moduleTitle"
 )
-# Of a list of a project's or an execution's stories, which begins with the link.
+# The fields that come first where stories are listed for a project or an execution.
 IN_PROJECT = {
     "project": derived(INT, ":home"),
     "product": link("product"),
@@ -1611,7 +1636,7 @@ VISIBLE_ROWS = {name: resource.visible(name) for name, resource in RESOURCES.ite
 
 
 def check_effort(task: Fields, after: Fields) -> Mapping[str, str]:
-    """Require as many days, texts and hours left as hours consumed, and hours above 0."""
+    """Require that all arrays that are given are as long as `consumed`, and hours above 0."""
     if "consumed" not in after:
         return {}
     consumed = after["consumed"]
@@ -1638,7 +1663,7 @@ def check_finish(task: Fields, after: Fields) -> Mapping[str, str]:
 
 
 def within_project(project: Fields, after: Fields) -> Mapping[str, str]:
-    """Require that an execution's days lie within its project's."""
+    """Require that a new execution's days lie within those of the project that the path names."""
     begin, end = project["begin"], project["end"]
     rule = f"must lie within the project's days, {begin} to {end}"
     days = [day for day in ("begin", "end") if day in after]
@@ -1653,7 +1678,7 @@ def days_fit(record: Fields, after: Fields) -> Mapping[str, str]:
     if not (begin and end):
         return {}
     most = (date.fromisoformat(end) - date.fromisoformat(begin)).days + 1
-    if days > most > 0:
+    if days > most > 0:  # otherwise begin is after end, which another rule reports
         return {"days": f"must be at most {most}, from begin to end"}
     return {}
 
@@ -1680,7 +1705,9 @@ BUG_SENT = (
     " os browser hardware found steps deadline assignedTo case caseVersion result testtask color"
     " feedbackBy notifyEmail linkBug"
 )
-BUG_MOVED = "product resolution resolvedBy resolvedDate resolvedBuild duplicateBug closedBy status"
+BUG_MODIFIED_ONLY = (
+    "product resolution resolvedBy resolvedDate resolvedBuild duplicateBug closedBy status"
+)
 TASK_SENT = "module story fromBug name type assignedTo pri estimate estStarted deadline desc"
 STORY_SENT = (
     "title pri category source sourceNote keywords estimate mailto module parent type branch color"
@@ -1735,7 +1762,7 @@ RUN_CASE          = Shape({"steps": STEP_RESULTS, "testtask": link("testtask"), 
 CREATE_TESTTASK   = Shape(TESTTASK.pick(TESTTASK_SENT), "product execution build name begin end", BEGIN_TO_END)
 MODIFY_TESTTASK   = Shape(TESTTASK.pick(TESTTASK_SENT, **SAID), "", BEGIN_TO_END)
 CREATE_BUG        = Shape(BUG.pick(BUG_SENT), "title severity pri type openedBuild")
-MODIFY_BUG        = Shape(BUG.pick(f"{BUG_SENT} {BUG_MOVED}", **SAID), unset="deadline")
+MODIFY_BUG        = Shape(BUG.pick(f"{BUG_SENT} {BUG_MODIFIED_ONLY}", **SAID), unset="deadline")
 CONFIRM_BUG       = Shape(BUG.pick("pri type assignedTo", **SAID))
 RESOLVE_BUG       = Shape(BUG.pick("resolvedDate resolvedBuild assignedTo duplicateBug", **A_RESOLUTION, **SAID), "resolution")
 ACTIVATE_BUG      = Shape(BUG.pick("assignedTo openedBuild", **SAID))
@@ -1761,7 +1788,7 @@ ADD_EFFORT        = Shape({"dates": each_of(DAYS), "date": each_of(DAYS), "work"
 
 Column = Iterable[Any]
 Written = Iterable[str]
-# Text as JSON, written in C; escapes no character that need not be.
+# Return text as JSON, written in C; it escapes only what JSON requires.
 quote = json.encoder.encode_basestring
 
 
@@ -1783,7 +1810,7 @@ class Writer(NamedTuple):
 
 
 def accounts_in(whitelist: str) -> list[str]:
-    """Return the accounts of a white list as it is stored: ",dev1,qa1,"."""
+    """Return the accounts of a stored white list, `,dev1,qa1,`; of one account, itself."""
     return [account for account in whitelist.split(",") if account]
 
 
@@ -1892,8 +1919,8 @@ class Envelope(NamedTuple):
     schema: Callable[[Schema], Mapping[str, Any]]
 
 
-# Real clients read `id` at the top level; "the sample response is the same envelope as operation
-# 1".
+# A created product is sent twice: at the top level, where real clients read `id`, and in `products`,
+# because "the sample response is the same envelope as operation 1".
 BOTH_WAYS = Envelope(
     lambda record: f'{record[:-1]},"total":1,"products":[{record}]}}',
     lambda fields: {**fields, "total": {"const": 1}, "products": array_of(object_of(fields))},
@@ -1907,13 +1934,16 @@ PROFILE = Envelope(
 class View:
     """How one operation shows a record: a row of the quirk table, which says what is odd.
 
-    person, nobody: the writer of persons, and how nobody is written.  moment, never: the same for
-        datetimes.
-    no_day: how an unset day is written.  flag: the writer of `deleted`.  stamp: how the one
-    datetime is written that is "" in every answer when unset.  adds: fields that only this view
-    shows.  only: the fields that it shows instead of all.  exceptions: the writers of single
-    fields.  kinds: of fields that it shows by another kind.  envelope: what the answer puts around
-    the record.
+    person, nobody: the writer of persons, and how nobody is written.
+    moment, never: the same for datetimes.
+    no_day: how an unset day is written.
+    flag: the writer of `deleted`.
+    stamp: how an unset field of the look "stamp" is written.
+    adds: fields that only this view shows.
+    only: the fields that it shows instead of all.
+    exceptions: the writers of single fields.
+    kinds: of fields that it shows by another kind.
+    envelope: what the answer puts around the record.
 
     Records are written a column at a time and put together row by row: one call in C for each field
     of all rows is about twice as fast as a call for each value.
@@ -1936,7 +1966,7 @@ class View:
 
     @property
     def view(self) -> View:
-        """The view of the records that an answer shows, as all sorts of answers have one."""
+        """The view itself: a Listing and an Each have a `view`, too."""
         return self
 
     @functools.cached_property
@@ -1977,7 +2007,7 @@ class View:
         return writers
 
     @functools.cached_property
-    def people(self) -> list[int]:
+    def people_places(self) -> list[int]:
         """The places of the columns that are written as user references."""
         return [place for place, writer, _ in self.writers if writer in (reference, references)]
 
@@ -2008,9 +2038,9 @@ class View:
 
     def people_in(self, rows: Iterable[Sequence[Any]]) -> set[str]:
         """Return the accounts of everyone whom these rows show as a user reference."""
-        cells: set[str] = set()
+        cells: set[str] = set()  # accounts and white lists, which accounts_in splits
         for row in rows:
-            cells.update([row[place] for place in self.people if row[place]])
+            cells.update([row[place] for place in self.people_places if row[place]])
         return set().union(*map(accounts_in, cells))
 
 
@@ -2040,18 +2070,18 @@ MY_PROFILE      = View(USER,      flag=digit, only=USER_WHOLE, exceptions={"role
 PROJECT_SHOWN   = View(PROJECT,   no_day=ZERO_DAY)
 EXECUTION_SHOWN = View(EXECUTION, no_day=ZERO_DAY)
 PRODUCT_FOUND   = View(PRODUCT)
-PLAN_SHOWN      = View(PLAN)  # with what ENCLOSED adds
+PLAN_SHOWN      = View(PLAN)  # and the lists that end it, see ENCLOSED
 PLAN_LISTED     = View(PLAN,      adds=PLAN.extra)
-STORY_SHOWN     = View(STORY,     adds=STORY_WHOLE)  # with what ENCLOSED adds
+STORY_SHOWN     = View(STORY,     adds=STORY_WHOLE)  # and the lists that end it, see ENCLOSED
 STORY_LISTED    = View(STORY,     adds="productStatus", kinds={"planTitle": PLAN_TITLES})
-STORY_LINKED    = View(STORY,     kinds=IN_PROJECT, only=(*IN_PROJECT, *STORY_LISTED.fields))
+STORY_LINKED    = View(STORY,     kinds=IN_PROJECT, only=dict.fromkeys((*IN_PROJECT, *STORY_LISTED.fields)))
 BUILD_SHOWN     = View(BUILD,     adds="productType files")
 BUILD_LISTED    = View(BUILD,     adds="executionID branchName")
 BUILD_LINKED    = View(BUILD,     adds="branchName")
 BUG_SHOWN       = View(BUG)
 TASK_SHOWN      = View(TASK)
 CASE_LISTED     = View(TESTCASE)
-TESTTASK_SHOWN  = View(TESTTASK,  adds="productType files")  # with what ENCLOSED adds
+TESTTASK_SHOWN  = View(TESTTASK,  adds="productType files")  # and the lists that end it, see ENCLOSED
 TESTTASK_LISTED = View(TESTTASK)
 TESTTASK_LINKED = View(TESTTASK,  only=[name for name in TESTTASK_LISTED.fields if name not in ("productName", "branch", "executionName")])
 TESTTASK_CASE   = View(TESTCASE,  adds=f"caseFails {CASE_IN_TESTTASK}")
@@ -2064,12 +2094,11 @@ STORY_CASE      = View(TESTCASE,  only=["id", "title", "pri", "status"])
 STORY_NAMED     = View(STORY,     only=["id", "title"])
 # fmt: on
 
-# Answers that are not records.
+# Answers that are not records: samples of their shape, and constants.
 TOKEN = {"token": "…"}
 SUCCESS = {"message": "success"}
-HOW_TO_LOG_IN = {
-    "message": "POST account and password here to get a token."
-}  # one published client asks first
+# One published client sends GET /tokens before it logs in.
+HOW_TO_LOG_IN = {"message": "POST account and password here to get a token."}
 PING = {"token": "…", "tokenLife": "86400"}
 CONFIGURATION = {"name": "…", "value": "…"}
 CONFIGURATION_LIST = [{"key": "…", "value": "…"}]
@@ -2096,11 +2125,12 @@ class Caller(NamedTuple):
 ADMINISTRATOR = Caller(ADMIN, True)
 
 
-# The words that `status` may ask for, and their conditions: the real server's kinds of browsing,
-# and the plain states.
-ASKED = """story.id IN (
+ASKED_ME = """story.id IN (
     SELECT asked.story FROM story_reviewer AS asked
-    WHERE asked.account = :me AND asked.result {0} '')"""
+    WHERE asked.account = :me AND asked.result = '')"""
+VOTED_BY_ME = """story.id IN (
+    SELECT asked.story FROM story_reviewer AS asked
+    WHERE asked.account = :me AND asked.result <> '')"""
 HAS_REVIEWERS = "EXISTS (SELECT 1 FROM story_reviewer AS asked WHERE asked.story = story.id)"
 CHANGED_SINCE = """bug.story <> 0 AND EXISTS (
     SELECT 1 FROM story
@@ -2110,6 +2140,7 @@ ASSIGNED_BY_ME = """EXISTS (
     WHERE action.objectType = 'bug' AND action.objectID = bug.id
     AND action.action = 'assigned' AND action.actor = :me)"""
 # fmt: off
+# The words that `status` may ask for, and their conditions: the real server's kinds of browsing, and the plain states.
 BROWSE_ALL = {"all": "TRUE"}
 BROWSE_BUGS = {
     "all":           "TRUE",
@@ -2134,7 +2165,7 @@ BROWSE_TASKS = {
     "unclosed":      "task.status NOT IN ('closed', 'cancel')",
     **{state: f"task.status = '{state}'" for state in TASK_STATES},
 }
-STORY_STATUSES = {  # a product's totals of these are kept
+STORY_STATUSES = {  # story_count has a product's totals of these: see STORY_TOTALS
     "unclosed":       "story.status <> 'closed'",
     "all":            "TRUE",
     "allstory":       "TRUE",
@@ -2153,8 +2184,8 @@ BROWSE_STORIES = {
     "reviewingstory": f"story.status IN ('draft', 'changed') AND {HAS_REVIEWERS}",
     "assignedtome":   "story.assignedTo = :me",
     "openedbyme":     "story.openedBy = :me",
-    "reviewbyme":     f"story.status IN ('draft', 'changed') AND {ASKED.format('=')}",
-    "reviewedbyme":   f"(story.reviewedBy = :me OR {ASKED.format('<>')})",
+    "reviewbyme":     f"story.status IN ('draft', 'changed') AND {ASKED_ME}",
+    "reviewedbyme":   f"(story.reviewedBy = :me OR {VOTED_BY_ME})",
     "closedbyme":     "story.closedBy = :me",
 }
 BROWSE_PLANS = {
@@ -2173,7 +2204,7 @@ BROWSE_RELEASES = {"all": "TRUE", **{state: f"release.status = '{state}'" for st
 
 
 class Narrowing(NamedTuple):
-    """How a list is narrowed to the records of one that the path or a query parameter names.
+    """How a list is narrowed to what belongs to a record that the path or the query names.
 
     condition: on the row.  join: the table that links the two, and row_id: the column that names
         the row there.
@@ -2193,7 +2224,7 @@ def linked_by(links: str, table: str, target: str, parameter: str) -> Narrowing:
 PARENT_OF_CHILD = """
     story.id = (SELECT child.parent FROM story AS child WHERE child.id = :child)
     AND story.type = 'requirement'"""
-OWN_OR_STORY_S = """testcase.id IN (
+CASES_OF_HOME_OR_ITS_STORIES = """testcase.id IN (
     SELECT own.id FROM testcase AS own WHERE own.{0} = :{0}
     UNION ALL
     SELECT linked.id FROM project_story
@@ -2204,15 +2235,16 @@ IN_TESTTASK = """testcase.id IN (
 OF_PLAN = """
     bug.plan = :plan AND bug.plan <> 0
     AND bug.product = (SELECT plan.product FROM plan WHERE plan.id = :plan)"""
-# For other pairs, the column of that name holds the record's id.
+# By the table that is listed and the name of what narrows it. For other pairs, the column of that
+# name holds the record's id.
 # fmt: off
 NARROWINGS = {
     ("story", "project"):      linked_by("project_story", "story", "project", "project"),
     ("story", "execution"):    linked_by("project_story", "story", "project", "execution"),
     ("story", "plan"):         linked_by("plan_story", "story", "plan", "plan"),
     ("story", "child"):        Narrowing(PARENT_OF_CHILD),
-    ("testcase", "project"):   Narrowing(OWN_OR_STORY_S.format("project")),
-    ("testcase", "execution"): Narrowing(OWN_OR_STORY_S.format("execution")),
+    ("testcase", "project"):   Narrowing(CASES_OF_HOME_OR_ITS_STORIES.format("project")),
+    ("testcase", "execution"): Narrowing(CASES_OF_HOME_OR_ITS_STORIES.format("execution")),
     ("testcase", "testtask"):  Narrowing(IN_TESTTASK),
     ("product", "project"):    linked_by("project_product", "product", "project", "project"),
     ("project", "product"):    linked_by("project_product", "project", "product", "product"),
@@ -2260,12 +2292,13 @@ BUG_TOTALS = {
     status: f"SELECT {count} FROM product_count WHERE product = :product"
     for status, count in BUG_COUNTS.items()
 }
+# Under the name `story`, so that the conditions of STORY_STATUSES fit.
 STORY_COUNT = "SELECT coalesce(sum(stories), 0) FROM story_count AS story WHERE story.type = :type"
 STORY_TOTALS = {
     status: f"{STORY_COUNT} AND story.product = :product AND {condition}"
     for status, condition in STORY_STATUSES.items()
 }
-MOST_STATEMENTS = 500  # texts that each function keeps: requests can ask for more than memory holds
+MOST_STATEMENTS = 500  # that each function keeps: filters, orders and states combine to far more
 QUICK_PAGE, QUICK_OFFSET = 100, 10_000  # records of a page that is answered in a millisecond or two
 # Lists whose totals are kept, but a page of which has to pass over other records.
 UNINDEXED = {
@@ -2311,13 +2344,16 @@ STORY_TYPE = one_of(*STORY_TYPES)
 class Listing:
     """A list of records.
 
-    key: its name in the answer.  view: how it shows a record.  within: the name of the record in
-    the path that narrows it (see NARROWINGS), "" for a list of all.  browse: what `status` may ask
-    for.  order: field and direction by default.  limit: of a page, unless the request has one; 0:
-    the whole list, unless the request asks for a page; -1: the whole list; the answer has no page,
-    total or limit.  filters: the query parameters that narrow it, some with a default, as in
-    "type=story".  default: the status if none is asked for.  scope: a further condition on a
-    record.
+    key: its name in the answer.
+    view: how it shows a record.
+    within: the name of the record in the path that narrows it (see NARROWINGS), "" without one.
+    browse: what `status` may ask for.
+    order: field and direction by default.
+    limit: the records of a page, unless the request says; 0: all, unless the request says; -1:
+        always all, and the answer shows no page, total or limit.
+    filters: the query parameters that narrow it, some with a default, as in "type=story".
+    default: the status if none is asked for.
+    scope: a further condition on a record.
     beside: a field after the list, and the query that gives its JSON.
     """
 
@@ -2351,7 +2387,7 @@ class Listing:
     @property
     def orders(self) -> Kind:
         """The kind of the parameter `order`: a field of the list, alone or with _asc or _desc."""
-        given = self.view.resource.given()
+        given = self.view.resource.settable()
         fields = [field for field in self.view.columns if field in given]
         ordered = [f"{field}_{way}" for field in fields for way in ("asc", "desc")]
 
@@ -2367,7 +2403,7 @@ class Listing:
         return one_of(*ordered, *fields)._replace(read=read)
 
     def shows_all(self, narrowed: Iterable[str], me: Caller) -> bool:
-        """Tell whether the caller may see every item: who may see what narrows the list may."""
+        """Tell whether the caller may see every item: who sees the record that guards them may."""
         return me.admin or bool(self.view.resource.guard.links in narrowed)
 
     def is_quick(self, narrowed: Fields, query: Fields, me: Caller) -> bool:
@@ -2382,7 +2418,7 @@ class Listing:
         return bool(0 < query["limit"] <= QUICK_PAGE and query["offset"] <= QUICK_OFFSET)
 
 
-# The lists inside of single records, which end what a view shows.
+# The lists inside of single records, which follow the fields of the view.
 ENCLOSED = {
     PLAN_SHOWN: (Listing("stories", STORY_LISTED, "plan"), Listing("bugs", BUG_SHOWN, "plan")),
     TESTTASK_SHOWN: (Listing("testcases", TESTTASK_CASE, "testtask", order=OLDEST),),
@@ -2391,6 +2427,7 @@ ENCLOSED = {
         Listing("children", STORY_LISTED, "parent", order=OLDEST),
         Listing("bugs", STORY_BUG, "story", order=OLDEST),
         Listing("cases", STORY_CASE, "story", order=OLDEST),
+        # The requirement whose child this story is.
         Listing("requirements", STORY_NAMED, "child", order=OLDEST),
     ),
 }
@@ -2433,11 +2470,14 @@ def select_one_statement(view: View, target: str) -> str:
 
 
 @functools.cache
-def find_statement(target: str) -> str:
-    """Return the statement that finds an undeleted row of a resource that the caller may see."""
+def find_statement(target: str, id: str = ":id") -> str:
+    """Return the statement that finds an undeleted row of a resource that the caller may see.
+
+    id: the expression of the id.
+    """
     named = RESOURCES[target]
     table = named.table
-    found = f"{table}.id = :id AND {named.undeleted} AND {named.rows}"
+    found = f"{table}.id = {id} AND {named.undeleted} AND {named.rows}"
     return f"SELECT {table}.* FROM {table} WHERE {found} AND {named.visible()}"
 
 
@@ -2466,7 +2506,7 @@ def list_statements(
         condition, join, linked_id = NARROWINGS.get((table, name), own)
         joins += f" {join}"
         conditions.append(condition)
-        row_id = linked_id or row_id  # in the order of the table that links
+        row_id = linked_id or row_id  # the index of the linking table has the order
     conditions += [listing.scope, listing.browse[status].format(visible=VISIBLE_ROWS)]
     if not everything:
         conditions.append(resource.visible())
@@ -2479,9 +2519,11 @@ def list_statements(
     sorting = f"{row_id} {way}"
     if field != "id":
         sorting = f'{table}."{field}" {way}, {sorting}'
-    elif names == ("type",):  # SQLite 3.53 would read all of a partial index and sort it
-        joins = "NOT INDEXED"
-    page = f"SELECT {table}.id FROM {table} {joins} WHERE {where} ORDER BY {sorting}"
+    hint = ""
+    if field == "id" and names == ("type",):
+        hint = "NOT INDEXED"  # SQLite 3.53 would read all of a partial index and sort it
+    source = f"{table} {hint} {joins}"
+    page = f"SELECT {table}.id FROM {source} WHERE {where} ORDER BY {sorting}"
     return count, select_statement(listing.view, f"{page} LIMIT :limit OFFSET :offset")
 
 
@@ -2493,7 +2535,7 @@ LINK_TO_PROJECTS = """
     WHERE home.project IS NOT NULL"""
 
 
-class Misplaced(NamedTuple):
+class LoadCheck(NamedTuple):
     """A check of loaded records against each other.
 
     table: whose rows are checked.  sql: the query for the ids of the wrong ones.  problem: what is
@@ -2507,22 +2549,22 @@ class Misplaced(NamedTuple):
     mend: str
 
 
-def check_of_levels(table: str) -> Misplaced:
+def check_of_levels(table: str) -> LoadCheck:
     """Return the check that the parent of a row has no parent itself."""
     wrong = f"""
         SELECT child.id FROM {table} AS child JOIN {table} AS up ON up.id = child.parent
         WHERE up.parent IS NOT NULL"""
-    return Misplaced(
+    return LoadCheck(
         table, wrong, f"parent must be a {table} that has no parent itself", orphan(table)
     )
 
 
-def check_of_parent(table: str) -> Misplaced:
+def check_of_parent(table: str) -> LoadCheck:
     """Return the check that the parent of a row is of the same product."""
     wrong = f"""
         SELECT {table}.id FROM {table} JOIN {table} AS up ON up.id = {table}.parent
         WHERE up.product <> {table}.product"""
-    return Misplaced(table, wrong, "product must be that of the parent it names", orphan(table))
+    return LoadCheck(table, wrong, "product must be that of the parent it names", orphan(table))
 
 
 def orphan(table: str) -> str:
@@ -2530,7 +2572,7 @@ def orphan(table: str) -> str:
     return f"UPDATE {table} SET parent = NULL WHERE id = ?"
 
 
-def check_of_links(table: str, links: str, target: str) -> Misplaced:
+def check_of_links(table: str, links: str, target: str) -> LoadCheck:
     """Return the check that the records that a table of links connects are of the same product."""
     wrong = f"""
         SELECT {table}.id FROM {table}
@@ -2542,10 +2584,10 @@ def check_of_links(table: str, links: str, target: str) -> Misplaced:
             SELECT {target}.id FROM {target}
             JOIN {table} ON {table}.product = {target}.product
             WHERE {table}.id = ?1)"""
-    return Misplaced(table, wrong, f"product must be that of the {target} it names", mend)
+    return LoadCheck(table, wrong, f"product must be that of the {target} it names", mend)
 
 
-def check_of_project(table: str) -> Misplaced:
+def check_of_project(table: str) -> LoadCheck:
     """Return the check that the project of a row is that of its execution."""
     project = "coalesce(home.project, home.id)"
     wrong = f"""
@@ -2555,7 +2597,7 @@ def check_of_project(table: str) -> Misplaced:
         UPDATE {table} SET project = (
             SELECT {project} FROM project AS home WHERE home.id = execution)
         WHERE id = ?"""
-    return Misplaced(table, wrong, "project must be the project of its execution", mend)
+    return LoadCheck(table, wrong, "project must be the project of its execution", mend)
 
 
 LOOSE_DEPARTMENTS = f"""
@@ -2568,17 +2610,18 @@ LOOSE_DEPARTMENTS = f"""
 SAME_NAMES = """
     SELECT DISTINCT build.id FROM build JOIN build AS other USING (product, name)
     WHERE other.id < build.id AND NOT build.deleted AND NOT other.deleted"""
+# 20 characters make room for the id in parentheses.
 RENAME_BUILD = f"""
-    UPDATE build SET name = substr(name, 1, {MAX_NAME} - 20) || ' (' || id || ')'
+    UPDATE build SET name = substr(name, 1, {MAX_NAME - 20}) || ' (' || id || ')'
     WHERE id = ?"""
-MISPLACED = [
-    Misplaced(
+LOAD_CHECKS = [
+    LoadCheck(
         "project",
-        "SELECT id FROM project WHERE path = ''",
+        "SELECT id FROM project WHERE path = ''",  # place_projects reaches all but a circle
         "parent makes it its own ancestor",
         orphan("project"),
     ),
-    Misplaced(
+    LoadCheck(
         "department",
         LOOSE_DEPARTMENTS,
         f"parent makes it its own ancestor, or more than {MAX_LEVELS} levels",
@@ -2590,7 +2633,7 @@ MISPLACED = [
     check_of_parent("plan"),
     check_of_links("story", "plan_story", "plan"),
     check_of_links("build", "build_story", "story"),
-    Misplaced("build", SAME_NAMES, "name is taken by another build of its product", RENAME_BUILD),
+    LoadCheck("build", SAME_NAMES, "name is taken by another build of its product", RENAME_BUILD),
     *(check_of_project(table) for table in ("task", "build", "testtask")),
 ]
 
@@ -2648,7 +2691,7 @@ class Store:
         return row[0] if row else None
 
     def count(self, sql: str, values: Any = ()) -> int:
-        """Return the number that a query consists of."""
+        """Return the number that is the only value of a query."""
         return int(self.run(sql, values).fetchone()[0])
 
     def parameters(self, statement: str = "") -> dict[str, Any]:
@@ -2691,6 +2734,7 @@ class Store:
         for kind, values in parts:
             for item in values:
                 row = {kind.item: item} if kind.item else item
+                # A link may be there already; a part with an id of its own must be new.
                 conflict = "" if "id" in row else "OR IGNORE"
                 self.insert(kind.table, {kind.owner: id, **row}, conflict)
 
@@ -2723,7 +2767,7 @@ class Store:
         return self.row(find_statement(target), {"id": id, **self.parameters()})
 
     def select(self, view: View, id: int, target: str = "") -> list[sqlite3.Row]:
-        """Return the one row of a view.
+        """Return the row of one record as a view shows it, in a list; an empty list without it.
 
         target: a resource; other records, and those that the caller may not see, give no row.
         """
@@ -2734,9 +2778,10 @@ class Store:
         """Return how many records a list has in all, and the rows of the requested page."""
         status = query.get("status", listing.default)
         order = query.get("order", listing.order)
-        everything = self.me.admin or listing.view.resource.guard.links in narrowed
+        everything = listing.shows_all(narrowed, self.me)
         count, select = list_statements(listing, tuple(narrowed), status, order, everything)
-        home = next(iter(narrowed.values()), 0)  # the id of the record whose list it is
+        # The record in the path comes first in `narrowed`; IN_PROJECT shows it.
+        home = next(iter(narrowed.values()), 0)
         place = {"home": home, "limit": query["limit"], "offset": query["offset"]}
         values = {**narrowed, **place, **self.parameters(count + select)}
         return self.count(count, values), self.run(select, values)
@@ -2767,7 +2812,7 @@ class Store:
 
     def missing(self, target: str, ids: list[int]) -> int | None:
         """Return the first id with no undeleted record of a resource that the caller may see."""
-        found = find_statement(target).replace(":id", "value")
+        found = find_statement(target, "value")
         sql = f"SELECT value FROM json_each(:ids) WHERE NOT EXISTS ({found})"
         return self.value(sql, {"ids": json.dumps(ids), **self.parameters()})
 
@@ -2805,7 +2850,7 @@ class Store:
         return self.value("SELECT password FROM user WHERE account = ? AND NOT deleted", (account,))
 
     def id_of(self, name: int | str) -> int:
-        """Return the id in a path, or that of the user whose account it has; 0 without a record."""
+        """Return the id that a path names, by number or as an account; 0 if no record can have it."""
         if isinstance(name, int):
             return name if name <= MAX_INT else 0
         user = self.user(name)
@@ -2838,20 +2883,23 @@ class Store:
         expired = "(julianday(?) - julianday(used)) * 86400 > ?"
         self.run(f"DELETE FROM token WHERE {expired}", (self.now, lifetime))
 
-    def change_password(self, account: str, old: str | None, new: str) -> None:
-        """Change a password, and log out everybody who knew the old one.
+    def change_password(self, account: str, old_hash: str | None, new_hash: str) -> None:
+        """Replace the stored hash of a password, and log out everybody who knew the old one.
 
-        In a demo other users have copies of admin's password: they change along.
+        In a demo, other users have copies of admin's hash: they change along.
         """
         copies = f"account = ?1 OR (?1 = '{ADMIN}' AND password = ?2)"
         logins = f"SELECT account FROM user WHERE {copies}"
-        self.run(f"DELETE FROM token WHERE account IN ({logins})", (account, old))
-        self.run(f"UPDATE user SET password = ?3 WHERE {copies}", (account, old, new))
+        self.run(f"DELETE FROM token WHERE account IN ({logins})", (account, old_hash))
+        self.run(f"UPDATE user SET password = ?3 WHERE {copies}", (account, old_hash, new_hash))
 
     # Single operations
 
     def place_projects(self) -> None:
-        """Derive `path` and `grade` of new programs, projects and executions from those above."""
+        """Derive `path` and `grade` of new rows, whose path is "", from those above, level by level.
+
+        An execution stands below its project; projects and programs stand below their parents.
+        """
         level = """
             UPDATE project AS new SET
                 path = CASE
@@ -2874,7 +2922,7 @@ class Store:
             placed = self.run(level).rowcount
 
     def begin_projects(self, execution: int, project: int) -> None:
-        """Set an execution and its project to `doing` if they wait. They begin today or earlier."""
+        """Set an execution and its project to `doing` if they wait. Their real begin is today, unless it is set."""
         sql = """
             UPDATE project SET status = 'doing', realBegan = coalesce(realBegan, ?)
             WHERE id IN (?, ?) AND status = 'wait'
@@ -2922,12 +2970,12 @@ class Store:
         return dict(self.run(sql, (story,)))
 
     def vote(self, story: int, account: str, result: str) -> None:
-        """Keep a reviewer's vote, as the last one."""
+        """Keep a reviewer's vote. REPLACE gives it a new rowid, and so the last place in `votes`."""
         vote = {"story": story, "account": account, "result": result}
         self.insert("story_reviewer", vote, "OR REPLACE")
 
     def story_version(self, story: int, version: int) -> dict[str, Any]:
-        """Return what a version of a story says."""
+        """Return what a story said in a version or, if that is missing, in the last one before it."""
         sql = """
             SELECT version, title, spec, verify FROM story_version
             WHERE story = ? AND version <= ?
@@ -2942,9 +2990,13 @@ class Store:
 
     def link_story(self, execution: int, story: int) -> None:
         """Link a story to an execution and its project."""
-        homes = "SELECT coalesce(project, id) FROM project WHERE id = :home UNION SELECT :home"
-        sql = f"INSERT OR IGNORE INTO project_story SELECT *, :story FROM ({homes})"
-        self.run(sql, {"story": story, "home": execution})
+        sql = """
+            INSERT OR IGNORE INTO project_story (project, story)
+            SELECT :execution, :story
+            UNION
+            SELECT coalesce(project, id), :story FROM project WHERE id = :execution
+        """
+        self.run(sql, {"story": story, "execution": execution})
 
     def plan_records(self, table: str, plan: int, ids: list[int], on: bool) -> None:
         """Link stories or bugs to a plan, or unlink them. A bug has one plan, a story several."""
@@ -3002,9 +3054,10 @@ class Store:
         self.run("PRAGMA defer_foreign_keys = ON")
 
     def place_records(self) -> None:
-        """Derive what loaded records have from others.
+        """Work out what loaded records take from others.
 
-        These are projects from executions, paths, links to projects and estimates from children.
+        A task, build or test task takes its project from its execution, a story's links follow from
+        its executions, and its estimate is the sum of its children's; then there are the paths.
         """
         for table in ("task", "build", "testtask"):
             self.run(f"""
@@ -3048,7 +3101,7 @@ class Store:
 
     def misplaced(self) -> Iterator[tuple[str, int, str, str]]:
         """Yield (table, id, problem, mend) for each loaded row that does not fit the others."""
-        for table, sql, problem, mend in MISPLACED:
+        for table, sql, problem, mend in LOAD_CHECKS:
             for (id,) in self.run(sql):
                 yield table, id, problem, mend
 
@@ -3067,7 +3120,10 @@ class Store:
         return self.run(f"{change} AND {of_records(resource, kind)}", (id,)).rowcount
 
     def forget_build_names(self) -> None:
-        """Empty the names that releases got from builds: answers show both in one field."""
+        """Empty the build names of releases that only repeat the names of their builds.
+
+        Answers show both in one field, so a pull cannot tell them apart.
+        """
         self.run("""
             UPDATE release SET buildName = ''
             FROM build
@@ -3084,9 +3140,9 @@ class Store:
         self.delete(resource.table, id=id)
 
     def make_room(self, users: Sequence[tuple[Any, Any]]) -> None:
-        """Free the ids of users, (id, account) each, that other accounts have.
+        """Free the ids that users, (id, account) each, are about to get.
 
-        The ids of these become negative, until `settle_users`.
+        Another account that holds one of them gets the negative of it, until `settle_users`.
         """
         sql = """
             UPDATE user SET id = -id
@@ -3525,7 +3581,7 @@ def refuse_columns(path: str, store: Store) -> None:
     for resource in RESOURCES.values():
         rows = store.run("SELECT name FROM pragma_table_info(?)", (resource.table,))
         found = {name for (name,) in rows}
-        stored = resource.given("derived").items()
+        stored = resource.settable("derived").items()
         wanted = {field for field, kind in stored if not kind.sql}
         strange = sorted((wanted - found) | (found - resource.fields.keys()))
         if strange:
@@ -4946,7 +5002,7 @@ def refuse_loaded(places: Places, table: str, id: int, problem: str) -> None:
 
 def dumped(resource: Resource) -> View:
     """Return how a fixture shows records: all that it may give, persons as accounts."""
-    fields = {**resource.given("part"), **resource.loaded}
+    fields = {**resource.settable("part"), **resource.loaded}
     lists = {field: accounts for field, kind in fields.items() if kind is WHITELIST}
     return View(
         resource,
@@ -6302,7 +6358,7 @@ for name, value in list(globals().items()):
     if isinstance(value, View):
         VIEW_NAMES[value] = name.title().replace("_", "")
 ERROR_ANSWER = {"content": json_content({"$ref": "#/components/schemas/Error"})}
-USER_REFERENCE = number_or_text("id", "account avatar realname")
+USER_REFERENCE = flat_object("id", "account avatar realname")
 TAGS = [
     {"name": "specified"},
     {"name": "companion", "description": "Beyond the specification."},
@@ -9984,7 +10040,7 @@ def dated_columns() -> dict[str, list[str]]:
     """Return the columns of days and moments by table, those of tokens excepted."""
     columns = {"action": ["date"], "demo": ["monday"]}
     for resource in RESOURCES.values():
-        looks = {field: kind.look for field, kind in resource.given().items()}
+        looks = {field: kind.look for field, kind in resource.settable().items()}
         columns[resource.table] = [
             field for field in looks if LOOKS[looks[field]].written in ("day", "moment", "stamp")
         ]

@@ -1,11 +1,11 @@
 -- The database of pmservice: tables hold facts under the names of the interface, triggers keep every count up to date.
 --
 -- A link that is not set is NULL; a person is an account; a moment is UTC text, YYYY-MM-DDThh:mm:ssZ; a day is
--- YYYY-MM-DD; NULL is "unset". Defaults that never depend on the request stand here and nowhere else. Records are
--- never removed: `deleted` takes them off lists and refuses changes; by its id a record is still shown.
+-- YYYY-MM-DD; NULL is "unset". Defaults that never depend on the request stand here and nowhere else. A record
+-- with `deleted` is never removed: it leaves lists and takes no more changes; by its id it is still shown.
 --
--- Why triggers count: a list and its total must not cost more as the tables grow. A trigger takes off what a record
--- was and adds what it is now, which is true of a creation, a change, a move and a deletion. `pmservice check`
+-- Why triggers count: a list and its total must not cost more as the tables grow. Whether a record is created,
+-- changed, moved or deleted, triggers subtract what it counted before and add what it counts now. `pmservice check`
 -- counts everything again.
 --
 -- A new database runs all parts of this file, an older one those that it lacks, in one transaction. What has been
@@ -133,7 +133,8 @@ CREATE TABLE total (
     PRIMARY KEY (list, parent)
 ) STRICT, WITHOUT ROWID;
 
--- A trigger inserts here how many records more a list has, or less. A record without a parent is in no list of one.
+-- Only inserted into: SQLite has no procedures, so this stands for "add `records`, maybe less than 0, to the total of
+-- `list` of `parent`". Without a parent nothing is added: the record is in no such list.
 CREATE VIEW counted AS SELECT * FROM total;
 
 CREATE TRIGGER total_changed INSTEAD OF INSERT ON counted WHEN NEW.parent IS NOT NULL AND NEW.records <> 0 BEGIN
@@ -174,7 +175,7 @@ CREATE TABLE project_product (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX project_of_product ON project_product (product);
 
--- As of projects: the default of `order` depends on the id.
+-- As with projects, the default of `order` depends on the id.
 CREATE TRIGGER product_numbered AFTER INSERT ON product WHEN NEW."order" IS NULL BEGIN
     UPDATE product SET "order" = NEW.id * 5 WHERE id = NEW.id;
 END;
@@ -191,7 +192,7 @@ CREATE TABLE product_count (
 ) STRICT;
 
 CREATE TRIGGER product_added AFTER INSERT ON product BEGIN
-    INSERT INTO product_count (product) VALUES (NEW.id) ON CONFLICT DO NOTHING;  -- a fixture may have counted before
+    INSERT INTO product_count (product) VALUES (NEW.id) ON CONFLICT DO NOTHING;  -- a fixture's bugs may come first
     INSERT INTO counted VALUES ('products', 0, NOT NEW.deleted);
 END;
 
@@ -237,8 +238,8 @@ CREATE TABLE story (
     deleted        INTEGER NOT NULL DEFAULT 0 CHECK (deleted IN (0, 1)),
     spec           TEXT NOT NULL DEFAULT '',
     verify         TEXT NOT NULL DEFAULT '',
-    -- The estimate in millionths: a sum of fractions depends on the order in which they are added.
-    -- It counts up to a hundred million hours, so that the sum of any plan fits in 64 bits.
+    -- The estimate in millionths of an hour: a sum of floats depends on the order in which they are added.
+    -- More than a hundred million hours count as that, so that the sum of any plan fits in 64 bits.
     hour           INTEGER AS (CAST(round(min(estimate, 1e8) * 1e6) AS INTEGER))
 ) STRICT;
 CREATE INDEX story_of_product ON story (product, type, deleted);
@@ -259,7 +260,7 @@ CREATE TABLE story_version (
     PRIMARY KEY (story, version)
 ) STRICT, WITHOUT ROWID;
 
--- A story is told in its present version, and again whenever its words change.
+-- A new story keeps its words as its present version; the next trigger does so whenever they change.
 CREATE TRIGGER story_written AFTER INSERT ON story BEGIN
     INSERT INTO story_version VALUES (NEW.id, NEW.version, NEW.title, NEW.spec, NEW.verify);
 END;
@@ -294,14 +295,15 @@ CREATE TABLE story_count (
     PRIMARY KEY (product, type, status)
 ) STRICT, WITHOUT ROWID;
 
--- A trigger inserts here a story that counts, or with -1 one that no longer does: by its status, in the projects and
--- executions that it is linked to, and with its hours in its plans.
+-- Only inserted into, like `counted`: a story, with the change 1 when it begins to count and -1 when it ends. It counts
+-- in its product by type and status, in the projects and executions that it is linked to, and in its plans.
 CREATE VIEW counted_story AS SELECT id, product, type, status, hour, 1 AS change FROM story WHERE NOT deleted;
 
 CREATE TRIGGER story_counted INSTEAD OF INSERT ON counted_story BEGIN
     INSERT INTO story_count VALUES (NEW.product, NEW.type, NEW.status, NEW.change)
     ON CONFLICT DO UPDATE SET stories = stories + excluded.stories;
     INSERT INTO counted SELECT 'stories ' || NEW.status, project, NEW.change FROM project_story WHERE story = NEW.id;
+    -- The row is there since the story was linked to the plan.
     UPDATE plan_count SET stories = stories + NEW.change, hour = hour + NEW.change * NEW.hour
     WHERE plan IN (SELECT plan FROM plan_story WHERE story = NEW.id) AND product = NEW.product;
 END;
@@ -319,7 +321,8 @@ CREATE TRIGGER project_story_added AFTER INSERT ON project_story BEGIN
     INSERT INTO counted SELECT 'stories ' || status, NEW.project, 1 FROM story WHERE id = NEW.story AND NOT deleted;
 END;
 
--- The estimate of a story that has children is the sum of theirs; a child leaves one parent for another.
+-- The estimate of a story that has children is the sum of theirs, without the noise of floats. A child that moves
+-- changes both parents.
 CREATE TRIGGER story_estimated AFTER UPDATE OF estimate, parent, deleted ON story BEGIN
     UPDATE story SET estimate = (
         SELECT round(sum(estimate), 9) FROM story AS child WHERE child.parent = story.id AND NOT child.deleted)
@@ -328,7 +331,7 @@ CREATE TRIGGER story_estimated AFTER UPDATE OF estimate, parent, deleted ON stor
 END;
 
 CREATE TRIGGER story_estimated_first AFTER INSERT ON story WHEN NEW.parent IS NOT NULL AND NOT NEW.deleted BEGIN
-    UPDATE story SET parent = parent WHERE id = NEW.id;
+    UPDATE story SET parent = parent WHERE id = NEW.id;  -- changes nothing, but fires story_estimated
 END;
 
 -- --- Plans ---------------------------------------------------------------------------------------
@@ -370,15 +373,16 @@ CREATE TRIGGER plan_added AFTER INSERT ON plan WHEN NOT NEW.deleted BEGIN
     INSERT INTO counted VALUES ('plans', NEW.product, 1);
 END;
 
+-- A plan never changes its product.
 CREATE TRIGGER plan_moved AFTER UPDATE OF end, deleted ON plan BEGIN
-    UPDATE plans_ending SET plans = plans - NOT OLD.deleted WHERE product = OLD.product AND end = OLD.end;
+    UPDATE plans_ending SET plans = plans - (1 - OLD.deleted) WHERE product = OLD.product AND end = OLD.end;
     INSERT INTO plans_ending VALUES (NEW.product, NEW.end, NOT NEW.deleted)
     ON CONFLICT DO UPDATE SET plans = plans + excluded.plans;
     INSERT INTO counted VALUES ('plans', NEW.product, OLD.deleted - NEW.deleted);
 END;
 
--- What a list of plans counts, of records that are not deleted. A bug may name a plan that does not exist, or one of
--- another product: that list does not count it.
+-- What a list of plans shows beside each: its stories, hours and bugs that are not deleted. The product is part of the
+-- key, because a bug may name a plan of another product, or none that exists; the list reads the plan's own only.
 CREATE TABLE plan_count (
     plan    INTEGER NOT NULL,
     product INTEGER NOT NULL,  -- of the stories and bugs
@@ -435,6 +439,7 @@ CREATE TRIGGER build_added AFTER INSERT ON build WHEN NOT NEW.deleted BEGIN
     INSERT INTO counted VALUES ('builds', NEW.project, 1), ('builds of execution', NEW.execution, 1);
 END;
 
+-- -1 where it counted and 1 where it counts; 0 while it is deleted.
 CREATE TRIGGER build_moved AFTER UPDATE OF project, execution, deleted ON build BEGIN
     INSERT INTO counted VALUES
         ('builds', OLD.project, OLD.deleted - 1), ('builds of execution', OLD.execution, OLD.deleted - 1),
@@ -486,6 +491,7 @@ CREATE TABLE release_story (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX story_of_release ON release_story (release);
 
+-- typeof: whole numbers within 64 bits; type: neither true nor false.
 CREATE VIEW named_story AS SELECT value AS story, release.id AS release FROM release,
     json_each(iif(json_valid('[' || trim(stories, ', ') || ']'), '[' || trim(stories, ', ') || ']', '[]')) AS named
 WHERE typeof(value) = 'integer' AND named.type = 'integer' AND NOT release.deleted;
@@ -560,7 +566,8 @@ CREATE TABLE bug (
     resolved       INTEGER AS (strftime('%s', resolvedDate) / 900)
 ) STRICT;
 
--- Of a product's bugs, those that a way of browsing asks for, so that no list reads all of them.
+-- Of a product's bugs, those that a way of browsing asks for, so that no list reads all of them; then those of other
+-- records.
 CREATE INDEX bug_of_product ON bug (product, deleted);
 CREATE INDEX bug_in_status ON bug (product, deleted, status);
 CREATE INDEX bug_assigned ON bug (product, deleted, assignedTo) WHERE assignedTo IS NOT NULL;
@@ -586,8 +593,8 @@ CREATE TABLE bugs_dated (
     PRIMARY KEY (product, quarter)
 ) STRICT, WITHOUT ROWID;
 
--- A trigger inserts here a bug that counts, or with -1 one that no longer does: in the lists of its project and
--- execution, in its plan, in its product and by its dates.
+-- Only inserted into, like `counted`: a bug, with the change 1 when it begins to count and -1 when it ends. It counts in
+-- the lists of its project and execution, in its plan, in its product and by its dates.
 CREATE VIEW counted_bug AS
 SELECT project, execution, plan, product, status, resolution, assignedTo, opened, resolved, 1 AS change
 FROM bug WHERE NOT deleted;
