@@ -661,7 +661,7 @@ class TestStructure:
         derived_but_kept = {"project": {"path", "grade"}}
         assert self.columns(client, record.table) - derived_but_kept.get(
             record.table, set()
-        ) == set(record.given())
+        ) == set(record.settable())
 
     @each("name", SPECIFIED)
     def test_fields_are_those_of_the_specification(self, name):
@@ -2808,7 +2808,7 @@ class TestFixtures:
         client.load(**FULL)
         arrays = [array for array, table in TABLES.items() if table == record.table]
         dumped = client.dump()
-        for field in record.given():
+        for field in record.settable():
             values = {json.dumps(one[field]) for array in arrays for one in dumped[array]}
             assert len(values) > 1, f"{record.table}.{field} is never anything but {values}"
 
