@@ -9566,7 +9566,8 @@ if not TYPE_CHECKING:  # to a type checker, it would make every name known
 # fmt: off
 DEMO_LOGINS = ("marta", "diego", "tomas", "priya", "emma")  # the people one can log in as
 DEMO_TEAMS: dict[str, tuple[str, dict[str, str]]] = {  # role: department, its people, the manager first
-    "top": ("Kestrel Goods", {"admin": "Grace Holm"}), "pm": ("Projects", {"tomas": "Tomas Berg", "aisha": "Aisha Khan"}), "ui": ("Design", {"emma": "Emma Lee"}),
+    "top": ("Kestrel Goods", {"admin": "Grace Holm"}), "pm": ("Projects", {"tomas": "Tomas Berg", "aisha": "Aisha Khan"}), "ui": ("Design",
+        {"emma": "Emma Lee"}),
     "po": ("Products", {"marta": "Marta Nowak", "wei": "Li Wei"}), "qa": ("Quality", {"diego": "Diego Ramos", "hana": "Hana Sato"}),
     "dev": ("Development", {"jonas": "Jonas Weber", "priya": "Priya Nair", "yu": "Chen Yu", "sofia": "Sofia Rossi"}),
 }
@@ -9574,7 +9575,8 @@ DEMO_KINDS: dict[str, tuple[str, dict[str, Any]]] = {  # of programs, projects a
     "program": ("programs", {"acl": "open"}), "scrum": ("projects", {"model": "scrum"}), "waterfall": ("projects", {"model": "waterfall"}),
     "sprint": ("executions", {"type": "sprint", "lifetime": "short"}), "stage": ("executions", {"type": "stage", "attribute": "dev", "percent": 50}),
 }
-DEMO_SPANS: tuple[tuple[str, str, int, list[int], int, int], ...] = (  # kind, name, what it is part of (ids count from 1), products, first and last week from now
+# kind, name, what it is part of (ids count from 1), products, first and last week from now
+DEMO_SPANS: tuple[tuple[str, str, int, list[int], int, int], ...] = (
     ("program",   "Commerce", 0, [],       -60, 60),  ("program", "Logistics", 0, [],       -60, 60),   ("program", "Last-mile delivery", 2, [], -60, 60),
     ("scrum",     "Sign-on",  1, [9],      -30, -14), ("sprint",  "SSO 6",     4, [9],      -30, -14),
     ("scrum",     "Loyalty",  1, [3],      -30, 8),   ("sprint",  "Club 5",    6, [3],      -12, -2),   ("sprint", "Club 6",  6, [3],        -2, 2),
@@ -9595,48 +9597,69 @@ DEMO_PLANS = [(product, *plan) for product in range(1, 10) for plan in (("Founda
     (1, "Growth, first half", -6, -1, "done", 2), (1, "Growth, second half", 1, 8, "wait", 2)]  # product, title, first and last week, status, parent
 DEMO_PASSED, DEMO_ASKED = [{"account": "wei", "result": "pass"}], [{"account": "marta"}, {"account": "diego"}]
 DEMO_STORIES = [dict(zip(("type", "status", "version", "opened", "work", "plan", "reviewers"), fate, strict=True)) for fate in (
-    # A product's ten: type, status, version, workday when it is opened (0: before its execution), workdays of that until it is ready, plan (1: the first, 0: the second, 2: none), votes
-    ("requirement", "active", 1, -155, NEVER, 1, DEMO_PASSED), *[("story", "active", 1, 0, work, 1, DEMO_PASSED) for work in (5, 10, 15)], ("story", "active", 1, 0, 20, 0, DEMO_PASSED),
+    # A product's ten: type, status, version, workday when it is opened (0: before its execution), workdays of that until it is ready, plan (1: the first,
+    # 0: the second, 2: none), votes
+    ("requirement", "active", 1, -155, NEVER, 1, DEMO_PASSED), *[("story", "active", 1, 0, work, 1, DEMO_PASSED) for work in (5, 10, 15)], ("story", "active",
+        1, 0, 20, 0, DEMO_PASSED),
     ("story", "active", 2, 0, NEVER, 0, DEMO_PASSED), ("story", "active", 1, 0, NEVER, 0, DEMO_PASSED), ("story", "active", 1, -25, NEVER, 0, DEMO_PASSED),
     ("story", "draft", 1, -4, NEVER, 2, DEMO_ASKED), ("story", "changed", 2, -45, NEVER, 2, DEMO_ASKED),
 )]
 DEMO_CIRCUMSTANCES = ("on iOS", "on tablets", "abroad", "for guests", "at month end", "for returns", "after midnight", "in dark mode")
 DEMO_TITLES = {  # by type and by the role that does the work; {} stands for a part of a product, then for circumstances
     "stories": {"story po": "Filter the {} {}/Share the {} {}/Undo a change in the {} {}/Explain the {} {}"},
-    "testcases": {"feature qa": "{} keeps a change {}/{} shows its totals {}", "performance qa": "{} is quick {}", "config qa": "{} speaks Polish {}", "unit dev": "{} has limits {}",
-        "install qa": "{} survives an upgrade {}", "security qa": "{} keeps strangers out {}", "interface dev": "{} fits the API {}", "other qa": "{} can be printed {}"},
-    "bugs": {"codeerror dev": "{} stays empty {}/{} ends in an error page {}/{} shows old data {}", "performance dev": "{} takes ten seconds to open {}", "security top": "{} logs personal data {}",
-        "config pm": "{} ignores the time zone {}", "install dev": "{} is missing {} after an upgrade", "standard po": "{} needs a mouse {}", "automation qa": "{} breaks a nightly test {}",
+    "testcases": {"feature qa": "{} keeps a change {}/{} shows its totals {}", "performance qa": "{} is quick {}", "config qa": "{} speaks Polish {}",
+        "unit dev": "{} has limits {}",
+        "install qa": "{} survives an upgrade {}", "security qa": "{} keeps strangers out {}", "interface dev": "{} fits the API {}",
+            "other qa": "{} can be printed {}"},
+    "bugs": {"codeerror dev": "{} stays empty {}/{} ends in an error page {}/{} shows old data {}", "performance dev": "{} takes ten seconds to open {}",
+        "security top": "{} logs personal data {}",
+        "config pm": "{} ignores the time zone {}", "install dev": "{} is missing {} after an upgrade", "standard po": "{} needs a mouse {}",
+            "automation qa": "{} breaks a nightly test {}",
         "designdefect ui": "{} hides its buttons {}", "others po": "{} has no help {}"},
-    "tasks": {"devel dev": "Repair the {} {}/Extend the {} {}/Move the {} to the new API {}", "test qa": "Test the {} {}", "design ui": "Draft the new {} {}", "request po": "Describe the {} {}",
-        "study dev": "Profile the {} {}", "ui ui": "Rework the layout of the {} {}", "discuss pm": "Review the {} {} with its users", "affair top": "Approve the new {} {}", "misc pm": "Document the {} {}"},
+    "tasks": {"devel dev": "Repair the {} {}/Extend the {} {}/Move the {} to the new API {}", "test qa": "Test the {} {}", "design ui": "Draft the new {} {}",
+        "request po": "Describe the {} {}",
+        "study dev": "Profile the {} {}", "ui ui": "Rework the layout of the {} {}", "discuss pm": "Review the {} {} with its users",
+            "affair top": "Approve the new {} {}", "misc pm": "Document the {} {}"},
 }
 DEMO_STEPS = [{"desc": step, "expect": sign} for step, sign in (
     ("Open it", "It loads within two seconds"), ("Change an entry", "The change is confirmed"), ("Reload", "The change is kept"),
     ("Switch the language", "Every label follows"), ("Log in as somebody else", "The entry is not shown"), ("Walk through with Tab", "The focus is visible"),
 )]
-DEMO_SHARED = {"code": "K{id:02}", "budget": "40000|75000|120000", "budgetUnit": "USD", "desc": "{name}, from the first idea to the last check.", "team": "{name}", "acl": "open|open|private",
-               "whitelist": ",".join(DEMO_LOGINS), "PO": "marta|wei", "QD": "diego|hana", "RD": "jonas|priya", "PM": "tomas|aisha", "openedVersion": __version__}
+DEMO_SHARED = {"code": "K{id:02}", "budget": "40000|75000|120000", "budgetUnit": "USD", "desc": "{name}, from the first idea to the last check.",
+    "team": "{name}", "acl": "open|open|private",
+               "whitelist": ",".join(DEMO_LOGINS), "PO": "marta|wei", "QD": "diego|hana", "RD": "jonas|priya", "PM": "tomas|aisha",
+                   "openedVersion": __version__}
 DEMO_FIELDS = {  # what else the records hold: one of the texts between "|", in which {name} stands for another field
     "users": {"email": "{account}@kestrel.example", "commiter": "{account}", "phone": "+1 202 555 01{id:02}", "mobile": "+1 202 555 02{id:02}"},
-    "programs": DEMO_SHARED, "projects": DEMO_SHARED, "executions": DEMO_SHARED, "products": {**DEMO_SHARED, "desc": "What customers and staff see of {parts}.", "reviewer": "marta|wei"},
+    "programs": DEMO_SHARED, "projects": DEMO_SHARED, "executions": DEMO_SHARED, "products": {**DEMO_SHARED,
+        "desc": "What customers and staff see of {parts}.", "reviewer": "marta|wei"},
     "plans": {"desc": "What customers ask for most often.|What the support team needs first.|Fewer steps from search to receipt."},
-    "stories": {"spec": "As a customer I want to use the {part} {when}, so that I need not call.|Staff need the {part} {when}; today they keep a list on paper.", "verify": "Five users try it {when} without help.",
-        "source": "customer|user|po|market", "sourceNote": "Survey|Workshop", "keywords": "{part}", "category": "feature|interface|safe|experience", "pri": "1|2|2|3|4", "estimate": "2|3|5|8|13",
+    "stories": {"spec": "As a customer I want to use the {part} {when}, so that I need not call.|Staff need the {part} {when}; today they keep a list on "
+        "paper.", "verify": "Five users try it {when} without help.",
+        "source": "customer|user|po|market", "sourceNote": "Survey|Workshop", "keywords": "{part}", "category": "feature|interface|safe|experience",
+            "pri": "1|2|2|3|4", "estimate": "2|3|5|8|13",
         "mailto": "|wei|marta,emma", "developer": "jonas|priya|yu|sofia"},
-    "builds": {"builder": "jonas|priya|yu|sofia", "scmPath": "https://git.kestrel.example/{product}", "filePath": "https://files.kestrel.example/{id}.zip", "desc": "All nightly tests passed.|One nightly test failed twice."},
+    "builds": {"builder": "jonas|priya|yu|sofia", "scmPath": "https://git.kestrel.example/{product}", "filePath": "https://files.kestrel.example/{id}.zip",
+        "desc": "All nightly tests passed.|One nightly test failed twice."},
     "releases": {"desc": "Repairs, and what shops asked for.|Maintenance.|Faster lists, clearer errors.", "marker": "0|0|1", "mailto": "marta,wei|emma"},
-    "testcases": {"precondition": "A customer with two orders exists.|The {part} is switched on.", "pri": "1|2|3|3|4", "status": f"{'normal|' * 6}wait|blocked|investigate", "stage": "|".join(CASE_STAGES), "keywords": "{part}"},
-    "testtasks": {"type": "integrate|system|acceptance|performance", "pri": "1|2|3", "mailto": "marta|wei,tomas", "desc": "The cases below, by hand.", "owner": "diego|hana"},
+    "testcases": {"precondition": "A customer with two orders exists.|The {part} is switched on.", "pri": "1|2|3|3|4",
+        "status": f"{'normal|' * 6}wait|blocked|investigate", "stage": "|".join(CASE_STAGES), "keywords": "{part}"},
+    "testtasks": {"type": "integrate|system|acceptance|performance", "pri": "1|2|3", "mailto": "marta|wei,tomas", "desc": "The cases below, by hand.",
+        "owner": "diego|hana"},
     "results": {"caseResult": "pass|pass|pass|fail|blocked"},
-    "bugs": {"steps": "[Steps]\n1. Log in as a customer with two orders\n2. Open the {part} {when}\n3. Wait until it has loaded\n[Result]\n{title}.\n[Expected]\nThe {part} works {when} as it does elsewhere.",
-        "severity": "1|2|2|3|3|3|4", "pri": "1|2|2|3|3|3|4", "keywords": "{part}|{when}", "os": "windows|osx|linux|ios|android", "browser": "chrome|firefox|safari|edge", "hardware": "|Phone|Hand scanner",
-        "found": "Daily use|Test|Customer", "feedbackBy": "||Kiosk 12", "notifyEmail": "||kiosk@kestrel.example", "finder": "diego|hana", "solution": f"{'fixed|' * 15}bydesign|external|notrepro|postponed|willnotfix"},
-    "tasks": {"desc": "See the story; ask its product owner when in doubt.|Keep the old behaviour behind a switch.|Write down what you leave out.", "pri": "1|2|3|3|4"},
+    "bugs": {"steps": "[Steps]\n1. Log in as a customer with two orders\n2. Open the {part} {when}\n3. Wait until it has "
+        "loaded\n[Result]\n{title}.\n[Expected]\nThe {part} works {when} as it does elsewhere.",
+        "severity": "1|2|2|3|3|3|4", "pri": "1|2|2|3|3|3|4", "keywords": "{part}|{when}", "os": "windows|osx|linux|ios|android",
+            "browser": "chrome|firefox|safari|edge", "hardware": "|Phone|Hand scanner",
+        "found": "Daily use|Test|Customer", "feedbackBy": "||Kiosk 12", "notifyEmail": "||kiosk@kestrel.example", "finder": "diego|hana",
+            "solution": f"{'fixed|' * 15}bydesign|external|notrepro|postponed|willnotfix"},
+    "tasks": {"desc": "See the story; ask its product owner when in doubt.|Keep the old behaviour behind a switch.|Write down what you leave out.",
+        "pri": "1|2|3|3|4"},
     "efforts": {"work": "Wrote it and tried it|Went through the review|Looked for the cause|Cleaned up|Talked it through with the team"},
 }
 DEMO_LIVES: dict[str, tuple[tuple[str, str, str, dict[str, str]], ...]] = {  # the field with the workday, what is done then, by whom, what else that sets
-    **dict.fromkeys(("programs", "projects", "executions"), (("since", "opened", "{PM}", {}), ("first", "begun", "{PM}", {"status": "doing", "realBegan": "{begin}"}),
+    **dict.fromkeys(("programs", "projects", "executions"), (("since", "opened", "{PM}", {}), ("first", "begun", "{PM}", {"status": "doing",
+        "realBegan": "{begin}"}),
         ("halted", "halted", "{PM}", {"status": "suspended"}), ("done", "closed", "{PM}", {"status": "closed", "realEnd": "{end}"}))),
     "products": (("since", "created", "admin", {}),),
     "stories": (("since", "opened", "wei", {}), ("since", "assigned", "wei", {"assignedTo": "{developer}"}), ("reviewed", "reviewed", "wei", {}),
@@ -9644,10 +9667,14 @@ DEMO_LIVES: dict[str, tuple[tuple[str, str, str, dict[str, str]], ...]] = {  # t
     "testcases": (("since", "opened", "{worker}", {}), ("reviewed", "reviewed", "hana", {})),
     "testtasks": (("since", "begun", "{owner}", {"status": "doing"}), ("halted", "halted", "{owner}", {"status": "blocked"}),
         ("done", "finished", "{owner}", {"status": "done", "report": "Fit for release.", "realFinishedDate": "{finishedDate}"})),
-    "bugs": (("since", "opened", "{finder}", {}), ("sorted", "assigned", "wei", {"assignedTo": "{worker}", "confirmed": "1"}), ("again", "activated", "{finder}", {"activatedCount": "1"}),
-        ("resolved", "resolved", "{worker}", {"status": "resolved", "assignedTo": "{finder}", "resolution": "{solution}", "resolvedBuild": "{fixedIn}"}), ("done", "closed", "{finder}", {"status": "closed"})),
-    "tasks": (("since", "opened", "{pm}", {}), ("given", "assigned", "{pm}", {"assignedTo": "{worker}"}), ("canceled", "canceled", "{pm}", {"status": "cancel"}),
-        ("started", "started", "{worker}", {"status": "doing", "realStarted": "{startedDate}"}), ("paused", "paused", "{worker}", {"status": "pause"}), ("finished", "finished", "{worker}", {"status": "done"}), ("done", "closed", "{pm}", {"status": "closed", "closedReason": "done"})),
+    "bugs": (("since", "opened", "{finder}", {}), ("sorted", "assigned", "wei", {"assignedTo": "{worker}", "confirmed": "1"}), ("again", "activated",
+        "{finder}", {"activatedCount": "1"}),
+        ("resolved", "resolved", "{worker}", {"status": "resolved", "assignedTo": "{finder}", "resolution": "{solution}", "resolvedBuild": "{fixedIn}"}),
+            ("done", "closed", "{finder}", {"status": "closed"})),
+    "tasks": (("since", "opened", "{pm}", {}), ("given", "assigned", "{pm}", {"assignedTo": "{worker}"}), ("canceled", "canceled", "{pm}",
+        {"status": "cancel"}),
+        ("started", "started", "{worker}", {"status": "doing", "realStarted": "{startedDate}"}), ("paused", "paused", "{worker}", {"status": "pause"}),
+            ("finished", "finished", "{worker}", {"status": "done"}), ("done", "closed", "{pm}", {"status": "closed", "closedReason": "done"})),
 }
 # fmt: on
 
