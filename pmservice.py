@@ -6401,30 +6401,34 @@ def openapi(further: Iterable[tuple[Any, str, Schema]] = ()) -> dict[str, Any]:
 # recount of what the database's triggers count. Nothing here changes what operations mean.
 
 MAX_CALLS = 1000  # calls that the journal keeps
-MAX_JOURNAL = 12 * 1024 * 1024  # bytes that they take
+MAX_JOURNAL_BYTES = 12 * 1024 * 1024
 MAX_HEADERS = 100  # of a call in the journal
 MAX_FAULTS = 100
-MAX_SNAPSHOTS = 1024 * 1024 * 1024  # bytes of all snapshots but that of the start
+MAX_SNAPSHOT_BYTES = 1024 * 1024 * 1024  # of all snapshots but that of the start
 MAX_OFFSET = 10**9  # seconds by which the clock can be shifted
 MAX_WAIT = 60  # seconds
 CONTROL_THREADS = 32
 MAX_WAITING = 24  # calls that wait at once: the other threads answer the other calls
-TICK = 0.005  # seconds; n waiting calls poll every n × TICK each, and cost as much as one
+# Seconds; with n calls waiting, each polls every n × TICK, so that all of them cost as much as one.
+TICK = 0.005
 DRIPS = 10  # pieces in which an answer drips
 START_SNAPSHOT = ""  # a name that no path can have
 BLANKED = "***"
-# The journal blanks the values of fields and parameters with such names, and of more headers.
+# The journal blanks the values of fields and parameters whose names match SECRET, and of headers
+# whose names match SECRET_HEADER.
 SECRET = re.compile(
     "pass|pwd|token|secret|session|zentaosid|credential|jwt|bearer|(api|private).?key",
     re.IGNORECASE,
 )
 SECRET_HEADER = re.compile(f"{SECRET.pattern}|auth|cookie|key|sid", re.IGNORECASE)
-CALL_PATTERN = r"\*.*|[A-Z*?]+ [/*?].*"  # what the `match` of a fault looks like
+# The `match` of a fault: a pattern that begins with *; or a method, a space and a path.
+CALL_PATTERN = r"\*.*|[A-Z*?]+ [/*?].*"
 HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 HEADER_TEXT = re.compile(r"[\t -~]*")
 
 # fmt: off
-# The tables that triggers keep: the rows that count something, and their recount from the records.
+# Each row: a table that triggers keep; which of its rows are compared, those that count something;
+# the query that recounts it from the records.
 RECOUNTS = (
     ("product_count", "", """
         SELECT product.id,
@@ -6437,6 +6441,7 @@ RECOUNTS = (
         FROM product
         LEFT JOIN bug ON bug.product = product.id AND NOT bug.deleted
         GROUP BY product.id"""),
+    # quarter: of an hour, since 1970; product 0: of all products
     ("bugs_dated", "WHERE opened > 0 OR resolved > 0", """
         SELECT product, quarter, sum(opened), sum(resolved)
         FROM (
@@ -6468,7 +6473,7 @@ RECOUNTS = (
         SELECT 'products', 0, count(*) FROM product WHERE NOT deleted HAVING count(*) > 0
         UNION ALL SELECT 'stories ' || status, project, count(*)
             FROM project_story
-            JOIN story ON story.id = story
+            JOIN story ON story.id = project_story.story
             WHERE NOT deleted
             GROUP BY status, project
         UNION ALL SELECT 'releases', project, count(*) FROM release WHERE NOT deleted AND project IS NOT NULL GROUP BY project
@@ -6484,7 +6489,7 @@ RECOUNTS = (
 )
 # fmt: on
 # The tables that triggers and SQLite itself write.
-COUNTS = (*(table for table, _, _ in RECOUNTS), "story_version", "sqlite_sequence")
+KEPT_TABLES = (*(table for table, _, _ in RECOUNTS), "story_version", "sqlite_sequence")
 
 
 def problems_of(store: Store) -> Iterator[str]:
@@ -6506,6 +6511,7 @@ def recount(store: Store) -> None:
     """Recount the tables that triggers keep, after changes that no operation makes."""
     for table, _, counted in RECOUNTS:
         store.run(f"DELETE FROM {table}")
+        # OR IGNORE: a release may name a story twice
         store.run(f"INSERT OR IGNORE INTO {table} {counted}")
 
 
@@ -6551,7 +6557,7 @@ class NotedCall(NamedTuple):
 
 
 class Journal:
-    """The last calls: at most MAX_CALLS, in at most MAX_JOURNAL bytes."""
+    """The last calls: at most MAX_CALLS, in at most MAX_JOURNAL_BYTES bytes."""
 
     def __init__(self) -> None:
         self.calls: deque[NotedCall] = deque()
@@ -6559,7 +6565,7 @@ class Journal:
         self.lock = threading.Lock()
 
     def __iter__(self) -> Iterator[NotedCall]:
-        return iter(list(self.calls))
+        return iter(list(self.calls))  # a copy, taken in one step: calls are added meanwhile
 
     def matching(self, wanted: Fields) -> list[NotedCall]:
         """Return the calls that match."""
@@ -6570,7 +6576,7 @@ class Journal:
         with self.lock:
             self.calls.append(call)
             self.size += sys.getsizeof(call.text)
-            while len(self.calls) > MAX_CALLS or self.size > MAX_JOURNAL:
+            while len(self.calls) > MAX_CALLS or self.size > MAX_JOURNAL_BYTES:
                 oldest = self.calls.popleft()
                 self.size -= sys.getsizeof(oldest.text)
 
@@ -6632,7 +6638,7 @@ CALL_PATH = TEXT._replace(read=lambda value: bare_path(read_text(value)))
 EFFECTS   = {
     "status":   Kind("plain", whole(200, 599),               whole_schema(200, 599)),
     "headers":  Kind("plain", read_headers,                  {"type": "object", "additionalProperties": TEXT_OR_NUMBER}),
-    "body":     Kind("text",  read_fault_body,               {}),
+    "body":     Kind("text",  read_fault_body,               {}),  # a text, so that "" is a body
     "delay":    SECONDS,
     "truncate": NATURAL,
     "drip":     SECONDS,
@@ -6640,8 +6646,15 @@ EFFECTS   = {
 }
 FAULT     = Shape({"match": MATCH, **EFFECTS, "times": COUNT}, "match")
 CLOCK     = Shape({"now": MOMENT, "offset": OFFSET})
-CALLS     = {"method": TEXT, "path": CALL_PATH, "status": COUNT, "count": COUNT, "wait": SECONDS}
 # fmt: on
+# A status is a COUNT here: every status is below MAX_CALLS.
+JOURNAL_QUERY = {
+    "method": TEXT,
+    "path": CALL_PATH,
+    "status": COUNT,
+    "count": COUNT,
+    "wait": SECONDS,
+}
 FAULT_SCHEMA = body_schema(FAULT)
 
 
@@ -6654,12 +6667,13 @@ def size_of(connection: sqlite3.Connection) -> int:
 def refuse_memory(database: Database, store: Store, name: str) -> None:
     """Raise Refusal if the snapshots, with a new one of this name, would take too much memory."""
     sizes = {}
+    # keeper: a database in memory lives as long as a connection keeps it open
     for other, (_, keeper) in database.snapshots.items():
         sizes[other] = size_of(keeper)
     sizes[name] = size_of(store.connection)
     sizes[START_SNAPSHOT] = 0
-    if sum(sizes.values()) > MAX_SNAPSHOTS:
-        rule = f"Snapshots take at most {MAX_SNAPSHOTS} bytes together"
+    if sum(sizes.values()) > MAX_SNAPSHOT_BYTES:
+        rule = f"Snapshots take at most {MAX_SNAPSHOT_BYTES} bytes together"
         raise Refusal(400, f"{rule}; DELETE /-/snapshots/<name> removes one.")
 
 
@@ -6677,10 +6691,11 @@ def take_snapshot(database: Database, name: str) -> None:
             # A backup would be in WAL mode, which memory cannot have.
             store.run("VACUUM INTO ?", (uri,))
         undo.pop_all()
-        _, replaced = database.snapshots.get(name, (uri, None))
+        replaced = database.snapshots.get(name)
         database.snapshots[name] = (uri, keeper)
         if replaced:
-            replaced.close()
+            _, old_keeper = replaced
+            old_keeper.close()
 
 
 def find_snapshot(database: Database, name: str) -> tuple[str, sqlite3.Connection]:
@@ -6691,11 +6706,14 @@ def find_snapshot(database: Database, name: str) -> tuple[str, sqlite3.Connectio
     return database.snapshots[name]
 
 
-def apply_snapshot(database: Database, name: str, whole: Callable[[], None] | None = None) -> None:
+def apply_snapshot(
+    database: Database, name: str, return_to_start: Callable[[], None] | None = None
+) -> None:
     """Restore the records of a snapshot and the sequences of ids, in one transaction.
 
-    whole: called before anybody else can write; then the tokens are restored, too. Without it, they
-    stay, except those of users who no longer exist or are deleted then.
+    return_to_start: if given, it is called before anybody else can write, and the tokens are
+    restored, too. Otherwise the present tokens stay, but for those of users whom the snapshot lacks
+    or has deleted.
 
     Raises Refusal (404) without such a snapshot.
     """
@@ -6707,21 +6725,22 @@ def apply_snapshot(database: Database, name: str, whole: Callable[[], None] | No
         run("BEGIN IMMEDIATE")  # rolled back when the connection is closed before the COMMIT
         names = run("SELECT name FROM saved.sqlite_schema WHERE type = 'table'")
         tables = [name for (name,) in names]
-        if not whole:
+        if not return_to_start:
             tables.remove("token")
         restore_tables(run, tables)
         run("DELETE FROM token WHERE account NOT IN (SELECT account FROM user WHERE NOT deleted)")
         run("COMMIT")
-        if whole:
-            whole()
+        if return_to_start:
+            return_to_start()
 
 
 def restore_tables(run: Callable[..., sqlite3.Cursor], tables: Iterable[str]) -> None:
     """Replace the rows of these tables by those of the attached snapshot."""
-    for table in COUNTS:  # triggers fill these while the records return
+    # Triggers add to these while the records return: they begin empty, and end with the saved rows.
+    for table in KEPT_TABLES:
         run(f"DELETE FROM main.{table}")
-    records = [table for table in tables if table not in COUNTS]
-    for table in (*records, *COUNTS):
+    records = [table for table in tables if table not in KEPT_TABLES]
+    for table in (*records, *KEPT_TABLES):
         names = run("SELECT name FROM pragma_table_info(?, 'saved')", (table,))
         columns = ", ".join(f'"{name}"' for (name,) in names)  # without the generated ones
         run(f"DELETE FROM main.{table}")
@@ -6740,13 +6759,16 @@ class Controls:
         self.service = service
         self.database = service.database
         self.clock = clock
-        self.lock = threading.Lock()  # of the faults and their counters
+        # of the counters of faults: two calls must not count the same one down
+        self.lock = threading.Lock()
         self.waiting: list[Callable[[], bool]] = []  # what each waiting call waits for
-        self.answered = Journal()  # for the reports of tests: a reset leaves them
+        # The calls once more, for the reports of tests: a reset does not empty it.
+        self.answered = Journal()
         self.frozen = clock.frozen  # at the start
-        self.begin()
+        self.return_to_start()
         rows = [row for row in CONTROLS if on or row.open]
         service.add_routes(rows, self.make_handler)
+        # The receiving thread answers it, even when all workers are busy.
         service.classes["GET", "/-/live"] = "record"
         document = functools.partial(get_document, on)
         service.routes.route("/openapi.json", "GET", document)
@@ -6760,7 +6782,7 @@ class Controls:
         save = functools.partial(take_snapshot, self.database, START_SNAPSHOT)
         service.preparations.append(save)
 
-    def begin(self) -> None:
+    def return_to_start(self) -> None:
         """Set the clock, the faults and the journal to what they are at the start."""
         self.service.used = False
         self.clock.offset = 0.0
@@ -6777,10 +6799,10 @@ class Controls:
                 raise Refusal(403, ADMIN_ONLY)
             body = read_body(environ)
             query: dict[str, Any] = parse_query(environ)
-            if not control.body:
+            if not control.body:  # then parameters may also come in the body
                 query |= parse_body(body, "")
-            query = check_exactly(Shape(control.parameters), query)
-            given: Any = name or query
+            parameters = check_exactly(Shape(control.parameters), query)
+            given: Any = name or parameters
             if control.body:
                 given = body
             bottle.response.content_type = "application/json"
@@ -6817,7 +6839,9 @@ class Controls:
         environ["pmservice.fault"] = fault.get("match")
         self.delay(fault.get("delay", 0), journal)
         environ["pmservice.headers"] = fault.get("headers", {})
-        if fault.get("drop"):  # it is answered, but nothing of the answer is sent
+        if fault.get("drop"):
+            # The call is not performed: an answer is made up for it (503 in the journal, unless the
+            # fault says otherwise), and none of it is sent.
             fault = {"status": 503, **fault, "truncate": 0}
         if "truncate" in fault or "drip" in fault:
             environ["pmservice.spoil"] = functools.partial(self.spoil, fault)
@@ -6838,16 +6862,20 @@ class Controls:
     def delay(self, seconds: float, journal: Journal) -> None:
         """Delay a call that has this journal. Raises Refusal (503) if a reset comes meanwhile."""
 
-        def refuse_reset() -> bool:
+        def refuse_if_reset() -> bool:
             """Return False: a delay is never done before its time. Raises Refusal after a reset."""
             if self.journal is not journal:
                 raise Refusal(503, "The service was reset while this call was delayed.")
             return False
 
-        self.wait(refuse_reset, seconds)
+        self.wait(refuse_if_reset, seconds)
 
     def spoil(self, fault: Fault, answer: Iterable[bytes]) -> Iterator[bytes]:
-        """Yield an answer slowly, or only its beginning; waitress then closes the connection."""
+        """Yield an answer slowly, or only its beginning.
+
+        drip: in DRIPS pieces, with pauses between them.  truncate: only so many bytes;
+        ClientDisconnected then makes waitress close the connection.
+        """
         whole = b"".join(answer)
         rest = whole[: fault.get("truncate")]
         pause = fault.get("drip", 0) / (DRIPS - 1)
@@ -6864,7 +6892,9 @@ class Controls:
             raise ClientDisconnected
 
     def wait(self, done: Callable[[], bool], seconds: float) -> None:
-        """Wait until it is done, the time is up or the service stops.
+        """Wait until `done` returns True, the time is up or the service stops.
+
+        done: may raise, which ends the waiting.
 
         Raises Refusal (503) if too many calls wait.
         """
@@ -6957,11 +6987,13 @@ def sent_body(environ: Environ) -> Any:
     What is not JSON is returned as text up to its first secret.
     """
     body: Any = environ.get("pmservice.body")
-    if isinstance(body, bytes):  # it was refused before it was read, or because it cannot be
+    # not parsed: the call was refused earlier, or because the body cannot be parsed
+    if isinstance(body, bytes):
         try:
             body = parse_body(body, environ.get("CONTENT_TYPE", ""))
         except Refusal:
             body = up_to_secret(body.decode(errors="replace"))
+    # Written and read again: the text gives the size, and the hook blanks the objects inside.
     text = json.dumps(body, ensure_ascii=False)
     raw = text.encode("utf-8", "replace")
     if len(raw) > MAX_TEXT:
@@ -6983,7 +7015,9 @@ def blank_fields(fields: Fields) -> dict[str, Any]:
 def noted_error(environ: Environ, body: Any) -> str | None:
     """Return the sentence of a refusal, without a secret of the body that it quotes."""
     error = str(environ.get("pmservice.error", ""))
-    if str(body).endswith(BLANKED):  # it could not be read, and the sentence quotes it
+    # `up_to_secret` cut the body, so the sentence of parse_json may quote the secret in its
+    # "reads: <10 characters>".
+    if str(body).endswith(BLANKED):
         error = error.partition(" reads: ")[0]
     cut = error.encode("utf-8", "replace")[:MAX_TEXT]
     return cut.decode("utf-8", "replace") or None
@@ -7005,8 +7039,8 @@ def ready(controls: Controls, _: Any) -> Any:
 
 def reset(controls: Controls, query: Fields) -> None:
     """Return to the start; with `only=records`, clock, faults, journal and tokens stay."""
-    begin = None if "only" in query else controls.begin
-    apply_snapshot(controls.database, START_SNAPSHOT, begin)
+    return_to_start = None if "only" in query else controls.return_to_start
+    apply_snapshot(controls.database, START_SNAPSHOT, return_to_start)
 
 
 def list_snapshots(controls: Controls, _: Any) -> Any:
@@ -7054,6 +7088,7 @@ def put_clock(controls: Controls, body: bytes) -> Any:
     clock = controls.clock
     now = values.get("now")
     clock.offset = values.get("offset", 0)
+    # in UTC and whole seconds, as moments are stored
     clock.frozen = moment_of(utc(now, zone)) if now else None
     return clock.state()
 
@@ -7064,6 +7099,7 @@ def get_journal(controls: Controls, wanted: Fields) -> Any:
     if "count" in wanted:
         calls = await_calls(controls, wanted)
     texts = ",".join(call.text for call in calls)
+    # yielded, because a returned string would be written as a JSON string
     yield f'{{"total":{len(calls)},"calls":[{texts}]}}'
 
 
@@ -7132,8 +7168,9 @@ def add_fault(controls: Controls, body: bytes) -> Any:
 class Control(NamedTuple):
     """A control: a row of CONTROLS.
 
-    shows: an answer like its own.  parameters: of the query.  body: the schema of the body; {} if a
-    body, too, holds parameters.  open: it needs no token, and exists even when controls are off.
+    shows: an example of its answer.  parameters: of the query.  body: the schema of the body;
+    without one, a body may hold the parameters that the query does not.  open: it needs no token,
+    and exists even when controls are off.
     target, status: what `describe` (room 13) asks of every row.
     """
 
@@ -7168,7 +7205,7 @@ CONTROLS = (
     Control("POST",   "/-/load",                     "load a fixture",                               load_all, {"records": 0}, body={"type": "object"}),
     Control("GET",    "/-/clock",                    "show the service's time",                      lambda controls, _: controls.clock.state(), TIME),
     Control("PUT",    "/-/clock",                    "freeze, shift or release the clock",           put_clock, TIME, body=body_schema(CLOCK)),
-    Control("GET",    "/-/journal",                  "list the last calls, or check how many came",  get_journal, {"total": 0, "calls": [{}]}, CALLS),
+    Control("GET",    "/-/journal",                  "list the last calls, or check how many came",  get_journal, {"total": 0, "calls": [{}]}, JOURNAL_QUERY),
     Control("DELETE", "/-/journal",                  "forget the calls",                             lambda controls, _: controls.journal.clear()),
     Control("GET",    "/-/faults",                   "list the faults",                              lambda controls, _: controls.faults, [{}]),
     Control("POST",   "/-/faults",                   "add a fault",                                  add_fault, [{}], body=FAULT_SCHEMA),

@@ -3611,7 +3611,7 @@ class TestControls:
 
     def test_snapshots_take_so_many_bytes_together(self, memory, monkeypatch):
         ((pages,),), ((size,),) = memory.sql("PRAGMA page_count"), memory.sql("PRAGMA page_size")
-        monkeypatch.setattr(pmservice, "MAX_SNAPSHOTS", int(2.5 * pages * size))
+        monkeypatch.setattr(pmservice, "MAX_SNAPSHOT_BYTES", int(2.5 * pages * size))
         for name in ("a", "b", "b"):  # one takes the place of the other
             memory.put(f"/-/snapshots/{name}")
         for method in ("PUT", "POST"):
@@ -3756,7 +3756,7 @@ class TestControls:
 
     @each("long", LONG_CALLS)
     def test_journal_keeps_so_many_bytes(self, memory, controls, monkeypatch, long):
-        monkeypatch.setattr(pmservice, "MAX_JOURNAL", 200_000)
+        monkeypatch.setattr(pmservice, "MAX_JOURNAL_BYTES", 200_000)
         headers = {f"X-{n:03}": "v" * 80 for n in range(500)} if long == "headers" else {}
         for _ in range(15):
             memory.call(*self.LONG_CALLS[long], **headers)
@@ -3776,7 +3776,7 @@ class TestControls:
         assert memory.get("/-/journal")["total"] == 3
 
     def test_journal_keeps_twelve_megabytes(self):
-        assert pmservice.MAX_JOURNAL == 12 * 1024 * 1024
+        assert pmservice.MAX_JOURNAL_BYTES == 12 * 1024 * 1024
 
     def test_journal_keeps_a_hundred_headers_of_a_call_and_cuts_each(self, memory):
         memory.call("GET", "/user", **{f"X-{n:03}": "v" for n in range(300)})
