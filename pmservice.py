@@ -7232,11 +7232,13 @@ def get_document(on: bool) -> bytes:
 # --- 15 Page: what browsers are shown -------------------------------------------------------------
 # Pages for people: an overview, and the answer of every GET as tables, made from OPERATIONS, the
 # lists and the views. Sheet collects what a page says, TEMPLATE writes it as HTML, Page checks who
-# asks. The template escapes all that it is given, and no page runs a script. Nothing is written.
+# asks. The template escapes all that it is given, and no page runs a script. The pages only read:
+# none changes a record.
 
-REMEMBERED = 600  # seconds for which a checked header is remembered
+REMEMBERED = 600  # seconds for which an Authorization header that was right is remembered
 MOST_REMEMBERED = 1000  # headers
 WEEKS = 26  # of the chart of bugs, and of past releases
+QUARTER_HOUR = 900  # seconds; bugs_dated counts in quarters of an hour
 # What a page shows at most.
 TOP = 12  # products, and running executions
 RELEASES = 40  # past ones, and as many planned ones
@@ -7262,8 +7264,9 @@ TELLING = """
 NAMES = ("title", "name", "realname")  # fields that name a record
 READS = {row.path: row for row in OPERATIONS if row.method == "GET"}
 LISTS = {path: row.listing for path, row in READS.items() if row.listing}
-# The path of each resource's records: the first one in the table of operations.
-RECORDS = {
+# The path of each resource's records: the first one in the table of operations, which stays because
+# the table is read in reverse.
+RECORD_PATHS = {
     row.target: path
     for path, row in reversed(READS.items())
     if row.target and row.view and not row.listing
@@ -7284,13 +7287,13 @@ SEEN_OR_HIDDEN = f"""
         json_group_array(product.id) FILTER (WHERE NOT seen) AS hidden
     FROM (SELECT product.id, ({SEEN}) IS TRUE AS seen FROM product) AS product
 """
-BY_QUARTER = """
+BUGS_BY_QUARTER = """
     SELECT quarter, sum(opened) AS opened, sum(resolved) AS resolved
     FROM bugs_dated
     WHERE product IN (SELECT value FROM json_each(:products)) AND quarter >= :first
     GROUP BY quarter
 """
-BY_STAGE = f"""
+STORIES_BY_STAGE = f"""
     SELECT {STORY.fields["stage"].sql} AS stage, count(*)
     FROM story
     WHERE story.type = 'story' AND {STORY.undeleted}
@@ -7314,7 +7317,7 @@ RUNNING = f"""
     ORDER BY end, project.id
     LIMIT {TOP}
 """
-BY_STATE = """
+TASKS_BY_STATE = """
     SELECT status, count(*) AS tasks, sum(consumed) AS consumed, sum("left") AS "left"
     FROM task
     WHERE execution = :id AND deleted = 0
@@ -7347,7 +7350,7 @@ Piece = tuple[str, Any]
 Pieces = list[Piece]
 Cell = tuple[str, Pieces]  # a CSS class and the contents; the class "bar" draws them
 Cells = list[Cell]  # a row
-# Numbers by word for each week, which its first midnight stands for.
+# By the midnight at which a week begins: its numbers, by word.
 Weeks = Mapping[datetime, Mapping[str, int]]
 Link = Callable[..., str]  # returns the path of the same list with some query parameters changed
 
@@ -7355,9 +7358,10 @@ Link = Callable[..., str]  # returns the path of the same list with some query p
 class Section(NamedTuple):
     """A part of a page.
 
-    heads: over the columns of the table.  rows: of the table.  look: the CSS class.
-    sorts: by head, the path that sorts by it, and "ascending", "descending" or "", the order now.
-    legend: words that have a color.  links, turns: links above the table.
+    heads: over the columns of the table.  rows: of the table.  css_class: of the part.
+    sorts: for each head that sorts, the path that does so, and how the table is sorted by it now:
+    "ascending", "descending" or "" (not at all).
+    legend: words that have a color.  links, page_links: links above the table.
     weeks, top: the numbers of a chart, and the highest one on its scale.
     empty: said in place of a table without rows.  text: sentences below the table.
     code: lines for a shell, or JSON.
@@ -7366,11 +7370,11 @@ class Section(NamedTuple):
     title: str = ""
     heads: Sequence[str] = ()
     rows: Sequence[Cells] = ()
-    look: str = ""
+    css_class: str = ""
     sorts: Mapping[str, tuple[str, str]] = {}
     legend: Iterable[str] = ()
     links: Sequence[Piece] = ()
-    turns: Sequence[Piece] = ()
+    page_links: Sequence[Piece] = ()
     weeks: Weeks = {}
     top: int = 0
     empty: str = ""
@@ -7381,9 +7385,9 @@ class Section(NamedTuple):
 Contents = tuple[str, list[Section]]  # the title and the parts of a page
 
 
-def text_cell(text: str, look: str) -> Cell:
+def text_cell(text: str, css_class: str) -> Cell:
     """Return a cell with a text and a CSS class."""
-    return look, [(text, "")]
+    return css_class, [(text, "")]
 
 
 def make_cell(value: Any) -> Cell:
@@ -7419,20 +7423,28 @@ def text_of(value: Any) -> str:
     said = [value[name] for name in names if value.get(name)]
     if said:
         return " → ".join(said)
+    # of counts by state and the like, such as {"": 0, "draft": 1}
     numbers = {name: one for name, one in value.items() if name and isinstance(one, int)}
     pairs = (numbers or value).items()
     return "; ".join(f"{name}: {text_of(one)}" for name, one in pairs)
 
 
 def is_unset(kind: Kind, target: str, value: Any) -> bool:
-    """Tell whether a value says nothing: no, none, or 0 where that means none."""
+    """Tell whether a page leaves a value out: a flag that is off, or an unset value."""
     if LOOKS[kind.look].cell == "flag":
         return value not in (True, "1")
-    if value == 0:  # of an unset link, or of a plain number that nobody counts
+    if value == 0:
+        # 0 is an unset link, or the default of a plain number that requests set; numbers that are
+        # derived show their 0.
         is_plain = kind.read is INT.read and kind.source == "given"
         return is_plain or target != ""
     none = LOOKS[kind.look].none
     return value in (None, "", [], {}, none)
+
+
+def is_user(value: Any) -> bool:
+    """Tell whether a JSON value is a user reference."""
+    return isinstance(value, dict) and "account" in value
 
 
 def class_of(field: str, kind: Kind, value: Any) -> str:
@@ -7452,7 +7464,7 @@ def name_statement(resource: Resource) -> str:
     """Return the query for the name of the record :id, if the caller may see it."""
     name = next(field for field in NAMES if field in resource.fields)
     table = resource.table
-    # "a deleted plan or build gives no title"
+    # the specification: "a deleted plan or build gives no title"
     kept = resource.undeleted if resource in (PLAN, BUILD) else "TRUE"
     return f"""
         SELECT {name} FROM {table}
@@ -7468,17 +7480,21 @@ def sort_links(
     by, way = listing.order
     if "order" in query:
         by, way = order.read(query["order"])
+    way_now = {"asc": "ascending", "desc": "descending"}[way]
     sorts = {}
     for field in fields:
         if field in order.schema["enum"]:
-            now = f"{way}ending" if field == by else ""
+            now = way_now if field == by else ""
             turned = "desc" if now == "ascending" else "asc"
             sorts[field] = link(order=f"{field}_{turned}", page=1), now
     return sorts
 
 
 def state_links(listing: Listing, query: Fields, link: Link) -> Pieces:
-    """Return links that narrow a list to each state; of several words for one, the shortest."""
+    """Return a link for each state of a list.
+
+    Of several words for the same state, the shortest stands for it.
+    """
     browse = listing.browse
     if len(browse) == 1:
         return []
@@ -7545,17 +7561,18 @@ class Sheet:
 
     def find_name(self, target: str, id: int) -> Piece:
         """Return a record's name and path; its id alone if the caller may not see it."""
-        for resource in map(RESOURCES.__getitem__, target.split(" or ")):
+        for target_name in target.split(" or "):  # such as "execution or project"
+            resource = RESOURCES[target_name]
             for (name,) in self.rows(name_statement(resource), id=id):
-                return name, path_of(RECORDS[resource.name], id)
+                return name, path_of(RECORD_PATHS[resource.name], id)
         return str(id), ""
 
     def pieces(self, field: str, kind: Kind, value: Any) -> Pieces:
         """Return what the value of a field is called, with links; nothing if it is unset."""
-        target = kind.target or (field if field in RECORDS else "")
+        target = kind.target or (field if field in RECORD_PATHS else "")
         if is_unset(kind, target, value):
             return []
-        if isinstance(value, list) and (target or "account" in value[0]):
+        if isinstance(value, list) and (target or is_user(value[0])):
             return [self.piece(kind, target, one) for one in value]
         return [self.piece(kind, target, value)]
 
@@ -7563,7 +7580,7 @@ class Sheet:
         """Return what one value is called, and its path if it is a link."""
         if LOOKS[kind.look].cell == "person":
             return self.person(value)
-        if isinstance(value, dict) and "account" in value:
+        if is_user(value):
             return self.person(value)
         if target and isinstance(value, int):
             return self.name(target, value)
@@ -7587,7 +7604,7 @@ class Sheet:
         kind = view.fields[field]
         value = record[field]
         pieces = self.pieces(field, kind, value)
-        path = RECORDS.get(view.resource.name)
+        path = RECORD_PATHS.get(view.resource.name)
         if path and field in ("id", "name", "title", "account"):
             pieces = [(text, path_of(path, record["id"])) for text, _ in pieces]
         return class_of(field, kind, value), pieces
@@ -7639,7 +7656,7 @@ class Sheet:
         """Return links to the lists within a record, none if it is deleted."""
         if record.get("deleted") in (True, "1"):
             return []
-        home = RECORDS[view.resource.name] + "/"
+        home = RECORD_PATHS[view.resource.name] + "/"
         return [
             (listing.key, path_of(path, record["id"]))
             for path, listing in LISTS.items()
@@ -7680,7 +7697,7 @@ class Sheet:
         return table._replace(
             sorts=sort_links(listing, table.heads, query, link),
             links=state_links(listing, query, link),
-            turns=page_links(len(records), total, query, link),
+            page_links=page_links(len(records), total, query, link),
         )
 
     def show(
@@ -7695,7 +7712,8 @@ class Sheet:
                 title += f" of {name}"
             return title, [self.listing(listing, path, query, value)]
         if view:
-            record = value["profile"] if view.envelope else value
+            # the only view with an envelope that a GET shows
+            record = value["profile"] if view is MY_PROFILE else value
             name = next(record[field] for field in (*NAMES, "id") if field in record)
             title = f"{view.resource.name.capitalize()} {record['id']}: {name}"
             return title, self.record(view, record)
@@ -7722,14 +7740,16 @@ class Sheet:
             Section(
                 heads=("active bugs", "opened this week", "resolved this week", "products"),
                 rows=totals,
-                look="tiles",
+                css_class="tiles",
             ),
-            Section("Bugs a week", legend=this_week, weeks=weeks, top=top_of(weeks), look="half"),
+            Section(
+                "Bugs a week", legend=this_week, weeks=weeks, top=top_of(weeks), css_class="half"
+            ),
             Section(
                 "Stories by stage",
                 rows=self.stage_rows(),
                 empty="There are no stories.",
-                look="half",
+                css_class="half",
             ),
             Section(
                 "Products",
@@ -7750,17 +7770,18 @@ class Sheet:
                 rows=releases,
                 legend=("past", "planned"),
                 empty="None in the last half year, and none ahead.",
-                look="line",
+                css_class="line",
             ),
         ]
 
     def products_to_sum(self) -> list[tuple[int, str]]:
         """Return the products whose bugs to add (1) and to subtract (-1), as JSON arrays of ids.
 
-        The products that the caller sees; or all, of which id 0 has the sums, less the hidden ones,
-        if these are fewer.
+        Usually the products that the caller sees, to add. If fewer are hidden than seen: id 0, which
+        has the sums of all products, to add, and the hidden ones, to subtract.
         """
         [(seen, hidden)] = self.rows(SEEN_OR_HIDDEN)
+        # texts: the shorter array has fewer ids, near enough
         if len(hidden) < len(seen):
             return [(1, "[0]"), (-1, hidden)]
         return [(1, seen)]
@@ -7771,10 +7792,10 @@ class Sheet:
         midnight = today.replace(tzinfo=self.store.zone)
         last = midnight - timedelta(midnight.weekday())
         mondays = [last - timedelta(weeks=ago) for ago in reversed(range(WEEKS))]
-        quarters = [int(monday.timestamp()) // 900 for monday in mondays]
+        quarters = [int(monday.timestamp()) // QUARTER_HOUR for monday in mondays]
         weeks = {monday: {"opened": 0, "resolved": 0} for monday in mondays}
         for sign, products in self.products_to_sum():
-            rows = self.rows(BY_QUARTER, products=products, first=quarters[0])
+            rows = self.rows(BUGS_BY_QUARTER, products=products, first=quarters[0])
             for quarter, opened, resolved in rows:
                 place = bisect.bisect(quarters, quarter) - 1
                 week = weeks[mondays[place]]
@@ -7784,13 +7805,14 @@ class Sheet:
 
     def stage_rows(self) -> list[Cells]:
         """Return how many stories are in each stage, nothing if there is no story."""
-        counts = dict(self.rows(BY_STAGE))
+        counts = dict(self.rows(STORIES_BY_STAGE))
         if not counts:
             return []
         most = max(counts.values())
         rows = []
         for stage in STORY_STAGES:
             count = counts.get(stage, 0)
+            # the empty word is drawn transparent: all bars have one scale
             bar = {stage: count, "": most - count}
             rows.append(make_row(stage, bar, count))
         return rows
@@ -7799,7 +7821,7 @@ class Sheet:
         """Return the running executions with their tasks by state and their hours."""
         rows = []
         for id, name, end in self.rows(RUNNING):
-            found = self.rows(BY_STATE, id=id)
+            found = self.rows(TASKS_BY_STATE, id=id)
             tasks = dict.fromkeys(TASK_STATES, 0)
             tasks |= {row["status"]: row["tasks"] for row in found}
             consumed = sum(row["consumed"] for row in found)
@@ -7817,13 +7839,14 @@ class Sheet:
         for id, name, released in self.rows(PAST_AND_PLANNED, since=str(since)):
             day = date.fromisoformat(released)
             month = f"{day:%B %Y}"
-            look = "planned" if day > today else "past"
+            css_class = "planned" if day > today else "past"
             pieces = [(str(day.day), ""), (name, f"/releases/{id}")]
             cells = months.setdefault(month, [text_cell(month, "field")])
-            cells.append((look, pieces))
+            cells.append((css_class, pieces))
         return list(months.values())
 
 
+# `direction: rtl` lets a line of releases that is too long for the page begin scrolled to its end.
 CSS = """
 :root { color-scheme: light dark; --ink: #1d2530; --soft: #57616f; --line: #dfe3e9;\
  --back: #f4f5f7; --card: #fff; --link: #0a58b5;
@@ -7931,7 +7954,7 @@ TEMPLATE = bottle.SimpleTemplate("""\
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <link rel="icon" href="data:,">
 <title>{{title}} · pmservice</title>
-<style>{{!css}}</style>
+<style>{{!style}}</style>
 </head>
 <body>
 <header><nav aria-label="Lists">
@@ -7942,7 +7965,7 @@ TEMPLATE = bottle.SimpleTemplate("""\
 <main>
 <h1>{{title}}</h1>
 % for part in sections:
-<section class="{{part.look}}">
+<section class="{{part.css_class}}">
 % if part.title:
 <h2>{{part.title}}</h2>
 % end
@@ -7951,9 +7974,9 @@ TEMPLATE = bottle.SimpleTemplate("""\
 % say([(word, "") for word in part.legend], colored=True)
 </p>
 % end
-% for look, pieces in (("links", part.links), ("turns", part.turns)):
+% for css_class, pieces in (("links", part.links), ("turns", part.page_links)):
 % if pieces:
-<p class="{{look}}">
+<p class="{{css_class}}">
 % say(pieces)
 </p>
 % end
@@ -7986,11 +8009,11 @@ TEMPLATE = bottle.SimpleTemplate("""\
 <table>
 % if part.heads:
 <thead><tr>
-% for head, (look, _) in zip(part.heads, part.rows[0]):
-% look = "number" if look == "number" else ""
+% for head, (css_class, _) in zip(part.heads, part.rows[0]):
+% css_class = "number" if css_class == "number" else ""
 % path, order = part.sorts.get(head, ("", ""))
 % sort = f' aria-sort="{order}"' if order else ""
-<th scope="col" class="{{look}}"{{!sort}}>
+<th scope="col" class="{{css_class}}"{{!sort}}>
 % say([(head, path)])
 </th>
 % end
@@ -7998,9 +8021,9 @@ TEMPLATE = bottle.SimpleTemplate("""\
 % end
 % for row in part.rows:
 <tr>
-% for look, pieces in row:
-<{{"th scope=row" if look == "field" else "td"}} class="{{look}}">
-% if look == "bar":
+% for css_class, pieces in row:
+<{{"th scope=row" if css_class == "field" else "td"}} class="{{css_class}}">
+% if css_class == "bar":
 % total, x = sum(number for _, number in pieces) or 1, 0
 % told = ", ".join(f"{number} {word}" for word, number in pieces if word and number)
 <svg viewBox="0 0 {{total}} 1" preserveAspectRatio="none" role="img"><title>{{told}}</title>
@@ -8010,9 +8033,9 @@ TEMPLATE = bottle.SimpleTemplate("""\
 % end
 </svg>
 % else:
-% say(pieces, colored=look == "state")
+% say(pieces, colored=css_class == "state")
 % end
-</{{"th" if look == "field" else "td"}}>
+</{{"th" if css_class == "field" else "td"}}>
 % end
 </tr>
 % end
@@ -8105,7 +8128,7 @@ def refuse_embedding(environ: Mapping[str, Any]) -> None:
 
 def list_query(environ: Environ) -> dict[str, Any]:
     """Return the query parameters of a list, with a page and a limit that suit a page of HTML."""
-    sent = parse_query(environ, 100)
+    sent = parse_query(environ, most=100)
     given = {name: value for name, value in sent.items() if value}
     query = {"page": "1", "limit": str(ROWS), **given}
     with contextlib.suppress(ValueError):  # the operation refuses what is not a limit
@@ -8130,10 +8153,10 @@ class Page:
         self.service = service
         self.database = service.database
         self.controls = controls
-        self.now = time.monotonic
+        self.now = time.monotonic  # tests replace it
         self.key = secrets.token_bytes(32)
-        # By the keyed hash of a header: the stored hash that it was checked against, "" for a
-        # token, and until when that is remembered.
+        # For each right Authorization header, by its keyed hash: the user's stored password hash,
+        # or "" if it holds a token; and until when this is remembered.
         self.checked: dict[bytes, tuple[str, float]] = {}
 
     def __call__(self, environ: dict[str, Any]) -> bottle.HTTPResponse:
@@ -8151,12 +8174,14 @@ class Page:
             headers["WWW-Authenticate"] = 'Basic realm="pmservice", charset="UTF-8"'
         me = environ.get("pmservice.caller")
         who = me.account if me else ""
-        path = environ["PATH_INFO"]
-        if status != 200 or path == "/":
-            path = "/products"
-        sections.append(lines_for_programs(environ, path, who or ADMIN, NO_RECORDS in sections))
+        example = environ["PATH_INFO"]  # the path in the lines for programs
+        if status != 200 or example == "/":
+            example = "/products"
+        creates = NO_RECORDS in sections
+        lines = lines_for_programs(environ, example, who or ADMIN, creates=creates)
+        sections.append(lines)
         page = TEMPLATE.render(
-            title=title, sections=sections, css=CSS, nav=LINKS, others=OTHERS, who=who
+            title=title, sections=sections, style=CSS, nav=LINKS, others=OTHERS, who=who
         )
         return bottle.HTTPResponse(page.encode(), status, headers)
 
@@ -8184,18 +8209,21 @@ class Page:
         token = password.encode().decode("latin-1")  # as WSGI passes a header
         with contextlib.suppress(Refusal):
             me = self.service.caller({**environ, "HTTP_TOKEN": token})
+            # only for Service.class_of: the next page needs no login thread
             self.remember(header, "")
-            return me._replace(token="")
+            return me._replace(token="")  # so that no page shows the token
         return self.caller_by_password(header, account, password)
 
     def caller_by_password(self, header: str, account: str, password: str) -> Caller:
         """Return the caller with an account and its password. Raises Refusal (401)."""
         with self.database.querying() as store:
             stored = store.password(account)
+        # Without a password, `stored` is None, and so is what is remembered.
         if not stored or self.remembered(header) != stored:
             self.checked.pop(self.digest(header), None)
             if not password_matches(password, stored):
                 raise Refusal(401, UNAUTHORIZED)
+            # `or ""` is for the type checker: nothing matches None
             self.remember(header, stored or "")
         with self.database.reading() as store:
             # While the password was hashed, it may have been changed, or the user deleted.
@@ -8226,7 +8254,7 @@ class Page:
         """Return the page at a path. Raises Refusal, or Bottle's 404."""
         refuse_embedding(environ)
         environ["PATH_INFO"], reason = normalize_path(environ)
-        if self.service.loading:  # a password could not be read before
+        if self.service.loading:  # its users and their passwords may not be there yet
             raise Refusal(503, LOADING)
         me = environ["pmservice.caller"] = self.caller(environ)
         if reason:
@@ -8239,8 +8267,9 @@ class Page:
     def answer_get(self, environ: Environ, me: Caller) -> Contents:
         """Return the page of what the operation at a path answers."""
         route, named = self.service.routes.router.match(environ)
+        # The path as OPERATIONS writes it, see add_routes; other GETs have no page, see NO_PAGES.
         operation = READS[re.sub(r"<(\w+):\w+>", r"<\1>", route.rule)]
-        environ["pmservice.most"] = MOST_ROWS
+        environ["pmservice.most"] = MOST_ROWS  # of the lists inside a record
         query = {}
         if operation.listing:
             query = list_query(environ)
