@@ -5817,7 +5817,7 @@ def class_of_operation(operation: Operation) -> str:
     if operation.method != "GET":
         return ""
     if operation.listing:
-        return "page"
+        return "list"
     return "record" if operation.view and operation.view not in ENCLOSED else ""
 
 
@@ -5871,10 +5871,10 @@ class Service:
         self.add_routes(OPERATIONS, self.make_handler)
 
     def class_of(self, method: str, path: str, headers: Mapping[str, str]) -> str:
-        """Return the class of a request: "html", "login", "record", "page" or "".
+        """Return the class of a request: "html", "login", "record", "list" or "".
 
         "html" is shown to a browser; it is a "login" if a password has to be checked first, so that
-        the pages of others do not wait for that. "record" and "page" (of a list) are quick reads.
+        the pages of others do not wait for that. "record" and "list" are quick reads.
         """
         accept, token = headers.get("ACCEPT", ""), headers.get("TOKEN")
         if self.page and wants_page(method, path, accept, token):
@@ -8309,13 +8309,15 @@ class Page:
 
 # --- 16 Server: connections and threads -----------------------------------------------------------
 # waitress reads and writes HTTP. This room decides which thread answers a request, which clients
-# are dropped and how serving ends; it does not know what an answer says.
+# are dropped and how serving ends; it does not know what an answer says. A docstring that says what
+# waitress does tells why the method overrides it.
 #
 # What happens to a request, from its first byte to the last one of its answer:
 # 1. The receiving thread runs Server.run: it waits for all sockets at once, accepts connections,
 #    each a Channel, and gives what it receives to the channel's Request.
 # 2. When a request is complete, Server.add_task queues its channel: quick reads and refusals for
-#    the receiving thread itself, logins and pages for a thread each, all else for eight workers.
+#    the receiving thread itself, logins and HTML pages for a thread each, all else for eight
+#    workers.
 # 3. The thread that takes the channel calls Channel.service, which answers with an AnswerTask (it
 #    calls the WSGI application) or, if the request is no proper HTTP, with a RefusalTask.
 # 4. Channel.write_soon sends what the system takes at once; the receiving thread sends the rest
@@ -8326,13 +8328,15 @@ class Page:
 # No Server header; and proxy headers, which nothing here reads, are left alone.
 WAITRESS: dict[str, Any] = {"ident": None, "clear_untrusted_proxy_headers": False}
 THREADS = 8
-# Connections at most. Without poll(), on Windows, select() takes 512 descriptors, and stopping
-# accepts up to 128 more clients.
-CONNECTIONS = 900  # where there is poll()
+CONNECTIONS = 900  # at most, where there is poll()
+# Without it, on Windows, select() takes 512 descriptors; LAST_CLIENTS and some others need theirs.
 FEW_CONNECTIONS = 380
+# Clients that have connected already are still accepted by a server that stops, but not more.
+LAST_CLIENTS = 128
 # Descriptors for all else. A connection takes two if its body or answer needs a temporary file.
 DESCRIPTORS = 100
-# Bytes. The system reports room when a third is free: in its own 2.5 MB too rarely.
+# Bytes. The system says that a client has read only once a third of the buffer is free; its own
+# 2.5 MB is so large that slow clients seemed to read nothing.
 SEND_BUFFER = 64 * 1024
 UNSENT = 1024 * 1024  # bytes of answers, above which a connection's next request is not begun
 # Seconds that a request may wait for the database, however long it has waited for a thread.
@@ -8343,7 +8347,7 @@ GRACE = 4.0  # seconds that running requests have to finish when the server stop
 QUIET = 0.05  # seconds without a request after which a stopping server closes its connections
 HEADER_TIME = 10  # seconds that a client may take to send its headers
 BODY_TIME = 60  # seconds that a client may take to send its whole request
-READ_TIME = 10  # seconds in which a client must read a third of SEND_BUFFER, or see a refusal
+READ_TIME = 10  # seconds that a client has to read a third of SEND_BUFFER; or to close, if refused
 IDLE_TIME = 120  # seconds that a connection may stay open without a request
 RESPITE = 0.1  # seconds that a new client has to send its request, or that accepting rests
 SWEEP = 1  # seconds between two searches for connections to drop
@@ -8362,6 +8366,7 @@ def listen(host: str, port: int) -> socket.socket:
     try:
         return socket.create_server((host, port), family=family)
     except OSError as error:
+        # create_server adds "(while attempting to bind on address …)"
         words = str(error.strerror or error).partition(" (while")[0].lower()
         if error.errno == errno.EADDRINUSE:  # Windows says it in many words
             words = "address already in use"
@@ -8402,6 +8407,7 @@ def connection_limit() -> int:
         return most
     soft = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
     resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    # the descriptors that are left, two a connection; of a very low limit at least a quarter
     return max((soft - DESCRIPTORS) // 2, soft // 4)
 
 
@@ -8545,8 +8551,8 @@ class Channel(HTTPChannel):  # type: ignore[misc]
     def note_activity(self, system_time: float = 0) -> None:
         """Note that something was received or sent.
 
-        waitress assigns the system's time: when that was set forward, answers were cut, and when it
-        was set back, slow clients were not dropped.
+        waitress assigns the system's time to `last_activity`, below: when that was set forward,
+        answers were cut, and when it was set back, slow clients were not dropped.
         """
         self.active = time.monotonic()
 
@@ -8574,6 +8580,7 @@ class Channel(HTTPChannel):  # type: ignore[misc]
         self.close_when_flushed = False
         self.request = None
         self.ends = time.monotonic() + READ_TIME
+        # Not while a part of the refusal has to be sent; then only the client or `ends` closes.
         if not self.total_outbufs_len:
             with contextlib.suppress(OSError):
                 self.socket.shutdown(socket.SHUT_WR)
@@ -8642,31 +8649,32 @@ class Server(TcpWSGIServer):  # type: ignore[misc]
 
     The receiving thread answers quick reads itself, because handing a request to another thread
     takes as long as answering it; so quick reads never wait for a writer, a login or a long list.
-    Logins and pages have a thread each, so that a flood of them takes none from writers.
+    Logins and HTML pages have a thread each, so that a flood of them takes none from writers.
     """
 
     channel_class = Channel
     accepting: bool
     receiver = 0  # the ident of the receiving thread
     closed = False
-    # Moments of the monotonic clock, and one time in seconds.
+    # Moments of the monotonic clock.
     swept = 0.0  # the last sweep
-    expectant = 0.0  # until then another request is likely
-    crowded = -math.inf  # until then nothing is accepted, for lack of descriptors
-    busy = 0.0  # when a server that is stopping last saw a request
+    expectant_until = 0.0  # until then another request is likely
+    crowded_until = -math.inf  # until then nothing is accepted, for lack of descriptors
+    last_busy = 0.0  # when a server that is stopping last saw a request
     deadline = 0.0  # when it ends, whatever is being answered
-    quiet = 0.0  # the seconds without a request after which it ends
+    quiet_time = 0.0  # seconds without a request after which it ends
 
     def __init__(self, service: Service, listener: socket.socket):
         self.service = service
         self.lock = threading.RLock()  # reentrant: a signal handler may interrupt its holder
         # Channels that wait for the receiving thread. Other threads append to these queues, too.
         self.records = deque[Channel]()  # with a quick read of a record, or a refusal
-        self.pages = deque[Channel]()  # with a quick read of a list's page
+        self.lists = deque[Channel]()  # with a quick read of a list
         self.parked = deque[Channel]()  # whose client has to read its earlier answers first
         try:
             workers = start_threads(CONTROL_THREADS if service.watchers else THREADS)
-            self.alone = {"login": start_threads(1), "html": start_threads(1)}
+            # for the classes of requests that have a thread of their own
+            self.single = {"login": start_threads(1), "html": start_threads(1)}
         except RuntimeError as error:
             raise StartError(f"cannot serve: {error}") from None  # "can't start new thread"
         super().__init__(
@@ -8675,6 +8683,7 @@ class Server(TcpWSGIServer):  # type: ignore[misc]
             _sock=listener,
             sockinfo=(listener.family, listener.type, listener.proto, listener.getsockname()),
             bind_socket=False,
+            # waitress refuses a body of exactly its limit, too
             max_request_body_size=service.body_limit + 1,
             connection_limit=connection_limit(),
             **WAITRESS,
@@ -8692,7 +8701,9 @@ class Server(TcpWSGIServer):  # type: ignore[misc]
         if number:
             for each in STOPS:
                 signal.signal(each, signal.SIG_DFL)
-            self.quiet = QUIET
+            # Clients still use a service that a signal stops: their connections get a moment for
+            # one more request. A test's service ends at once.
+            self.quiet_time = QUIET
         self.service.stopping.set()
         self.wake()
 
@@ -8717,13 +8728,16 @@ class Server(TcpWSGIServer):  # type: ignore[misc]
         """
         self.receiver = threading.get_ident()
         try:
+            while not self.service.stopping.is_set():
+                self.serve_once()
+            self.stop_accepting()
             while not self.finished():
                 self.serve_once()
         finally:
             for channel in self.channels():
                 channel.handle_close()  # wakes a thread that waits for this client to read
             self.task_dispatcher.shutdown(timeout=0.5)
-            for dispatcher in self.alone.values():
+            for dispatcher in self.single.values():
                 dispatcher.shutdown(timeout=0.1)
             with self.lock:
                 self.closed = True
@@ -8735,23 +8749,21 @@ class Server(TcpWSGIServer):  # type: ignore[misc]
 
     def finished(self) -> bool:
         """Tell whether a server that was stopped has answered all, or has tried for long enough."""
-        if not self.service.stopping.is_set():
-            return False
         now = time.monotonic()
-        if self.accepting:
-            self.stop_accepting(now)
         channels = self.channels()
         if any(channel.request or channel.answering() for channel in channels):
-            self.busy = now
+            self.last_busy = now
             return now > self.deadline
-        return not channels or now >= self.busy + self.quiet
+        return not channels or now >= self.last_busy + self.quiet_time
 
-    def stop_accepting(self, now: float) -> None:
+    def stop_accepting(self) -> None:
         """Accept the clients that have connected already, and close the listening socket."""
-        for _ in range(128):
+        now = time.monotonic()
+        for _ in range(LAST_CLIENTS):
             self.handle_accept()
+        # only the listening socket: self.close() would also close what wakes the receiving thread
         self.asyncore.dispatcher.close(self)
-        self.busy = now
+        self.last_busy = now
         self.deadline = now + GRACE
 
     # Choosing the thread that answers
@@ -8759,8 +8771,8 @@ class Server(TcpWSGIServer):  # type: ignore[misc]
     def serve_once(self) -> None:
         """Wait until something happens at a socket; then answer quick requests.
 
-        Every record that was asked for is answered, but only one page of a list, so that no record
-        waits for more than one page.
+        Every record that was asked for is answered, but only one list, so that no record waits for
+        more than one list.
         """
         now = time.monotonic()
         self.sweep(now)
@@ -8769,20 +8781,20 @@ class Server(TcpWSGIServer):  # type: ignore[misc]
         # poll(), because select() fails above 1,024 descriptors
         self.asyncore.loop(self.wait_time(now), use_poll=True, map=self._map, count=1)
         turns = [self.records.popleft() for _ in range(len(self.records))]
-        if self.pages:
-            turns.append(self.pages.popleft())
+        if self.lists:
+            turns.append(self.lists.popleft())
         for channel in turns:
             self.answer(channel)
         if turns:
-            self.expectant = time.monotonic() + EXPECTANT
+            self.expectant_until = time.monotonic() + EXPECTANT
 
     def wait_time(self, now: float) -> float:
         """Return how many seconds to wait at most until something happens at a socket."""
-        if self.records or self.pages or now < self.expectant:
+        if self.records or self.lists or now < self.expectant_until:
             return 0
         if self.service.stopping.is_set():
             return 0.01
-        if now < self.crowded or self.is_full():
+        if now < self.crowded_until or self.is_almost_full():
             return RESPITE
         return SWEEP
 
@@ -8801,15 +8813,16 @@ class Server(TcpWSGIServer):  # type: ignore[misc]
             self.parked.append(channel)
         elif kind == "record":
             self.records.append(channel)
-        elif kind == "page":
-            self.pages.append(channel)
+        elif kind == "list":
+            self.lists.append(channel)
         else:
-            self.hand_over(channel, self.alone.get(kind, self.task_dispatcher))
+            self.hand_over(channel, self.single.get(kind, self.task_dispatcher))
 
     def answer(self, channel: Channel) -> None:
         """Answer a request in the receiving thread, or hand it over if that would take long."""
         try:
-            # Before a request that follows, waitress may wait for the client to read: not here.
+            # If another request follows, waitress may first wait until the client has read this
+            # answer; this thread must not.
             if len(channel.requests) > 1 and not channel.requests[0].error:
                 raise HandOver
             channel.service()
@@ -8833,20 +8846,19 @@ class Server(TcpWSGIServer):  # type: ignore[misc]
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SEND_BUFFER)
 
     def sweep(self, now: float) -> None:
-        """Drop clients that take too long.
-
-        A request's time does not run while the service does not read it.
-        """
+        """Drop clients that take too long."""
         if now < self.swept + SWEEP:
             return
         self.swept = now
         for channel in self.channels():
+            # The time starts at the first sweep that sees the request, and anew while the channel is
+            # not read.
             if channel.request and not (channel.request.began and channel.readable()):
                 channel.request.began = now
             if channel.overdue(now):
                 channel.handle_close()
 
-    def is_full(self) -> bool:
+    def is_almost_full(self) -> bool:
         """Tell whether there is room for one more connection at most."""
         return bool(len(self._map) >= self.adj.connection_limit - 1)
 
@@ -8855,10 +8867,10 @@ class Server(TcpWSGIServer):  # type: ignore[misc]
 
         waitress stops accepting: as many idle clients as its limit would keep everybody else out.
         """
-        if self.is_full():
+        if self.is_almost_full():
             self.make_room()
         free = len(self._map) < self.adj.connection_limit
-        return self.accepting and free and time.monotonic() >= self.crowded
+        return self.accepting and free and time.monotonic() >= self.crowded_until
 
     def make_room(self) -> None:
         """Close connections without a complete request.
@@ -8880,9 +8892,9 @@ class Server(TcpWSGIServer):  # type: ignore[misc]
             return super().accept()
         except OSError as error:
             now = time.monotonic()
-            if now > self.crowded + 60:
+            if now > self.crowded_until + 60:
                 log.warning("no connection can be accepted now: %s", error.strerror)
-            self.crowded = now + RESPITE
+            self.crowded_until = now + RESPITE
             self.make_room()
             return None
 

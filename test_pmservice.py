@@ -9387,7 +9387,7 @@ class TestStopping:
                 stack.enter_context(contextlib.closing(connection))
                 connection.request("GET", "/products", headers={"Token": "t"})
             server.stop()
-            server.quiet = pmservice.QUIET
+            server.quiet_time = pmservice.QUIET
             server.run()
             for connection in waiting:
                 answer = connection.getresponse()
