@@ -5854,6 +5854,7 @@ class Service:
         self.loading = False
         self.stopping = threading.Event()
         self.place = ""  # " at " and the URL at which it is served
+        self.has_controls = False
         self.used = False  # with the controls: whether a call came since the start or a reset
         self.gates: list[Callable[[Environ], None]] = []
         self.watchers: list[Callable[[Environ, Environ], None]] = []
@@ -6776,6 +6777,7 @@ class Controls:
         if not on:
             service.routes.route("/-/<rest:path>", "ANY", render_errors(refuse_controls))
             return
+        service.has_controls = True
         self.alive.add(self)
         service.gates.append(self.begin_call)
         service.watchers.append(self.record)
@@ -8331,7 +8333,7 @@ THREADS = 8
 CONNECTIONS = 900  # at most, where there is poll()
 # Without it, on Windows, select() takes 512 descriptors; LAST_CLIENTS and some others need theirs.
 FEW_CONNECTIONS = 380
-# Clients that have connected already are still accepted by a server that stops, but not more.
+# A server that stops still accepts so many clients that have connected already.
 LAST_CLIENTS = 128
 # Descriptors for all else. A connection takes two if its body or answer needs a temporary file.
 DESCRIPTORS = 100
@@ -8672,7 +8674,7 @@ class Server(TcpWSGIServer):  # type: ignore[misc]
         self.lists = deque[Channel]()  # with a quick read of a list
         self.parked = deque[Channel]()  # whose client has to read its earlier answers first
         try:
-            workers = start_threads(CONTROL_THREADS if service.watchers else THREADS)
+            workers = start_threads(CONTROL_THREADS if service.has_controls else THREADS)
             # for the classes of requests that have a thread of their own
             self.single = {"login": start_threads(1), "html": start_threads(1)}
         except RuntimeError as error:
@@ -8947,8 +8949,9 @@ class SettingKind(NamedTuple):
 class Setting(NamedTuple):
     """A setting: its flag wins over its environment variable, and that over the default.
 
-    argument: its type as an argument of `create_app`, None if it is none.  text: its type on the
-    command line and in the environment, None if it has no flag.  help: of the flag.
+    argument: its type as an argument of `create_app`; None if `create_app` does not take it.
+    text: its type on the command line and in the environment; None if it has no flag.  help: of the
+    flag.
     """
 
     name: str
@@ -9072,7 +9075,8 @@ class Settings(TypedDict, total=False):
     token_lifetime: float  # seconds after its last use
     body_limit: int  # bytes
     loopback_only: bool  # whether only this machine's own Host names are answered
-    allowed_host: str  # the only other Host names, separated by commas; "": see loopback_only
+    # Host names, separated by commas, answered besides this machine's own; "": loopback_only decides
+    allowed_host: str
     origin: str  # the origins of other machines' pages that may call, separated by commas; "*": all
     strict: bool  # whether names that an operation does not take are refused instead of ignored
     clock: Callable[[], datetime]  # returns the current time, aware
@@ -9158,7 +9162,7 @@ def load_text(
             if only_first and not store.is_empty():
                 return None
             records = load(store, document, progress)
-    except Busy:
+    except Busy:  # a Refusal, too; `patiently` (room 20) tries again
         raise
     except (Refusal, sqlite3.Error) as error:
         raise StartError(f"{name}: {error}") from None
@@ -9197,6 +9201,7 @@ def make_service(database: FilePath, chosen: Values, existing: bool = False) -> 
     clock = Clock(chosen["clock"])
     zone = zone_of(chosen["timezone"])
     if chosen["now"]:
+        # in UTC and whole seconds, as moments are stored
         clock.frozen = moment_of(utc(chosen["now"], zone))
     opened = Database(os.fspath(database), zone, clock, existing)
     service = Service(opened, chosen)
@@ -9349,6 +9354,7 @@ class Client:
             body = json.dumps(body).encode()
         address = urllib.parse.urlsplit(self.url)
         target = urllib.parse.quote(address.path + path, safe="/?&=%:,;@!$'()*+[]~")
+        # a call may be delayed and then drip
         connection = http.client.HTTPConnection(address.netloc, timeout=2 * MAX_WAIT)
         with contextlib.closing(connection):
             try:
@@ -9418,9 +9424,11 @@ class Client:
         self.put("/-/clock", {"now": moment})
 
     def shift(self, seconds: float) -> None:
-        """Let the clock run, shifted by so many seconds against the one of the start.
+        """Let the clock run, so many seconds ahead of the real one; 0 ends that.
 
-        0 sets it right. Raises CallError.
+        seconds: if negative, it runs behind the real one.
+
+        Raises CallError.
         """
         self.put("/-/clock", {"offset": seconds})
 
@@ -9515,7 +9523,11 @@ def call_lines(call: Mapping[str, Any]) -> Iterator[str]:
 
 
 def settings_of(request: Any, settings: Settings) -> dict[str, Any]:
-    """Return the settings for a fixture: a test's marks win over others, the nearest over all."""
+    """Return the settings of pmservice_settings, changed by a test's marks.
+
+    Of several marks, the one nearest to the test wins. A file named by a mark is relative to the
+    test's file, otherwise to pytest's root directory.
+    """
     chosen: dict[str, Any] = {**settings}
     folder = request.config.rootpath
     for mark in reversed(list(request.node.iter_markers("pmservice"))):
@@ -9549,7 +9561,10 @@ def create_closing(**settings: Any) -> contextlib.closing[Service]:
 
 
 def give_settings() -> Settings:
-    """Return the settings of every pmservice fixture; to give some, define it in conftest.py."""
+    """Return the settings of every pmservice fixture.
+
+    To give some, define a fixture pmservice_settings in conftest.py.
+    """
     return {}
 
 
@@ -11068,7 +11083,7 @@ def discard() -> TextIO:
 
 def prepare_streams() -> None:
     """Let stdout and stderr take any text, even if they are closed."""
-    # one that was closed is None, and print would write to the other one instead
+    # A closed stream is None, and print(file=None) writes to stdout.
     sys.stdout = sys.stdout or discard()
     sys.stderr = sys.stderr or discard()
     for stream in (sys.stdout, sys.stderr):
@@ -11089,7 +11104,8 @@ def warn_of_unknown_variables() -> None:
 def write_out(stream: TextIO, text: str, stopped: Callable[[], bool] | None = None) -> None:
     """Write to stdout or stderr. Raises StartError if stdout cannot be written.
 
-    stopped: wait for a reader until it returns True, then drop the rest; without it, do not wait.
+    stopped: asked while nobody reads; once it returns True, or without it, what cannot be written
+    at once is dropped.
     """
     try:
         file = stream.fileno()
@@ -11142,16 +11158,21 @@ class NonBlockingHandler(logging.StreamHandler):  # type: ignore[type-arg]
     service is stopped.
     """
 
-    stops = False
+    memory_ran_out = False
 
     def emit(self, record: logging.LogRecord) -> None:
         """Write the record's line as far as that is possible without waiting."""
-        if record.exc_info and isinstance(record.exc_info[1], MemoryError) and not self.stops:
-            NonBlockingHandler.stops = True  # a second signal would cut the answers of others
-            signal.raise_signal(signal.SIGTERM)  # os.kill() skips the handler on Windows
+        if record.exc_info and isinstance(record.exc_info[1], MemoryError):
+            self.stop_service()
         # stderr may be closed, and a thread that logs must not end
         with contextlib.suppress(ValueError, MemoryError):
             write_out(self.stream, f"{self.format(record)}\n")
+
+    def stop_service(self) -> None:
+        """Stop the service, but only once: a second signal would cut the answers of others."""
+        if not self.memory_ran_out:
+            NonBlockingHandler.memory_ran_out = True
+            signal.raise_signal(signal.SIGTERM)  # os.kill() skips the handler on Windows
 
 
 def log_failed_thread(failed: threading.ExceptHookArgs) -> None:
@@ -11315,7 +11336,7 @@ def command_user(settings: Values, options: argparse.Namespace) -> None:
         given["realname"] = options.realname
     if options.admin:
         given["admin"] = True
-    if hasattr(options, "new_password"):
+    if hasattr(options, "new_password"):  # absent without --password; None for --password alone
         given["password"] = options.new_password
         if options.new_password is None:
             given["password"] = typed_password(account, "give it as --password PASSWORD")
@@ -11378,7 +11399,7 @@ def part_file(path: str) -> Iterator[str]:
         os.close(os.open(part, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
         yield part
     finally:
-        with contextlib.suppress(OSError):  # it has its name already, or there is none
+        with contextlib.suppress(OSError):  # it was renamed, or never created
             os.unlink(part)
 
 
@@ -11414,8 +11435,8 @@ def file_state(path: str) -> tuple[int, ...]:
 def whole_file(path: str) -> Iterator[TextIO]:
     """Open a file for writing that takes its name when it is whole; "-" is stdout.
 
-    It replaces an older file if nobody has changed that meanwhile. What is neither a file nor a
-    name for one, such as a pipe or a device, is written to as it is. Raises StartError.
+    It replaces an older file if nobody has changed that meanwhile. A pipe or a device is written to
+    directly. Raises StartError.
     """
     if path == "-":
         yield sys.stdout
@@ -11510,9 +11531,9 @@ def refuse_unfit(settings: Values) -> None:
 
 
 def fill_database(settings: Values, copy: Database) -> None:
-    """Make a copy the database of a command, or load it into the one that is there by now.
+    """Write the copied records to the command's database file; if it exists by now, load them.
 
-    Raises StartError if that one holds records.
+    Raises StartError if the file holds records already.
     """
     path, zone = settings["database"], zone_of(settings["timezone"])
     with contextlib.suppress(FileExistsError):
@@ -11543,7 +11564,8 @@ def write_copy(database: Database, path: str) -> None:
         with part_file(path) as part:
             with contextlib.closing(sqlite3.connect(part)) as copy, database.reading() as store:
                 copy.execute("PRAGMA journal_mode = OFF")  # its file would be left behind
-                store.count("SELECT count(*) FROM user")  # begins: the copy is of this moment
+                # the first read begins the transaction: the copy is of this moment
+                store.count("SELECT count(*) FROM user")
                 store.connection.backup(copy, pages=4096, progress=show_share)
             give_name(part, path)
     except sqlite3.Error as error:
@@ -11631,7 +11653,7 @@ def command_serve(settings: Values, options: argparse.Namespace) -> None:
         executor.shutdown(wait=False)  # its thread ends with this work
         server.run()
         starting.result()
-    if NonBlockingHandler.stops:
+    if NonBlockingHandler.memory_ran_out:
         raise MemoryError
 
 
@@ -11665,11 +11687,10 @@ def finish_start(service: Service, settings: Values, server: Server) -> None:
     def share() -> None:
         said.append(share_password(database))
 
-    before: list[Callable[[], None]] = []
-    after = [greet]
-    if settings["demo"]:
-        before, after = [load_demo, share], [greet, share]
-    if service.watchers:  # controls are on: a reset must bring back what is printed
+    # Before and after the URL is printed. `share` copies the password that `greet` may have set.
+    before = [load_demo, share] if settings["demo"] else []
+    after = [greet, share] if settings["demo"] else [greet]
+    if service.has_controls:  # all of it comes before the snapshot: a reset brings it back
         before, after = before + after, []
     service.preparations[:0] = before  # the last one takes the snapshot for resets
     try:
@@ -11693,9 +11714,9 @@ def lacks_password(database: Database) -> bool:
 
 
 def wait_for_lock(database: Database) -> None:
-    """Wait until a new database can be written.
+    """Wait until a database in which admin has no password can be written.
 
-    Its password is hashed after the URL is printed, which takes 40 ms.
+    The URL is printed next; the new password is hashed after that, which takes 40 ms, and stored.
     """
     if lacks_password(database):
         with database.writing():
@@ -11705,13 +11726,13 @@ def wait_for_lock(database: Database) -> None:
 def make_credentials(database: Database, settings: Values, url: str) -> list[str]:
     """Return lines that tell a person how to begin, with a new password and token if needed."""
     unset, given = lacks_password(database), settings["token"]
-    # a program has its token; its log is no place for a password
+    # started by a program with a token: no password in its log
     if unset and given and not sys.stderr.isatty():
         if database.in_memory:
             return []
         command = f"pmservice user {ADMIN} --password --database {database.path}"
         return [f"{ADMIN} has no password. To set one, run: {command}"]
-    if not unset and (given or not database.created):
+    if not unset and (given or not database.created):  # nothing is new: nothing to show
         return []
     password = secrets.token_urlsafe(12) if unset else ""
     user = with_hash({"account": ADMIN, "password": password}) if unset else {}

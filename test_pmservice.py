@@ -9519,13 +9519,13 @@ class TestNonBlockingHandler:
     def test_want_of_memory_stops_the_service_once(self, monkeypatch):
         raised = []
         monkeypatch.setattr(signal, "raise_signal", raised.append)
-        monkeypatch.setattr(pmservice.NonBlockingHandler, "stops", False)
+        monkeypatch.setattr(pmservice.NonBlockingHandler, "memory_ran_out", False)
         with open(os.devnull, "w") as stream:
             logger, handler = logging.Logger("x"), pmservice.NonBlockingHandler(stream)
             logger.addHandler(handler)
             for error in (ValueError(), MemoryError(), MemoryError()):
                 logger.error("failed", exc_info=error)
-        assert (raised, pmservice.NonBlockingHandler.stops) == ([signal.SIGTERM], True)
+        assert (raised, pmservice.NonBlockingHandler.memory_ran_out) == ([signal.SIGTERM], True)
 
     @posix("Windows cannot tell whether a pipe is full")
     def test_what_nobody_reads_is_dropped(self):
