@@ -6402,12 +6402,12 @@ def openapi(further: Iterable[tuple[Any, str, Schema]] = ()) -> dict[str, Any]:
 # recount of what the database's triggers count. Nothing here changes what operations mean.
 
 MAX_CALLS = 1000  # calls that the journal keeps
-MAX_JOURNAL_BYTES = 12 * 1024 * 1024
+MAX_JOURNAL_BYTES = 12 * 1024 * 1024  # of their texts
 MAX_HEADERS = 100  # of a call in the journal
 MAX_FAULTS = 100
 MAX_SNAPSHOT_BYTES = 1024 * 1024 * 1024  # of all snapshots but that of the start
 MAX_OFFSET = 10**9  # seconds by which the clock can be shifted
-MAX_WAIT = 60  # seconds
+MAX_WAIT = 60  # seconds of a delay, of an answer that drips, or of waiting for calls
 CONTROL_THREADS = 32
 MAX_WAITING = 24  # calls that wait at once: the other threads answer the other calls
 # Seconds; with n calls waiting, each polls every n × TICK, so that all of them cost as much as one.
@@ -8333,7 +8333,7 @@ THREADS = 8
 CONNECTIONS = 900  # at most, where there is poll()
 # Without it, on Windows, select() takes 512 descriptors; LAST_CLIENTS and some others need theirs.
 FEW_CONNECTIONS = 380
-# A server that stops still accepts so many clients that have connected already.
+# Clients that have connected already, which a server that stops still accepts.
 LAST_CLIENTS = 128
 # Descriptors for all else. A connection takes two if its body or answer needs a temporary file.
 DESCRIPTORS = 100
@@ -8353,8 +8353,8 @@ READ_TIME = 10  # seconds that a client has to read a third of SEND_BUFFER; or t
 IDLE_TIME = 120  # seconds that a connection may stay open without a request
 RESPITE = 0.1  # seconds that a new client has to send its request, or that accepting rests
 SWEEP = 1  # seconds between two searches for connections to drop
-# Seconds after which a thread at work lets others on. With Python's 0.005 a quick read beside pages
-# took 4.9 ms, now 1.8.
+# Seconds after which a thread at work lets others on. With Python's 0.005 a quick read beside HTML
+# pages took 4.9 ms, now 1.8.
 SWITCH_TIME = 0.001
 # The signals that stop the server; SIGBREAK is Ctrl-Break, on Windows only.
 STOPS = {signal.SIGTERM, signal.SIGINT, getattr(signal, "SIGBREAK", signal.SIGINT)}
