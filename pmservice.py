@@ -717,7 +717,7 @@ DAY_SCHEMA = {"type": "string", "format": "date"}
 MOMENT_SCHEMA = either(text_schema(MOMENT_PATTERN), DAY_SCHEMA)
 FLAG_SCHEMA = {"enum": [True, False, 0, 1, "0", "1"]}
 STAGE_SCHEMA = {"enum": list(CASE_STAGES)}
-PAGE_SCHEMA = {"type": "integer", "minimum": 1, "maximum": MAX_INT}
+POSITIVE_SCHEMA = {"type": "integer", "minimum": 1, "maximum": MAX_INT}
 SOME_IDS = array_of(whole_schema(1), minItems=1)
 # fmt: off
 #                   look         read               schema of a request
@@ -755,9 +755,9 @@ BUILD_ID     = Kind("plain",     read_release_build,     either(whole_schema(0),
 PRODUCTS     = Kind("plain",     read_some_ids,     SOME_IDS, target="product")
 STORY_IDS    = Kind("plain",     read_some_ids,     SOME_IDS, target="story")
 BUG_IDS      = Kind("plain",     read_some_ids,     SOME_IDS, target="bug")
-PAGE         = Kind("plain",     whole(1),          PAGE_SCHEMA)
-LIMIT        = Kind("plain",     whole(1, 100_000), {**PAGE_SCHEMA, "maximum": 100_000})
-TRUNK        = Kind("build",     read_trunk_or_build,        either({"const": "trunk"}, whole_schema(1)), target="build",  # an id, or "trunk", stored as NULL
+PAGE         = Kind("plain",     whole(1),          POSITIVE_SCHEMA)
+LIMIT        = Kind("plain",     whole(1, 100_000), {**POSITIVE_SCHEMA, "maximum": 100_000})
+TRUNK        = Kind("build",     read_trunk_or_build, either({"const": "trunk"}, whole_schema(1)), target="build",  # an id, or "trunk", stored as NULL
                     sql="coalesce(CAST(testtask.build AS TEXT), 'trunk')")
 # fmt: on
 
@@ -3171,7 +3171,9 @@ class Store:
 # The file, its connections and transactions. No statement on records, but for the first user.
 
 APPLICATION_ID = 1886221174  # "pmsv", as schema.sql sets it
-FIRST_VERSION, SCHEMA_VERSION = 7, 7  # of the schemas in schema.sql
+# The oldest schema that is upgraded: files with an older one must be dumped and loaded.
+FIRST_VERSION = 7
+SCHEMA_VERSION = 7  # the last one in schema.sql
 SQLITE_LEAST = (3, 37, 0)  # has STRICT tables
 WRITE_AHEAD = "PRAGMA journal_mode = WAL"  # readers never wait for the writer; kept in the file
 # Off by default, and ignored when set inside a transaction.
@@ -3184,14 +3186,15 @@ PRAGMAS = (  # of every connection
     "PRAGMA temp_store = MEMORY",  # sorts lists even when the disk of temporary files is full
 )
 PATIENCE = 5  # seconds that a transaction waits for locks, of this process and of others together
-# SQLite interrupts a read in the receiving thread after QUICK_ROUNDS times QUICK_STEPS steps of its
-# virtual machine: a millisecond or two.
+# The thread that receives all requests (room 16) must never work long: SQLite interrupts its reads
+# after QUICK_ROUNDS times QUICK_STEPS steps of its virtual machine, a millisecond or two.
 QUICK_STEPS = 10_000
 QUICK_ROUNDS = 10
-INDEX_SIZE = 32 * 1024  # bytes that the index of a write-ahead log (-shm) has at least
+INDEX_SIZE = 32 * 1024  # bytes: the index of a write-ahead log (-shm) grows in steps of this size
 # Files up to this size, in bytes, get a full quick_check when opened (a few milliseconds).
 CHECK_SIZE = 4 * 1024 * 1024
-# The first bytes of a rollback journal, which there is only until the tables are made.
+# The first bytes of a rollback journal. A file of ours has one only while its tables are made; then
+# it changes to a write-ahead log.
 JOURNAL_MAGIC = bytes.fromhex("d9d505f920a163d7")
 
 
@@ -3201,8 +3204,8 @@ class Database:
     A connection serves one transaction of one thread at a time and then returns to the pool:
     threads that work at the same time have one each, and no two ever share one.
 
-    existing: whether no file may be created, and one that this account cannot write is opened for
-    reading only.
+    existing: whether the file must exist already. Then none is created, and one that this account
+        cannot write is opened for reading only.
     """
 
     def __init__(
@@ -3221,9 +3224,10 @@ class Database:
             self.uri = reading_uri(self.file)
         else:
             self.uri = f"{file_uri(Path(self.file))}?mode=rw"  # never creates a file
+        # By name: the URI of a memory database, and a connection that keeps it alive (room 14).
         self.snapshots: dict[str, tuple[str, sqlite3.Connection]] = {}
         self.write_lock = threading.Lock()
-        self.noted: set[str] = set()  # the hashes of tokens whose use is about to be recorded
+        self.uses_pending: set[str] = set()  # hashes of tokens whose use is about to be recorded
         DATABASES.add(self)
         try:
             if existing:
@@ -3254,13 +3258,15 @@ class Database:
         found = os.stat(self.file).st_ino
         with self.querying() as store:
             version = store.count("PRAGMA user_version")
-            self.refuse_replaced(found)  # before the log beside another file is written
+            # Or `WRITE_AHEAD` would write a log beside a file that was put in its place meanwhile.
+            self.refuse_replaced(found)
             if version < SCHEMA_VERSION:
                 self.upgrade(store)
             refuse_columns(self.path, store)
             if self.read_only:
                 return False
-            # `application_id` must reach the database file before the write-ahead log starts.
+            # Only now: `upgrade` has committed `application_id` into the file itself, where
+            # `roll_back` reads it without a log.
             store.run(WRITE_AHEAD)
             store.count("PRAGMA user_version")  # a read, which creates the log
         self.opened = self.identity()
@@ -3268,7 +3274,10 @@ class Database:
         return version == 0
 
     def upgrade(self, store: Store) -> None:
-        """Bring the file to this version. Raise StartError if it can only be read."""
+        """Run the parts of the schema that the file lacks: all of them in an empty file.
+
+        Raises StartError if the file can only be read.
+        """
         if self.read_only:
             problem = "written by an older pmservice; upgrade it by serving it once"
             raise StartError(f"{self.path}: {problem}")
@@ -3287,9 +3296,9 @@ class Database:
     def close(self) -> None:
         """Close every connection; one that is in use is closed when it is returned.
 
-        SQLite copies the log into the file and deletes it when the last connection is closed. With
-        an index that is no longer that of the other processes, this would lose their writes: then
-        the connections stay open.
+        When the last connection is closed, SQLite copies the log into the file and deletes it. If
+        the log's index (-shm) was replaced, other processes use another one, and this would lose
+        their writes: then the connections stay open until the process ends.
         """
         self.closed = True
         in_place = self.in_place()
@@ -3318,13 +3327,16 @@ class Database:
         takes long. The end of the block commits; an error, also one of the COMMIT, rolls back and
         is raised again. Then the connection returns to the pool; it is closed instead if it cannot
         roll back, or if the database was closed meanwhile.
+
+        begin: the statement that begins the transaction, "" for a single statement.
         """
         timeout = math.ceil(patience * 1000)
-        limit = None if patience or begin == "BEGIN IMMEDIATE" else make_limit()
+        is_quick_read = not patience and begin != "BEGIN IMMEDIATE"
+        limit = make_limit() if is_quick_read else None
         try:
             connection, current = self.idle.pop()
         except IndexError:
-            connection, current = self.connect(), PATIENCE * 1000
+            connection, current = self.connect(), PATIENCE * 1000  # in milliseconds, from here on
         try:
             if timeout != current:
                 connection.execute(f"PRAGMA busy_timeout = {timeout}")
@@ -3343,7 +3355,8 @@ class Database:
             if connection.in_transaction:
                 connection.execute("ROLLBACK")
         except BaseException:
-            connection.close()  # or the traceback would keep it, and its lock would block writers
+            # Not just dropped: the traceback would keep it open, and its lock would block writers.
+            connection.close()
             raise
         self.idle.append((connection, timeout))
         if self.closed:
@@ -3370,9 +3383,10 @@ class Database:
 
     @contextlib.contextmanager
     def lock(self, patience: float = PATIENCE) -> Iterator[None]:
-        """Hold the lock of this process's writers: waiters for SQLite's lock would sleep and poll.
+        """Hold the lock of this process's writers.
 
-        Raises Refusal (503) if it is not free within `patience` seconds, or if the file is gone.
+        They queue for it, because SQLite would make them sleep and poll. Raises Busy, a Refusal
+        (503), if it is not free within `patience` seconds, and Refusal (503) if the file is gone.
         """
         if not self.write_lock.acquire(timeout=patience):
             raise Busy
@@ -3417,9 +3431,10 @@ class Database:
             return False
 
     def identity(self) -> tuple[int, ...]:
-        """Return the numbers of the file and the log's index, and whether all three are in order.
+        """Return the inode numbers of the file and its log's index, and whether all is in order.
 
-        Raises OSError if the file or the index is missing.
+        That is: the file has content, the log exists, and the index is whole. Raises OSError if the
+        file or the index is missing.
         """
         file, index = os.stat(self.file), os.stat(f"{self.file}-shm")
         # stat() on the log makes the next sync 25 % slower (measured on ext4): only test it exists.
@@ -3470,10 +3485,11 @@ def explain(path: str, error: Exception) -> StartError:
     """Return the error that says why a database cannot be opened, and what to do."""
     if isinstance(error, OSError):
         return unusable(path, str(error.strerror))
-    problem = str(error) or "its schema is not text"  # which Python 3.10 does not say
-    if isinstance(error, UnicodeDecodeError) or not str(error):
-        return damaged(path, problem)  # SQLite's message quotes what is damaged
-    if "malformed" in problem:
+    problem = str(error)
+    if not problem:  # Python 3.10 has no words for a schema that is not text
+        return damaged(path, "its schema is not text")
+    # SQLite's message quotes the damaged schema, which Python cannot decode.
+    if isinstance(error, UnicodeDecodeError) or "malformed" in problem:
         return damaged(path, problem)
     if "locked" in problem:
         return Busy(f"{path}: another process is writing to this database; try again later")
@@ -3481,7 +3497,10 @@ def explain(path: str, error: Exception) -> StartError:
 
 
 def unusable(path: str, problem: str, remedy: str = "") -> StartError:
-    """Return the error for a file that cannot be the database; other remedies come first."""
+    """Return the error for a file that cannot be the database.
+
+    remedy: what to try before another file; it ends in "or ".
+    """
     return StartError(f"{path}: {problem}; {remedy}name another file with --database")
 
 
@@ -3507,8 +3526,9 @@ def refuse_missing(path: str) -> None:
 def refuse_strange(path: str, read_only: bool) -> None:
     """Raise StartError for a file that is another program's, of another version or damaged.
 
-    Such a file is never written, and it is read through SQLite alone: closing a descriptor of our
-    own would release the locks of this process's other connections to the file.
+    Such a file is never written; only a transaction of ours that was cut off is rolled back first.
+    The file is read through SQLite alone: closing a descriptor of our own would release the locks
+    of this process's other connections to it.
     """
     if os.path.isdir(path):
         raise unusable(path, os.strerror(errno.EISDIR))
@@ -3528,13 +3548,16 @@ def refuse_strange(path: str, read_only: bool) -> None:
 
 
 def roll_back(path: str) -> None:
-    """Roll back a transaction whose process was killed, if it made this file or it is ours."""
+    """Roll back a transaction whose process was killed.
+
+    Only one that was making this file, which was empty before, or one in a file of ours.
+    """
     with open(f"{path}-journal", "rb") as journal:
         header = journal.read(20)
     if not header.startswith(JOURNAL_MAGIC):
         return
     pages_before = int.from_bytes(header[16:20], "big")
-    if pages_before > 0:
+    if pages_before > 0:  # otherwise the file was empty, and the transaction was making it
         uri = f"{file_uri(Path(path).resolve())}?mode=ro&immutable=1"
         with contextlib.closing(sqlite3.connect(uri, uri=True)) as reader:
             if pragma_value(reader, "application_id") != APPLICATION_ID:
@@ -3581,9 +3604,10 @@ def refuse_columns(path: str, store: Store) -> None:
     for resource in RESOURCES.values():
         rows = store.run("SELECT name FROM pragma_table_info(?)", (resource.table,))
         found = {name for (name,) in rows}
-        stored = resource.settable("derived").items()
-        wanted = {field for field, kind in stored if not kind.sql}
-        strange = sorted((wanted - found) | (found - resource.fields.keys()))
+        given_or_derived = resource.settable("derived").items()
+        columns = {field for field, kind in given_or_derived if not kind.sql}
+        missing, unknown = columns - found, found - resource.fields.keys()
+        strange = sorted(missing | unknown)
         if strange:
             problem = f"the columns of its table {resource.table} are not those of this version"
             remedy = "use the pmservice that wrote it, or "
@@ -3621,11 +3645,14 @@ def file_uri(path: PurePath) -> str:
 
 
 def reading_uri(path: str) -> str:
-    """Return the URI that opens a file for reading, and creates no other file beside it."""
+    """Return the URI that opens a file for reading and creates no other file beside it.
+
+    Without a log, `immutable` keeps SQLite from creating one.
+    """
     uri = f"{file_uri(Path(path).resolve())}?mode=ro"
     if os.path.exists(f"{path}-wal"):
         return uri
-    return f"{uri}&immutable=1"  # otherwise SQLite would create a log
+    return f"{uri}&immutable=1"
 
 
 # The tables
@@ -3682,11 +3709,13 @@ def empty_database() -> sqlite3.Connection:
 # First what all operations share, then the operations: plain functions on rows. No HTTP, no SQL.
 #
 # A perform function gets the store of a write transaction, the record that the path names (None
-# without one) and the checked body, and returns the id of the record to show. The
-# values of the body are settled by then: `Settler` has found every link and person and turned
-# moments into UTC. A transition refuses a record that is not in one of its source states.
-# `modify` and `move` end in `save`, which logs the action; what changes a record otherwise calls
-# `log_action` itself, and creating a record logs nothing.
+# without one) and the checked body, and returns the id of the record to show. The values of the
+# body are settled by then: `Settler` has found every link and person and turned moments into UTC.
+# (`story` of a task is a plain number and may name nothing.) Names in the values that are no field
+# of the resource are dropped by the store. A transition refuses a record that is not in one of its
+# source states.
+# `modify` and `move` end in `save`, which logs the action; a function that changes a record in
+# another way calls `log_action` itself. Creating a record logs nothing.
 
 Body = Mapping[str, Any]
 Record = sqlite3.Row
@@ -3700,28 +3729,36 @@ class Settler:
     """Resolves checked values against the database: links, persons and moments.
 
     record: the stored record, if there is one; a link or a person that it has already stays.
-        noted: while a fixture is
-    loaded, takes the accounts that it names: accounts and links are looked up when everything is
-        loaded.
+    accounts_named: given while a fixture is loaded; it takes the accounts that the fixture names.
+        Accounts and links are then looked up when everything is loaded.
     """
 
     def __init__(
-        self, store: Store, record: Fields = NO_FIELDS, noted: dict[str, None] | None = None
+        self,
+        store: Store,
+        record: Fields = NO_FIELDS,
+        accounts_named: dict[str, None] | None = None,
     ):
-        self.store, self.record, self.noted = store, record, noted
+        self.store, self.record, self.accounts_named = store, record, accounts_named
 
     def __call__(self, field: str, kind: Kind, value: Any) -> Any:
-        """Return a checked value as it is stored. Raises ValueError."""
+        """Return a checked value as it is stored. Raises ValueError.
+
+        A link is looked up; another kind is settled by the method that its row of LOOKS names.
+        """
         if kind.target:
             return self.link(field, kind, value)
         settled = LOOKS[kind.look].settled
         return getattr(self, settled)(field, value) if settled else value
 
     def link(self, field: str, kind: Kind, value: Any) -> Any:
-        """Return ids that name records which the caller may see; 0 becomes None."""
+        """Return an id or a list of ids if they name records that the caller may see.
+
+        0, which names nothing, becomes None.
+        """
         if value == 0:
             return None
-        if self.noted is None:
+        if self.accounts_named is None:
             ids = value if isinstance(value, list) else [value]
             known = self.links(field, kind)
             new = [id for id in ids if id not in known]
@@ -3744,7 +3781,8 @@ class Settler:
         return self.account(value, self.record.get(field) or "")
 
     def people(self, field: str, value: list[str | int]) -> list[str | None]:
-        """Return the accounts of persons; only in a new record they may be deleted users."""
+        """Return the accounts of persons: no deleted users in a new record, any in a stored one."""
+        # A person counts as stored already, and is not refused then.
         return [self.account(person, person if self.record else "") for person in value]
 
     def whitelist(self, field: str, value: list[str | int]) -> str:
@@ -3758,16 +3796,15 @@ class Settler:
     def account(self, person: str | int | None, stored: str | int | None = None) -> str | None:
         """Return the account of a person, and add a user for an unknown one. Raises ValueError.
 
-        An unknown id is refused. While a fixture is loaded, an account is noted instead of looked
-        up.
+        An unknown id is refused. While a fixture is loaded, an account is only collected.
 
-        stored: what the field has already. Only with it a deleted user is refused, unless it is
-            this very user.
+        stored: what the field has already, "" for nothing: a deleted user is refused, except this
+            one. None: deleted users are accepted.
         """
         if person is None:
             return None
-        if isinstance(person, str) and self.noted is not None:
-            self.noted[person] = None
+        if isinstance(person, str) and self.accounts_named is not None:
+            self.accounts_named[person] = None
             return person
         user = self.store.user(person)
         if not user:
@@ -3789,7 +3826,7 @@ def complete(store: Store, resource: Resource, given: Body) -> dict[str, Any]:
 def with_defaults(resource: Resource, context: Context) -> dict[str, Any]:
     """Return what is given of a new record, with the resource's defaults.
 
-    `whitelist` "takes effect only when acl is `private`": it is emptied otherwise.
+    The specification: `whitelist` "takes effect only when acl is `private`"; else it is emptied.
     """
     values = {field: value for field, value in context.given.items() if value is not None}
     for field, default in resource.defaults.items():
@@ -3807,7 +3844,8 @@ def with_story_version(store: Store, resource: Resource, values: Body, row: Any 
     """Return a record's values with the present version of the story that they name.
 
     A task takes the version whenever `story` is sent, other records only when their story changes.
-    The version is 0 for a story that does not exist, and 1 without a story.
+    `story` of a task is no checked link: the version is 0 if the caller sees no story with this id,
+    but a task that has it already keeps its version. Without a story, the version is 1.
     """
     if "story" not in values or "storyVersion" not in resource.fields:
         return values
@@ -3886,7 +3924,7 @@ def differs(row: Any, changes: Body, *fields: str) -> bool:
 def save(store: Store, resource: Resource, row: Any, changes: Body, action: str) -> int:
     """Store the changes of a record, log the action with their comment, and return the id.
 
-    "`assignedDate` is now when the assignee changes".
+    A new assignee sets `assignedDate` to now.
     """
     version = with_story_version(store, resource, changes, row)
     changes = {**version, **last_edit(store)}
@@ -3948,7 +3986,7 @@ class Transition(NamedTuple):
 
     action: its word in the action log and in refusals.
     sources: the states that it may start from.
-    to: the state that it leads to, "" if the state stays.
+    to: the state that it leads to, "" if the state stays or the operation sets it.
     signs: the fields …By and …Date of this name become the caller and the present moment.
     empties: the fields that become unset.
     sets: the fields that become a value, or what a function of the row returns.
@@ -3965,49 +4003,50 @@ class Transition(NamedTuple):
 
 # fmt: off
 # What the table's rows have in common.
-IDLE       = ("wait", "done", "pause", "closed", "cancel")
-IN_REVIEW  = ("draft", "changed")
-RESOLVED   = ("resolvedBy", "resolvedDate", "resolvedBuild", "duplicateBug")
-UNDONE     = ("finishedBy", "finishedDate")
-CLOSURE    = ("closedBy", "closedDate", "closedReason")
-REOPENED   = (*CLOSURE, "canceledBy", "canceledDate")
-UNRESOLVED = ("resolution", *RESOLVED, "closedBy", "closedDate")
-NONE_LEFT  = {"left": 0}
-TO_OPENER  = {"assignedTo": operator.itemgetter("openedBy")}
-HANDED_IN  = {**NONE_LEFT, **TO_OPENER}
-ANSWERED   = {"confirmed": 1, **TO_OPENER}
-REASON     = {"closedReason": lambda task: task["status"] if task["status"] in ("done", "cancel") else ""}
-RECOUNTED  = {"activatedCount": lambda bug: bug["activatedCount"] + 1}
-# THE TABLE OF TRANSITIONS.
+IDLE                = ("wait", "done", "pause", "closed", "cancel")
+IN_REVIEW           = ("draft", "changed")
+RESOLVED            = ("resolvedBy", "resolvedDate", "resolvedBuild", "duplicateBug")
+UNDONE              = ("finishedBy", "finishedDate")
+CLOSURE             = ("closedBy", "closedDate", "closedReason")
+REOPENED            = (*CLOSURE, "canceledBy", "canceledDate")
+UNRESOLVED          = ("resolution", *RESOLVED, "closedBy", "closedDate")
+LEFT_0              = {"left": 0}
+TO_OPENER           = {"assignedTo": operator.itemgetter("openedBy")}
+LEFT_0_TO_OPENER    = {**LEFT_0, **TO_OPENER}
+CONFIRMED_TO_OPENER = {"confirmed": 1, **TO_OPENER}
+STATE_AS_REASON     = {"closedReason": lambda task: task["status"] if task["status"] in ("done", "cancel") else ""}
+COUNT_UP            = {"activatedCount": lambda bug: bug["activatedCount"] + 1}
+# THE TABLE OF TRANSITIONS. The sources are those of the real server, quirks included.
 #                            resource action         sources                                       to          signs        empties            sets
 START           = Transition(TASK,  "started",       IDLE,                                         "doing",    "",          UNDONE + REOPENED)
 RESTART         = Transition(TASK,  "restarted",     TASK_STATES,                                  "doing",    "",          UNDONE + REOPENED)
-FINISH          = Transition(TASK,  "finished",      TASK_STATES,                                  "done",     "finished",  REOPENED,          NONE_LEFT)
+FINISH          = Transition(TASK,  "finished",      TASK_STATES,                                  "done",     "finished",  REOPENED,          LEFT_0)
 PAUSE           = Transition(TASK,  "paused",        ("wait", "doing"),                            "pause")
-CLOSE           = Transition(TASK,  "closed",        ("wait", "doing", "done", "pause", "cancel"), "closed",   "closed",    (),                REASON)
+CLOSE           = Transition(TASK,  "closed",        ("wait", "doing", "done", "pause", "cancel"), "closed",   "closed",    (),                STATE_AS_REASON)
 CANCEL          = Transition(TASK,  "canceled",      ("wait", "doing", "pause"),                   "cancel",   "canceled")
 ACTIVATE        = Transition(TASK,  "activated",     ("done", "pause", "closed", "cancel"),        "doing",    "activated", UNDONE + REOPENED)
 TASK_ASSIGNED   = Transition(TASK,  "assigned",      TASK_STATES,                                  "")
-WORKED_ON       = Transition(TASK,  "worked on",     TASK_STATES,                                  "doing",    "",          UNDONE + REOPENED)
-WORKED_UP       = Transition(TASK,  "worked on",     TASK_STATES,                                  "done",     "finished",  REOPENED,          HANDED_IN)
+EFFORT_ADDED    = Transition(TASK,  "worked on",     TASK_STATES,                                  "doing",    "",          UNDONE + REOPENED)
+LAST_EFFORT     = Transition(TASK,  "worked on",     TASK_STATES,                                  "done",     "finished",  REOPENED,          LEFT_0_TO_OPENER)
 # "status" in PUT /tasks/<id>
 SET_TO_WAIT     = Transition(TASK,  "set to wait",   ("doing", "pause", "done", "cancel"),         "wait",     "",          UNDONE + REOPENED)
 SET_TO_DOING    = Transition(TASK,  "set to doing",  ("wait", "pause", "done", "cancel"),          "doing",    "",          UNDONE + REOPENED)
 SET_TO_PAUSE    = Transition(TASK,  "set to pause",  ("wait", "doing", "done", "cancel"),          "pause",    "",          UNDONE + REOPENED)
-SET_TO_DONE     = Transition(TASK,  "set to done",   ("doing", "pause", "closed"),                 "done",     "finished",  REOPENED,          NONE_LEFT)
+SET_TO_DONE     = Transition(TASK,  "set to done",   ("doing", "pause", "closed"),                 "done",     "finished",  REOPENED,          LEFT_0)
 SET_TO_CANCEL   = Transition(TASK,  "set to cancel", ("wait", "doing", "pause", "done", "closed"), "cancel",   "canceled",  UNDONE + REOPENED)
-SET_TO_CLOSED   = Transition(TASK,  "set to closed", ("wait", "doing", "pause", "done", "cancel"), "closed",   "closed",    UNDONE + REOPENED, REASON)
+SET_TO_CLOSED   = Transition(TASK,  "set to closed", ("wait", "doing", "pause", "done", "cancel"), "closed",   "closed",    UNDONE + REOPENED, STATE_AS_REASON)
 CONFIRM         = Transition(BUG,   "confirmed",     ("active",),                                  "active",   "",          (),                {"confirmed": 1})
-RESOLVE         = Transition(BUG,   "resolved",      ("active",),                                  "resolved", "resolved",  (),                ANSWERED)
+RESOLVE         = Transition(BUG,   "resolved",      ("active",),                                  "resolved", "resolved",  (),
+                                                                                                                                            CONFIRMED_TO_OPENER)
 CLOSE_BUG       = Transition(BUG,   "closed",        ("resolved",),                                "closed",   "closed")
-REACTIVATE      = Transition(BUG,   "activated",     ("resolved", "closed"),                       "active",   "activated", UNRESOLVED,        RECOUNTED)
+REACTIVATE      = Transition(BUG,   "activated",     ("resolved", "closed"),                       "active",   "activated", UNRESOLVED,        COUNT_UP)
 BUG_ASSIGNED    = Transition(BUG,   "assigned",      BUG_STATES,                                   "")
-CHANGED         = Transition(STORY, "changed",       ("draft", "active", "changed"),               "")
+CHANGED         = Transition(STORY, "changed",       ("draft", "active", "changed"),               "")  # change_story sets "changed"
 VOTED           = Transition(STORY, "reviewed",      IN_REVIEW,                                    "")
 PASSED          = Transition(STORY, "reviewed",      IN_REVIEW,                                    "active")
 REJECTED        = Transition(STORY, "reviewed",      IN_REVIEW,                                    "closed",   "closed")
 CLARIFIED       = Transition(STORY, "reviewed",      IN_REVIEW,                                    "draft")
-REVERTED        = Transition(STORY, "reviewed",      IN_REVIEW,                                    "active")
+REVERTED        = Transition(STORY, "reviewed",      IN_REVIEW,                                    "active")  # as PASSED, with the old text
 RECALLED        = Transition(STORY, "recalled",      IN_REVIEW,                                    "draft")
 STORY_CLOSED    = Transition(STORY, "closed",        ("draft", "active", "changed"),               "closed",   "closed")
 STORY_ACTIVATED = Transition(STORY, "activated",     ("closed", "changed", "draft"),               "active",   "activated", CLOSURE)
@@ -4044,7 +4083,8 @@ def make_move(transition: Transition) -> Perform:
     return functools.partial(move, transition=transition)
 
 
-# Programs, projects and executions
+# Programs, projects and executions: rows of the table `project`, whose column `project` is NULL
+# except in an execution
 
 
 def project_of(home: Record) -> int:
@@ -4082,8 +4122,9 @@ def make_modify_project(resource: Resource) -> Perform:
     def perform(store: Store, row: Record, body: Body) -> int:
         changes = dict(body)
         if "name" in body and resource is not PROGRAM:
-            changes["team"] = body["name"]
+            changes["team"] = body["name"]  # quirk: the team is named like the project
         if resource is EXECUTION:
+            # The parent of an execution is always its project.
             changes["project"] = changes["parent"] = body.get("project") or row["project"]
         if differs(row, changes, "begin", "end", "project"):
             check_days(store, resource, {**row, **changes})
@@ -4122,6 +4163,7 @@ def check_days(store: Store, resource: Resource, after: Body) -> None:
 def check_department(store: Store, row: Any, after: Body) -> Body:
     """Raise Invalid for a department that would lie below itself, or too deep to be nested."""
     above = after.get("parent")
+    # Of the department and those below it, and of those passed on the way up.
     levels = store.department_levels(row["id"]) if row else 1
     while above:
         if levels >= MAX_LEVELS or (row and above == row["id"]):
@@ -4148,6 +4190,7 @@ def list_departments(store: Store, row: None, query: Body) -> list[Body]:
     if not rows:
         return []
     shown = DEPARTMENT_SHOWN.show(rows, Scene({}, store.zone))
+    # A view writes JSON text; it is read again to be nested.
     departments = [json.loads(text) for text in shown]
     departments.sort(key=operator.itemgetter("order", "id"))
     children: dict[int, list[Body]] = {}
@@ -4212,7 +4255,7 @@ def modify_story(store: Store, story: Record, body: Body) -> int:
 def change_story(store: Store, story: Record, body: Body) -> int:
     """Write a new version of a story if it says something else.
 
-    A story that is active and has reviewers needs their votes again.
+    Its reviewers must vote again; an active story with reviewers waits for them.
     """
     changes = dict(body)
     if differs(story, body, "title", "spec", "verify"):
@@ -4222,14 +4265,15 @@ def change_story(store: Store, story: Record, body: Body) -> int:
         changes["status"] = "changed"
         changes["assignedTo"] = reviewers[0]
     id = move(store, story, changes, CHANGED)
-    store.update_record(STORY, id, parts_of_story({"reviewer": reviewers}))
+    without_votes = parts_of_story({"reviewer": reviewers})
+    store.update_record(STORY, id, without_votes)
     return id
 
 
 def review_story(store: Store, story: Record, body: Body) -> int:
     """Keep a vote, and let the votes decide about the story."""
     id, result = story["id"], body["result"]
-    reviewers = store.votes(id)
+    reviewers = list(store.votes(id))
     if reviewers and store.me.account not in reviewers:
         raise Refusal(403, f"Only its reviewers may review this story: {', '.join(reviewers)}.")
     if result == "revert" and story["version"] == 1:
@@ -4248,9 +4292,11 @@ def review_story(store: Store, story: Record, body: Body) -> int:
 
 
 def decide_review(results: list[str]) -> Transition:
-    """Return the transition that votes make, in their order; "" has not voted yet.
+    """Return the transition that the votes on a story make.
 
     When all have voted, the last vote that is not for the story decides.
+
+    results: of all reviewers in the order of their votes; "" stands for one who has not voted.
     """
     if "" in results:
         return VOTED
@@ -4261,8 +4307,8 @@ def decide_review(results: list[str]) -> Transition:
 def recall_story(store: Store, story: Record, body: Body) -> int:
     """Take a story back from its reviewers, who will have to vote again."""
     id = move(store, story, body, RECALLED)
-    reviewers = store.votes(id)
-    store.update_record(STORY, id, parts_of_story({"reviewer": reviewers}))
+    without_votes = parts_of_story({"reviewer": list(store.votes(id))})
+    store.update_record(STORY, id, without_votes)
     return id
 
 
@@ -4276,13 +4322,13 @@ def check_plan(store: Store, row: Any, after: Body) -> Body:
     check_parent(store, PLAN, after)
     if after["begin"] > after["end"]:
         raise Invalid({"end": "must not be before begin"})
-    least = most = None
+    parent_begin = parent_end = None
     if after.get("parent"):
         parent = store.get("plan", after["parent"])
-        least, most = parent["begin"], parent["end"]
-    first, last = store.days_of("plan", "parent", id)
-    check_between("begin", after["begin"], least, first or most)
-    check_between("end", after["end"], last or least, most)
+        parent_begin, parent_end = parent["begin"], parent["end"]
+    children_begin, children_end = store.days_of("plan", "parent", id)
+    check_between("begin", after["begin"], parent_begin, children_begin or parent_end)
+    check_between("end", after["end"], children_end or parent_begin, parent_end)
     return {}
 
 
@@ -4316,7 +4362,7 @@ def check_build(store: Store, row: Any, after: Body) -> Body:
     if project != project_of(store.get("project", after["execution"])):
         broken["execution"] = EXECUTION_RULE.format(project)
     products = store.linked(PROJECT.fields["products"], project)
-    if row:
+    if row:  # it may keep a product that has left the project
         products.append(row["product"])
     if product not in products:
         broken["product"] = f"must be a product of project {project}"
@@ -4332,6 +4378,7 @@ def check_build(store: Store, row: Any, after: Body) -> Body:
 def check_testtask(store: Store, row: Any, after: Body) -> Body:
     """Return the project of a test task's execution. Raises Invalid if they do not fit together."""
     project = project_of(store.get("project", after["execution"]))
+    # The path of a new one may name a project; a stored one follows its execution.
     if not row and after["project"] not in (0, project):
         raise Invalid({"execution": EXECUTION_RULE.format(after["project"])})
     require_product(store, TESTTASK, after["product"], after, build="build", testcases="testcase")
@@ -4342,7 +4389,10 @@ def check_testtask(store: Store, row: Any, after: Body) -> Body:
 
 
 def modify_case(store: Store, case: Record, body: Body) -> int:
-    """Change a test case; other steps make a new version, no steps leave them as they are."""
+    """Change a test case. Steps that say something else make a new version.
+
+    Without `steps`, or with the same ones, the stored steps stay.
+    """
     changes = dict(body)
     steps = changes.pop("steps", None)
     if steps and texts_of(steps) != texts_of(store.steps(case["id"])):
@@ -4354,6 +4404,7 @@ def modify_case(store: Store, case: Record, body: Body) -> int:
 
 def texts_of(steps: Iterable[Any]) -> list[tuple[str, str, str]]:
     """Return what steps say, sent or stored: (type, desc, expect) of each."""
+    # Stored rows have no get().
     return [
         (step.get("type", "step"), step["desc"], step.get("expect", ""))
         for step in map(dict, steps)
@@ -4366,6 +4417,7 @@ def run_case(store: Store, case: Record, body: Body) -> int:
     if version > case["version"]:
         raise Invalid({"version": f"must be at most {case['version']}, the test case's version"})
     given = body.get("steps", [])
+    # Quirk: always the present steps, whatever version is run.
     steps = run_steps(store.steps(case["id"]), given)
     results = {step.get("result") for step in steps}
     result = next((word for word in ("fail", "blocked") if word in results), "pass")
@@ -4392,7 +4444,7 @@ def run_steps(steps: list[Record], given: list[Body]) -> Sequence[Body]:
         raise Invalid({"steps": rule})
     ran = [dict(step) for step in steps]
     for step, item in zip(ran, given, strict=False):
-        if item:
+        if item:  # {} leaves a step without a result: it was not run
             step["result"] = item.get("result", "pass")
             step["real"] = item.get("real", "")
     return ran
@@ -4416,6 +4468,7 @@ def create_tasks(store: Store, home: Record, body: Body) -> list[int]:
     ids = []
     for place, given in enumerate(body["tasks"]):
         try:
+            # Again, now against the database: the reader of an array checks its items without it.
             task = check(BATCH_TASK, given, settle)
         except Invalid as error:
             broken = {f"tasks[{place}].{field}": rule for field, rule in error.fields.items()}
@@ -4432,22 +4485,31 @@ def link_story_of(store: Store, execution: int, body: Body) -> None:
 
 
 def modify_task(store: Store, task: Record, body: Body) -> int:
-    """Change a task. Hours count before the state that is sent, and may change it themselves."""
+    """Change a task: first its hours, which may change the state, then the state.
+
+    If the state becomes another one, that is a transition.
+    """
     link_story_of(store, task["execution"], body)
     changes = dict(body)
     if differs(task, body, "name", "estStarted", "deadline"):
         changes["version"] = task["version"] + 1
     if "estimate" in body and task["status"] == "wait" and not task["consumed"]:
         changes.setdefault("left", body["estimate"])
+    changes["status"] = state_after(task, {**task, **changes})
     after = {**task, **changes}
-    worked = after["consumed"] > 0 and differs(task, after, "consumed", "left", "status")
-    if worked and after["status"] == "wait" and after["left"] > 0:
-        after["status"] = "doing"
     check_hours(task, after)
-    changes["status"] = after["status"]
     if after["status"] == task["status"]:
         return modify(store, task, changes, TASK)
     return set_state(store, task, changes, after)
+
+
+def state_after(task: Record, after: Body) -> str:
+    """Return the state of a changed task: work on one that waits, and is not done, begins it."""
+    status: str = after["status"]
+    worked = after["consumed"] > 0 and differs(task, after, "consumed", "left", "status")
+    if worked and status == "wait" and after["left"] > 0:
+        return "doing"
+    return status
 
 
 def check_hours(task: Record, after: Body) -> None:
@@ -4468,16 +4530,17 @@ def set_state(store: Store, task: Record, changes: dict[str, Any], after: Body) 
     if status == "done":
         changes["left"] = 0
         if task["status"] == "wait" and after["consumed"] > 0:
-            row["status"] = "doing"  # nobody said so, but somebody worked on it
+            # SET_TO_DONE does not start from "wait"; a task with hours counts as "doing".
+            row["status"] = "doing"
     if status == "doing":
-        changes["realStarted"] = begin_task(store, task)
+        begin_home_of(store, task)
+        changes["realStarted"] = task["realStarted"] or store.now
     return move(store, row, changes, PUT_TRANSITIONS[status])
 
 
-def begin_task(store: Store, task: Record) -> str:
-    """Begin a task's execution and project if they wait. Return when work on the task began."""
+def begin_home_of(store: Store, task: Record) -> None:
+    """Begin a task's execution and project if they wait."""
     store.begin_projects(task["execution"], task["project"])
-    return task["realStarted"] or store.now
 
 
 def start_task(store: Store, task: Record, body: Body) -> int:
@@ -4486,12 +4549,15 @@ def start_task(store: Store, task: Record, body: Body) -> int:
     The execution and the project begin with their first task.
     """
     id = move(store, task, {"realStarted": store.now, **body}, START)
-    store.begin_projects(task["execution"], task["project"])
+    begin_home_of(store, task)
     return id
 
 
 def finish_task(store: Store, task: Record, body: Body) -> int:
-    """Finish a task: add the hours of this time. A task of nobody goes to its opener."""
+    """Finish a task: `currentConsumed` is added to its hours.
+
+    A task without an assignee goes to its opener.
+    """
     consumed = add_hours(task["consumed"], body.get("currentConsumed", 0))
     assignee = body.get("assignedTo", task["assignedTo"]) or task["openedBy"]
     changes = {**body, "assignedTo": assignee, "consumed": consumed}
@@ -4506,26 +4572,27 @@ def add_hours(known: float, more: float) -> float:
 def add_effort(store: Store, task: Record, body: Body) -> int:
     """Record efforts of a task.
 
-    The last day's `left` counts, unless a stored effort is of a later day.
+    The `left` of the request's latest day counts, unless a stored effort is of a later day.
     """
     consumed = add_hours(task["consumed"], sum(body["consumed"]))
     if consumed > MAX_INT:
         raise Invalid({"consumed": "makes the consumed hours too many"})
     efforts = efforts_of(store, body)
-    last_day = store.last_effort(task["id"])
+    stored_day = store.last_effort(task["id"])
     for effort in efforts:
         create(store, EFFORT, {"task": task["id"], **effort})
     changes = {"consumed": consumed, "comment": body.get("comment", "")}
     latest = efforts[-1]
-    if latest["date"] < last_day:
+    if latest["date"] < stored_day:
         return modify(store, task, changes, TASK)
+    begin_home_of(store, task)
     changes["left"] = latest["left"]
-    changes["realStarted"] = begin_task(store, task)
+    changes["realStarted"] = task["realStarted"] or store.now
     if not latest["left"]:
-        return move(store, task, changes, WORKED_UP)
+        return move(store, task, changes, LAST_EFFORT)
     if task["status"] != "doing":
         changes["assignedTo"] = store.me.account
-    return move(store, task, changes, WORKED_ON)
+    return move(store, task, changes, EFFORT_ADDED)
 
 
 def efforts_of(store: Store, body: Body) -> list[Body]:
@@ -4534,6 +4601,7 @@ def efforts_of(store: Store, body: Body) -> list[Body]:
     Raises Invalid for a day to come.
     """
     hours = body["consumed"]
+    # Clients send either name. `check_effort` saw that all arrays are as long as `consumed`.
     days = body.get("dates") or body.get("date") or [store.today for _ in hours]
     works = body.get("work") or ["" for _ in hours]
     if max(days) > store.today:
@@ -4557,45 +4625,49 @@ def create_bug(store: Store, product: Record, body: Body) -> int:
     return create(store, BUG, {**body, **made})
 
 
-Move = tuple[Transition, tuple[str, ...]]  # with the fields of the request that it takes
+BugStep = tuple[Transition, tuple[str, ...]]  # and the fields of the request that it takes
 
 
 def modify_bug(store: Store, bug: Record, body: Body) -> int:
-    """Change a bug. A resolution, who closed it or another state are transitions, or refused."""
+    """Change a bug.
+
+    `resolution`, `closedBy` and `status` lead to transitions, or are refused; other fields are just
+    changed.
+    """
     id = bug["id"]
-    moves = moves_of_bug(bug, body)
-    moved = {"status", "closedBy"}
-    for _, fields in moves:
-        moved.update(fields)
-    plain = {field: value for field, value in body.items() if field not in moved}
+    steps = steps_of_bug(bug, body)
+    taken = {"status", "closedBy"}
+    for _, fields in steps:
+        taken.update(fields)
+    plain = {field: value for field, value in body.items() if field not in taken}
     modify(store, bug, plain, BUG)
-    for transition, fields in moves:
+    for transition, fields in steps:
         given = {field: body[field] for field in fields if body.get(field)}
-        if transition is RESOLVE:
+        if transition is RESOLVE:  # quirk: unlike POST /bugs/<id>/resolve, the assignee stays
             given.setdefault("assignedTo", bug["assignedTo"] or bug["openedBy"])
         move(store, store.get("bug", id), given, transition)
     return int(id)
 
 
-def moves_of_bug(bug: Record, body: Body) -> list[Move]:
+def steps_of_bug(bug: Record, body: Body) -> list[BugStep]:
     """Return the transitions that a change of a bug asks for, in their order. Raises Invalid."""
     names = ("status", "closedBy", "resolution", *RESOLVED)
     asked = {name for name in names if body.get(name) and differs(bug, body, name)}
     status = body["status"] if "status" in asked else ""
-    moves: list[Move] = []
+    steps: list[BugStep] = []
     if "resolution" in asked or status == "resolved":
         if not body.get("resolution"):
             raise Invalid({"resolution": "is required to resolve a bug"})
-        moves.append((RESOLVE, (*RESOLVED, "resolution", "assignedTo")))
-    elif bug["status"] == "active":
+        steps.append((RESOLVE, (*RESOLVED, "resolution", "assignedTo")))
+    elif bug["status"] == "active":  # it has no resolution, and gets none
         strays = sorted(asked & set(RESOLVED))
         if strays:
             raise Invalid(dict.fromkeys(strays, "needs a resolution"))
     if "closedBy" in asked or status == "closed":
-        moves.append((CLOSE_BUG, ("closedBy",)))
+        steps.append((CLOSE_BUG, ("closedBy",)))
     if status == "active":
-        moves.append((REACTIVATE, ("assignedTo", "openedBuild")))
-    return moves
+        steps.append((REACTIVATE, ("assignedTo", "openedBuild")))
+    return steps
 
 
 # Answers that are not records: JSON values from the query parameters
@@ -4664,8 +4736,8 @@ LOGIN_FAILED = "Login failed. Please check your account and password."
 OWN_FIELDS = {"realname", "email", "password"}  # what members may change of themselves
 SCRYPT = {"n": 16384, "r": 8, "p": 1}  # takes 16 MiB and about 30 ms
 METHOD = "scrypt:16384:8:1"  # begins each hash, so that a later version can raise the parameters
-# Version 1.0 wrote no parameters, which were the same. A fixture may have no others: they would
-# decide how long each check of the password takes.
+# An earlier version left the parameters out; they were these. A fixture may have no others: they
+# would decide how long each check of the password takes.
 STORED_PASSWORD = re.compile("scrypt:(16384:8:1:)?[0-9a-f]{32}:[0-9a-f]{128}")
 # What a password is compared with if there is no such account, which takes the same time.
 NO_PASSWORD = f"{METHOD}:{'0' * 32}:{'0' * 128}"
@@ -4688,13 +4760,15 @@ def background(process: int) -> ThreadPoolExecutor:
     """Return the one thread of a process that hashes passwords and records the use of tokens.
 
     One hash at a time leaves the other cores to others, and takes scrypt's 16 MiB only once.
+
+    process: its id, only as the key: a forked process has no thread of its parent.
     """
     return ThreadPoolExecutor(1, "background")
 
 
 def scrypt(secret: str, salt: str) -> str:
     """Return the scrypt hash of a secret, in hex. Raises Refusal (503)."""
-    thread = background(os.getpid())  # a process that was forked has no thread of its parent
+    thread = background(os.getpid())
     raw_salt = bytes.fromhex(salt)
     try:
         hashing = thread.submit(hashlib.scrypt, secret.encode(), salt=raw_salt, **SCRYPT)
@@ -4707,7 +4781,8 @@ def scrypt(secret: str, salt: str) -> str:
 def password_matches(given: str, stored: str | None) -> bool:
     """Tell whether a text is the password, or its MD5 in lower-case hex.
 
-    That takes the same time for any account: `stored` is None if nobody can log in.
+    `stored` is None if there is no such account or it has no password: then NO_PASSWORD is
+    compared, which takes the same time.
     """
     *_, salt, expected = (stored or NO_PASSWORD).split(":")
     candidates = [md5(given)]
@@ -4736,7 +4811,7 @@ def save_user(store: Store, given: Body) -> int:
     if given.get("deleted"):
         store.delete("token", account=account)
     store.update("user", known["id"], given)
-    id: int = given.get("id", known["id"])
+    id: int = given.get("id", known["id"])  # a fixture may give a known account another id
     return id
 
 
@@ -4758,7 +4833,7 @@ def modify_user(store: Store, user: sqlite3.Row, body: Body) -> int:
     for field, value in body.items():
         if field not in USER.fields:
             continue
-        # The hash that is stored is not the password, even if both are the same text.
+        # A password is always a change: if it equals the stored text, somebody sent the hash.
         if field == "password" or value != user[field]:
             changes[field] = value
     is_own = account == store.me.account
@@ -4833,7 +4908,8 @@ def log_in(database: Database, body: Body) -> dict[str, Any]:
 def authenticate(database: Database, hash: str, lifetime: float, patience: float) -> Caller | None:
     """Return the user whose token has this hash, or None if it is unknown or has expired.
 
-    Its use is recorded once a minute at most, because reads should not write.
+    Its use is recorded at most once a minute, or sixty times a lifetime if that is short, because
+    reads should not write.
     """
     with database.querying(patience) as store:
         found = store.token(hash)
@@ -4844,14 +4920,16 @@ def authenticate(database: Database, hash: str, lifetime: float, patience: float
     if unused > lifetime:
         return None
     is_due = unused >= min(60, lifetime / 60)
-    if is_due and hash not in database.noted:
-        database.noted.add(hash)
+    if is_due and hash not in database.uses_pending:
+        database.uses_pending.add(hash)
         if patience:
             record_use(database, hash, lifetime)
-        else:  # a write waits for the disk
+        else:  # the receiving thread must not wait for the disk
             thread = background(os.getpid())
-            with contextlib.suppress(RuntimeError):
+            try:
                 thread.submit(record_use, database, hash, lifetime)
+            except RuntimeError:  # no thread; the next request tries again
+                database.uses_pending.discard(hash)
     return Caller(found["account"], bool(found["admin"]))
 
 
@@ -4859,17 +4937,16 @@ def record_use(database: Database, hash: str, lifetime: float) -> None:
     """Record that a token is used now: best effort, skipped when the database cannot be written."""
     with contextlib.suppress(Refusal, sqlite3.Error), database.writing(patience=0) as store:
         store.use_token(hash, lifetime)
-    database.noted.discard(hash)
+    database.uses_pending.discard(hash)
 
 
 # --- 10 Fixtures: all records as one JSON document, in and out ------------------------------------
 # An object with an array for each resource; records in the interface's field names, persons as
 # accounts. No HTTP, and no statement.
 
-# Rows that are fetched, shown and sent at a time. More than QUICK_PAGE, because the receiving
-# thread sends one piece only.
+# Rows that are fetched, shown and sent at a time. More than QUICK_PAGE, so that a quick page is one
+# piece: the receiving thread sends no second one.
 BATCH = 200
-PIECE = 64 * 1024  # characters of a record that are collected before they are sent
 Places = dict[str, list[int]]  # the ids of each array's records, in the fixture's order
 
 
@@ -4908,11 +4985,11 @@ def load(store: Store, document: Fields, progress: Callable[[int], None] | None 
     Raises Refusal that says which record is wrong. `progress` gets the number of records so far.
     """
     store.defer_links()
-    if store.is_empty():
+    if store.is_empty():  # but for the first user, whose id may be one of the fixture's
         given = document.get("users") or ()
         users = [user for user in given if isinstance(user, dict)]
         store.make_room([(user.get("id"), user.get("account")) for user in users])
-    noted: dict[str, None] = {}
+    accounts_named: dict[str, None] = {}
     places: Places = {array: [] for array in FIXTURE}
     done = 0
     for array, records in document.items():
@@ -4925,11 +5002,12 @@ def load(store: Store, document: Fields, progress: Callable[[int], None] | None 
             if not isinstance(record, dict):
                 raise Refusal(400, f"{name} must be an object.")
             try:
-                ids.append(load_record(store, resource, record, noted))
+                ids.append(load_record(store, resource, record, accounts_named))
             except Invalid as error:
                 broken = [f"{name}.{field} {rule}" for field, rule in error.fields.items()]
                 raise Refusal(400, sentences(broken)) from None
-    for account in noted:
+    # Now that everything is there:
+    for account in accounts_named:
         store.add_person(account)
     store.settle_users()
     store.place_records()
@@ -4937,27 +5015,29 @@ def load(store: Store, document: Fields, progress: Callable[[int], None] | None 
     return done
 
 
-def load_record(store: Store, resource: Resource, record: Fields, noted: dict[str, None]) -> int:
+def load_record(
+    store: Store, resource: Resource, record: Fields, accounts_named: dict[str, None]
+) -> int:
     """Insert one record of a fixture and return its id. Raises Invalid.
 
-    The accounts that it names are added to `noted`. Links are checked when everything is there,
-    because records may name others that come later. A null says that nobody knows who made the
-    record, or when: so a dump can be loaded.
+    The accounts that it names are added to `accounts_named`. Links are checked when everything is
+    there, because records may name others that come later. A null in a person or a moment
+    suppresses the default: a dump shows so that nobody knows it.
     """
     refuse_unknown(resource, record)
-    given = check(resource.fixture, record, Settler(store, noted=noted))
+    given = check(resource.fixture, record, Settler(store, accounts_named=accounts_named))
     try:
         if resource is USER:
             return load_user(store, given)
         values = complete(store, resource, given)
         for field in resource.defaults:
-            if record.get(field, "") is None and LOOKS[resource.fields[field].look].settled in (
-                "person",
-                "moment",
-            ):
+            is_null = field in record and record[field] is None
+            settled = LOOKS[resource.fields[field].look].settled
+            if is_null and settled in ("person", "moment"):
                 values.pop(field, None)
         return store.insert_record(resource, values)
     except sqlite3.IntegrityError as error:
+        # Read as "steps: an id is taken"; SQLite names the table step.
         field = "steps: an id" if " step." in str(error) else "id"
         rule = "is taken" if "UNIQUE" in str(error) else f"breaks a rule of the database: {error}"
         raise Invalid({field: rule}) from None
@@ -4966,7 +5046,8 @@ def load_record(store: Store, resource: Resource, record: Fields, noted: dict[st
 def refuse_unknown(resource: Resource, record: Fields) -> None:
     """Raise Invalid for an unknown field, or another value of a constant one.
 
-    Nothing is ignored, because a fixture is written by hand.
+    No unknown name is ignored, because a fixture is written by hand. Derived fields may stand in
+    it, as in an answer; they are not read.
     """
     known = resource.fixture.fields
     for field, value in record.items():
@@ -4981,7 +5062,8 @@ def refuse_unknown(resource: Resource, record: Fields) -> None:
 def check_links(store: Store, places: Places) -> None:
     """Raise Refusal for the first loaded record that names no record of the right resource."""
     for resource in FIXTURE.values():
-        # Links that others follow from come last.
+        # Some links follow from others, as a task's project from its execution. They stand before
+        # those and are checked after them, so that the cause is named.
         for field, kind in reversed(resource.fixture.fields.items()):
             if not kind.target:
                 continue
@@ -4989,7 +5071,7 @@ def check_links(store: Store, places: Places) -> None:
             if row:
                 problem = f"{field} must name an existing {kind.target} (got {row['link']})"
                 refuse_loaded(places, resource.table, row["id"], problem)
-    for table, id, problem, _ in store.misplaced():
+    for table, id, problem, _mend in store.misplaced():
         refuse_loaded(places, table, id, problem)
 
 
@@ -5003,13 +5085,14 @@ def refuse_loaded(places: Places, table: str, id: int, problem: str) -> None:
 def dumped(resource: Resource) -> View:
     """Return how a fixture shows records: all that it may give, persons as accounts."""
     fields = {**resource.settable("part"), **resource.loaded}
-    lists = {field: accounts for field, kind in fields.items() if kind is WHITELIST}
+    # White lists as arrays of accounts.
+    whitelists = {field: accounts for field, kind in fields.items() if kind is WHITELIST}
     return View(
         resource,
         person=account,
         stamp=NULL,
         only=tuple(fields),
-        exceptions=lists,
+        exceptions=whitelists,
         kinds=resource.loaded,
     )
 
@@ -5019,7 +5102,10 @@ DUMPED = {array: dumped(resource) for array, resource in FIXTURE.items()}
 
 @functools.lru_cache(MOST_STATEMENTS)
 def parts_of(view: View, names: tuple[str, ...] = ()) -> View:
-    """Return the view of the parts of a record that another view leaves out: all, or the named."""
+    """Return a view of the parts that a view does not show: the named ones, or all.
+
+    It is for the query parameter `fields`.
+    """
     resource = view.resource
     shown = {listing.key for listing in ENCLOSED.get(view, ())}
     shown.update(view.fields)
@@ -5054,13 +5140,17 @@ def dump(store: Store) -> Iterator[str]:
 class Operation:
     """An operation: a row of OPERATIONS.
 
-    on: the resource that the id in the path names, None without one.  shows: a View, a Listing, an
-    Each, or a dict or list like the answer.  reads: the fields of the body.  perform: the function
-    of room 8 or 9, None if there is nothing to do.  status: of success.  open: whether it needs no
-    token.  admin: whether it is for administrators.
-    query: fields of the body that may come as query parameters, too; "fields" names parts of the
-    record that the answer shows then.  by: where the path has no id, the field of the body or query
-    parameter that names the record.
+    purpose: what it does, in a few words.
+    on: the resource that the id in the path names, None without one.
+    shows: a View, a Listing, an Each, or a dict or list: an example that has the answer's shape.
+    reads: the fields of the body.
+    perform: the function of room 8 or 9, None if there is nothing to do.
+    status: of success.
+    open: whether it needs no token.
+    admin: whether it is for administrators.
+    query: fields of the body that may come as query parameters, too; `fields` among them adds the
+        named parts of the record to the answer.
+    by: where the path has no id, the field of the body or query parameter that names the record.
     listing: the list that it shows, None if it shows none.
     """
 
@@ -5115,12 +5205,22 @@ delete = functools.partial(Operation, "DELETE", shows=SUCCESS, reads=COMMENT)
 
 
 def lists(
-    path: str, purpose: str, on: Resource | None, key: str, view: View, *cells: Any, **more: Any
+    path: str,
+    purpose: str,
+    on: Resource | None,
+    key: str,
+    view: View,
+    browse: Mapping[str, str] = BROWSE_ALL,
+    **more: Any,
 ) -> Operation:
-    """Return the row of a list: of all records, or of those within the one that the path names."""
+    """Return the row of a list: of all records, or of those within the one that the path names.
+
+    key, view, browse and more: the attributes of the Listing.
+    """
     target = on.name if on else ""
+    # What narrows a list is called otherwise for HOME and TESTCASE.
     within = {"execution or project": "execution", "testcase": "case"}.get(target, target)
-    listing = Listing(key, view, within, *cells, **more)
+    listing = Listing(key, view, within, browse, **more)
     return get(path, purpose, on, listing, listing=listing)
 
 
@@ -5128,6 +5228,7 @@ EACH_TASK = Each("task", TASK_SHOWN)
 # fmt: off
 SPECIFIED = (
     #       path                        purpose                       on        shows            reads              perform
+    # lists:                                                                    key, view, browse; more as in Listing (limit 0: whole, -1: whole without numbers)
     creates("/tokens",                  "log in",                     None,     TOKEN,           LOGIN,             log_in, open=True),
     lists(  "/products",                "list products",              None,     "products",  PRODUCT_SHOWN,
                                                                                 BROWSE_PRODUCTS, order=OLDEST, limit=0, filters="program project"),
@@ -5304,7 +5405,8 @@ OPERATIONS = SPECIFIED + COMPANIONS
 # answer. No SQL stands here, and nothing that only one operation means.
 #
 # A request is checked in this order, and the first check that fails refuses it: size, Host, Origin,
-# gates, path, method, token, loading, administrator, query, record, body.
+# gates (what rooms 14 and later add), path, method, token, loading, administrator, query, record,
+# body.
 #
 # A write reads its body before its transaction begins, so that a slow client holds no lock. Within
 # the transaction, the record that the path names is found, the names in the body are checked, then
@@ -5313,14 +5415,27 @@ OPERATIONS = SPECIFIED + COMPANIONS
 # wrote, and nothing later. The transaction is committed, and only then is the answer sent. An error
 # before that rolls everything back.
 
-Environ = dict[str, Any]  # of WSGI; the names "pmservice.…" in it are ours
+# The environ of WSGI, to which these names "pmservice.…" are added:
+#     patience  room 16: seconds that the request may wait for others, 0 in the receiving thread
+#     caller    the Caller whose token was sent
+#     body      the bytes of the body, its fields once they are parsed; for the journal
+#     ignored   the Ignored names of the body and the query
+#     status, id   of the answer
+#     error     the sentence of a refusal, for the journal
+#     aside     this is for a page or a preflight, so the journal leaves it out
+#     most      room 15: records that a list inside of a record may have
+#     journal, fault   room 14: the journal that takes the call, and the fault that it met
+#     headers, spoil   room 14: headers that replace others, and a function that spoils the answer
+Environ = dict[str, Any]
+LogEntry = dict[str, Any]  # of a call
 Texts = dict[str, str]
 Handler = Callable[..., Any]
 Headers = list[tuple[str, str]]
 Chunks = Iterator[bytes]
 
 PREFIXES = ("/zentao/api.php/v1", "/api.php/v1")  # where clients of the real server look
-NO_PAGES = (*(f"{prefix}/" for prefix in PREFIXES), "/openapi.json/", "/-/")  # JSON for everybody
+# Below these, browsers get JSON, too, not the page.
+NO_PAGES = (*(f"{prefix}/" for prefix in PREFIXES), "/openapi.json/", "/-/")
 HOST = re.compile(r"([A-Za-z0-9_][A-Za-z0-9_.-]*|\[[0-9A-Fa-f:.]+\])(:[0-9]+)?")
 LOOPBACK_NAMES = ("localhost", "127.0.0.1", "[::1]")
 ORIGIN = re.compile(r"([a-z][a-z0-9+.-]*)://([^\s/?#@,]+)")
@@ -5337,32 +5452,36 @@ FORM = "application/x-www-form-urlencoded"
 MAX_BODY = 1024 * 1024  # bytes
 MAX_DEPTH = 100  # of a JSON body: far above any client's, below every Python's own limit
 MAX_PATH = 1000  # characters of a path in the journal and the log
+PIECE = 64 * 1024  # characters of a record that are collected before they are sent
 FAILED = "The service failed; its log says why."
 ADMIN_ONLY = "Only an administrator may do this."
 LOADING = "The service is still loading."
 MOST_IGNORED = 20  # names that an answer says were ignored
 MAX_IGNORED = 1000  # characters that they take
 NO_NAME = '""'  # how the empty name is named
-# The encoded character at which a text was cut, which is not decodable.
+# What is left of a percent-encoded character at the end of a cut text: incomplete UTF-8.
 CUT_CHARACTER = re.compile("(%[C-F][0-9A-F](%[89AB][0-9A-F])*|%[0-9A-F]?)(%[0-9A-F]?)?$")
 UNAUTHORIZED = "Unauthorized"
 HOW_TO_GET_ONE = 'POST /tokens {"account": "admin", "password": "…"} returns one.'
 SEND_TOKEN = "Send the header `Token: <token>`."  # noqa: S105  # no secret
 # fmt: off
-HINTS = (  # a header, how its value begins, and what to do if it was sent without a valid token
+# (header, how its value begins, what to tell a client that sent it instead of a valid token)
+HINTS = (
     ("HTTP_TOKEN",         "",       "This token is unknown, or it has expired."),
     ("HTTP_AUTHORIZATION", "bearer", "Send the token as `Token: <token>`, not as `Authorization: Bearer`."),
     ("HTTP_AUTHORIZATION", "basic",  f"Only the page for browsers takes HTTP Basic. {SEND_TOKEN}"),
     ("HTTP_COOKIE",        "",       f"Cookies are not read. {SEND_TOKEN}"),
 )
-# Bottle's filters: what a name in a path matches, how that is read, how it is written.
+# Bottle's filters: what a name in a path matches, how that is read, how it is written. A user is
+# named by an id, or by an account that is not all digits.
 PATH_FILTERS: dict[str, Callable[[str], Any]] = {
     "id":   lambda _: ("[1-9][0-9]{0,18}", int, str),
     "name": lambda _: ("[A-Za-z0-9_.-]{1,64}", str, str),
     "user": lambda _: ("[1-9][0-9]{0,18}|(?![0-9]+(?:/|$))[A-Za-z0-9_.@-]{1,30}", lambda text: int(text) if text.isdigit() else text, str),
 }
 # fmt: on
-STRING = re.compile(r'"(?:[^"\\]|\\.)*"?', re.DOTALL)  # one that is not closed is not tried again
+# The closing quote is optional: a text of open quotes would take quadratic time otherwise.
+STRING = re.compile(r'"(?:[^"\\]|\\.)*"?', re.DOTALL)
 FORM_ITEM = re.compile(r"(.*)\[[0-9]*\]")
 DEEPER = {"[": 1, "{": 1, "]": -1, "}": -1}
 
@@ -5398,6 +5517,7 @@ def parse_body(body: bytes, content_type: str) -> Fields:
     text = decode(body)
     if not text.strip():
         return {}
+    # Some clients send JSON under a form's label.
     if content_type.lower().startswith(FORM) and not text.lstrip().startswith("{"):
         return {} if text.strip() == "null" else parse_form(text)
     value = parse_json(text)
@@ -5423,7 +5543,10 @@ def parse_json(text: str) -> Any:
 
 
 def depth_of(text: str) -> int:
-    """Return how deep a JSON text nests, without parsing: each Python gives up at another depth."""
+    """Return how deep a JSON text nests, 0 if it cannot be more than MAX_DEPTH.
+
+    It is not parsed, because each Python gives up at another depth.
+    """
     if text.count("[") + text.count("{") <= MAX_DEPTH:
         return 0
     outside = STRING.sub("", text)
@@ -5482,7 +5605,7 @@ def normalize_path(environ: Environ) -> tuple[str, str]:
     """Return (path, reason): reason is "" or says why the path is rejected.
 
     The path is without a prefix and a trailing slash. Rejected are paths that are not UTF-8, and
-    those that only a server's tidying turns into one of ours: with a leading double slash or an
+    those that are no path of ours until a server tidies them up: with a leading double slash or an
     encoded slash.
     """
     path = str(environ.get("bottle.raw_path", environ["PATH_INFO"]))
@@ -5510,10 +5633,6 @@ def bare_path(path: str) -> str:
 def pattern_of(path: str) -> str:
     """Return a path with <id> for its numbers, as OPERATIONS writes it."""
     return re.sub("/[1-9][0-9]{0,18}(?=/|$)", "/<id>", path)
-
-
-def compile_later(method: str) -> None:
-    """Compile no routes: this stands in for Bottle's own compilation while routes are added."""
 
 
 # Ignored names
@@ -5555,11 +5674,15 @@ def ignored_text(environ: Environ) -> str:
     if len(text) <= MAX_IGNORED:
         return text
     cut = text[:MAX_IGNORED]
-    return cut.rpartition(", ")[0] or CUT_CHARACTER.sub("", cut)
+    whole_names = cut.rpartition(", ")[0]
+    return whole_names or CUT_CHARACTER.sub("", cut)
 
 
 def names_shown(view: View) -> set[str]:
-    """Return the names in the answers of a view, also in and around the record."""
+    """Return the names in the answers of a view.
+
+    They are those of the record, of what is put around it, and of the objects and lists in it.
+    """
     names = set(view.fields)
     if view.envelope:
         names.update(view.envelope.schema({}))
@@ -5659,7 +5782,10 @@ def patience_of(environ: Environ) -> float:
 
 
 def render_errors(work: Handler) -> Handler:
-    """Decorate a function that answers a request: here, and only here, errors become answers."""
+    """Decorate a function that answers a request: here, and only here, errors become answers.
+
+    HandOver, a BaseException, passes.
+    """
 
     @functools.wraps(work)
     def wrapper(*args: Any, **named: Any) -> Any:
@@ -5689,7 +5815,8 @@ def render_errors(work: Handler) -> Handler:
 def in_pieces(pieces: Chunks) -> bytes | Chunks:
     """Return an answer: whole if it is one piece, else piece by piece.
 
-    Two pieces are made at once: an error in them still gets a proper status.
+    Two pieces are made before anything is sent: the second shows whether the first is all, and an
+    error in either still gets a proper status.
     """
     begin = list(itertools.islice(pieces, 2))
     if len(begin) == 1:
@@ -5699,7 +5826,7 @@ def in_pieces(pieces: Chunks) -> bytes | Chunks:
 
 def resume(begin: list[bytes], pieces: Chunks) -> Chunks:
     """Yield the pieces that were taken already, and the rest."""
-    # Closed also if the client does not read everything.
+    # Closing the generator ends its transaction, also if the client does not read everything.
     with contextlib.closing(pieces):  # type: ignore[type-var]
         yield from begin
         yield from pieces
@@ -5739,7 +5866,7 @@ def record_pieces(
     rows = store.select(view, number, target)
     if not rows:
         raise Refusal(404, f"There is no {target} {id}.")
-    text = render(store, view, rows)[:-1]
+    text = render(store, view, rows).removesuffix("}")
     for listing in ENCLOSED.get(view, ()):
         cursor = store.enclosed(listing, number, most)
         text += f',"{listing.key}":['
@@ -5754,13 +5881,17 @@ def record_pieces(
     if parts:
         asked = parts_of(view, tuple(parts))
         rows = store.select(asked, number)
-        text += f",{render(store, asked, rows)[1:-1]}"
+        fields = render(store, asked, rows)[1:-1]  # without its braces
+        text += f",{fields}"
     yield text + "}"
 
 
 @functools.singledispatch
 def written_text(shows: Any, store: Store, changed: Any) -> str:
-    """Return the JSON that a write answers: here a constant."""
+    """Return the JSON that a write answers: here, `shows` itself is the answer.
+
+    changed: the id or the ids that perform returned.
+    """
     return to_json(shows)
 
 
@@ -5774,22 +5905,25 @@ def written_record(view: View, store: Store, changed: int) -> str:
 def written_records(each: Each, store: Store, changed: Sequence[int]) -> str:
     """Return the JSON of the records that a write has made."""
     records = [f'"{id}":{written_record(each.view, store, id)}' for id in changed]
-    return f'{{"{each.key}":{{{",".join(records)}}}}}'
+    by_id = "{" + ",".join(records) + "}"
+    return f'{{"{each.key}":{by_id}}}'
 
 
 def list_begin(listing: Listing, query: Fields, total: int) -> str:
     """Return the JSON of a list up to its first record, with the numbers that come before it."""
-    shown: dict[str, Any] = {"total": total}
-    if "page" in query:
-        shown = {"page": query["page"], "total": total, "limit": query["limit"]}
+    shown: dict[str, Any]
     if listing.limit < 0:
         shown = {}
+    elif "page" in query:
+        shown = {"page": query["page"], "total": total, "limit": query["limit"]}
+    else:
+        shown = {"total": total}
     shown[listing.key] = []
     return to_json(shown).removesuffix("]}")
 
 
 def list_end(store: Store, listing: Listing, narrowed: Fields) -> str:
-    """Return the JSON of a list after its last record; a product's may have a field beside it."""
+    """Return the end of a list's JSON; a list of one product may have a further field after it."""
     field, statement = listing.beside
     if not (field and "product" in narrowed):
         return "]}"
@@ -5821,12 +5955,16 @@ def class_of_operation(operation: Operation) -> str:
     return "record" if operation.view and operation.view not in ENCLOSED else ""
 
 
+def compile_nothing(method: str) -> None:
+    """Stand in for Bottle's compilation of routes; see `add_routes`."""
+
+
 class Service:
     """The WSGI application. `token` acts as the administrator; `close()` releases everything.
 
     settings: see Settings in room 17.
     names: the Hosts that are answered; None: every Host.
-    allowed: those of the settings.
+    allowed: the Hosts that --allowed-host adds.
 
     Rooms below add to it:
     routes: see `add_routes`.
@@ -5855,15 +5993,16 @@ class Service:
         self.stopping = threading.Event()
         self.place = ""  # " at " and the URL at which it is served
         self.has_controls = False
-        self.used = False  # with the controls: whether a call came since the start or a reset
+        # With the controls: whether a call came since the start or a reset.
+        self.used = False
         self.gates: list[Callable[[Environ], None]] = []
-        self.watchers: list[Callable[[Environ, Environ], None]] = []
+        self.watchers: list[Callable[[Environ, LogEntry], None]] = []
         self.preparations: list[Callable[[], None]] = []
         self.page: Any = None  # a Page of room 15
         self.id_prefix = secrets.token_hex(4)  # of the ids of requests
         self.numbers = itertools.count(1)
         self.classes = {(row.method, row.path): class_of_operation(row) for row in OPERATIONS}
-        self.paths: set[str] = set()  # of all tables
+        self.paths: set[str] = set()  # of OPERATIONS and of the tables that later rooms add
         self.routes = bottle.Bottle()
         self.routes.install(render_errors)
         self.routes.add_hook("before_request", self.admit)
@@ -5874,8 +6013,9 @@ class Service:
     def class_of(self, method: str, path: str, headers: Mapping[str, str]) -> str:
         """Return the class of a request: "html", "login", "record", "list" or "".
 
-        "html" is shown to a browser; it is a "login" if a password has to be checked first, so that
-        the pages of others do not wait for that. "record" and "list" are quick reads.
+        "html" is a page for a browser. "login" is POST /tokens, or a page for which a password must
+        be checked first: it gets a thread of its own, so that other pages do not wait for it.
+        "record" and "list" are quick reads.
         """
         accept, token = headers.get("ACCEPT", ""), headers.get("TOKEN")
         if self.page and wants_page(method, path, accept, token):
@@ -5889,13 +6029,14 @@ class Service:
         """Add the routes of a table: rows with method, path and open (without a token)."""
         router = self.routes.router
         # Bottle compiles the patterns of all routes whenever one is added: 80 ms instead of 13.
-        router._compile = compile_later
+        router._compile = compile_nothing  # hides Bottle's method until all routes are added
         for row in rows:
+            # <id> becomes <id:id>: the name, and its filter in PATH_FILTERS.
             rule = re.sub("<(.*?)>", r"<\1:\1>", row.path)
             decorators = [] if row.open else [self.admit_caller]
             self.routes.route(rule, row.method, make_handler(row), apply=decorators)
             self.paths.add(row.path)
-        del router._compile
+        del router._compile  # Bottle's own again
         for method in router.dyna_routes:
             router._compile(method)
 
@@ -5939,7 +6080,7 @@ class Service:
     def record_call(self, environ: Environ, duration: float) -> None:
         """Write a call's line to the log and tell the watchers."""
         caller = environ.get("pmservice.caller")
-        call = {
+        call: LogEntry = {
             "id": environ["pmservice.id"],
             "method": environ["REQUEST_METHOD"],
             "path": printable(environ["PATH_INFO"][:MAX_PATH]),
@@ -5973,11 +6114,11 @@ class Service:
         token = environ.get("HTTP_TOKEN")
         if self.page and wants_page(method, path, accept, token):
             environ["pmservice.aside"] = True
-            raise self.page(environ)
+            raise self.page(environ)  # a response ends the hook only if it is raised
         environ["PATH_INFO"], reason = normalize_path(environ)
         for gate in self.gates:
             gate(environ)
-        if reason:
+        if reason:  # after the gates, which are for such calls, too
             raise Refusal(404, reason)
 
     def admit_origin(self, environ: Environ) -> None:
@@ -6001,9 +6142,9 @@ class Service:
         parts = ORIGIN.fullmatch(origin.lower())
         if not parts:
             return False
-        if parts[1] not in DEFAULT_PORTS:  # of an app or an extension
+        if parts[1] not in DEFAULT_PORTS:  # an app or a browser extension
             return True
-        if host and parts[2] == host.lower():
+        if host and parts[2] == host.lower():  # a page that this service sent
             return True
         return LOOPBACK_ORIGIN.fullmatch(parts[0]) is not None
 
@@ -6022,8 +6163,8 @@ class Service:
     def caller(self, environ: Environ) -> Caller:
         """Return who sends a request, by its token. Raises Refusal (401)."""
         token = environ.get("HTTP_TOKEN", "")
-        sent = token.encode("latin-1", "replace")  # WSGI passes its bytes as Latin-1
-        hash = hash_token(sent.decode("utf-8", "surrogateescape"))
+        raw = token.encode("latin-1", "replace")  # WSGI passes the header's bytes as Latin-1
+        hash = hash_token(raw.decode("utf-8", "surrogateescape"))
         found: Caller | None = ADMINISTRATOR
         if not hmac.compare_digest(hash, self.admin_hash):
             found = authenticate(self.database, hash, self.lifetime, patience_of(environ))
@@ -6061,15 +6202,16 @@ class Service:
     ) -> Texts:
         """Note the names that an operation does not take. Return what a strict service refuses.
 
-        It refuses no name that answers show of the resource of `view`, so that a record that was
-        read can be sent back.
+        Names that any answer shows of the view's resource are never refused, so that a record that
+        was read can be sent back.
         """
         first = list(itertools.islice(found, MOST_IGNORED))
-        of_query = environ.get("pmservice.ignored", [])
-        environ["pmservice.ignored"] = first + of_query
+        earlier = environ.get("pmservice.ignored", [])
+        environ["pmservice.ignored"] = first + earlier
         if not (first and self.strict):
             return {}
         shown = names_of(view.resource) if view else ()
+        # `found` goes on where `first` ends.
         wrong = (one for one in itertools.chain(first, found) if one.name not in shown)
         refused = {}
         for one in itertools.islice(wrong, MOST_IGNORED):
@@ -6115,7 +6257,11 @@ class Service:
         return self.answer_login if operation.open else self.answer_write
 
     def sent(self, pieces: Chunks) -> bytes | Chunks:
-        """Return an answer in pieces; whole from memory, where a slow reader holds up writers."""
+        """Return an answer in pieces.
+
+        From a database in memory it is made whole first: there, a reader's open transaction blocks
+        writers.
+        """
         return b"".join(pieces) if self.database.in_memory else in_pieces(pieces)
 
     def answer_login(self, operation: Operation, id: Any, environ: Environ) -> Chunks:
@@ -6138,7 +6284,7 @@ class Service:
         parameters = operation.parameters
         shape = Shape(parameters)
         query, refused = self.query_of(environ, shape)
-        check(shape, query, refused=refused)
+        check(shape, query, refused=refused)  # only to refuse; the body below includes the values
         with self.database.writing(patience_of(environ), me) as store:
             row = None
             if not operation.by:
@@ -6151,8 +6297,9 @@ class Service:
             if operation.by:
                 named = check(Shape(parameters, operation.by), fields)
                 row = find_named(store, operation, named[operation.by])
+            # A creation (201) has no stored record. The record in the path is for rules such as
+            # within_project; a new record keeps none of its links.
             record = dict(row or {})
-            # The path of a creation names another record, whose links do not count.
             stored = {} if operation.status == 201 else record
             settle = Settler(store, stored)
             body = check(operation.reads, fields, settle, record, refused)
@@ -6171,6 +6318,7 @@ class Service:
             if not view:
                 value = operation.shows
                 if operation.perform:
+                    # The name in the path is for GET /configurations/<name>.
                     value = operation.perform(store, None, {**query, "name": id})
                 yield to_json(value).encode()
                 return
@@ -6214,6 +6362,12 @@ class Service:
 # --- 13 OpenAPI: the tables above as a document ---------------------------------------------------
 # Made from OPERATIONS, the shapes and the views, so that it cannot differ from what they do.
 
+# A view is named like its constant: TASK_SHOWN is TaskShown.
+VIEW_NAMES = {
+    value: name.title().replace("_", "")
+    for name, value in list(globals().items())
+    if isinstance(value, View)
+}
 OBJECT_SCHEMA = {"type": "object"}
 ERROR = {
     "type": "object",
@@ -6226,6 +6380,7 @@ REASONS: tuple[tuple[int, str, Callable[[Operation], Any]], ...] = (  # status, 
     (401, "There is no valid token; `hint` says how to get one.",       lambda row: not row.open),
     (403, "Only somebody else may do this, or pages of this origin may not call.", lambda row: True),
     (404, "There is no such record, or the caller may not see it.",     lambda row: row.target or "<" in row.path or getattr(row.shows, "filters", "")),
+    # The rows of room 14.
     (409, "Another number of calls came, or the service was reset.",    lambda row: "count" in row.parameters),
     (413, "The body is too large.",                                     lambda row: True),
     (421, "The Host is not this service's.",                            lambda row: True),
@@ -6243,6 +6398,7 @@ def field_schema(view: View, field: str) -> Schema:
         return {"const": kind.value}
     writer, unset = view.writer(field)
     if not writer:
+        # Choices are shown as they are sent.
         return kind.schema if "enum" in kind.schema else kind.shown
     return either(writer.schema, {"const": json.loads(unset)}) if unset else writer.schema
 
@@ -6279,7 +6435,10 @@ def each_schema(each: Each) -> Schema:
 
 @answer_schema.register(Listing)
 def list_schema(listing: Listing) -> Schema:
-    """Return the schema of a list; only one that has pages by itself always has their numbers."""
+    """Return the schema of a list.
+
+    page, total and limit are required only where the list has pages by default.
+    """
     numbers = {name: {"type": "integer"} for name in ("page", "total", "limit")}
     shown = object_of({**numbers, listing.key: array_of(view_reference(listing.view))})
     if listing.beside[0]:
@@ -6344,8 +6503,8 @@ def query_parameter(name: str, kind: Kind) -> Schema:
 
 def path_parameter(name: str) -> Schema:
     """Return a parameter in a path: <id>, <user> or <name>."""
-    user = either(PAGE_SCHEMA, ACCOUNT_SCHEMA)
-    schema = {"id": PAGE_SCHEMA, "user": user, "name": STRING_SCHEMA}[name]
+    user = either(POSITIVE_SCHEMA, ACCOUNT_SCHEMA)
+    schema = {"id": POSITIVE_SCHEMA, "user": user, "name": STRING_SCHEMA}[name]
     return {"name": name, "in": "path", "required": True, "schema": schema}
 
 
@@ -6354,10 +6513,6 @@ def json_content(schema: Schema) -> Schema:
     return {"application/json": {"schema": schema}}
 
 
-VIEW_NAMES: dict[View, str] = {}
-for name, value in list(globals().items()):
-    if isinstance(value, View):
-        VIEW_NAMES[value] = name.title().replace("_", "")
 ERROR_ANSWER = {"content": json_content({"$ref": "#/components/schemas/Error"})}
 USER_REFERENCE = flat_object("id", "account avatar realname")
 TAGS = [
@@ -10889,7 +11044,7 @@ class Pull:
 
     def checked(self, array: str, given: dict[str, Any], id: int) -> dict[str, Any]:
         """Return the values of a record that keep the rules; those that do not are noted. Raises Invalid."""
-        settle = Settler(self.store, noted=self.noted)
+        settle = Settler(self.store, accounts_named=self.noted)
         while True:
             try:
                 return check(FIXTURE[array].fixture, given, settle)
