@@ -3336,7 +3336,7 @@ class Database:
         try:
             connection, current = self.idle.pop()
         except IndexError:
-            connection, current = self.connect(), PATIENCE * 1000  # in milliseconds, from here on
+            connection, current = self.connect(), PATIENCE * 1000  # milliseconds, as it sets them
         try:
             if timeout != current:
                 connection.execute(f"PRAGMA busy_timeout = {timeout}")
@@ -3782,7 +3782,7 @@ class Settler:
 
     def people(self, field: str, value: list[str | int]) -> list[str | None]:
         """Return the accounts of persons: no deleted users in a new record, any in a stored one."""
-        # A person counts as stored already, and is not refused then.
+        # An account that counts as stored is never refused.
         return [self.account(person, person if self.record else "") for person in value]
 
     def whitelist(self, field: str, value: list[str | int]) -> str:
@@ -4088,7 +4088,10 @@ def make_move(transition: Transition) -> Perform:
 
 
 def project_of(home: Record) -> int:
-    """Return the id of an execution's project, or of the project itself."""
+    """Return the id of an execution's project, or of the project itself.
+
+    home: the project or execution in which work takes place (see HOME).
+    """
     return int(home["project"] or home["id"])
 
 
@@ -4504,7 +4507,10 @@ def modify_task(store: Store, task: Record, body: Body) -> int:
 
 
 def state_after(task: Record, after: Body) -> str:
-    """Return the state of a changed task: work on one that waits, and is not done, begins it."""
+    """Return the state of a changed task.
+
+    Work on a waiting task makes it "doing", unless no hours are left.
+    """
     status: str = after["status"]
     worked = after["consumed"] > 0 and differs(task, after, "consumed", "left", "status")
     if worked and status == "wait" and after["left"] > 0:
@@ -4659,7 +4665,7 @@ def steps_of_bug(bug: Record, body: Body) -> list[BugStep]:
         if not body.get("resolution"):
             raise Invalid({"resolution": "is required to resolve a bug"})
         steps.append((RESOLVE, (*RESOLVED, "resolution", "assignedTo")))
-    elif bug["status"] == "active":  # it has no resolution, and gets none
+    elif bug["status"] == "active":  # the fields of a resolution need one
         strays = sorted(asked & set(RESOLVED))
         if strays:
             raise Invalid(dict.fromkeys(strays, "needs a resolution"))
@@ -5228,7 +5234,7 @@ EACH_TASK = Each("task", TASK_SHOWN)
 # fmt: off
 SPECIFIED = (
     #       path                        purpose                       on        shows            reads              perform
-    # lists:                                                                    key, view, browse; more as in Listing (limit 0: whole, -1: whole without numbers)
+    # lists:                                                                    key, view, browse; more as in Listing (limit 0: whole, -1: without numbers)
     creates("/tokens",                  "log in",                     None,     TOKEN,           LOGIN,             log_in, open=True),
     lists(  "/products",                "list products",              None,     "products",  PRODUCT_SHOWN,
                                                                                 BROWSE_PRODUCTS, order=OLDEST, limit=0, filters="program project"),
@@ -5422,7 +5428,7 @@ OPERATIONS = SPECIFIED + COMPANIONS
 #     ignored   the Ignored names of the body and the query
 #     status, id   of the answer
 #     error     the sentence of a refusal, for the journal
-#     aside     this is for a page or a preflight, so the journal leaves it out
+#     aside     set for a page or a preflight, which the journal leaves out
 #     most      room 15: records that a list inside of a record may have
 #     journal, fault   room 14: the journal that takes the call, and the fault that it met
 #     headers, spoil   room 14: headers that replace others, and a function that spoils the answer
@@ -5459,10 +5465,13 @@ LOADING = "The service is still loading."
 MOST_IGNORED = 20  # names that an answer says were ignored
 MAX_IGNORED = 1000  # characters that they take
 NO_NAME = '""'  # how the empty name is named
-# What is left of a percent-encoded character at the end of a cut text: incomplete UTF-8.
+# What is left of a percent-encoded character at the end of a cut text: an incomplete UTF-8
+# sequence.
 CUT_CHARACTER = re.compile("(%[C-F][0-9A-F](%[89AB][0-9A-F])*|%[0-9A-F]?)(%[0-9A-F]?)?$")
 UNAUTHORIZED = "Unauthorized"
 HOW_TO_GET_ONE = 'POST /tokens {"account": "admin", "password": "…"} returns one.'
+# An id, or an account that is not all digits.
+ONE_USER = "[1-9][0-9]{0,18}|(?![0-9]+(?:/|$))[A-Za-z0-9_.@-]{1,30}"
 SEND_TOKEN = "Send the header `Token: <token>`."  # noqa: S105  # no secret
 # fmt: off
 # (header, how its value begins, what to tell a client that sent it instead of a valid token)
@@ -5472,12 +5481,11 @@ HINTS = (
     ("HTTP_AUTHORIZATION", "basic",  f"Only the page for browsers takes HTTP Basic. {SEND_TOKEN}"),
     ("HTTP_COOKIE",        "",       f"Cookies are not read. {SEND_TOKEN}"),
 )
-# Bottle's filters: what a name in a path matches, how that is read, how it is written. A user is
-# named by an id, or by an account that is not all digits.
+# Bottle's filters: what a name in a path matches, how that is read, how it is written.
 PATH_FILTERS: dict[str, Callable[[str], Any]] = {
     "id":   lambda _: ("[1-9][0-9]{0,18}", int, str),
     "name": lambda _: ("[A-Za-z0-9_.-]{1,64}", str, str),
-    "user": lambda _: ("[1-9][0-9]{0,18}|(?![0-9]+(?:/|$))[A-Za-z0-9_.@-]{1,30}", lambda text: int(text) if text.isdigit() else text, str),
+    "user": lambda _: (ONE_USER, lambda text: int(text) if text.isdigit() else text, str),
 }
 # fmt: on
 # The closing quote is optional: a text of open quotes would take quadratic time otherwise.

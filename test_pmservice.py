@@ -9322,6 +9322,25 @@ class TestThreads:
             without.undo()
             assert client.call("POST", "/tokens", body).status_int == 201
 
+    def test_use_of_a_token_without_a_thread_to_record_it_is_recorded_later(self, monkeypatch):
+        def start(thread):
+            raise RuntimeError("can't start new thread")
+
+        clock = Clock()
+        database = pmservice.Database(":memory:", timezone.utc, clock)
+        with contextlib.closing(database), monkeypatch.context() as without:
+            with database.writing() as store:
+                hash = pmservice.hash_token(pmservice.give_token(store, "admin"))
+            clock.forward(seconds=61)
+            pmservice.background.cache_clear()
+            without.setattr(threading.Thread, "start", start)
+            assert pmservice.authenticate(database, hash, 3600, patience=0).account == "admin"
+            without.undo()
+            assert pmservice.authenticate(database, hash, 3600, patience=1).account == "admin"
+            with database.querying() as store:
+                used = pmservice.moment_of(store.row("SELECT used FROM token")["used"])
+            assert used == clock()
+
 
 def threads_of_servers() -> int:
     """Return how many of waitress's threads run in this process."""
