@@ -5454,6 +5454,8 @@ PREFLIGHT = {
     "Access-Control-Max-Age": "600",  # seconds
 }
 ABSOLUTE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://([^/?#]*)")  # GET http://host/path
+# An id, or an account that is not all digits.
+ONE_USER = "[1-9][0-9]{0,18}|(?![0-9]+(?:/|$))[A-Za-z0-9_.@-]{1,30}"
 FORM = "application/x-www-form-urlencoded"
 MAX_BODY = 1024 * 1024  # bytes
 MAX_DEPTH = 100  # of a JSON body: far above any client's, below every Python's own limit
@@ -5465,13 +5467,10 @@ LOADING = "The service is still loading."
 MOST_IGNORED = 20  # names that an answer says were ignored
 MAX_IGNORED = 1000  # characters that they take
 NO_NAME = '""'  # how the empty name is named
-# What is left of a percent-encoded character at the end of a cut text: an incomplete UTF-8
-# sequence.
+# A percent-encoded character that is incomplete, because the text was cut in it.
 CUT_CHARACTER = re.compile("(%[C-F][0-9A-F](%[89AB][0-9A-F])*|%[0-9A-F]?)(%[0-9A-F]?)?$")
 UNAUTHORIZED = "Unauthorized"
 HOW_TO_GET_ONE = 'POST /tokens {"account": "admin", "password": "…"} returns one.'
-# An id, or an account that is not all digits.
-ONE_USER = "[1-9][0-9]{0,18}|(?![0-9]+(?:/|$))[A-Za-z0-9_.@-]{1,30}"
 SEND_TOKEN = "Send the header `Token: <token>`."  # noqa: S105  # no secret
 # fmt: off
 # (header, how its value begins, what to tell a client that sent it instead of a valid token)
