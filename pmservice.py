@@ -2690,7 +2690,7 @@ class Store:
         row = self.row(sql, values)
         return row[0] if row else None
 
-    def count(self, sql: str, values: Any = ()) -> int:
+    def number(self, sql: str, values: Any = ()) -> int:
         """Return the number that is the only value of a query."""
         return int(self.run(sql, values).fetchone()[0])
 
@@ -2784,7 +2784,7 @@ class Store:
         home = next(iter(narrowed.values()), 0)
         place = {"home": home, "limit": query["limit"], "offset": query["offset"]}
         values = {**narrowed, **place, **self.parameters(count + select)}
-        return self.count(count, values), self.run(select, values)
+        return self.number(count, values), self.run(select, values)
 
     def enclosed(self, listing: Listing, id: int, most: int) -> sqlite3.Cursor:
         """Return the rows of a list inside of a record, at most so many; -1: all."""
@@ -2962,7 +2962,7 @@ class Store:
             )
             SELECT max(level) FROM below
         """
-        return self.count(sql, (id,))
+        return self.number(sql, (id,))
 
     def votes(self, story: int) -> dict[str, str]:
         """Return the votes of a story's reviewers by account: first those not given yet, as ""."""
@@ -3164,7 +3164,7 @@ class Store:
         settled = 1
         while settled:
             settled = self.run(settle_one).rowcount
-        refuse_beyond_last(self.count("SELECT max(id) FROM user"))
+        refuse_beyond_last(self.number("SELECT max(id) FROM user"))
 
 
 # --- 7 Database: the file -------------------------------------------------------------------------
@@ -3257,7 +3257,7 @@ class Database:
         """Open a file that is there, upgrading it if needed. Return whether it was empty."""
         found = os.stat(self.file).st_ino
         with self.querying() as store:
-            version = store.count("PRAGMA user_version")
+            version = store.number("PRAGMA user_version")
             # Or `WRITE_AHEAD` would write a log beside a file that was put in its place meanwhile.
             self.refuse_replaced(found)
             if version < SCHEMA_VERSION:
@@ -3268,7 +3268,7 @@ class Database:
             # Only now: `upgrade` has committed `application_id` into the file itself, where
             # `roll_back` reads it without a log.
             store.run(WRITE_AHEAD)
-            store.count("PRAGMA user_version")  # a read, which creates the log
+            store.number("PRAGMA user_version")  # a read, which creates the log
         self.opened = self.identity()
         self.refuse_replaced(found)
         return version == 0
@@ -3448,7 +3448,7 @@ class Database:
         if not (writable and self.in_place()):
             return False
         with self.reading() as store:
-            return store.count("SELECT count(*) FROM user") > 0
+            return store.number("SELECT count(*) FROM user") > 0
 
 
 DATABASES: weakref.WeakSet[Database] = weakref.WeakSet()
@@ -3686,7 +3686,7 @@ def statements_of(script: str) -> Iterator[str]:
 
 def run_schema(store: Store) -> None:
     """Run the parts of the schema that a database lacks. An empty one gets its first user, too."""
-    version = store.count("PRAGMA user_version")
+    version = store.number("PRAGMA user_version")
     for part, script in schema().items():
         if part > version:
             for statement in statements_of(script):
@@ -10368,7 +10368,7 @@ def furnish_demo(database: Database) -> str:
             arrays = ("products", "projects", "stories", "tasks", "bugs", "releases")
             counts = ", ".join(f"{len(fixture[array])} {array}" for array in arrays)
             return f"A made-up company: {counts}."
-        if not store.count("SELECT count(*) FROM demo"):
+        if not store.number("SELECT count(*) FROM demo"):
             log.warning("%s holds records already: nothing was loaded into it", database.path)
             return ""
         weeks = move_dates(store)
@@ -11727,7 +11727,7 @@ def write_copy(database: Database, path: str) -> None:
             with contextlib.closing(sqlite3.connect(part)) as copy, database.reading() as store:
                 copy.execute("PRAGMA journal_mode = OFF")  # its file would be left behind
                 # the first read begins the transaction: the copy is of this moment
-                store.count("SELECT count(*) FROM user")
+                store.number("SELECT count(*) FROM user")
                 store.connection.backup(copy, pages=4096, progress=show_share)
             give_name(part, path)
     except sqlite3.Error as error:

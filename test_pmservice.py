@@ -3572,7 +3572,7 @@ class TestControls:
                         assert client.call("POST", "/-/reset").status_int == 200
                         with client.service.database.reading() as store:
                             assert list(pmservice.problems_of(store)) == []
-                            assert store.count("SELECT count(*) FROM bug WHERE product = 1") == 20
+                            assert store.number("SELECT count(*) FROM bug WHERE product = 1") == 20
                         listed = client.get("/products")
                         assert listed["total"] == len(listed["products"])
                 finally:
@@ -6542,7 +6542,7 @@ class TestTroubleWithTheFile:
         monkeypatch.setattr(time, "monotonic", lambda: moment)
         filed_world.service.database.write_lock = Lock()
         with filed_world.service.database.writing() as store:
-            assert store.count("PRAGMA busy_timeout") == left
+            assert store.number("PRAGMA busy_timeout") == left
 
     def test_read_only_file_takes_no_writes(self, connections, filed_world):
         self.set(connections, "query_only = ON")
@@ -14012,9 +14012,9 @@ class TestSideBySide:
         with contextlib.closing(pmservice.create_app(tmp_path / "pm.db")) as service:
             with service.database.reading() as store:
                 service.close()
-                assert store.count("SELECT count(*) FROM user") == 1
+                assert store.number("SELECT count(*) FROM user") == 1
             with pytest.raises(sqlite3.ProgrammingError):
-                store.count("SELECT count(*) FROM user")
+                store.number("SELECT count(*) FROM user")
 
     def test_two_apps_on_one_file_see_the_same(self, filed):
         with contextlib.closing(Client(filed.path)) as other:
