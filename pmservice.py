@@ -150,8 +150,8 @@ ADMIN = "admin"
 LONG_TERM = "2059-12-31"  # the end that the real server gives to what has none
 OPEN_END = "2030-01-01"  # and to a plan
 MAX_INT = 2**63 - 1
-# The largest id of a record: JSON readers are exact up to it, and the default of `order`, five times
-# the id, still fits in 64 bits.
+# The largest id of a record: JSON readers are exact up to it, and the default of `order`, five
+# times the id, still fits in 64 bits.
 MAX_ID = 2**53
 MAX_NAME = 255  # characters
 MAX_PEOPLE = 1000  # persons on a white list, or assignees of a task
@@ -164,7 +164,7 @@ MAX_LEVELS = 50  # of departments
 
 
 class Refusal(Exception):
-    """A request that the service refuses: its HTTP status, a sentence for a person, maybe a hint."""
+    """A request that the service refuses: an HTTP status, a sentence for a person."""
 
     def __init__(self, status: int, sentence: str, **hint: str):
         super().__init__(sentence)
@@ -233,8 +233,8 @@ Schema = Mapping[str, Any]
 class Look(NamedTuple):
     """What the values of several kinds have in common: a row of LOOKS.
 
-    written: how answers write them: "person", "moment", "stamp", "day" and "flag" are chosen by each
-        View, others are keys of WRITERS (room 5); "" is as SQLite returns them.
+    written: how answers write them: "person", "moment", "stamp", "day" and "flag" are chosen by
+        each View, others are keys of WRITERS (room 5); "" is as SQLite returns them.
     none: what answers show for an unset value, besides null. It counts as not given, so that a
         record that was read can be sent back.
     blank: whether "" is a value; otherwise it counts as not given.
@@ -840,7 +840,7 @@ def check(
 def check_field(
     shape: Shape, field: str, value: Any, settle: Settle, values: dict[str, Any]
 ) -> None:
-    """Add the checked value of a field to `values`, if it is given. Raises ValueError or Invalid."""
+    """Add the checked value of a field to `values`, if it is given. Raises ValueError, Invalid."""
     kind = shape.fields[field]
     required = field in shape.required
     if kind.is_given(value):
@@ -1122,7 +1122,7 @@ class Resource:
         return {name: self.fields[name] for name in names.split()} | others
 
     def parts_and_columns(self, values: Fields) -> tuple[list[tuple[Kind, Any]], dict[str, Any]]:
-        """Return the values that are rows of other tables, with their kinds, and those of columns."""
+        """Return the values that are rows of other tables, with their kinds, and the columns."""
         kinds = {**self.fields, **self.loaded}
         parts, columns = [], {}
         for field, value in values.items():
@@ -1168,7 +1168,7 @@ def table_of(target: str) -> str:
 
 
 def titles(target: str, name: str, condition: str, value: str = "") -> Kind:
-    """Return the kind of an object from ids to titles, or to `value`, of records that are visible."""
+    """Return the kind of an object from the ids of visible records to titles, or to `value`."""
     pairs = f"CAST({target}.id AS TEXT), {value or f'{target}.{name}'}"
     rows = f"{table_of(target)} AS {target} WHERE {condition} AND {{visible[{target}]}}"
     return derived(MAP, f"(SELECT json_group_object({pairs}) FROM {rows})")
@@ -1243,14 +1243,16 @@ PERCENT_OF_STORIES_CLOSED = """(
     SELECT coalesce(CAST(round(
         100.0 * sum(stories) FILTER (WHERE status = 'closed') / sum(stories)) AS INTEGER), 0)
     FROM story_count WHERE story_count.product = product.id AND stories > 0)"""
-# 100 × consumed / (consumed + left), rounded half up, without the noise of floats just below a half;
-# 0 when both are 0; 100 when done.
+# 100 × consumed / (consumed + left), rounded half up, without the noise of floats just below a
+# half; 0 when both are 0; 100 when done.
 TASK_PROGRESS = """
     CASE WHEN task.status = 'done' THEN 100
          WHEN task.consumed = 0 THEN 0
          ELSE CAST(round(100 * task.consumed / (task.consumed + task.left), 6) + 0.5 AS INTEGER)
     END"""
-# SQLite uses a partial index only if a query repeats its condition: hence `story <> 0` and the like.
+# SQLite uses a partial index only if a query repeats its condition: hence `story <> 0` and the
+# like.
+#
 # The cases of a task's story, and of the version of the story that the task knows.
 CASES_OF_TASK = """
     testcase.story <> 0 AND testcase.story = task.story
@@ -1919,8 +1921,8 @@ class Envelope(NamedTuple):
     schema: Callable[[Schema], Mapping[str, Any]]
 
 
-# A created product is sent twice: at the top level, where real clients read `id`, and in `products`,
-# because "the sample response is the same envelope as operation 1".
+# A created product is sent twice: at the top level, where real clients read `id`, and in
+# `products`, because "the sample response is the same envelope as operation 1".
 BOTH_WAYS = Envelope(
     lambda record: f'{record[:-1]},"total":1,"products":[{record}]}}',
     lambda fields: {**fields, "total": {"const": 1}, "products": array_of(object_of(fields))},
@@ -1984,7 +1986,7 @@ class View:
         return [field for field, kind in self.fields.items() if kind.source != "fixed"]
 
     def writer(self, field: str) -> tuple[Writer | None, str]:
-        """Return the writer of a field, None if SQLite's value is sent, and the text for "unset"."""
+        """Return the writer of a field, None to send SQLite's value, and the text for "unset"."""
         cells = {
             "person": (self.person, self.nobody),
             "moment": (self.moment, self.never),
@@ -2027,7 +2029,7 @@ class View:
         return "%s"
 
     def show(self, rows: Iterable[Sequence[Any]], scene: Scene) -> list[str]:
-        """Return the JSON text of each row, at least one; its values are in the order of `columns`."""
+        """Return the JSON text of each row, at least one; values are in the order of `columns`."""
         columns: list[Iterable[Any]] = list(zip(*rows, strict=True))
         for place, writer, unset in self.writers:
             columns[place] = writer.write(columns[place], scene, unset)
@@ -2407,7 +2409,7 @@ class Listing:
         return me.admin or bool(self.view.resource.guard.links in narrowed)
 
     def is_quick(self, narrowed: Fields, query: Fields, me: Caller) -> bool:
-        """Tell whether a page takes no longer when there are more records: small, and from an index."""
+        """Tell whether a page is as quick among more records: it is small, and from an index."""
         table = self.view.resource.table
         status, order = query.get("status", self.default), query.get("order", self.order)
         kept: Mapping[str, str] = TOTALS.get((table, " ".join(narrowed)), {})
@@ -2850,7 +2852,7 @@ class Store:
         return self.value("SELECT password FROM user WHERE account = ? AND NOT deleted", (account,))
 
     def id_of(self, name: int | str) -> int:
-        """Return the id that a path names, by number or as an account; 0 if no record can have it."""
+        """Return the id that a path names, as a number or an account; 0 if none can have it."""
         if isinstance(name, int):
             return name if name <= MAX_INT else 0
         user = self.user(name)
@@ -2896,7 +2898,7 @@ class Store:
     # Single operations
 
     def place_projects(self) -> None:
-        """Derive `path` and `grade` of new rows, whose path is "", from those above, level by level.
+        """Derive `path` and `grade` of new rows, whose path is "", from those above, by levels.
 
         An execution stands below its project; projects and programs stand below their parents.
         """
@@ -2922,7 +2924,10 @@ class Store:
             placed = self.run(level).rowcount
 
     def begin_projects(self, execution: int, project: int) -> None:
-        """Set an execution and its project to `doing` if they wait. Their real begin is today, unless it is set."""
+        """Set an execution and its project to `doing` if they wait.
+
+        Their real begin is today, unless it is set.
+        """
         sql = """
             UPDATE project SET status = 'doing', realBegan = coalesce(realBegan, ?)
             WHERE id IN (?, ?) AND status = 'wait'
@@ -2970,12 +2975,12 @@ class Store:
         return dict(self.run(sql, (story,)))
 
     def vote(self, story: int, account: str, result: str) -> None:
-        """Keep a reviewer's vote. REPLACE gives it a new rowid, and so the last place in `votes`."""
+        """Keep a reviewer's vote; with the new rowid of REPLACE it is the last one in `votes`."""
         vote = {"story": story, "account": account, "result": result}
         self.insert("story_reviewer", vote, "OR REPLACE")
 
     def story_version(self, story: int, version: int) -> dict[str, Any]:
-        """Return what a story said in a version or, if that is missing, in the last one before it."""
+        """Return what a story said in a version, or in the last one before it that is kept."""
         sql = """
             SELECT version, title, spec, verify FROM story_version
             WHERE story = ? AND version <= ?
@@ -7941,8 +7946,8 @@ class Sheet:
     def products_to_sum(self) -> list[tuple[int, str]]:
         """Return the products whose bugs to add (1) and to subtract (-1), as JSON arrays of ids.
 
-        Usually the products that the caller sees, to add. If fewer are hidden than seen: id 0, which
-        has the sums of all products, to add, and the hidden ones, to subtract.
+        Usually the products that the caller sees, to add. If fewer are hidden than seen: id 0,
+        which has the sums of all products, to add, and the hidden ones, to subtract.
         """
         [(seen, hidden)] = self.rows(SEEN_OR_HIDDEN)
         # texts: the shorter array has fewer ids, near enough
@@ -9015,8 +9020,8 @@ class Server(TcpWSGIServer):  # type: ignore[misc]
             return
         self.swept = now
         for channel in self.channels():
-            # The time starts at the first sweep that sees the request, and anew while the channel is
-            # not read.
+            # The time starts at the first sweep that sees the request, and anew while the channel
+            # is not read.
             if channel.request and not (channel.request.began and channel.readable()):
                 channel.request.began = now
             if channel.overdue(now):
@@ -9237,7 +9242,8 @@ class Settings(TypedDict, total=False):
     token_lifetime: float  # seconds after its last use
     body_limit: int  # bytes
     loopback_only: bool  # whether only this machine's own Host names are answered
-    # Host names, separated by commas, answered besides this machine's own; "": loopback_only decides
+    # Host names, separated by commas, answered besides this machine's own; "": loopback_only
+    # decides
     allowed_host: str
     origin: str  # the origins of other machines' pages that may call, separated by commas; "*": all
     strict: bool  # whether names that an operation does not take are refused instead of ignored
