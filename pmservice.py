@@ -1102,8 +1102,8 @@ class Resource:
     def open_to_me(self, row: str) -> str:
         """Return the SQL condition that a row's `acl` is open, or that it names the user `:me`."""
         persons = ", ".join(f"{row}.{person}" for person in self.guard.persons.split())
-        listed = f"instr({row}.whitelist, ',' || :me || ',')"
-        return f"({row}.acl = 'open' OR :me IN ({persons}) OR {listed})"
+        in_list = f"instr({row}.whitelist, ',' || :me || ',')"
+        return f"({row}.acl = 'open' OR :me IN ({persons}) OR {in_list})"
 
     def seen_through(self, row: str, link: str) -> str:
         """Return the SQL condition that a link is unset or names a record that `:me` may see."""
@@ -1186,9 +1186,9 @@ def name_of(target: str, link: str, name: str = "name", otherwise: str = "''") -
     return f"coalesce(({found}), {otherwise})"
 
 
-def real_name(account: str) -> Kind:
-    """Return the kind of the real name of the user with an account."""
-    found = f"SELECT user.realname FROM user WHERE user.account = {account}"
+def real_name(person: str) -> Kind:
+    """Return the kind of the real name of the user whose account a column holds."""
+    found = f"SELECT user.realname FROM user WHERE user.account = {person}"
     return derived(TEXT, f"coalesce(({found}), '')")
 
 
@@ -2259,11 +2259,10 @@ NARROWINGS = {
 # fmt: on
 
 
-def total_of(lists: str, parent: str) -> str:
+def total_of(names: str, parent: str) -> str:
     """Return the query that reads the sum of lists' totals, which triggers keep."""
-    return (
-        f"SELECT coalesce(sum(records), 0) FROM total WHERE list IN ({lists}) AND parent = {parent}"
-    )
+    total = "SELECT coalesce(sum(records), 0) FROM total"
+    return f"{total} WHERE list IN ({names}) AND parent = {parent}"
 
 
 def all_of(list: str, parent: str) -> dict[str, str]:
@@ -7716,6 +7715,16 @@ def product_rows(products: Iterable[Any]) -> list[Cells]:
     return rows
 
 
+def totals_of(products: Sequence[Any], this_week: Mapping[str, int]) -> Section:
+    """Return the numbers that the overview begins with; none without products."""
+    heads = ("active bugs", "opened this week", "resolved this week", "products")
+    rows = []
+    if products:
+        first = products[0]
+        rows.append(make_row(first["active_in_all"], *this_week.values(), first["products"]))
+    return Section(heads=heads, rows=rows, css_class="tiles")
+
+
 class Sheet:
     """The contents of the pages for one caller, read from one state of the database."""
 
@@ -7900,17 +7909,8 @@ class Sheet:
             return [NO_RECORDS]
         weeks = self.count_weeks()
         this_week = weeks[max(weeks)]
-        totals = []
-        if products:
-            first = products[0]
-            numbers = first["active_in_all"], *this_week.values(), first["products"]
-            totals.append(make_row(*numbers))
         return [
-            Section(
-                heads=("active bugs", "opened this week", "resolved this week", "products"),
-                rows=totals,
-                css_class="tiles",
-            ),
+            totals_of(products, this_week),
             Section(
                 "Bugs a week", legend=this_week, weeks=weeks, top=top_of(weeks), css_class="half"
             ),
