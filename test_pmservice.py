@@ -16068,7 +16068,7 @@ DRAWN = {  # the values that a request gives a field, by its name or by the look
     "email": ["a@b.org"], "mobile": ["13800000000"], "phone": ["13800000000"], "account": ["dev1", "new1", "new2", "new3"],
     "acl": ["open"], "stories": ["", "1,2", "3", "1,99"], "bugs": ["", "1"], "begin": EARLY, "estStarted": EARLY, "realBegan": EARLY,
     "realStarted": ["2026-02-09T17:00:00Z"], "moment": ["2026-11-19 23:59:59", "2026-11-20T08:00:00Z"], "stamp": ["2026-11-20T08:00:00Z"],
-    "name": [f"N{n}" for n in range(20)], "text": ["a", "b"], "secret": ["secret"], "hours": HOURS, "day": LATE, "deadline": LATE,
+    "name": [f"N{n}" for n in range(20)], "text": ["a", "b"], "nullable": ["secret"], "hours": HOURS, "day": LATE, "deadline": LATE,
     "flag": [True, False], "truth": [True, False], "plain": [0, 1, 2, 3], "person": ["dev1", "qa1", "pm1", "someone", ""],
     "people": [["admin"], ["qa1", "dev1"], []], "whitelist": [["dev1"], []],
 }
