@@ -148,7 +148,7 @@ ZERO_DAY    = '"0000-00-00"'            # "an unset real start or end of a proje
 
 ADMIN = "admin"
 LONG_TERM = "2059-12-31"  # the end that the real server gives to what has none
-OPEN_END = "2030-01-01"  # and to a plan
+OPEN_END = "2030-01-01"  # the end that the real server gives to a plan that has none
 MAX_INT = 2**63 - 1
 # The largest id of a record: JSON readers are exact up to it, and the default of `order`, five
 # times the id, still fits in 64 bits.
@@ -198,7 +198,10 @@ BUSY = "The database is busy; try again."
 
 
 class Busy(Refusal, StartError):
-    """Another writer held the database for as long as this could wait."""
+    """Another writer held the database for as long as this could wait.
+
+    A request reads it as a refusal, a command as the reason why it stops.
+    """
 
     def __init__(self, sentence: str = BUSY):
         super().__init__(503, sentence)
@@ -233,15 +236,16 @@ Schema = Mapping[str, Any]
 class Look(NamedTuple):
     """What the values of several kinds have in common: a row of LOOKS.
 
-    written: how answers write them: "person", "moment", "stamp", "day" and "flag" are chosen by
-        each View, others are keys of WRITERS (room 5); "" is as SQLite returns them.
-    none: what answers show for an unset value, besides null. It counts as not given, so that a
-        record that was read can be sent back.
+    written: how answers write them. For "person", "moment", "stamp", "day" and "flag", each View
+        chooses the writer (room 5); another word is a key of WRITERS; "" is as SQLite returns them.
+    none: the placeholder that some answers show for an unset value, where others show null. A
+        request that sends it back does not give the field.
     blank: whether "" is a value; otherwise it counts as not given.
     settled: how a checked value is resolved against the database: a method of Settler (room 8).
-    emptied: what a transition stores to empty a field (room 8).
+    emptied: what a transition stores to empty a field (room 8); None for columns that may be NULL.
     cell: how the page for browsers shows them (room 15), "" as text.
-    pulled: how they are read from another server's answers (room 19), "" as they are.
+    pulled: how they are read from another server's answers: a key of BY_LOOK (room 19), "" as they
+        are.
     """
 
     written: str
@@ -281,13 +285,15 @@ LOOKS = {
 class Kind(NamedTuple):
     """A field's type: how requests write it and how answers show it.
 
-    look: its row of LOOKS. The look "quoted" is "plain" between quotes, because it never needs
-        escaping.
+    look: its row of LOOKS. "quoted" is for texts that never need escaping: they are only put
+        between quotes.
     read: from a JSON value to a checked one; raises ValueError(rule).
     schema: the JSON Schema of what requests may send.
-    source: "given", a column that requests or fixtures set; "derived", worked out by the database:
-        a column of its own or, if there is one, the expression `sql`; "part", rows of another
-        table, read by `sql`; "fixed", the constant `value`, which every answer shows.
+    source: where values come from.
+        "given": a column that requests or fixtures set.
+        "derived": worked out by the database, in a column or, if there is one, by `sql`.
+        "part": rows of another table, read by `sql`.
+        "fixed": the constant `value`, which every answer shows.
     target: the resource that a link must name (a key of RESOURCES).
     needed: whether the link must name a record.
     shown: the JSON Schema of answers, for the looks that do not say it themselves.
@@ -378,7 +384,8 @@ def number_of(unit: str, least: int, most: int) -> Callable[[Any], float]:
             value = float(value)
         if not is_number(value):
             raise ValueError(f"must be a number of {unit}")
-        # Twice, because the largest ints become larger as floats: 2^63 - 1 becomes 2^63.
+        # Before it becomes a float, which a huge int cannot, and after, because rounding may lift
+        # it past `most`: 2^63 - 1 becomes 2^63.
         checked = bounded(value, least, most)
         return float(bounded(float(checked), least, most))
 
@@ -404,12 +411,14 @@ def read_text(value: Any) -> str:
     return value
 
 
-def filled(most: int, least: int = 1) -> Callable[[Any], str]:
+def filled(most: int, *, least: int = 1) -> Callable[[Any], str]:
     """Return a reader of text that is not blank and has so many characters."""
 
     def read(value: Any) -> str:
         rule = f"must be {least} to {most} characters, not blank"
-        if isinstance(value, str) and len(value) > most:  # read_text would count bytes
+        if (
+            isinstance(value, str) and len(value) > most
+        ):  # before read_text, whose rule speaks of bytes
             raise ValueError(f"{rule} (got {len(value)})")
         words = read_text(value)
         if not words.strip():
@@ -605,7 +614,7 @@ def text_schema(pattern: str) -> Schema:
 
 
 def whole_schema(least: int = -MAX_INT - 1, most: int = MAX_INT) -> Schema:
-    """Return the schema of an int or its text, the text with some digits fewer than it may have."""
+    """Return the schema of an int between two bounds, or of its text, of at most 18 digits."""
     digits = "^[1-9][0-9]{0,17}$"
     if least <= 0:
         digits = "^[0-9]{1,18}$" if least == 0 else "^-?[0-9]{1,18}$"
@@ -653,8 +662,13 @@ def needed(target: str) -> Kind:
     return link(target, needed=True)
 
 
-def rows_of(table: str, owner: str, target: str, item: str) -> Kind:
-    """Return the kind of an array of record ids, each a row of `table` with both records' ids."""
+def rows_of(table: str, owner: str, target: str, item: str = "") -> Kind:
+    """Return the kind of an array of record ids, each a row of `table` with both records' ids.
+
+    owner, item: the columns for this record's id and for the other's, which is called like
+        `target`.
+    """
+    item = item or target
     ids = f'SELECT json_group_array({table}."{item}") FROM {table}'
     return Kind(
         look="plain",
@@ -690,8 +704,8 @@ def fixed(value: Any) -> Kind:
     return Kind("plain", read_text, {}, source="fixed", value=value)
 
 
-# Whatever meets a schema of a request is accepted; not all that is accepted meets it, so that the
-# schemas stay simple.
+# The schemas of requests are narrower than the readers, to stay simple: whatever meets one is
+# accepted, but more is.
 CLOCK_PATTERN = "([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]"
 MOMENT_PATTERN = f"^[12][0-9]{{3}}-(0[1-9]|1[0-2])-(0[1-9]|1[0-9]|2[0-8]) {CLOCK_PATTERN}$"
 ONE_ACCOUNT = "[A-Za-z0-9_.@-]{1,30}"
@@ -737,7 +751,7 @@ FILLED       = Kind("text",      filled(MAX_TEXT),  either(text_schema(NOT_BLANK
 COMMAS       = Kind("text",      read_commas,       either(TEXT_SCHEMA, NUMBER_SCHEMA, array_of(TEXT_OR_NUMBER)))
 ACCOUNT      = Kind("text",      read_account,      ACCOUNT_SCHEMA)
 PASSWORD     = Kind("nullable",  filled(MAX_TEXT),  FILLED.schema)
-NEW_PASSWORD = Kind("nullable",  filled(MAX_TEXT, 6), PASSWORD_SCHEMA)
+NEW_PASSWORD = Kind("nullable",  filled(MAX_TEXT, least=6), PASSWORD_SCHEMA)
 MAYBE_TEXT   = Kind("nullable",  read_text,         TEXT_OR_NUMBER)
 MAYBE_INT    = Kind("maybe",     whole(),           whole_schema(), shown={"type": ["integer", "null"]})
 DAYS         = Kind("day",       read_day,          DAY_SCHEMA)
@@ -751,13 +765,14 @@ FLAG         = Kind("flag",      read_flag,         FLAG_SCHEMA)
 YES_NO       = Kind("truth",     read_flag,         FLAG_SCHEMA)  # a flag that every answer shows as a boolean
 STAGES       = Kind("text",      read_stages,       either(STAGE_SCHEMA, BLANK_SCHEMA, array_of(STAGE_SCHEMA)))
 BUG_STATE    = Kind("quoted",    read_bug_state,    {"type": "string", "enum": list(BUG_STATES)})
-BUILD_ID     = Kind("plain",     read_release_build,     either(whole_schema(0), array_of(whole_schema(0), minItems=1, maxItems=1)))
+RELEASE_BUILD = Kind("plain",     read_release_build,     either(whole_schema(0), array_of(whole_schema(0), minItems=1, maxItems=1)))
 PRODUCTS     = Kind("plain",     read_some_ids,     SOME_IDS, target="product")
 STORY_IDS    = Kind("plain",     read_some_ids,     SOME_IDS, target="story")
 BUG_IDS      = Kind("plain",     read_some_ids,     SOME_IDS, target="bug")
 PAGE         = Kind("plain",     whole(1),          POSITIVE_SCHEMA)
 LIMIT        = Kind("plain",     whole(1, 100_000), {**POSITIVE_SCHEMA, "maximum": 100_000})
-TRUNK        = Kind("build",     read_trunk_or_build, either({"const": "trunk"}, whole_schema(1)), target="build",  # an id, or "trunk", stored as NULL
+# An id, or "trunk", which is stored as NULL.
+BUILD_OR_TRUNK = Kind("build",   read_trunk_or_build, either({"const": "trunk"}, whole_schema(1)), target="build",
                     sql="coalesce(CAST(testtask.build AS TEXT), 'trunk')")
 # fmt: on
 
@@ -775,7 +790,7 @@ def unsettled(field: str, kind: Kind, value: Any) -> Any:
 
 
 def expectation(kind: Kind) -> str:
-    """Return " and must be …" with what a kind says of "" or, if it takes that, of null."""
+    """Return how "is required" goes on: " and " with the rule that "" or null breaks."""
     for nothing in ("", None):
         try:
             kind.read(nothing)
@@ -790,7 +805,7 @@ class Shape:
     A rule is called with the stored record and with the record as the request would leave it,
     without its broken fields; it returns {field: problem}.
 
-    unset: the fields that "" empties. For others, "" is not given unless it is a value of the kind.
+    unset: the fields that "" empties. In others "" is not given, unless their kind takes it.
     """
 
     def __init__(
@@ -827,7 +842,7 @@ def check(
             broken |= {field + inner: rule for inner, rule in error.fields.items()}
         except ValueError as error:
             broken[field] = str(error)
-    for rule in shape.rules:
+    for rule in shape.rules:  # a later one does not see what an earlier one found broken
         after = {**record, **values}
         sound = {field: value for field, value in after.items() if field not in broken}
         for field, problem in rule(record, sound).items():
@@ -851,8 +866,8 @@ def check_field(
         raise ValueError(f"is required{expectation(kind)}")
     else:
         return
-    # It was settled to None if it names nothing, which a required link must not; TRUNK is no build.
-    must_name = kind.needed or (required and kind is not TRUNK)
+    # None names nothing. A required link must name something; of BUILD_OR_TRUNK, None is the trunk.
+    must_name = kind.needed or (required and kind is not BUILD_OR_TRUNK)
     if values[field] is None and must_name:
         raise ValueError(f"must name an existing {kind.target or 'user'}")
 
@@ -945,7 +960,7 @@ STEP = Shape({"type": one_of(*STEP_TYPES), "desc": FILLED, "expect": TEXT}, "des
 LOADED_STEP = Shape({"id": ID, "parent": INT, "version": INT, **STEP.fields}, "desc")
 STEP_SHOWN = flat_object("id parent case version", "type desc expect")
 STEP_RESULT = Shape({"result": one_of(*RESULTS), "real": TEXT})
-LOADED_RESULT = Shape(
+LOADED_STEP_RESULT = Shape(
     {"id": ID, "parent": INT, "case": INT, **LOADED_STEP.fields, **STEP_RESULT.fields}
 )
 VERSION = Shape({"version": ID, "title": NAME, "spec": TEXT, "verify": TEXT}, "version title")
@@ -954,12 +969,12 @@ STEPS = Kind("plain", Items(STEP), array_of(fields_schema(STEP)), shown=array_of
 STEP_RESULTS = Kind("plain", Items(STEP_RESULT), array_of(fields_schema(STEP_RESULT)))
 
 
-def read_results(value: Any) -> str:
+def read_step_results(value: Any) -> str:
     """Return the results of a run's steps as the JSON text that is stored."""
-    return to_json(Items(LOADED_RESULT)(value))
+    return to_json(Items(LOADED_STEP_RESULT)(value))
 
 
-LOADED_RESULTS = Kind("plain", read_results, {}, shown=array_of({"type": "object"}))
+LOADED_STEP_RESULTS = Kind("plain", read_step_results, {}, shown=array_of({"type": "object"}))
 
 
 # Moments are stored as UTC text, YYYY-MM-DDThh:mm:ssZ.
@@ -1081,7 +1096,7 @@ class Resource:
 
     @property
     def undeleted(self) -> str:
-        """The SQL condition that a row is not deleted; one without `deleted` is really removed."""
+        """The SQL condition that a row is not deleted; without the field, rows are removed."""
         return f"{self.table}.deleted = 0" if "deleted" in self.fields else "TRUE"
 
     def visible(self, row: str = "") -> str:
@@ -1146,16 +1161,16 @@ class Resource:
 def story_counts(type: str) -> Kind:
     """Return the kind of an object with the number of a product's stories in each status.
 
-    With stories, {"": 0, "draft": 1, …}. Without any of the type, as in the sample, the keys "0" to
-    "4" come before these: {"0": "", "1": "draft", …, "": 0, "draft": 0, …}. No story has status "".
+    It is {"": 0, "draft": 1, …}. If there is none of the type, the specification's sample has five
+    more keys in front: {"0": "", "1": "draft", …}. No story has the status "".
     """
-    index, numbers = [], []
+    numbered, numbers = [], []
     for place, state in enumerate(("", *STORY_STATES)):
-        index.append(f"'{place}', '{state}'")
+        numbered.append(f"'{place}', '{state}'")
         stories = f"sum(stories) FILTER (WHERE status = '{state}')"
         numbers.append(f"'{state}', coalesce({stories}, 0)")
     counts = f"json_object({', '.join(numbers)})"
-    none = f"json_object({', '.join(index + numbers)})"
+    none = f"json_object({', '.join(numbered + numbers)})"
     own = f"story_count.product = product.id AND story_count.type = '{type}' AND stories > 0"
     return derived(
         MAP, f"(SELECT iif(count(*) > 0, {counts}, {none}) FROM story_count WHERE {own})"
@@ -1168,7 +1183,7 @@ def table_of(target: str) -> str:
 
 
 def titles(target: str, name: str, condition: str, value: str = "") -> Kind:
-    """Return the kind of an object from the ids of visible records to titles, or to `value`."""
+    """Return the kind of an object that maps the ids of visible records to titles, or `value`."""
     pairs = f"CAST({target}.id AS TEXT), {value or f'{target}.{name}'}"
     rows = f"{table_of(target)} AS {target} WHERE {condition} AND {{visible[{target}]}}"
     return derived(MAP, f"(SELECT json_group_object({pairs}) FROM {rows})")
@@ -1192,6 +1207,11 @@ def real_name(person: str) -> Kind:
     return derived(TEXT, f"coalesce(({found}), '')")
 
 
+def story_of(table: str) -> str:
+    """Return the join of the story that a row names, if the caller may see it."""
+    return f"LEFT JOIN story ON story.id = {table}.story AND {{visible[story]}}"
+
+
 def parent_of(table: str) -> Kind:
     """Return the kind of a parent's id: "-1 = has children"."""
     children = (
@@ -1202,12 +1222,17 @@ def parent_of(table: str) -> Kind:
     )
 
 
+# In the expressions below, conditions such as `story <> 0` repeat that of a partial index: SQLite
+# uses it only then.
+
+# A home: an execution or, without one, the project itself.
+HOME_LINK = link("execution or project")
 # Kinds that no request sets: what reads them here is never called.
 MAP = Kind("plain", read_text, {}, shown={"type": "object", "additionalProperties": {}})
 ACCOUNTS = Kind("plain", read_text, {}, shown=array_of({"type": "string"}))
 PARTS = Kind("plain", read_text, {}, "part", shown=array_of({"type": "object"}))
-HOME_LINK = link("execution or project")
-# A department's path, ",1,4,", from those above it.
+# A department's path, ",1,4,", from those above it. The first SELECT takes the row of the statement
+# around it.
 DEPARTMENT_PATH = """(
     WITH RECURSIVE up(parent, path) AS (
         SELECT department.parent, ',' || department.id || ','
@@ -1223,8 +1248,8 @@ DEPARTMENT_GRADE = (
 OPEN_PLANS = """(
     SELECT coalesce(sum(plans), 0) FROM plans_ending
     WHERE plans_ending.product = product.id AND plans_ending.end > :today)"""
-# The releases of a product that the caller may see. They are grouped by project, under the alias
-# `release`, so that visibility is checked once for each project.
+# The releases of a product that the caller may see. That depends on their projects, so it is
+# checked once for each: the groups have the alias `release`, which {visible[release]} expects.
 VISIBLE_RELEASES = """
     CASE WHEN :admin THEN product_count.releases ELSE (
         SELECT coalesce(sum(release.releases), 0) FROM (
@@ -1250,9 +1275,6 @@ TASK_PROGRESS = """
          WHEN task.consumed = 0 THEN 0
          ELSE CAST(round(100 * task.consumed / (task.consumed + task.left), 6) + 0.5 AS INTEGER)
     END"""
-# SQLite uses a partial index only if a query repeats its condition: hence `story <> 0` and the
-# like.
-#
 # The cases of a task's story, and of the version of the story that the task knows.
 CASES_OF_TASK = """
     testcase.story <> 0 AND testcase.story = task.story
@@ -1285,7 +1307,7 @@ STORY_STAGE = """
     END"""
 STORY_PLANS = """coalesce((
     SELECT group_concat(plan_story.plan) FROM plan_story WHERE plan_story.story = story.id), '')"""
-CHILD_STORIES = "FROM story AS child WHERE child.parent = story.id AND NOT child.deleted"
+FROM_CHILD_STORIES = "FROM story AS child WHERE child.parent = story.id AND NOT child.deleted"
 # The + keeps SQLite from searching by type: the few ids below are quicker.
 EXECUTIONS_OF_STORY = """
     +execution.type IN ('sprint', 'stage')
@@ -1297,6 +1319,7 @@ BRIEF_EXECUTION = """json_object(
 PLANS_OF_STORY = """
     plan.id IN (SELECT plan_story.plan FROM plan_story WHERE plan_story.story = story.id)
     AND NOT plan.deleted"""
+# Without parentheses: further conditions may follow.
 REVIEWERS = (
     "SELECT json_group_array(account) FROM story_reviewer WHERE story_reviewer.story = story.id"
 )
@@ -1341,7 +1364,7 @@ PROJECT_FIELDS = dict(  # of programs, projects and executions: "one record shap
     parentVersion=fixed(0), planDuration=fixed(0), realDuration=fixed(0), openedVersion=TEXT, lastEditedBy=PERSON,
     lastEditedDate=MOMENT, closedBy=PERSON, closedDate=MOMENT, canceledBy=PERSON, canceledDate=MOMENT, PO=PERSON,
     QD=PERSON, RD=PERSON, team=TEXT, order=INT, deleted=FLAG,
-    products=rows_of("project_product", "project", "product", "product"),
+    products=rows_of("project_product", "project", "product"),
 )
 
 PRODUCT_FIELDS = dict(
@@ -1359,7 +1382,7 @@ PRODUCT_FIELDS = dict(
 )
 
 RELEASE_FIELDS = dict(
-    id=ID, project=link("project"), product=needed("product"), branch=INT, build=BUILD_ID, name=NAME, date=DAYS, desc=TEXT,
+    id=ID, project=link("project"), product=needed("product"), branch=INT, build=RELEASE_BUILD, name=NAME, date=DAYS, desc=TEXT,
     status=one_of(*RELEASE_STATES),
     marker=TEXT, stories=TEXT, bugs=TEXT, leftBugs=TEXT, mailto=COMMAS, notify=fixed(None), subStatus=fixed(""), deleted=FLAG,
     productName=derived(TEXT, "(SELECT product.name FROM product WHERE product.id = release.product)"),
@@ -1429,12 +1452,12 @@ STORY_FIELDS = dict(
     openedDate=MOMENT, assignedTo=PERSON, assignedDate=MOMENT, approvedDate=fixed(None), lastEditedBy=PERSON,
     lastEditedDate=MOMENT, reviewedBy=PERSON, reviewedDate=MOMENT, closedBy=PERSON, closedDate=MOMENT,
     closedReason=one_of("", *STORY_REASONS), activatedDate=MOMENT, toBug=fixed(0),
-    childStories=derived(TEXT, f"coalesce((SELECT group_concat(child.id) {CHILD_STORIES}), '')"),
+    childStories=derived(TEXT, f"coalesce((SELECT group_concat(child.id) {FROM_CHILD_STORIES}), '')"),
     linkStories=fixed(""), duplicateStory=link("story"), version=ID, storyChanged=fixed("0"), feedbackBy=fixed(""), notifyEmail=fixed(""),
     URChanged=fixed("0"), deleted=FLAG, spec=TEXT, verify=TEXT,
     parentName=derived(TEXT, "coalesce((SELECT up.title FROM story AS up WHERE up.id = story.parent), '')"),
     executions=titles("execution", "name", EXECUTIONS_OF_STORY, BRIEF_EXECUTION), stages=fixed([]),
-    extraStories=derived(MAP, f"(SELECT json_group_object(CAST(child.id AS TEXT), child.title) {CHILD_STORIES})"),
+    extraStories=derived(MAP, f"(SELECT json_group_object(CAST(child.id AS TEXT), child.title) {FROM_CHILD_STORIES})"),
     reviewer=derived(ACCOUNTS, f"({REVIEWERS})"), notReview=derived(ACCOUNTS, f"({REVIEWERS} AND result = '')"),
     parentPri=derived(INT, "coalesce((SELECT up.pri FROM story AS up WHERE up.id = story.parent), 0)"),
     planTitle=titles("plan", "title", PLANS_OF_STORY),
@@ -1443,7 +1466,7 @@ STORY_FIELDS = dict(
     # In a fixture only.
     versions=PARTS._replace(read=Items(VERSION), table="story_version", owner="story", sql=STORY_VERSIONS),
     reviewers=PARTS._replace(look="votes", read=Items(REVIEWER), table="story_reviewer", owner="story", sql=STORY_VOTES),
-    plans=rows_of("plan_story", "story", "plan", "plan"),
+    plans=rows_of("plan_story", "story", "plan"),
 )
 
 PLAN_FIELDS = dict(
@@ -1457,14 +1480,14 @@ PLAN_FIELDS = dict(
 
 BUILD_FIELDS = dict(
     id=ID, project=needed("project"), product=needed("product"), branch=INT, execution=needed("execution or project"), name=NAME,
-    scmPath=TEXT, filePath=TEXT, date=DAYS, stories=rows_of("build_story", "build", "story", "story"), bugs=rows_of("build_bug", "build", "bug", "bug"),
+    scmPath=TEXT, filePath=TEXT, date=DAYS, stories=rows_of("build_story", "build", "story"), bugs=rows_of("build_bug", "build", "bug"),
     builder=PERSON, desc=TEXT, deleted=FLAG, executionName=derived(TEXT, name_of("execution", "build.execution")),
     executionID=derived(INT, "build.execution"), productName=derived(TEXT, name_of("product", "build.product")),
     productType=derived(TEXT, name_of("product", "build.product", "type")), branchName=fixed(""), files=fixed([]),
 )
 
 TESTTASK_FIELDS = dict(
-    id=ID, project=needed("project"), product=needed("product"), name=NAME, execution=needed("execution or project"), build=TRUNK,
+    id=ID, project=needed("project"), product=needed("product"), name=NAME, execution=needed("execution or project"), build=BUILD_OR_TRUNK,
     type=TEXT, owner=PERSON, pri=NATURAL, begin=DAYS, end=DAYS, realFinishedDate=MOMENT, mailto=WHITELIST, desc=TEXT,
     report=TEXT, status=one_of(*TESTTASK_STATES), testreport=fixed(0), auto=fixed("no"), subStatus=fixed(""), deleted=FLAG,
     productName=derived(TEXT, name_of("product", "testtask.product")), productType=derived(TEXT, name_of("product", "testtask.product", "type")),
@@ -1477,7 +1500,7 @@ EFFORT_FIELDS = dict(id=ID, task=needed("task"), date=DAYS, left=HOURS, consumed
 
 RESULT_FIELDS = dict(
     id=ID, run=fixed(0), case=needed("testcase"), version=NATURAL, job=fixed(0), compile=fixed(0), caseResult=one_of(*RESULTS),
-    stepResults=LOADED_RESULTS, lastRunner=PERSON, date=MOMENT, duration=fixed(0), xml=fixed(""), deploy=fixed(0), build=fixed(0),
+    stepResults=LOADED_STEP_RESULTS, lastRunner=PERSON, date=MOMENT, duration=fixed(0), xml=fixed(""), deploy=fixed(0), build=fixed(0),
     files=fixed([]), testtask=link("testtask"),
 )
 # fmt: on
@@ -1534,7 +1557,8 @@ LASTING = {"begin": TODAY, "end": LONG_TERM}
 OPENED = {"openedBy": CALLER, "openedDate": NOW}
 CREATED = {"createdBy": CALLER, "createdDate": NOW, "createdVersion": __version__}
 ASSIGNED = {**OPENED, "assignedDate": assigned_now}
-# Without an execution, the project itself is the home. `project` is 0 until it is worked out.
+# Without an execution, the project itself is the home. `project` is 0 until the operation or
+# Store.place_records works it out.
 AT_HOME = {"execution": same("project"), "project": 0}
 A_PROGRAM = {"acl": "open", "type": "program", **LASTING, **OPENED}
 A_PROJECT = {
@@ -1558,7 +1582,7 @@ ACL_OF_PROJECT = Guard("openedBy PM PO QD RD", acl_of="coalesce({0}.project, {0}
 ACL_OF_PRODUCT = Guard("createdBy PO QD RD")
 OF_PRODUCT, OF_BOTH = Guard(links="product"), Guard(links="product project")
 # As the field `plans`, but one id stands for an array of one, too.
-PLAN_IDS = rows_of("plan_story", "story", "plan", "plan")._replace(
+PLAN_IDS = rows_of("plan_story", "story", "plan")._replace(
     read=read_plan_ids, schema=either(whole_schema(1), array_of(whole_schema(1)))
 )
 PLAN_TITLES = derived(
@@ -1583,7 +1607,6 @@ PLAN_COUNTS = (
     "LEFT JOIN plan_count ON plan_count.plan = plan.id AND plan_count.product = plan.product"
 )
 PRODUCT_COUNTS = "JOIN product_count ON product_count.product = product.id"
-STORY_OF = "LEFT JOIN story ON story.id = {0}.story AND {{visible[story]}}"
 CASE_IN_TESTTASK = "task case assignedTo caseVersion storyTitle caseStatus bugs results stepNumber"
 LOADED_STORY = {
     "parent": link("story"),
@@ -1619,9 +1642,9 @@ BUILD      = Resource("build",      "build",      BUILD_FIELDS,      OF_BOTH,   
 RELEASE    = Resource("release",    "release",    RELEASE_FIELDS,    OF_BOTH,        {"date": TODAY},
                       array="releases", required="name product", loaded={"buildName": TEXT})
 BUG        = Resource("bug",        "bug",        BUG_FIELDS,        OF_PRODUCT,     ASSIGNED,
-                      array="bugs", required="title product", joins=STORY_OF.format("bug"))
+                      array="bugs", required="title product", joins=story_of("bug"))
 TASK       = Resource("task",       "task",       TASK_FIELDS,       Guard(links="execution"), {**ASSIGNED, "left": same("estimate"), **AT_HOME},
-                      array="tasks", required="name", rules=(START_TO_DEADLINE, HAS_HOME), extra="cases", joins=STORY_OF.format("task"))
+                      array="tasks", required="name", rules=(START_TO_DEADLINE, HAS_HOME), extra="cases", joins=story_of("task"))
 TESTCASE   = Resource("testcase",   "testcase",   TESTCASE_FIELDS,   OF_PRODUCT,     OPENED,
                       array="testcases", required="title product", loaded={"steps": STEPS_LOADED}, extra=f"caseFails {CASE_IN_TESTTASK}")
 TESTTASK   = Resource("testtask",   "testtask",   TESTTASK_FIELDS,   OF_BOTH,        {**LASTING, **AT_HOME},
@@ -1638,13 +1661,16 @@ VISIBLE_ROWS = {name: resource.visible(name) for name, resource in RESOURCES.ite
 
 
 def check_effort(task: Fields, after: Fields) -> Mapping[str, str]:
-    """Require that all arrays that are given are as long as `consumed`, and hours above 0."""
+    """Require that other arrays are as long as `consumed`, and hours above 0.
+
+    Clients send either `dates` or `date`.
+    """
     if "consumed" not in after:
         return {}
     consumed = after["consumed"]
     broken = {}
     for field in ("dates", "date", "work", "left"):
-        if len(after.get(field, consumed)) != len(consumed):
+        if field in after and len(after[field]) != len(consumed):
             broken[field] = f"must have as many items as consumed ({len(consumed)})"
     if not consumed or min(consumed) <= 0:
         broken["consumed"] = "must be above 0"
@@ -1812,7 +1838,7 @@ class Writer(NamedTuple):
 
 
 def accounts_in(whitelist: str) -> list[str]:
-    """Return the accounts of a stored white list, `,dev1,qa1,`; of one account, itself."""
+    """Return the accounts of a stored white list, `,dev1,qa1,`; one account gives itself."""
     return [account for account in whitelist.split(",") if account]
 
 
@@ -1968,7 +1994,7 @@ class View:
 
     @property
     def view(self) -> View:
-        """The view itself: a Listing and an Each have a `view`, too."""
+        """The view itself, so that whatever an operation shows has a `view`."""
         return self
 
     @functools.cached_property
@@ -2029,7 +2055,7 @@ class View:
         return "%s"
 
     def show(self, rows: Iterable[Sequence[Any]], scene: Scene) -> list[str]:
-        """Return the JSON text of each row, at least one; values are in the order of `columns`."""
+        """Return the JSON text of rows, at least one, with values in the order of `columns`."""
         columns: list[Iterable[Any]] = list(zip(*rows, strict=True))
         for place, writer, unset in self.writers:
             columns[place] = writer.write(columns[place], scene, unset)
@@ -2111,8 +2137,8 @@ DEPARTMENT_TREES: Any = [{}]
 
 # --- 6 Store: the queries, and the table of lists -------------------------------------------------
 # Every statement on records; rows in, rows out. No HTTP, and no JSON but user references. Names in
-# statements come from the tables above only, and every column is qualified: SQLite takes an unknown
-# "name" for the text 'name'.
+# statements come from the tables above only. A quoted column is always qualified, because SQLite
+# takes an unknown "name" for the text 'name'.
 
 
 class Caller(NamedTuple):
@@ -2208,8 +2234,9 @@ BROWSE_RELEASES = {"all": "TRUE", **{state: f"release.status = '{state}'" for st
 class Narrowing(NamedTuple):
     """How a list is narrowed to what belongs to a record that the path or the query names.
 
-    condition: on the row.  join: the table that links the two, and row_id: the column that names
-        the row there.
+    condition: a condition on the row.
+    join: the JOIN with the table of links.
+    row_id: the column of that table that holds the row's id.
     """
 
     condition: str = "TRUE"
@@ -2226,6 +2253,7 @@ def linked_by(links: str, table: str, target: str, parameter: str) -> Narrowing:
 PARENT_OF_CHILD = """
     story.id = (SELECT child.parent FROM story AS child WHERE child.id = :child)
     AND story.type = 'requirement'"""
+# CROSS JOIN: SQLite begins with the few linked stories.
 CASES_OF_HOME_OR_ITS_STORIES = """testcase.id IN (
     SELECT own.id FROM testcase AS own WHERE own.{0} = :{0}
     UNION ALL
@@ -2259,10 +2287,10 @@ NARROWINGS = {
 # fmt: on
 
 
-def total_of(names: str, parent: str) -> str:
+def total_of(quoted_lists: str, parent: str) -> str:
     """Return the query that reads the sum of lists' totals, which triggers keep."""
     total = "SELECT coalesce(sum(records), 0) FROM total"
-    return f"{total} WHERE list IN ({names}) AND parent = {parent}"
+    return f"{total} WHERE list IN ({quoted_lists}) AND parent = {parent}"
 
 
 def all_of(list: str, parent: str) -> dict[str, str]:
@@ -2299,9 +2327,9 @@ STORY_TOTALS = {
     status: f"{STORY_COUNT} AND story.product = :product AND {condition}"
     for status, condition in STORY_STATUSES.items()
 }
-MOST_STATEMENTS = 500  # that each function keeps: filters, orders and states combine to far more
+MOST_STATEMENTS = 500  # that a function caches; filters, orders and states have more combinations
 QUICK_PAGE, QUICK_OFFSET = 100, 10_000  # records of a page that is answered in a millisecond or two
-# Lists whose totals are kept, but a page of which has to pass over other records.
+# Lists that have a kept total but no index: a page passes over records that do not belong to it.
 UNINDEXED = {
     ("bug", "product", "unclosed"),
     ("bug", "product", "assigntonull"),
@@ -2309,7 +2337,8 @@ UNINDEXED = {
     ("story", "execution", "unclosed"),
 }
 # fmt: off
-# The totals that are kept, by table and by what narrows the list, and for each status: all others are counted.
+# The totals that triggers keep: (table, names of what narrows the list) -> status -> query. Others are counted.
+# No list with a kept total has a scope.
 TOTALS = {
     ("product", ""):           all_of("products", "0"),
     ("bug", "product"):        BUG_TOTALS,
@@ -2404,11 +2433,15 @@ class Listing:
         return one_of(*ordered, *fields)._replace(read=read)
 
     def shows_all(self, narrowed: Iterable[str], me: Caller) -> bool:
-        """Tell whether the caller may see every item: who sees the record that guards them may."""
+        """Tell whether the caller surely sees every item.
+
+        An administrator does, and everybody if the list is narrowed to the one record that guards
+        its items. No parameter is called like two links, or like none.
+        """
         return me.admin or bool(self.view.resource.guard.links in narrowed)
 
     def is_quick(self, narrowed: Fields, query: Fields, me: Caller) -> bool:
-        """Tell whether a page is as quick among more records: it is small, and from an index."""
+        """Tell whether a page is small and read from an index: more records do not slow it."""
         table = self.view.resource.table
         status, order = query.get("status", self.default), query.get("order", self.order)
         kept: Mapping[str, str] = TOTALS.get((table, " ".join(narrowed)), {})
@@ -2462,7 +2495,8 @@ def select_statement(view: View, page: str = "") -> str:
 def select_one_statement(view: View, target: str) -> str:
     """Return the statement that selects one record.
 
-    With a target: only rows of that resource, and only those visible to the caller.
+    A view of projects may also show executions, which share its table. With a target: only rows of
+    that resource, and only those visible to the caller.
     """
     statement = f"{select_statement(view)} WHERE {view.resource.table}.id = :id"
     if not target:
@@ -2507,7 +2541,7 @@ def list_statements(
         condition, join, linked_id = NARROWINGS.get((table, name), own)
         joins += f" {join}"
         conditions.append(condition)
-        row_id = linked_id or row_id  # the index of the linking table has the order
+        row_id = linked_id or row_id  # whose index has the order
     conditions += [listing.scope, listing.browse[status].format(visible=VISIBLE_ROWS)]
     if not everything:
         conditions.append(resource.visible())
@@ -2528,7 +2562,8 @@ def list_statements(
     return count, select_statement(listing.view, f"{page} LIMIT :limit OFFSET :offset")
 
 
-# A story that is linked to an execution is linked to the execution's project, too.
+# A story that is linked to an execution is linked to the execution's project, too. A further
+# condition may follow.
 LINK_TO_PROJECTS = """
     INSERT OR IGNORE INTO project_story
     SELECT home.project, story FROM project_story
@@ -2574,7 +2609,7 @@ def orphan(table: str) -> str:
 
 
 def check_of_links(table: str, links: str, target: str) -> LoadCheck:
-    """Return the check that the records that a table of links connects are of the same product."""
+    """Return the check that a table of links connects only records of the same product."""
     wrong = f"""
         SELECT {table}.id FROM {table}
         JOIN {links} ON {links}.{table} = {table}.id
@@ -2640,7 +2675,7 @@ LOAD_CHECKS = [
 
 
 def of_records(resource: Resource, kind: Kind) -> str:
-    """Return the SQL condition that a row, of a record or of its part, belongs to a resource."""
+    """Return the condition that a row of a kind's table, or of the resource's, is a resource's."""
     if not kind.table:
         return resource.rows
     ids = f"SELECT {resource.table}.id FROM {resource.table} WHERE {resource.rows}"
@@ -2648,7 +2683,7 @@ def of_records(resource: Resource, kind: Kind) -> str:
 
 
 def refuse_beyond_last(id: int) -> None:
-    """Raise Refusal for an id that no fixture could have: the dump could not be loaded again."""
+    """Raise Refusal for an id above MAX_ID: a fixture with it could not be loaded again."""
     if id > MAX_ID:
         raise Refusal(400, f"Ids end at {MAX_ID}: there can be no further record of this kind.")
 
@@ -2781,7 +2816,7 @@ class Store:
         order = query.get("order", listing.order)
         everything = listing.shows_all(narrowed, self.me)
         count, select = list_statements(listing, tuple(narrowed), status, order, everything)
-        # The record in the path comes first in `narrowed`; IN_PROJECT shows it.
+        # :home, which IN_PROJECT shows, is the record in the path: the first of `narrowed`.
         home = next(iter(narrowed.values()), 0)
         place = {"home": home, "limit": query["limit"], "offset": query["offset"]}
         values = {**narrowed, **place, **self.parameters(count + select)}
@@ -2969,7 +3004,7 @@ class Store:
         return self.number(sql, (id,))
 
     def votes(self, story: int) -> dict[str, str]:
-        """Return the votes of a story's reviewers by account: first those not given yet, as ""."""
+        """Return a story's votes by account, as `vote` orders them; first those not given, ""."""
         sql = "SELECT account, result FROM story_reviewer WHERE story = ? ORDER BY rowid"
         return dict(self.run(sql, (story,)))
 
@@ -3010,7 +3045,7 @@ class Store:
         elif table == "bug":
             sql = f"UPDATE bug SET plan = 0 WHERE id IN ({chosen}) AND plan = :plan"
         elif on:
-            sql = "INSERT OR IGNORE INTO plan_story SELECT :plan, value FROM json_each(:ids)"
+            sql = f"INSERT OR IGNORE INTO plan_story SELECT :plan, value FROM ({chosen})"
         else:
             sql = f"DELETE FROM plan_story WHERE plan = :plan AND story IN ({chosen})"
         self.run(sql, {"plan": plan, "ids": json.dumps(ids)})
@@ -3060,8 +3095,9 @@ class Store:
     def place_records(self) -> None:
         """Work out what loaded records take from others.
 
-        A task, build or test task takes its project from its execution, a story's links follow from
-        its executions, and its estimate is the sum of its children's; then there are the paths.
+        A task, build or test task takes its project from its execution, a story is linked to the
+        projects of its executions, and its estimate is the sum of its children's: triggers see
+        only children that come after it. Also work out the paths of projects.
         """
         for table in ("task", "build", "testtask"):
             self.run(f"""
@@ -3144,7 +3180,7 @@ class Store:
         self.delete(resource.table, id=id)
 
     def make_room(self, users: Sequence[tuple[Any, Any]]) -> None:
-        """Free the ids that users, (id, account) each, are about to get.
+        """Free the ids that users, pairs of id and account, are about to get.
 
         Another account that holds one of them gets the negative of it, until `settle_users`.
         """
@@ -10747,7 +10783,9 @@ MADE_OF: dict[tuple[str, str], Callable[[Fields], Any]] = {
     ("stories", "plans"): lambda story: ids_in(story.get("plans", story.get("plan"))),
     ("stories", "reviewers"): votes_on,
     ("testcases", "steps"): lambda case: steps_in(case.get("steps"), LOADED_STEP),
-    ("results", "stepResults"): lambda result: steps_in(result.get("stepResults"), LOADED_RESULT),
+    ("results", "stepResults"): lambda result: steps_in(
+        result.get("stepResults"), LOADED_STEP_RESULT
+    ),
 }
 
 

@@ -1,8 +1,10 @@
--- The database of pmservice: tables hold facts under the names of the interface, triggers keep every count up to date.
+-- The database of pmservice. Columns have the names that the interface gives the fields; triggers keep every count.
 --
 -- A link that is not set is NULL; a person is an account; a moment is UTC text, YYYY-MM-DDThh:mm:ssZ; a day is
--- YYYY-MM-DD; NULL is "unset". Defaults that never depend on the request stand here and nowhere else. A record
--- with `deleted` is never removed: it leaves lists and takes no more changes; by its id it is still shown.
+-- YYYY-MM-DD; NULL is "unset". A column of ids without REFERENCES, such as bug.story, may hold any number, and 0 for
+-- none: clients name records there that need not exist. Defaults that never depend on the request stand here and
+-- nowhere else. A record with `deleted` is never removed: it leaves lists and takes no more changes; by its id it is
+-- still shown.
 --
 -- Why triggers count: a list and its total must not cost more as the tables grow. Whether a record is created,
 -- changed, moved or deleted, triggers subtract what it counted before and add what it counts now. `pmservice check`
@@ -12,6 +14,7 @@
 -- released never changes: a later version is a further part, which ends at its own `user_version`.
 
 -- === Version 7 ===================================================================================
+-- The first part: a file with an earlier number is refused.
 
 PRAGMA application_id = 1886221174;  -- "pmsv": no other program's file is taken for ours
 
@@ -32,7 +35,7 @@ CREATE TABLE user (
     gender   TEXT NOT NULL DEFAULT 'f' CHECK (gender IN ('f', 'm')),
     birthday TEXT,
     "join"   TEXT,
-    commiter TEXT NOT NULL DEFAULT '',
+    commiter TEXT NOT NULL DEFAULT '',  -- spelled as in the interface
     skype    TEXT NOT NULL DEFAULT '',
     qq       TEXT NOT NULL DEFAULT '',
     mobile   TEXT NOT NULL DEFAULT '',
@@ -60,7 +63,7 @@ CREATE TABLE department (
 ) STRICT;
 CREATE INDEX department_of_parent ON department (parent);
 
--- Departments that do not say their order follow each other in steps of 10, as in the reference.
+-- Departments that do not say their order follow each other in steps of 10, as on the real server.
 CREATE TRIGGER department_ordered AFTER INSERT ON department WHEN NEW."order" IS NULL BEGIN
     UPDATE department SET "order" = 10 + (
         SELECT coalesce(max("order"), 0) FROM department WHERE parent IS NEW.parent AND id <> NEW.id)
@@ -71,7 +74,7 @@ END;
 
 CREATE TABLE project (
     id             INTEGER PRIMARY KEY AUTOINCREMENT,
-    project        INTEGER REFERENCES project,  -- of an execution
+    project        INTEGER REFERENCES project,  -- set for an execution only: the one that it belongs to
     parent         INTEGER REFERENCES project,
     name           TEXT NOT NULL CHECK (length(name) BETWEEN 1 AND 255),
     code           TEXT NOT NULL DEFAULT '',
@@ -192,7 +195,7 @@ CREATE TABLE product_count (
 ) STRICT;
 
 CREATE TRIGGER product_added AFTER INSERT ON product BEGIN
-    INSERT INTO product_count (product) VALUES (NEW.id) ON CONFLICT DO NOTHING;  -- a fixture's bugs may come first
+    INSERT INTO product_count (product) VALUES (NEW.id) ON CONFLICT DO NOTHING;  -- a bug may come first
     INSERT INTO counted VALUES ('products', 0, NOT NEW.deleted);
 END;
 
@@ -250,7 +253,7 @@ CREATE INDEX story_opened_by ON story (product, type, deleted, openedBy) WHERE o
 CREATE INDEX story_assigned ON story (product, type, deleted, assignedTo) WHERE assignedTo IS NOT NULL;
 CREATE INDEX story_closed_by ON story (product, type, deleted, closedBy) WHERE closedBy IS NOT NULL;
 
--- What each version of a story said; the last one is that of the story itself.
+-- The words of a story in each of its versions; the highest version has those of the story itself.
 CREATE TABLE story_version (
     story   INTEGER NOT NULL REFERENCES story,
     version INTEGER NOT NULL CHECK (version > 0),
@@ -265,7 +268,7 @@ CREATE TRIGGER story_written AFTER INSERT ON story BEGIN
     INSERT INTO story_version VALUES (NEW.id, NEW.version, NEW.title, NEW.spec, NEW.verify);
 END;
 
--- A review that decides to revert lowers the version: what the later one said goes.
+-- A review that decides to revert lowers the version; the words of the higher versions are deleted.
 CREATE TRIGGER story_rewritten AFTER UPDATE OF version, title, spec, verify ON story BEGIN
     DELETE FROM story_version WHERE story = NEW.id AND version >= NEW.version;
     INSERT INTO story_version VALUES (NEW.id, NEW.version, NEW.title, NEW.spec, NEW.verify);
@@ -276,10 +279,11 @@ CREATE TABLE story_reviewer (
     account TEXT NOT NULL REFERENCES user (account),
     result  TEXT NOT NULL DEFAULT '' CHECK (result IN ('', 'pass', 'reject', 'clarify', 'revert')),
     PRIMARY KEY (story, account)
-) STRICT;  -- the rows are in the order of the votes
+) STRICT;  -- the rowids are in the order of the votes, see Store.vote
 CREATE INDEX story_asked ON story_reviewer (account, result);
 
-CREATE TABLE project_story (  -- of an execution, and of its project
+-- The stories of an execution; each is linked to the execution's project, too.
+CREATE TABLE project_story (
     project INTEGER NOT NULL REFERENCES project,
     story   INTEGER NOT NULL REFERENCES story,
     PRIMARY KEY (project, story)
@@ -296,7 +300,8 @@ CREATE TABLE story_count (
 ) STRICT, WITHOUT ROWID;
 
 -- Only inserted into, like `counted`: a story, with the change 1 when it begins to count and -1 when it ends. It counts
--- in its product by type and status, in the projects and executions that it is linked to, and in its plans.
+-- in its product by type and status, in the projects and executions that it is linked to, and in its plans. What the
+-- view selects is never read: it only names the columns.
 CREATE VIEW counted_story AS SELECT id, product, type, status, hour, 1 AS change FROM story WHERE NOT deleted;
 
 CREATE TRIGGER story_counted INSTEAD OF INSERT ON counted_story BEGIN
@@ -322,7 +327,7 @@ CREATE TRIGGER project_story_added AFTER INSERT ON project_story BEGIN
 END;
 
 -- The estimate of a story that has children is the sum of theirs, without the noise of floats. A child that moves
--- changes both parents.
+-- changes both parents. One level is enough, as a parent has no parent itself.
 CREATE TRIGGER story_estimated AFTER UPDATE OF estimate, parent, deleted ON story BEGIN
     UPDATE story SET estimate = (
         SELECT round(sum(estimate), 9) FROM story AS child WHERE child.parent = story.id AND NOT child.deleted)
@@ -439,7 +444,7 @@ CREATE TRIGGER build_added AFTER INSERT ON build WHEN NOT NEW.deleted BEGIN
     INSERT INTO counted VALUES ('builds', NEW.project, 1), ('builds of execution', NEW.execution, 1);
 END;
 
--- -1 where it counted and 1 where it counts; 0 while it is deleted.
+-- OLD.deleted - 1 is -1 if it counted before, else 0; 1 - NEW.deleted is 1 if it counts now; so in all such triggers.
 CREATE TRIGGER build_moved AFTER UPDATE OF project, execution, deleted ON build BEGIN
     INSERT INTO counted VALUES
         ('builds', OLD.project, OLD.deleted - 1), ('builds of execution', OLD.execution, OLD.deleted - 1),
@@ -491,7 +496,8 @@ CREATE TABLE release_story (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX story_of_release ON release_story (release);
 
--- typeof: whole numbers within 64 bits; type: neither true nor false.
+-- typeof() leaves out numbers that are not whole or exceed 64 bits; named.type leaves out true and false, which are
+-- 1 and 0.
 CREATE VIEW named_story AS SELECT value AS story, release.id AS release FROM release,
     json_each(iif(json_valid('[' || trim(stories, ', ') || ']'), '[' || trim(stories, ', ') || ']', '[]')) AS named
 WHERE typeof(value) = 'integer' AND named.type = 'integer' AND NOT release.deleted;
@@ -561,13 +567,13 @@ CREATE TABLE bug (
     lastEditedBy   TEXT REFERENCES user (account),
     lastEditedDate TEXT,
     deleted        INTEGER NOT NULL DEFAULT 0 CHECK (deleted IN (0, 1)),
-    -- the quarters of an hour since 1970 in which it was opened, 0 if nobody knows when, and resolved
+    -- in quarters of an hour since 1970; opened is 0 if nobody knows when
     opened         INTEGER AS (coalesce(strftime('%s', openedDate) / 900, 0)),
     resolved       INTEGER AS (strftime('%s', resolvedDate) / 900)
 ) STRICT;
 
--- Of a product's bugs, those that a way of browsing asks for, so that no list reads all of them; then those of other
--- records.
+-- First an index for each status by which a product's bugs may be browsed, so that no list reads all of them; then one
+-- for each other record whose bugs are listed.
 CREATE INDEX bug_of_product ON bug (product, deleted);
 CREATE INDEX bug_in_status ON bug (product, deleted, status);
 CREATE INDEX bug_assigned ON bug (product, deleted, assignedTo) WHERE assignedTo IS NOT NULL;
@@ -593,8 +599,8 @@ CREATE TABLE bugs_dated (
     PRIMARY KEY (product, quarter)
 ) STRICT, WITHOUT ROWID;
 
--- Only inserted into, like `counted`: a bug, with the change 1 when it begins to count and -1 when it ends. It counts in
--- the lists of its project and execution, in its plan, in its product and by its dates.
+-- Only inserted into, like `counted`: a bug, with the change 1 when it begins to count and -1 when it ends. It counts
+-- in the lists of its project and execution, in its plan, in its product and by its dates.
 CREATE VIEW counted_bug AS
 SELECT project, execution, plan, product, status, resolution, assignedTo, opened, resolved, 1 AS change
 FROM bug WHERE NOT deleted;

@@ -12202,7 +12202,7 @@ class TestPullOfRecordedVersions:
 
     def test_steps_of_a_run_need_no_text(self):
         step = dict(id=6, desc="", result="fail", real="stuck")
-        assert pmservice.steps_in([dict(step, files=[])], pmservice.LOADED_RESULT) == [step]
+        assert pmservice.steps_in([dict(step, files=[])], pmservice.LOADED_STEP_RESULT) == [step]
 
     @each(("array", "record", "facts"), [
         ("departments", dict(id=2, name="Backend", parent=1, manager="dev1", path=",1,2,"), dict(parent=1, manager="dev1")),
