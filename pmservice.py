@@ -6604,15 +6604,16 @@ def openapi(further: Iterable[tuple[Any, str, Schema]] = ()) -> dict[str, Any]:
 # recount of what the database's triggers count. Nothing here changes what operations mean.
 
 MAX_CALLS = 1000  # calls that the journal keeps
-MAX_JOURNAL_BYTES = 12 * 1024 * 1024  # of their texts
-MAX_HEADERS = 100  # of a call in the journal
+MAX_JOURNAL_BYTES = 12 * 1024 * 1024  # bytes of the texts of the journal's calls
+MAX_HEADERS = 100  # headers of a call that the journal keeps
 MAX_FAULTS = 100
-MAX_SNAPSHOT_BYTES = 1024 * 1024 * 1024  # of all snapshots but that of the start
+MAX_SNAPSHOT_BYTES = 1024 * 1024 * 1024  # bytes of all snapshots but that of the start
 MAX_OFFSET = 10**9  # seconds by which the clock can be shifted
 MAX_WAIT = 60  # seconds of a delay, of an answer that drips, or of waiting for calls
-CONTROL_THREADS = 32
+CONTROL_THREADS = 32  # workers of a service whose controls are on, in place of THREADS
 MAX_WAITING = 24  # calls that wait at once: the other threads answer the other calls
-# Seconds; with n calls waiting, each polls every n × TICK, so that all of them cost as much as one.
+# Seconds between two polls of a waiting call. With n calls waiting, each polls every n × TICK, so
+# that the polls of all cost no more than those of one.
 TICK = 0.005
 DRIPS = 10  # pieces in which an answer drips
 START_SNAPSHOT = ""  # a name that no path can have
@@ -6630,8 +6631,8 @@ HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 HEADER_TEXT = re.compile(r"[\t -~]*")
 
 # fmt: off
-# Each row: a table that triggers keep; which of its rows are compared, those that count something;
-# the query that recounts it from the records.
+# Each row: a table that triggers keep; a condition for the rows to compare (triggers leave rows of
+# zeros behind, which a recount does not give); the query that recounts the table from the records.
 RECOUNTS = (
     ("product_count", "", """
         SELECT product.id,
@@ -6673,6 +6674,7 @@ RECOUNTS = (
         GROUP BY plan, product"""),
     ("release_story", "", "SELECT story, release FROM named_story"),
     ("total", "WHERE records > 0", """
+        -- no GROUP BY: without HAVING this would give a row of 0
         SELECT 'products', 0, count(*) FROM product WHERE NOT deleted HAVING count(*) > 0
         UNION ALL SELECT 'stories ' || status, project, count(*)
             FROM project_story
@@ -6691,7 +6693,8 @@ RECOUNTS = (
         UNION ALL SELECT 'bugs of execution', execution, count(*) FROM bug WHERE NOT deleted AND execution IS NOT NULL GROUP BY execution"""),
 )
 # fmt: on
-# The tables that triggers and SQLite itself write.
+# The tables that triggers and SQLite itself write. story_version is a history: it cannot be
+# recounted.
 KEPT_TABLES = (*(table for table, _, _ in RECOUNTS), "story_version", "sqlite_sequence")
 
 
@@ -6768,7 +6771,8 @@ class Journal:
         self.lock = threading.Lock()
 
     def __iter__(self) -> Iterator[NotedCall]:
-        return iter(list(self.calls))  # a copy, taken in one step: calls are added meanwhile
+        # list() copies in one step, so no lock is needed; calls are added while the copy is read
+        return iter(list(self.calls))
 
     def matching(self, wanted: Fields) -> list[NotedCall]:
         """Return the calls that match."""
@@ -6799,10 +6803,9 @@ def read_offset(value: Any) -> Any:
 
 def read_match(value: Any) -> str:
     """Return the pattern of calls: a method, a space and a path; * matches anything."""
-    words = value if isinstance(value, str) else ""
-    if not re.fullmatch(CALL_PATTERN, read_text(words)):
+    if not isinstance(value, str) or not re.fullmatch(CALL_PATTERN, read_text(value)):
         raise ValueError('must be a method and a path, such as "POST /tasks/*"')
-    method, space, path = words.partition(" ")
+    method, space, path = value.partition(" ")
     return method + space + bare_path(path)
 
 
@@ -6811,8 +6814,8 @@ def read_headers(value: Any) -> dict[str, str]:
     if not isinstance(value, dict):
         raise ValueError('must be an object such as {"Retry-After": "1"}')
     for name, given in value.items():
-        is_text = type(given) in (int, str) and HEADER_TEXT.fullmatch(str(given))
-        if not is_text or not HEADER_NAME.fullmatch(name):
+        is_sendable = type(given) in (int, str) and HEADER_TEXT.fullmatch(str(given))
+        if not is_sendable or not HEADER_NAME.fullmatch(name):
             rule = "must be a header's name, with a text in ASCII or a number"
             raise ValueError(f"{printable(name)} {rule}")
         if is_hop_by_hop(name) or name.lower() == "content-length":
@@ -6841,7 +6844,7 @@ CALL_PATH = TEXT._replace(read=lambda value: bare_path(read_text(value)))
 EFFECTS   = {
     "status":   Kind("plain", whole(200, 599),               whole_schema(200, 599)),
     "headers":  Kind("plain", read_headers,                  {"type": "object", "additionalProperties": TEXT_OR_NUMBER}),
-    "body":     Kind("text",  read_fault_body,               {}),  # a text, so that "" is a body
+    "body":     Kind("text",  read_fault_body,               {}),  # the look "text", because with it "" counts as given
     "delay":    SECONDS,
     "truncate": NATURAL,
     "drip":     SECONDS,
@@ -6931,6 +6934,7 @@ def apply_snapshot(
         if not return_to_start:
             tables.remove("token")
         restore_tables(run, tables)
+        # of the tokens that stayed, those whose users are gone
         run("DELETE FROM token WHERE account NOT IN (SELECT account FROM user WHERE NOT deleted)")
         run("COMMIT")
         if return_to_start:
@@ -6939,7 +6943,8 @@ def apply_snapshot(
 
 def restore_tables(run: Callable[..., sqlite3.Cursor], tables: Iterable[str]) -> None:
     """Replace the rows of these tables by those of the attached snapshot."""
-    # Triggers add to these while the records return: they begin empty, and end with the saved rows.
+    # Triggers fill these while the records return: empty them first, so that nothing collides, and
+    # at last replace what the triggers wrote by the saved rows.
     for table in KEPT_TABLES:
         run(f"DELETE FROM main.{table}")
     records = [table for table in tables if table not in KEPT_TABLES]
@@ -6962,16 +6967,17 @@ class Controls:
         self.service = service
         self.database = service.database
         self.clock = clock
-        # of the counters of faults: two calls must not count the same one down
-        self.lock = threading.Lock()
+        # two calls must not both take the last turn of a fault
+        self.fault_lock = threading.Lock()
         self.waiting: list[Callable[[], bool]] = []  # what each waiting call waits for
         # The calls once more, for the reports of tests: a reset does not empty it.
         self.answered = Journal()
-        self.frozen = clock.frozen  # at the start
+        self.frozen_at_start = clock.frozen
         self.return_to_start()
         rows = [row for row in CONTROLS if on or row.open]
         service.add_routes(rows, self.make_handler)
-        # The receiving thread answers it, even when all workers are busy.
+        # /-/live is of the class of quick reads (Service.class_of), so the receiving thread answers
+        # it, even when all workers are busy.
         service.classes["GET", "/-/live"] = "record"
         document = functools.partial(get_document, on)
         service.routes.route("/openapi.json", "GET", document)
@@ -6990,7 +6996,7 @@ class Controls:
         """Set the clock, the faults and the journal to what they are at the start."""
         self.service.used = False
         self.clock.offset = 0.0
-        self.clock.frozen = self.frozen
+        self.clock.frozen = self.frozen_at_start
         self.faults: list[Fault] = []
         self.journal = Journal()
 
@@ -7006,9 +7012,7 @@ class Controls:
             if not control.body:  # then parameters may also come in the body
                 query |= parse_body(body, "")
             parameters = check_exactly(Shape(control.parameters), query)
-            given: Any = name or parameters
-            if control.body:
-                given = body
+            given: Any = body if control.body else name or parameters
             bottle.response.content_type = "application/json"
             answer = control.perform(self, given)
             if isinstance(answer, Iterator):
@@ -7021,7 +7025,9 @@ class Controls:
         """Add a call to the journal, unless it is for a control or a page, or a preflight."""
         path = environ["PATH_INFO"]
         if path != "/-/reset":
+            # without it, pytest's shared service need not be reset before a test
             self.service.used = True
+        # aside: a page or a preflight (room 12)
         if path.startswith("/-/") or "pmservice.aside" in environ:
             return
         noted = note_call(environ, call)
@@ -7037,8 +7043,9 @@ class Controls:
         path = environ["PATH_INFO"]
         if path.startswith("/-/") or not self.faults:
             return
+        # the receiving thread (patience 0) must not wait, and a fault may delay
         if not patience_of(environ):
-            raise HandOver  # a fault may delay
+            raise HandOver
         fault = self.take_fault(f"{environ['REQUEST_METHOD']} {path}")
         environ["pmservice.fault"] = fault.get("match")
         self.delay(fault.get("delay", 0), journal)
@@ -7054,7 +7061,7 @@ class Controls:
 
     def take_fault(self, call: str) -> Fault:
         """Return the first fault that matches a call, counted down; {} if there is none."""
-        with self.lock:
+        with self.fault_lock:
             for fault in self.faults:
                 matches = fnmatch.fnmatchcase(call, fault["match"])
                 if matches and fault.get("times") != 0:
@@ -7090,7 +7097,9 @@ class Controls:
             yield rest[:size]
             rest = rest[size:]
             if rest:
-                with contextlib.suppress(Refusal):  # too many calls wait: this one goes on
+                # Refusal: too many calls wait, so this one goes on
+                with contextlib.suppress(Refusal):
+                    # only a pause: nothing but the end of the service is waited for
                     self.wait(self.service.stopping.is_set, pause)
         if "truncate" in fault:
             raise ClientDisconnected
@@ -7150,7 +7159,7 @@ def note_call(environ: Environ, call: Fields) -> NotedCall:
         "query": sent_query(environ),
         "headers": sent_headers(environ),
         "body": body,
-        "ignored": call.get("ignored"),
+        "ignored": call.get("ignored"),  # also if nothing was ignored: None
         "error": noted_error(environ, body),
         "fault": environ.get("pmservice.fault"),
     }
@@ -7191,13 +7200,14 @@ def sent_body(environ: Environ) -> Any:
     What is not JSON is returned as text up to its first secret.
     """
     body: Any = environ.get("pmservice.body")
-    # not parsed: the call was refused earlier, or because the body cannot be parsed
+    # still bytes if the call was refused before its body was parsed, or because it could not be
     if isinstance(body, bytes):
         try:
             body = parse_body(body, environ.get("CONTENT_TYPE", ""))
         except Refusal:
             body = up_to_secret(body.decode(errors="replace"))
-    # Written and read again: the text gives the size, and the hook blanks the objects inside.
+    # Write it as JSON to know its size, and read that again, because object_hook then blanks the
+    # secrets at every depth. NaN and Infinity become text.
     text = json.dumps(body, ensure_ascii=False)
     raw = text.encode("utf-8", "replace")
     if len(raw) > MAX_TEXT:
@@ -7219,8 +7229,8 @@ def blank_fields(fields: Fields) -> dict[str, Any]:
 def noted_error(environ: Environ, body: Any) -> str | None:
     """Return the sentence of a refusal, without a secret of the body that it quotes."""
     error = str(environ.get("pmservice.error", ""))
-    # `up_to_secret` cut the body, so the sentence of parse_json may quote the secret in its
-    # "reads: <10 characters>".
+    # A body that ends with BLANKED was cut by `up_to_secret`: parse_json, which could not read it,
+    # may quote the secret after "reads:".
     if str(body).endswith(BLANKED):
         error = error.partition(" reads: ")[0]
     cut = error.encode("utf-8", "replace")[:MAX_TEXT]
@@ -7372,10 +7382,12 @@ def add_fault(controls: Controls, body: bytes) -> Any:
 class Control(NamedTuple):
     """A control: a row of CONTROLS.
 
-    shows: an example of its answer.  parameters: of the query.  body: the schema of the body;
-    without one, a body may hold the parameters that the query does not.  open: it needs no token,
-    and exists even when controls are off.
-    target, status: what `describe` (room 13) asks of every row.
+    shows: an example of its answer.  parameters: of the query.
+    body: the schema of the body. If a control has none, its parameters may come in a JSON body as
+    well as in the query.
+    open: it needs no token, and exists even when controls are off.
+    target, status: the same for all controls; `describe` (room 13) reads them, because it describes
+    Operations, too.
     """
 
     method: str
@@ -7468,28 +7480,19 @@ TELLING = """
 NAMES = ("title", "name", "realname")  # fields that name a record
 READS = {row.path: row for row in OPERATIONS if row.method == "GET"}
 LISTS = {path: row.listing for path, row in READS.items() if row.listing}
-# The path of each resource's records: the first one in the table of operations, which stays because
-# the table is read in reverse.
+# The path of each resource's records. A resource may have several: reading the table in reverse
+# lets the first one win.
 RECORD_PATHS = {
     row.target: path
     for path, row in reversed(READS.items())
     if row.target and row.view and not row.listing
 }
-LINKS = [
-    ("my tasks" if path == "/tasks" else listing.key, path)
-    for path, listing in LISTS.items()
-    if "<" not in path
-]
-OTHERS = [
-    (path, path) for path in ("/openapi.json", *READS) if path not in LISTS and "<" not in path
-]
-
 # The overview's queries.
-SEEN = f"{PRODUCT.visible()} AND NOT product.deleted"
+IS_SEEN = f"{PRODUCT.visible()} AND NOT product.deleted"
 SEEN_OR_HIDDEN = f"""
-    SELECT json_group_array(product.id) FILTER (WHERE seen) AS seen,
-        json_group_array(product.id) FILTER (WHERE NOT seen) AS hidden
-    FROM (SELECT product.id, ({SEEN}) IS TRUE AS seen FROM product) AS product
+    SELECT json_group_array(id) FILTER (WHERE is_seen) AS seen,
+        json_group_array(id) FILTER (WHERE NOT is_seen) AS hidden
+    FROM (SELECT id, ({IS_SEEN}) IS TRUE AS is_seen FROM product)
 """
 BUGS_BY_QUARTER = """
     SELECT quarter, sum(opened) AS opened, sum(resolved) AS resolved
@@ -7501,18 +7504,20 @@ STORIES_BY_STAGE = f"""
     SELECT {STORY.fields["stage"].sql} AS stage, count(*)
     FROM story
     WHERE story.type = 'story' AND {STORY.undeleted}
-        AND story.product IN (SELECT product.id FROM product WHERE {SEEN})
+        AND story.product IN (SELECT product.id FROM product WHERE {IS_SEEN})
     GROUP BY stage
 """
-COUNTED = f"""
+# OVER (): the totals of all products, in each row; they are counted before LIMIT.
+BUSIEST_PRODUCTS = f"""
     SELECT product.id, name, unResolved AS active, bugs - unResolved - closedBugs AS resolved,
         closedBugs AS closed, bugs,
         count(*) OVER () AS products, sum(unResolved) OVER () AS active_in_all
     FROM product JOIN product_count ON product_count.product = product.id
-    WHERE {SEEN}
+    WHERE {IS_SEEN}
     ORDER BY unResolved DESC, product.id
     LIMIT {TOP}
 """
+# INDEXED BY: without it, SQLite 3.53 leaves this index aside.
 RUNNING = f"""
     SELECT project.id, name, end
     FROM project INDEXED BY execution_running
@@ -7549,12 +7554,22 @@ LOGGED = f"""
 """
 
 
-# A text and the path that it leads to, "" without a link; in a bar, a word and a number.
+# A piece of a cell: (text, path of its link or ""). In a cell of the class "bar": (word, number).
 Piece = tuple[str, Any]
 Pieces = list[Piece]
+# The links above every page, to the lists; and below it, to the other GETs.
+NAV_LINKS: Pieces = [
+    ("my tasks" if path == "/tasks" else listing.key, path)
+    for path, listing in LISTS.items()
+    if "<" not in path
+]
+FOOTER_LINKS: Pieces = [
+    (path, path) for path in ("/openapi.json", *READS) if path not in LISTS and "<" not in path
+]
 Cell = tuple[str, Pieces]  # a CSS class and the contents; the class "bar" draws them
 Cells = list[Cell]  # a row
-# By the midnight at which a week begins: its numbers, by word.
+# For each week, by the midnight that begins it: {word: number}, such as
+# {"opened": 3, "resolved": 1}.
 Weeks = Mapping[datetime, Mapping[str, int]]
 Link = Callable[..., str]  # returns the path of the same list with some query parameters changed
 
@@ -7627,7 +7642,8 @@ def text_of(value: Any) -> str:
     said = [value[name] for name in names if value.get(name)]
     if said:
         return " → ".join(said)
-    # of counts by state and the like, such as {"": 0, "draft": 1}
+    # Counts by state and the like, such as {"": 0, "draft": 1}: only the numbers with a name.
+    # Anything else: all.
     numbers = {name: one for name, one in value.items() if name and isinstance(one, int)}
     pairs = (numbers or value).items()
     return "; ".join(f"{name}: {text_of(one)}" for name, one in pairs)
@@ -7638,10 +7654,10 @@ def is_unset(kind: Kind, target: str, value: Any) -> bool:
     if LOOKS[kind.look].cell == "flag":
         return value not in (True, "1")
     if value == 0:
-        # 0 is an unset link, or the default of a plain number that requests set; numbers that are
-        # derived show their 0.
-        is_plain = kind.read is INT.read and kind.source == "given"
-        return is_plain or target != ""
+        # Leave out the 0 of a link (no record), and that of a number that requests may set and did
+        # not; a derived number shows its 0.
+        is_default = kind.read is INT.read and kind.source == "given"
+        return is_default or target != ""
     none = LOOKS[kind.look].none
     return value in (None, "", [], {}, none)
 
@@ -7702,7 +7718,8 @@ def state_links(listing: Listing, query: Fields, link: Link) -> Pieces:
     browse = listing.browse
     if len(browse) == 1:
         return []
-    words = dict.fromkeys(browse.values(), "")  # by condition, in the order of the table
+    # condition: word; `browse` maps words to SQL conditions, some of them to the same one
+    words = dict.fromkeys(browse.values(), "")
     for word in sorted(browse, key=len, reverse=True):  # the shortest comes last and stays
         words[browse[word]] = word
     status = query.get("status", listing.default).lower()
@@ -7735,6 +7752,7 @@ def page_links(count: int, total: int | None, query: Fields, link: Link) -> Piec
 def top_of(weeks: Weeks) -> int:
     """Return the end of a scale for all numbers: 2, 4, 6, 8 or 10 times a power of ten."""
     most = max(max(numbers.values()) for numbers in weeks.values())
+    # the step of which one to five reach the highest number
     step = 2
     while most > 5 * step:
         step *= 10
@@ -7756,8 +7774,9 @@ def totals_of(products: Sequence[Any], this_week: Mapping[str, int]) -> Section:
     heads = ("active bugs", "opened this week", "resolved this week", "products")
     rows = []
     if products:
-        first = products[0]
-        rows.append(make_row(first["active_in_all"], *this_week.values(), first["products"]))
+        first = products[0]  # every row has the totals
+        opened, resolved = this_week["opened"], this_week["resolved"]
+        rows.append(make_row(first["active_in_all"], opened, resolved, first["products"]))
     return Section(heads=heads, rows=rows, css_class="tiles")
 
 
@@ -7769,7 +7788,10 @@ class Sheet:
         self.name = functools.cache(self.find_name)
 
     def rows(self, sql: str, **values: Any) -> list[Any]:
-        """Return the rows of a query."""
+        """Return the rows of a query.
+
+        :me, :admin and :today are given by the store, other values by name.
+        """
         parameters = self.store.parameters(sql)
         return self.store.run(sql, {**parameters, **values}).fetchall()
 
@@ -7783,6 +7805,7 @@ class Sheet:
 
     def pieces(self, field: str, kind: Kind, value: Any) -> Pieces:
         """Return what the value of a field is called, with links; nothing if it is unset."""
+        # a field without a target may be named after the resource that it links to
         target = kind.target or (field if field in RECORD_PATHS else "")
         if is_unset(kind, target, value):
             return []
@@ -7826,7 +7849,11 @@ class Sheet:
     def table(
         self, view: View, records: Sequence[Fields], title: str = "", within: str = ""
     ) -> Section:
-        """Return records as a table of their most telling fields that are set, without `within`."""
+        """Return a table of records.
+
+        Its columns: the first COLUMNS of TELLING that a record has set, but not `within`, the field
+        that is the same in all of them.
+        """
         told = []
         for field in TELLING.split():
             known = field in view.fields and field != within
@@ -7881,8 +7908,8 @@ class Sheet:
         """Return a list inside of a record, and how many there are if it does not have all."""
         items = record[listing.key]
         narrowed = {listing.within: record["id"]}
-        query = {"limit": 0, "offset": 0}
-        total, _ = self.store.page(listing, narrowed, query)  # without rows
+        no_rows = {"limit": 0, "offset": 0}
+        total, _ = self.store.page(listing, narrowed, no_rows)
         table = self.table(listing.view, items, listing.key)
         if total > len(items):
             return table._replace(text=[f"{total:,} in all."])
@@ -7938,7 +7965,7 @@ class Sheet:
 
     def overview(self) -> list[Section]:
         """Return what people look at first."""
-        products = self.rows(COUNTED)
+        products = self.rows(BUSIEST_PRODUCTS)
         executions = self.execution_rows()
         releases = self.release_rows()
         if not (products or executions or releases):
@@ -7986,7 +8013,7 @@ class Sheet:
         which has the sums of all products, to add, and the hidden ones, to subtract.
         """
         [(seen, hidden)] = self.rows(SEEN_OR_HIDDEN)
-        # texts: the shorter array has fewer ids, near enough
+        # These are JSON texts: the shorter one has about the fewer ids.
         if len(hidden) < len(seen):
             return [(1, "[0]"), (-1, hidden)]
         return [(1, seen)]
@@ -8017,7 +8044,8 @@ class Sheet:
         rows = []
         for stage in STORY_STAGES:
             count = counts.get(stage, 0)
-            # the empty word is drawn transparent: all bars have one scale
+            # An empty word fills each bar up to the longest; CSS draws it transparent. So all bars
+            # have one scale.
             bar = {stage: count, "": most - count}
             rows.append(make_row(stage, bar, count))
         return rows
@@ -8051,6 +8079,7 @@ class Sheet:
         return list(months.values())
 
 
+# --word: the color of a word, such as a state, which is the CSS class of what stands for it.
 # `direction: rtl` lets a line of releases that is too long for the page begin scrolled to its end.
 CSS = """
 :root { color-scheme: light dark; --ink: #1d2530; --soft: #57616f; --line: #dfe3e9;\
@@ -8143,6 +8172,7 @@ pre { overflow-x: auto; margin: .5rem 0 0; padding: .75rem; background: var(--ba
 """
 
 TEMPLATE = bottle.SimpleTemplate("""\
+% # Write pieces, each as a link or as plain text; `colored`: the text is the CSS class, too.
 % def say(pieces, colored=False):
 % for text, path in pieces:
 % if path:
@@ -8187,7 +8217,8 @@ TEMPLATE = bottle.SimpleTemplate("""\
 % end
 % end
 % if part.weeks:
-% top, width = part.top, len(part.weeks)
+% top = part.top
+% width = len(part.weeks)
 <div class="chart">
 <p class="scale"><span>{{top}}</span><span>{{top // 2}}</span><span>0</span></p>
 <svg viewBox="0 0 {{width}} {{top}}" preserveAspectRatio="none" role="img">
@@ -8229,7 +8260,8 @@ TEMPLATE = bottle.SimpleTemplate("""\
 % for css_class, pieces in row:
 <{{"th scope=row" if css_class == "field" else "td"}} class="{{css_class}}">
 % if css_class == "bar":
-% total, x = sum(number for _, number in pieces) or 1, 0
+% total = sum(number for _, number in pieces) or 1
+% x = 0
 % told = ", ".join(f"{number} {word}" for word, number in pieces if word and number)
 <svg viewBox="0 0 {{total}} 1" preserveAspectRatio="none" role="img"><title>{{told}}</title>
 % for word, number in pieces:
@@ -8333,7 +8365,7 @@ def refuse_embedding(environ: Mapping[str, Any]) -> None:
 
 def list_query(environ: Environ) -> dict[str, Any]:
     """Return the query parameters of a list, with a page and a limit that suit a page of HTML."""
-    sent = parse_query(environ, most=100)
+    sent = parse_query(environ, most=100)  # each one is repeated in every link of the page
     given = {name: value for name, value in sent.items() if value}
     query = {"page": "1", "limit": str(ROWS), **given}
     with contextlib.suppress(ValueError):  # the operation refuses what is not a limit
@@ -8360,8 +8392,8 @@ class Page:
         self.controls = controls
         self.now = time.monotonic  # tests replace it
         self.key = secrets.token_bytes(32)
-        # For each right Authorization header, by its keyed hash: the user's stored password hash,
-        # or "" if it holds a token; and until when this is remembered.
+        # {keyed hash of a header that was right: (the stored password hash that it matched, or ""
+        # if it held a token; the time until which to trust it)}
         self.checked: dict[bytes, tuple[str, float]] = {}
 
     def __call__(self, environ: dict[str, Any]) -> bottle.HTTPResponse:
@@ -8369,6 +8401,7 @@ class Page:
         headers = dict(SEALED)
         status = 200
         try:
+            # as elsewhere, but the answer that it raises is made into a page
             title, sections = render_errors(self.answer)(environ)
         except bottle.HTTPResponse as refusal:
             status = refusal.status_code
@@ -8386,7 +8419,7 @@ class Page:
         lines = lines_for_programs(environ, example, who or ADMIN, creates=creates)
         sections.append(lines)
         page = TEMPLATE.render(
-            title=title, sections=sections, style=CSS, nav=LINKS, others=OTHERS, who=who
+            title=title, sections=sections, style=CSS, nav=NAV_LINKS, others=FOOTER_LINKS, who=who
         )
         return bottle.HTTPResponse(page.encode(), status, headers)
 
@@ -8423,13 +8456,13 @@ class Page:
         """Return the caller with an account and its password. Raises Refusal (401)."""
         with self.database.querying() as store:
             stored = store.password(account)
-        # Without a password, `stored` is None, and so is what is remembered.
+        # `not stored`: a user without a password must not pass because remembered() is None, too
         if not stored or self.remembered(header) != stored:
             self.checked.pop(self.digest(header), None)
-            if not password_matches(password, stored):
+            # first the comparison, which takes the same time without a password
+            if not password_matches(password, stored) or not stored:
                 raise Refusal(401, UNAUTHORIZED)
-            # `or ""` is for the type checker: nothing matches None
-            self.remember(header, stored or "")
+            self.remember(header, stored)
         with self.database.reading() as store:
             # While the password was hashed, it may have been changed, or the user deleted.
             if store.password(account) != stored:
@@ -8449,6 +8482,7 @@ class Page:
     def remember(self, header: str, stored: str) -> None:
         """Remember a checked header for a while; forget the oldest ones if there are too many."""
         digest = self.digest(header)
+        # a new dict: two threads may remember at once, and one must not resize what the other walks
         checked = dict(self.checked)
         checked.pop(digest, None)
         checked[digest] = stored, self.now() + REMEMBERED
@@ -8479,6 +8513,7 @@ class Page:
         if operation.listing:
             query = list_query(environ)
             environ["QUERY_STRING"] = urllib.parse.urlencode(query)
+        # the operation itself: its answer is what the page shows
         text = self.service.make_handler(operation)(**named)
         if not isinstance(text, bytes):
             text = b"".join(text)
@@ -8534,7 +8569,8 @@ class Page:
 WAITRESS: dict[str, Any] = {"ident": None, "clear_untrusted_proxy_headers": False}
 THREADS = 8
 CONNECTIONS = 900  # at most, where there is poll()
-# Without it, on Windows, select() takes 512 descriptors; LAST_CLIENTS and some others need theirs.
+# Windows has no poll(), and its select() takes 512 descriptors, of which LAST_CLIENTS and a few
+# others need some.
 FEW_CONNECTIONS = 380
 # Clients that have connected already, which a server that stops still accepts.
 LAST_CLIENTS = 128
@@ -8554,7 +8590,9 @@ HEADER_TIME = 10  # seconds that a client may take to send its headers
 BODY_TIME = 60  # seconds that a client may take to send its whole request
 READ_TIME = 10  # seconds that a client has to read a third of SEND_BUFFER; or to close, if refused
 IDLE_TIME = 120  # seconds that a connection may stay open without a request
-RESPITE = 0.1  # seconds that a new client has to send its request, or that accepting rests
+# Seconds for which a connection is not closed to make room after it was opened or used, and for
+# which accepting rests when no descriptor is left.
+RESPITE = 0.1
 SWEEP = 1  # seconds between two searches for connections to drop
 # Seconds after which a thread at work lets others on. With Python's 0.005 a quick read beside HTML
 # pages took 4.9 ms, now 1.8.
@@ -8564,7 +8602,10 @@ STOPS = {signal.SIGTERM, signal.SIGINT, getattr(signal, "SIGBREAK", signal.SIGIN
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """Return a listening socket, bound before the database is touched. Raises StartError."""
+    """Return a listening socket. Raises StartError.
+
+    Callers bind it first, so that a taken port leaves no new database behind.
+    """
     if not 0 <= port <= 65535:
         raise StartError(f"--port: {port} is not a port; use 0 to 65535, where 0 picks a free one")
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
@@ -8612,7 +8653,8 @@ def connection_limit() -> int:
         return most
     soft = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
     resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
-    # the descriptors that are left, two a connection; of a very low limit at least a quarter
+    # Each connection takes two of the descriptors beyond DESCRIPTORS; under a very low limit, there
+    # are as many connections as a quarter of it.
     return max((soft - DESCRIPTORS) // 2, soft // 4)
 
 
@@ -8636,8 +8678,8 @@ class AnswerTask(WSGITask):  # type: ignore[misc]
     def get_environment(self) -> dict[str, Any]:
         """Return the WSGI environment, with how many seconds the request may wait for others.
 
-        waitress sets no limit. While another process held the write lock, quick reads took 9.5 s
-        and writers got their 503 after 10 s.
+        waitress sets no such limit: time in the queue did not count, so that under a lock held
+        elsewhere quick reads took 9.5 s and writers waited 10 s for their 503.
         """
         environ: dict[str, Any] = super().get_environment()
         environ["pmservice.patience"] = self.patience()
@@ -8706,7 +8748,7 @@ class RefusalTask(ErrorTask):  # type: ignore[misc]
         """Return what is wrong with the request."""
         error, length = self.request.error, self.request.content_length
         if error.code == 413:
-            limit = self.channel.adj.max_request_body_size - 1
+            limit = self.channel.adj.max_request_body_size - 1  # one less: see Server
             got = f" (got {length})" if length else ""  # 0 for a body in chunks
             return f"The body must be at most {limit} bytes long{got}."
         reason = error.body.partition('"')[0].strip()  # without the header line that it quotes
@@ -8716,7 +8758,9 @@ class RefusalTask(ErrorTask):  # type: ignore[misc]
 class Request(HTTPRequestParser):  # type: ignore[misc]
     """A request that is being received."""
 
-    began = 0.0  # since when the service has been reading it, by the monotonic clock
+    # Since when the service has been reading it, by the monotonic clock, as Server.sweep noticed; 0:
+    # it has not yet.
+    began = 0.0
 
     def parse_header(self, header_plus: bytes) -> None:
         """Read the header.
@@ -8732,8 +8776,9 @@ class Request(HTTPRequestParser):  # type: ignore[misc]
     def received(self, data: bytes) -> int:
         """Take in what the client has sent, and return how many bytes belong to this request.
 
-        After "Expect: 100-continue" waitress waits for a body even if none is announced: its client
-        gets no answer, and its next request is taken for the rest of this one.
+        waitress answers "Expect: 100-continue" and then waits for a body even if none is announced:
+        the client gets no answer, and what it sends next is taken for the body. A request that is
+        complete needs no 100.
         """
         consumed = int(super().received(data))
         if self.completed:
@@ -8756,8 +8801,9 @@ class Channel(HTTPChannel):  # type: ignore[misc]
     def note_activity(self, system_time: float = 0) -> None:
         """Note that something was received or sent.
 
-        waitress assigns the system's time to `last_activity`, below: when that was set forward,
-        answers were cut, and when it was set back, slow clients were not dropped.
+        waitress assigns time.time() to `last_activity`. When the system's clock was set forward,
+        answers were cut; when it was set back, slow clients stayed. So assigning notes the
+        monotonic time instead.
         """
         self.active = time.monotonic()
 
@@ -8785,7 +8831,8 @@ class Channel(HTTPChannel):  # type: ignore[misc]
         self.close_when_flushed = False
         self.request = None
         self.ends = time.monotonic() + READ_TIME
-        # Not while a part of the refusal has to be sent; then only the client or `ends` closes.
+        # Tell the client that no more comes, unless a part of the refusal is still to be sent: then
+        # wait for the client to close, or for `ends`.
         if not self.total_outbufs_len:
             with contextlib.suppress(OSError):
                 self.socket.shutdown(socket.SHUT_WR)
@@ -8809,7 +8856,7 @@ class Channel(HTTPChannel):  # type: ignore[misc]
                 self.server.pull_trigger()
 
     def writable(self) -> bool:
-        """Tell whether the receiving thread is to send, which it is not while another one does.
+        """Tell whether the receiving thread is to send: not while another thread is sending.
 
         waitress always says yes, and then finds the buffers locked by the other thread: it would
         try again and again, and keep a core busy. Above the high watermark the other thread waits
@@ -8833,6 +8880,7 @@ class Channel(HTTPChannel):  # type: ignore[misc]
         if self.answering() or self.will_close or self.active > now - pause:
             return False
         try:
+            # b"": the client has closed; a byte: a request comes
             return not self.socket.recv(1, socket.MSG_PEEK)
         except OSError:  # nothing has come
             return True
@@ -8998,7 +9046,7 @@ class Server(TcpWSGIServer):  # type: ignore[misc]
         if self.records or self.lists or now < self.expectant_until:
             return 0
         if self.service.stopping.is_set():
-            return 0.01
+            return 0.01  # finished() watches the clock
         if now < self.crowded_until or self.is_almost_full():
             return RESPITE
         return SWEEP
@@ -9056,8 +9104,8 @@ class Server(TcpWSGIServer):  # type: ignore[misc]
             return
         self.swept = now
         for channel in self.channels():
-            # The time starts at the first sweep that sees the request, and anew while the channel
-            # is not read.
+            # A request's time runs from the first sweep that sees it. It starts again as long as
+            # the server does not read the channel, for then the client cannot go on.
             if channel.request and not (channel.request.began and channel.readable()):
                 channel.request.began = now
             if channel.overdue(now):
@@ -9473,7 +9521,8 @@ class CallError(Exception):
         self.answer = answer
 
 
-# For these errors pytest shows the line of the test that led to them instead of lines of this file.
+# pytest calls this with its ExceptionInfo: if the result is True, it shows the test's line instead
+# of the lines of this file.
 __tracebackhide__ = operator.methodcaller("errisinstance", (CallError, ConnectionError, StartError))
 
 
@@ -9753,8 +9802,10 @@ def start_or_fail(start: Callable[..., Any], request: Any, settings: Settings) -
 
     with contextlib.ExitStack() as stack:
         try:
+            # not "with start(…)": the errors of the test itself must pass
             service = stack.enter_context(start(**settings_of(request, settings)))
         except (StartError, TypeError) as error:
+            # as pytest.fail(), but without the first error
             raise pytest.fail.Exception(f"pmservice cannot start: {error}", pytrace=False) from None
         yield service
 
@@ -9815,7 +9866,9 @@ def prepare_test(item: Any) -> None:
     import pytest
 
     item.pmservice_began = moment_now()
-    for served in SHARED:  # a test need not name the fixture to get it
+    # Look at the services, not at item.fixturenames: a test can get the fixture by another way
+    # (getfixturevalue).
+    for served in SHARED:
         if served.app.used:
             served.reset()
     names = set(getattr(item, "fixturenames", ()))
@@ -9830,14 +9883,19 @@ def complete_report(item: Any) -> Generator[None, Any, None]:
     report = (yield).get_result()
     if report.failed:
         sections = calls_since(getattr(item, "pmservice_began", moment_now()))
-        in_order = operator.itemgetter(1)  # their lines begin with the time
-        report.sections += sorted(sections, key=in_order)
+        # Lines begin with the time. A section that leaves calls out begins with "…": it comes last.
+        by_text = operator.itemgetter(1)
+        report.sections += sorted(sections, key=by_text)
 
 
 if not TYPE_CHECKING:  # to a type checker, it would make every name known
 
     def __getattr__(name: str) -> Any:
-        """Return the pytest plugin: a module, as its fixtures must not be methods."""
+        """Return the pytest plugin.
+
+        pytest loads pmservice.pytest_plugin (an entry point of the package). It is made only then,
+        because it imports pytest; it is a module, because a class would make the fixtures methods.
+        """
         if name != "pytest_plugin":
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         import pytest
@@ -11261,8 +11319,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         show_progress("")
         return 130
     except (StartError, Refusal, OSError, sqlite3.Error, UnicodeError, MemoryError) as error:
-        words = str(error) or "out of memory"
-        if isinstance(error, OSError):  # perhaps of stdout, which would fail again at the end
+        words = str(error) or "out of memory"  # MemoryError has no text
+        if isinstance(error, OSError):
+            # If stdout failed, Python would fail again when it flushes stdout at exit.
             sys.stdout = discard()
             words = f"{error.filename or 'stdout'}: {error.strerror or words}"
         tell(f"pmservice: {printable(words)}")
@@ -11310,8 +11369,8 @@ def warn_of_unknown_variables() -> None:
 def write_out(stream: TextIO, text: str, stopped: Callable[[], bool] | None = None) -> None:
     """Write to stdout or stderr. Raises StartError if stdout cannot be written.
 
-    stopped: asked while nobody reads; once it returns True, or without it, what cannot be written
-    at once is dropped.
+    Without `stopped`, what cannot be written at once is dropped. With it, wait for the reader until
+    stopped() is True, then drop the rest.
     """
     try:
         file = stream.fileno()
@@ -11324,12 +11383,12 @@ def write_out(stream: TextIO, text: str, stopped: Callable[[], bool] | None = No
             return
         line = text.encode("utf-8", "backslashreplace")
         while line:
-            last = stopped is None or stopped()
-            _, writable, _ = select.select([], [file], [], 0 if last else 0.1)
+            is_last_try = stopped is None or stopped()
+            _, writable, _ = select.select([], [file], [], 0 if is_last_try else 0.1)
             if writable:  # it takes PIPE_BUF bytes without blocking
                 written = os.write(file, line[: select.PIPE_BUF])
                 line = line[written:]
-            elif last:
+            elif is_last_try:
                 return
     except OSError as error:  # the reader is gone, or the disk is full
         if stream is sys.stdout:
@@ -11468,6 +11527,7 @@ def add_settings(to: argparse.ArgumentParser, names: Iterable[str] = ()) -> None
         if setting.text is SWITCH:
             options |= {"action": "store_const", "const": "yes"}
         else:
+            # the last word: LIFETIME for --token-lifetime
             options["metavar"] = setting.name.upper().rpartition("_")[2]
         if setting.text in (ORIGINS, HOSTS):
             options["action"] = "append"
@@ -11485,6 +11545,7 @@ def resolve(given: Mapping[str, Any]) -> dict[str, Any]:
         if name in given:
             text, source = given[name], setting.flag
         else:
+            # an empty variable counts as unset; an empty flag does not
             text, source = os.environ.get(variable) or None, variable
         if isinstance(text, list):
             text = ",".join(text)
@@ -11642,7 +11703,7 @@ def whole_file(path: str) -> Iterator[TextIO]:
     """Open a file for writing that takes its name when it is whole; "-" is stdout.
 
     It replaces an older file if nobody has changed that meanwhile. A pipe or a device is written to
-    directly. Raises StartError.
+    directly. Raises StartError; an OSError of the block is reported as one of the file.
     """
     if path == "-":
         yield sys.stdout
@@ -11698,12 +11759,14 @@ def command_pull(settings: Values, options: argparse.Namespace) -> None:
     """Copy the records of a running server to the database, or to a fixture."""
     path, out = settings["database"], options.out
     products = chosen_products(options.products)
+    # hasattr: the flag was given (flags have no default); a variable does not count
     if out is not None and hasattr(options, "database"):
         raise StartError("--database and -o: only one of them can be written")
     if out == "" or (out is None and path in ("", ":memory:")):
         raise StartError("the copy needs a file: name one with --database or -o")
     unwind_on_sigterm()
     began, remote = time.monotonic(), Remote(options.url)
+    # first into memory: nobody sees half a copy, and the file is not locked for the length of a pull
     memory = {**settings, "database": ":memory:"}
     with contextlib.closing(remote.connection):
         if out:
@@ -11712,7 +11775,7 @@ def command_pull(settings: Values, options: argparse.Namespace) -> None:
                 with copy.reading() as store:
                     file.writelines(dump(store))
         else:
-            refuse_unfit(settings)
+            refuse_used_database(settings)
             with open_database(memory) as copy:
                 report = pull_records(remote, copy, options, products)
                 fill_database(settings, copy)
@@ -11721,7 +11784,7 @@ def command_pull(settings: Values, options: argparse.Namespace) -> None:
     tell(*report, f"Pulled from {remote.origin}{remote.base} into {out or path}: {done}.")
 
 
-def refuse_unfit(settings: Values) -> None:
+def refuse_used_database(settings: Values) -> None:
     """Raise StartError if a command's database holds records, or could not be created."""
     path = settings["database"]
     if os.path.exists(path):
@@ -11737,14 +11800,18 @@ def refuse_unfit(settings: Values) -> None:
 
 
 def fill_database(settings: Values, copy: Database) -> None:
-    """Write the copied records to the command's database file; if it exists by now, load them.
+    """Write the copied records to a new database file.
+
+    If somebody has created it meanwhile, load them into that.
 
     Raises StartError if the file holds records already.
     """
     path, zone = settings["database"], zone_of(settings["timezone"])
-    with contextlib.suppress(FileExistsError):
+    try:
         write_copy(copy, path)
         return
+    except FileExistsError:
+        pass  # created meanwhile: load into it
     with copy.reading() as store:
         text = "".join(dump(store))
     opened = patiently(path, functools.partial(Database, path, zone, utc_now))
@@ -11769,7 +11836,9 @@ def write_copy(database: Database, path: str) -> None:
     try:
         with part_file(path) as part:
             with contextlib.closing(sqlite3.connect(part)) as copy, database.reading() as store:
-                copy.execute("PRAGMA journal_mode = OFF")  # its file would be left behind
+                # A journal would be left behind beside the part file if the copy is cut short; a
+                # part file needs none.
+                copy.execute("PRAGMA journal_mode = OFF")
                 # the first read begins the transaction: the copy is of this moment
                 store.number("SELECT count(*) FROM user")
                 store.connection.backup(copy, pages=4096, progress=show_share)
@@ -11818,6 +11887,7 @@ def command_call(settings: Values, options: argparse.Namespace) -> int:
 
     chosen = {**DEFAULTS, "control": False}
     chosen |= {name: settings[name] for name in ("timezone", "strict")}
+    # only a write creates the database
     reads = method in ("GET", "HEAD", "OPTIONS") and settings["database"] != ":memory:"
     with contextlib.closing(make_service(settings["database"], chosen, existing=reads)) as service:
         environ = {
@@ -11854,7 +11924,7 @@ def command_serve(settings: Values, options: argparse.Namespace) -> None:
         for number in STOPS:
             signal.signal(number, server.stop)
         service.loading = bool(settings["load"] or settings["demo"])
-        executor = ThreadPoolExecutor(1)
+        executor = ThreadPoolExecutor(1)  # because result() raises here what failed there
         starting = executor.submit(finish_start, service, settings, server)
         executor.shutdown(wait=False)  # its thread ends with this work
         server.run()
@@ -11864,7 +11934,10 @@ def command_serve(settings: Values, options: argparse.Namespace) -> None:
 
 
 def patiently(path: str, work: Callable[[], Any], stopped: Callable[[], bool] = never) -> Any:
-    """Return what `work` returns; try again while another process is writing to the database."""
+    """Return what `work` returns; try again while another process is writing to the database.
+
+    `work` itself waits some seconds for the lock before it raises Busy.
+    """
     for attempt in itertools.count():
         try:
             return work()
@@ -11893,12 +11966,15 @@ def finish_start(service: Service, settings: Values, server: Server) -> None:
     def share() -> None:
         said.append(share_password(database))
 
-    # Before and after the URL is printed. `share` copies the password that `greet` may have set.
+    # What to do before the URL is printed, and after. `share` comes twice with --demo: it copies
+    # admin's password, which exists already or is made by `greet`.
     before = [load_demo, share] if settings["demo"] else []
     after = [greet, share] if settings["demo"] else [greet]
-    if service.has_controls:  # all of it comes before the snapshot: a reset brings it back
+    # With controls everything comes before the URL, and before the start's snapshot (the last
+    # preparation), so that a reset keeps it.
+    if service.has_controls:
         before, after = before + after, []
-    service.preparations[:0] = before  # the last one takes the snapshot for resets
+    service.preparations = before + service.preparations
     try:
         patiently(path, functools.partial(furnish, service, settings), stopped)
         patiently(path, functools.partial(wait_for_lock, database), stopped)
@@ -11922,7 +11998,8 @@ def lacks_password(database: Database) -> bool:
 def wait_for_lock(database: Database) -> None:
     """Wait until a database in which admin has no password can be written.
 
-    The URL is printed next; the new password is hashed after that, which takes 40 ms, and stored.
+    Once the URL is printed, the password has to follow at once (hashing takes 40 ms), not after
+    another process's lock.
     """
     if lacks_password(database):
         with database.writing():
@@ -11931,21 +12008,24 @@ def wait_for_lock(database: Database) -> None:
 
 def make_credentials(database: Database, settings: Values, url: str) -> list[str]:
     """Return lines that tell a person how to begin, with a new password and token if needed."""
-    unset, given = lacks_password(database), settings["token"]
+    needs_password = lacks_password(database)
+    own_token = settings["token"]
     # started by a program with a token: no password in its log
-    if unset and given and not sys.stderr.isatty():
+    if needs_password and own_token and not sys.stderr.isatty():
         if database.in_memory:
             return []
         command = f"pmservice user {ADMIN} --password --database {database.path}"
         return [f"{ADMIN} has no password. To set one, run: {command}"]
-    if not unset and (given or not database.created):  # nothing is new: nothing to show
+    if not needs_password and (
+        own_token or not database.created
+    ):  # nothing is new: nothing to show
         return []
-    password = secrets.token_urlsafe(12) if unset else ""
-    user = with_hash({"account": ADMIN, "password": password}) if unset else {}
+    password = secrets.token_urlsafe(12) if needs_password else ""
+    user = with_hash({"account": ADMIN, "password": password}) if needs_password else {}
     with database.writing() as store:  # both or neither, because both are shown only now
-        if unset:
+        if needs_password:
             save_user(store, user)
-        token = "" if given else give_token(store, ADMIN)
+        token = "" if own_token else give_token(store, ADMIN)
     return list(credential_lines(database.created, password, token, url))
 
 
