@@ -6721,7 +6721,7 @@ def recount(store: Store) -> None:
         store.run(f"INSERT OR IGNORE INTO {table} {counted}")
 
 
-@dataclasses.dataclass(eq=False)
+@dataclasses.dataclass
 class Clock:
     """The time by which everything is dated: that of `base`, shifted, or a frozen moment."""
 
@@ -7557,6 +7557,13 @@ LOGGED = f"""
 # A piece of a cell: (text, path of its link or ""). In a cell of the class "bar": (word, number).
 Piece = tuple[str, Any]
 Pieces = list[Piece]
+Cell = tuple[str, Pieces]  # a CSS class and the contents; the class "bar" draws them
+Cells = list[Cell]  # a row
+# For each week, by the midnight that begins it: {word: number}, such as
+# {"opened": 3, "resolved": 1}.
+Weeks = Mapping[datetime, Mapping[str, int]]
+Link = Callable[..., str]  # returns the path of the same list with some query parameters changed
+
 # The links above every page, to the lists; and below it, to the other GETs.
 NAV_LINKS: Pieces = [
     ("my tasks" if path == "/tasks" else listing.key, path)
@@ -7566,12 +7573,6 @@ NAV_LINKS: Pieces = [
 FOOTER_LINKS: Pieces = [
     (path, path) for path in ("/openapi.json", *READS) if path not in LISTS and "<" not in path
 ]
-Cell = tuple[str, Pieces]  # a CSS class and the contents; the class "bar" draws them
-Cells = list[Cell]  # a row
-# For each week, by the midnight that begins it: {word: number}, such as
-# {"opened": 3, "resolved": 1}.
-Weeks = Mapping[datetime, Mapping[str, int]]
-Link = Callable[..., str]  # returns the path of the same list with some query parameters changed
 
 
 class Section(NamedTuple):
