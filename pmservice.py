@@ -7025,7 +7025,7 @@ class Controls:
         """Add a call to the journal, unless it is for a control or a page, or a preflight."""
         path = environ["PATH_INFO"]
         if path != "/-/reset":
-            # without it, pytest's shared service need not be reset before a test
+            # pytest's shared service is reset before a test only if a call has come since
             self.service.used = True
         # aside: a page or a preflight (room 12)
         if path.startswith("/-/") or "pmservice.aside" in environ:
