@@ -3013,7 +3013,7 @@ class Store:
         vote = {"story": story, "account": account, "result": result}
         self.insert("story_reviewer", vote, "OR REPLACE")
 
-    def story_version(self, story: int, version: int) -> dict[str, Any]:
+    def story_at(self, story: int, version: int) -> dict[str, Any]:
         """Return what a story said in a version, or in the last one before it that is kept."""
         sql = """
             SELECT version, title, spec, verify FROM story_version
@@ -3076,11 +3076,10 @@ class Store:
         """Return the day of a task's last effort, "" without one."""
         return self.value("SELECT max(date) FROM effort WHERE task = ?", (task,)) or ""
 
-    def log_action(self, table: str, id: int, action: str, body: Fields) -> int:
-        """Log who did what to a record, with the comment in the body. Return the record's id."""
+    def log_action(self, table: str, id: int, action: str, body: Fields) -> None:
+        """Log who did what to a record, with the comment in the body."""
         entry = {"objectType": table, "objectID": id, "actor": self.me.account, "action": action}
         self.insert("action", {**entry, "date": self.now, "comment": body.get("comment", "")})
-        return id
 
     # Fixtures
 
@@ -3179,8 +3178,8 @@ class Store:
                 self.delete(kind.table, **{kind.owner: id})
         self.delete(resource.table, id=id)
 
-    def make_room(self, users: Sequence[tuple[Any, Any]]) -> None:
-        """Free the ids that users, pairs of id and account, are about to get.
+    def free_ids(self, users: Sequence[tuple[Any, Any]]) -> None:
+        """Free the ids that users, (id, account) each, are about to get.
 
         Another account that holds one of them gets the negative of it, until `settle_users`.
         """
@@ -3256,7 +3255,8 @@ class Database:
         self.closed = False
         self.in_memory = path == ":memory:"
         self.file = os.path.realpath(path)  # absolute, in case the process changes its directory
-        self.opened: tuple[int, ...] | None = None  # the file's identity() when it was opened
+        # The file's identity() when it was opened; None: in memory, read-only or not yet open.
+        self.opened: tuple[int, ...] | None = None
         self.read_only = existing and not self.in_memory and not is_writable(path)
         if self.in_memory:
             self.uri = memory_uri()
@@ -3295,22 +3295,24 @@ class Database:
 
     def open_file(self) -> bool:
         """Open a file that is there, upgrading it if needed. Return whether it was empty."""
-        found = os.stat(self.file).st_ino
+        inode = os.stat(self.file).st_ino
         with self.querying() as store:
             version = store.number("PRAGMA user_version")
-            # Or `WRITE_AHEAD` would write a log beside a file that was put in its place meanwhile.
-            self.refuse_replaced(found)
+            # Before anything is written: if another file was put in place of this one,
+            # `WRITE_AHEAD` would write a log beside that.
+            self.refuse_replaced(inode)
             if version < SCHEMA_VERSION:
                 self.upgrade(store)
             refuse_columns(self.path, store)
             if self.read_only:
                 return False
-            # Only now: `upgrade` has committed `application_id` into the file itself, where
-            # `roll_back` reads it without a log.
+            # Not before `upgrade`: that commits `application_id` while there is no log yet, so it
+            # stands in the file itself. `roll_back` reads only the file.
             store.run(WRITE_AHEAD)
             store.number("PRAGMA user_version")  # a read, which creates the log
         self.opened = self.identity()
-        self.refuse_replaced(found)
+        # Again: `opened` must be the identity of the file that was checked above.
+        self.refuse_replaced(inode)
         return version == 0
 
     def upgrade(self, store: Store) -> None:
@@ -3327,18 +3329,18 @@ class Database:
         store.run("COMMIT")
         store.run(LINKS_CHECKED)
 
-    def refuse_replaced(self, found: int) -> None:
-        """Raise StartError if the file is no longer the one whose inode number was found."""
-        if os.stat(self.file).st_ino != found:
+    def refuse_replaced(self, inode: int) -> None:
+        """Raise StartError if the file is no longer the one with this inode number."""
+        if os.stat(self.file).st_ino != inode:
             problem = "the file was replaced while it was being opened; try again"
             raise StartError(f"{self.path}: {problem}")
 
     def close(self) -> None:
         """Close every connection; one that is in use is closed when it is returned.
 
-        When the last connection is closed, SQLite copies the log into the file and deletes it. If
-        the log's index (-shm) was replaced, other processes use another one, and this would lose
-        their writes: then the connections stay open until the process ends.
+        When the last connection is closed, SQLite copies the log into the file and deletes the
+        log. If the log's index (-shm) was replaced, other processes use another one, and this would
+        lose their writes: then the connections stay open until the process ends.
         """
         self.closed = True
         in_place = self.in_place()
@@ -3363,8 +3365,8 @@ class Database:
         A transaction takes an idle connection out of the pool, or opens a new one. A reader waits
         for nobody; a writer waits for the lock of this process's writers and then for SQLite's
         lock, which another process may hold: up to `patience` seconds for both, before it raises
-        Busy. A reader without patience runs in the receiving thread, so SQLite interrupts it if it
-        takes long. The end of the block commits; an error, also one of the COMMIT, rolls back and
+        Busy. `patience` 0 means the receiving thread (room 16); SQLite interrupts a reader there
+        that takes long. The end of the block commits; an error, also one of the COMMIT, rolls back and
         is raised again. Then the connection returns to the pool; it is closed instead if it cannot
         roll back, or if the database was closed meanwhile.
 
@@ -3374,11 +3376,12 @@ class Database:
         is_quick_read = not patience and begin != "BEGIN IMMEDIATE"
         limit = make_limit() if is_quick_read else None
         try:
-            connection, current = self.idle.pop()
+            connection, current_timeout = self.idle.pop()
         except IndexError:
-            connection, current = self.connect(), PATIENCE * 1000  # milliseconds, as it sets them
+            connection = self.connect()
+            current_timeout = PATIENCE * 1000  # milliseconds; `connect` sets PATIENCE
         try:
-            if timeout != current:
+            if timeout != current_timeout:
                 connection.execute(f"PRAGMA busy_timeout = {timeout}")
             connection.set_progress_handler(limit, QUICK_STEPS)
             if begin:
@@ -3417,6 +3420,7 @@ class Database:
                 with self.transaction("BEGIN IMMEDIATE", rest, me) as store:
                     yield store
         except sqlite3.OperationalError as error:
+            # From BEGIN IMMEDIATE, when another process kept SQLite's lock.
             if "locked" in str(error):
                 raise Busy from None
             raise
@@ -3471,10 +3475,11 @@ class Database:
             return False
 
     def identity(self) -> tuple[int, ...]:
-        """Return the inode numbers of the file and its log's index, and whether all is in order.
+        """Return what must stay the same while the file is open.
 
-        That is: the file has content, the log exists, and the index is whole. Raises OSError if the
-        file or the index is missing.
+        That is: the inode numbers of the file and of its log's index, and that the file has
+        content, the log exists and the index is whole. Raises OSError if the file or the index is
+        missing.
         """
         file, index = os.stat(self.file), os.stat(f"{self.file}-shm")
         # stat() on the log makes the next sync 25 % slower (measured on ext4): only test it exists.
@@ -3512,7 +3517,7 @@ def make_limit() -> Callable[[], bool]:
 
 
 def never_free(value: Any) -> None:
-    """Keep an object until the process ends: the interpreter frees all others before that."""
+    """Keep an object from ever being freed, even when the interpreter exits."""
     import ctypes  # takes some milliseconds
 
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(value))
@@ -3526,12 +3531,14 @@ def explain(path: str, error: Exception) -> StartError:
     if isinstance(error, OSError):
         return unusable(path, str(error.strerror))
     problem = str(error)
-    if not problem:  # Python 3.10 has no words for a schema that is not text
+    # In Python 3.10, this error has no message when the schema is not text.
+    if not problem:
         return damaged(path, "its schema is not text")
     # SQLite's message quotes the damaged schema, which Python cannot decode.
     if isinstance(error, UnicodeDecodeError) or "malformed" in problem:
         return damaged(path, problem)
     if "locked" in problem:
+        # Busy is a StartError, too.
         return Busy(f"{path}: another process is writing to this database; try again later")
     return unusable(path, problem)
 
@@ -3539,7 +3546,7 @@ def explain(path: str, error: Exception) -> StartError:
 def unusable(path: str, problem: str, remedy: str = "") -> StartError:
     """Return the error for a file that cannot be the database.
 
-    remedy: what to try before another file; it ends in "or ".
+    remedy: put before "name another file", so it ends in "or ": "restore a backup, or ".
     """
     return StartError(f"{path}: {problem}; {remedy}name another file with --database")
 
@@ -3590,7 +3597,8 @@ def refuse_strange(path: str, read_only: bool) -> None:
 def roll_back(path: str) -> None:
     """Roll back a transaction whose process was killed.
 
-    Only one that was making this file, which was empty before, or one in a file of ours.
+    Nothing is done unless that transaction was making this file out of an empty one, or the file is
+    ours.
     """
     with open(f"{path}-journal", "rb") as journal:
         header = journal.read(20)
@@ -3598,12 +3606,13 @@ def roll_back(path: str) -> None:
         return
     pages_before = int.from_bytes(header[16:20], "big")
     if pages_before > 0:  # otherwise the file was empty, and the transaction was making it
+        # immutable: reads the file as it stands, without rolling back.
         uri = f"{file_uri(Path(path).resolve())}?mode=ro&immutable=1"
         with contextlib.closing(sqlite3.connect(uri, uri=True)) as reader:
             if pragma_value(reader, "application_id") != APPLICATION_ID:
                 return
-    with contextlib.closing(sqlite3.connect(path)) as reader:
-        reader.execute("SELECT count(*) FROM sqlite_schema")  # the first read rolls back
+    with contextlib.closing(sqlite3.connect(path)) as connection:
+        connection.execute("SELECT count(*) FROM sqlite_schema")  # the first read rolls back
 
 
 def refuse_version(path: str, reader: sqlite3.Connection) -> None:
@@ -3628,7 +3637,8 @@ def refuse_damaged(path: str, reader: sqlite3.Connection) -> None:
     if size <= CHECK_SIZE:
         problem = pragma_value(reader, "quick_check(1)")
     missing = pragma_value(reader, "page_size") * pragma_value(reader, "page_count") - size
-    if missing > 0 and not os.path.exists(f"{path}-wal"):  # which could have these pages
+    # Pages that the file lacks may still be in the log.
+    if missing > 0 and not os.path.exists(f"{path}-wal"):
         problem = f"{missing} bytes are missing"
     if problem != "ok":
         raise damaged(path, problem)
@@ -3644,6 +3654,7 @@ def refuse_columns(path: str, store: Store) -> None:
     for resource in RESOURCES.values():
         rows = store.run("SELECT name FROM pragma_table_info(?)", (resource.table,))
         found = {name for (name,) in rows}
+        # Columns: what is given, and what is derived without an SQL expression.
         given_or_derived = resource.settable("derived").items()
         columns = {field for field, kind in given_or_derived if not kind.sql}
         missing, unknown = columns - found, found - resource.fields.keys()
@@ -3710,6 +3721,7 @@ def schema() -> dict[int, str]:
     except OSError as error:
         problem = error.strerror or error
         raise StartError(f"{path}: {problem}; it belongs beside pmservice.py") from None
+    # The text before the first banner, then versions and parts in turn.
     parts = re.split(r"^-- === Version ([0-9]+).*$", script, flags=re.MULTILINE)
     return {int(version): part for version, part in zip(parts[1::2], parts[2::2], strict=True)}
 
@@ -3768,7 +3780,8 @@ Check = Callable[[Store, Any, Body], Body]
 class Settler:
     """Resolves checked values against the database: links, persons and moments.
 
-    record: the stored record, if there is one; a link or a person that it has already stays.
+    record: the stored record, if there is one; the links and persons that it has already are never
+        refused.
     accounts_named: given while a fixture is loaded; it takes the accounts that the fixture names.
         Accounts and links are then looked up when everything is loaded.
     """
@@ -3788,8 +3801,8 @@ class Settler:
         """
         if kind.target:
             return self.link(field, kind, value)
-        settled = LOOKS[kind.look].settled
-        return getattr(self, settled)(field, value) if settled else value
+        method = LOOKS[kind.look].settled
+        return getattr(self, method)(field, value) if method else value
 
     def link(self, field: str, kind: Kind, value: Any) -> Any:
         """Return an id or a list of ids if they name records that the caller may see.
@@ -3821,9 +3834,9 @@ class Settler:
         return self.account(value, self.record.get(field) or "")
 
     def people(self, field: str, value: list[str | int]) -> list[str | None]:
-        """Return the accounts of persons: no deleted users in a new record, any in a stored one."""
-        # An account that counts as stored is never refused.
-        return [self.account(person, person if self.record else "") for person in value]
+        """Return the accounts of persons. Deleted users are refused in a new record only."""
+        stored = None if self.record else ""
+        return [self.account(person, stored) for person in value]
 
     def whitelist(self, field: str, value: list[str | int]) -> str:
         """Return the accounts of persons as ZenTao stores them: ",dev1,qa1,"."""
@@ -3838,8 +3851,8 @@ class Settler:
 
         An unknown id is refused. While a fixture is loaded, an account is only collected.
 
-        stored: what the field has already, "" for nothing: a deleted user is refused, except this
-            one. None: deleted users are accepted.
+        stored: the account that the field has already; it may be a deleted user. "": nothing, so
+            every deleted user is refused. None: none is refused.
         """
         if person is None:
             return None
@@ -3866,7 +3879,8 @@ def complete(store: Store, resource: Resource, given: Body) -> dict[str, Any]:
 def with_defaults(resource: Resource, context: Context) -> dict[str, Any]:
     """Return what is given of a new record, with the resource's defaults.
 
-    The specification: `whitelist` "takes effect only when acl is `private`"; else it is emptied.
+    The specification: `whitelist` "takes effect only when acl is `private`". A record with acl
+    "open" therefore gets an empty one.
     """
     values = {field: value for field, value in context.given.items() if value is not None}
     for field, default in resource.defaults.items():
@@ -3890,12 +3904,13 @@ def with_story_version(store: Store, resource: Resource, values: Body, row: Any 
     if "story" not in values or "storyVersion" not in resource.fields:
         return values
     same_story = row is not None and values["story"] == row["story"]
-    if same_story and resource is not TASK:
+    if same_story and resource is not TASK:  # only a task takes the version anew
         return values
     version = store.latest_version(values["story"])
     if version is None:
-        if same_story:
+        if same_story:  # a task keeps the version of a story that the caller does not see
             return values
+        # 0: a story that is not there or not visible; 1: no story.
         version = 0 if values["story"] else 1
     return {**values, "storyVersion": version}
 
@@ -3941,7 +3956,8 @@ def make_delete(resource: Resource, children: str = "") -> Perform:
                 rule = "has children; delete or move them first"
             raise Refusal(400, f"This {resource.name} {rule}.")
         store.update(resource.table, id, {"deleted": 1})
-        return store.log_action(resource.table, id, "deleted", body)
+        store.log_action(resource.table, id, "deleted", body)
+        return int(id)
 
     return perform
 
@@ -3966,12 +3982,12 @@ def save(store: Store, resource: Resource, row: Any, changes: Body, action: str)
 
     A new assignee sets `assignedDate` to now.
     """
-    version = with_story_version(store, resource, changes, row)
-    changes = {**version, **last_edit(store)}
+    changes = {**with_story_version(store, resource, changes, row), **last_edit(store)}
     if differs(row, changes, "assignedTo"):
         changes["assignedDate"] = store.now
     store.update_record(resource, row["id"], changes)
-    return store.log_action(resource.table, row["id"], action, changes)
+    store.log_action(resource.table, row["id"], action, changes)
+    return int(row["id"])
 
 
 def modify(
@@ -3996,15 +4012,16 @@ def require_product(
 ) -> None:
     """Raise Invalid unless the records that these fields name belong to a product.
 
-    fields: the table of each.
+    fields: as keywords, each field of `given` that holds ids and the table that they name:
+        `stories="story"`.
     """
     for field, table in fields.items():
         ids = given.get(field) or []
         if isinstance(ids, int):
             ids = [ids]
-        other = store.stranger(table, ids, product)
-        if other:
-            rule = f"must belong to product {product}, like the {resource.name} (got {other})"
+        stranger = store.stranger(table, ids, product)
+        if stranger:
+            rule = f"must belong to product {product}, like the {resource.name} (got {stranger})"
             raise Invalid({field: rule})
 
 
@@ -4100,7 +4117,7 @@ REVIEW_TRANSITIONS = {"pass": PASSED, "reject": REJECTED, "clarify": CLARIFIED, 
 def move(store: Store, row: Any, body: Body, transition: Transition) -> int:
     """Take a record to its next state, and return its id.
 
-    What is sent wins over what the transition sets.
+    What is sent wins over what the transition sets, except for the state.
     """
     resource = transition.resource
     if row["status"] not in transition.sources:
@@ -4150,7 +4167,7 @@ def create_execution(store: Store, project: Record, body: Body) -> int:
         "type": "stage" if project["model"] == "waterfall" else "sprint",
         "project": id,
         "products": body.get("products") or store.linked(PROJECT.fields["products"], id),
-        "openedVersion": __version__,
+        "openedVersion": __version__,  # quirk: the version of the server that made it
         **last_edit(store),
     }
     return create(store, EXECUTION, {**body, **made})
@@ -4172,6 +4189,7 @@ def make_modify_project(resource: Resource) -> Perform:
         if differs(row, changes, "begin", "end", "project"):
             check_days(store, resource, {**row, **changes})
         parent = changes.get("parent")
+        # `path`: the ids from the top down to the row itself, as ",1,4,".
         if parent and f",{row['id']}," in store.get("project", parent)["path"]:
             rule = f"must not be the {resource.name} itself or lie below it (got {parent})"
             raise Invalid({"parent": rule})
@@ -4187,10 +4205,11 @@ def check_days(store: Store, resource: Resource, after: Body) -> None:
     """Raise Invalid unless the days of a project cover those of its executions."""
     broken: dict[str, str] = {}
     if resource is EXECUTION:
-        project = dict(store.get("project", after["project"]))
+        project = dict(store.get("project", after["project"]))  # rules take mappings
         broken |= within_project(project, after)
     else:
-        begin, end = store.days_of("project", "project", after["id"])
+        # Of the executions.
+        begin, end = store.days_of(table="project", column="project", id=after["id"])
         rule = f"must cover the days of the executions, {begin} to {end}"
         if begin and after["begin"] > begin:
             broken["begin"] = rule
@@ -4206,7 +4225,7 @@ def check_days(store: Store, resource: Resource, after: Body) -> None:
 def check_department(store: Store, row: Any, after: Body) -> Body:
     """Raise Invalid for a department that would lie below itself, or too deep to be nested."""
     above = after.get("parent")
-    # Of the department and those below it, and of those passed on the way up.
+    # The levels so far: of the department and those below it, then one more for each one above.
     levels = store.department_levels(row["id"]) if row else 1
     while above:
         if levels >= MAX_LEVELS or (row and above == row["id"]):
@@ -4224,7 +4243,8 @@ def delete_department(store: Store, row: Record, body: Body) -> int:
     except sqlite3.IntegrityError:
         rule = "has users or departments below it; delete or move them first"
         raise Refusal(400, f"This department {rule}.") from None
-    return store.log_action("department", row["id"], "deleted", body)
+    store.log_action("department", row["id"], "deleted", body)
+    return int(row["id"])
 
 
 def list_departments(store: Store, row: None, query: Body) -> list[Body]:
@@ -4269,6 +4289,7 @@ def create_story(store: Store, product: Record, body: Body) -> int:
         made["status"] = "draft"
         made["assignedTo"] = body.get("assignedTo") or reviewers[0]
     id = create(store, STORY, {**body, **made}, check_story)
+    # `objectID`: the execution or project that it is created for.
     if body.get("objectID"):
         store.link_story(body["objectID"], id)
     return id
@@ -4290,7 +4311,10 @@ def parts_of_story(body: Body, votes: Body = NO_FIELDS) -> Body:
 
 
 def modify_story(store: Store, story: Record, body: Body) -> int:
-    """Change a story; a new title counts for the present version."""
+    """Change a story.
+
+    A new title replaces that of the present version; it makes no new one.
+    """
     parts = parts_of_story(body, store.votes(story["id"]))
     return modify(store, story, {**body, **parts}, STORY, check_story)
 
@@ -4307,10 +4331,8 @@ def change_story(store: Store, story: Record, body: Body) -> int:
     if reviewers and story["status"] == "active":
         changes["status"] = "changed"
         changes["assignedTo"] = reviewers[0]
-    id = move(store, story, changes, CHANGED)
-    without_votes = parts_of_story({"reviewer": reviewers})
-    store.update_record(STORY, id, without_votes)
-    return id
+    changes |= parts_of_story({"reviewer": reviewers})  # without votes
+    return move(store, story, changes, CHANGED)
 
 
 def review_story(store: Store, story: Record, body: Body) -> int:
@@ -4328,7 +4350,7 @@ def review_story(store: Store, story: Record, body: Body) -> int:
     transition = decide_review(results)
     changes = {"reviewedDate": store.now, **body, "reviewedBy": store.me.account}
     if transition is REVERTED:
-        changes |= store.story_version(id, story["version"] - 1)
+        changes |= store.story_at(id, story["version"] - 1)  # its texts and its version number
     if transition is not REJECTED:
         changes.pop("closedReason", None)
     return move(store, story, changes, transition)
@@ -4349,10 +4371,8 @@ def decide_review(results: list[str]) -> Transition:
 
 def recall_story(store: Store, story: Record, body: Body) -> int:
     """Take a story back from its reviewers, who will have to vote again."""
-    id = move(store, story, body, RECALLED)
-    without_votes = parts_of_story({"reviewer": list(store.votes(id))})
-    store.update_record(STORY, id, without_votes)
-    return id
+    without_votes = parts_of_story({"reviewer": list(store.votes(story["id"]))})
+    return move(store, story, {**body, **without_votes}, RECALLED)
 
 
 # Plans, builds, test tasks
@@ -4370,8 +4390,10 @@ def check_plan(store: Store, row: Any, after: Body) -> Body:
         parent = store.get("plan", after["parent"])
         parent_begin, parent_end = parent["begin"], parent["end"]
     children_begin, children_end = store.days_of("plan", "parent", id)
-    check_between("begin", after["begin"], parent_begin, children_begin or parent_end)
-    check_between("end", after["end"], children_end or parent_begin, parent_end)
+    latest_begin = children_begin or parent_end
+    earliest_end = children_end or parent_begin
+    check_between("begin", after["begin"], parent_begin, latest_begin)
+    check_between("end", after["end"], earliest_end, parent_end)
     return {}
 
 
@@ -4390,7 +4412,8 @@ def make_link(table: str, on: bool) -> Perform:
     def perform(store: Store, plan: Record, body: Body) -> int:
         require_product(store, PLAN, plan["product"], body, **{field: table})
         store.plan_records(table, plan["id"], body[field], on)
-        return store.log_action("plan", plan["id"], action, body)
+        store.log_action("plan", plan["id"], action, body)
+        return int(plan["id"])
 
     return perform
 
@@ -4421,7 +4444,8 @@ def check_build(store: Store, row: Any, after: Body) -> Body:
 def check_testtask(store: Store, row: Any, after: Body) -> Body:
     """Return the project of a test task's execution. Raises Invalid if they do not fit together."""
     project = project_of(store.get("project", after["execution"]))
-    # The path of a new one may name a project; a stored one follows its execution.
+    # The path of a new one may name a project; a stored one follows its execution. 0, the default:
+    # no project is named.
     if not row and after["project"] not in (0, project):
         raise Invalid({"execution": EXECUTION_RULE.format(after["project"])})
     require_product(store, TESTTASK, after["product"], after, build="build", testcases="testcase")
@@ -4511,12 +4535,13 @@ def create_tasks(store: Store, home: Record, body: Body) -> list[int]:
     ids = []
     for place, given in enumerate(body["tasks"]):
         try:
-            # Again, now against the database: the reader of an array checks its items without it.
+            # Checked a second time, now with a Settler: the first time, as items of an array, they
+            # had none.
             task = check(BATCH_TASK, given, settle)
         except Invalid as error:
             broken = {f"tasks[{place}].{field}": rule for field, rule in error.fields.items()}
             raise Invalid(broken) from None
-        task["assignedTo"] = [task.get("assignedTo")]
+        task["assignedTo"] = [task.get("assignedTo")]  # as `create_task` takes it: several
         ids.append(create_task(store, home, task))
     return ids
 
@@ -4536,6 +4561,7 @@ def modify_task(store: Store, task: Record, body: Body) -> int:
     changes = dict(body)
     if differs(task, body, "name", "estStarted", "deadline"):
         changes["version"] = task["version"] + 1
+    # Before any work, what is left is the estimate.
     if "estimate" in body and task["status"] == "wait" and not task["consumed"]:
         changes.setdefault("left", body["estimate"])
     changes["status"] = state_after(task, {**task, **changes})
@@ -4549,11 +4575,12 @@ def modify_task(store: Store, task: Record, body: Body) -> int:
 def state_after(task: Record, after: Body) -> str:
     """Return the state of a changed task.
 
-    Work on a waiting task makes it "doing", unless no hours are left.
+    A task that would wait though it has consumed hours becomes "doing" when its hours or state
+    change, unless no hours are left.
     """
     status: str = after["status"]
-    worked = after["consumed"] > 0 and differs(task, after, "consumed", "left", "status")
-    if worked and status == "wait" and after["left"] > 0:
+    has_hours = after["consumed"] > 0 and after["left"] > 0
+    if status == "wait" and has_hours and differs(task, after, "consumed", "left", "status"):
         return "doing"
     return status
 
@@ -4618,7 +4645,8 @@ def add_hours(known: float, more: float) -> float:
 def add_effort(store: Store, task: Record, body: Body) -> int:
     """Record efforts of a task.
 
-    The `left` of the request's latest day counts, unless a stored effort is of a later day.
+    The effort of the latest day decides `left` and the state. If a stored one is later, only the
+    consumed hours change.
     """
     consumed = add_hours(task["consumed"], sum(body["consumed"]))
     if consumed > MAX_INT:
@@ -4637,14 +4665,15 @@ def add_effort(store: Store, task: Record, body: Body) -> int:
     if not latest["left"]:
         return move(store, task, changes, LAST_EFFORT)
     if task["status"] != "doing":
+        # Quirk: whoever records work on a task that is not in progress gets it.
         changes["assignedTo"] = store.me.account
     return move(store, task, changes, EFFORT_ADDED)
 
 
 def efforts_of(store: Store, body: Body) -> list[Body]:
-    """Return the efforts that a request lists, by day: today unless days are sent.
+    """Return the efforts that a request lists, the earliest day first.
 
-    Raises Invalid for a day to come.
+    Without days, they are of today. Raises Invalid for a day to come.
     """
     hours = body["consumed"]
     # Clients send either name. `check_effort` saw that all arrays are as long as `consumed`.
@@ -4671,7 +4700,8 @@ def create_bug(store: Store, product: Record, body: Body) -> int:
     return create(store, BUG, {**body, **made})
 
 
-BugStep = tuple[Transition, tuple[str, ...]]  # and the fields of the request that it takes
+# A transition, and the fields of the request that it takes.
+BugStep = tuple[Transition, tuple[str, ...]]
 
 
 def modify_bug(store: Store, bug: Record, body: Body) -> int:
@@ -4705,7 +4735,7 @@ def steps_of_bug(bug: Record, body: Body) -> list[BugStep]:
         if not body.get("resolution"):
             raise Invalid({"resolution": "is required to resolve a bug"})
         steps.append((RESOLVE, (*RESOLVED, "resolution", "assignedTo")))
-    elif bug["status"] == "active":  # the fields of a resolution need one
+    elif bug["status"] == "active":  # RESOLUTION_FIELDS make no sense without a resolution
         strays = sorted(asked & set(RESOLVED))
         if strays:
             raise Invalid(dict.fromkeys(strays, "needs a resolution"))
@@ -4716,7 +4746,8 @@ def steps_of_bug(bug: Record, body: Body) -> list[BugStep]:
     return steps
 
 
-# Answers that are not records: JSON values from the query parameters
+# Reads whose answer is not a record but a JSON value; `query` has the query parameters, and `name`
+# from the path
 
 
 def ping(store: Store, row: None, query: Body) -> dict[str, str]:
@@ -4782,10 +4813,10 @@ LOGIN_FAILED = "Login failed. Please check your account and password."
 OWN_FIELDS = {"realname", "email", "password"}  # what members may change of themselves
 SCRYPT = {"n": 16384, "r": 8, "p": 1}  # takes 16 MiB and about 30 ms
 METHOD = "scrypt:16384:8:1"  # begins each hash, so that a later version can raise the parameters
-# An earlier version left the parameters out; they were these. A fixture may have no others: they
-# would decide how long each check of the password takes.
+# An earlier version did not write the parameters; its hashes have the same ones. A fixture may not
+# bring others: whoever wrote it would decide how long each check of the password takes.
 STORED_PASSWORD = re.compile("scrypt:(16384:8:1:)?[0-9a-f]{32}:[0-9a-f]{128}")
-# What a password is compared with if there is no such account, which takes the same time.
+# Compared with when there is no such account, so that this takes as long as a wrong password.
 NO_PASSWORD = f"{METHOD}:{'0' * 32}:{'0' * 128}"
 
 
@@ -4834,6 +4865,7 @@ def password_matches(given: str, stored: str | None) -> bool:
     candidates = [md5(given)]
     if re.fullmatch("[0-9a-f]{32}", given):
         candidates.append(given)
+    # A list: all are hashed, so that the time does not tell which matched.
     matches = [hmac.compare_digest(scrypt(one, salt), expected) for one in candidates]
     return any(matches) and stored is not None
 
@@ -4853,6 +4885,7 @@ def save_user(store: Store, given: Body) -> int:
     if not known:
         return create(store, USER, given)
     if given.get("password"):
+        # Also logs out; in a demo, changes the copies, too.
         store.change_password(account, known["password"], given["password"])
     if given.get("deleted"):
         store.delete("token", account=account)
@@ -4879,7 +4912,8 @@ def modify_user(store: Store, user: sqlite3.Row, body: Body) -> int:
     for field, value in body.items():
         if field not in USER.fields:
             continue
-        # A password is always a change: if it equals the stored text, somebody sent the hash.
+        # A password is always a change, even if it equals the stored text: that is the hash, and
+        # whoever sends it does not send the password.
         if field == "password" or value != user[field]:
             changes[field] = value
     is_own = account == store.me.account
@@ -4888,11 +4922,12 @@ def modify_user(store: Store, user: sqlite3.Row, body: Body) -> int:
         raise Refusal(403, f"Only an administrator may change {others}.")
     changes["account"] = account
     save_user(store, with_hash(changes))
-    return store.log_action("user", user["id"], "edited", body)
+    store.log_action("user", user["id"], "edited", body)
+    return int(user["id"])
 
 
 def delete_user(store: Store, user: sqlite3.Row, body: Body) -> int:
-    """Soft-delete a user, whose tokens and password end."""
+    """Soft-delete a user, who leaves the department and loses tokens and password."""
     id, account = user["id"], user["account"]
     if account == store.me.account:
         raise Refusal(400, "You cannot delete yourself.")
@@ -4900,7 +4935,8 @@ def delete_user(store: Store, user: sqlite3.Row, body: Body) -> int:
         raise Refusal(400, "The last administrator cannot be deleted.")
     store.update("user", id, {"deleted": 1, "password": None, "dept": None})
     store.delete("token", account=account)
-    return store.log_action("user", id, "deleted", body)
+    store.log_action("user", id, "deleted", body)
+    return int(id)
 
 
 def create_user(store: Store, row: None, body: Body) -> int:
@@ -4990,8 +5026,8 @@ def record_use(database: Database, hash: str, lifetime: float) -> None:
 # An object with an array for each resource; records in the interface's field names, persons as
 # accounts. No HTTP, and no statement.
 
-# Rows that are fetched, shown and sent at a time. More than QUICK_PAGE, so that a quick page is one
-# piece: the receiving thread sends no second one.
+# Rows that are fetched, shown and sent at a time. More than QUICK_PAGE (room 6): a page that the
+# receiving thread answers is then a single piece.
 BATCH = 200
 Places = dict[str, list[int]]  # the ids of each array's records, in the fixture's order
 
@@ -5031,10 +5067,11 @@ def load(store: Store, document: Fields, progress: Callable[[int], None] | None 
     Raises Refusal that says which record is wrong. `progress` gets the number of records so far.
     """
     store.defer_links()
-    if store.is_empty():  # but for the first user, whose id may be one of the fixture's
+    # Only the first user is there; if the fixture gives its id to another, that id is freed.
+    if store.is_empty():
         given = document.get("users") or ()
         users = [user for user in given if isinstance(user, dict)]
-        store.make_room([(user.get("id"), user.get("account")) for user in users])
+        store.free_ids([(user.get("id"), user.get("account")) for user in users])
     accounts_named: dict[str, None] = {}
     places: Places = {array: [] for array in FIXTURE}
     done = 0
@@ -5067,8 +5104,8 @@ def load_record(
     """Insert one record of a fixture and return its id. Raises Invalid.
 
     The accounts that it names are added to `accounts_named`. Links are checked when everything is
-    there, because records may name others that come later. A null in a person or a moment
-    suppresses the default: a dump shows so that nobody knows it.
+    there, because records may name others that come later. A person or a moment that is null stays
+    unset, without a default: in a dump, null means that it is not known.
     """
     refuse_unknown(resource, record)
     given = check(resource.fixture, record, Settler(store, accounts_named=accounts_named))
@@ -5083,7 +5120,7 @@ def load_record(
                 values.pop(field, None)
         return store.insert_record(resource, values)
     except sqlite3.IntegrityError as error:
-        # Read as "steps: an id is taken"; SQLite names the table step.
+        # SQLite says "UNIQUE constraint failed: step.id" for an id of a test case's steps.
         field = "steps: an id" if " step." in str(error) else "id"
         rule = "is taken" if "UNIQUE" in str(error) else f"breaks a rule of the database: {error}"
         raise Invalid({field: rule}) from None
@@ -5108,8 +5145,8 @@ def refuse_unknown(resource: Resource, record: Fields) -> None:
 def check_links(store: Store, places: Places) -> None:
     """Raise Refusal for the first loaded record that names no record of the right resource."""
     for resource in FIXTURE.values():
-        # Some links follow from others, as a task's project from its execution. They stand before
-        # those and are checked after them, so that the cause is named.
+        # A task's project follows from its execution, and stands before it in the fields. Going
+        # backwards, the execution is checked first, and so named as the cause.
         for field, kind in reversed(resource.fixture.fields.items()):
             if not kind.target:
                 continue
@@ -5122,7 +5159,10 @@ def check_links(store: Store, places: Places) -> None:
 
 
 def refuse_loaded(places: Places, table: str, id: int, problem: str) -> None:
-    """Raise Refusal for a row of a table, if it was loaded just now."""
+    """Raise Refusal for a row of a table, if it was loaded just now.
+
+    Rows that were there before are passed over.
+    """
     for array, ids in places.items():
         if FIXTURE[array].table == table and id in ids:
             raise Refusal(400, f"{array}[{ids.index(id)}].{problem}.")
@@ -5148,9 +5188,9 @@ DUMPED = {array: dumped(resource) for array, resource in FIXTURE.items()}
 
 @functools.lru_cache(MOST_STATEMENTS)
 def parts_of(view: View, names: tuple[str, ...] = ()) -> View:
-    """Return a view of the parts that a view does not show: the named ones, or all.
+    """Return the view that adds to `view` the parts that it leaves out.
 
-    It is for the query parameter `fields`.
+    They are all of them, or those in `names`. It is for the query parameter `fields`.
     """
     resource = view.resource
     shown = {listing.key for listing in ENCLOSED.get(view, ())}
@@ -5222,7 +5262,7 @@ class Operation:
     @property
     def view(self) -> View | None:
         """The view of the records that it shows, None if it shows none."""
-        return getattr(self.shows, "view", None)
+        return getattr(self.shows, "view", None)  # a View is its own `view`
 
     @functools.cached_property
     def parameters(self) -> dict[str, Kind]:
@@ -5232,6 +5272,7 @@ class Operation:
             if name == "fields":
                 parameters[name] = some_of(*parts_of(self.shows).fields)
             else:
+                # `by` may be no field of the body: an id.
                 parameters[name] = self.reads.fields.get(name, ID)
         return parameters
 
@@ -5264,7 +5305,7 @@ def lists(
     key, view, browse and more: the attributes of the Listing.
     """
     target = on.name if on else ""
-    # What narrows a list is called otherwise for HOME and TESTCASE.
+    # The names in NARROWINGS, which differ from the resources' for HOME and TESTCASE.
     within = {"execution or project": "execution", "testcase": "case"}.get(target, target)
     listing = Listing(key, view, within, browse, **more)
     return get(path, purpose, on, listing, listing=listing)
@@ -5274,7 +5315,8 @@ EACH_TASK = Each("task", TASK_SHOWN)
 # fmt: off
 SPECIFIED = (
     #       path                        purpose                       on        shows            reads              perform
-    # lists:                                                                    key, view, browse; more as in Listing (limit 0: whole, -1: without numbers)
+    # lists:                                                                    key, view, browse; more as in Listing
+    #                                                                           (limit 0: all by default; -1: always all, without page, total, limit)
     creates("/tokens",                  "log in",                     None,     TOKEN,           LOGIN,             log_in, open=True),
     lists(  "/products",                "list products",              None,     "products",  PRODUCT_SHOWN,
                                                                                 BROWSE_PRODUCTS, order=OLDEST, limit=0, filters="program project"),
@@ -5464,7 +5506,8 @@ OPERATIONS = SPECIFIED + COMPANIONS
 # The environ of WSGI, to which these names "pmservice.…" are added:
 #     patience  room 16: seconds that the request may wait for others, 0 in the receiving thread
 #     caller    the Caller whose token was sent
-#     body      the bytes of the body, its fields once they are parsed; for the journal
+#     body      the bytes of the body, replaced by its fields when these are parsed (the journal
+#               shows them)
 #     ignored   the Ignored names of the body and the query
 #     status, id   of the answer
 #     error     the sentence of a refusal, for the journal
@@ -5480,7 +5523,7 @@ Headers = list[tuple[str, str]]
 Chunks = Iterator[bytes]
 
 PREFIXES = ("/zentao/api.php/v1", "/api.php/v1")  # where clients of the real server look
-# Below these, browsers get JSON, too, not the page.
+# Below these, browsers get JSON, too, not the page. Compared with the path and a slash after it.
 NO_PAGES = (*(f"{prefix}/" for prefix in PREFIXES), "/openapi.json/", "/-/")
 HOST = re.compile(r"([A-Za-z0-9_][A-Za-z0-9_.-]*|\[[0-9A-Fa-f:.]+\])(:[0-9]+)?")
 LOOPBACK_NAMES = ("localhost", "127.0.0.1", "[::1]")
@@ -5508,9 +5551,16 @@ MOST_IGNORED = 20  # names that an answer says were ignored
 MAX_IGNORED = 1000  # characters that they take
 NO_NAME = '""'  # how the empty name is named
 # A percent-encoded character that is incomplete, because the text was cut in it.
-CUT_CHARACTER = re.compile("(%[C-F][0-9A-F](%[89AB][0-9A-F])*|%[0-9A-F]?)(%[0-9A-F]?)?$")
+CUT_CHARACTER = re.compile(
+    r"""
+    ( %[C-F][0-9A-F] (%[89AB][0-9A-F])*  # a lead byte and its continuation bytes
+    | %[0-9A-F]? )                       # or a piece of one escape
+    (%[0-9A-F]?)?$                       # and a piece of the next escape
+    """,
+    re.VERBOSE,
+)
 UNAUTHORIZED = "Unauthorized"
-HOW_TO_GET_ONE = 'POST /tokens {"account": "admin", "password": "…"} returns one.'
+HOW_TO_GET_A_TOKEN = 'POST /tokens {"account": "admin", "password": "…"} returns one.'  # noqa: S105  # no secret
 SEND_TOKEN = "Send the header `Token: <token>`."  # noqa: S105  # no secret
 # fmt: off
 # (header, how its value begins, what to tell a client that sent it instead of a valid token)
@@ -5566,6 +5616,7 @@ def parse_body(body: bytes, content_type: str) -> Fields:
         return {}
     # Some clients send JSON under a form's label.
     if content_type.lower().startswith(FORM) and not text.lstrip().startswith("{"):
+        # `null` under a form's label is JSON, too.
         return {} if text.strip() == "null" else parse_form(text)
     value = parse_json(text)
     if value is not None and not isinstance(value, dict):
@@ -5652,8 +5703,8 @@ def normalize_path(environ: Environ) -> tuple[str, str]:
     """Return (path, reason): reason is "" or says why the path is rejected.
 
     The path is without a prefix and a trailing slash. Rejected are paths that are not UTF-8, and
-    those that are no path of ours until a server tidies them up: with a leading double slash or an
-    encoded slash.
+    those that only a proxy or server would turn into one of our paths: with a leading double slash
+    or an encoded slash.
     """
     path = str(environ.get("bottle.raw_path", environ["PATH_INFO"]))
     try:
@@ -5662,7 +5713,7 @@ def normalize_path(environ: Environ) -> tuple[str, str]:
         return path, "This path is not UTF-8."
     target = environ.get("REQUEST_URI") or ""
     raw = target.partition("?")[0]
-    # `$` in the pattern of a route also matches before a last \n.
+    # "\n": the `$` of a route's pattern would match before it.
     if raw.startswith("//") or "%2f" in raw.lower() or "\n" in path:
         return bare_path(path), f"There is nothing at {raw or path}."
     return bare_path(path), ""
@@ -5804,8 +5855,8 @@ def hint_for(environ: Environ) -> str:
     for header, begin, words in HINTS:
         sent = environ.get(header, "")
         if sent and sent.lower().startswith(begin):
-            return f"{words} {HOW_TO_GET_ONE}"
-    return f"{SEND_TOKEN} {HOW_TO_GET_ONE}"
+            return f"{words} {HOW_TO_GET_A_TOKEN}"
+    return f"{SEND_TOKEN} {HOW_TO_GET_A_TOKEN}"
 
 
 # Refusals
@@ -5935,7 +5986,9 @@ def record_pieces(
 
 @functools.singledispatch
 def written_text(shows: Any, store: Store, changed: Any) -> str:
-    """Return the JSON that a write answers: here, `shows` itself is the answer.
+    """Return the JSON that a write answers.
+
+    This is the case without a View or an Each: `shows` is the answer.
 
     changed: the id or the ids that perform returned.
     """
@@ -5985,14 +6038,17 @@ def filters_of(store: Store, listing: Listing, query: Fields) -> Fields:
         value: Any = query.get(name) or default
         if not value:
             continue
-        if name in RESOURCES and not store.find(name, value):
+        if name in RESOURCES and not store.find(name, value):  # not `type`
             raise Refusal(404, f"There is no {name} {value}.")
         filters[name] = value
     return filters
 
 
 def class_of_operation(operation: Operation) -> str:
-    """Return the class of an operation's requests; see Service.class_of."""
+    """Return how quickly an operation can be answered.
+
+    It is "login", "list", "record" or "", see Service.class_of.
+    """
     if operation.method == "POST" and operation.open:
         return "login"
     if operation.method != "GET":
@@ -6075,7 +6131,8 @@ class Service:
     def add_routes(self, rows: Iterable[Any], make_handler: Callable[[Any], Handler]) -> None:
         """Add the routes of a table: rows with method, path and open (without a token)."""
         router = self.routes.router
-        # Bottle compiles the patterns of all routes whenever one is added: 80 ms instead of 13.
+        # Bottle would compile all patterns for each route that is added: 80 ms, against 13 when it
+        # is done once at the end.
         router._compile = compile_nothing  # hides Bottle's method until all routes are added
         for row in rows:
             # <id> becomes <id:id>: the name, and its filter in PATH_FILTERS.
@@ -6165,7 +6222,7 @@ class Service:
         environ["PATH_INFO"], reason = normalize_path(environ)
         for gate in self.gates:
             gate(environ)
-        if reason:  # after the gates, which are for such calls, too
+        if reason:  # only now: the gates must see these calls, too
             raise Refusal(404, reason)
 
     def admit_origin(self, environ: Environ) -> None:
@@ -6238,6 +6295,7 @@ class Service:
     def nothing_at(self, path: str) -> str:
         """Return the sentence that there is nothing at a path, with the nearest known path."""
         pattern = pattern_of(path)
+        # A path that was cut short: the nearest of those that go on from it.
         longer = [known for known in self.paths if known.startswith(f"{pattern}/")]
         near = suggest(pattern, longer or self.paths)
         for number in re.findall("/([0-9]+)(?=/|$)", path):
@@ -6271,6 +6329,7 @@ class Service:
             return {}, {}
         given = parse_query(environ, 100)
         query = {name: given[name] for name in given if name in shape.fields}
+        # An empty parameter counts as not given.
         not_empty = {name: value for name, value in given.items() if value}
         unknown = ignored_fields(shape, not_empty, "?")
         return query, self.note_ignored(environ, unknown)
@@ -6331,11 +6390,15 @@ class Service:
         parameters = operation.parameters
         shape = Shape(parameters)
         query, refused = self.query_of(environ, shape)
-        check(shape, query, refused=refused)  # only to refuse; the body below includes the values
+        # Refuses wrong parameters now, before the record; their values are read below, with the
+        # body.
+        check(shape, query, refused=refused)
         with self.database.writing(patience_of(environ), me) as store:
             row = None
             if not operation.by:
                 row = find_named(store, operation, id)
+            # Parsed only here: a missing record is refused before a wrong body. `check` above has
+            # raised what was refused in the query.
             fields = self.fields_of(environ)
             taken = Shape({**parameters, **operation.reads.fields})
             ignored = ignored_fields(taken, fields)
@@ -6344,8 +6407,8 @@ class Service:
             if operation.by:
                 named = check(Shape(parameters, operation.by), fields)
                 row = find_named(store, operation, named[operation.by])
-            # A creation (201) has no stored record. The record in the path is for rules such as
-            # within_project; a new record keeps none of its links.
+            # `record`: what the rules compare with: the record in the path. `stored`: the record
+            # whose own links may stay: none in a creation (201), where the path names the parent.
             record = dict(row or {})
             stored = {} if operation.status == 201 else record
             settle = Settler(store, stored)
@@ -6356,6 +6419,7 @@ class Service:
 
     def answer_read(self, operation: Operation, id: Any, environ: Environ) -> Chunks:
         """Yield the record that the path names, even a deleted one, or a JSON value."""
+        # None in the open operations, which read no records.
         me: Any = environ.get("pmservice.caller")
         shape = Shape(operation.parameters)
         query, refused = self.query_of(environ, shape)
@@ -6369,7 +6433,7 @@ class Service:
                     value = operation.perform(store, None, {**query, "name": id})
                 yield to_json(value).encode()
                 return
-            if not operation.target:
+            if not operation.target:  # GET /user: the caller
                 id = operation.perform(store, None, {})
             parts = checked.get("fields", ())
             most = environ.get("pmservice.most", -1)
@@ -6387,10 +6451,11 @@ class Service:
         checked = check(shape, given, refused=refused)
         query = with_page(checked, listing.limit)
         with self.database.reading(patience, me) as store:
-            find_named(store, operation, id)
+            find_named(store, operation, id)  # only to refuse
             narrowed = filters_of(store, listing, query)
             if listing.within:
                 narrowed = {listing.within: id, **narrowed}
+            # Without patience: the receiving thread.
             if not (patience or listing.is_quick(narrowed, query, me)):
                 raise HandOver
             total, cursor = store.page(listing, narrowed, query)
@@ -6421,14 +6486,20 @@ ERROR = {
     "required": ["error"],
     "properties": {"error": STRING_SCHEMA, "hint": STRING_SCHEMA, "fields": OBJECT_SCHEMA},
 }
+
+
+def may_miss(row: Operation) -> bool:
+    """Tell whether it names a record, a word in its path or a filter that may not be there."""
+    return bool(row.target or "<" in row.path or getattr(row.shows, "filters", ""))
+
+
 # fmt: off
 REASONS: tuple[tuple[int, str, Callable[[Operation], Any]], ...] = (  # status, description, which operations may answer it
     (400, "The request breaks a rule; `fields` names each.",            lambda row: True),
     (401, "There is no valid token; `hint` says how to get one.",       lambda row: not row.open),
     (403, "Only somebody else may do this, or pages of this origin may not call.", lambda row: True),
-    (404, "There is no such record, or the caller may not see it.",     lambda row: row.target or "<" in row.path or getattr(row.shows, "filters", "")),
-    # The rows of room 14.
-    (409, "Another number of calls came, or the service was reset.",    lambda row: "count" in row.parameters),
+    (404, "There is no such record, or the caller may not see it.",     may_miss),
+    (409, "Another number of calls came, or the service was reset.",    lambda row: "count" in row.parameters),  # only operations of room 14 have `count`
     (413, "The body is too large.",                                     lambda row: True),
     (421, "The Host is not this service's.",                            lambda row: True),
     (503, "The database is busy or cannot be written; try again later.", lambda row: True),
@@ -6445,14 +6516,17 @@ def field_schema(view: View, field: str) -> Schema:
         return {"const": kind.value}
     writer, unset = view.writer(field)
     if not writer:
-        # Choices are shown as they are sent.
+        # For an enumeration, the schema of requests is also that of answers.
         return kind.schema if "enum" in kind.schema else kind.shown
     return either(writer.schema, {"const": json.loads(unset)}) if unset else writer.schema
 
 
 @functools.singledispatch
 def answer_schema(shows: Any) -> Schema:
-    """Return the schema of an answer; here of a JSON value like this one."""
+    """Return the schema of an answer.
+
+    This is the case without a View, Each or Listing: the answer is a JSON value like `shows`.
+    """
     if isinstance(shows, list):
         return array_of(answer_schema(shows[0]))
     return {"type": JSON_TYPES[type(shows)]}
@@ -6538,13 +6612,13 @@ def describe(operation: Any, tag: str, body: Schema) -> dict[str, Any]:
         parameters = operation.parameters.items()
         described["parameters"] = [query_parameter(name, kind) for name, kind in parameters]
     if body:
-        required = "null" not in body["type"]
+        required = body["type"] == "object"
         described["requestBody"] = {"required": required, "content": json_content(body)}
     return described
 
 
 def query_parameter(name: str, kind: Kind) -> Schema:
-    """Return a query parameter; an empty one is not given."""
+    """Return a query parameter. It may be empty, which counts as not given."""
     return {"name": name, "in": "query", "schema": either(kind.schema, BLANK_SCHEMA)}
 
 
@@ -11139,7 +11213,7 @@ class Pull:
                 raise Invalid({"id": "is missing"})
             values = self.checked(array, given, id)
             if resource is USER:
-                self.store.make_room([(id, values["account"])])
+                self.store.free_ids([(id, values["account"])])
                 save_user(self.store, values)
             else:
                 self.store.insert_record(
