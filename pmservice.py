@@ -3366,9 +3366,9 @@ class Database:
         for nobody; a writer waits for the lock of this process's writers and then for SQLite's
         lock, which another process may hold: up to `patience` seconds for both, before it raises
         Busy. `patience` 0 means the receiving thread (room 16); SQLite interrupts a reader there
-        that takes long. The end of the block commits; an error, also one of the COMMIT, rolls back and
-        is raised again. Then the connection returns to the pool; it is closed instead if it cannot
-        roll back, or if the database was closed meanwhile.
+        that takes long. The end of the block commits; an error, also one of the COMMIT, rolls back
+        and is raised again. Then the connection returns to the pool; it is closed instead if it
+        cannot roll back, or if the database was closed meanwhile.
 
         begin: the statement that begins the transaction, "" for a single statement.
         """
@@ -3915,19 +3915,19 @@ def with_story_version(store: Store, resource: Resource, values: Body, row: Any 
     return {**values, "storyVersion": version}
 
 
-def create(store: Store, resource: Resource, given: Body, check: Check | None = None) -> int:
+def create(store: Store, resource: Resource, given: Body, verify: Check | None = None) -> int:
     """Insert a record completed by its defaults, and return its id. Raises Invalid."""
     given = with_story_version(store, resource, given)
     values = complete(store, resource, given)
-    if check:
-        values |= check(store, None, values)
+    if verify:
+        values |= verify(store, None, values)
     id = store.insert_record(resource, values)
     if resource.table == "project":
         store.place_projects()
     return id
 
 
-def make_create(resource: Resource, within: str = "", check: Check | None = None) -> Perform:
+def make_create(resource: Resource, within: str = "", verify: Check | None = None) -> Perform:
     """Return the operation that creates a record.
 
     within: the field that takes the id of the record in the path.
@@ -3935,7 +3935,7 @@ def make_create(resource: Resource, within: str = "", check: Check | None = None
 
     def perform(store: Store, parent: Record | None, body: Body) -> int:
         given = {**body, within: parent["id"]} if parent else body
-        return create(store, resource, given, check)
+        return create(store, resource, given, verify)
 
     return perform
 
@@ -3991,20 +3991,20 @@ def save(store: Store, resource: Resource, row: Any, changes: Body, action: str)
 
 
 def modify(
-    store: Store, row: Any, body: Body, resource: Resource, check: Check | None = None
+    store: Store, row: Any, body: Body, resource: Resource, verify: Check | None = None
 ) -> int:
     """Change what is sent of a record, and return its id. Raises Invalid."""
     changes = dict(body)
-    if check:
-        changes |= check(store, row, {**row, **body})
+    if verify:
+        changes |= verify(store, row, {**row, **body})
     if {**row, **changes}.get("acl") == "open":
         changes["whitelist"] = ","
     return save(store, resource, row, changes, "edited")
 
 
-def make_modify(resource: Resource, check: Check | None = None) -> Perform:
+def make_modify(resource: Resource, verify: Check | None = None) -> Perform:
     """Return the operation that changes what is sent."""
-    return functools.partial(modify, resource=resource, check=check)
+    return functools.partial(modify, resource=resource, verify=verify)
 
 
 def require_product(
@@ -4059,14 +4059,16 @@ class Transition(NamedTuple):
 
 
 # fmt: off
-# What the table's rows have in common.
+# Source states
 IDLE                = ("wait", "done", "pause", "closed", "cancel")
 IN_REVIEW           = ("draft", "changed")
-RESOLVED            = ("resolvedBy", "resolvedDate", "resolvedBuild", "duplicateBug")
-UNDONE              = ("finishedBy", "finishedDate")
-CLOSURE             = ("closedBy", "closedDate", "closedReason")
-REOPENED            = (*CLOSURE, "canceledBy", "canceledDate")
-UNRESOLVED          = ("resolution", *RESOLVED, "closedBy", "closedDate")
+# Fields to empty
+RESOLUTION_FIELDS   = ("resolvedBy", "resolvedDate", "resolvedBuild", "duplicateBug")
+CLOSE_FIELDS        = ("closedBy", "closedDate", "closedReason")
+STOP_FIELDS         = (*CLOSE_FIELDS, "canceledBy", "canceledDate")
+END_FIELDS          = ("finishedBy", "finishedDate", *STOP_FIELDS)
+BUG_END_FIELDS      = ("resolution", *RESOLUTION_FIELDS, "closedBy", "closedDate")
+# Fields to set
 LEFT_0              = {"left": 0}
 TO_OPENER           = {"assignedTo": operator.itemgetter("openedBy")}
 LEFT_0_TO_OPENER    = {**LEFT_0, **TO_OPENER}
@@ -4075,28 +4077,27 @@ STATE_AS_REASON     = {"closedReason": lambda task: task["status"] if task["stat
 COUNT_UP            = {"activatedCount": lambda bug: bug["activatedCount"] + 1}
 # THE TABLE OF TRANSITIONS. The sources are those of the real server, quirks included.
 #                            resource action         sources                                       to          signs        empties            sets
-START           = Transition(TASK,  "started",       IDLE,                                         "doing",    "",          UNDONE + REOPENED)
-RESTART         = Transition(TASK,  "restarted",     TASK_STATES,                                  "doing",    "",          UNDONE + REOPENED)
-FINISH          = Transition(TASK,  "finished",      TASK_STATES,                                  "done",     "finished",  REOPENED,          LEFT_0)
+START           = Transition(TASK,  "started",       IDLE,                                         "doing",    "",          END_FIELDS)
+RESTART         = Transition(TASK,  "restarted",     TASK_STATES,                                  "doing",    "",          END_FIELDS)
+FINISH          = Transition(TASK,  "finished",      TASK_STATES,                                  "done",     "finished",  STOP_FIELDS,       LEFT_0)
 PAUSE           = Transition(TASK,  "paused",        ("wait", "doing"),                            "pause")
 CLOSE           = Transition(TASK,  "closed",        ("wait", "doing", "done", "pause", "cancel"), "closed",   "closed",    (),                STATE_AS_REASON)
 CANCEL          = Transition(TASK,  "canceled",      ("wait", "doing", "pause"),                   "cancel",   "canceled")
-ACTIVATE        = Transition(TASK,  "activated",     ("done", "pause", "closed", "cancel"),        "doing",    "activated", UNDONE + REOPENED)
+ACTIVATE        = Transition(TASK,  "activated",     ("done", "pause", "closed", "cancel"),        "doing",    "activated", END_FIELDS)
 TASK_ASSIGNED   = Transition(TASK,  "assigned",      TASK_STATES,                                  "")
-EFFORT_ADDED    = Transition(TASK,  "worked on",     TASK_STATES,                                  "doing",    "",          UNDONE + REOPENED)
-LAST_EFFORT     = Transition(TASK,  "worked on",     TASK_STATES,                                  "done",     "finished",  REOPENED,          LEFT_0_TO_OPENER)
+EFFORT_ADDED    = Transition(TASK,  "worked on",     TASK_STATES,                                  "doing",    "",          END_FIELDS)
+LAST_EFFORT     = Transition(TASK,  "worked on",     TASK_STATES,                                  "done",     "finished",  STOP_FIELDS,       LEFT_0_TO_OPENER)
 # "status" in PUT /tasks/<id>
-SET_TO_WAIT     = Transition(TASK,  "set to wait",   ("doing", "pause", "done", "cancel"),         "wait",     "",          UNDONE + REOPENED)
-SET_TO_DOING    = Transition(TASK,  "set to doing",  ("wait", "pause", "done", "cancel"),          "doing",    "",          UNDONE + REOPENED)
-SET_TO_PAUSE    = Transition(TASK,  "set to pause",  ("wait", "doing", "done", "cancel"),          "pause",    "",          UNDONE + REOPENED)
-SET_TO_DONE     = Transition(TASK,  "set to done",   ("doing", "pause", "closed"),                 "done",     "finished",  REOPENED,          LEFT_0)
-SET_TO_CANCEL   = Transition(TASK,  "set to cancel", ("wait", "doing", "pause", "done", "closed"), "cancel",   "canceled",  UNDONE + REOPENED)
-SET_TO_CLOSED   = Transition(TASK,  "set to closed", ("wait", "doing", "pause", "done", "cancel"), "closed",   "closed",    UNDONE + REOPENED, STATE_AS_REASON)
+SET_TO_WAIT     = Transition(TASK,  "set to wait",   ("doing", "pause", "done", "cancel"),         "wait",     "",          END_FIELDS)
+SET_TO_DOING    = Transition(TASK,  "set to doing",  ("wait", "pause", "done", "cancel"),          "doing",    "",          END_FIELDS)
+SET_TO_PAUSE    = Transition(TASK,  "set to pause",  ("wait", "doing", "done", "cancel"),          "pause",    "",          END_FIELDS)
+SET_TO_DONE     = Transition(TASK,  "set to done",   ("doing", "pause", "closed"),                 "done",     "finished",  STOP_FIELDS,       LEFT_0)
+SET_TO_CANCEL   = Transition(TASK,  "set to cancel", ("wait", "doing", "pause", "done", "closed"), "cancel",   "canceled",  END_FIELDS)
+SET_TO_CLOSED   = Transition(TASK,  "set to closed", ("wait", "doing", "pause", "done", "cancel"), "closed",   "closed",    END_FIELDS,        STATE_AS_REASON)
 CONFIRM         = Transition(BUG,   "confirmed",     ("active",),                                  "active",   "",          (),                {"confirmed": 1})
-RESOLVE         = Transition(BUG,   "resolved",      ("active",),                                  "resolved", "resolved",  (),
-                                                                                                                                            CONFIRMED_TO_OPENER)
+RESOLVE         = Transition(BUG,   "resolved",      ("active",),                                  "resolved", "resolved",  (),          CONFIRMED_TO_OPENER)
 CLOSE_BUG       = Transition(BUG,   "closed",        ("resolved",),                                "closed",   "closed")
-REACTIVATE      = Transition(BUG,   "activated",     ("resolved", "closed"),                       "active",   "activated", UNRESOLVED,        COUNT_UP)
+REACTIVATE      = Transition(BUG,   "activated",     ("resolved", "closed"),                       "active",   "activated", BUG_END_FIELDS,    COUNT_UP)
 BUG_ASSIGNED    = Transition(BUG,   "assigned",      BUG_STATES,                                   "")
 CHANGED         = Transition(STORY, "changed",       ("draft", "active", "changed"),               "")  # change_story sets "changed"
 VOTED           = Transition(STORY, "reviewed",      IN_REVIEW,                                    "")
@@ -4106,7 +4107,7 @@ CLARIFIED       = Transition(STORY, "reviewed",      IN_REVIEW,                 
 REVERTED        = Transition(STORY, "reviewed",      IN_REVIEW,                                    "active")  # as PASSED, with the old text
 RECALLED        = Transition(STORY, "recalled",      IN_REVIEW,                                    "draft")
 STORY_CLOSED    = Transition(STORY, "closed",        ("draft", "active", "changed"),               "closed",   "closed")
-STORY_ACTIVATED = Transition(STORY, "activated",     ("closed", "changed", "draft"),               "active",   "activated", CLOSURE)
+STORY_ACTIVATED = Transition(STORY, "activated",     ("closed", "changed", "draft"),               "active",   "activated", CLOSE_FIELDS)
 STORY_ASSIGNED  = Transition(STORY, "assigned",      STORY_STATES,                                 "")
 # fmt: on
 SET_STATES = (SET_TO_WAIT, SET_TO_DOING, SET_TO_PAUSE, SET_TO_DONE, SET_TO_CANCEL, SET_TO_CLOSED)
@@ -4727,16 +4728,16 @@ def modify_bug(store: Store, bug: Record, body: Body) -> int:
 
 def steps_of_bug(bug: Record, body: Body) -> list[BugStep]:
     """Return the transitions that a change of a bug asks for, in their order. Raises Invalid."""
-    names = ("status", "closedBy", "resolution", *RESOLVED)
+    names = ("status", "closedBy", "resolution", *RESOLUTION_FIELDS)
     asked = {name for name in names if body.get(name) and differs(bug, body, name)}
     status = body["status"] if "status" in asked else ""
     steps: list[BugStep] = []
     if "resolution" in asked or status == "resolved":
         if not body.get("resolution"):
             raise Invalid({"resolution": "is required to resolve a bug"})
-        steps.append((RESOLVE, (*RESOLVED, "resolution", "assignedTo")))
+        steps.append((RESOLVE, (*RESOLUTION_FIELDS, "resolution", "assignedTo")))
     elif bug["status"] == "active":  # RESOLUTION_FIELDS make no sense without a resolution
-        strays = sorted(asked & set(RESOLVED))
+        strays = sorted(asked & set(RESOLUTION_FIELDS))
         if strays:
             raise Invalid(dict.fromkeys(strays, "needs a resolution"))
     if "closedBy" in asked or status == "closed":
@@ -4793,7 +4794,7 @@ def list_bug_options(store: Store, row: None, query: Body) -> Body:
     types = dict(zip(BUG_TYPES, BUG_TYPE_NAMES, strict=True))
     builds = {"": "", "trunk": "Trunk"}
     if query.get("product"):
-        builds |= store.build_names(int(query["product"]))
+        builds |= store.build_names(query["product"])
     options = {
         "type": {"": "", **types},
         "pri": numbers,
@@ -5345,7 +5346,7 @@ COMPANIONS = (  # beyond the specification: the rest of the published interface
     get(    "/options/bug",                     "list the choices of a bug's fields", None,      BUG_OPTIONS,     perform=list_bug_options, query="product"),
     get(    "/departments",                     "list the trees of departments",  None,      DEPARTMENT_TREES, perform=list_departments),
     creates("/departments",                     "create a department",            None,      DEPARTMENT_SHOWN, CREATE_DEPARTMENT,
-                                                                                             make_create(DEPARTMENT, check=check_department), admin=True),
+                                                                                             make_create(DEPARTMENT, verify=check_department), admin=True),
     get(    "/departments/<id>",                "get a department",               DEPARTMENT, DEPARTMENT_SHOWN),
     put(    "/departments/<id>",                "modify a department",            DEPARTMENT, DEPARTMENT_SHOWN, MODIFY_DEPARTMENT,
                                                                                               make_modify(DEPARTMENT, check_department), admin=True),
@@ -5560,7 +5561,7 @@ CUT_CHARACTER = re.compile(
     re.VERBOSE,
 )
 UNAUTHORIZED = "Unauthorized"
-HOW_TO_GET_A_TOKEN = 'POST /tokens {"account": "admin", "password": "…"} returns one.'  # noqa: S105  # no secret
+LOGIN_EXAMPLE = 'POST /tokens {"account": "admin", "password": "…"} returns one.'
 SEND_TOKEN = "Send the header `Token: <token>`."  # noqa: S105  # no secret
 # fmt: off
 # (header, how its value begins, what to tell a client that sent it instead of a valid token)
@@ -5683,14 +5684,16 @@ def parse_query(environ: Environ, most: int | None = None) -> Texts:
     return dict(pairs)
 
 
-def with_page(query: Fields, limit: int) -> Fields:
+def with_page(query: Fields, default: int) -> Fields:
     """Return the query of a list with limit (-1: everything), offset and, if it is paged, page.
 
-    limit: of the list, see Listing.
+    default: the `limit` of the list, see Listing.
     """
-    if limit <= 0 and not {"page", "limit"} & query.keys():
+    # A list that is whole unless pages are asked for.
+    if default <= 0 and not {"page", "limit"} & query.keys():
         return {**query, "limit": -1, "offset": 0}
-    paged = {"page": 1, "limit": max(limit, 20), **query}
+    # 20: the page of such a list when one is asked for.
+    paged = {"page": 1, "limit": max(default, 20), **query}
     before = paged["page"] - 1
     paged["offset"] = min(before * paged["limit"], MAX_INT)
     return paged
@@ -5805,6 +5808,18 @@ def names_of(resource: Resource) -> set[str]:
     return names
 
 
+def refused_names(names: Iterable[Ignored], view: View | None) -> Iterator[tuple[str, str]]:
+    """Yield (place, problem) for the ignored names that a strict service refuses.
+
+    Names that any answer shows of the view's resource are never refused, so that a record that was
+    read can be sent back.
+    """
+    shown = names_of(view.resource) if view else ()
+    for one in names:
+        if one.name not in shown:
+            yield one.place, f"is not known here{suggest(one.name, one.known)}"
+
+
 # Hosts, origins and browsers
 
 
@@ -5855,8 +5870,8 @@ def hint_for(environ: Environ) -> str:
     for header, begin, words in HINTS:
         sent = environ.get(header, "")
         if sent and sent.lower().startswith(begin):
-            return f"{words} {HOW_TO_GET_A_TOKEN}"
-    return f"{SEND_TOKEN} {HOW_TO_GET_A_TOKEN}"
+            return f"{words} {LOGIN_EXAMPLE}"
+    return f"{SEND_TOKEN} {LOGIN_EXAMPLE}"
 
 
 # Refusals
@@ -6094,7 +6109,7 @@ class Service:
             self.names = {*LOOPBACK_NAMES, *self.allowed}
         self.loading = False
         self.stopping = threading.Event()
-        self.place = ""  # " at " and the URL at which it is served
+        self.url = ""  # at which it is served, "" before
         self.has_controls = False
         # With the controls: whether a call came since the start or a reset.
         self.used = False
@@ -6305,23 +6320,14 @@ class Service:
     def note_ignored(
         self, environ: Environ, found: Iterator[Ignored], view: View | None = None
     ) -> Texts:
-        """Note the names that an operation does not take. Return what a strict service refuses.
-
-        Names that any answer shows of the view's resource are never refused, so that a record that
-        was read can be sent back.
-        """
+        """Note the names that an operation does not take. Return what a strict service refuses."""
         first = list(itertools.islice(found, MOST_IGNORED))
         earlier = environ.get("pmservice.ignored", [])
-        environ["pmservice.ignored"] = first + earlier
+        environ["pmservice.ignored"] = first + earlier  # the body's names before the query's
         if not (first and self.strict):
             return {}
-        shown = names_of(view.resource) if view else ()
-        # `found` goes on where `first` ends.
-        wrong = (one for one in itertools.chain(first, found) if one.name not in shown)
-        refused = {}
-        for one in itertools.islice(wrong, MOST_IGNORED):
-            refused[one.place] = f"is not known here{suggest(one.name, one.known)}"
-        return refused
+        names = itertools.chain(first, found)  # `found` goes on where `first` ends
+        return dict(itertools.islice(refused_names(names, view), MOST_IGNORED))
 
     def query_of(self, environ: Environ, shape: Shape) -> tuple[Texts, Texts]:
         """Return (query, refused): the known parameters, and what is wrong with the others."""
@@ -6430,7 +6436,7 @@ class Service:
                 value = operation.shows
                 if operation.perform:
                     # The name in the path is for GET /configurations/<name>.
-                    value = operation.perform(store, None, {**query, "name": id})
+                    value = operation.perform(store, None, {**checked, "name": id})
                 yield to_json(value).encode()
                 return
             if not operation.target:  # GET /user: the caller
@@ -6499,7 +6505,8 @@ REASONS: tuple[tuple[int, str, Callable[[Operation], Any]], ...] = (  # status, 
     (401, "There is no valid token; `hint` says how to get one.",       lambda row: not row.open),
     (403, "Only somebody else may do this, or pages of this origin may not call.", lambda row: True),
     (404, "There is no such record, or the caller may not see it.",     may_miss),
-    (409, "Another number of calls came, or the service was reset.",    lambda row: "count" in row.parameters),  # only operations of room 14 have `count`
+    # Only operations of room 14 have `count`.
+    (409, "Another number of calls came, or the service was reset.",    lambda row: "count" in row.parameters),
     (413, "The body is too large.",                                     lambda row: True),
     (421, "The Host is not this service's.",                            lambda row: True),
     (503, "The database is busy or cannot be written; try again later.", lambda row: True),
@@ -9017,7 +9024,7 @@ class Server(TcpWSGIServer):  # type: ignore[misc]
             **WAITRESS,
         )
         self.url = url_to_show(listener, service.allowed)
-        service.place = f" at {self.url}"
+        service.url = self.url
 
     # Waking, running and stopping
 
@@ -9836,7 +9843,9 @@ def calls_since(moment: str) -> Iterator[tuple[str, str]]:
         for call in calls[-CALLS_REPORTED:]:
             lines += call_lines(json.loads(call.text))
         noun = "call" if len(calls) == 1 else "calls"
-        yield f"pmservice{controls.service.place}: {len(calls)} {noun}", "\n".join(lines)
+        url = controls.service.url
+        place = f" at {url}" if url else ""
+        yield f"pmservice{place}: {len(calls)} {noun}", "\n".join(lines)
 
 
 def call_lines(call: Mapping[str, Any]) -> Iterator[str]:
