@@ -4076,28 +4076,28 @@ CONFIRMED_TO_OPENER = {"confirmed": 1, **TO_OPENER}
 STATE_AS_REASON     = {"closedReason": lambda task: task["status"] if task["status"] in ("done", "cancel") else ""}
 COUNT_UP            = {"activatedCount": lambda bug: bug["activatedCount"] + 1}
 # THE TABLE OF TRANSITIONS. The sources are those of the real server, quirks included.
-#                            resource action         sources                                       to          signs        empties            sets
+#                            resource action         sources                                       to          signs        empties         sets
 START           = Transition(TASK,  "started",       IDLE,                                         "doing",    "",          END_FIELDS)
 RESTART         = Transition(TASK,  "restarted",     TASK_STATES,                                  "doing",    "",          END_FIELDS)
-FINISH          = Transition(TASK,  "finished",      TASK_STATES,                                  "done",     "finished",  STOP_FIELDS,       LEFT_0)
+FINISH          = Transition(TASK,  "finished",      TASK_STATES,                                  "done",     "finished",  STOP_FIELDS,    LEFT_0)
 PAUSE           = Transition(TASK,  "paused",        ("wait", "doing"),                            "pause")
-CLOSE           = Transition(TASK,  "closed",        ("wait", "doing", "done", "pause", "cancel"), "closed",   "closed",    (),                STATE_AS_REASON)
+CLOSE           = Transition(TASK,  "closed",        ("wait", "doing", "done", "pause", "cancel"), "closed",   "closed",    (),             STATE_AS_REASON)
 CANCEL          = Transition(TASK,  "canceled",      ("wait", "doing", "pause"),                   "cancel",   "canceled")
 ACTIVATE        = Transition(TASK,  "activated",     ("done", "pause", "closed", "cancel"),        "doing",    "activated", END_FIELDS)
 TASK_ASSIGNED   = Transition(TASK,  "assigned",      TASK_STATES,                                  "")
 EFFORT_ADDED    = Transition(TASK,  "worked on",     TASK_STATES,                                  "doing",    "",          END_FIELDS)
-LAST_EFFORT     = Transition(TASK,  "worked on",     TASK_STATES,                                  "done",     "finished",  STOP_FIELDS,       LEFT_0_TO_OPENER)
+LAST_EFFORT     = Transition(TASK,  "worked on",     TASK_STATES,                                  "done",     "finished",  STOP_FIELDS,    LEFT_0_TO_OPENER)
 # "status" in PUT /tasks/<id>
 SET_TO_WAIT     = Transition(TASK,  "set to wait",   ("doing", "pause", "done", "cancel"),         "wait",     "",          END_FIELDS)
 SET_TO_DOING    = Transition(TASK,  "set to doing",  ("wait", "pause", "done", "cancel"),          "doing",    "",          END_FIELDS)
 SET_TO_PAUSE    = Transition(TASK,  "set to pause",  ("wait", "doing", "done", "cancel"),          "pause",    "",          END_FIELDS)
-SET_TO_DONE     = Transition(TASK,  "set to done",   ("doing", "pause", "closed"),                 "done",     "finished",  STOP_FIELDS,       LEFT_0)
+SET_TO_DONE     = Transition(TASK,  "set to done",   ("doing", "pause", "closed"),                 "done",     "finished",  STOP_FIELDS,    LEFT_0)
 SET_TO_CANCEL   = Transition(TASK,  "set to cancel", ("wait", "doing", "pause", "done", "closed"), "cancel",   "canceled",  END_FIELDS)
-SET_TO_CLOSED   = Transition(TASK,  "set to closed", ("wait", "doing", "pause", "done", "cancel"), "closed",   "closed",    END_FIELDS,        STATE_AS_REASON)
-CONFIRM         = Transition(BUG,   "confirmed",     ("active",),                                  "active",   "",          (),                {"confirmed": 1})
-RESOLVE         = Transition(BUG,   "resolved",      ("active",),                                  "resolved", "resolved",  (),          CONFIRMED_TO_OPENER)
+SET_TO_CLOSED   = Transition(TASK,  "set to closed", ("wait", "doing", "pause", "done", "cancel"), "closed",   "closed",    END_FIELDS,     STATE_AS_REASON)
+CONFIRM         = Transition(BUG,   "confirmed",     ("active",),                                  "active",   "",          (),             {"confirmed": 1})
+RESOLVE         = Transition(BUG,   "resolved",      ("active",),                                  "resolved", "resolved",  (),             CONFIRMED_TO_OPENER)
 CLOSE_BUG       = Transition(BUG,   "closed",        ("resolved",),                                "closed",   "closed")
-REACTIVATE      = Transition(BUG,   "activated",     ("resolved", "closed"),                       "active",   "activated", BUG_END_FIELDS,    COUNT_UP)
+REACTIVATE      = Transition(BUG,   "activated",     ("resolved", "closed"),                       "active",   "activated", BUG_END_FIELDS, COUNT_UP)
 BUG_ASSIGNED    = Transition(BUG,   "assigned",      BUG_STATES,                                   "")
 CHANGED         = Transition(STORY, "changed",       ("draft", "active", "changed"),               "")  # change_story sets "changed"
 VOTED           = Transition(STORY, "reviewed",      IN_REVIEW,                                    "")
