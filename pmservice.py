@@ -3179,7 +3179,7 @@ class Store:
         self.delete(resource.table, id=id)
 
     def free_ids(self, users: Sequence[tuple[Any, Any]]) -> None:
-        """Free the ids that users, (id, account) each, are about to get.
+        """Free the ids that users, pairs of id and account, are about to get.
 
         Another account that holds one of them gets the negative of it, until `settle_users`.
         """
