@@ -6495,7 +6495,7 @@ ERROR = {
 
 
 def may_miss(row: Operation) -> bool:
-    """Tell whether it names a record, a word in its path or a filter that may not be there."""
+    """Tell whether an operation names a record, a word or a filter that may not be there."""
     return bool(row.target or "<" in row.path or getattr(row.shows, "filters", ""))
 
 
