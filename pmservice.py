@@ -6619,7 +6619,7 @@ def describe(operation: Any, tag: str, body: Schema) -> dict[str, Any]:
         parameters = operation.parameters.items()
         described["parameters"] = [query_parameter(name, kind) for name, kind in parameters]
     if body:
-        required = body["type"] == "object"
+        required = "null" not in body["type"]  # a word, or an array with "null"
         described["requestBody"] = {"required": required, "content": json_content(body)}
     return described
 
