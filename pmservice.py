@@ -8161,7 +8161,8 @@ class Sheet:
         return list(months.values())
 
 
-# --word: the color of a word, such as a state, which is the CSS class of what stands for it.
+# The CSS variable --word is the color of a word, such as a state, which is the CSS class of what
+# stands for it.
 # `direction: rtl` lets a line of releases that is too long for the page begin scrolled to its end.
 CSS = """
 :root { color-scheme: light dark; --ink: #1d2530; --soft: #57616f; --line: #dfe3e9;\
@@ -8840,8 +8841,8 @@ class RefusalTask(ErrorTask):  # type: ignore[misc]
 class Request(HTTPRequestParser):  # type: ignore[misc]
     """A request that is being received."""
 
-    # Since when the service has been reading it, by the monotonic clock, as Server.sweep noticed; 0:
-    # it has not yet.
+    # Since when the service has been reading it, by the monotonic clock, as Server.sweep noticed;
+    # 0: it has not yet.
     began = 0.0
 
     def parse_header(self, header_plus: bytes) -> None:
@@ -11850,7 +11851,7 @@ def command_pull(settings: Values, options: argparse.Namespace) -> None:
         raise StartError("the copy needs a file: name one with --database or -o")
     unwind_on_sigterm()
     began, remote = time.monotonic(), Remote(options.url)
-    # first into memory: nobody sees half a copy, and the file is not locked for the length of a pull
+    # First into memory: nobody sees half a copy, and no file is locked for the length of a pull.
     memory = {**settings, "database": ":memory:"}
     with contextlib.closing(remote.connection):
         if out:
