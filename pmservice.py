@@ -4813,6 +4813,7 @@ TOKEN_LIFETIME = 24 * 60 * 60  # seconds after its last use
 LOGIN_FAILED = "Login failed. Please check your account and password."
 OWN_FIELDS = {"realname", "email", "password"}  # what members may change of themselves
 SCRYPT = {"n": 16384, "r": 8, "p": 1}  # takes 16 MiB and about 30 ms
+M_MMAP_THRESHOLD = -3  # of glibc's mallopt()
 METHOD = "scrypt:16384:8:1"  # begins each hash, so that a later version can raise the parameters
 # An earlier version did not write the parameters; its hashes have the same ones. A fixture may not
 # bring others: whoever wrote it would decide how long each check of the password takes.
@@ -4841,7 +4842,16 @@ def background(process: int) -> ThreadPoolExecutor:
 
     process: its id, only as the key: a forked process has no thread of its parent.
     """
-    return ThreadPoolExecutor(1, "background")
+    return ThreadPoolExecutor(1, "background", return_memory)
+
+
+def return_memory() -> None:
+    """Let glibc return scrypt's 16 MiB to the system after each hash, instead of keeping them."""
+    with contextlib.suppress(Exception):  # another C library, or a Python without ctypes
+        import ctypes  # takes some milliseconds
+
+        threshold = 8 * 1024 * 1024  # blocks above it come from mmap(), which gives them back
+        ctypes.CDLL(None).mallopt(M_MMAP_THRESHOLD, threshold)
 
 
 def scrypt(secret: str, salt: str) -> str:
