@@ -234,7 +234,7 @@ Schema = Mapping[str, Any]
 
 
 class Look(NamedTuple):
-    """What the values of several kinds have in common: a row of LOOKS.
+    """A row of LOOKS: how the values of several kinds are written, read and shown.
 
     written: how answers write them. For "person", "moment", "stamp", "day" and "flag", each View
         chooses the writer (room 5); another word is a key of WRITERS; "" is as SQLite returns them.
@@ -1141,7 +1141,7 @@ class Resource:
         kinds = {**self.fields, **self.loaded}
         parts, columns = [], {}
         for field, value in values.items():
-            # What is no field of the resource, such as a comment, is not stored here.
+            # Names that are no fields of the resource, such as `comment`, are not stored.
             source = kinds[field].source if field in kinds else ""
             if source == "part":
                 parts.append((kinds[field], value))
@@ -5248,7 +5248,6 @@ class Operation:
     query: fields of the body that may come as query parameters, too; `fields` among them adds the
         named parts of the record to the answer.
     by: where the path has no id, the field of the body or query parameter that names the record.
-    listing: the list that it shows, None if it shows none.
     """
 
     method: str
@@ -5263,7 +5262,6 @@ class Operation:
     admin: bool = False
     query: str = ""
     by: str = ""
-    listing: Listing | None = None
 
     @property
     def target(self) -> str:
@@ -5274,6 +5272,11 @@ class Operation:
     def view(self) -> View | None:
         """The view of the records that it shows, None if it shows none."""
         return getattr(self.shows, "view", None)  # a View is its own `view`
+
+    @property
+    def listing(self) -> Listing | None:
+        """The list that it shows, None if it shows none."""
+        return self.shows if isinstance(self.shows, Listing) else None
 
     @functools.cached_property
     def parameters(self) -> dict[str, Kind]:
@@ -5286,6 +5289,11 @@ class Operation:
                 # `by` may be no field of the body: an id.
                 parameters[name] = self.reads.fields.get(name, ID)
         return parameters
+
+    @functools.cached_property
+    def query_shape(self) -> Shape:
+        """The query parameters, as a shape that they are checked by."""
+        return Shape(self.parameters)
 
 
 class Each(NamedTuple):
@@ -5318,8 +5326,7 @@ def lists(
     target = on.name if on else ""
     # The names in NARROWINGS, which differ from the resources' for HOME and TESTCASE.
     within = {"execution or project": "execution", "testcase": "case"}.get(target, target)
-    listing = Listing(key, view, within, browse, **more)
-    return get(path, purpose, on, listing, listing=listing)
+    return get(path, purpose, on, Listing(key, view, within, browse, **more))
 
 
 EACH_TASK = Each("task", TASK_SHOWN)
@@ -6403,8 +6410,7 @@ class Service:
         environ["pmservice.body"] = read_body(environ)
         if operation.admin and not me.admin:
             raise Refusal(403, ADMIN_ONLY)
-        parameters = operation.parameters
-        shape = Shape(parameters)
+        parameters, shape = operation.parameters, operation.query_shape
         query, refused = self.query_of(environ, shape)
         # Refuses wrong parameters now, before the record; their values are read below, with the
         # body.
@@ -6437,7 +6443,7 @@ class Service:
         """Yield the record that the path names, even a deleted one, or a JSON value."""
         # None in the open operations, which read no records.
         me: Any = environ.get("pmservice.caller")
-        shape = Shape(operation.parameters)
+        shape = operation.query_shape
         query, refused = self.query_of(environ, shape)
         checked = check(shape, query, refused=refused)
         with self.database.reading(patience_of(environ), me) as store:
@@ -6459,8 +6465,7 @@ class Service:
     def answer_list(self, operation: Operation, id: int, environ: Environ) -> Chunks:
         """Yield a list from one state of the database; its batches bound the memory."""
         me, patience = environ["pmservice.caller"], patience_of(environ)
-        listing = operation.shows
-        shape = listing.shape
+        listing, shape = operation.shows, operation.query_shape
         given, refused = self.query_of(environ, shape)
         if "status" in given:
             given["status"] = given["status"].lower()
@@ -6824,6 +6829,13 @@ class Clock:
         """Return the present moment, aware."""
         shift = timedelta(seconds=self.offset)
         return self.frozen or self.base() + shift
+
+    def freeze(self, moment: datetime, zone: tzinfo) -> None:
+        """Stop at a moment, in UTC and whole seconds, as moments are stored.
+
+        zone: of a moment that has none.
+        """
+        self.frozen = moment_of(utc(moment, zone))
 
     def state(self) -> dict[str, Any]:
         """Return what GET /-/clock answers."""
@@ -7328,7 +7340,7 @@ def noted_error(environ: Environ, body: Any) -> str | None:
     return cut.decode("utf-8", "replace") or None
 
 
-# What the controls do. Each function is given the controls and one thing: the name in the path, the
+# The functions of the controls. Each is given the controls and one thing: the name in the path, the
 # body or the checked parameters. It returns a JSON value, an iterator of the pieces of its text, or
 # None for success.
 
@@ -7393,8 +7405,10 @@ def put_clock(controls: Controls, body: bytes) -> Any:
     clock = controls.clock
     now = values.get("now")
     clock.offset = values.get("offset", 0)
-    # in UTC and whole seconds, as moments are stored
-    clock.frozen = moment_of(utc(now, zone)) if now else None
+    if now:
+        clock.freeze(now, zone)
+    else:
+        clock.frozen = None
     return clock.state()
 
 
@@ -7546,7 +7560,7 @@ REMEMBERED = 600  # seconds for which an Authorization header that was right is 
 MOST_REMEMBERED = 1000  # headers
 WEEKS = 26  # of the chart of bugs, and of past releases
 QUARTER_HOUR = 900  # seconds; bugs_dated counts in quarters of an hour
-# What a page shows at most.
+# Limits of a page.
 TOP = 12  # products, and running executions
 RELEASES = 40  # past ones, and as many planned ones
 CALLS_SHOWN = 15
@@ -9546,8 +9560,7 @@ def make_service(database: FilePath, chosen: Values, existing: bool = False) -> 
     clock = Clock(chosen["clock"])
     zone = zone_of(chosen["timezone"])
     if chosen["now"]:
-        # in UTC and whole seconds, as moments are stored
-        clock.frozen = moment_of(utc(chosen["now"], zone))
+        clock.freeze(chosen["now"], zone)
     opened = Database(os.fspath(database), zone, clock, existing)
     service = Service(opened, chosen)
     on = opened.in_memory if chosen["control"] is None else chosen["control"]
@@ -12061,7 +12074,7 @@ def finish_start(service: Service, settings: Values, server: Server) -> None:
     def share() -> None:
         said.append(share_password(database))
 
-    # What to do before the URL is printed, and after. `share` comes twice with --demo: it copies
+    # The steps before the URL is printed, and after. `share` comes twice with --demo: it copies
     # admin's password, which exists already or is made by `greet`.
     before = [load_demo, share] if settings["demo"] else []
     after = [greet, share] if settings["demo"] else [greet]
@@ -12111,9 +12124,8 @@ def make_credentials(database: Database, settings: Values, url: str) -> list[str
             return []
         command = f"pmservice user {ADMIN} --password --database {database.path}"
         return [f"{ADMIN} has no password. To set one, run: {command}"]
-    if not needs_password and (
-        own_token or not database.created
-    ):  # nothing is new: nothing to show
+    nothing_is_new = not needs_password and (own_token or not database.created)
+    if nothing_is_new:
         return []
     password = secrets.token_urlsafe(12) if needs_password else ""
     user = with_hash({"account": ADMIN, "password": password}) if needs_password else {}
