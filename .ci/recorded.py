@@ -1,8 +1,8 @@
-"""Exchanges with the real server: how to read them, the state before each, and what differs from an answer.
+"""Exchanges with the real server: how to read them, the state before each, and what differs.
 
-`recorded.json.gz` holds exchanges with four versions of it: a selection, long answers shortened, some states prepared
-by SQL. The tests replay each one on a state that is made of the exchange itself: the records that its path, query,
-body and answer name, as they were before the request.
+`recorded.json.gz` holds exchanges with four versions of it: a selection, long answers shortened,
+some states prepared by SQL. The tests replay each one on a state that is made of the exchange
+itself: the records that its path, query, body and answer name, as they were before the request.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ import pmservice
 
 
 class Exchange(NamedTuple):
-    """A request to the real server and its answer. If a version 16.x answered, the name begins with it."""
+    """A request to the real server and its answer. The name begins with "v16" if 16.x answered."""
 
     name: str
     method: str
@@ -67,73 +67,64 @@ SET_NOW = re.compile(r'"(?:opened|created|lastEdited|assigned|closed|canceled)Da
 # fmt: on
 
 
-def ids_in(value: Any) -> list[int]:
-    """Return the ids in a field, but 9999, which is nobody's: an int, text, ids between commas, or an array."""
-    texts = (
-        value
-        if isinstance(value, list)
-        else value.split(",")
-        if isinstance(value, str)
-        else [value]
-    )
-    return [int(one) for one in texts if re.fullmatch("[1-9][0-9]*", str(one)) and int(one) != 9999]
+def ids_in(value) -> list[int]:
+    """Return the ids in a field: an int, text, ids between commas, an array. 9999 is nobody's."""
+    if isinstance(value, str):
+        value = value.split(",")
+    if not isinstance(value, list):
+        value = [value]
+    return [int(one) for one in value if re.fullmatch("[1-9][0-9]*", str(one)) and int(one) != 9999]
 
 
-def records_in(value: Any) -> list[dict[str, Any]]:
-    """Return the records of an array, or of an object that holds them, or only their titles, by id."""
+def records_in(value) -> list[dict[str, Any]]:
+    """Return the records of an array, or of an object that holds them, or only their titles."""
     if isinstance(value, dict) and "id" not in value:
-        by_id = {
-            id: one if isinstance(one, dict) else {"title": one}
-            for id, one in value.items()
-            if ids_in(id)
-        }
-        return [{**one, "id": id} for id, one in by_id.items()]
-    return [
-        one
-        for one in (value if isinstance(value, list) else [value])
-        if isinstance(one, dict) and "id" in one
-    ]
+        titled = {id: one if isinstance(one, dict) else {"title": one} for id, one in value.items()}
+        return [{**one, "id": id} for id, one in titled.items() if ids_in(id)]
+    if not isinstance(value, list):
+        value = [value]
+    return [one for one in value if isinstance(one, dict) and "id" in one]
 
 
-def is_unset(value: Any) -> bool:
-    return value in (None, "", " ", ",", [], {}) or str(value).startswith(
-        ("0000-00-00", "1970-01-01", "1969-12-31")
-    )
+def is_unset(value) -> bool:
+    is_no_day = str(value).startswith(("0000-00-00", "1970-01-01", "1969-12-31"))
+    return is_no_day or value in (None, "", " ", ",", [], {})
 
 
-def is_person(value: Any) -> bool:
+def is_person(value) -> bool:
     return isinstance(value, dict) and value.keys() == {"id", "account", "avatar", "realname"}
 
 
-def persons_in(value: Any) -> list[dict[str, Any]]:
+def persons_in(value) -> list[dict[str, Any]]:
     """Return the user references in an answer."""
-    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
-    return [value] if is_person(value) else [person for one in inner for person in persons_in(one)]
+    if is_person(value):
+        return [value]
+    if isinstance(value, dict):
+        value = list(value.values())
+    found = []
+    for inner in value if isinstance(value, list) else ():
+        found += persons_in(inner)
+    return found
 
 
 class State:
     """The records before a recorded request, by array and id."""
 
-    def __init__(self, exchange: Exchange):
+    def __init__(self, exchange):
         path, _, query = exchange.path.removeprefix("/api.php/v1/").partition("?")
         self.exchange, self.words = exchange, [*path.split("/"), "", ""]
         self.body = exchange.body if isinstance(exchange.body, dict) else {}
-        self.records: dict[str, dict[int, dict[str, Any]]] = {
-            array: {} for array in ARRAYS.values()
-        }
+        self.records = {}
+        for array in ARRAYS.values():
+            self.records[array] = {}
         self.home, self.named = ARRAYS.get(self.words[0], ""), ids_in(self.words[1])
         lists = self.words[2] in ARRAYS and (self.words[2], exchange.method) != ("estimate", "POST")
         self.array = ARRAYS[self.words[2]] if lists else self.home
-        self.owner = {
-            field: int(value) for field, value in urllib.parse.parse_qsl(query) if field in LINKS
-        }
-        if lists or self.words[2] == "batchCreate":
-            self.owner |= {
-                link: id
-                for link, array in LINKS.items()
-                for id in self.named
-                if array == self.home and link != array
-            }
+        queries = urllib.parse.parse_qsl(query)
+        self.owner = {field: int(value) for field, value in queries if field in LINKS}
+        if self.named and (lists or self.words[2] == "batchCreate"):
+            links = [link for link, array in LINKS.items() if array == self.home and link != array]
+            self.owner |= dict.fromkeys(links, self.named[-1])
         if self.array == "stories" and "project" in self.owner:
             self.owner = {"execution": 3, **self.owner}
         for array, record in self.answered():
@@ -147,7 +138,7 @@ class State:
             self.go_back()
         self.add_counted()
 
-    def add_people(self, users: dict[str, tuple[int, str]]) -> None:
+    def add_people(self, users):
         """Add the users that the answer shows, and the others of the recording."""
         for person in persons_in(self.exchange.answer):
             self.add("users", person)
@@ -156,9 +147,8 @@ class State:
         names = {str(answer.get("assignedTo")): answer.get("assignedToRealName")}
         for account, (id, realname) in users.items():
             if account not in known:
-                self.add(
-                    "users", dict(id=id, account=account, realname=names.get(account) or realname)
-                )
+                realname = names.get(account) or realname
+                self.add("users", dict(id=id, account=account, realname=realname))
 
     def answered(self) -> Iterator[tuple[str, dict[str, Any]]]:
         """Yield the records of the answer, each with its array."""
@@ -175,8 +165,8 @@ class State:
             for build in records_in(answer["options"]["build"]):
                 yield "builds", {**build, "product": 1, "execution": 3, "project": 2}
 
-    def add(self, array: str, given: dict[str, Any], **owner: Any) -> None:
-        """Add a record and those that it holds or names; what is known of a record already stays."""
+    def add(self, array, given, **owner):
+        """Add a record and those that it holds or names; what is known of one already stays."""
         given = {**given, **{link: id for link, id in owner.items() if not given.get(link)}}
         given["id"] = ids_in(str(given["id"]).removeprefix("case_"))[0]
         if array == "executions" and given.get("project") == given["id"]:
@@ -184,32 +174,19 @@ class State:
         if array == "stories" and given.get("stage") == "projected" and not given.get("executions"):
             given["execution"] = 3
         if array == "stories" and given.get("stage") == "released":
-            self.add(
-                "releases",
-                {"id": given["id"], "product": given["product"], "stories": str(given["id"])},
-            )
+            release = {"product": given["product"], "stories": str(given["id"])}
+            self.add("releases", {"id": given["id"], **release})
         if array == "plans" and given.get("parent") == -1 and "children" not in given:
-            self.add(
-                "plans",
-                {
-                    **given,
-                    "id": 1000 + given["id"],
-                    "parent": given["id"],
-                    "stories": [],
-                    "bugs": [],
-                },
-            )
+            child = {"id": 1000 + given["id"], "parent": given["id"], "stories": [], "bugs": []}
+            self.add("plans", {**given, **child})
         for child in ids_in(given.get("childStories")) if array == "stories" else []:
             self.add("stories", {"id": child, "product": given["product"], "parent": given["id"]})
         record = self.records[array].setdefault(given["id"], {})
         record.update({field: value for field, value in given.items() if field not in record})
         above = {link: given["id"] for link in LINKS if LINKS[link] == array and link != array}
         if array != "stories":
-            above |= {
-                link: given[link]
-                for link in ("product", "project", "execution")
-                if ids_in(given.get(link))
-            }
+            links = ("product", "project", "execution")
+            above |= {link: given[link] for link in links if ids_in(given.get(link))}
         for name, inner in given.items() if array != "products" else ():
             for one in records_in(inner) if name in ARRAYS else ():
                 self.add(ARRAYS[name], {**above, **one})
@@ -217,21 +194,17 @@ class State:
                 self.add(array, {"parent": given["id"], "product": given.get("product"), **one})
         self.link(array, given)
 
-    def link(self, array: str, given: dict[str, Any]) -> None:
+    def link(self, array, given):
         """Add the records that the fields of another name, with what these say of them."""
-        said: dict[str, dict[str, Any]] = {link: {} for link in (*LINKS, "parent")}
+        said = {link: {} for link in (*LINKS, "parent")}
         for field, value in given.items():
             if match := JOINED.fullmatch(field):
                 part = {"Title": "name", "PM": "PM"}.get(match[2], match[2].lower())
                 said[match[1]][part] = value.split("/")[-1] if isinstance(value, str) else value
-        newer = (
-            given.get("needconfirm")
-            or given.get("needConfirm")
-            or "storyChanged" in str(given.get("status"))
-        )
-        said["story"]["version"] = given.get("latestStoryVersion") or (
-            given.get("storyVersion") or 1
-        ) + bool(newer)
+        is_newer = given.get("needconfirm") or given.get("needConfirm")
+        is_newer = is_newer or "storyChanged" in str(given.get("status"))
+        version = (given.get("storyVersion") or 1) + bool(is_newer)
+        said["story"]["version"] = given.get("latestStoryVersion") or version
         if array in ("stories", "plans"):
             said["parent"]["product"] = given.get("product")
         project = ids_in(given.get("project")) if array != "stories" else []
@@ -247,52 +220,47 @@ class State:
             products = self.records["projects"][home[0]].setdefault("products", [])
             products += {product}.difference(products)
 
-    def fill_pages(self) -> None:
-        """Add records for those that a list counts but does not show: newer and older ones, as its page says."""
+    def fill_pages(self):
+        """Add records for those that a list counts but does not show: newer and older ones."""
         answer, records = self.exchange.answer, self.records[self.array]
-        shown = [
-            one
-            for array, one in self.answered()
-            if array == self.array and one.get("type") != "requirement"
-        ]
+        shown = []
+        for array, one in self.answered():
+            if array == self.array and one.get("type") != "requirement":
+                shown.append(ids_in(one["id"])[0])
         if not (isinstance(answer, dict) and answer.get("total") and shown):
             return
-        ids = [ids_in(record["id"])[0] for record in shown]
-        common = {"product", "project", "execution", "executions"} & records[ids[0]].keys()
-        alike = {link: records[ids[0]][link] for link in common}
-        others = {id: one for id, one in records.items() if one.get("type") != "requirement"}
-        inside = [
-            id
-            for id, one in others.items()
-            if all(ids_in(one.get(link)) == [own] for link, own in self.owner.items())
-        ]
-        missing, before = (
-            answer["total"] - len(inside),
-            (answer.get("page", 1) - 1) * answer.get("limit", 20),
-        )
-        newer = (missing - before if self.array == "products" else before) - sum(
-            id > max(ids) for id in inside
-        )
-        free = [*range(min(ids) - 1, 0, -1), *range(max(records) + 100, max(records) + 200)]
-        for id in range(max(records) + 1, max(records) + 1 + min(newer, missing)):
+        first, newest = records[shown[0]], max(records)
+        common = {"product", "project", "execution", "executions"} & first.keys()
+        alike = {link: first[link] for link in common}
+        inside = [id for id, one in records.items() if self.is_inside(one)]
+        missing = answer["total"] - len(inside)
+        newer = (answer.get("page", 1) - 1) * answer.get("limit", 20)
+        if self.array == "products":
+            newer = missing - newer
+        newer -= sum(id > max(shown) for id in inside)
+        free = [*range(min(shown) - 1, 0, -1), *range(newest + 100, newest + 200)]
+        for id in range(newest + 1, newest + 1 + min(newer, missing)):
             self.add(self.array, {**alike, "id": id, "begin": "2040-01-01", "end": "2040-01-01"})
         for id in [id for id in free if id not in records][: missing - newer]:
             self.add(self.array, {**alike, "id": id, "end": "2026-12-31"})
 
-    def go_back(self) -> None:
-        """Undo the request: what it made is not there, what it sent is not set, and what BEFORE says was so."""
+    def is_inside(self, record) -> bool:
+        """Return whether the list of the answer counts a record."""
+        if record.get("type") == "requirement":
+            return False
+        return all(ids_in(record.get(link)) == [own] for link, own in self.owner.items())
+
+    def go_back(self):
+        """Undo the request: what it made and sent is not there, and what BEFORE says was so."""
         exchange, last = self.exchange, self.exchange.path.partition("?")[0].rpartition("/")[2]
         if exchange.method == "POST" and last in {*ARRAYS, "batchCreate"} - {"estimate"}:
             made = [int(record["id"]) for array, record in self.answered() if array == self.array]
             for id in made:
                 del self.records[self.array][id]
-            several = (
-                self.body.get("assignedTo")
-                if isinstance(self.body.get("assignedTo"), list)
-                else [""]
-            )
-            if made and made[0] > len(several):
-                self.add(self.array, {**self.owner, "id": made[0] - len(several)})
+            people = self.body.get("assignedTo")
+            several = len(people) if isinstance(people, list) else 1
+            if made and made[0] > several:
+                self.add(self.array, {**self.owner, "id": made[0] - several})
         elif exchange.method in ("PUT", "POST") and self.named and exchange.status < 300:
             for field in [*self.body, "lastEditedBy", "lastEditedDate"]:
                 self.records[self.home][self.named[0]].pop(field, None)
@@ -303,67 +271,39 @@ class State:
                 self.add(array, {"id": id or self.named[0]})
                 self.records[array][id or self.named[0]].update(facts)
 
-    def add_counted(self) -> None:
-        """Add the bugs, stories, plans and releases that the counters of products and plans count."""
+    def add_counted(self):
+        """Add the bugs, stories, plans and releases that products and plans count."""
         for plan in [*self.records["plans"].values()]:
             for array in ("stories", "bugs"):
-                for place in range(plan.get(array) if isinstance(plan.get(array), int) else 0):
-                    more = dict(
-                        plan=plan["id"],
-                        product=plan["product"],
-                        estimate=plan["hour"] / plan[array],
-                    )
+                count = plan.get(array)
+                for place in range(count if isinstance(count, int) else 0):
+                    more = dict(plan=plan["id"], product=plan["product"])
+                    more["estimate"] = plan["hour"] / count
                     self.add(array, {**more, "id": 100 * plan["id"] + place})
         for product in [*self.records["products"].values()]:
-            number = Counter(
-                {field: value for field, value in product.items() if isinstance(value, int)}
-            )
-            own, active, total = (
-                dict(product=product["id"]),
-                number["unResolved"],
-                number["bugs"] or number["totalBugs"],
-            )
-            states = ["active"] * active + ["closed"] * number["closedBugs"] + ["resolved"] * total
-            bugs = [
-                dict(
-                    status=states[place],
-                    resolution="fixed" if active <= place < active + number["fixedBugs"] else "",
-                    assignedTo=None if place < number["assignToNull"] else "admin",
-                    openedDate=None if place < number["thisWeekBugs"] else "2026-10-01",
-                )
-                for place in range(total)
-            ]
-            stories = [
-                dict(type=type, status=state.replace("changing", "changed"))
-                for field, type in (("stories", "story"), ("requirements", "requirement"))
-                for state, count in (
-                    product[field].items() if isinstance(product.get(field), dict) else ()
-                )
-                if isinstance(count, int) and state != "reviewing"
-                for _ in range(count)
-            ]
+            counts = {field: value for field, value in product.items() if isinstance(value, int)}
+            number = Counter(counts)
             made = {
-                "bugs": bugs,
-                "stories": stories,
-                "plans": [{}] * number["plans"],
-                "releases": [{}] * number["releases"],
+                "bugs": counted_bugs(number),
+                "stories": counted_stories(product),
+                "plans": [{} for _ in range(number["plans"])],
+                "releases": [{} for _ in range(number["releases"])],
             }
             for array, records in made.items():
                 for place, record in enumerate(records):
-                    self.add(array, {**own, **record, "id": 1000 * product["id"] + place})
+                    id = 1000 * product["id"] + place
+                    self.add(array, {"product": product["id"], **record, "id": id})
 
-    def fixture(self, password: str) -> dict[str, list[dict[str, Any]]]:
-        """Return the records as a fixture, without what a fixture cannot say. All users have the password."""
+    def fixture(self, password) -> dict[str, list[dict[str, Any]]]:
+        """Return the records as a fixture, as far as it can say them, all users with a password."""
         for user in self.records["users"].values():
             user["password"] = password
         for array in reversed([*self.records]):
             for record in [*self.records[array].values()]:
                 for link in NEEDED.get(array, "").split():
                     if not ids_in(record.get(link)):
-                        record[link] = next(
-                            iter(self.records[LINKS[link]]),
-                            {"project": 2, "execution": 3}.get(link, 1),
-                        )
+                        usual = {"project": 2, "execution": 3}.get(link, 1)
+                        record[link] = next(iter(self.records[LINKS[link]]), usual)
                         self.add(LINKS[link], {"id": record[link]})
         return {
             array: [written(resource, id, record) for id, record in self.records[array].items()]
@@ -371,39 +311,52 @@ class State:
         }
 
 
-def written(resource: Any, id: int, shown: dict[str, Any]) -> dict[str, Any]:
-    """Return a record as a fixture writes it, with a name if it needs one and without the values that it cannot have."""
+def counted_bugs(number) -> list[dict[str, Any]]:
+    """Return the bugs that a product counts: active ones first, then closed, then resolved ones."""
+    active, bugs = number["unResolved"], []
+    for place in range(number["bugs"] or number["totalBugs"]):
+        bug = dict(status="active", resolution="", assignedTo="admin", openedDate="2026-10-01")
+        if active <= place:
+            is_closed = place < active + number["closedBugs"]
+            bug["status"] = "closed" if is_closed else "resolved"
+        if active <= place < active + number["fixedBugs"]:
+            bug["resolution"] = "fixed"
+        if place < number["assignToNull"]:
+            bug["assignedTo"] = None
+        if place < number["thisWeekBugs"]:
+            bug["openedDate"] = None
+        bugs.append(bug)
+    return bugs
+
+
+def counted_stories(product) -> list[dict[str, Any]]:
+    """Return the stories and requirements that a product counts by their states."""
+    stories = []
+    for field, type in (("stories", "story"), ("requirements", "requirement")):
+        counts = product.get(field)
+        for state, count in counts.items() if isinstance(counts, dict) else ():
+            if isinstance(count, int) and state != "reviewing":
+                status = state.replace("changing", "changed")
+                stories += [dict(type=type, status=status) for _ in range(count)]
+    return stories
+
+
+def written(resource, id, shown) -> dict[str, Any]:
+    """Return a record as a fixture writes it, without the values that it cannot have."""
     name = shown.get("name") or shown.get("title") or f"{resource.name} {id}"
-    record = {
-        "account": f"user{id}",
-        "begin": "2026-01-01",
-        "end": "2027-12-31",
-        "acl": "open",
-        **shown,
-    }
-    record |= {"name": name, "title": name, "id": id}
+    usual = {"account": f"user{id}", "begin": "2026-01-01", "end": "2027-12-31", "acl": "open"}
+    record = {**usual, **shown, "name": name, "title": name, "id": id}
     if resource.name == "testcase" and not record.get("steps"):
-        record["steps"] = [{"desc": "go"}] * record.get("stepNumber", 0)
+        record["steps"] = [{"desc": "go"} for _ in range(record.get("stepNumber", 0))]
     if resource.name == "story":
-        texts = {"title": name, "spec": record.get("spec"), "verify": record.get("verify")}
-        record["versions"] = [
-            {**texts, "version": n} for n in range(1, (record.get("version") or 1) + 1)
-        ]
-        record["executions"] = [*(record.get("executions") or []), record.get("execution")]
-        record["plans"], waiting = ids_in(record.get("plan")), record.get("notReview", ())
-        record["reviewers"] = [
-            {"account": one, "result": "" if one in waiting else "pass"}
-            for one in record.get("reviewer", ())
-        ]
+        record |= parts_of_a_story(record)
     fixture = {}
     for field, kind in resource.fixture.fields.items():
         value = record.get(field)
+        is_link = field in ("parent", *LINKS) and resource.name != "release"
         if isinstance(value, list) and field in LINKS:
             value = ids_in([one["id"] if isinstance(one, dict) else one for one in value])
-        elif (field in ("parent", *LINKS) and resource.name != "release") or field in (
-            "project",
-            "build",
-        ):
+        elif is_link or field in ("project", "build"):
             value = next(iter(ids_in(value)), None)
         if is_person(value) or (isinstance(value, list) and value and is_person(value[0])):
             value = meaning(value)
@@ -414,14 +367,32 @@ def written(resource: Any, id: int, shown: dict[str, Any]) -> dict[str, Any]:
     return fixture
 
 
+def parts_of_a_story(story) -> dict[str, Any]:
+    """Return a story's versions, executions, plans and reviewers, as a fixture writes them."""
+    texts = {"title": story["title"], "spec": story.get("spec"), "verify": story.get("verify")}
+    numbers = range(1, (story.get("version") or 1) + 1)
+    waiting = story.get("notReview", ())
+    reviewers = []
+    for account in story.get("reviewer", ()):
+        reviewers.append({"account": account, "result": "" if account in waiting else "pass"})
+    return {
+        "versions": [{**texts, "version": number} for number in numbers],
+        "executions": [*(story.get("executions") or []), story.get("execution")],
+        "plans": ids_in(story.get("plan")),
+        "reviewers": reviewers,
+    }
+
+
 # fmt: off
 WAITING = dict(status="wait", consumed=0, left=10, realStarted=None, assignedTo="dev1", assignedDate=None)
 GOING = dict(status="doing", consumed=2, left=8, finishedBy=None, finishedDate=None)
-GOING_4 = dict(GOING, consumed=4, left=6, realStarted="2026-11-23 09:00:00", assignedTo="dev1", closedBy=None, closedDate=None, canceledBy=None, canceledDate=None)
+NOT_OVER = dict(closedBy=None, closedDate=None, canceledBy=None, canceledDate=None)
+GOING_4 = dict(GOING, consumed=4, left=6, realStarted="2026-11-23 09:00:00", assignedTo="dev1", **NOT_OVER)
 OPEN = dict(status="active", closedBy=None, closedDate=None, closedReason=None, duplicateStory=None)
 SHUT = dict(status="closed", closedBy="admin", closedDate="2026-11-20 10:00:00", closedReason="done", activatedDate=None)
 UNRESOLVED = dict(status="active", confirmed=0, resolution=None, resolvedBy=None, resolvedDate=None, resolvedBuild=None, assignedTo=None)
 EFFORT = dict(task=3, date="2026-11-16", left=8, consumed=2, account="admin", work="read the papers")
+GONE_STEPS = [dict(id=2, desc="go", expect="gone", version=2), dict(id=3, desc="pay", expect="paid", version=2)]
 BEFORE = [
     # exchanges                           array          id  what a record was before (id 0: the one that the path names)
     ("11_*",                               "tasks",       0,  dict(version=1)),
@@ -459,7 +430,7 @@ BEFORE = [
     ("47_puts.execution-*",                "executions",  4,  dict(project=2, begin="2027-01-05", end="2027-02-05")),
     ("48_deletes.execution-tasks-after",   "executions",  0,  dict(deleted=True)),
     ("60_testresults.post.ok",             "testcases",   0,  dict(steps=[dict(id=6, desc="go"), dict(id=7, desc="pay")])),
-    ("47_puts.testcase-without-steps",     "testcases",   0,  dict(version=2, steps=[dict(id=2, desc="go", expect="gone", version=2), dict(id=3, desc="pay", expect="paid", version=2)])),
+    ("47_puts.testcase-without-steps",     "testcases",   0,  dict(version=2, steps=GONE_STEPS)),
     ("47_puts.project-shrink-*",           "executions",  3,  dict(project=2, begin="2026-11-02", end="2026-12-31")),
     ("47_puts.project-shrink-*",           "executions",  4,  dict(project=2, begin="2027-01-05", end="2027-01-31")),
     ("47_puts.execution-*",                "projects",    2,  dict(begin="2026-02-01", end="2027-06-30")),
@@ -480,7 +451,7 @@ BEFORE = [
 
 
 class Difference(NamedTuple):
-    """A value that was compared: where, in which way it differs ("" if it does not), what was recorded, what is ours."""
+    """A value that was compared: where, in which way it differs ("" for none), and both values."""
 
     field: str
     way: str
@@ -488,8 +459,8 @@ class Difference(NamedTuple):
     ours: Any
 
 
-def meaning(value: Any) -> Any:
-    """Return what a value says, however it is written: an account, a UTC moment, a number, None for unset."""
+def meaning(value):
+    """Return what a value says: an account, a UTC moment, a number, None for unset."""
     if is_unset(value):
         return None
     if is_person(value):
@@ -499,24 +470,23 @@ def meaning(value: Any) -> Any:
     value = value.strip(",") if isinstance(value, str) else value
     if isinstance(value, str) and re.fullmatch(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d", value):
         return f"{datetime.fromisoformat(value) - timedelta(hours=8):%Y-%m-%dT%H:%M:%SZ}"
-    if isinstance(value, (int, float)) or (
-        isinstance(value, str) and re.fullmatch(r"[0-9]+(\.[0-9]+)?", value)
-    ):
-        return float(value)
+    is_number = isinstance(value, (int, float)) or re.fullmatch(r"[0-9]+(\.[0-9]+)?", str(value))
+    return float(value) if is_number else value
+
+
+def split(value):
+    """Return the parts of text between commas, and any other value as it is."""
+    if isinstance(value, str) and "," in value:
+        return [one for one in value.split(",") if one]
     return value
 
 
-def way_of(recorded: Any, ours: Any) -> str:
+def way_of(recorded, ours) -> str:
     """Return in which way two values differ: in what they say, or only in how they are written."""
     is_blanked = isinstance(ours, str) and re.fullmatch("<[A-Z ]+>", str(recorded))
     if is_blanked or json.dumps(recorded) == json.dumps(ours):
         return ""
-    said, says = (
-        [one for one in value.split(",") if one]
-        if isinstance(value, str) and "," in value
-        else value
-        for value in (meaning(recorded), meaning(ours))
-    )
+    said, says = split(meaning(recorded)), split(meaning(ours))
     if said != says and [said] != says and said != [says]:
         return "value"
     if said is None:
@@ -526,39 +496,23 @@ def way_of(recorded: Any, ours: Any) -> str:
     return "moment" if str(said).endswith("Z") else "person"
 
 
-def differences(recorded: Any, ours: Any, field: str = "") -> Iterator[Difference]:
+def differences(recorded, ours, field="") -> Iterator[Difference]:
     """Yield what is compared. In the name of a field, "*" stands for an id."""
-    if isinstance(recorded, dict) and isinstance(ours, dict) and not is_person(recorded):
+    pair = (recorded, ours)
+    if all(isinstance(one, dict) for one in pair) and not is_person(recorded):
         for key in {**recorded, **ours}:
             name = f"{field}.{'*' if key.isdigit() else key}".strip(".")
             if key in recorded and key in ours:
                 yield from differences(recorded[key], ours[key], name)
             else:
-                yield Difference(
-                    name, "lacks" if key in recorded else "adds", recorded.get(key), ours.get(key)
-                )
+                way = "lacks" if key in recorded else "adds"
+                yield Difference(name, way, recorded.get(key), ours.get(key))
+        return
+    are_lists = all(isinstance(one, list) for one in pair)
+    if are_lists and records_in(recorded) and not is_person(recorded[0]):
+        yield from differences_of_records(recorded, records_in(ours), field)
     elif (
-        isinstance(recorded, list)
-        and isinstance(ours, list)
-        and records_in(recorded)
-        and not is_person(recorded[0])
-    ):
-        found = {one["id"]: one for one in records_in(ours)}
-        for record in recorded:
-            if record["id"] in found:
-                yield from differences(record, found[record["id"]], field)
-            else:
-                yield Difference(field, "lacks", record, None)
-        known = [record["id"] for record in recorded]
-        order = [id for id in found if id in known]
-        yield Difference(
-            field, "" if order == [id for id in known if id in found] else "order", known, order
-        )
-    elif (
-        isinstance(recorded, list)
-        and isinstance(ours, list)
-        and len(recorded) == len(ours)
-        and any(isinstance(one, dict) for one in recorded)
+        are_lists and len(recorded) == len(ours) and any(isinstance(one, dict) for one in recorded)
     ):
         for was, now in zip(recorded, ours, strict=True):
             yield from differences(was, now, field)
@@ -566,8 +520,22 @@ def differences(recorded: Any, ours: Any, field: str = "") -> Iterator[Differenc
         yield Difference(field, way_of(recorded, ours), recorded, ours)
 
 
-def refused(exchange: Exchange, ours: Any) -> Iterator[Difference]:
-    """Yield what is compared of two refusals: the sentence, and the fields that the recorded one blames."""
+def differences_of_records(recorded, ours, field) -> Iterator[Difference]:
+    """Yield what is compared of two lists of records: those of one id, and their order."""
+    found = {one["id"]: one for one in ours}
+    for record in recorded:
+        if record["id"] in found:
+            yield from differences(record, found[record["id"]], field)
+        else:
+            yield Difference(field, "lacks", record, None)
+    known = [record["id"] for record in recorded]
+    order = [id for id in found if id in known]
+    is_same = order == [id for id in known if id in found]
+    yield Difference(field, "" if is_same else "order", known, order)
+
+
+def refused(exchange, ours) -> Iterator[Difference]:
+    """Yield what is compared of two refusals: the sentence, the fields that the first one blames."""
     error = exchange.answer["error"]
     yield Difference("error", "" if error == ours["error"] else "words", error, ours["error"])
     reasons = error.get("message", error) if isinstance(error, dict) else ()
@@ -577,27 +545,26 @@ def refused(exchange: Exchange, ours: Any) -> Iterator[Difference]:
         yield Difference(f"fields.{field}", "" if field in known else "lacks", field, known)
 
 
-def moment_of(exchange: Exchange) -> str:
+def moment_of(exchange) -> str:
     """Return the moment of an exchange: the latest that the server itself set in the answer."""
     shown = SET_NOW.findall(json.dumps(exchange.answer))
-    moments = [
-        f"{day}T{clock}Z" if t == "T" else meaning(f"{day} {clock}") for day, t, clock in shown
-    ]
-    return str(
-        max(
-            moments, default="2026-11-20T07:48:14Z" if exchange.is_early else "2026-11-21T20:06:37Z"
-        )
-    )
+    moments = ["2026-11-20T07:48:14Z" if exchange.is_early else "2026-11-21T20:06:37Z"]
+    if shown:
+        moments = [
+            f"{day}T{clock}Z" if letter == "T" else meaning(f"{day} {clock}")
+            for day, letter, clock in shown
+        ]
+    return str(max(moments))
 
 
-def caller_of(exchange: Exchange) -> str:
+def caller_of(exchange) -> str:
     """Return the account that sent a request."""
     changed = isinstance(exchange.answer, dict) and exchange.method != "GET"
     return str((changed and meaning(exchange.answer.get("lastEditedBy"))) or "admin")
 
 
-def compared(exchange: Exchange, status: int, answer: Any) -> list[Difference]:
-    """Return what is compared of an answer: all of it, or the status alone when it says something else."""
+def compared(exchange, status, answer) -> list[Difference]:
+    """Return what is compared of an answer: all of it, or the status alone if that differs."""
     pair, recorded = f"{exchange.status}-{status}", exchange.answer
     first = Difference(pair, "" if exchange.status == status else "status", exchange.status, status)
     if first.way and not 200 <= exchange.status <= status <= 201:
@@ -605,9 +572,6 @@ def compared(exchange: Exchange, status: int, answer: Any) -> list[Difference]:
     if status >= 400:
         return [first, *refused(exchange, answer)]
     if isinstance(recorded, dict) and isinstance(recorded.get("message"), dict):
-        return [
-            first,
-            Difference("message", "lacks", "a record", None),
-            *differences(recorded["message"], answer),
-        ]
+        missing = Difference("message", "lacks", "a record", None)
+        return [first, missing, *differences(recorded["message"], answer)]
     return [first, *differences(recorded, answer)]
