@@ -7348,10 +7348,23 @@ class TestIgnoredNames:
 
 
 PAGING = ("page", "limit", "order")  # the parameters of every list
+OF_A_HOME = (
+    "/executions",
+    "/stories",
+    "/productplans",
+    "/builds",
+    "/bugs",
+)  # a POST names it in the body
 TAKING = {
     "PUT": ("/-/clock", "/-/faults"),
     "POST": ("/-/load", "/-/faults"),
 }  # controls with a body
+
+
+def refusals_of(operation: pmservice.Operation) -> set[str]:
+    """Return the statuses that the document names for the refusals of an operation."""
+    item = DOCUMENT["paths"][operation.path.replace("<", "{").replace(">", "}")]
+    return {status for status in item[operation.method.lower()]["responses"] if status >= "400"}
 
 
 class TestOpenAPI:
@@ -7368,11 +7381,7 @@ class TestOpenAPI:
         }
         assert document["components"] == DOCUMENT["components"]
 
-    @each(
-        "operation",
-        pmservice.OPERATIONS,
-        ids=lambda operation: f"{operation.method} {operation.path}",
-    )
+    @each("operation", pmservice.OPERATIONS, ids=lambda row: f"{row.method} {row.path}")
     def test_every_operation_is_in_it_with_its_parameters_and_fields(self, operation):
         item = DOCUMENT["paths"][operation.path.replace("<", "{").replace(">", "}")]
         described = item[operation.method.lower()]
@@ -7395,6 +7404,29 @@ class TestOpenAPI:
             assert set(schema["required"]) == set(row.needs)
         else:
             assert "requestBody" not in described
+
+    @each("operation", pmservice.OPERATIONS, ids=lambda row: f"{row.method} {row.path}")
+    def test_refusals_of_an_operation_are_named(self, operation):
+        row = INTERFACE[f"{operation.method} {operation.path}"]
+        homes = {"program", "project", "product"} & {*row.asks.split()}
+        refusals = {"400", "403", "413", "421", "503"}
+        if operation.path != "/tokens":
+            refusals.add("401")
+        if operation.method != "GET":
+            refusals.add("507")
+        is_of_a_home = operation.method == "POST" and operation.path in OF_A_HOME
+        is_filtered = isinstance(row, List) and homes
+        if "<" in operation.path or is_of_a_home or is_filtered:
+            refusals.add("404")
+        assert refusals_of(operation) == refusals
+
+    @each("control", pmservice.CONTROLS, ids=lambda row: f"{row.method} {row.path}")
+    def test_refusals_of_a_control_are_named(self, control):
+        refusals = refusals_of(control)
+        assert ("401" in refusals) == (control.path not in ("/-/live", "/-/ready"))
+        assert ("404" in refusals) == ("<" in control.path)
+        assert ("409" in refusals) == (control.path == "/-/journal" and control.method == "GET")
+        assert ("507" in refusals) == (control.method != "GET")
 
     @each("control", pmservice.CONTROLS, ids=lambda row: f"{row.method} {row.path}")
     def test_every_control_is_in_it(self, control):
