@@ -669,10 +669,10 @@ def without(facts: dict[str, Any], *fields: str) -> dict[str, Any]:
 
 
 # --- The operations, a row each -------------------------------------------------------------------
-# What the tests know of an operation beside how its answers look: whose records it names or lists,
-# and what it needs. The records are those of PRIVATE (see 6 Store). `2p 3j 4pj` are the ids 2, 3
-# and 4; a letter says which sight a record needs: p that of private products, j that of private
-# programs, projects and executions.
+# Each row says whose records an operation names or lists, and what it needs; how its answers look
+# stands in SHOWN and COMPANIONS. The records are those of PRIVATE (see 6 Store). `2p 3j 4pj` are
+# the ids 2, 3 and 4; a letter says which sight a record needs: p that of private products, j that
+# of private programs, projects and executions.
 
 ID = "<id>"  # in a body: the id in the path, or the one that the query names
 
@@ -1756,19 +1756,19 @@ USUAL |= {
 USUAL["profile"] = dict(USUAL["user"], role={"code": "", "name": ""})
 USUAL["project's testtask"] = USUAL["testtask"]
 USUAL["story"] = dict(USUAL["listed story"], moduleTitle="/")
-beyond = partial(Shown, person=reference, nobody=None, moment=iso, never=None, no_day=None, deleted=plain, status=plain)
+companion = partial(Shown, person=reference, nobody=None, moment=iso, never=None, no_day=None, deleted=plain, status=plain)
 COMPANIONS = {
-    **{record: beyond(record) for record in (*PUBLISHED, "profile", "story", "project's testtask", "product", "release", "bug", "task", "testcase")},
-    "project":         beyond("project", no_day="0000-00-00"),  # and program, execution
-    "whole testcase":  beyond("testcase", adds="caseFails"),
-    "listed plan":     beyond("plan", adds="stories bugs hour project projectID expired"),
-    "whole plan":      beyond("plan", adds="stories bugs"),
-    "listed build":    beyond("build", adds="executionID branchName"),
-    "execution's build": beyond("build", adds="branchName"),
-    "linked story":    beyond("listed story", adds="project story order productType"),
-    "whole build":     beyond("build", adds="productType files"),
-    "whole testtask":  beyond("testtask", adds="productType files testcases"),
-    "tested case":     beyond("testcase", adds="task case assignedTo caseVersion storyTitle caseStatus bugs results caseFails stepNumber"),
+    **{record: companion(record) for record in (*PUBLISHED, "profile", "story", "project's testtask", "product", "release", "bug", "task", "testcase")},
+    "project":         companion("project", no_day="0000-00-00"),  # and program, execution
+    "whole testcase":  companion("testcase", adds="caseFails"),
+    "listed plan":     companion("plan", adds="stories bugs hour project projectID expired"),
+    "whole plan":      companion("plan", adds="stories bugs"),
+    "listed build":    companion("build", adds="executionID branchName"),
+    "execution's build": companion("build", adds="branchName"),
+    "linked story":    companion("listed story", adds="project story order productType"),
+    "whole build":     companion("build", adds="productType files"),
+    "whole testtask":  companion("testtask", adds="productType files testcases"),
+    "tested case":     companion("testcase", adds="task case assignedTo caseVersion storyTitle caseStatus bugs results caseFails stepNumber"),
 }
 ENDLESS   = dict(begin="2026-11-20", end="2059-12-31")
 PROJECT_2 = without(facts_of("projects", 2, type="project", team="Pr one", path=",1,2,", grade=2), "products")
@@ -2925,7 +2925,7 @@ class TestWhoSeesWhat:
     @each("operation", LISTING, ids=operation_name)
     def test_list_and_its_total_leave_out_what_one_may_not_see(self, private, operation):
         rows = INTERFACE[operation_name(operation)].shows
-        self.has_what_could_be_seen(private, operation, rows)
+        self.shows_every_record_to_an_administrator(private, operation, rows)
         for (above, below), caller in itertools.product(rows.items(), SIGHT):
             [(id, needed)] = sights(above or "0").items()
             path = path_to(operation, id)
@@ -2943,7 +2943,7 @@ class TestWhoSeesWhat:
                 if not word:
                     assert set(shown) == seen, (caller, path)
 
-    def has_what_could_be_seen(self, private, operation, rows):
+    def shows_every_record_to_an_administrator(self, private, operation, rows):
         """Assert that a row has every record, and for each link a private one."""
         private.sql("UPDATE task SET assignedTo = 'admin'")
         open_ones = set()
@@ -3047,7 +3047,7 @@ def caller(request, private):
 
 
 class TestWhatRecordsTell:
-    """What visible records show of those that they name, to each caller."""
+    """The titles and counts of other records in visible ones, as each caller is shown them."""
 
     def test_story_of_a_task_or_a_case(self, private, caller):
         private.sql("UPDATE story SET version = 2 WHERE id = 2")
@@ -4871,7 +4871,7 @@ TASK_MOVES = [
     ("",         dict(status="closed"),               "closed closed closed closed closed closed", {**UNFINISHED, **CLOSED},             "set to {}"),
     ("",         dict(status="gone"),                 "-      -      -      -      -      -",      {},                                   ""),
 ]
-PUT_HOURS = [  # the task's state, what is sent, the state and the hours then; or the broken field
+PUT_HOURS = [  # the task's state; what is sent; then "state consumed left", or the broken field
     ("wait",   dict(consumed=3),                "doing 3 10"),   ("wait",   dict(consumed=3, left=0),            "wait 3 0"),
     ("wait",   dict(left=4),                    "wait 0 4"),     ("wait",   dict(status="done", consumed=5),     "done 5 0"),
     ("wait",   dict(estimate=12),               "wait 0 12"),    ("wait",   dict(estimate=12, left=3),           "wait 0 3"),
@@ -5761,7 +5761,7 @@ CHANGES_OF_DEV1 = [
 
 
 class TestLoginsUnderWay:
-    """What happens to a user while a password is hashed, which takes long and no transaction."""
+    """Changes of a user while a password is hashed, which takes long and no transaction."""
 
     @pytest.fixture
     def meanwhile(self, two_users, monkeypatch):
@@ -6317,7 +6317,7 @@ DELETING = [line for line in INTERFACE if line[:6] == "DELETE" and "/recall" not
 
 
 class TestEveryOperation:
-    """What holds of all operations alike; INTERFACE and the tables above say of which."""
+    """Rules of all operations alike: those of INTERFACE and the tables above."""
 
     @each("line", NEEDING)
     def test_required_fields_are_required(self, filled, line):
@@ -6860,7 +6860,7 @@ TestEveryWrite.settings = settings(max_examples=3, stateful_step_count=40)
 
 
 class TestAClientsDay:
-    """What a client does in a day; each answer holds what the one before changed."""
+    """A client's day: each answer holds what the call before it changed."""
 
     @each("password", ["secret", hashlib.md5(b"secret").hexdigest()], ids=["password", "MD5"])
     def test_bug_from_its_report_to_its_end(self, tmp_path, password):
@@ -7246,7 +7246,7 @@ NOT_KNOWN = [  # request, its body, what a strict service says of each field
     ("POST /products",                   b'{"name": "P", "progam": 1}',                  {"progam": f"{UNKNOWN}; did you mean program?"}),
     ("POST /tokens",                     b'{"account": "a", "password": "b", "pasword": "c"}', {"pasword": f"{UNKNOWN}; did you mean password?"}),
     ("PUT /testcases/1",                 b'{"steps": [{"desc": "d", "expct": "x"}]}',    {"steps[0].expct": f"{UNKNOWN}; did you mean expect?"}),
-    # What else is broken is named, too.
+    # Broken rules are named beside unknown fields.
     ("POST /products",                   b'{"foo": 1}',
      {"foo": UNKNOWN, "name": "is required and must be 1 to 255 characters, not blank"}),
     ("GET /products?foo=1&limit=-1",     b"",                                            {"?foo": UNKNOWN, "limit": "must be 1 or more (got -1)"}),
@@ -7554,7 +7554,7 @@ WRONG_VALUES = [  # faults have "match" and "drop" as well
 
 
 class TestControls:
-    """Who may use the controls, and what they refuse."""
+    """The controls: the callers who may use them, and the requests that they refuse."""
 
     @EVERY_CONTROL
     def test_controls_need_an_administrator_and_can_be_off(self, memory, client, control):
@@ -7602,7 +7602,7 @@ LOSSES = [
 
 
 class TestReadiness:
-    """Whether the service is live and ready, and what it does without its file."""
+    """The answers to probes, also when the file is gone."""
 
     def test_live_and_ready_need_no_token(self, filed):
         for word in ("live", "ready"):
@@ -9013,7 +9013,7 @@ class TestOverASocket:
 
     @each("lines", ["", "Content-Length: 0\r\n"])
     def test_client_that_expects_to_continue_without_a_body_is_answered(self, shared_url, lines):
-        """What it sends next is another request, not the body."""
+        """Its next bytes are another request, not the body."""
         with client_of(shared_url) as client:
             first = f"GET /user HTTP/1.1\r\nToken: t\r\nExpect: 100-continue\r\n{lines}\r\n"
             client.sock.sendall(first.encode())
@@ -10202,7 +10202,7 @@ def by_id(records: list[dict[str, Any]]) -> dict[int, dict[str, Any]]:
 
 
 class TestDemo:
-    """What holds of a made-up company, around any day."""
+    """The made-up company of the demo, around any day."""
 
     def test_every_state_occurs_and_releases_are_planned(self, demo):
         dumped = demo.dump()
@@ -11218,7 +11218,7 @@ HOME_OF = {  # by array, the records that have a list of it, and the field that 
 
 
 class Served(NamedTuple):
-    """What a server has.
+    """The answers of a server.
 
     shown: the records of lists, by array and id.  whole: the same, as they are shown alone.
     listed: the records of some lists, by path and id.  exact: other answers, by path.
@@ -11710,7 +11710,7 @@ NOTED_BY_PULL = {  # by server, the ids of its copy and the notes of the report
 
 
 class TestPullOfRecordedVersions:
-    """What records of recorded servers become in a copy, and what is reported."""
+    """The copies of recorded servers' records, and the reports."""
 
     @each("server", SERVERS)
     def test_records_become(self, attempt, monkeypatch, server):
@@ -13727,7 +13727,7 @@ def steps_of(heading: str) -> list[tuple[str, str]]:
 
 
 class TestReadme:
-    """What the README says is so."""
+    """The README's statements, tried."""
 
     def test_tables_say_what_the_module_s_tables_say(self):
         pattern = r"^\| ([A-Z]+) \| `(/[^`]+)` \| (.+?) \|(?: (.*)\|)?$"
