@@ -13203,7 +13203,7 @@ class TestCommandLine:
         ours = "PRAGMA application_id = 1886221174"
         scripts = {
             "foreign": "CREATE TABLE t (x)",
-            "newer": f"{ours}; PRAGMA user_version = 99",
+            "newer": f"{ours}; PRAGMA user_version = {NEXT_VERSION}",
             "empty": "PRAGMA application_id = 7",
         }
         for name, script in scripts.items():
