@@ -1208,7 +1208,9 @@ def unchanged_but(before: dict[str, Any], after: dict[str, Any], *fields: str) -
 
 def broken(client: Client, line: str, body: Any) -> str:
     """Send a request that must be refused; return the names of its broken fields."""
-    return " ".join(sorted(client.refused(*line.split(), body)["fields"]))
+    refusal = client.refused(*line.split(), body)
+    assert all(f"{field} {rule}" in refusal["error"] for field, rule in refusal["fields"].items())
+    return " ".join(sorted(refusal["fields"]))
 
 
 def remove(client: Client, *paths: str) -> None:
@@ -6210,8 +6212,8 @@ BROKEN = {  # what is sent beside the smallest body: each field of it is broken,
     "PUT /builds/1":         [dict(name="B2"), dict(stories=7), dict(name="", stories=[99], date="x")],
     "PUT /releases/1":       [dict(name="", status="gone")],
     "POST /projects/1/testtasks": [
-        dict(product=99), dict(execution=99), dict(execution=5), dict(build=99), dict(build="main"), dict(name=" "), dict(end="2026-11-22"), dict(begin="x"),
-        dict(status="gone"), dict(pri=-1), dict(owner=99), dict(testcases=[99]), dict(testcases="x"),
+        dict(product=99), dict(execution=99), dict(execution=5), dict(build=99), dict(end="2026-11-22"), dict(begin="x"), dict(testcases=[99]),
+        dict(build="main", name=" ", status="gone", pri=-1, owner=99, testcases="x"),
     ],
     "PUT /testtasks/1":      [dict(end="2026-11-01")],
     "PUT /testcases/1":      [dict(title="", type="x", pri=-1), (dict(steps=[{}]), "steps[0].desc")],
@@ -8477,6 +8479,7 @@ class TestPage:
         filled.load(users=[outsider])
         token = filled.token_of("outsider")
         filled.post("/bugs/2/assign", assignedTo="outsider")
+        filled.sql("UPDATE bug SET project = 1, execution = 2 WHERE id = 2")
         ids = {**PAGES, "bug": 2, "product": 2}
         for path, target in GETS:
             id = str(ids[target])
@@ -9588,6 +9591,21 @@ class TestStopping:
             assert live.process.wait(30) == 0
         with contextlib.closing(Client(tmp_path / "pm.db")) as again:
             assert again.get("/products")["total"] == 1
+
+    def test_request_that_is_half_received_is_answered(self, tmp_path):
+        body = b'{"name": "P"}'
+        with Live(tmp_path, "--token", "t") as live, client_of(live.url) as client:
+            client.putrequest("POST", "/products")
+            client.putheader("Token", "t")
+            client.putheader("Content-Length", len(body))
+            client.endheaders(body[:5])
+            live.call("GET", "/user")  # it has read what was sent before
+            live.process.send_signal(signal.SIGTERM)
+            with pytest.raises(subprocess.TimeoutExpired):
+                live.process.wait(0.3)
+            client.send(body[5:])
+            assert client.getresponse().status == 201
+            assert live.process.wait(30) == 0
 
     @pytest.fixture
     def unread(self, tmp_path):
