@@ -4286,6 +4286,8 @@ STORY_STAGES = [  # one after the other: the request, and the stage of story 1 a
     ("POST /stories/1/active",             {},                              "released"),
     ("DELETE /releases/2",                 None,                            "projected"),
     ("POST /productplans/1/unlinkstories", dict(stories=[1]),               "projected"),
+    ("DELETE /projects/1",                 None,                            "projected"),
+    ("DELETE /executions/2",               None,                            "wait"),
 ]
 BUG_OF_STORY = dict(id=3, title="B", status="active", pri=3, severity=3)
 STORY_SHOWN = [
@@ -10401,8 +10403,10 @@ class TestDemo:
             _, login = log_in("emma", "one")
             own = {"password": "her own"}
             live.call("PUT", "/users/emma", own, Token=login["token"])
+            _, old = log_in("marta", "one")
         assert "You can log in as marta (Marta Nowak), diego" in live.told
         with Live(tmp_path, "--demo", "--password", "two") as live:
+            assert live.call("GET", "/user", Token=old["token"])[0] == 401
             for account, password in (("marta", "two"), ("emma", "her own")):
                 status, _ = log_in(account, password)
                 assert status == 201
