@@ -3526,6 +3526,22 @@ def test_everything_in_an_answer_is_of_one_moment(connections, filed_world, path
     assert shown.get("total", 2) == 2
 
 
+def test_limit_of_a_quick_read_holds_for_that_read_alone(filed_world):
+    database = filed_world.service.database
+    long = """
+        WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 500000)
+        SELECT count(*) FROM n
+    """
+    with database.transaction("BEGIN", patience=0) as store:
+        store.number("SELECT 1")
+        quick = store.connection
+    with database.reading() as store:
+        assert store.connection is quick
+        assert store.number(long) == 500_000
+    with pytest.raises(sqlite3.OperationalError), database.transaction("", patience=0) as store:
+        store.number(long)
+
+
 def refuses(
     client: Client, status: int, word: str, method: str = "POST", path: str = "/products"
 ) -> None:
@@ -7440,6 +7456,12 @@ class TestOpenAPI:
         assert (described["tags"], described["summary"]) == (["control"], control.purpose)
         assert [one["name"] for one in described.get("parameters", [])] == list(control.parameters)
         assert ("requestBody" in described) == (control.path in TAKING.get(control.method, ()))
+
+    @each("path", ["/products", "/products/1/releases", "/projects/2/builds"])
+    def test_whole_list_without_its_total_is_not_as_described(self, world, path):
+        answer = world.get(path)
+        del answer["total"]
+        assert not answers_of("GET", path)[200].is_valid(answer)
 
     @each(("operation", "shown"), SHOWN.items(), ids=list(SHOWN))
     def test_answer_that_lacks_a_field_or_has_another_is_not_as_described(
@@ -13028,7 +13050,6 @@ REFUSED_LINES = [  # line, words
     ("--port 99999",                          "--port: 99999 is not a port; use 0 to 65535, where 0 picks a free one"),
     ("--port TAKEN",                          "address already in use; pick another --host, or another --port (0 for a free one)"),
     ("--host host.invalid --port 0 --token t", "cannot listen on host.invalid:0: "),
-    ("--host 0.0.0.0 --port 0",               "0.0.0.0 can be reached from outside: set --token or --password first"),
     ("--host :: --port 0",                    ":: can be reached from outside: set --token or --password first"),
     ("--token-lifetime long",                 "--token-lifetime must be a number above 0 (got 'long')"),
     ("--body-limit 0",                        "--body-limit must be a number above 0 (got '0')"),
@@ -13215,6 +13236,11 @@ class TestCommandLine:
         with pytest.raises(SystemExit, match="0"):
             run("--version")
         assert capsys.readouterr().out.strip() == pmservice.__version__
+
+    def test_address_for_everybody_needs_a_token_or_a_password(self, run, monkeypatch):
+        monkeypatch.setattr(pmservice.Server, "run", lambda _: pytest.fail("it serves"))
+        words = "0.0.0.0 can be reached from outside: set --token or --password first"
+        assert run("--host", "0.0.0.0", "--port", "0") == (2, "", f"pmservice: {words}\n")
 
     @each(("line", "words"), REFUSED_LINES)
     def test_what_cannot_be_done_is_one_line_and_2_and_changes_nothing(self, run, line, words):
