@@ -3014,12 +3014,12 @@ def caller(request, private):
 
 
 # fmt: off
-STORY_2 = dict(story=2, storyTitle="private", storyStatus="active", latestStoryVersion=2, needConfirm=True)
+PRIVATE_STORY = dict(story=2, storyTitle="private", storyStatus="active", latestStoryVersion=2, needConfirm=True)
 VERSION_1 = dict(version=1, title="open", spec="", verify="")
 NO_STORY = dict(story=2, storyTitle=None, storyStatus=None, latestStoryVersion=None, needConfirm=False)
 TOLD_OF_OTHERS = [  # path, key of a list whose last record is meant, the sight that is needed, what is shown with it, what without it
-    ("/tasks/3",                      "",          "p", STORY_2,                                        NO_STORY),
-    ("/executions/5/tasks?order=id",  "tasks",     "p", STORY_2,                                        NO_STORY),
+    ("/tasks/3",                      "",          "p", PRIVATE_STORY,                                  NO_STORY),
+    ("/executions/5/tasks?order=id",  "tasks",     "p", PRIVATE_STORY,                                  NO_STORY),
     ("/testtasks/1",                  "testcases", "p", dict(story=2, storyTitle="private"),            dict(story=2, storyTitle=None)),
     ("/bugs/1",                       "",          "p", dict(needconfirm=True),                         dict(needconfirm=False)),
     ("/products/1/bugs?order=id_desc", "bugs",     "p", dict(needconfirm=True),                         dict(needconfirm=False)),
@@ -3569,7 +3569,7 @@ def largest_file(size: int) -> Iterator[None]:
 
 
 # fmt: off
-UNWRITABLE = [  # a setting, the status and a word of the refusal
+WRITES_FAIL_BY = [  # a setting, the status and a word of the refusal
     ("max_page_count = 1", 507, "full"),  # SQLite keeps to the present size
     ("query_only = ON", 503, "read-only"),
 ]
@@ -3579,7 +3579,7 @@ UNWRITABLE = [  # a setting, the status and a word of the refusal
 class TestTroubleWithTheFile:
     """Errors of SQLite, provoked on a real file: each has its status and its sentence."""
 
-    @each(("setting", "status", "word"), UNWRITABLE)
+    @each(("setting", "status", "word"), WRITES_FAIL_BY)
     def test_full_disk_or_read_only_file_takes_no_writes(self, filed_world, setting, status, word):
         filed_world.sql(f"PRAGMA {setting}")
         refuses(filed_world, status, word)
