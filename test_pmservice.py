@@ -10724,7 +10724,7 @@ MORE = document(r"""
 MORE["projects"][0] |= FILLED_PROJECT
 MORE["executions"][0] |= FILLED_PROJECT
 MORE["users"][-1]["password"] = SECRET
-COMPANY = {array: [*WORLD[array], *MORE[array]] for array in WORLD}
+COMPANY = {array: [*WORLD[array], *MORE.get(array, [])] for array in WORLD}
 SHARED = document("""
     programs    [{"id": 1, "name": "Above"}, {"id": 2, "name": "Of one", "parent": 1}, {"id": 3, "name": "Of a project"}, {"id": 4, "name": "Of three"}]
     products    [{"id": 1, "name": "One", "program": 2}, {"id": 2, "name": "Two"}, {"id": 3, "name": "Three", "program": 4}]

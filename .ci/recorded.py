@@ -114,9 +114,7 @@ class State:
         path, _, query = exchange.path.removeprefix("/api.php/v1/").partition("?")
         self.exchange, self.words = exchange, [*path.split("/"), "", ""]
         self.body = exchange.body if isinstance(exchange.body, dict) else {}
-        self.records = {}
-        for array in ARRAYS.values():
-            self.records[array] = {}
+        self.records = {array: {} for array in pmservice.FIXTURE}
         self.home, self.named = ARRAYS.get(self.words[0], ""), ids_in(self.words[1])
         lists = self.words[2] in ARRAYS and (self.words[2], exchange.method) != ("estimate", "POST")
         self.array = ARRAYS[self.words[2]] if lists else self.home
