@@ -1213,6 +1213,11 @@ def broken(client: Client, line: str, body: Any) -> str:
     return " ".join(sorted(refusal["fields"]))
 
 
+def sound(client: Client) -> bool:
+    """Tell whether nothing is wrong with the records of an app."""
+    return problems(client) == []
+
+
 def remove(client: Client, *paths: str) -> None:
     for path in paths:
         assert client.call("DELETE", path).json == {"message": "success"}
@@ -4594,6 +4599,15 @@ def plans(client):
 
 
 class TestProductPlans:
+    def test_counters_follow_what_moves_to_another_plan(self, filled):
+        filled.put("/stories/1", plan="1")
+        filled.put("/bugs/1", plan=1)
+        filled.put("/stories/1", plan="2")
+        filled.put("/bugs/1", plan=2)
+        counted = plans(filled)
+        assert (counted[1]["stories"], counted[1]["bugs"], counted[1]["hour"]) == (0, 0, 0)
+        assert (counted[2]["stories"], counted[2]["bugs"], counted[2]["hour"]) == (1, 1, 4)
+
     @each(("sent", "begin", "end"), PLAN_DAYS)
     def test_days_have_defaults(self, shop, sent, begin, end):
         made = shop.post("/products/1/plans", title="P", **sent)
@@ -4955,6 +4969,12 @@ class TestTaskMoves:
     @each("row", TASK_MOVES, ids=name_of_move)
     def test_move_leads_where_it_should_and_changes_nothing_else(self, work, row):
         make_moves(work, "tasks", *row)
+
+    def test_restart_from_closed_takes_the_task_up_and_clears_its_end(self, world):
+        world.sql("UPDATE task SET status = 'closed' WHERE id = 1")
+        task = world.post("/tasks/1/restart", consumed=6, left=4)
+        holds(task, status="doing", consumed=6, left=4, finishedBy="", finishedDate="")
+        holds(task, closedBy="", closedDate="", closedReason="", canceledBy="", canceledDate="")
 
     @each(("state", "sent", "wanted"), PUT_HOURS)
     def test_put_of_hours(self, work, state, sent, wanted):
@@ -6055,6 +6075,7 @@ def loads_the_same(dumped):
 class TestFixtures:
     def test_loaded_dump_is_dumped_the_same(self, client):
         client.load(**FULL)
+        assert sound(client)
         loads_the_same(client.dump())
 
     def test_dump_has_what_was_loaded(self, client):
@@ -7641,11 +7662,6 @@ def memory(controls):
     pmservice.take_snapshot(controls.database, pmservice.START_SNAPSHOT)
     yield client
     client.close()
-
-
-def sound(client: Client) -> bool:
-    """Tell whether nothing is wrong with the records of an app."""
-    return problems(client) == []
 
 
 def bugs_of_one_product(count: int, **fields: Any) -> dict[str, Any]:
