@@ -3418,6 +3418,8 @@ def members():
         def member(account: str) -> Member:
             if account not in known:
                 known[account] = Member(account, clients)
+                for database in known[account].databases:
+                    stack.callback(database.close)
             known[account].begin()
             return known[account]
 
@@ -12614,6 +12616,11 @@ class TestPullOfOddRecords:
         holds_facts(copy, facts)
 
 
+def take_interrupts() -> None:
+    """End this process at SIGINT, which what a shell starts in the background ignores."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 class TestPullOfInterruptions:
     """A pull that is ended leaves nothing, and changes nothing that was there."""
 
@@ -12621,11 +12628,6 @@ class TestPullOfInterruptions:
     def old_files(self, run):
         """Lay files into the empty folder."""
         Path("old.json").write_text("old")
-
-    # A shell lets what it starts in the background ignore this signal.
-    interruptible = None
-    if os.name != "nt":
-        interruptible = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)
 
     @contextlib.contextmanager
     def pulling(self, folder: Path, arguments: str) -> Any:
@@ -12636,7 +12638,7 @@ class TestPullOfInterruptions:
                 [sys.executable, HERE / "pmservice.py", "pull", server.url, *arguments.split()],
                 stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                 env={**os.environ, **environment, "PMSERVICE_PULL_TOKEN": "secret-token"},
-                preexec_fn=self.interruptible,
+                preexec_fn=None if os.name == "nt" else take_interrupts,
             )  # fmt: skip
             try:
                 assert server.stalling.wait(60)
