@@ -2616,10 +2616,10 @@ def check_of_links(table: str, links: str, target: str) -> LoadCheck:
         JOIN {target} ON {target}.id = {links}.{target}
         WHERE {target}.product <> {table}.product"""
     mend = f"""
-        DELETE FROM {links} WHERE {table} = ?1 AND {target} NOT IN (
+        DELETE FROM {links} WHERE {table} = ? AND {target} NOT IN (
             SELECT {target}.id FROM {target}
             JOIN {table} ON {table}.product = {target}.product
-            WHERE {table}.id = ?1)"""
+            WHERE {table}.id = {links}.{table})"""
     return LoadCheck(table, wrong, f"product must be that of the {target} it names", mend)
 
 
@@ -2924,10 +2924,11 @@ class Store:
 
         In a demo, other users have copies of admin's hash: they change along.
         """
-        copies = f"account = ?1 OR (?1 = '{ADMIN}' AND password = ?2)"
+        copies = f"account = :account OR (:account = '{ADMIN}' AND password = :old)"
         logins = f"SELECT account FROM user WHERE {copies}"
-        self.run(f"DELETE FROM token WHERE account IN ({logins})", (account, old_hash))
-        self.run(f"UPDATE user SET password = ?3 WHERE {copies}", (account, old_hash, new_hash))
+        values = {"account": account, "old": old_hash, "new": new_hash}
+        self.run(f"DELETE FROM token WHERE account IN ({logins})", values)
+        self.run(f"UPDATE user SET password = :new WHERE {copies}", values)
 
     # Single operations
 
@@ -10523,7 +10524,7 @@ def demo(now: datetime) -> dict[str, Any]:
 
 # A day or a moment, moved; the ends that stand for none stay, and so does what would not fit in four digits.
 MOVED = f"""iif("{{0}}" IN ('{LONG_TERM}', '{OPEN_END}'), "{{0}}", coalesce(
-    strftime(iif(length("{{0}}") = 10, '%Y-%m-%d', '%Y-%m-%dT%H:%M:%SZ'), "{{0}}", ?1), "{{0}}"))"""
+    strftime(iif(length("{{0}}") = 10, '%Y-%m-%d', '%Y-%m-%dT%H:%M:%SZ'), "{{0}}", :later), "{{0}}"))"""
 
 
 def dated_columns() -> dict[str, list[str]]:
@@ -10547,8 +10548,8 @@ def move_dates(store: Store) -> int:
         f'SELECT "{name}" AS moment FROM {table}' for table, names in columns for name in names
     )
     moments = " UNION ALL ".join(every)
-    sql = f"SELECT monday, coalesce(max(moment), ?1) FROM demo, ({moments}) WHERE length(moment) = 20 AND moment <= ?1"
-    monday, latest = store.run(sql, (store.now,)).fetchone()
+    sql = f"SELECT monday, coalesce(max(moment), :now) FROM demo, ({moments}) WHERE length(moment) = 20 AND moment <= :now"
+    monday, latest = store.run(sql, {"now": store.now}).fetchone()
     age = min(
         date.fromisoformat(store.today) - date.fromisoformat(monday),
         moment_of(store.now) - moment_of(latest),
@@ -10557,7 +10558,7 @@ def move_dates(store: Store) -> int:
     for table, names in columns if weeks else ():
         changes = ", ".join(f'"{name}" = {MOVED.format(name)}' for name in names)
         # OR IGNORE: a plan that would begin after the end that stands for none stays as it is
-        store.run(f"UPDATE OR IGNORE {table} SET {changes}", (f"+{7 * weeks} days",))
+        store.run(f"UPDATE OR IGNORE {table} SET {changes}", {"later": f"+{7 * weeks} days"})
     if weeks:
         recount(store)
     return weeks
