@@ -10524,7 +10524,8 @@ def demo(now: datetime) -> dict[str, Any]:
 
 # A day or a moment, moved; the ends that stand for none stay, and so does what would not fit in four digits.
 MOVED = f"""iif("{{0}}" IN ('{LONG_TERM}', '{OPEN_END}'), "{{0}}", coalesce(
-    strftime(iif(length("{{0}}") = 10, '%Y-%m-%d', '%Y-%m-%dT%H:%M:%SZ'), "{{0}}", :later), "{{0}}"))"""
+    strftime(iif(length("{{0}}") = 10, '%Y-%m-%d', '%Y-%m-%dT%H:%M:%SZ'), "{{0}}", :by),
+    "{{0}}"))"""
 
 
 def dated_columns() -> dict[str, list[str]]:
@@ -10558,7 +10559,7 @@ def move_dates(store: Store) -> int:
     for table, names in columns if weeks else ():
         changes = ", ".join(f'"{name}" = {MOVED.format(name)}' for name in names)
         # OR IGNORE: a plan that would begin after the end that stands for none stays as it is
-        store.run(f"UPDATE OR IGNORE {table} SET {changes}", {"later": f"+{7 * weeks} days"})
+        store.run(f"UPDATE OR IGNORE {table} SET {changes}", {"by": f"+{7 * weeks} days"})
     if weeks:
         recount(store)
     return weeks
