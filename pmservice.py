@@ -47,6 +47,7 @@ import functools
 import getpass
 import hashlib
 import hmac
+import html
 import http.client
 import io
 import ipaddress
@@ -65,6 +66,7 @@ import socket
 import sqlite3
 import sys
 import tempfile
+import textwrap
 import threading
 import time
 import urllib.parse
@@ -2574,66 +2576,49 @@ LINK_TO_PROJECTS = """
 class LoadCheck(NamedTuple):
     """A check of loaded records against each other.
 
-    table: whose rows are checked.  sql: the query for the ids of the wrong ones.  problem: what is
-        wrong with them.
-    mend: the statement that mends a row that was pulled from another server.
+    table: whose rows are checked.  field: what is wrong with them.  sql: the query for the ids of
+        the wrong ones and, if the field has several, the wrong link.  rule: what they break.
     """
 
     table: str
+    field: str
     sql: str
-    problem: str
-    mend: str
+    rule: str
 
 
 def check_of_levels(table: str) -> LoadCheck:
     """Return the check that the parent of a row has no parent itself."""
     wrong = f"""
-        SELECT child.id FROM {table} AS child JOIN {table} AS up ON up.id = child.parent
+        SELECT child.id, 0 FROM {table} AS child JOIN {table} AS up ON up.id = child.parent
         WHERE up.parent IS NOT NULL"""
-    return LoadCheck(
-        table, wrong, f"parent must be a {table} that has no parent itself", orphan(table)
-    )
+    rule = f"parent must be a {table} that has no parent itself"
+    return LoadCheck(table, "parent", wrong, rule)
 
 
 def check_of_parent(table: str) -> LoadCheck:
     """Return the check that the parent of a row is of the same product."""
     wrong = f"""
-        SELECT {table}.id FROM {table} JOIN {table} AS up ON up.id = {table}.parent
+        SELECT {table}.id, 0 FROM {table} JOIN {table} AS up ON up.id = {table}.parent
         WHERE up.product <> {table}.product"""
-    return LoadCheck(table, wrong, "product must be that of the parent it names", orphan(table))
+    return LoadCheck(table, "parent", wrong, "product must be that of the parent it names")
 
 
-def orphan(table: str) -> str:
-    """Return the statement that takes a row from its parent."""
-    return f"UPDATE {table} SET parent = NULL WHERE id = ?"
-
-
-def check_of_links(table: str, links: str, target: str) -> LoadCheck:
+def check_of_links(table: str, field: str, links: str, target: str) -> LoadCheck:
     """Return the check that a table of links connects only records of the same product."""
     wrong = f"""
-        SELECT {table}.id FROM {table}
+        SELECT {table}.id, {target}.id FROM {table}
         JOIN {links} ON {links}.{table} = {table}.id
         JOIN {target} ON {target}.id = {links}.{target}
         WHERE {target}.product <> {table}.product"""
-    mend = f"""
-        DELETE FROM {links} WHERE {table} = ? AND {target} NOT IN (
-            SELECT {target}.id FROM {target}
-            JOIN {table} ON {table}.product = {target}.product
-            WHERE {table}.id = {links}.{table})"""
-    return LoadCheck(table, wrong, f"product must be that of the {target} it names", mend)
+    return LoadCheck(table, field, wrong, f"product must be that of the {target} it names")
 
 
 def check_of_project(table: str) -> LoadCheck:
     """Return the check that the project of a row is that of its execution."""
-    project = "coalesce(home.project, home.id)"
     wrong = f"""
-        SELECT {table}.id FROM {table} JOIN project AS home ON home.id = execution
-        WHERE {table}.project <> {project}"""
-    mend = f"""
-        UPDATE {table} SET project = (
-            SELECT {project} FROM project AS home WHERE home.id = execution)
-        WHERE id = ?"""
-    return LoadCheck(table, wrong, "project must be the project of its execution", mend)
+        SELECT {table}.id, 0 FROM {table} JOIN project AS home ON home.id = execution
+        WHERE {table}.project <> coalesce(home.project, home.id)"""
+    return LoadCheck(table, "project", wrong, "project must be the project of its execution")
 
 
 LOOSE_DEPARTMENTS = f"""
@@ -2642,34 +2627,31 @@ LOOSE_DEPARTMENTS = f"""
         UNION ALL
         SELECT below.id, level + 1 FROM department AS below JOIN root ON below.parent = root.id
     )
-    SELECT id FROM department WHERE id NOT IN (SELECT id FROM root WHERE level <= {MAX_LEVELS})"""
+    SELECT id, 0 FROM department
+    WHERE id NOT IN (SELECT id FROM root WHERE level <= {MAX_LEVELS})"""
 SAME_NAMES = """
-    SELECT DISTINCT build.id FROM build JOIN build AS other USING (product, name)
+    SELECT DISTINCT build.id, 0 FROM build JOIN build AS other USING (product, name)
     WHERE other.id < build.id AND NOT build.deleted AND NOT other.deleted"""
-# 20 characters make room for the id in parentheses.
-RENAME_BUILD = f"""
-    UPDATE build SET name = substr(name, 1, {MAX_NAME - 20}) || ' (' || id || ')'
-    WHERE id = ?"""
 LOAD_CHECKS = [
     LoadCheck(
         "project",
-        "SELECT id FROM project WHERE path = ''",  # place_projects reaches all but a circle
+        "parent",
+        "SELECT id, 0 FROM project WHERE path = ''",  # place_projects reaches all but a circle
         "parent makes it its own ancestor",
-        orphan("project"),
     ),
     LoadCheck(
         "department",
+        "parent",
         LOOSE_DEPARTMENTS,
         f"parent makes it its own ancestor, or more than {MAX_LEVELS} levels",
-        orphan("department"),
     ),
     check_of_levels("story"),
     check_of_levels("plan"),
     check_of_parent("story"),
     check_of_parent("plan"),
-    check_of_links("story", "plan_story", "plan"),
-    check_of_links("build", "build_story", "story"),
-    LoadCheck("build", SAME_NAMES, "name is taken by another build of its product", RENAME_BUILD),
+    check_of_links("story", "plans", "plan_story", "plan"),
+    check_of_links("build", "stories", "build_story", "story"),
+    LoadCheck("build", "name", SAME_NAMES, "name is taken by another build of its product"),
     *(check_of_project(table) for table in ("task", "build", "testtask")),
 ]
 
@@ -3139,45 +3121,9 @@ class Store:
                 AND {table}."{item}" NOT IN (SELECT id FROM {named.table} WHERE {named.rows})
         """)
 
-    def misplaced(self) -> Iterator[tuple[str, int, str, str]]:
-        """Yield (table, id, problem, mend) for each loaded row that does not fit the others."""
-        for table, sql, problem, mend in LOAD_CHECKS:
-            for (id,) in self.run(sql):
-                yield table, id, problem, mend
-
-    # Copies of another server's records
-
-    def ids(self, resource: Resource, condition: str = "TRUE") -> list[int]:
-        """Return the ids of a resource's records that meet a condition."""
-        sql = f"SELECT id FROM {resource.table} WHERE {resource.rows} AND {condition} ORDER BY id"
-        return [id for (id,) in self.run(sql)]
-
-    def unlink(self, resource: Resource, field: str, kind: Kind, id: int) -> int:
-        """Unset the links to a record in a field, and return how many there were."""
-        change = f'UPDATE {resource.table} SET "{field}" = NULL WHERE "{field}" = ?'
-        if kind.table:
-            change = f'DELETE FROM {kind.table} WHERE "{kind.item}" = ?'
-        return self.run(f"{change} AND {of_records(resource, kind)}", (id,)).rowcount
-
-    def forget_build_names(self) -> None:
-        """Empty the build names of releases that only repeat the names of their builds.
-
-        Answers show both in one field, so a pull cannot tell them apart.
-        """
-        self.run("""
-            UPDATE release SET buildName = ''
-            FROM build
-            WHERE build.id = release.build
-                AND build.name = release.buildName
-                AND NOT build.deleted
-        """)
-
-    def remove(self, resource: Resource, id: int) -> None:
-        """Delete the rows of a record and of its parts."""
-        for kind in resource.fixture.fields.values():
-            if kind.source == "part":
-                self.delete(kind.table, **{kind.owner: id})
-        self.delete(resource.table, id=id)
+    def misplaced(self, wrong: LoadCheck) -> sqlite3.Cursor:
+        """Return the id of each loaded row that a check finds wrong, and the wrong link or 0."""
+        return self.run(wrong.sql)
 
     def free_ids(self, users: Sequence[tuple[Any, Any]]) -> None:
         """Free the ids that users, pairs of id and account, are about to get.
@@ -5078,36 +5024,60 @@ def load(store: Store, document: Fields, progress: Callable[[int], None] | None 
 
     Raises Refusal that says which record is wrong. `progress` gets the number of records so far.
     """
+    places = insert_records(store, document, {}, progress)
+    for problem in problems_in(store):
+        refuse_loaded(places, problem)
+    return sum(map(len, places.values()))
+
+
+def refuse_record(array: str, place: int, record: Any, error: Invalid) -> NoReturn:
+    """Raise Refusal for a record of a fixture that is wrong in itself."""
+    broken = [f"{array}[{place}].{field} {rule}" for field, rule in error.fields.items()]
+    raise Refusal(400, sentences(broken)) from None
+
+
+def insert_records(
+    store: Store,
+    document: Fields,
+    accounts_named: dict[str, None],
+    progress: Callable[[int], None] | None = None,
+    refuse: Callable[[str, int, Any, Invalid], Any] = refuse_record,
+) -> Places:
+    """Insert the records of a fixture, whose links may be wrong, and return their places.
+
+    The accounts that they name are added to `accounts_named`, and become users.
+
+    refuse: what is called for a record that is wrong in itself. It returns the record without what
+    is wrong, or None to leave it out.
+    """
     store.defer_links()
     # Only the first user is there; if the fixture gives its id to another, that id is freed.
     if store.is_empty():
         given = document.get("users") or ()
         users = [user for user in given if isinstance(user, dict)]
         store.free_ids([(user.get("id"), user.get("account")) for user in users])
-    accounts_named: dict[str, None] = {}
     places: Places = {array: [] for array in FIXTURE}
     done = 0
     for array, records in document.items():
-        resource, ids = FIXTURE[array], places[array]
         for place, record in enumerate(records or ()):
             if progress and done % 1000 == 0:
                 progress(done)
             done += 1
-            name = f"{array}[{place}]"
             if not isinstance(record, dict):
-                raise Refusal(400, f"{name} must be an object.")
-            try:
-                ids.append(load_record(store, resource, record, accounts_named))
-            except Invalid as error:
-                broken = [f"{name}.{field} {rule}" for field, rule in error.fields.items()]
-                raise Refusal(400, sentences(broken)) from None
+                raise Refusal(400, f"{array}[{place}] must be an object.")
+            while record is not None:
+                try:
+                    id = load_record(store, FIXTURE[array], record, accounts_named)
+                    places[array].append(id)
+                    break
+                except Invalid as error:
+                    record = refuse(array, place, record, error)
     # Now that everything is there:
     for account in accounts_named:
         store.add_person(account)
     store.settle_users()
     store.place_records()
-    check_links(store, places)
-    return done
+    return places
 
 
 def load_record(
@@ -5154,30 +5124,41 @@ def refuse_unknown(resource: Resource, record: Fields) -> None:
             raise Invalid({field: f"is always {json.dumps(kind.value)} here"})
 
 
-def check_links(store: Store, places: Places) -> None:
-    """Raise Refusal for the first loaded record that names no record of the right resource."""
+class Problem(NamedTuple):
+    """A field of a loaded record that breaks a rule between records.
+
+    link: the wrong link, 0 if the field is none.
+    """
+
+    resource: Resource
+    id: int
+    field: str
+    rule: str
+    link: int = 0
+
+
+def problems_in(store: Store) -> Iterator[Problem]:
+    """Yield what breaks a rule between records: links that name none, and what does not fit."""
     for resource in FIXTURE.values():
         # A task's project follows from its execution, and stands before it in the fields. Going
         # backwards, the execution is checked first, and so named as the cause.
         for field, kind in reversed(resource.fixture.fields.items()):
             if not kind.target:
                 continue
-            row = store.dangling(resource, field, kind.target).fetchone()
-            if row:
-                problem = f"{field} must name an existing {kind.target} (got {row['link']})"
-                refuse_loaded(places, resource.table, row["id"], problem)
-    for table, id, problem, _mend in store.misplaced():
-        refuse_loaded(places, table, id, problem)
+            for id, link in store.dangling(resource, field, kind.target):
+                rule = f"{field} must name an existing {kind.target} (got {link})"
+                yield Problem(resource, id, field, rule, link)
+    for wrong in LOAD_CHECKS:
+        for id, link in store.misplaced(wrong):
+            yield Problem(RESOURCES[wrong.table], id, wrong.field, wrong.rule, link)
 
 
-def refuse_loaded(places: Places, table: str, id: int, problem: str) -> None:
-    """Raise Refusal for a row of a table, if it was loaded just now.
-
-    Rows that were there before are passed over.
-    """
+def refuse_loaded(places: Places, problem: Problem) -> None:
+    """Raise Refusal for a row that was loaded just now; those that were there are passed over."""
     for array, ids in places.items():
-        if FIXTURE[array].table == table and id in ids:
-            raise Refusal(400, f"{array}[{ids.index(id)}].{problem}.")
+        if FIXTURE[array].table == problem.resource.table and problem.id in ids:
+            place = ids.index(problem.id)
+            raise Refusal(400, f"{array}[{place}].{problem.rule}.")
 
 
 def dumped(resource: Resource) -> View:
@@ -7756,6 +7737,23 @@ def text_of(value: Any) -> str:
     return "; ".join(f"{name}: {text_of(one)}" for name, one in pairs)
 
 
+# The fields that have HTML on real servers, and what stands in it.
+RICH = frozenset(("desc", "steps", "spec", "verify", "report"))
+TAG = re.compile(
+    r"</?(a|b|blockquote|br|code|div|em|font|h\d|hr|i|img|li|ol|p|pre|s|span|strong|su[bp]|t\w+|u|ul)"
+    r"( [^<>]*)?/?>"
+)
+END_OF_LINE = re.compile(r"</(div|h\d|li|p|tr)>|<br ?/?>")
+
+
+def plain_text(text: str) -> str:
+    """Return HTML, which begins with a tag, as text; other text as it is."""
+    if not TAG.match(text):
+        return text
+    lines = END_OF_LINE.sub("\n", text)
+    return html.unescape(TAG.sub("", lines)).strip()
+
+
 def is_unset(kind: Kind, target: str, value: Any) -> bool:
     """Tell whether a page leaves a value out: a flag that is off, or an unset value."""
     if LOOKS[kind.look].cell == "flag":
@@ -7918,6 +7916,8 @@ class Sheet:
             return []
         if isinstance(value, list) and (target or is_user(value[0])):
             return [self.piece(kind, target, one) for one in value]
+        if field in RICH and isinstance(value, str):
+            return [(plain_text(value), "")]
         return [self.piece(kind, target, value)]
 
     def piece(self, kind: Kind, target: str, value: Any) -> Piece:
@@ -8028,7 +8028,7 @@ class Sheet:
         logged = self.rows(LOGGED, table=resource.table, id=id)
         for moment, actor, action, comment in logged:
             row = make_row(self.minute(moment), self.person(actor), action)
-            rows.append([*row, text_cell(comment, "long")])
+            rows.append([*row, text_cell(plain_text(comment), "long")])
         return rows
 
     # Lists
@@ -10606,22 +10606,30 @@ def share_password(database: Database) -> str:
 
 
 # --- 19 Pull: the records of a running server -----------------------------------------------------
-# It copies the records that an account may see on another server, this service or a real one, into an empty database.
-# Versions of the real server differ in the shapes of their answers. Only GETs and the POST that logs in are sent.
+# It reads what an account may see on another server, this service or a real one, into one document,
+# as a fixture has it. Versions of the real server differ in the shapes of their answers. Only GETs
+# and the POST that logs in are sent. No statement is run here.
 
 PULL_LIMIT = 1000  # records that one request asks for
 SILENCE = 30  # seconds in which the server may send nothing
 LONGEST_ANSWER = 300  # seconds
 LARGEST_ANSWER = 64 * 1024 * 1024  # bytes
+LONGEST_EXAMPLE, LONGEST_LINE = 40, 80  # characters of a value, and of those of a line
 MOST_VALUES = 1_000_000  # of an answer, each of which takes up to a hundred bytes
 MOST_PAGES = 10_000  # of a list that seems to have no end
-MOST_MENDS = 5  # because a change may break another rule
-MOST_STEPS = 20  # from a record that a list shows to others that only records name
-PAUSES = (1, 5)  # seconds before the second and the third attempt
+MOST_ASKED = 10_000  # ids of a kind that are asked for one by one
+GAP = 10  # ids that are asked for above the largest one known
+MOST_MENDS = 20  # because a change may break another rule
+PAUSES = (0.5, 1)  # seconds before a path is asked for again
+PATIENCE = 2  # seconds, after which it is not asked for again
+LONG_PAUSES = (1, 5)  # seconds, while the server answers nothing at all
 LONGEST_PAUSE = 60  # seconds, if the server asks for one
 FIRST_DAY = "1970-01-01"  # where a day is needed and none is known: the same at every pull
 ZERO_DATE = re.compile("0000|-0001|(1969-12-31|1970-01-01)[T ]")  # how an unset date can begin
-DIGITS = re.compile("[1-9][0-9]{0,15}")
+ID_TEXT = re.compile(r"(?:case_)?([1-9][0-9]{0,15})(?:\.0*)?")
+FRACTION = re.compile(r"(-?[0-9]{1,18})\.[0-9]*")
+ESCAPED = re.compile("&(?:amp|lt|gt|quot|#39|#039);")  # what PHP's htmlspecialchars() writes
+ESCAPING = 17  # the first version that stores names escaped
 VISIBLE = re.compile("[!-~]+")  # what a token may consist of
 QUOTED = re.compile(STRING.pattern.encode(), re.DOTALL)
 
@@ -10629,107 +10637,144 @@ QUOTED = re.compile(STRING.pattern.encode(), re.DOTALL)
 class Remote:
     """A server that is read over one connection, which is kept alive.
 
-    base: the path before those of OPERATIONS.  credentials: an account and its password, if they are known, to log in
-    again with when the token has expired.  requests: how many were sent.
+    base: the path before those of OPERATIONS.  credentials: an account and its password, if they
+    are known, to log in again with when the token has expired.  requests: how many were sent.
+    wait: the seconds for which the last answer asked to wait.
     """
 
     def __init__(self, url: str):
         address = split_url(url)
-        connect = (
-            http.client.HTTPSConnection if address.scheme == "https" else http.client.HTTPConnection
-        )
+        secure = address.scheme == "https"
+        connect = http.client.HTTPSConnection if secure else http.client.HTTPConnection
         self.connection = connect(address.hostname or "", address.port, timeout=SILENCE)
         self.connection.response_class = LimitedAnswer
         self.origin, self.base = f"{address.scheme}://{address.netloc}", address.path.rstrip("/")
-        self.in_clear = address.scheme == "http" and not is_loopback(address.hostname or "")
-        self.token, self.requests = "", 0
+        self.in_clear = not secure and not is_loopback(address.hostname or "")
+        self.token, self.requests, self.wait = "", 0, 0
         self.credentials: dict[str, str] = {}
 
     def find_base(self) -> None:
-        """Find where the interface is: there a request without a token is refused in JSON. Raises StartError."""
+        """Find the path of the interface, where a request without a token is refused in JSON.
+
+        Raises StartError.
+        """
         given, problems = self.base, []
-        for prefix in ("", *reversed(PREFIXES)):
+        prefixes = ["", *reversed(PREFIXES)]
+        if given.endswith("/api.php"):
+            prefixes.append("/v1")
+        for prefix in prefixes:
             self.base = given + prefix
             try:
-                status, refusal, _ = self.send("GET", "/user")
-                if status == HTTPStatus.UNAUTHORIZED and refusal:
+                status, words = self.send("GET", "/user")
+                if status == HTTPStatus.UNAUTHORIZED and words:
                     return
-                problems.append(f"{self.base}/user was answered {status}")
-            except OSError as error:
-                if not isinstance(
-                    error, http.client.HTTPException
-                ):  # which a closed connection is, too
-                    raise StartError(f"{self.origin} cannot be reached: {error}") from None
-                problems.append(str(error))
-            except (StartError, ValueError, http.client.HTTPException) as error:
+                said = f"was answered {status}"
+                if 300 <= status < 400:
+                    said = f"{words}, which is not followed; give that address instead"
+                problems.append(f"{self.base}/user {said}")
+            except (Refusal, http.client.HTTPException) as error:
                 problems.append(printable(str(error)))
+            except OSError as error:
+                raise StartError(f"{self.origin} cannot be reached: {error}") from None
             self.connection.close()
         raise StartError(f"{self.origin} is not a server that can be read: {sentences(problems)}")
 
-    def send(self, method: str, path: str, body: Any = None) -> tuple[int, Any, int]:
-        """Send a request; return the status, the JSON of the answer or the words of a refusal, and the pause asked for.
+    def send(self, method: str, path: str, body: Any = None) -> tuple[int, Any]:
+        """Send a request; return the status and the JSON, or the words of a refusal.
 
-        Raises StartError for a redirection, because the token is for this address only; ValueError for what is no JSON.
+        Raises Refusal for what is not JSON. No redirection is followed: the token is for this
+        address only.
         """
         self.requests += 1
         headers = {"Accept": "application/json", "User-Agent": f"pmservice/{__version__}"}
-        headers |= {"Token": self.token} if self.token else {}
-        self.connection.request(
-            method, self.base + path, None if body is None else json.dumps(body).encode(), headers
-        )
+        headers["Cookie"] = "treeBranch=all"  # real servers then list the bugs of all branches
+        if self.token:
+            headers["Token"] = self.token
+        sent = None if body is None else json.dumps(body).encode()
+        self.connection.request(method, self.base + path, sent, headers)
         answer = self.connection.getresponse()
+        told = answer.headers.get("Retry-After") or ""
+        self.wait = min(int(told), LONGEST_PAUSE) if re.fullmatch("[0-9]{1,9}", told) else 0
+        text = read_whole(answer)
         if 300 <= answer.status < 400:
             where = printable(answer.headers.get("Location") or "nowhere")
-            raise StartError(
-                f"{self.base}{path} redirects to {where}, which is not followed; give that address instead"
-            )
-        text, pause = read_whole(answer), answer.headers.get("Retry-After") or ""
-        wait = min(int(pause), LONGEST_PAUSE) if re.fullmatch("[0-9]{1,9}", pause) else 0
-        return answer.status, json_of(text) if answer.status < 400 else refusal_in(text), wait
+            return answer.status, f"redirects to {where}"
+        return answer.status, json_of(text) if answer.status < 400 else refusal_in(text)
+
+    def attempt(self, method: str, path: str, body: Any = None) -> tuple[int, Any]:
+        """Send a request like `send`; without an answer, return the status 0 and the reason."""
+        try:
+            return self.send(method, path, body)
+        except (OSError, http.client.HTTPException) as error:
+            self.connection.close()  # the rest of an answer may still come
+            return 0, printable(str(error)) or type(error).__name__
 
     def ask(self, method: str, path: str, body: Any = None) -> tuple[int, Any]:
-        """Send a request until it is answered; return the status and the JSON. Raises StartError after three attempts."""
-        problem = ""
-        for pause in (*PAUSES, None):
-            try:
-                status, value, wait = self.send(method, path, body)
-                if status < 500 and status != HTTPStatus.TOO_MANY_REQUESTS:
-                    return status, value
-                problem = f"it was answered {status}"
-            except (OSError, http.client.HTTPException, ValueError) as error:
-                problem, wait = printable(str(error)) or type(error).__name__, 0
+        """Send a request until it is answered, but for no more than two seconds."""
+        began = time.monotonic()
+        status, value = self.attempt(method, path, body)
+        for pause in PAUSES:
+            if not is_failure(status) or time.monotonic() - began > PATIENCE:
+                break
             self.connection.close()  # the server may not keep it through a pause
+            time.sleep(pause)
+            status, value = self.attempt(method, path, body)
+        return status, value
+
+    def await_server(self) -> None:
+        """Wait until the server answers. Raises StartError."""
+        for pause in (*LONG_PAUSES, None):
+            status, problem = self.attempt("GET", "/user")
+            if not is_failure(status):
+                return
+            problem = problem if status == 0 else f"it was answered {status}"
             if pause is not None:
                 show_progress("")
-                log.warning("%s%s: %s; trying again", self.base, path, problem)
-                time.sleep(max(pause, wait))
-        raise StartError(
-            f"{method} {self.origin}{self.base}{path} failed three times; the last time {problem}"
-        )
+                log.warning("%s/user: %s; trying again", self.base, problem)
+                self.connection.close()
+                time.sleep(max(pause, self.wait))
+        address = f"GET {self.origin}{self.base}/user"
+        raise StartError(f"{address} failed three times; the last time {problem}")
 
     def log_in(self) -> None:
         """Get a token for the credentials. Raises StartError."""
         self.token = ""
-        status, value = self.ask("POST", "/tokens", self.credentials)
+        address = f"POST {self.origin}{self.base}/tokens"
+        try:
+            status, value = self.ask("POST", "/tokens", self.credentials)
+        except Refusal as error:
+            raise StartError(f"{address}: {error}") from None
         token = value.get("token") if isinstance(value, dict) else None
         if not isinstance(token, str) or not VISIBLE.fullmatch(token):
-            words = value if status >= 400 else "without a token"
-            raise StartError(
-                f"POST {self.origin}{self.base}/tokens was answered {status} {words}".strip()
-            )
+            words = "without a token" if 200 <= status < 300 else value
+            raise StartError(f"{address} was answered {status or ''} {words}".strip())
         self.token = token
 
     def get(self, path: str) -> Any:
-        """Return the JSON of an answer; if the token has expired, log in again. Raises Refusal, StartError."""
+        """Return the JSON of an answer; if the token has expired, log in again.
+
+        Raises Refusal, with the status 0 if the answer could not be read, and StartError.
+        """
         status, value = self.ask("GET", path)
+        if is_failure(status):
+            self.await_server()
+            status, value = self.attempt("GET", path)
         if status == HTTPStatus.UNAUTHORIZED and self.credentials:
             self.log_in()
             status, value = self.ask("GET", path)
         if status == HTTPStatus.UNAUTHORIZED:
             raise StartError(f"GET {self.origin}{self.base}{path}: the server refuses the token")
-        if status >= 400:
-            raise Refusal(status, f"{status} {value}".strip())
+        if not 200 <= status < 300:
+            raise Refusal(status, f"{status or ''} {value}".strip())
         return value
+
+
+def is_failure(status: int) -> bool:
+    """Tell whether a request may be answered if it is sent again.
+
+    500 is not among them: it is an error of the server's program, which comes each time.
+    """
+    return status == 0 or status > 500 or status == HTTPStatus.TOO_MANY_REQUESTS
 
 
 def split_url(url: str) -> urllib.parse.SplitResult:
@@ -10791,13 +10836,12 @@ class LimitedAnswer(http.client.HTTPResponse):
 def read_whole(answer: http.client.HTTPResponse) -> bytes:
     """Return the body of an answer. Raises HTTPException for one that is cut."""
     body = bytearray()
-    while piece := answer.read1(
-        1024 * 1024
-    ):  # read() would take any Content-Length for the size of a buffer
+    # read() would take any Content-Length for the size of a buffer.
+    while piece := answer.read1(1024 * 1024):
         body += piece
     if answer.length:
         raise http.client.IncompleteRead(bytes(body), answer.length)
-    answer.close()  # so that the connection can be used again: read1() leaves an answer open
+    answer.close()  # read1() leaves it open, and then the connection cannot be used again
     return bytes(body)
 
 
@@ -10807,99 +10851,150 @@ def count_values(text: bytes) -> int:
 
 
 def json_of(text: bytes) -> Any:
-    """Return the value of a JSON text, None of an empty one. Raises ValueError, also for too many values."""
+    """Return the value of a JSON text, None of an empty one.
+
+    Raises Refusal, also for too many values.
+    """
     if count_values(text) > MOST_VALUES and count_values(QUOTED.sub(b"", text)) > MOST_VALUES:
-        raise ValueError(f"the answer has more than {MOST_VALUES:,} values")
+        raise Refusal(0, f"the answer has more than {MOST_VALUES:,} values")
     try:
         return json.loads(text) if text.strip() else None
     except (ValueError, RecursionError):
-        raise ValueError(
-            f"the answer is not JSON: {shortened(text.decode(errors='replace'))}"
-        ) from None
+        words = shortened(text.decode(errors="replace"))
+        raise Refusal(0, f"the answer is not JSON: {words}") from None
 
 
 def refusal_in(text: bytes) -> str:
-    """Return the sentence of a refusal in JSON, in one line; "" of anything else, such as a proxy's page."""
-    with contextlib.suppress(ValueError):
+    """Return the sentence of a refusal in JSON; "" of anything else, such as a proxy's page."""
+    with contextlib.suppress(Refusal, ValueError):
         value = json_of(text)
-        words = value.get("error", value.get("message", "")) if isinstance(value, dict) else ""
-        return printable(shortened(words if isinstance(words, str) else to_json(words)))
+        if isinstance(value, dict):
+            words = value.get("error", value.get("message", ""))
+            return printable(shortened(words if isinstance(words, str) else to_json(words)))
     return ""
 
 
-# From the values of an answer, whatever version it is of, to those of a fixture. None stands for "not given".
-
-
-def first_in(value: Any) -> Any:
-    """Return the first one of several values in an array or between commas, without the fraction of a number."""
-    value = (value or [None])[0] if isinstance(value, list) else value
-    text = value.strip(",").partition(",")[0] if isinstance(value, str) else value
-    found = re.fullmatch(r"(-?[0-9]{1,18})\.[0-9]*", str(text))
-    return int(found[1]) if found else text
-
-
-def id_in(value: Any) -> int:
-    """Return an id, 0 without one."""
-    text = str(first_in(value))
-    return int(text) if DIGITS.fullmatch(text) and int(text) <= MAX_ID else 0
+# From the values of an answer, whatever version it is of, to those of a fixture. None stands for
+# "not given".
 
 
 def items_in(value: Any) -> list[Any]:
-    """Return the items of an array; PHP writes one whose keys are not 0, 1, 2 … as an object."""
-    return (
-        list(value.values())
-        if isinstance(value, dict)
-        else value
-        if isinstance(value, list)
-        else []
-    )
+    """Return the items of an array, or between commas; PHP writes some arrays as objects."""
+    if isinstance(value, str):
+        return [item for item in value.split(",") if item]
+    if isinstance(value, dict):
+        return list(value.values())
+    return value if isinstance(value, list) else [value]
 
 
 def ids_in(value: Any) -> list[int]:
-    """Return the ids in an array of ids or records, between commas, or in an object with records by id."""
-    items = (
-        value.split(",")
-        if isinstance(value, str)
-        else list(value)
-        if isinstance(value, (list, dict))
-        else []
-    )
-    ids = (
-        id_in((item.get("case") or item.get("id")) if isinstance(item, dict) else item)
-        for item in items
-    )
-    return [id for id in ids if id]
+    """Return the ids in an array of ids or records, between commas, or of records by id."""
+    ids = []
+    for item in list(value) if isinstance(value, dict) else items_in(value):
+        named = (item.get("case") or item.get("id")) if isinstance(item, dict) else item
+        if found := ID_TEXT.fullmatch(str(named)):
+            ids.append(int(found[1]))
+    return ids
+
+
+def id_in(value: Any) -> int:
+    """Return the first id in a value, 0 without one."""
+    return next(iter(ids_in(value)), 0)
+
+
+def first_in(value: Any) -> Any:
+    """Return the first of several values, without the fraction of a number."""
+    first = next(iter(items_in(value)), None)
+    found = FRACTION.fullmatch(str(first))
+    return int(found[1]) if found else first
 
 
 def account_in(value: Any) -> Any:
-    """Return the account of a person, or the id of another object; None of nobody, such as the pseudo-user "closed"."""
+    """Return the account of a person, or the id of another object; None of nobody."""
     if isinstance(value, dict):
-        return value.get("account") or value.get("id")
+        value = value.get("account") or value.get("id")
+    # Real servers assign what is closed to "closed", which is no user.
     return None if value in ("", 0, "closed") else value
 
 
-def accounts_of(value: Any) -> list[Any]:
-    """Return the accounts of several persons: an array, or accounts between commas."""
-    items = value.split(",") if isinstance(value, str) else items_in(value)
-    return [account for item in items if (account := account_in(item))]
+def accounts_in_any(value: Any) -> list[Any]:
+    """Return the accounts of several persons, from an array or between commas."""
+    return [account for account in map(account_in, items_in(value)) if account]
 
 
-def moment_in(value: Any) -> Any:
-    """Return a date, None for one that is unset."""
+def date_in(value: Any) -> Any:
+    """Return a moment or a day, None for one that is unset."""
     return None if not value or ZERO_DATE.match(str(value)) else value
+
+
+def day_in(value: Any) -> str | None:
+    """Return a day, None for one that is unset."""
+    return str(date_in(value) or "")[:10] or None
 
 
 def word_in(value: Any) -> Any:
     """Return a word, also from an object with a code."""
-    return value.get("code") if isinstance(value, dict) else value
+    return first_in(value.get("code") if isinstance(value, dict) else value)
+
+
+def text_in(value: Any) -> Any:
+    """Return text; of objects their ids, of several values joined by commas."""
+    if isinstance(value, list):
+        return ",".join(map(str, accounts_in_any(value)))
+    return account_in(value) if isinstance(value, dict) else value
+
+
+def unescape(text: str) -> str:
+    """Return text without HTML's escapes, which a server may have written more than once."""
+
+    def plain(escape: re.Match[str]) -> str:
+        return html.unescape(escape[0])
+
+    while ESCAPED.search(text):
+        text = ESCAPED.sub(plain, text)
+    return text
+
+
+def bug_state(bug: Fields) -> Any:
+    """Return the state of a bug, for which some lists show other words, such as "confirmed"."""
+    code = word_in(bug.get("status"))
+    if code in BUG_STATES:
+        return code
+    if date_in(bug.get("closedDate")):
+        return "closed"
+    return "resolved" if bug.get("resolution") else "active"
+
+
+def votes_on(story: Fields) -> Any:
+    """Return the votes on a story; where only names are shown, who has voted has agreed."""
+    waiting = accounts_in_any(story.get("notReview"))
+    votes = []
+    for account in accounts_in_any(story.get("reviewer")):
+        votes.append({"account": account, "result": "" if account in waiting else "pass"})
+    return story.get("reviewers") or votes
+
+
+def steps_in(value: Any, shape: Shape) -> list[dict[str, Any]]:
+    """Return the steps of a test case, or of a run, that have the texts that they need."""
+    steps = []
+    for step in items_in(value):
+        if isinstance(step, dict) and all(step.get(name) for name in shape.required):
+            steps.append({name: step[name] for name in shape.fields if name in step})
+    return steps
 
 
 # fmt: off
+# By the word of a row of LOOKS.
 BY_LOOK: dict[str, Callable[[Any], Any]] = {
-    "account": account_in, "accounts": accounts_of, "moment": moment_in, "first": first_in,
-    "day": lambda value: str(moment_in(value) or "")[:10] or None,
-    "word": lambda value: first_in(word_in(value)), "build": lambda value: id_in(value) or "trunk",
-    "text": lambda value: ",".join(map(str, accounts_of(value))) if isinstance(value, list) else None if value == {} else value,
+    "account": account_in, "accounts": accounts_in_any, "moment": date_in, "day": day_in, "first": first_in, "word": word_in,
+    "text": text_in, "build": lambda value: id_in(value) or "trunk",
+}
+# The fields of a fixture that are made of several of an answer, or of one of another name.
+MADE_OF: dict[str, dict[str, Callable[[Fields], Any]]] = {
+    "bugs":      {"status": bug_state},
+    "stories":   {"plans": lambda story: ids_in(story.get("plans", story.get("plan"))), "reviewers": votes_on},
+    "testcases": {"steps": lambda case: steps_in(case.get("steps"), LOADED_STEP)},
+    "results":   {"stepResults": lambda run: steps_in(run.get("stepResults"), LOADED_STEP_RESULT)},
 }
 OTHER_WORDS = {  # of later versions and other editions, for what is called differently here
     "acl":    {"custom": "private", "program": "private"},
@@ -10908,506 +11003,630 @@ OTHER_WORDS = {  # of later versions and other editions, for what is called diff
     "type":   {"kanban": "sprint"},
 }
 OTHER_TYPES = {"bugs": "others", "tasks": "misc", "testcases": "other"}  # instead of those that an administrator added
-# fmt: on
-
-
-def bug_state(bug: Fields) -> Any:
-    """Return the state of a bug: some lists show another word, such as "confirmed" or "storyChanged"."""
-    code = word_in(bug.get("status"))
-    ended = (
-        "closed"
-        if moment_in(bug.get("closedDate"))
-        else "resolved"
-        if bug.get("resolution")
-        else "active"
-    )
-    return code if code in BUG_STATES else ended
-
-
-def votes_on(story: Fields) -> Any:
-    """Return the votes on a story. Where the answer shows names only, everybody who has voted is taken to agree."""
-    asked, waiting = accounts_of(story.get("reviewer")), accounts_of(story.get("notReview"))
-    return story.get("reviewers") or [
-        {"account": one, "result": "" if one in waiting else "pass"} for one in asked
-    ]
-
-
-def steps_in(value: Any, shape: Shape) -> list[dict[str, Any]]:
-    """Return the steps of a test case, or of a run of it: those with the texts that they need."""
-    steps = [
-        {name: step[name] for name in shape.fields if name in step}
-        for step in items_in(value)
-        if isinstance(step, dict)
-    ]
-    return [
-        step for step in steps if all(str(step.get(name) or "").strip() for name in shape.required)
-    ]
-
-
-# The functions that return a field of a fixture's record from the answer, by array and field, where the field of the
-# same name does not give it.
-MADE_OF: dict[tuple[str, str], Callable[[Fields], Any]] = {
-    ("bugs", "status"): bug_state,
-    ("stories", "plans"): lambda story: ids_in(story.get("plans", story.get("plan"))),
-    ("stories", "reviewers"): votes_on,
-    ("testcases", "steps"): lambda case: steps_in(case.get("steps"), LOADED_STEP),
-    ("results", "stepResults"): lambda result: steps_in(
-        result.get("stepResults"), LOADED_STEP_RESULT
-    ),
+# Fields of answers that are derived from others, or that lay out a page. Of the fields of one array only: array.field.
+DERIVED_NAME = re.compile("[a-zA-Z]+(Title|Titles|Name|Status|Model|Info|Order|Stories|Type)")
+DERIVED = {
+    "actions", "allBugs", "branches", "bugs", "cases", "children", "colWidth", "consumed", "delay", "displayCards", "estimate", "executions",
+    "expired", "files", "fixedBugs", "fluidBoard", "grade", "hour", "hours", "latestStoryVersion", "left", "leftTasks", "maxColWidth",
+    "members", "minColWidth", "needconfirm", "parentPri", "plans", "preAndNext", "product", "products", "programPM", "progress", "projectID", "projects",
+    "releases", "requirements", "results", "scene", "sort", "statusName", "stepNumber", "storyFiles", "storySpec", "storyVerify", "tasks",
+    "teamCount", "toCases", "totalBugs", "totalConsumed", "totalEstimate", "totalHours", "totalLeft", "totalReal", "unresolvedBugs",
+    "efforts.execution", "efforts.objectID", "efforts.objectType", "efforts.project", "products.builds", "releases.builds",
 }
-
-
-def as_fixture(array: str, record: Fields) -> dict[str, Any]:
-    """Return a record of an answer as a fixture writes it."""
-    resource, given = FIXTURE[array], {}
-    for field, kind in resource.fixture.fields.items():
-        if kind is PASSWORD:
-            continue  # another server does not say who may log in here
-        if (array, field) in MADE_OF:
-            given[field] = MADE_OF[array, field](record)
-        elif field in record:
-            value = record[field]
-            if kind.item:
-                value = ids_in(value)
-            elif kind.target and kind.look != "build":
-                value = id_in(value)
-            elif kind.source != "part":
-                value = BY_LOOK.get(LOOKS[kind.look].pulled, lambda same: same)(value)
-            others = OTHER_WORDS.get(field, {}) if kind.look == "quoted" else {}
-            given[field] = others.get(value, value) if isinstance(value, str) else value
-        if kind is NAME and field in resource.required.split():
-            name = str(given.get(field) or "")
-            given[field] = (
-                name[:MAX_NAME] if name.strip() else f"{resource.name} {id_in(record.get('id'))}"
-            )
-    if (
-        HAS_HOME in resource.rules
-    ):  # the project is derived from the execution, whatever the server says
-        given.pop("project" if given.get("execution") else "execution", None)
-    return given
-
-
-# THE TABLE OF WHAT IS PULLED, in the order of reading: the list of an array, or the function that gives it, and the
-# queries that it needs on some version to show all.
-# fmt: off
-PULLED: dict[str, tuple[Any, tuple[str, ...]]] = {
-    "departments": (list_departments,   ("",)),
-    "users":       (LISTS["/users"],          ("",)),
-    "products":    (LISTS["/products"],       ("status=all",)),
-    "programs":    (LISTS["/programs"],       ("",)),
-    "projects":    (LISTS["/projects"],       ("",)),
-    "executions":  (LISTS["/projects/<id>/executions"], ("",)),
-    "plans":       (LISTS["/products/<id>/plans"],      ("",)),
-    "stories":     (LISTS["/products/<id>/stories"],    ("status=allstory&type=story", "status=allstory&type=requirement")),
-    "builds":      (LISTS["/projects/<id>/builds"],     ("",)),
-    "releases":    (LISTS["/products/<id>/releases"],   ("",)),
-    "bugs":        (LISTS["/products/<id>/bugs"],       ("status=all",)),
-    "tasks":       (LISTS["/executions/<id>/tasks"],    ("status=all",)),
-    "testcases":   (LISTS["/products/<id>/testcases"],      ("",)),
-    "testtasks":   (LISTS["/projects/<id>/testtasks"],  ("",)),
-    "efforts":     (LISTS["/tasks/<id>/estimate"],       ("",)),
-    "results":     (LISTS["/testcases/<id>/results"],       ("",)),
+UNSET: tuple[Any, ...] = (None, "", [])  # what need not be kept
+# What these fields nearly always say; then nothing is lost.
+USUAL = {"division": "1", "hasProduct": "1", "multiple": "1", "vision": "rnd"}
+# THE TABLE OF WHAT IS PULLED, in the order of reading: the lists that together show the records of an array, on every
+# version, and the paths of a single record: the second one where the first fails.
+PULLED: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
+    "departments": (("/departments",),                           ("/departments/{}",)),
+    "users":       (("/users",),                                 ("/users/{}",)),
+    "programs":    (("/programs?showClosed=1",),                 ("/programs/{}",)),
+    "products":    (("/products?status=all",),                   ("/products/{}",)),
+    "projects":    (("/projects",),                              ("/projects/{}?fields=products",)),
+    "executions":  (("/projects/<id>/executions?status=all", "/executions?status=all"), ("/executions/{}?fields=products", "/programs/{}")),
+    "plans":       (("/products/<id>/plans?branch=all",),        ("/productplans/{}",)),
+    "stories":     (("/products/<id>/stories?status=allstory&type=story&branch=all",
+                     "/products/<id>/stories?status=allstory&type=requirement&branch=all"), ("/stories/{}?fields=versions,reviewers,plans",)),
+    "builds":      (("/projects/<id>/builds",),                  ("/builds/{}",)),
+    "releases":    (("/products/<id>/releases?branch=all", "/projects/<id>/releases"), ("/releases/{}",)),
+    "bugs":        (("/products/<id>/bugs?status=all",),         ("/bugs/{}",)),
+    "tasks":       (("/executions/<id>/tasks?status=all",),      ("/tasks/{}", "/tasks/{}?onlybody=yes")),
+    "testcases":   (("/products/<id>/testcases?branch=all", "/products/<id>/testcases?status=bysearch&branch=all"), ("/testcases/{}",)),
+    "testtasks":   (("/projects/<id>/testtasks",),               ("/testtasks/{}",)),
+    "efforts":     (("/tasks/<id>/estimate",),                   ()),
+    "results":     (("/testcases/<id>/results",),                ()),
 }
-OF_SOME_PRODUCTS = {"projects": LISTS["/products/<id>/projects"], "programs": None}  # instead, if only some products are pulled; None: as they are named
-NUMBERED = {"story": "story", "plan": "plan", "build": "build", "task": "task", "case": "testcase", "fromBug": "bug"}
-HOMES = ("departments", "programs", "projects", "executions")  # what is pulled of other products if records name it
-# Parts of a record that a list of others shows: the array of the record, the list, its query, the part.
-SHOWN_ELSEWHERE = (
-    ("projects", LISTS["/products/<id>/projects"], "",           PROJECT.fields["products"]),
-    ("stories",  LISTS["/projects/<id>/stories"],  "status=all", STORY.loaded["executions"]),
+OF_SOME_PRODUCTS = {  # instead, if only some products are pulled
+    "projects": ("/products/<id>/projects",), "executions": ("/projects/<id>/executions?status=all",),
+}
+ALONE = ("users", "projects", "executions", "stories", "testcases", "testtasks")  # whose lists lack fields of the record
+LISTED_ONLY = ("programs", "products", "projects")  # by id, real servers show also those that an account may not see
+NO_PLACEHOLDERS = ("tasks", "testcases")  # they need other records themselves
+ONE_TABLE = ("programs", "projects", "executions")
+# Parts of records that only lists of others show: the array, the list, and the field for the list's own record.
+SHOWN_ELSEWHERE = (("projects", "/products/<id>/projects", "products"), ("stories", "/projects/<id>/stories?status=all", "executions"))
+# How many records a product says it has: the array, the field, and what else holds of them.
+COUNTERS = (
+    ("stories", "stories", "story"), ("stories", "requirements", "requirement"), ("plans", "plans", ""), ("releases", "releases", ""),
+    ("bugs", "bugs", ""), ("bugs", "totalBugs", ""), ("testcases", "cases", ""),
 )
 # fmt: on
-FIELDS = [
-    (array, field, kind)
-    for array, one in FIXTURE.items()
-    for field, kind in one.fixture.fields.items()
-]
-LINK_FIELDS = [(array, field, kind) for array, field, kind in FIELDS if kind.target]
-NEEDED_FIELDS = [
-    (array, field, kind)
-    for array, field, kind in LINK_FIELDS
-    if kind.needed
-    or field in FIXTURE[array].required.split()
-    or (field == "execution" and HAS_HOME in FIXTURE[array].rules)
-]
-NUMBER_FIELDS = [  # "`story, plan, build, module, task, case, fromBug` … stay as sent": there need not be such a record
-    (array, field, kind._replace(target=NUMBERED[field]))
-    for array, field, kind in FIELDS
-    if field in NUMBERED and not kind.target
-]
+ARRAYS: dict[str, tuple[str, ...]] = {
+    resource.name: (array,) for array, resource in FIXTURE.items()
+}  # that a link may name
+ARRAYS[HOME.name] = ("projects", "executions")
 
 
-def list_operation(wanted: Any) -> Operation:
-    """Return the operation that shows a list, or that a function performs."""
-    return next(
-        row
-        for row in OPERATIONS
-        if row.method == "GET" and (row.shows is wanted or row.perform is wanted)
-    )
+def is_needed(resource: Resource, field: str) -> bool:
+    """Tell whether a field must name a record."""
+    if field == "execution" and HAS_HOME in resource.rules:
+        return True
+    return field in resource.required.split() or resource.fixture.fields[field].needed
 
 
-@functools.cache
-def record_operation(array: str) -> Operation | None:
-    """Return the operation that shows one record of an array, None without one."""
-    shown = (
-        row
-        for row in OPERATIONS
-        if row.method == "GET" and row.view is row.shows and "<" in row.path
-    )
-    return next((row for row in shown if row.shows.resource is FIXTURE[array]), None)
-
-
-@functools.cache
-def needs_record(array: str) -> bool:
-    """Tell whether the answer of a single record has fields of a fixture's record that the list of an array lacks."""
-    listing, row = PULLED[array][0], record_operation(array)
-    if not (row and isinstance(listing, Listing)):
+def is_lost(resource: Resource, field: str, value: Any) -> bool:
+    """Tell whether a value of an answer says something that a fixture has no place for."""
+    if value in (None, "", 0, "0", False, [], {}) or ZERO_DATE.match(str(value)):
         return False
-    enclosed = [inside.key for inside in ENCLOSED.get(row.shows, ())]
-    offered = {*row.shows.fields, *enclosed, *(parts_of(row.shows).fields if row.query else ())}
-    return not offered & DUMPED[array].fields.keys() <= listing.view.fields.keys()
+    if DERIVED & {field, f"{resource.array}.{field}"}:
+        return False
+    if kind := resource.fields.get(field):
+        if kind.source == "derived":
+            return value not in kind.schema.get("enum", [value])
+        return kind.source == "fixed" and str(value) != str(kind.value)
+    return not DERIVED_NAME.fullmatch(field) and str(value) != USUAL.get(field)
 
 
-def arrays_of(target: str) -> list[str]:
-    """Return the arrays whose records a link to a target may name."""
-    named = RESOURCES[target]
-    fitting = {
-        array: set(one.types.split()) for array, one in FIXTURE.items() if one.table == named.table
-    }
-    return [array for array, types in fitting.items() if types <= set(named.types.split())]
-
-
-def records_in(answer: Any, key: str, path: str) -> list[Fields]:
-    """Return the records of a list, those nested in others as their children, too. Raises StartError if it is none."""
-    shown = answer if isinstance(answer, dict) else {key: answer}
-    lists = (
-        [shown[key]]
-        if key in shown
-        else [value for value in shown.values() if isinstance(value, list)]
-    )
-    if (
-        not lists
-        or not isinstance(lists[0], (list, dict, type(None)))
-        or (key not in shown and {"error", "message"} & {*shown})
-    ):
-        words = printable(shortened(json.dumps(answer, ensure_ascii=False, separators=(",", ":"))))
-        raise StartError(f"GET {path} was answered without a list: {words}")
-    records: list[Fields] = []
-    waiting = deque(items_in(lists[0]))
+def rows_in(answer: Any, key: str) -> list[Fields]:
+    """Return the records of a list, and those nested in them. Raises Refusal if it is no list."""
+    shown = answer
+    if isinstance(answer, dict) and key in answer:
+        shown = answer[key] or []
+    elif isinstance(answer, dict):
+        shown = None
+    if not isinstance(shown, (list, dict)):
+        words = printable(shortened(json.dumps(answer, ensure_ascii=False)))
+        raise Refusal(0, f"answered without a list: {words}")
+    rows: list[Fields] = []
+    waiting = deque(items_in(shown))
     while waiting:
-        if isinstance(record := waiting.popleft(), dict):
-            records.append(record)
-            waiting.extend(items_in(record.get("children")))
-    return records
+        row = waiting.popleft()
+        if isinstance(row, dict):
+            rows.append(row)
+            waiting.extend(items_in(row.get("children") or []))
+    return rows
+
+
+NO_LISTING = Listing("departments", DEPARTMENT_SHOWN, limit=-1)  # departments have none
+UNANSWERED, UNASKED = "lists not answered", "kinds with ids not asked for"  # what may be missing
+MORE_RIGHTS = "Pull with an administrator's account, or have one give this account more rights."
+
+
+def siblings(array: str) -> tuple[str, ...]:
+    """Return the arrays whose records share a table, and so their ids, with those of an array."""
+    return ONE_TABLE if array in ONE_TABLE else (array,)
+
+
+def listing_of(source: str) -> tuple[str, Listing, str]:
+    """Return the path of a source, the list that it shows here, and the query."""
+    path, _, query = source.partition("?")
+    return path, READS[path].listing or NO_LISTING, query
+
+
+def dict_in(value: Any) -> Fields:
+    """Return an object, {} instead of anything else."""
+    return value if isinstance(value, dict) else {}
+
+
+def is_deleted(record: Fields) -> bool:
+    """Tell whether a record of the document is deleted."""
+    return record.get("deleted") in (1, "1")
+
+
+def is_other(value: Any, taken: Any) -> bool:
+    """Tell whether a value of an answer says something else than what is taken of it."""
+    first, *more = items_in(value)
+    if more or str(first) == str(taken):
+        return bool(more)
+    with contextlib.suppress(TypeError, ValueError, OverflowError):
+        return float(first) != float(taken)
+    return True
+
+
+def first_of(names: Sequence[str]) -> str:
+    """Return the first of some names, as many as a line holds."""
+    return textwrap.shorten("; ".join(names), LONGEST_LINE, placeholder=" …")
+
+
+def unset(record: dict[str, Any], field: str, link: int) -> None:
+    """Take a link from a record's field, or the whole field."""
+    if isinstance(record[field], list):
+        record[field].remove(link)
+    else:
+        del record[field]
+
+
+def with_query(path: str, *queries: str) -> str:
+    """Return a path with queries, of which some may be empty."""
+    query = "&".join(filter(None, queries))
+    return f"{path}?{query}" if query else path
 
 
 class Pull:
-    """The reading of a server's records into an empty database, inside one transaction.
+    """The records of a server as a document, and what a person should know of them.
 
-    products: the ids of the products to read, with what belongs to them; empty: all.
+    products: those to read, with what belongs to them; empty: all.  zone: of moments that name
+    none, if the server does not tell its own. By array:
+    records: by id, as a fixture has them.  known: the ids that the server shows, or fails to show.
+    asked: the ids that were asked for one by one.  placeholders: the ids of which nothing else is
+    known.  notes: by what they say, the records.
     """
 
-    def __init__(self, remote: Remote, store: Store, products: Sequence[int] = ()):
-        self.remote, self.store, self.products = remote, store, frozenset(products)
-        self.ids: dict[str, set[int]] = {array: set() for array in FIXTURE}
+    def __init__(self, remote: Remote, zone: tzinfo, products: Sequence[int] = ()):
+        self.remote, self.zone, self.products = remote, zone, frozenset(products)
+        self.records: dict[str, dict[int, Any]] = {array: {} for array in FIXTURE}
+        self.known: dict[str, set[int]] = {array: set() for array in FIXTURE}
+        self.asked: dict[str, set[int]] = {array: set() for array in FIXTURE}
+        self.placeholders: dict[str, set[int]] = {array: set() for array in FIXTURE}
+        self.notes: dict[str, dict[str, list[str]]] = {array: {} for array in FIXTURE}
+        self.named: dict[str, set[int]] = {target: set() for target in ARRAYS}  # by links
+        self.claims: dict[tuple[str, str, int, str], int] = {}  # see `claim`
+        self.lists: set[tuple[str, int]] = set()  # that were read: the source, and the home
+        self.doubts: dict[str, set[str]] = {UNANSWERED: set(), UNASKED: set()}
         self.people: dict[str, Fields] = {}  # by account, as answers show them
-        self.noted: dict[str, None] = {}  # the accounts that records name
-        self.notes: dict[str, Counter[str]] = {array: Counter() for array in FIXTURE}
-        self.examples: dict[str, str] = {}  # of notes, by array and note
-        self.tried: set[tuple[str, int]] = set()  # the links that were followed
-        self.lists: set[tuple[Any, str, int]] = (
-            set()
-        )  # those that were read: of what, with which query, of which record
-        self.projects: dict[int, int] = {}  # by execution, as records say
+        self.runs: dict[int, int] = {}  # test tasks, by the ids of their runs of cases
         self.began: dict[str, float] = {}  # when the progress of something was shown first
         self.told = 0.0  # when progress was shown last
+        self.admin = self.escapes = self.again = False
+
+    # Reading
 
     def run(self) -> None:
         """Read everything. Raises StartError."""
-        self.store.defer_links()
-        self.read_zone()
-        for array in PULLED:
-            self.read(array)
-        if missing := sorted(self.products - self.ids["products"]):
-            raise StartError(f"this account sees no product {missing[0]}")
-        for array, listing, query, kind in SHOWN_ELSEWHERE:
-            for home, record in self.listed(array, listing, query):
-                if (id := id_in(record.get("id"))) in self.ids[array]:
-                    self.store.insert_parts(id, [(kind, [home])])
-        for _ in range(MOST_STEPS):
-            if not self.follow_links():
-                break
-            for array in () if self.products else PULLED:  # the lists of what was found
+        self.read_settings()
+        before = -1
+        while before < self.count():  # what is asked for by id may have lists of its own
+            before = self.count()
+            for array in PULLED:
                 self.read(array)
-        self.add_people()
-        self.settle_links()
+            for array in PULLED:
+                self.ask(array)
+        if unseen := sorted(self.products - self.records["products"].keys()):
+            raise StartError(f"this account sees no product {unseen[0]}")
+        for array, source, field in SHOWN_ELSEWHERE:
+            for home, row in self.rows(array, source):
+                if record := self.records[array].get(id_in(row.get("id"))):
+                    record.setdefault(field, []).append(home)
+        accounts = {user.get("account") for user in self.records["users"].values()}
+        for account in sorted(self.people.keys() - accounts):
+            id = id_in(self.people[account].get("id"))
+            if id and id not in self.records["users"]:
+                self.keep("users", self.people[account])
+        for release in self.records["releases"].values():  # answers show both names in one field
+            build = self.records["builds"].get(release.get("build"), {})
+            if not is_deleted(build) and build.get("name") == release.get("buildName"):
+                release.pop("buildName", None)
 
-    def read_zone(self) -> None:
-        """Take moments that name no zone for local to the server's, if it tells that."""
-        with contextlib.suppress(Refusal, StartError):
-            zone = self.remote.get("/configurations/timezone")
-            if isinstance(zone, dict) and zone.get("value"):
-                self.store.zone = zone_of(str(zone["value"]))
+    def count(self) -> int:
+        """Return how many records were read."""
+        return sum(map(len, self.records.values()))
+
+    def read_settings(self) -> None:
+        """Read whether the account is an administrator, and the server's version and time zone."""
+        self.admin = dict_in(self.setting("/user", "profile")).get("admin") is True
+        version = re.match("[0-9]+", str(self.setting("/configurations/version", "value")))
+        self.escapes = version is not None and int(version[0]) >= ESCAPING
+        with contextlib.suppress(StartError):
+            self.zone = zone_of(str(self.setting("/configurations/timezone", "value")))
+
+    def setting(self, path: str, name: str) -> Any:
+        """Return a value of an answer about the server or the account, None without one."""
+        with contextlib.suppress(Refusal):
+            return dict_in(self.remote.get(path)).get(name)
+        return None
 
     def read(self, array: str) -> None:
-        """Read the records of an array that no list has shown yet."""
-        listing, queries = PULLED[array]
-        listing = OF_SOME_PRODUCTS.get(array, listing) if self.products else listing
-        for query in queries if listing else ():
-            for home, record in self.listed(array, listing, query):
-                id = id_in(record.get("id"))
-                product = id if array == "products" else id_in(record.get("product"))
-                if not self.products or not product or product in self.products:
-                    within = {listing.within: home} if home else {}
-                    alone = id and id not in self.ids[array] and needs_record(array)
-                    whole = self.record(array, id) if alone else {}
-                    if alone and not whole:
-                        self.note(
-                            array, "known from their list only", f"{FIXTURE[array].name} {id}"
-                        )
-                    certain = (
-                        within if home and listing.limit < 0 else {}
-                    )  # a list of a record's own, such as efforts
-                    self.take(array, {**within, **record, **whole, **certain})
+        """Read the lists of an array that were not read yet."""
+        sources, _ = PULLED[array]
+        if self.products:
+            sources = OF_SOME_PRODUCTS.get(array, sources)
+        for source in sources:
+            _, listing, _ = listing_of(source)
+            for home, row in self.rows(array, source):
+                id = id_in(row.get("id"))
+                is_elsewhere = home and home not in (ids_in(row.get(listing.within)) or [home])
+                if is_elsewhere or not self.is_wanted(array, row) or id in self.records[array]:
+                    continue
+                record = self.whole(array, row)
+                if home and not id_in(record.get(listing.within)):
+                    record[listing.within] = home
+                self.keep(array, record)
 
-    def listed(self, array: str, listing: Any, query: str) -> Iterator[tuple[int, Fields]]:
-        """Yield the records of a list, each with the id of the record whose list it is."""
-        row = list_operation(listing)
-        paged = isinstance(listing, Listing) and listing.limit >= 0
-        homes = (
-            self.store.ids(RESOURCES[row.target], RESOURCES[row.target].undeleted)
-            if row.target
-            else [0]
-        )
-        homes = [home for home in homes if (listing, query, home) not in self.lists]
-        self.lists |= {(listing, query, home) for home in homes}
+    def rows(self, array: str, source: str) -> Iterator[tuple[int, Fields]]:
+        """Yield the rows of the lists of a source, each with the id of the list's own record."""
+        path, listing, query = listing_of(source)
+        homes = [home for home in self.homes(path) if (source, home) not in self.lists]
         for number, home in enumerate(homes, 1):
-            path = row.path.replace("<id>", str(home))
-            self.tell(f"{array} of every {row.target}", number, len(homes))
+            self.tell(f"{array} of {path}", number, len(homes))
+            self.lists.add((source, home))
+            place = path.replace("<id>", str(home))
             try:
-                for record in self.pages(array, path, query, paged, getattr(listing, "key", "")):
-                    yield home, record
+                for row in self.pages(array, place, query, listing, home):
+                    yield home, row
             except Refusal as error:
-                self.note(array, "lists not answered", f"GET {path}: {error}")
+                self.note(array, UNANSWERED, f"GET {place}: {error}")
+                # Without the right to see a list it is 403, of a record that is hidden 400.
+                if source in PULLED[array][0] and error.status not in (400, 403):
+                    self.doubts[UNANSWERED].add(place)
 
-    def pages(self, array: str, path: str, query: str, paged: bool, key: str) -> Iterator[Fields]:
-        """Yield the records of a list, each once: until a page has no new ones, or there are as many as there should be."""
+    def homes(self, path: str) -> list[int]:
+        """Return the ids of the records whose lists a path shows; deleted ones have none."""
+        target, homes = READS[path].target, []
+        for array in ARRAYS.get(target, ()):
+            for id, record in self.records[array].items():
+                if not is_deleted(record) and not (self.products and id in self.asked[array]):
+                    homes.append(id)
+        return homes if target else [0]
+
+    def pages(
+        self, array: str, path: str, query: str, listing: Listing, home: int
+    ) -> Iterator[Fields]:
+        """Yield the rows of a list, each once, until a page has no new ones. Raises Refusal."""
         seen: set[str] = set()
         for page in range(1, MOST_PAGES + 1):
-            asked = "&".join(filter(None, (query, f"limit={PULL_LIMIT}&page={page}" * paged)))
-            answer = self.remote.get(f"{path}?{asked}" if asked else path)
-            records = [
-                record
-                for record in records_in(answer, key, path)
-                if str(record.get("id")) not in seen
-            ]
-            total = id_in(answer.get("total")) if isinstance(answer, dict) else 0
-            for record in records:
-                seen.add(str(record.get("id")))
+            pair = f"limit={PULL_LIMIT}&page={page}" if listing.limit >= 0 else ""
+            try:
+                answer = self.remote.get(with_query(path, query, pair))
+            except Refusal as error:
+                if error.status != HTTPStatus.BAD_REQUEST or not query:
+                    raise
+                # pmservice --strict refuses parameters that it does not know.
+                known = listing.shape.fields
+                query = "&".join(one for one in query.split("&") if one.partition("=")[0] in known)
+                answer = self.remote.get(with_query(path, query, pair))
+            rows = [row for row in rows_in(answer, listing.key) if str(row.get("id")) not in seen]
+            total = id_in(dict_in(answer).get("total"))
+            for row in rows:
+                seen.add(str(row.get("id")))
                 self.tell(path, len(seen), total)
-                yield record
-            if not paged or not records or 0 < total <= len(seen):
+                yield row
+            if not pair or not rows or 0 < total <= len(seen):
                 break
         else:
-            raise StartError(f"GET {path}: the list does not end; {MOST_PAGES:,} pages were read")
-        if paged and total > len(seen):
-            self.note(array, "counted but not shown", f"GET {path}", total - len(seen))
+            raise Refusal(0, f"the list does not end; {MOST_PAGES:,} pages were read")
+        if total > len(seen):
+            type = query.partition("&type=")[2].partition("&")[0]
+            self.claim((array, listing.within, home, type), total)
 
-    def record(self, array: str, name: int | str) -> Fields:
-        """Return what the answer with a single record says, {} without one. name: the record's id, or an account."""
-        if row := record_operation(array):
-            asked = f"?fields={','.join(parts_of(row.shows).fields)}" * bool(row.query)
-            with contextlib.suppress(Refusal):
-                value = self.remote.get(re.sub("<.*>", str(name), row.path) + asked)
-                if isinstance(value, dict) and name in (
-                    value.get("account"),
-                    id_in(value.get("id")),
-                ):
-                    return value
+    def whole(self, array: str, row: Fields) -> dict[str, Any]:
+        """Return the record of a row, with what the list shows if it cannot be read alone."""
+        id = id_in(row.get("id"))
+        if array not in ALONE or not id:
+            return {**row}
+        record = self.record(array, id)
+        if not record:
+            self.note(array, "known from their list only", f"{FIXTURE[array].name} {id}")
+        return {**row, **record}
+
+    def record(self, array: str, id: int) -> Fields:
+        """Return the record with an id; {} if there is none, or none that the account may see."""
+        for path in PULLED[array][1]:
+            if (array, path) == ("executions", "/programs/{}") and not self.admin:
+                break  # it shows what the account may not see
+            try:
+                record = dict_in(self.remote.get(path.format(id)))
+            except Refusal as error:
+                if 300 <= error.status < 500:
+                    break
+                self.known[array].add(id)  # absent ids are not answered so
+                continue
+            if ids_in(record.get("id")) == [id]:
+                return record
         return {}
 
-    def take(self, array: str, record: Fields) -> None:
-        """Insert a record of an answer, or note why it is left out."""
-        id, resource, given = id_in(record.get("id")), FIXTURE[array], as_fixture(array, record)
-        of_others = resource.types and given.get("type") in {*PROJECT_TYPES} - {
-            *resource.types.split()
-        }
-        if (id and id in self.ids[array]) or of_others:
+    def ask(self, array: str) -> None:
+        """Ask one by one for ids that no list shows: those that records name, and the holes."""
+        asked = self.asked[array]
+        if not PULLED[array][1] or (array in LISTED_ONLY and not self.admin):
             return
-        self.projects.setdefault(given.get("execution", 0), id_in(record.get("project")))
-        for value in record.values():
-            for person in value if isinstance(value, list) else [value]:
-                if (
-                    isinstance(person, dict)
-                    and person.keys() == USER_REFERENCE["properties"].keys()
-                ):
-                    self.people.setdefault(str(person["account"]), person)
-        self.store.run("SAVEPOINT record")
-        try:
-            if not id and resource is not USER:
-                raise Invalid({"id": "is missing"})
-            values = self.checked(array, given, id)
-            if resource is USER:
-                self.store.free_ids([(id, values["account"])])
-                save_user(self.store, values)
-            else:
-                self.store.insert_record(
-                    resource, with_defaults(resource, Context(values, None, None, FIRST_DAY))
-                )
-            self.ids[array].add(id)
-        except (Invalid, sqlite3.IntegrityError) as error:
-            self.store.run("ROLLBACK TO record")
-            self.note(array, "left out", f"{resource.name}{f' {id}' * bool(id)}: {error}")
-        finally:
-            self.store.run("RELEASE record")
+        last = 0
+        if not self.products or self.missing(array):
+            last = max(self.records[array], default=0) + GAP
+        named: set[int] = set()
+        for target, ids in self.named.items():
+            named |= ids if array in ARRAYS[target] else set()
+        done = asked.union(*(self.records[one] for one in siblings(array)))
+        for id in itertools.chain(sorted(named - done), range(1, last + 1)):
+            if id in done:
+                continue
+            if len(asked) == MOST_ASKED:
+                self.doubts[UNASKED].add(array)
+                self.notes[array][UNASKED] = [f"from {id} on"]
+                break
+            self.tell(f"{array} that no list shows", id, last)
+            done.add(id)
+            asked.add(id)
+            record = self.record(array, id)
+            if record and self.is_wanted(array, record) and self.is_at_home(array, record):
+                self.keep(array, record)
 
-    def checked(self, array: str, given: dict[str, Any], id: int) -> dict[str, Any]:
-        """Return the values of a record that keep the rules; those that do not are noted. Raises Invalid."""
-        settle = Settler(self.store, accounts_named=self.noted)
-        while True:
-            try:
-                return check(FIXTURE[array].fixture, given, settle)
-            except Invalid as error:
-                wrong = {re.split(r"\W", field)[0] for field in error.fields}
-                if not (wrong := {field for field in wrong if given.get(field) is not None}):
-                    raise
-                for field in sorted(wrong):
-                    value, other = (
-                        given.pop(field),
-                        OTHER_TYPES.get(array) if field == "type" else None,
-                    )
-                    given |= {field: other} if other not in (None, value) else {}
-                    self.note(
-                        array, f"values of {field} not taken", f"{shortened(repr(value))} of {id}"
-                    )
+    def is_wanted(self, array: str, record: Fields) -> bool:
+        """Tell whether a record of an answer is one of an array, and of a chosen product."""
+        types, type = FIXTURE[array].types.split(), str(word_in(record.get("type")))
+        others = {*PROJECT_TYPES} - {*types} if types else ()
+        if record.get("isScene") or OTHER_WORDS["type"].get(type, type) in others:
+            return False
+        product = id_in(record.get("id" if array == "products" else "product"))
+        return not self.products or not product or product in self.products
 
-    def follow_links(self) -> bool:
-        """Read records that others name though no list shows them, such as deleted ones; tell whether there are some."""
-        fields = LINK_FIELDS if self.products else LINK_FIELDS + NUMBER_FIELDS
-        wanted = {
-            (kind.target, id)
-            for array, field, kind in fields
-            for id in self.dangling(array, field, kind)
-        } - self.tried
-        self.tried |= wanted
-        found = 0
-        for number, (target, id) in enumerate(sorted(wanted), 1):
-            self.tell("records that others name", number, len(wanted))
-            for array in arrays_of(target):
-                whole = self.record(array, id)
-                if whole and (
-                    array in HOMES
-                    or not self.products
-                    or id_in(whole.get("product")) in self.products
-                ):
-                    found += 1
-                    self.take(array, whole)
-        return found > 0
+    def is_at_home(self, array: str, record: Fields) -> bool:
+        """Tell whether what a record belongs to is copied; an administrator may see the rest."""
+        if self.admin and not self.products:
+            return True
+        links = "project" if array == "executions" else FIXTURE[array].guard.links
+        if links == "product" and id_in(record.get("project")) in self.records["projects"]:
+            return True
+        for field in links.split():
+            id = id_in(record.get(field))
+            if id and not self.has(FIXTURE[array].fields[field].target, id):
+                return False
+        return True
 
-    def dangling(self, array: str, field: str, kind: Kind) -> set[int]:
-        """Return the ids in a field that name no record."""
-        return {row["link"] for row in self.store.dangling(FIXTURE[array], field, kind.target)}
+    def has(self, target: str, id: int) -> bool:
+        """Tell whether a record that a link names is copied."""
+        return any(id in self.records[array] for array in ARRAYS[target])
 
-    def add_people(self) -> None:
-        """Insert the users that records name though no list shows them."""
-        for account in sorted(self.noted):
-            if not self.store.user(account):
-                shown = self.people.get(account, {})
-                name = id_in(shown.get("id")) or account  # in a path, digits are an id
-                asked = self.ids["users"] and not (name == account and account.isdigit())
-                whole = self.record("users", name) if asked else {}
-                self.take(
-                    "users",
-                    {
-                        **shown,
-                        **(whole if whole.get("account") == account else {}),
-                        "account": account,
-                    },
-                )
-                self.store.add_person(account)
-        self.store.settle_users()
+    # Converting
+
+    def keep(self, array: str, record: Fields) -> None:
+        """Add a record of an answer to the document."""
+        id, resource = id_in(record.get("id")), FIXTURE[array]
+        at_home = id_in(record.get("execution")) or id_in(record.get("project"))
+        if not id:
+            self.note(array, "left out, because they have no id", printable(repr(record)))
+            return
+        self.known[array].add(id)
+        if HAS_HOME in resource.rules and not at_home:
+            self.known[array].discard(id)
+            self.note(array, "left out, because they belong to no project", f"{resource.name} {id}")
+            return
+        for case in items_in(record.get("testcases") or []):
+            self.runs[id_in(case.get("run"))] = id
+            if person := case.get("assignedTo"):
+                self.changed(array, "assignedTo of a case", person, None, f"{resource.name} {id}")
+        if testtask := self.runs.get(id_in(record.get("run")) or -1):
+            record = {**record, "run": 0, "testtask": testtask}
+        for one, counter, type in COUNTERS if array == "products" else ():
+            total = sum(map(id_in, items_in(record.get(counter))))
+            self.claim((one, "product", id, type), total)
+        self.records[array][id] = self.as_fixture(array, {**record, "id": id})
+
+    def as_fixture(self, array: str, record: Fields) -> dict[str, Any]:
+        """Return a record of an answer as a fixture has it, and note what it loses."""
+        resource = FIXTURE[array]
+        name = f"{resource.name} {id_in(record.get('id'))}"
+        made = {field: make(record) for field, make in MADE_OF.get(array, {}).items()}
+        given: dict[str, Any] = {}
+        for field, value in {**record, **made}.items():
+            kind = resource.fixture.fields.get(field)
+            if kind and kind is not PASSWORD:
+                given[field] = self.converted(array, name, field, kind, value)
+            elif not kind and is_lost(resource, field, value):
+                self.changed(array, field, value, None, name)
+        if array == "testcases" and record.get("stepNumber", 0) > len(given["steps"]):
+            self.note(array, "without the steps that they have", name)
+        if array == "stories" and given["reviewers"] and not record.get("reviewers"):
+            self.note(array, "with votes taken as pass", name)
+        for field in resource.required.split():
+            if resource.fixture.fields[field] is NAME:
+                words = str(given.get(field) or "")
+                given[field] = words[:MAX_NAME] if words.strip() else name
+                if given[field] != words and field in record:
+                    self.changed(array, field, words, given[field], name)
+        if HAS_HOME in resource.rules and not given.get("execution"):
+            self.note(array, "without an execution, placed in their project", name)
+        self.set_days(array, given, name)
+        kept = {}
+        for field, value in given.items():
+            if field in resource.defaults or value not in UNSET:
+                kept[field] = value
+        return kept
+
+    def set_days(self, array: str, given: dict[str, Any], name: str) -> None:
+        """Give a record the days that it needs: the same at every pull."""
+        for field, default in FIXTURE[array].defaults.items():
+            if given.get(field) is None:
+                given[field] = FIRST_DAY if default in (TODAY, begins_today) else None
+                if given[field] or field == "end":
+                    self.note(array, f"without {field}, set to {given[field] or default}", name)
+
+    def converted(self, array: str, name: str, field: str, kind: Kind, value: Any) -> Any:
+        """Return a value of an answer as a fixture has it, and note what it loses."""
+        look = LOOKS[kind.look].pulled
+        if kind.target and look != "build":
+            ids = ids_in(value)
+            self.named[kind.target].update(ids)
+            if kind.item:
+                return ids
+            if len(ids) > 1:
+                self.changed(array, field, value, ids[0], name)
+            return ids[0] if ids else None
+        if kind.source == "part" or not look or field in MADE_OF.get(array, ()):
+            return value
+        taken = BY_LOOK[look](value)
+        if look == "account" and taken and isinstance(value, dict):
+            self.people.setdefault(str(taken), value)
+        if look in ("first", "word"):
+            said = value.get("code") if isinstance(value, dict) else value
+            taken = OTHER_WORDS.get(field, {}).get(str(taken), taken)
+            if taken is not None and is_other(said, taken):
+                self.changed(array, field, said, taken, name)
+        if not isinstance(taken, str):
+            return taken
+        if look == "moment" and not taken.endswith("Z"):
+            with contextlib.suppress(ValueError):  # the fixture's rules report it
+                return utc(read_moment(taken), self.zone)
+        if look == "text" and self.escapes and field not in RICH:
+            return unescape(taken)
+        return taken
+
+    # Mending
+
+    def fill(self, copy: Database) -> None:
+        """Load the records into an empty database, mended until they fit. Raises StartError."""
+        for _ in range(MOST_MENDS):
+            self.again = False
+            self.settle_links()
+            document = {array: [*records.values()] for array, records in self.records.items()}
+            with contextlib.suppress(Refusal), copy.writing() as store:
+                accounts_named: dict[str, None] = {}
+                insert_records(store, document, accounts_named, refuse=self.mend_values)
+                problems = [] if self.again else [*problems_in(store)]
+                if not problems and not self.again:
+                    users = {user["account"] for user in self.records["users"].values()}
+                    for account in sorted(accounts_named.keys() - users):
+                        self.note("users", "known by their account only", account)
+                    return
+                for problem in problems:
+                    self.mend(problem)
+                raise Refusal(400, "This is to be loaded again.")  # so that nothing stays
+        raise StartError("the records that were read do not fit together")
 
     def settle_links(self) -> None:
-        """Settle the links that name no record: the needed ones lead to placeholders, the others are unset. Count anew."""
-        for _ in range(MOST_STEPS):
-            for array, field, kind in NEEDED_FIELDS:
-                for id in sorted(self.dangling(array, field, kind)):
-                    self.put_placeholder(kind, id)
-            wrong = [
-                (one, row)
-                for one in NEEDED_FIELDS
-                for row in self.store.dangling(FIXTURE[one[0]], one[1], one[2].target)
-            ]
-            for (array, field, _), row in wrong:  # another record has the placeholder's id
-                self.store.remove(FIXTURE[array], row["id"])
-                self.ids[array].discard(row["id"])
-                self.note(
-                    array,
-                    "left out",
-                    f"{FIXTURE[array].name} {row['id']}: {field} names {row['link']}, which is none",
-                )
-            if not wrong:
-                break
-        for array, field, kind in LINK_FIELDS:
-            for id in sorted(self.dangling(array, field, kind)):
-                unset = self.store.unlink(FIXTURE[array], field, kind, id)
-                name = f"{RESOURCES[kind.target].name} {id}"
-                self.note(
-                    array, f"links to {field} left out, because they were not copied", name, unset
-                )
-        self.mend()
-        self.store.forget_build_names()
-        recount(self.store)
-        check_links(self.store, {array: sorted(ids) for array, ids in self.ids.items()})
+        """Unset links to records that were not copied; needed ones lead to placeholders."""
+        for array, resource in FIXTURE.items():
+            for field, kind in resource.fixture.fields.items():
+                for id, record in [*self.records[array].items()] if kind.target else ():
+                    for link in ids_in(record.get(field)):
+                        if self.has(kind.target, link):
+                            continue
+                        if not is_needed(resource, field):
+                            what = (
+                                f"links to {field} left out, as the copy has no such {kind.target}"
+                            )
+                            self.note(array, what, f"{link} of {FIXTURE[array].name} {id}")
+                            unset(record, field, link)
+                        elif not self.put_placeholder(kind.target, link, record):
+                            self.leave_out(array, id, f"{field} names {link}, which is none")
 
-    def put_placeholder(self, kind: Kind, id: int) -> None:
-        """Insert a record of which only the id is known, and of an execution the project."""
-        project = self.projects.get(id, 0)
-        in_project = kind.target == HOME.name and project in self.ids["projects"]
-        array = "executions" if in_project else arrays_of(kind.target)[0]
+    def put_placeholder(self, target: str, id: int, record: Fields) -> bool:
+        """Add a record of which only the id is known; tell whether one can be made."""
+        array = ARRAYS[target][0]
+        project = record.get("project")
+        if target == HOME.name and project in self.records["projects"]:
+            array = "executions"
+        if any(id in self.records[one] for one in siblings(array)) or array in NO_PLACEHOLDERS:
+            return False
         name = f"{FIXTURE[array].name} {id}"
-        self.take(array, {"id": id, "name": name, "project": project})
-        if id in self.ids[array]:
-            self.note(array, "placeholders for records that were not copied", name)
+        shown = {"id": id, "name": name}
+        if array == "executions":
+            shown["project"] = project
+        self.records[array][id] = self.as_fixture(array, shown)
+        self.placeholders[array].add(id)
+        self.note(array, "placeholders for records that were not copied", name)
+        return True
 
-    def mend(self) -> None:
-        """Derive what records have from others, and change those that break a rule between records."""
-        self.store.place_records()
-        for _ in range(MOST_MENDS):
-            for table, id, problem, mend in list(self.store.misplaced()):
-                self.store.run(mend, (id,))
-                array = next(
-                    array
-                    for array, one in FIXTURE.items()
-                    if one.table == table and id in self.ids[array]
-                )
-                self.note(array, "changed to keep a rule", f"{table} {id}: {problem}")
-            self.store.place_records()
+    def mend_values(self, array: str, place: int, record: Any, error: Invalid) -> Fields | None:
+        """Take away the values that break rules of fixtures, or else the record."""
+        id, other = record["id"], OTHER_TYPES.get(array)
+        name = f"{FIXTURE[array].name} {id}"
+        broken = {re.split(r"\W", field)[0] for field in error.fields} & record.keys() - {"id"}
+        for field in sorted(broken):
+            value = record.pop(field)
+            if field == "type" and other not in (None, value):
+                record[field] = other
+            self.changed(array, field, value, record.get(field), name)
+        if broken and "steps: an id" not in error.fields:
+            self.set_days(array, record, name)
+            return dict_in(record)
+        if not broken:
+            self.leave_out(array, id, str(error))
+        self.again = True  # others may name it, and its row may be there without its steps
+        return None
 
-    def note(self, array: str, what: str, example: str, count: int = 1) -> None:
-        """Count something that a person should know of an array."""
-        self.notes[array][what] += count
-        self.examples.setdefault(f"{array} {what}", printable(shortened(example)))
+    def leave_out(self, array: str, id: int, why: str) -> None:
+        """Take a record out of the document."""
+        del self.records[array][id]
+        self.note(array, "left out", f"{FIXTURE[array].name} {id}: {why}")
+
+    def mend(self, problem: Problem) -> None:
+        """Change a record that breaks a rule between records."""
+        id, field = problem.id, problem.field
+        for array in siblings(problem.resource.array):
+            record = self.records[array].get(id, {})
+            if field == "name" and record:
+                record["name"] = f"{record['name'][: MAX_NAME - 20]} ({id})"
+            elif field in record:
+                unset(record, field, problem.link)
+            if record:
+                name = f"{FIXTURE[array].name} {id}"
+                self.note(array, "changed to keep a rule", f"{name}: {problem.rule}")
+
+    # Reporting
+
+    def claim(self, key: tuple[str, str, int, str], total: int) -> None:
+        """Keep how many records of an array a server says a home has: field, id, and their type."""
+        self.claims[key] = max(total, self.claims.get(key, 0))
+
+    def missing(self, array: str) -> int:
+        """Return how many records are missing: known by id, or counted by the server."""
+        tally: Counter[tuple[str, str, int, str]] = Counter()
+        for record in self.records[array].values():
+            type = record.get("type", "") if array == "stories" else ""
+            for field in ("", "product", "project", "execution"):
+                tally[array, field, record.get(field, 0), type] += not is_deleted(record)
+        short = 0
+        for claim, total in self.claims.items():
+            if claim[0] == array:
+                short += max(0, total - tally[claim])
+        return max(len(self.known[array] - self.brought(array)), short)
+
+    def brought(self, array: str) -> set[int]:
+        """Return the ids of the records that were copied."""
+        return self.records[array].keys() - self.placeholders[array]
+
+    def changed(self, array: str, field: str, value: Any, taken: Any, name: str) -> None:
+        """Note a value that the copy does not have as it was."""
+        words = "left out" if taken is None else f"taken as {str(taken)[:LONGEST_EXAMPLE]}"
+        self.note(array, f"{field} {words}", f"{str(value)[:LONGEST_EXAMPLE]} of {name}")
+
+    def note(self, array: str, what: str, example: str) -> None:
+        """Note something that a person should know of a record."""
+        self.notes[array].setdefault(printable(what), []).append(printable(example))
 
     def tell(self, what: str, done: int, total: int) -> None:
-        """Show at a terminal what is being read, how many of how many, and how long the rest will take."""
+        """Show at a terminal what is being read, how many of how many, and the time left."""
         now = time.monotonic()
         if total > 1 and now - self.told > 0.1:
-            self.told, left = (
-                now,
-                round((now - self.began.setdefault(what, now)) / done * (total - done)),
-            )
+            self.told = now
+            left = round((now - self.began.setdefault(what, now)) / done * (total - done))
             show_progress(f"{what}: {done:,} of {total:,}, {left // 60}:{left % 60:02} left")
 
     def report(self) -> Iterator[str]:
-        """Yield a line for each array: how many records there are, and what is to be known of them."""
+        """Yield what a person should know of the account, and of each array."""
+        for array in ("products", "projects"):
+            if not self.records[array] and not self.products:
+                yield f"This account sees no {array}. {MORE_RIGHTS}"
         for array, resource in FIXTURE.items():
-            notes = []
-            for what, count in self.notes[array].items():
-                notes.append(
-                    f"{count:,} {what} ({'such as ' * (count > 1)}{self.examples[f'{array} {what}']})"
-                )
-            yield "  ".join([f"{array:11} {len(self.store.ids(resource)):>9,}", *notes])
+            brought, missing = self.brought(array), self.missing(array)
+            yield f"{array:11} {len(brought):>9,} of {len(brought) + missing:,}"
+            if missing:
+                ids = sorted(self.known[array] - brought)
+                names = [f"{resource.name} {id}" for id in ids]
+                yield f"    missing: {missing:,} ({first_of(names) or 'counted, but not shown'})"
+            for what, names in self.notes[array].items():
+                yield f"    {what}: {len(names):,} ({first_of(names)})"
+
+    def gaps(self) -> str:
+        """Return what the copy lacks, "" if it is complete."""
+        gaps = []
+        for array in FIXTURE:
+            if missing := self.missing(array):
+                total = len(self.brought(array)) + missing
+                gaps.append(f"{missing:,} of {total:,} {array} missing")
+        gaps += [f"{what}: {len(those):,}" for what, those in self.doubts.items() if those]
+        return ", ".join(gaps)
 
 
 # --- 20 Command: settings and the command line ----------------------------------------------------
@@ -11851,22 +12070,22 @@ def chosen_products(words: str | None) -> list[int]:
     return [int(word) for word in words.split(",")]
 
 
-def pull_records(
-    remote: Remote, copy: Database, options: argparse.Namespace, products: list[int]
-) -> list[str]:
-    """Copy the records of a server to an empty database and return the lines of the report."""
+def pull_records(pull: Pull, copy: Database, options: argparse.Namespace) -> None:
+    """Copy the records of a server to an empty database."""
+    remote = pull.remote
     if remote.in_clear and not options.insecure_http:
         confirm_clear_text(remote.origin)
     remote.find_base()
     give_credentials(remote, options.account)
-    with copy.writing() as store:
-        pull = Pull(remote, store, products)
-        pull.run()
-        return list(pull.report())
+    pull.run()
+    pull.fill(copy)
 
 
-def command_pull(settings: Values, options: argparse.Namespace) -> None:
-    """Copy the records of a running server to the database, or to a fixture."""
+def command_pull(settings: Values, options: argparse.Namespace) -> int:
+    """Copy the records of a running server to the database, or to a fixture.
+
+    Return 1 if some are missing.
+    """
     path, out = settings["database"], options.out
     products = chosen_products(options.products)
     # hasattr: the flag was given (flags have no default); a variable does not count
@@ -11876,22 +12095,27 @@ def command_pull(settings: Values, options: argparse.Namespace) -> None:
         raise StartError("the copy needs a file: name one with --database or -o")
     unwind_on_sigterm()
     began, remote = time.monotonic(), Remote(options.url)
+    pull = Pull(remote, zone_of(settings["timezone"]), products)
     # First into memory: nobody sees half a copy, and no file is locked for the length of a pull.
     memory = {**settings, "database": ":memory:"}
-    with contextlib.closing(remote.connection):
+    with contextlib.closing(remote.connection), contextlib.ExitStack() as stack:
         if out:
-            with whole_file(out) as file, open_database(memory) as copy:
-                report = pull_records(remote, copy, options, products)
-                with copy.reading() as store:
-                    file.writelines(dump(store))
+            file = stack.enter_context(whole_file(out))
         else:
             refuse_used_database(settings)
-            with open_database(memory) as copy:
-                report = pull_records(remote, copy, options, products)
-                fill_database(settings, copy)
+        copy = stack.enter_context(open_database(memory))
+        pull_records(pull, copy, options)
+        if out:
+            with copy.reading() as store:
+                file.writelines(dump(store))
+        else:
+            fill_database(settings, copy)
     show_progress("")
     done = f"{remote.requests:,} requests, {time.monotonic() - began:.0f} s"
-    tell(*report, f"Pulled from {remote.origin}{remote.base} into {out or path}: {done}.")
+    tell(*pull.report(), f"Pulled from {remote.origin}{remote.base} into {out or path}: {done}.")
+    gaps = pull.gaps()
+    tell(f"incomplete: {gaps}" if gaps else "complete")
+    return 1 if gaps and not options.allow_incomplete else 0
 
 
 def refuse_used_database(settings: Values) -> None:
@@ -12179,7 +12403,8 @@ COMMANDS = {
         "--products":      dict(metavar="IDS", help="the products to copy, such as 1,7, with what belongs to them; without it, all"),
         "-o":              dict(dest="out", metavar="FIXTURE", help="write a fixture instead of a database, in the place of an older one; "
                                 "- writes it to stdout"),
-        "--insecure-http": dict(action="store_true", help="send the password to another machine without encryption")}),
+        "--insecure-http": dict(action="store_true", help="send the password to another machine without encryption"),
+        "--allow-incomplete": dict(action="store_true", help="exit with 0 even if records are missing; otherwise with 1")}),
     "check": Command(command_check, "check the file, its links and its counts; exit code 1 if one is wrong", ("database",)),
     "call": Command(command_call, "make one request as the administrator, without a server; exit code 1 for status 400 and above",
         ("database", "timezone", "strict"), {
