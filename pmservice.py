@@ -71,7 +71,7 @@ import threading
 import time
 import urllib.parse
 import weakref
-from collections import Counter, deque
+from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import MAXYEAR, MINYEAR, date, datetime, timedelta, timezone, tzinfo
@@ -10946,12 +10946,8 @@ def text_in(value: Any) -> Any:
 
 def unescape(text: str) -> str:
     """Return text without HTML's escapes, which a server may have written more than once."""
-
-    def plain(escape: re.Match[str]) -> str:
-        return html.unescape(escape[0])
-
     while ESCAPED.search(text):
-        text = ESCAPED.sub(plain, text)
+        text = html.unescape(text)
     return text
 
 
@@ -11003,43 +10999,43 @@ OTHER_WORDS = {  # of later versions and other editions, for what is called diff
     "type":   {"kanban": "sprint"},
 }
 OTHER_TYPES = {"bugs": "others", "tasks": "misc", "testcases": "other"}  # instead of those that an administrator added
-# Fields of answers that are derived from others, or that lay out a page. Of the fields of one array only: array.field.
-DERIVED_NAME = re.compile("[a-zA-Z]+(Title|Titles|Name|Status|Model|Info|Order|Stories|Type)")
-DERIVED = {
-    "actions", "allBugs", "branches", "bugs", "cases", "children", "colWidth", "consumed", "delay", "displayCards", "estimate", "executions",
-    "expired", "files", "fixedBugs", "fluidBoard", "grade", "hour", "hours", "latestStoryVersion", "left", "leftTasks", "maxColWidth",
-    "members", "minColWidth", "needconfirm", "parentPri", "plans", "preAndNext", "product", "products", "programPM", "progress", "projectID", "projects",
-    "releases", "requirements", "results", "scene", "sort", "statusName", "stepNumber", "storyFiles", "storySpec", "storyVerify", "tasks",
-    "teamCount", "toCases", "totalBugs", "totalConsumed", "totalEstimate", "totalHours", "totalLeft", "totalReal", "unresolvedBugs",
-    "efforts.execution", "efforts.objectID", "efforts.objectType", "efforts.project", "products.builds", "releases.builds",
-}
+# Fields of answers that are derived from others, or that lay out a page, each as array.field.
+DERIVED = re.compile(r"""
+    \w+\.(
+        \w+(Title|Titles|Name|Status|Model|Info|Order|Stories|Type)|
+        actions|allBugs|branches|bugs|cases|children|colWidth|consumed|delay|displayCards|estimate|executions|expired|files|
+        fixedBugs|fluidBoard|grade|hour|hours|latestStoryVersion|left|leftTasks|maxColWidth|members|minColWidth|needconfirm|
+        parentPri|plans|preAndNext|product|products|programPM|progress|projectID|projects|releases|requirements|results|scene|
+        sort|stepNumber|storyFiles|storySpec|storyVerify|tasks|teamCount|toCases|totalBugs|totalConsumed|totalEstimate|
+        totalHours|totalLeft|totalReal|unresolvedBugs
+    )|efforts\.(execution|objectID|objectType|project)|(products|releases)\.builds
+""", re.VERBOSE)
 UNSET: tuple[Any, ...] = (None, "", [])  # what need not be kept
 # What these fields nearly always say; then nothing is lost.
 USUAL = {"division": "1", "hasProduct": "1", "multiple": "1", "vision": "rnd"}
 # THE TABLE OF WHAT IS PULLED, in the order of reading: the lists that together show the records of an array, on every
 # version, and the paths of a single record: the second one where the first fails.
-PULLED: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
-    "departments": (("/departments",),                           ("/departments/{}",)),
-    "users":       (("/users",),                                 ("/users/{}",)),
-    "programs":    (("/programs?showClosed=1",),                 ("/programs/{}",)),
-    "products":    (("/products?status=all",),                   ("/products/{}",)),
-    "projects":    (("/projects",),                              ("/projects/{}?fields=products",)),
-    "executions":  (("/projects/<id>/executions?status=all", "/executions?status=all"), ("/executions/{}?fields=products", "/programs/{}")),
-    "plans":       (("/products/<id>/plans?branch=all",),        ("/productplans/{}",)),
-    "stories":     (("/products/<id>/stories?status=allstory&type=story&branch=all",
-                     "/products/<id>/stories?status=allstory&type=requirement&branch=all"), ("/stories/{}?fields=versions,reviewers,plans",)),
-    "builds":      (("/projects/<id>/builds",),                  ("/builds/{}",)),
-    "releases":    (("/products/<id>/releases?branch=all", "/projects/<id>/releases"), ("/releases/{}",)),
-    "bugs":        (("/products/<id>/bugs?status=all",),         ("/bugs/{}",)),
-    "tasks":       (("/executions/<id>/tasks?status=all",),      ("/tasks/{}", "/tasks/{}?onlybody=yes")),
-    "testcases":   (("/products/<id>/testcases?branch=all", "/products/<id>/testcases?status=bysearch&branch=all"), ("/testcases/{}",)),
-    "testtasks":   (("/projects/<id>/testtasks",),               ("/testtasks/{}",)),
-    "efforts":     (("/tasks/<id>/estimate",),                   ()),
-    "results":     (("/testcases/<id>/results",),                ()),
+PULLED = {
+    "departments": ("/departments",                            "/departments/{}"),
+    "users":       ("/users",                                  "/users/{}"),
+    "programs":    ("/programs?showClosed=1",                  "/programs/{}"),
+    "products":    ("/products?status=all",                    "/products/{}"),
+    "projects":    ("/projects",                               "/projects/{}?fields=products"),
+    "executions":  ("/projects/<id>/executions?status=all /executions?status=all", "/executions/{}?fields=products /programs/{}"),
+    "plans":       ("/products/<id>/plans?branch=all",         "/productplans/{}"),
+    "stories":     ("/products/<id>/stories?status=allstory&type=story&branch=all"
+                    " /products/<id>/stories?status=allstory&type=requirement&branch=all", "/stories/{}?fields=versions,reviewers,plans"),
+    "builds":      ("/projects/<id>/builds",                   "/builds/{}"),
+    "releases":    ("/products/<id>/releases?branch=all /projects/<id>/releases", "/releases/{}"),
+    "bugs":        ("/products/<id>/bugs?status=all",          "/bugs/{}"),
+    "tasks":       ("/executions/<id>/tasks?status=all",       "/tasks/{} /tasks/{}?onlybody=yes"),
+    "testcases":   ("/products/<id>/testcases?branch=all /products/<id>/testcases?status=bysearch&branch=all", "/testcases/{}"),
+    "testtasks":   ("/projects/<id>/testtasks",                "/testtasks/{}"),
+    "efforts":     ("/tasks/<id>/estimate",                    ""),
+    "results":     ("/testcases/<id>/results",                 ""),
 }
-OF_SOME_PRODUCTS = {  # instead, if only some products are pulled
-    "projects": ("/products/<id>/projects",), "executions": ("/projects/<id>/executions?status=all",),
-}
+# Instead, if only some products are pulled.
+OF_SOME_PRODUCTS = {"projects": "/products/<id>/projects", "executions": "/projects/<id>/executions?status=all"}
 ALONE = ("users", "projects", "executions", "stories", "testcases", "testtasks")  # whose lists lack fields of the record
 LISTED_ONLY = ("programs", "products", "projects")  # by id, real servers show also those that an account may not see
 NO_PLACEHOLDERS = ("tasks", "testcases")  # they need other records themselves
@@ -11049,7 +11045,7 @@ SHOWN_ELSEWHERE = (("projects", "/products/<id>/projects", "products"), ("storie
 # How many records a product says it has: the array, the field, and what else holds of them.
 COUNTERS = (
     ("stories", "stories", "story"), ("stories", "requirements", "requirement"), ("plans", "plans", ""), ("releases", "releases", ""),
-    ("bugs", "bugs", ""), ("bugs", "totalBugs", ""), ("testcases", "cases", ""),
+    ("bugs", "bugs", ""), ("testcases", "cases", ""),
 )
 # fmt: on
 ARRAYS: dict[str, tuple[str, ...]] = {
@@ -11069,13 +11065,13 @@ def is_lost(resource: Resource, field: str, value: Any) -> bool:
     """Tell whether a value of an answer says something that a fixture has no place for."""
     if value in (None, "", 0, "0", False, [], {}) or ZERO_DATE.match(str(value)):
         return False
-    if DERIVED & {field, f"{resource.array}.{field}"}:
+    if DERIVED.fullmatch(f"{resource.array}.{field}"):
         return False
     if kind := resource.fields.get(field):
         if kind.source == "derived":
             return value not in kind.schema.get("enum", [value])
         return kind.source == "fixed" and str(value) != str(kind.value)
-    return not DERIVED_NAME.fullmatch(field) and str(value) != USUAL.get(field)
+    return str(value) != USUAL.get(field)
 
 
 def rows_in(answer: Any, key: str) -> list[Fields]:
@@ -11160,17 +11156,17 @@ class Pull:
     none, if the server does not tell its own. By array:
     records: by id, as a fixture has them.  known: the ids that the server shows, or fails to show.
     asked: the ids that were asked for one by one.  placeholders: the ids of which nothing else is
-    known.  notes: by what they say, the records.
+    known.  notes: by what they say, the records.  named: by resource, the ids that links name.
     """
 
     def __init__(self, remote: Remote, zone: tzinfo, products: Sequence[int] = ()):
         self.remote, self.zone, self.products = remote, zone, frozenset(products)
         self.records: dict[str, dict[int, Any]] = {array: {} for array in FIXTURE}
-        self.known: dict[str, set[int]] = {array: set() for array in FIXTURE}
-        self.asked: dict[str, set[int]] = {array: set() for array in FIXTURE}
-        self.placeholders: dict[str, set[int]] = {array: set() for array in FIXTURE}
-        self.notes: dict[str, dict[str, list[str]]] = {array: {} for array in FIXTURE}
-        self.named: dict[str, set[int]] = {target: set() for target in ARRAYS}  # by links
+        self.known: dict[str, set[int]] = defaultdict(set)
+        self.asked: dict[str, set[int]] = defaultdict(set)
+        self.placeholders: dict[str, set[int]] = defaultdict(set)
+        self.named: dict[str, set[int]] = defaultdict(set)
+        self.notes: dict[str, dict[str, list[str]]] = defaultdict(dict)
         self.claims: dict[tuple[str, str, int, str], int] = {}  # see `claim`
         self.lists: set[tuple[str, int]] = set()  # that were read: the source, and the home
         self.doubts: dict[str, set[str]] = {UNANSWERED: set(), UNASKED: set()}
@@ -11231,7 +11227,7 @@ class Pull:
         sources, _ = PULLED[array]
         if self.products:
             sources = OF_SOME_PRODUCTS.get(array, sources)
-        for source in sources:
+        for source in sources.split():
             _, listing, _ = listing_of(source)
             for home, row in self.rows(array, source):
                 id = id_in(row.get("id"))
@@ -11311,7 +11307,7 @@ class Pull:
 
     def record(self, array: str, id: int) -> Fields:
         """Return the record with an id; {} if there is none, or none that the account may see."""
-        for path in PULLED[array][1]:
+        for path in PULLED[array][1].split():
             if (array, path) == ("executions", "/programs/{}") and not self.admin:
                 break  # it shows what the account may not see
             try:
@@ -11334,8 +11330,9 @@ class Pull:
         if not self.products or self.missing(array):
             last = max(self.records[array], default=0) + GAP
         named: set[int] = set()
-        for target, ids in self.named.items():
-            named |= ids if array in ARRAYS[target] else set()
+        for target, arrays in ARRAYS.items():
+            if array in arrays:
+                named |= self.named[target]
         done = asked.union(*(self.records[one] for one in siblings(array)))
         for id in itertools.chain(sorted(named - done), range(1, last + 1)):
             if id in done:
