@@ -6145,6 +6145,11 @@ class TestFixtures:
         with pytest.raises(pmservice.StartError, match=r"^name: "):
             pmservice.load_text(database, text, "name")
 
+    def test_number_that_is_too_large_is_no_id(self, client):
+        database = client.service.database
+        with pytest.raises(pmservice.StartError, match=r"users\[0\]\.id must be a whole number"):
+            pmservice.load_text(database, '{"users": [{"id": 1e999, "account": "x"}]}', "name")
+
     def test_null_is_not_given(self, client):
         product = dict(name="P", desc=None)
         number = client.load(bugs=None, products=[product])
@@ -11697,10 +11702,10 @@ class Pulled(NamedTuple):
     text: str
 
 
-def pulled_anew(version: str, account: str) -> Pulled:
-    """Copy what a recorded server shows to an account."""
+def pulled_anew(version: str, account: str, behave: Any = None) -> Pulled:
+    """Copy what a recorded server shows to an account, or another one that behaves so."""
     zone = pmservice.zone_of("UTC")
-    with RemoteServer(recording(version).answer) as server:
+    with RemoteServer(behave or recording(version).answer) as server:
         remote = pmservice.Remote(server.url + API)
         remote.find_base()
         remote.token = f"token-of-{account}"
@@ -11965,6 +11970,23 @@ def as_text(value: Any) -> Any:
     return html.unescape(html.unescape(value)) if isinstance(value, str) else value
 
 
+ANYTHING = [
+    None, 0, -1, 2**70, 1.5, math.inf, math.nan, True, "", "x", "1,2", "a\0b", "\ud800", "case_3", "0000-00-00", "&lt;", "x" * 70_000,
+    [], {}, [1], [[1]], [None], ["a", "b"], {"id": 1}, {"id": "x", "account": [1]}, {"code": {"a": 1}}, {"1": {"id": 2}},
+]  # fmt: skip
+
+
+def replaced(value: Any, chance: random.Random) -> Any:
+    """Return an answer in which now and then a value is another, of any type."""
+    if chance.random() < 0.02:
+        return chance.choice(ANYTHING)
+    if isinstance(value, dict):
+        return {field: replaced(one, chance) for field, one in value.items()}
+    if isinstance(value, list):
+        return [replaced(one, chance) for one in value]
+    return value
+
+
 @each("version", SEEN_BY_MEMBER)
 class TestPullOfRecordings:
     """Copies of real servers, whose answers and rows were recorded."""
@@ -11998,6 +12020,21 @@ class TestPullOfRecordings:
     @each("account", ["admin", "gus"])
     def test_copy_has_the_same_bytes_twice(self, version, account):
         assert pulled_anew(version, account).text == pulled(version, account).text
+
+    @each("seed", range(5))
+    def test_values_of_any_type_end_in_a_copy_that_can_be_loaded(self, version, seed, pull):
+        def behave(asked: Asked) -> Answer:
+            answer = recording(version).answer(asked)
+            if not asked.path.startswith(f"{API}/") or answer.status != 200:
+                return answer
+            chance = random.Random(f"{seed} {asked.line}")
+            return answer._replace(body=replaced(answer.body, chance))
+
+        copy = pulled_anew(version, "admin", behave)
+        with contextlib.closing(Client("pm.db")) as client:
+            client.begin_with(records_of())
+            client.load(**copy.document)
+            assert problems(client) == []
 
     def test_copy_is_sound_and_says_what_the_server_says(self, version, shanghai):
         shanghai.begin_with(records_of())
