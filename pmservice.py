@@ -11132,7 +11132,9 @@ def is_other(value: Any, taken: Any) -> bool:
 
 def first_of(names: Sequence[str]) -> str:
     """Return the first of some names, as many as a line holds."""
-    return textwrap.shorten("; ".join(names), LONGEST_LINE, placeholder=" …")
+    return textwrap.shorten(
+        "; ".join(names), LONGEST_LINE, placeholder=" …", break_on_hyphens=False
+    )
 
 
 def unset(record: dict[str, Any], field: str, link: int) -> None:
@@ -11252,8 +11254,8 @@ class Pull:
                     yield home, row
             except Refusal as error:
                 self.note(array, UNANSWERED, f"GET {place}: {error}")
-                # Without the right to see a list it is 403, of a record that is hidden 400.
-                if source in PULLED[array][0].split() and error.status not in (400, 403):
+                # The list of a record that the account may not see is answered 400.
+                if source in PULLED[array][0].split() and error.status != HTTPStatus.BAD_REQUEST:
                     self.doubts[UNANSWERED].add(place)
 
     def homes(self, path: str) -> list[int]:
@@ -11605,9 +11607,8 @@ class Pull:
 
     def report(self) -> Iterator[str]:
         """Yield what a person should know of the account, and of each array."""
-        for array in ("products", "projects"):
-            if not self.records[array] and not self.products:
-                yield f"This account sees no {array}. {MORE_RIGHTS}"
+        for array in self.unseen():
+            yield f"This account sees no {array}. {MORE_RIGHTS}"
         for array, resource in FIXTURE.items():
             brought, missing = self.brought(array), self.missing(array)
             yield f"{array:11} {len(brought):>9,} of {len(brought) + missing:,}"
@@ -11618,9 +11619,14 @@ class Pull:
             for what, names in self.notes[array].items():
                 yield f"    {what}: {len(names):,} ({first_of(names)})"
 
+    def unseen(self) -> list[str]:
+        """Return the arrays without which there is hardly anything, if the account sees none."""
+        arrays = () if self.admin or self.products else ("products", "projects")
+        return [array for array in arrays if not self.records[array]]
+
     def gaps(self) -> str:
         """Return what the copy lacks, "" if it is complete."""
-        gaps = []
+        gaps = ["no products and projects seen"] if len(self.unseen()) == 2 else []
         for array in FIXTURE:
             if missing := self.missing(array):
                 total = len(self.brought(array)) + missing
