@@ -11042,11 +11042,10 @@ NO_PLACEHOLDERS = ("tasks", "testcases")  # they need other records themselves
 ONE_TABLE = ("programs", "projects", "executions")
 # Parts of records that only lists of others show: the array, the list, and the field for the list's own record.
 SHOWN_ELSEWHERE = (("projects", "/products/<id>/projects", "products"), ("stories", "/projects/<id>/stories?status=all", "executions"))
-# How many records a product says it has: the array, the field, and what else holds of them.
-COUNTERS = (
-    ("stories", "stories", "story"), ("stories", "requirements", "requirement"), ("plans", "plans", ""), ("releases", "releases", ""),
-    ("bugs", "bugs", ""), ("testcases", "cases", ""),
-)
+# By array, the fields in which a product says how many of its records there are.
+COUNTERS = {
+    "stories": ("stories", "requirements"), "plans": ("plans",), "releases": ("releases",), "bugs": ("bugs",), "testcases": ("cases",),
+}
 # fmt: on
 ARRAYS: dict[str, tuple[str, ...]] = {
     resource.name: (array,) for array, resource in FIXTURE.items()
@@ -11169,7 +11168,7 @@ class Pull:
         self.placeholders: dict[str, set[int]] = defaultdict(set)
         self.named: dict[str, set[int]] = defaultdict(set)
         self.notes: dict[str, dict[str, list[str]]] = defaultdict(dict)
-        self.claims: dict[tuple[str, str, int, str], int] = {}  # see `claim`
+        self.claims: dict[tuple[str, str, int], int] = {}  # see `claim`
         self.lists: set[tuple[str, int]] = set()  # that were read: the source, and the home
         self.doubts: dict[str, set[str]] = {UNANSWERED: set(), UNASKED: set()}
         self.people: dict[str, Fields] = {}  # by account, as answers show them
@@ -11294,8 +11293,7 @@ class Pull:
         else:
             raise Refusal(0, f"the list does not end; {MOST_PAGES:,} pages were read")
         if total > len(seen):
-            type = query.partition("&type=")[2].partition("&")[0]
-            self.claim((array, listing.within, home, type), total)
+            self.claim((array, listing.within, home), total)
 
     def whole(self, array: str, row: Fields) -> dict[str, Any]:
         """Return the record of a row, with what the list shows if it cannot be read alone."""
@@ -11396,9 +11394,11 @@ class Pull:
                 self.changed(array, "assignedTo of a case", person, None, f"{resource.name} {id}")
         if testtask := self.runs.get(id_in(record.get("run")) or -1):
             record = {**record, "run": 0, "testtask": testtask}
-        for one, counter, type in COUNTERS if array == "products" else ():
-            total = sum(map(id_in, items_in(record.get(counter))))
-            self.claim((one, "product", id, type), total)
+        for one, counters in COUNTERS.items() if array == "products" else ():
+            counts: list[Any] = []
+            for counter in counters:
+                counts += items_in(record.get(counter))
+            self.claim((one, "product", id), sum(map(id_in, counts)))
         self.records[array][id] = self.as_fixture(array, {**record, "id": id})
 
     def as_fixture(self, array: str, record: Fields) -> dict[str, Any]:
@@ -11567,17 +11567,16 @@ class Pull:
 
     # Reporting
 
-    def claim(self, key: tuple[str, str, int, str], total: int) -> None:
-        """Keep how many records of an array a server says a home has: field, id, and their type."""
+    def claim(self, key: tuple[str, str, int], total: int) -> None:
+        """Keep how many records of an array a server says a home has, by its field and id."""
         self.claims[key] = max(total, self.claims.get(key, 0))
 
     def missing(self, array: str) -> int:
         """Return how many records are missing: known by id, or counted by the server."""
-        tally: Counter[tuple[str, str, int, str]] = Counter()
+        tally: Counter[tuple[str, str, int]] = Counter()
         for record in self.records[array].values():
-            type = record.get("type", "") if array == "stories" else ""
             for field in ("", "product", "project", "execution"):
-                tally[array, field, record.get(field, 0), type] += not is_deleted(record)
+                tally[array, field, record.get(field, 0)] += not is_deleted(record)
         short = 0
         for claim, total in self.claims.items():
             if claim[0] == array:
