@@ -11674,7 +11674,7 @@ class Recording:
         return Answer(body, line["status"], line["headers"])
 
     def exchanges(self) -> Iterator[Any]:
-        """Yield what the administrator read: single records, and lists without a query."""
+        """Yield the single records that the administrator read."""
         release = self.version.partition(".")[0]
         for (account, path, _), line in self.lines.items():
             if (account, line["method"], line["status"]) != ("admin", "GET", 200):
@@ -11687,8 +11687,8 @@ class Recording:
 
 def ordered(path: str) -> str:
     """Return a path with its parameters in the order of their names."""
-    path, _, query = path.partition("?")
-    return "?".join([path, *filter(None, ["&".join(sorted(query.split("&")))])])
+    path, question_mark, query = path.partition("?")
+    return path + question_mark + "&".join(sorted(query.split("&")))
 
 
 recording = functools.cache(Recording)
