@@ -11373,8 +11373,8 @@ class TestResolvedBugs:
         assert counted() == [(1, quarter + 1, 1)]
 
 
-# The other server: a small stand-in, which shows the records of REMOTE and behaves well but for what
-# a test says instead; or a recorded one.
+# The other server: a small stand-in, which shows the records of REMOTE and behaves well but for
+# what a test says instead; or a recorded one.
 
 API = "/api.php/v1"
 # fmt: off
@@ -11512,7 +11512,8 @@ def paged(asked: Asked, key: str, records: list[Any]) -> Any:
 class RemoteServer(socketserver.ThreadingTCPServer):
     """A server that has the records of REMOTE, or others, and behaves as a function says.
 
-    sent: the requests that it got, with the `tokens` of each.  connections: how many were made to it.
+    sent: the requests that it got, with the `tokens` of each.
+    connections: how many were made to it.
     """
 
     token = "secret-token"
@@ -11970,10 +11971,12 @@ def as_text(value: Any) -> Any:
     return html.unescape(html.unescape(value)) if isinstance(value, str) else value
 
 
+# fmt: off
 ANYTHING = [
     None, 0, -1, 2**70, 1.5, math.inf, math.nan, True, "", "x", "1,2", "a\0b", "\ud800", "case_3", "0000-00-00", "&lt;", "x" * 70_000,
     [], {}, [1], [[1]], [None], ["a", "b"], {"id": 1}, {"id": "x", "account": [1]}, {"code": {"a": 1}}, {"1": {"id": 2}},
-]  # fmt: skip
+]
+# fmt: on
 
 
 def replaced(value: Any, chance: random.Random) -> Any:
@@ -12378,9 +12381,10 @@ class TestPullOfHostileServers:
             return Answer(story)
 
         told, copy, _ = attempt(behave=behave)
+        left_out = "links to duplicateStory left out, as the copy has no such story"
         assert told == [
             "stories kinds with ids not asked for: 1 (from 32 on)",
-            "stories links to duplicateStory left out, as the copy has no such story: 1 (32 of story 31)",
+            f"stories {left_out}: 1 (32 of story 31)",
             "incomplete: kinds with ids not asked for: 1",
         ]
         assert len(copy["stories"]) == 31
