@@ -10701,6 +10701,13 @@ class Remote:
             return answer.status, f"redirects to {where}"
         return answer.status, json_of(text) if answer.status < 400 else refusal_in(text)
 
+    def masked(self, words: str) -> str:
+        """Return words of an answer without the token and the password, which it may repeat."""
+        for secret in (self.token, self.credentials.get("password")):
+            if secret:
+                words = words.replace(secret, "***")
+        return words
+
     def attempt(self, method: str, path: str, body: Any = None) -> tuple[int, Any]:
         """Send a request like `send`; without an answer, return the status 0 and the reason."""
         try:
@@ -10727,7 +10734,7 @@ class Remote:
             status, problem = self.attempt("GET", "/user")
             if not is_failure(status):
                 return
-            problem = problem if status == 0 else f"it was answered {status}"
+            problem = self.masked(problem) if status == 0 else f"it was answered {status}"
             if pause is not None:
                 show_progress("")
                 log.warning("%s/user: %s; trying again", self.base, problem)
@@ -10743,11 +10750,12 @@ class Remote:
         try:
             status, value = self.ask("POST", "/tokens", self.credentials)
         except Refusal as error:
-            raise StartError(f"{address}: {error}") from None
+            raise StartError(self.masked(f"{address}: {error}")) from None
         token = value.get("token") if isinstance(value, dict) else None
         if not isinstance(token, str) or not VISIBLE.fullmatch(token):
             words = "without a token" if 200 <= status < 300 else value
-            raise StartError(f"{address} was answered {status or ''} {words}".strip())
+            said = f"{address} was answered {status or ''} {words}".strip()
+            raise StartError(self.masked(said))
         self.token = token
 
     def get(self, path: str) -> Any:
@@ -11042,10 +11050,11 @@ NO_PLACEHOLDERS = ("tasks", "testcases")  # they need other records themselves
 ONE_TABLE = ("programs", "projects", "executions")
 # Parts of records that only lists of others show: the array, the list, and the field for the list's own record.
 SHOWN_ELSEWHERE = (("projects", "/products/<id>/projects", "products"), ("stories", "/projects/<id>/stories?status=all", "executions"))
-# By array, the fields in which a product says how many of its records there are.
-COUNTERS = {
-    "stories": ("stories", "requirements"), "plans": ("plans",), "releases": ("releases",), "bugs": ("bugs",), "testcases": ("cases",),
-}
+# The fields in which a product says how many records of an array there are, together.
+COUNTERS = (
+    ("stories", ("stories", "requirements")), ("stories", ("totalStories",)), ("plans", ("plans",)), ("releases", ("releases",)),
+    ("bugs", ("bugs",)), ("bugs", ("totalBugs",)), ("testcases", ("cases",)),
+)
 # fmt: on
 ARRAYS: dict[str, tuple[str, ...]] = {
     resource.name: (array,) for array, resource in FIXTURE.items()
@@ -11200,6 +11209,7 @@ class Pull:
             id = id_in(self.people[account].get("id"))
             if id and id not in self.records["users"]:
                 self.keep("users", self.people[account])
+                self.note("users", "known from other records only", account)
         for release in self.records["releases"].values():  # answers show both names in one field
             build = self.records["builds"].get(id_in(release.get("build")), {})
             if not is_deleted(build) and build.get("name") == release.get("buildName"):
@@ -11253,8 +11263,10 @@ class Pull:
                     yield home, row
             except Refusal as error:
                 self.note(array, UNANSWERED, f"GET {place}: {error}")
-                # The list of a record that the account may not see is answered 400.
-                if source in PULLED[array][0].split() and error.status != HTTPStatus.BAD_REQUEST:
+                # Real servers may answer 400 for the tasks of a project without an execution.
+                of_project = array == "tasks" and home in self.records["projects"]
+                is_excused = of_project and error.status == HTTPStatus.BAD_REQUEST
+                if source in PULLED[array][0].split() and not is_excused:
                     self.doubts[UNANSWERED].add(place)
 
     def homes(self, path: str) -> list[int]:
@@ -11394,7 +11406,7 @@ class Pull:
                 self.changed(array, "assignedTo of a case", person, None, f"{resource.name} {id}")
         if testtask := self.runs.get(id_in(record.get("run")) or -1):
             record = {**record, "run": 0, "testtask": testtask}
-        for one, counters in COUNTERS.items() if array == "products" else ():
+        for one, counters in COUNTERS if array == "products" else ():
             counts: list[Any] = []
             for counter in counters:
                 counts += items_in(record.get(counter))
@@ -11594,7 +11606,8 @@ class Pull:
 
     def note(self, array: str, what: str, example: str) -> None:
         """Note something that a person should know of a record."""
-        self.notes[array].setdefault(printable(what), []).append(printable(example))
+        words = printable(self.remote.masked(example))
+        self.notes[array].setdefault(printable(what), []).append(words)
 
     def tell(self, what: str, done: int, total: int) -> None:
         """Show at a terminal what is being read, how many of how many, and the time left."""
@@ -11625,7 +11638,9 @@ class Pull:
 
     def gaps(self) -> str:
         """Return what the copy lacks, "" if it is complete."""
-        gaps = ["no products and projects seen"] if len(self.unseen()) == 2 else []
+        gaps = []
+        if len(self.unseen()) == 2 or any(self.placeholders[array] for array in self.unseen()):
+            gaps.append(f"no {' and '.join(self.unseen())} seen")
         for array in FIXTURE:
             if missing := self.missing(array):
                 total = len(self.brought(array)) + missing
