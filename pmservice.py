@@ -107,7 +107,8 @@ __all__ = [
 log = logging.getLogger("pmservice")
 
 # --- 1 Words: the specification's enumerations and odd constants ----------------------------------
-# Plain values only, each quoted from the specification or from the contract that fills its gaps.
+# Plain values, each quoted from the specification or from the contract that fills its gaps, and what
+# people read instead of them.
 
 # fmt: off
 ACLS            = ("open", "private")
@@ -159,6 +160,315 @@ MAX_NAME = 255  # characters
 MAX_PEOPLE = 1000  # persons on a white list, or assignees of a task
 MAX_TEXT = 64 * 1024  # bytes
 MAX_LEVELS = 50  # of departments
+
+LANGUAGES = ("en", "zh")
+# What people read instead of the interface's words: fields, states, orders, filters and titles. A
+# row is the word, its English label and its Chinese one; a row of two is an English text and the
+# Chinese one. They are the words of ZenTao's own pages.
+LABELS_TEXT = """
+    account | Account | 账号
+    acl | Access | 访问控制
+    activatedCount | Times activated | 激活次数
+    activatedDate | Activated | 激活日期
+    address | Address | 地址
+    admin | Administrator | 管理员
+    assignToNull | Unassigned bugs | 未指派的Bug
+    assignedDate | Assigned | 指派日期
+    assignedTo | Assigned to | 指派给
+    attribute | Kind of stage | 阶段类型
+    begin | Begins | 开始日期
+    birthday | Birthday | 生日
+    browser | Browser | 浏览器
+    budget | Budget | 预算
+    bugs | Bugs | Bug
+    build | Build | 版本
+    builder | Built by | 构建者
+    builds | Builds | 版本
+    canceledBy | Cancelled by | 由谁取消
+    canceledDate | Cancelled | 取消时间
+    case | Test case | 用例
+    caseFails | Times failed | 失败次数
+    caseResult | Result | 测试结果
+    caseStatus | Status of the case | 用例状态
+    caseVersion | Version of the case | 用例版本
+    cases | Test cases | 用例
+    category | Category | 类别
+    childStories | Child stories | 子需求
+    children | Child stories | 子需求
+    closedBugs | Closed bugs | 已关闭的Bug
+    closedBy | Closed by | 由谁关闭
+    closedDate | Closed | 关闭日期
+    closedReason | Reason for closing | 关闭原因
+    code | Code | 代号
+    commiter | Commits as | 源代码账号
+    confirmed | Confirmed | 已确认
+    consumed | Hours consumed | 消耗工时
+    createdBy | Created by | 创建者
+    createdDate | Created | 创建日期
+    date | Date | 日期
+    days | Working days | 可用工作日
+    deadline | Deadline | 截止日期
+    deleted | Deleted | 已删除
+    department | Department | 部门
+    departments | Departments | 部门
+    dept | Department | 所属部门
+    desc | Description | 描述
+    dingding | DingTalk | 钉钉
+    duplicateBug | Duplicate of | 重复Bug
+    duplicateStory | Duplicate of | 重复需求
+    effort | Efforts | 日志
+    email | E-mail | 邮箱
+    end | Ends | 结束日期
+    estStarted | Planned start | 预计开始
+    estimate | Estimated hours | 预计工时
+    execution | Execution | 执行
+    executions | Executions | 执行
+    expired | Overdue | 已过期
+    extraStories | Further stories | 额外需求
+    feedbackBy | Reported by | 反馈者
+    filePath | Download | 下载地址
+    finishedBy | Finished by | 由谁完成
+    finishedDate | Finished | 实际完成
+    fixedBugs | Fixed bugs | 已修复的Bug
+    found | Found in | 发现方式
+    fromBug | From bug | 来源Bug
+    fromCaseID | From case | 来源用例
+    gender | Gender | 性别
+    hardware | Hardware | 硬件
+    hour | Hours | 工时
+    id | ID | ID
+    join | Joined | 入职日期
+    keywords | Keywords | 关键词
+    lastEditedBy | Edited by | 最后修改
+    lastEditedDate | Edited | 修改日期
+    lastRunDate | Last run | 执行时间
+    lastRunResult | Last result | 上次结果
+    lastRunner | Last run by | 执行人
+    left | Hours left | 剩余工时
+    leftBugs | Bugs left | 遗留的Bug
+    lifetime | Lifetime | 类型
+    linkBug | Related bugs | 相关Bug
+    linkCase | Related cases | 相关用例
+    mailto | Cc | 抄送给
+    manager | Manager | 负责人
+    marker | Milestone | 里程碑
+    mobile | Mobile | 手机
+    model | Model | 管理方法
+    name | Name | 名称
+    needConfirm | Story changed | 需求已变更
+    needconfirm | Story changed | 需求已变更
+    notReview | Not reviewed by | 未评审
+    notifyEmail | E-mail to notify | 通知邮箱
+    openedBuild | Found in build | 影响版本
+    openedBy | Opened by | 创建者
+    openedDate | Opened | 创建日期
+    os | Operating system | 操作系统
+    owner | Owner | 负责人
+    parent | Parent | 父级
+    phone | Phone | 电话
+    plan | Plan | 计划
+    plans | Plans | 计划
+    PM | Manager | 负责人
+    PO | Product owner | 产品负责人
+    precondition | Precondition | 前置条件
+    pri | Priority | 优先级
+    product | Product | 产品
+    productplans | Plans | 计划
+    products | Products | 产品
+    program | Program | 项目集
+    programs | Programs | 项目集
+    progress | Progress (%) | 进度 (%)
+    project | Project | 项目
+    projects | Projects | 项目
+    QD | Test lead | 测试负责人
+    RD | Release manager | 发布负责人
+    realBegan | Began | 实际开始
+    realEnd | Ended | 实际完成
+    realFinishedDate | Finished | 实际完成时间
+    realStarted | Started | 实际开始
+    realname | Name | 姓名
+    release | Release | 发布
+    releases | Releases | 发布
+    report | Report | 测试总结
+    requirements | Requirements | 用户需求
+    resolution | Resolution | 解决方案
+    resolvedBuild | Resolved in build | 解决版本
+    resolvedBy | Resolved by | 解决者
+    resolvedDate | Resolved | 解决日期
+    result | Result | 结果
+    results | Results | 结果
+    reviewedBy | Reviewed by | 由谁评审
+    reviewedDate | Reviewed | 评审时间
+    reviewer | Reviewers | 评审人
+    role | Role | 职位
+    scmPath | Source code | 源代码地址
+    severity | Severity | 严重程度
+    source | Source | 来源
+    sourceNote | Note on the source | 来源备注
+    spec | Specification | 需求描述
+    stage | Stage | 阶段
+    status | Status | 状态
+    stepNumber | Steps | 步骤数
+    stepResults | Results of the steps | 步骤结果
+    steps | Steps | 步骤
+    stories | Stories | 需求
+    story | Story | 需求
+    storyVersion | Version of the story | 需求版本
+    task | Task | 任务
+    tasks | Tasks | 任务
+    team | Team | 团队
+    testcase | Test case | 用例
+    testcases | Test cases | 用例
+    testtask | Test task | 测试单
+    testtasks | Test tasks | 测试单
+    thisWeekBugs | Bugs this week | 本周新增Bug
+    title | Title | 标题
+    toStory | Became story | 转需求
+    toTask | Became task | 转任务
+    type | Type | 类型
+    unResolved | Active bugs | 激活的Bug
+    user | User | 用户
+    users | Users | 用户
+    verify | Acceptance criteria | 验收标准
+    version | Version | 版本号
+    weixin | WeChat | 微信
+    whitelist | White list | 白名单
+    work | Work | 工作内容
+
+    active | Active | 激活
+    affair | Affair | 事务
+    all | All | 全部
+    assignedbyme | Assigned by me | 由我指派
+    assignedtome | Assigned to me | 指派给我
+    assigntome | Assigned to me | 指派给我
+    assigntonull | Unassigned | 未指派
+    automation | Test script | 测试脚本
+    blocked | Blocked | 阻塞
+    branch | Branches | 多分支
+    bvt | Build verification test | 版本验证阶段
+    bydesign | By design | 设计如此
+    cancel | Cancelled | 已取消
+    changed | Changed | 已变更
+    changingstory | Changed | 已变更
+    clarify | To be clarified | 有待明确
+    closed | Closed | 已关闭
+    closedbyme | Closed by me | 由我关闭
+    codeerror | Code error | 代码错误
+    config | Configuration | 配置相关
+    design | Design | 设计
+    designdefect | Design defect | 设计缺陷
+    dev | Developer | 研发
+    devel | Development | 开发
+    discuss | Discussion | 讨论
+    doing | In progress | 进行中
+    done | Done | 已完成
+    draft | Draft | 草稿
+    duplicate | Duplicate | 重复
+    external | External cause | 外部原因
+    f | Female | 女
+    fail | Failed | 失败
+    feature | Feature | 功能
+    fixed | Fixed | 已解决
+    install | Installation | 安装部署
+    interface | Interface | 接口
+    intergrate | Integration test | 集成测试阶段
+    investigate | Under investigation | 研究中
+    long | Long-term | 长期
+    longlifebugs | Not handled for a week | 久未处理
+    m | Male | 男
+    misc | Miscellaneous | 其他
+    n/a | Not applicable | 忽略
+    needconfirm | Story changed | 需求已变更
+    noclosed | Not closed | 未关闭
+    normal | Normal | 正常
+    notrepro | Not reproducible | 无法重现
+    open | Open | 公开
+    openedbyme | Opened by me | 由我创建
+    openedthisweek | Opened this week | 本周创建
+    ops | Operations | 运维
+    other | Other | 其他
+    others | Others | 其他
+    overduebugs | Overdue | 过期
+    pass | Passed | 通过
+    past | Past | 已发布
+    pause | Paused | 已暂停
+    performance | Performance | 性能问题
+    planned | Planned | 已计划
+    platform | Platforms | 多平台
+    pm | Project manager | 项目经理
+    po | Product owner | 产品经理
+    postponed | Postponed | 延期处理
+    postponedbugs | Postponed | 被延期
+    private | Private | 私有
+    projected | In a project | 已立项
+    qa | Tester | 测试
+    reject | Rejected | 拒绝
+    released | Released | 已发布
+    request | Requirements work | 需求
+    requirement | Requirement | 用户需求
+    resolved | Resolved | 已解决
+    resolvedbyme | Resolved by me | 由我解决
+    resolvedthisweek | Resolved this week | 本周解决
+    reviewbyme | To be reviewed by me | 待我评审
+    reviewedbyme | Reviewed by me | 我评审过
+    reviewingstory | Under review | 评审中
+    scrum | Scrum | Scrum
+    security | Security | 安全相关
+    short | Short-term | 短期
+    smoke | Smoke test | 冒烟测试阶段
+    sprint | Sprint | 迭代
+    standard | Standard | 标准规范
+    study | Research | 研究
+    subdivided | Subdivided | 已细分
+    suspended | Suspended | 已挂起
+    system | System test | 系统测试阶段
+    terminate | Discontinued | 停止维护
+    test | Test | 测试
+    toclosed | To be closed | 待关闭
+    top | Senior management | 高层管理
+    totalstatus | All | 全部
+    ui | Interface design | 界面
+    unclosed | Not closed | 未关闭
+    unconfirmed | Not confirmed | 未确认
+    undone | Not done | 未完成
+    unit | Unit test | 单元测试
+    unittest | Unit test | 单元测试阶段
+    unresolved | Active | 激活
+    wait | Waiting | 未开始
+    waterfall | Waterfall | 瀑布
+    willnotdo | Will not be done | 不做
+    willnotfix | Will not be fixed | 不予解决
+    yes | Yes | 是
+
+    assigned | Assigned | 指派
+    activated | Activated | 激活
+    canceled | Cancelled | 取消
+    edited | Edited | 编辑
+    finished | Finished | 完成
+    opened | Opened | 创建
+    paused | Paused | 暂停
+    restarted | Continued | 继续
+    started | Started | 开始
+"""
+
+
+def read_labels(text: str) -> dict[str, list[str]]:
+    """Return the labels of each word of a table, in the order of LANGUAGES."""
+    labels = {}
+    for line in text.split("\n"):
+        columns = line.strip().split(" | ")
+        labels[columns[0]] = columns[-2:]
+    return labels
+
+
+LABELS = read_labels(LABELS_TEXT)
+
+
+def label(language: str, word: str) -> str:
+    """Return what people read instead of a word; the word itself if it has no label."""
+    labels = LABELS.get(word, ())
+    return dict(zip(LANGUAGES, labels, strict=False)).get(language, word)
+
 
 # --- 2 Errors: how a request is refused -----------------------------------------------------------
 # Each refusal carries its HTTP status and the sentence that the client reads. Nothing here knows
@@ -2673,6 +2983,8 @@ def refuse_beyond_last(id: int) -> None:
 class Store:
     """The records, inside one transaction of one caller."""
 
+    language = LANGUAGES[0]  # of what is made up for people, see LABELS
+
     def __init__(
         self,
         connection: sqlite3.Connection,
@@ -3198,6 +3510,7 @@ class Database:
         self, path: str, zone: tzinfo, clock: Callable[[], datetime], existing: bool = False
     ):
         self.path, self.zone, self.clock = path, zone, clock
+        self.language = LANGUAGES[0]
         self.idle: list[tuple[sqlite3.Connection, int]] = []  # with the busy_timeout of each
         self.closed = False
         self.in_memory = path == ":memory:"
@@ -3333,7 +3646,9 @@ class Database:
             connection.set_progress_handler(limit, QUICK_STEPS)
             if begin:
                 connection.execute(begin)
-            yield Store(connection, self.clock, self.zone, me)
+            store = Store(connection, self.clock, self.zone, me)
+            store.language = self.language
+            yield store
             if begin:
                 connection.execute("COMMIT")
         finally:
@@ -4739,6 +5054,8 @@ def list_bug_options(store: Store, row: None, query: Body) -> Body:
     """Return what a form for bugs offers; the builds of `?product=`, if it is given."""
     numbers = ["", "1", "2", "3", "4"]
     types = dict(zip(BUG_TYPES, BUG_TYPE_NAMES, strict=True))
+    if store.language != "en":
+        types = {word: label(store.language, word) for word in BUG_TYPES}
     builds = {"": "", "trunk": "Trunk"}
     if query.get("product"):
         builds |= store.build_names(query["product"])
@@ -6082,6 +6399,7 @@ class Service:
     settings: see Settings in room 17.
     names: the Hosts that are answered; None: every Host.
     allowed: the Hosts that --allowed-host adds.
+    frames: the origins whose pages may show ours in a frame.
 
     Rooms below add to it:
     routes: see `add_routes`.
@@ -6102,6 +6420,7 @@ class Service:
         self.token: str = settings["token"] or secrets.token_hex(16)
         self.admin_hash = hash_token(self.token)
         self.origins = set(listed(read_origins(settings["origin"])))
+        self.frames = listed(read_origins(settings["frame"]))
         self.allowed = listed(settings["allowed_host"])
         self.names: set[str] | None = None
         if self.allowed or settings["loopback_only"]:
@@ -9363,6 +9682,13 @@ def yes_or_no(word: str) -> bool:
     return word.lower() in YES
 
 
+def read_language(word: str) -> str:
+    """Return a language of LABELS."""
+    if word not in LANGUAGES:
+        raise ValueError
+    return word
+
+
 def read_clock(clock: Callable[[], datetime]) -> Callable[[], datetime]:
     """Return a function that returns aware datetimes."""
     if clock().tzinfo is None:
@@ -9389,6 +9715,7 @@ BOOLEAN  = SettingKind(read_boolean, "must be True or False")
 SWITCH   = SettingKind(yes_or_no,    "must be yes or no")
 HOSTS    = SettingKind(read_hosts,   "must be a name without a port, such as pm.example.org")
 ORIGINS  = SettingKind(read_origins, "must be a scheme and a host such as https://app.example.org, with no path, or * or null")
+LANGUAGE = SettingKind(read_language, "must be en or zh")
 SOURCE   = SettingKind(read_source,  "must be a file or a dict")
 INSTANT  = SettingKind(read_now,     "must be a moment, such as 2026-01-05T09:00:00Z")
 TIMER    = SettingKind(read_clock,   "must be a function that returns the time with its zone")
@@ -9401,9 +9728,12 @@ SETTINGS = (
     Setting("token",          None,           WORD,     WORD,     "a token that acts as the administrator"),
     Setting("password",       None,           WORD,     WORD,     "the password of admin; without it a new database gets one, which is printed once"),
     Setting("load",           None,           SOURCE,   ANY_TEXT, "a fixture to load if the database holds no records yet"),
-    Setting("demo",           False,          None,     SWITCH,   "load a made-up company if the database holds no records yet; "
+    Setting("demo",           False,          BOOLEAN,  SWITCH,   "load a made-up company if the database holds no records yet; "
                                                                   "if it holds that, move its dates to the present"),
+    Setting("language",       "en",           LANGUAGE, LANGUAGE, "the language of the demo and, unless a browser asks for another, of pages: en or zh"),
     Setting("origin",         "",             ORIGINS,  ORIGINS,  "an origin whose web pages may call, such as https://app.example.org; "
+                                                                  "*: all; can be repeated"),
+    Setting("frame",          "",             ORIGINS,  ORIGINS,  "an origin whose pages may show ours in a frame, such as https://demo.example.org; "
                                                                   "*: all; can be repeated"),
     Setting("allowed_host",   "",             HOSTS,    HOSTS,    "a Host name to answer to, besides those of loopback; without one, "
                                                                   "every name unless listening on loopback; can be repeated"),
@@ -9429,6 +9759,8 @@ class Settings(TypedDict, total=False):
     token: str | None  # acts as the administrator; made up without one, see `.token` of the service
     password: str | None  # of `admin`, who cannot log in without one
     load: FixtureSource | None  # a fixture, a file or a dict, for a database without records
+    demo: bool  # whether a database without records gets a made-up company
+    language: str  # "en" or "zh": of the demo, and of pages unless a browser asks for another
     now: datetime | str | None  # the moment at which the clock is frozen at the start
     timezone: str  # an IANA name; of datetimes that name no zone
     token_lifetime: float  # seconds after its last use
@@ -9438,6 +9770,7 @@ class Settings(TypedDict, total=False):
     # decides
     allowed_host: str
     origin: str  # the origins of other machines' pages that may call, separated by commas; "*": all
+    frame: str  # the origins whose pages may show ours in a frame, separated by commas; "*": all
     strict: bool  # whether names that an operation does not take are refused instead of ignored
     clock: Callable[[], datetime]  # returns the current time, aware
     control: bool | None  # whether the routes under /-/ exist; None: for ":memory:" only
@@ -9563,6 +9896,7 @@ def make_service(database: FilePath, chosen: Values, existing: bool = False) -> 
     if chosen["now"]:
         clock.freeze(chosen["now"], zone)
     opened = Database(os.fspath(database), zone, clock, existing)
+    opened.language = chosen["language"]
     service = Service(opened, chosen)
     on = opened.in_memory if chosen["control"] is None else chosen["control"]
     controls = Controls(service, clock, on)
@@ -12240,7 +12574,7 @@ def command_call(settings: Values, options: argparse.Namespace) -> int:
             tell(f"ignored: {ignored}")
 
     chosen = {**DEFAULTS, "control": False}
-    chosen |= {name: settings[name] for name in ("timezone", "strict")}
+    chosen |= {name: settings[name] for name in ("timezone", "strict", "language")}
     # only a write creates the database
     reads = method in ("GET", "HEAD", "OPTIONS") and settings["database"] != ":memory:"
     with contextlib.closing(make_service(settings["database"], chosen, existing=reads)) as service:
@@ -12427,7 +12761,7 @@ COMMANDS = {
         "--allow-incomplete": dict(action="store_true", help="exit with 0 even if records are missing; otherwise with 1")}),
     "check": Command(command_check, "check the file, its links and its counts; exit code 1 if one is wrong", ("database",)),
     "call": Command(command_call, "make one request as the administrator, without a server; exit code 1 for status 400 and above",
-        ("database", "timezone", "strict"), {
+        ("database", "timezone", "strict", "language"), {
         "method":          dict(metavar="METHOD"),
         "path":            dict(metavar="PATH", help="such as /products or '/products/1/bugs?limit=5'"),
         "body":            dict(metavar="BODY", nargs="?", default="", help="a JSON object; - reads stdin")}),
