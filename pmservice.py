@@ -5827,7 +5827,9 @@ OPERATIONS = SPECIFIED + COMPANIONS
 #               shows them)
 #     ignored   the Ignored names of the body and the query
 #     status, id   of the answer
-#     error     the sentence of a refusal, for the journal
+#     error, hint   the sentences of a refusal, for the journal and the log
+#     tried     the account of a login
+#     level     of the call's line in the log, if it is not INFO
 #     aside     set for a page or a preflight, which the journal leaves out
 #     most      room 15: records that a list inside of a record may have
 #     journal, fault   room 14: the journal that takes the call, and the fault that it met
@@ -5850,9 +5852,10 @@ LOOPBACK_ORIGIN = re.compile(r"https?://([a-z0-9.-]+\.)?(localhost|127\.[0-9.]+|
 EXPOSED = "X-Request-Id, Ignored-Fields, Retry-After, Allow"  # to scripts of other origins
 PREFLIGHT = {
     "Access-Control-Allow-Methods": "GET, HEAD, POST, PUT, DELETE",
-    "Access-Control-Allow-Headers": "Token, Content-Type",
     "Access-Control-Max-Age": "600",  # seconds
 }
+# The names of headers that a preflight asks for.
+ASKED_HEADERS = re.compile("[A-Za-z0-9_, -]{1,1000}")
 ABSOLUTE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://([^/?#]*)")  # GET http://host/path
 # An id, or an account that is not all digits.
 ONE_USER = "[1-9][0-9]{0,18}|(?![0-9]+(?:/|$))[A-Za-z0-9_.@-]{1,30}"
@@ -5861,6 +5864,21 @@ MAX_BODY = 1024 * 1024  # bytes
 MAX_DEPTH = 100  # of a JSON body: far above any client's, below every Python's own limit
 MAX_PATH = 1000  # characters of a path in the journal and the log
 PIECE = 64 * 1024  # characters of a record that are collected before they are sent
+# What the name of a secret contains.
+SECRET = re.compile(
+    "pass|pwd|token|secret|session|zentaosid|credential|jwt|bearer|(api|private).?key",
+    re.IGNORECASE,
+)
+CALL_LINE = "%(method)s %(path)s %(status)d %(duration).1f ms %(account)s %(id)s"
+# What the log adds to the line of a call, if there is something to add.
+NOTES = {
+    "client": " from %(client)s",  # the address of another machine
+    "tried": " tried %(tried)s",  # the account of a login that failed
+    "error": ": %(error)s",
+    "ignored": " ignored: %(ignored)s",
+}
+THIS_MACHINE = ("", "127.0.0.1", "::1", "::ffff:127.0.0.1")  # addresses of clients
+MOST_STRANGERS = 100  # origins whose first refusal is a warning
 FAILED = "The service failed; its log says why."
 ADMIN_ONLY = "Only an administrator may do this."
 LOADING = "The service is still loading."
@@ -5950,7 +5968,7 @@ def parse_json(text: str) -> Any:
     except json.JSONDecodeError as error:  # its own words differ between versions of Python
         found = f"it ends at line {error.lineno}, column {error.colno}."
         rest = printable(text[error.pos : error.pos + 10])
-        if rest:
+        if rest and not SECRET.search(text):  # the log and the journal have this sentence
             found = f"line {error.lineno}, column {error.colno} reads: {rest}"
         raise Refusal(400, f"The body must be JSON, but {found}") from None
     except ValueError:
@@ -6199,8 +6217,10 @@ def printable(text: str) -> str:
 
 
 def response(status: int, body: Mapping[str, Any]) -> bottle.HTTPResponse:
-    """Return a refusal, and note its sentence for the journal."""
-    bottle.request.environ["pmservice.error"] = body["error"]
+    """Return a refusal, and note its sentences for the journal and the log."""
+    environ = bottle.request.environ
+    environ["pmservice.error"] = body["error"]
+    environ["pmservice.hint"] = body.get("hint", "")
     content = to_json(body).encode("utf-8", "replace")
     return bottle.HTTPResponse(content, status, {"Content-Type": "application/json"})
 
@@ -6236,6 +6256,23 @@ def render_errors(work: Handler) -> Handler:
             raise response(500, {"error": FAILED}) from None
 
     return wrapper
+
+
+def notes_on(environ: Environ) -> Texts:
+    """Return what the log says of a call beside its line; see NOTES."""
+    client = environ.get("REMOTE_ADDR", "")
+    notes = {"client": "" if client in THIS_MACHINE else client}
+    if environ["pmservice.status"] >= 400:
+        notes["tried"] = logged_text(environ.get("pmservice.tried", ""))
+        refused = environ.get("pmservice.error"), environ.get("pmservice.hint")
+        notes["error"] = logged_text(sentences(filter(None, refused)))
+    notes["ignored"] = ignored_text(environ)
+    return {name: text for name, text in notes.items() if text}
+
+
+def logged_text(text: Any) -> str:
+    """Return the beginning of a text for the log."""
+    return printable(str(text)[:MAX_PATH])
 
 
 # Answers
@@ -6425,6 +6462,7 @@ class Service:
         self.names: set[str] | None = None
         if self.allowed or settings["loopback_only"]:
             self.names = {*LOOPBACK_NAMES, *self.allowed}
+        self.strangers: set[str] = set()  # origins that were refused
         self.loading = False
         self.stopping = threading.Event()
         self.url = ""  # at which it is served, "" before
@@ -6487,7 +6525,8 @@ class Service:
             return start_response(status, self.all_headers(environ, headers), *rest)
 
         answer: Iterable[bytes] = self.routes(environ, start)
-        if self.watchers or log.isEnabledFor(logging.INFO):
+        level = environ.get("pmservice.level", logging.INFO)
+        if self.watchers or log.isEnabledFor(level):
             duration = (time.perf_counter() - began) * 1000
             self.record_call(environ, round(duration, 3))
         spoil = environ.get("pmservice.spoil")
@@ -6520,17 +6559,17 @@ class Service:
         call: LogEntry = {
             "id": environ["pmservice.id"],
             "method": environ["REQUEST_METHOD"],
-            "path": printable(environ["PATH_INFO"][:MAX_PATH]),
+            "path": logged_text(environ["PATH_INFO"]),
             "status": environ["pmservice.status"],
             "account": caller.account if caller else "-",
             "duration": duration,
         }
-        words = "%(method)s %(path)s %(status)d %(duration).1f ms %(account)s %(id)s"
-        ignored = ignored_text(environ)
-        if ignored:
-            call["ignored"] = ignored
-            words += " ignored: %(ignored)s"
-        log.info(words, call, extra={"call": call})
+        level = environ.get("pmservice.level", logging.INFO)
+        if log.isEnabledFor(level):
+            notes = notes_on(environ)
+            words = CALL_LINE + "".join(NOTES[name] for name in notes)
+            call_and_notes = {**call, **notes}
+            log.log(level, words, call_and_notes, extra={"call": call_and_notes})
         for watcher in self.watchers:
             watcher(environ, call)
 
@@ -6566,11 +6605,18 @@ class Service:
             remedy = ""
             with contextlib.suppress(ValueError):
                 remedy = f"; start it with --origin {read_origins(name)} to allow them"
+            if origin not in self.strangers and len(self.strangers) < MOST_STRANGERS:
+                self.strangers.add(origin)
+                environ["pmservice.level"] = logging.WARNING
             raise Refusal(403, f"Pages of {name} may not call this service{remedy}.")
         asks = "HTTP_ACCESS_CONTROL_REQUEST_METHOD" in environ
         if origin and asks and environ["REQUEST_METHOD"] == "OPTIONS":
             environ["pmservice.aside"] = True
-            raise bottle.HTTPResponse(status=204, headers=PREFLIGHT)
+            # Any header: only so does a page see the hint about one that is not read.
+            asked = environ.get("HTTP_ACCESS_CONTROL_REQUEST_HEADERS", "")
+            allowed = asked if ASKED_HEADERS.fullmatch(asked) else "Token, Content-Type"
+            headers = {**PREFLIGHT, "Access-Control-Allow-Headers": allowed}
+            raise bottle.HTTPResponse(status=204, headers=headers)
 
     def may_call(self, origin: str, host: str | None) -> bool:
         """Tell whether pages of an origin may call: a named one, an app, this Host or machine."""
@@ -6699,6 +6745,7 @@ class Service:
         _, refused = self.query_of(environ, NOTHING)
         environ["pmservice.body"] = read_body(environ)
         fields = self.fields_of(environ)
+        environ["pmservice.tried"] = fields.get("account", "")
         ignored = ignored_fields(operation.reads, fields)
         refused |= self.note_ignored(environ, ignored)
         body = check(operation.reads, fields, refused=refused)
@@ -7015,12 +7062,8 @@ TICK = 0.005
 DRIPS = 10  # pieces in which an answer drips
 START_SNAPSHOT = ""  # a name that no path can have
 BLANKED = "***"
-# The journal blanks the values of fields and parameters whose names match SECRET, and of headers
-# whose names match SECRET_HEADER.
-SECRET = re.compile(
-    "pass|pwd|token|secret|session|zentaosid|credential|jwt|bearer|(api|private).?key",
-    re.IGNORECASE,
-)
+# The journal blanks the values of fields and parameters whose names match SECRET (room 12), and of
+# headers whose names match SECRET_HEADER.
 SECRET_HEADER = re.compile(f"{SECRET.pattern}|auth|cookie|key|sid", re.IGNORECASE)
 # The `match` of a fault: a pattern that begins with *; or a method, a space and a path.
 CALL_PATTERN = r"\*.*|[A-Z*?]+ [/*?].*"
@@ -7556,15 +7599,15 @@ def faulty_answer(fault: Fault) -> bottle.HTTPResponse:
 
 def note_call(environ: Environ, call: Fields) -> NotedCall:
     """Return a call for the journal, with the secrets of its request blanked."""
-    body = sent_body(environ)
+    error = environ.get("pmservice.error", "").encode("utf-8", "replace")[:MAX_TEXT]
     entry = {
         "time": moment_now(),
         **call,
         "query": sent_query(environ),
         "headers": sent_headers(environ),
-        "body": body,
-        "ignored": call.get("ignored"),  # also if nothing was ignored: None
-        "error": noted_error(environ, body),
+        "body": sent_body(environ),
+        "ignored": ignored_text(environ) or None,
+        "error": error.decode("utf-8", "replace") or None,
         "fault": environ.get("pmservice.fault"),
     }
     text = to_json(entry)
@@ -7628,17 +7671,6 @@ def up_to_secret(text: str) -> str:
 def blank_fields(fields: Fields) -> dict[str, Any]:
     """Return the fields of an object, with the secrets blanked."""
     return {name: BLANKED if SECRET.search(name) else fields[name] for name in fields}
-
-
-def noted_error(environ: Environ, body: Any) -> str | None:
-    """Return the sentence of a refusal, without a secret of the body that it quotes."""
-    error = str(environ.get("pmservice.error", ""))
-    # A body that ends with BLANKED was cut by `up_to_secret`: parse_json, which could not read it,
-    # may quote the secret after "reads:".
-    if str(body).endswith(BLANKED):
-        error = error.partition(" reads: ")[0]
-    cut = error.encode("utf-8", "replace")[:MAX_TEXT]
-    return cut.decode("utf-8", "replace") or None
 
 
 # The functions of the controls. Each is given the controls and one thing: the name in the path, the
@@ -12139,7 +12171,8 @@ def set_up_log(verbose: bool | None, as_json: bool, serving: bool) -> None:
     if as_json:
         handler.setFormatter(JsonLines())
     else:
-        handler.setFormatter(logging.Formatter("%(asctime)s %(message)s", "%H:%M:%S"))
+        day = "" if sys.stderr.isatty() else "%Y-%m-%d "  # for who reads it later
+        handler.setFormatter(logging.Formatter("%(asctime)s %(message)s", f"{day}%H:%M:%S"))
     level = logging.INFO if verbose else logging.WARNING
     logging.basicConfig(level=level, handlers=[handler], force=True)
     threading.excepthook = log_failed_thread
