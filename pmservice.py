@@ -180,7 +180,9 @@ LABELS_TEXT = """
     birthday | Birthday | 生日
     browser | Browser | 浏览器
     budget | Budget | 预算
+    budgetUnit | Currency | 预算单位
     bugs | Bugs | Bug
+    bug | Bug | Bug
     build | Build | 版本
     builder | Built by | 构建者
     builds | Builds | 版本
@@ -335,6 +337,7 @@ LABELS_TEXT = """
     whitelist | White list | 白名单
     work | Work | 工作内容
 
+    acceptance | Acceptance test | 验收测试
     active | Active | 激活
     affair | Affair | 事务
     all | All | 全部
@@ -354,7 +357,9 @@ LABELS_TEXT = """
     closed | Closed | 已关闭
     closedbyme | Closed by me | 由我关闭
     codeerror | Code error | 代码错误
+    competitor | Competitor | 竞争对手
     config | Configuration | 配置相关
+    customer | Customer | 客户
     design | Design | 设计
     designdefect | Design defect | 设计缺陷
     dev | Developer | 研发
@@ -364,18 +369,23 @@ LABELS_TEXT = """
     done | Done | 已完成
     draft | Draft | 草稿
     duplicate | Duplicate | 重复
+    experience | Experience | 体验
     external | External cause | 外部原因
     f | Female | 女
     fail | Failed | 失败
     feature | Feature | 功能
     fixed | Fixed | 已解决
+    forum | Forum | 论坛
+    improve | Improvement | 改进
     install | Installation | 安装部署
+    integrate | Integration test | 集成测试
     interface | Interface | 接口
     intergrate | Integration test | 集成测试阶段
     investigate | Under investigation | 研究中
     long | Long-term | 长期
     longlifebugs | Not handled for a week | 久未处理
     m | Male | 男
+    market | Market | 市场
     misc | Miscellaneous | 其他
     n/a | Not applicable | 忽略
     needconfirm | Story changed | 需求已变更
@@ -385,10 +395,12 @@ LABELS_TEXT = """
     open | Open | 公开
     openedbyme | Opened by me | 由我创建
     openedthisweek | Opened this week | 本周创建
+    operation | Operations | 运营
     ops | Operations | 运维
     other | Other | 其他
     others | Others | 其他
     overduebugs | Overdue | 过期
+    partner | Partner | 合作伙伴
     pass | Passed | 通过
     past | Past | 已发布
     pause | Paused | 已暂停
@@ -412,14 +424,17 @@ LABELS_TEXT = """
     reviewbyme | To be reviewed by me | 待我评审
     reviewedbyme | Reviewed by me | 我评审过
     reviewingstory | Under review | 评审中
+    safe | Security | 安全
     scrum | Scrum | Scrum
     security | Security | 安全相关
+    service | Customer service | 客服
     short | Short-term | 短期
     smoke | Smoke test | 冒烟测试阶段
     sprint | Sprint | 迭代
     standard | Standard | 标准规范
     study | Research | 研究
     subdivided | Subdivided | 已细分
+    support | Support | 技术支持
     suspended | Suspended | 已挂起
     system | System test | 系统测试阶段
     terminate | Discontinued | 停止维护
@@ -449,15 +464,73 @@ LABELS_TEXT = """
     paused | Paused | 暂停
     restarted | Continued | 继续
     started | Started | 开始
+
+    Overview | 概览
+    Lists | 列表
+    my tasks | My tasks | 我的任务
+    Calls | 调用记录
+    Last calls | 最近的调用
+    Controls | 控制
+    Calls, and lines for programs | 调用记录与程序示例
+    For programs | 给程序用
+    Programs get JSON at the same paths: | 程序在同样的路径上得到 JSON：
+    Log in | 登录
+    Log in again | 重新登录
+    Log out | 退出
+    Logged out | 已退出
+    You are logged out. | 您已退出登录。
+    Words | 关键词
+    Find | 搜索
+    Show | 显示
+    Refresh | 刷新
+    never | Never | 不刷新
+    every | Every | 间隔
+    Unset | 未设置的字段
+    When | 时间
+    Who | 操作者
+    What | 动作
+    Comment | 备注
+    Action log | 操作日志
+    Clock | 时钟
+    Fault | 故障
+    Query | 查询参数
+    Headers | 请求头
+    Body | 请求体
+    Ignored | 被忽略的字段
+    Answer | 响应
+    path | Path | 路径
+    ‹ previous | ‹ 上一页
+    next › | 下一页 ›
+    Bugs a week | 每周Bug
+    Stories by stage | 各阶段的需求
+    Products | 产品
+    Running executions | 进行中的执行
+    Releases | 发布
+    There is nothing here. | 这里还没有内容。
+    There are no stories. | 还没有需求。
+    There are no products. | 还没有产品。
+    No execution is running. | 没有进行中的执行。
+    None in the last half year, and none ahead. | 最近半年没有发布，也没有计划中的发布。
+    There are no records yet | 还没有数据
+    Start the service with --demo to see a made-up company. | 用 --demo 启动服务，可以看到一家示例公司。
+    Load your own records with --load FILE, or with pmservice load FILE. | 用 --load FILE 或 pmservice load FILE 载入自己的数据。
+    POST /products creates a product. | POST /products 创建产品。
+    Reload the page to be asked for an account and its password. | 重新加载页面，浏览器会询问账号和密码。
+    A token may stand for the password. | 也可以用令牌代替密码。
+    The first start of the service showed the password of admin. | 服务第一次启动时显示了 admin 的密码。
+    If it is lost, this command sets a new one: | 如果忘记了，用下面的命令设置新密码：
+    {0:%B %Y} | {0:%Y}年{0:%m}月
+    {0:%b} | {0:%m}月
 """
 
 
-def read_labels(text: str) -> dict[str, list[str]]:
-    """Return the labels of each word of a table, in the order of LANGUAGES."""
-    labels = {}
+def read_labels(text: str) -> dict[str, dict[str, str]]:
+    """Return the labels of words by language."""
+    labels: dict[str, dict[str, str]] = {language: {} for language in LANGUAGES}
     for line in text.split("\n"):
         columns = line.strip().split(" | ")
-        labels[columns[0]] = columns[-2:]
+        for language, shown in zip(LANGUAGES, columns[-2:], strict=False):
+            labels[language][columns[0]] = shown
     return labels
 
 
@@ -466,8 +539,7 @@ LABELS = read_labels(LABELS_TEXT)
 
 def label(language: str, word: str) -> str:
     """Return what people read instead of a word; the word itself if it has no label."""
-    labels = LABELS.get(word, ())
-    return dict(zip(LANGUAGES, labels, strict=False)).get(language, word)
+    return LABELS[language].get(word, word)
 
 
 # --- 2 Errors: how a request is refused -----------------------------------------------------------
@@ -2498,6 +2570,9 @@ BROWSE_BUGS = {
     "assignedbyme":  ASSIGNED_BY_ME,
     "needconfirm":   CHANGED_SINCE,
     "longlifebugs":  "bug.status = 'active' AND coalesce(bug.lastEditedDate, bug.openedDate) < :week_ago",
+    # ours: what the overview counts
+    "openedthisweek":   "bug.opened >= :monday",
+    "resolvedthisweek": "bug.resolved >= :monday",
     **{state: f"bug.status = '{state}'" for state in BUG_STATES},
 }
 BROWSE_TASKS = {
@@ -2527,6 +2602,8 @@ BROWSE_STORIES = {
     "reviewbyme":     f"story.status IN ('draft', 'changed') AND {ASKED_ME}",
     "reviewedbyme":   f"(story.reviewedBy = :me OR {VOTED_BY_ME})",
     "closedbyme":     "story.closedBy = :me",
+    # ours: what the overview counts; "closed" is above
+    **{stage: f"{STORY.fields['stage'].sql} = '{stage}'" for stage in STORY_STAGES[:-1]},
 }
 BROWSE_PLANS = {
     "all":            "TRUE",
@@ -2679,7 +2756,17 @@ REQUIREMENTS = (
        WHERE story.product = :product AND story.type = 'requirement'
        AND story.deleted = 0 AND story.status = 'active'""",
 )
-STORY_TYPE = one_of(*STORY_TYPES)
+NAMES = ("title", "name", "realname")  # fields that name a record
+# The kinds of the filters that are no links. `title`, which is ours, is read as a JSON array of
+# words.
+FILTER_KINDS = {
+    "type": one_of(*STORY_TYPES),
+    "title": NAME._replace(read=lambda value: to_json(NAME.read(value).split())),
+}
+# Every word of the title is a part of the record's name; only ASCII is compared without case.
+HAS_WORDS = """NOT EXISTS (
+    SELECT 1 FROM json_each(:title) AS word
+    WHERE instr(lower({name}), lower(word.value)) = 0)"""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -2713,8 +2800,16 @@ class Listing:
     @functools.cached_property
     def filter_defaults(self) -> dict[str, str]:
         """The default of each filter, "" without one."""
-        parted = (filter.partition("=") for filter in self.filters.split())
+        filters = self.filters.split()
+        if self.name:
+            filters.append("title")
+        parted = (filter.partition("=") for filter in filters)
         return {name: default for name, _, default in parted}
+
+    @property
+    def name(self) -> str:
+        """The column that names a record, "" without one."""
+        return next((field for field in NAMES if field in self.view.resource.fields), "")
 
     @functools.cached_property
     def shape(self) -> Shape:
@@ -2723,7 +2818,7 @@ class Listing:
         if len(self.browse) > 1:
             fields["status"] = one_of(*self.browse)
         for name in self.filter_defaults:
-            fields[name] = STORY_TYPE if name == "type" else link(name)
+            fields[name] = FILTER_KINDS.get(name) or link(name)
         return Shape(fields)
 
     @property
@@ -2850,6 +2945,8 @@ def list_statements(
     joins, conditions, row_id = "", [resource.undeleted, resource.rows], f"{table}.id"
     for name in names:
         own = Narrowing(f'{table}."{name}" = :{name}')
+        if name == "title":
+            own = Narrowing(HAS_WORDS.format(name=f"{table}.{listing.name}"))
         condition, join, linked_id = NARROWINGS.get((table, name), own)
         joins += f" {join}"
         conditions.append(condition)
@@ -5826,7 +5923,7 @@ OPERATIONS = SPECIFIED + COMPANIONS
 #     body      the bytes of the body, replaced by its fields when these are parsed (the journal
 #               shows them)
 #     ignored   the Ignored names of the body and the query
-#     status, id   of the answer
+#     status, id, answer   of the answer; `answer` is a list unless it is sent in pieces
 #     error, hint   the sentences of a refusal, for the journal and the log
 #     tried     the account of a login
 #     level     of the call's line in the log, if it is not INFO
@@ -5842,6 +5939,8 @@ Headers = list[tuple[str, str]]
 Chunks = Iterator[bytes]
 
 PREFIXES = ("/zentao/api.php/v1", "/api.php/v1")  # where clients of the real server look
+# The pages below /-/: of the calls, and the one that ends a login.
+PAGES_OF_CONTROLS = ("/-/journal", "/-/out")
 # Below these, browsers get JSON, too, not the page. Compared with the path and a slash after it.
 NO_PAGES = (*(f"{prefix}/" for prefix in PREFIXES), "/openapi.json/", "/-/")
 HOST = re.compile(r"([A-Za-z0-9_][A-Za-z0-9_.-]*|\[[0-9A-Fa-f:.]+\])(:[0-9]+)?")
@@ -6181,7 +6280,8 @@ def wants_page(method: str, path: str, accept: str, token: str | None) -> bool:
     """Tell whether a browser asks: only browsers accept XHTML, only programs send a token."""
     if method not in ("GET", "HEAD") or token is not None:
         return False
-    return "application/xhtml+xml" in accept and not f"{path}/".startswith(NO_PAGES)
+    has_page = path in PAGES_OF_CONTROLS or not f"{path}/".startswith(NO_PAGES)
+    return has_page and "application/xhtml+xml" in accept
 
 
 def refuse_host(environ: Environ, names: Iterable[str]) -> None:
@@ -6525,6 +6625,7 @@ class Service:
             return start_response(status, self.all_headers(environ, headers), *rest)
 
         answer: Iterable[bytes] = self.routes(environ, start)
+        environ["pmservice.answer"] = answer
         level = environ.get("pmservice.level", logging.INFO)
         if self.watchers or log.isEnabledFor(level):
             duration = (time.perf_counter() - began) * 1000
@@ -7062,6 +7163,7 @@ TICK = 0.005
 DRIPS = 10  # pieces in which an answer drips
 START_SNAPSHOT = ""  # a name that no path can have
 BLANKED = "***"
+CONTROLS_OFF = "The controls are off; start the service with --control."
 # The journal blanks the values of fields and parameters whose names match SECRET (room 12), and of
 # headers whose names match SECRET_HEADER.
 SECRET_HEADER = re.compile(f"{SECRET.pattern}|auth|cookie|key|sid", re.IGNORECASE)
@@ -7192,6 +7294,7 @@ class NotedCall(NamedTuple):
     """A call in the journal.
 
     text: the whole call as JSON, because its objects can take thirty times as much memory.
+    answer: the body of its answer.
     """
 
     time: str
@@ -7199,6 +7302,20 @@ class NotedCall(NamedTuple):
     path: str
     status: int
     text: str
+    answer: bytes
+
+    @property
+    def size(self) -> int:
+        """The bytes that it takes."""
+        return sys.getsizeof(self.text) + len(self.answer)
+
+    def shown(self) -> str:
+        """Return the call with its answer as JSON."""
+        try:
+            answer = json.loads(self.answer or b"null", object_hook=blank_fields)
+        except ValueError:
+            answer = up_to_secret(self.answer.decode(errors="replace"))
+        return f'{self.text[:-1]},"answer":{to_json(answer)}}}'
 
     def matches(self, wanted: Fields) -> bool:
         """Tell whether it has the wanted method, status and path (* matches anything)."""
@@ -7229,10 +7346,9 @@ class Journal:
         """Add a call; the oldest ones make room for it."""
         with self.lock:
             self.calls.append(call)
-            self.size += sys.getsizeof(call.text)
+            self.size += call.size
             while len(self.calls) > MAX_CALLS or self.size > MAX_JOURNAL_BYTES:
-                oldest = self.calls.popleft()
-                self.size -= sys.getsizeof(oldest.text)
+                self.size -= self.calls.popleft().size
 
     def clear(self) -> None:
         """Forget the calls."""
@@ -7307,6 +7423,14 @@ JOURNAL_QUERY = {
     "status": COUNT,
     "count": COUNT,
     "wait": SECONDS,
+}
+# Of the page of calls; `every`: seconds after which it is loaded again.
+CALLS_QUERY = {
+    "status": COUNT,
+    "account": TEXT,
+    "path": CALL_PATH,
+    "text": TEXT,
+    "every": Kind("plain", whole(1, 3600), whole_schema(1, 3600)),
 }
 FAULT_SCHEMA = body_schema(FAULT)
 
@@ -7577,7 +7701,7 @@ class Controls:
 
 def refuse_controls(rest: str) -> NoReturn:
     """Refuse every path of a control when the controls are off."""
-    raise Refusal(404, "The controls are off; start the service with --control.")
+    raise Refusal(404, CONTROLS_OFF)
 
 
 def moment_now() -> str:
@@ -7611,7 +7735,8 @@ def note_call(environ: Environ, call: Fields) -> NotedCall:
         "fault": environ.get("pmservice.fault"),
     }
     text = to_json(entry)
-    return NotedCall(entry["time"], call["method"], call["path"], call["status"], text)
+    answer = sent_answer(environ)
+    return NotedCall(entry["time"], call["method"], call["path"], call["status"], text, answer)
 
 
 def sent_query(environ: Environ) -> str:
@@ -7660,6 +7785,13 @@ def sent_body(environ: Environ) -> Any:
     if len(raw) > MAX_TEXT:
         return f"{len(raw)} bytes"
     return json.loads(raw, parse_constant=str, object_hook=blank_fields)
+
+
+def sent_answer(environ: Environ) -> bytes:
+    """Return the body of an answer; above MAX_TEXT only its size, in pieces nothing."""
+    answer = environ["pmservice.answer"]
+    body = b"".join(answer) if isinstance(answer, list) else b""
+    return body if len(body) <= MAX_TEXT else b'"%d bytes"' % len(body)
 
 
 def up_to_secret(text: str) -> str:
@@ -7750,7 +7882,7 @@ def get_journal(controls: Controls, wanted: Fields) -> Any:
     calls = controls.journal.matching(wanted)
     if "count" in wanted:
         calls = await_calls(controls, wanted)
-    texts = ",".join(call.text for call in calls)
+    texts = ",".join(call.shown() for call in calls)
     # yielded, because a returned string would be written as a JSON string
     yield f'{{"total":{len(calls)},"calls":[{texts}]}}'
 
@@ -7896,26 +8028,66 @@ QUARTER_HOUR = 900  # seconds; bugs_dated counts in quarters of an hour
 # Limits of a page.
 TOP = 12  # products, and running executions
 RELEASES = 40  # past ones, and as many planned ones
-CALLS_SHOWN = 15
+CALLS_SHOWN = 100
+MOST_SHOWN = 5000  # characters of a body, or of an answer, of such a call
+REFRESHED = (2, 10)  # seconds that the page of calls offers
+WORDS_SHOWN = 8  # accounts, paths and so on by which calls can be filtered
+MOST_ENDED = 1000  # logins that are ended at the same time
 ACTIONS = 100
 COLUMNS = 10
 ROWS = 50  # of a list, unless its query has a limit
 MOST_ROWS = 500
 SEALED = {  # the headers of every page
     "Content-Type": "text/html; charset=utf-8",
-    "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; img-src data:; "
-    "form-action 'none'; base-uri 'none'; frame-ancestors 'none'",
     "Cross-Origin-Resource-Policy": "same-origin",
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "no-referrer",
 }
+POLICY = (
+    "default-src 'none'; style-src 'unsafe-inline'; img-src data:; form-action 'self';"
+    " base-uri 'none'; frame-ancestors "
+)
 # The fields that tables show, the most telling first.
 TELLING = """
     id name title account realname status stage product execution type caseResult severity pri
     PM PO owner builder assignedTo consumed left progress bugs unResolved closedBugs stories
     openedDate date begin end deadline role email
 """
-NAMES = ("title", "name", "realname")  # fields that name a record
+# Fields that no page shows: another field says the same in words, or they mean nothing to people.
+HIDDEN = """
+    assignedToRealName avatar branch buildID buildName caseVersion childStories color createdVersion
+    currentVersion executionID executionName fromCaseVersion grade latestStoryVersion line
+    managerName module openedVersion order parentName parentPri path percent planTitle productName
+    productStatus productType programName projectName storyID storyStatus storyTitle
+    storyVersion
+"""
+# Fields whose values are words of LABELS.
+WORDED = """
+    acl attribute caseResult caseStatus category closedReason gender lastRunResult lifetime model
+    resolution role source stage status type
+"""
+YES_OR_NO = ("confirmed", "marker")  # fields with 1 or 0
+# Fields with accounts, as a list or separated by commas.
+WITH_ACCOUNTS = "finishedList mailto notReview reviewer"
+# What the ids in other fields are of, also if they are a text with commas. The counters of the same
+# names are numbers of products and plans, see Sheet.pieces.
+TARGETS = {
+    "case": "testcase",
+    "duplicateBug": "bug",
+    "executions": "execution",
+    "extraStories": "story",
+    "fromBug": "bug",
+    "fromCaseID": "testcase",
+    "leftBugs": "bug",
+    "linkBug": "bug",
+    "linkCase": "testcase",
+    "parent": "program or project",
+    "openedBuild": "build",
+    "resolvedBuild": "build",
+    "toStory": "story",
+    "toTask": "task",
+}
+LISTS_OF_IDS = {"bugs": "bug", "stories": "story"}  # of a release, as a text
 READS = {row.path: row for row in OPERATIONS if row.method == "GET"}
 LISTS = {path: row.listing for path, row in READS.items() if row.listing}
 # The path of each resource's records. A resource may have several: reading the table in reverse
@@ -7925,12 +8097,19 @@ RECORD_PATHS = {
     for path, row in reversed(READS.items())
     if row.target and row.view and not row.listing
 }
-# The overview's queries.
+# The overview's queries. Its figures are the totals of lists, which have the bugs and stories of
+# deleted products, too.
 IS_SEEN = f"{PRODUCT.visible()} AND NOT product.deleted"
 SEEN_OR_HIDDEN = f"""
     SELECT json_group_array(id) FILTER (WHERE is_seen) AS seen,
         json_group_array(id) FILTER (WHERE NOT is_seen) AS hidden
-    FROM (SELECT id, ({IS_SEEN}) IS TRUE AS is_seen FROM product)
+    FROM (SELECT id, ({PRODUCT.visible()}) IS TRUE AS is_seen FROM product)
+"""
+IN_ALL = f"""
+    SELECT count(*) FILTER (WHERE NOT product.deleted) AS products,
+        coalesce(sum(unResolved), 0) AS active
+    FROM product LEFT JOIN product_count ON product_count.product = product.id
+    WHERE {PRODUCT.visible()}
 """
 BUGS_BY_QUARTER = """
     SELECT quarter, sum(opened) AS opened, sum(resolved) AS resolved
@@ -7942,14 +8121,12 @@ STORIES_BY_STAGE = f"""
     SELECT {STORY.fields["stage"].sql} AS stage, count(*)
     FROM story
     WHERE story.type = 'story' AND {STORY.undeleted}
-        AND story.product IN (SELECT product.id FROM product WHERE {IS_SEEN})
+        AND story.product IN (SELECT product.id FROM product WHERE {PRODUCT.visible()})
     GROUP BY stage
 """
-# OVER (): the totals of all products, in each row; they are counted before LIMIT.
 BUSIEST_PRODUCTS = f"""
     SELECT product.id, name, unResolved AS active, bugs - unResolved - closedBugs AS resolved,
-        closedBugs AS closed, bugs,
-        count(*) OVER () AS products, sum(unResolved) OVER () AS active_in_all
+        closedBugs AS closed, bugs
     FROM product JOIN product_count ON product_count.product = product.id
     WHERE {IS_SEEN}
     ORDER BY unResolved DESC, product.id
@@ -8002,26 +8179,32 @@ Cells = list[Cell]  # a row
 Weeks = Mapping[datetime, Mapping[str, int]]
 Link = Callable[..., str]  # returns the path of the same list with some query parameters changed
 
-# The links above every page, to the lists; and below it, to the other GETs.
+JOURNAL_PAGE, OUT_PAGE = PAGES_OF_CONTROLS
+# The links above every page, to the lists; and those to the other GETs.
 NAV_LINKS: Pieces = [
     ("my tasks" if path == "/tasks" else listing.key, path)
     for path, listing in LISTS.items()
     if "<" not in path
 ]
-FOOTER_LINKS: Pieces = [
+OTHER_LINKS: Pieces = [
     (path, path) for path in ("/openapi.json", *READS) if path not in LISTS and "<" not in path
 ]
 
 
 class Section(NamedTuple):
-    """A part of a page.
+    """A part of a page. The template writes the labels of its words.
 
     heads: over the columns of the table.  rows: of the table.  css_class: of the part.
     sorts: for each head that sorts, the path that does so, and how the table is sorted by it now:
     "ascending", "descending" or "" (not at all).
-    legend: words that have a color.  links, page_links: links above the table.
+    legend: words that have a color.
+    search: the name of a field for words, its value, and the other parameters of its form.
+    filters: for each name, links of which one is chosen; they fold on small screens.
+    links, page_links: links above the table.
     weeks, top: the numbers of a chart, and the highest one on its scale.
+    calls: of the journal, each with the pieces of its line and what unfolds.
     empty: said in place of a table without rows.  text: sentences below the table.
+    folded: words that unfold, and what they are.
     code: lines for a shell, or JSON.
     """
 
@@ -8031,12 +8214,16 @@ class Section(NamedTuple):
     css_class: str = ""
     sorts: Mapping[str, tuple[str, str]] = {}
     legend: Iterable[str] = ()
+    search: tuple[str, str, Fields] | None = None
+    filters: Mapping[str, Sequence[Piece]] = {}
     links: Sequence[Piece] = ()
     page_links: Sequence[Piece] = ()
     weeks: Weeks = {}
     top: int = 0
+    calls: Sequence[tuple[Sequence[tuple[str, str]], Texts]] = ()
     empty: str = ""
     text: Sequence[str] = ()
+    folded: tuple[str, Sequence[str]] = ("", ())
     code: str = ""
 
 
@@ -8059,6 +8246,11 @@ def make_cell(value: Any) -> Cell:
     return text_cell(value, "")
 
 
+def figure(number: float, path: str) -> Cell:
+    """Return the cell of a number that leads to what it counts."""
+    return "number", [(f"{number:,}", path)]
+
+
 def make_row(*values: Any) -> Cells:
     """Return the cells of values."""
     return list(map(make_cell, values))
@@ -8069,10 +8261,10 @@ def path_of(template: str, id: int) -> str:
     return re.sub("<.*>", str(id), template)
 
 
-def text_of(value: Any) -> str:
-    """Return a JSON value in words."""
+def text_of(value: Any, say: Callable[[str], str] = str) -> str:
+    """Return a JSON value in words. say: returns the label of a word."""
     if isinstance(value, list):
-        return "\n".join(map(text_of, value))
+        return "\n".join(text_of(one, say) for one in value)
     if not isinstance(value, dict):
         return str(value)
     if code := value.get("code"):  # of a bug's state, or of a role
@@ -8085,7 +8277,7 @@ def text_of(value: Any) -> str:
     # Anything else: all.
     numbers = {name: one for name, one in value.items() if name and isinstance(one, int)}
     pairs = (numbers or value).items()
-    return "; ".join(f"{name}: {text_of(one)}" for name, one in pairs)
+    return "; ".join(f"{say(name)}: {text_of(one, say)}" for name, one in pairs)
 
 
 # The fields that have HTML on real servers, and what stands in it.
@@ -8103,6 +8295,11 @@ def plain_text(text: str) -> str:
         return text
     lines = END_OF_LINE.sub("\n", text)
     return html.unescape(TAG.sub("", lines)).strip()
+
+
+def items_of(value: Any) -> list[Any]:
+    """Return the items of a text with commas, of a list, or the keys of an object."""
+    return listed(value) if isinstance(value, str) else list(value)
 
 
 def is_unset(kind: Kind, target: str, value: Any) -> bool:
@@ -8127,6 +8324,10 @@ def class_of(field: str, kind: Kind, value: Any) -> str:
     """Return the CSS class of a field's cell."""
     if field in ("status", "stage"):
         return "state"
+    if field in WORDED.split() or field in YES_OR_NO or LOOKS[kind.look].cell == "flag":
+        return "word"
+    if LOOKS[kind.look].written in ("day", "moment", "stamp"):
+        return "day"
     if LOOKS[kind.look].cell == "long":
         return "long"
     if kind.target:
@@ -8192,10 +8393,10 @@ def page_links(count: int, total: int | None, query: Fields, link: Link) -> Piec
     limit = int(query["limit"])
     before = (page - 1) * limit
     last = before + count
-    place = f"{before + 1:,} to {last:,}" if count else "nothing"
+    place = f"{before + 1:,}–{last:,}" if count else "0"
     has_next = count == limit
     if total:
-        place += f" of {total:,}"
+        place += f" / {total:,}"
         has_next = last < total
     links = [(place, "")]
     if page > 1:
@@ -8219,28 +8420,23 @@ def product_rows(products: Iterable[Any]) -> list[Cells]:
     """Return products with their bugs by state."""
     rows = []
     for product in products:
-        bugs = {state: product[state] for state in BUG_STATES}
-        name = product["name"], f"/products/{product['id']}"
-        rows.append(make_row(name, bugs, *bugs.values(), product["bugs"]))
+        path = f"/products/{product['id']}"
+        counts = {state: product[state] for state in BUG_STATES}
+        figures = [figure(counts[state], f"{path}/bugs?status={state}") for state in BUG_STATES]
+        name = make_row((product["name"], path), counts)
+        rows.append([*name, *figures, figure(product["bugs"], f"{path}/bugs")])
     return rows
 
 
-def totals_of(products: Sequence[Any], this_week: Mapping[str, int]) -> Section:
-    """Return the numbers that the overview begins with; none without products."""
-    heads = ("active bugs", "opened this week", "resolved this week", "products")
-    rows = []
-    if products:
-        first = products[0]  # every row has the totals
-        opened, resolved = this_week["opened"], this_week["resolved"]
-        rows.append(make_row(first["active_in_all"], opened, resolved, first["products"]))
-    return Section(heads=heads, rows=rows, css_class="tiles")
-
-
 class Sheet:
-    """The contents of the pages for one caller, read from one state of the database."""
+    """The contents of the pages for one caller, read from one state of the database.
 
-    def __init__(self, store: Store):
+    say: returns the label of a word, for texts that are put together from several.
+    """
+
+    def __init__(self, store: Store, language: str):
         self.store = store
+        self.say = functools.partial(label, language)
         self.name = functools.cache(self.find_name)
 
     def rows(self, sql: str, **values: Any) -> list[Any]:
@@ -8262,20 +8458,31 @@ class Sheet:
     def pieces(self, field: str, kind: Kind, value: Any) -> Pieces:
         """Return what the value of a field is called, with links; nothing if it is unset."""
         # a field without a target may be named after the resource that it links to
-        target = kind.target or (field if field in RECORD_PATHS else "")
+        target = kind.target or TARGETS.get(field) or (field if field in RECORD_PATHS else "")
+        if isinstance(value, str):
+            target = LISTS_OF_IDS.get(field, target)
         if is_unset(kind, target, value):
             return []
-        if isinstance(value, list) and (target or is_user(value[0])):
-            return [self.piece(kind, target, one) for one in value]
+        if field in YES_OR_NO:
+            return [("yes", "")] if value in (1, "1") else []
+        if field in WITH_ACCOUNTS.split() or (isinstance(value, list) and is_user(value[0])):
+            return list(map(self.person, items_of(value)))
+        if target and isinstance(value, (str, list, dict)):
+            return [self.record_piece(target, one) for one in items_of(value)]
+        if field in WORDED.split():
+            return [(word, "") for word in listed(text_of(value))]
         if field in RICH and isinstance(value, str):
             return [(plain_text(value), "")]
         return [self.piece(kind, target, value)]
 
+    def record_piece(self, target: str, id: Any) -> Piece:
+        """Return the name and the path of a record by its id; another value as it is."""
+        text = text_of(id)
+        return self.name(target, int(text)) if text.isdigit() else (text, "")
+
     def piece(self, kind: Kind, target: str, value: Any) -> Piece:
         """Return what one value is called, and its path if it is a link."""
-        if LOOKS[kind.look].cell == "person":
-            return self.person(value)
-        if is_user(value):
+        if LOOKS[kind.look].cell == "person" or is_user(value):
             return self.person(value)
         if target and isinstance(value, int):
             return self.name(target, value)
@@ -8283,11 +8490,13 @@ class Sheet:
             return "yes", ""
         if LOOKS[kind.look].cell == "moment":
             return self.minute(value), ""
-        return text_of(value), ""
+        return text_of(value, self.say), ""
 
     def person(self, value: Any) -> Piece:
         """Return the real name of a user, by account or user reference, and the user's path."""
         user: Any = value if isinstance(value, dict) else self.store.user(value)
+        if not user:
+            return value, ""
         return user["realname"] or user["account"], f"/users/{user['id']}"
 
     def minute(self, stored: str) -> str:
@@ -8314,14 +8523,14 @@ class Sheet:
         """
         told = []
         for field in TELLING.split():
-            known = field in view.fields and field != within
+            known = field in view.columns and field != within
             if known and any(record[field] for record in records):
                 told.append(field)
         heads = told[:COLUMNS]
         rows = []
         for record in records:
             rows.append([self.cell(view, field, record) for field in heads])
-        return Section(title, heads, rows, empty="There are none.")
+        return Section(title, heads, rows, empty="There is nothing here.")
 
     # Records
 
@@ -8333,14 +8542,15 @@ class Sheet:
                 parts.append(self.enclosed(listing, record))
         log = self.log(view.resource, record["id"])
         if log:
-            heads = ("when", "who", "what", "comment")
-            parts.append(Section("Action log", heads, log))
+            parts.append(Section("Action log", ("When", "Who", "What", "Comment"), log))
         return parts
 
     def fields(self, view: View, record: Fields) -> Section:
         """Return the fields of a record, one a row, and links to the lists within it."""
         rows, unset = [], []
         for field in view.columns:
+            if field in HIDDEN.split():
+                continue
             cell = self.cell(view, field, record)
             _, pieces = cell
             if pieces:
@@ -8348,8 +8558,7 @@ class Sheet:
             else:
                 unset.append(field)
         links = self.links_within(view, record)
-        text = f"Unset: {', '.join(unset)}."
-        return Section(rows=rows, links=links, text=[text])
+        return Section(rows=rows, links=links, folded=("Unset", unset))
 
     def links_within(self, view: View, record: Fields) -> Pieces:
         """Return links to the lists within a record, none if it is deleted."""
@@ -8370,7 +8579,7 @@ class Sheet:
         total, _ = self.store.page(listing, narrowed, no_rows)
         table = self.table(listing.view, items, listing.key)
         if total > len(items):
-            return table._replace(text=[f"{total:,} in all."])
+            return table._replace(text=[f"{len(items):,} / {total:,}"])
         return table
 
     def log(self, resource: Resource, id: int) -> list[Cells]:
@@ -8378,8 +8587,9 @@ class Sheet:
         rows = []
         logged = self.rows(LOGGED, table=resource.table, id=id)
         for moment, actor, action, comment in logged:
-            row = make_row(self.minute(moment), self.person(actor), action)
-            rows.append([*row, text_cell(plain_text(comment), "long")])
+            row = make_row(self.minute(moment), self.person(actor))
+            what = text_cell(action, "word")
+            rows.append([*row, what, text_cell(plain_text(comment), "long")])
         return rows
 
     # Lists
@@ -8393,9 +8603,12 @@ class Sheet:
         records = answer[listing.key]
         total = answer.get("total")
         table = self.table(listing.view, records, within=listing.within)
+        states = state_links(listing, query, link)
+        others = {name: query[name] for name in query if name not in ("page", "title")}
         return table._replace(
             sorts=sort_links(listing, table.heads, query, link),
-            links=state_links(listing, query, link),
+            filters={"Show": [(self.say(word), path) for word, path in states]} if states else {},
+            search=("title", query.get("title", ""), others) if listing.name else None,
             page_links=page_links(len(records), total, query, link),
         )
 
@@ -8405,16 +8618,16 @@ class Sheet:
         """Return the page of what a GET answers."""
         listing, view = operation.listing, operation.view
         if listing:
-            title = listing.key.capitalize()
+            title = self.say(listing.key)
             if operation.target:
                 name, _ = self.name(operation.target, named["id"])
-                title += f" of {name}"
+                title += f" · {name}"
             return title, [self.listing(listing, path, query, value)]
         if view:
             # the only view with an envelope that a GET shows
             record = value["profile"] if view is MY_PROFILE else value
             name = next(record[field] for field in (*NAMES, "id") if field in record)
-            title = f"{view.resource.name.capitalize()} {record['id']}: {name}"
+            title = f"{self.say(view.resource.name)} {record['id']}: {name}"
             return title, self.record(view, record)
         code = json.dumps(value, indent=2, ensure_ascii=False)
         return operation.purpose.capitalize(), [Section(code=code)]
@@ -8431,7 +8644,7 @@ class Sheet:
         weeks = self.count_weeks()
         this_week = weeks[max(weeks)]
         return [
-            totals_of(products, this_week),
+            self.totals(this_week),
             Section(
                 "Bugs a week", legend=this_week, weeks=weeks, top=top_of(weeks), css_class="half"
             ),
@@ -8450,7 +8663,7 @@ class Sheet:
             ),
             Section(
                 "Running executions",
-                ("execution", "tasks", *TASK_STATES, "hours consumed", "hours left", "ends"),
+                ("execution", "tasks", *TASK_STATES, "consumed", "left", "end"),
                 executions,
                 legend=TASK_STATES,
                 empty="No execution is running.",
@@ -8463,6 +8676,18 @@ class Sheet:
                 css_class="line",
             ),
         ]
+
+    def totals(self, this_week: Mapping[str, int]) -> Section:
+        """Return the numbers that the overview begins with."""
+        [(products, active)] = self.rows(IN_ALL)
+        counts = {
+            "unResolved": (active, "/bugs?status=active"),
+            "openedthisweek": (this_week["opened"], "/bugs?status=openedthisweek"),
+            "resolvedthisweek": (this_week["resolved"], "/bugs?status=resolvedthisweek"),
+            "products": (products, "/products"),
+        }
+        row = [figure(count, path) for count, path in counts.values()]
+        return Section(heads=list(counts), rows=[row], css_class="tiles")
 
     def products_to_sum(self) -> list[tuple[int, str]]:
         """Return the products whose bugs to add (1) and to subtract (-1), as JSON arrays of ids.
@@ -8505,7 +8730,8 @@ class Sheet:
             # An empty word fills each bar up to the longest; CSS draws it transparent. So all bars
             # have one scale.
             bar = {stage: count, "": most - count}
-            rows.append(make_row(stage, bar, count))
+            row = [text_cell(stage, "word"), make_cell(bar)]
+            rows.append([*row, figure(count, f"/stories?status={stage}")])
         return rows
 
     def execution_rows(self) -> list[Cells]:
@@ -8517,9 +8743,12 @@ class Sheet:
             tasks |= {row["status"]: row["tasks"] for row in found}
             consumed = sum(row["consumed"] for row in found)
             left = sum(row["left"] for row in found)
+            path = f"/executions/{id}"
+            row = make_row((name, path), tasks)
+            for state, count in tasks.items():
+                row.append(figure(count, f"{path}/tasks?status={state}"))
             hours = round(consumed, 1), round(left, 1)
-            link = name, f"/executions/{id}"
-            rows.append(make_row(link, tasks, *tasks.values(), *hours, end))
+            rows.append([*row, *make_row(*hours, end)])
         return rows
 
     def release_rows(self) -> list[Cells]:
@@ -8529,7 +8758,7 @@ class Sheet:
         months: dict[str, Cells] = {}
         for id, name, released in self.rows(PAST_AND_PLANNED, since=str(since)):
             day = date.fromisoformat(released)
-            month = f"{day:%B %Y}"
+            month = self.say("{0:%B %Y}").format(day)
             css_class = "planned" if day > today else "past"
             pieces = [(str(day.day), ""), (name, f"/releases/{id}")]
             cells = months.setdefault(month, [text_cell(month, "field")])
@@ -8539,7 +8768,6 @@ class Sheet:
 
 # The CSS variable --word is the color of a word, such as a state, which is the CSS class of what
 # stands for it.
-# `direction: rtl` lets a line of releases that is too long for the page begin scrolled to its end.
 CSS = """
 :root { color-scheme: light dark; --ink: #1d2530; --soft: #57616f; --line: #dfe3e9;\
  --back: #f4f5f7; --card: #fff; --link: #0a58b5;
@@ -8575,7 +8803,43 @@ section { background: var(--card); border: 1px solid var(--line); border-radius:
 p { margin: .5rem 0 0; max-width: 50rem; }
 section > p:first-child { margin-top: 0; }
 .box + p { color: var(--soft); font-size: .85rem; }
-.links > span { font-weight: 600; }
+.links > span, [aria-current] { font-weight: 600; }
+.who { margin-left: auto; }
+form { display: flex; gap: .5rem; margin: 0 0 .6rem; }
+input, button { font: inherit; color: inherit; background: var(--back); padding: .15rem .6rem;\
+ border: 1px solid var(--line); border-radius: .3rem; min-width: 0; }
+summary { color: var(--soft); cursor: pointer; font-size: .85rem; }
+.filter > .links { margin: .3rem 0 .6rem; }
+.call > summary { display: grid; grid-template-columns: 4.5rem 3.5rem minmax(6rem, 1fr) 2.5rem\
+ 5.5rem 6rem minmax(6rem, 2fr); gap: .8rem; padding: .3rem 0; border-top: 1px solid var(--line);\
+ color: var(--ink); }
+.call > summary:hover { background: var(--back); }
+.call > pre { white-space: pre-wrap; }
+h3 { font-size: .85rem; margin: .5rem 0 0; }
+.refused { color: var(--orange); }
+@media (max-width: 55rem) {
+  .call > summary { display: flex; flex-wrap: wrap; gap: 0 .8rem; }
+  .call > summary > .path { flex: 1 0 60%; }
+}
+@media (max-width: 40rem) {
+  .field { width: 7rem; }
+  .cards, .cards tbody { display: block; }
+  .cards tr { display: flex; flex-wrap: wrap; gap: .1rem .9rem; padding: .4rem 0;\
+ border-top: 1px solid var(--line); }
+  .cards th, .cards td { border: 0; padding: 0; }
+  .cards th > span { display: none; }
+  .cards .bar { width: 100%; }
+  .cards .number::before { content: attr(data-head) " "; color: var(--soft); font-size: .85rem; }
+}
+/* on wide screens the filters do not fold, where a browser can show them all the same */
+@media (min-width: 40rem) {
+  @supports selector(::details-content) {
+    .filter { display: flex; gap: 1rem; }
+    .filter > summary { list-style: none; pointer-events: none; padding-top: .35rem; }
+    .filter::details-content { content-visibility: visible; display: block; }
+    .chosen { display: none; }
+  }
+}
 [aria-sort=ascending]::after { content: " ↑"; }
 [aria-sort=descending]::after { content: " ↓"; }
 .half { grid-column: auto; }
@@ -8583,18 +8847,19 @@ section > p:first-child { margin-top: 0; }
 .box { overflow-x: auto; }
 table { border-collapse: collapse; width: 100%; }
 th, td { padding: .35rem .9rem .35rem 0; text-align: left; vertical-align: top;\
- border-top: 1px solid var(--line); white-space: nowrap; }
+ border-top: 1px solid var(--line); }
+.number, .day, .state { white-space: nowrap; }
 th, .field, .legend, .chart, .soft { color: var(--soft); font-size: .85rem; font-weight: 400; }
 thead th, tr:first-child > .field, tr:first-child > .field ~ td { border-top: 0; }
 :last-child:is(th, td) { padding-right: 0; }
 .field { width: 9rem; }
 .number { text-align: right; }
+.number:first-child { width: 3.5rem; }
 .field + .number { text-align: left; }
-td > a { display: inline-block; width: max-content; max-width: min(20rem, 40vw);\
- overflow-wrap: break-word; white-space: normal; }
-.long > * { display: inline-block; width: max-content; max-width: min(26rem, 55vw);\
- white-space: pre-wrap; }
-.field + .long > * { max-width: min(50rem, 48vw); }
+td > * + * { margin-left: .6rem; }
+.field + td > * { display: block; width: fit-content; margin: 0; }
+.long > * { white-space: pre-wrap; }
+.box + details { margin-top: .6rem; }
 .tiles th, .tiles td { width: 25%; white-space: normal; border: 0; padding-top: 0;\
  text-align: left; vertical-align: bottom; }
 .tiles td { font-size: 1.9rem; line-height: 1; }
@@ -8616,14 +8881,13 @@ td > a { display: inline-block; width: max-content; max-width: min(20rem, 40vw);
 .chart rect:hover { fill: var(--line); fill-opacity: .5; }
 path, polyline { fill: none; stroke: var(--word, var(--line)); vector-effect: non-scaling-stroke; }
 polyline { stroke-width: 2.5; stroke-linejoin: round; }
-.line tbody { display: flex; gap: 1rem; }
-.line tr { display: flex; flex: 1 0 8.4rem; flex-direction: column;\
+.line tbody { display: grid; gap: 1rem;\
+ grid-template-columns: repeat(auto-fill, minmax(8.4rem, 1fr)); }
+.line tr { display: flex; flex-direction: column;\
  border-top: 2px solid var(--line); padding-top: .3rem; }
 .line th { border: 0; padding: 0; }
 .line td { border: 0; padding: .1rem 0 .1rem 1.1em; text-indent: -1.1em; white-space: normal; }
 .line a { display: inline; }
-.line .box { direction: rtl; }
-.line table { direction: ltr; }
 .line ::before { border-radius: 50% !important; }
 .line .planned::before { background: none; border: 2px solid var(--word); }
 pre { overflow-x: auto; margin: .5rem 0 0; padding: .75rem; background: var(--back);\
@@ -8631,49 +8895,78 @@ pre { overflow-x: auto; margin: .5rem 0 0; padding: .75rem; background: var(--ba
 """
 
 TEMPLATE = bottle.SimpleTemplate("""\
-% # Write pieces, each as a link or as plain text; `colored`: the text is the CSS class, too.
-% def say(pieces, colored=False):
+% # Write pieces, each as a link or as plain text. kind: "word": their texts are words of LABELS;
+% # "state": they are CSS classes, too; "": they are names and values, to be left as they are.
+% def say(pieces, kind="", here=None):
 % for text, path in pieces:
+% shown = label(text) if kind else text
 % if path:
-<a href="{{path}}">{{text}}</a>
+<a href="{{path}}" {{!'aria-current="true"' if path == here else ""}}>{{shown}}</a>
 % else:
-<span class="{{text if colored else ""}}">{{text}}</span>
+<span class="{{text if kind == "state" else ""}}">{{shown}}</span>
 % end
 % end
 % end
 <!DOCTYPE html>
-<html lang="en">
+<html lang="{{language}}">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
+% if every:
+<meta http-equiv="refresh" content="{{every}}">
+% end
 <link rel="icon" href="data:,">
-<title>{{title}} · pmservice</title>
+<title>{{label(title)}} · pmservice</title>
 <style>{{!style}}</style>
 </head>
 <body>
-<header><nav aria-label="Lists">
-<a href="/"><strong>pmservice</strong></a>
-% say(nav if who else [])
-<span class="soft">{{who}}</span>
+<header><nav aria-label="{{label("Lists")}}">
+<a href="/" {{!'aria-current="true"' if here == "/" else ""}}><strong>pmservice</strong></a>
+% if who:
+% say(nav, "word", here)
+<span class="who"><span class="soft">{{who}}</span> <a href="{{out}}">{{label("Log out")}}</a></span>
+% end
 </nav></header>
 <main>
-<h1>{{title}}</h1>
+<h1>{{label(title)}}</h1>
 % for part in sections:
 <section class="{{part.css_class}}">
 % if part.title:
-<h2>{{part.title}}</h2>
+<h2>{{label(part.title)}}</h2>
 % end
 % if part.legend and (part.rows or part.weeks):
 <p class="legend">
-% say([(word, "") for word in part.legend], colored=True)
+% say([(word, "") for word in part.legend], "state")
 </p>
 % end
-% for css_class, pieces in (("links", part.links), ("turns", part.page_links)):
-% if pieces:
-<p class="{{css_class}}">
-% say(pieces)
+% if part.links:
+<p class="links">
+% say(part.links, "word")
 </p>
 % end
+% if part.search:
+% field, value, others = part.search
+<form role="search">
+<input type="search" name="{{field}}" value="{{value}}" maxlength="255" \
+aria-label="{{label("Words")}}" placeholder="{{label("Words")}}">
+% for name, given in others.items():
+<input type="hidden" name="{{name}}" value="{{given}}">
+% end
+<button>{{label("Find")}}</button>
+</form>
+% end
+% for name, links in part.filters.items():
+% chosen = "".join(text for text, path in links if not path)
+<details class="filter"><summary>{{label(name)}}<span class="chosen">: {{chosen}}</span></summary>
+<p class="links">
+% say(links)
+</p>
+</details>
+% end
+% if part.page_links:
+<p class="turns">
+% say(part.page_links, "word")
+</p>
 % end
 % if part.weeks:
 % top = part.top
@@ -8681,27 +8974,27 @@ TEMPLATE = bottle.SimpleTemplate("""\
 <div class="chart">
 <p class="scale"><span>{{top}}</span><span>{{top // 2}}</span><span>0</span></p>
 <svg viewBox="0 0 {{width}} {{top}}" preserveAspectRatio="none" role="img">
-<title>{{part.title}}: {{", ".join(part.legend)}}</title>
+<title>{{label(part.title)}}: {{", ".join(map(label, part.legend))}}</title>
 <path d="M0 0H{{width}}M0 {{top / 2}}H{{width}}M0 {{top}}H{{width}}"/>
 % for word in part.legend:
 % points = [f"{n + .5} {top - numbers[word]}" for n, numbers in enumerate(part.weeks.values())]
 <polyline class="{{word}}" points="{{" ".join(points)}}"/>
 % end
 % for n, (monday, numbers) in enumerate(part.weeks.items()):
-% told = ", ".join(f"{number} {word}" for word, number in numbers.items())
-<rect x="{{n}}" width="1" height="{{top}}"><title>week of {{monday.date()}}: {{told}}</title></rect>
+% told = ", ".join(f"{label(word)} {number}" for word, number in numbers.items())
+<rect x="{{n}}" width="1" height="{{top}}"><title>{{monday.date()}}: {{told}}</title></rect>
 % end
 </svg>
 <ol>
 % for monday in part.weeks:
-<li>{{f"{monday:%b}" if monday.day < 8 else ""}}</li>
+<li>{{label("{0:%b}").format(monday) if monday.day < 8 else ""}}</li>
 % end
 </ol>
 </div>
 % end
 % if part.rows:
-<div class="box" tabindex="0" role="region" aria-label="{{part.title or title}}">
-<table>
+<div class="box" tabindex="0" role="region" aria-label="{{label(part.title or title)}}">
+<table class="{{"cards" if part.heads and part.css_class != "tiles" else ""}}">
 % if part.heads:
 <thead><tr>
 % for head, (css_class, _) in zip(part.heads, part.rows[0]):
@@ -8709,19 +9002,20 @@ TEMPLATE = bottle.SimpleTemplate("""\
 % path, order = part.sorts.get(head, ("", ""))
 % sort = f' aria-sort="{order}"' if order else ""
 <th scope="col" class="{{css_class}}"{{!sort}}>
-% say([(head, path)])
+% say([(head, path)], "word")
 </th>
 % end
 </tr></thead>
 % end
 % for row in part.rows:
 <tr>
-% for css_class, pieces in row:
-<{{"th scope=row" if css_class == "field" else "td"}} class="{{css_class}}">
+% for head, (css_class, pieces) in zip(part.heads or [""] * len(row), row):
+<{{"th scope=row" if css_class == "field" else "td"}} class="{{css_class}}" \
+data-head="{{label(head) if css_class == "number" else ""}}">
 % if css_class == "bar":
 % total = sum(number for _, number in pieces) or 1
 % x = 0
-% told = ", ".join(f"{number} {word}" for word, number in pieces if word and number)
+% told = ", ".join(f"{label(word)} {number}" for word, number in pieces if word and number)
 <svg viewBox="0 0 {{total}} 1" preserveAspectRatio="none" role="img"><title>{{told}}</title>
 % for word, number in pieces:
 <rect class="{{word}}" x="{{x}}" width="{{number}}" height="1"/>
@@ -8729,7 +9023,7 @@ TEMPLATE = bottle.SimpleTemplate("""\
 % end
 </svg>
 % else:
-% say(pieces, colored=css_class == "state")
+% say(pieces, {"field": "word", "word": "word", "state": "state"}.get(css_class, ""))
 % end
 </{{"th" if css_class == "field" else "td"}}>
 % end
@@ -8737,11 +9031,27 @@ TEMPLATE = bottle.SimpleTemplate("""\
 % end
 </table>
 </div>
-% elif part.empty:
-<p>{{part.empty}}</p>
+% elif part.empty and not part.calls:
+<p>{{label(part.empty)}}</p>
+% end
+% for cells, inside in part.calls:
+<details class="call"><summary>
+% for css_class, text in cells:
+<span class="{{css_class}}">{{text}}</span>
+% end
+</summary>
+% for name, text in inside.items():
+<h3>{{label(name)}}</h3>
+<pre>{{text}}</pre>
+% end
+</details>
 % end
 % for line in part.text:
-<p>{{line}}</p>
+<p>{{label(line)}}</p>
+% end
+% name, words = part.folded
+% if words:
+<details><summary>{{label(name)}}</summary><p>{{", ".join(map(label, words))}}</p></details>
 % end
 % if part.code:
 <pre>{{part.code}}</pre>
@@ -8750,7 +9060,9 @@ TEMPLATE = bottle.SimpleTemplate("""\
 % end
 </main>
 <footer class="links">
-% say(others if who else [])
+% if who:
+<a href="{{calls}}">{{label("Calls, and lines for programs")}}</a>
+% end
 </footer>
 </body>
 </html>
@@ -8759,87 +9071,143 @@ TEMPLATE = bottle.SimpleTemplate("""\
 NO_RECORDS = Section(
     "There are no records yet",
     text=[
-        "Start the service with --demo to see a made-up company, or with --load FILE to load"
-        " records of your own.",
-        "pmservice load FILE does so while the service runs, and POST /products creates a product.",
+        "Start the service with --demo to see a made-up company.",
+        "Load your own records with --load FILE, or with pmservice load FILE.",
+        "POST /products creates a product.",
     ],
 )
 LOG_IN = Section(
     text=[
-        "Reload the page: your browser then asks for an account and its password. A token may stand"
-        " for the password.",
-        "A new database has the account admin. Its password was printed where the service was first"
-        " started. If it is lost, this command sets a new one:",
+        "Reload the page to be asked for an account and its password.",
+        "A token may stand for the password.",
+        "The first start of the service showed the password of admin.",
+        "If it is lost, this command sets a new one:",
     ],
     code="pmservice user admin --password",
 )
+LOGGED_OUT = Section(text=["You are logged out."], links=[("Log in again", "/")])
 
-# Lines for a shell: the first ones get a path, the others create a product.
-SHELL = (
-    """\
+# Lines for a shell, which get the products and create one.
+SHELL = """\
 T=$(curl -s {url}/tokens -d '{{"account": "{account}", "password": "PASSWORD"}}' |
     python3 -c 'import json, sys; print(json.load(sys.stdin)["token"])')
-curl -s -H "Token: $T" {url}{path}""",
-    """
-curl -s -H "Token: $T" {url}/products -d '{{"name": "Shop"}}'""",
-)
-POWERSHELL = (
-    """\
+curl -s -H "Token: $T" {url}/products
+curl -s -H "Token: $T" {url}/products -d '{{"name": "Shop"}}'"""
+POWERSHELL = """\
 $T = (Invoke-RestMethod {url}/tokens -Method Post\
  -Body '{{"account": "{account}", "password": "PASSWORD"}}').token
-Invoke-RestMethod {url}{path} -Headers @{{Token = $T}}""",
-    """
+Invoke-RestMethod {url}/products -Headers @{{Token = $T}}
 Invoke-RestMethod {url}/products -Headers @{{Token = $T}} -Method Post\
- -Body '{{"name": "Shop"}}'""",
-)
+ -Body '{{"name": "Shop"}}'"""
 
 
-def lines_for_programs(
-    environ: Mapping[str, Any], path: str, account: str, creates: bool
-) -> Section:
-    """Return the lines that get the JSON at a path in the reader's shell, and create a product."""
+def lines_for_programs(environ: Mapping[str, Any], account: str) -> Section:
+    """Return the lines that get JSON in the reader's shell, and links to what has no page."""
     on_windows = "Windows" in environ.get("HTTP_USER_AGENT", "")
-    get, create = POWERSHELL if on_windows else SHELL
-    lines = get + create if creates else get
     host = environ.get("HTTP_HOST") or environ["SERVER_NAME"]
     url = f"{environ['wsgi.url_scheme']}://{host}"
-    code = lines.format(url=url, path=path, account=account)
-    return Section("For programs", text=["Programs get JSON at the same paths:"], code=code)
+    lines = POWERSHELL if on_windows else SHELL
+    return Section(
+        "For programs",
+        links=OTHER_LINKS,
+        text=["Programs get JSON at the same paths:"],
+        code=lines.format(url=url, account=account),
+    )
 
 
-def refuse_embedding(environ: Mapping[str, Any]) -> None:
+def refuse_embedding(environ: Environ, may_frame: bool) -> None:
     """Raise Refusal (403) for a request of another site's page, unless a person followed a link.
 
     Browsers add the credentials that they know to the requests of other sites' scripts, images and
-    frames, too.
+    frames, too. may_frame: whether some sites may frame pages; the browser then looks which.
     """
     site = environ.get("HTTP_SEC_FETCH_SITE", "")
     mode = environ.get("HTTP_SEC_FETCH_MODE")
     target = environ.get("HTTP_SEC_FETCH_DEST")
     if site in ("", "same-origin", "none"):
         return
-    if (mode, target) != ("navigate", "document"):
-        raise Refusal(403, "Pages of other sites may only link to this page.")
+    if mode == "navigate" and (target == "document" or (may_frame and target == "iframe")):
+        return
+    raise Refusal(403, "Pages of other sites may only link to this page.")
+
+
+def page_query(environ: Environ) -> Texts:
+    """Return the query parameters of a page that are not empty; links of the page repeat them."""
+    sent = parse_query(environ, most=100)
+    return {name: value for name, value in sent.items() if value}
 
 
 def list_query(environ: Environ) -> dict[str, Any]:
     """Return the query parameters of a list, with a page and a limit that suit a page of HTML."""
-    sent = parse_query(environ, most=100)  # each one is repeated in every link of the page
-    given = {name: value for name, value in sent.items() if value}
-    query = {"page": "1", "limit": str(ROWS), **given}
+    query = {"page": "1", "limit": str(ROWS), **page_query(environ)}
     with contextlib.suppress(ValueError):  # the operation refuses what is not a limit
         limit = LIMIT.read(query["limit"])
         query["limit"] = str(min(limit, MOST_ROWS))
     return query
 
 
-def state_of(clock: Clock) -> str:
-    """Return how the clock differs from the system's."""
-    if clock.frozen:
-        return "frozen"
-    if clock.offset:
-        return f"shifted by {clock.offset:,} seconds"
-    return "not changed"
+def language_of(environ: Mapping[str, str], default: str) -> str:
+    """Return the language of a page: the first one that the browser names and LABELS has."""
+    for word in environ.get("HTTP_ACCEPT_LANGUAGE", "").lower().split(","):
+        language = word.strip()[:2]
+        if language in LANGUAGES:
+            return language
+    return default
+
+
+# The page of calls
+
+
+def has_words(call: Fields, text: str, wanted: Fields) -> bool:
+    """Tell whether a call, of which this is the JSON, is among the wanted ones."""
+    for name, value in wanted.items():
+        if name == "text":
+            if value.lower() not in text.lower():
+                return False
+        elif str(call[name]) != str(value):
+            return False
+    return True
+
+
+def shown_call(call: Fields) -> tuple[Sequence[tuple[str, str]], Texts]:
+    """Return the line of a call, and what unfolds below it."""
+    status = call["status"]
+    line = (
+        ("soft", call["time"][11:19]),
+        ("", call["method"]),
+        ("path", call["path"]),
+        ("number refused" if status >= 400 else "number", str(status)),
+        ("number soft", f"{call['duration']:.1f} ms"),
+        ("soft", call["account"]),
+        ("refused", call["error"] or ""),
+    )
+    inside = {}
+    for name in ("query", "headers", "body", "ignored", "fault", "answer"):
+        value = call[name]
+        if value:
+            text = (
+                value if isinstance(value, str) else json.dumps(value, indent=2, ensure_ascii=False)
+            )
+            inside[name.capitalize()] = text[:MOST_SHOWN]
+    return line, inside
+
+
+def call_filters(
+    calls: Iterable[Fields], wanted: Fields, everything: str, link: Link
+) -> dict[str, Pieces]:
+    """Return links to the calls with each status, account and path that occurs often.
+
+    everything: the text of the link to all of them.
+    """
+    filters = {}
+    for name in ("status", "account", "path"):
+        counts = Counter(str(call[name]) for call in calls)
+        words = [word for word, _ in counts.most_common(WORDS_SHOWN)]
+        given = str(wanted.get(name, ""))
+        pieces = [(everything, link(**{name: ""}) if given else "")]
+        pieces += [(word, link(**{name: word}) if word != given else "") for word in sorted(words)]
+        filters[name] = pieces
+    return filters
 
 
 class Page:
@@ -8854,31 +9222,41 @@ class Page:
         # {keyed hash of a header that was right: (the stored password hash that it matched, or ""
         # if it held a token; the time until which to trust it)}
         self.checked: dict[bytes, tuple[str, float]] = {}
+        # the addresses of the page that ended a login, each until it is asked for again
+        self.ended: deque[str] = deque(maxlen=MOST_ENDED)
 
     def __call__(self, environ: dict[str, Any]) -> bottle.HTTPResponse:
         """Answer a request with a page, refusals included."""
-        headers = dict(SEALED)
+        framing = " ".join(self.service.frames) or "'none'"
+        headers = {**SEALED, "Content-Security-Policy": POLICY + framing}
+        language = language_of(environ, self.database.language)
         status = 200
         try:
             # as elsewhere, but the answer that it raises is made into a page
-            title, sections = render_errors(self.answer)(environ)
+            title, sections = render_errors(self.answer)(environ, language)
         except bottle.HTTPResponse as refusal:
             status = refusal.status_code
+            if status == 303:
+                return refusal
             title, sections = self.show_refusal(refusal)
             if status == 405:
                 headers["Allow"] = refusal.get_header("Allow")
         if status == 401:
             headers["WWW-Authenticate"] = 'Basic realm="pmservice", charset="UTF-8"'
         me = environ.get("pmservice.caller")
-        who = me.account if me else ""
-        example = environ["PATH_INFO"]  # the path in the lines for programs
-        if status != 200 or example == "/":
-            example = "/products"
-        creates = NO_RECORDS in sections
-        lines = lines_for_programs(environ, example, who or ADMIN, creates=creates)
-        sections.append(lines)
+        path = environ["PATH_INFO"]
         page = TEMPLATE.render(
-            title=title, sections=sections, style=CSS, nav=NAV_LINKS, others=FOOTER_LINKS, who=who
+            title=title,
+            sections=sections,
+            language=language,
+            label=functools.partial(label, language),
+            style=CSS,
+            nav=NAV_LINKS,
+            calls=JOURNAL_PAGE,
+            out=OUT_PAGE,
+            here=path[: path.find("/", 1)] if "/" in path[1:] else path,
+            who=me.account if me else "",
+            every=environ.get("pmservice.every"),
         )
         return bottle.HTTPResponse(page.encode(), status, headers)
 
@@ -8893,7 +9271,7 @@ class Page:
         sentence = json.loads(text)["error"]
         return title, [Section(text=[sentence])]
 
-    def caller(self, environ: Mapping[str, Any]) -> Caller:
+    def caller(self, environ: Environ) -> Caller:
         """Return who asks, by HTTP Basic: an account and its password, or a token as the password.
 
         Raises Refusal (401).
@@ -8903,6 +9281,7 @@ class Page:
         if not given:
             raise Refusal(401, UNAUTHORIZED)
         account, password = given
+        environ["pmservice.tried"] = account
         token = password.encode().decode("latin-1")  # as WSGI passes a header
         with contextlib.suppress(Refusal):
             me = self.service.caller({**environ, "HTTP_TOKEN": token})
@@ -8948,21 +9327,46 @@ class Page:
         latest = list(checked.items())[-MOST_REMEMBERED:]
         self.checked = dict(latest)
 
-    def answer(self, environ: dict[str, Any]) -> Contents:
-        """Return the page at a path. Raises Refusal, or Bottle's 404."""
-        refuse_embedding(environ)
+    def answer(self, environ: Environ, language: str) -> Contents:
+        """Return the page at a path. Raises Refusal, Bottle's 404, or a redirection."""
+        refuse_embedding(environ, bool(self.service.frames))
         environ["PATH_INFO"], reason = normalize_path(environ)
         if self.service.loading:  # its users and their passwords may not be there yet
             raise Refusal(503, LOADING)
+        path = environ["PATH_INFO"]
+        if path == OUT_PAGE:
+            return self.log_out(environ)
         me = environ["pmservice.caller"] = self.caller(environ)
         if reason:
             raise Refusal(404, reason)
-        if environ["PATH_INFO"] not in ("", "/"):
-            return self.answer_get(environ, me)
+        if path == JOURNAL_PAGE:
+            parts = self.calls(environ, me, language)
+            return "Calls", [*parts, lines_for_programs(environ, me.account)]
+        if path not in ("", "/"):
+            return self.answer_get(environ, me, language)
         with self.database.reading(me=me) as store:
-            return "Overview", Sheet(store).overview() + self.state(me)
+            return "Overview", Sheet(store, language).overview()
 
-    def answer_get(self, environ: Environ, me: Caller) -> Contents:
+    def log_out(self, environ: Environ) -> Contents:
+        """Return the page that ends a login.
+
+        Browsers forget a login that is refused: this page is refused (401) once, at an address of
+        its own. Whoever logs in there is sent to the overview.
+        """
+        header = environ.get("HTTP_AUTHORIZATION", "")
+        if not header:
+            return "Logged out", [LOGGED_OUT]
+        once = page_query(environ).get("once")
+        if not once:
+            address = f"{OUT_PAGE}?once={secrets.token_hex(8)}"
+            raise bottle.HTTPResponse(status=303, headers={"Location": address})
+        if once in self.ended:
+            raise bottle.HTTPResponse(status=303, headers={"Location": "/"})
+        self.ended.append(once)
+        self.checked.pop(self.digest(header), None)
+        raise Refusal(401, "You are logged out.")
+
+    def answer_get(self, environ: Environ, me: Caller, language: str) -> Contents:
         """Return the page of what the operation at a path answers."""
         route, named = self.service.routes.router.match(environ)
         # The path as OPERATIONS writes it, see add_routes; other GETs have no page, see NO_PAGES.
@@ -8978,32 +9382,57 @@ class Page:
             text = b"".join(text)
         value = json.loads(text)
         with self.database.reading(me=me) as store:
-            sheet = Sheet(store)
+            sheet = Sheet(store, language)
             return sheet.show(operation, environ["PATH_INFO"], value, named, query)
 
-    def state(self, me: Caller) -> list[Section]:
-        """Return the state of the controls, for administrators."""
-        if not self.controls or not me.admin:
-            return []
-        clock = self.controls.clock
-        zone = self.database.zone
-        faults = [make_row(to_json(fault)) for fault in self.controls.faults]
-        said = (
-            f"The clock says {local(utc(clock(), zone), zone)} and is {state_of(clock)}."
-            f" Faults: {len(faults) or 'none'}."
-        )
-        calls = []
-        last = list(self.controls.journal)[-CALLS_SHOWN:]
-        for noted in reversed(last):
-            call = json.loads(noted.text)
-            status = str(call["status"])
-            duration = round(call["duration"], 1)
-            calls.append(make_row(call["method"], call["path"], status, call["account"], duration))
-        names = ("method", "path", "status", "account", "ms")
-        return [
-            Section("Controls", rows=faults, text=[said]),
-            Section("Last calls", names, calls, empty="There was none."),
+    def calls(self, environ: Environ, me: Caller, language: str) -> list[Section]:
+        """Return the state of the controls and the last calls, for administrators."""
+        if not self.controls:
+            return [Section(text=[CONTROLS_OFF])]
+        if not me.admin:
+            return [Section(text=[ADMIN_ONLY])]
+        query = page_query(environ)
+        wanted = check_exactly(Shape(CALLS_QUERY), query)
+        every = wanted.pop("every", None)
+        environ["pmservice.every"] = every
+
+        def link(**changes: Any) -> str:
+            changed = {**query, **changes}
+            given = {name: value for name, value in changed.items() if value}
+            return f"{JOURNAL_PAGE}?{urllib.parse.urlencode(given)}"
+
+        texts = [call.shown() for call in self.controls.journal]
+        calls = list(map(json.loads, texts))
+        found = [
+            call for call, text in zip(calls, texts, strict=True) if has_words(call, text, wanted)
         ]
+        say = functools.partial(label, language)
+        filters = call_filters(calls, wanted, say("all"), link)
+        intervals = [(say("never"), link(every="") if every else "")]
+        intervals += [(f"{n} s", link(every=n) if every != n else "") for n in REFRESHED]
+        last = found[: -CALLS_SHOWN - 1 : -1]
+        others = {name: value for name, value in query.items() if name != "text"}
+        return [
+            Section(
+                "Last calls",
+                search=("text", query.get("text", ""), others),
+                filters={**filters, "Refresh": intervals},
+                page_links=[(f"{len(last)} / {len(found)}", "")],
+                calls=[shown_call(call) for call in last],
+                empty="There is nothing here.",
+                css_class="calls",
+            ),
+            Section("Controls", rows=self.state(self.controls)),
+        ]
+
+    def state(self, controls: Controls) -> list[Cells]:
+        """Return the state of the clock, and the faults."""
+        clock, zone = controls.clock, self.database.zone
+        state = "frozen" if clock.frozen else f"{clock.offset:+g} s"
+        rows = [[text_cell("Clock", "field"), *make_row(local(utc(clock(), zone), zone), state)]]
+        for fault in controls.faults:
+            rows.append([text_cell("Fault", "field"), *make_row(to_json(fault))])
+        return rows
 
 
 # --- 16 Server: connections and threads -----------------------------------------------------------
@@ -10006,6 +10435,7 @@ class Call(TypedDict):
     without a valid token.  duration: milliseconds.  headers: those of the request.  body: its JSON,
     or the text that is not JSON.  error: the sentence of a refusal.  ignored: what the header
     Ignored-Fields says.  fault: the match of the fault that applied.
+    answer: its JSON, or the text that is not JSON; None if it was sent in pieces.
     """
 
     id: str
@@ -10021,6 +10451,7 @@ class Call(TypedDict):
     error: str | None
     ignored: str | None
     fault: str | None
+    answer: Any
 
 
 class Wanted(TypedDict, total=False):
