@@ -377,6 +377,7 @@ LABELS_TEXT = """
     fixed | Fixed | 已解决
     forum | Forum | 论坛
     improve | Improvement | 改进
+    inside | Inside | 内部
     install | Installation | 安装部署
     integrate | Integration test | 集成测试
     interface | Interface | 接口
@@ -399,6 +400,7 @@ LABELS_TEXT = """
     ops | Operations | 运维
     other | Other | 其他
     others | Others | 其他
+    outside | Outside | 外部
     overduebugs | Overdue | 过期
     partner | Partner | 合作伙伴
     pass | Passed | 通过
@@ -527,7 +529,7 @@ LABELS_TEXT = """
 def read_labels(text: str) -> dict[str, dict[str, str]]:
     """Return the labels of words by language."""
     labels: dict[str, dict[str, str]] = {language: {} for language in LANGUAGES}
-    for line in text.split("\n"):
+    for line in filter(str.strip, text.split("\n")):
         columns = line.strip().split(" | ")
         for language, shown in zip(LANGUAGES, columns[-2:], strict=False):
             labels[language][columns[0]] = shown
@@ -6065,10 +6067,11 @@ def parse_json(text: str) -> Any:
     try:
         return json.loads(text, parse_constant=refuse_constant)
     except json.JSONDecodeError as error:  # its own words differ between versions of Python
-        found = f"it ends at line {error.lineno}, column {error.colno}."
+        place = f"line {error.lineno}, column {error.colno}"
         rest = printable(text[error.pos : error.pos + 10])
-        if rest and not SECRET.search(text):  # the log and the journal have this sentence
-            found = f"line {error.lineno}, column {error.colno} reads: {rest}"
+        found = f"{place} reads: {rest}" if rest else f"it ends at {place}."
+        if rest and SECRET.search(text):  # the log and the journal have this sentence
+            found = f"{place} is wrong."
         raise Refusal(400, f"The body must be JSON, but {found}") from None
     except ValueError:
         raise Refusal(400, "The body must be JSON; it has a number with too many digits.") from None
@@ -8881,11 +8884,12 @@ td > * + * { margin-left: .6rem; }
 .chart rect:hover { fill: var(--line); fill-opacity: .5; }
 path, polyline { fill: none; stroke: var(--word, var(--line)); vector-effect: non-scaling-stroke; }
 polyline { stroke-width: 2.5; stroke-linejoin: round; }
+.line table { display: block; }
 .line tbody { display: grid; gap: 1rem;\
  grid-template-columns: repeat(auto-fill, minmax(8.4rem, 1fr)); }
 .line tr { display: flex; flex-direction: column;\
  border-top: 2px solid var(--line); padding-top: .3rem; }
-.line th { border: 0; padding: 0; }
+.line th { border: 0; padding: 0; width: auto; }
 .line td { border: 0; padding: .1rem 0 .1rem 1.1em; text-indent: -1.1em; white-space: normal; }
 .line a { display: inline; }
 .line ::before { border-radius: 50% !important; }

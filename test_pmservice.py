@@ -982,9 +982,12 @@ def records_in(answer: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 class Read(html.parser.HTMLParser):
-    """A page, which must be well-formed. `sections`: the rows of each table by its heading."""
+    """A page, which must be well-formed.
 
-    VOID = ("meta", "link")
+    sections: the rows of each table by its heading.  calls: the lines of the page of calls.
+    """
+
+    VOID = ("meta", "link", "input")
 
     def __init__(self, text: str):
         super().__init__()
@@ -992,6 +995,7 @@ class Read(html.parser.HTMLParser):
         self.words, self.links, self.tags, self.titles = [], [], [], []
         self.sections: dict[str, list[list[str]]] = {}
         self.heading = ""
+        self.calls: list[str] = []
         self.feed(text)
         self.close()
         assert self.open == []
@@ -1002,6 +1006,8 @@ class Read(html.parser.HTMLParser):
         if tag not in self.VOID:
             self.open.append(tag)
         self.links += [value for name, value in attributes if name == "href" and tag == "a"]
+        if ("class", "call") in attributes:
+            self.calls.append("")
         if tag == "section":
             self.heading = ""
             self.sections.setdefault("", [])
@@ -1023,6 +1029,8 @@ class Read(html.parser.HTMLParser):
             self.titles.append(data)
         elif "h2" in self.open:
             self.heading += data
+        elif "summary" in self.open and self.calls:
+            self.calls[-1] = f"{self.calls[-1]} {data.strip()}".strip()
         elif {"td", "th"} & {*self.open} and data.strip():
             row = self.sections[self.heading][-1]
             row[-1] = f"{row[-1]} {data.strip()}".strip()
@@ -7355,6 +7363,16 @@ class TestCallsFromPages:
                 assert self.shown(answer) == shown
             assert client.get("/-/journal")["total"] == 0
 
+    @each(("asked", "allowed"), [
+        ("authorization,x-requested-with", "authorization,x-requested-with"),
+        ("", "Token, Content-Type"), ("Token\x0b", "Token, Content-Type"),
+    ])  # fmt: skip
+    def test_preflight_allows_the_headers_that_it_asks_for(self, client, asked, allowed):
+        headers = {"Origin": "http://localhost:3000", "Access-Control-Request-Method": "GET"}
+        headers["Access-Control-Request-Headers"] = asked
+        answer = client.app.options("/products", headers=headers, status=204)
+        assert answer.headers["Access-Control-Allow-Headers"] == allowed
+
     def test_waitress_refuses_with_the_same_headers(self):
         origin = "http://localhost:3000"
         with pmservice.running(token="t", body_limit=10) as served:
@@ -7549,6 +7567,8 @@ class TestOpenAPI:
         asked = row.asks.split()
         if isinstance(row, List):
             asked = ["page", "limit", "order", *asked]
+            if line not in UNNAMED:
+                asked.append("title")
         assert parameters_of(description) == asked
         in_path = re.findall("<(.+?)>", operation.path)
         assert parameters_of(item_of(operation)) == in_path
@@ -8147,9 +8167,9 @@ class TestJournal:
     def test_secret_that_a_refusal_quotes_is_not_kept(self, memory):
         sent = b'{"account": "admin", "password": hunter2}'
         refusal = memory.refused("POST", "/tokens", sent)
-        assert "reads: hunter2}" in refusal["error"]
         (call,) = memory.calls()
-        assert call["error"] == "The body must be JSON, but line 1, column 34"
+        sentence = "The body must be JSON, but line 1, column 34 is wrong."
+        assert call["error"] == refusal["error"] == sentence
         assert call["body"] == '{"account": "admin", "pass***'
 
     @each("name", SECRET_NAMES)
@@ -8358,7 +8378,7 @@ SEALED = {  # what a page may load and send, and who may frame it: only its own 
     "default-src": "'none'",
     "style-src": "'unsafe-inline'",
     "img-src": "data:",
-    "form-action": "'none'",
+    "form-action": "'self'",
     "base-uri": "'none'",
     "frame-ancestors": "'none'",
 }
@@ -8389,6 +8409,27 @@ def links_with(page: Read, part: str) -> list[str]:
     return [link for link in page.links if part in link]
 
 
+def words_on_page(operation: pmservice.Operation) -> Iterator[str]:
+    """Yield the words that the page of an operation can show in a reader's language."""
+    view = operation.view
+    if operation.listing:
+        view = operation.listing.view
+        yield operation.listing.key
+        yield from operation.listing.browse
+    if operation.method != "GET" or not view:
+        return
+    yield view.resource.name
+    views = [view]
+    for listing in pmservice.ENCLOSED.get(view, ()):
+        yield listing.key
+        views.append(listing.view)
+    for shown in views:
+        yield from {*shown.columns} - {*pmservice.HIDDEN.split()}
+        given = shown.resource.settable()
+        for field in given.keys() & {*pmservice.WORDED.split()}:
+            yield from given[field].schema.get("enum", ())
+
+
 def shape_of(link: str) -> tuple[str, ...]:
     """Return the path of a link, with 0 for each id, and the names in its query."""
     path, _, query = link.partition("?")
@@ -8416,7 +8457,34 @@ REFUSED_PAGES = [
     "/bugs/99", "/nothing", "/bugs?order=nope", "/bugs?page=0", "/bugs?limit=x", "/bugs?limit=100001", f"/bugs?limit={'9' * 5000}",
     "/bugs?pagesize=1", "/products?program=99",
 ]
+UNNAMED = ["GET /testcases/<id>/results", "GET /tasks/<id>/estimate"]  # lists of what has no name
 LOG_INS = [(0, "login"), (599, "html"), (2, "login"), (1, "html")]  # seconds since the one before, class of the request
+TITLES_FOUND = [
+    ("off", ["The OFFER", "Total is off"]), ("is TOTAL", ["Total is off"]), ("of f", ["The OFFER", "Total is off"]), ("%", ["100%"]), ("nowhere", []),
+]
+LINKS_MADE = {  # a record with ids of others
+    "/bugs/1":     dict(linkBug="2", openedBuild="1", case=1),
+    "/stories/1":  dict(mailto=["dev1", "qa1"]),
+    "/releases/1": dict(bugs="1,2", stories="1"),
+}
+LINKS_SHOWN = {
+    "/bugs/1":     {"Related bugs": "B", "Found in build": "B1", "Test case": "C"},
+    "/stories/1":  {"Cc": "Dan Dev Quin Test"},
+    "/releases/1": {"Bugs": "B B", "Stories": "S"},
+}
+ACCEPTED = [  # what a browser accepts, the setting, the language of pages
+    ("zh-CN,zh;q=0.9,en;q=0.8", "en", "zh"), ("en-US,en;q=0.5", "zh", "en"), ("de-DE, fr", "zh", "zh"), ("", "en", "en"), ("zh-TW", "zh", "zh"),
+    ("de, EN-gb;q=0.7, zh", "zh", "en"),
+]
+UNLABELLED = "activestory allstory changedstory closedstory draftstory finishedList qq skype slack whatsapp"
+SAME_IN_CHINESE = "ID Bug Scrum"
+CALLS_WATCHED = ["GET /bugs/1", "GET /bgus", "GET /bugs/2", "GET /products"]
+CALLS_SHOWN = ["POST /products 201 admin", "GET /products 200 admin", "GET /bugs/2 503 -", "GET /bgus 404 - There is nothing at /bgus; did you mean /bugs?",
+               "GET /bugs/1 200 admin"]
+CALLS_FOUND = [
+    ("", 5), ("status=200", 2), ("path=/products", 2), ("account=admin", 3), ("text=quiet", 1), ("text=mean&status=404", 1), ("path=/nothing", 0),
+]
+CLOCKS_SHOWN = [(dict(offset=90), "+90 s"), (dict(now="2026-01-05T09:00:00Z"), "frozen"), ({}, "+0 s")]
 UNLINKED = {"/configurations/0": "/configurations/language", "/product/0": "/product/1"}  # shape: path
 NASTY = """<script>alert(1)</script>"'><img src=x onerror=alert(1)>'><b x='&amp; {{1}} % end</style><svg/onload=1>"""
 SHOWN_ON_PAGES = {
@@ -8513,7 +8581,6 @@ class TestPage:
     def test_page_of_a_401_says_how_to_get_in(self, client):
         page = browse(client, "/products", None, 401)
         assert "pmservice user admin --password" in page.text
-        assert "/tokens" in page.text
         assert set(page.links) == {"/"}
         headers = {"Accept": CHROME}
         answer = client.app.get("/", headers=headers, status=401)
@@ -8589,7 +8656,7 @@ class TestPage:
     # The contents of pages
 
     def test_links_lead_to_every_page_and_to_pages_alone(self, demo):
-        seen = defaultdict(set, {("/openapi.json",): {"/openapi.json"}})
+        seen = defaultdict(set, {("/openapi.json",): {"/openapi.json"}, ("/-/out",): {"/-/out"}})
         waiting = ["/", *UNLINKED.values()]
         while waiting:
             path = waiting.pop()
@@ -8610,13 +8677,13 @@ class TestPage:
         page = browse(shanghai, "/bugs/1")
         assert "Bug 1: B" in page.text
         rows = dict(page.sections[""])
-        assert rows["product"] == "Shop"
-        assert rows["assignedDate"] == "2026-11-20 15:42"
-        assert rows["deadline"] == "2026-12-01"
-        empty = {"resolvedBy", "closedDate", "branch", "lines", "deleted"}
+        assert rows["Product"] == "Shop"
+        assert rows["Assigned"] == "2026-11-20 15:42"
+        assert rows["Deadline"] == "2026-12-01"
+        empty = {"Resolved by", "Closed", "branch", "lines", "Deleted"}
         assert not empty & rows.keys()
         _, logged = page.sections["Action log"]
-        assert logged == ["2026-11-20 15:42", "admin", "assigned", "To you,\nQuinn"]
+        assert logged == ["2026-11-20 15:42", "admin", "Assigned", "To you,\nQuinn"]
         user = shanghai.get("/users/qa1")
         assert f"/users/{user['id']}" in page.links
         assert "/products/1" in page.links
@@ -8639,8 +8706,8 @@ class TestPage:
         filled.post("/bugs/1/confirm", comment=text)
         page = browse(filled, "/products/1")
         rows = dict(page.sections[""])
-        assert rows["desc"] == shown
-        assert rows["name"] == text[:80]  # which is no rich text
+        assert rows["Description"] == shown
+        assert rows["Name"] == text[:80]  # which is no rich text
         assert browse(filled, "/bugs/1").sections["Action log"][1][-1] == shown
 
     def test_what_records_say_is_never_markup(self, filled):
@@ -8713,10 +8780,10 @@ class TestPage:
         page = browse(client, "/products/1/bugs")
         assert column_of(page, 1) == titles[:9:-1]
         for part, shown, said in (
-            ("page=2", titles[9::-1], "51 to 60 of 60"),
-            ("order=title_asc", titles[:50], "1 to 50 of 60"),
-            ("order=title_desc", titles[:9:-1], "1 to 50 of 60"),
-            ("status=active", titles[39::-1], "1 to 40 of 40"),
+            ("page=2", titles[9::-1], "51–60 / 60"),
+            ("order=title_asc", titles[:50], "1–50 / 60"),
+            ("order=title_desc", titles[:9:-1], "1–50 / 60"),
+            ("status=active", titles[39::-1], "1–40 / 40"),
         ):
             (path,) = links_with(page, part)
             page = browse(client, path)
@@ -8738,9 +8805,9 @@ class TestPage:
             rows = column_of(page, 0)
             assert len(rows) == count
         plan = browse(client, "/productplans/1")
-        rows = column_of(plan, 0, "bugs")
+        rows = column_of(plan, 0, "Bugs")
         assert len(rows) == 500
-        assert "510 in all." in plan.text
+        assert "500 / 510" in plan.text
 
     def test_page_of_a_deleted_record_has_no_dead_links_and_its_plan_no_title(self, filled):
         filled.post("/productplans/1/linkbugs", bugs=[1])
@@ -8758,7 +8825,8 @@ class TestPage:
         assert "Products" not in page.sections
 
     def test_lines_are_for_the_shell_of_who_looks(self, client):
-        text = browse(client, User_Agent="Mozilla/5.0 (Windows NT 10.0; Win64; x64)").text
+        windows = "Mozilla/5.0 (Windows NT 10.0; Win64; x64)"
+        text = browse(client, "/-/journal", User_Agent=windows).text
         assert "Invoke-RestMethod http://localhost:80/products -Headers @{Token = $T}\n" in text
         assert """-Headers @{Token = $T} -Method Post -Body '{"name": "Shop"}'""" in text
         assert "curl" not in text
@@ -8766,7 +8834,7 @@ class TestPage:
     def test_lines_for_a_shell_work(self, client):
         if not (shutil.which("curl") and shutil.which("sh")):
             pytest.skip("there is no curl")
-        page = browse(client)
+        page = browse(client, "/-/journal")
         lines = re.search("T=.*(?:\n.+)+", page.text)[0]
         with pmservice.running(password="pass") as served:
             lines = lines.replace("http://localhost:80", served.url)
@@ -8776,36 +8844,161 @@ class TestPage:
         assert '"total":0' in told
         assert '"name":"Shop"' in told
 
-    # Controls
+    def test_words_of_titles_narrow_a_list(self, client):
+        bugs = [dict(product=1, title=title) for title in ("Total is off", "The OFFER", "100%")]
+        client.load(products=[dict(name="Shop")], bugs=bugs)
+        for words, found in TITLES_FOUND:
+            quoted = urllib.parse.quote(words)
+            page = browse(client, f"/bugs?status=active&title={quoted}")
+            rows = page.sections[""][1:]
+            assert [row[1] for row in rows] == found
+            listed = client.get(f"/products/1/bugs?title={quoted}")
+            assert [bug["title"] for bug in listed["bugs"]] == found
+            assert listed["total"] == len(found)
+            hidden = [one for tag, one in page.tags if tag == "input" and one["type"] == "hidden"]
+            kept = {one["name"]: one["value"] for one in hidden}
+            assert kept == {"status": "active", "limit": "50"}
 
-    def test_controls_are_shown_to_administrators_if_they_are_on(self):
+    def test_links_lead_to_what_ids_and_accounts_stand_for(self, filled):
+        for path, body in LINKS_MADE.items():
+            filled.put(path, **body)
+            page = browse(filled, path)
+            rows = dict(page.sections[""])
+            for field, shown in LINKS_SHOWN[path].items():
+                assert rows[field] == shown
+
+    def test_what_means_nothing_to_people_is_not_shown(self, filled):
+        page = browse(filled, "/programs/6")
+        rows = dict(page.sections[""])
+        shown = " ".join(rows)
+        assert not re.search("path|grade|order|Path", shown)
+        (unset,) = [one for tag, one in page.tags if tag == "details"]
+        assert "open" not in unset
+        assert "Budget" in page.text  # which unfolds
+
+    def test_section_one_is_in_is_marked(self, filled):
+        for path, section in (
+            ("/", "/"),
+            ("/bugs?page=2", "/bugs"),
+            ("/products/1/bugs", "/products"),
+        ):
+            page = browse(filled, path)
+            marked = [one["href"] for _, one in page.tags if "aria-current" in one]
+            assert marked == [section]
+
+    # Languages
+
+    @each(("accepted", "setting", "language"), ACCEPTED)
+    def test_language_is_the_browser_s_or_that_of_the_service(self, accepted, setting, language):
+        client = Client(":memory:", language=setting)
+        with contextlib.closing(client):
+            client.load(**FILLED)
+            page = browse(client, "/bugs/1", Accept_Language=accepted)
+            (html,) = [one for tag, one in page.tags if tag == "html"]
+            assert html["lang"] == language
+            title = {"en": "Title", "zh": "标题"}[language]
+            assert title in dict(page.sections[""])
+            offered = client.get("/options/bug")["options"]["type"]
+            assert offered["config"] == {"en": "Configuration", "zh": "配置相关"}[setting]
+
+    def test_every_word_of_a_page_has_a_label_in_both_languages(self, demo):
+        words = {word for operation in pmservice.OPERATIONS for word in words_on_page(operation)}
+        for language, labels in pmservice.LABELS.items():
+            assert words - labels.keys() == {"", *UNLABELLED.split()}, language
+        english, chinese = pmservice.LABELS.values()
+        assert english.keys() == chinese.keys()
+        for word, shown in chinese.items():
+            known = not shown.isascii() or shown in SAME_IN_CHINESE.split()
+            assert known or not word, word
+
+    def test_refusals_stay_english(self, filled):
+        page = browse(filled, "/bugs/99", status=404, Accept_Language="zh-CN")
+        assert "There is no bug 99." in page.text
+
+    # Ending a login
+
+    def test_page_that_ends_a_login_is_refused_once(self, client):
+        headers = {"Accept": CHROME, "Authorization": basic("x", "t")}
+        first = client.app.get("/-/out", headers=headers, status=303)
+        address = first.headers["Location"]
+        assert re.fullmatch(r"/-/out\?once=[0-9a-f]{16}", address)
+        page = browse(client, address, status=401)
+        assert "/" in page.links
+        page = browse(client, address, None)  # the browser has forgotten it
+        assert "You are logged out." in page.text
+        again = client.app.get(address, headers=headers, status=303)
+        assert again.headers["Location"] == "/"
+
+    # Framing
+
+    def test_named_origins_may_frame_pages(self):
+        client = Client(":memory:", frame="https://a.example,https://b.example")
+        with contextlib.closing(client):
+            headers = {"Accept": CHROME, "Authorization": basic("x", "t")}
+            headers |= {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate"}
+            headers["Sec-Fetch-Dest"] = "iframe"
+            answer = client.app.get("/", headers=headers, status=200)
+            policy = answer.headers["Content-Security-Policy"]
+            assert policy.endswith("; frame-ancestors https://a.example https://b.example")
+            headers["Sec-Fetch-Mode"] = "no-cors"
+            client.app.get("/", headers=headers, status=403)
+
+    # Calls
+
+    @pytest.fixture
+    def watched(self):
+        """Yield an app with controls and five calls, the last one refused by a fault."""
         client = Controlled(":memory:", load=FILLED)
         with contextlib.closing(client):
             client.fail("GET /bugs/2", status=503)
-            for path in [*["/bugs/1"] * 15, "/bugs/2"]:
-                client.call("GET", path)
-            browse(client, "/bugs/2")  # no fault applies to a page
-            page = browse(client)
-            assert page.sections["Controls"] == [['{"match":"GET /bugs/2","status":503}']]
-            assert "and is not changed. Faults: 1." in page.text
-            _, last, *others = page.sections["Last calls"]
-            assert last[:4] == ["GET", "/bugs/2", "503", "-"]
-            assert len(others) == 14
-            first = others[0]
-            assert first[:4] == ["GET", "/bugs/1", "200", "admin"]
-            assert len(client.calls()) == 16
-            client.put("/-/clock", offset=90)
-            page = browse(client)
-            assert "shifted by 90 seconds" in page.text
-            client.put("/-/clock", now="2026-01-05T09:00:00Z")
-            page = browse(client)
-            assert "2026-01-05 09:00:00 and is frozen" in page.text
-            page = browse(client, "/", client.token_of("dev1"))
-            assert not {"Controls", "Last calls"} & page.sections.keys()
+            secret = dict(name="Quiet", password="hush")
+            for request in CALLS_WATCHED:
+                client.call(*request.split())
+            client.call("POST", "/products?token=hush", secret)
+            yield client
 
-    def test_controls_that_are_off_are_not_shown(self, filled):
-        page = browse(filled)
-        assert not {"Controls", "Last calls"} & page.sections.keys()
+    def test_calls_are_shown_with_what_was_sent_and_answered(self, watched):
+        page = browse(watched, "/-/journal")
+        lines = [re.sub(r"^\S+ | [0-9.]+ ms", "", line) for line in page.calls]
+        assert lines == CALLS_SHOWN
+        for text in ('"name": "Quiet"', '"password": "***"', "token=***", "did you mean", "Fault"):
+            assert text in page.text
+        assert "hush" not in page.text
+        assert page.sections["Controls"][1:] == [["Fault", '{"match":"GET /bugs/2","status":503}']]
+
+    @each(("query", "count"), CALLS_FOUND)
+    def test_calls_are_narrowed_by_links_and_words(self, watched, query, count):
+        page = browse(watched, f"/-/journal?{query}")
+        assert len(page.calls) == count
+        links = [link for link in page.links if link.startswith("/-/journal?")]
+        assert links
+        for link in links:
+            browse(watched, link)
+
+    def test_page_of_calls_is_loaded_again(self, watched):
+        page = browse(watched, "/-/journal?every=2&status=404")
+        refreshes = [one["content"] for tag, one in page.tags if "http-equiv" in one]
+        assert refreshes == ["2"]
+        for wrong in ("0", "0.5", "x", "3601"):
+            page = browse(watched, f"/-/journal?every={wrong}", status=400)
+            assert "every must be " in page.text
+
+    def test_calls_are_for_administrators_and_need_the_controls(self, watched, filled):
+        page = browse(watched, "/-/journal", watched.token_of("dev1"))
+        assert "Last calls" not in page.sections
+        assert pmservice.ADMIN_ONLY in page.text
+        off = Client(":memory:", control=False)
+        with contextlib.closing(off):
+            page = browse(off, "/-/journal")
+            assert "start the service with --control" in page.text
+            assert "For programs" in page.text
+
+    def test_clock_of_the_controls_is_shown(self, watched):
+        for body, shown in CLOCKS_SHOWN:
+            watched.put("/-/clock", **body)
+            page = browse(watched, "/-/journal")
+            clock = page.sections["Controls"][0]
+            assert clock[-1] == shown
 
 
 # fmt: off
@@ -8897,8 +9090,8 @@ class TestOverview:
             assert shown == [shown_as(row) for row in rows]
         shift = "+8 hours" if zone == "Asia/Shanghai" else "+0 hours"
         weeks = client.sql(BUG_WEEKS, admin=admin, shift=shift)
-        bars = [title for title in page.titles if title.startswith("week of")]
-        told = "week of {}: {} opened, {} resolved"
+        told = "{}: Opened {}, Resolved {}"
+        bars = [title for title in page.titles if re.match("[0-9-]{10}: ", title)]
         assert bars == [told.format(*week) for week in weeks]
         active = column_of(page, 2, "Products")
         _, opened, resolved = weeks[-1]
@@ -8907,7 +9100,7 @@ class TestOverview:
         assert page.sections[""][1] == shown_as(tiles)
         listed = client.get("/stories?status=all&limit=1000")
         stages = Counter(one["stage"] for one in listed["stories"])
-        rows = [[stage, "", str(stages[stage])] for stage in STAGES]
+        rows = [[pmservice.label("en", stage), "", str(stages[stage])] for stage in STAGES]
         assert page.sections["Stories by stage"] == rows
         assert stages.keys() == {*STAGES}
         releases = client.sql(SEEN_RELEASES, admin=admin, since="2026-05-22")
@@ -8978,6 +9171,12 @@ CONTRASTS = r"""() => {
         return [one.textContent.trim(), contrast, paper > ink];
     });
 }"""
+
+
+PHONE_PATHS = ("/", "/bugs", "/bugs/7", "/executions", "/products/1", "/stories/1", "/groups")
+# Returns the tables that are wider than their place.
+CUT_TABLES = """() => [...document.querySelectorAll(".box")]
+    .filter(box => box.scrollWidth > box.clientWidth).map(box => box.innerText)"""
 
 
 @pytest.fixture(scope="class")
@@ -9056,7 +9255,7 @@ class TestBrowser:
 
     def test_keyboard_goes_through_the_links_and_the_focus_is_visible(self, visit):
         page = visit("/")
-        for text in ("pmservice", "products", "users", "programs"):
+        for text in ("pmservice", "Products", "Users", "Programs"):
             page.keyboard.press("Tab")
             focus = page.locator(":focus")
             assert focus.inner_text() == text
@@ -9065,7 +9264,7 @@ class TestBrowser:
     @each("scheme", ["light", "dark"])
     def test_every_text_stands_out_from_what_is_behind_it(self, visit, served, scheme):
         page = visit("/", color_scheme=scheme)
-        for path in ("/", "/bugs", "/bugs/7"):
+        for path in ("/", "/bugs", "/bugs/7", "/-/journal"):
             page.goto(served.url + path)
             texts = page.evaluate(CONTRASTS)
             assert len(texts) > 30
@@ -9080,9 +9279,10 @@ class TestBrowser:
         chart = page.get_by_role("img", name="Bugs a week").bounding_box()
         assert chart["width"] > 250
         assert chart["height"] > 150
-        for path in ("/", "/bugs", "/bugs/7", "/executions", "/products/1", "/groups"):
+        for path in (*PHONE_PATHS, "/-/journal"):
             page.goto(served.url + path)
             assert page.evaluate("document.documentElement.scrollWidth") == 360, path
+            assert page.evaluate(CUT_TABLES) == [], path
             assert page.evaluate("getComputedStyle(document.body).fontSize") == "15px"
 
     def test_page_of_this_machine_may_call(self, browser, served, calling):
@@ -10152,7 +10352,8 @@ FAILING = r"""
 REPORTED = [  # heading and lines of each section, with AT for the time and MS for the duration
     ("1 call",   "AT GET /user?x=1 200 MS admin\n    ignored ?x"),
     ("3 calls",  "AT GET /products 500 MS -\n    fault   GET /products\n"
-                 "AT POST /products 400 MS admin\n    body    {\\x1b[31m\\n'name': 'Shop', 'token***\n    error   The body must be JSON, but line 1, column 2\n"
+                 "AT POST /products 400 MS admin\n    body    {\\x1b[31m\\n'name': 'Shop', 'token***\n"
+                 "    error   The body must be JSON, but line 1, column 2 is wrong.\n"
                  "AT POST /products 400 MS admin\n    body    {\"name\":\"\"}\n    error   name must be 1 to 255 characters, not blank."),
     ("1 call",   "AT POST /products 201 MS admin\n    body    {\"name\":\"P\",\"progam\":1}\n    ignored progam"),
     ("26 calls", "… 6 earlier calls\n" + "AT GET /products 200 MS admin\n" * 19 + "AT POST /programs 400 MS admin\n    error   name is required *"),
@@ -13069,7 +13270,8 @@ class TestMistakes:
         run("user", "admin")
         for name in ("TOKN", "XYZZY"):
             monkeypatch.setenv(f"PMSERVICE_{name}", "x")
-        told = [line.partition(" ")[2] for line in run("call", "GET", "/users/1")[2].splitlines()]
+        lines = run("call", "GET", "/users/1")[2].splitlines()
+        told = [line.split(" ", 2)[2] for line in lines]
         meant = "PMSERVICE_TOKN is not a setting; did you mean PMSERVICE_TOKEN?"
         assert told == [meant, "PMSERVICE_XYZZY is not a setting."]
 
@@ -13342,7 +13544,8 @@ LOGGED = [  # is_screen, variables, lines
 
 class TestLog:
     FIELDS = ("method", "path", "status", "account", "id")
-    LINE = r"\d\d:\d\d:\d\d (\S+) (\S+) (\d+) [0-9.]+ ms (\S+) (\S+)"
+    TIME = r"(?:\d{4}-\d\d-\d\d )?\d\d:\d\d:\d\d"
+    LINE = TIME + r" (\S+) (\S+) (\d+) [0-9.]+ ms (\S+) ([0-9a-f-]+)(?: tried \S+)?(?:: .*)?"
 
     def fields_of(self, line):
         """Return the fields of a line of the log, plain or as JSON."""
@@ -13404,17 +13607,64 @@ class TestLog:
     def test_path_neither_breaks_a_line_nor_turns_the_terminal(self, serve):
         call = partial(ask_once, method="GET", path="/a%0aGET%20/-/reset%1b%5b31m")
         told = serve("--verbose", "--token", "t", work=call)[2]
-        logged = re.findall("^[0-9:]{8} (.*) 404 .*$", told, re.MULTILINE)
-        assert logged == [r"GET /a\nGET /-/reset\x1b[31m"]
+        (logged,) = re.findall("^[0-9-]{10} [0-9:]{8} (.*) 404 .*$", told, re.MULTILINE)
+        assert logged == r"GET /a\nGET /-/reset\x1b[31m"
 
     def test_warning_tells_its_time(self, serve):
         Path("f.json").write_text('{"products": [{"name": "P"}]}')
         for _ in range(2):
             (_, products), _, told = serve("--token", "t", "--load", "f.json", work=get_products)
             assert products["total"] == 1
-        assert re.search(r"^\d\d:\d\d:\d\d pm\.db holds records already", told, re.MULTILINE)
+        assert re.search(f"^{self.TIME} pm\\.db holds records already", told, re.MULTILINE)
+
+    def test_line_of_a_refused_call_says_why(self, serve):
+        origin = "https://evil.example"
+        calls = [
+            ("POST", "/products", {"nmae": "x"}, {"Token": "t"}),
+            ("POST", "/tokens", {"account": "olga", "password": "hush"}, {}),
+            ("GET", "/products", None, {"Authorization": "Bearer t"}),
+            ("GET", "/products", None, {"Token": "t", "Origin": origin}),
+            ("GET", "/", None, {"Accept": CHROME, "Authorization": basic("marta", "hush")}),
+        ]
+
+        def work(url):
+            for method, path, body, headers in calls:
+                with contextlib.closing(connection_to(url)) as connection:
+                    connection.request(method, path, json.dumps(body), headers)
+                    assert connection.getresponse().status >= 400
+
+        flags = ("--token", "t", "--password", "pass-word")
+        for kind, first in (("--verbose", 0), ("--log-json", 0), ("", 3)):
+            told = serve(*flags, *filter(None, [kind]), work=work)[2]
+            notes = NOTED_LINES[first:] if kind else NOTED_LINES[first : first + 1]
+            lines = [line for line in told.splitlines() if "press Ctrl-C" not in line]
+            assert len(lines) == len(notes)
+            for line, (tried, error, ignored) in zip(lines, notes, strict=True):
+                assert "hush" not in line
+                if kind == "--log-json":
+                    entry = json.loads(line)
+                    assert (entry.get("tried"), entry.get("ignored")) == (tried, ignored)
+                    assert entry["error"].startswith(error)
+                else:
+                    assert f": {error}" in line
+                    assert (f" tried {tried}:" in line) == bool(tried)
+                    assert line.endswith(f" ignored: {ignored}") == bool(ignored)
+
+    @each(("address", "shown"), [("127.0.0.1", ""), ("::1", ""), ("192.0.2.7", " from 192.0.2.7")])
+    def test_address_of_another_machine_is_logged(self, client, caplog, address, shown):
+        caplog.set_level(logging.INFO, "pmservice")
+        client.app.get("/products", extra_environ={"REMOTE_ADDR": address}, status="*")
+        line = caplog.messages[-1]
+        assert re.search(r"[0-9a-f]{8}-[0-9]+(.*): Unauthorized\.", line)[1] == shown
 
 
+NOTED_LINES = [  # of refused calls: the account that was tried, the sentence, what was ignored
+    (None, "name is required and must be 1 to 255 characters, not blank.", "nmae"),
+    ("olga", "Login failed. Please check your account and password.", None),
+    (None, "Unauthorized. Send the token as `Token: <token>`", None),
+    (None, "Pages of https://evil.example may not call this service; start it with --origin", None),
+    ("marta", "Unauthorized.", None),
+]
 READING = ("check", "dump", "call GET /products", "call HEAD /products/1")
 NOISE = random.Random(2).randbytes(4096)
 DAMAGED = (
