@@ -1220,7 +1220,10 @@ def check(
     """
     values: dict[str, Any] = {}
     broken = dict(refused)
+    wanted = shape.required | given.keys()
     for field in shape.fields:
+        if field not in wanted:
+            continue
         try:
             check_field(shape, field, given.get(field), settle, values)
         except Invalid as error:
@@ -1524,16 +1527,20 @@ class Resource:
 
     def parts_and_columns(self, values: Fields) -> tuple[list[tuple[Kind, Any]], dict[str, Any]]:
         """Return the values that are rows of other tables, with their kinds, and the columns."""
-        kinds = {**self.fields, **self.loaded}
         parts, columns = [], {}
         for field, value in values.items():
             # Names that are no fields of the resource, such as `comment`, are not stored.
-            source = kinds[field].source if field in kinds else ""
-            if source == "part":
-                parts.append((kinds[field], value))
-            elif source == "given":
+            kind = self.kinds.get(field)
+            if kind and kind.source == "part":
+                parts.append((kind, value))
+            elif kind and kind.source == "given":
                 columns[field] = value
         return parts, columns
+
+    @functools.cached_property
+    def kinds(self) -> dict[str, Kind]:
+        """The fields, as a fixture writes them."""
+        return {**self.fields, **self.loaded}
 
     @functools.cached_property
     def fixture(self) -> Shape:
@@ -3575,6 +3582,7 @@ SQLITE_LEAST = (3, 37, 0)  # has STRICT tables
 WRITE_AHEAD = "PRAGMA journal_mode = WAL"  # readers never wait for the writer; kept in the file
 # Off by default, and ignored when set inside a transaction.
 LINKS_CHECKED = "PRAGMA foreign_keys = ON"
+LINKS_UNCHECKED = "PRAGMA foreign_keys = OFF"
 PRAGMAS = (  # of every connection
     "PRAGMA synchronous = FULL",  # an acknowledged write survives a power cut: one sync a commit
     "PRAGMA fullfsync = ON",  # on macOS, a sync otherwise ends in the disk's cache
@@ -3682,7 +3690,7 @@ class Database:
         if self.read_only:
             problem = "written by an older pmservice; upgrade it by serving it once"
             raise StartError(f"{self.path}: {problem}")
-        store.run("PRAGMA foreign_keys = OFF")  # lets a table be made anew that others name
+        store.run(LINKS_UNCHECKED)  # lets a table be made anew that others name
         store.run("BEGIN IMMEDIATE")
         run_schema(store)
         store.run("COMMIT")
@@ -3717,7 +3725,11 @@ class Database:
 
     @contextlib.contextmanager
     def transaction(
-        self, begin: str, patience: float = PATIENCE, me: Caller = ADMINISTRATOR
+        self,
+        begin: str,
+        patience: float = PATIENCE,
+        me: Caller = ADMINISTRATOR,
+        links: str = LINKS_CHECKED,
     ) -> Iterator[Store]:
         """Run the block in one transaction: all of it happens, or nothing.
 
@@ -3730,6 +3742,7 @@ class Database:
         cannot roll back, or if the database was closed meanwhile.
 
         begin: the statement that begins the transaction, "" for a single statement.
+        links: LINKS_CHECKED or LINKS_UNCHECKED.
         """
         timeout = math.ceil(patience * 1000)
         is_quick_read = not patience and begin != "BEGIN IMMEDIATE"
@@ -3743,6 +3756,8 @@ class Database:
             if timeout != current_timeout:
                 connection.execute(f"PRAGMA busy_timeout = {timeout}")
             connection.set_progress_handler(limit, QUICK_STEPS)
+            if links != LINKS_CHECKED:
+                connection.execute(links)
             if begin:
                 connection.execute(begin)
             store = Store(connection, self.clock, self.zone, me)
@@ -3751,13 +3766,15 @@ class Database:
             if begin:
                 connection.execute("COMMIT")
         finally:
-            self.take_back(connection, timeout)
+            self.take_back(connection, timeout, links)
 
-    def take_back(self, connection: sqlite3.Connection, timeout: int) -> None:
+    def take_back(self, connection: sqlite3.Connection, timeout: int, links: str) -> None:
         """End a transaction that is still open, and return its connection to the pool."""
         try:
             if connection.in_transaction:
                 connection.execute("ROLLBACK")
+            if links != LINKS_CHECKED:
+                connection.execute(LINKS_CHECKED)
         except BaseException:
             # Not just dropped: the traceback would keep it open, and its lock would block writers.
             connection.close()
@@ -3772,19 +3789,25 @@ class Database:
     reading = functools.partialmethod(transaction, "BEGIN")
 
     @contextlib.contextmanager
-    def writing(self, patience: float = PATIENCE, me: Caller = ADMINISTRATOR) -> Iterator[Store]:
+    def writing(
+        self, patience: float = PATIENCE, me: Caller = ADMINISTRATOR, links: str = LINKS_CHECKED
+    ) -> Iterator[Store]:
         """Run the block as the only writer: what it reads stays true until it ends. Raises Busy."""
         until = time.monotonic() + patience
         try:
             with self.lock(patience):
                 rest = max(0, until - time.monotonic())
-                with self.transaction("BEGIN IMMEDIATE", rest, me) as store:
+                with self.transaction("BEGIN IMMEDIATE", rest, me, links) as store:
                     yield store
         except sqlite3.OperationalError as error:
             # From BEGIN IMMEDIATE, when another process kept SQLite's lock.
             if "locked" in str(error):
                 raise Busy from None
             raise
+
+    # For a fixture, whose links `problems_in` (room 10) checks when everything is there. SQLite
+    # would look through whole tables for each record that comes after one that names it.
+    loading = functools.partialmethod(writing, links=LINKS_UNCHECKED)
 
     @contextlib.contextmanager
     def lock(self, patience: float = PATIENCE) -> Iterator[None]:
@@ -4097,14 +4120,26 @@ def statements_of(script: str) -> Iterator[str]:
             statement = ""
 
 
+def show_progress(words: str) -> None:
+    """Show at a terminal how far long work has come, on one line of 80 columns; "" clears it."""
+    if sys.stderr.isatty():
+        print(f"\r{words[:78]:78}\r", end="", file=sys.stderr, flush=True)
+
+
 def run_schema(store: Store) -> None:
     """Run the parts of the schema that a database lacks. An empty one gets its first user, too."""
     version = store.number("PRAGMA user_version")
+    steps: list[str] = []
     for part, script in schema().items():
         if part > version:
-            for statement in statements_of(script):
-                store.run(statement)
-    if version == 0:
+            steps += statements_of(script)
+    for step, statement in enumerate(steps, 1):
+        if version:
+            show_progress(f"upgrading the database: step {step} of {len(steps)}")
+        store.run(statement)
+    if version:
+        show_progress("")
+    else:
         store.insert("user", {"account": ADMIN, "realname": ADMIN, "admin": 1})
 
 
@@ -4143,17 +4178,14 @@ class Settler:
 
     record: the stored record, if there is one; the links and persons that it has already are never
         refused.
-    accounts_named: given while a fixture is loaded; it takes the accounts that the fixture names.
-        Accounts and links are then looked up when everything is loaded.
+    named: given while a fixture is loaded; it takes the accounts that the fixture names, by
+        themselves and by the ids of its users. Links are then looked up when everything is loaded.
     """
 
     def __init__(
-        self,
-        store: Store,
-        record: Fields = NO_FIELDS,
-        accounts_named: dict[str, None] | None = None,
+        self, store: Store, record: Fields = NO_FIELDS, named: dict[str | int, str] | None = None
     ):
-        self.store, self.record, self.accounts_named = store, record, accounts_named
+        self.store, self.record, self.named = store, record, named
 
     def __call__(self, field: str, kind: Kind, value: Any) -> Any:
         """Return a checked value as it is stored. Raises ValueError.
@@ -4172,7 +4204,7 @@ class Settler:
         """
         if value == 0:
             return None
-        if self.accounts_named is None:
+        if self.named is None:
             ids = value if isinstance(value, list) else [value]
             known = self.links(field, kind)
             new = [id for id in ids if id not in known]
@@ -4217,9 +4249,11 @@ class Settler:
         """
         if person is None:
             return None
-        if isinstance(person, str) and self.accounts_named is not None:
-            self.accounts_named[person] = None
-            return person
+        if self.named is not None:
+            person = self.named.get(person, person)
+            if isinstance(person, str):
+                self.named[person] = person
+                return person
         user = self.store.user(person)
         if not user:
             if isinstance(person, int):
@@ -5268,15 +5302,15 @@ def save_user(store: Store, given: Body) -> int:
     return id
 
 
-def load_user(store: Store, given: Body) -> int:
-    """Create or change a user of a fixture, which has a password or, as dumps do, its hash."""
+def hashed_user(given: Body) -> Body:
+    """Return a user of a fixture, which has a password or, as dumps do, its hash, with the hash."""
     password = given.get("password") or ""
     if STORED_PASSWORD.fullmatch(password):
-        return save_user(store, given)
+        return given
     if password.startswith("scrypt:"):
         rule = "must be a password, or a hash with the parameters that this version writes"
         raise Invalid({"password": rule})
-    return save_user(store, with_hash(given))
+    return with_hash(given)
 
 
 def modify_user(store: Store, user: sqlite3.Row, body: Body) -> int:
@@ -5435,15 +5469,31 @@ def parse_fixture(text: str) -> dict[str, Any]:
     return document
 
 
-def load(store: Store, document: Fields, progress: Callable[[int], None] | None = None) -> int:
-    """Insert the records of a fixture, all or none, and return how many it has.
+class Checked(NamedTuple):
+    """The records of a fixture after what can be checked without writing.
 
-    Raises Refusal that says which record is wrong. `progress` gets the number of records so far.
+    values: by array, the place and the complete values of each record.
+    named: the accounts that they name, by account; also by id those of the fixture's users.
     """
-    places = insert_records(store, document, {}, progress)
-    for problem in problems_in(store):
-        refuse_loaded(places, problem)
-    return sum(map(len, places.values()))
+
+    values: dict[str, list[tuple[int, dict[str, Any]]]]
+    named: dict[str | int, str]
+
+    @property
+    def accounts(self) -> list[str]:
+        """The accounts that the records name."""
+        return [account for name, account in self.named.items() if name == account]
+
+    @property
+    def total(self) -> int:
+        """How many records there are."""
+        return sum(map(len, self.values.values()))
+
+
+Progress = Callable[[str], None]  # shows how far it is, every thousand records
+# What is called for a record that is wrong in itself. It returns the record without what is wrong,
+# or None to leave it out.
+Refuse = Callable[[str, int, Any, Invalid], Any]
 
 
 def refuse_record(array: str, place: int, record: Any, error: Invalid) -> NoReturn:
@@ -5452,70 +5502,114 @@ def refuse_record(array: str, place: int, record: Any, error: Invalid) -> NoRetu
     raise Refusal(400, sentences(broken)) from None
 
 
-def insert_records(
-    store: Store,
-    document: Fields,
-    accounts_named: dict[str, None],
-    progress: Callable[[int], None] | None = None,
-    refuse: Callable[[str, int, Any, Invalid], Any] = refuse_record,
-) -> Places:
-    """Insert the records of a fixture, whose links may be wrong, and return their places.
+def no_progress(words: str) -> None:
+    """Show nothing."""
 
-    The accounts that they name are added to `accounts_named`, and become users.
 
-    refuse: what is called for a record that is wrong in itself. It returns the record without what
-    is wrong, or None to leave it out.
+def load(store: Store, document: Fields) -> int:
+    """Insert the records of a fixture, all or none, and return how many it has.
+
+    Raises Refusal that says which record is wrong.
     """
-    store.defer_links()
-    # Only the first user is there; if the fixture gives its id to another, that id is freed.
-    if store.is_empty():
-        given = document.get("users") or ()
-        users = [user for user in given if isinstance(user, dict)]
-        store.free_ids([(str(user.get("id")), str(user.get("account"))) for user in users])
-    places: Places = {array: [] for array in FIXTURE}
+    return load_checked(store, check_fixture(store, document))
+
+
+def load_checked(store: Store, checked: Checked, progress: Progress = no_progress) -> int:
+    """Insert checked records and return how many they are. Raises Refusal."""
+    places = insert_records(store, checked, progress)
+    progress("checking the links …")
+    for problem in problems_in(store):
+        refuse_loaded(places, problem)
+    return checked.total
+
+
+def check_fixture(
+    store: Store, document: Fields, progress: Progress = no_progress, refuse: Refuse = refuse_record
+) -> Checked:
+    """Return the records of a fixture, checked each by itself; nothing is written. Raises Refusal.
+
+    Their links are not looked up, because records may name others that come later.
+    """
+    checked = Checked({}, {})
+    for user in document.get("users") or ():
+        if isinstance(user, dict) and isinstance(user.get("id"), int):
+            checked.named[user["id"]] = str(user.get("account"))
+    total = sum(len(records or ()) for records in document.values())
     done = 0
     for array, records in document.items():
+        values = checked.values[array] = []
         for place, record in enumerate(records or ()):
-            if progress and done % 1000 == 0:
-                progress(done)
+            if done % 1000 == 0:
+                progress(f"checking {done:,} of {total:,} records")
             done += 1
             if not isinstance(record, dict):
                 raise Refusal(400, f"{array}[{place}] must be an object.")
             while record is not None:
                 try:
-                    id = load_record(store, FIXTURE[array], record, accounts_named)
-                    places[array].append(id)
+                    complete_values = check_record(store, FIXTURE[array], record, checked.named)
+                    values.append((place, complete_values))
                     break
                 except Invalid as error:
                     record = refuse(array, place, record, error)
+    return checked
+
+
+def check_record(
+    store: Store, resource: Resource, record: Fields, named: dict[str | int, str]
+) -> dict[str, Any]:
+    """Return the values of one record of a fixture. Raises Invalid.
+
+    The accounts that it names are added to `named`. A person or a moment that is null stays unset,
+    without a default: in a dump, null means that it is not known.
+    """
+    refuse_unknown(resource, record)
+    given = check(resource.fixture, record, Settler(store, named=named))
+    if resource is USER:
+        return dict(hashed_user(given))
+    values = complete(store, resource, given)
+    for field in resource.defaults:
+        is_null = field in record and record[field] is None
+        if is_null and LOOKS[resource.fields[field].look].settled in ("person", "moment"):
+            values.pop(field, None)
+    return values
+
+
+def insert_records(
+    store: Store, checked: Checked, progress: Progress = no_progress, refuse: Refuse = refuse_record
+) -> Places:
+    """Insert records whose links may be wrong, and return their places.
+
+    The accounts that they name become users.
+    """
+    store.defer_links()
+    # Only the first user is there; if the fixture gives its id to another, that id is freed.
+    if store.is_empty():
+        users = checked.values.get("users", ())
+        store.free_ids([(str(user.get("id")), user["account"]) for _, user in users])
+    places: Places = {array: [] for array in FIXTURE}
+    done = 0
+    for array, records in checked.values.items():
+        for place, values in records:
+            if done % 1000 == 0:
+                progress(f"{done:,} of {checked.total:,} records")
+            done += 1
+            try:
+                places[array].append(insert_loaded(store, FIXTURE[array], values))
+            except Invalid as error:
+                refuse(array, place, values, error)
     # Now that everything is there:
-    for account in accounts_named:
+    for account in checked.accounts:
         store.add_person(account)
     store.settle_users()
     store.place_records()
     return places
 
 
-def load_record(
-    store: Store, resource: Resource, record: Fields, accounts_named: dict[str, None]
-) -> int:
-    """Insert one record of a fixture and return its id. Raises Invalid.
-
-    The accounts that it names are added to `accounts_named`. Links are checked when everything is
-    there, because records may name others that come later. A person or a moment that is null stays
-    unset, without a default: in a dump, null means that it is not known.
-    """
-    refuse_unknown(resource, record)
-    given = check(resource.fixture, record, Settler(store, accounts_named=accounts_named))
+def insert_loaded(store: Store, resource: Resource, values: dict[str, Any]) -> int:
+    """Insert one checked record and return its id. Raises Invalid."""
     try:
         if resource is USER:
-            return load_user(store, given)
-        values = complete(store, resource, given)
-        for field in resource.defaults:
-            is_null = field in record and record[field] is None
-            settled = LOOKS[resource.fields[field].look].settled
-            if is_null and settled in ("person", "moment"):
-                values.pop(field, None)
+            return save_user(store, values)
         return store.insert_record(resource, values)
     except sqlite3.IntegrityError as error:
         # SQLite says "UNIQUE constraint failed: step.id" for an id of a test case's steps.
@@ -7245,12 +7339,16 @@ KEPT_TABLES = (*(table for table, _, _ in RECOUNTS), "story_version", "sqlite_se
 
 def problems_of(store: Store) -> Iterator[str]:
     """Yield what is wrong with the file, its links or its counts, a line each."""
+    checks = 2 + len(RECOUNTS)
+    show_progress(f"checking the pages: 1 of {checks} checks")
     for (line,) in store.run("PRAGMA integrity_check"):
         if line != "ok":
             yield str(line)
+    show_progress(f"checking the links: 2 of {checks} checks")
     for table, id, other, _ in store.run("PRAGMA foreign_key_check"):
         yield f"{table} {id} names a row of {other} that does not exist"
-    for table, rows, counted in RECOUNTS:
+    for number, (table, rows, counted) in enumerate(RECOUNTS, 3):
+        show_progress(f"recounting {table}: {number} of {checks} checks")
         stored = f"SELECT * FROM {table} {rows}"
         for row in store.run(f"SELECT * FROM ({counted}) EXCEPT {stored}"):
             yield f"{table}: the recount gives {tuple(row)}, which is not stored"
@@ -7862,7 +7960,7 @@ def dump_all(controls: Controls, _: Any) -> Any:
 def load_all(controls: Controls, body: bytes) -> Any:
     """Load a fixture."""
     document = parse_fixture(decode(body))
-    with controls.database.writing() as store:
+    with controls.database.loading() as store:
         return {"records": load(store, document)}
 
 
@@ -10063,6 +10161,7 @@ class Server(TcpWSGIServer):  # type: ignore[misc]
 # The entry points for Python programs, and the table of settings, which the command line shares.
 # Nothing here answers requests.
 
+MANY_RECORDS = 20_000  # take seconds to load
 CALLS_REPORTED = 20  # of each service, when a test has failed
 FilePath = str | os.PathLike[str]
 FixtureSource = FilePath | Mapping[str, Any]  # a file or a document
@@ -10268,12 +10367,6 @@ def zone_of(name: str) -> tzinfo:
         raise StartError(words) from None
 
 
-def show_progress(words: str) -> None:
-    """Show at a terminal how far long work has come, on one line of 80 columns; "" clears it."""
-    if sys.stderr.isatty():
-        print(f"\r{words[:78]:78}\r", end="", file=sys.stderr, flush=True)
-
-
 def never() -> bool:
     """Return False: nothing stops this work."""
     return False
@@ -10283,18 +10376,26 @@ def fixture_text(source: FixtureSource) -> str:
     """Return the JSON text of a fixture. Raises StartError."""
     if isinstance(source, Mapping):
         return json.dumps(source)
+    path = Path(source)
+    show_progress(f"reading {path} …")
+    if path.is_char_device() or path.is_block_device():  # its text may never end
+        raise StartError(f"{path}: must be a file or a pipe")
     try:
-        return Path(source).read_text("utf-8-sig")  # Notepad and PowerShell begin files with a BOM
+        return path.read_text("utf-8-sig")  # Notepad and PowerShell begin files with a BOM
     except OSError as error:
-        raise StartError(f"{os.fspath(source)}: {error.strerror}") from None
+        raise StartError(f"{path}: {error.strerror}") from None
     except UnicodeDecodeError:
-        raise StartError(f"{os.fspath(source)}: a fixture must be JSON in UTF-8") from None
+        raise StartError(f"{path}: a fixture must be JSON in UTF-8") from None
 
 
 def holds_records(database: Database) -> bool:
     """Tell whether a database holds records; a transaction that fills it has to look again."""
     with database.querying() as store:
         return not store.is_empty()
+
+
+class Stopped(StartError):
+    """The service was stopped before everything was loaded."""
 
 
 def load_text(
@@ -10306,52 +10407,69 @@ def load_text(
 ) -> int | None:
     """Load the text of a fixture and return how many records it has. Raises StartError.
 
+    What needs no lock comes before: reading the text and checking each record by itself.
+
     only_first: only if the database holds no records yet; otherwise return None.
     """
 
-    def progress(records: int) -> None:
+    stopped_words = f"{name}: stopped; nothing was loaded"
+
+    def progress(words: str) -> None:
         if stopped():
-            raise StartError(f"{name}: stopped before everything was loaded; nothing was loaded")
-        show_progress(f"{records:,} records")
+            raise Stopped(stopped_words)
+        show_progress(words)
 
     try:
         document = parse_fixture(text)
-        with database.writing() as store:
+        with database.querying() as store:
+            checked = check_fixture(store, document, progress)
+        if checked.total > MANY_RECORDS and not (database.in_memory or database.created):
+            words = "%s: loading %s records; other writers wait meanwhile"
+            log.warning(words, database.path, f"{checked.total:,}")
+        with database.loading() as store:
             if only_first and not store.is_empty():
                 return None
-            records = load(store, document, progress)
+            return load_checked(store, checked, progress)
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt(stopped_words) from None
     except Busy:  # a Refusal, too; `patiently` (room 20) tries again
         raise
     except (Refusal, sqlite3.Error) as error:
         raise StartError(f"{name}: {error}") from None
-    show_progress("")
-    return records
+    finally:
+        show_progress("")
 
 
-def load_first(service: Service, source: FixtureSource) -> None:
-    """Load a fixture, or log that the database holds records already. Raises StartError."""
-    database = service.database
-    name = "load" if isinstance(source, Mapping) else os.fspath(source)
-    loaded = None
-    if not holds_records(database):
-        text = fixture_text(source)
-        loaded = load_text(database, text, name, service.stopping.is_set, only_first=True)
-    if loaded is None:
-        log.warning("%s holds records already: nothing was loaded into it", database.path)
-
-
-def furnish(service: Service, settings: Values) -> None:
-    """Set the administrator's password, load a fixture, and declare the service ready.
+def load_first(service: Service, source: FixtureSource) -> str:
+    """Load a fixture and return what was loaded; "" if the database holds records already.
 
     Raises StartError.
     """
+    database = service.database
+    name = "load" if isinstance(source, Mapping) else os.fspath(source)
+    if not holds_records(database):
+        text = fixture_text(source)
+        loaded = load_text(database, text, name, service.stopping.is_set, only_first=True)
+        if loaded is not None:
+            return f"{loaded:,} records loaded from {name}."
+    log.warning("%s holds records already: nothing was loaded into it", database.path)
+    return ""
+
+
+def furnish(service: Service, settings: Values) -> str:
+    """Set the administrator's password, load a fixture, and declare the service ready.
+
+    Return what was loaded. Raises StartError.
+    """
+    loaded = ""
     if settings["password"]:
         set_password(service.database, settings["password"])
     if settings["load"]:
-        load_first(service, settings["load"])
+        loaded = load_first(service, settings["load"])
     for prepare in service.preparations:
         prepare()
     service.loading = False
+    return loaded
 
 
 def make_service(database: FilePath, chosen: Values, existing: bool = False) -> Service:
@@ -12291,13 +12409,13 @@ class Pull:
             self.again = False
             self.settle_links()
             document = {array: [*records.values()] for array, records in self.records.items()}
-            with contextlib.suppress(Refusal), copy.writing() as store:
-                accounts_named: dict[str, None] = {}
-                insert_records(store, document, accounts_named, refuse=self.mend_values)
+            with contextlib.suppress(Refusal), copy.loading() as store:
+                checked = check_fixture(store, document, refuse=self.mend_values)
+                insert_records(store, checked, refuse=self.mend_values)
                 problems = [] if self.again else [*problems_in(store)]
                 if not problems and not self.again:
                     users = {user["account"] for user in self.records["users"].values()}
-                    for account in sorted(accounts_named.keys() - users):
+                    for account in sorted(set(checked.accounts) - users):
                         self.note("users", "known by their account only", account)
                     return
                 for problem in problems:
@@ -12342,6 +12460,7 @@ class Pull:
     def mend_values(self, array: str, place: int, record: Any, error: Invalid) -> Fields | None:
         """Take away the values that break rules of fixtures, or else the record."""
         id, other = record["id"], OTHER_TYPES.get(array)
+        record = self.records[array][id]
         name = f"{FIXTURE[array].name} {id}"
         broken = []
         for field in sorted({re.split(r"\W", field)[0] for field in error.fields}):
@@ -12465,9 +12584,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     prepare_streams()
     try:
         return run_command(sys.argv[1:] if arguments is None else arguments)
-    except (KeyboardInterrupt, BrokenPipeError, EOFError):
+    except (KeyboardInterrupt, EOFError, Stopped) as stop:
         show_progress("")
+        if str(stop):
+            tell(f"pmservice: {stop}")
         return 130
+    except BrokenPipeError:
+        sys.stdout = discard()  # or Python would fail again when it flushes stdout at exit
+        return 141  # as of a program that SIGPIPE ends
     except (StartError, Refusal, OSError, sqlite3.Error, UnicodeError, MemoryError) as error:
         words = str(error) or "out of memory"  # MemoryError has no text
         if isinstance(error, OSError):
@@ -13018,7 +13142,6 @@ def command_backup(settings: Values, options: argparse.Namespace) -> None:
 
 def command_check(settings: Values, options: argparse.Namespace) -> int:
     """Check the file, its links and its counts; return 1 if one is wrong."""
-    show_progress("checking …")
     with open_database(settings, existing=True) as database, database.reading() as store:
         problems = list(itertools.islice(problems_of(store), 100))
     show_progress("")
@@ -13132,13 +13255,15 @@ def finish_start(service: Service, settings: Values, server: Server) -> None:
         before, after = before + after, []
     service.preparations = before + service.preparations
     try:
-        patiently(path, functools.partial(furnish, service, settings), stopped)
+        said.append(patiently(path, functools.partial(furnish, service, settings), stopped))
         patiently(path, functools.partial(wait_for_lock, database), stopped)
         write_out(sys.stdout, f"{server.url}\n", stopped)
         for step in after:
             patiently(path, step, stopped)
         # in one write, so that no request's line comes between
         tell(*filter(None, said), *credentials)
+    except Stopped:
+        raise
     except Exception:
         if not stopped():
             server.stop()

@@ -13996,9 +13996,12 @@ class TestCommandLine:
     def test_long_work_shows_progress_on_a_terminal(self, run, monkeypatch):
         Path("f.json").write_text(json.dumps({"products": [{"name": "P"}] * 1001}))
         for command, words in (
-            ("load f.json", "1,000 records"),
+            ("load f.json", "reading f.json …"),
+            ("load f.json", "checking 1,000 of 1,001 records"),
+            ("load f.json", "\r1,000 of 1,001 records"),
             ("backup copy.db", "100 %"),
-            ("check", "checking …"),
+            ("check", "checking the pages: 1 of "),
+            ("check", "recounting total: "),
         ):
             monkeypatch.setattr(sys, "stderr", self.Terminal())
             assert pmservice.main(command.split()) == 0
