@@ -81,11 +81,18 @@ from types import MappingProxyType, ModuleType
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, NoReturn, TextIO, TypedDict
 from wsgiref.util import is_hop_by_hop
 
-import bottle
-from waitress.channel import ClientDisconnected, HTTPChannel
-from waitress.parser import HTTPRequestParser, ParsingError
-from waitress.server import TcpWSGIServer
-from waitress.task import ErrorTask, ThreadedTaskDispatcher, WSGITask
+try:
+    import bottle
+    from waitress.channel import ClientDisconnected, HTTPChannel
+    from waitress.parser import HTTPRequestParser, ParsingError
+    from waitress.server import TcpWSGIServer
+    from waitress.task import ErrorTask, ThreadedTaskDispatcher, WSGITask
+except ImportError as error:
+    if __name__ != "__main__":
+        raise
+    remedy = "to install what it needs, run: pip install bottle waitress"
+    print(f"pmservice: {error}; {remedy}", file=sys.stderr)
+    sys.exit(2)
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack  # type checkers bring it; typing has it since Python 3.11
@@ -10193,7 +10200,7 @@ class Setting(NamedTuple):
 
     argument: its type as an argument of `create_app`; None if `create_app` does not take it.
     text: its type on the command line and in the environment; None if it has no flag.  help: of the
-    flag.
+    flag.  short: a short form of it.
     """
 
     name: str
@@ -10201,11 +10208,17 @@ class Setting(NamedTuple):
     argument: SettingKind | None
     text: SettingKind | None
     help: str = ""
+    short: str = ""
 
     @property
     def flag(self) -> str:
         """The flag of the command line."""
         return f"--{self.name.replace('_', '-')}"
+
+    @property
+    def flags(self) -> list[str]:
+        """The forms of the flag, the short one first."""
+        return [self.short, self.flag] if self.short else [self.flag]
 
 
 def positive(word: Any) -> float:
@@ -10286,10 +10299,10 @@ TIMER    = SettingKind(read_clock,   "must be a function that returns the time w
 
 SETTINGS = (
     #       name              default         argument  text      help
-    Setting("database",       "pm.db",        None,     ANY_TEXT, "the file that holds everything, created if needed; :memory: keeps nothing"),
+    Setting("database",       "pm.db",        None,     ANY_TEXT, "the file that holds everything, created if needed; :memory: keeps nothing", "-d"),
     Setting("host",           "127.0.0.1",    None,     ANY_TEXT, "the address to listen on; other than loopback needs --token or --password"),
-    Setting("port",           8080,           None,     WHOLE,    "the port to listen on; 0 picks a free one"),
-    Setting("token",          None,           WORD,     WORD,     "a token that acts as the administrator"),
+    Setting("port",           8080,           None,     WHOLE,    "the port to listen on; 0 picks a free one", "-p"),
+    Setting("token",          None,           WORD,     WORD,     "a token that acts as the administrator", "-t"),
     Setting("password",       None,           WORD,     WORD,     "the password of admin; without it a new database gets one, which is printed once"),
     Setting("load",           None,           SOURCE,   ANY_TEXT, "a fixture to load if the database holds no records yet"),
     Setting("demo",           False,          BOOLEAN,  SWITCH,   "load a made-up company if the database holds no records yet; "
@@ -10412,13 +10425,12 @@ def load_text(
     only_first: only if the database holds no records yet; otherwise return None.
     """
 
-    stopped_words = f"{name}: stopped; nothing was loaded"
-
     def progress(words: str) -> None:
         if stopped():
             raise Stopped(stopped_words)
         show_progress(words)
 
+    stopped_words = f"{name}: stopped; nothing was loaded"
     try:
         document = parse_fixture(text)
         with database.querying() as store:
@@ -12576,6 +12588,18 @@ class Pull:
 PREFIX = "PMSERVICE_"
 FLAGS = [setting for setting in SETTINGS if setting.text]
 PULL_VARIABLES = ("PULL_TOKEN", "PULL_PASSWORD")  # secrets have no place on a command line
+FLAG_NAMES = tuple(setting.name for setting in FLAGS)
+EXAMPLES = """\
+examples:
+  pmservice --demo                      serve a made-up company
+  pmservice -d team.db -p 9000          serve a file at another port
+  pmservice load seed.json -d team.db   fill that file
+  pmservice call GET products -d team.db
+  pmservice COMMAND --help              what a command takes
+
+Settings are also read from the environment: PMSERVICE_DATABASE,
+PMSERVICE_TOKEN_LIFETIME and so on.
+"""
 HOLDS_RECORDS = "{} holds records already; name another file with --database"
 
 
@@ -12753,8 +12777,9 @@ def refuse_unknown_flags(arguments: Sequence[str]) -> None:
 
     argparse would take its value for a command.
     """
-    known = ["--help", "--version"]
-    known += [setting.flag for setting in FLAGS]
+    known = ["--help", "--version", "-h"]
+    for setting in FLAGS:
+        known += setting.flags
     for command in COMMANDS.values():
         known += [name for name in command.arguments if name.startswith("-")]
     known.sort()
@@ -12762,39 +12787,48 @@ def refuse_unknown_flags(arguments: Sequence[str]) -> None:
         flag = word.partition("=")[0]
         if flag == "--":
             return
-        # an abbreviation will do
-        if flag.startswith("--") and not any(one.startswith(flag) for one in known):
+        if re.match("-[^0-9]", flag) and not begins_flag(flag, known):
             remedy = suggest(flag, known) or "; pmservice --help lists them"
             raise StartError(f"{flag} is not a flag{remedy}")
+
+
+def begins_flag(word: str, known: Sequence[str]) -> bool:
+    """Tell whether argparse reads a word as a flag, as it does with --datab and -p9000."""
+    if word.startswith("--"):
+        return any(flag.startswith(word) for flag in known)
+    # it would also read -port, as -p ort
+    return word[:2] in known and f"-{word}" not in known
 
 
 def make_parser() -> argparse.ArgumentParser:
     """Return the parser of the command line: settings are accepted before and after the command."""
     top = Parser(
         "pmservice",
-        description="A project-management service with ZenTao's REST API v1. "
+        description="A project-management service with ZenTao's REST API v1.\n"
         "Without a command it serves.",
-        epilog="Settings are also read from the environment: "
-        "PMSERVICE_DATABASE, PMSERVICE_TOKEN_LIFETIME and so on.",
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    add_settings(top)
+    add_settings(top, FLAG_NAMES)
     top.add_argument("--version", action="version", version=__version__)
     parsers = top.add_subparsers(dest="command", metavar="COMMAND", title="commands")
     for name, command in COMMANDS.items():
         parser = parsers.add_parser(name, help=command.help, description=command.help)
+        if command.example:
+            parser.epilog = f"Example: pmservice {command.example}"
         add_settings(parser, command.settings)
         for flag, options in command.arguments.items():
             parser.add_argument(flag, **options)
     return top
 
 
-def add_settings(to: argparse.ArgumentParser, names: Iterable[str] = ()) -> None:
-    """Add the flags of the settings of these names, or of all.
+def add_settings(to: argparse.ArgumentParser, names: Iterable[str]) -> None:
+    """Add the flags of the settings of these names.
 
     They have no default: `resolve` looks for a value in the environment first.
     """
     for setting in FLAGS:
-        if names and setting.name not in names:
+        if setting.name not in names:
             continue
         options: dict[str, Any] = {"default": argparse.SUPPRESS, "help": setting.help}
         if setting.default:
@@ -12806,7 +12840,7 @@ def add_settings(to: argparse.ArgumentParser, names: Iterable[str] = ()) -> None
             options["metavar"] = setting.name.upper().rpartition("_")[2]
         if setting.text in (ORIGINS, HOSTS):
             options["action"] = "append"
-        to.add_argument(setting.flag, **options)
+        to.add_argument(*setting.flags, **options)
 
 
 def resolve(given: Mapping[str, Any]) -> dict[str, Any]:
@@ -12823,6 +12857,8 @@ def resolve(given: Mapping[str, Any]) -> dict[str, Any]:
             # an empty variable counts as unset; an empty flag does not
             text, source = os.environ.get(variable) or None, variable
         if isinstance(text, list):
+            if "" in text:
+                raise StartError(f"{source} must not be empty")
             text = ",".join(text)
         if text is not None:
             settings[name] = setting.text.value(text, source)  # type: ignore[union-attr]
@@ -12845,12 +12881,17 @@ def stdin_text() -> str:
         raise StartError("stdin must be text in UTF-8") from None
 
 
+def command_version(settings: Values, options: argparse.Namespace) -> None:
+    """Print the version."""
+    print(__version__)
+
+
 def command_load(settings: Values, options: argparse.Namespace) -> None:
     """Load a fixture from a file or stdin."""
     text = stdin_text() if options.file == "-" else fixture_text(options.file)
     with open_database(settings) as database:
         records = load_text(database, text, options.file)
-    tell(f"{records} records loaded into {settings['database']}")
+    tell(f"{records:,} records loaded into {settings['database']}")
 
 
 def command_dump(settings: Values, options: argparse.Namespace) -> None:
@@ -12888,6 +12929,8 @@ def command_user(settings: Values, options: argparse.Namespace) -> None:
         raise StartError(str(error)) from None
     with open_database(settings) as database, database.writing() as store:
         known = store.user(account)
+        if known and known["deleted"]:
+            raise StartError(f"user {known['id']}, {account}, is deleted: nothing was changed")
         id = save_user(store, values)
     done = "created"
     if known:
@@ -13152,10 +13195,18 @@ def command_check(settings: Values, options: argparse.Namespace) -> int:
     return 0
 
 
+def indented(body: bytes) -> bytes:
+    """Return a body in JSON as a person reads it, another one as it is."""
+    try:
+        return json.dumps(json.loads(body), ensure_ascii=False, indent=2).encode()
+    except ValueError:
+        return body
+
+
 def command_call(settings: Values, options: argparse.Namespace) -> int:
     """Make one request as the administrator, without a server; return 1 for status 400 or above."""
     method = options.method.upper()
-    path, _, query = options.path.partition("?")
+    path, _, query = f"/{options.path.removeprefix('/')}".partition("?")
     body = (stdin_text() if options.body == "-" else options.body).encode()
     statuses: list[str] = []
 
@@ -13178,7 +13229,10 @@ def command_call(settings: Values, options: argparse.Namespace) -> int:
             "wsgi.input": io.BytesIO(body),
             "wsgi.errors": sys.stderr,
         }
-        for piece in service(environ, start):
+        pieces = service(environ, start)
+        if sys.stdout.isatty():
+            pieces = [indented(b"".join(pieces))]
+        for piece in pieces:
             sys.stdout.write(piece.decode())
     print()
     return 1 if statuses[0] >= "400" else 0
@@ -13324,25 +13378,26 @@ def credential_lines(created: bool, password: str, token: str, url: str) -> Iter
 
 
 class Command(NamedTuple):
-    """A command. settings: those that it uses, by name; all if none is named.
+    """A command. settings: those that it uses, by name.
 
-    arguments: its own, with the options of argparse.
+    arguments: its own, with the options of argparse.  example: its line, after "pmservice ".
     """
 
     run: Callable[[Values, argparse.Namespace], int | None]
     help: str
     settings: tuple[str, ...] = ()
     arguments: Mapping[str, Mapping[str, Any]] = {}
+    example: str = ""
 
 
 # fmt: off
 COMMANDS = {
-    "serve": Command(command_serve, "serve; the default command"),
+    "serve": Command(command_serve, "serve; the default command", FLAG_NAMES),
     "load": Command(command_load, "load a fixture into the database", ("database", "timezone"), {
-        "file":            dict(metavar="FILE", help="a JSON document; - reads stdin")}),
+        "file":            dict(metavar="FILE", help="a JSON document; - reads stdin")}, "load seed.json -d team.db"),
     "dump": Command(command_dump, "write the database to stdout as a fixture", ("database",)),
     "backup": Command(command_backup, "copy the database to a new file, also while it is being served", ("database",), {
-        "out":             dict(metavar="OUT", help="the new file")}),
+        "out":             dict(metavar="OUT", help="the new file")}, "backup monday.db -d team.db"),
     "pull": Command(command_pull, "copy what an account may see on a running server, for working offline", ("database", "timezone"), {
         "url":             dict(metavar="URL", help="the server's address, such as https://pm.example.org"),
         "--account":       dict(default=ADMIN, help=f"the account to log in with (default {ADMIN}); its password is asked for, or read from "
@@ -13351,19 +13406,22 @@ COMMANDS = {
         "-o":              dict(dest="out", metavar="FIXTURE", help="write a fixture instead of a database, in the place of an older one; "
                                 "- writes it to stdout"),
         "--insecure-http": dict(action="store_true", help="send the password to another machine without encryption"),
-        "--allow-incomplete": dict(action="store_true", help="exit with 0 even if records are missing; otherwise with 1")}),
+        "--allow-incomplete": dict(action="store_true", help="exit with 0 even if records are missing; otherwise with 1")},
+        "pull https://pm.example.org --account dev1 -d copy.db"),
     "check": Command(command_check, "check the file, its links and its counts; exit code 1 if one is wrong", ("database",)),
     "call": Command(command_call, "make one request as the administrator, without a server; exit code 1 for status 400 and above",
         ("database", "timezone", "strict", "language"), {
         "method":          dict(metavar="METHOD"),
         "path":            dict(metavar="PATH", help="such as /products or '/products/1/bugs?limit=5'"),
-        "body":            dict(metavar="BODY", nargs="?", default="", help="a JSON object; - reads stdin")}),
+        "body":            dict(metavar="BODY", nargs="?", default="", help="a JSON object; - reads stdin")},
+        "call GET '/products/1/bugs?limit=5' -d team.db"),
     "user": Command(command_user, "create or change a user", ("database",), {
         "account":         dict(metavar="ACCOUNT"),
         "--password":      dict(dest="new_password", metavar="PASSWORD", nargs="?", default=argparse.SUPPRESS,
                                 help="set the password; ask for it if none is given"),
         "--realname":      dict(help="set the real name"),
-        "--admin":         dict(action="store_true", help="make the user an administrator")}),
+        "--admin":         dict(action="store_true", help="make the user an administrator")}, "user dev1 --password --realname 'Dana Li'"),
+    "version": Command(command_version, "print the version"),
 }
 # fmt: on
 
