@@ -30,6 +30,7 @@ import random
 import re
 import runpy
 import select
+import shlex
 import shutil
 import signal
 import socket
@@ -3945,6 +3946,14 @@ class TestUpgrades:
         code = pmservice.main(["--database", str(kept), "check"])
         assert code == 0, capsys.readouterr().out
 
+    def test_upgrade_shows_its_steps_at_a_terminal(self, kept, later, monkeypatch):
+        later()
+        monkeypatch.setattr(sys, "stderr", TestCommandLine.Terminal())
+        self.open(kept)
+        shown = re.findall(r"upgrading the database: step (\d+) of (\d+)", sys.stderr.getvalue())
+        assert shown[0][0] == "1"
+        assert shown[-1][0] == shown[-1][1]
+
     def test_new_file_runs_all_parts(self, later, tmp_path):
         later()
         with opened(tmp_path / "new.db") as client:
@@ -6095,6 +6104,46 @@ NO_FIXTURES = (
 # fmt: on
 
 
+def fixture_of_links(kind: str, n: int) -> dict[str, Any]:
+    """Return a fixture of n records that name a record, or are named by one before them."""
+    numbers = range(1, n + 1)
+    product = dict(id=1, name="P")
+    project = dict(id=1, name="J", products=[1])
+    execution = dict(id=2, name="E", project=1)
+    home = dict(products=[product], projects=[project], executions=[execution])
+    own = dict(product=1, execution=2, name="of all")
+    named = [dict(id=id, product=1, title="T") for id in numbers]
+    if kind == "products":
+        return dict(projects=[dict(project, products=[*numbers])],
+                    products=[dict(id=id, name="P") for id in numbers])  # fmt: skip
+    if kind == "persons":
+        return dict(home, stories=[dict(one, openedBy="unknown") for one in named])
+    if kind == "plans":
+        plan = dict(id=1, product=1, title="of all")
+        return dict(home, stories=[dict(one, plans=[1]) for one in named], plans=[plan])
+    if kind == "executions":
+        return dict(stories=[dict(one, executions=[2]) for one in named], **home)
+    if kind == "testcases":
+        return dict(home, testtasks=[dict(own, testcases=[*numbers])], testcases=named)
+    if kind == "releases":
+        release = dict(product=1, project=1, build=1, name="R", stories=",".join(map(str, numbers)))
+        build = dict(own, id=1)
+        return dict(home, releases=[release], builds=[build], stories=named)
+    return {**home, "builds": [dict(own, **{kind: [*numbers]})], kind: named}
+
+
+NAMED_AHEAD = [
+    "stories",
+    "bugs",
+    "products",
+    "persons",
+    "plans",
+    "executions",
+    "testcases",
+    "releases",
+]
+
+
 def loads_the_same(dumped):
     """Assert that a dump, loaded into an empty database, is dumped again as it was."""
     with opened(control=False) as again:
@@ -6157,6 +6206,34 @@ class TestFixtures:
         database = client.service.database
         with pytest.raises(pmservice.StartError, match=r"users\[0\]\.id must be a whole number"):
             pmservice.load_text(database, '{"users": [{"id": 1e999, "account": "x"}]}', "name")
+
+    @each("kind", NAMED_AHEAD)
+    def test_work_grows_with_the_number_of_links_not_with_its_square(self, client, kind):
+        def steps(n: int) -> int:
+            """Return how many times SQLite has done a hundred steps when n records are loaded."""
+            rounds = itertools.count()
+            with contextlib.suppress(Undone), client.service.database.loading() as store:
+                store.connection.set_progress_handler(lambda: next(rounds) < 0, 100)
+                pmservice.load(store, fixture_of_links(kind, n))
+                raise Undone
+            return next(rounds)
+
+        class Undone(Exception):
+            pass
+
+        assert steps(1600) < 6 * steps(400)
+
+    def test_records_are_checked_before_other_writers_have_to_wait(self, filed, run):
+        Path("wrong.json").write_text('{"bugs": [{"product": 1}]}')
+        with filed.service.database.writing():
+            code, _, told = run("load", "wrong.json", "--database", str(filed.path))
+        assert code == 2
+        assert "bugs[0].title is required" in told
+
+    def test_person_may_be_the_id_of_a_user_of_the_fixture(self, client):
+        client.load(products=[dict(name="P", PO=7)], users=[dict(id=7, account="new1")])
+        (product,) = client.get("/products")["products"]
+        assert product["PO"]["account"] == "new1"
 
     def test_null_is_not_given(self, client):
         product = dict(name="P", desc=None)
@@ -13403,6 +13480,36 @@ class TestServing:
         assert products["total"] == 1
         assert {Path(name).stem for name in os.listdir()} == {"named", "f"}
 
+    def test_start_says_what_was_loaded(self, serve, tmp_path):
+        (tmp_path / "f.json").write_text('{"products": [{"name": "P"}, {"name": "Q"}]}')
+        told = serve("--token", "t", "--load", "f.json")[2]
+        assert told.splitlines()[1] == "2 records loaded from f.json."
+
+    def test_interrupt_while_it_loads_says_that_nothing_was_loaded(self, run, monkeypatch):
+        stopped = threading.Event()
+
+        run_server = pmservice.Server.run
+
+        def stop(server):
+            server.stop()
+            stopped.set()
+            run_server(server)
+
+        def parse(text):
+            assert stopped.wait(30)
+            return json.loads(text)
+
+        Path("f.json").write_text('{"products": [{"name": "P"}]}')
+        monkeypatch.setattr(pmservice.Server, "run", stop)
+        monkeypatch.setattr(pmservice, "parse_fixture", parse)
+        handlers = {one: signal.getsignal(one) for one in pmservice.STOPS}
+        told = "pmservice: f.json: stopped; nothing was loaded\n"
+        try:
+            assert run("--port", "0", "--load", "f.json") == (130, "", told)
+        finally:
+            for one, handler in handlers.items():
+                signal.signal(one, handler)
+
     @each("number", sorted(pmservice.STOPS))
     def test_interrupt_stops_it(self, serve, number):
         handler = signal.getsignal(number)
@@ -13514,6 +13621,17 @@ class TestStreams:
             process.send_signal(signal.SIGTERM)
             assert process.wait(30) == 0
         assert read.lstrip("x") == f"http://127.0.0.1:{port}\n"
+
+    def test_pipe_that_nobody_reads_any_more_ends_a_dump(self, tmp_path):
+        Client(tmp_path / "pm.db", load=MUCH).close()
+        reader, writer = os.pipe()
+        os.close(reader)
+        command = [sys.executable, HERE / "pmservice.py", "dump"]
+        try:
+            ended = subprocess.run(command, stdout=writer, stderr=subprocess.PIPE, cwd=tmp_path)
+        finally:
+            os.close(writer)
+        assert (ended.returncode, ended.stderr) == (141, b"")
 
     def test_answer_that_cannot_be_written_is_an_error(self):
         stderr = self.stream("read")
@@ -13703,6 +13821,11 @@ REFUSED_LINES = [  # line, words
     ("--prot 80",                             "--prot is not a flag; did you mean --port?"),
     ("user x --relname y",                    "--relname is not a flag; did you mean --realname?"),
     ("--xyzzy",                               "--xyzzy is not a flag; pmservice --help lists them"),
+    ("-x",                                    "-x is not a flag; pmservice --help lists them"),
+    ("-port 80",                              "-port is not a flag; did you mean --port?"),
+    ("load -p 80 wrong.json",                 "unrecognized arguments: -p "),
+    ("--origin= --port 0",                    "--origin must not be empty"),
+    ("--allowed-host= --port 0",              "--allowed-host must not be empty"),
     ("dmp",                                   "; did you mean dump?"),
     ("user",                                  "the following arguments are required: ACCOUNT; pmservice user --help says more"),
     ("user a/b",                              "account must be an account: 1 to 30 letters, digits, _ . - @."),
@@ -13741,6 +13864,7 @@ REFUSED_LINES = [  # line, words
 CALL_COMMANDS = [  # arguments, code, shown
     (["GET", "/products"],                          0, {"total": 0, "products": []}),
     (["get", "/api.php/v1/products?limit=5"],       0, {"page": 1, "total": 0, "limit": 5, "products": []}),
+    (["GET", "products"],                           0, {"total": 0, "products": []}),
     (["GET", "/products/9/bugs"],                   1, {"error": "There is no product 9."}),
     (["POST", "/products", "{"],                    1, None),
     (["GET", "/prodcts"],                           1, {"error": "There is nothing at /prodcts; did you mean /products?"}),
@@ -13867,6 +13991,64 @@ class TestCommandLine:
             assert told.count("\n") == 1
             assert told.startswith("pmservice: f.json: ")
 
+    def test_short_flags_go_before_and_after_the_command(self):
+        for words in ("-d x call -d y GET /", "-p9 -t word call GET /", "-p 9 serve -t word"):
+            options = pmservice.make_parser().parse_args(words.split())
+            settings = pmservice.resolve(vars(options))
+            wanted = ("y", 8080, None) if "-d" in words else ("pm.db", 9, "word")
+            assert (settings["database"], settings["port"], settings["token"]) == wanted
+
+    @each("command", ["", *pmservice.COMMANDS])
+    def test_help_fits_a_terminal_and_has_an_example(self, run, capsys, monkeypatch, command):
+        monkeypatch.setenv("COLUMNS", "80")
+        with pytest.raises(SystemExit, match="0"):
+            run(*command.split(), "--help")
+        help = capsys.readouterr().out
+        assert max(map(len, help.splitlines())) <= 80
+        takes_more = command == "" or pmservice.COMMANDS[command].arguments
+        examples = re.findall("^(?:Example:| ) (pmservice .*?)(?:  .*)?$", help, re.MULTILINE)
+        assert bool(examples) == bool(takes_more)
+        for line in examples:
+            words = shlex.split(line)[1:]
+            if "--help" not in words:
+                pmservice.make_parser().parse_args(words)
+
+    def test_call_is_indented_at_a_terminal_only(self, run, monkeypatch):
+        Client("pm.db", load={"departments": [{"name": "开发"}]}).close()
+        _, piped, _ = run("call", "GET", "departments")
+        assert piped.count("\n") == 1
+        monkeypatch.setattr(sys, "stdout", self.Terminal())
+        for method, shown in (
+            ("GET", json.dumps(json.loads(piped), indent=2, ensure_ascii=False)),
+            ("HEAD", ""),
+        ):
+            sys.stdout.truncate(sys.stdout.seek(0))
+            assert pmservice.main(["call", method, "departments"]) == 0
+            assert sys.stdout.getvalue() == f"{shown}\n"
+
+    def test_much_is_announced_to_those_who_use_the_database(self, run, monkeypatch):
+        Path("f.json").write_text('{"products": [{"name": "P"}, {"name": "Q"}]}')
+        monkeypatch.setattr(pmservice, "MANY_RECORDS", 1)
+        words = "pm.db: loading 2 records; other writers wait meanwhile\n"
+        for is_there in (False, True):
+            assert (words in run("load", "f.json")[2]) == is_there
+
+    def test_interrupted_load_says_that_nothing_was_loaded(self, run, monkeypatch):
+        def interrupt(*_):
+            raise KeyboardInterrupt
+
+        Path("f.json").write_text('{"products": [{"name": "P"}]}')
+        told = "pmservice: f.json: stopped; nothing was loaded\n"
+        with monkeypatch.context() as patched:
+            patched.setattr(pmservice, "problems_in", interrupt)
+            assert run("load", "f.json") == (130, "", told)
+        assert json.loads(run("call", "GET", "products")[1])["total"] == 0
+
+    @posix("Windows has no such files")
+    def test_file_that_never_ends_is_refused(self, run):
+        told = "pmservice: /dev/full: must be a file or a pipe\n"
+        assert run("load", "/dev/full") == (2, "", told)
+
     def test_loading_stops_with_the_service(self, client):
         fixture = json.dumps({"products": [{"name": "P"}] * 5})
         stopping = threading.Event()
@@ -13874,6 +14056,13 @@ class TestCommandLine:
         with pytest.raises(pmservice.StartError, match="stopped"):
             pmservice.load_text(client.service.database, fixture, "fixture", stopping.is_set)
         assert client.get("/products")["total"] == 0
+
+    def test_without_its_libraries_it_says_what_to_install(self):
+        command = [sys.executable, "-IS", HERE / "pmservice.py"]
+        ended = subprocess.run(command, capture_output=True, text=True)
+        assert ended.returncode == 2
+        remedy = "to install what it needs, run: pip install bottle waitress"
+        assert ended.stderr == f"pmservice: No module named 'bottle'; {remedy}\n"
 
     def test_without_its_tables_it_says_where_they_belong(self, tmp_path):
         shutil.copy(HERE / "pmservice.py", tmp_path)
@@ -13896,7 +14085,14 @@ class TestCommandLine:
             boss = {"id": 2, "account": "boss", "avatar": "", "realname": "Bo"}
             assert client.product(PO="boss")["PO"] == boss
 
+    def test_deleted_user_is_not_changed(self, run):
+        for command in (["user", "boss"], ["call", "DELETE", "/users/2"]):
+            assert run(*command)[0] == 0
+        told = "pmservice: user 2, boss, is deleted: nothing was changed\n"
+        assert run("user", "boss", "--realname", "Bo") == (2, "", told)
+
     def test_version_is_shown(self, run, capsys):
+        assert run("version") == (0, f"{pmservice.__version__}\n", "")
         with pytest.raises(SystemExit, match="0"):
             run("--version")
         assert capsys.readouterr().out.strip() == pmservice.__version__
