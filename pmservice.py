@@ -5479,22 +5479,17 @@ def parse_fixture(text: str) -> dict[str, Any]:
 class Checked(NamedTuple):
     """The records of a fixture after what can be checked without writing.
 
-    values: by array, the place and the complete values of each record.
-    named: the accounts that they name, by account; also by id those of the fixture's users.
+    records: the array, the place and the complete values of each.  named: the accounts that they
+        name, by account; also by id those of the fixture's users.
     """
 
-    values: dict[str, list[tuple[int, dict[str, Any]]]]
+    records: list[tuple[str, int, dict[str, Any]]]
     named: dict[str | int, str]
 
     @property
     def accounts(self) -> list[str]:
-        """The accounts that the records name."""
-        return [account for name, account in self.named.items() if name == account]
-
-    @property
-    def total(self) -> int:
-        """How many records there are."""
-        return sum(map(len, self.values.values()))
+        """The accounts that the records name, in their order."""
+        return [name for name in self.named if isinstance(name, str)]
 
 
 Progress = Callable[[str], None]  # shows how far it is, every thousand records
@@ -5527,7 +5522,7 @@ def load_checked(store: Store, checked: Checked, progress: Progress = no_progres
     progress("checking the links …")
     for problem in problems_in(store):
         refuse_loaded(places, problem)
-    return checked.total
+    return len(checked.records)
 
 
 def check_fixture(
@@ -5537,14 +5532,13 @@ def check_fixture(
 
     Their links are not looked up, because records may name others that come later.
     """
-    checked = Checked({}, {})
+    checked = Checked([], {})
     for user in document.get("users") or ():
         if isinstance(user, dict) and isinstance(user.get("id"), int):
             checked.named[user["id"]] = str(user.get("account"))
     total = sum(len(records or ()) for records in document.values())
     done = 0
     for array, records in document.items():
-        values = checked.values[array] = []
         for place, record in enumerate(records or ()):
             if done % 1000 == 0:
                 progress(f"checking {done:,} of {total:,} records")
@@ -5553,8 +5547,8 @@ def check_fixture(
                 raise Refusal(400, f"{array}[{place}] must be an object.")
             while record is not None:
                 try:
-                    complete_values = check_record(store, FIXTURE[array], record, checked.named)
-                    values.append((place, complete_values))
+                    values = check_record(store, FIXTURE[array], record, checked.named)
+                    checked.records.append((array, place, values))
                     break
                 except Invalid as error:
                     record = refuse(array, place, record, error)
@@ -5591,19 +5585,16 @@ def insert_records(
     store.defer_links()
     # Only the first user is there; if the fixture gives its id to another, that id is freed.
     if store.is_empty():
-        users = checked.values.get("users", ())
-        store.free_ids([(str(user.get("id")), user["account"]) for _, user in users])
+        users = [values for array, _, values in checked.records if array == "users"]
+        store.free_ids([(str(user.get("id")), user["account"]) for user in users])
     places: Places = {array: [] for array in FIXTURE}
-    done = 0
-    for array, records in checked.values.items():
-        for place, values in records:
-            if done % 1000 == 0:
-                progress(f"{done:,} of {checked.total:,} records")
-            done += 1
-            try:
-                places[array].append(insert_loaded(store, FIXTURE[array], values))
-            except Invalid as error:
-                refuse(array, place, values, error)
+    for done, (array, place, values) in enumerate(checked.records):
+        if done % 1000 == 0:
+            progress(f"{done:,} of {len(checked.records):,} records")
+        try:
+            places[array].append(insert_loaded(store, FIXTURE[array], values))
+        except Invalid as error:
+            refuse(array, place, values, error)
     # Now that everything is there:
     for account in checked.accounts:
         store.add_person(account)
@@ -10215,11 +10206,6 @@ class Setting(NamedTuple):
         """The flag of the command line."""
         return f"--{self.name.replace('_', '-')}"
 
-    @property
-    def flags(self) -> list[str]:
-        """The forms of the flag, the short one first."""
-        return [self.short, self.flag] if self.short else [self.flag]
-
 
 def positive(word: Any) -> float:
     """Return a number above 0, as an int if it is whole."""
@@ -10435,9 +10421,10 @@ def load_text(
         document = parse_fixture(text)
         with database.querying() as store:
             checked = check_fixture(store, document, progress)
-        if checked.total > MANY_RECORDS and not (database.in_memory or database.created):
-            words = "%s: loading %s records; other writers wait meanwhile"
-            log.warning(words, database.path, f"{checked.total:,}")
+        total = len(checked.records)
+        if total > MANY_RECORDS and not (database.in_memory or database.created):
+            words = f"loading {total:,} records; other writers wait meanwhile"
+            log.warning("%s: %s", database.path, words)
         with database.loading() as store:
             if only_first and not store.is_empty():
                 return None
@@ -12422,8 +12409,8 @@ class Pull:
             self.settle_links()
             document = {array: [*records.values()] for array, records in self.records.items()}
             with contextlib.suppress(Refusal), copy.loading() as store:
-                checked = check_fixture(store, document, refuse=self.mend_values)
-                insert_records(store, checked, refuse=self.mend_values)
+                checked = check_fixture(store, document, show_progress, self.mend_values)
+                insert_records(store, checked, show_progress, self.mend_values)
                 problems = [] if self.again else [*problems_in(store)]
                 if not problems and not self.again:
                     users = {user["account"] for user in self.records["users"].values()}
@@ -12777,9 +12764,9 @@ def refuse_unknown_flags(arguments: Sequence[str]) -> None:
 
     argparse would take its value for a command.
     """
-    known = ["--help", "--version", "-h"]
+    known = ["-h", "--help", "--version"]
     for setting in FLAGS:
-        known += setting.flags
+        known += [setting.short, setting.flag]
     for command in COMMANDS.values():
         known += [name for name in command.arguments if name.startswith("-")]
     known.sort()
@@ -12840,7 +12827,7 @@ def add_settings(to: argparse.ArgumentParser, names: Iterable[str]) -> None:
             options["metavar"] = setting.name.upper().rpartition("_")[2]
         if setting.text in (ORIGINS, HOSTS):
             options["action"] = "append"
-        to.add_argument(*setting.flags, **options)
+        to.add_argument(*filter(None, [setting.short, setting.flag]), **options)
 
 
 def resolve(given: Mapping[str, Any]) -> dict[str, Any]:
@@ -12908,6 +12895,7 @@ def typed_password(whose: str, remedy: str) -> str:
     """
     if not sys.stdin.isatty():
         raise StartError(f"there is no terminal to ask for the password at; {remedy}")
+    show_progress("")
     return getpass.getpass(f"Password of {whose}: ")
 
 
@@ -12915,10 +12903,9 @@ def command_user(settings: Values, options: argparse.Namespace) -> None:
     """Create a user, or change what is given of one that exists."""
     account = options.account
     given: dict[str, Any] = {}
-    if options.realname is not None:
-        given["realname"] = options.realname
-    if options.admin:
-        given["admin"] = True
+    for field in ("realname", "admin"):
+        if hasattr(options, field):
+            given[field] = getattr(options, field)
     if hasattr(options, "new_password"):  # absent without --password; None for --password alone
         given["password"] = options.new_password
         if options.new_password is None:
@@ -13064,8 +13051,10 @@ def pull_records(pull: Pull, copy: Database, options: argparse.Namespace) -> Non
     remote = pull.remote
     if remote.in_clear and not options.insecure_http:
         confirm_clear_text(remote.origin)
+    show_progress(f"connecting to {remote.origin} …")
     remote.find_base()
     give_credentials(remote, options.account)
+    show_progress("reading the first list …")
     pull.run()
     pull.fill(copy)
 
@@ -13419,8 +13408,9 @@ COMMANDS = {
         "account":         dict(metavar="ACCOUNT"),
         "--password":      dict(dest="new_password", metavar="PASSWORD", nargs="?", default=argparse.SUPPRESS,
                                 help="set the password; ask for it if none is given"),
-        "--realname":      dict(help="set the real name"),
-        "--admin":         dict(action="store_true", help="make the user an administrator")}, "user dev1 --password --realname 'Dana Li'"),
+        "--realname":      dict(default=argparse.SUPPRESS, help="set the real name"),
+        "--admin":         dict(default=argparse.SUPPRESS, action="store_true", help="make the user an administrator")},
+        "user dev1 --password --realname 'Dana Li'"),
     "version": Command(command_version, "print the version"),
 }
 # fmt: on
