@@ -14710,7 +14710,6 @@ class TestReadme:
         named = " ".join(re.findall(r"pmservice[^`\n]*", README))
         flags = {*re.findall(r"(?<![\w-])(--[a-z][a-z-]+)", named)}
         known = {"--help", "--version", "--prot"}  # the last one is a mistake that is shown
-        known |= {"--frame", "--language"}
         known |= {setting.flag for setting in pmservice.FLAGS}
         for command in pmservice.COMMANDS.values():
             known |= {*command.arguments}
@@ -14766,7 +14765,8 @@ class TestWorkingOffline:
                 assert code == 0
                 told = re.sub("[0-9]+ s[.]", "1 s.", out + told)
                 told = told.replace(source.url, README_URL)
-                assert fnmatch.fnmatchcase(told, expected.replace("…\n", "*"))
+                for lines in expected.split("…\n"):  # it leaves out the others
+                    assert lines in told
         _, *words = fixture.split()
         assert pmservice.make_parser().parse_args(words).account == "marta"
 
