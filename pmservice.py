@@ -27,8 +27,8 @@ RESOURCES (room 4) defines each resource.
     14 Control      clock, journal, faults and snapshots, for tests
     15 Page         what browsers are shown
     16 Server       waitress: connections and threads
-    17 Application  create_app(), running() and the pytest plugin
-    18 Demo         a made-up company
+    17 Demo         a made-up company
+    18 Application  create_app(), running() and the pytest plugin
     19 Pull         the records of a running server, read over HTTP
     20 Command      settings and the command line
 """
@@ -57,7 +57,6 @@ import logging
 import math
 import operator
 import os
-import random
 import re
 import secrets
 import select
@@ -6628,7 +6627,7 @@ def compile_nothing(method: str) -> None:
 class Service:
     """The WSGI application. `token` acts as the administrator; `close()` releases everything.
 
-    settings: see Settings in room 17.
+    settings: see Settings in room 18.
     names: the Hosts that are answered; None: every Host.
     allowed: the Hosts that --allowed-host adds.
     frames: the origins whose pages may show ours in a frame.
@@ -10155,7 +10154,914 @@ class Server(TcpWSGIServer):  # type: ignore[misc]
         raise  # waitress calls this while it handles the exception
 
 
-# --- 17 Application: create_app(), running() and the pytest plugin --------------------------------
+# --- 17 Demo: a made-up company -------------------------------------------------------------------
+# A shop that delivers what it sells, and half a year of its work. It is played: the people call the
+# operations of room 11, at the moments that the script below says, under a clock that runs to now.
+
+DEMO_LOGINS = ("marta", "diego", "tomas", "priya", "emma")  # the people one can log in as
+
+
+class Act(NamedTuple):
+    """An operation by which what a row of the script tells comes about: a row of ACTS.
+
+    kind: of the script's rows.
+    when: the column that says when it happens; it does not happen to a row without that cell.
+    who: the column that says who does it, or an account.
+    on: the row whose record the path names: the row itself, or one above; "" without one.
+    sends: the fields of the body, each with the column of its value, unless both have one name, or
+        after a colon with the value itself. A column may also be one of QUERIES.
+    """
+
+    kind: str
+    when: str
+    who: str
+    operation: str
+    on: str
+    sends: str
+
+
+# fmt: off
+# THE SCRIPT. Each line is a row: its kind, then its cells in the columns that the first lines name.
+# A line that begins with a space continues the one above. From "English" on, columns come in
+# pairs: a text in English and the same in Chinese. A row belongs to the rows of other kinds above
+# it: a task to the last story, execution, project and product.
+#   key               the name by which other rows refer to the row
+#   opened ... done   workdays before now. 12 is some time on the twelfth day, 0.5 is exact.
+#   begin, end, date  days: -3mo is the Monday three weeks before this week's
+#   deadline          workdays before today: -2 is the day after tomorrow
+#   by, for           who opens it, and whom it is assigned to
+#   checks            of a test case: step > expectation; and so on
+#   then              what happens to the row above: an operation, and what it sends as in ACTS
+SCRIPT = """\
+department: | key | opened | parent | manager | English | 中文
+person:     | opened | account | role | English | 中文
+program:    | key | opened | begin | end | PM | English | 中文
+product:    | key | opened | PO | QD | RD | English | 中文 | description | 描述
+plan:       | key | opened | begin | end | closed | status | English | 中文
+project:    | key | opened | begin | end | model | PM | acl | whitelist | English | 中文 | description | 描述
+execution:  | key | opened | begin | end | suspended | closed | English | 中文
+story:      | opened | reviewed | closed | reviewer | plan | pri | estimate | category | English | 中文 | specification | 描述
+task:       | opened | started | worked | closed | type | for | estimate | spent | left | deadline | English | 中文
+case:       | key | opened | type | pri | English | 中文 | checks | 步骤 > 预期
+build:      | key | project | execution | opened | English | 中文
+release:    | project | build | opened | date | English | 中文
+testtask:   | project | execution | build | opened | begin | end | done | type | English | 中文
+run:        | opened | by | case | results
+bug:        | opened | resolved | closed | by | for | severity | type | resolution | case | English | 中文 | steps | 步骤
+then:       | opened | by | operation | sends | English | 中文
+
+department | kestrel | 136 | | admin | Kestrel Goods | 红隼优选
+person | 134 | admin | top | Grace Holm | 何洁
+department | | 135 | kestrel | tomas | Projects | 项目部
+person | 134 | tomas | pm | Tomas Berg | 汤明
+person | 134 | aisha | pm | Aisha Khan | 艾欣
+department | | 135 | kestrel | marta | Products | 产品部
+person | 134 | marta | po | Marta Nowak | 马婷
+person | 134 | wei | po | Li Wei | 李伟
+department | | 135 | kestrel | diego | Quality | 测试部
+person | 134 | diego | qa | Diego Ramos | 戴磊
+person | 134 | hana | qa | Hana Sato | 韩雪
+department | | 135 | kestrel | jonas | Development | 研发部
+person | 134 | jonas | dev | Jonas Weber | 魏军
+person | 134 | priya | dev | Priya Nair | 潘雅
+person | 134 | yu | dev | Chen Yu | 陈雨
+person | 134 | sofia | dev | Sofia Rossi | 苏菲
+department | | 135 | kestrel | emma | Design | 设计部
+person | 134 | emma | ui | Emma Lee | 李曼
+
+program | selling | 133 | -30mo | 40fr | tomas | Selling | 销售
+product | shop | 132 | marta | diego | priya | Web Shop | 网上商城 | Where customers search, order and pay. | 顾客搜索、下单和付款的地方。
+plan | shop-a | 130 | -26mo | -9fr | 43 | doing | Find it faster | 找得更快
+plan | shop-b | 48 | -9mo | 6fr | | doing | Fewer steps to the order | 更少步骤完成下单
+plan | shop-c | 45 | 6mo | 20fr | | wait | Returns and second purchases | 退货与复购
+project | search | 131 | -26mo | -9fr | scrum | tomas | open | | Search and listings | 搜索与列表改版
+        | Customers find what they want on the first page of results. | 顾客在搜索结果第一页就能找到想要的商品。
+execution | typos | 130 | -26mo | -19fr | | 94 | Search that forgives typos | 搜索容错
+story | 129 | 127 | 100 | wei | shop-a | 2 | 13 | feature | Search finds products despite a typo | 输错字也能搜到商品
+        | One wrong, missing or doubled letter must not hide a product. | 错一个字、漏一个字或多一个字时，结果里仍应出现该商品。
+task | 127 | 124 | 112 | 111 | devel | yu | 24 | 26 | 0 | 112 | Index product names by their syllables | 按音节建立商品名索引
+task | 127 | 116 | 108 | 106 | test | diego | 8 | 7 | 0 | 108 | Search with the hundred commonest typos | 用一百个最常见错字测试搜索
+case | typo | 110 | feature | 2 | A product is found despite one wrong letter | 错一个字仍能搜到商品
+        | Search for "umbrela" > Umbrellas are listed; Search for "xqzt" > "Nothing found" and three suggestions appear
+        | 搜索“雨山” > 列出雨伞类商品; 搜索“某某某” > 提示“没有找到”，并给出三个建议
+story | 128 | 126 | 97 | wei | shop-a | 3 | 5 | feature | Search suggests words while one types | 输入时给出搜索联想
+        | After two letters up to eight suggestions appear, best sellers first. | 输入两个字后最多给出八条联想，畅销的在前。
+task | 125 | 118 | 107 | 105 | devel | priya | 12 | 14 | 0 | 107 | Serve suggestions from the cache | 联想词从缓存返回
+task | 125 | 121 | 115 | 113 | ui | emma | 8 | 8 | 0 | 115 | Draw the list of suggestions for phones | 设计手机端联想列表
+execution | listings | 96 | -18mo | -10fr | | 47 | Faster listings | 列表提速
+story | 94 | 92 | 56 | wei | shop-a | 2 | 8 | feature | Listings load as one scrolls | 列表随滚动加载
+        | Twenty products first, twenty more whenever the end comes near. | 先显示二十个商品，快到底部时再加载二十个。
+task | 88 | 84 | 68 | 66 | devel | sofia | 16 | 19 | 0 | 68 | Page the listing by cursor | 列表改为游标分页
+task | 88 | 66 | 60 | 58 | test | hana | 6 | 5 | 0 | 60 | Measure listings on a slow phone | 在低端手机上测量列表性能
+story | 93 | 91 | 54 | wei | shop-a | 3 | 5 | interface | Filters stay when one comes back from a product | 从商品页返回时保留筛选条件
+        | Back from a product, filters and position are as they were. | 从商品页返回后，筛选条件和滚动位置都不变。
+task | 87 | 75 | 62 | 60 | devel | priya | 8 | 9 | 0 | 62 | Keep the filters in the address | 把筛选条件写进网址
+case | filters | 70 | feature | 3 | Filters survive a look at a product | 查看商品后筛选条件仍在
+        | Filter by size M > Only size M is listed; Open a product and go back > Size M is still chosen | 按尺码 M 筛选 > 只列出 M 码;
+        打开一个商品再返回 > 尺码 M 仍被选中
+project | checkout | 50 | -9mo | 10fr | scrum | tomas | open | | Checkout | 结算流程优化
+        | Fewer customers give up between basket and order. | 减少顾客在购物车与下单之间的流失。
+execution | guest | 49 | -9mo | -5fr | | 22 | Guest checkout | 免登录下单
+story | 47 | 46 | 25 | wei | shop-b | 1 | 8 | feature | Order without an account | 不注册也能下单
+        | A guest gives an address and an e-mail; both are forgotten after ninety days. | 游客只填地址和邮箱，九十天后自动清除。
+task | 44 | 43 | 36 | 34 | devel | priya | 20 | 22 | 0 | 36 | Let an order have no account | 订单允许没有账号
+task | 44 | 40 | 33 | 31 | devel | yu | 8 | 6 | 0 | 34 | Forget guests after ninety days | 九十天后清除游客信息
+task | 44 | 34 | 27 | 26 | test | diego | 10 | 11 | 0 | 27 | Order as a guest in four browsers | 在四种浏览器中以游客身份下单
+case | as-guest | 42 | feature | 1 | A guest orders and pays | 游客下单并付款
+        | Put an umbrella into the basket > The basket shows one item; Choose "Continue as guest" > Only address and e-mail are asked;
+        Pay by card > The order number is shown
+        | 把雨伞加入购物车 > 购物车显示一件; 选择“不登录继续” > 只要求地址和邮箱; 用银行卡付款 > 显示订单号
+story | 46 | 44 | 26 | wei | shop-b | 2 | 3 | interface | The basket shows the delivery day | 购物车显示送达日期
+        | The basket names the day before the address is known, by the postcode last used. | 填地址前就按上次的邮编显示预计送达日期。
+task | 43 | 38 | 32 | 30 | devel | sofia | 6 | 8 | 0 | 33 | Ask the tour planner for the day | 向排线服务查询送达日
+execution | two-steps | 18 | -3mo | 1fr | | | Checkout in two steps | 两步结算
+story | 20 | 18 | | wei | shop-b | 1 | 13 | feature | Address and payment on one page | 地址和付款合为一页
+        | From basket to order in two steps; nothing is asked twice. | 从购物车到下单只有两步，任何信息只填一次。
+task | 14 | 13 | 4 | 3 | design | emma | 12 | 13 | 0 | 4 | Draw the page for phones first | 先画手机端页面
+task | 14 | 9 | 0.6 | | devel | priya | 24 | 15 | 8 | -1 | Merge the forms of address and payment | 合并地址与付款表单
+task | 14 | | | | test | diego | 12 | | | -4 | Check out in two steps on every device | 在各种设备上走通两步结算
+task | 10 | 6 | 1.2 | | discuss | tomas | 4 | 2 | 2 | -2 | Watch five customers use the draft | 观察五位顾客试用草稿
+story | 19 | 17 | | wei | shop-b | 2 | 5 | feature | Pay with a saved card | 使用已保存的银行卡付款
+        | A saved card needs its security code only. | 已保存的卡只需输入安全码。
+task | 13 | 5 | 0.9 | | devel | yu | 10 | 6 | 4 | 0 | Keep the card's token, never its number | 只保存卡令牌，不保存卡号
+task | 12 | 7 | 2.3 | 1.4 | study | sofia | 4 | 5 | 0 | 2 | Find out what the bank asks for saved cards | 弄清银行对保存卡片的要求
+task | 8 | | | | affair | admin | 1 | | | -1 | Sign the contract with the card provider | 签署银行卡服务商合同
+then | 1.1 | tomas | PUT /tasks/<id> | | The lawyers are done; it lies on your desk. | 法务已审完，合同在你桌上。
+then | 0.5 | admin | PUT /tasks/<id> | | I read it tonight and sign tomorrow. | 今晚看，明天签。
+story | 15 | 13 | | wei | shop-b | 3 | 3 | interface | Say at once what is wrong in the address | 地址填错时立即提示
+        | A wrong postcode is told when one leaves the field, not after sending. | 离开输入框时就提示邮编错误，而不是提交之后。
+task | 9 | 4 | 1.6 | 0.3 | devel | priya | 6 | 5 | 0 | 1 | Check postcodes in the browser | 在浏览器端校验邮编
+task | 9 | 3 | 0.8 | | ui | emma | 5 | 3 | 2 | 0 | Word the hints of the address form | 撰写地址表单的提示文案
+execution | wallets | 6 | 2mo | 5fr | | | Wallets at the till | 钱包支付
+story | 11 | 9 | | wei | shop-b | 2 | 8 | feature | Pay with a phone wallet | 用手机钱包付款
+        | The wallet gives address and card; one confirmation is enough. | 地址和卡号由钱包提供，确认一次即可。
+task | 5 | | | | study | yu | 8 | | | -9 | Try the wallets' test accounts | 试用各家钱包的测试账号
+task | 5 | | | | request | marta | 4 | | | -3 | Describe what a wallet order must show | 说明钱包订单应显示的内容
+story | 30 | 28 | | wei | shop-c | 2 | 8 | feature | Print a return label from the order | 在订单页打印退货单
+        | The label is made in the browser and is valid for fourteen days. | 退货单在浏览器中生成，十四天内有效。
+story | 9 | 7 | | wei | shop-c | 3 | 5 | feature | Order the same basket again | 再次购买同一购物车
+        | One press puts everything that is still sold into a new basket. | 一键把仍在售的商品放入新购物车。
+then | 3 | marta | POST /stories/<id>/change | spec=English | One press puts everything that is still sold into a new basket, at today's prices.
+        | 一键把仍在售的商品按今日价格放入新购物车。
+story | 2.2 | | | marta,diego | shop-c | 3 | 5 | experience | Show what others bought together | 显示经常一起购买的商品
+        | Three products below the basket, none of which is in it already. | 购物车下方显示三个商品，且都不在购物车里。
+story | 1.3 | | | marta,diego | shop-c | 2 | 3 | safe | Ask before an order is sent twice | 重复下单前先确认
+        | The same basket within ten minutes is asked about. | 十分钟内提交同样的购物车时先询问。
+build | shop-1 | search | typos | 95 | Web Shop 4.0 | 网上商城 4.0
+release | search | shop-1 | 93 | | Web Shop 4.0: typos forgiven | 网上商城 4.0：搜索容错
+build | shop-2 | search | listings | 52 | Web Shop 4.1 | 网上商城 4.1
+release | search | shop-2 | 50 | | Web Shop 4.1: faster listings | 网上商城 4.1：列表提速
+build | shop-3 | checkout | guest | 24 | Web Shop 4.2 | 网上商城 4.2
+release | checkout | shop-3 | 22 | | Web Shop 4.2: guests welcome | 网上商城 4.2：免登录下单
+build | shop-4 | checkout | two-steps | 3 | Web Shop 4.3 candidate | 网上商城 4.3 候选版
+release | checkout | shop-4 | 2 | 1th | Web Shop 4.3: two steps | 网上商城 4.3：两步结算
+testtask | checkout | two-steps | shop-4 | 2.9 | -1mo | 1we | | acceptance | Acceptance of Web Shop 4.3 | 网上商城 4.3 验收测试
+run | 2.5 | diego | typo | pass pass
+run | 2.1 | diego | filters | pass pass
+run | 1.2 | diego | as-guest | pass pass fail
+run | 0.4 | hana | filters | pass pass
+bug | 127 | 122 | 119 | diego | yu | 2 | codeerror | fixed | | Search for "tea" lists steam irons first | 搜“茶”时茶几排在最前
+        | Search for "tea"//Found: steam irons, then tea//Expected: tea first | 搜索“茶”//实际：先列出茶几，再列出茶叶//期望：茶叶在前
+bug | 124 | 117 | 114 | hana | priya | 3 | codeerror | fixed | | An apostrophe in the search ends in an error page | 搜索词含单引号时出现错误页
+bug | 120 | 118 | 116 | wei | emma | 4 | designdefect | fixed | | The search field is cut off on small phones | 小屏手机上搜索框被截断
+bug | 117 | 108 | 106 | diego | yu | 2 | performance | fixed | | The first search after midnight takes nine seconds | 零点后第一次搜索要等九秒
+bug | 113 | 110 | 107 | hana | sofia | 3 | codeerror | fixed | | Suggestions stay open after one has been chosen | 选中联想词后下拉列表不收起
+bug | 109 | 107 | 104 | diego | priya | 3 | codeerror | notrepro | | Search results change their order on reload | 刷新后搜索结果顺序改变
+then | 108 | priya | PUT /bugs/<id> | | I reloaded forty times: always the same. Which browser was it? | 我刷新了四十次，顺序都一样。用的哪个浏览器？
+then | 107.5 | diego | PUT /bugs/<id> | | Firefox, but since this morning I cannot see it any more either. | 火狐，不过今早起我这边也复现不了了。
+bug | 104 | 99 | 96 | diego | yu | 1 | security | fixed | | Customers' search words appear in the public sitemap | 顾客搜索词出现在公开的站点地图里
+bug | 98 | 90 | 87 | hana | sofia | 3 | codeerror | fixed | | The heart of a favourite needs two presses | 收藏按钮要点两次才生效
+bug | 92 | 84 | 82 | diego | priya | 3 | standard | fixed | | The picture gallery cannot be left with the keyboard | 无法用键盘退出图片浏览
+bug | 86 | 80 | 77 | hana | sofia | 2 | codeerror | fixed | filters | Sorting by price puts 9.90 behind 10.50 | 按价格排序时 9.90 排在 10.50 之后
+bug | 81 | 72 | 70 | diego | yu | 2 | performance | fixed | | A listing with 400 products freezes old phones | 四百个商品的列表让旧手机卡死
+bug | 76 | 73 | 70 | marta | emma | 4 | designdefect | bydesign | | Sold-out products are still listed | 售罄商品仍在列表中
+then | 74 | emma | PUT /bugs/<id> | | They stay so that people can ask to be told when they are back. | 保留它们是为了让顾客登记到货提醒。
+bug | 71 | 66 | 62 | hana | priya | 3 | codeerror | fixed | filters | "Clear all filters" leaves the price range | “清除全部筛选”后价格区间还在
+bug | 65 | 61 | 58 | diego | sofia | 2 | codeerror | fixed | | Two tabs with one basket lose the item added last | 两个标签页共用购物车会丢失最后加入的商品
+bug | 60 | 53 | 50 | hana | yu | 3 | config | fixed | | Prices in the staging shop are in Polish zloty | 预发环境价格显示为波兰兹罗提
+bug | 55 | 49 | 46 | diego | priya | 2 | codeerror | fixed | | The listing jumps to the top when a picture loads late | 图片加载较慢时列表跳回顶部
+bug | 47 | 45 | 42 | hana | emma | 4 | designdefect | fixed | | Grey text on the grey banner can hardly be read | 灰色横幅上的灰色文字难以辨认
+bug | 43 | 39 | 36 | diego | priya | 1 | codeerror | fixed | as-guest | A guest's order goes to the address of the guest before
+        | 游客订单寄到了上一位游客的地址
+        | Order as a guest//Order as another guest on the same device//Found: the first address is used | 以游客身份下单//在同一设备上以另一游客身份下单//
+        实际：使用了第一个地址
+bug | 40 | 37 | 34 | diego | yu | 2 | codeerror | fixed | as-guest | The mail to guests greets them as "null" | 发给游客的邮件称呼为“null”
+bug | 36 | 33 | 31 | hana | sofia | 3 | codeerror | fixed | | The delivery day is yesterday for orders after 23:00 | 23 点后下单显示昨天送达
+bug | 32 | 28 | 25 | diego | priya | 2 | codeerror | fixed | as-guest | The back button orders a second time | 点返回键会重复下单
+bug | 29 | 27 | 24 | marta | emma | 3 | designdefect | willnotfix | | The progress bar still has five dots | 进度条仍是五个点
+bug | 25 | 18 | 15 | hana | yu | 3 | codeerror | fixed | | A basket of 100 items shows "99+" as its price | 购物车满一百件时价格显示为“99+”
+bug | 21 | 15 | 12 | diego | sofia | 2 | codeerror | fixed | | Vouchers count twice when the page is reloaded | 刷新页面后优惠券重复抵扣
+bug | 17 | 11 | 8 | diego | priya | 2 | codeerror | fixed | | Total is off by a cent with three discounts | 三个折扣叠加时总额差一分
+        | Put three discounted items into the basket//Compare the total with the sum of the lines | 把三件打折商品加入购物车//比较总额与各行之和
+then | 14 | priya | PUT /bugs/<id> | | Each discount is rounded by itself. Round once, at the end? | 每个折扣各自取整。改成最后统一取整？
+then | 13 | marta | PUT /bugs/<id> | | Yes, and in the customer's favour. | 可以，向顾客有利的方向取整。
+bug | 15 | 9 | 6 | hana | yu | 3 | codeerror | fixed | | The order mail lacks the guest's telephone number | 订单邮件缺少游客电话
+bug | 13 | | | diego | priya | 2 | performance | | | The payment page waits for the chat window | 付款页要等客服窗口加载完
+bug | 12 | 6 | | hana | sofia | 3 | codeerror | fixed | | Umlauts in the street arrive as question marks | 街道名中的变音字母变成问号
+bug | 10 | 5 | 3 | diego | priya | 2 | codeerror | fixed | | A declined card empties the basket | 银行卡被拒后购物车被清空
+then | 2 | diego | POST /bugs/<id>/active | comment=English assignedTo:priya | Still happens with cards that ask for a code by text message.
+        | 需要短信验证码的卡仍会出现。
+bug | 8 | | | hana | admin | 2 | security | | | The card form allows itself to be framed by any page | 付款表单可被任意页面嵌入
+bug | 6 | 2.6 | | diego | emma | 3 | designdefect | fixed | | The pay button lies below the keyboard on phones | 手机上付款按钮被键盘遮住
+bug | 4.2 | 1.7 | 0.7 | diego | priya | 2 | codeerror | fixed | | An invoice address in Ireland needs a postcode | 爱尔兰账单地址强制要求邮编
+bug | 3.3 | | | hana | marta | 3 | others | | | Nobody knows what "Optional line" is for | “可选行”没人知道填什么
+bug | 2.4 | 0.25 | | diego | yu | 2 | codeerror | fixed | | Saved cards are shown to guests on shared devices | 共用设备上游客能看到已保存的卡
+bug | 1.15 | | | diego | priya | 1 | codeerror | | as-guest | Paying twice within a second charges twice | 一秒内连点付款会扣款两次
+        | Pay with a test card and press twice//Found: two charges, one order//Expected: one of each | 用测试卡付款并连点两下//实际：两笔扣款、一张订单//
+        期望：各一
+then | 0.8 | marta | PUT /bugs/<id> | | Is any real customer affected? | 有真实顾客受影响吗？
+then | 0.35 | priya | PUT /bugs/<id> | | None so far: the live shop still has five steps, which are too slow for it.
+        | 目前没有：线上还是五步流程，慢到触发不了。
+bug | 0.5 | | | hana | emma | 3 | standard | | | Screen readers skip the choice of the delivery day | 读屏软件会跳过送达日选择
+bug | 0.05 | | | diego | priya | 3 | codeerror | | | The hint about the postcode stays after it is corrected | 邮编改对后错误提示还在
+
+product | club | 132 | wei | diego | yu | Loyalty Club | 会员俱乐部 | Points, gift cards and invitations of the shop's members.
+        | 商城会员的积分、礼品卡和邀请。
+plan | club-a | 130 | -26mo | -6fr | 28 | doing | Points that people trust | 让人放心的积分
+plan | club-b | 45 | -9mo | 7fr | | doing | Members bring members | 老会员带新会员
+project | relaunch | 130 | -25mo | 9fr | scrum | tomas | private | wei,marta,diego,hana,jonas,priya,yu,sofia,aisha,emma | Club relaunch | 会员俱乐部改版
+        | Members see at once what their points are worth. | 会员一眼就能看到积分价值。
+execution | ledger | 124 | -24mo | -15fr | | 73 | Points ledger | 积分账本
+story | 122 | 120 | 78 | marta | club-a | 1 | 13 | feature | Every point has an entry that explains it | 每个积分都有明细说明
+        | The sum of the entries is the balance, at any time. | 任何时候明细之和都等于余额。
+task | 117 | 114 | 98 | 96 | devel | yu | 30 | 33 | 0 | 98 | Book points as entries, never as a balance | 按明细记账，不直接存余额
+task | 117 | 99 | 90 | 88 | test | diego | 12 | 14 | 0 | 90 | Add up a million entries twice | 一百万条明细核算两遍
+case | balance | 95 | feature | 1 | The balance is the sum of the entries | 余额等于明细之和
+        | Buy for 40 euros > 40 points are booked; Return half of it > 20 points are taken back; Open the ledger > Two entries, balance 20
+        | 消费四十元 > 记入四十积分; 退货一半 > 扣回二十积分; 打开账本 > 两条明细，余额二十
+story | 116 | 114 | 80 | marta | club-a | 3 | 5 | interface | Points are shown in euros, too | 积分同时显示折合金额
+        | Wherever points stand, their worth stands in brackets. | 凡显示积分处，括号内显示折合金额。
+task | 111 | 106 | 97 | 95 | ui | emma | 6 | 6 | 0 | 97 | Find the shortest wording for both | 为两种数值找到最短的写法
+task | 111 | 104 | 93 | 91 | devel | priya | 8 | 9 | 0 | 93 | Convert points by the day's rate | 按当日比例折算积分
+execution | gifts | 71 | -14mo | -6fr | | 28 | Gift cards | 礼品卡
+story | 69 | 67 | 39 | marta | club-a | 2 | 8 | feature | Buy a gift card and send it by mail | 购买礼品卡并用邮件发送
+        | The card arrives at the hour that the buyer chooses. | 礼品卡在购买者选定的时间送达。
+task | 64 | 60 | 48 | 46 | devel | priya | 20 | 21 | 0 | 48 | Send cards at the chosen hour | 按选定时间发送礼品卡
+task | 64 | 62 | 54 | 52 | design | emma | 10 | 12 | 0 | 54 | Draw six cards for six occasions | 为六种场合设计六款卡面
+task | 64 | 47 | 40 | 38 | test | hana | 8 | 7 | 0 | 40 | Send cards across time zones | 跨时区发送礼品卡
+case | gift | 50 | feature | 2 | A gift card arrives at its hour | 礼品卡按时送达
+        | Buy a card for tomorrow at eight > It is "waiting"; Set the clock to tomorrow at eight > The mail is sent once
+        | 购买一张明早八点的卡 > 状态为“待发送”; 把时钟调到明早八点 > 邮件只发一次
+story | 66 | 64 | 40 | marta | club-a | 2 | 5 | safe | A gift card can be used by one person only | 一张礼品卡只能由一人使用
+        | After three wrong codes the card is locked for an hour. | 输错三次卡密锁定一小时。
+task | 62 | 52 | 42 | 40 | devel | yu | 12 | 12 | 0 | 42 | Lock cards after three wrong codes | 输错三次后锁定卡片
+case | code | 47 | security | 1 | A card is locked after three wrong codes | 输错三次卡密后锁定
+        | Enter three wrong codes > The card is locked; Enter the right one > It is still locked; Wait an hour > It can be used | 输错三次卡密 > 卡片锁定;
+        输入正确卡密 > 仍然锁定; 等一小时 > 可以使用
+execution | text-messages | 27 | -5mo | 4fr | 8 | | Vouchers by text message | 短信优惠券
+story | 29 | 27 | | marta | club-b | 3 | 5 | feature | A voucher on the member's birthday | 会员生日当天发送优惠券
+        | By text message at ten, only to those who agreed. | 上午十点发短信，仅发给同意接收的会员。
+task | 24 | 21 | 12 | | devel | jonas | 10 | 4 | 6 | 7 | Connect the sender of text messages | 接入短信服务商
+then | 9 | jonas | POST /tasks/<id>/pause | | The provider changes its contract; until then we cannot test. | 短信服务商正在换合同，暂时无法测试。
+task | 22 | | | | study | aisha | 4 | | | 9 | Compare three senders of text messages | 比较三家短信服务商
+then | 13 | tomas | POST /tasks/<id>/cancel | | Decided without us: one provider for the whole group. | 集团已统一选定服务商，无需比较。
+execution | referrals | 23 | -4mo | 1fr | | | Invite a friend | 邀请好友
+story | 25 | 23 | 5 | marta | club-b | 1 | 8 | feature | Invite a friend by a link | 通过链接邀请好友
+        | Both get 500 points with the friend's first order. | 好友首次下单后双方各得五百积分。
+task | 19 | 17 | 9 | 8 | devel | yu | 16 | 17 | 0 | 9 | Make links that cannot be guessed | 生成无法猜测的邀请链接
+task | 19 | 12 | 6 | 5.5 | ui | emma | 6 | 6 | 0 | 7 | Draw the page that the friend sees | 设计好友看到的页面
+task | 17 | 11 | 6.5 | 5.6 | test | diego | 6 | 6 | 0 | 7 | Invite oneself, one's cat and a stranger | 邀请自己、邀请猫、邀请陌生人
+case | invite | 15 | feature | 1 | Both get points with the first order | 首次下单双方得积分
+        | Open the link and register > The friend's name is shown; Order for the first time > Both get 500 points; Order again > Nobody gets points
+        | 打开链接并注册 > 显示好友姓名; 首次下单 > 双方各得五百积分; 再次下单 > 不再得积分
+story | 18 | 16 | | marta | club-b | 2 | 5 | experience | See which friends have come | 查看哪些好友已加入
+        | First names only, with the points that each brought. | 只显示名字，以及各自带来的积分。
+task | 13 | 9 | 1.5 | 0.55 | devel | priya | 8 | 9 | 0 | 2 | List friends by the day they came | 按加入日期列出好友
+task | 13 | | | | request | marta | 3 | | | -1 | Say what friends may know of each other | 明确好友之间可见的信息
+task | 12 | 6 | 2.5 | | devel | yu | 10 | 6 | 5 | -2 | Count points per friend | 按好友统计积分
+story | 12 | 10 | | marta | club-b | 1 | 5 | safe | No points for friends at one's own address | 同一地址的好友不得积分
+        | The same street, card or device: no points, and a hint why. | 地址、银行卡或设备相同则不得分，并说明原因。
+task | 8 | 5.2 | 0.12 | | devel | jonas | 12 | 8 | 4 | -3 | Compare addresses as the post does | 按邮局规则比较地址
+task | 8 | | | | test | diego | 6 | | | -3 | Try to cheat for an afternoon | 用一个下午尝试作弊
+task | 6 | 2 | 0.85 | | discuss | tomas | 3 | 1 | 2 | 0 | Agree on the wording with the lawyers | 与法务确认措辞
+story | 23 | 21 | | marta | club-b | 3 | 8 | feature | Points expire after two years, with a warning | 积分两年后过期并提前提醒
+        | One mail a month before; nothing expires in December. | 提前一个月发邮件提醒；十二月不过期。
+story | 27 | 25 | | marta | club-b | 4 | 13 | experience | A member's card of plastic | 实体会员卡
+        | By post to everybody who has more than 5,000 points. | 邮寄给积分超过五千的会员。
+then | 20 | wei | POST /stories/<id>/close | closedReason:willnotdo comment=English | Nobody asked for it in the survey; the phone is enough.
+        | 调研中没人需要，手机就够了。
+story | 1.6 | | | marta,diego | club-b | 2 | 5 | feature | Give points to another member | 积分转赠
+        | At most 1,000 a month; both see who gave them. | 每月最多一千分，双方可见来源。
+build | club-1 | relaunch | ledger | 77 | Loyalty Club 3.0 | 会员俱乐部 3.0
+release | relaunch | club-1 | 73 | | Loyalty Club 3.0: the ledger | 会员俱乐部 3.0：积分账本
+build | club-2 | relaunch | gifts | 38 | Loyalty Club 3.1 | 会员俱乐部 3.1
+release | relaunch | club-2 | 30 | | Loyalty Club 3.1: gift cards | 会员俱乐部 3.1：礼品卡
+build | club-3 | relaunch | referrals | 4 | Loyalty Club 3.2 candidate | 会员俱乐部 3.2 候选版
+release | relaunch | club-3 | 3.5 | 1fr | Loyalty Club 3.2: friends | 会员俱乐部 3.2：好友邀请
+testtask | relaunch | gifts | club-2 | 37 | -8mo | -7fr | 31 | acceptance | Acceptance of gift cards | 礼品卡验收测试
+run | 36 | diego | gift | pass pass
+run | 35 | diego | code | pass fail pass
+run | 32 | diego | code | pass pass pass
+run | 5.8 | diego | invite | pass pass pass
+bug | 125 | 123 | 120 | diego | yu | 2 | codeerror | fixed | | Points of returned goods are kept | 退货后积分没有扣回
+bug | 119 | 113 | 110 | wei | yu | 3 | codeerror | fixed | | The club page greets members by their number | 会员页用编号称呼会员
+bug | 112 | 104 | 100 | diego | priya | 2 | codeerror | fixed | balance | Two returns at once take points back twice | 同时退两件会重复扣积分
+bug | 107 | 101 | 98 | diego | emma | 4 | designdefect | fixed | | "0 points" is set in the largest letters | “0 积分”用了最大的字号
+bug | 102 | 96 | 93 | wei | yu | 2 | performance | fixed | | The ledger of old members takes half a minute | 老会员的账本要等半分钟
+bug | 96 | 94 | 91 | diego | priya | 3 | codeerror | fixed | | Worth in euros is rounded up | 折合金额被向上取整
+bug | 88 | 81 | 78 | diego | yu | 3 | codeerror | postponed | | Members who moved abroad keep the old rate | 移居国外的会员仍按旧比例折算
+bug | 83 | 78 | 75 | hana | yu | 1 | security | fixed | | A member's ledger opens with another member's number | 换一个会员编号就能看到别人的账本
+        | Log in and change the number in the address//Found: the other ledger//Expected: refused | 登录后修改网址中的编号//实际：看到他人账本//
+        期望：拒绝访问
+bug | 77 | 70 | 67 | diego | priya | 3 | config | fixed | | Mails of the test system reach real members | 测试环境的邮件发给了真实会员
+bug | 70 | 67 | 63 | wei | emma | 4 | designdefect | fixed | | The birthday card shows a coffin-shaped present | 生日卡上的礼物像口棺材
+bug | 64 | 55 | 52 | diego | priya | 2 | codeerror | fixed | gift | A card for 29 February is never sent | 2 月 29 日的礼品卡永远不发送
+bug | 58 | 54 | 51 | hana | yu | 3 | codeerror | fixed | | Card codes contain I, l and 1 | 卡密中同时出现 I、l 和 1
+bug | 52 | 46 | 43 | diego | priya | 2 | codeerror | fixed | gift | A card is sent at eight in the buyer's time zone | 礼品卡按购买者的时区八点发送
+bug | 46 | 43 | 40 | wei | priya | 3 | others | willnotfix | | Gift cards cannot be wrapped | 礼品卡不能包装
+bug | 41 | 36 | 32 | diego | yu | 2 | security | fixed | code | The lock is forgotten when the page is reloaded | 刷新页面后锁定失效
+then | 39 | yu | PUT /bugs/<id> | | The count is kept in the browser. It moves to the server. | 计数存在浏览器里，改到服务端。
+bug | 34 | 32 | 30 | diego | emma | 3 | standard | fixed | | The card cannot be read aloud | 卡面内容无法被读屏朗读
+bug | 28 | 25 | 22 | wei | priya | 3 | codeerror | fixed | | Members with one name cannot buy a card | 只有单名的会员买不了卡
+bug | 24 | 20 | 17 | hana | jonas | 3 | codeerror | fixed | | Text messages end in the middle of a word | 短信在词中间截断
+bug | 20 | 14 | 11 | diego | yu | 2 | codeerror | fixed | | An invitation can be accepted by its sender | 邀请人可以接受自己的邀请
+bug | 15.5 | 9.2 | 7 | diego | yu | 3 | codeerror | fixed | invite | The friend's name is that of the last visitor | 好友姓名显示成上一位访客
+bug | 11.5 | | | wei | tomas | 3 | config | | | Invitations name the staging shop as their sender | 邀请邮件的发件人是预发环境
+bug | 8.5 | 3.1 | 1.9 | diego | yu | 2 | codeerror | fixed | | Points come with the order and stay after its return | 下单即得积分，退货后仍保留
+bug | 6.5 | | | diego | priya | 2 | performance | | | Listing 900 friends takes twelve seconds | 列出九百位好友要十二秒
+then | 5 | priya | PUT /bugs/<id> | | Who has 900 friends? | 谁会有九百个好友？
+then | 4.8 | diego | PUT /bugs/<id> | | A blogger with a discount page. There will be more. | 一位做优惠导购的博主，以后会更多。
+bug | 3.9 | 1.6 | 0.75 | diego | yu | 3 | codeerror | fixed | | The link breaks in mails because it ends in a dot | 链接以句点结尾，在邮件里失效
+bug | 1.45 | | | wei | diego | 3 | automation | | | The nightly test invites the managing director | 夜间测试会邀请总经理
+bug | 0.3 | 0.07 | | diego | yu | 2 | codeerror | fixed | | Umlauts in the friend's name make the link invalid | 好友姓名含变音字母时链接失效
+
+program | delivering | 133 | -30mo | 40fr | aisha | Delivering | 履约配送
+product | depot | 132 | wei | hana | jonas | Warehouse | 仓储系统 | Receiving, shelves, picking and packing in two halls.
+        | 两个库区的收货、上架、拣货和打包。
+plan | depot-a | 130 | -26mo | -9fr | 42 | doing | No more paper lists | 告别纸质单据
+plan | depot-b | 60 | -12mo | 8fr | | doing | Every parcel is weighed and right | 每个包裹都称重无误
+project | handhelds | 131 | -26mo | 12fr | waterfall | aisha | open | | Handhelds in the warehouse | 仓库手持终端
+        | Pickers and packers work from a scanner instead of paper. | 拣货员和打包员用扫码终端代替纸单。
+execution | survey | 130 | -26mo | -20fr | | 99 | Survey of both halls | 两个库区现场调研
+story | 129 | 127 | 102 | marta | depot-a | 2 | 5 | feature | Every shelf has a code that can be scanned | 每个货架都有可扫描的编码
+        | The code names hall, aisle, shelf and level. | 编码包含库区、通道、货架和层号。
+task | 126 | 122 | 110 | 108 | request | wei | 16 | 18 | 0 | 110 | Walk both halls and number the aisles | 走遍两个库区并给通道编号
+task | 126 | 115 | 106 | 104 | devel | jonas | 8 | 7 | 0 | 106 | Print the labels in the order of the aisles | 按通道顺序打印标签
+story | 124 | 122 | 101 | marta | depot-a | 3 | 3 | feature | Wireless reaches every aisle | 无线信号覆盖每条通道
+        | No scan may wait more than a second for the network. | 任何一次扫描等待网络不超过一秒。
+task | 120 | 112 | 105 | 103 | study | sofia | 12 | 12 | 0 | 105 | Measure the network between the shelves | 在货架之间测量网络信号
+execution | picking | 97 | -19mo | -8fr | | 38 | Picking by scanner | 扫码拣货
+story | 95 | 93 | 48 | marta | depot-a | 1 | 13 | feature | Pick an order by scanning each item | 逐件扫码拣货
+        | The scanner shows the next shelf; a wrong item is refused with a sound. | 终端显示下一个货架；扫错商品时发声拒绝。
+task | 90 | 86 | 70 | 68 | devel | jonas | 32 | 38 | 0 | 70 | Write the picking screen of the scanner | 编写终端拣货界面
+task | 90 | 72 | 58 | 55 | test | hana | 16 | 15 | 0 | 58 | Pick fifty orders beside the paper list | 与纸单并行拣五十单
+task | 88 | 84 | 76 | 74 | ui | emma | 8 | 9 | 0 | 76 | Letters that can be read at arm's length | 一臂之外也能看清的字号
+case | pick | 66 | feature | 1 | A wrong item is refused | 扫错商品会被拒绝
+        | Scan the shelf > The shelf is confirmed; Scan an item of the next order > A low sound, nothing is counted;
+        Scan the right item > A high sound, one is counted
+        | 扫描货架 > 货架被确认; 扫描下一单的商品 > 低音提示，不计数; 扫描正确商品 > 高音提示，计数加一
+story | 92 | 90 | 46 | marta | depot-a | 2 | 8 | feature | One walk for several orders | 一趟拣多张订单
+        | Up to six orders of one hall are picked in one walk, by aisle. | 同一库区最多六单合并，按通道顺序拣货。
+task | 86 | 69 | 54 | 52 | devel | yu | 24 | 27 | 0 | 54 | Order the shelves of a walk | 计算一趟的货架顺序
+task | 86 | 56 | 46 | 44 | test | hana | 8 | 8 | 0 | 46 | Compare walks with those of old hands | 与老员工的走法比较
+case | walk | 60 | performance | 2 | A walk with six orders is planned quickly | 六单合并时规划足够快
+        | Put six orders into one walk > The first shelf appears within two seconds; Leave one order out > The walk is planned again
+        | 六单合并一趟 > 两秒内显示第一个货架; 去掉一单 > 重新规划路线
+execution | packing | 37 | -7mo | 2fr | | | Packing by scanner | 扫码打包
+story | 35 | 33 | 6 | marta | depot-b | 1 | 8 | feature | Each parcel is weighed before it is closed | 封箱前称重每个包裹
+        | A parcel that is fifty grams off is opened again. | 重量相差五十克以上的包裹要重新开箱。
+task | 32 | 30 | 16 | 14 | devel | jonas | 20 | 23 | 0 | 16 | Read the scales over the network | 通过网络读取电子秤
+task | 32 | 15 | 8 | 7 | test | hana | 8 | 9 | 0 | 9 | Weigh a hundred parcels twice | 一百个包裹称两遍
+case | weigh | 20 | feature | 1 | A parcel without one item is noticed | 少装一件会被发现
+        | Pack an order and leave a mug out > The scales show the difference; Close it all the same > A supervisor must confirm
+        | 打包时少放一个杯子 > 显示重量差; 强行封箱 > 需要主管确认
+story | 28 | 26 | | marta | depot-b | 2 | 5 | feature | The scanner proposes the box | 终端推荐箱型
+        | The smallest box that holds everything is proposed. | 推荐能装下全部商品的最小箱型。
+task | 22 | 20 | 9 | 8 | devel | sofia | 12 | 14 | 0 | 10 | Measure all products once | 一次性测量所有商品尺寸
+task | 16 | 8 | 0.4 | | devel | jonas | 16 | 11 | 6 | -1 | Choose among twelve boxes | 在十二种箱型中选择
+task | 12 | | | | test | hana | 6 | | | -3 | Pack what the scanner proposes | 按终端推荐的箱型打包
+task | 7 | | | | affair | admin | 2 | | | -2 | Choose who delivers the boxes | 选定纸箱供应商
+story | 18 | 16 | | marta | depot-b | 3 | 5 | safe | Fragile goods get a second layer | 易碎品加一层缓冲
+        | The scanner says so before the first item is packed. | 装第一件之前终端就给出提示。
+task | 11 | 5 | 1.3 | | design | emma | 4 | 3 | 1 | 0 | Draw a sign for fragile goods | 设计易碎品标志
+task | 11 | 6 | 3.2 | 2.4 | misc | aisha | 3 | 3 | 0 | 3 | Ask both shifts what breaks most | 询问两个班次什么最易碎
+execution | trial | 5 | 3mo | 8fr | | | Trial in hall 2 | 二号库试运行
+story | 14 | 12 | | marta | depot-b | 2 | 3 | experience | A new picker learns the scanner in an hour | 新员工一小时学会使用终端
+        | The first ten picks are explained on the screen. | 前十次拣货在屏幕上有说明。
+task | 4 | | | | request | wei | 6 | | | -12 | Write down what newcomers ask | 记录新员工常问的问题
+story | 24 | 22 | | marta | depot-b | 4 | 13 | feature | Count shelves at night | 夜间盘点货架
+        | Every night the hundred shelves that moved most are counted. | 每晚盘点出入最多的一百个货架。
+story | 21 | 19 | | marta | depot-b | 3 | 5 | feature | Returned goods go back to their shelf the same day | 退货当天回到原货架
+        | A return that was checked is offered to the next walk through its aisle. | 质检后的退货由下一趟经过该通道的人带回。
+story | 1.8 | | | diego,marta | depot-b | 2 | 5 | interface | The scanner speaks Polish and Tamil | 终端支持波兰语和泰米尔语
+        | Each picker chooses once; the scanner remembers by badge. | 员工选择一次，终端按工牌记住。
+build | depot-1 | handhelds | picking | 68 | Warehouse 2.0 | 仓储系统 2.0
+release | handhelds | depot-1 | 64 | | Warehouse 2.0: paper as a fallback | 仓储系统 2.0：纸单备用
+build | depot-2 | handhelds | picking | 45 | Warehouse 2.1 | 仓储系统 2.1
+release | handhelds | depot-2 | 38 | | Warehouse 2.1: picking without paper | 仓储系统 2.1：无纸拣货
+build | depot-3 | handhelds | packing | 5 | Warehouse 2.2 candidate | 仓储系统 2.2 候选版
+release | handhelds | depot-3 | 4 | 3we | Warehouse 2.2: parcels are weighed | 仓储系统 2.2：包裹称重
+testtask | handhelds | picking | depot-2 | 44 | -9th | -8we | 39 | system | Both halls without paper | 两个库区无纸运行测试
+run | 43 | hana | pick | pass pass pass
+run | 42 | hana | walk | fail pass
+run | 40 | hana | walk | pass pass
+bug | 126 | 119 | 116 | hana | jonas | 3 | codeerror | fixed | | Receiving counts a pallet as one item | 收货时把一托盘算成一件
+bug | 121 | 114 | 111 | wei | jonas | 2 | codeerror | fixed | | Stock goes below zero when two pickers take the last item | 两人同时取最后一件时库存变负数
+bug | 115 | 112 | 109 | hana | emma | 4 | designdefect | fixed | | Red and green lamps look alike to some pickers | 有的拣货员分不清红灯和绿灯
+bug | 111 | 102 | 99 | hana | sofia | 2 | install | fixed | | The scanner forgets its hall after an update | 更新后终端忘记所属库区
+bug | 106 | 103 | 101 | wei | yu | 3 | codeerror | external | | Two suppliers use one barcode for two teas | 两家供应商的两种茶用了同一条码
+bug | 100 | 93 | 90 | hana | jonas | 2 | performance | fixed | | The list of open orders takes a minute on Mondays | 周一打开待处理订单要一分钟
+bug | 95 | 89 | 86 | hana | sofia | 3 | codeerror | fixed | | Shelf codes with a letter O are read as zero | 货架编码中的字母 O 被读成零
+bug | 90 | 82 | 80 | wei | jonas | 3 | codeerror | fixed | | An order cancelled while it is picked stays in the walk | 拣货途中取消的订单仍留在任务里
+bug | 84 | 79 | 76 | hana | jonas | 2 | codeerror | fixed | pick | The scanner counts an item twice when the hand shakes | 手抖时终端把一件数成两件
+        | Scan an item twice within a tenth of a second//Found: two//Expected: one | 在十分之一秒内扫同一件两次//实际：计两件//期望：计一件
+bug | 79 | 77 | 74 | hana | emma | 3 | designdefect | fixed | | The shelf number disappears behind the low-battery warning | 低电量提示遮住货架号
+bug | 74 | 68 | 64 | aisha | sofia | 3 | config | fixed | | Scanners show the time of another country | 终端显示的是别国时间
+bug | 69 | 60 | 57 | hana | yu | 2 | codeerror | fixed | | The last aisle is walked twice | 最后一条通道要走两遍
+bug | 62 | 59 | 56 | hana | jonas | 3 | codeerror | fixed | pick | The low sound cannot be heard beside the belt | 传送带旁听不到低音提示
+bug | 57 | 50 | 48 | wei | yu | 3 | codeerror | fixed | | A walk starts in hall 2 for pickers of hall 1 | 一号库员工的任务从二号库开始
+bug | 51 | 47 | 44 | hana | sofia | 3 | automation | fixed | | The nightly test fails whenever the clocks change | 夏令时切换时夜间测试失败
+bug | 42 | 40.5 | 40 | hana | yu | 2 | performance | fixed | walk | Planning a walk with six orders takes eleven seconds | 六单合并规划需要十一秒
+        | See the run of the same day//The seventh aisle makes it slow | 见当天的执行结果//第七条通道导致变慢
+bug | 37 | 34 | 31 | hana | jonas | 3 | codeerror | fixed | | The scales report the weight of the parcel before | 电子秤返回上一个包裹的重量
+bug | 33 | 30 | 28 | wei | jonas | 2 | codeerror | fixed | weigh | A heavy tape roll left on the scales is packed as a mug | 秤上忘拿的胶带被当成杯子
+bug | 30 | 26 | 23 | hana | sofia | 3 | standard | fixed | | Gloves are too thick for the button "Confirm" | 戴手套按不到“确认”键
+bug | 26 | 19 | 16 | hana | jonas | 3 | codeerror | fixed | | A parcel without a label can be closed | 没贴面单的包裹也能封箱
+bug | 23 | 17 | 13 | wei | yu | 2 | codeerror | fixed | | Packed orders are still shown as being picked | 已打包的订单仍显示拣货中
+bug | 19 | 10 | 8 | hana | jonas | 3 | performance | fixed | | The scales answer after four seconds when five people pack | 五人同时打包时电子秤四秒才响应
+bug | 14 | 8 | | hana | sofia | 3 | codeerror | fixed | | Boxes of 30 litres are proposed for posters | 海报被推荐装三十升箱
+then | 13 | sofia | PUT /bugs/<id> | | Posters have no measures: two sides are 0. | 海报没有尺寸：有两边是 0。
+then | 12 | wei | PUT /bugs/<id> | | I measure them with the new arrivals on Thursday. | 周四新货到时我一起量。
+bug | 11 | | | hana | jonas | 2 | codeerror | | | Bundles of two are weighed as one item | 两件装按一件的重量称
+bug | 9 | 4.5 | 2.7 | wei | jonas | 3 | codeerror | fixed | | The supervisor's badge opens a parcel twice | 主管工牌会重复开箱
+bug | 7 | | | aisha | tomas | 3 | config | | | Hall 2 prints its labels in hall 1 | 二号库的标签从一号库打出来
+bug | 5.5 | 1.1 | | hana | sofia | 2 | codeerror | fixed | | Fragile goods are packed below tins | 易碎品被放在罐头下面
+bug | 3.7 | 2.2 | 1.5 | hana | jonas | 3 | install | fixed | | Twelve scanners did not take the last update | 十二台终端没有装上最近的更新
+bug | 1.7 | | | wei | diego | 3 | automation | | | The test scales always weigh 500 grams | 测试用秤总显示 500 克
+bug | 0.7 | 0.03 | | hana | jonas | 2 | codeerror | fixed | weigh | Wet boxes weigh more than the limit allows | 纸箱受潮后超出允许重量
+then | 0.2 | jonas | PUT /bugs/<id> | | Forty grams in the rain of last week. A limit in percent? | 上周下雨时多了四十克。改成按百分比？
+then | 0.15 | wei | PUT /bugs/<id> | | Two percent, at least fifty grams. | 百分之二，但不少于五十克。
+bug | 0.09 | | | hana | yu | 3 | codeerror | | | A walk cannot be given to another picker | 拣货任务不能转给别人
+
+product | app | 132 | marta | hana | sofia | Driver App | 司机 App | Tours, doors and signatures, on the telephone of each driver.
+        | 每位司机手机上的路线、门牌和签收。
+plan | app-a | 130 | -26mo | -5fr | 22 | doing | Tours that fit the day | 跟得上当天变化的路线
+plan | app-b | 40 | -8mo | 6fr | | doing | Works without a network | 没有网络也能用
+project | same-day | 130 | -24mo | 9fr | scrum | aisha | open | | Same-day delivery | 当日达
+        | What is ordered before noon is delivered by nine in the evening. | 中午前下单，晚上九点前送达。
+execution | tours | 119 | -23mo | -14fr | | 68 | Tours that renew themselves | 路线自动更新
+story | 118 | 116 | 74 | wei | app-a | 1 | 13 | feature | A new order joins a tour on its way | 新订单加入进行中的路线
+        | The driver is asked once, and has a minute to refuse. | 只询问司机一次，一分钟内可拒绝。
+task | 113 | 110 | 94 | 92 | devel | sofia | 30 | 35 | 0 | 94 | Insert a stop where it costs least | 在代价最小处插入站点
+task | 113 | 95 | 84 | 82 | test | hana | 12 | 10 | 0 | 84 | Drive three tours with inserted stops | 跟车测试三条插单路线
+case | insert | 90 | feature | 1 | A stop is inserted into a tour | 路线中插入站点
+        | Start a tour with nine stops > The map shows nine; Order with an address on the way > The driver is asked; Accept > The map shows ten
+        | 开始九站的路线 > 地图显示九站; 下一张顺路的订单 > 询问司机; 接受 > 地图显示十站
+story | 114 | 112 | 76 | wei | app-a | 3 | 5 | experience | The driver sees why a tour has changed | 司机看得到路线变化的原因
+        | Each change names its reason in five words. | 每次变化用一句短语说明原因。
+task | 108 | 102 | 92 | 90 | ui | emma | 8 | 7 | 0 | 92 | Word the reasons with four drivers | 和四位司机一起拟定原因用语
+task | 108 | 100 | 86 | 84 | devel | yu | 10 | 12 | 0 | 86 | Keep a reason with each change | 每次变更都记录原因
+execution | proof | 67 | -13mo | -5fr | | 22 | Proof of delivery | 签收凭证
+story | 65 | 63 | 30 | wei | app-a | 2 | 8 | safe | A photograph instead of a signature | 用照片代替签名
+        | The parcel and the door are in the picture; faces are made unreadable. | 照片须含包裹和门牌，人脸自动打码。
+task | 61 | 58 | 46 | 44 | devel | sofia | 18 | 20 | 0 | 46 | Send photographs when there is a network | 有网络时再上传照片
+task | 61 | 48 | 38 | 36 | test | hana | 8 | 9 | 0 | 38 | Photograph parcels in the dark | 在暗处拍摄包裹
+case | photo | 45 | feature | 2 | A photograph is kept until it is sent | 照片在上传前一直保留
+        | Switch the network off and photograph a parcel > The stop is done; Switch it on > The photograph arrives within a minute
+        | 关闭网络后给包裹拍照 > 该站完成; 打开网络 > 一分钟内照片上传
+story | 62 | 60 | 32 | wei | app-a | 3 | 3 | feature | Leave a parcel with a neighbour | 由邻居代收
+        | The customer gets the neighbour's name at once. | 顾客立即收到代收邻居的姓名。
+task | 57 | 52 | 42 | 40 | devel | yu | 8 | 8 | 0 | 42 | Ask for the neighbour's name and door | 填写邻居姓名和门牌
+execution | offline | 19 | -3mo | 2fr | | | Offline tours | 离线路线
+story | 22 | 20 | | wei | app-b | 1 | 13 | feature | A tour goes on without a network | 没有网络时路线照常进行
+        | Everything of a day's tour is on the phone when it starts. | 出发时手机上已有当天路线的全部资料。
+task | 14 | 12 | 2.8 | 1.6 | devel | sofia | 24 | 26 | 0 | 3 | Load the whole tour before it starts | 出发前下载整条路线
+task | 14 | 10 | 0.7 | | devel | yu | 20 | 13 | 7 | -2 | Merge what two phones did offline | 合并两台手机的离线操作
+task | 12 | 4 | 0.5 | | test | diego | 10 | 4 | 6 | -1 | Drive through the tunnel under the port | 穿越港口隧道实测
+task | 9 | | | | misc | tomas | 3 | | | 0 | Tell the depots when they get it | 通知各站点上线时间
+case | tunnel | 11 | feature | 1 | A stop is done inside a tunnel | 在隧道里完成一站
+        | Switch the network off > A grey cloud appears; Finish a stop > It is ticked; Switch the network on > The office sees it within a minute
+        | 关闭网络 > 出现灰色云朵; 完成一站 > 打上勾; 打开网络 > 一分钟内办公室可见
+story | 17 | 15 | | wei | app-b | 2 | 5 | interface | One sees whether the office knows | 看得出办公室是否已收到
+        | A cloud beside each stop: grey, then green. | 每站旁有云朵标志：灰色变绿色。
+task | 11 | 8 | 5 | 4 | design | emma | 6 | 5 | 0 | 5 | Draw clouds that can be read in the sun | 设计阳光下也能看清的云朵
+task | 11 | 4.5 | 0.2 | | devel | priya | 8 | 5 | 4 | -3 | Tell each stop whether it was received | 标明每站是否已上传
+task | 10 | 3 | | | discuss | marta | 2 | | | 0 | Go through the wording with the depot | 与站点确认用语
+story | 26 | 24 | | wei | app-b | 3 | 8 | feature | Show on which side of the road the door is | 显示门在马路哪一侧
+        | An arrow left or right, two hundred metres before the stop. | 距站点两百米时显示左右箭头。
+story | 16 | 14 | | wei | app-b | 4 | 3 | experience | Dark colours after sunset | 日落后使用深色界面
+        | The map and the lists change at sunset of the day. | 地图和列表在当天日落时切换。
+story | 10 | 8 | | wei | app-b | 2 | 5 | feature | The customer sees the van in the last half hour | 最后半小时顾客能看到车辆位置
+        | Only the customer of the next three stops, and only on that day. | 仅限接下来三站的顾客，且仅限当天。
+then | 4 | marta | POST /stories/<id>/change | spec=English | Only the customer of the next stop, and only on that day: the drivers asked for it.
+        | 仅限下一站的顾客，且仅限当天：应司机要求调整。
+story | 0.6 | | | marta,diego | app-b | 3 | 2 | safe | The phone locks while the van moves | 车辆行驶时锁定手机
+        | Above walking pace only the map can be seen. | 高于步行速度时只显示地图。
+build | app-1 | same-day | tours | 75 | Driver App 6.0 | 司机 App 6.0
+release | same-day | app-1 | 71 | | Driver App 6.0: tours renew themselves | 司机 App 6.0：路线自动更新
+build | app-2 | same-day | proof | 28 | Driver App 6.1 | 司机 App 6.1
+release | same-day | app-2 | 24 | | Driver App 6.1: photographs | 司机 App 6.1：拍照签收
+build | app-3 | same-day | offline | 1.9 | Driver App 6.2 beta | 司机 App 6.2 测试版
+release | same-day | app-3 | 1.4 | 2tu | Driver App 6.2: offline tours | 司机 App 6.2：离线路线
+testtask | same-day | offline | app-3 | 1.8 | 0mo | 1fr | | performance | A week on the road with 6.2 beta | 6.2 测试版一周路测
+run | 1.6 | hana | insert | pass pass pass
+run | 1.2 | hana | photo | pass pass
+run | 0.45 | diego | tunnel | pass pass fail
+bug | 128 | 121 | 118 | hana | sofia | 2 | codeerror | fixed | | The map is empty after the phone was locked | 手机锁屏后地图变空白
+bug | 118 | 111 | 108 | marta | yu | 3 | codeerror | fixed | | Stops are numbered from zero | 站点从零开始编号
+bug | 114 | 106 | 103 | hana | sofia | 1 | codeerror | fixed | | A tour of the day before is started again | 前一天的路线被再次启动
+bug | 108 | 105 | 102 | aisha | emma | 4 | designdefect | fixed | | The button "Break" lies where the thumb rests | “休息”按钮正好在拇指处
+bug | 103 | 97 | 94 | hana | yu | 3 | codeerror | fixed | | House numbers with a letter are not found | 带字母的门牌号找不到
+bug | 97 | 88 | 85 | hana | sofia | 2 | performance | fixed | | The battery is empty by three in the afternoon | 下午三点电池就耗尽
+then | 94 | sofia | PUT /bugs/<id> | | The position is asked for every second, even in a traffic jam. | 即使堵车也每秒定位一次。
+then | 92 | aisha | PUT /bugs/<id> | | Every ten seconds is enough for the office. | 对办公室来说十秒一次足够。
+bug | 91 | 86 | 83 | hana | sofia | 2 | codeerror | fixed | insert | An inserted stop is put behind the depot | 插入的站点排到了返仓之后
+bug | 85 | 83 | 80 | marta | yu | 3 | codeerror | notrepro | | Two drivers were given the same tour | 两位司机分到同一条路线
+bug | 80 | 74 | 71 | hana | sofia | 2 | install | fixed | | The app asks for the camera on every start | 每次启动都请求相机权限
+bug | 73 | 69 | 66 | aisha | yu | 3 | config | fixed | | Tours of the island depot begin before the ferry | 海岛站点的路线早于轮渡时间
+bug | 67 | 62 | 58 | hana | emma | 3 | standard | fixed | | Ticked stops look like cancelled ones | 已完成的站点看着像已取消
+bug | 61 | 56 | 53 | hana | sofia | 2 | codeerror | fixed | | Photographs are sent on their side | 上传的照片是横着的
+bug | 56 | 51 | 48 | hana | sofia | 3 | security | fixed | photo | Photographs stay on the phone for weeks | 照片在手机里保留数周
+bug | 50 | 44 | 42 | marta | yu | 3 | codeerror | fixed | | The neighbour's name is cut off after ten letters | 邻居姓名超过十个字母被截断
+bug | 45 | 41 | 38 | hana | sofia | 2 | codeerror | fixed | photo | Faces in mirrors are not made unreadable | 镜子里的人脸没有打码
+bug | 39 | 35 | 33 | aisha | priya | 3 | performance | fixed | | The office's map is two minutes behind | 办公室地图延迟两分钟
+bug | 35 | 31 | 29 | hana | yu | 3 | codeerror | duplicate | | The map stays empty after a call | 接完电话后地图空白
+bug | 31 | 24 | 21 | hana | sofia | 3 | codeerror | fixed | | A parcel for two customers can be handed over once only | 合寄两位顾客的包裹只能签收一次
+bug | 27 | 22 | 19 | marta | emma | 4 | designdefect | fixed | | The arrow points left in mirror script | 从右向左语言下箭头方向反了
+bug | 22 | 13 | 10 | hana | yu | 2 | codeerror | fixed | | Stops done in a tunnel are done twice | 隧道里完成的站点被记两次
+bug | 18 | 12 | 9 | hana | sofia | 3 | codeerror | fixed | | The clock of a phone that is wrong moves the tour | 手机时间不准会打乱路线
+bug | 16 | 7 | | hana | yu | 2 | codeerror | fixed | | A refused stop comes back after an hour offline | 离线一小时后被拒的站点又出现
+bug | 12.5 | | | aisha | sofia | 2 | performance | | | Loading a tour of 140 stops takes four minutes | 下载一百四十站的路线要四分钟
+bug | 9.5 | 3.4 | 2.1 | hana | sofia | 3 | codeerror | fixed | | The cloud is green though nothing was sent | 尚未上传云朵就变绿
+bug | 5 | | | hana | marta | 3 | others | | | Drivers do not know what "Merge" means | 司机不明白“合并”是什么意思
+bug | 4.6 | 2.9 | | diego | priya | 3 | codeerror | fixed | tunnel | Stops of the tunnel arrive in the wrong order | 隧道内的站点上传顺序错乱
+bug | 2.7 | 0.65 | | hana | sofia | 2 | codeerror | fixed | | The van stands in the river when there is no network | 无网络时车辆显示在河里
+bug | 0.42 | | | diego | yu | 1 | codeerror | | tunnel | A tour is lost if the phone restarts in a tunnel | 手机在隧道里重启后路线丢失
+        | Start a tour and switch the network off//Finish two stops and restart the phone//Found: the tour begins at stop 1 | 开始路线并关闭网络//
+        完成两站后重启手机//实际：路线从第一站开始
+then | 0.3 | aisha | PUT /bugs/<id> | | This stops the trial. When can it be done? | 这会阻塞试运行。什么时候能修好？
+then | 0.1 | yu | PUT /bugs/<id> | | I see the cause; a build for the trial tomorrow at noon. | 原因已找到，明天中午给试运行版本。
+bug | 0.012 | | | hana | sofia | 3 | codeerror | | | The grey cloud covers the house number | 灰色云朵挡住门牌号
+
+program | later | 18 | -6mo | 40fr | aisha | Next year | 明年规划
+project | returns | 15 | 2mo | 20fr | waterfall | aisha | open | | Returns without paper | 无纸化退货
+        | From the customer's door to the shelf without a form. | 从顾客门口到货架，全程不用填单。
+execution | returns-spec | 7 | 2mo | 6fr | | | What a return needs | 退货需求梳理
+"""
+
+# Columns that are looked up when an act is performed: queries that return JSON.
+QUERIES = {
+    "email":       "SELECT json_quote(:account || '@kestrel.example')",
+    "products":    "SELECT json_array(:product)",
+    "date":        "SELECT json_quote(:today)",
+    "running":     "SELECT json_quote(max(id)) FROM project JOIN project_product ON project_product.project = id "
+                   "WHERE type IN ('sprint', 'stage') AND product = :product AND :today BETWEEN begin AND end",
+    "openedBuild": "SELECT json_quote(coalesce(CAST(max(id) AS TEXT), 'trunk')) FROM build WHERE product = :product",
+    "stories":     "SELECT json_group_array(id) FROM story WHERE product = :product AND closedReason = 'done' "
+                   "AND id NOT IN (SELECT story FROM build_story)",
+    "bugs":        "SELECT json_group_array(id) FROM bug WHERE product = :product AND resolution = 'fixed' "
+                   "AND id NOT IN (SELECT bug FROM build_bug)",
+    "storyIds":    "SELECT json_quote(group_concat(story)) FROM build_story WHERE build = :build",
+    "bugIds":      "SELECT json_quote(group_concat(bug)) FROM build_bug WHERE build = :build",
+    "testcases":   "SELECT json_group_array(id) FROM testcase WHERE product = :product",
+    "failed":      "SELECT json_quote(max(id)) FROM result WHERE \"case\" = :case AND caseResult = 'fail'",
+    "failedIn":    "SELECT json_quote(max(testtask)) FROM result WHERE \"case\" = :case AND caseResult = 'fail'",
+}
+# THE ACTS, in the order in which they happen to a row.
+ACTS = [Act(*act) for act in (
+    # kind         when         who         operation                        on           sends
+    ("department", "opened",    "admin",    "POST /departments",             "",          "name=English parent manager"),
+    ("person",     "opened",    "admin",    "PUT /users/<user>",             "person",    "realname=English role email dept=department"),
+    ("program",    "opened",    "admin",    "POST /programs",                "",          "name=English begin end PM acl:open"),
+    ("product",    "opened",    "admin",    "POST /products",                "",          "name=English desc=description program PO QD RD acl:open"),
+    ("plan",       "opened",    "PO",       "POST /products/<id>/plans",     "product",   "title=English begin end status"),
+    ("plan",       "closed",    "PO",       "PUT /productplans/<id>",        "plan",      "status:closed"),
+    ("project",    "opened",    "PM",       "POST /projects",                "",          "name=English desc=description code=key begin end model "
+                                                                                          "parent=program products PM PO QD RD acl whitelist"),
+    ("execution",  "opened",    "PM",       "POST /projects/<id>/executions", "project",  "name=English code=key begin end PM PO QD RD acl"),
+    ("execution",  "suspended", "PM",       "PUT /executions/<id>",          "execution", "status:suspended"),
+    ("execution",  "closed",    "PM",       "PUT /executions/<id>",          "execution", "status:closed"),
+    ("story",      "opened",    "PO",       "POST /products/<id>/stories",   "product",   "title=English spec=specification reviewer plan pri estimate "
+                                                                                          "category"),
+    ("story",      "reviewed",  "reviewer", "POST /stories/<id>/review",     "story",     "result:pass assignedTo=RD"),
+    ("story",      "closed",    "PO",       "POST /stories/<id>/close",      "story",     "closedReason:done"),
+    ("task",       "opened",    "PM",       "POST /executions/<id>/tasks",   "execution", "name=English type assignedTo=for estimate story "
+                                                                                          "estStarted=opened deadline"),
+    ("task",       "started",   "for",      "POST /tasks/<id>/start",        "task",      ""),
+    ("task",       "worked",    "for",      "POST /tasks/<id>/estimate",     "task",      "consumed=spent left"),
+    ("task",       "closed",    "PM",       "POST /tasks/<id>/close",        "task",      ""),
+    ("case",       "opened",    "QD",       "POST /products/<id>/testcases", "product",   "title=English type pri story steps=checks"),
+    ("build",      "opened",    "RD",       "POST /projects/<id>/builds",    "project",   "name=English product execution builder=RD date stories bugs"),
+    ("release",    "opened",    "PO",       "POST /projects/<id>/releases",  "project",   "name=English product build date stories=storyIds bugs=bugIds"),
+    ("testtask",   "opened",    "QD",       "POST /projects/<id>/testtasks", "project",   "name=English product execution build begin end owner=QD type "
+                                                                                          "testcases status:doing"),
+    ("testtask",   "done",      "QD",       "PUT /testtasks/<id>",           "testtask",  "status:done"),
+    ("run",        "opened",    "by",       "POST /testcases/<id>/results",  "case",      "testtask steps=results"),
+    ("bug",        "opened",    "by",       "POST /products/<id>/bugs",      "product",   "title=English severity pri=severity type steps assignedTo=for "
+                                                                                          "openedBuild execution=running case result=failed testtask=failedIn"),
+    ("bug",        "resolved",  "for",      "POST /bugs/<id>/resolve",       "bug",       "resolution resolvedBuild:trunk"),
+    ("bug",        "closed",    "by",       "POST /bugs/<id>/close",         "bug",       ""),
+    ("then",       "opened",    "by",       "",                              "above",     "comment=English"),
+)]
+# fmt: on
+KEYED = ("parent", "project", "execution", "plan", "build", "case")  # columns that refer to rows
+WEEKDAYS = ("mo", "tu", "we", "th", "fr")
+WORKDAY = timedelta(hours=9)  # from 9 to 18 o'clock
+GOLDEN = 0.618  # spreads the acts of which the script tells only the day over that day
+
+
+class Calendar:
+    """The workdays up to now, from Monday to Friday, from 9 to 18 o'clock.
+
+    Today's work begins an hour ago at the latest, so that early on a Monday something was done this
+    week already.
+    """
+
+    def __init__(self, now: datetime):
+        midnight = now.replace(hour=0, minute=0, second=0, microsecond=0)
+        self.monday = midnight - timedelta(days=now.weekday())
+        self.today = min(now.weekday(), 4)  # on a weekend, Friday
+        day = self.midnight(0)
+        self.end = min(now, day + timedelta(hours=18))
+        begin = min(day + timedelta(hours=9), self.end - timedelta(hours=1))
+        self.worked = (self.end - max(begin, day)) / WORKDAY  # today
+
+    def midnight(self, workdays: int) -> datetime:
+        """Return the beginning of the day so many workdays after today."""
+        weeks, weekday = divmod(self.today + workdays, 5)
+        return self.monday + timedelta(weeks=weeks, days=weekday)
+
+    def moment(self, age: float) -> datetime:
+        """Return the moment so many workdays before now."""
+        if age <= self.worked:
+            return self.end - age * WORKDAY
+        days, part = divmod(age - self.worked, 1)
+        return self.midnight(-1 - int(days)) + timedelta(hours=18) - part * WORKDAY
+
+    def workday(self, cell: str) -> str:
+        """Return the day so many workdays before today."""
+        return str(self.midnight(-round(float(cell))).date())
+
+    def weekday(self, cell: str) -> str:
+        """Return a day that is given as a week from now and a weekday: 2fr."""
+        days = timedelta(weeks=int(cell[:-2]), days=WEEKDAYS.index(cell[-2:]))
+        return str((self.monday + days).date())
+
+
+class Row(dict[str, Any]):
+    """A row of the script: its cells, and the rows that it belongs to, by their kinds.
+
+    age: of an act, in workdays. id: of its record, once that is made; the account of a person.
+    """
+
+    id: int | str = 0
+    number = 0
+
+    def find(self, column: str) -> Any:
+        """Return a cell of the row, of its project or of its product; None if all lack it."""
+        for row in (self, self.get("project", {}), self.get("product", {})):
+            if column in row:
+                return row[column]
+        return None
+
+    def age(self, column: str) -> float:
+        """Return how many workdays ago something happened to the row."""
+        cell: str = self[column]
+        part = 0 if "." in cell else self.number * GOLDEN % 1
+        return float(cell) + part
+
+
+def cells_of(columns: list[str], cells: list[str], language: str) -> dict[str, str]:
+    """Return the cells of a line by column, the texts of a language under the English names."""
+    first = columns.index("English") if "English" in columns else len(columns)
+    names = columns[:first] + columns[first::2]
+    texts = cells[:first] + cells[first + LANGUAGES.index(language) :: 2]
+    return dict(zip(names, texts, strict=False))
+
+
+def read_script(language: str) -> list[Row]:
+    """Return the rows of the script, with the texts of one language."""
+    columns: dict[str, list[str]] = {}
+    above: dict[str, Row] = {}  # the last row of each kind
+    keys: dict[str, Row] = {}
+    rows: list[Row] = []
+    for line in re.sub(r"\n +", " ", SCRIPT).splitlines():
+        kind, *cells = map(str.strip, line.split("|"))
+        if kind.endswith(":"):
+            columns[kind[:-1]] = cells
+        elif kind:
+            row = Row(above)
+            row.number = len(rows)
+            for column, cell in cells_of(columns[kind], cells, language).items():
+                row[column] = keys[cell] if cell and column in KEYED else cell
+            row["kind"] = kind
+            row[kind] = above[kind] = keys[row.get("key", "")] = row
+            if kind != "then":
+                above["above"] = row
+            rows.append(row)
+    return rows
+
+
+def steps_of(cell: str) -> list[dict[str, str]]:
+    """Return the steps of a test case: "do this > see that; do more > see more"."""
+    steps = [step.split(" > ") for step in cell.split("; ")]
+    return [{"desc": step.strip(), "expect": expect} for step, expect in steps]
+
+
+class Play:
+    """The performance of the script in a database, up to now."""
+
+    def __init__(self, store: Store):
+        self.store = store
+        self.calendar = Calendar(store.clock().astimezone(store.zone))
+        self.operations = {f"{row.method} {row.path}": row for row in OPERATIONS}
+        self.readers: dict[str, Callable[[str], Any]] = {  # of cells, by column
+            "begin": self.calendar.weekday,
+            "end": self.calendar.weekday,
+            "date": self.calendar.weekday,
+            "opened": self.calendar.workday,
+            "deadline": self.calendar.workday,
+            "steps": lambda cell: cell.replace("//", "\n"),
+            "checks": steps_of,
+            "results": lambda cell: [{"result": word} for word in cell.split()],
+        }
+
+    def perform_all(self, rows: Iterable[Row]) -> None:
+        """Perform the acts of all rows, in the order of their moments."""
+        events = []
+        for row in rows:
+            if row["kind"] == "person":
+                self.store.add_person(row["account"])
+                row.id = row["account"]
+            for act in ACTS:
+                if act.kind == row["kind"] and row.get(act.when):
+                    events.append((row.age(act.when), act, row))
+        events.sort(key=lambda event: -event[0])
+        for age, act, row in events:
+            self.perform(self.calendar.moment(age), act, row)
+
+    def perform(self, moment: datetime, act: Act, row: Row) -> None:
+        """Perform one act, as the service performs a request (room 12)."""
+        account = row.find(act.who) or act.who
+        caller = Caller(account, account == ADMIN)
+        store = Store(self.store.connection, lambda: moment, self.store.zone, caller)
+        operation = self.operations[row.find("operation") or act.operation]
+        named = find_named(store, operation, row[act.on].id if act.on else 0)
+        creates = operation.status == 201
+        record = dict(named or {})
+        given = {}
+        for word in (row.find("sends") or act.sends).split():
+            field, value = self.value_sent(store, row, word)
+            given[field] = value
+        settle = Settler(store, {} if creates else record)
+        id = operation.perform(store, named, check(operation.reads, given, settle, record))
+        if creates:
+            row.id = id
+
+    def value_sent(self, store: Store, row: Row, word: str) -> tuple[str, Any]:
+        """Return a field of a body and its value, as a word of `sends` says."""
+        field, colon, value = word.partition(":")
+        if colon:
+            return field, value
+        field, _, column = word.partition("=")
+        column = column or field
+        cell = row.find(column)
+        if isinstance(cell, Row):
+            return field, cell.id
+        if cell and column in self.readers:
+            return field, self.readers[column](cell)
+        if not cell and column in QUERIES:
+            return field, self.look_up(store, row, QUERIES[column])
+        return field, cell
+
+    def look_up(self, store: Store, row: Row, query: str) -> Any:
+        """Return the value of a query about a row."""
+        links = {kind: row.get(kind) or Row() for kind in ("product", "build", "case")}
+        values = {kind: link.id for kind, link in links.items()}
+        values |= {"today": store.today, "account": row.get("account")}
+        return json.loads(store.value(query, values) or "null")
+
+
+# A day or a moment, moved; the ends that stand for none stay, and so does what would not fit in
+# four digits.
+MOVED = f"""iif("{{0}}" IN ('{LONG_TERM}', '{OPEN_END}'), "{{0}}", coalesce(
+    strftime(iif(length("{{0}}") = 10, '%Y-%m-%d', '%Y-%m-%dT%H:%M:%SZ'), "{{0}}", :by),
+    "{{0}}"))"""
+
+
+def dated_columns() -> dict[str, list[str]]:
+    """Return the columns of days and moments by table, those of tokens excepted."""
+    columns = {"action": ["date"], "demo": ["monday"]}
+    for resource in RESOURCES.values():
+        looks = {field: kind.look for field, kind in resource.settable().items()}
+        columns[resource.table] = [
+            field for field in looks if LOOKS[looks[field]].written in ("day", "moment", "stamp")
+        ]
+    return {table: names for table, names in columns.items() if names}
+
+
+def move_dates(store: Store) -> int:
+    """Move every date of a demo to the present by whole weeks; return how many, 0 if it stays.
+
+    Nothing that was done may come to lie in the future: a demo in which somebody has worked stays
+    for a week.
+    """
+    columns = dated_columns().items()
+    every = []
+    for table, names in columns:
+        every += [f'SELECT "{name}" AS moment FROM {table}' for name in names]
+    sql = f"""
+        SELECT monday, coalesce(max(moment), :now) FROM demo, ({" UNION ALL ".join(every)})
+        WHERE length(moment) = 20 AND moment <= :now"""
+    monday, latest = store.run(sql, {"now": store.now}).fetchone()
+    age = min(
+        date.fromisoformat(store.today) - date.fromisoformat(monday),
+        moment_of(store.now) - moment_of(latest),
+    )
+    weeks = max(0, age.days // 7)
+    for table, names in columns if weeks else ():
+        changes = ", ".join(f'"{name}" = {MOVED.format(name)}' for name in names)
+        # OR IGNORE: a plan that would begin after the end that stands for none stays as it is
+        store.run(f"UPDATE OR IGNORE {table} SET {changes}", {"by": f"+{7 * weeks} days"})
+    return weeks
+
+
+def empty(store: Store) -> None:
+    """Delete all records but the users, who may have passwords and tokens."""
+    store.defer_links()
+    store.run("UPDATE user SET dept = NULL")
+    rows = store.run("SELECT name FROM sqlite_schema WHERE type = 'table'").fetchall()
+    tables = {table for (table,) in rows} - {"user", "token", "sqlite_sequence"}
+    for table in [*tables, *tables]:  # twice, because triggers write into those that count
+        store.run(f"DELETE FROM {table}")
+    store.run("DELETE FROM sqlite_sequence WHERE name <> 'user'")
+
+
+def play(store: Store) -> None:
+    """Fill a database without records with the demo."""
+    Play(store).perform_all(read_script(store.language))
+    today = date.fromisoformat(store.today)
+    store.insert("demo", {"monday": f"{today - timedelta(days=today.weekday())}"})
+
+
+def play_again(store: Store) -> bool:
+    """Play a demo of another day anew, unless somebody has worked in it; return whether it was.
+
+    Each change logs an action or makes a record. So as many ids are used up after playing it anew
+    as before if nobody has.
+    """
+    used = "SELECT sum(seq) FROM sqlite_sequence"
+    latest = store.value("SELECT max(date) FROM action")
+    if latest and local(latest, store.zone)[:10] >= store.today:
+        return False
+    before = store.number(used)
+    store.run("SAVEPOINT played")
+    empty(store)
+    play(store)
+    is_same = store.number(used) == before
+    if not is_same:
+        store.run("ROLLBACK TO played")
+    store.run("RELEASE played")
+    return is_same
+
+
+def furnish_demo(database: Database) -> str:
+    """Play the demo in a database without records, or bring one up to date; return what was done.
+
+    A demo in which nobody has worked is played anew; the dates of another are moved by whole weeks.
+    """
+    with database.writing() as store:
+        if store.is_empty():
+            play(store)
+            counts = []
+            for array in ("products", "projects", "stories", "tasks", "bugs", "releases"):
+                table, rows = FIXTURE[array].table, FIXTURE[array].rows
+                number = store.number(f"SELECT count(*) FROM {table} WHERE {rows}")
+                counts.append(f"{number} {array}")
+            return f"A made-up company: {', '.join(counts)}."
+        if not store.number("SELECT count(*) FROM demo"):
+            log.warning("%s holds records already: nothing was loaded into it", database.path)
+            return ""
+        if play_again(store):
+            return "The demo was made anew, up to the present."
+        weeks = move_dates(store)
+    if not weeks:
+        return ""
+    return f"The demo's dates were moved by {weeks} week{'s' if weeks > 1 else ''}, to the present."
+
+
+def share_password(database: Database) -> str:
+    """Give the people one can log in as a copy of admin's password, as hashing takes 30 ms.
+
+    Return how to log in. Nobody gets one if admin has none, or has one already: who got a copy
+    follows admin.
+    """
+    with database.writing() as store:
+        given = store.run(f"""
+            UPDATE user SET password = admin.password FROM user AS admin
+            WHERE admin.account = '{ADMIN}' AND admin.password IS NOT NULL
+                AND user.password IS NULL AND NOT user.deleted
+                AND user.account IN {DEMO_LOGINS} AND EXISTS (SELECT 1 FROM demo)
+            RETURNING account, realname
+        """).fetchall()
+    names = dict(map(tuple, given))
+    people = [f"{account} ({names[account]})" for account in DEMO_LOGINS if account in names]
+    if not people:
+        return ""
+    return f"You can log in as {', '.join(people)} with the password of {ADMIN}."
+
+
+# --- 18 Application: create_app(), running() and the pytest plugin --------------------------------
 # The entry points for Python programs, and the table of settings, which the command line shares.
 # Nothing here answers requests.
 
@@ -10350,6 +11256,8 @@ def read_settings(given: Mapping[str, Any]) -> dict[str, Any]:
     for name, value in given.items():
         if value is not None:
             settings[name] = ARGUMENTS[name].value(value, name)
+    if settings["load"] and settings["demo"]:
+        raise StartError("load and demo: only one of them can be loaded")
     return settings
 
 
@@ -10455,20 +11363,22 @@ def load_first(service: Service, source: FixtureSource) -> str:
     return ""
 
 
-def furnish(service: Service, settings: Values) -> str:
-    """Set the administrator's password, load a fixture, and declare the service ready.
+def furnish(service: Service, settings: Values) -> list[str]:
+    """Set the administrator's password, load a fixture or the demo, and declare the service ready.
 
-    Return what was loaded. Raises StartError.
+    Return what there is to say about the records. Raises StartError.
     """
-    loaded = ""
+    said = []
     if settings["password"]:
         set_password(service.database, settings["password"])
     if settings["load"]:
-        loaded = load_first(service, settings["load"])
+        said = [load_first(service, settings["load"])]
+    if settings["demo"]:
+        said = [furnish_demo(service.database), share_password(service.database)]
     for prepare in service.preparations:
         prepare()
     service.loading = False
-    return loaded
+    return said
 
 
 def make_service(database: FilePath, chosen: Values, existing: bool = False) -> Service:
@@ -10939,588 +11849,6 @@ if not TYPE_CHECKING:  # to a type checker, it would make every name known
             pytest_runtest_makereport=pytest.hookimpl(complete_report, hookwrapper=True),
         )
         return plugin
-
-
-# --- 18 Demo: a made-up company -------------------------------------------------------------------
-# A shop that delivers what it sells, and half a year of its work: a fixture like any other. With --demo its dates are
-# kept up to date.
-
-# fmt: off
-DEMO_LOGINS = ("marta", "diego", "tomas", "priya", "emma")  # the people one can log in as
-DEMO_TEAMS: dict[str, tuple[str, dict[str, str]]] = {  # role: department, its people, the manager first
-    "top": ("Kestrel Goods", {"admin": "Grace Holm"}), "pm": ("Projects", {"tomas": "Tomas Berg", "aisha": "Aisha Khan"}), "ui": ("Design",
-        {"emma": "Emma Lee"}),
-    "po": ("Products", {"marta": "Marta Nowak", "wei": "Li Wei"}), "qa": ("Quality", {"diego": "Diego Ramos", "hana": "Hana Sato"}),
-    "dev": ("Development", {"jonas": "Jonas Weber", "priya": "Priya Nair", "yu": "Chen Yu", "sofia": "Sofia Rossi"}),
-}
-DEMO_KINDS: dict[str, tuple[str, dict[str, Any]]] = {  # of programs, projects and executions: the array, what only they have
-    "program": ("programs", {"acl": "open"}), "scrum": ("projects", {"model": "scrum"}), "waterfall": ("projects", {"model": "waterfall"}),
-    "sprint": ("executions", {"type": "sprint", "lifetime": "short"}), "stage": ("executions", {"type": "stage", "attribute": "dev", "percent": 50}),
-}
-# kind, name, what it is part of (ids count from 1), products, first and last week from now
-DEMO_SPANS: tuple[tuple[str, str, int, list[int], int, int], ...] = (
-    ("program",   "Commerce", 0, [],       -60, 60),  ("program", "Logistics", 0, [],       -60, 60),   ("program", "Last-mile delivery", 2, [], -60, 60),
-    ("scrum",     "Sign-on",  1, [9],      -30, -14), ("sprint",  "SSO 6",     4, [9],      -30, -14),
-    ("scrum",     "Loyalty",  1, [3],      -30, 8),   ("sprint",  "Club 5",    6, [3],      -12, -2),   ("sprint", "Club 6",  6, [3],        -2, 2),
-    ("scrum",     "App",      3, [6, 7],   -30, 9),   ("sprint",  "Road 11",   9, [6, 7],   -10, -2),   ("sprint", "Road 12", 9, [6, 7],     -2, 2),
-    ("scrum",     "Checkout", 1, [1, 2, 9], -30, 9),  ("sprint",  "Cart 7",   12, [1, 2, 9], -8, -2),   ("sprint", "Cart 8", 12, [1, 2, 9],  -2, 2),
-    ("sprint",    "Cart 9",  12, [1, 2, 9], 2, 6),    ("waterfall", "Figures", 2, [8],      -30, 6),    ("stage",  "Move",   16, [8],       -12, 4),
-    ("waterfall", "Depot",    2, [4, 5],   -30, 18),  ("stage",   "Plan",     18, [4, 5],   -24, -4),   ("stage",  "Build",  18, [4, 5],     -4, 4),
-    ("stage",     "Trial",   18, [4, 5],     4, 10),
-)
-HALTED, HALT, NEVER = ("Figures", "Move"), -15.0, 99.0  # what was suspended, and on which workday; a workday that does not come
-DEMO_PRODUCTS = {  # name: parts
-    "Web Shop": "Basket/Product search/Order list", "Payments": "Card form/Bank export/Refund screen", "Loyalty Club": "Points list/Gift wallet/Referral form",
-    "Warehouse": "Pick list/Packing view/Receiving screen", "Stock Ledger": "Reservation table/Reorder form/Supplier list",
-    "Driver App": "Tour overview/Damage report/Delivery receipt", "Route Planner": "Tour map/Shift editor/Driver roster",
-    "Reports": "Sales dashboard/Export dialog/Scheduler", "Identity": "Login page/Role editor/Password reset",
-}
-DEMO_PLANS = [(product, *plan) for product in range(1, 10) for plan in (("Foundations", -26, -13, "closed", 0), ("Growth", -6, 8, "doing", 0))] + [
-    (1, "Growth, first half", -6, -1, "done", 2), (1, "Growth, second half", 1, 8, "wait", 2)]  # product, title, first and last week, status, parent
-DEMO_PASSED, DEMO_ASKED = [{"account": "wei", "result": "pass"}], [{"account": "marta"}, {"account": "diego"}]
-DEMO_STORIES = [dict(zip(("type", "status", "version", "opened", "work", "plan", "reviewers"), fate, strict=True)) for fate in (
-    # A product's ten: type, status, version, workday when it is opened (0: before its execution), workdays of that until it is ready, plan (1: the first,
-    # 0: the second, 2: none), votes
-    ("requirement", "active", 1, -155, NEVER, 1, DEMO_PASSED), *[("story", "active", 1, 0, work, 1, DEMO_PASSED) for work in (5, 10, 15)], ("story", "active",
-        1, 0, 20, 0, DEMO_PASSED),
-    ("story", "active", 2, 0, NEVER, 0, DEMO_PASSED), ("story", "active", 1, 0, NEVER, 0, DEMO_PASSED), ("story", "active", 1, -25, NEVER, 0, DEMO_PASSED),
-    ("story", "draft", 1, -4, NEVER, 2, DEMO_ASKED), ("story", "changed", 2, -45, NEVER, 2, DEMO_ASKED),
-)]
-DEMO_CIRCUMSTANCES = ("on iOS", "on tablets", "abroad", "for guests", "at month end", "for returns", "after midnight", "in dark mode")
-DEMO_TITLES = {  # by type and by the role that does the work; {} stands for a part of a product, then for circumstances
-    "stories": {"story po": "Filter the {} {}/Share the {} {}/Undo a change in the {} {}/Explain the {} {}"},
-    "testcases": {"feature qa": "{} keeps a change {}/{} shows its totals {}", "performance qa": "{} is quick {}", "config qa": "{} speaks Polish {}",
-        "unit dev": "{} has limits {}",
-        "install qa": "{} survives an upgrade {}", "security qa": "{} keeps strangers out {}", "interface dev": "{} fits the API {}",
-            "other qa": "{} can be printed {}"},
-    "bugs": {"codeerror dev": "{} stays empty {}/{} ends in an error page {}/{} shows old data {}", "performance dev": "{} takes ten seconds to open {}",
-        "security top": "{} logs personal data {}",
-        "config pm": "{} ignores the time zone {}", "install dev": "{} is missing {} after an upgrade", "standard po": "{} needs a mouse {}",
-            "automation qa": "{} breaks a nightly test {}",
-        "designdefect ui": "{} hides its buttons {}", "others po": "{} has no help {}"},
-    "tasks": {"devel dev": "Repair the {} {}/Extend the {} {}/Move the {} to the new API {}", "test qa": "Test the {} {}", "design ui": "Draft the new {} {}",
-        "request po": "Describe the {} {}",
-        "study dev": "Profile the {} {}", "ui ui": "Rework the layout of the {} {}", "discuss pm": "Review the {} {} with its users",
-            "affair top": "Approve the new {} {}", "misc pm": "Document the {} {}"},
-}
-DEMO_STEPS = [{"desc": step, "expect": sign} for step, sign in (
-    ("Open it", "It loads within two seconds"), ("Change an entry", "The change is confirmed"), ("Reload", "The change is kept"),
-    ("Switch the language", "Every label follows"), ("Log in as somebody else", "The entry is not shown"), ("Walk through with Tab", "The focus is visible"),
-)]
-DEMO_SHARED = {"code": "K{id:02}", "budget": "40000|75000|120000", "budgetUnit": "USD", "desc": "{name}, from the first idea to the last check.",
-    "team": "{name}", "acl": "open|open|private",
-               "whitelist": ",".join(DEMO_LOGINS), "PO": "marta|wei", "QD": "diego|hana", "RD": "jonas|priya", "PM": "tomas|aisha",
-                   "openedVersion": __version__}
-DEMO_FIELDS = {  # what else the records hold: one of the texts between "|", in which {name} stands for another field
-    "users": {"email": "{account}@kestrel.example", "commiter": "{account}", "phone": "+1 202 555 01{id:02}", "mobile": "+1 202 555 02{id:02}"},
-    "programs": DEMO_SHARED, "projects": DEMO_SHARED, "executions": DEMO_SHARED, "products": {**DEMO_SHARED,
-        "desc": "What customers and staff see of {parts}.", "reviewer": "marta|wei"},
-    "plans": {"desc": "What customers ask for most often.|What the support team needs first.|Fewer steps from search to receipt."},
-    "stories": {"spec": "As a customer I want to use the {part} {when}, so that I need not call.|Staff need the {part} {when}; today they keep a list on "
-        "paper.", "verify": "Five users try it {when} without help.",
-        "source": "customer|user|po|market", "sourceNote": "Survey|Workshop", "keywords": "{part}", "category": "feature|interface|safe|experience",
-            "pri": "1|2|2|3|4", "estimate": "2|3|5|8|13",
-        "mailto": "|wei|marta,emma", "developer": "jonas|priya|yu|sofia"},
-    "builds": {"builder": "jonas|priya|yu|sofia", "scmPath": "https://git.kestrel.example/{product}", "filePath": "https://files.kestrel.example/{id}.zip",
-        "desc": "All nightly tests passed.|One nightly test failed twice."},
-    "releases": {"desc": "Repairs, and what shops asked for.|Maintenance.|Faster lists, clearer errors.", "marker": "0|0|1", "mailto": "marta,wei|emma"},
-    "testcases": {"precondition": "A customer with two orders exists.|The {part} is switched on.", "pri": "1|2|3|3|4",
-        "status": f"{'normal|' * 6}wait|blocked|investigate", "stage": "|".join(CASE_STAGES), "keywords": "{part}"},
-    "testtasks": {"type": "integrate|system|acceptance|performance", "pri": "1|2|3", "mailto": "marta|wei,tomas", "desc": "The cases below, by hand.",
-        "owner": "diego|hana"},
-    "results": {"caseResult": "pass|pass|pass|fail|blocked"},
-    "bugs": {"steps": "[Steps]\n1. Log in as a customer with two orders\n2. Open the {part} {when}\n3. Wait until it has "
-        "loaded\n[Result]\n{title}.\n[Expected]\nThe {part} works {when} as it does elsewhere.",
-        "severity": "1|2|2|3|3|3|4", "pri": "1|2|2|3|3|3|4", "keywords": "{part}|{when}", "os": "windows|osx|linux|ios|android",
-            "browser": "chrome|firefox|safari|edge", "hardware": "|Phone|Hand scanner",
-        "found": "Daily use|Test|Customer", "feedbackBy": "||Kiosk 12", "notifyEmail": "||kiosk@kestrel.example", "finder": "diego|hana",
-            "solution": f"{'fixed|' * 15}bydesign|external|notrepro|postponed|willnotfix"},
-    "tasks": {"desc": "See the story; ask its product owner when in doubt.|Keep the old behaviour behind a switch.|Write down what you leave out.",
-        "pri": "1|2|3|3|4"},
-    "efforts": {"work": "Wrote it and tried it|Went through the review|Looked for the cause|Cleaned up|Talked it through with the team"},
-}
-DEMO_LIVES: dict[str, tuple[tuple[str, str, str, dict[str, str]], ...]] = {  # the field with the workday, what is done then, by whom, what else that sets
-    **dict.fromkeys(("programs", "projects", "executions"), (("since", "opened", "{PM}", {}), ("first", "begun", "{PM}", {"status": "doing",
-        "realBegan": "{begin}"}),
-        ("halted", "halted", "{PM}", {"status": "suspended"}), ("done", "closed", "{PM}", {"status": "closed", "realEnd": "{end}"}))),
-    "products": (("since", "created", "admin", {}),),
-    "stories": (("since", "opened", "wei", {}), ("since", "assigned", "wei", {"assignedTo": "{developer}"}), ("reviewed", "reviewed", "wei", {}),
-        ("done", "closed", "{worker}", {"status": "closed", "closedReason": "done"})),
-    "testcases": (("since", "opened", "{worker}", {}), ("reviewed", "reviewed", "hana", {})),
-    "testtasks": (("since", "begun", "{owner}", {"status": "doing"}), ("halted", "halted", "{owner}", {"status": "blocked"}),
-        ("done", "finished", "{owner}", {"status": "done", "report": "Fit for release.", "realFinishedDate": "{finishedDate}"})),
-    "bugs": (("since", "opened", "{finder}", {}), ("sorted", "assigned", "wei", {"assignedTo": "{worker}", "confirmed": "1"}), ("again", "activated",
-        "{finder}", {"activatedCount": "1"}),
-        ("resolved", "resolved", "{worker}", {"status": "resolved", "assignedTo": "{finder}", "resolution": "{solution}", "resolvedBuild": "{fixedIn}"}),
-            ("done", "closed", "{finder}", {"status": "closed"})),
-    "tasks": (("since", "opened", "{pm}", {}), ("given", "assigned", "{pm}", {"assignedTo": "{worker}"}), ("canceled", "canceled", "{pm}",
-        {"status": "cancel"}),
-        ("started", "started", "{worker}", {"status": "doing", "realStarted": "{startedDate}"}), ("paused", "paused", "{worker}", {"status": "pause"}),
-            ("finished", "finished", "{worker}", {"status": "done"}), ("done", "closed", "{pm}", {"status": "closed", "closedReason": "done"})),
-}
-# fmt: on
-
-
-class Row(dict[str, Any]):
-    """A record while it is made up, with what its fields follow from."""
-
-    def __getattr__(self, field: str) -> Any:
-        """Return a field."""
-        return self[field]
-
-
-class Company:
-    """The company while it is made up: its records, and the workday on which its past ends.
-
-    Workdays count from 9:00 on this week's Monday, in working hours: 1.5 is 13:15 on Tuesday, -1 is 9:00 on last Friday.
-    """
-
-    def __init__(self, now: datetime):
-        self.random = random.Random(2026)  # noqa: S311
-        self.monday = now.replace(hour=9, minute=0, second=0, microsecond=0) - timedelta(
-            days=now.weekday()
-        )
-        hours = (now - self.monday) / timedelta(hours=1)
-        self.now = min(hours // 24 + min(hours % 24 / 8.5, 1), 5)
-        self.rows: dict[str, list[Row]] = {array: [] for array in FIXTURE}
-        self.ids = {resource.table: itertools.count(1) for resource in FIXTURE.values()}
-        for add in (
-            self.add_spans,
-            self.add_products,
-            self.add_releases,
-            self.add_bugs,
-            self.add_tasks,
-        ):
-            add()
-
-    def moment(self, workday: float) -> str:
-        """Return the moment of a workday."""
-        week, day = divmod(workday, 5)
-        return (self.monday + timedelta(weeks=week, days=day // 1, hours=day % 1 * 8.5)).isoformat(
-            timespec="seconds"
-        )
-
-    def days(self, **workdays: float) -> dict[str, str]:
-        """Return fields that hold the days of workdays."""
-        return {field: self.moment(workday)[:10] for field, workday in workdays.items()}
-
-    def add(self, array: str, **given: Any) -> Row:
-        """Add a record: what is given, what DEMO_FIELDS holds, and what that part of DEMO_LIVES sets that is past."""
-        row = Row(id=next(self.ids[FIXTURE[array].table]), **given)
-        for field, texts in DEMO_FIELDS.get(array, {}).items():
-            row.setdefault(field, self.random.choice(texts.split("|")).format_map(row))
-        for when, verb, person, fields in DEMO_LIVES.get(array, ()):
-            workday = row.get(when, NEVER)
-            if workday < min(self.now, row.get("until", NEVER)):
-                account, moment = person.format_map(row), self.moment(workday)
-                for name in (verb,) if verb == "opened" else (verb, "lastEdited"):
-                    row |= {f"{name}By": account, f"{name}Date": moment}
-                row |= {field: text.format_map(row) for field, text in fields.items()}
-        self.rows[array].append(row)
-        return row
-
-    def known(self, array: str, product: int, before: float = NEVER) -> list[Row]:
-        """Return the records of a product that are there before a workday."""
-        return [
-            one for one in self.rows[array] if one["product"] == product and one["since"] < before
-        ]
-
-    def some(self, array: str, row: Row) -> int:
-        """Return the id of a record of a row's product that is there before the row, now and then 0."""
-        return int(
-            self.random.choice(
-                [0, *(one["id"] for one in self.known(array, row.product, row.since))]
-            )
-        )
-
-    def homes(self, product: int) -> list[Row]:
-        """Return the executions of a product, the earliest first."""
-        return [one for one in self.rows["executions"] if product in one["products"]]
-
-    def home(self, product: int, workday: float) -> dict[str, int]:
-        """Return the project of a product and the execution that works on the product, the project without one."""
-        project = [one.id for one in self.rows["projects"] if product in one.products][-1]
-        running = [
-            one.id
-            for one in self.homes(product)
-            if one.project == project and one.first <= workday < one.last
-        ]
-        return {"project": project, "execution": [project, *running][-1]}
-
-    def topics(self, array: str, count: int) -> list[Row]:
-        """Return what so many records are about, all different and as many of each product."""
-        kinds = [
-            (*kind.split(), text)
-            for kind, texts in DEMO_TITLES[array].items()
-            for text in texts.split("/")
-        ]
-        topics = []
-        for product, parts in enumerate(DEMO_PRODUCTS.values(), 1):
-            every = [*itertools.product(kinds, parts.split("/"), DEMO_CIRCUMSTANCES)]
-            for (type, role, text), part, when in self.random.sample(every, math.ceil(count / 9)):
-                names = dict.fromkeys(("title", "name"), text.format(part, when))
-                worker = self.random.choice([*DEMO_TEAMS[role][1]])
-                topics.append(
-                    Row(type=type, worker=worker, product=product, part=part, when=when, **names)
-                )
-        return topics if array == "stories" else self.random.sample(topics, count)
-
-    def add_spans(self) -> None:
-        """Add the departments and their people, then the programs, the projects and their executions."""
-        for id, (role, (name, people)) in enumerate(DEMO_TEAMS.items(), 1):
-            self.add("departments", name=name, parent=int(id > 1), manager=next(iter(people)))
-            for account, realname in people.items():
-                self.add("users", account=account, realname=realname, role=role, dept=id).pop(
-                    "id"
-                )  # one may be taken
-        for kind, name, above, products, *weeks in DEMO_SPANS:
-            array, fields = DEMO_KINDS[kind]
-            first, last, link = (
-                5 * weeks[0],
-                5 * weeks[1],
-                "project" if array == "executions" else "parent",
-            )
-            since, halted = (
-                min(first, 0) - self.random.uniform(12, 20),
-                HALT if name in HALTED else NEVER,
-            )
-            life = {
-                "since": since,
-                "first": first,
-                "last": last,
-                "done": last - 0.1,
-                "halted": halted,
-            }
-            row = {
-                "name": name,
-                link: above,
-                "products": products,
-                "days": last - first,
-                **life,
-                **fields,
-            }
-            self.add(array, **row, **self.days(begin=first, end=last - 1))
-
-    def add_products(self) -> None:
-        """Add the products with their plans, stories and test cases."""
-        for id, (name, parts) in enumerate(DEMO_PRODUCTS.items(), 1):
-            program = [one.parent for one in self.rows["projects"] if id in one.products][-1]
-            self.add(
-                "products", name=name, parts=parts.replace("/", ", "), program=program, since=-170.3
-            )
-        for product, title, first, last, status, parent in DEMO_PLANS:
-            made = {
-                "product": product,
-                "title": title,
-                "status": status,
-                "parent": parent,
-                "since": 5 * first,
-            }
-            reason = "done" if status == "closed" else ""
-            self.add(
-                "plans", closedReason=reason, **made, **self.days(begin=5 * first, end=5 * last - 1)
-            )
-        for place, topic in enumerate(self.topics("stories", 90)):
-            self.add_story(place % 10, topic)
-        for topic in self.topics("testcases", 200):
-            topic |= {
-                "since": self.random.uniform(-150, -20),
-                "steps": self.random.sample(DEMO_STEPS, 3),
-            }
-            home = self.home(topic.product, topic.since)
-            self.add(
-                "testcases",
-                reviewed=topic.since + 2,
-                story=self.some("stories", topic),
-                **topic,
-                **home,
-            )
-
-    def add_story(self, place: int, topic: Row) -> None:
-        """Add a story of a product as DEMO_STORIES says; those that were finished in an execution are closed."""
-        row = Row(topic, **DEMO_STORIES[place])
-        homes = self.homes(row.product)
-        home = homes[len(homes) * ((place - 1) % 7) // 7]
-        row["since"] = (row.opened or min(home.first, 0) - 11) + self.random.random()
-        row |= {
-            "reviewed": row.since + 1 if row.status == "active" else NEVER,
-            "ready": home.first + row.work,
-        }
-        row |= {
-            "done": row.ready if place < 4 else NEVER,
-            "executions": [home.id] if place < 7 else [],
-        }
-        row |= {"plans": [2 * row.product - row.plan] if row.plan < 2 else []}
-        row["parent"] = 10 * row.product - 9 if place in (5, 6) else 0
-        row["versions"] = [{"version": 1, "title": row.title, "spec": "To be written."}] * (
-            row.version - 1
-        )
-        self.add("stories", **row)
-
-    def add_releases(self) -> None:
-        """Add 40 releases, the last four planned; eight workdays before each a build, and the tests of the last 20."""
-        for number in range(40):
-            day, product, name = (
-                max(4 * number - 144, 9 * number - 318),
-                number % 9 + 1,
-                [*DEMO_PRODUCTS][number % 9],
-            )
-            made, name = (
-                Row(product=product, since=day - 8, **self.home(product, day - 8)),
-                f"{name} 2.{number // 9}",
-            )
-            ready = [
-                one.id for one in self.known("stories", product) if day - 44 < one.ready <= day - 8
-            ]
-            build = number + 1 if day < 8 else 0
-            if build:
-                self.add(
-                    "builds",
-                    name=f"{name} build",
-                    stories=ready,
-                    bugs=[],
-                    **made,
-                    **self.days(date=day - 8),
-                )
-            if number >= 20:
-                self.add_test(name=f"Test of {name}", build=build or "trunk", **made)
-            made["stories"] = ",".join(map(str, ready)) if day < 0 else ""
-            made |= {"build": build, "status": "terminate" if number < 6 else "normal"}
-            self.add("releases", name=name, **made, **self.days(date=day))
-
-    def add_test(self, product: int, since: float, **given: Any) -> None:
-        """Add the test of a build in eight workdays, and the results of its cases until now."""
-        cases, until = (
-            self.known("testcases", product, since)[-10:],
-            HALT if product == 8 else NEVER,
-        )
-        life = {
-            "since": since,
-            "halted": until - 0.1,
-            "until": until,
-            "done": since + 7.8,
-            "product": product,
-        }
-        days = self.days(begin=since, end=since + 8)
-        test = self.add("testtasks", testcases=[case.id for case in cases], **given, **life, **days)
-        for case in cases:
-            since += self.random.uniform(0.5, 0.7)
-            if since < min(self.now, until):
-                row = Row(
-                    product=product,
-                    since=since,
-                    case=case.id,
-                    testtask=test.id,
-                    lastRunner=test.owner,
-                )
-                run = self.add("results", date=self.moment(since), **row)
-                run["stepResults"] = [*case.steps[:-1], case.steps[-1] | {"result": run.caseResult}]
-                case |= {
-                    "lastRunner": run.lastRunner,
-                    "lastRunDate": run.date,
-                    "lastRunResult": run.caseResult,
-                }
-                case["caseFails"] = case.get("caseFails", 0) + (run.caseResult == "fail")
-
-    def add_bugs(self) -> None:
-        """Add 300 bugs, the oldest first: fewer are found lately, so more are solved than found."""
-        ages = sorted((165 * self.random.random() ** 0.85 for _ in range(300)), reverse=True)
-        waiting = dict(
-            enumerate(("admin", *DEMO_LOGINS), 288)
-        )  # who has at least one that is not solved yet
-        for number, (age, row) in enumerate(zip(ages, self.topics("bugs", 300), strict=True)):
-            since = self.now - age
-            triaged = since + (0.1 if number in waiting else self.random.expovariate(1 / 4))
-            solved = NEVER if number in waiting else triaged + 0.1 + self.random.expovariate(1 / 20)
-            done, again = (
-                solved + 0.1 + self.random.expovariate(1 / 8),
-                NEVER if number % 12 else triaged + 0.05,
-            )
-            row |= {
-                "since": since,
-                "sorted": triaged,
-                "again": again,
-                "resolved": solved,
-                "done": done,
-            }
-            row["worker"] = waiting.get(number, row.worker)
-            trunk, builds = Row(id="trunk", bugs=[]), self.known("builds", row.product)
-            found = [trunk, *(one for one in builds if one.since < since)][-1]
-            fixing = [*(one for one in builds if one.since > solved), trunk][0]
-            row |= {"openedBuild": str(found.id), "fixedIn": str(fixing.id)}
-            failed = [
-                one
-                for one in self.known("results", row.product, since)
-                if one["caseResult"] == "fail"
-            ]
-            run = self.random.choice([*failed, Row(id=0, case=0, testtask=0)])
-            row |= {
-                "case": run.case,
-                "result": run.id,
-                "testtask": run.testtask,
-                **self.home(row.product, since),
-            }
-            row |= {"story": self.some("stories", row), "plan": self.some("plans", row)}
-            row["linkBug"] = self.some("bugs", row) or ""
-            bug = self.add("bugs", **row, **self.days(deadline=since + 10))
-            fixing.bugs.extend([bug.id] if bug.get("resolution") == "fixed" else [])
-        for build, release in zip(self.rows["builds"], self.rows["releases"], strict=False):
-            open_bugs = [
-                bug for bug in self.known("bugs", build.product) if bug.resolved > self.now
-            ]
-            left = [bug.id for bug in open_bugs if bug.openedBuild == str(build.id)]
-            release |= {
-                "bugs": ",".join(map(str, build.bugs)),
-                "leftBugs": ",".join(map(str, left)),
-            }
-
-    def add_tasks(self) -> None:
-        """Add 400 tasks, on which somebody works three hours a day."""
-        for number, row in enumerate(self.topics("tasks", 400)):
-            homes = self.homes(row.product)
-            home = self.random.choice(
-                [*homes, *2 * [one for one in homes if one.first < 0 < one.last]]
-            )
-            row["estimate"] = self.random.choice((2, 4, 4, 6, 8, 8, 12, 16))
-            hours = round(row.estimate * self.random.uniform(1.4, 3)) / 2
-            start = self.random.uniform(home.first + 0.1, home.last - hours / 3 - 1)
-            since, end = min(home.first, 0) - self.random.uniform(3, 8), start + hours / 3
-            done = min(end + self.random.expovariate(0.3), home.last - 0.2)
-            row |= {
-                "since": since,
-                "given": since + 2,
-                "started": start,
-                "finished": end,
-                "done": done,
-            }
-            row["until"] = HALT if home.name in HALTED else NEVER
-            if number % 11 == 0:
-                row |= {"until": start, "canceled": start - 0.001}
-            elif number % 9 == 0 and home.last > 0:
-                row["until"] = (start + end) / 2
-            if row.until > start:
-                row["paused"] = row.until - 0.001
-            stories = [
-                one["id"]
-                for one in self.known("stories", row.product, since)
-                if home.id in one["executions"]
-            ]
-            row |= {"story": self.random.choice([0, *stories]), "execution": home.id, "pm": home.PM}
-            row["fromBug"] = 0 if number % 10 else self.some("bugs", row)
-            self.add_work(hours, row)
-
-    def add_work(self, hours: float, row: Row) -> None:
-        """Add a task of so many hours, and the efforts of those that were worked by now."""
-        marks = [min(2 + 8 * day, hours) for day in range(1 + math.ceil(max(hours - 2, 0) / 8))]
-        past = [mark for mark in marks if row.started + mark / 3 < min(self.now, row.until)]
-        row |= {"consumed": [0, *past][-1], "left": hours - past[-1] if past else row.estimate}
-        task = self.add(
-            "tasks",
-            **row,
-            **self.days(estStarted=row.started, deadline=row.started + row.estimate / 3),
-        )
-        for before, mark in zip([0, *past], past, strict=False):
-            made = {
-                "task": task.id,
-                "account": task.worker,
-                "consumed": mark - before,
-                "left": hours - mark,
-            }
-            self.add("efforts", **made, **self.days(date=row.started + mark / 3))
-        for bug in self.rows["bugs"][task.fromBug - 1 : task.fromBug]:
-            bug["toTask"] = task.id
-
-
-def demo(now: datetime) -> dict[str, Any]:
-    """Return the fixture of the company at a moment, in its time zone; the same for the same moment."""
-    document = {}
-    for array, rows in Company(now).rows.items():
-        fields = FIXTURE[array].fixture.fields
-        document[array] = [{field: row[field] for field in row if field in fields} for row in rows]
-    return document
-
-
-# A day or a moment, moved; the ends that stand for none stay, and so does what would not fit in four digits.
-MOVED = f"""iif("{{0}}" IN ('{LONG_TERM}', '{OPEN_END}'), "{{0}}", coalesce(
-    strftime(iif(length("{{0}}") = 10, '%Y-%m-%d', '%Y-%m-%dT%H:%M:%SZ'), "{{0}}", :by),
-    "{{0}}"))"""
-
-
-def dated_columns() -> dict[str, list[str]]:
-    """Return the columns of days and moments by table, those of tokens excepted."""
-    columns = {"action": ["date"], "demo": ["monday"]}
-    for resource in RESOURCES.values():
-        looks = {field: kind.look for field, kind in resource.settable().items()}
-        columns[resource.table] = [
-            field for field in looks if LOOKS[looks[field]].written in ("day", "moment", "stamp")
-        ]
-    return {table: names for table, names in columns.items() if names}
-
-
-def move_dates(store: Store) -> int:
-    """Move every date of a demo to the present by whole weeks; return how many, 0 if it stays.
-
-    Nothing that was done may come to lie in the future: a demo in which somebody has worked stays for a week.
-    """
-    columns = dated_columns().items()
-    every = (
-        f'SELECT "{name}" AS moment FROM {table}' for table, names in columns for name in names
-    )
-    moments = " UNION ALL ".join(every)
-    sql = f"SELECT monday, coalesce(max(moment), :now) FROM demo, ({moments}) WHERE length(moment) = 20 AND moment <= :now"
-    monday, latest = store.run(sql, {"now": store.now}).fetchone()
-    age = min(
-        date.fromisoformat(store.today) - date.fromisoformat(monday),
-        moment_of(store.now) - moment_of(latest),
-    )
-    weeks = max(0, age.days // 7)
-    for table, names in columns if weeks else ():
-        changes = ", ".join(f'"{name}" = {MOVED.format(name)}' for name in names)
-        # OR IGNORE: a plan that would begin after the end that stands for none stays as it is
-        store.run(f"UPDATE OR IGNORE {table} SET {changes}", {"by": f"+{7 * weeks} days"})
-    if weeks:
-        recount(store)
-    return weeks
-
-
-def furnish_demo(database: Database) -> str:
-    """Load the company into a database without records, or move the dates of one that has it; return what was done."""
-    with database.writing() as store:
-        if store.is_empty():
-            fixture, today = (
-                demo(store.clock().astimezone(store.zone)),
-                date.fromisoformat(store.today),
-            )
-            load(store, fixture)
-            store.insert("demo", {"monday": f"{today - timedelta(days=today.weekday())}"})
-            arrays = ("products", "projects", "stories", "tasks", "bugs", "releases")
-            counts = ", ".join(f"{len(fixture[array])} {array}" for array in arrays)
-            return f"A made-up company: {counts}."
-        if not store.number("SELECT count(*) FROM demo"):
-            log.warning("%s holds records already: nothing was loaded into it", database.path)
-            return ""
-        weeks = move_dates(store)
-    return (
-        f"The demo's dates were moved by {weeks} week{'s' * (weeks > 1)}, to the present."
-        if weeks
-        else ""
-    )
-
-
-def share_password(database: Database) -> str:
-    """Give the people one can log in as a copy of admin's password, as hashing takes 30 ms; return how to log in.
-
-    Nobody gets one if admin has none, or has one already: who got a copy follows admin.
-    """
-    with database.writing() as store:
-        given = store.run(f"""UPDATE user SET password = admin.password FROM user AS admin
-            WHERE admin.account = '{ADMIN}' AND admin.password IS NOT NULL AND user.password IS NULL AND NOT user.deleted
-            AND user.account IN {DEMO_LOGINS} AND EXISTS (SELECT 1 FROM demo) RETURNING account, realname""").fetchall()  # fmt: skip
-    names = dict(map(tuple, given))
-    people = ", ".join(
-        f"{account} ({names[account]})" for account in DEMO_LOGINS if account in names
-    )
-    return f"You can log in as {people} with the password of {ADMIN}." if people else ""
 
 
 # --- 19 Pull: the records of a running server -----------------------------------------------------
@@ -13276,35 +13604,31 @@ def finish_start(service: Service, settings: Values, server: Server) -> None:
     Stop the server if that fails; an error after it was stopped is no error.
     """
     path, database, stopped = settings["database"], service.database, service.stopping.is_set
-    said = [f"pmservice {__version__} serves {path} at {server.url}; press Ctrl-C to stop."]
+    serving = f"pmservice {__version__} serves {path} at {server.url}; press Ctrl-C to stop."
+    shared: list[str] = []
     credentials: list[str] = []
-
-    def load_demo() -> None:
-        said.append(furnish_demo(database))
 
     def greet() -> None:
         credentials.extend(make_credentials(database, settings, server.url))
 
     def share() -> None:
-        said.append(share_password(database))
+        shared.append(share_password(database))
 
-    # The steps before the URL is printed, and after. `share` comes twice with --demo: it copies
-    # admin's password, which exists already or is made by `greet`.
-    before = [load_demo, share] if settings["demo"] else []
+    # `furnish` shares admin's password if there is one; `greet` may make one only now.
     after = [greet, share] if settings["demo"] else [greet]
     # With controls everything comes before the URL, and before the start's snapshot (the last
     # preparation), so that a reset keeps it.
     if service.has_controls:
-        before, after = before + after, []
-    service.preparations = before + service.preparations
+        service.preparations = after + service.preparations
+        after = []
     try:
-        said.append(patiently(path, functools.partial(furnish, service, settings), stopped))
+        said = patiently(path, functools.partial(furnish, service, settings), stopped)
         patiently(path, functools.partial(wait_for_lock, database), stopped)
         write_out(sys.stdout, f"{server.url}\n", stopped)
         for step in after:
             patiently(path, step, stopped)
         # in one write, so that no request's line comes between
-        tell(*filter(None, said), *credentials)
+        tell(serving, *filter(None, [*said, *shared]), *credentials)
     except Stopped:
         raise
     except Exception:
