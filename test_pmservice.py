@@ -2535,13 +2535,14 @@ class TestOrders:
             if f"{field}_asc" not in orders:
                 continue
             whole = listed(f"order={field}_asc&limit=1000")
-            assert len(whole) > 5
+            half = len(whole) // 2
+            assert half
             values = [one[field] for one in whole]
             numbers = [value for value in values if type(value) in (int, float)]
             if field != "parent":  # which also says that there are children
                 assert numbers == sorted(numbers), field
-            second_page = listed(f"order={field}&limit=3&page=2")
-            assert second_page == whole[3:6], field
+            second_page = listed(f"order={field}&limit={half}&page=2")
+            assert second_page == whole[half : 2 * half], field
             backwards = listed(f"order={field}_desc&limit=1000")
             assert backwards == whole[::-1], field
 
