@@ -10483,7 +10483,7 @@ def dates_in(database: Any) -> dict[tuple[str, str, Any], str]:
 
 
 class TestAgeOfTheDemo:
-    """A demo that is served again is made anew, or its dates are moved if somebody has worked in it."""
+    """A demo that is served again is made anew, or moved if somebody has worked in it."""
 
     @pytest.fixture
     def made(self, demo):
@@ -10554,7 +10554,13 @@ class TestAgeOfTheDemo:
         assert problems(demo) == []
         assert ("marta",) in demo.sql("SELECT account FROM token")
 
-    @each("line", ["POST /products/1/plans {'title': 'Mine'}", "PUT /users/yu {'realname': 'Yu'}"])
+    WORK = (
+        "POST /products/1/plans {'title': 'Mine'}",
+        "PUT /users/yu {'realname': 'Yu'}",
+        "DELETE /users/yu {}",
+    )
+
+    @each("line", WORK)
     def test_demo_in_which_somebody_has_worked_is_not_made_anew(self, demo, line):
         method, path, body = line.split(maxsplit=2)
         demo.call(method, path, body.replace("'", '"').encode())
