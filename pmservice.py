@@ -10192,6 +10192,7 @@ class Act(NamedTuple):
 #   begin, end, date  days: -3mo is the Monday three weeks before this week's
 #   deadline          workdays before today: -2 is the day after tomorrow
 #   by, for           who opens it, and whom it is assigned to
+#   steps             of a bug: lines, separated by //
 #   checks            of a test case: step > expectation; and so on
 #   then              what happens to the row above: an operation, and what it sends as in ACTS
 SCRIPT = """\
@@ -10728,7 +10729,8 @@ bug | 45 | 41 | 38 | hana | sofia | 2 | codeerror | fixed | photo | Faces in mir
 bug | 39 | 35 | 33 | aisha | priya | 3 | performance | fixed | | The office's map is two minutes behind | 办公室地图延迟两分钟
 bug | 35 | 31 | 29 | hana | yu | 3 | codeerror | duplicate | | The map stays empty after a call | 接完电话后地图空白
 bug | 31 | 24 | 21 | hana | sofia | 3 | codeerror | fixed | | A parcel for two customers can be handed over once only | 合寄两位顾客的包裹只能签收一次
-bug | 27 | 22 | 19 | marta | emma | 4 | designdefect | fixed | | The arrow points left in mirror script | 从右向左语言下箭头方向反了
+bug | 27 | 22 | 19 | marta | emma | 4 | designdefect | fixed | | The arrow points the wrong way in languages read from right to left
+        | 从右向左语言下箭头方向反了
 bug | 22 | 13 | 10 | hana | yu | 2 | codeerror | fixed | | Stops done in a tunnel are done twice | 隧道里完成的站点被记两次
 bug | 18 | 12 | 9 | hana | sofia | 3 | codeerror | fixed | | The clock of a phone that is wrong moves the tour | 手机时间不准会打乱路线
 bug | 16 | 7 | | hana | yu | 2 | codeerror | fixed | | A refused stop comes back after an hour offline | 离线一小时后被拒的站点又出现
@@ -10776,7 +10778,7 @@ ACTS = [Act(*act) for act in (
     ("department", "opened",    "admin",    "POST /departments",             "",          "name=English parent manager"),
     ("person",     "opened",    "admin",    "PUT /users/<user>",             "person",    "realname=English role email dept=department"),
     ("program",    "opened",    "admin",    "POST /programs",                "",          "name=English begin end PM acl:open"),
-    ("product",    "opened",    "admin",    "POST /products",                "",          "name=English desc=description program PO QD RD acl:open"),
+    ("product",    "opened",    "admin",    "POST /products",                "",          "name=English desc=description code=key program PO QD RD acl:open"),
     ("plan",       "opened",    "PO",       "POST /products/<id>/plans",     "product",   "title=English begin end status"),
     ("plan",       "closed",    "PO",       "PUT /productplans/<id>",        "plan",      "status:closed"),
     ("project",    "opened",    "PM",       "POST /projects",                "",          "name=English desc=description code=key begin end model "
@@ -10929,7 +10931,7 @@ class Play:
             "date": self.calendar.weekday,
             "opened": self.calendar.workday,
             "deadline": self.calendar.workday,
-            "steps": lambda cell: cell.replace("//", "\n"),
+            "steps": lambda cell: re.sub(" *// *", "\n", cell),
             "checks": steps_of,
             "results": lambda cell: [{"result": word} for word in cell.split()],
         }
