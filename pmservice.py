@@ -11348,7 +11348,6 @@ def fixture_text(source: FixtureSource) -> str:
     if isinstance(source, Mapping):
         return json.dumps(source)
     path = Path(source)
-    show_progress(f"reading {path} …")
     if path.is_char_device() or path.is_block_device():  # its text may never end
         raise StartError(f"{path}: must be a file or a pipe")
     try:
@@ -11419,6 +11418,7 @@ def load_first(service: Service, source: FixtureSource) -> str:
     database = service.database
     name = "load" if isinstance(source, Mapping) else os.fspath(source)
     if not holds_records(database):
+        show_progress(f"reading {name} …")
         text = fixture_text(source)
         loaded = load_text(database, text, name, service.stopping.is_set, only_first=True)
         if loaded is not None:
@@ -13001,6 +13001,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             # If stdout failed, Python would fail again when it flushes stdout at exit.
             sys.stdout = discard()
             words = f"{error.filename or 'stdout'}: {error.strerror or words}"
+        show_progress("")
         tell(f"pmservice: {printable(words)}")
         return 2
 
@@ -13267,6 +13268,7 @@ def command_version(settings: Values, options: argparse.Namespace) -> None:
 
 def command_load(settings: Values, options: argparse.Namespace) -> None:
     """Load a fixture from a file or stdin."""
+    show_progress(f"reading {options.file} …")
     text = stdin_text() if options.file == "-" else fixture_text(options.file)
     with open_database(settings) as database:
         records = load_text(database, text, options.file)

@@ -6231,6 +6231,13 @@ class TestFixtures:
         assert code == 2
         assert "bugs[0].title is required" in told
 
+    def test_links_are_checked_again_after_loading(self, client):
+        client.load(products=[dict(name="P")])
+        with pytest.raises(pmservice.StartError):
+            client.load(bugs=[dict(product=9, title="B")])
+        for connection, _ in client.service.database.idle:
+            assert connection.execute("PRAGMA foreign_keys").fetchone()[0] == 1
+
     def test_person_may_be_the_id_of_a_user_of_the_fixture(self, client):
         client.load(products=[dict(name="P", PO=7)], users=[dict(id=7, account="new1")])
         (product,) = client.get("/products")["products"]
@@ -14254,10 +14261,14 @@ class TestCommandLine:
             ("backup copy.db", "100 %"),
             ("check", "checking the pages: 1 of "),
             ("check", "recounting total: "),
+            ("load absent.json", "reading absent.json …"),
         ):
             monkeypatch.setattr(sys, "stderr", self.Terminal())
-            assert pmservice.main(command.split()) == 0
-            assert words in sys.stderr.getvalue()
+            pmservice.main(command.split())
+            *shown, last = sys.stderr.getvalue().split("\r")
+            assert words in "\r".join(shown)
+            assert "…" not in last
+            assert shown[-1].strip() == ""  # the line is cleared
 
     def test_only_serving_logs_requests_at_a_terminal_unasked(self, run, monkeypatch):
         pmservice.create_app("pm.db").close()
