@@ -5577,11 +5577,10 @@ def check_record(
 def insert_records(
     store: Store, checked: Checked, progress: Progress = no_progress, refuse: Refuse = refuse_record
 ) -> Places:
-    """Insert records whose links may be wrong, and return their places.
+    """Insert records whose links may be wrong, inside of `loading` (room 7); return their places.
 
     The accounts that they name become users.
     """
-    store.defer_links()
     # Only the first user is there; if the fixture gives its id to another, that id is freed.
     if store.is_empty():
         users = [values for array, _, values in checked.records if array == "users"]
