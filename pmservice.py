@@ -10279,7 +10279,7 @@ case | as-guest | 42 | feature | 1 | A guest orders and pays | 游客下单并�
         | Put an umbrella into the basket > The basket shows one item; Choose "Continue as guest" > Only address and e-mail are asked;
         Pay by card > The order number is shown
         | 把雨伞加入购物车 > 购物车显示一件; 选择“不登录继续” > 只要求地址和邮箱; 用银行卡付款 > 显示订单号
-story | 46 | 44 | 26 | wei | shop-b | 2 | 3 | interface | The basket shows the delivery day | 购物车显示送达日期
+story | 46 | 44 | | wei | shop-b | 2 | 3 | interface | The basket shows the delivery day | 购物车显示送达日期
         | The basket names the day before the address is known, by the postcode last used. | 填地址前就按上次的邮编显示预计送达日期。
 task | 43 | 38 | 32 | 30 | devel | sofia | 6 | 8 | 0 | 33 | Ask the tour planner for the day | 向排线服务查询送达日
 case | day | 30 | feature | 2 | The delivery day follows the postcode | 送达日期随邮编变化

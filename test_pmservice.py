@@ -9187,7 +9187,7 @@ class TestOverview:
         stages = Counter(one["stage"] for one in listed["stories"])
         rows = [[pmservice.label("en", stage), "", str(stages[stage])] for stage in STAGES]
         assert page.sections["Stories by stage"] == rows
-        assert stages.keys() == {*STAGES}
+        assert not admin or stages.keys() == {*STAGES}
         releases = client.sql(SEEN_RELEASES, admin=admin, since="2026-05-22")
         links = links_with(page, "/releases/")
         assert links == [path for (path,) in releases]
