@@ -8845,7 +8845,7 @@ class Sheet:
             for state, count in tasks.items():
                 row.append(figure(count, f"{path}/tasks?status={state}"))
             hours = round(consumed, 1), round(left, 1)
-            rows.append([*row, *make_row(*hours, end)])
+            rows.append([*row, *make_row(*hours), text_cell(end, "day")])
         return rows
 
     def release_rows(self) -> list[Cells]:
@@ -8926,6 +8926,7 @@ h3 { font-size: .85rem; margin: .5rem 0 0; }
   .cards th, .cards td { border: 0; padding: 0; }
   .cards th > span { display: none; }
   .cards .bar { width: 100%; }
+  .cards .number { text-align: left; width: auto; }
   .cards .number::before { content: attr(data-head) " "; color: var(--soft); font-size: .85rem; }
 }
 /* on wide screens the filters do not fold, where a browser can show them all the same */
@@ -8954,7 +8955,7 @@ thead th, tr:first-child > .field, tr:first-child > .field ~ td { border-top: 0;
 .number:first-child { width: 3.5rem; }
 .field + .number { text-align: left; }
 td > * + * { margin-left: .6rem; }
-.field + td > * { display: block; width: fit-content; margin: 0; }
+section:not(.line) .field + td > * { display: block; width: fit-content; margin: 0; }
 .long > * { white-space: pre-wrap; }
 .box + details { margin-top: .6rem; }
 .tiles th, .tiles td { width: 25%; white-space: normal; border: 0; padding-top: 0;\
