@@ -8946,6 +8946,8 @@ h3 { font-size: .85rem; margin: .5rem 0 0; }
 table { border-collapse: collapse; width: 100%; }
 th, td { padding: .35rem .9rem .35rem 0; text-align: left; vertical-align: top;\
  border-top: 1px solid var(--line); }
+th, td { overflow-wrap: break-word; }
+.field + td { overflow-wrap: anywhere; }
 .number, .day, .state { white-space: nowrap; }
 th, .field, .legend, .chart, .soft { color: var(--soft); font-size: .85rem; font-weight: 400; }
 thead th, tr:first-child > .field, tr:first-child > .field ~ td { border-top: 0; }
@@ -11262,7 +11264,7 @@ SETTINGS = (
     Setting("password",       None,           WORD,     WORD,     "the password of admin; without it a new database gets one, which is printed once"),
     Setting("load",           None,           SOURCE,   ANY_TEXT, "a fixture to load if the database holds no records yet"),
     Setting("demo",           False,          BOOLEAN,  SWITCH,   "load a made-up company if the database holds no records yet; "
-                                                                  "if it holds that, move its dates to the present"),
+                                                                  "if it holds that, bring it up to date"),
     Setting("language",       "en",           LANGUAGE, LANGUAGE, "the language of the demo and, unless a browser asks for another, of pages: en or zh"),
     Setting("origin",         "",             ORIGINS,  ORIGINS,  "an origin whose web pages may call, such as https://app.example.org; "
                                                                   "*: all; can be repeated"),
