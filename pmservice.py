@@ -113,8 +113,8 @@ __all__ = [
 log = logging.getLogger("pmservice")
 
 # --- 1 Words: the specification's enumerations and odd constants ----------------------------------
-# Plain values, each quoted from the specification or from the contract that fills its gaps, and what
-# people read instead of them.
+# Plain values, each quoted from the specification or from the contract that fills its gaps. Then
+# what people read instead of them.
 
 # fmt: off
 ACLS            = ("open", "private")
@@ -170,7 +170,8 @@ MAX_LEVELS = 50  # of departments
 LANGUAGES = ("en", "zh")
 # What people read instead of the interface's words: fields, states, orders, filters and titles. A
 # row is the word, its English label and its Chinese one; a row of two is an English text and the
-# Chinese one. They are the words of ZenTao's own pages.
+# Chinese one. The Chinese ones follow ZenTao's own pages.
+# fmt: off
 LABELS_TEXT = """
     account | Account | 账号
     acl | Access | 访问控制
@@ -450,6 +451,7 @@ LABELS_TEXT = """
     toclosed | To be closed | 待关闭
     top | Senior management | 高层管理
     totalstatus | All | 全部
+    trunk | Trunk | 主干
     ui | Interface design | 界面
     unclosed | Not closed | 未关闭
     unconfirmed | Not confirmed | 未确认
@@ -530,6 +532,7 @@ LABELS_TEXT = """
     {0:%B %Y} | {0:%Y}年{0:%m}月
     {0:%b} | {0:%m}月
 """
+# fmt: on
 
 
 def read_labels(text: str) -> dict[str, dict[str, str]]:
@@ -7239,7 +7242,7 @@ def openapi(further: Iterable[tuple[Any, str, Schema]] = ()) -> dict[str, Any]:
 
 # --- 14 Control: clock, journal, faults and snapshots, for tests ----------------------------------
 # The routes under /-/, by which tests and demos steer a service and see what it was asked, and the
-# recount of what the database's triggers count. Nothing here changes what operations mean.
+# check of what the database's triggers count. Nothing here changes what operations mean.
 
 MAX_CALLS = 1000  # calls that the journal keeps
 MAX_JOURNAL_BYTES = 12 * 1024 * 1024  # bytes of the texts of the journal's calls
@@ -7350,14 +7353,6 @@ def problems_of(store: Store) -> Iterator[str]:
             yield f"{table}: the recount gives {tuple(row)}, which is not stored"
         for row in store.run(f"{stored} EXCEPT SELECT * FROM ({counted})"):
             yield f"{table}: {tuple(row)} is stored, but the recount does not give it"
-
-
-def recount(store: Store) -> None:
-    """Recount the tables that triggers keep, after changes that no operation makes."""
-    for table, _, counted in RECOUNTS:
-        store.run(f"DELETE FROM {table}")
-        # OR IGNORE: a release may name a story twice
-        store.run(f"INSERT OR IGNORE INTO {table} {counted}")
 
 
 @dataclasses.dataclass
@@ -8395,8 +8390,10 @@ def plain_text(text: str) -> str:
 
 
 def items_of(value: Any) -> list[Any]:
-    """Return the items of a text with commas, of a list, or the keys of an object."""
-    return listed(value) if isinstance(value, str) else list(value)
+    """Return the items of a list or of a text with commas, or the keys of an object."""
+    if isinstance(value, str):
+        return listed(value)
+    return list(value) if isinstance(value, (list, dict)) else [value]
 
 
 def is_unset(kind: Kind, target: str, value: Any) -> bool:
@@ -8564,30 +8561,24 @@ class Sheet:
             return [("yes", "")] if value in (1, "1") else []
         if field in WITH_ACCOUNTS.split() or (isinstance(value, list) and is_user(value[0])):
             return list(map(self.person, items_of(value)))
-        if target and isinstance(value, (str, list, dict)):
+        cell = LOOKS[kind.look].cell
+        if cell == "person" or is_user(value):
+            return [self.person(value)]
+        if target:
             return [self.record_piece(target, one) for one in items_of(value)]
+        if cell == "flag":
+            return [("yes", "")]
+        if cell == "moment":
+            return [(self.minute(value), "")]
+        text = text_of(value, self.say)
         if field in WORDED.split():
-            return [(word, "") for word in listed(text_of(value))]
-        if field in RICH and isinstance(value, str):
-            return [(plain_text(value), "")]
-        return [self.piece(kind, target, value)]
+            return [(word, "") for word in listed(text)]
+        return [(plain_text(text) if field in RICH else text, "")]
 
     def record_piece(self, target: str, id: Any) -> Piece:
-        """Return the name and the path of a record by its id; another value as it is."""
+        """Return the name and the path of a record by its id; another value in words."""
         text = text_of(id)
-        return self.name(target, int(text)) if text.isdigit() else (text, "")
-
-    def piece(self, kind: Kind, target: str, value: Any) -> Piece:
-        """Return what one value is called, and its path if it is a link."""
-        if LOOKS[kind.look].cell == "person" or is_user(value):
-            return self.person(value)
-        if target and isinstance(value, int):
-            return self.name(target, value)
-        if LOOKS[kind.look].cell == "flag":
-            return "yes", ""
-        if LOOKS[kind.look].cell == "moment":
-            return self.minute(value), ""
-        return text_of(value, self.say), ""
+        return self.name(target, int(text)) if text.isdigit() else (self.say(text), "")
 
     def person(self, value: Any) -> Piece:
         """Return the real name of a user, by account or user reference, and the user's path."""
@@ -9025,7 +9016,8 @@ TEMPLATE = bottle.SimpleTemplate("""\
 <a href="/" {{!'aria-current="true"' if here == "/" else ""}}><strong>pmservice</strong></a>
 % if who:
 % say(nav, "word", here)
-<span class="who"><span class="soft">{{who}}</span> <a href="{{out}}">{{label("Log out")}}</a></span>
+<span class="who"><span class="soft">{{who}}</span>
+<a href="{{out}}">{{label("Log out")}}</a></span>
 % end
 </nav></header>
 <main>

@@ -986,6 +986,7 @@ class Read(html.parser.HTMLParser):
     """A page, which must be well-formed.
 
     sections: the rows of each table by its heading.  calls: the lines of the page of calls.
+    figures: the numbers that are links, by path.
     """
 
     VOID = ("meta", "link", "input")
@@ -997,6 +998,8 @@ class Read(html.parser.HTMLParser):
         self.sections: dict[str, list[list[str]]] = {}
         self.heading = ""
         self.calls: list[str] = []
+        self.figures: dict[str, str] = {}
+        self.in_number = False
         self.feed(text)
         self.close()
         assert self.open == []
@@ -1007,6 +1010,8 @@ class Read(html.parser.HTMLParser):
         if tag not in self.VOID:
             self.open.append(tag)
         self.links += [value for name, value in attributes if name == "href" and tag == "a"]
+        if tag == "td":
+            self.in_number = ("class", "number") in attributes
         if ("class", "call") in attributes:
             self.calls.append("")
         if tag == "section":
@@ -1033,6 +1038,8 @@ class Read(html.parser.HTMLParser):
         elif "summary" in self.open and self.calls:
             self.calls[-1] = f"{self.calls[-1]} {data.strip()}".strip()
         elif {"td", "th"} & {*self.open} and data.strip():
+            if self.in_number and "a" in self.open:
+                self.figures[self.links[-1]] = data
             row = self.sections[self.heading][-1]
             row[-1] = f"{row[-1]} {data.strip()}".strip()
 
@@ -8257,6 +8264,18 @@ class TestJournal:
         assert call["error"] == refusal["error"] == sentence
         assert call["body"] == '{"account": "admin", "pass***'
 
+    def test_answers_are_kept_without_their_secrets(self, memory, monkeypatch):
+        monkeypatch.setattr(pmservice, "MAX_TEXT", 100)
+        memory.fail("GET /user", body="<p>Try again, or send the token 12</p>")
+        memory.login("admin", "pass")
+        for path in ("/bugs/99", "/user", "/products"):
+            memory.call("GET", path)
+        answers = [call["answer"] for call in memory.calls()]
+        missing = {"error": "There is no bug 99."}
+        *first, long = answers
+        assert first == [{"token": "***"}, missing, "<p>Try again, or send the token***"]
+        assert re.fullmatch("[0-9]{3,} bytes", long)
+
     @each("name", SECRET_NAMES)
     def test_journal_blanks_what_is_named_like_a_secret(self, memory, name):
         body = {"name": "P", "keywords": "seen", name: "hush"}
@@ -9193,6 +9212,23 @@ class TestOverview:
         assert links == [path for (path,) in releases]
         client.close()
 
+    @each("admin", [True, False])
+    def test_figures_are_the_totals_of_the_lists_that_they_lead_to(self, admin):
+        client = shared_app("UTC")
+        client.begin_with(worked_company())
+        client.call("DELETE", "/products/2")
+        client.sql("UPDATE product SET acl = iif(id = 3, 'private', 'open')")
+        client.load(users=[dict(account="outsider")])
+        if not admin:
+            client.token = client.token_of("outsider")
+        page = browse(client, "/", client.token)
+        assert len(page.figures) > 30
+        for path, shown in page.figures.items():
+            separator = "&" if "?" in path else "?"
+            listed = client.get(f"{path}{separator}limit=1")
+            assert shown == f"{listed['total']:,}", path
+        client.close()
+
     def test_products_with_most_active_bugs_come_first(self, client):
         ids = range(1, 15)
         products = [dict(name=f"P{id}") for id in ids]
@@ -9346,9 +9382,9 @@ class TestBrowser:
             assert focus.inner_text() == text
             assert focus.evaluate("one => getComputedStyle(one).outlineStyle") == "solid"
 
-    @each("scheme", ["light", "dark"])
-    def test_every_text_stands_out_from_what_is_behind_it(self, visit, served, scheme):
-        page = visit("/", color_scheme=scheme)
+    @each(("scheme", "locale"), [("light", "en-US"), ("dark", "zh-CN")])
+    def test_every_text_stands_out_from_what_is_behind_it(self, visit, served, scheme, locale):
+        page = visit("/", color_scheme=scheme, locale=locale)
         for path in ("/", "/bugs", "/bugs/7", "/-/journal"):
             page.goto(served.url + path)
             texts = page.evaluate(CONTRASTS)
