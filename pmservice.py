@@ -8173,7 +8173,6 @@ TARGETS = {
     "leftBugs": "bug",
     "linkBug": "bug",
     "linkCase": "testcase",
-    "parent": "program or project",
     "openedBuild": "build",
     "resolvedBuild": "build",
     "toStory": "story",
@@ -8543,7 +8542,9 @@ class Sheet:
 
     def find_name(self, target: str, id: int) -> Piece:
         """Return a record's name and path; its id alone if the caller may not see it."""
-        for target_name in target.split(" or "):  # such as "execution or project"
+        if target == "program":
+            target = "program or project"  # the parent of an execution
+        for target_name in target.split(" or "):
             resource = RESOURCES[target_name]
             for (name,) in self.rows(name_statement(resource), id=id):
                 return name, path_of(RECORD_PATHS[resource.name], id)

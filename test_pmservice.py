@@ -8570,11 +8570,13 @@ LINKS_MADE = {  # a record with ids of others
     "/bugs/1":     dict(linkBug="2", openedBuild="1", case=1),
     "/stories/1":  dict(mailto=["dev1", "qa1"]),
     "/releases/1": dict(bugs="1,2", stories="1"),
+    "/executions/2": {},
 }
 LINKS_SHOWN = {
     "/bugs/1":     {"Related bugs": "B", "Found in build": "B1", "Test case": "C"},
     "/stories/1":  {"Cc": "Dan Dev Quin Test"},
     "/releases/1": {"Bugs": "B B", "Stories": "S"},
+    "/executions/2": {"Parent": "Pr", "Project": "Pr"},
 }
 ACCEPTED = [  # what a browser accepts, the setting, the language of pages
     ("zh-CN,zh;q=0.9,en;q=0.8", "en", "zh"), ("en-US,en;q=0.5", "zh", "en"), ("de-DE, fr", "zh", "zh"), ("", "en", "en"), ("zh-TW", "zh", "zh"),
