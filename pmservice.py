@@ -10988,6 +10988,9 @@ class Play:
         return json.loads(store.value(query, values) or "null")
 
 
+DATED = re.compile(
+    r"""[0-9]{4}-[0-9]{2}-[0-9]{2}[0-9T:Z ]* | "(project|execution)":[0-9]+""", re.VERBOSE
+)
 # A day or a moment, moved; the ends that stand for none stay, and so does what would not fit in
 # four digits.
 MOVED = f"""iif("{{0}}" IN ('{LONG_TERM}', '{OPEN_END}'), "{{0}}", coalesce(
@@ -11051,23 +11054,28 @@ def play(store: Store) -> None:
     store.insert("demo", {"monday": f"{today - timedelta(days=today.weekday())}"})
 
 
-def play_again(store: Store) -> bool:
-    """Play a demo of another day anew, unless somebody has worked in it; return whether it was.
+def undated(store: Store) -> tuple[int, str]:
+    """Return what is the same in each demo in which nobody has worked.
 
-    Each change logs an action or makes a record. So as many ids are used up after playing it anew
-    as before if nobody has.
+    The ids that are used up, by the action log too, and all records without what depends on the
+    day: days, moments, and the execution that runs.
     """
-    used = "SELECT sum(seq) FROM sqlite_sequence"
+    used = store.number("SELECT sum(seq) FROM sqlite_sequence")
+    return used, DATED.sub("", "".join(dump(store)))
+
+
+def play_again(store: Store) -> bool:
+    """Play a demo of another day anew, unless somebody has worked in it; return whether it was."""
     latest = store.value("SELECT max(date) FROM action")
     if latest and local(latest, store.zone)[:10] >= store.today:
         return False
-    before = store.number(used)
+    before = undated(store)
     is_same = False
     store.run("SAVEPOINT played")
     with contextlib.suppress(Refusal):  # somebody has deleted a person of the script
         delete_records(store)
         play(store)
-        is_same = store.number(used) == before
+        is_same = undated(store) == before
     if not is_same:
         store.run("ROLLBACK TO played")
     store.run("RELEASE played")

@@ -10615,6 +10615,11 @@ class TestAgeOfTheDemo:
         assert "by 1 week," in self.age(demo, days=4)
         assert problems(demo) == []
 
+    def test_change_without_an_action_counts_as_work(self, demo):
+        demo.sql("UPDATE bug SET keywords = 'mine' WHERE id = 5")
+        assert "by 5 weeks," in self.age(demo, days=40)
+        assert demo.get("/bugs/5")["keywords"] == "mine"
+
     def test_demo_in_which_somebody_works_stays_for_a_week(self, made):
         made.clock.forward(days=20)
         made.put("/bugs/1", pri=3)
