@@ -8151,6 +8151,14 @@ SECRET_NAMES = ("zentaosid", "apiKey", "api_key", "Session-Id", "jwt", "private_
 # fmt: on
 
 
+# fmt: off
+NO_FORMS = [
+    (FORM, "'{account:admin,password:hush}'"), (FORM, '\ufeff{"account":"admin","password":"hush"}'), (FORM, '["hush"]'), (FORM, "hush"), (FORM, '"hush"'),
+    ("application/json", "hush"), ("application/json", '{"password": hush}'), ("", "token hush"),
+]
+# fmt: on
+
+
 class TestJournal:
     """The calls that the service was sent."""
 
@@ -8265,16 +8273,25 @@ class TestJournal:
         assert call["body"] == '{"account": "admin", "pass***'
 
     def test_answers_are_kept_without_their_secrets(self, memory, monkeypatch):
-        monkeypatch.setattr(pmservice, "MAX_TEXT", 100)
         memory.fail("GET /user", body="<p>Try again, or send the token 12</p>")
-        memory.login("admin", "pass")
+        load_user(memory, "dev1", password=SECRET)
+        monkeypatch.setattr(pmservice, "MAX_TEXT", 100)
+        memory.login("dev1")
         for path in ("/bugs/99", "/user", "/products"):
-            memory.call("GET", path)
+            memory.app.get(path, headers={"Token": memory.token}, status="*")
         answers = [call["answer"] for call in memory.calls()]
         missing = {"error": "There is no bug 99."}
         *first, long = answers
         assert first == [{"token": "***"}, missing, "<p>Try again, or send the token***"]
         assert re.fullmatch("[0-9]{3,} bytes", long)
+
+    @each(("label", "body"), NO_FORMS)
+    def test_body_that_is_no_form_names_nothing(self, memory, caplog, label, body):
+        caplog.set_level(logging.INFO, "pmservice")
+        memory.call("POST", "/tokens", body.encode(), Content_Type=label)
+        (call,) = memory.calls()
+        assert call["status"] == 400
+        assert "hush" not in json.dumps([call["error"], call["ignored"]]) + caplog.text
 
     @each("name", SECRET_NAMES)
     def test_journal_blanks_what_is_named_like_a_secret(self, memory, name):
@@ -8573,16 +8590,17 @@ LINKS_MADE = {  # a record with ids of others
     "/executions/2": {},
 }
 LINKS_SHOWN = {
-    "/bugs/1":     {"Related bugs": "B", "Found in build": "B1", "Test case": "C"},
+    "/bugs/1":     {"Related bugs": "B", "Affected build": "B1", "Test case": "C"},
     "/stories/1":  {"Cc": "Dan Dev Quin Test"},
     "/releases/1": {"Bugs": "B B", "Stories": "S"},
     "/executions/2": {"Parent": "Pr", "Project": "Pr"},
 }
 ACCEPTED = [  # what a browser accepts, the setting, the language of pages
     ("zh-CN,zh;q=0.9,en;q=0.8", "en", "zh"), ("en-US,en;q=0.5", "zh", "en"), ("de-DE, fr", "zh", "zh"), ("", "en", "en"), ("zh-TW", "zh", "zh"),
-    ("de, EN-gb;q=0.7, zh", "zh", "en"),
+    ("en;q=0.1, zh;q=0.9", "en", "zh"), ("zh;q=0", "en", "en"), ("zhx, x;q=y", "en", "en"),
+    ("de, zh;q=0.5, EN-gb;q=0.7", "zh", "en"),
 ]
-UNLABELLED = "activestory allstory changedstory closedstory draftstory finishedList qq skype slack whatsapp"
+UNLABELLED = "activestory allstory changedstory closedstory draftstory qq skype slack whatsapp"
 SAME_IN_CHINESE = "ID Bug Scrum"
 CALLS_WATCHED = ["GET /bugs/1", "GET /bgus", "GET /bugs/2", "GET /products"]
 CALLS_SHOWN = ["POST /products 201 admin", "GET /products 200 admin", "GET /bugs/2 503 -", "GET /bgus 404 - There is nothing at /bgus; did you mean /bugs?",
@@ -9097,7 +9115,7 @@ class TestPage:
         with contextlib.closing(off):
             page = browse(off, "/-/journal")
             assert "start the service with --control" in page.text
-            assert "For programs" in page.text
+            assert "For API clients" in page.text
 
     def test_clock_of_the_controls_is_shown(self, watched):
         for body, shown in CLOCKS_SHOWN:
@@ -9399,7 +9417,7 @@ class TestBrowser:
         phone = {"width": 360, "height": 700}
         page = visit("/", viewport=phone)
         assert page.title() == "Overview · pmservice"
-        chart = page.get_by_role("img", name="Bugs a week").bounding_box()
+        chart = page.get_by_role("img", name="Bugs per week").bounding_box()
         assert chart["width"] > 250
         assert chart["height"] > 150
         for path in (*PHONE_PATHS, "/-/journal"):
@@ -13832,7 +13850,7 @@ class TestLog:
         call = partial(ask_once, method="GET", path="/a%0aGET%20/-/reset%1b%5b31m")
         told = serve("--verbose", "--token", "t", work=call)[2]
         (logged,) = re.findall("^[0-9-]{10} [0-9:]{8} (.*) 404 .*$", told, re.MULTILINE)
-        assert logged == r"GET /a\nGET /-/reset\x1b[31m"
+        assert logged == r"GET /a\nGET%20/-/reset\x1b[31m"
 
     def test_warning_tells_its_time(self, serve):
         Path("f.json").write_text('{"products": [{"name": "P"}]}')
@@ -13840,6 +13858,13 @@ class TestLog:
             (_, products), _, told = serve("--token", "t", "--load", "f.json", work=get_products)
             assert products["total"] == 1
         assert re.search(f"^{self.TIME} pm\\.db holds records already", told, re.MULTILINE)
+
+    @each("account", ["0123456789abcdef0123456789abcdef", "tok-en", "x 200", {"a": "b"}, ["c"]])
+    def test_tokens_and_what_is_no_account_are_not_logged(self, client, caplog, account):
+        caplog.set_level(logging.INFO, "pmservice")
+        client.service.admin_hash = pmservice.hash_token("tok-en")
+        client.call("POST", "/tokens", dict(account=account, password="hush"))
+        assert " tried " not in caplog.messages[-1]
 
     def test_line_of_a_refused_call_says_why(self, serve):
         origin = "https://evil.example"
@@ -14843,9 +14868,10 @@ class TestReadme:
     def test_first_calls_of_the_chinese_section_are_answered(self, tmp_path):
         script = code_of("中文", "sh")[-1].replace("curl -s", r"curl -sS --fail -w '\n'")
         with Live(tmp_path, "--password", "secret") as live:
-            product, bug, changed, found = map(json.loads, bash(script, live.url).splitlines())
-        assert (product["name"], bug["title"], changed["pri"]) == ("商城", "登录失败", 1)
-        assert [one["id"] for one in found["bugs"]] == [bug["id"]]
+            lines = bash(script, live.url).splitlines()
+        changed, found = map(json.loads, filter(None, lines))
+        assert changed["pri"] == 1
+        assert [bug["title"] for bug in found["bugs"]] == ["登录失败"]
 
 
 # fmt: off
