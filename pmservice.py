@@ -8938,7 +8938,8 @@ h3 { font-size: .85rem; margin: .5rem 0 0; }
   .cards th > span { display: none; }
   .cards .bar { width: 100%; }
   .cards .number { text-align: left; width: auto; }
-  .cards :is(.number, .day)::before { content: attr(data-head) " "; color: var(--soft); font-size: .85rem; }
+  .cards :is(.number, .day)::before { content: attr(data-head) " "; color: var(--soft);\
+ font-size: .85rem; }
 }
 /* on wide screens the filters do not fold, where a browser can show them all the same */
 @media (min-width: 40rem) {
@@ -9371,7 +9372,7 @@ class Page:
             nav=NAV_LINKS,
             calls=JOURNAL_PAGE,
             out=OUT_PAGE,
-            here=path[: path.find("/", 1)] if "/" in path[1:] else path,
+            here="/" + path[1:].partition("/")[0],
             who=me.account if me else "",
             every=environ.get("pmservice.every"),
         )
