@@ -3778,6 +3778,9 @@ class Database:
             store = Store(connection, self.clock, self.zone, me)
             store.language = self.language
             yield store
+            # as COMMIT would with LINKS_CHECKED
+            if links != LINKS_CHECKED and store.row("PRAGMA foreign_key_check"):
+                raise sqlite3.IntegrityError("FOREIGN KEY constraint failed")
             if begin:
                 connection.execute("COMMIT")
         finally:

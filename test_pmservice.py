@@ -1352,7 +1352,7 @@ class TestStructure:
             world.sql(f"UPDATE {table} SET {field} = 'neither' WHERE id = 1")
 
     def test_database_itself_refuses_a_link_to_nothing(self, world):
-        with pytest.raises(sqlite3.IntegrityError, match="FOREIGN KEY"):
+        with pytest.raises(pmservice.StartError, match="FOREIGN KEY"):
             world.sql("UPDATE release SET product = 99")
 
     def test_resource_cannot_be_written_without_saying_who_may_see_it(self):
@@ -6166,6 +6166,15 @@ class TestFixtures:
         client.load(**FULL)
         assert problems(client) == []
         loads_the_same(client.dump())
+
+    def test_no_load_leaves_a_link_to_nothing(self, client, monkeypatch):
+        monkeypatch.setattr(pmservice.Store, "add_person", lambda *_: None)
+        bug = dict(product=1, title="B", assignedTo="nobody")
+        fixture = dict(products=[dict(name="P")], bugs=[bug])
+        with pytest.raises(pmservice.StartError, match="FOREIGN KEY"):
+            client.load(**fixture)
+        assert client.dump()["products"] == []
+        assert problems(client) == []
 
     def test_dump_has_what_was_loaded(self, client):
         client.load(**FULL)
