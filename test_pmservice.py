@@ -1352,7 +1352,7 @@ class TestStructure:
             world.sql(f"UPDATE {table} SET {field} = 'neither' WHERE id = 1")
 
     def test_database_itself_refuses_a_link_to_nothing(self, world):
-        with pytest.raises(pmservice.StartError, match="FOREIGN KEY"):
+        with pytest.raises(sqlite3.IntegrityError, match="FOREIGN KEY"):
             world.sql("UPDATE release SET product = 99")
 
     def test_resource_cannot_be_written_without_saying_who_may_see_it(self):
