@@ -168,9 +168,9 @@ MAX_TEXT = 64 * 1024  # bytes
 MAX_LEVELS = 50  # of departments
 
 LANGUAGES = ("en", "zh")
-# What people read instead of the interface's words: fields, states, orders, filters and titles. A
-# row is the word, its English label and its Chinese one; a row of two is an English text and the
-# Chinese one. The Chinese ones follow ZenTao's own pages.
+# The labels that people read instead of the interface's words: fields, states, orders, filters and
+# titles. A row is the word, its English label and its Chinese one; a row of two is an English text
+# and the Chinese one. The Chinese ones follow ZenTao's own pages.
 # fmt: off
 LABELS_TEXT = """
     account | Account | 账号
@@ -199,10 +199,8 @@ LABELS_TEXT = """
     caseFails | Times failed | 失败次数
     caseResult | Result | 测试结果
     caseStatus | Status of the case | 用例状态
-    caseVersion | Version of the case | 用例版本
     cases | Test cases | 用例
     category | Category | 类别
-    childStories | Child stories | 子需求
     children | Child stories | 子需求
     closedBugs | Closed bugs | 已关闭的Bug
     closedBy | Closed by | 由谁关闭
@@ -219,7 +217,6 @@ LABELS_TEXT = """
     deadline | Deadline | 截止日期
     deleted | Deleted | 已删除
     department | Department | 部门
-    departments | Departments | 部门
     dept | Department | 所属部门
     desc | Description | 描述
     dingding | DingTalk | 钉钉
@@ -243,7 +240,6 @@ LABELS_TEXT = """
     found | Found in | 如何发现
     fromBug | From bug | 来源Bug
     fromCaseID | From case | 来源用例
-    gender | Gender | 性别
     hardware | Hardware | 硬件平台
     hour | Hours | 工时
     id | ID | ID
@@ -283,7 +279,6 @@ LABELS_TEXT = """
     precondition | Precondition | 前置条件
     pri | Priority | 优先级
     product | Product | 产品
-    productplans | Plans | 计划
     products | Products | 产品
     program | Program | 项目集
     programs | Programs | 项目集
@@ -323,7 +318,6 @@ LABELS_TEXT = """
     steps | Steps | 步骤
     stories | Stories | 需求
     story | Story | 需求
-    storyVersion | Version of the story | 需求版本
     task | Task | 任务
     tasks | Tasks | 任务
     team | Team | 团队
@@ -379,7 +373,6 @@ LABELS_TEXT = """
     duplicate | Duplicate | 重复
     experience | Experience | 体验
     external | External cause | 外部原因
-    f | Female | 女
     fail | Failed | 失败
     feature | Feature | 功能
     fixed | Fixed | 已解决
@@ -393,11 +386,9 @@ LABELS_TEXT = """
     investigate | Under investigation | 研究中
     long | Long-term | 长期
     longlifebugs | Untouched for a week | 久未处理
-    m | Male | 男
     market | Market | 市场
     misc | Miscellaneous | 其他
     n/a | Not applicable | 忽略
-    needconfirm | Story changed | 需求已变更
     noclosed | Not closed | 未关闭
     normal | Normal | 正常
     notrepro | Not reproducible | 无法重现
@@ -498,7 +489,6 @@ LABELS_TEXT = """
     Show | 显示
     Refresh | 刷新
     never | Never | 不刷新
-    every | Every | 间隔
     Unset | 未设置的字段
     When | 时间
     Who | 操作者
@@ -5504,8 +5494,8 @@ class Checked(NamedTuple):
 
 
 Progress = Callable[[str], None]  # shows how far it is, every thousand records
-# What is called for a record that is wrong in itself. It returns the record without what is wrong,
-# or None to leave it out.
+# The function that is called for a record that is wrong in itself. It returns the record without
+# the wrong part, or None to leave it out.
 Refuse = Callable[[str, int, Any, Invalid], Any]
 
 
@@ -6067,21 +6057,20 @@ MAX_BODY = 1024 * 1024  # bytes
 MAX_DEPTH = 100  # of a JSON body: far above any client's, below every Python's own limit
 MAX_PATH = 1000  # characters of a path in the journal and the log
 PIECE = 64 * 1024  # characters of a record that are collected before they are sent
-# What the name of a secret contains.
+# Each name of a secret contains one of these words.
 SECRET = re.compile(
     "pass|pwd|token|secret|session|sessid|zentaosid|credential|jwt|bearer|authorization|cookie"
     "|signature|(api|private).?key|密码",
     re.IGNORECASE,
 )
 CALL_LINE = "%(method)s %(path)s %(status)d %(duration).1f ms %(account)s %(id)s"
-# What the log adds to the line of a call, if there is something to add.
+# The notes that the log adds to the line of a call.
 NOTES = {
     "client": " from %(client)s",  # the address of another machine
     "tried": " tried %(tried)s",  # the account of a login that failed
     "error": ": %(error)s",
     "ignored": " ignored: %(ignored)s",
 }
-THIS_MACHINE = ("", "127.0.0.1", "::1", "::ffff:127.0.0.1")  # addresses of clients
 MOST_STRANGERS = 100  # origins whose first refusal is a warning
 FAILED = "The service failed; its log says why."
 ADMIN_ONLY = "Only an administrator may do this."
@@ -6411,6 +6400,14 @@ def refuse_host(environ: Environ, names: Iterable[str]) -> None:
     raise Refusal(421, f"{sentence}.")
 
 
+def is_loopback(host: str) -> bool:
+    """Tell whether an address can be reached from this machine only."""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
 def hint_for(environ: Environ) -> str:
     """Return what a request without a valid token should do instead of what it did."""
     for header, begin, words in HINTS:
@@ -6473,7 +6470,8 @@ def render_errors(work: Handler) -> Handler:
 def notes_on(environ: Environ) -> Texts:
     """Return what the log says of a call beside its line; see NOTES."""
     client = environ.get("REMOTE_ADDR", "")
-    notes = {"client": "" if client in THIS_MACHINE else client}
+    is_here = is_loopback(client.removeprefix("::ffff:"))  # IPv4, at a socket for both
+    notes = {"client": "" if is_here else client}
     if environ["pmservice.status"] >= 400:
         notes["tried"] = environ.get("pmservice.tried", "")
         refused = environ.get("pmservice.error"), environ.get("pmservice.hint")
@@ -8168,23 +8166,24 @@ TELLING = """
     openedDate date begin end deadline role email
 """
 # Fields that no page shows: another field says the same in words, or they mean nothing to people.
-HIDDEN = """
+HIDDEN_FIELDS = """
     assignedToRealName avatar branch buildID buildName caseVersion childStories color createdVersion
     currentVersion executionID executionName fromCaseVersion gender grade latestStoryVersion line
     managerName module openedVersion order parentName parentPri path percent planTitle productName
     productStatus productType programName projectName storyID storyStatus storyTitle
     storyVersion
 """
+HIDDEN = frozenset(HIDDEN_FIELDS.split())
 # Fields whose values are words of LABELS.
-WORDED = """
-    acl attribute caseResult caseStatus category closedReason gender lastRunResult lifetime model
+WORDED_FIELDS = """
+    acl attribute caseResult caseStatus category closedReason lastRunResult lifetime model
     resolution role source stage status type
 """
+WORDED = frozenset(WORDED_FIELDS.split())
 YES_OR_NO = ("confirmed", "marker")  # fields with 1 or 0
 # Fields with accounts, as a list or separated by commas.
-WITH_ACCOUNTS = "finishedList lastRunner mailto notReview reviewer"
-# What the ids in other fields are of, also if they are a text with commas. The counters of the same
-# names are numbers of products and plans, see Sheet.pieces.
+WITH_ACCOUNTS = ("finishedList", "lastRunner", "mailto", "notReview", "reviewer")
+# The resources to which the ids in other fields belong, also the ids in a text with commas.
 TARGETS = {
     "case": "testcase",
     "duplicateBug": "bug",
@@ -8439,7 +8438,7 @@ def class_of(field: str, kind: Kind, value: Any) -> str:
     """Return the CSS class of a field's cell."""
     if field in ("status", "stage"):
         return "state"
-    if field in WORDED.split() or field in YES_OR_NO or LOOKS[kind.look].cell == "flag":
+    if field in WORDED or field in YES_OR_NO or LOOKS[kind.look].cell == "flag":
         return "word"
     if LOOKS[kind.look].written in ("day", "moment", "stamp"):
         return "day"
@@ -8582,7 +8581,7 @@ class Sheet:
             return []
         if field in YES_OR_NO:
             return [("yes", "")] if value in (1, "1") else []
-        if field in WITH_ACCOUNTS.split() or (isinstance(value, list) and is_user(value[0])):
+        if field in WITH_ACCOUNTS or (isinstance(value, list) and is_user(value[0])):
             return list(map(self.person, items_of(value)))
         cell = LOOKS[kind.look].cell
         if cell == "person" or is_user(value):
@@ -8594,7 +8593,7 @@ class Sheet:
         if cell == "moment":
             return [(self.minute(value), "")]
         text = text_of(value, self.say)
-        if field in WORDED.split():
+        if field in WORDED:
             return [(word, "") for word in listed(text)]
         return [(plain_text(text) if field in RICH else text, "")]
 
@@ -8660,7 +8659,7 @@ class Sheet:
         """Return the fields of a record, one a row, and links to the lists within it."""
         rows, unset = [], []
         for field in view.columns:
-            if field in HIDDEN.split():
+            if field in HIDDEN:
                 continue
             cell = self.cell(view, field, record)
             _, pieces = cell
@@ -8960,8 +8959,7 @@ h3 { font-size: .85rem; margin: .5rem 0 0; }
 .box { overflow-x: auto; }
 table { border-collapse: collapse; width: 100%; }
 th, td { padding: .35rem .9rem .35rem 0; text-align: left; vertical-align: top;\
- border-top: 1px solid var(--line); }
-th, td { overflow-wrap: break-word; }
+ border-top: 1px solid var(--line); overflow-wrap: break-word; }
 .field + td { overflow-wrap: anywhere; }
 .number, .day, .state { white-space: nowrap; }
 th, .field, .legend, .chart, .soft { color: var(--soft); font-size: .85rem; font-weight: 400; }
@@ -9541,7 +9539,6 @@ class Page:
                 page_links=[(f"{len(last)} / {len(found)}", "")],
                 calls=[shown_call(call) for call in last],
                 empty="There is nothing here.",
-                css_class="calls",
             ),
             Section("Controls", rows=self.state(self.controls)),
         ]
@@ -12144,14 +12141,6 @@ def split_url(url: str) -> urllib.parse.SplitResult:
     raise StartError(
         "URL must be an address such as https://pm.example.org, without a password and a query"
     )
-
-
-def is_loopback(host: str) -> bool:
-    """Tell whether an address can be reached from this machine only."""
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
 
 
 class LimitedReader(io.RawIOBase):

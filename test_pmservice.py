@@ -8554,9 +8554,9 @@ def words_on_page(operation: pmservice.Operation) -> Iterator[str]:
         yield listing.key
         views.append(listing.view)
     for shown in views:
-        yield from {*shown.columns} - {*pmservice.HIDDEN.split()}
+        yield from {*shown.columns} - pmservice.HIDDEN
         given = shown.resource.settable()
-        for field in given.keys() & {*pmservice.WORDED.split()}:
+        for field in given.keys() & pmservice.WORDED:
             yield from given[field].schema.get("enum", ())
 
 
