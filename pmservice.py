@@ -76,7 +76,7 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import MAXYEAR, MINYEAR, date, datetime, timedelta, timezone, tzinfo
 from http import HTTPStatus
 from pathlib import Path, PurePath
-from types import MappingProxyType, ModuleType
+from types import FunctionType, MappingProxyType, ModuleType
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, NoReturn, TextIO, TypedDict
 from wsgiref.util import is_hop_by_hop
 
@@ -137,8 +137,10 @@ CASE_TYPES      = ("feature", "performance", "config", "install", "security", "i
 CASE_STAGES     = ("unittest", "feature", "intergrate", "system", "smoke", "bvt")  # "spelling exactly as given"
 CASE_STATES     = ("wait", "normal", "blocked", "investigate")
 # Beyond the specification: the words of ZenTao's REST API v1.
+USER_TYPES      = ("inside", "outside")
+GENDERS         = ("f", "m")
 STEP_TYPES      = ("step", "group", "item")
-RESULTS         = ("pass", "fail", "blocked", "n/a")
+RUN_RESULTS     = ("pass", "fail", "blocked", "n/a")
 STORY_TYPES     = ("story", "requirement")
 STORY_STATES    = ("draft", "active", "closed", "changed")  # in the order of a product's counters
 STORY_REASONS   = ("done", "subdivided", "duplicate", "postponed", "willnotdo", "cancel", "bydesign")
@@ -701,7 +703,7 @@ class Kind(NamedTuple):
     value: Any = None
     target: str = ""
     needed: bool = False
-    shown: Schema = {"type": "integer"}
+    shown: Schema = {"type": "integer", "format": "int64"}
     sql: str = ""
     table: str = ""
     owner: str = ""
@@ -994,9 +996,10 @@ def read_bug_state(value: Any) -> str:
     return words_of(BUG_STATES)(value)
 
 
-def either(*schemas: Schema) -> Schema:
-    """Return the schema of a value that meets one of these."""
-    return {"anyOf": list(schemas)}
+# A schema with an `$anchor` is a component of the document, which has this name (room 13).
+INTEGER = {"type": "integer", "format": "int64"}
+STRING = {"type": "string"}
+ANY_OBJECT = {"type": "object", "additionalProperties": True}
 
 
 def text_schema(pattern: str) -> Schema:
@@ -1005,21 +1008,28 @@ def text_schema(pattern: str) -> Schema:
 
 
 def whole_schema(least: int = -MAX_INT - 1, most: int = MAX_INT) -> Schema:
-    """Return the schema of an int between two bounds, or of its text, of at most 18 digits."""
-    digits = "^[1-9][0-9]{0,17}$"
-    if least <= 0:
-        digits = "^[0-9]{1,18}$" if least == 0 else "^-?[0-9]{1,18}$"
-    return either({"type": "integer", "minimum": least, "maximum": most}, text_schema(digits))
+    """Return the schema of an int between two bounds; those of 64 bits go without saying."""
+    bounds = {"minimum": least, "maximum": most}
+    ends = (-MAX_INT - 1, MAX_INT)
+    return INTEGER | {name: bound for name, bound in bounds.items() if bound not in ends}
 
 
-def object_of(properties: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the schema of an object that has all of these properties and no others."""
-    return {
-        "type": "object",
-        "properties": properties,
-        "required": list(properties),
-        "additionalProperties": False,
-    }
+def object_of(properties: Mapping[str, Any], name: str) -> dict[str, Any]:
+    """Return the schema of an object that has all of these properties."""
+    shown = {"$anchor": name, "type": "object", "properties": properties}
+    return {**shown, "required": list(properties)}
+
+
+def map_of(values: Schema) -> Schema:
+    """Return the schema of an object that has any properties, with such values."""
+    return {"type": "object", "additionalProperties": values}
+
+
+def or_null(schema: Schema) -> Schema:
+    """Return the schema of a value that may also be null."""
+    if "$anchor" in schema:  # a reference cannot have another type beside it
+        return {"anyOf": [schema, {"type": "null"}]}
+    return {**schema, "type": [schema["type"], "null"]}
 
 
 def array_of(items: Schema, **bounds: int) -> Schema:
@@ -1064,10 +1074,10 @@ def rows_of(table: str, owner: str, target: str, item: str = "") -> Kind:
     return Kind(
         look="plain",
         read=read_ids,
-        schema=array_of(whole_schema(1)),
+        schema=array_of(INTEGER),
         source="part",
         target=target,
-        shown=array_of({"type": "integer"}),
+        shown=array_of(INTEGER),
         sql=f"({ids} WHERE {table}.{owner} = {owner}.id)",
         table=table,
         owner=owner,
@@ -1082,7 +1092,7 @@ def each_of(kind: Kind) -> Kind:
         values = value if isinstance(value, list) else [value]
         return [kind.read(one) for one in values]
 
-    return Kind(kind.look, read, either(kind.schema, array_of(kind.schema)))
+    return Kind(kind.look, read, array_of(kind.schema))
 
 
 def derived(kind: Kind, sql: str = "") -> Kind:
@@ -1095,35 +1105,23 @@ def fixed(value: Any) -> Kind:
     return Kind("plain", read_text, {}, source="fixed", value=value)
 
 
-# The schemas of requests are narrower than the readers, to stay simple: whatever meets one is
-# accepted, but more is.
-CLOCK_PATTERN = "([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]"
-MOMENT_PATTERN = f"^[12][0-9]{{3}}-(0[1-9]|1[0-2])-(0[1-9]|1[0-9]|2[0-8]) {CLOCK_PATTERN}$"
+# The schemas say what clients should send. The readers take more, such as the text of a number.
 ONE_ACCOUNT = "[A-Za-z0-9_.@-]{1,30}"
-NOT_BLANK = "^[^\u0000]*[^\\s\u0000][^\u0000]*$"
-BLANK_SCHEMA = {"const": ""}
-NUMBER_SCHEMA = {"type": "number", "minimum": -MAX_INT - 1, "maximum": MAX_INT}
-HOURS_SCHEMA = either({**NUMBER_SCHEMA, "minimum": 0}, text_schema("^[0-9]{1,15}$"))
-TEXT_SCHEMA = text_schema("^[^\u0000]*$")
-TEXT_OR_NUMBER = either(TEXT_SCHEMA, NUMBER_SCHEMA)
-NAME_SCHEMA = {"type": "string", "maxLength": MAX_NAME, "pattern": NOT_BLANK}
-PASSWORD_SCHEMA = {**TEXT_SCHEMA, "minLength": 6, "pattern": NOT_BLANK}
-EMAIL_SCHEMA = either(BLANK_SCHEMA, text_schema("^[a-z]{1,9}@[a-z]{1,9}$"))
-PHONE_SCHEMA = either(BLANK_SCHEMA, text_schema("^[0-9]{5,20}$"))
+TIME_PATTERN = "^[0-9]{4}-[0-9]{2}-[0-9]{2} [0-9]{2}:[0-9]{2}:[0-9]{2}$"
+FLOAT = {"type": "number", "format": "double"}
+HOURS_SCHEMA = {**FLOAT, "minimum": 0}
+NAME_SCHEMA = {**STRING, "minLength": 1, "maxLength": MAX_NAME}
+FILLED_SCHEMA = {**STRING, "minLength": 1}
+PASSWORD_SCHEMA = {**STRING, "minLength": 6}
 ACCOUNT_SCHEMA = text_schema(f"^{ONE_ACCOUNT}$")
-PERSON_SCHEMA = either(
-    ACCOUNT_SCHEMA,
-    BLANK_SCHEMA,
-    {"type": "integer", "minimum": 1, "maximum": MAX_INT},
-    {"type": "object", "required": ["account"], "properties": {"account": ACCOUNT_SCHEMA}},
-)
-PEOPLE_SCHEMA = either(array_of(PERSON_SCHEMA), text_schema(f"^({ONE_ACCOUNT}(,{ONE_ACCOUNT})*)?$"))
-DAY_SCHEMA = {"type": "string", "format": "date"}
-MOMENT_SCHEMA = either(text_schema(MOMENT_PATTERN), DAY_SCHEMA)
-FLAG_SCHEMA = {"enum": [True, False, 0, 1, "0", "1"]}
-STAGE_SCHEMA = {"enum": list(CASE_STAGES)}
-POSITIVE_SCHEMA = {"type": "integer", "minimum": 1, "maximum": MAX_INT}
-SOME_IDS = array_of(whole_schema(1), minItems=1)
+PERSON_SCHEMA = text_schema(f"^({ONE_ACCOUNT})?$")
+PEOPLE_SCHEMA = array_of(ACCOUNT_SCHEMA)
+DAY_SCHEMA = {**STRING, "format": "date"}
+MOMENT_SCHEMA = text_schema(TIME_PATTERN)  # "the form `YYYY-MM-DD hh:mm:ss`"
+FLAG_SCHEMA = {"type": "boolean"}
+STAGE_SCHEMA = {**STRING, "enum": list(CASE_STAGES)}
+POSITIVE_SCHEMA = whole_schema(1)
+SOME_IDS = array_of(INTEGER, minItems=1)
 # fmt: off
 #                   look         read               schema of a request
 ID           = Kind("plain",     whole(1, MAX_ID),  whole_schema(1, MAX_ID))
@@ -1131,39 +1129,39 @@ INT          = Kind("plain",     whole(),           whole_schema())
 NATURAL      = Kind("plain",     whole(0),          whole_schema(0))
 COUNTER      = Kind("plain",     whole(0, MAX_ID),  whole_schema(0, MAX_ID))
 SMALL        = Kind("plain",     whole(0, 10**9),   whole_schema(0, 10**9))  # so that the orders that continue from it still fit
-MONEY        = Kind("quoted",    whole(),           whole_schema(),  shown={"type": "string"})  # "int (sent) / string (returned)"
+MONEY        = Kind("quoted",    whole(),           whole_schema(),  shown=STRING)  # "int (sent) / string (returned)"
 HOURS        = Kind("hours",     number_of("hours", 0, MAX_INT), HOURS_SCHEMA)
 ESTIMATE     = Kind("hours",     number_of("hours", 0, 10**9), HOURS_SCHEMA)  # so that sums stay within 64 bits
-NAME         = Kind("text",      filled(MAX_NAME),  either(NAME_SCHEMA, NUMBER_SCHEMA))
-TEXT         = Kind("text",      read_text,         TEXT_OR_NUMBER)
-EMAIL        = Kind("text",      matching(r"[^@\s]+@[^@\s]+", "an e-mail address"), EMAIL_SCHEMA)
-PHONE        = Kind("text",      matching(r"\+?[0-9][0-9 ()-]{4,24}", "a phone number"), PHONE_SCHEMA)
-FILLED       = Kind("text",      filled(MAX_TEXT),  either(text_schema(NOT_BLANK), NUMBER_SCHEMA))
-COMMAS       = Kind("text",      read_commas,       either(TEXT_SCHEMA, NUMBER_SCHEMA, array_of(TEXT_OR_NUMBER)))
+NAME         = Kind("text",      filled(MAX_NAME),  NAME_SCHEMA)
+TEXT         = Kind("text",      read_text,         STRING)
+EMAIL        = Kind("text",      matching(r"[^@\s]+@[^@\s]+", "an e-mail address"), STRING)
+PHONE        = Kind("text",      matching(r"\+?[0-9][0-9 ()-]{4,24}", "a phone number"), STRING)
+FILLED       = Kind("text",      filled(MAX_TEXT),  FILLED_SCHEMA)
+COMMAS       = Kind("text",      read_commas,       STRING)
 ACCOUNT      = Kind("text",      read_account,      ACCOUNT_SCHEMA)
-PASSWORD     = Kind("nullable",  filled(MAX_TEXT),  FILLED.schema)
+PASSWORD     = Kind("nullable",  filled(MAX_TEXT),  FILLED_SCHEMA)
 NEW_PASSWORD = Kind("nullable",  filled(MAX_TEXT, least=6), PASSWORD_SCHEMA)
-MAYBE_TEXT   = Kind("nullable",  read_text,         TEXT_OR_NUMBER)
-MAYBE_INT    = Kind("maybe",     whole(),           whole_schema(), shown={"type": ["integer", "null"]})
+MAYBE_TEXT   = Kind("nullable",  read_text,         STRING)
+MAYBE_INT    = Kind("maybe",     whole(),           whole_schema())
 DAYS         = Kind("day",       read_day,          DAY_SCHEMA)
 DEADLINE     = Kind("deadline",  read_day,          DAY_SCHEMA)
 MOMENT       = Kind("moment",    read_moment,       MOMENT_SCHEMA)
 STAMP        = Kind("stamp",     read_moment,       MOMENT_SCHEMA)  # a moment that every answer shows as "" when unset
 PERSON       = Kind("person",    read_person,       PERSON_SCHEMA)
-PEOPLE       = Kind("people",    read_people,       either(PEOPLE_SCHEMA, PERSON_SCHEMA))
+PEOPLE       = Kind("people",    read_people,       PEOPLE_SCHEMA)
 WHITELIST    = Kind("whitelist", read_whitelist,    PEOPLE_SCHEMA)
 FLAG         = Kind("flag",      read_flag,         FLAG_SCHEMA)
 YES_NO       = Kind("truth",     read_flag,         FLAG_SCHEMA)  # a flag that every answer shows as a boolean
-STAGES       = Kind("text",      read_stages,       either(STAGE_SCHEMA, BLANK_SCHEMA, array_of(STAGE_SCHEMA)))
+STAGES       = Kind("text",      read_stages,       STAGE_SCHEMA)
 BUG_STATE    = Kind("quoted",    read_bug_state,    {"type": "string", "enum": list(BUG_STATES)})
-RELEASE_BUILD = Kind("plain",     read_release_build,     either(whole_schema(0), array_of(whole_schema(0), minItems=1, maxItems=1)))
+RELEASE_BUILD = Kind("plain",     read_release_build,     whole_schema(0))
 PRODUCTS     = Kind("plain",     read_some_ids,     SOME_IDS, target="product")
 STORY_IDS    = Kind("plain",     read_some_ids,     SOME_IDS, target="story")
 BUG_IDS      = Kind("plain",     read_some_ids,     SOME_IDS, target="bug")
 PAGE         = Kind("plain",     whole(1),          POSITIVE_SCHEMA)
 LIMIT        = Kind("plain",     whole(1, 100_000), {**POSITIVE_SCHEMA, "maximum": 100_000})
 # An id, or "trunk", which is stored as NULL.
-BUILD_OR_TRUNK = Kind("build",   read_trunk_or_build, either({"const": "trunk"}, whole_schema(1)), target="build",
+BUILD_OR_TRUNK = Kind("build",   read_trunk_or_build, STRING, target="build",
                     sql="coalesce(CAST(testtask.build AS TEXT), 'trunk')")
 # fmt: on
 
@@ -1332,35 +1330,24 @@ def inside(place: int, field: str) -> str:
     return f"[{place}].{field}" if field else f"[{place}]"
 
 
-def fields_schema(shape: Shape) -> Schema:
-    """Return the schema of an object in a request; what is not required may be null or unset."""
-    fields = {}
-    for field, kind in shape.fields.items():
-        none: list[Any] = [None]
-        if not kind.is_given(""):
-            none += ["", LOOKS[kind.look].none]
-        optional = either(kind.schema, {"enum": none})
-        fields[field] = kind.schema if field in shape.required else optional
-    return {"type": "object", "properties": fields, "required": sorted(shape.required)}
-
-
-def flat_object(integers: str, strings: str) -> Schema:
+def flat_object(name: str, integers: str, strings: str) -> Schema:
     """Return the schema of an object with these integer and these string fields."""
-    fields = {name: {"type": "integer"} for name in integers.split()}
-    return object_of(fields | {name: {"type": "string"} for name in strings.split()})
+    fields = dict.fromkeys(integers.split(), INTEGER)
+    return object_of(fields | dict.fromkeys(strings.split(), STRING), name)
 
 
 STEP = Shape({"type": one_of(*STEP_TYPES), "desc": FILLED, "expect": TEXT}, "desc")
 LOADED_STEP = Shape({"id": ID, "parent": INT, "version": INT, **STEP.fields}, "desc")
-STEP_SHOWN = flat_object("id parent case version", "type desc expect")
-STEP_RESULT = Shape({"result": one_of(*RESULTS), "real": TEXT})
+STEP_SHOWN = flat_object("TestCaseStep", "id parent case version", "type desc expect")
+STEP_RESULT = Shape({"result": one_of(*RUN_RESULTS), "real": TEXT})
 LOADED_STEP_RESULT = Shape(
     {"id": ID, "parent": INT, "case": INT, **LOADED_STEP.fields, **STEP_RESULT.fields}
 )
 VERSION = Shape({"version": ID, "title": NAME, "spec": TEXT, "verify": TEXT}, "version title")
 REVIEWER = Shape({"account": PERSON, "result": one_of(*VOTES)}, "account")
-STEPS = Kind("plain", Items(STEP), array_of(fields_schema(STEP)), shown=array_of(STEP_SHOWN))
-STEP_RESULTS = Kind("plain", Items(STEP_RESULT), array_of(fields_schema(STEP_RESULT)))
+# The schema of an array of objects is made of their shape (room 13).
+STEPS = Kind("plain", Items(STEP), {}, shown=array_of(STEP_SHOWN))
+STEP_RESULTS = Kind("plain", Items(STEP_RESULT), {})
 
 
 def read_step_results(value: Any) -> str:
@@ -1368,7 +1355,7 @@ def read_step_results(value: Any) -> str:
     return to_json(Items(LOADED_STEP_RESULT)(value))
 
 
-LOADED_STEP_RESULTS = Kind("plain", read_step_results, {}, shown=array_of({"type": "object"}))
+LOADED_STEP_RESULTS = Kind("plain", read_step_results, {}, shown=array_of(ANY_OBJECT))
 
 
 # Moments are stored as UTC text, YYYY-MM-DDThh:mm:ssZ.
@@ -1626,9 +1613,9 @@ def parent_of(table: str) -> Kind:
 # A home: an execution or, without one, the project itself.
 HOME_LINK = link("execution or project")
 # Kinds that no request sets: what reads them here is never called.
-MAP = Kind("plain", read_text, {}, shown={"type": "object", "additionalProperties": {}})
-ACCOUNTS = Kind("plain", read_text, {}, shown=array_of({"type": "string"}))
-PARTS = Kind("plain", read_text, {}, "part", shown=array_of({"type": "object"}))
+MAP = Kind("plain", read_text, {}, shown=ANY_OBJECT)
+ACCOUNTS = Kind("plain", read_text, {}, shown=array_of(STRING))
+PARTS = Kind("plain", read_text, {}, "part", shown=array_of(ANY_OBJECT))
 # A department's path, ",1,4,", from those above it. The first SELECT takes the row of the statement
 # around it.
 DEPARTMENT_PATH = """(
@@ -1743,7 +1730,7 @@ DEPARTMENT_FIELDS = dict(
 USER_FIELDS = dict(
     id=ID, account=ACCOUNT, avatar=TEXT, realname=TEXT, admin=YES_NO, password=PASSWORD, role=TEXT,
     email=TEXT, dept=link("department"), pinyin=fixed(""), group=fixed({}),
-    company=fixed(0), type=one_of("inside", "outside"), nickname=fixed(""), commiter=TEXT, birthday=DAYS, gender=one_of("f", "m"),
+    company=fixed(0), type=one_of(*USER_TYPES), nickname=fixed(""), commiter=TEXT, birthday=DAYS, gender=one_of(*GENDERS),
     skype=TEXT, qq=TEXT, mobile=TEXT, phone=TEXT, weixin=TEXT, dingding=TEXT, slack=TEXT,
     whatsapp=TEXT, address=TEXT, zipcode=fixed(""), nature=fixed(""), analysis=fixed(""), strategy=fixed(""),
     join=DAYS, visits=fixed(0), visions=fixed("rnd,lite"), ip=fixed(""), last=fixed("1970-01-01T00:00:00Z"), fails=fixed(0),
@@ -1897,7 +1884,7 @@ TESTTASK_FIELDS = dict(
 EFFORT_FIELDS = dict(id=ID, task=needed("task"), date=DAYS, left=HOURS, consumed=HOURS, account=PERSON, work=TEXT)
 
 RESULT_FIELDS = dict(
-    id=ID, run=fixed(0), case=needed("testcase"), version=NATURAL, job=fixed(0), compile=fixed(0), caseResult=one_of(*RESULTS),
+    id=ID, run=fixed(0), case=needed("testcase"), version=NATURAL, job=fixed(0), compile=fixed(0), caseResult=one_of(*RUN_RESULTS),
     stepResults=LOADED_STEP_RESULTS, lastRunner=PERSON, date=MOMENT, duration=fixed(0), xml=fixed(""), deploy=fixed(0), build=fixed(0),
     files=fixed([]), testtask=link("testtask"),
 )
@@ -1981,7 +1968,7 @@ ACL_OF_PRODUCT = Guard("createdBy PO QD RD")
 OF_PRODUCT, OF_BOTH = Guard(links="product"), Guard(links="product project")
 # As the field `plans`, but one id stands for an array of one, too.
 PLAN_IDS = rows_of("plan_story", "story", "plan")._replace(
-    read=read_plan_ids, schema=either(whole_schema(1), array_of(whole_schema(1)))
+    read=read_plan_ids, schema=array_of(INTEGER)
 )
 PLAN_TITLES = derived(
     TEXT, f"coalesce((SELECT group_concat(plan.title, ' ') FROM plan WHERE {PLANS_OF_STORY}), '')"
@@ -2174,7 +2161,7 @@ LINK_STORIES      = Shape({"stories": STORY_IDS, **SAID}, "stories")
 LINK_BUGS         = Shape({"bugs": BUG_IDS, **SAID}, "bugs")
 CREATE_STORY      = Shape(STORY.pick(f"{STORY_SENT} spec verify assignedTo", **STORY_PEOPLE_AND_PLANS, objectID=HOME_LINK), "title spec pri category")
 MODIFY_STORY      = Shape(STORY.pick(STORY_SENT, **STORY_PEOPLE_AND_PLANS, **SAID))
-CHANGE_STORY      = Shape(STORY.pick("title spec verify", reviewer=PEOPLE, **SAID))
+CREATE_STORY_VERSION = Shape(STORY.pick("title spec verify", reviewer=PEOPLE, **SAID))
 REVIEW_STORY      = Shape(STORY.pick(REVIEW_SENT, **VOTE, **SAID), "result", OTHER_STORY)
 CLOSE_STORY       = Shape(STORY.pick("duplicateStory", **A_REASON, **SAID), "", OTHER_STORY)
 ASSIGN            = Shape({"assignedTo": PERSON, **SAID})
@@ -2194,7 +2181,7 @@ RESOLVE_BUG       = Shape(BUG.pick("resolvedDate resolvedBuild assignedTo duplic
 ACTIVATE_BUG      = Shape(BUG.pick("assignedTo openedBuild", **SAID))
 CREATE_TASK       = Shape(TASK.pick(TASK_SENT, assignedTo=PEOPLE), "name type estStarted deadline", START_TO_DEADLINE)
 BATCH_TASK        = Shape(TASK.pick(TASK_SENT), "name type", START_TO_DEADLINE)
-CREATE_TASKS      = Shape({"tasks": Kind("plain", Items(BATCH_TASK, 1), array_of(fields_schema(BATCH_TASK), minItems=1))}, "tasks")
+CREATE_TASKS      = Shape({"tasks": Kind("plain", Items(BATCH_TASK, 1), {})}, "tasks")
 MODIFY_TASK       = Shape(TASK.pick(f"{TASK_SENT} status consumed left closedReason", **SAID), "", START_TO_DEADLINE, NOT_BELOW_CONSUMED,
                           unset="estStarted deadline")
 START_TASK        = Shape(TASK.pick("assignedTo realStarted consumed left", **SAID), "", NOT_BELOW_CONSUMED)
@@ -2306,30 +2293,32 @@ def write_accounts(values: Column, scene: Scene, unset: str) -> Written:
     return [to_json(accounts_in(value)) for value in values]
 
 
-STRING_SCHEMA = {"type": "string"}
-REFERENCE_SCHEMA = {"$ref": "#/components/schemas/UserReference"}
-STATE_SCHEMA = object_of({"code": {"enum": list(BUG_STATES)}, "name": STRING_SCHEMA})
-ROLE_SCHEMA = object_of({"code": STRING_SCHEMA, "name": STRING_SCHEMA})
-ISO_SCHEMA = text_schema("^[0-9]{4}-[0-9]{2}-[0-9]{2}(T[0-9]{2}:[0-9]{2}:[0-9]{2}Z)?$")
-SPACED_SCHEMA = text_schema("^[0-9]{4}-[0-9]{2}-[0-9]{2} [0-9]{2}:[0-9]{2}:[0-9]{2}$")
+REFERENCE_SCHEMA = flat_object("UserReference", "id", "account avatar realname")
+STATE_SCHEMA = object_of(
+    {"code": {**STRING, "enum": list(BUG_STATES)}, "name": STRING}, "CodedState"
+)
+ROLE_SCHEMA = object_of({"code": STRING, "name": STRING}, "Role")
+
+
 # fmt: off
 # Persons, datetimes and days, which may be unset.
 reference  = Writer(write_references, REFERENCE_SCHEMA)  # "user reference: object"
-account    = Writer(write_quoted,     STRING_SCHEMA)  # "a plain account string"
-iso        = Writer(write_quoted,     ISO_SCHEMA)
-spaced     = Writer(write_spaced,     SPACED_SCHEMA)
+account    = Writer(write_quoted,     STRING)  # "a plain account string"
+day        = Writer(write_quoted,     DAY_SCHEMA)
+iso        = Writer(write_quoted,     {**STRING, "format": "date-time"})
+spaced     = Writer(write_spaced,     STRING)
 # Flags.
 boolean    = Writer(write_booleans,   {"type": "boolean"})
-digit      = Writer(write_digits,     {"type": "string", "enum": ["0", "1"]})
+digit      = Writer(write_digits,     STRING)
 # Other values.
-text       = Writer(write_texts,      STRING_SCHEMA)
-nullable   = Writer(write_nullable,   {"type": ["string", "null"]})
-number     = Writer(write_numbers,    {"type": ["integer", "null"]})
-hours      = Writer(write_hours,      {"type": "number", "minimum": 0})
+text       = Writer(write_texts,      STRING)
+nullable   = Writer(write_nullable,   or_null(STRING))
+number     = Writer(write_numbers,    or_null(INTEGER))
+hours      = Writer(write_hours,      HOURS_SCHEMA)
 coded      = Writer(write_states,     STATE_SCHEMA)  # "object (`code` string, `name` string)"
 role       = Writer(write_roles,      ROLE_SCHEMA)
 references = Writer(write_whitelists, array_of(REFERENCE_SCHEMA))
-accounts   = Writer(write_accounts,   array_of(STRING_SCHEMA))
+accounts   = Writer(write_accounts,   array_of(STRING))
 # The writers that every view shares, by the word in LOOKS.
 WRITERS = {"text": text, "nullable": nullable, "number": number, "hours": hours, "boolean": boolean, "references": references}
 # fmt: on
@@ -2349,10 +2338,15 @@ class Envelope(NamedTuple):
 # `products`, because "the sample response is the same envelope as operation 1".
 BOTH_WAYS = Envelope(
     lambda record: f'{record[:-1]},"total":1,"products":[{record}]}}',
-    lambda fields: {**fields, "total": {"const": 1}, "products": array_of(object_of(fields))},
+    lambda fields: {
+        **fields,
+        "total": INTEGER,
+        "products": array_of(object_of(fields, "ProductInList")),
+    },
 )
 PROFILE = Envelope(
-    lambda record: f'{{"profile":{record}}}', lambda fields: {"profile": object_of(fields)}
+    lambda record: f'{{"profile":{record}}}',
+    lambda fields: {"profile": object_of(fields, "Profile")},
 )
 
 
@@ -2415,7 +2409,7 @@ class View:
             "person": (self.person, self.nobody),
             "moment": (self.moment, self.never),
             "stamp": (self.moment, self.stamp),
-            "day": (iso, self.no_day),
+            "day": (day, self.no_day),
             "flag": (self.flag, ""),
         }
         written = LOOKS[self.fields[field].look].written
@@ -2476,7 +2470,7 @@ USER_WHOLE = tuple(field for field in USER_FIELDS if field not in ("password", "
 # fmt: off
 # THE QUIRK TABLE: one row an operation.
 #                       resource   what is odd
-PRODUCT_SHOWN   = View(PRODUCT,   flag=digit)
+PRODUCT_LISTED  = View(PRODUCT,   flag=digit)
 PRODUCT_CREATED = View(PRODUCT,   flag=digit, envelope=BOTH_WAYS)
 BUG_LISTED      = View(BUG,       never=EPOCH, no_day=EPOCH_DAY, exceptions={"status": coded})
 CASE_CREATED    = View(TESTCASE,  person=account, nobody=BLANK)
@@ -2495,7 +2489,7 @@ USER_SHOWN      = View(USER,      flag=digit, only=USER_WHOLE)
 MY_PROFILE      = View(USER,      flag=digit, only=USER_WHOLE, exceptions={"role": role}, envelope=PROFILE)
 PROJECT_SHOWN   = View(PROJECT,   no_day=ZERO_DAY)
 EXECUTION_SHOWN = View(EXECUTION, no_day=ZERO_DAY)
-PRODUCT_FOUND   = View(PRODUCT)
+PRODUCT_SHOWN   = View(PRODUCT)
 PLAN_SHOWN      = View(PLAN)  # and the lists that end it, see ENCLOSED
 PLAN_LISTED     = View(PLAN,      adds=PLAN.extra)
 STORY_SHOWN     = View(STORY,     adds=STORY_WHOLE)  # and the lists that end it, see ENCLOSED
@@ -2505,7 +2499,7 @@ BUILD_SHOWN     = View(BUILD,     adds="productType files")
 BUILD_LISTED    = View(BUILD,     adds="executionID branchName")
 BUILD_LINKED    = View(BUILD,     adds="branchName")
 BUG_SHOWN       = View(BUG)
-TASK_SHOWN      = View(TASK)
+TASK_SHOWN      = TASK_CREATED
 CASE_LISTED     = View(TESTCASE)
 TESTTASK_SHOWN  = View(TESTTASK,  adds="productType files")  # and the lists that end it, see ENCLOSED
 TESTTASK_LISTED = View(TESTTASK)
@@ -2520,17 +2514,17 @@ STORY_CASE      = View(TESTCASE,  only=["id", "title", "pri", "status"])
 STORY_NAMED     = View(STORY,     only=["id", "title"])
 # fmt: on
 
-# Answers that are not records: samples of their shape, and constants.
-TOKEN = {"token": "…"}
+# The schemas of answers that are no records.
+MESSAGE = flat_object("Message", "", "message")
+TOKEN = flat_object("Token", "", "token")
+PING = flat_object("Ping", "", "token tokenLife")
+CONFIGURATION = flat_object("Configuration", "", "name value")
+CONFIGURATION_LIST = array_of(flat_object("ConfigurationInList", "", "key value"))
+GROUP = flat_object("Group", "id project", "vision name role desc acl developer")
+BUG_OPTIONS = object_of({"options": ANY_OBJECT}, "BugOptions")
+DEPARTMENT_TREES = array_of(ANY_OBJECT)
+
 SUCCESS = {"message": "success"}
-# One published client sends GET /tokens before it logs in.
-HOW_TO_LOG_IN = {"message": "POST account and password here to get a token."}
-PING = {"token": "…", "tokenLife": "86400"}
-CONFIGURATION = {"name": "…", "value": "…"}
-CONFIGURATION_LIST = [{"key": "…", "value": "…"}]
-GROUP_LIST = [{"id": 1, "name": "…", "accounts": {}}]
-BUG_OPTIONS: Any = {"options": {}}
-DEPARTMENT_TREES: Any = [{}]
 
 
 # --- 6 Store: the queries, and the table of lists -------------------------------------------------
@@ -2835,11 +2829,16 @@ class Listing:
             fields[name] = FILTER_KINDS.get(name) or link(name)
         return Shape(fields)
 
+    @functools.cached_property
+    def sortable(self) -> list[str]:
+        """The fields that `order` may name."""
+        given = self.view.resource.settable()
+        return [field for field in self.view.columns if field in given]
+
     @property
     def orders(self) -> Kind:
         """The kind of the parameter `order`: a field of the list, alone or with _asc or _desc."""
-        given = self.view.resource.settable()
-        fields = [field for field in self.view.columns if field in given]
+        fields = self.sortable
         ordered = [f"{field}_{way}" for field in fields for way in ("asc", "desc")]
 
         def read(word: Any) -> tuple[str, str]:
@@ -2851,7 +2850,7 @@ class Listing:
             near = suggest(word, [*fields, *ordered])
             raise ValueError(f"must be a field of the list, alone or with _asc or _desc{near}")
 
-        return one_of(*ordered, *fields)._replace(read=read)
+        return Kind("plain", read, text_schema("^[A-Za-z]+(_asc|_desc)?$"))
 
     def shows_all(self, narrowed: Iterable[str], me: Caller) -> bool:
         """Tell whether the caller surely sees every item.
@@ -4366,7 +4365,7 @@ def make_delete(resource: Resource, children: str = "") -> Perform:
 
 
 def show_me(store: Store, row: None, body: Body) -> int:
-    """Change nothing, and return the caller's id."""
+    """Show the caller: return their id."""
     return int(store.user(store.me.account)["id"])  # type: ignore[index]  # every caller is a user
 
 
@@ -5154,6 +5153,11 @@ def steps_of_bug(bug: Record, body: Body) -> list[BugStep]:
 # from the path
 
 
+def say_how_to_log_in(store: Store, row: None, query: Body) -> dict[str, str]:
+    """Say how to log in: one published client sends this before it does."""
+    return {"message": "POST account and password here to get a token."}
+
+
 def ping(store: Store, row: None, query: Body) -> dict[str, str]:
     """Return the caller's token, and how many seconds it lives after its last use."""
     return {"token": store.me.token, "tokenLife": str(store.me.lifetime)}
@@ -5162,7 +5166,7 @@ def ping(store: Store, row: None, query: Body) -> dict[str, str]:
 # fmt: off
 CONFIGURATIONS = {"language": "en", "version": "16.5", "charset": "UTF-8", "timezone": "", "systemMode": "new", "hourUnit": "h",
                   "CRProduct": "1", "CRExecution": "1"}
-GROUP = {"id": 1, "project": 0, "vision": "rnd", "name": "ADMIN", "role": "admin", "desc": "for administrators", "acl": "", "developer": "1"}
+ADMINISTRATORS = {"id": 1, "project": 0, "vision": "rnd", "name": "ADMIN", "role": "admin", "desc": "for administrators", "acl": "", "developer": "1"}
 # fmt: on
 
 
@@ -5188,7 +5192,7 @@ def get_configuration(store: Store, row: None, query: Body) -> dict[str, str]:
 
 def list_groups(store: Store, row: None, query: Body) -> list[Body]:
     """Return the one group that there is, the administrators."""
-    return [{**GROUP, "privs": {}, "accounts": store.administrators()}]
+    return [{**ADMINISTRATORS, "privs": {}, "accounts": store.administrators()}]
 
 
 def list_bug_options(store: Store, row: None, query: Body) -> Body:
@@ -5797,7 +5801,7 @@ get = functools.partial(Operation, "GET")
 creates = functools.partial(Operation, "POST", status=201)
 post = functools.partial(Operation, "POST")
 put = functools.partial(Operation, "PUT")
-delete = functools.partial(Operation, "DELETE", shows=SUCCESS, reads=COMMENT)
+delete = functools.partial(Operation, "DELETE", shows=MESSAGE, reads=COMMENT)
 
 
 def lists(
@@ -5826,17 +5830,17 @@ SPECIFIED = (
     # lists:                                                                    key, view, browse; more as in Listing
     #                                                                           (limit 0: all by default; -1: always all, without page, total, limit)
     creates("/tokens",                  "log in",                     None,     TOKEN,           LOGIN,             log_in, open=True),
-    lists(  "/products",                "list products",              None,     "products",  PRODUCT_SHOWN,
+    lists(  "/products",                "list products",              None,     "products",  PRODUCT_LISTED,
                                                                                 BROWSE_PRODUCTS, order=OLDEST, limit=0, filters="program project"),
     creates("/products",                "create a product",           None,     PRODUCT_CREATED, CREATE_PRODUCT,    make_create(PRODUCT)),
     lists(  "/products/<id>/bugs",      "list bugs of a product",     PRODUCT,  "bugs",      BUG_LISTED, BROWSE_BUGS),
-    creates("/products/<id>/testcases", "create a test case",         PRODUCT,  CASE_CREATED,    CREATE_CASE,       make_create(TESTCASE, "product")),
+    creates("/products/<id>/testcases", "create a test case of a product", PRODUCT,  CASE_CREATED,    CREATE_CASE,       make_create(TESTCASE, "product")),
     get(    "/testcases/<id>",          "get a test case",            TESTCASE, CASE_SHOWN),
     creates("/programs",                "create a program",           None,     PROGRAM_SHOWN,   CREATE_PROGRAM,    make_create(PROGRAM)),
     get(    "/programs/<id>",           "get a program",              PROGRAM,  PROGRAM_SHOWN),
     creates("/projects",                "create a project",           None,     PROJECT_CREATED, CREATE_PROJECT,    create_project),
     lists(  "/projects/<id>/releases",  "list releases of a project", PROJECT,  "releases",  RELEASE_SHOWN, BROWSE_RELEASES, limit=0),
-    creates("/executions/<id>/tasks",   "create a task",              HOME,     TASK_CREATED,    CREATE_TASK,       create_task),
+    creates("/executions/<id>/tasks",   "create a task of an execution", HOME,     TASK_CREATED,    CREATE_TASK,       create_task),
     put(    "/tasks/<id>",              "modify a task",              TASK,     TASK_MODIFIED,   MODIFY_TASK,       modify_task),
     post(   "/tasks/<id>/start",        "start a task",               TASK,     TASK_STARTED,    START_TASK,        start_task),
     post(   "/tasks/<id>/finish",       "finish a task",              TASK,     TASK_FINISHED,   FINISH_TASK,       finish_task),
@@ -5844,13 +5848,13 @@ SPECIFIED = (
 )
 COMPANIONS = (  # beyond the specification: the rest of the published interface
     #       path                                purpose                           on         shows            reads              perform
-    get(    "/tokens",                          "say how to log in",              None,      HOW_TO_LOG_IN,   open=True),
-    get(    "/ping",                            "show the caller's token",        None,      PING,            perform=ping),
+    get(    "/tokens",                          "say how to log in",              None,      MESSAGE,         perform=say_how_to_log_in, open=True),
+    get(    "/ping",                            "show the token of the caller",   None,      PING,            perform=ping),
     get(    "/user",                            "get the caller",                 None,      MY_PROFILE,      perform=show_me),
     get(    "/configurations",                  "list the configuration",         None,      CONFIGURATION_LIST, perform=list_configurations),
     get(    "/configurations/<name>",           "get one configuration",          None,      CONFIGURATION,   perform=get_configuration),
-    get(    "/groups",                          "list the groups of users",       None,      GROUP_LIST,      perform=list_groups),
-    get(    "/options/bug",                     "list the choices of a bug's fields", None,      BUG_OPTIONS,     perform=list_bug_options, query="product"),
+    get(    "/groups",                          "list the groups of users",       None,      array_of(GROUP),  perform=list_groups),
+    get(    "/options/bug",                     "list the choices for a bug",         None,      BUG_OPTIONS,     perform=list_bug_options, query="product"),
     get(    "/departments",                     "list the trees of departments",  None,      DEPARTMENT_TREES, perform=list_departments),
     creates("/departments",                     "create a department",            None,      DEPARTMENT_SHOWN, CREATE_DEPARTMENT,
                                                                                              make_create(DEPARTMENT, verify=check_department), admin=True),
@@ -5860,33 +5864,33 @@ COMPANIONS = (  # beyond the specification: the rest of the published interface
     delete( "/departments/<id>",                "remove a department",            DEPARTMENT, perform=delete_department, admin=True),
     lists(  "/users",                           "list users",                     None,      "users",     USER_LISTED),
     creates("/users",                           "create a user",                  None,      USER_SHOWN,      CREATE_USER,       create_user, admin=True),
-    get(    "/users/<user>",                    "get a user, by id or account",   USER,      USER_SHOWN),
+    get(    "/users/<user>",                    "get a user",                     USER,      USER_SHOWN),
     put(    "/users/<user>",                    "modify a user",                  USER,      USER_SHOWN,      MODIFY_USER,       modify_user),
     delete( "/users/<user>",                    "delete a user",                  USER,      perform=delete_user, admin=True),
     lists(  "/programs",                        "list programs",                  None,      "programs",  PROGRAM_SHOWN, order=OLDEST),
     put(    "/programs/<id>",                   "modify a program",               PROGRAM,   PROGRAM_SHOWN,   MODIFY_PROGRAM,    make_modify_project(PROGRAM)),
     delete( "/programs/<id>",                   "delete a program",               PROGRAM,   perform=make_delete(PROGRAM, "project")),
-    lists(  "/programs/<id>/products",          "list products of a program",     PROGRAM,   "products",  PRODUCT_FOUND, BROWSE_PRODUCTS, order=OLDEST),
+    lists(  "/programs/<id>/products",          "list products of a program",     PROGRAM,   "products",  PRODUCT_SHOWN, BROWSE_PRODUCTS, order=OLDEST),
     lists(  "/programs/<id>/projects",          "list projects of a program",     PROGRAM,   "projects",  PROJECT_SHOWN, order=OLDEST),
     lists(  "/projects",                        "list projects",                  None,      "projects",  PROJECT_SHOWN, order=OLDEST),
     get(    "/projects/<id>",                   "get a project",                  PROJECT,   PROJECT_SHOWN,   query="fields"),
     put(    "/projects/<id>",                   "modify a project",               PROJECT,   PROJECT_SHOWN,   MODIFY_PROJECT,    make_modify_project(PROJECT)),
     delete( "/projects/<id>",                   "delete a project",               PROJECT,   perform=make_delete(PROJECT)),
     lists(  "/projects/<id>/executions",        "list executions of a project",   PROJECT,   "executions", EXECUTION_SHOWN, order=OLDEST),
-    creates("/projects/<id>/executions",        "create an execution",            PROJECT,   EXECUTION_SHOWN, CREATE_EXECUTION,  create_execution),
+    creates("/projects/<id>/executions",        "create an execution of a project", PROJECT,   EXECUTION_SHOWN, CREATE_EXECUTION,  create_execution),
     lists(  "/projects/<id>/stories",           "list stories of a project",      PROJECT,   "stories",   STORY_LINKED, BROWSE_STORIES, default="unclosed"),
     lists(  "/projects/<id>/bugs",              "list bugs of a project",         PROJECT,   "bugs",      BUG_SHOWN, BROWSE_BUGS),
     lists(  "/projects/<id>/testcases",         "list test cases of a project",   PROJECT,   "cases",     CASE_LISTED),
     lists(  "/projects/<id>/builds",            "list builds of a project",       PROJECT,   "builds",    BUILD_LISTED, order=("date", "desc"), limit=0),
-    creates("/projects/<id>/builds",            "create a build",                 PROJECT,   BUILD_SHOWN,     CREATE_BUILD,
+    creates("/projects/<id>/builds",            "create a build of a project",    PROJECT,   BUILD_SHOWN,     CREATE_BUILD,
                                                                                              make_create(BUILD, "project", check_build)),
-    creates("/projects/<id>/releases",          "create a release",               PROJECT,   RELEASE_SHOWN,   CREATE_RELEASE,
+    creates("/projects/<id>/releases",          "create a release of a project",  PROJECT,   RELEASE_SHOWN,   CREATE_RELEASE,
                                                                                              make_create(RELEASE, "project")),
     lists(  "/projects/<id>/testtasks",         "list test tasks of a project",   PROJECT,   "testtasks", TESTTASK_LINKED, BROWSE_TESTTASKS),
-    creates("/projects/<id>/testtasks",         "create a test task",             PROJECT,   TESTTASK_SHOWN,  CREATE_TESTTASK,
+    creates("/projects/<id>/testtasks",         "create a test task of a project", PROJECT,   TESTTASK_SHOWN,  CREATE_TESTTASK,
                                                                                              make_create(TESTTASK, "project", check_testtask)),
     lists(  "/executions",                      "list executions",                None,      "executions", EXECUTION_SHOWN, order=OLDEST, filters="project"),
-    creates("/executions",                      "create an execution of ?project=", PROJECT,   EXECUTION_SHOWN, CREATE_EXECUTION,
+    creates("/executions",                      "create an execution",              PROJECT,   EXECUTION_SHOWN, CREATE_EXECUTION,
                                                                                                create_execution, by="project"),
     get(    "/executions/<id>",                 "get an execution",               EXECUTION, EXECUTION_SHOWN, query="fields"),
     put(    "/executions/<id>",                 "modify an execution",            EXECUTION, EXECUTION_SHOWN, MODIFY_EXECUTION,
@@ -5898,65 +5902,65 @@ COMPANIONS = (  # beyond the specification: the rest of the published interface
     lists(  "/executions/<id>/bugs",            "list bugs of an execution",      HOME,      "bugs",      BUG_SHOWN, BROWSE_BUGS),
     lists(  "/executions/<id>/testcases",       "list test cases of an execution", HOME,      "cases",     CASE_LISTED),
     lists(  "/executions/<id>/builds",          "list builds of an execution",    HOME,      "builds",    BUILD_LINKED, order=("date", "desc"), limit=0),
-    get(    "/products/<id>",                   "get a product",                  PRODUCT,   PRODUCT_FOUND),
-    put(    "/products/<id>",                   "modify a product",               PRODUCT,   PRODUCT_FOUND,   MODIFY_PRODUCT,    make_modify(PRODUCT)),
+    get(    "/products/<id>",                   "get a product",                  PRODUCT,   PRODUCT_SHOWN),
+    put(    "/products/<id>",                   "modify a product",               PRODUCT,   PRODUCT_SHOWN,   MODIFY_PRODUCT,    make_modify(PRODUCT)),
     delete( "/products/<id>",                   "delete a product",               PRODUCT,   perform=make_delete(PRODUCT)),
-    get(    "/product/<id>",                    "alias of /products/<id>",        PRODUCT,   PRODUCT_FOUND),
-    put(    "/product/<id>",                    "alias of /products/<id>",        PRODUCT,   PRODUCT_FOUND,   MODIFY_PRODUCT,    make_modify(PRODUCT)),
-    delete( "/product/<id>",                    "alias of /products/<id>",        PRODUCT,   perform=make_delete(PRODUCT)),
+    get(    "/product/<id>",                    "get a product (alias)",          PRODUCT,   PRODUCT_SHOWN),
+    put(    "/product/<id>",                    "modify a product (alias)",       PRODUCT,   PRODUCT_SHOWN,   MODIFY_PRODUCT,    make_modify(PRODUCT)),
+    delete( "/product/<id>",                    "delete a product (alias)",       PRODUCT,   perform=make_delete(PRODUCT)),
     lists(  "/products/<id>/projects",          "list projects of a product",     PRODUCT,   "projects",  PROJECT_SHOWN, order=OLDEST),
     lists(  "/products/<id>/stories",           "list stories of a product",      PRODUCT,   "stories",   STORY_LISTED,
                                                                                              BROWSE_STORIES, limit=500, filters="type=story",
                                                                                              default="unclosed", beside=REQUIREMENTS),
-    creates("/products/<id>/stories",           "create a story",                 PRODUCT,   STORY_SHOWN,     CREATE_STORY,
+    creates("/products/<id>/stories",           "create a story of a product",    PRODUCT,   STORY_SHOWN,     CREATE_STORY,
                                                                                              create_story, query="type objectID"),
     lists(  "/products/<id>/plans",             "list plans of a product",        PRODUCT,   "plans",     PLAN_LISTED, BROWSE_PLANS, order=("begin", "desc")),
-    creates("/products/<id>/plans",             "create a plan",                  PRODUCT,   PLAN_SHOWN,      CREATE_PLAN,
+    creates("/products/<id>/plans",             "create a plan of a product",     PRODUCT,   PLAN_SHOWN,      CREATE_PLAN,
                                                                                              make_create(PLAN, "product", check_plan)),
     lists(  "/products/<id>/testcases",         "list test cases of a product",   PRODUCT,   "testcases", CASE_LISTED),
     lists(  "/products/<id>/releases",          "list releases of a product",     PRODUCT,   "releases",  RELEASE_SHOWN, BROWSE_RELEASES, limit=0),
-    creates("/products/<id>/bugs",              "create a bug",                   PRODUCT,   BUG_SHOWN,       CREATE_BUG,        create_bug),
-    lists(  "/stories",                         "list stories of ?product=, or all", None,      "stories",   STORY_LISTED,
+    creates("/products/<id>/bugs",              "create a bug of a product",      PRODUCT,   BUG_SHOWN,       CREATE_BUG,        create_bug),
+    lists(  "/stories",                         "list stories",                      None,      "stories",   STORY_LISTED,
                                                                                                 BROWSE_STORIES, limit=500, filters="product type=story",
                                                                                                 default="unclosed", beside=REQUIREMENTS),
-    creates("/stories",                         "create a story of a product",    PRODUCT,   STORY_SHOWN,     CREATE_STORY,
+    creates("/stories",                         "create a story",                 PRODUCT,   STORY_SHOWN,     CREATE_STORY,
                                                                                              create_story, query="type objectID", by="product"),
     get(    "/stories/<id>",                    "get a story",                    STORY,     STORY_SHOWN,     query="fields"),
     put(    "/stories/<id>",                    "modify a story",                 STORY,     STORY_SHOWN,     MODIFY_STORY,      modify_story),
     delete( "/stories/<id>",                    "delete a story",                 STORY,     perform=make_delete(STORY)),
-    post(   "/stories/<id>/change",             "write a new version of a story", STORY,     STORY_SHOWN,     CHANGE_STORY,      change_story),
+    post(   "/stories/<id>/change",             "write a new version of a story", STORY,     STORY_SHOWN,     CREATE_STORY_VERSION, change_story),
     post(   "/stories/<id>/review",             "review a story",                 STORY,     STORY_SHOWN,     REVIEW_STORY,      review_story),
     post(   "/stories/<id>/close",              "close a story",                  STORY,     STORY_SHOWN,     CLOSE_STORY,       make_move(STORY_CLOSED)),
     post(   "/stories/<id>/active",             "activate a story",               STORY,     STORY_SHOWN,     ASSIGN,            make_move(STORY_ACTIVATED)),
-    post(   "/stories/<id>/activate",           "alias of /stories/<id>/active",  STORY,     STORY_SHOWN,     ASSIGN,            make_move(STORY_ACTIVATED)),
+    post(   "/stories/<id>/activate",           "activate a story (alias)",       STORY,     STORY_SHOWN,     ASSIGN,            make_move(STORY_ACTIVATED)),
     post(   "/stories/<id>/assign",             "assign a story",                 STORY,     STORY_SHOWN,     ASSIGN,            make_move(STORY_ASSIGNED)),
-    delete( "/stories/<id>/recall",             "take a story back from its reviewers", STORY,     perform=recall_story),
-    lists(  "/productplans",                    "list plans of ?product=, or all", None,      "plans",     PLAN_LISTED,
+    delete( "/stories/<id>/recall",             "recall a story from its reviewers",    STORY,     perform=recall_story),
+    lists(  "/productplans",                    "list plans",                      None,      "plans",     PLAN_LISTED,
                                                                                               BROWSE_PLANS, order=("begin", "desc"), filters="product"),
-    creates("/productplans",                    "create a plan of a product",     PRODUCT,   PLAN_SHOWN,      CREATE_PLAN,
+    creates("/productplans",                    "create a plan",                  PRODUCT,   PLAN_SHOWN,      CREATE_PLAN,
                                                                                              make_create(PLAN, "product", check_plan), by="product"),
     get(    "/productplans/<id>",               "get a plan",                     PLAN,      PLAN_SHOWN),
     put(    "/productplans/<id>",               "modify a plan",                  PLAN,      PLAN_SHOWN,      MODIFY_PLAN,       make_modify(PLAN, check_plan)),
     delete( "/productplans/<id>",               "delete a plan",                  PLAN,      perform=make_delete(PLAN)),
-    delete( "/productsplan/<id>",               "alias of /productplans/<id>",    PLAN,      perform=make_delete(PLAN)),
+    delete( "/productsplan/<id>",               "delete a plan (alias)",          PLAN,      perform=make_delete(PLAN)),
     post(   "/productplans/<id>/linkstories",   "link stories to a plan",         PLAN,      PLAN_SHOWN,      LINK_STORIES,      make_link("story", True)),
     post(   "/productplans/<id>/unlinkstories", "unlink stories from a plan",     PLAN,      PLAN_SHOWN,      LINK_STORIES,      make_link("story", False)),
     post(   "/productplans/<id>/linkbugs",      "link bugs to a plan",            PLAN,      PLAN_SHOWN,      LINK_BUGS,         make_link("bug", True)),
     post(   "/productplans/<id>/unlinkbugs",    "unlink bugs from a plan",        PLAN,      PLAN_SHOWN,      LINK_BUGS,         make_link("bug", False)),
-    lists(  "/builds",                          "list builds of ?project=, or all", None,      "builds",    BUILD_LISTED,
+    lists(  "/builds",                          "list builds",                      None,      "builds",    BUILD_LISTED,
                                                                                                order=("date", "desc"), limit=0, filters="project"),
-    creates("/builds",                          "create a build of a project",    PROJECT,   BUILD_SHOWN,     CREATE_BUILD,
+    creates("/builds",                          "create a build",                 PROJECT,   BUILD_SHOWN,     CREATE_BUILD,
                                                                                              make_create(BUILD, "project", check_build), by="project"),
     get(    "/builds/<id>",                     "get a build",                    BUILD,     BUILD_SHOWN),
     put(    "/builds/<id>",                     "modify a build",                 BUILD,     BUILD_SHOWN,     MODIFY_BUILD,
                                                                                              make_modify(BUILD, check_build)),
     delete( "/builds/<id>",                     "delete a build",                 BUILD,     perform=make_delete(BUILD)),
-    lists(  "/releases",                        "list releases of ?product=, or all", None,      "releases",  RELEASE_SHOWN,
+    lists(  "/releases",                        "list releases",                      None,      "releases",  RELEASE_SHOWN,
                                                                                                  BROWSE_RELEASES, limit=0, filters="product"),
     get(    "/releases/<id>",                   "get a release",                  RELEASE,   RELEASE_SHOWN),
     put(    "/releases/<id>",                   "modify a release",               RELEASE,   RELEASE_SHOWN,   MODIFY_RELEASE,    make_modify(RELEASE)),
     delete( "/releases/<id>",                   "delete a release",               RELEASE,   perform=make_delete(RELEASE)),
-    lists(  "/testtasks",                       "list test tasks of ?product=, or all", None,      "testtasks", TESTTASK_LISTED,
+    lists(  "/testtasks",                       "list test tasks",                      None,      "testtasks", TESTTASK_LISTED,
                                                                                                    BROWSE_TESTTASKS, filters="product"),
     creates("/testtasks",                       "create a test task",             None,      TESTTASK_SHOWN,  CREATE_TESTTASK,
                                                                                              make_create(TESTTASK, "project", check_testtask)),
@@ -5969,8 +5973,8 @@ COMPANIONS = (  # beyond the specification: the rest of the published interface
     lists(  "/testcases/<id>/results",          "list results of a test case",    TESTCASE,  "results",   RESULT_SHOWN, limit=-1),
     creates("/testcases/<id>/results",          "run a test case",                TESTCASE,  RESULT_SHOWN,    RUN_CASE,
                                                                                              run_case, query="testtask version"),
-    lists(  "/bugs",                            "list bugs of ?product=, or all", None,      "bugs",      BUG_SHOWN, BROWSE_BUGS, filters="product"),
-    creates("/bugs",                            "create a bug of a product",      PRODUCT,   BUG_SHOWN,       CREATE_BUG,        create_bug, by="product"),
+    lists(  "/bugs",                            "list bugs",                      None,      "bugs",      BUG_SHOWN, BROWSE_BUGS, filters="product"),
+    creates("/bugs",                            "create a bug",                   PRODUCT,   BUG_SHOWN,       CREATE_BUG,        create_bug, by="product"),
     get(    "/bugs/<id>",                       "get a bug",                      BUG,       BUG_SHOWN),
     put(    "/bugs/<id>",                       "modify a bug",                   BUG,       BUG_SHOWN,       MODIFY_BUG,        modify_bug),
     delete( "/bugs/<id>",                       "delete a bug",                   BUG,       perform=make_delete(BUG)),
@@ -5978,8 +5982,8 @@ COMPANIONS = (  # beyond the specification: the rest of the published interface
     post(   "/bugs/<id>/confirm",               "confirm a bug",                  BUG,       BUG_SHOWN,       CONFIRM_BUG,       make_move(CONFIRM)),
     post(   "/bugs/<id>/resolve",               "resolve a bug",                  BUG,       BUG_SHOWN,       RESOLVE_BUG,       make_move(RESOLVE)),
     post(   "/bugs/<id>/close",                 "close a bug",                    BUG,       BUG_SHOWN,       COMMENT,           make_move(CLOSE_BUG)),
-    post(   "/bugs/<id>/active",                "activate a bug again",           BUG,       BUG_SHOWN,       ACTIVATE_BUG,      make_move(REACTIVATE)),
-    post(   "/bugs/<id>/activate",              "alias of /bugs/<id>/active",     BUG,       BUG_SHOWN,       ACTIVATE_BUG,      make_move(REACTIVATE)),
+    post(   "/bugs/<id>/active",                "activate a bug",                 BUG,       BUG_SHOWN,       ACTIVATE_BUG,      make_move(REACTIVATE)),
+    post(   "/bugs/<id>/activate",              "activate a bug (alias)",         BUG,       BUG_SHOWN,       ACTIVATE_BUG,      make_move(REACTIVATE)),
     lists(  "/tasks",                           "list tasks assigned to the caller", None,      "tasks",     TASK_SHOWN,
                                                                                                 BROWSE_TASKS, scope="task.assignedTo = :me"),
     get(    "/tasks/<id>",                      "get a task",                     TASK,      TASK_SHOWN),
@@ -5988,8 +5992,8 @@ COMPANIONS = (  # beyond the specification: the rest of the published interface
     post(   "/tasks/<id>/pause",                "pause a task",                   TASK,      TASK_SHOWN,      COMMENT,           make_move(PAUSE)),
     post(   "/tasks/<id>/close",                "close a task",                   TASK,      TASK_SHOWN,      CLOSE_TASK,        make_move(CLOSE)),
     post(   "/tasks/<id>/cancel",               "cancel a task",                  TASK,      TASK_SHOWN,      COMMENT,           make_move(CANCEL)),
-    post(   "/tasks/<id>/active",               "activate a task again",          TASK,      TASK_SHOWN,      ACTIVATE_TASK,     make_move(ACTIVATE)),
-    lists(  "/tasks/<id>/estimate",             "list the efforts of a task",     TASK,      "effort",    EFFORT_LISTED, order=OLDEST, limit=-1),
+    post(   "/tasks/<id>/active",               "activate a task",                TASK,      TASK_SHOWN,      ACTIVATE_TASK,     make_move(ACTIVATE)),
+    lists(  "/tasks/<id>/estimate",             "list efforts of a task",         TASK,      "effort",    EFFORT_LISTED, order=OLDEST, limit=-1),
     post(   "/tasks/<id>/estimate",             "record efforts of a task",       TASK,      TASK_SHOWN,      ADD_EFFORT,        add_effort),
 )
 # fmt: on
@@ -6106,7 +6110,7 @@ PATH_FILTERS: dict[str, Callable[[str], Any]] = {
 }
 # fmt: on
 # The closing quote is optional: a text of open quotes would take quadratic time otherwise.
-STRING = re.compile(r'"(?:[^"\\]|\\.)*"?', re.DOTALL)
+JSON_STRING = re.compile(r'"(?:[^"\\]|\\.)*"?', re.DOTALL)
 FORM_NAME = re.compile(r"[\w.\[\]-]*")
 FORM_ITEM = re.compile(r"(.*)\[[0-9]*\]")
 DEEPER = {"[": 1, "{": 1, "]": -1, "}": -1}
@@ -6179,7 +6183,7 @@ def depth_of(text: str) -> int:
     """
     if text.count("[") + text.count("{") <= MAX_DEPTH:
         return 0
-    outside = STRING.sub("", text)
+    outside = JSON_STRING.sub("", text)
     steps = (DEEPER.get(character, 0) for character in outside)
     return max(itertools.accumulate(steps), default=0)
 
@@ -6485,6 +6489,12 @@ def logged_text(text: Any) -> str:
     return printable(str(text)[:MAX_PATH])
 
 
+def url_of(environ: Mapping[str, Any]) -> str:
+    """Return where a request found the service, without a path."""
+    host = environ.get("HTTP_HOST") or environ["SERVER_NAME"]
+    return f"{environ['wsgi.url_scheme']}://{host}"
+
+
 # Answers
 
 
@@ -6566,11 +6576,11 @@ def record_pieces(
 def written_text(shows: Any, store: Store, changed: Any) -> str:
     """Return the JSON that a write answers.
 
-    This is the case without a View or an Each: `shows` is the answer.
+    This is the case without a View or an Each.
 
     changed: the id or the ids that perform returned.
     """
-    return to_json(shows)
+    return to_json(SUCCESS)
 
 
 @written_text.register(View)
@@ -7014,10 +7024,8 @@ class Service:
         with self.database.reading(patience_of(environ), me) as store:
             view = operation.view
             if not view:
-                value = operation.shows
-                if operation.perform:
-                    # The name in the path is for GET /configurations/<name>.
-                    value = operation.perform(store, None, {**checked, "name": id})
+                # The name in the path is for GET /configurations/<name>.
+                value = operation.perform(store, None, {**checked, "name": id})
                 yield to_json(value).encode()
                 return
             if not operation.target:  # GET /user: the caller
@@ -7058,20 +7066,11 @@ class Service:
 
 
 # --- 13 OpenAPI: the tables above as a document ---------------------------------------------------
-# Made from OPERATIONS, the shapes and the views, so that it cannot differ from what they do.
+# Made from OPERATIONS, the shapes and the views, so that it cannot differ from what they do. It is
+# written for programs that make clients of it: its forms are those that all of them understand.
 
-# A view is named like its constant: TASK_SHOWN is TaskShown.
-VIEW_NAMES = {
-    value: name.title().replace("_", "")
-    for name, value in list(globals().items())
-    if isinstance(value, View)
-}
-OBJECT_SCHEMA = {"type": "object"}
-ERROR = {
-    "type": "object",
-    "required": ["error"],
-    "properties": {"error": STRING_SCHEMA, "hint": STRING_SCHEMA, "fields": OBJECT_SCHEMA},
-}
+ERROR_FIELDS = {"error": STRING, "hint": STRING, "fields": map_of(STRING)}
+ERROR = {**object_of(ERROR_FIELDS, "Error"), "required": ["error"]}
 
 
 def may_miss(row: Operation) -> bool:
@@ -7092,53 +7091,111 @@ REASONS: tuple[tuple[int, str, Callable[[Operation], Any]], ...] = (  # status, 
     (503, "The database is busy or cannot be written; try again later.", lambda row: True),
     (507, "The disk is full; nothing was written.",                     lambda row: row.method != "GET"),
 )
+# How components are called: the begin and the end of a constant's name, and what stands for them.
+# TASK_SHOWN is Task, CREATE_TASK is NewTask; without a row, TASK_STARTED is TaskStarted.
+TITLES = (
+    ("",        "_SHOWN",  "",    ""),
+    ("",        "_LISTED", "",    "InList"),
+    ("CREATE_", "",        "New", ""),
+    ("MODIFY_", "",        "",    "Change"),
+    ("BROWSE_", "",        "",    "Filter"),
+)
+NOUNS = {"case": "TestCase", "testcase": "TestCase", "testtask": "TestTask",
+         "testcases": "TestCases", "testtasks": "TestTasks"}  # words that are not written as one
+# The records of the demo that paths and bodies name in examples; they belong together.
+EXAMPLE_IDS = {"program": 1, "project": 3, "execution": 17, "execution or project": 17, "product": 3, "plan": 5, "story": 43,
+               "build": 10, "release": 10, "bug": 121, "task": 60, "testcase": 1, "testtask": 1, "department": 2,
+               "user": "admin", "": "version"}
+EXAMPLE_VALUES = {
+    "account":  "lena",       "password": "secret-7", "name":  "Labels that scan", "title":      "Labels that scan",
+    "spec":     "Any angle.", "category": "feature",  "pri":   3,                  "severity":   3,
+    "builder":  "admin",      "build":    "trunk",    "openedBuild": "trunk",      "resolution": "fixed",
+    "assignedTo": "jonas",    "consumed": 12,         "left":  4,                  "comment":    "Agreed today.",
+    "desc":     "Scan it.",   "expect":   "It beeps.", "match": "GET /bugs",        "realname":   "Lena Kahn",
+}
+# What an example gives although it is not required.
+IN_EXAMPLES = ("name", "title", "realname", "assignedTo", "realStarted", "consumed", "left", "comment", "expect")
 # fmt: on
-JSON_TYPES = {str: "string", int: "integer", float: "number", bool: "boolean"}
+JSON_SCHEMAS: dict[type, Schema] = {
+    str: STRING,
+    int: INTEGER,
+    bool: FLAG_SCHEMA,
+    dict: ANY_OBJECT,
+    list: array_of({}, maxItems=0),
+    type(None): or_null(STRING),
+}
+
+
+def spelled(words: str) -> str:
+    """Return the words of a constant as a name: TestCaseStage for CASE_STAGE."""
+    return "".join(NOUNS.get(word) or word.title() for word in words.lower().split("_"))
+
+
+def title_of(constant: str) -> str:
+    """Return the name of the component that a constant stands for: see TITLES."""
+    for begin, end, before, after in TITLES:
+        if constant.startswith(begin) and constant.endswith(end):
+            return before + spelled(constant.removeprefix(begin).removesuffix(end)) + after
+    return spelled(constant)
+
+
+@functools.cache
+def component_names() -> dict[Any, str]:
+    """Return the names of components by what they describe: a view, a shape, words."""
+    named: dict[Any, str] = {}
+    for name, value in globals().items():
+        if isinstance(value, (View, Shape)):
+            named[value] = title_of(name)
+        elif name.startswith("BROWSE_"):
+            named[tuple(value)] = title_of(name)
+        elif isinstance(value, tuple) and {*map(type, value)} == {str}:
+            named.setdefault(value, title_of(name).removesuffix("s"))
+    return named
 
 
 def field_schema(view: View, field: str) -> Schema:
     """Return the schema of a field as a view shows it."""
     kind = view.fields[field]
     if kind.source == "fixed":
-        return {"const": kind.value}
+        return JSON_SCHEMAS[type(kind.value)]
     writer, unset = view.writer(field)
     if not writer:
         # For an enumeration, the schema of requests is also that of answers.
         return kind.schema if "enum" in kind.schema else kind.shown
-    return either(writer.schema, {"const": json.loads(unset)}) if unset else writer.schema
+    if unset == NULL:
+        return or_null(writer.schema)
+    # These two are neither moments nor days.
+    return STRING if unset in (BLANK, ZERO_DAY) else writer.schema
 
 
 @functools.singledispatch
 def answer_schema(shows: Any) -> Schema:
-    """Return the schema of an answer.
-
-    This is the case without a View, Each or Listing: the answer is a JSON value like `shows`.
-    """
-    if isinstance(shows, list):
-        return array_of(answer_schema(shows[0]))
-    return {"type": JSON_TYPES[type(shows)]}
-
-
-@answer_schema.register(dict)
-def object_schema(value: dict[str, Any]) -> Schema:
-    """Return the schema of an object like this one; one without fields stands for any."""
-    if not value:
-        return OBJECT_SCHEMA
-    fields = {name: answer_schema(inner) for name, inner in value.items()}
-    return {"type": "object", "properties": fields, "required": list(fields)}
+    """Return the schema of an answer. This is the case of a schema, not of a view or a list."""
+    return shows  # type: ignore[no-any-return]  # it is one
 
 
 @answer_schema.register(View)
-def view_reference(view: View) -> Schema:
-    """Return the reference to the schema of a view."""
-    return {"$ref": f"#/components/schemas/{VIEW_NAMES[view]}"}
+@functools.cache
+def view_schema(view: View) -> Schema:
+    """Return the schema of what a view shows, with its envelope, lists and optional parts."""
+    fields = {field: field_schema(view, field) for field in view.fields}
+    for listing in ENCLOSED.get(view, ()):
+        fields[listing.key] = array_of(view_schema(listing.view))
+    shown = object_of(
+        view.envelope.schema(fields) if view.envelope else fields, component_names()[view]
+    )
+    if any(row.shows is view and "fields" in row.parameters for row in OPERATIONS):
+        parts = parts_of(view)
+        shown["properties"] |= {field: field_schema(parts, field) for field in parts.fields}
+    return shown
 
 
 @answer_schema.register(Each)
 def each_schema(each: Each) -> Schema:
     """Return the schema of several new records."""
-    records = {"type": "object", "additionalProperties": view_reference(each.view)}
-    return object_of({each.key: records})
+    return object_of(
+        {each.key: map_of(view_schema(each.view))}, f"{component_names()[each.view]}ById"
+    )
 
 
 @answer_schema.register(Listing)
@@ -7147,116 +7204,218 @@ def list_schema(listing: Listing) -> Schema:
 
     page, total and limit are required only where the list has pages by default.
     """
-    numbers = {name: {"type": "integer"} for name in ("page", "total", "limit")}
-    shown = object_of({**numbers, listing.key: array_of(view_reference(listing.view))})
+    numbers = dict.fromkeys(("page", "total", "limit"), INTEGER)
+    shown = view_schema(listing.view)
+    # Bugs for "Bug", BugsInList for "BugInList".
+    one, several = spelled(listing.view.resource.name), spelled(listing.key)
+    if one == several:  # the list "effort"
+        several += "s"
+    title = component_names()[listing.view].replace(one, several)
+    schema = object_of({**numbers, listing.key: array_of(shown)}, title)
     if listing.beside[0]:
-        shown["properties"][listing.beside[0]] = OBJECT_SCHEMA
+        schema["properties"][listing.beside[0]] = ANY_OBJECT
     if listing.limit == 0:
-        shown["required"] = ["total", listing.key]
+        schema["required"] = ["total", listing.key]
     if listing.limit < 0:
-        shown["required"] = [listing.key]
-    return shown
+        schema["required"] = [listing.key]
+    return schema
 
 
-def view_schema(view: View) -> Schema:
-    """Return the schema of what a view shows, with its envelope, lists and optional parts."""
-    fields = {field: field_schema(view, field) for field in view.fields}
-    for listing in ENCLOSED.get(view, ()):
-        fields[listing.key] = array_of(view_reference(listing.view))
-    shown = object_of(view.envelope.schema(fields) if view.envelope else fields)
-    if any(row.shows is view and "fields" in row.parameters for row in OPERATIONS):
-        parts = parts_of(view)
-        shown["properties"] |= {field: field_schema(parts, field) for field in parts.fields}
-    return shown
+def sent_schema(kind: Kind) -> Schema:
+    """Return the schema of a field or a parameter of requests; "" stands for "not given" there."""
+    if isinstance(kind.read, Items):
+        return array_of(body_schema(kind.read.shape), minItems=kind.read.least)
+    if "enum" in kind.schema:
+        return {**kind.schema, "enum": [word for word in kind.schema["enum"] if word]}
+    return kind.schema
 
 
-def body_schema(shape: Shape) -> Schema:
-    """Return the schema of a body, {} if none is read; it may be null if nothing is required."""
-    if not shape.fields:
+def body_schema(reads: Any) -> Schema:
+    """Return the schema of a body: of a shape's, of a list of those, or the schema that it is."""
+    if isinstance(reads, list):
+        return array_of(body_schema(reads[0]))
+    if not isinstance(reads, Shape):
+        return reads  # type: ignore[no-any-return]  # it is one
+    fields = {field: sent_schema(kind) for field, kind in reads.fields.items()}
+    return {**object_of(fields, component_names()[reads]), "required": sorted(reads.required)}
+
+
+def example_of(reads: Any, day: date) -> Any:
+    """Return a body that works on the demo."""
+    if isinstance(reads, list):
+        return [example_of(reads[0], day)]
+    if not isinstance(reads, Shape):
         return {}
-    type = "object" if shape.required else ["object", "null"]
-    return {**fields_schema(shape), "type": type}
+    example = {}
+    for field, kind in reads.fields.items():
+        if field in reads.required or field in IN_EXAMPLES:
+            example[field] = example_value(field, kind, day)
+    return example
 
 
-def describe(operation: Any, tag: str, body: Schema) -> dict[str, Any]:
-    """Return an operation of the document. body: the schema of what it reads, or {}."""
-    answers: dict[int, Schema] = {}
-    for status, description, may_answer in REASONS:
+def example_value(field: str, kind: Kind, day: date) -> Any:
+    """Return the value of a field in an example."""
+    if isinstance(kind.read, Items):
+        return [example_of(kind.read.shape, day)]
+    schema = sent_schema(kind)
+    if "pattern" in schema and kind.look == "moment":
+        return f"{day} 09:00:00"
+    if schema.get("format") == "date":
+        is_last = field in ("end", "deadline")
+        return str(day + timedelta(days=7) if is_last else day)
+    value = EXAMPLE_VALUES.get(field)
+    if value is None:
+        value = schema["enum"][0] if "enum" in schema else EXAMPLE_IDS[kind.target]
+    return [value] if schema.get("type") == "array" else value
+
+
+def name_operation(purpose: str) -> str:
+    """Return a purpose as the name of a function: startTask for "start a task"."""
+    words = re.findall("[A-Za-z]+", purpose.partition(",")[0].replace("'", ""))
+    first, *others = (word for word in words if word not in ("a", "an", "the"))
+    return "".join([first, *map(str.capitalize, others)])
+
+
+# What is said of an operation whose row says no more.
+SENTENCES = {
+    "GET": "Only what the caller may see is found.",
+    "POST": "Its state stays.",
+    "PUT": "What is not sent stays as it is.",
+    "DELETE": "Lists and counters leave it out from then on.",
+}
+
+
+def sentence_about(operation: Any) -> str:
+    """Return a sentence about an operation: of the function that performs it, or from its row."""
+    perform = operation.perform
+    if isinstance(perform, FunctionType) and perform.__doc__:
+        return re.split(r"(?<=\.)\s", perform.__doc__)[0]
+    if isinstance(operation.shows, Listing):
+        field, way = operation.shows.order
+        size = max(operation.shows.limit, 0) or "all"
+        return f"Sorted by {field}_{way} and {size} at once, unless the query says otherwise."
+    transition = getattr(perform, "keywords", {}).get("transition")
+    if transition and transition.to:
+        return f"It becomes {transition.to}, from {', '.join(transition.sources)}."
+    if needed := [field for field in operation.reads.fields if field in operation.reads.required]:
+        return f"It needs {', '.join(needed)}."
+    return SENTENCES[operation.method]
+
+
+def tag_of(operation: Any) -> str:
+    """Return the group of an operation: the resource that it shows or changes."""
+    if operation.path.startswith("/-/"):
+        return "controls"
+    if resource := operation.view.resource if operation.view else operation.on:
+        return str(resource.array)
+    word = operation.path.split("/")[1]
+    return word if word in ("tokens", *FIXTURE) else "service"
+
+
+def describe(operation: Any, day: date) -> dict[str, Any]:
+    """Return an operation of the document. day: today, for the example of its body."""
+    done = json_content(answer_schema(operation.shows))
+    answers: dict[int, Schema] = {operation.status: {"description": "Done.", **done}}
+    for status, _, may_answer in REASONS:
         if may_answer(operation):
-            answers[status] = {**ERROR_ANSWER, "description": description}
-    content = json_content(answer_schema(operation.shows))
-    answers[operation.status] = {"description": "Done.", "content": content}
-    name = re.sub(r"\W+", "_", f"{operation.method.lower()}{operation.path}")
+            answers[status] = {"$ref": f"#/components/responses/{reason_name(status)}"}
     described: dict[str, Any] = {
-        "operationId": name.strip("_"),
-        "summary": operation.purpose,
-        "tags": [tag],
+        "operationId": name_operation(operation.purpose),
+        "summary": operation.purpose[:1].upper() + operation.purpose[1:],
+        "description": sentence_about(operation),
+        "tags": [tag_of(operation)],
         "responses": {str(status): answers[status] for status in sorted(answers)},
     }
     if operation.open:
         described["security"] = []
     if operation.parameters:
-        parameters = operation.parameters.items()
-        described["parameters"] = [query_parameter(name, kind) for name, kind in parameters]
-    if body:
-        required = "null" not in body["type"]  # a word, or an array with "null"
-        described["requestBody"] = {"required": required, "content": json_content(body)}
+        described["parameters"] = [
+            {"name": name, "in": "query", "schema": sent_schema(kind)}
+            for name, kind in operation.parameters.items()
+        ]
+    reads = operation.reads
+    if reads is not NOTHING:
+        required = not isinstance(reads, Shape) or bool(reads.required)
+        content = json_content(body_schema(reads), example=example_of(reads, day))
+        described["requestBody"] = {"required": required, **content}
     return described
 
 
-def query_parameter(name: str, kind: Kind) -> Schema:
-    """Return a query parameter. It may be empty, which counts as not given."""
-    return {"name": name, "in": "query", "schema": either(kind.schema, BLANK_SCHEMA)}
-
-
-def path_parameter(name: str) -> Schema:
+def path_parameter(name: str, operation: Any) -> Schema:
     """Return a parameter in a path: <id>, <user> or <name>."""
-    user = either(POSITIVE_SCHEMA, ACCOUNT_SCHEMA)
-    schema = {"id": POSITIVE_SCHEMA, "user": user, "name": STRING_SCHEMA}[name]
-    return {"name": name, "in": "path", "required": True, "schema": schema}
+    schema = POSITIVE_SCHEMA if name == "id" else STRING
+    example = EXAMPLE_IDS[operation.target]
+    return {"name": name, "in": "path", "required": True, "schema": schema, "example": example}
 
 
-def json_content(schema: Schema) -> Schema:
+def reason_name(status: int) -> str:
+    """Return the name of the component that describes a refusal: BadRequest for 400."""
+    return HTTPStatus(status).phrase.title().replace(" ", "")
+
+
+def json_content(schema: Schema, **example: Any) -> dict[str, Any]:
     """Return the content of a body or answer that is JSON."""
-    return {"application/json": {"schema": schema}}
+    return {"content": {"application/json": {"schema": schema, **example}}}
 
 
-ERROR_ANSWER = {"content": json_content({"$ref": "#/components/schemas/Error"})}
-USER_REFERENCE = flat_object("id", "account avatar realname")
-TAGS = [
-    {"name": "specified"},
-    {"name": "companion", "description": "Beyond the specification."},
-    {"name": "control", "description": "For tests; the paths under /-/ are this service's own."},
-]
+def hoist(part: Any, components: dict[str, Any]) -> Any:
+    """Return a part of the document in which references stand for the schemas that have a name.
+
+    A schema has one if it has an `$anchor`, or if it lists words; it is added to the components.
+    """
+    if isinstance(part, list):
+        return [hoist(one, components) for one in part]
+    if not isinstance(part, dict):
+        return part
+    name = part.get("$anchor")
+    if "enum" in part:
+        words = tuple(part["enum"])
+        name = component_names().get(words) or f"{component_names()[words[1:]]}OrEmpty"
+    if name not in components:
+        rest = {key: hoist(one, components) for key, one in part.items() if key != "$anchor"}
+        if not name:
+            return rest
+        components[name] = rest
+    return {"$ref": f"#/components/schemas/{name}"}
 
 
-def openapi(further: Iterable[tuple[Any, str, Schema]] = ()) -> dict[str, Any]:
+def openapi(url: str, day: date, further: Iterable[Any] = ()) -> dict[str, Any]:
     """Return the OpenAPI 3.1 document of the service.
 
-    further: rows of other tables, with their tag and body.
+    url: where it is served.  day: today, for the examples.  further: operations of other tables.
     """
-    rows: list[tuple[Any, str, Schema]] = []
-    rows += [(row, "specified", body_schema(row.reads)) for row in SPECIFIED]
-    rows += [(row, "companion", body_schema(row.reads)) for row in COMPANIONS]
     paths: dict[str, dict[str, Any]] = {}
-    for row, tag, body in (*rows, *further):
+    tags = {}
+    for row in (*OPERATIONS, *further):
         path = row.path.replace("<", "{").replace(">", "}")
         item = paths.setdefault(path, {})
         if names := re.findall("<(.*?)>", row.path):
-            item["parameters"] = [path_parameter(name) for name in names]
-        item[row.method.lower()] = describe(row, tag, body)
-    views = {name: view_schema(view) for view, name in VIEW_NAMES.items()}
-    description = __doc__.partition("\n\n")[0]
+            item["parameters"] = [path_parameter(name, row) for name in names]
+        item[row.method.lower()] = describe(row, day)
+        tag = tag_of(row)
+        tags[tag] = {"name": tag, "description": f"Operations on {tag}."}
+    schemas: dict[str, Any] = {}
+    refusal = json_content(ERROR)
+    components = {
+        "responses": {
+            reason_name(one): {"description": text, **refusal} for one, text, _ in REASONS
+        },
+        "securitySchemes": {"Token": {"type": "apiKey", "in": "header", "name": "Token"}},
+    }
+    described = hoist({"paths": paths, "components": components}, schemas)
+    described["components"]["schemas"] = dict(sorted(schemas.items()))
     return {
         "openapi": "3.1.0",
-        "info": {"title": "pmservice", "version": __version__, "description": description},
-        "security": [{"Token": []}],
-        "tags": TAGS,
-        "paths": paths,
-        "components": {
-            "schemas": {"UserReference": USER_REFERENCE, "Error": ERROR, **views},
-            "securitySchemes": {"Token": {"type": "apiKey", "in": "header", "name": "Token"}},
+        "info": {
+            "title": "pmservice",
+            "version": __version__,
+            "description": __doc__.partition("\n\n")[0],
+            "license": {"name": "MIT", "identifier": "MIT"},
         },
+        "servers": [{"url": url}],
+        "security": [{"Token": []}],
+        "tags": list(tags.values()),
+        **described,
     }
 
 
@@ -7511,14 +7670,14 @@ Fault = dict[str, Any]
 
 # fmt: off
 #                look     read                               schema of a request
-SECONDS   = Kind("plain", number_of("seconds", 0, MAX_WAIT), {"type": "number", "minimum": 0, "maximum": MAX_WAIT})
+SECONDS   = Kind("plain", number_of("seconds", 0, MAX_WAIT), {**HOURS_SCHEMA, "maximum": MAX_WAIT})
 COUNT     = Kind("plain", whole(0, MAX_CALLS),               whole_schema(0, MAX_CALLS))
-OFFSET    = Kind("plain", read_offset,                       {"type": "number", "minimum": -MAX_OFFSET, "maximum": MAX_OFFSET})
+OFFSET    = Kind("plain", read_offset,                       {**FLOAT, "minimum": -MAX_OFFSET, "maximum": MAX_OFFSET})
 MATCH     = Kind("text",  read_match,                        {"type": "string", "pattern": f"^({CALL_PATTERN})$"})
 CALL_PATH = TEXT._replace(read=lambda value: bare_path(read_text(value)))
 EFFECTS   = {
     "status":   Kind("plain", whole(200, 599),               whole_schema(200, 599)),
-    "headers":  Kind("plain", read_headers,                  {"type": "object", "additionalProperties": TEXT_OR_NUMBER}),
+    "headers":  Kind("plain", read_headers,                  map_of(STRING)),
     "body":     Kind("text",  read_fault_body,               {}),  # the look "text", because with it "" counts as given
     "delay":    SECONDS,
     "truncate": NATURAL,
@@ -7544,7 +7703,6 @@ CALLS_QUERY = {
     "text": TEXT,
     "every": Kind("plain", whole(1, 3600), whole_schema(1, 3600)),
 }
-FAULT_SCHEMA = body_schema(FAULT)
 
 
 def size_of(connection: sqlite3.Connection) -> int:
@@ -7692,10 +7850,10 @@ class Controls:
                 raise Refusal(403, ADMIN_ONLY)
             body = read_body(environ)
             query: dict[str, Any] = parse_query(environ)
-            if not control.body:  # then parameters may also come in the body
+            if control.reads is NOTHING:  # then parameters may also come in the body
                 query |= parse_body(body, "")
             parameters = check_exactly(Shape(control.parameters), query)
-            given: Any = body if control.body else name or parameters
+            given: Any = body if control.reads is not NOTHING else name or parameters
             bottle.response.content_type = "application/json"
             answer = control.perform(self, given)
             if isinstance(answer, Iterator):
@@ -7922,6 +8080,11 @@ def blank_fields(fields: Fields) -> dict[str, Any]:
 # None for success.
 
 
+def live(controls: Controls, _: Any) -> Any:
+    """Say that the process answers."""
+    return {"status": "live"}
+
+
 def ready(controls: Controls, _: Any) -> Any:
     """Refuse (503) until schema and fixture are loaded, and while the file cannot be written."""
     if controls.service.loading:
@@ -7973,6 +8136,11 @@ def load_all(controls: Controls, body: bytes) -> Any:
     document = parse_fixture(decode(body))
     with controls.database.loading() as store:
         return {"records": load(store, document)}
+
+
+def get_clock(controls: Controls, _: Any) -> Any:
+    """Return the time of the service, and how the clock differs from the machine's."""
+    return controls.clock.state()
 
 
 def put_clock(controls: Controls, body: bytes) -> Any:
@@ -8061,12 +8229,27 @@ def add_fault(controls: Controls, body: bytes) -> Any:
     return set_faults(controls, [*controls.faults, fault])
 
 
+def clear_journal(controls: Controls, _: Any) -> None:
+    """Forget the calls."""
+    controls.journal.clear()
+
+
+def list_faults(controls: Controls, _: Any) -> Any:
+    """Return the faults, the first that matches a call first."""
+    return controls.faults
+
+
+def clear_faults(controls: Controls, _: Any) -> None:
+    """Remove all faults."""
+    controls.faults.clear()
+
+
 class Control(NamedTuple):
     """A control: a row of CONTROLS.
 
-    shows: an example of its answer.  parameters: of the query.
-    body: the schema of the body. If a control has none, its parameters may come in a JSON body as
-    well as in the query.
+    shows: the schema of its answer.  parameters: of the query.
+    reads: the body: a shape, a list of one, or a schema. If a control has none, its parameters may
+        come in a JSON body as well as in the query.
     open: it needs no token, and exists even when controls are off.
     target, status: the same for all controls; `describe` (room 13) reads them, because it describes
     Operations, too.
@@ -8076,55 +8259,59 @@ class Control(NamedTuple):
     path: str
     purpose: str
     perform: Callable[[Controls, Any], Any]
-    shows: Any = SUCCESS
+    shows: Any = MESSAGE
     parameters: Mapping[str, Kind] = {}
-    body: Schema = {}
+    reads: Any = NOTHING
     open: bool = False
     target: str = ""
     status: int = 200
 
 
 # fmt: off
-ONLY  = {"only": one_of("records")}
-STATE = {"status": ""}
-TIME  = {"now": "", "frozen": True, "offset": 0.0}
+KEPT_PARTS = ("records",)
+ONLY  = {"only": one_of(*KEPT_PARTS)}
+STATE = flat_object("State", "", "status")
+TIME  = object_of({"now": STRING, "frozen": FLAG_SCHEMA, "offset": FLOAT}, "Time")
+SAVED = object_of({"snapshots": array_of(STRING)}, "Snapshots")
+LOADED = flat_object("Loaded", "records", "")
+FAULTS = array_of(ANY_OBJECT)
+CALLS = object_of({"total": INTEGER, "calls": array_of(ANY_OBJECT)}, "Calls")
 # THE TABLE OF CONTROLS.
 CONTROLS = (
     #        method    path                           purpose                                         perform, shows
-    Control("GET",    "/-/live",                     "tell whether the process answers",             lambda *_: {"status": "live"}, STATE, open=True),
+    Control("GET",    "/-/live",                     "tell whether the process answers",             live, STATE, open=True),
     Control("GET",    "/-/ready",                    "tell whether records can be read and written", ready, STATE, open=True),
     Control("POST",   "/-/reset",                    "return to the start",                          reset, parameters=ONLY),
-    Control("GET",    "/-/snapshots",                "list the snapshots",                           list_snapshots, {"snapshots": [""]}),
+    Control("GET",    "/-/snapshots",                "list the snapshots",                           list_snapshots, SAVED),
     Control("PUT",    "/-/snapshots/<name>",         "save a snapshot of the records",               save_snapshot),
-    Control("POST",   "/-/snapshots/<name>",         "alias of PUT",                                 save_snapshot),
+    Control("POST",   "/-/snapshots/<name>",         "save a snapshot of the records (alias)",       save_snapshot),
     Control("DELETE", "/-/snapshots/<name>",         "remove a snapshot",                            remove_snapshot),
     Control("POST",   "/-/snapshots/<name>/restore", "restore a snapshot",                           restore_snapshot),
-    Control("GET",    "/-/dump",                     "write everything as a fixture",                dump_all, {}),
-    Control("POST",   "/-/load",                     "load a fixture",                               load_all, {"records": 0}, body={"type": "object"}),
-    Control("GET",    "/-/clock",                    "show the service's time",                      lambda controls, _: controls.clock.state(), TIME),
-    Control("PUT",    "/-/clock",                    "freeze, shift or release the clock",           put_clock, TIME, body=body_schema(CLOCK)),
-    Control("GET",    "/-/journal",                  "list the last calls, or check how many came",  get_journal, {"total": 0, "calls": [{}]}, JOURNAL_QUERY),
-    Control("DELETE", "/-/journal",                  "forget the calls",                             lambda controls, _: controls.journal.clear()),
-    Control("GET",    "/-/faults",                   "list the faults",                              lambda controls, _: controls.faults, [{}]),
-    Control("POST",   "/-/faults",                   "add a fault",                                  add_fault, [{}], body=FAULT_SCHEMA),
-    Control("PUT",    "/-/faults",                   "replace the faults",                           put_faults, [{}], body=array_of(FAULT_SCHEMA)),
-    Control("DELETE", "/-/faults",                   "remove all faults",                            lambda controls, _: controls.faults.clear()),
+    Control("GET",    "/-/dump",                     "write all records as a fixture",               dump_all, ANY_OBJECT),
+    Control("POST",   "/-/load",                     "load a fixture",                               load_all, LOADED, reads=ANY_OBJECT),
+    Control("GET",    "/-/clock",                    "show the time of the service",                 get_clock, TIME),
+    Control("PUT",    "/-/clock",                    "set the clock",                                put_clock, TIME, reads=CLOCK),
+    Control("GET",    "/-/journal",                  "list the last calls",                          get_journal, CALLS, JOURNAL_QUERY),
+    Control("DELETE", "/-/journal",                  "forget the calls",                             clear_journal),
+    Control("GET",    "/-/faults",                   "list the faults",                              list_faults, FAULTS),
+    Control("POST",   "/-/faults",                   "add a fault",                                  add_fault, FAULTS, reads=FAULT),
+    Control("PUT",    "/-/faults",                   "replace the faults",                           put_faults, FAULTS, reads=[FAULT]),
+    Control("DELETE", "/-/faults",                   "remove all faults",                            clear_faults),
 )
 # fmt: on
 
 
-@functools.cache
-def openapi_text(on: bool) -> bytes:
+@functools.lru_cache(4)
+def openapi_text(url: str, day: date, on: bool) -> bytes:
     """Return the OpenAPI document of a service whose controls are on, or off, as JSON."""
     rows = [row for row in CONTROLS if on or row.open]
-    document = openapi((row, "control", row.body) for row in rows)
-    return to_json(document).encode()
+    return to_json(openapi(url, day, rows)).encode()
 
 
 def get_document(on: bool) -> bytes:
     """Answer with the OpenAPI document."""
     bottle.response.content_type = "application/json"
-    return openapi_text(on)
+    return openapi_text(url_of(bottle.request.environ), date.today(), on)
 
 
 # --- 15 Page: what browsers are shown -------------------------------------------------------------
@@ -8474,7 +8661,7 @@ def sort_links(
     way_now = {"asc": "ascending", "desc": "descending"}[way]
     sorts = {}
     for field in fields:
-        if field in order.schema["enum"]:
+        if field in listing.sortable:
             now = way_now if field == by else ""
             turned = "desc" if now == "ascending" else "asc"
             sorts[field] = link(order=f"{field}_{turned}", page=1), now
@@ -9219,14 +9406,12 @@ Invoke-RestMethod {url}/products -Headers @{{Token = $T}} -Method Post\
 def lines_for_programs(environ: Mapping[str, Any], account: str) -> Section:
     """Return the lines that get JSON in the reader's shell, and links to what has no page."""
     on_windows = "Windows" in environ.get("HTTP_USER_AGENT", "")
-    host = environ.get("HTTP_HOST") or environ["SERVER_NAME"]
-    url = f"{environ['wsgi.url_scheme']}://{host}"
     lines = POWERSHELL if on_windows else SHELL
     return Section(
         "For API clients",
         links=OTHER_LINKS,
         text=["Clients get JSON at the same paths:"],
-        code=lines.format(url=url, account=account),
+        code=lines.format(url=url_of(environ), account=account),
     )
 
 
@@ -11977,7 +12162,7 @@ FRACTION = re.compile(r"(-?[0-9]{1,18})\.[0-9]*")
 ESCAPED = re.compile("&(?:amp|lt|gt|quot|#39|#039);")  # what PHP's htmlspecialchars() writes
 ESCAPING = 17  # the first version that stores names escaped
 VISIBLE = re.compile("[!-~]+")  # what a token may consist of
-QUOTED = re.compile(STRING.pattern.encode(), re.DOTALL)
+QUOTED = re.compile(JSON_STRING.pattern.encode(), re.DOTALL)
 
 
 class Remote:
