@@ -4301,9 +4301,12 @@ def with_story_version(store: Store, resource: Resource, values: Body, row: Any 
 
     A task takes the version whenever `story` is sent, other records only when their story changes.
     `story` of a task is no checked link: the version is 0 if the caller sees no story with this id,
-    but a task that has it already keeps its version. Without a story, the version is 1.
+    but a task that has it already keeps its version. A new record without a story has version 1; a
+    stored one whose story is taken away keeps its version.
     """
     if "story" not in values or "storyVersion" not in resource.fields:
+        return values
+    if row is not None and not values["story"]:
         return values
     same_story = row is not None and values["story"] == row["story"]
     if same_story and resource is not TASK:  # only a task takes the version anew
@@ -4584,7 +4587,7 @@ def make_modify_project(resource: Resource) -> Perform:
 
     def perform(store: Store, row: Record, body: Body) -> int:
         changes = dict(body)
-        if "name" in body and resource is not PROGRAM:
+        if differs(row, body, "name"):
             changes["team"] = body["name"]  # quirk: the team is named like the project
         if resource is EXECUTION:
             # The parent of an execution is always its project.
@@ -5123,7 +5126,8 @@ def modify_bug(store: Store, bug: Record, body: Body) -> int:
     for transition, fields in steps:
         given = {field: body[field] for field in fields if body.get(field)}
         if transition is RESOLVE:  # quirk: unlike POST /bugs/<id>/resolve, the assignee stays
-            given.setdefault("assignedTo", bug["assignedTo"] or bug["openedBy"])
+            assignee = body.get("assignedTo", bug["assignedTo"])
+            given["assignedTo"] = assignee or bug["openedBy"]
         move(store, store.get("bug", id), given, transition)
     return int(id)
 

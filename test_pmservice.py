@@ -1962,7 +1962,7 @@ CHANGES = [  # a change of a record: request, body, what it changes beside `last
     ("PUT /users/dev1",            dict(realname="D", dept=2, role="qa", gender="m", join="2020-04-05", email="d@x.org"),
          dict(realname="D", dept=2, role="qa", gender="m", join="2020-04-05", email="d@x.org")),
     ("PUT /departments/2",         dict(name="N", parent=0),                 dict(name="N", parent=0, path=",2,", grade=1)),
-    ("PUT /programs/1",            dict(name="N", budget=7, realEnd="2026-12-29"), dict(name="N", budget="7", realEnd="2026-12-29")),
+    ("PUT /programs/1",            dict(name="N", budget=7, realEnd="2026-12-29"), dict(name="N", team="N", budget="7", realEnd="2026-12-29")),
     ("PUT /projects/5",            dict(name="N", PM="pm1", parent=4),       dict(name="N", team="N", PM=reference("pm1"), parent=4, path=",4,5,", grade=2)),
     ("PUT /executions/6",          dict(name="N", status="doing", PO="po1"), dict(name="N", team="N", status="doing", PO=reference("po1"))),
     ("PUT /products/1",            dict(name="N", status="normal", line=4),  dict(name="N", status="normal", line=4)),
@@ -1971,6 +1971,7 @@ CHANGES = [  # a change of a record: request, body, what it changes beside `last
     ("PUT /testcases/1",           dict(pri=2, precondition="q", steps=[dict(desc="x")]),
          dict(pri=2, precondition="q", version=5, currentVersion=5, steps=[dict(id=6, parent=0, case=1, version=5, type="step", desc="x", expect="")])),
     ("PUT /bugs/1",                dict(NEW_BUG, assignedTo="dev2"),         dict(NEW_BUG, **TO_DEV2, storyVersion=0)),
+    ("PUT /testcases/1",           dict(story=0),                            dict(story=0)),
     ("PUT /bugs/1",                {},                                       {}),
     ("POST /bugs/2/assign",        dict(assignedTo="dev2"),                  TO_DEV2),
     ("POST /bugs/2/confirm",       dict(pri=1, type="install"),              dict(pri=1, type="install", confirmed=1)),
@@ -5249,6 +5250,10 @@ class TestBugs:
         bug = work.put("/bugs/1", **sent)
         holds(bug, **sent, assignedTo="pm1")
         holds(bug, resolvedBy="qa1", closedBy="qa1")
+
+    def test_resolved_bug_that_is_taken_from_its_assignee_goes_to_its_opener(self, work):
+        bug = work.put("/bugs/1", resolution="fixed", assignedTo="")
+        holds(bug, status="resolved", assignedTo="pm1", assignedDate=LATER)
 
     def test_new_bug_belongs_to_the_project_of_its_execution(self, shop):
         for sent, project in PROJECT_OF_BUG:
