@@ -671,6 +671,7 @@ LOOKS = {
     "truth":     Look("boolean",    "",                     False,     "",          None,    "flag"),
     "parent":    Look("",           -1,                     False,     "",          None,    "",       "first"),
     "build":     Look("text",       "",                     False,     "",          None,    "",       "build"),
+    "paging":    Look("",           "0"),  # 0 is not given
 }
 # fmt: on
 
@@ -941,11 +942,15 @@ def read_plan_ids(value: Any) -> list[int]:
     return read_ids([value] if isinstance(value, int) else value)
 
 
-def read_release_build(value: Any) -> int:
-    """Return an id, also from the array of one id that some clients send; 0 for none."""
-    if isinstance(value, list) and len(value) == 1:
-        value = value[0]
-    return whole(0)(value)
+def only_one(read: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """Return a reader that takes the array of one value, which some clients send, for the value."""
+
+    def read_one(value: Any) -> Any:
+        if isinstance(value, list) and len(value) == 1:
+            value = value[0]
+        return read(value)
+
+    return read_one
 
 
 def read_trunk_or_build(value: Any) -> int:
@@ -1148,18 +1153,19 @@ DEADLINE     = Kind("deadline",  read_day,          DAY_SCHEMA)
 MOMENT       = Kind("moment",    read_moment,       MOMENT_SCHEMA)
 STAMP        = Kind("stamp",     read_moment,       MOMENT_SCHEMA)  # a moment that every answer shows as "" when unset
 PERSON       = Kind("person",    read_person,       PERSON_SCHEMA)
+ASSIGNEE     = Kind("person",    only_one(read_person), PERSON_SCHEMA)
 PEOPLE       = Kind("people",    read_people,       PEOPLE_SCHEMA)
 WHITELIST    = Kind("whitelist", read_whitelist,    PEOPLE_SCHEMA)
 FLAG         = Kind("flag",      read_flag,         FLAG_SCHEMA)
 YES_NO       = Kind("truth",     read_flag,         FLAG_SCHEMA)  # a flag that every answer shows as a boolean
 STAGES       = Kind("text",      read_stages,       STAGE_SCHEMA)
 BUG_STATE    = Kind("quoted",    read_bug_state,    {"type": "string", "enum": list(BUG_STATES)})
-RELEASE_BUILD = Kind("plain",     read_release_build,     whole_schema(0))
+RELEASE_BUILD = Kind("plain",    only_one(whole(0)), whole_schema(0))
 PRODUCTS     = Kind("plain",     read_some_ids,     SOME_IDS, target="product")
 STORY_IDS    = Kind("plain",     read_some_ids,     SOME_IDS, target="story")
 BUG_IDS      = Kind("plain",     read_some_ids,     SOME_IDS, target="bug")
-PAGE         = Kind("plain",     whole(1),          POSITIVE_SCHEMA)
-LIMIT        = Kind("plain",     whole(1, 100_000), {**POSITIVE_SCHEMA, "maximum": 100_000})
+PAGE         = Kind("paging",    whole(1),          POSITIVE_SCHEMA)
+LIMIT        = Kind("paging",    whole(1, 100_000), {**POSITIVE_SCHEMA, "maximum": 100_000})
 # An id, or "trunk", which is stored as NULL.
 BUILD_OR_TRUNK = Kind("build",   read_trunk_or_build, STRING, target="build",
                     sql="coalesce(CAST(testtask.build AS TEXT), 'trunk')")
@@ -1779,7 +1785,7 @@ BUG_FIELDS = dict(
     id=ID, product=needed("product"), branch=INT, module=INT, project=link("project"), execution=HOME_LINK,
     toTask=INT, toStory=INT, title=NAME, keywords=TEXT, severity=NATURAL, pri=NATURAL, type=one_of(*BUG_TYPES), os=TEXT,
     browser=TEXT, steps=TEXT, task=INT, story=INT, openedBy=PERSON, openedDate=MOMENT, deadline=DEADLINE,
-    assignedTo=PERSON, assignedDate=MOMENT, resolvedBy=PERSON, resolvedDate=MOMENT, resolvedBuild=TEXT,
+    assignedTo=ASSIGNEE, assignedDate=MOMENT, resolvedBy=PERSON, resolvedDate=MOMENT, resolvedBuild=TEXT,
     closedBy=PERSON, closedDate=MOMENT,
     plan=INT, storyVersion=INT, hardware=TEXT, found=TEXT, status=BUG_STATE, subStatus=fixed(""),
     color=TEXT, confirmed=INT, activatedCount=COUNTER, activatedDate=MOMENT, feedbackBy=TEXT, notifyEmail=TEXT,
@@ -1792,7 +1798,7 @@ BUG_FIELDS = dict(
 TASK_FIELDS = dict(
     id=ID, project=link("project"), parent=INT, execution=HOME_LINK, module=INT, story=INT, fromBug=INT,
     name=NAME, type=one_of(*TASK_TYPES), pri=NATURAL, estimate=HOURS, consumed=HOURS, left=HOURS, deadline=DAYS,
-    status=one_of(*TASK_STATES), desc=TEXT, openedBy=PERSON, openedDate=MOMENT, assignedTo=PERSON,
+    status=one_of(*TASK_STATES), desc=TEXT, openedBy=PERSON, openedDate=MOMENT, assignedTo=ASSIGNEE,
     assignedDate=MOMENT, estStarted=DAYS, realStarted=MOMENT, finishedBy=PERSON, finishedDate=MOMENT,
     closedBy=PERSON, closedDate=MOMENT, team=fixed([]),
     design=fixed(0), storyVersion=INT, designVersion=fixed(0), feedback=fixed(0), fromIssue=fixed(0), mode=fixed(""),
@@ -1834,7 +1840,7 @@ STORY_FIELDS = dict(
     category=TEXT, pri=NATURAL, estimate=ESTIMATE, status=one_of(*STORY_STATES), subStatus=fixed(""), color=TEXT,
     stage=derived(one_of(*STORY_STAGES), STORY_STAGE),
     stagedBy=fixed(""), mailto=WHITELIST, lib=fixed(0), fromStory=fixed(0), fromVersion=fixed(1), openedBy=PERSON,
-    openedDate=MOMENT, assignedTo=PERSON, assignedDate=MOMENT, approvedDate=fixed(None), lastEditedBy=PERSON,
+    openedDate=MOMENT, assignedTo=ASSIGNEE, assignedDate=MOMENT, approvedDate=fixed(None), lastEditedBy=PERSON,
     lastEditedDate=MOMENT, reviewedBy=PERSON, reviewedDate=MOMENT, closedBy=PERSON, closedDate=MOMENT,
     closedReason=one_of("", *STORY_REASONS), activatedDate=MOMENT, toBug=fixed(0),
     childStories=derived(TEXT, f"coalesce((SELECT group_concat(child.id) {FROM_CHILD_STORIES}), '')"),
@@ -2164,7 +2170,7 @@ MODIFY_STORY      = Shape(STORY.pick(STORY_SENT, **STORY_PEOPLE_AND_PLANS, **SAI
 CREATE_STORY_VERSION = Shape(STORY.pick("title spec verify", reviewer=PEOPLE, **SAID))
 REVIEW_STORY      = Shape(STORY.pick(REVIEW_SENT, **VOTE, **SAID), "result", OTHER_STORY)
 CLOSE_STORY       = Shape(STORY.pick("duplicateStory", **A_REASON, **SAID), "", OTHER_STORY)
-ASSIGN            = Shape({"assignedTo": PERSON, **SAID})
+ASSIGN            = Shape({"assignedTo": ASSIGNEE, **SAID})
 CREATE_BUILD      = Shape(BUILD.pick(BUILD_SENT), "execution product name builder date")
 MODIFY_BUILD      = Shape(BUILD.pick(BUILD_SENT, **SAID))
 CREATE_RELEASE    = Shape(RELEASE.pick(f"name date product branch {RELEASE_SENT}"), "name date product")

@@ -1442,7 +1442,7 @@ REFUSED = {  # request: the broken field, what is sent for it, a word of the rul
         ("assignedTo", 99, "existing user"), ("assignedTo", ["dev1", None], "user"),
     ],
     MODIFY: [
-        ("name", "", "blank"), ("type", "code", "devel"), ("deadline", "2026-02-01", "before"), ("assignedTo", ["dev1"], "user"),
+        ("name", "", "blank"), ("type", "code", "devel"), ("deadline", "2026-02-01", "before"), ("assignedTo", ["dev1", "qa1"], "user"),
     ],
     START: [
         ("consumed", 2, "2.5"), ("left", -1, "0 or more"), ("realStarted", "yesterday", "YYYY-MM-DD hh:mm:ss"),
@@ -1691,6 +1691,8 @@ AROUND = [  # the path of a list, what stands around its records; unknown parame
     ("/projects/2/releases",                    {"total": 2}),
     ("/projects/2/releases?limit=3",            {"page": 1, "total": 2, "limit": 3}),
     ("/projects/2/releases?page=&limit=4",      {"page": 1, "total": 2, "limit": 4}),
+    ("/projects/2/releases?page=0&limit=0",     {"total": 2}),
+    ("/products/1/bugs?page=0&limit=0",         {"page": 1, "total": 2, "limit": 20}),
 ]
 # fmt: on
 
@@ -2458,7 +2460,7 @@ class TestLists:
         assert len(rule) < 200  # it does not list all of them
 
     @each("name", ["page", "limit"])
-    @each("number", ["0", "-1", "x", "1.5", "%D9%A1", str(2**64)])
+    @each("number", ["00", "-1", "x", "1.5", "%D9%A1", str(2**64)])
     def test_page_and_limit_have_bounds(self, five, name, number):
         for path, _ in DEFAULT_ORDERS:
             assert broken(five, f"GET {path}?{name}={number}", None) == name
@@ -4893,6 +4895,7 @@ VERSIONS = [  # what is sent to a task of version 4, its version then
     (dict(name="Other"), 5), (dict(estStarted="2026-02-01"), 5), (dict(deadline="2026-02-21"), 5), (dict(name="Other", deadline="2026-02-21"), 5),
     (dict(name="Task one", estStarted="2026-02-02", deadline="2026-02-20"), 4), (dict(pri=2, desc="x", type="ui", estimate=9, assignedTo="dev2", story=0), 4),
 ]
+ASSIGNING = ["POST /bugs/2/assign", "PUT /bugs/2", "POST /stories/2/assign", "POST /tasks/2/assignto", "POST /tasks/2/start", "PUT /tasks/2"]
 REASSIGNED = [  # what is sent to a task of dev1, its assignee then, since when
     ("dev1", "dev1", NOW_ISO), (4, "dev1", NOW_ISO), ("dev2", "dev2", LATER), ("", None, LATER),
 ]
@@ -4924,6 +4927,12 @@ class TestTasks:
             since = NOW_ISO if name else None
             holds(task, assignedTo=name, assignedDate=since)
         assert answer["id"] == task["id"]
+
+    @each("line", ASSIGNING)
+    def test_array_with_one_account_is_taken_for_one_assignee(self, world, line):
+        assigned = send(world, line, dict(assignedTo=["dev2"]))["assignedTo"]
+        assert assigned in ("dev2", reference("dev2"))
+        assert broken(world, line, dict(assignedTo=["dev1", "dev2"])) == "assignedTo"
 
     def test_one_wrong_assignee_means_no_task_and_no_user(self, world):
         accounts = ["new1", "not an account"]
@@ -8697,7 +8706,7 @@ FETCHES = [  # how a browser says where a request comes from, and whether it is 
     ("elsewhere",   "",         "",         False), ("CROSS-SITE", "no-cors",  "image",    False),
 ]
 REFUSED_PAGES = [
-    "/bugs/99", "/nothing", "/bugs?order=nope", "/bugs?page=0", "/bugs?limit=x", "/bugs?limit=100001", f"/bugs?limit={'9' * 5000}",
+    "/bugs/99", "/nothing", "/bugs?order=nope", "/bugs?page=-1", "/bugs?limit=x", "/bugs?limit=100001", f"/bugs?limit={'9' * 5000}",
     "/bugs?pagesize=1", "/products?program=99",
 ]
 UNNAMED = ["GET /testcases/<id>/results", "GET /tasks/<id>/estimate"]  # lists of what has no name
