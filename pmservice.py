@@ -2630,6 +2630,11 @@ BROWSE_TESTTASKS = {
     **{state: f"testtask.status = '{state}'" for state in TESTTASK_STATES},
 }
 BROWSE_PRODUCTS = {"all": "TRUE", "noclosed": "product.status <> 'closed'", "closed": "product.status = 'closed'"}
+BROWSE_PROJECTS = {  # and executions
+    "all":            "TRUE",
+    "undone":         "project.status <> 'closed'",
+    **{state: f"project.status = '{state}'" for state in PROJECT_STATES},
+}
 BROWSE_RELEASES = {"all": "TRUE", **{state: f"release.status = '{state}'" for state in RELEASE_STATES}}
 # fmt: on
 
@@ -5881,12 +5886,12 @@ COMPANIONS = (  # beyond the specification: the rest of the published interface
     put(    "/programs/<id>",                   "modify a program",               PROGRAM,   PROGRAM_SHOWN,   MODIFY_PROGRAM,    make_modify_project(PROGRAM)),
     delete( "/programs/<id>",                   "delete a program",               PROGRAM,   perform=make_delete(PROGRAM, "project")),
     lists(  "/programs/<id>/products",          "list products of a program",     PROGRAM,   "products",  PRODUCT_SHOWN, BROWSE_PRODUCTS, order=OLDEST),
-    lists(  "/programs/<id>/projects",          "list projects of a program",     PROGRAM,   "projects",  PROJECT_SHOWN, order=OLDEST),
-    lists(  "/projects",                        "list projects",                  None,      "projects",  PROJECT_SHOWN, order=OLDEST),
+    lists(  "/programs/<id>/projects",          "list projects of a program",     PROGRAM,   "projects",  PROJECT_SHOWN, BROWSE_PROJECTS, order=OLDEST),
+    lists(  "/projects",                        "list projects",                  None,      "projects",  PROJECT_SHOWN, BROWSE_PROJECTS, order=OLDEST),
     get(    "/projects/<id>",                   "get a project",                  PROJECT,   PROJECT_SHOWN,   query="fields"),
     put(    "/projects/<id>",                   "modify a project",               PROJECT,   PROJECT_SHOWN,   MODIFY_PROJECT,    make_modify_project(PROJECT)),
     delete( "/projects/<id>",                   "delete a project",               PROJECT,   perform=make_delete(PROJECT)),
-    lists(  "/projects/<id>/executions",        "list executions of a project",   PROJECT,   "executions", EXECUTION_SHOWN, order=OLDEST),
+    lists(  "/projects/<id>/executions",        "list executions of a project",   PROJECT,   "executions", EXECUTION_SHOWN, BROWSE_PROJECTS),
     creates("/projects/<id>/executions",        "create an execution of a project", PROJECT,   EXECUTION_SHOWN, CREATE_EXECUTION,  create_execution),
     lists(  "/projects/<id>/stories",           "list stories of a project",      PROJECT,   "stories",   STORY_LINKED, BROWSE_STORIES, default="unclosed"),
     lists(  "/projects/<id>/bugs",              "list bugs of a project",         PROJECT,   "bugs",      BUG_SHOWN, BROWSE_BUGS),
@@ -5899,7 +5904,7 @@ COMPANIONS = (  # beyond the specification: the rest of the published interface
     lists(  "/projects/<id>/testtasks",         "list test tasks of a project",   PROJECT,   "testtasks", TESTTASK_LINKED, BROWSE_TESTTASKS),
     creates("/projects/<id>/testtasks",         "create a test task of a project", PROJECT,   TESTTASK_SHOWN,  CREATE_TESTTASK,
                                                                                              make_create(TESTTASK, "project", check_testtask)),
-    lists(  "/executions",                      "list executions",                None,      "executions", EXECUTION_SHOWN, order=OLDEST, filters="project"),
+    lists(  "/executions",                      "list executions",                None,      "executions", EXECUTION_SHOWN, BROWSE_PROJECTS, filters="project"),
     creates("/executions",                      "create an execution",              PROJECT,   EXECUTION_SHOWN, CREATE_EXECUTION,
                                                                                                create_execution, by="project"),
     get(    "/executions/<id>",                 "get an execution",               EXECUTION, EXECUTION_SHOWN, query="fields"),
@@ -5918,7 +5923,7 @@ COMPANIONS = (  # beyond the specification: the rest of the published interface
     get(    "/product/<id>",                    "get a product (alias)",          PRODUCT,   PRODUCT_SHOWN),
     put(    "/product/<id>",                    "modify a product (alias)",       PRODUCT,   PRODUCT_SHOWN,   MODIFY_PRODUCT,    make_modify(PRODUCT)),
     delete( "/product/<id>",                    "delete a product (alias)",       PRODUCT,   perform=make_delete(PRODUCT)),
-    lists(  "/products/<id>/projects",          "list projects of a product",     PRODUCT,   "projects",  PROJECT_SHOWN, order=OLDEST),
+    lists(  "/products/<id>/projects",          "list projects of a product",     PRODUCT,   "projects",  PROJECT_SHOWN, BROWSE_PROJECTS, order=OLDEST),
     lists(  "/products/<id>/stories",           "list stories of a product",      PRODUCT,   "stories",   STORY_LISTED,
                                                                                              BROWSE_STORIES, limit=500, filters="type=story",
                                                                                              default="unclosed", beside=REQUIREMENTS),

@@ -757,12 +757,12 @@ INTERFACE: dict[str, Row | List] = {
     "PUT /programs/<id>":                        Row("2j 7"),
     "DELETE /programs/<id>":                     Row("9j 7"),
     "GET /programs/<id>/products":               List({"1": "", "10": "2p", "2j": "3"}, "status"),
-    "GET /programs/<id>/projects":               List({"1": "", "10": "4j", "2j": "8"}),
-    "GET /projects":                             List({"": "3 4j 8"}),
+    "GET /programs/<id>/projects":               List({"1": "", "10": "4j", "2j": "8"}, "status"),
+    "GET /projects":                             List({"": "3 4j 8"}, "status"),
     "GET /projects/<id>":                        Row("4j 8", asks="fields"),
     "PUT /projects/<id>":                        Row("4j 8"),
     "DELETE /projects/<id>":                     Row("4j 8"),
-    "GET /projects/<id>/executions":             List({"3": "5", "4j": "6j"}),
+    "GET /projects/<id>/executions":             List({"3": "5", "4j": "6j"}, "status"),
     "POST /projects/<id>/executions":            Row("4j", HOME),
     "GET /projects/<id>/stories":                List({"3": "1 2p", "4j": "1"}, "status"),
     "GET /projects/<id>/bugs":                   List({"3": "1 2p", "4j": "3"}, "status"),
@@ -772,7 +772,7 @@ INTERFACE: dict[str, Row | List] = {
     "POST /projects/<id>/releases":              Row("4j", RELEASE),
     "GET /projects/<id>/testtasks":              List({"3": "1 2p", "4j": "3j 4pj"}, "status"),
     "POST /projects/<id>/testtasks":             Row("4j", RUN),
-    "GET /executions":                           List({"": "5 6j"}, "project"),
+    "GET /executions":                           List({"": "5 6j"}, "status project"),
     "POST /executions":                          Row("4j", HOME, asks="project"),
     "GET /executions/<id>":                      Row("6j", asks="fields"),
     "PUT /executions/<id>":                      Row("6j"),
@@ -789,7 +789,7 @@ INTERFACE: dict[str, Row | List] = {
     "GET /product/<id>":                         Row("2p 3"),
     "PUT /product/<id>":                         Row("2p 3"),
     "DELETE /product/<id>":                      Row("2p 3"),
-    "GET /products/<id>/projects":               List({"1": "3 4j 8", "2p": "3 4j"}),
+    "GET /products/<id>/projects":               List({"1": "3 4j 8", "2p": "3 4j"}, "status"),
     "GET /products/<id>/stories":                List({"1": "1", "2p": "2p"}, "status type"),
     "POST /products/<id>/stories":               Row("2p 3", STORY, asks="type objectID"),
     "GET /products/<id>/plans":                  List({"1": "1", "2p": "2p"}, "status"),
@@ -1923,7 +1923,7 @@ IN_LISTS = [  # a list in which records look otherwise than by themselves: path,
     ("/projects/2/testtasks",   "testtasks", "project's testtask", [without(one, "productName", "executionName") for one in (TESTTASK_2, TESTTASK_1)], PAGED),
 ]
 ALIKE = {  # lists in which records look as by themselves: path, the records in their order and what is around the list beside `total`
-    "/programs": ([1, 4], PAGED), "/projects": ([2, 5], PAGED), "/executions": ([3, 6], PAGED), "/releases": ([2, 1], {}), "/bugs": ([2, 1], PAGED),
+    "/programs": ([1, 4], PAGED), "/projects": ([2, 5], PAGED), "/executions": ([6, 3], PAGED), "/releases": ([2, 1], {}), "/bugs": ([2, 1], PAGED),
     "/programs/1/products": ([1], PAGED), "/programs/1/projects": ([2], PAGED), "/projects/2/executions": ([3], PAGED), "/projects/2/bugs": ([1], PAGED),
     "/executions/3/tasks": ([1], PAGED), "/executions/3/bugs": ([1], PAGED), "/products/1/projects": ([2], PAGED), "/products/2/releases": ([2], {}),
     "/tasks": ([], PAGED),
@@ -2404,11 +2404,13 @@ FIVE = {  # five products, each with a release, and six bugs; the last product h
     "products": [dict(id=1, name="P1", order=9), dict(id=2, name="P2", order=8), dict(id=3, name="P0", order=7), dict(id=4, name="P1", order=6),
         dict(id=5, name="P2")],
     "projects": [dict(id=1, name="Pr")],
+    "executions": [dict(id=id, project=1, name="Ex") for id in (2, 3, 4, 5, 6)],
     "releases": [dict(id=id, product=id, project=1, name=f"R{id}") for id in (1, 2, 3, 4, 5)],
     "bugs": [dict(id=id, product=1, title="B", severity=id % 3, deleted=id == 6) for id in (1, 2, 3, 4, 5, 6)],
 }
 DEFAULT_ORDERS = [  # path, the ids in the default order
     ("/products", [1, 2, 3, 4, 5]), ("/products/1/bugs", [5, 4, 3, 2, 1]), ("/projects/1/releases", [5, 4, 3, 2, 1]),
+    ("/projects/1/executions", [6, 5, 4, 3, 2]),
 ]
 ORDERED = [  # request, the ids in the order that it asks for
     ("/products/1/bugs?order=severity_asc",                [3, 1, 4, 2, 5]),
@@ -2483,7 +2485,10 @@ class TestLists:
 # fmt: off
 STATES_IN_LISTS = {  # records that differ in what the parameter `status` of a list asks for
     "products": [dict(id=1, name="P"), dict(id=2, name="Q", status="closed")],
-    "projects": [dict(id=1, name="Pr")],
+    "programs": [dict(id=9, name="Pg")],
+    "projects": [dict(id=1, name="Pr", parent=9, products=[1]), dict(id=2, name="Pr", status="doing", products=[1]),
+                 *(dict(id=id, name="Pr", parent=9, status=status) for id, status in ((3, "suspended"), (4, "closed")))],
+    "executions": [dict(id=5, name="Ex", project=1, status="closed"), dict(id=6, name="Ex", project=1), dict(id=7, name="Ex", project=2)],
     "releases": [dict(id=1, product=1, project=1, name="R"), dict(id=2, product=1, project=1, name="S", status="terminate")],
     "stories": [dict(id=1, product=1, title="S", version=2)],
     "bugs": [dict(product=1, title="B", **more) for more in (
@@ -2501,6 +2506,11 @@ STATES_IN_LISTS = {  # records that differ in what the parameter `status` of a l
 STATUSES = {  # path: status: the ids listed
     "/products": {"all": [1, 2], "noclosed": [1], "closed": [2]},
     "/projects/1/releases": {"all": [1, 2], "normal": [1], "terminate": [2]},
+    "/projects": {"": [1, 2, 3, 4], "all": [1, 2, 3, 4], "undone": [1, 2, 3], "wait": [1], "doing": [2], "suspended": [3], "closed": [4]},
+    "/programs/9/projects": {"": [1, 3, 4], "undone": [1, 3], "closed": [4]},
+    "/products/1/projects": {"": [1, 2], "undone": [1, 2], "doing": [2]},
+    "/executions": {"": [5, 6, 7], "all": [5, 6, 7], "undone": [6, 7], "wait": [6, 7], "closed": [5]},
+    "/projects/1/executions": {"": [5, 6], "undone": [6], "suspended": []},
     "/products/1/bugs": {
         "": [1, 2, 3, 4, 5, 6, 7, 8, 9], "all": [1, 2, 3, 4, 5, 6, 7, 8, 9], "unclosed": [1, 2, 4, 5, 6, 7, 8, 9], "unresolved": [1, 2, 4, 6, 7, 8, 9],
         "unconfirmed": [1, 3, 5, 6, 7, 8, 9], "assigntome": [4], "openedbyme": [1, 2, 3, 4, 5, 7, 8, 9], "assigntonull": [1, 2, 3, 5, 6, 7, 8],
