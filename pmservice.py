@@ -148,6 +148,7 @@ STORY_STAGES    = ("wait", "planned", "projected", "released", "closed")
 VOTES           = ("pass", "reject", "clarify", "revert")
 PLAN_STATES     = ("wait", "doing", "done", "closed")
 TESTTASK_STATES = ("wait", "doing", "done", "blocked")
+WITH_MODULES    = ("story", "task", "bug", "case")
 
 # How an unset value is written in answers, as JSON text.
 NULL, BLANK = "null", '""'
@@ -2147,6 +2148,7 @@ A_RESOLUTION = {"resolution": one_of(*RESOLUTIONS)}
 # THE BODIES OF REQUESTS: the resource's kinds, except where a request writes a field differently; the required fields; rules.
 NOTHING           = Shape({})
 COMMENT           = Shape(SAID)
+IN_MODULES        = Shape({"type": one_of(*WITH_MODULES), "id": ID}, "type id")
 LOGIN             = Shape({"account": TEXT, "password": TEXT}, "account password")
 CREATE_DEPARTMENT = Shape(DEPARTMENT.pick("name parent manager", order=SMALL), "name")
 MODIFY_DEPARTMENT = Shape(DEPARTMENT.pick("name parent manager", order=SMALL, **SAID))
@@ -2527,6 +2529,7 @@ PING = flat_object("Ping", "", "token tokenLife")
 CONFIGURATION = flat_object("Configuration", "", "name value")
 CONFIGURATION_LIST = array_of(flat_object("ConfigurationInList", "", "key value"))
 GROUP = flat_object("Group", "id project", "vision name role desc acl developer")
+MODULES = object_of({"modules": array_of({}, maxItems=0)}, "Modules")
 BUG_OPTIONS = object_of({"options": ANY_OBJECT}, "BugOptions")
 DEPARTMENT_TREES = array_of(ANY_OBJECT)
 
@@ -4569,9 +4572,10 @@ def project_of(home: Record) -> int:
     return int(home["project"] or home["id"])
 
 
-def create_project(store: Store, row: None, body: Body) -> int:
+def create_project(store: Store, program: Record | None, body: Body) -> int:
     """Create a project, which counts as edited by its creator."""
-    return create(store, PROJECT, {**body, **last_edit(store)})
+    made = {"parent": program["id"]} if program else {}
+    return create(store, PROJECT, {**body, **made, **last_edit(store)})
 
 
 def create_execution(store: Store, project: Record, body: Body) -> int:
@@ -5210,6 +5214,11 @@ def list_groups(store: Store, row: None, query: Body) -> list[Body]:
     return [{**ADMINISTRATORS, "privs": {}, "accounts": store.administrators()}]
 
 
+def list_modules(store: Store, row: None, query: Body) -> Body:
+    """Return the modules of a product or an execution: there are none."""
+    return {"modules": []}
+
+
 def list_bug_options(store: Store, row: None, query: Body) -> Body:
     """Return what a form for bugs offers; the builds of `?product=`, if it is given."""
     numbers = ["", "1", "2", "3", "4"]
@@ -5802,7 +5811,8 @@ class Operation:
     @functools.cached_property
     def query_shape(self) -> Shape:
         """The query parameters, as a shape that they are checked by."""
-        return Shape(self.parameters)
+        required = self.reads.required & self.parameters.keys()
+        return Shape(self.parameters, " ".join(required))
 
 
 class Each(NamedTuple):
@@ -5870,6 +5880,7 @@ COMPANIONS = (  # beyond the specification: the rest of the published interface
     get(    "/configurations/<name>",           "get one configuration",          None,      CONFIGURATION,   perform=get_configuration),
     get(    "/groups",                          "list the groups of users",       None,      array_of(GROUP),  perform=list_groups),
     get(    "/options/bug",                     "list the choices for a bug",         None,      BUG_OPTIONS,     perform=list_bug_options, query="product"),
+    get(    "/modules",                         "list modules",                   None,      MODULES,         IN_MODULES,        list_modules, query="type id"),
     get(    "/departments",                     "list the trees of departments",  None,      DEPARTMENT_TREES, perform=list_departments),
     creates("/departments",                     "create a department",            None,      DEPARTMENT_SHOWN, CREATE_DEPARTMENT,
                                                                                              make_create(DEPARTMENT, verify=check_department), admin=True),
@@ -5886,7 +5897,10 @@ COMPANIONS = (  # beyond the specification: the rest of the published interface
     put(    "/programs/<id>",                   "modify a program",               PROGRAM,   PROGRAM_SHOWN,   MODIFY_PROGRAM,    make_modify_project(PROGRAM)),
     delete( "/programs/<id>",                   "delete a program",               PROGRAM,   perform=make_delete(PROGRAM, "project")),
     lists(  "/programs/<id>/products",          "list products of a program",     PROGRAM,   "products",  PRODUCT_SHOWN, BROWSE_PRODUCTS, order=OLDEST),
+    creates("/programs/<id>/products",          "create a product of a program",  PROGRAM,   PRODUCT_CREATED, CREATE_PRODUCT,
+                                                                                             make_create(PRODUCT, "program")),
     lists(  "/programs/<id>/projects",          "list projects of a program",     PROGRAM,   "projects",  PROJECT_SHOWN, BROWSE_PROJECTS, order=OLDEST),
+    creates("/programs/<id>/projects",          "create a project of a program",  PROGRAM,   PROJECT_CREATED, CREATE_PROJECT,    create_project),
     lists(  "/projects",                        "list projects",                  None,      "projects",  PROJECT_SHOWN, BROWSE_PROJECTS, order=OLDEST),
     get(    "/projects/<id>",                   "get a project",                  PROJECT,   PROJECT_SHOWN,   query="fields"),
     put(    "/projects/<id>",                   "modify a project",               PROJECT,   PROJECT_SHOWN,   MODIFY_PROJECT,    make_modify_project(PROJECT)),
@@ -5983,6 +5997,9 @@ COMPANIONS = (  # beyond the specification: the rest of the published interface
     put(    "/testtasks/<id>",                  "modify a test task",             TESTTASK,  TESTTASK_SHOWN,  MODIFY_TESTTASK,
                                                                                              make_modify(TESTTASK, check_testtask)),
     delete( "/testtasks/<id>",                  "delete a test task",             TESTTASK,  perform=make_delete(TESTTASK)),
+    lists(  "/testcases",                       "list test cases",                None,      "testcases", CASE_LISTED, filters="product"),
+    creates("/testcases",                       "create a test case",              PRODUCT,   CASE_CREATED,    CREATE_CASE,
+                                                                                              make_create(TESTCASE, "product"), by="product"),
     put(    "/testcases/<id>",                  "modify a test case",             TESTCASE,  CASE_LISTED,     MODIFY_CASE,       modify_case),
     delete( "/testcases/<id>",                  "delete a test case",             TESTCASE,  perform=make_delete(TESTCASE)),
     lists(  "/testcases/<id>/results",          "list results of a test case",    TESTCASE,  "results",   RESULT_SHOWN, limit=-1),
@@ -6008,6 +6025,7 @@ COMPANIONS = (  # beyond the specification: the rest of the published interface
     post(   "/tasks/<id>/close",                "close a task",                   TASK,      TASK_SHOWN,      CLOSE_TASK,        make_move(CLOSE)),
     post(   "/tasks/<id>/cancel",               "cancel a task",                  TASK,      TASK_SHOWN,      COMMENT,           make_move(CANCEL)),
     post(   "/tasks/<id>/active",               "activate a task",                TASK,      TASK_SHOWN,      ACTIVATE_TASK,     make_move(ACTIVATE)),
+    post(   "/tasks/<id>/activate",             "activate a task (alias)",        TASK,      TASK_SHOWN,      ACTIVATE_TASK,     make_move(ACTIVATE)),
     lists(  "/tasks/<id>/estimate",             "list efforts of a task",         TASK,      "effort",    EFFORT_LISTED, order=OLDEST, limit=-1),
     post(   "/tasks/<id>/estimate",             "record efforts of a task",       TASK,      TASK_SHOWN,      ADD_EFFORT,        add_effort),
 )
@@ -7345,15 +7363,20 @@ def describe(operation: Any, day: date) -> dict[str, Any]:
         described["security"] = []
     if operation.parameters:
         described["parameters"] = [
-            {"name": name, "in": "query", "schema": sent_schema(kind)}
-            for name, kind in operation.parameters.items()
+            query_parameter(operation, name, kind) for name, kind in operation.parameters.items()
         ]
     reads = operation.reads
-    if reads is not NOTHING:
+    if reads is not NOTHING and operation.method != "GET":  # a GET reads its query only
         required = not isinstance(reads, Shape) or bool(reads.required)
         content = json_content(body_schema(reads), example=example_of(reads, day))
         described["requestBody"] = {"required": required, **content}
     return described
+
+
+def query_parameter(operation: Any, name: str, kind: Kind) -> Schema:
+    """Return a query parameter of an operation."""
+    required = operation.method == "GET" and name in operation.reads.required
+    return {"name": name, "in": "query", "required": required, "schema": sent_schema(kind)}
 
 
 def path_parameter(name: str, operation: Any) -> Schema:
@@ -8501,7 +8524,9 @@ NAV_LINKS: Pieces = [
     if "<" not in path
 ]
 OTHER_LINKS: Pieces = [
-    (path, path) for path in ("/openapi.json", *READS) if path not in LISTS and "<" not in path
+    (path, path)
+    for path in ("/openapi.json", *READS)
+    if path not in LISTS and "<" not in path and path != "/modules"  # it needs parameters
 ]
 
 
