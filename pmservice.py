@@ -2578,7 +2578,7 @@ BROWSE_BUGS = {
     "unconfirmed":   "bug.confirmed = 0",
     "assigntome":    "bug.assignedTo = :me",
     "openedbyme":    "bug.openedBy = :me",
-    "assigntonull":  "bug.assignedTo IS NULL",
+    "assigntonull":  "bug.assignedTo IS NULL AND bug.status <> 'closed'",
     "toclosed":      "bug.status = 'resolved'",
     "postponedbugs": "bug.resolution = 'postponed'",
     "overduebugs":   "bug.status = 'active' AND bug.deadline < :today",
@@ -3595,7 +3595,7 @@ class Store:
 APPLICATION_ID = 1886221174  # "pmsv", as schema.sql sets it
 # The oldest schema that is upgraded: files with an older one must be dumped and loaded.
 FIRST_VERSION = 7
-SCHEMA_VERSION = 7  # the last one in schema.sql
+SCHEMA_VERSION = 8  # the last one in schema.sql
 SQLITE_LEAST = (3, 37, 0)  # has STRICT tables
 WRITE_AHEAD = "PRAGMA journal_mode = WAL"  # readers never wait for the writer; kept in the file
 # Off by default, and ignored when set inside a transaction.
@@ -7496,7 +7496,7 @@ RECOUNTS = (
             coalesce(sum(bug.status = 'active'), 0),
             coalesce(sum(bug.status = 'closed'), 0),
             coalesce(sum(bug.status = 'closed' AND resolution = 'fixed'), 0),
-            coalesce(sum(assignedTo IS NULL AND bug.id IS NOT NULL), 0)
+            coalesce(sum(assignedTo IS NULL AND bug.status <> 'closed'), 0)
         FROM product
         LEFT JOIN bug ON bug.product = product.id AND NOT bug.deleted
         GROUP BY product.id"""),

@@ -853,3 +853,18 @@ CREATE TABLE demo (
 ) STRICT;
 
 PRAGMA user_version = 7;
+
+-- === Version 8 ===================================================================================
+-- A closed bug without an assignee does not count in `assignToNull`.
+
+CREATE TRIGGER closed_bug_counted INSTEAD OF INSERT ON counted_bug
+WHEN NEW.status = 'closed' AND NEW.assignedTo IS NULL BEGIN
+    INSERT INTO product_count (product, assignToNull) VALUES (NEW.product, -NEW.change)
+    ON CONFLICT DO UPDATE SET assignToNull = assignToNull + excluded.assignToNull;
+END;
+
+UPDATE product_count SET assignToNull = assignToNull - (
+    SELECT count(*) FROM bug
+    WHERE bug.product = product_count.product AND NOT bug.deleted AND status = 'closed' AND assignedTo IS NULL);
+
+PRAGMA user_version = 8;

@@ -2533,7 +2533,7 @@ STATUSES = {  # path: status: the ids listed
     "/projects/1/executions": {"": [5, 6], "undone": [6], "suspended": []},
     "/products/1/bugs": {
         "": [1, 2, 3, 4, 5, 6, 7, 8, 9], "all": [1, 2, 3, 4, 5, 6, 7, 8, 9], "unclosed": [1, 2, 4, 5, 6, 7, 8, 9], "unresolved": [1, 2, 4, 6, 7, 8, 9],
-        "unconfirmed": [1, 3, 5, 6, 7, 8, 9], "assigntome": [4], "openedbyme": [1, 2, 3, 4, 5, 7, 8, 9], "assigntonull": [1, 2, 3, 5, 6, 7, 8],
+        "unconfirmed": [1, 3, 5, 6, 7, 8, 9], "assigntome": [4], "openedbyme": [1, 2, 3, 4, 5, 7, 8, 9], "assigntonull": [1, 2, 5, 6, 7, 8],
         "toclosed": [5], "postponedbugs": [5], "overduebugs": [7], "active": [1, 2, 4, 6, 7, 8, 9], "resolved": [5], "closed": [3],
         "resolvedbyme": [5], "closedbyme": [3], "assignedbyme": [], "needconfirm": [9], "longlifebugs": [6],
     },
@@ -3994,6 +3994,20 @@ class TestUpgrades:
         code = pmservice.main(["--database", str(kept), "check"])
         assert code == 0, capsys.readouterr().out
 
+    def test_upgrade_leaves_closed_bugs_out_of_those_without_an_assignee(
+        self, tmp_path, monkeypatch
+    ):
+        path, schema = tmp_path / "pm.db", pmservice.schema()
+        bugs = [dict(product=1, title="B", status=state) for state in ("active", "closed")]
+        with monkeypatch.context() as earlier:
+            earlier.setattr(pmservice, "schema", lambda: {7: schema[7]})
+            earlier.setattr(pmservice, "SCHEMA_VERSION", 7)
+            with opened(path, load=dict(products=[dict(id=1, name="P")], bugs=bugs)) as client:
+                assert client.get("/products/1")["assignToNull"] == 2
+        with opened(path) as client:
+            assert client.get("/products/1")["assignToNull"] == 1
+        assert pmservice.main(["--database", str(path), "check"]) == 0
+
     def test_upgrade_shows_its_steps_at_a_terminal(self, kept, later, monkeypatch):
         later()
         monkeypatch.setattr(sys, "stderr", TestCommandLine.Terminal())
@@ -4280,8 +4294,8 @@ COUNTED_BUGS = [  # a bug, and what it adds to
     (dict(assignedTo="dev1"),                       "bugs unResolved"),
     (dict(openedDate=NOW_ISO, assignedTo="dev1"),   "bugs unResolved thisWeekBugs"),
     (dict(status="resolved", resolution="fixed"),   "bugs assignToNull"),
-    (dict(status="closed", resolution="postponed"), "bugs closedBugs assignToNull"),
-    (dict(status="closed", resolution="fixed"),     "bugs closedBugs fixedBugs assignToNull"),
+    (dict(status="closed", resolution="postponed"), "bugs closedBugs"),
+    (dict(status="closed", resolution="fixed"),     "bugs closedBugs fixedBugs"),
     (dict(deleted=True),                            ""),
 ]
 WEEKS = [  # zone, a moment of the week, its first second and that of the next week
