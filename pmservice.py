@@ -12191,14 +12191,13 @@ MOST_PAGES = 10_000  # of a list that seems to have no end
 MOST_ASKED = 10_000  # ids of a kind that are asked for one by one
 GAP = 10  # ids that are asked for above the largest one known
 MOST_MENDS = 20  # because a change may break another rule
-PAUSES = (0.5, 1)  # seconds before a path is asked for again
-PATIENCE = 2  # seconds, after which it is not asked for again
-LONG_PAUSES = (1, 5)  # seconds, while the server answers nothing at all
-LONGEST_PAUSE = 60  # seconds, if the server asks for one
+PAUSES = (0.5, 2, 0)  # seconds after each attempt that fails
+LONGEST_ATTEMPTS = 5  # seconds, after which a path is not asked for again
 FIRST_DAY = "1970-01-01"  # where a day is needed and none is known: the same at every pull
 ZERO_DATE = re.compile("0000|-0001|(1969-12-31|1970-01-01)[T ]")  # how an unset date can begin
 ID_TEXT = re.compile(r"(?:case_)?([1-9][0-9]{0,15})(?:\.0*)?")
 FRACTION = re.compile(r"(-?[0-9]{1,18})\.[0-9]*")
+NO_FRACTION = re.compile(r"\.0*$")
 ESCAPED = re.compile("&(?:amp|lt|gt|quot|#39|#039);")  # what PHP's htmlspecialchars() writes
 ESCAPING = 17  # the first version that stores names escaped
 VISIBLE = re.compile("[!-~]+")  # what a token may consist of
@@ -12210,7 +12209,6 @@ class Remote:
 
     base: the path before those of OPERATIONS.  credentials: an account and its password, if they
     are known, to log in again with when the token has expired.  requests: how many were sent.
-    wait: the seconds for which the last answer asked to wait.
     """
 
     def __init__(self, url: str):
@@ -12219,9 +12217,10 @@ class Remote:
         connect = http.client.HTTPSConnection if secure else http.client.HTTPConnection
         self.connection = connect(address.hostname or "", address.port, timeout=SILENCE)
         self.connection.response_class = LimitedAnswer
-        self.origin, self.base = f"{address.scheme}://{address.netloc}", address.path.rstrip("/")
+        self.origin = f"{address.scheme}://{address.netloc}"
+        self.base = address.path.rstrip("/").removesuffix("/api.php")
         self.in_clear = not secure and not is_loopback(address.hostname or "")
-        self.token, self.requests, self.wait = "", 0, 0
+        self.token, self.requests = "", 0
         self.credentials: dict[str, str] = {}
 
     def find_base(self) -> None:
@@ -12230,10 +12229,7 @@ class Remote:
         Raises StartError.
         """
         given, problems = self.base, []
-        prefixes = ["", *reversed(PREFIXES)]
-        if given.endswith("/api.php"):
-            prefixes.append("/v1")
-        for prefix in prefixes:
+        for prefix in ("", *reversed(PREFIXES)):
             self.base = given + prefix
             try:
                 status, words = self.send("GET", "/user")
@@ -12257,6 +12253,7 @@ class Remote:
         address only.
         """
         self.requests += 1
+        show_progress(f"{self.requests:,} requests; {method} {path}")
         headers = {"Accept": "application/json", "User-Agent": f"pmservice/{__version__}"}
         headers["Cookie"] = "treeBranch=all"  # real servers then list the bugs of all branches
         if self.token:
@@ -12264,8 +12261,6 @@ class Remote:
         sent = None if body is None else json.dumps(body).encode()
         self.connection.request(method, self.base + path, sent, headers)
         answer = self.connection.getresponse()
-        told = answer.headers.get("Retry-After") or ""
-        self.wait = min(int(told), LONGEST_PAUSE) if re.fullmatch("[0-9]{1,9}", told) else 0
         text = read_whole(answer)
         if 300 <= answer.status < 400:
             where = printable(answer.headers.get("Location") or "nowhere")
@@ -12279,40 +12274,21 @@ class Remote:
                 words = words.replace(secret, "***")
         return words
 
-    def attempt(self, method: str, path: str, body: Any = None) -> tuple[int, Any]:
-        """Send a request like `send`; without an answer, return the status 0 and the reason."""
-        try:
-            return self.send(method, path, body)
-        except (OSError, http.client.HTTPException) as error:
-            self.connection.close()  # the rest of an answer may still come
-            return 0, printable(str(error)) or type(error).__name__
-
     def ask(self, method: str, path: str, body: Any = None) -> tuple[int, Any]:
-        """Send a request until it is answered, but for no more than two seconds."""
+        """Send a request like `send`, up to three times; if none is answered, return 0 and why."""
         began = time.monotonic()
-        status, value = self.attempt(method, path, body)
         for pause in PAUSES:
-            if not is_failure(status) or time.monotonic() - began > PATIENCE:
-                break
-            self.connection.close()  # the server may not keep it through a pause
-            time.sleep(pause)
-            status, value = self.attempt(method, path, body)
-        return status, value
-
-    def await_server(self) -> None:
-        """Wait until the server answers. Raises StartError."""
-        for pause in (*LONG_PAUSES, None):
-            status, problem = self.attempt("GET", "/user")
+            try:
+                status, value = self.send(method, path, body)
+            except (OSError, http.client.HTTPException) as error:
+                status, value = 0, printable(str(error)) or type(error).__name__
             if not is_failure(status):
-                return
-            problem = self.masked(problem) if status == 0 else f"it was answered {status}"
-            if pause is not None:
-                show_progress("")
-                log.warning("%s/user: %s; trying again", self.base, problem)
-                self.connection.close()
-                time.sleep(max(pause, self.wait))
-        address = f"GET {self.origin}{self.base}/user"
-        raise StartError(f"{address} failed three times; the last time {problem}")
+                break
+            self.connection.close()  # the rest of an answer may still come
+            if time.monotonic() - began > LONGEST_ATTEMPTS:
+                break
+            time.sleep(pause)
+        return status, value
 
     def log_in(self) -> None:
         """Get a token for the credentials. Raises StartError."""
@@ -12336,8 +12312,11 @@ class Remote:
         """
         status, value = self.ask("GET", path)
         if is_failure(status):
-            self.await_server()
-            status, value = self.attempt("GET", path)
+            state, problem = self.ask("GET", "/user")
+            if is_failure(state):
+                said = self.masked(f"{state or ''} {problem}".strip())
+                raise StartError(f"GET {self.origin}{self.base}/user failed: {said}")
+            status, value = self.ask("GET", path)  # it answers again
         if status == HTTPStatus.UNAUTHORIZED and self.credentials:
             self.log_in()
             status, value = self.ask("GET", path)
@@ -12371,13 +12350,9 @@ def split_url(url: str) -> urllib.parse.SplitResult:
 class LimitedReader(io.RawIOBase):
     """The bytes of an answer, head and body: so many, and for so long, that it must end."""
 
-    def __init__(self, connection: socket.socket):
-        self.raw: Any = connection.makefile("rb", 0)
+    def __init__(self, raw: io.RawIOBase):
+        self.raw = raw
         self.left, self.until = LARGEST_ANSWER, time.monotonic() + LONGEST_ANSWER
-
-    def makefile(self, mode: str) -> io.BufferedReader:
-        """Return a buffered reader, for which http.client asks."""
-        return io.BufferedReader(self)
 
     def readable(self) -> bool:
         """Return True."""
@@ -12385,7 +12360,7 @@ class LimitedReader(io.RawIOBase):
 
     def readinto(self, place: Any) -> int:
         """Read some bytes. Raises TimeoutError."""
-        size = int(self.raw.readinto(place) or 0)
+        size = self.raw.readinto(place) or 0
         self.left -= size
         if self.left < 0 or (size and time.monotonic() > self.until):
             raise TimeoutError("the answer did not end")
@@ -12400,8 +12375,9 @@ class LimitedReader(io.RawIOBase):
 class LimitedAnswer(http.client.HTTPResponse):
     """An answer that ends."""
 
-    def __init__(self, sock: socket.socket, *rest: Any, **more: Any):
-        super().__init__(LimitedReader(sock), *rest, **more)  # type: ignore[arg-type]
+    def __init__(self, *arguments: Any, **options: Any):
+        super().__init__(*arguments, **options)
+        self.fp = io.BufferedReader(LimitedReader(self.fp.detach()))
 
 
 def read_whole(answer: http.client.HTTPResponse) -> bytes:
@@ -12648,26 +12624,23 @@ def is_lost(resource: Resource, field: str, value: Any) -> bool:
 def rows_in(answer: Any, key: str) -> list[Fields]:
     """Return the records of a list, and those nested in them. Raises Refusal if it is no list."""
     shown = answer
-    if isinstance(answer, dict) and key in answer:
-        shown = answer[key] or []
-    elif isinstance(answer, dict):
-        shown = None
+    if isinstance(answer, dict):
+        shown = answer[key] or [] if key in answer else None
     if not isinstance(shown, (list, dict)):
         words = printable(shortened(json.dumps(answer, ensure_ascii=False)))
         raise Refusal(0, f"answered without a list: {words}")
-    rows: list[Fields] = []
-    waiting = deque(items_in(shown))
-    while waiting:
-        row = waiting.popleft()
-        if isinstance(row, dict):
-            rows.append(row)
-            waiting.extend(items_in(row.get("children") or []))
+    rows: list[Fields] = [row for row in items_in(shown) if isinstance(row, dict)]
+    for row in rows:  # which grows meanwhile
+        children = items_in(row.get("children") or [])
+        rows += [child for child in children if isinstance(child, dict)]
     return rows
 
 
 NO_LISTING = Listing("departments", DEPARTMENT_SHOWN, limit=-1)  # departments have none
 UNANSWERED, UNASKED = "lists not answered", "kinds with ids not asked for"  # what may be missing
-MORE_RIGHTS = "Pull with an administrator's account, or have one give this account more rights."
+# Lists of a project that real servers redirect or refuse if it has no products or no executions.
+REFUSED_STATUSES = (HTTPStatus.FOUND, HTTPStatus.BAD_REQUEST)
+MAY_BE_REFUSED = ("/projects/<id>/stories", "/executions/<id>/tasks")
 
 
 def siblings(array: str) -> tuple[str, ...]:
@@ -12694,11 +12667,7 @@ def is_deleted(record: Fields) -> bool:
 def is_other(value: Any, taken: Any) -> bool:
     """Tell whether a value of an answer says something else than what is taken of it."""
     first, *more = items_in(value)
-    if more or str(first) == str(taken):
-        return bool(more)
-    with contextlib.suppress(TypeError, ValueError, OverflowError):
-        return float(first) != float(taken)
-    return True
+    return bool(more) or NO_FRACTION.sub("", str(first)) != str(taken)
 
 
 def first_of(names: Sequence[str]) -> str:
@@ -12716,10 +12685,9 @@ def unset(record: dict[str, Any], field: str, link: int) -> None:
         del record[field]
 
 
-def with_query(path: str, *queries: str) -> str:
-    """Return a path with queries, of which some may be empty."""
-    query = "&".join(filter(None, queries))
-    return f"{path}?{query}" if query else path
+def with_query(path: str, parameters: Mapping[str, str]) -> str:
+    """Return a path with its query parameters."""
+    return f"{path}?{urllib.parse.urlencode(parameters)}" if parameters else path
 
 
 class Pull:
@@ -12742,11 +12710,8 @@ class Pull:
         self.notes: dict[str, dict[str, list[str]]] = defaultdict(dict)
         self.claims: dict[tuple[str, str, int], int] = {}  # see `claim`
         self.lists: set[tuple[str, int]] = set()  # that were read: the source, and the home
-        self.doubts: dict[str, set[str]] = {UNANSWERED: set(), UNASKED: set()}
         self.people: dict[str, Fields] = {}  # by account, as answers show them
         self.runs: dict[int, int] = {}  # test tasks, by the ids of their runs of cases
-        self.began: dict[str, float] = {}  # when the progress of something was shown first
-        self.told = 0.0  # when progress was shown last
         self.admin = self.escapes = self.again = False
 
     # Reading
@@ -12816,21 +12781,18 @@ class Pull:
     def rows(self, array: str, source: str) -> Iterator[tuple[int, Fields]]:
         """Yield the rows of the lists of a source, each with the id of the list's own record."""
         path, listing, query = listing_of(source)
-        homes = [home for home in self.homes(path) if (source, home) not in self.lists]
-        for number, home in enumerate(homes, 1):
-            self.tell(f"{array} of {path}", number, len(homes))
+        for home in self.homes(path):
+            if (source, home) in self.lists:
+                continue
             self.lists.add((source, home))
             place = path.replace("<id>", str(home))
             try:
                 for row in self.pages(array, place, query, listing, home):
                     yield home, row
             except Refusal as error:
-                self.note(array, UNANSWERED, f"GET {place}: {error}")
-                # Real servers may answer 400 for the tasks of a project without an execution.
-                of_project = array == "tasks" and home in self.records["projects"]
-                is_excused = of_project and error.status == HTTPStatus.BAD_REQUEST
-                if source in PULLED[array][0].split() and not is_excused:
-                    self.doubts[UNANSWERED].add(place)
+                of_project = path in MAY_BE_REFUSED and home in self.records["projects"]
+                if not of_project or error.status not in REFUSED_STATUSES:
+                    self.note(array, UNANSWERED, f"GET {place}: {error}")
 
     def homes(self, path: str) -> list[int]:
         """Return the ids of the records whose lists a path shows; deleted ones have none."""
@@ -12846,24 +12808,25 @@ class Pull:
     ) -> Iterator[Fields]:
         """Yield the rows of a list, each once, until a page has no new ones. Raises Refusal."""
         seen: set[str] = set()
+        known = listing.shape.fields
+        parameters = dict(urllib.parse.parse_qsl(query))
         for page in range(1, MOST_PAGES + 1):
-            pair = f"limit={PULL_LIMIT}&page={page}" if listing.limit >= 0 else ""
+            if listing.limit >= 0:
+                parameters |= {"limit": str(PULL_LIMIT), "page": str(page)}
             try:
-                answer = self.remote.get(with_query(path, query, pair))
+                answer = self.remote.get(with_query(path, parameters))
             except Refusal as error:
-                if error.status != HTTPStatus.BAD_REQUEST or not query:
-                    raise
                 # pmservice --strict refuses parameters that it does not know.
-                known = listing.shape.fields
-                query = "&".join(one for one in query.split("&") if one.partition("=")[0] in known)
-                answer = self.remote.get(with_query(path, query, pair))
+                if error.status != HTTPStatus.BAD_REQUEST or parameters.keys() <= known.keys():
+                    raise
+                parameters = {name: parameters[name] for name in parameters if name in known}
+                answer = self.remote.get(with_query(path, parameters))
             rows = [row for row in rows_in(answer, listing.key) if str(row.get("id")) not in seen]
             total = id_in(dict_in(answer).get("total"))
             for row in rows:
                 seen.add(str(row.get("id")))
-                self.tell(path, len(seen), total)
                 yield row
-            if not pair or not rows or 0 < total <= len(seen):
+            if listing.limit < 0 or not rows or 0 < total <= len(seen):
                 break
         else:
             raise Refusal(0, f"the list does not end; {MOST_PAGES:,} pages were read")
@@ -12913,10 +12876,8 @@ class Pull:
             if id in done:
                 continue
             if len(asked) == MOST_ASKED:
-                self.doubts[UNASKED].add(array)
                 self.notes[array][UNASKED] = [f"from {id} on"]
                 break
-            self.tell(f"{array} that no list shows", id, last)
             done.add(id)
             asked.add(id)
             record = self.record(array, id)
@@ -12956,7 +12917,7 @@ class Pull:
         id, resource = id_in(record.get("id")), FIXTURE[array]
         at_home = id_in(record.get("execution")) or id_in(record.get("project"))
         if not id:
-            self.note(array, "left out, because they have no id", printable(repr(record)))
+            self.note(array, "left out, because they have no id", str(record))
             return
         self.known[array].add(id)
         if HAS_HOME in resource.rules and not at_home:
@@ -12990,8 +12951,6 @@ class Pull:
                 self.changed(array, field, value, None, name)
         if array == "testcases" and id_in(record.get("stepNumber")) > len(given["steps"]):
             self.note(array, "without the steps that they have", name)
-        if array == "stories" and given["reviewers"] and not record.get("reviewers"):
-            self.note(array, "with votes taken as pass", name)
         for field in resource.required.split():
             if resource.fixture.fields[field] is NAME:
                 words = str(given.get(field) or "")
@@ -13056,15 +13015,15 @@ class Pull:
             with contextlib.suppress(Refusal), copy.loading() as store:
                 checked = check_fixture(store, document, show_progress, self.mend_values)
                 insert_records(store, checked, show_progress, self.mend_values)
-                problems = [] if self.again else [*problems_in(store)]
-                if not problems and not self.again:
-                    users = {user["account"] for user in self.records["users"].values()}
-                    for account in sorted(set(checked.accounts) - users):
-                        self.note("users", "known by their account only", account)
-                    return
-                for problem in problems:
-                    self.mend(problem)
-                raise Refusal(400, "This is to be loaded again.")  # so that nothing stays
+                if not self.again:
+                    for problem in [*problems_in(store)]:
+                        self.mend(problem)
+                if self.again:
+                    raise Refusal(400, "This is to be loaded again.")  # so that nothing stays
+                users = {user["account"] for user in self.records["users"].values()}
+                for account in sorted(set(checked.accounts) - users):
+                    self.note("users", "known by their account only", account)
+                return
         raise StartError("the records that were read do not fit together")
 
     def settle_links(self) -> None:
@@ -13130,6 +13089,7 @@ class Pull:
 
     def mend(self, problem: Problem) -> None:
         """Change a record that breaks a rule between records."""
+        self.again = True
         id, field = problem.id, problem.field
         for array in siblings(problem.resource.array):
             record = self.records[array].get(id, {})
@@ -13173,18 +13133,8 @@ class Pull:
         words = printable(self.remote.masked(example))
         self.notes[array].setdefault(printable(what), []).append(words)
 
-    def tell(self, what: str, done: int, total: int) -> None:
-        """Show at a terminal what is being read, how many of how many, and the time left."""
-        now = time.monotonic()
-        if total > 1 and now - self.told > 0.1:
-            self.told = now
-            left = round((now - self.began.setdefault(what, now)) / done * (total - done))
-            show_progress(f"{what}: {done:,} of {total:,}, {left // 60}:{left % 60:02} left")
-
     def report(self) -> Iterator[str]:
         """Yield what a person should know of the account, and of each array."""
-        for array in self.unseen():
-            yield f"This account sees no {array}. {MORE_RIGHTS}"
         for array, resource in FIXTURE.items():
             brought, missing = self.brought(array), self.missing(array)
             yield f"{array:11} {len(brought):>9,} of {len(brought) + missing:,}"
@@ -13195,21 +13145,18 @@ class Pull:
             for what, names in self.notes[array].items():
                 yield f"    {what}: {len(names):,} ({first_of(names)})"
 
-    def unseen(self) -> list[str]:
-        """Return the arrays without which there is hardly anything, if the account sees none."""
-        arrays = () if self.admin or self.products else ("products", "projects")
-        return [array for array in arrays if not self.records[array]]
-
     def gaps(self) -> str:
         """Return what the copy lacks, "" if it is complete."""
         gaps = []
-        if len(self.unseen()) == 2 or any(self.placeholders[array] for array in self.unseen()):
-            gaps.append(f"no {' and '.join(self.unseen())} seen")
+        if not (self.admin or self.records["products"] or self.records["projects"]):
+            gaps.append("this account sees no products and no projects")
         for array in FIXTURE:
             if missing := self.missing(array):
                 total = len(self.brought(array)) + missing
                 gaps.append(f"{missing:,} of {total:,} {array} missing")
-        gaps += [f"{what}: {len(those):,}" for what, those in self.doubts.items() if those]
+        for what in (UNANSWERED, UNASKED):
+            if count := sum(len(notes.get(what, ())) for notes in self.notes.values()):
+                gaps.append(f"{what}: {count:,}")
         return ", ".join(gaps)
 
 
