@@ -64,7 +64,6 @@ import signal
 import socket
 import sqlite3
 import sys
-import tempfile
 import textwrap
 import threading
 import time
@@ -13179,6 +13178,7 @@ examples:
 Settings are also read from the environment: PMSERVICE_DATABASE,
 PMSERVICE_TOKEN_LIFETIME and so on.
 """
+ASKED_FOR = object()  # the password of --password alone
 HOLDS_RECORDS = "{} holds records already; name another file with --database"
 
 
@@ -13477,9 +13477,14 @@ def command_load(settings: Values, options: argparse.Namespace) -> None:
 
 def command_dump(settings: Values, options: argparse.Namespace) -> None:
     """Write everything to stdout as a fixture."""
-    with open_database(settings, existing=True) as database, database.reading() as store:
-        for piece in dump(store):
-            sys.stdout.write(piece)
+    with open_database(settings, existing=True) as database:
+        sys.stdout.writelines(fixture_of(database))
+
+
+def fixture_of(database: Database) -> Iterator[str]:
+    """Yield all records as a fixture, in pieces."""
+    with database.reading() as store:
+        yield from dump(store)
 
 
 def typed_password(whose: str, remedy: str) -> str:
@@ -13495,15 +13500,11 @@ def typed_password(whose: str, remedy: str) -> str:
 
 def command_user(settings: Values, options: argparse.Namespace) -> None:
     """Create a user, or change what is given of one that exists."""
-    account = options.account
-    given: dict[str, Any] = {}
-    for field in ("realname", "admin"):
-        if hasattr(options, field):
-            given[field] = getattr(options, field)
-    if hasattr(options, "new_password"):  # absent without --password; None for --password alone
-        given["password"] = options.new_password
-        if options.new_password is None:
-            given["password"] = typed_password(account, "give it as --password PASSWORD")
+    account, password = options.account, options.new_password
+    if password is ASKED_FOR:
+        password = typed_password(account, "give it as --password PASSWORD")
+    named = {"realname": options.realname, "admin": options.admin, "password": password}
+    given = {field: value for field, value in named.items() if value is not None}
     try:
         values = with_hash(check(USER.fixture, {"account": account, **given}))
     except Invalid as error:
@@ -13557,18 +13558,6 @@ def unwind_on_sigterm() -> None:
     signal.signal(signal.SIGTERM, leave)
 
 
-@contextlib.contextmanager
-def part_file(path: str) -> Iterator[str]:
-    """Yield the path of a new, empty, private file beside a path; remove it at the end."""
-    part = f"{path}.{secrets.token_hex(4)}.part"
-    try:
-        os.close(os.open(part, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
-        yield part
-    finally:
-        with contextlib.suppress(OSError):  # it was renamed, or never created
-            os.unlink(part)
-
-
 def give_name(part: str, path: str) -> None:
     """Give a finished file its name without ever replacing another file. Raises FileExistsError."""
     try:
@@ -13581,9 +13570,7 @@ def give_name(part: str, path: str) -> None:
 
 
 def is_database(path: str) -> bool:
-    """Tell whether there is an SQLite database at a path."""
-    if not os.path.isfile(path):
-        return False
+    """Tell whether a file is an SQLite database."""
     with open(path, "rb") as file:
         return file.read(16) == b"SQLite format 3\0"
 
@@ -13598,46 +13585,49 @@ def file_state(path: str) -> tuple[int, ...]:
 
 
 @contextlib.contextmanager
-def whole_file(path: str) -> Iterator[TextIO]:
-    """Open a file for writing that takes its name when it is whole; "-" is stdout.
+def whole_file(path: str) -> Iterator[str]:
+    """Yield the path of a new, empty, private file, which takes its name when it is whole.
 
-    It replaces an older file if nobody has changed that meanwhile. A pipe or a device is written to
-    directly. Raises StartError; an OSError of the block is reported as one of the file.
+    It replaces an older file if nobody has changed that meanwhile, but no database. Of a pipe or a
+    device, yield the path itself. Raises StartError; an OSError of the block, or one of SQLite, is
+    reported as one of the file.
     """
-    if path == "-":
-        yield sys.stdout
-        return
     target = os.path.realpath(path)  # not the symbolic link itself
+    part = f"{target}.{secrets.token_hex(4)}.part"
     try:
-        if is_database(target):
-            raise StartError(f"{path}: this is a database; name another file")
         before = file_state(target)
+        if os.path.isdir(target):
+            raise StartError(f"{path}: this is a folder")
         if before and not os.path.isfile(target):
-            with open(target, "w", encoding="utf-8") as file:
-                yield file
+            yield target
             return
-        with part_file(target) as part:
-            with open(part, "w", encoding="utf-8", newline="\n") as file:
-                yield file
-            if file_state(target) != before:
-                words = "another process has written to this file meanwhile; name another one"
-                raise StartError(f"{path}: {words}")
-            if before:
-                os.replace(part, target)
-            else:
-                give_name(part, target)
-    except OSError as error:
-        raise StartError(f"{path}: {error.strerror or error}") from None
+        if before and is_database(target):
+            raise StartError(f"{path}: this is a database; name another file")
+        os.close(os.open(part, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+        yield part
+        if file_state(target) != before:
+            words = "another process has written to this file meanwhile; name another one"
+            raise StartError(f"{path}: {words}")
+        if before:
+            os.replace(part, target)
+        else:
+            give_name(part, target)
+    except (OSError, sqlite3.Error) as error:
+        raise StartError(f"{path}: {getattr(error, 'strerror', None) or error}") from None
+    finally:
+        with contextlib.suppress(OSError):  # it was renamed, or never created
+            os.unlink(part)
 
 
 def chosen_products(words: str | None) -> list[int]:
     """Return the ids that --products names, none without it. Raises StartError."""
     if words is None:
         return []
-    if not re.fullmatch("[1-9][0-9]{0,15}(,[1-9][0-9]{0,15})*", words):
+    products = ids_in(words)
+    if not products or ",".join(map(str, products)) != words:
         rule = "must be ids, separated by commas, such as 1,7"
         raise StartError(f"--products {rule} (got {words!r})")
-    return [int(word) for word in words.split(",")]
+    return products
 
 
 def pull_records(pull: Pull, copy: Database, options: argparse.Namespace) -> None:
@@ -13671,17 +13661,22 @@ def command_pull(settings: Values, options: argparse.Namespace) -> int:
     # First into memory: nobody sees half a copy, and no file is locked for the length of a pull.
     memory = {**settings, "database": ":memory:"}
     with contextlib.closing(remote.connection), contextlib.ExitStack() as stack:
-        if out:
-            file = stack.enter_context(whole_file(out))
-        else:
+        is_there = not out and os.path.exists(path)
+        if is_there:
             refuse_used_database(settings)
+        elif out != "-":
+            part = stack.enter_context(whole_file(out or path))
         copy = stack.enter_context(open_database(memory))
         pull_records(pull, copy, options)
-        if out:
-            with copy.reading() as store:
-                file.writelines(dump(store))
-        else:
+        if is_there:
             fill_database(settings, copy)
+        elif not out:
+            copy_database(copy, part)
+        elif out == "-":
+            sys.stdout.writelines(fixture_of(copy))
+        else:
+            with open(part, "w", encoding="utf-8", newline="\n") as file:
+                file.writelines(fixture_of(copy))
     show_progress("")
     done = f"{remote.requests:,} requests, {time.monotonic() - began:.0f} s"
     tell(*pull.report(), f"Pulled from {remote.origin}{remote.base} into {out or path}: {done}.")
@@ -13691,40 +13686,23 @@ def command_pull(settings: Values, options: argparse.Namespace) -> int:
 
 
 def refuse_used_database(settings: Values) -> None:
-    """Raise StartError if a command's database holds records, or could not be created."""
-    path = settings["database"]
-    if os.path.exists(path):
-        with open_database(settings) as database:
-            if holds_records(database):
-                raise StartError(HOLDS_RECORDS.format(path))
-        return
-    try:
-        with tempfile.TemporaryFile(dir=os.path.dirname(os.path.realpath(path))):
-            pass
-    except OSError as error:
-        raise StartError(f"{path}: {error.strerror}; name another file with --database") from None
+    """Raise StartError if a command's database holds records."""
+    with open_database(settings) as database:
+        if holds_records(database):
+            raise StartError(HOLDS_RECORDS.format(database.path))
 
 
 def fill_database(settings: Values, copy: Database) -> None:
-    """Write the copied records to a new database file.
+    """Load the copied records into a database without records. Raises StartError."""
+    path = settings["database"]
+    text = "".join(fixture_of(copy))
 
-    If somebody has created it meanwhile, load them into that.
+    def work() -> int | None:
+        with open_database(settings) as database:
+            return load_text(database, text, path, only_first=True)
 
-    Raises StartError if the file holds records already.
-    """
-    path, zone = settings["database"], zone_of(settings["timezone"])
-    try:
-        write_copy(copy, path)
-        return
-    except FileExistsError:
-        pass  # created meanwhile: load into it
-    with copy.reading() as store:
-        text = "".join(dump(store))
-    opened = patiently(path, functools.partial(Database, path, zone, utc_now))
-    with contextlib.closing(opened) as database:
-        work = functools.partial(load_text, database, text, path, only_first=True)
-        if patiently(path, work) is None:
-            raise StartError(HOLDS_RECORDS.format(path))
+    if patiently(path, work) is None:
+        raise StartError(HOLDS_RECORDS.format(path))
 
 
 def show_share(_: int, left: int, pages: int) -> None:
@@ -13732,36 +13710,24 @@ def show_share(_: int, left: int, pages: int) -> None:
     show_progress(f"{100 * (pages - left) // max(pages, 1)} %")
 
 
-def write_copy(database: Database, path: str) -> None:
-    """Copy a database as it is now to a new file, which gets its name when it is whole.
-
-    Raises FileExistsError, other OSErrors, and StartError.
-    """
-    if os.path.lexists(path):
-        raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST))
-    try:
-        with part_file(path) as part:
-            with contextlib.closing(sqlite3.connect(part)) as copy, database.reading() as store:
-                # A journal would be left behind beside the part file if the copy is cut short; a
-                # part file needs none.
-                copy.execute("PRAGMA journal_mode = OFF")
-                # the first read begins the transaction: the copy is of this moment
-                store.number("SELECT count(*) FROM user")
-                store.connection.backup(copy, pages=4096, progress=show_share)
-            give_name(part, path)
-    except sqlite3.Error as error:
-        raise StartError(f"{path}: {error}; nothing was copied") from None
+def copy_database(database: Database, path: str) -> None:
+    """Copy a database as it is now to a new file."""
+    with contextlib.closing(sqlite3.connect(path)) as copy, database.reading() as store:
+        # A journal would be left behind if the copy is cut short; what has no name needs none.
+        copy.execute("PRAGMA journal_mode = OFF")
+        # the first read begins the transaction: the copy is of this moment
+        store.number("SELECT count(*) FROM user")
+        store.connection.backup(copy, pages=4096, progress=show_share)
 
 
 def command_backup(settings: Values, options: argparse.Namespace) -> None:
     """Copy the database."""
     unwind_on_sigterm()
     out = options.out
-    try:
-        with open_database(settings, existing=True) as database:
-            write_copy(database, out)
-    except OSError as error:
-        raise StartError(f"{out}: {error.strerror}; name a file that does not exist yet") from None
+    if os.path.lexists(out):
+        raise StartError(f"{out}: File exists; name a file that does not exist yet")
+    with open_database(settings, existing=True) as database, whole_file(out) as part:
+        copy_database(database, part)
     show_progress("")
     tell(f"{settings['database']} copied to {out}")
 
@@ -13798,8 +13764,7 @@ def command_call(settings: Values, options: argparse.Namespace) -> int:
         if ignored := dict(headers).get("Ignored-Fields"):
             tell(f"ignored: {ignored}")
 
-    chosen = {**DEFAULTS, "control": False}
-    chosen |= {name: settings[name] for name in ("timezone", "strict", "language")}
+    chosen = {**settings, "control": False}
     # only a write creates the database
     reads = method in ("GET", "HEAD", "OPTIONS") and settings["database"] != ":memory:"
     with contextlib.closing(make_service(settings["database"], chosen, existing=reads)) as service:
@@ -13871,30 +13836,23 @@ def finish_start(service: Service, settings: Values, server: Server) -> None:
     """
     path, database, stopped = settings["database"], service.database, service.stopping.is_set
     serving = f"pmservice {__version__} serves {path} at {server.url}; press Ctrl-C to stop."
-    shared: list[str] = []
-    credentials: list[str] = []
+    told: list[str] = []
 
     def greet() -> None:
-        credentials.extend(make_credentials(database, settings, server.url))
+        work = functools.partial(make_credentials, database, settings, server.url)
+        lines = patiently(path, work, stopped)
+        # `furnish` shares admin's password if there is one; it may be made only now.
+        if settings["demo"]:
+            told.append(patiently(path, functools.partial(share_password, database), stopped))
+        told.extend(lines)
 
-    def share() -> None:
-        shared.append(share_password(database))
-
-    # `furnish` shares admin's password if there is one; `greet` may make one only now.
-    after = [greet, share] if settings["demo"] else [greet]
-    # With controls everything comes before the URL, and before the start's snapshot (the last
-    # preparation), so that a reset keeps it.
-    if service.has_controls:
-        service.preparations = after + service.preparations
-        after = []
+    # Before the start's snapshot, the last preparation, so that a reset keeps it.
+    service.preparations.insert(0, greet)
     try:
         said = patiently(path, functools.partial(furnish, service, settings), stopped)
-        patiently(path, functools.partial(wait_for_lock, database), stopped)
         write_out(sys.stdout, f"{server.url}\n", stopped)
-        for step in after:
-            patiently(path, step, stopped)
         # in one write, so that no request's line comes between
-        tell(serving, *filter(None, [*said, *shared]), *credentials)
+        tell(serving, *filter(None, [*said, *told]))
     except Stopped:
         raise
     except Exception:
@@ -13903,26 +13861,10 @@ def finish_start(service: Service, settings: Values, server: Server) -> None:
             raise
 
 
-def lacks_password(database: Database) -> bool:
-    """Tell whether nobody can log in as the administrator yet."""
-    with database.querying() as store:
-        return store.user(ADMIN)["password"] is None  # type: ignore[index]  # it is always there
-
-
-def wait_for_lock(database: Database) -> None:
-    """Wait until a database in which admin has no password can be written.
-
-    Once the URL is printed, the password has to follow at once (hashing takes 40 ms), not after
-    another process's lock.
-    """
-    if lacks_password(database):
-        with database.writing():
-            pass
-
-
 def make_credentials(database: Database, settings: Values, url: str) -> list[str]:
     """Return lines that tell a person how to begin, with a new password and token if needed."""
-    needs_password = lacks_password(database)
+    with database.querying() as store:
+        needs_password = store.user(ADMIN)["password"] is None  # type: ignore[index]  # always there
     own_token = settings["token"]
     # started by a program with a token: no password in its log
     if needs_password and own_token and not sys.stderr.isatty():
@@ -13996,10 +13938,10 @@ COMMANDS = {
         "call GET '/products/1/bugs?limit=5' -d team.db"),
     "user": Command(command_user, "create or change a user", ("database",), {
         "account":         dict(metavar="ACCOUNT"),
-        "--password":      dict(dest="new_password", metavar="PASSWORD", nargs="?", default=argparse.SUPPRESS,
+        "--password":      dict(dest="new_password", metavar="PASSWORD", nargs="?", const=ASKED_FOR,
                                 help="set the password; ask for it if none is given"),
-        "--realname":      dict(default=argparse.SUPPRESS, help="set the real name"),
-        "--admin":         dict(default=argparse.SUPPRESS, action="store_true", help="make the user an administrator")},
+        "--realname":      dict(help="set the real name"),
+        "--admin":         dict(action="store_const", const=True, help="make the user an administrator")},
         "user dev1 --password --realname 'Dana Li'"),
     "version": Command(command_version, "print the version"),
 }

@@ -13529,13 +13529,13 @@ class TestPullOfInterruptions:
 
     # fmt: off
     UNWRITABLE = [
-        ("--database missing/pm.db", "missing/pm.db: No such file or directory; name another file with --database"),
+        ("--database missing/pm.db", "missing/pm.db: No such file or directory"),
         ("--database folder",        "folder: Is a directory; name another file with --database"),
         ("--database other.db",      "other.db: file is not a database; name another file with --database"),
         ("--database full.db",       "full.db holds records already; name another file with --database"),
         ("-o missing/f.json",        "missing/f.json: No such file or directory"),
         ("-o f.json --database pm.db", "--database and -o: only one of them can be written"),
-        ("-o folder",                "folder: Is a directory"),
+        ("-o folder",                "folder: this is a folder"),
     ]
     # fmt: on
 
@@ -14463,7 +14463,7 @@ class TestCommandLine:
 
         pmservice.create_app("pm.db").close()
         monkeypatch.setattr(pmservice, "give_name", fail)
-        told = "pmservice: copy.db: database or disk is full; nothing was copied\n"
+        told = "pmservice: copy.db: database or disk is full\n"
         assert run("backup", "copy.db") == (2, "", told)
         assert os.listdir() == ["pm.db"]
 
@@ -14809,7 +14809,8 @@ class TestFilesOfOthers:
     FULL = "pmservice: pm.db holds records already; name another file with --database\n"
 
     @each(("there", "answer", "words"), [
-        ("", None, FULL), ("empty", None, FULL), ("", Answer(status=401), "refuses the token"),
+        ("", None, "pm.db: another process has written to this file meanwhile; name another one"),
+        ("empty", None, FULL), ("", Answer(status=401), "refuses the token"),
     ])  # fmt: skip
     def test_service_that_is_started_on_the_file_of_a_pull_keeps_every_write(
         self, there, answer, words
