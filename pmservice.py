@@ -12689,25 +12689,29 @@ def with_query(path: str, parameters: Mapping[str, str]) -> str:
     return f"{path}?{urllib.parse.urlencode(parameters)}" if parameters else path
 
 
+IdsByArray = dict[str, set[int]]
+
+
 class Pull:
     """The records of a server as a document, and what a person should know of them.
 
     products: those to read, with what belongs to them; empty: all.  zone: of moments that name
     none, if the server does not tell its own. By array:
-    records: by id, as a fixture has them.  known: the ids that the server shows, or fails to show.
-    asked: the ids that were asked for one by one.  placeholders: the ids of which nothing else is
-    known.  notes: by what they say, the records.  named: by resource, the ids that links name.
+    records: by id, as a fixture has them.  failed: the ids of records that could not be read or
+    kept.  asked: the ids that were asked for one by one.  placeholders: the ids of which nothing
+    else is known.  named: the ids that links name.  notes: by what they say, the records.  claims:
+    how many records the server says a home has, by its field and its id.
     """
 
     def __init__(self, remote: Remote, zone: tzinfo, products: Sequence[int] = ()):
         self.remote, self.zone, self.products = remote, zone, frozenset(products)
         self.records: dict[str, dict[int, Any]] = {array: {} for array in FIXTURE}
-        self.known: dict[str, set[int]] = defaultdict(set)
-        self.asked: dict[str, set[int]] = defaultdict(set)
-        self.placeholders: dict[str, set[int]] = defaultdict(set)
-        self.named: dict[str, set[int]] = defaultdict(set)
+        self.failed: IdsByArray = defaultdict(set)
+        self.asked: IdsByArray = defaultdict(set)
+        self.placeholders: IdsByArray = defaultdict(set)
+        self.named: IdsByArray = defaultdict(set)
         self.notes: dict[str, dict[str, list[str]]] = defaultdict(dict)
-        self.claims: dict[tuple[str, str, int], int] = {}  # see `claim`
+        self.claims: dict[str, Counter[tuple[str, int]]] = defaultdict(Counter)
         self.lists: set[tuple[str, int]] = set()  # that were read: the source, and the home
         self.people: dict[str, Fields] = {}  # by account, as answers show them
         self.runs: dict[int, int] = {}  # test tasks, by the ids of their runs of cases
@@ -12830,7 +12834,7 @@ class Pull:
         else:
             raise Refusal(0, f"the list does not end; {MOST_PAGES:,} pages were read")
         if total > len(seen):
-            self.claim((array, listing.within, home), total)
+            self.claims[array] |= Counter({(listing.within, home): total})  # the larger one
 
     def whole(self, array: str, row: Fields) -> dict[str, Any]:
         """Return the record of a row, with what the list shows if it cannot be read alone."""
@@ -12852,7 +12856,7 @@ class Pull:
             except Refusal as error:
                 if 300 <= error.status < 500:
                     break
-                self.known[array].add(id)  # absent ids are not answered so
+                self.failed[array].add(id)  # absent ids are not answered so
                 continue
             if ids_in(record.get("id")) == [id]:
                 return record
@@ -12866,12 +12870,8 @@ class Pull:
         last = 0
         if not self.products or self.missing(array):
             last = max(self.records[array], default=0) + GAP
-        named: set[int] = set()
-        for target, arrays in ARRAYS.items():
-            if array in arrays:
-                named |= self.named[target]
         done = asked.union(*(self.records[one] for one in siblings(array)))
-        for id in itertools.chain(sorted(named - done), range(1, last + 1)):
+        for id in itertools.chain(sorted(self.named[array]), range(1, last + 1)):
             if id in done:
                 continue
             if len(asked) == MOST_ASKED:
@@ -12915,12 +12915,11 @@ class Pull:
         """Add a record of an answer to the document."""
         id, resource = id_in(record.get("id")), FIXTURE[array]
         at_home = id_in(record.get("execution")) or id_in(record.get("project"))
+        self.failed[array].discard(id)
         if not id:
             self.note(array, "left out, because they have no id", str(record))
             return
-        self.known[array].add(id)
         if HAS_HOME in resource.rules and not at_home:
-            self.known[array].discard(id)
             self.note(array, "left out, because they belong to no project", f"{resource.name} {id}")
             return
         for case in map(dict_in, items_in(record.get("testcases"))):
@@ -12933,7 +12932,7 @@ class Pull:
             counts: list[Any] = []
             for counter in counters:
                 counts += items_in(record.get(counter))
-            self.claim((one, "product", id), sum(map(id_in, counts)))
+            self.claims[one] |= Counter({("product", id): sum(map(id_in, counts))})
         self.records[array][id] = self.as_fixture(array, {**record, "id": id})
 
     def as_fixture(self, array: str, record: Fields) -> dict[str, Any]:
@@ -12959,11 +12958,11 @@ class Pull:
         if HAS_HOME in resource.rules and not given.get("execution"):
             self.note(array, "without an execution, placed in their project", name)
         self.set_days(array, given, name)
-        kept = {}
-        for field, value in given.items():
-            if field in resource.defaults or value not in UNSET:
-                kept[field] = value
-        return kept
+        return {
+            field: value
+            for field, value in given.items()
+            if field in resource.defaults or value not in UNSET
+        }
 
     def set_days(self, array: str, given: dict[str, Any], name: str) -> None:
         """Give a record the days that it needs: the same at every pull."""
@@ -12978,7 +12977,8 @@ class Pull:
         look = LOOKS[kind.look].pulled
         if kind.target and look != "build":
             ids = ids_in(value)
-            self.named[kind.target].update(ids)
+            for one in ARRAYS[kind.target]:
+                self.named[one].update(ids)
             if kind.item:
                 return ids
             if len(ids) > 1:
@@ -13050,13 +13050,13 @@ class Pull:
             array = "executions"
         if any(id in self.records[one] for one in siblings(array)) or array in NO_PLACEHOLDERS:
             return False
-        name = f"{FIXTURE[array].name} {id}"
-        shown = {"id": id, "name": name}
+        shown: dict[str, Any] = {"id": id}
         if array == "executions":
             shown["project"] = project
         self.records[array][id] = self.as_fixture(array, shown)
         self.placeholders[array].add(id)
-        self.note(array, "placeholders for records that were not copied", name)
+        what = "placeholders for records that were not copied"
+        self.note(array, what, f"{FIXTURE[array].name} {id}")
         return True
 
     def mend_values(self, array: str, place: int, record: Any, error: Invalid) -> Fields | None:
@@ -13084,6 +13084,7 @@ class Pull:
     def leave_out(self, array: str, id: int, why: str) -> None:
         """Take a record out of the document."""
         del self.records[array][id]
+        self.failed[array].add(id)
         self.note(array, "left out", f"{FIXTURE[array].name} {id}: {why}")
 
     def mend(self, problem: Problem) -> None:
@@ -13091,36 +13092,30 @@ class Pull:
         self.again = True
         id, field = problem.id, problem.field
         for array in siblings(problem.resource.array):
-            record = self.records[array].get(id, {})
-            if field == "name" and record:
+            record = self.records[array].get(id)
+            if not record:
+                continue
+            if field == "name":
                 record["name"] = f"{record['name'][: MAX_NAME - 20]} ({id})"
             elif field in record:
                 unset(record, field, problem.link)
-            if record:
-                name = f"{FIXTURE[array].name} {id}"
-                self.note(array, "changed to keep a rule", f"{name}: {problem.rule}")
+            name = f"{FIXTURE[array].name} {id}"
+            self.note(array, "changed to keep a rule", f"{name}: {problem.rule}")
 
     # Reporting
 
-    def claim(self, key: tuple[str, str, int], total: int) -> None:
-        """Keep how many records of an array a server says a home has, by its field and id."""
-        self.claims[key] = max(total, self.claims.get(key, 0))
-
     def missing(self, array: str) -> int:
         """Return how many records are missing: known by id, or counted by the server."""
-        tally: Counter[tuple[str, str, int]] = Counter()
+        tally: Counter[tuple[str, int]] = Counter()
         for record in self.records[array].values():
             for field in ("", "product", "project", "execution"):
-                tally[array, field, record.get(field, 0)] += not is_deleted(record)
-        short = 0
-        for claim, total in self.claims.items():
-            if claim[0] == array:
-                short += max(0, total - tally[claim])
-        return max(len(self.known[array] - self.brought(array)), short)
+                tally[field, record.get(field, 0)] += not is_deleted(record)
+        uncopied = self.claims[array] - tally  # those of which there are fewer
+        return max(len(self.failed[array]), uncopied.total())
 
-    def brought(self, array: str) -> set[int]:
-        """Return the ids of the records that were copied."""
-        return self.records[array].keys() - self.placeholders[array]
+    def brought(self, array: str) -> int:
+        """Return how many records were copied."""
+        return len(self.records[array]) - len(self.placeholders[array])
 
     def changed(self, array: str, field: str, value: Any, taken: Any, name: str) -> None:
         """Note a value that the copy does not have as it was."""
@@ -13136,10 +13131,9 @@ class Pull:
         """Yield what a person should know of the account, and of each array."""
         for array, resource in FIXTURE.items():
             brought, missing = self.brought(array), self.missing(array)
-            yield f"{array:11} {len(brought):>9,} of {len(brought) + missing:,}"
+            yield f"{array:11} {brought:>9,} of {brought + missing:,}"
             if missing:
-                ids = sorted(self.known[array] - brought)
-                names = [f"{resource.name} {id}" for id in ids]
+                names = [f"{resource.name} {id}" for id in sorted(self.failed[array])]
                 yield f"    missing: {missing:,} ({first_of(names) or 'counted, but not shown'})"
             for what, names in self.notes[array].items():
                 yield f"    {what}: {len(names):,} ({first_of(names)})"
@@ -13151,7 +13145,7 @@ class Pull:
             gaps.append("this account sees no products and no projects")
         for array in FIXTURE:
             if missing := self.missing(array):
-                total = len(self.brought(array)) + missing
+                total = self.brought(array) + missing
                 gaps.append(f"{missing:,} of {total:,} {array} missing")
         for what in (UNANSWERED, UNASKED):
             if count := sum(len(notes.get(what, ())) for notes in self.notes.values()):
@@ -13305,17 +13299,14 @@ class NonBlockingHandler(logging.StreamHandler):  # type: ignore[type-arg]
 
     def emit(self, record: logging.LogRecord) -> None:
         """Write the record's line as far as that is possible without waiting."""
-        if record.exc_info and isinstance(record.exc_info[1], MemoryError):
-            self.stop_service()
+        is_out_of_memory = record.exc_info and isinstance(record.exc_info[1], MemoryError)
+        # only once: a second signal would cut the answers of others
+        if is_out_of_memory and not self.memory_ran_out:
+            NonBlockingHandler.memory_ran_out = True
+            signal.raise_signal(signal.SIGTERM)  # os.kill() skips the handler on Windows
         # stderr may be closed, and a thread that logs must not end
         with contextlib.suppress(ValueError, MemoryError):
             write_out(self.stream, f"{self.format(record)}\n")
-
-    def stop_service(self) -> None:
-        """Stop the service, but only once: a second signal would cut the answers of others."""
-        if not self.memory_ran_out:
-            NonBlockingHandler.memory_ran_out = True
-            signal.raise_signal(signal.SIGTERM)  # os.kill() skips the handler on Windows
 
 
 def log_failed_thread(failed: threading.ExceptHookArgs) -> None:
@@ -13361,8 +13352,7 @@ def refuse_unknown_flags(arguments: Sequence[str]) -> None:
     for setting in FLAGS:
         known += [setting.short, setting.flag]
     for command in COMMANDS.values():
-        known += [name for name in command.arguments if name.startswith("-")]
-    known.sort()
+        known += command.arguments
     for word in arguments:
         flag = word.partition("=")[0]
         if flag == "--":
@@ -13701,7 +13691,7 @@ def fill_database(settings: Values, copy: Database) -> None:
         with open_database(settings) as database:
             return load_text(database, text, path, only_first=True)
 
-    if patiently(path, work) is None:
+    if patiently(path, never, work) is None:
         raise StartError(HOLDS_RECORDS.format(path))
 
 
@@ -13797,7 +13787,7 @@ def command_serve(settings: Values, options: argparse.Namespace) -> None:
     sys.setswitchinterval(SWITCH_TIME)
     with contextlib.ExitStack() as stack:
         listener = stack.enter_context(listen(host, settings["port"]))
-        service = patiently(path, functools.partial(make_service, path, chosen))
+        service = patiently(path, never, make_service, path, chosen)
         stack.callback(service.close)
         if service.names is not None and loopback:
             service.names.add(host)
@@ -13814,14 +13804,16 @@ def command_serve(settings: Values, options: argparse.Namespace) -> None:
         raise MemoryError
 
 
-def patiently(path: str, work: Callable[[], Any], stopped: Callable[[], bool] = never) -> Any:
+def patiently(
+    path: str, stopped: Callable[[], bool], work: Callable[..., Any], *arguments: Any
+) -> Any:
     """Return what `work` returns; try again while another process is writing to the database.
 
     `work` itself waits some seconds for the lock before it raises Busy.
     """
     for attempt in itertools.count():
         try:
-            return work()
+            return work(*arguments)
         except Busy:
             if stopped():
                 raise
@@ -13839,17 +13831,16 @@ def finish_start(service: Service, settings: Values, server: Server) -> None:
     told: list[str] = []
 
     def greet() -> None:
-        work = functools.partial(make_credentials, database, settings, server.url)
-        lines = patiently(path, work, stopped)
+        lines = patiently(path, stopped, make_credentials, database, settings, server.url)
         # `furnish` shares admin's password if there is one; it may be made only now.
         if settings["demo"]:
-            told.append(patiently(path, functools.partial(share_password, database), stopped))
+            told.append(patiently(path, stopped, share_password, database))
         told.extend(lines)
 
     # Before the start's snapshot, the last preparation, so that a reset keeps it.
     service.preparations.insert(0, greet)
     try:
-        said = patiently(path, functools.partial(furnish, service, settings), stopped)
+        said = patiently(path, stopped, furnish, service, settings)
         write_out(sys.stdout, f"{server.url}\n", stopped)
         # in one write, so that no request's line comes between
         tell(serving, *filter(None, [*said, *told]))
