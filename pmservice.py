@@ -12695,8 +12695,8 @@ IdsByArray = dict[str, set[int]]
 class Pull:
     """The records of a server as a document, and what a person should know of them.
 
-    products: those to read, with what belongs to them; empty: all.  zone: of moments that name
-    none, if the server does not tell its own. By array:
+    products: those to read, with what belongs to them; empty: all.  zone: of the server's moments
+    that name none; the given one, if the server does not tell. By array:
     records: by id, as a fixture has them.  failed: the ids of records that could not be read or
     kept.  asked: the ids that were asked for one by one.  placeholders: the ids of which nothing
     else is known.  named: the ids that links name.  notes: by what they say, the records.  claims:
@@ -12994,14 +12994,8 @@ class Pull:
             taken = OTHER_WORDS.get(field, {}).get(str(taken), taken)
             if taken is not None and is_other(said, taken):
                 self.changed(array, field, said, taken, name)
-        if not isinstance(taken, str):
-            return taken
-        if look == "moment" and not taken.endswith("Z"):
-            with contextlib.suppress(ValueError):  # the fixture's rules report it
-                return utc(read_moment(taken), self.zone)
-        if look == "text" and self.escapes and field not in RICH:
-            return unescape(taken)
-        return taken
+        is_escaped = look == "text" and self.escapes and field not in RICH
+        return unescape(taken) if is_escaped and isinstance(taken, str) else taken
 
     # Mending
 
@@ -13620,8 +13614,8 @@ def chosen_products(words: str | None) -> list[int]:
     return products
 
 
-def pull_records(pull: Pull, copy: Database, options: argparse.Namespace) -> None:
-    """Copy the records of a server to an empty database."""
+def read_remote(pull: Pull, options: argparse.Namespace) -> None:
+    """Log in to a server and read its records. Raises StartError."""
     remote = pull.remote
     if remote.in_clear and not options.insecure_http:
         confirm_clear_text(remote.origin)
@@ -13630,7 +13624,6 @@ def pull_records(pull: Pull, copy: Database, options: argparse.Namespace) -> Non
     give_credentials(remote, options.account)
     show_progress("reading the first list …")
     pull.run()
-    pull.fill(copy)
 
 
 def command_pull(settings: Values, options: argparse.Namespace) -> int:
@@ -13648,16 +13641,17 @@ def command_pull(settings: Values, options: argparse.Namespace) -> int:
     unwind_on_sigterm()
     began, remote = time.monotonic(), Remote(options.url)
     pull = Pull(remote, zone_of(settings["timezone"]), products)
-    # First into memory: nobody sees half a copy, and no file is locked for the length of a pull.
-    memory = {**settings, "database": ":memory:"}
     with contextlib.closing(remote.connection), contextlib.ExitStack() as stack:
         is_there = not out and os.path.exists(path)
         if is_there:
             refuse_used_database(settings)
         elif out != "-":
             part = stack.enter_context(whole_file(out or path))
-        copy = stack.enter_context(open_database(memory))
-        pull_records(pull, copy, options)
+        read_remote(pull, options)
+        # First into memory: nobody sees half a copy, and no file is locked for long.
+        copy = Database(":memory:", pull.zone, utc_now)
+        stack.callback(copy.close)
+        pull.fill(copy)
         if is_there:
             fill_database(settings, copy)
         elif not out:

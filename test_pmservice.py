@@ -12292,7 +12292,7 @@ def pulled_anew(version: str, account: str, behave: Any = None) -> Pulled:
         pull = pmservice.Pull(remote, zone)
         pull.run()
         remote.connection.close()
-    with contextlib.closing(pmservice.Database(":memory:", zone, lambda: NOW)) as copy:
+    with contextlib.closing(pmservice.Database(":memory:", pull.zone, lambda: NOW)) as copy:
         pull.fill(copy)
         with copy.reading() as store:
             text = "".join(pmservice.dump(store))
