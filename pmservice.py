@@ -12628,10 +12628,12 @@ def rows_in(answer: Any, key: str) -> list[Fields]:
     if not isinstance(shown, (list, dict)):
         words = printable(shortened(json.dumps(answer, ensure_ascii=False)))
         raise Refusal(0, f"answered without a list: {words}")
-    rows: list[Fields] = [row for row in items_in(shown) if isinstance(row, dict)]
-    for row in rows:  # which grows meanwhile
-        children = items_in(row.get("children") or [])
-        rows += [child for child in children if isinstance(child, dict)]
+    rows: list[Fields] = []
+    waiting = [*items_in(shown)]
+    for row in waiting:  # which grows meanwhile
+        if isinstance(row, dict):
+            rows.append(row)
+            waiting += items_in(row.get("children") or [])
     return rows
 
 
@@ -12746,8 +12748,8 @@ class Pull:
     def read_settings(self) -> None:
         """Read whether the account is an administrator, and the server's version and time zone."""
         self.admin = dict_in(self.setting("/user", "profile")).get("admin") is True
-        version = re.match("[0-9]+", str(self.setting("/configurations/version", "value")))
-        self.escapes = version is not None and int(version[0]) >= ESCAPING
+        version = str(self.setting("/configurations/version", "value"))
+        self.escapes = id_in(version.partition(".")[0]) >= ESCAPING
         with contextlib.suppress(StartError):
             self.zone = zone_of(str(self.setting("/configurations/timezone", "value")))
 
@@ -12793,11 +12795,13 @@ class Pull:
     def homes(self, path: str) -> list[int]:
         """Return the ids of the records whose lists a path shows; deleted ones have none."""
         target, homes = READS[path].target, []
-        for array in ARRAYS.get(target, ()):
+        if not target:
+            return [0]
+        for array in ARRAYS[target]:
             for id, record in self.records[array].items():
                 if not is_deleted(record) and not (self.products and id in self.asked[array]):
                     homes.append(id)
-        return homes if target else [0]
+        return homes
 
     def pages(
         self, array: str, path: str, query: str, listing: Listing, home: int
