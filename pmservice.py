@@ -37,7 +37,6 @@ from __future__ import annotations
 
 import argparse
 import atexit
-import bisect
 import contextlib
 import dataclasses
 import difflib
@@ -8366,7 +8365,7 @@ TOP = 12  # products, and running executions
 RELEASES = 40  # past ones, and as many planned ones
 CALLS_SHOWN = 100
 MOST_SHOWN = 5000  # characters of a body, or of an answer, of such a call
-REFRESHED = (2, 10)  # seconds that the page of calls offers
+REFRESHED = {"": "never", "2": "2 s", "10": "10 s"}  # what the page of calls offers
 WORDS_SHOWN = 8  # accounts, paths and so on by which calls can be filtered
 MOST_ENDED = 1000  # logins that are ended at the same time
 ACTIONS = 100
@@ -8436,22 +8435,37 @@ RECORD_PATHS = {
 # The overview's queries. Its figures are the totals of lists, which have the bugs and stories of
 # deleted products, too.
 IS_SEEN = f"{PRODUCT.visible()} AND NOT product.deleted"
-SEEN_OR_HIDDEN = f"""
-    SELECT json_group_array(id) FILTER (WHERE is_seen) AS seen,
-        json_group_array(id) FILTER (WHERE NOT is_seen) AS hidden
-    FROM (SELECT id, ({PRODUCT.visible()}) IS TRUE AS is_seen FROM product)
-"""
 IN_ALL = f"""
     SELECT count(*) FILTER (WHERE NOT product.deleted) AS products,
         coalesce(sum(unResolved), 0) AS active
     FROM product LEFT JOIN product_count ON product_count.product = product.id
     WHERE {PRODUCT.visible()}
 """
-BUGS_BY_QUARTER = """
-    SELECT quarter, sum(opened) AS opened, sum(resolved) AS resolved
-    FROM bugs_dated
-    WHERE product IN (SELECT value FROM json_each(:products)) AND quarter >= :first
-    GROUP BY quarter
+# :begins: the quarters of an hour in which the weeks begin. Usually the bugs of the products that
+# the caller sees are added. If fewer are hidden than seen, the bugs of the hidden ones are
+# subtracted from those of all products, which are stored as product 0.
+BUGS_BY_WEEK = f"""
+    WITH
+        week AS (
+            SELECT value AS begin, lead(value, 1, {MAX_INT}) OVER (ORDER BY value) AS next
+            FROM json_each(:begins)),
+        known AS (SELECT id, ({PRODUCT.visible()}) IS TRUE AS is_seen FROM product),
+        shortcut AS (SELECT sum(NOT is_seen) < sum(is_seen) AS is_shorter FROM known),
+        chosen AS (
+            SELECT id AS product, iif(is_shorter, -1, 1) AS sign
+            FROM known JOIN shortcut ON is_seen <> is_shorter
+            UNION ALL SELECT 0, 1 FROM shortcut WHERE is_shorter),
+        dated AS (
+            SELECT begin, 0 AS opened, 0 AS resolved FROM week
+            UNION ALL SELECT begin, sign * opened, sign * resolved
+            FROM chosen
+            CROSS JOIN week
+            CROSS JOIN bugs_dated ON bugs_dated.product = chosen.product
+                AND quarter >= begin AND quarter < next)
+    SELECT sum(opened) AS opened, sum(resolved) AS resolved
+    FROM dated
+    GROUP BY begin
+    ORDER BY begin
 """
 STORIES_BY_STAGE = f"""
     SELECT {STORY.fields["stage"].sql} AS stage, count(*)
@@ -8470,25 +8484,31 @@ BUSIEST_PRODUCTS = f"""
 """
 # INDEXED BY: without it, SQLite 3.53 leaves this index aside.
 RUNNING = f"""
-    SELECT project.id, name, end
+    SELECT project.id, project.name, end
     FROM project INDEXED BY execution_running
     WHERE {EXECUTION.rows} AND {EXECUTION.undeleted} AND {EXECUTION.visible()}
         AND project.status = 'doing'
     ORDER BY end, project.id
     LIMIT {TOP}
 """
-TASKS_BY_STATE = """
-    SELECT status, count(*) AS tasks, sum(consumed) AS consumed, sum("left") AS "left"
-    FROM task
-    WHERE execution = :id AND deleted = 0
-    GROUP BY status
+TASKS_BY_STATE = ", ".join(
+    f"count(*) FILTER (WHERE task.status = '{state}') AS {state}" for state in TASK_STATES
+)
+RUNNING_TASKS = f"""
+    SELECT running.id, running.name, end, {TASKS_BY_STATE},
+        round(total(consumed), 1) AS consumed, round(total("left"), 1) AS "left"
+    FROM ({RUNNING}) AS running
+    LEFT JOIN task ON task.execution = running.id AND task.deleted = 0
+    GROUP BY running.id
+    ORDER BY end, running.id
 """
 RELEASED = f"""
-    SELECT release.id, name, date
+    SELECT release.id, name, date, iif(date > :today, 'planned', 'past') AS css_class
     FROM release
     WHERE NOT release.deleted AND {RELEASE.visible()}
 """
-PAST = f"{RELEASED} AND date BETWEEN :since AND :today ORDER BY date DESC LIMIT {RELEASES}"
+SINCE = f"date(:today, '-{7 * WEEKS} days')"
+PAST = f"{RELEASED} AND date BETWEEN {SINCE} AND :today ORDER BY date DESC LIMIT {RELEASES}"
 PLANNED = f"{RELEASED} AND date > :today ORDER BY date LIMIT {RELEASES}"
 PAST_AND_PLANNED = f"""
     SELECT * FROM ({PAST})
@@ -8536,11 +8556,11 @@ class Section(NamedTuple):
     sorts: for each head that sorts, the path that does so, and how the table is sorted by it now:
     "ascending", "descending" or "" (not at all).
     legend: words that have a color.
-    search: the name of a field for words, its value, and the other parameters of its form.
+    search: the name of a field for words.  query: what its form sends.
     filters: for each name, links of which one is chosen; they fold on small screens.
     links, page_links: links above the table.
     weeks, top: the numbers of a chart, and the highest one on its scale.
-    calls: of the journal, each with the pieces of its line and what unfolds.
+    calls: of the journal, each with the texts that unfold.
     empty: said in place of a table without rows.  text: sentences below the table.
     folded: words that unfold, and what they are.
     code: lines for a shell, or JSON.
@@ -8552,13 +8572,14 @@ class Section(NamedTuple):
     css_class: str = ""
     sorts: Mapping[str, tuple[str, str]] = {}
     legend: Iterable[str] = ()
-    search: tuple[str, str, Fields] | None = None
+    search: str = ""
+    query: Fields = {}
     filters: Mapping[str, Sequence[Piece]] = {}
     links: Sequence[Piece] = ()
     page_links: Sequence[Piece] = ()
     weeks: Weeks = {}
     top: int = 0
-    calls: Sequence[tuple[Sequence[tuple[str, str]], Texts]] = ()
+    calls: Sequence[tuple[Fields, Texts]] = ()
     empty: str = ""
     text: Sequence[str] = ()
     folded: tuple[str, Sequence[str]] = ("", ())
@@ -8568,30 +8589,14 @@ class Section(NamedTuple):
 Contents = tuple[str, list[Section]]  # the title and the parts of a page
 
 
-def text_cell(text: str, css_class: str) -> Cell:
+def text_cell(text: str, css_class: str = "") -> Cell:
     """Return a cell with a text and a CSS class."""
     return css_class, [(text, "")]
 
 
-def make_cell(value: Any) -> Cell:
-    """Return the cell of a number, of a mapping as a bar, of a text with its path, or of a text."""
-    if isinstance(value, Mapping):
-        return "bar", list(value.items())
-    if isinstance(value, (int, float)):
-        return text_cell(f"{value:,}", "number")
-    if isinstance(value, tuple):
-        return "", [value]
-    return text_cell(value, "")
-
-
-def figure(number: float, path: str) -> Cell:
+def figure(number: float, path: str = "") -> Cell:
     """Return the cell of a number that leads to what it counts."""
     return "number", [(f"{number:,}", path)]
-
-
-def make_row(*values: Any) -> Cells:
-    """Return the cells of values."""
-    return list(map(make_cell, values))
 
 
 def path_of(template: str, id: int) -> str:
@@ -8636,45 +8641,20 @@ def plain_text(text: str) -> str:
 
 
 def items_of(value: Any) -> list[Any]:
-    """Return the items of a list or of a text with commas, or the keys of an object."""
+    """Return the items of a list or of a text with commas, or the keys of an object with ids.
+
+    A user reference, like any other value, is the only item.
+    """
     if isinstance(value, str):
         return listed(value)
-    return list(value) if isinstance(value, (list, dict)) else [value]
-
-
-def is_unset(kind: Kind, target: str, value: Any) -> bool:
-    """Tell whether a page leaves a value out: a flag that is off, or an unset value."""
-    if LOOKS[kind.look].cell == "flag":
-        return value not in (True, "1")
-    if value == 0:
-        # Leave out the 0 of a link (no record), and that of a number that requests may set and did
-        # not; a derived number shows its 0.
-        is_default = kind.read is INT.read and kind.source == "given"
-        return is_default or target != ""
-    none = LOOKS[kind.look].none
-    return value in (None, "", [], {}, none)
+    if isinstance(value, list) or (isinstance(value, dict) and not is_user(value)):
+        return list(value)
+    return [value]
 
 
 def is_user(value: Any) -> bool:
     """Tell whether a JSON value is a user reference."""
     return isinstance(value, dict) and "account" in value
-
-
-def class_of(field: str, kind: Kind, value: Any) -> str:
-    """Return the CSS class of a field's cell."""
-    if field in ("status", "stage"):
-        return "state"
-    if field in WORDED or field in YES_OR_NO or LOOKS[kind.look].cell == "flag":
-        return "word"
-    if LOOKS[kind.look].written in ("day", "moment", "stamp"):
-        return "day"
-    if LOOKS[kind.look].cell == "long":
-        return "long"
-    if kind.target:
-        return ""
-    if isinstance(value, (int, float)):
-        return "number"
-    return "long" if isinstance(value, list) else ""
 
 
 def name_statement(resource: Resource) -> str:
@@ -8689,59 +8669,50 @@ def name_statement(resource: Resource) -> str:
     """
 
 
+def link_to(path: str, query: Fields, /, **changes: Any) -> str:
+    """Return a path with some query parameters changed, from the first page on."""
+    changed = {**query, "page": "", **changes}
+    given = {name: value for name, value in changed.items() if value}
+    return f"{path}?{urllib.parse.urlencode(given)}"
+
+
+def choices(name: str, texts: Texts, chosen: str, link: Link) -> Pieces:
+    """Return a link for each value of a query parameter, except the one that is chosen.
+
+    texts: what stands for each value.
+    """
+    links = []
+    for value, text in texts.items():
+        links.append((text, "" if value == chosen else link(**{name: value})))
+    return links
+
+
 def sort_links(
     listing: Listing, fields: Iterable[str], query: Fields, link: Link
 ) -> dict[str, tuple[str, str]]:
     """Return the paths that sort a list by its fields, and the order now; see Section."""
-    order = listing.shape.fields["order"]
+    orders = listing.shape.fields["order"]
     by, way = listing.order
     if "order" in query:
-        by, way = order.read(query["order"])
-    way_now = {"asc": "ascending", "desc": "descending"}[way]
+        by, way = orders.read(query["order"])
     sorts = {}
     for field in fields:
         if field in listing.sortable:
-            now = way_now if field == by else ""
+            now = f"{way}ending" if field == by else ""
             turned = "desc" if now == "ascending" else "asc"
-            sorts[field] = link(order=f"{field}_{turned}", page=1), now
+            sorts[field] = link(order=f"{field}_{turned}"), now
     return sorts
 
 
-def state_links(listing: Listing, query: Fields, link: Link) -> Pieces:
-    """Return a link for each state of a list.
-
-    Of several words for the same state, the shortest stands for it.
-    """
-    browse = listing.browse
-    if len(browse) == 1:
-        return []
-    # condition: word; `browse` maps words to SQL conditions, some of them to the same one
-    words = dict.fromkeys(browse.values(), "")
-    for word in sorted(browse, key=len, reverse=True):  # the shortest comes last and stays
-        words[browse[word]] = word
-    status = query.get("status", listing.default).lower()
-    links = []
-    for condition, word in words.items():
-        is_chosen = condition == browse[status]
-        links.append((word, "" if is_chosen else link(status=word, page=1)))
-    return links
-
-
-def page_links(count: int, total: int | None, query: Fields, link: Link) -> Pieces:
+def page_links(count: int, total: int, query: Fields, link: Link) -> Pieces:
     """Return which records of a list a page has, and links to the pages before and after it."""
     page = int(query["page"])
-    limit = int(query["limit"])
-    before = (page - 1) * limit
+    before = (page - 1) * int(query["limit"])
     last = before + count
-    place = f"{before + 1:,}–{last:,}" if count else "0"
-    has_next = count == limit
-    if total:
-        place += f" / {total:,}"
-        has_next = last < total
-    links = [(place, "")]
+    links = [(f"{before + 1:,}–{last:,} / {total:,}" if count else "0", "")]
     if page > 1:
         links.append(("‹ previous", link(page=page - 1)))
-    if has_next:
+    if count and last < total:
         links.append(("next ›", link(page=page + 1)))
     return links
 
@@ -8756,16 +8727,13 @@ def top_of(weeks: Weeks) -> int:
     return step * max(1, math.ceil(most / step))
 
 
-def product_rows(products: Iterable[Any]) -> list[Cells]:
-    """Return products with their bugs by state."""
-    rows = []
-    for product in products:
-        path = f"/products/{product['id']}"
-        counts = {state: product[state] for state in BUG_STATES}
-        figures = [figure(counts[state], f"{path}/bugs?status={state}") for state in BUG_STATES]
-        name = make_row((product["name"], path), counts)
-        rows.append([*name, *figures, figure(product["bugs"], f"{path}/bugs")])
-    return rows
+def state_cells(row: Any, path: str, items: str, states: Iterable[str]) -> Cells:
+    """Return the name of a record, and how many of its items are in each state, also as a bar."""
+    counts = {state: row[state] for state in states}
+    cells = [("", [(row["name"], path)]), ("bar", list(counts.items()))]
+    for state, count in counts.items():
+        cells.append(figure(count, f"{path}/{items}?status={state}"))
+    return cells
 
 
 class Sheet:
@@ -8797,31 +8765,38 @@ class Sheet:
                 return name, path_of(RECORD_PATHS[resource.name], id)
         return str(id), ""
 
-    def pieces(self, field: str, kind: Kind, value: Any) -> Pieces:
-        """Return what the value of a field is called, with links; nothing if it is unset."""
+    def value_cell(self, field: str, kind: Kind, value: Any) -> Cell:
+        """Return the cell of a field's value, with links; without pieces if it is unset."""
+        look = LOOKS[kind.look]
+        if look.cell == "flag" or field in YES_OR_NO:
+            return "word", [("yes", "")] if value in (1, "1") else []
         # a field without a target may be named after the resource that it links to
         target = kind.target or TARGETS.get(field) or (field if field in RECORD_PATHS else "")
         if isinstance(value, str):
             target = LISTS_OF_IDS.get(field, target)
-        if is_unset(kind, target, value):
-            return []
-        if field in YES_OR_NO:
-            return [("yes", "")] if value in (1, "1") else []
-        if field in WITH_ACCOUNTS or (isinstance(value, list) and is_user(value[0])):
-            return list(map(self.person, items_of(value)))
-        cell = LOOKS[kind.look].cell
-        if cell == "person" or is_user(value):
-            return [self.person(value)]
+        # The 0 of a link is no record. A derived number shows its 0; one that requests may set and
+        # did not shows none.
+        is_default = kind.read is INT.read and kind.source == "given"
+        is_no_number = value == 0 and (target or is_default)
+        if is_no_number or value in (None, "", [], {}, look.none):
+            return "", []
+        items = items_of(value)
+        if look.cell == "person" or field in WITH_ACCOUNTS or any(map(is_user, items)):
+            return "", list(map(self.person, items))
         if target:
-            return [self.record_piece(target, one) for one in items_of(value)]
-        if cell == "flag":
-            return [("yes", "")]
-        if cell == "moment":
-            return [(self.minute(value), "")]
+            return "", [self.record_piece(target, item) for item in items]
+        if look.cell == "moment":
+            return text_cell(self.minute(value), "day")
+        if look.written == "day":
+            return text_cell(value, "day")
         text = text_of(value, self.say)
         if field in WORDED:
-            return [(word, "") for word in listed(text)]
-        return [(plain_text(text) if field in RICH else text, "")]
+            css_class = "state" if field in ("status", "stage") else "word"
+            return css_class, [(word, "") for word in listed(text)]
+        if isinstance(value, (int, float)):
+            return text_cell(text, "number")
+        is_long = look.cell == "long" or isinstance(value, list)
+        return text_cell(plain_text(text) if field in RICH else text, "long" if is_long else "")
 
     def record_piece(self, target: str, id: Any) -> Piece:
         """Return the name and the path of a record by its id; another value in words."""
@@ -8841,13 +8816,11 @@ class Sheet:
 
     def cell(self, view: View, field: str, record: Fields) -> Cell:
         """Return the cell of a record's field; the record's own name is a link to its page."""
-        kind = view.fields[field]
-        value = record[field]
-        pieces = self.pieces(field, kind, value)
+        css_class, pieces = self.value_cell(field, view.fields[field], record[field])
         path = RECORD_PATHS.get(view.resource.name)
         if path and field in ("id", "name", "title", "account"):
             pieces = [(text, path_of(path, record["id"])) for text, _ in pieces]
-        return class_of(field, kind, value), pieces
+        return css_class, pieces
 
     def table(
         self, view: View, records: Sequence[Fields], title: str = "", within: str = ""
@@ -8923,30 +8896,43 @@ class Sheet:
         rows = []
         logged = self.rows(LOGGED, table=resource.table, id=id)
         for moment, actor, action, comment in logged:
-            row = make_row(self.minute(moment), self.person(actor))
-            what = text_cell(action, "word")
-            rows.append([*row, what, text_cell(plain_text(comment), "long")])
+            row = [
+                text_cell(self.minute(moment)),
+                ("", [self.person(actor)]),
+                text_cell(action, "word"),
+                text_cell(plain_text(comment), "long"),
+            ]
+            rows.append(row)
         return rows
 
     # Lists
 
     def listing(self, listing: Listing, path: str, query: Fields, answer: Fields) -> Section:
         """Return a page of a list, with links to other pages, orders and states of it."""
-
-        def link(**changes: Any) -> str:
-            return f"{path}?{urllib.parse.urlencode({**query, **changes})}"
-
+        link = functools.partial(link_to, path, query)
         records = answer[listing.key]
-        total = answer.get("total")
+        total = answer.get("total", len(records))
         table = self.table(listing.view, records, within=listing.within)
-        states = state_links(listing, query, link)
-        others = {name: query[name] for name in query if name not in ("page", "title")}
         return table._replace(
             sorts=sort_links(listing, table.heads, query, link),
-            filters={"Show": [(self.say(word), path) for word, path in states]} if states else {},
-            search=("title", query.get("title", ""), others) if listing.name else None,
+            filters=self.state_links(listing, query, link),
+            search="title" if listing.name else "",
+            query=query,
             page_links=page_links(len(records), total, query, link),
         )
+
+    def state_links(self, listing: Listing, query: Fields, link: Link) -> dict[str, Pieces]:
+        """Return links to the states of a list, one for each condition of `browse`."""
+        browse = listing.browse
+        if len(browse) == 1:
+            return {}
+        # condition: the shortest of its words
+        words = dict.fromkeys(browse.values(), "")
+        for word in sorted(browse, key=len, reverse=True):
+            words[browse[word]] = word
+        status = query.get("status", listing.default).lower()
+        texts = {word: self.say(word) for word in words.values()}
+        return {"Show": choices("status", texts, words[browse[status]], link)}
 
     def show(
         self, operation: Operation, path: str, value: Any, named: Fields, query: Fields
@@ -8961,18 +8947,17 @@ class Sheet:
             return title, [self.listing(listing, path, query, value)]
         if view:
             # the only view with an envelope that a GET shows
-            record = value["profile"] if view is MY_PROFILE else value
+            record = value.get("profile", value)
             name = next(record[field] for field in (*NAMES, "id") if field in record)
             title = f"{self.say(view.resource.name)} {record['id']}: {name}"
             return title, self.record(view, record)
-        code = json.dumps(value, indent=2, ensure_ascii=False)
-        return operation.purpose.capitalize(), [Section(code=code)]
+        return operation.purpose.capitalize(), [Section(code=json_text(value))]
 
     # The overview
 
     def overview(self) -> list[Section]:
         """Return what people look at first."""
-        products = self.rows(BUSIEST_PRODUCTS)
+        products = self.product_rows()
         executions = self.execution_rows()
         releases = self.release_rows()
         if not (products or executions or releases):
@@ -8993,7 +8978,7 @@ class Sheet:
             Section(
                 "Products",
                 ("product", "bugs", *BUG_STATES, "all"),
-                product_rows(products),
+                products,
                 legend=BUG_STATES,
                 empty="There are no products.",
             ),
@@ -9016,26 +9001,13 @@ class Sheet:
     def totals(self, this_week: Mapping[str, int]) -> Section:
         """Return the numbers that the overview begins with."""
         [(products, active)] = self.rows(IN_ALL)
-        counts = {
-            "unResolved": (active, "/bugs?status=active"),
-            "openedthisweek": (this_week["opened"], "/bugs?status=openedthisweek"),
-            "resolvedthisweek": (this_week["resolved"], "/bugs?status=resolvedthisweek"),
-            "products": (products, "/products"),
+        tiles = {
+            "unResolved": figure(active, "/bugs?status=active"),
+            "openedthisweek": figure(this_week["opened"], "/bugs?status=openedthisweek"),
+            "resolvedthisweek": figure(this_week["resolved"], "/bugs?status=resolvedthisweek"),
+            "products": figure(products, "/products"),
         }
-        row = [figure(count, path) for count, path in counts.values()]
-        return Section(heads=list(counts), rows=[row], css_class="tiles")
-
-    def products_to_sum(self) -> list[tuple[int, str]]:
-        """Return the products whose bugs to add (1) and to subtract (-1), as JSON arrays of ids.
-
-        Usually the products that the caller sees, to add. If fewer are hidden than seen: id 0,
-        which has the sums of all products, to add, and the hidden ones, to subtract.
-        """
-        [(seen, hidden)] = self.rows(SEEN_OR_HIDDEN)
-        # These are JSON texts: the shorter one has about the fewer ids.
-        if len(hidden) < len(seen):
-            return [(1, "[0]"), (-1, hidden)]
-        return [(1, seen)]
+        return Section(heads=list(tiles), rows=[list(tiles.values())], css_class="tiles")
 
     def count_weeks(self) -> Weeks:
         """Return how many bugs were opened and resolved in each week."""
@@ -9043,16 +9015,18 @@ class Sheet:
         midnight = today.replace(tzinfo=self.store.zone)
         last = midnight - timedelta(midnight.weekday())
         mondays = [last - timedelta(weeks=ago) for ago in reversed(range(WEEKS))]
-        quarters = [int(monday.timestamp()) // QUARTER_HOUR for monday in mondays]
-        weeks = {monday: {"opened": 0, "resolved": 0} for monday in mondays}
-        for sign, products in self.products_to_sum():
-            rows = self.rows(BUGS_BY_QUARTER, products=products, first=quarters[0])
-            for quarter, opened, resolved in rows:
-                place = bisect.bisect(quarters, quarter) - 1
-                week = weeks[mondays[place]]
-                week["opened"] += sign * opened
-                week["resolved"] += sign * resolved
-        return weeks
+        begins = [int(monday.timestamp()) // QUARTER_HOUR for monday in mondays]
+        weeks = self.rows(BUGS_BY_WEEK, begins=to_json(begins))
+        return dict(zip(mondays, map(dict, weeks), strict=True))
+
+    def product_rows(self) -> list[Cells]:
+        """Return the products with most active bugs, with their bugs by state."""
+        rows = []
+        for row in self.rows(BUSIEST_PRODUCTS):
+            path = f"/products/{row['id']}"
+            bugs = figure(row["bugs"], f"{path}/bugs")
+            rows.append([*state_cells(row, path, "bugs", BUG_STATES), bugs])
+        return rows
 
     def stage_rows(self) -> list[Cells]:
         """Return how many stories are in each stage, nothing if there is no story."""
@@ -9065,40 +9039,28 @@ class Sheet:
             count = counts.get(stage, 0)
             # An empty word fills each bar up to the longest; CSS draws it transparent. So all bars
             # have one scale.
-            bar = {stage: count, "": most - count}
-            row = [text_cell(stage, "word"), make_cell(bar)]
-            rows.append([*row, figure(count, f"/stories?status={stage}")])
+            bar = ("bar", [(stage, count), ("", most - count)])
+            stories = figure(count, f"/stories?status={stage}")
+            rows.append([text_cell(stage, "word"), bar, stories])
         return rows
 
     def execution_rows(self) -> list[Cells]:
         """Return the running executions with their tasks by state and their hours."""
         rows = []
-        for id, name, end in self.rows(RUNNING):
-            found = self.rows(TASKS_BY_STATE, id=id)
-            tasks = dict.fromkeys(TASK_STATES, 0)
-            tasks |= {row["status"]: row["tasks"] for row in found}
-            consumed = sum(row["consumed"] for row in found)
-            left = sum(row["left"] for row in found)
-            path = f"/executions/{id}"
-            row = make_row((name, path), tasks)
-            for state, count in tasks.items():
-                row.append(figure(count, f"{path}/tasks?status={state}"))
-            hours = round(consumed, 1), round(left, 1)
-            rows.append([*row, *make_row(*hours), text_cell(end, "day")])
+        for row in self.rows(RUNNING_TASKS):
+            tasks = state_cells(row, f"/executions/{row['id']}", "tasks", TASK_STATES)
+            hours = [figure(row["consumed"]), figure(row["left"])]
+            rows.append([*tasks, *hours, text_cell(row["end"], "day")])
         return rows
 
     def release_rows(self) -> list[Cells]:
         """Return the releases of the last half year and those ahead, by month."""
-        today = date.fromisoformat(self.store.today)
-        since = today - timedelta(weeks=WEEKS)
         months: dict[str, Cells] = {}
-        for id, name, released in self.rows(PAST_AND_PLANNED, since=str(since)):
+        for id, name, released, css_class in self.rows(PAST_AND_PLANNED):
             day = date.fromisoformat(released)
             month = self.say("{0:%B %Y}").format(day)
-            css_class = "planned" if day > today else "past"
-            pieces = [(str(day.day), ""), (name, f"/releases/{id}")]
             cells = months.setdefault(month, [text_cell(month, "field")])
-            cells.append((css_class, pieces))
+            cells.append((css_class, [(str(day.day), ""), (name, f"/releases/{id}")]))
         return list(months.values())
 
 
@@ -9286,12 +9248,13 @@ TEMPLATE = bottle.SimpleTemplate("""\
 </p>
 % end
 % if part.search:
-% field, value, others = part.search
 <form role="search">
-<input type="search" name="{{field}}" value="{{value}}" maxlength="255" \
-aria-label="{{label("Words")}}" placeholder="{{label("Words")}}">
-% for name, given in others.items():
+<input type="search" name="{{part.search}}" value="{{part.query.get(part.search, "")}}" \
+maxlength="255" aria-label="{{label("Words")}}" placeholder="{{label("Words")}}">
+% for name, given in part.query.items():
+% if name not in ("page", part.search):
 <input type="hidden" name="{{name}}" value="{{given}}">
+% end
 % end
 <button>{{label("Find")}}</button>
 </form>
@@ -9375,11 +9338,15 @@ data-head="{{label(head) if css_class in ("number", "day") else ""}}">
 % elif part.empty and not part.calls:
 <p>{{label(part.empty)}}</p>
 % end
-% for cells, inside in part.calls:
+% for call, inside in part.calls:
 <details class="call"><summary>
-% for css_class, text in cells:
-<span class="{{css_class}}">{{text}}</span>
-% end
+<span class="soft">{{call["time"][11:19]}}</span>
+<span>{{call["method"]}}</span>
+<span class="path">{{call["path"]}}</span>
+<span class="number {{"refused" if call["status"] >= 400 else ""}}">{{call["status"]}}</span>
+<span class="number soft">{{round(call["duration"], 1)}} ms</span>
+<span class="soft">{{call["account"]}}</span>
+<span class="refused">{{call["error"] or ""}}</span>
 </summary>
 % for name, text in inside.items():
 <h3>{{label(name)}}</h3>
@@ -9485,72 +9452,45 @@ def list_query(environ: Environ) -> dict[str, Any]:
     return query
 
 
+# A language of LABELS in Accept-Language, and how much the browser likes it, 1 if it says nothing.
+ACCEPTED_LANGUAGE = re.compile(
+    rf"(?:^|[ ,])({'|'.join(LANGUAGES)})(?:-[a-z0-9-]+)?(?:;q=([01](?:\.[0-9]+)?))?(?=[ ,]|$)"
+)
+
+
 def language_of(environ: Mapping[str, str], default: str) -> str:
     """Return the language of a page: the one of LABELS that the browser likes best."""
-    wanted: list[tuple[float, str]] = []
-    for part in environ.get("HTTP_ACCEPT_LANGUAGE", "").lower().replace(" ", "").split(","):
-        tag, _, quality = part.partition(";q=")
-        with contextlib.suppress(ValueError):
-            wanted.append((float(quality or 1), tag.partition("-")[0]))
-    for liking, language in sorted(wanted, key=operator.itemgetter(0), reverse=True):
-        if language in LANGUAGES and liking > 0:
-            return language
-    return default
+    header = environ.get("HTTP_ACCEPT_LANGUAGE", "").lower()
+    likings = {default: 0.0}
+    for language, quality in ACCEPTED_LANGUAGE.findall(header):
+        likings[language] = float(quality or 1)
+    return max(likings, key=lambda language: likings[language])
 
 
 # The page of calls
 
 
-def has_words(call: Fields, text: str, wanted: Fields) -> bool:
-    """Tell whether a call, of which this is the JSON, is among the wanted ones."""
-    for name, value in wanted.items():
-        if name == "text":
-            if value.lower() not in text.lower():
-                return False
-        elif not fnmatch.fnmatchcase(str(call[name]), str(value)):
-            return False
-    return True
+def json_text(value: Any) -> str:
+    """Return a JSON value as people read it; a text as it is."""
+    if isinstance(value, str):
+        return value
+    return json.dumps(value, indent=2, ensure_ascii=False)
 
 
-def shown_call(call: Fields) -> tuple[Sequence[tuple[str, str]], Texts]:
-    """Return the line of a call, and what unfolds below it."""
-    status = call["status"]
-    line = (
-        ("soft", call["time"][11:19]),
-        ("", call["method"]),
-        ("path", call["path"]),
-        ("number refused" if status >= 400 else "number", str(status)),
-        ("number soft", f"{call['duration']:.1f} ms"),
-        ("soft", call["account"]),
-        ("refused", call["error"] or ""),
-    )
-    inside = {}
-    for name in ("query", "headers", "body", "ignored", "fault", "answer"):
-        value = call[name]
-        if value:
-            text = (
-                value if isinstance(value, str) else json.dumps(value, indent=2, ensure_ascii=False)
-            )
-            inside[name.capitalize()] = text[:MOST_SHOWN]
-    return line, inside
+def is_wanted(call: Fields, wanted: Fields) -> bool:
+    """Tell whether a call has the words, the status, the account and the path that are wanted."""
+    words = wanted.get("text", "").lower()
+    if words not in to_json(call).lower():
+        return False
+    if not fnmatch.fnmatchcase(call["path"], wanted.get("path", "*")):
+        return False
+    return all(call[name] == wanted.get(name, call[name]) for name in ("status", "account"))
 
 
-def call_filters(
-    calls: Iterable[Fields], wanted: Fields, everything: str, link: Link
-) -> dict[str, Pieces]:
-    """Return links to the calls with each status, account and path that occurs often.
-
-    everything: the text of the link to all of them.
-    """
-    filters = {}
-    for name in ("status", "account", "path"):
-        counts = Counter(str(call[name]) for call in calls)
-        words = [word for word, _ in counts.most_common(WORDS_SHOWN)]
-        given = str(wanted.get(name, ""))
-        pieces = [(everything, link(**{name: ""}) if given else "")]
-        pieces += [(word, link(**{name: word}) if word != given else "") for word in sorted(words)]
-        filters[name] = pieces
-    return filters
+def parts_of_call(call: Fields) -> Texts:
+    """Return the texts that unfold below the line of a call, by their names."""
+    parts = ("query", "headers", "body", "ignored", "fault", "answer")
+    return {part.capitalize(): json_text(call[part])[:MOST_SHOWN] for part in parts if call[part]}
 
 
 class Page:
@@ -9736,32 +9676,28 @@ class Page:
             return [Section(text=[ADMIN_ONLY])]
         query = page_query(environ)
         wanted = check_exactly(Shape(CALLS_QUERY), query)
-        every = wanted.pop("every", None)
-        environ["pmservice.every"] = every
-
-        def link(**changes: Any) -> str:
-            changed = {**query, **changes}
-            given = {name: value for name, value in changed.items() if value}
-            return f"{JOURNAL_PAGE}?{urllib.parse.urlencode(given)}"
-
-        texts = [call.shown() for call in self.controls.journal]
-        calls = list(map(json.loads, texts))
-        found = [
-            call for call, text in zip(calls, texts, strict=True) if has_words(call, text, wanted)
-        ]
+        environ["pmservice.every"] = wanted.get("every")
+        link = functools.partial(link_to, JOURNAL_PAGE, query)
         say = functools.partial(label, language)
-        filters = call_filters(calls, wanted, say("all"), link)
-        intervals = [(say("never"), link(every="") if every else "")]
-        intervals += [(f"{n} s", link(every=n) if every != n else "") for n in REFRESHED]
+        calls = [json.loads(call.shown()) for call in self.controls.journal]
+        filters = {}
+        for name in ("status", "account", "path"):
+            counts = Counter(str(call[name]) for call in calls)
+            words = sorted(word for word, _ in counts.most_common(WORDS_SHOWN))
+            texts = {"": say("all"), **{word: word for word in words}}
+            filters[name] = choices(name, texts, query.get(name, ""), link)
+        texts = {every: say(text) for every, text in REFRESHED.items()}
+        filters["Refresh"] = choices("every", texts, query.get("every", ""), link)
+        found = [call for call in calls if is_wanted(call, wanted)]
         last = found[: -CALLS_SHOWN - 1 : -1]
-        others = {name: value for name, value in query.items() if name != "text"}
         return [
             Section(
                 "Last calls",
-                search=("text", query.get("text", ""), others),
-                filters={**filters, "Refresh": intervals},
+                search="text",
+                query=query,
+                filters=filters,
                 page_links=[(f"{len(last)} / {len(found)}", "")],
-                calls=[shown_call(call) for call in last],
+                calls=[(call, parts_of_call(call)) for call in last],
                 empty="There is nothing here.",
             ),
             Section("Controls", rows=self.state(self.controls)),
@@ -9770,10 +9706,12 @@ class Page:
     def state(self, controls: Controls) -> list[Cells]:
         """Return the state of the clock, and the faults."""
         clock, zone = controls.clock, self.database.zone
+        now = local(utc(clock(), zone), zone)
         state = "frozen" if clock.frozen else f"{clock.offset:+g} s"
-        rows = [[text_cell("Clock", "field"), *make_row(local(utc(clock(), zone), zone), state)]]
+        rows = [[text_cell("Clock", "field"), text_cell(now), text_cell(state)]]
         for fault in controls.faults:
-            rows.append([text_cell("Fault", "field"), *make_row(to_json(blank_fields(fault)))])
+            shown = to_json(blank_fields(fault))
+            rows.append([text_cell("Fault", "field"), text_cell(shown)])
         return rows
 
 
