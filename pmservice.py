@@ -498,7 +498,6 @@ LABELS_TEXT = """
     What | 动作
     Comment | 备注
     Action log | 历史记录
-    Clock | 时钟
     Fault | 故障
     Query | 查询参数
     Headers | 请求头
@@ -514,10 +513,6 @@ LABELS_TEXT = """
     Running executions | 进行中的执行
     Releases | 发布
     There is nothing here. | 没有符合条件的记录。
-    There are no stories. | 还没有需求。
-    There are no products. | 还没有产品。
-    No execution is running. | 没有进行中的执行。
-    None in the last half year, and none ahead. | 最近半年没有发布，也没有计划中的发布。
     There are no records yet | 还没有数据
     Start the service with --demo to see a made-up company. | 用 --demo 启动服务，可以看到一家示例公司。
     Load your own records with --load FILE, or with pmservice load FILE. | 用 --load FILE 或 pmservice load FILE 载入自己的数据。
@@ -6520,10 +6515,10 @@ def logged_text(text: Any) -> str:
     return printable(str(text)[:MAX_PATH])
 
 
-def url_of(environ: Mapping[str, Any]) -> str:
-    """Return where a request found the service, without a path."""
-    host = environ.get("HTTP_HOST") or environ["SERVER_NAME"]
-    return f"{environ['wsgi.url_scheme']}://{host}"
+def service_url() -> str:
+    """Return where the request found the service, without a path; a proxy may say where."""
+    asked = bottle.request.urlparts
+    return f"{asked.scheme}://{asked.netloc}"
 
 
 # Answers
@@ -8347,7 +8342,7 @@ def openapi_text(url: str, day: date, on: bool) -> bytes:
 def get_document(on: bool) -> bytes:
     """Answer with the OpenAPI document."""
     bottle.response.content_type = "application/json"
-    return openapi_text(url_of(bottle.request.environ), date.today(), on)
+    return openapi_text(service_url(), date.today(), on)
 
 
 # --- 15 Page: what browsers are shown -------------------------------------------------------------
@@ -8552,23 +8547,24 @@ OTHER_LINKS: Pieces = [
 class Section(NamedTuple):
     """A part of a page. The template writes the labels of its words.
 
-    heads: over the columns of the table.  rows: of the table.  css_class: of the part.
+    heads: over the columns of the table.  rows: of the table, None without one.
+    css_class: of the part.
     sorts: for each head that sorts, the path that does so, and how the table is sorted by it now:
     "ascending", "descending" or "" (not at all).
     legend: words that have a color.
     search: the name of a field for words.  query: what its form sends.
     filters: for each name, links of which one is chosen; they fold on small screens.
-    links, page_links: links above the table.
+    links: above the table.
     weeks, top: the numbers of a chart, and the highest one on its scale.
     calls: of the journal, each with the texts that unfold.
-    empty: said in place of a table without rows.  text: sentences below the table.
-    folded: words that unfold, and what they are.
+    text: sentences below the table.
+    unset: fields that unfold.
     code: lines for a shell, or JSON.
     """
 
     title: str = ""
     heads: Sequence[str] = ()
-    rows: Sequence[Cells] = ()
+    rows: Sequence[Cells] | None = None
     css_class: str = ""
     sorts: Mapping[str, tuple[str, str]] = {}
     legend: Iterable[str] = ()
@@ -8576,13 +8572,11 @@ class Section(NamedTuple):
     query: Fields = {}
     filters: Mapping[str, Sequence[Piece]] = {}
     links: Sequence[Piece] = ()
-    page_links: Sequence[Piece] = ()
     weeks: Weeks = {}
     top: int = 0
     calls: Sequence[tuple[Fields, Texts]] = ()
-    empty: str = ""
     text: Sequence[str] = ()
-    folded: tuple[str, Sequence[str]] = ("", ())
+    unset: Sequence[str] = ()
     code: str = ""
 
 
@@ -8616,15 +8610,15 @@ def text_of(value: Any, say: Callable[[str], str] = str) -> str:
     said = [value[name] for name in names if value.get(name)]
     if said:
         return " → ".join(said)
-    # Counts by state and the like, such as {"": 0, "draft": 1}: only the numbers with a name.
-    # Anything else: all.
-    numbers = {name: one for name, one in value.items() if name and isinstance(one, int)}
-    pairs = (numbers or value).items()
-    return "; ".join(f"{say(name)}: {text_of(one, say)}" for name, one in pairs)
+    # Counts by state, such as {"0": "", "1": "draft", "": 0, "draft": 1}: the numbers with a name.
+    counts = [
+        f"{say(name)}: {count}" for name, count in value.items() if name and isinstance(count, int)
+    ]
+    return "; ".join(counts)
 
 
 # The fields that have HTML on real servers, and what stands in it.
-RICH = frozenset(("desc", "steps", "spec", "verify", "report"))
+RICH = ("desc", "steps", "spec", "verify", "report")
 TAG = re.compile(
     r"</?(a|b|blockquote|br|code|div|em|font|h\d|hr|i|img|li|ol|p|pre|s|span|strong|su[bp]|t\w+|u|ul)"
     r"( [^<>]*)?/?>"
@@ -8692,9 +8686,7 @@ def sort_links(
 ) -> dict[str, tuple[str, str]]:
     """Return the paths that sort a list by its fields, and the order now; see Section."""
     orders = listing.shape.fields["order"]
-    by, way = listing.order
-    if "order" in query:
-        by, way = orders.read(query["order"])
+    by, way = orders.read(query.get("order", "_".join(listing.order)))
     sorts = {}
     for field in fields:
         if field in listing.sortable:
@@ -8744,6 +8736,7 @@ class Sheet:
 
     def __init__(self, store: Store, language: str):
         self.store = store
+        self.parameters = store.parameters(":today")
         self.say = functools.partial(label, language)
         self.name = functools.cache(self.find_name)
 
@@ -8752,8 +8745,7 @@ class Sheet:
 
         :me, :admin and :today are given by the store, other values by name.
         """
-        parameters = self.store.parameters(sql)
-        return self.store.run(sql, {**parameters, **values}).fetchall()
+        return self.store.run(sql, {**self.parameters, **values}).fetchall()
 
     def find_name(self, target: str, id: int) -> Piece:
         """Return a record's name and path; its id alone if the caller may not see it."""
@@ -8839,7 +8831,7 @@ class Sheet:
         rows = []
         for record in records:
             rows.append([self.cell(view, field, record) for field in heads])
-        return Section(title, heads, rows, empty="There is nothing here.")
+        return Section(title, heads, rows)
 
     # Records
 
@@ -8867,7 +8859,7 @@ class Sheet:
             else:
                 unset.append(field)
         links = self.links_within(view, record)
-        return Section(rows=rows, links=links, folded=("Unset", unset))
+        return Section(rows=rows, links=links, unset=unset)
 
     def links_within(self, view: View, record: Fields) -> Pieces:
         """Return links to the lists within a record, none if it is deleted."""
@@ -8881,15 +8873,12 @@ class Sheet:
         ]
 
     def enclosed(self, listing: Listing, record: Fields) -> Section:
-        """Return a list inside of a record, and how many there are if it does not have all."""
+        """Return a list inside of a record, with how many are shown and how many there are."""
         items = record[listing.key]
-        narrowed = {listing.within: record["id"]}
-        no_rows = {"limit": 0, "offset": 0}
-        total, _ = self.store.page(listing, narrowed, no_rows)
+        nothing = {"limit": 0, "offset": 0}
+        total, _ = self.store.page(listing, {listing.within: record["id"]}, nothing)
         table = self.table(listing.view, items, listing.key)
-        if total > len(items):
-            return table._replace(text=[f"{len(items):,} / {total:,}"])
-        return table
+        return table._replace(links=[(f"{len(items):,} / {total:,}", "")])
 
     def log(self, resource: Resource, id: int) -> list[Cells]:
         """Return the action log of a record, the last action first."""
@@ -8918,7 +8907,7 @@ class Sheet:
             filters=self.state_links(listing, query, link),
             search="title" if listing.name else "",
             query=query,
-            page_links=page_links(len(records), total, query, link),
+            links=page_links(len(records), total, query, link),
         )
 
     def state_links(self, listing: Listing, query: Fields, link: Link) -> dict[str, Pieces]:
@@ -8927,11 +8916,9 @@ class Sheet:
         if len(browse) == 1:
             return {}
         # condition: the shortest of its words
-        words = dict.fromkeys(browse.values(), "")
-        for word in sorted(browse, key=len, reverse=True):
-            words[browse[word]] = word
+        words = {browse[word]: word for word in sorted(browse, key=len, reverse=True)}
+        texts = {word: self.say(word) for word in browse if word in words.values()}
         status = query.get("status", listing.default).lower()
-        texts = {word: self.say(word) for word in words.values()}
         return {"Show": choices("status", texts, words[browse[status]], link)}
 
     def show(
@@ -8969,33 +8956,17 @@ class Sheet:
             Section(
                 "Bugs per week", legend=this_week, weeks=weeks, top=top_of(weeks), css_class="half"
             ),
+            Section("Stories by stage", rows=self.stage_rows(), css_class="half"),
             Section(
-                "Stories by stage",
-                rows=self.stage_rows(),
-                empty="There are no stories.",
-                css_class="half",
-            ),
-            Section(
-                "Products",
-                ("product", "bugs", *BUG_STATES, "all"),
-                products,
-                legend=BUG_STATES,
-                empty="There are no products.",
+                "Products", ("product", "bugs", *BUG_STATES, "all"), products, legend=BUG_STATES
             ),
             Section(
                 "Running executions",
                 ("execution", "tasks", *TASK_STATES, "consumed", "left", "end"),
                 executions,
                 legend=TASK_STATES,
-                empty="No execution is running.",
             ),
-            Section(
-                "Releases",
-                rows=releases,
-                legend=("past", "planned"),
-                empty="None in the last half year, and none ahead.",
-                css_class="line",
-            ),
+            Section("Releases", rows=releases, legend=("past", "planned"), css_class="line"),
         ]
 
     def totals(self, this_week: Mapping[str, int]) -> Section:
@@ -9091,7 +9062,7 @@ a:hover { text-decoration: underline; }
 :focus-visible { outline: 3px solid var(--link); outline-offset: 2px; border-radius: 2px; }
 header, main, footer { max-width: 80rem; margin: auto; padding: .75rem 1rem;\
  overflow-wrap: anywhere; }
-nav, .links, .turns, .legend { display: flex; flex-wrap: wrap; gap: .2rem 1rem; margin: 0 0 .6rem; }
+nav, .links, .legend { display: flex; flex-wrap: wrap; gap: .2rem 1rem; margin: 0 0 .6rem; }
 main { display: grid; grid-template-columns: minmax(0, 2fr) minmax(0, 1fr); gap: 1rem; }
 h1 { font-size: 1.5rem; line-height: 1.25; margin: .25rem 0 0; }
 h2 { font-size: 1.1rem; margin: 0 0 .5rem; }
@@ -9101,7 +9072,7 @@ section { background: var(--card); border: 1px solid var(--line); border-radius:
 p { margin: .5rem 0 0; max-width: 50rem; }
 section > p:first-child { margin-top: 0; }
 .box + p { color: var(--soft); font-size: .85rem; }
-.links > span, [aria-current] { font-weight: 600; }
+.filter > .links > span, [aria-current] { font-weight: 600; }
 .who { margin-left: auto; }
 form { display: flex; gap: .5rem; margin: 0 0 .6rem; }
 input, button { font: inherit; color: inherit; background: var(--back); padding: .15rem .6rem;\
@@ -9227,7 +9198,7 @@ TEMPLATE = bottle.SimpleTemplate("""\
 % if who:
 % say(nav, "word", here)
 <span class="who"><span class="soft">{{who}}</span>
-<a href="{{out}}">{{label("Log out")}}</a></span>
+<a href="/-/out">{{label("Log out")}}</a></span>
 % end
 </nav></header>
 <main>
@@ -9240,11 +9211,6 @@ TEMPLATE = bottle.SimpleTemplate("""\
 % if part.legend and (part.rows or part.weeks):
 <p class="legend">
 % say([(word, "") for word in part.legend], "state")
-</p>
-% end
-% if part.links:
-<p class="links">
-% say(part.links, "word")
 </p>
 % end
 % if part.search:
@@ -9267,9 +9233,9 @@ maxlength="255" aria-label="{{label("Words")}}" placeholder="{{label("Words")}}"
 </p>
 </details>
 % end
-% if part.page_links:
-<p class="turns">
-% say(part.page_links, "word")
+% if part.links:
+<p class="links">
+% say(part.links, "word")
 </p>
 % end
 % if part.weeks:
@@ -9335,8 +9301,8 @@ data-head="{{label(head) if css_class in ("number", "day") else ""}}">
 % end
 </table>
 </div>
-% elif part.empty and not part.calls:
-<p>{{label(part.empty)}}</p>
+% elif part.rows is not None:
+<p>{{label("There is nothing here.")}}</p>
 % end
 % for call, inside in part.calls:
 <details class="call"><summary>
@@ -9357,9 +9323,8 @@ data-head="{{label(head) if css_class in ("number", "day") else ""}}">
 % for line in part.text:
 <p>{{label(line)}}</p>
 % end
-% name, words = part.folded
-% if words:
-<details><summary>{{label(name)}}</summary><p>{{", ".join(map(label, words))}}</p></details>
+% if part.unset:
+<details><summary>{{label("Unset")}}</summary><p>{{", ".join(map(label, part.unset))}}</p></details>
 % end
 % if part.code:
 <pre>{{part.code}}</pre>
@@ -9369,7 +9334,7 @@ data-head="{{label(head) if css_class in ("number", "day") else ""}}">
 </main>
 <footer class="links">
 % if who:
-<a href="{{calls}}">{{label("Calls and examples")}}</a>
+<a href="/-/journal">{{label("Calls and examples")}}</a>
 % end
 </footer>
 </body>
@@ -9417,7 +9382,7 @@ def lines_for_programs(environ: Mapping[str, Any], account: str) -> Section:
         "For API clients",
         links=OTHER_LINKS,
         text=["Clients get JSON at the same paths:"],
-        code=lines.format(url=url_of(environ), account=account),
+        code=lines.format(url=service_url(), account=account),
     )
 
 
@@ -9478,13 +9443,10 @@ def json_text(value: Any) -> str:
 
 
 def is_wanted(call: Fields, wanted: Fields) -> bool:
-    """Tell whether a call has the words, the status, the account and the path that are wanted."""
-    words = wanted.get("text", "").lower()
-    if words not in to_json(call).lower():
-        return False
-    if not fnmatch.fnmatchcase(call["path"], wanted.get("path", "*")):
-        return False
-    return all(call[name] == wanted.get(name, call[name]) for name in ("status", "account"))
+    """Tell whether a call is of the wanted account, and has the wanted words."""
+    account = wanted.get("account", call["account"])
+    words = wanted.get("text", "")
+    return call["account"] == account and words.lower() in to_json(call).lower()
 
 
 def parts_of_call(call: Fields) -> Texts:
@@ -9505,7 +9467,7 @@ class Page:
         # {keyed hash of a header that was right: (the stored password hash that it matched, or ""
         # if it held a token; the time until which to trust it)}
         self.checked: dict[bytes, tuple[str, float]] = {}
-        # the addresses of the page that ended a login, each until it is asked for again
+        # the latest query strings with which the page that ends a login was refused
         self.ended: deque[str] = deque(maxlen=MOST_ENDED)
 
     def __call__(self, environ: dict[str, Any]) -> bottle.HTTPResponse:
@@ -9535,8 +9497,6 @@ class Page:
             label=functools.partial(label, language),
             style=CSS,
             nav=NAV_LINKS,
-            calls=JOURNAL_PAGE,
-            out=OUT_PAGE,
             here="/" + path[1:].partition("/")[0],
             who=me.account if me else "",
             every=environ.get("pmservice.every"),
@@ -9575,20 +9535,19 @@ class Page:
 
     def caller_by_password(self, header: str, account: str, password: str) -> Caller:
         """Return the caller with an account and its password. Raises Refusal (401)."""
-        with self.database.querying() as store:
-            stored = store.password(account)
-        # `not stored`: a user without a password must not pass because remembered() is None, too
-        if not stored or self.remembered(header) != stored:
-            self.checked.pop(self.digest(header), None)
-            # first the comparison, which takes the same time without a password
-            if not password_matches(password, stored) or not stored:
-                raise Refusal(401, UNAUTHORIZED)
-            self.remember(header, stored)
         with self.database.reading() as store:
-            # While the password was hashed, it may have been changed, or the user deleted.
-            if store.password(account) != stored:
-                raise Refusal(401, UNAUTHORIZED)
-            return Caller(account, account in store.administrators())
+            stored = store.password(account)
+            me = Caller(account, account in store.administrators())
+        # `stored`: a user without a password must not pass because remembered() is None, too
+        if stored and self.remembered(header) == stored:
+            return me
+        self.checked.pop(self.digest(header), None)
+        # first the comparison, which takes the same time without a password
+        if not password_matches(password, stored) or not stored:
+            raise Refusal(401, UNAUTHORIZED)
+        self.remember(header, stored)
+        # Again: while the password was hashed, it may have been changed, or the user deleted.
+        return self.caller_by_password(header, account, password)
 
     def digest(self, header: str) -> bytes:
         """Return the keyed hash by which a checked header is remembered."""
@@ -9604,11 +9563,9 @@ class Page:
         """Remember a checked header for a while; forget the oldest ones if there are too many."""
         digest = self.digest(header)
         # a new dict: two threads may remember at once, and one must not resize what the other walks
-        checked = dict(self.checked)
-        checked.pop(digest, None)
-        checked[digest] = stored, self.now() + REMEMBERED
-        latest = list(checked.items())[-MOST_REMEMBERED:]
-        self.checked = dict(latest)
+        others = [(other, known) for other, known in self.checked.copy().items() if other != digest]
+        newest = (digest, (stored, self.now() + REMEMBERED))
+        self.checked = dict([*others, newest][-MOST_REMEMBERED:])
 
     def answer(self, environ: Environ, language: str) -> Contents:
         """Return the page at a path. Raises Refusal, Bottle's 404, or a redirection."""
@@ -9639,15 +9596,13 @@ class Page:
         header = environ.get("HTTP_AUTHORIZATION", "")
         if not header:
             return "Logged out", [LOGGED_OUT]
-        once = page_query(environ).get("once")
-        if not once:
-            address = f"{OUT_PAGE}?once={secrets.token_hex(8)}"
-            raise bottle.HTTPResponse(status=303, headers={"Location": address})
-        if once in self.ended:
-            raise bottle.HTTPResponse(status=303, headers={"Location": "/"})
-        self.ended.append(once)
-        self.checked.pop(self.digest(header), None)
-        raise Refusal(401, "You are logged out.")
+        once = environ.get("QUERY_STRING", "")
+        if once and once not in self.ended:
+            self.ended.append(once)
+            self.checked.pop(self.digest(header), None)
+            raise Refusal(401, "You are logged out.")
+        address = "/" if once else f"{OUT_PAGE}?once={secrets.token_hex(8)}"
+        raise bottle.HTTPResponse(status=303, headers={"Location": address})
 
     def answer_get(self, environ: Environ, me: Caller, language: str) -> Contents:
         """Return the page of what the operation at a path answers."""
@@ -9660,10 +9615,9 @@ class Page:
             query = list_query(environ)
             environ["QUERY_STRING"] = urllib.parse.urlencode(query)
         # the operation itself: its answer is what the page shows
-        text = self.service.make_handler(operation)(**named)
-        if not isinstance(text, bytes):
-            text = b"".join(text)
-        value = json.loads(text)
+        id = next(iter(named.values()), 0)
+        pieces = self.service.answerer(operation)(operation, id, environ)
+        value = json.loads(b"".join(pieces))
         with self.database.reading(me=me) as store:
             sheet = Sheet(store, language)
             return sheet.show(operation, environ["PATH_INFO"], value, named, query)
@@ -9679,40 +9633,30 @@ class Page:
         environ["pmservice.every"] = wanted.get("every")
         link = functools.partial(link_to, JOURNAL_PAGE, query)
         say = functools.partial(label, language)
-        calls = [json.loads(call.shown()) for call in self.controls.journal]
+        calls = [json.loads(call.shown()) for call in self.controls.journal.matching(wanted)]
+        found = [call for call in calls if is_wanted(call, wanted)]
         filters = {}
         for name in ("status", "account", "path"):
-            counts = Counter(str(call[name]) for call in calls)
+            counts = Counter(str(call[name]) for call in found)
             words = sorted(word for word, _ in counts.most_common(WORDS_SHOWN))
             texts = {"": say("all"), **{word: word for word in words}}
             filters[name] = choices(name, texts, query.get(name, ""), link)
         texts = {every: say(text) for every, text in REFRESHED.items()}
         filters["Refresh"] = choices("every", texts, query.get("every", ""), link)
-        found = [call for call in calls if is_wanted(call, wanted)]
         last = found[: -CALLS_SHOWN - 1 : -1]
+        state = {"clock": self.controls.clock.state(), "faults": self.controls.faults}
         return [
             Section(
                 "Last calls",
                 search="text",
                 query=query,
                 filters=filters,
-                page_links=[(f"{len(last)} / {len(found)}", "")],
+                links=[(f"{len(last)} / {len(found)}", "")],
+                rows=None if last else [],
                 calls=[(call, parts_of_call(call)) for call in last],
-                empty="There is nothing here.",
             ),
-            Section("Controls", rows=self.state(self.controls)),
+            Section("Controls", code=json_text(state)),
         ]
-
-    def state(self, controls: Controls) -> list[Cells]:
-        """Return the state of the clock, and the faults."""
-        clock, zone = controls.clock, self.database.zone
-        now = local(utc(clock(), zone), zone)
-        state = "frozen" if clock.frozen else f"{clock.offset:+g} s"
-        rows = [[text_cell("Clock", "field"), text_cell(now), text_cell(state)]]
-        for fault in controls.faults:
-            shown = to_json(blank_fields(fault))
-            rows.append([text_cell("Fault", "field"), text_cell(shown)])
-        return rows
 
 
 # --- 16 Server: connections and threads -----------------------------------------------------------

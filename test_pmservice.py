@@ -8786,7 +8786,7 @@ CALLS_SHOWN = ["POST /products 201 admin", "GET /products 200 admin", "GET /bugs
 CALLS_FOUND = [
     ("", 5), ("status=200", 2), ("path=/products", 2), ("account=admin", 3), ("text=quiet", 1), ("text=mean&status=404", 1), ("path=/nothing", 0),
 ]
-CLOCKS_SHOWN = [(dict(offset=90), "+90 s"), (dict(now="2026-01-05T09:00:00Z"), "frozen"), ({}, "+0 s")]
+CLOCKS_SHOWN = [(dict(offset=90), '"offset": 90\n'), (dict(now="2026-01-05T09:00:00Z"), '"frozen": true'), ({}, '"frozen": false')]
 UNLINKED = {"/configurations/0": "/configurations/language", "/product/0": "/product/1",
             "/modules": "/modules?type=bug&id=1"}  # shape: path
 NASTY = """<script>alert(1)</script>"'><img src=x onerror=alert(1)>'><b x='&amp; {{1}} % end</style><svg/onload=1>"""
@@ -9267,7 +9267,7 @@ class TestPage:
         for text in ('"name": "Quiet"', '"password": "***"', "token=***", "did you mean", "Fault"):
             assert text in page.text
         assert "hush" not in page.text
-        assert page.sections["Controls"][1:] == [["Fault", '{"match":"GET /bugs/2","status":503}']]
+        assert '"match": "GET /bugs/2",\n      "status": 503' in page.text
 
     @each(("query", "count"), CALLS_FOUND)
     def test_calls_are_narrowed_by_links_and_words(self, watched, query, count):
@@ -9300,8 +9300,7 @@ class TestPage:
         for body, shown in CLOCKS_SHOWN:
             watched.put("/-/clock", **body)
             page = browse(watched, "/-/journal")
-            clock = page.sections["Controls"][0]
-            assert clock[-1] == shown
+            assert shown in page.text
 
 
 # fmt: off
