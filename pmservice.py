@@ -10294,7 +10294,7 @@ class Act(NamedTuple):
     who: the column that says who does it, or an account.
     on: the row whose record the path names: the row itself, or one above; "" without one.
     operation: in "then" rows, that of their own column.
-    sends: the fields of the body: `title=English` sends the cell of a column, `story` that of the
+    sends: the fields of the body: `title=words` sends the cell of a column, `story` that of the
         column with the same name, and `status:closed` this word. A column that the row lacks may be
         one of QUERIES.
     """
@@ -10309,9 +10309,9 @@ class Act(NamedTuple):
 
 # fmt: off
 # THE SCRIPT. Each line is a row: its kind, then its cells in the columns that the first lines name.
-# A line that begins with a space continues the one above. From "English" on, columns come in
-# pairs: a text in English and the same in Chinese. A row belongs to the rows of other kinds above
-# it: a task to the last story, execution, project and product.
+# A line that begins with a space continues the one above. "words en" and "words zh" are the column
+# "words" in English and in Chinese. A row belongs to the rows of other kinds above it: a task to
+# the last story, execution, project and product.
 #   key               the name by which other rows refer to the row
 #   opened ... done   when that happened: 0.5 is half a workday before now, 12 between 12 and 13
 #   begin, end, date  days: -3mo is the Monday three weeks before this week's
@@ -10321,22 +10321,22 @@ class Act(NamedTuple):
 #   checks            of a test case: step > expectation; and so on
 #   then              what happens to the row above: an operation, and what it sends as in ACTS
 SCRIPT = """\
-department: | key | opened | parent | manager | English | 中文
-person:     | opened | account | role | English | 中文
-program:    | key | opened | begin | end | PM | English | 中文
-product:    | key | opened | PO | QD | RD | English | 中文 | description | 描述
-plan:       | key | opened | begin | end | closed | status | English | 中文
-project:    | key | opened | begin | end | model | PM | acl | whitelist | English | 中文 | description | 描述
-execution:  | key | opened | begin | end | suspended | closed | English | 中文
-story:      | opened | reviewed | closed | reviewer | plan | pri | estimate | category | English | 中文 | specification | 描述
-task:       | opened | started | worked | closed | type | for | estimate | spent | left | deadline | English | 中文
-case:       | key | opened | type | pri | English | 中文 | checks | 步骤 > 预期
-build:      | key | project | execution | opened | English | 中文
-release:    | project | build | opened | date | English | 中文
-testtask:   | project | execution | build | opened | begin | end | done | type | English | 中文
+department: | key | opened | parent | manager | words en | words zh
+person:     | opened | account | role | words en | words zh
+program:    | key | opened | begin | end | PM | words en | words zh
+product:    | key | opened | PO | QD | RD | words en | words zh | text en | text zh
+plan:       | key | opened | begin | end | closed | status | words en | words zh
+project:    | key | opened | begin | end | model | PM | acl | whitelist | words en | words zh | text en | text zh
+execution:  | key | opened | begin | end | suspended | closed | words en | words zh
+story:      | opened | reviewed | closed | reviewer | plan | pri | estimate | category | words en | words zh | text en | text zh
+task:       | opened | started | worked | closed | type | for | estimate | spent | left | deadline | words en | words zh
+case:       | key | opened | type | pri | words en | words zh | checks en | checks zh
+build:      | key | project | execution | opened | words en | words zh
+release:    | project | build | opened | date | words en | words zh
+testtask:   | project | execution | build | opened | begin | end | done | type | words en | words zh
 run:        | opened | by | case | results
-bug:        | opened | resolved | closed | by | for | severity | type | resolution | case | English | 中文 | steps | 步骤
-then:       | opened | by | operation | sends | English | 中文
+bug:        | opened | resolved | closed | by | for | severity | type | resolution | case | words en | words zh | steps en | steps zh
+then:       | opened | by | operation | sends | words en | words zh
 
 department | kestrel | 136 | | admin | Kestrel Goods | 红隼优选
 person | 134 | admin | top | Grace Holm | 何洁
@@ -10448,7 +10448,7 @@ story | 30 | 28 | | wei | shop-c | 2 | 8 | feature | Print a return label from t
         | The label is made in the browser and is valid for fourteen days. | 退货单在浏览器中生成，十四天内有效。
 story | 9 | 7 | | wei | shop-c | 3 | 5 | feature | Order the same basket again | 再次购买相同的商品
         | One press puts everything that is still sold into a new basket. | 一键把仍在售的商品放入新购物车。
-then | 3 | marta | POST /stories/<id>/change | spec=English | One press puts everything that is still sold into a new basket, at today's prices.
+then | 3 | marta | POST /stories/<id>/change | spec=words | One press puts everything that is still sold into a new basket, at today's prices.
         | 一键把仍在售的商品按今日价格放入新购物车。
 story | 2.2 | | | marta,diego | | 3 | 5 | experience | Show what others bought together | 显示经常一起购买的商品
         | Three products below the basket, none of which is in it already. | 购物车下方显示三个商品，且都不在购物车里。
@@ -10511,7 +10511,7 @@ bug | 15 | 9 | 6 | hana | yu | 3 | codeerror | fixed | | The order mail lacks th
 bug | 13 | | | diego | priya | 2 | performance | | | The payment page waits for the chat window | 付款页要等客服窗口加载完
 bug | 12 | 6 | | hana | sofia | 3 | codeerror | fixed | | Umlauts in the street arrive as question marks | 街道名中的生僻字变成问号
 bug | 10 | 5 | 3 | diego | priya | 2 | codeerror | fixed | | A declined card empties the basket | 银行卡被拒后购物车被清空
-then | 2 | diego | POST /bugs/<id>/active | comment=English assignedTo:priya | Still happens with cards that ask for a code by text message.
+then | 2 | diego | POST /bugs/<id>/active | comment=words assignedTo:priya | Still happens with cards that ask for a code by text message.
         | 需要短信验证码的卡仍会出现。
 bug | 8 | | | hana | admin | 2 | security | | | The card form allows itself to be framed by any page | 付款表单可被任意页面嵌入
 bug | 6 | 2.6 | | diego | emma | 3 | designdefect | fixed | | The pay button lies below the keyboard on phones | 手机上付款按钮被键盘遮住
@@ -10595,7 +10595,7 @@ story | 23 | 21 | | marta | club-b | 3 | 8 | feature | Points expire after two y
         | One mail a month before; nothing expires in December. | 提前一个月发邮件提醒；十二月不过期。
 story | 27 | 25 | | marta | club-b | 4 | 13 | experience | A member's card of plastic | 实体会员卡
         | By post to everybody who has more than 5,000 points. | 邮寄给积分超过五千的会员。
-then | 20 | wei | POST /stories/<id>/close | closedReason:willnotdo comment=English | Nobody asked for it in the survey; the phone is enough.
+then | 20 | wei | POST /stories/<id>/close | closedReason:willnotdo comment=words | Nobody asked for it in the survey; the phone is enough.
         | 调研中没人需要，手机就够了。
 story | 1.6 | | | marta,diego | | 2 | 5 | feature | Give points to another member | 积分转赠
         | At most 1,000 a month; both see who gave them. | 每月最多一千积分，双方都能看到来源。
@@ -10818,7 +10818,7 @@ story | 16 | 14 | | wei | | 4 | 3 | experience | Dark colours after sunset | 日
         | The map and the lists change at sunset of the day. | 地图和列表在当天日落时切换。
 story | 10 | 8 | | wei | app-b | 2 | 5 | feature | The customer sees the van in the last half hour | 最后半小时顾客能看到车辆位置
         | Only the customer of the next three stops, and only on that day. | 仅限接下来三站的顾客，且仅限当天。
-then | 4 | marta | POST /stories/<id>/change | spec=English | Only the customer of the next stop, and only on that day: the drivers asked for it.
+then | 4 | marta | POST /stories/<id>/change | spec=words | Only the customer of the next stop, and only on that day: the drivers asked for it.
         | 仅限下一站的顾客，且仅限当天：应司机要求调整。
 story | 0.6 | | | marta,diego | app-b | 3 | 2 | safe | The phone locks while the van moves | 车辆行驶时锁定手机
         | Above walking pace only the map can be seen. | 高于步行速度时只显示地图。
@@ -10900,39 +10900,39 @@ QUERIES = {
 # THE ACTS, in the order in which they happen to a row.
 ACTS = [Act(*act) for act in (
     # kind         when         who         operation                        on           sends
-    ("department", "opened",    "admin",    "POST /departments",             "",          "name=English parent manager"),
-    ("person",     "opened",    "admin",    "PUT /users/<user>",             "person",    "realname=English role email dept=department"),
-    ("program",    "opened",    "admin",    "POST /programs",                "",          "name=English begin end PM acl:open"),
-    ("product",    "opened",    "admin",    "POST /products",                "",          "name=English desc=description code=key program PO QD RD acl:open"),
-    ("plan",       "opened",    "PO",       "POST /products/<id>/plans",     "product",   "title=English begin end status"),
+    ("department", "opened",    "admin",    "POST /departments",             "",          "name=words parent manager"),
+    ("person",     "opened",    "admin",    "PUT /users/<user>",             "person",    "realname=words role email dept=department"),
+    ("program",    "opened",    "admin",    "POST /programs",                "",          "name=words begin end PM acl:open"),
+    ("product",    "opened",    "admin",    "POST /products",                "",          "name=words desc=text code=key program PO QD RD acl:open"),
+    ("plan",       "opened",    "PO",       "POST /products/<id>/plans",     "product",   "title=words begin end status"),
     ("plan",       "closed",    "PO",       "PUT /productplans/<id>",        "plan",      "status:closed"),
-    ("project",    "opened",    "PM",       "POST /projects",                "",          "name=English desc=description code=key begin end model "
+    ("project",    "opened",    "PM",       "POST /projects",                "",          "name=words desc=text code=key begin end model "
                                                                                           "parent=program products PM PO QD RD acl whitelist"),
-    ("execution",  "opened",    "PM",       "POST /projects/<id>/executions", "project",  "name=English code=key begin end PM PO QD RD acl"),
+    ("execution",  "opened",    "PM",       "POST /projects/<id>/executions", "project",  "name=words code=key begin end PM PO QD RD acl"),
     ("execution",  "suspended", "PM",       "PUT /executions/<id>",          "execution", "status:suspended"),
     ("execution",  "closed",    "PM",       "PUT /executions/<id>",          "execution", "status:closed"),
-    ("story",      "opened",    "PO",       "POST /products/<id>/stories",   "product",   "title=English spec=specification reviewer plan pri estimate "
+    ("story",      "opened",    "PO",       "POST /products/<id>/stories",   "product",   "title=words spec=text reviewer plan pri estimate "
                                                                                           "category"),
     ("story",      "reviewed",  "reviewer", "POST /stories/<id>/review",     "story",     "result:pass assignedTo=RD"),
     ("story",      "closed",    "PO",       "POST /stories/<id>/close",      "story",     "closedReason:done"),
-    ("task",       "opened",    "PM",       "POST /executions/<id>/tasks",   "execution", "name=English type pri assignedTo=for estimate story "
+    ("task",       "opened",    "PM",       "POST /executions/<id>/tasks",   "execution", "name=words type pri assignedTo=for estimate story "
                                                                                           "estStarted=opened deadline"),
     ("task",       "started",   "for",      "POST /tasks/<id>/start",        "task",      ""),
-    ("task",       "worked",    "for",      "POST /tasks/<id>/estimate",     "task",      "consumed=spent left work=English"),
+    ("task",       "worked",    "for",      "POST /tasks/<id>/estimate",     "task",      "consumed=spent left work=words"),
     ("task",       "closed",    "PM",       "POST /tasks/<id>/close",        "task",      ""),
-    ("case",       "opened",    "QD",       "POST /products/<id>/testcases", "product",   "title=English type pri story steps=checks"),
-    ("build",      "opened",    "RD",       "POST /projects/<id>/builds",    "project",   "name=English product execution builder=RD date stories bugs"),
-    ("release",    "opened",    "PO",       "POST /projects/<id>/releases",  "project",   "name=English product build date stories=storyIds bugs=bugIds"),
-    ("testtask",   "opened",    "QD",       "POST /projects/<id>/testtasks", "project",   "name=English product execution build begin end owner=QD type "
+    ("case",       "opened",    "QD",       "POST /products/<id>/testcases", "product",   "title=words type pri story steps=checks"),
+    ("build",      "opened",    "RD",       "POST /projects/<id>/builds",    "project",   "name=words product execution builder=RD date stories bugs"),
+    ("release",    "opened",    "PO",       "POST /projects/<id>/releases",  "project",   "name=words product build date stories=storyIds bugs=bugIds"),
+    ("testtask",   "opened",    "QD",       "POST /projects/<id>/testtasks", "project",   "name=words product execution build begin end owner=QD type "
                                                                                           "testcases status:doing"),
     ("testtask",   "done",      "QD",       "PUT /testtasks/<id>",           "testtask",  "status:done"),
     ("run",        "opened",    "by",       "POST /testcases/<id>/results",  "case",      "testtask steps=results"),
-    ("bug",        "opened",    "by",       "POST /products/<id>/bugs",      "product",   "title=English severity pri=severity type steps assignedTo=for "
+    ("bug",        "opened",    "by",       "POST /products/<id>/bugs",      "product",   "title=words severity pri=severity type steps assignedTo=for "
                                                                                           "openedBuild execution=running case result=failed testtask=failedIn "
                                                                                           "story=storyOfCase"),
     ("bug",        "resolved",  "for",      "POST /bugs/<id>/resolve",       "bug",       "resolution resolvedBuild:trunk"),
     ("bug",        "closed",    "by",       "POST /bugs/<id>/close",         "bug",       ""),
-    ("then",       "opened",    "by",       "",                              "above",     "comment=English"),
+    ("then",       "opened",    "by",       "",                              "above",     "comment=words"),
 )]
 # fmt: on
 KEYED = ("parent", "project", "execution", "plan", "build", "case")  # columns that refer to rows
@@ -11005,14 +11005,6 @@ class Row(dict[str, Any]):
         return float(cell) + part
 
 
-def cells_of(columns: list[str], cells: list[str], language: str) -> dict[str, str]:
-    """Return the cells of a line by column, the texts of a language under the English names."""
-    first = columns.index("English") if "English" in columns else len(columns)
-    names = columns[:first] + columns[first::2]
-    texts = cells[:first] + cells[first + LANGUAGES.index(language) :: 2]
-    return dict(zip(names, texts, strict=False))
-
-
 def read_script(language: str) -> list[Row]:
     """Return the rows of the script, with the texts of one language."""
     columns: dict[str, list[str]] = {}
@@ -11022,12 +11014,13 @@ def read_script(language: str) -> list[Row]:
     for line in re.sub(r"\n +", " ", SCRIPT).splitlines():
         kind, *cells = map(str.strip, line.split("|"))
         if kind.endswith(":"):
-            columns[kind[:-1]] = cells
+            names = [cell.removesuffix(f" {language}") for cell in cells]
+            columns[kind.removesuffix(":")] = names
         elif kind:
             row = Row(above, kind=kind)
             row.number = len(rows)
             rows.append(row)
-            for column, cell in cells_of(columns[kind], cells, language).items():
+            for column, cell in zip(columns[kind], cells, strict=False):
                 is_key = cell and column in KEYED
                 row[column] = keys[cell] if is_key else cell
             row[kind] = row
@@ -11112,9 +11105,10 @@ class Play:
 
     def look_up(self, store: Store, row: Row, query: str) -> Any:
         """Return the value of a query about a row."""
-        links = {kind: row.get(kind) or Row() for kind in ("product", "build", "case")}
-        values = {kind: link.id for kind, link in links.items()}
-        values |= {"today": store.today, "account": row.get("account")}
+        values = {"today": store.today, "account": row.get("account")}
+        for kind in ("product", "build", "case"):
+            above = row.get(kind) or Row()
+            values[kind] = above.id
         return json.loads(store.value(query, values) or "null")
 
 
@@ -11132,11 +11126,14 @@ def dated_columns() -> dict[str, list[str]]:
     """Return the columns of days and moments by table, those of tokens excepted."""
     columns = {"action": ["date"], "demo": ["monday"]}
     for resource in RESOURCES.values():
-        looks = {field: kind.look for field, kind in resource.settable().items()}
-        columns[resource.table] = [
-            field for field in looks if LOOKS[looks[field]].written in ("day", "moment", "stamp")
+        dated = [
+            field
+            for field, kind in resource.settable().items()
+            if LOOKS[kind.look].written in ("day", "moment", "stamp")
         ]
-    return {table: names for table, names in columns.items() if names}
+        if dated:
+            columns[resource.table] = dated
+    return columns
 
 
 def move_dates(store: Store) -> int:
@@ -11145,24 +11142,18 @@ def move_dates(store: Store) -> int:
     Nothing that was done may come to lie in the future: a demo in which somebody has worked stays
     for a week.
     """
-    columns = dated_columns().items()
-    every = []
-    for table, names in columns:
-        every += [f'SELECT "{name}" AS moment FROM {table}' for name in names]
-    sql = f"""
-        SELECT (SELECT monday FROM demo), coalesce(max(moment), :now)
-        FROM ({" UNION ALL ".join(every)})
-        WHERE length(moment) = 20 AND moment <= :now"""
-    monday, latest = store.run(sql, {"now": store.now}).fetchone()
+    sql = "SELECT monday, (SELECT max(date) FROM action) FROM demo"
+    monday, latest = store.run(sql).fetchone()
     age = min(
         date.fromisoformat(store.today) - date.fromisoformat(monday),
         moment_of(store.now) - moment_of(latest),
     )
     weeks = max(0, age.days // 7)
-    for table, names in columns if weeks else ():
-        changes = ", ".join(f'"{name}" = {MOVED.format(name)}' for name in names)
-        # OR IGNORE: a plan that would begin after the end that stands for none stays as it is
-        store.run(f"UPDATE OR IGNORE {table} SET {changes}", {"by": f"+{7 * weeks} days"})
+    if weeks:
+        for table, names in dated_columns().items():
+            changes = ", ".join(f'"{name}" = {MOVED.format(name)}' for name in names)
+            # OR IGNORE: a plan that would begin after the end that stands for none stays as it is
+            store.run(f"UPDATE OR IGNORE {table} SET {changes}", {"by": f"+{7 * weeks} days"})
     return weeks
 
 
@@ -11220,12 +11211,9 @@ def furnish_demo(database: Database) -> str:
     with database.writing() as store:
         if store.is_empty():
             play(store)
-            counts = []
-            for array in ("products", "projects", "stories", "tasks", "bugs", "releases"):
-                table, rows = FIXTURE[array].table, FIXTURE[array].rows
-                number = store.number(f"SELECT count(*) FROM {table} WHERE {rows}")
-                counts.append(f"{number} {array}")
-            return f"A made-up company: {', '.join(counts)}."
+            products = store.number("SELECT count(*) FROM product")
+            bugs = store.number("SELECT count(*) FROM bug")
+            return f"A made-up company: {products} products, {bugs} bugs."
         if not store.number("SELECT count(*) FROM demo"):
             log.warning("%s holds records already: nothing was loaded into it", database.path)
             return ""
