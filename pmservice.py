@@ -2559,7 +2559,7 @@ CHANGED_SINCE = """bug.story <> 0 AND EXISTS (
     WHERE story.id = bug.story AND story.version > bug.storyVersion AND {visible[story]})"""
 ASSIGNED_BY_ME = """EXISTS (
     SELECT 1 FROM action
-    WHERE action.objectType = 'bug' AND action.objectID = bug.id
+    WHERE action.objectType = '{0}' AND action.objectID = {0}.id
     AND action.action = 'assigned' AND action.actor = :me)"""
 # fmt: off
 # The words that `status` may ask for, and their conditions: the real server's kinds of browsing, and the plain states.
@@ -2577,7 +2577,7 @@ BROWSE_BUGS = {
     "overduebugs":   "bug.status = 'active' AND bug.deadline < :today",
     "resolvedbyme":  "bug.resolvedBy = :me",
     "closedbyme":    "bug.closedBy = :me",
-    "assignedbyme":  ASSIGNED_BY_ME,
+    "assignedbyme":  ASSIGNED_BY_ME.format("bug"),
     "needconfirm":   CHANGED_SINCE,
     "longlifebugs":  "bug.status = 'active' AND coalesce(bug.lastEditedDate, bug.openedDate) < :week_ago",
     # ours: what the overview counts
@@ -2612,6 +2612,7 @@ BROWSE_STORIES = {
     "reviewbyme":     f"story.status IN ('draft', 'changed') AND {ASKED_ME}",
     "reviewedbyme":   f"(story.reviewedBy = :me OR {VOTED_BY_ME})",
     "closedbyme":     "story.closedBy = :me",
+    "assignedbyme":   ASSIGNED_BY_ME.format("story"),
     # ours: what the overview counts; "closed" is above
     **{stage: f"{STORY.fields['stage'].sql} = '{stage}'" for stage in STORY_STAGES[:-1]},
 }
@@ -2776,7 +2777,7 @@ NAMES = ("title", "name", "realname")  # fields that name a record
 # words.
 FILTER_KINDS = {
     "type": one_of(*STORY_TYPES),
-    "title": NAME._replace(read=lambda value: to_json(NAME.read(value).split())),
+    "title": NAME._replace(look="plain", read=lambda value: to_json(NAME.read(value).split())),
 }
 # Every word of the title is a part of the record's name; only ASCII is compared without case.
 HAS_WORDS = """NOT EXISTS (
@@ -6102,6 +6103,11 @@ NOTES = {
     "ignored": " ignored: %(ignored)s",
 }
 MOST_STRANGERS = 100  # origins whose first refusal is a warning
+# What the real server has beyond this service, by the words in its paths.
+# fmt: off
+ELSEWHERE = ("comments", "docs", "doclibs", "feedbacks", "files", "issues", "jobs", "langs", "meetings", "members", "productlines",
+             "reports", "repos", "risks", "stakeholders", "tabs", "testsuites", "tickets", "todos", "views")
+# fmt: on
 FAILED = "The service failed; its log says why."
 ADMIN_ONLY = "Only an administrator may do this."
 LOADING = "The service is still loading."
@@ -6926,6 +6932,9 @@ class Service:
 
     def nothing_at(self, path: str) -> str:
         """Return the sentence that there is nothing at a path, with the nearest known path."""
+        for word in path.split("/"):
+            if word in ELSEWHERE:
+                return f"{word} are not part of this service; GET /openapi.json lists what is."
         pattern = pattern_of(path)
         # A path that was cut short: the nearest of those that go on from it.
         longer = [known for known in self.paths if known.startswith(f"{pattern}/")]

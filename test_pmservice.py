@@ -9,6 +9,7 @@ document. What else tests know of an operation is its row of INTERFACE.
 
 from __future__ import annotations
 
+import ast
 import base64
 import contextlib
 import errno
@@ -1335,7 +1336,18 @@ CHANGED_COLUMNS = [
 
 
 class TestStructure:
-    """A field is named once in Python and once in SQL."""
+    """A field is named once in Python and once in SQL, and no name means two things."""
+
+    def test_no_name_of_the_module_is_given_twice(self):
+        named = Counter()
+        source = Path(pmservice.__file__).read_text("utf-8")
+        for part in ast.parse(source).body:
+            if isinstance(part, (ast.FunctionDef, ast.ClassDef)):
+                named[part.name] += 1
+            targets = [part.target] if isinstance(part, ast.AnnAssign) else []
+            for target in [*targets, *getattr(part, "targets", ())]:
+                named.update(one.id for one in ast.walk(target) if isinstance(one, ast.Name))
+        assert [name for name, times in named.items() if times > 1] == []
 
     @EVERY_RECORD
     def test_given_fields_are_the_columns_of_the_table(self, client, record):
@@ -4483,7 +4495,7 @@ STATE_LISTS = {  # list: the types that it shows; most of their totals are kept,
 }
 STORY_LISTS = [  # path, status, the stories that qa1 finds among those of the test below
     ("/products/1", "", "123568"), ("/products/1", "allstory", "1234568"), ("/products/1", "assignedtome", "135"), ("/products/1", "openedbyme", "6"),
-    ("/products/1", "reviewbyme", "1"), ("/products/1", "reviewedbyme", "8"), ("/products/1", "closedbyme", "4"), ("/products/1", "reviewingstory", "13"),
+    ("/products/1", "reviewbyme", "1"), ("/products/1", "reviewedbyme", "8"), ("/products/1", "closedbyme", "4"), ("/products/1", "reviewingstory", "13"), ("/products/1", "assignedbyme", "6"),
     ("/projects/1", "", "2"), ("/projects/1", "all", "24"), ("/executions/2", "", "24"), ("/executions/2", "unclosed", "2"), ("/executions/2", "closed", "4"),
     ("/executions/3", "", ""), ("/projects/4", "all", ""), ("", "closed", "4"), ("", "", "1235689"), ("/products/2", "", "9"),
 ]
@@ -4643,6 +4655,7 @@ class TestStories:
         story(shop, "?type=requirement", reviewer=["qa1"])
         deleted = story(shop, "?type=requirement")
         remove(shop, f"/stories/{deleted['id']}")
+        send(shop, "POST /stories/6/assign", dict(assignedTo="dev1"), Token=qa)
         shop.token = qa
         beside = shop.get("/products/1/stories")["requirements"]
         assert beside == {"7": "S"}  # the active ones
@@ -13563,7 +13576,10 @@ SENTENCES = [  # line, body, sentence
     ("GET /product/1/bug",     None,                        "There is nothing at /product/1/bug; did you mean /products/1/bugs?"),
     ("GET /",                  None,                        "There is nothing at /; GET /openapi.json lists what there is."),
     ("GET /tasks/01",          None,                        "There is nothing at /tasks/01; did you mean /tasks?"),
-    ("GET /testcases",         None,                        "There is nothing at /testcases; did you mean /testcases/<id>?"),
+    ("GET /todos",             None,                        "todos are not part of this service; GET /openapi.json lists what is."),
+    ("GET /products/1/issues", None,                        "issues are not part of this service; GET /openapi.json lists what is."),
+    ("PUT /files/1",           {},                          "files are not part of this service; GET /openapi.json lists what is."),
+    ("GET /testcas",           None,                        "There is nothing at /testcas; did you mean /testcases?"),
     ("POST /-/rest",           None,                        "The controls are off; start the service with --control."),
     ("PUT /products",          {},                          "PUT is not allowed at /products; allowed: GET, POST."),
     ("POST /products",         b"{'name': 'Shop'}",         "The body must be JSON, but line 1, column 2 reads: 'name': 'S"),
