@@ -8684,10 +8684,9 @@ def choices(name: str, texts: Texts, chosen: str, link: Link) -> Pieces:
 
     texts: what stands for each value.
     """
-    links = []
-    for value, text in texts.items():
-        links.append((text, "" if value == chosen else link(**{name: value})))
-    return links
+    return [
+        (text, "" if value == chosen else link(**{name: value})) for value, text in texts.items()
+    ]
 
 
 def sort_links(
@@ -8891,17 +8890,15 @@ class Sheet:
 
     def log(self, resource: Resource, id: int) -> list[Cells]:
         """Return the action log of a record, the last action first."""
-        rows = []
-        logged = self.rows(LOGGED, table=resource.table, id=id)
-        for moment, actor, action, comment in logged:
-            row = [
+        return [
+            [
                 text_cell(self.minute(moment)),
                 ("", [self.person(actor)]),
                 text_cell(action, "word"),
                 text_cell(plain_text(comment), "long"),
             ]
-            rows.append(row)
-        return rows
+            for moment, actor, action, comment in self.rows(LOGGED, table=resource.table, id=id)
+        ]
 
     # Lists
 
@@ -9560,8 +9557,7 @@ class Page:
 
     def digest(self, header: str) -> bytes:
         """Return the keyed hash by which a checked header is remembered."""
-        sent = header.encode("utf-8", "surrogateescape")
-        return hmac.digest(self.key, sent, "sha256")
+        return hmac.digest(self.key, header.encode(), "sha256")
 
     def remembered(self, header: str) -> str | None:
         """Return the stored hash that a header was checked against, None if not remembered."""
