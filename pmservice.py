@@ -12172,7 +12172,7 @@ class Remote:
             status, value = self.ask("POST", "/tokens", self.credentials)
         except Refusal as error:
             raise StartError(self.masked(f"{address}: {error}")) from None
-        token = value.get("token") if isinstance(value, dict) else None
+        token = dict_in(value).get("token")
         if not isinstance(token, str) or not VISIBLE.fullmatch(token):
             words = "without a token" if 200 <= status < 300 else value
             said = f"{address} was answered {status or ''} {words}".strip()
@@ -13332,13 +13332,22 @@ def command_load(settings: Values, options: argparse.Namespace) -> None:
 def command_dump(settings: Values, options: argparse.Namespace) -> None:
     """Write everything to stdout as a fixture."""
     with open_database(settings, existing=True) as database:
-        sys.stdout.writelines(fixture_of(database))
+        write_fixture(database, "-")
 
 
 def fixture_of(database: Database) -> Iterator[str]:
     """Yield all records as a fixture, in pieces."""
     with database.reading() as store:
         yield from dump(store)
+
+
+def write_fixture(database: Database, path: str) -> None:
+    """Write all records as a fixture to a file; "-" is stdout."""
+    if path == "-":
+        sys.stdout.writelines(fixture_of(database))
+        return
+    with open(path, "w", encoding="utf-8", newline="\n") as file:
+        file.writelines(fixture_of(database))
 
 
 def typed_password(whose: str, remedy: str) -> str:
@@ -13442,10 +13451,13 @@ def file_state(path: str) -> tuple[int, ...]:
 def whole_file(path: str) -> Iterator[str]:
     """Yield the path of a new, empty, private file, which takes its name when it is whole.
 
-    It replaces an older file if nobody has changed that meanwhile, but no database. Of a pipe or a
-    device, yield the path itself. Raises StartError; an OSError of the block, or one of SQLite, is
-    reported as one of the file.
+    It replaces an older file if nobody has changed that meanwhile, but no database. Of "-", a pipe
+    or a device, yield the path itself. Raises StartError; an OSError of the block, or one of
+    SQLite, is reported as one of the file.
     """
+    if path == "-":
+        yield path
+        return
     target = os.path.realpath(path)  # not the symbolic link itself
     part = f"{target}.{secrets.token_hex(4)}.part"
     try:
@@ -13515,7 +13527,7 @@ def command_pull(settings: Values, options: argparse.Namespace) -> int:
         is_there = not out and os.path.exists(path)
         if is_there:
             refuse_used_database(settings)
-        elif out != "-":
+        else:
             part = stack.enter_context(whole_file(out or path))
         read_remote(pull, options)
         # First into memory: nobody sees half a copy, and no file is locked for long.
@@ -13524,13 +13536,10 @@ def command_pull(settings: Values, options: argparse.Namespace) -> int:
         pull.fill(copy)
         if is_there:
             fill_database(settings, copy)
-        elif not out:
-            copy_database(copy, part)
-        elif out == "-":
-            sys.stdout.writelines(fixture_of(copy))
+        elif out:
+            write_fixture(copy, part)
         else:
-            with open(part, "w", encoding="utf-8", newline="\n") as file:
-                file.writelines(fixture_of(copy))
+            copy_database(copy, part)
     show_progress("")
     done = f"{remote.requests:,} requests, {time.monotonic() - began:.0f} s"
     tell(*pull.report(), f"Pulled from {remote.origin}{remote.base} into {out or path}: {done}.")
