@@ -13728,7 +13728,8 @@ def finish_start(service: Service, settings: Values, server: Server) -> None:
 def make_credentials(database: Database, settings: Values, url: str) -> list[str]:
     """Return lines that tell a person how to begin, with a new password and token if needed."""
     with database.querying() as store:
-        needs_password = store.user(ADMIN)["password"] is None  # type: ignore[index]  # always there
+        admin = store.user(ADMIN)
+    needs_password = admin is not None and admin["password"] is None
     own_token = settings["token"]
     # started by a program with a token: no password in its log
     if needs_password and own_token and not sys.stderr.isatty():
