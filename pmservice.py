@@ -12590,6 +12590,7 @@ class Pull:
         self.notes: dict[str, dict[str, list[str]]] = defaultdict(dict)
         self.claims: dict[str, Counter[tuple[str, int]]] = defaultdict(Counter)
         self.lists: set[tuple[str, int]] = set()  # that were read: the source, and the home
+        self.people: dict[str, Fields] = {}  # by account, as answers show them
         self.runs: dict[int, int] = {}  # test tasks, by the ids of their runs of cases
         self.admin = self.escapes = self.again = False
 
@@ -12611,6 +12612,12 @@ class Pull:
             for home, row in self.rows(array, source):
                 if record := self.records[array].get(id_in(row.get("id"))):
                     record.setdefault(field, []).append(home)
+        accounts = {str(user.get("account")) for user in self.records["users"].values()}
+        for account in sorted(self.people.keys() - accounts):
+            id = id_in(self.people[account].get("id"))
+            if id and id not in self.records["users"]:
+                self.keep("users", self.people[account])
+                self.note("users", "known from other records only", account)
         for release in self.records["releases"].values():  # answers show both names in one field
             build = self.records["builds"].get(id_in(release.get("build")), {})
             if not is_deleted(build) and build.get("name") == release.get("buildName"):
@@ -12859,6 +12866,8 @@ class Pull:
         if kind.source == "part" or not look or field in MADE_OF.get(array, ()):
             return value
         taken = BY_LOOK[look](value)
+        if look == "account" and taken and isinstance(value, dict):
+            self.people.setdefault(str(taken), value)
         if look in ("first", "word"):
             said = value.get("code") if isinstance(value, dict) else value
             taken = OTHER_WORDS.get(field, {}).get(str(taken), taken)

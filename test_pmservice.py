@@ -13413,7 +13413,7 @@ MENDED = [  # what a server shows, fields of the copy's records, the notes of th
         testtasks 1 {"build": "trunk"}
         results 1 {"testtask": 0}""", """
         users links to dept left out, as the copy has no such department: 1 (99 of user 1)
-        users known by their account only: 1 (dev1)
+        users known from other records only: 1 (dev1)
         stories links to parent left out, as the copy has no such story: 1 (93 of story 1)
         stories links to duplicateStory left out, as the copy has no such story: 1 (94 of story 1)
         stories links to plans left out, as the copy has no such plan: 1 (95 of story 1)
