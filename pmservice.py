@@ -2521,7 +2521,12 @@ TOKEN = flat_object("Token", "", "token")
 PING = flat_object("Ping", "", "token tokenLife")
 CONFIGURATION = flat_object("Configuration", "", "name value")
 CONFIGURATION_LIST = array_of(flat_object("ConfigurationInList", "", "key value"))
-GROUP = flat_object("Group", "id project", "vision name role desc acl developer")
+GROUP_FIELDS = {
+    **dict.fromkeys(("id", "project"), INTEGER),
+    **dict.fromkeys(("vision", "name", "role", "desc", "acl", "developer"), STRING),
+    **dict.fromkeys(("privs", "accounts"), ANY_OBJECT),
+}
+GROUP = object_of(GROUP_FIELDS, "Group")
 MODULES = object_of({"modules": array_of({}, maxItems=0)}, "Modules")
 BUG_OPTIONS = object_of({"options": ANY_OBJECT}, "BugOptions")
 DEPARTMENT_TREES = array_of(ANY_OBJECT)
