@@ -328,6 +328,7 @@ LABELS_TEXT = """
     testtasks | Test tasks | 测试单
     thisWeekBugs | Bugs this week | 本周新增Bug
     title | Title | 标题
+    toBugs | Bugs found | 产生的Bug
     toStory | Became story | 转需求
     toTask | Became task | 转任务
     type | Type | 类型
@@ -819,9 +820,10 @@ def filled(most: int, *, least: int = 1) -> Callable[[Any], str]:
 
 
 def read_commas(value: Any) -> str:
-    """Return text, or an array of texts joined by commas."""
+    """Return text, or an array of texts, or of objects with an `id`, joined by commas."""
     if isinstance(value, list):
-        return ",".join(map(read_text, value))
+        words = [one.get("id") if isinstance(one, dict) else one for one in value]
+        return ",".join(map(read_text, words))
     return read_text(value)
 
 
@@ -1615,6 +1617,10 @@ HOME_LINK = link("execution or project")
 # Kinds that no request sets: what reads them here is never called.
 MAP = Kind("plain", read_text, {}, shown=ANY_OBJECT)
 ACCOUNTS = Kind("plain", read_text, {}, shown=array_of(STRING))
+IDS_AND_TITLES = Kind(
+    "plain", read_text, {}, shown=array_of(flat_object("BugTitle", "id", "title"))
+)
+BUILDS = IDS_AND_TITLES._replace(shown=array_of(flat_object("BuildTitle", "", "id title")))
 PARTS = Kind("plain", read_text, {}, "part", shown=array_of(ANY_OBJECT))
 # A department's path, ",1,4,", from those above it. The first SELECT takes the row of the statement
 # around it.
@@ -1670,10 +1676,27 @@ CASE_STEPS = """(
                            'version', step.version, 'type', step.type,
                            'desc', step.desc, 'expect', step.expect) AS step
         FROM step WHERE step."case" = testcase.id ORDER BY step.id) AS steps)"""
+FOUND_BY_CASE = """(
+    SELECT json_group_array(json_object('id', bug.id, 'title', bug.title)) FROM bug
+    WHERE bug."case" <> 0 AND bug."case" = testcase.id AND bug.deleted = 0 AND {visible[bug]})"""
 BUGS_OF_CASE = """(
     SELECT count(*) FROM bug
     WHERE bug."case" <> 0 AND bug."case" = testcase.id
     AND bug.deleted = 0 AND bug.product = testcase.product)"""
+# A build that is released is called as its release.
+BUILD_TITLE = """coalesce((
+    SELECT release.name FROM release
+    WHERE release.build <> 0 AND release.build = build.id AND release.product = build.product
+    AND NOT release.deleted AND {visible[release]}
+    ORDER BY release.id), build.name)"""
+# From ids between commas, "trunk,2".
+OPENED_BUILDS = f"""(
+    SELECT json_group_array(json_object('id', json_each.value, 'title', coalesce((
+        SELECT {BUILD_TITLE} FROM build
+        WHERE build.id = json_each.value AND NOT build.deleted AND {{visible[build]}}
+    ), iif(lower(json_each.value) = 'trunk', 'Trunk', ''))))
+    FROM json_each('[' || replace(json_quote(bug.openedBuild), ',', '","') || ']')
+    WHERE json_each.value <> '')"""
 STORY_STAGE = """
     CASE WHEN story.status = 'closed' THEN 'closed'
          WHEN EXISTS (
@@ -1817,7 +1840,8 @@ TESTCASE_FIELDS = dict(
     frame=fixed(""), howRun=fixed(""), scriptedBy=fixed(""), scriptedDate=fixed(None), scriptStatus=fixed(""),
     scriptLocation=fixed(""), subStatus=fixed(""), color=TEXT, frequency=fixed("1"), order=INT, reviewedBy=PERSON,
     reviewedDate=MOMENT, lastEditedBy=PERSON, lastEditedDate=MOMENT, version=COUNTER, linkCase=TEXT, fromCaseVersion=INT,
-    deleted=FLAG, lastRunner=TEXT, lastRunDate=MOMENT, lastRunResult=TEXT, toBugs=fixed([]), files=fixed([]),
+    deleted=FLAG, lastRunner=TEXT, lastRunDate=MOMENT, lastRunResult=TEXT,
+    toBugs=derived(IDS_AND_TITLES, FOUND_BY_CASE), files=fixed([]),
     currentVersion=derived(INT, "testcase.version"), caseFails=COUNTER,
     # In a test task only.
     task=derived(INT, ":testtask"), case=derived(INT, "testcase.id"), assignedTo=fixed(""), caseVersion=derived(INT, "testcase.version"),
@@ -2499,7 +2523,8 @@ STORY_LINKED    = View(STORY,     kinds=IN_PROJECT, only=dict.fromkeys((*IN_PROJ
 BUILD_SHOWN     = View(BUILD,     adds="productType files")
 BUILD_LISTED    = View(BUILD,     adds="executionID branchName")
 BUILD_LINKED    = View(BUILD,     adds="branchName")
-BUG_SHOWN       = View(BUG)
+BUG_SHOWN       = View(BUG,       kinds={"openedBuild": derived(BUILDS, OPENED_BUILDS)})
+BUG_BRIEF       = View(BUG)
 TASK_SHOWN      = TASK_CREATED
 CASE_LISTED     = View(TESTCASE)
 TESTTASK_SHOWN  = View(TESTTASK,  adds="productType files")  # and the lists that end it, see ENCLOSED
@@ -2887,7 +2912,7 @@ class Listing:
 
 # The lists inside of single records, which follow the fields of the view.
 ENCLOSED = {
-    PLAN_SHOWN: (Listing("stories", STORY_LISTED, "plan"), Listing("bugs", BUG_SHOWN, "plan")),
+    PLAN_SHOWN: (Listing("stories", STORY_LISTED, "plan"), Listing("bugs", BUG_BRIEF, "plan")),
     TESTTASK_SHOWN: (Listing("testcases", TESTTASK_CASE, "testtask", order=OLDEST),),
     STORY_SHOWN: (
         Listing("tasks", STORY_TASK, "story", order=OLDEST),
@@ -3475,8 +3500,9 @@ class Store:
 
     def build_names(self, product: int) -> dict[str, str]:
         """Return the names of a product's builds that the caller may see, by id."""
+        title = BUILD_TITLE.format(visible=VISIBLE_ROWS)
         sql = f"""
-            SELECT CAST(id AS TEXT), name FROM build
+            SELECT CAST(id AS TEXT), {title} FROM build
             WHERE product = :product AND NOT deleted AND {BUILD.visible()}
         """
         return dict(self.run(sql, {"product": product, **self.parameters()}))
@@ -5112,12 +5138,18 @@ def efforts_of(store: Store, body: Body) -> list[Body]:
 # Bugs
 
 
+def with_case_version(store: Store, body: Body) -> Body:
+    """Return a bug's values with the present version of the test case that they name."""
+    case = store.find("testcase", body.get("case", 0))
+    return {"caseVersion": case["version"], **body} if case else body
+
+
 def create_bug(store: Store, product: Record, body: Body) -> int:
     """Create a bug; it belongs to its execution's project unless another is named."""
     made = {"product": product["id"]}
     if body.get("execution") and not body.get("project"):
         made["project"] = project_of(store.get("project", body["execution"]))
-    return create(store, BUG, {**body, **made})
+    return create(store, BUG, {**with_case_version(store, body), **made})
 
 
 # A transition, and the fields of the request that it takes.
@@ -5131,6 +5163,7 @@ def modify_bug(store: Store, bug: Record, body: Body) -> int:
     changed.
     """
     id = bug["id"]
+    body = with_case_version(store, body)
     steps = steps_of_bug(bug, body)
     taken = {"status", "closedBy"}
     for _, fields in steps:
@@ -5220,17 +5253,16 @@ def list_modules(store: Store, row: None, query: Body) -> Body:
 
 def list_bug_options(store: Store, row: None, query: Body) -> Body:
     """Return what a form for bugs offers; the builds of `?product=`, if it is given."""
-    numbers = ["", "1", "2", "3", "4"]
     types = dict(zip(BUG_TYPES, BUG_TYPE_NAMES, strict=True))
     if store.language != "en":
         types = {word: label(store.language, word) for word in BUG_TYPES}
-    builds = {"": "", "trunk": "Trunk"}
+    builds = {"": "", "trunk": label(store.language, "trunk")}
     if query.get("product"):
         builds |= store.build_names(query["product"])
     options = {
         "type": {"": "", **types},
-        "pri": numbers,
-        "severity": numbers,
+        "pri": ["", *"1234"],
+        "severity": {number: number for number in "1234"},
         "modules": ["/"],
         "build": builds,
     }
@@ -5907,7 +5939,7 @@ COMPANIONS = (  # beyond the specification: the rest of the published interface
     lists(  "/projects/<id>/executions",        "list executions of a project",   PROJECT,   "executions", EXECUTION_SHOWN, BROWSE_PROJECTS),
     creates("/projects/<id>/executions",        "create an execution of a project", PROJECT,   EXECUTION_SHOWN, CREATE_EXECUTION,  create_execution),
     lists(  "/projects/<id>/stories",           "list stories of a project",      PROJECT,   "stories",   STORY_LINKED, BROWSE_STORIES, default="unclosed"),
-    lists(  "/projects/<id>/bugs",              "list bugs of a project",         PROJECT,   "bugs",      BUG_SHOWN, BROWSE_BUGS),
+    lists(  "/projects/<id>/bugs",              "list bugs of a project",         PROJECT,   "bugs",      BUG_BRIEF, BROWSE_BUGS),
     lists(  "/projects/<id>/testcases",         "list test cases of a project",   PROJECT,   "cases",     CASE_LISTED),
     lists(  "/projects/<id>/builds",            "list builds of a project",       PROJECT,   "builds",    BUILD_LISTED, order=("date", "desc"), limit=0),
     creates("/projects/<id>/builds",            "create a build of a project",    PROJECT,   BUILD_SHOWN,     CREATE_BUILD,
@@ -5927,7 +5959,7 @@ COMPANIONS = (  # beyond the specification: the rest of the published interface
     lists(  "/executions/<id>/tasks",           "list tasks of an execution",     HOME,      "tasks",     TASK_SHOWN, BROWSE_TASKS),
     creates("/executions/<id>/tasks/batchCreate", "create several tasks",           HOME,      EACH_TASK,       CREATE_TASKS,      create_tasks),
     lists(  "/executions/<id>/stories",         "list stories of an execution",   HOME,      "stories",   STORY_LINKED, BROWSE_STORIES),
-    lists(  "/executions/<id>/bugs",            "list bugs of an execution",      HOME,      "bugs",      BUG_SHOWN, BROWSE_BUGS),
+    lists(  "/executions/<id>/bugs",            "list bugs of an execution",      HOME,      "bugs",      BUG_BRIEF, BROWSE_BUGS),
     lists(  "/executions/<id>/testcases",       "list test cases of an execution", HOME,      "cases",     CASE_LISTED),
     lists(  "/executions/<id>/builds",          "list builds of an execution",    HOME,      "builds",    BUILD_LINKED, order=("date", "desc"), limit=0),
     get(    "/products/<id>",                   "get a product",                  PRODUCT,   PRODUCT_SHOWN),
@@ -6004,7 +6036,7 @@ COMPANIONS = (  # beyond the specification: the rest of the published interface
     lists(  "/testcases/<id>/results",          "list results of a test case",    TESTCASE,  "results",   RESULT_SHOWN, limit=-1),
     creates("/testcases/<id>/results",          "run a test case",                TESTCASE,  RESULT_SHOWN,    RUN_CASE,
                                                                                              run_case, query="testtask version"),
-    lists(  "/bugs",                            "list bugs",                      None,      "bugs",      BUG_SHOWN, BROWSE_BUGS, filters="product"),
+    lists(  "/bugs",                            "list bugs",                      None,      "bugs",      BUG_BRIEF, BROWSE_BUGS, filters="product"),
     creates("/bugs",                            "create a bug",                   PRODUCT,   BUG_SHOWN,       CREATE_BUG,        create_bug, by="product"),
     get(    "/bugs/<id>",                       "get a bug",                      BUG,       BUG_SHOWN),
     put(    "/bugs/<id>",                       "modify a bug",                   BUG,       BUG_SHOWN,       MODIFY_BUG,        modify_bug),
@@ -8428,6 +8460,7 @@ TARGETS = {
     "linkCase": "testcase",
     "openedBuild": "build",
     "resolvedBuild": "build",
+    "toBugs": "bug",
     "toStory": "story",
     "toTask": "task",
 }
@@ -8805,7 +8838,7 @@ class Sheet:
 
     def record_piece(self, target: str, id: Any) -> Piece:
         """Return the name and the path of a record by its id; another value in words."""
-        text = text_of(id)
+        text = text_of(id["id"] if isinstance(id, dict) else id)
         return self.name(target, int(text)) if text.isdigit() else (self.say(text), "")
 
     def person(self, value: Any) -> Piece:

@@ -855,7 +855,9 @@ CREATE TABLE demo (
 PRAGMA user_version = 7;
 
 -- === Version 8 ===================================================================================
--- A closed bug without an assignee does not count in `assignToNull`.
+-- A closed bug without an assignee does not count in `assignToNull`. A build that is released is called as its release.
+
+CREATE INDEX release_of_build ON release (build) WHERE build <> 0;
 
 CREATE TRIGGER closed_bug_counted INSTEAD OF INSERT ON counted_bug
 WHEN NEW.status = 'closed' AND NEW.assignedTo IS NULL BEGIN

@@ -456,7 +456,8 @@ SPECIFIED = {
         "int": "id product branch module project execution toTask toStory severity pri task story plan storyVersion confirmed"
                " activatedCount duplicateBug case caseVersion result repo testtask",
         "string": "title keywords type os browser steps resolvedBuild hardware found subStatus color feedbackBy notifyEmail"
-                  " openedBuild resolution linkBug entry lines v1 v2 repoType",
+                  " resolution linkBug entry lines v1 v2 repoType",
+        "builds": "openedBuild",
         "person": "openedBy assignedTo resolvedBy closedBy lastEditedBy", "day": "deadline", "status": "status",
         "moment": "openedDate assignedDate resolvedDate closedDate activatedDate lastEditedDate", "null": "mailto",
         "deleted": "deleted", "boolean": "needconfirm",
@@ -499,7 +500,7 @@ SORTS = {record: {f: sort for sort, fs in sorts.items() for f in fs.split()} for
 COUNTS = {"0": "", "1": "draft", "2": "active", "3": "closed", "4": "changed",
           "": 0, "draft": 0, "active": 0, "closed": 0, "changed": 0}
 EMPTY = {"int": 0, "string": "", "person": None, "moment": None, "stamp": None, "day": None, "whitelist": [], "deleted": False,
-         "counts": COUNTS, "null": None, "boolean": False, "number": 0, "array": []}
+         "counts": COUNTS, "builds": "", "null": None, "boolean": False, "number": 0, "array": []}
 OPENED = {"openedBy": "admin", "openedDate": NOW_ISO}
 USUAL = {  # the defaults of a record, where they are not the empty value of the field's sort
     "product":  {"type": "normal", "acl": "private", "createdBy": "admin", "createdDate": NOW_ISO, "status": "normal", "bind": "0",
@@ -517,6 +518,9 @@ USERS = {  # account: id, real name
 }
 
 
+BUILD_TITLES = {"trunk": "Trunk", "1": "Build one"}
+
+
 def reference(account): return {"id": USERS[account][0], "account": account, "avatar": "", "realname": USERS[account][1]}
 def plain(value): return value
 def iso(moment): return moment
@@ -524,6 +528,7 @@ def spaced(moment): return moment.replace("T", " ").rstrip("Z")
 def digit(flag): return "1" if flag else "0"
 def references(accounts): return [reference(account) for account in accounts]
 def commas(accounts): return "," + "".join(f"{account}," for account in accounts)
+def titled(builds): return [{"id": one, "title": BUILD_TITLES.get(one.lower(), "")} for one in builds.split(",") if one]
 def coded(status): return {"code": status, "name": status.capitalize()}
 
 
@@ -540,6 +545,7 @@ class Shown(NamedTuple):
     whitelist: Any = references
     adds: str = ""
     status: Any = coded
+    builds: Any = plain
 
     def of(self, **facts: Any) -> dict[str, Any]:
         """Return the record as this operation shows it. Facts are accounts and UTC moments; the rest has its usual values."""
@@ -557,7 +563,7 @@ class Shown(NamedTuple):
         if sort in cells:
             unset, write = cells[sort]
             return unset if value is None else write(value)
-        return {"deleted": self.deleted, "whitelist": self.whitelist, "status": self.status}.get(sort, plain)(value)
+        return {"deleted": self.deleted, "whitelist": self.whitelist, "status": self.status, "builds": self.builds}.get(sort, plain)(value)
 
 
 EPOCH = "1969-12-31T16:00:00Z"
@@ -1820,7 +1826,9 @@ USUAL["project's testtask"] = USUAL["testtask"]
 USUAL["story"] = dict(USUAL["listed story"], moduleTitle="/")
 companion = partial(Shown, person=reference, nobody=None, moment=iso, never=None, no_day=None, deleted=plain, status=plain)
 COMPANIONS = {
-    **{record: companion(record) for record in (*PUBLISHED, "profile", "story", "project's testtask", "product", "release", "bug", "task", "testcase")},
+    **{record: companion(record) for record in (*PUBLISHED, "profile", "story", "project's testtask", "product", "release", "task", "testcase")},
+    "bug":             companion("bug", builds=titled),
+    "listed bug":      companion("bug"),
     "project":         companion("project", no_day="0000-00-00"),  # and program, execution
     "whole testcase":  companion("testcase", adds="caseFails"),
     "listed plan":     companion("plan", adds="stories bugs hour project projectID expired"),
@@ -1934,6 +1942,9 @@ IN_LISTS = [  # a list in which records look otherwise than by themselves: path,
     ("/stories?product=1",      "stories",   "listed story",      [LISTED_1],                                     REQUIRING),
     ("/projects/2/stories",     "stories",   "linked story",      [dict(LISTED_1, project=2, story=1, order=1, productType="platform")], PAGED),
     ("/executions/3/stories",   "stories",   "linked story",      [dict(LISTED_1, project=3, story=1, order=1, productType="platform")], PAGED),
+    ("/bugs",                   "bugs",      "listed bug",        [BUG_2, BUG_1],                                 PAGED),
+    ("/projects/2/bugs",        "bugs",      "listed bug",        [BUG_1],                                        PAGED),
+    ("/executions/3/bugs",      "bugs",      "listed bug",        [BUG_1],                                        PAGED),
     ("/products/1/plans",       "plans",     "listed plan",       [LISTED_PLAN_1, LISTED_PLAN_3],                 PAGED),
     ("/productplans",           "plans",     "listed plan",       [LISTED_PLAN_2, LISTED_PLAN_1, LISTED_PLAN_3],  PAGED),
     ("/builds",                 "builds",    "listed build",      [listed(BUILD_2), listed(BUILD_1)],             {}),
@@ -1943,9 +1954,9 @@ IN_LISTS = [  # a list in which records look otherwise than by themselves: path,
     ("/projects/2/testtasks",   "testtasks", "project's testtask", [without(one, "productName", "executionName") for one in (TESTTASK_2, TESTTASK_1)], PAGED),
 ]
 ALIKE = {  # lists in which records look as by themselves: path, the records in their order and what is around the list beside `total`
-    "/programs": ([1, 4], PAGED), "/projects": ([2, 5], PAGED), "/executions": ([6, 3], PAGED), "/releases": ([2, 1], {}), "/bugs": ([2, 1], PAGED),
-    "/programs/1/products": ([1], PAGED), "/programs/1/projects": ([2], PAGED), "/projects/2/executions": ([3], PAGED), "/projects/2/bugs": ([1], PAGED),
-    "/executions/3/tasks": ([1], PAGED), "/executions/3/bugs": ([1], PAGED), "/products/1/projects": ([2], PAGED), "/products/2/releases": ([2], {}),
+    "/programs": ([1, 4], PAGED), "/projects": ([2, 5], PAGED), "/executions": ([6, 3], PAGED), "/releases": ([2, 1], {}),
+    "/programs/1/products": ([1], PAGED), "/programs/1/projects": ([2], PAGED), "/projects/2/executions": ([3], PAGED),
+    "/executions/3/tasks": ([1], PAGED), "/products/1/projects": ([2], PAGED), "/products/2/releases": ([2], {}),
     "/tasks": ([], PAGED),
 }
 OF_STAGE = dict(NEW_STAGE, **PEOPLED, **EDITED, id=7, type="stage", project=2, parent=2, path=",2,7,", team="N", openedVersion=pmservice.__version__)
@@ -1997,6 +2008,7 @@ CHANGES = [  # a change of a record: request, body, what it changes beside `last
          dict(pri=2, precondition="q", version=5, currentVersion=5, steps=[dict(id=6, parent=0, case=1, version=5, type="step", desc="x", expect="")])),
     ("PUT /bugs/1",                dict(NEW_BUG, assignedTo="dev2"),         dict(NEW_BUG, **TO_DEV2, storyVersion=0)),
     ("PUT /testcases/1",           dict(story=0),                            dict(story=0)),
+    ("PUT /bugs/1",                dict(openedBuild=[dict(id="trunk", title="Trunk"), {"id": 1}, "b"]), dict(openedBuild=titled("trunk,1,b"))),
     ("PUT /bugs/1",                {},                                       {}),
     ("POST /bugs/2/assign",        dict(assignedTo="dev2"),                  TO_DEV2),
     ("POST /bugs/2/confirm",       dict(pri=1, type="install"),              dict(pri=1, type="install", confirmed=1)),
@@ -2004,7 +2016,7 @@ CHANGES = [  # a change of a record: request, body, what it changes beside `last
          dict(TO_ADMIN, status="resolved", resolution="fixed", resolvedBuild="b1", resolvedBy=reference("admin"), resolvedDate=NOW_ISO, confirmed=1)),
     ("POST /bugs/2/close",         {},                                       dict(DONE_BY_ADMIN, status="closed"), "resolved"),
     ("POST /bugs/1/active",        {},                                       ACTIVE_BUG),
-    ("POST /bugs/1/activate",      dict(assignedTo="dev2", openedBuild="b3"), dict(ACTIVE_BUG, **TO_DEV2, openedBuild="b3")),
+    ("POST /bugs/1/activate",      dict(assignedTo="dev2", openedBuild="b3"), dict(ACTIVE_BUG, **TO_DEV2, openedBuild=titled("b3"))),
     ("POST /tasks/2/pause",        {},                                       dict(status="pause")),
     ("POST /tasks/1/close",        dict(closedReason="bydesign"),            dict(DONE_BY_ADMIN, status="closed", closedReason="bydesign")),
     ("POST /tasks/2/close",        {},                                       dict(DONE_BY_ADMIN, status="closed", closedReason="done", progress=0), "done"),
@@ -2027,7 +2039,7 @@ CHANGES = [  # a change of a record: request, body, what it changes beside `last
     ("POST /productplans/2/linkstories", dict(stories=[2]),                  dict(stories=[COMPANIONS["listed story"].of(**dict(LISTED_2, stage="planned",
          plan="2", planTitle="Plan two"))])),
     ("POST /productplans/1/unlinkstories", dict(stories=[1]),                dict(stories=[])),
-    ("POST /productplans/1/linkbugs", dict(bugs=[2]),                        dict(bugs=[COMPANIONS["bug"].of(**BUG_2, plan=1)])),
+    ("POST /productplans/1/linkbugs", dict(bugs=[2]),                        dict(bugs=[COMPANIONS["listed bug"].of(**BUG_2, plan=1)])),
     ("POST /productplans/1/unlinkbugs", dict(bugs=[1]),                      {}),
     ("PUT /builds/1",              dict(name="N", stories=[], bugs=[2]),     dict(name="N", stories=[], bugs=[2])),
     ("PUT /testtasks/1",           dict(name="N", status="blocked", testcases=[]), dict(name="N", status="blocked", testcases=[])),
@@ -2131,7 +2143,22 @@ class TestLooksOfCompanions:
         assert set(choices) == {"type", "pri", "severity", "modules", "build"}
         types = WORDS["bug", "type"].split()
         assert list(choices["type"]) == ["", *types]
+        assert choices["pri"] == ["", "1", "2", "3", "4"]
+        assert choices["severity"] == {"1": "1", "2": "2", "3": "3", "4": "4"}
+        assert choices["modules"] == ["/"]
         assert choices["build"] == {"": "", "trunk": "Trunk", "1": "Build one"}
+
+    def test_build_that_is_released_is_called_as_its_release(self, world):
+        world.put("/releases/1", build=1)
+        world.put("/bugs/1", openedBuild="1")
+        for product, title in ((1, "R1"), (2, "Build two")):
+            choices = world.get(f"/options/bug?product={product}")["options"]
+            assert choices["build"][str(product)] == title
+        assert world.get("/bugs/1")["openedBuild"] == [{"id": "1", "title": "R1"}]
+        remove(world, "/releases/1")
+        assert world.get("/bugs/1")["openedBuild"] == titled("1")
+        remove(world, "/builds/1")
+        assert world.get("/bugs/1")["openedBuild"] == [{"id": "1", "title": ""}]
 
     def test_every_operation_is_looked_at(self):
         requests = ["GET /options/bug", "GET /product/1", "POST /tokens"]
@@ -2177,7 +2204,7 @@ WHITELIST_EMPTIED = "`whitelist` is emptied when `acl` is `open`"
 NO_SUCH_LINK = "Links of the new resources must exist and be visible"
 TRANSITIONS = "`PUT` with `resolution`, `closedBy`, `status` (which clients send): the transitions, or 400"
 UNCHANGED_IS_400 = "what the reference refuses by answering the unchanged record is 400 here"
-SMALL_ONES = "`groups` (one: administrators), `options/bug` (English)"
+SMALL_ONES = "`groups` (one: administrators), `options/bug` (in the service's language; `severity` an object, `pri` an array, as in 16.5;"
 UNSAID = "(the contract says nothing about it)"
 PRODUCT_CALLS, RELEASE_CALLS, CASE_CALLS = "01_* 02_* 47_puts.product* 54_*product*", "09_* 23_* 43_*", "04_* 05_* 47_*testcase* 54_*case-* 55_*testcases"
 HOME_CALLS = "06_* 07_* 08_* 20_* 47_puts.pro[gj]* 47_puts.exec* 48_* 54_*.execution"
@@ -2266,7 +2293,7 @@ DECIDED = [
     ("*",  "49_*.project-page2 49_*.execution-page2", "lacks", "bugs",  "default newest id first for bugs and releases"),
     ("18", "50_*.from-closed", "value",  "assignedTo",  V165),
     ("16", "51_*.several",     "value",  "os deadline",  DEFECT),
-    ("16", "54_*.bug-*",       "value",  "openedBuild",  ONLY_OURS),
+    ("*",  "21_* 49_bug_post.* 5[01]_*", "value", "openedBuild", "By itself a bug shows `openedBuild` as `[{id, title}]`"),
     # test cases
     ("16", "04_* 54_*case-create*", "person unset", "*By",  "| 4 create case | plain account | `\"\"` | ISO | null | boolean |"),
     ("16", "04_*",             "value",  "keywords",  "All request fields are kept."),
@@ -2345,6 +2372,7 @@ DECIDED = [
     ("18", "60_*.list",        "lacks",  "ZTFResult node nodeName results.stepResults.files",  NOT_18),
     ("18", "60_*.list",        "person moment", "results.lastRunner results.date",  LOOKS),
     ("18", "60_*.list",        "adds",   "results.testtask",  UNSAID),
+    ("18", "55_*.options-bug", "value",  "options.severity",  SMALL_ONES),
     ("18", "55_*.configuration*", "value", "value",  "`configurations` (with a token; version 16.5)"),
     ("18", "55_*.groups",      "value lacks adds", " desc privs.* accounts.*",  SMALL_ONES),
 ]
@@ -2419,7 +2447,7 @@ class TestEveryRecordedAnswer:
         print(f"exchanges: {dict(exchanges)}, values: {dict(values)}")
         assert others == []
         assert [row for row in DECIDED if row not in needed] == []
-        assert exchanges == {"equal": 29, "decided": 331, "unsaid": 16}
+        assert exchanges == {"equal": 28, "decided": 332, "unsaid": 16}
 
     def test_every_state_that_is_described_is_used(self):
         names = [exchange.name for exchange in recorded.EXCHANGES]
@@ -2695,7 +2723,8 @@ class TestLongAnswers:
 INDEXES = {
     "project_unplaced": "POST /programs", "project_of_type": "GET /projects", "execution_of_project": "GET /projects/2/executions",
     "product_listed": "GET /products?limit=1", "release_of_project": "GET /projects/2/releases", "release_of_product": "GET /products/1/releases",
-    "release_in_project": "GET /products/1", "bug_of_product": "GET /products/1/bugs", "bug_in_status": "GET /products/1/bugs?status=resolved",
+    "release_in_project": "GET /products/1", "release_of_build": "GET /options/bug?product=1",
+    "bug_of_product": "GET /products/1/bugs", "bug_in_status": "GET /products/1/bugs?status=resolved",
     "bug_assigned": "GET /products/1/bugs?status=assigntome", "bug_opened_by": "GET /products/1/bugs?status=openedbyme",
     "bug_unconfirmed": "GET /products/1/bugs?status=unconfirmed", "bug_postponed": "GET /products/1/bugs?status=postponedbugs",
     "task_of_execution": "GET /executions/3/tasks", "task_of_assignee": "GET /tasks", "testcase_of_product": "GET /products/1/testcases",
@@ -3284,6 +3313,8 @@ REPEATED = {"programName", "projectName", "productName", "executionName", "build
 REPEATED_IN = {"stories": {"bugs"}}
 MOVING_BELOW = {  # "Moving a program, project or execution moves the paths of all below and the `project` of tasks"
     "PUT /programs/<id>": {"path", "grade"}, "PUT /executions/<id>": {"project", "executions"},
+    # "the undeleted bugs whose `case` it is"
+    "POST /products/<id>/bugs": {"toBugs"}, "POST /bugs": {"toBugs"}, "PUT /bugs/<id>": {"toBugs"}, "DELETE /bugs/<id>": {"toBugs"},
 }
 TELLING = {  # where an answer has to depend on what is hidden: how it is refused, in the same words whatever is hidden
     # "a name once a product among those not deleted"
@@ -5374,6 +5405,26 @@ STEPS_SENT = [  # the steps that are sent to a case with the first two, its vers
 
 class TestCases:
     """Test cases, their steps, and the results of their runs."""
+
+    def test_bugs_of_a_case_know_its_version_and_it_knows_them(self, world):
+        bug = world.post("/products/1/bugs", **BUG, case=1)
+        assert bug["caseVersion"] == 4
+        world.put("/testcases/1", steps=[dict(desc="other")])
+        path = f"/bugs/{bug['id']}"
+        for sent, version in (
+            (dict(title="N"), 4),
+            (dict(case=1), 5),
+            (dict(case=2, caseVersion=3), 3),
+            (dict(case=0), 3),
+            (dict(case=99), 3),
+        ):
+            assert world.put(path, **sent)["caseVersion"] == version
+            found = [dict(id=bug["id"], title="N")] if sent.get("case") == 1 else []
+            if "case" in sent:
+                assert world.get("/testcases/1")["toBugs"] == found
+        world.put(path, case=1)
+        remove(world, path)
+        assert world.get("/testcases/1")["toBugs"] == []
 
     def test_stages_are_joined_by_commas(self, shop):
         case = shop.case(1, stage=["unittest", "intergrate"])
@@ -9224,6 +9275,8 @@ class TestPage:
             assert title in dict(page.sections[""])
             offered = client.get("/options/bug")["options"]["type"]
             assert offered["config"] == {"en": "Configuration", "zh": "配置相关"}[setting]
+            builds = client.get("/options/bug")["options"]["build"]
+            assert builds["trunk"] == {"en": "Trunk", "zh": "主干"}[setting]
 
     def test_every_word_of_a_page_has_a_label_in_both_languages(self, demo):
         words = {word for operation in pmservice.OPERATIONS for word in words_on_page(operation)}
@@ -12516,7 +12569,7 @@ REPORTS = {  # by version and account
 BOTH = "18.10 16.5"
 OTHER_IN_COPIES = [
     # versions, records, fields, why
-    (BOTH,     "bugs",         "openedBuild resolvedBuild", "openedBuild: \"The build's *name*, comma-separated\""),
+    (BOTH,     "bugs",         "resolvedBuild",       "\"resolvedBuild string\", also of a bug by itself"),
     (BOTH,     "productplans", "openedBuild",         "the same; the server shows `trunk`, which is `Trunk` here"),
     (BOTH,     "bugs tasks productplans", "mailto",   "\"mailto null\"; reported"),
     (BOTH,     "bugs tasks testcases", "type",        "an enumeration; reported: type taken as others"),
