@@ -1616,11 +1616,10 @@ def parent_of(table: str) -> Kind:
 HOME_LINK = link("execution or project")
 # Kinds that no request sets: what reads them here is never called.
 MAP = Kind("plain", read_text, {}, shown=ANY_OBJECT)
-ACCOUNTS = Kind("plain", read_text, {}, shown=array_of(STRING))
-IDS_AND_TITLES = Kind(
-    "plain", read_text, {}, shown=array_of(flat_object("BugTitle", "id", "title"))
-)
-BUILDS = IDS_AND_TITLES._replace(shown=array_of(flat_object("BuildTitle", "", "id title")))
+MAP_OR_LIST = MAP._replace(shown={"anyOf": [ANY_OBJECT, array_of({}, maxItems=0)]})
+TEXTS = Kind("plain", read_text, {}, shown=array_of(STRING))
+BUG_TITLES = MAP._replace(shown=array_of(flat_object("BugTitle", "id", "title")))
+BUILDS = MAP._replace(shown=array_of(flat_object("BuildTitle", "", "id title")))
 PARTS = Kind("plain", read_text, {}, "part", shown=array_of(ANY_OBJECT))
 # A department's path, ",1,4,", from those above it. The first SELECT takes the row of the statement
 # around it.
@@ -1724,6 +1723,9 @@ EXECUTIONS_OF_STORY = """
 BRIEF_EXECUTION = """json_object(
     'project', execution.id, 'name', execution.name,
     'status', execution.status, 'type', execution.type)"""
+EXECUTIONS_BY_ID = titles("execution", "name", EXECUTIONS_OF_STORY, BRIEF_EXECUTION).sql
+# Quirk: [] if there is none. The doubled braces are for `column`, which formats the text.
+EXECUTIONS_OR_NONE = f"coalesce(nullif({EXECUTIONS_BY_ID}, '{{{{}}}}'), '[]')"
 PLANS_OF_STORY = """
     plan.id IN (SELECT plan_story.plan FROM plan_story WHERE plan_story.story = story.id)
     AND NOT plan.deleted"""
@@ -1841,7 +1843,7 @@ TESTCASE_FIELDS = dict(
     scriptLocation=fixed(""), subStatus=fixed(""), color=TEXT, frequency=fixed("1"), order=INT, reviewedBy=PERSON,
     reviewedDate=MOMENT, lastEditedBy=PERSON, lastEditedDate=MOMENT, version=COUNTER, linkCase=TEXT, fromCaseVersion=INT,
     deleted=FLAG, lastRunner=TEXT, lastRunDate=MOMENT, lastRunResult=TEXT,
-    toBugs=derived(IDS_AND_TITLES, FOUND_BY_CASE), files=fixed([]),
+    toBugs=derived(BUG_TITLES, FOUND_BY_CASE), files=fixed([]),
     currentVersion=derived(INT, "testcase.version"), caseFails=COUNTER,
     # In a test task only.
     task=derived(INT, ":testtask"), case=derived(INT, "testcase.id"), assignedTo=fixed(""), caseVersion=derived(INT, "testcase.version"),
@@ -1865,11 +1867,11 @@ STORY_FIELDS = dict(
     linkStories=fixed(""), duplicateStory=link("story"), version=ID, storyChanged=fixed("0"), feedbackBy=fixed(""), notifyEmail=fixed(""),
     URChanged=fixed("0"), deleted=FLAG, spec=TEXT, verify=TEXT,
     parentName=derived(TEXT, "coalesce((SELECT up.title FROM story AS up WHERE up.id = story.parent), '')"),
-    executions=titles("execution", "name", EXECUTIONS_OF_STORY, BRIEF_EXECUTION), stages=fixed([]),
+    executions=derived(MAP_OR_LIST, EXECUTIONS_OR_NONE), stages=fixed([]),
     extraStories=derived(MAP, f"(SELECT json_group_object(CAST(child.id AS TEXT), child.title) {FROM_CHILD_STORIES})"),
-    reviewer=derived(ACCOUNTS, f"({REVIEWERS})"), notReview=derived(ACCOUNTS, f"({REVIEWERS} AND result = '')"),
+    reviewer=derived(TEXTS, f"({REVIEWERS})"), notReview=derived(TEXTS, f"({REVIEWERS} AND result = '')"),
     parentPri=derived(INT, "coalesce((SELECT up.pri FROM story AS up WHERE up.id = story.parent), 0)"),
-    planTitle=titles("plan", "title", PLANS_OF_STORY),
+    planTitle=derived(TEXTS, f"(SELECT json_group_array(plan.title) FROM plan WHERE {PLANS_OF_STORY})"),
     files=fixed([]), productName=derived(TEXT, name_of("product", "story.product")),
     productStatus=derived(TEXT, name_of("product", "story.product", "status")), moduleTitle=fixed("/"),
     # In a fixture only.
@@ -2353,10 +2355,12 @@ class Envelope(NamedTuple):
     """The JSON around a record in an answer.
 
     wrap: takes and returns JSON text.  schema: takes and returns properties of JSON Schema.
+    optional: the fields that an answer may lack.
     """
 
     wrap: Callable[[str], str]
     schema: Callable[[Schema], Mapping[str, Any]]
+    optional: tuple[str, ...] = ()
 
 
 # A created product is sent twice: at the top level, where real clients read `id`, and in
@@ -2368,6 +2372,12 @@ BOTH_WAYS = Envelope(
         "total": INTEGER,
         "products": array_of(object_of(fields, "ProductInList")),
     },
+)
+# The reviewers of a story are left out of lists if nobody was asked.
+IF_ASKED = Envelope(
+    lambda record: record.replace('"reviewer":[],"notReview":[],', ""),
+    lambda fields: fields,
+    ("reviewer", "notReview"),
 )
 PROFILE = Envelope(
     lambda record: f'{{"profile":{record}}}',
@@ -2518,8 +2528,8 @@ PRODUCT_SHOWN   = View(PRODUCT)
 PLAN_SHOWN      = View(PLAN)  # and the lists that end it, see ENCLOSED
 PLAN_LISTED     = View(PLAN,      adds=PLAN.extra)
 STORY_SHOWN     = View(STORY,     adds=STORY_WHOLE)  # and the lists that end it, see ENCLOSED
-STORY_LISTED    = View(STORY,     adds="productStatus", kinds={"planTitle": PLAN_TITLES})
-STORY_LINKED    = View(STORY,     kinds=IN_PROJECT, only=dict.fromkeys((*IN_PROJECT, *STORY_LISTED.fields)))
+STORY_LISTED    = View(STORY,     adds="reviewer notReview productStatus", kinds={"planTitle": PLAN_TITLES}, envelope=IF_ASKED)
+STORY_LINKED    = View(STORY,     kinds=IN_PROJECT, only=dict.fromkeys((*IN_PROJECT, *STORY_LISTED.fields)), envelope=IF_ASKED)
 BUILD_SHOWN     = View(BUILD,     adds="productType files")
 BUILD_LISTED    = View(BUILD,     adds="executionID branchName")
 BUILD_LINKED    = View(BUILD,     adds="branchName")
@@ -2915,7 +2925,7 @@ ENCLOSED = {
     PLAN_SHOWN: (Listing("stories", STORY_LISTED, "plan"), Listing("bugs", BUG_BRIEF, "plan")),
     TESTTASK_SHOWN: (Listing("testcases", TESTTASK_CASE, "testtask", order=OLDEST),),
     STORY_SHOWN: (
-        Listing("tasks", STORY_TASK, "story", order=OLDEST),
+        Listing("tasks", STORY_TASK, "story"),
         Listing("children", STORY_LISTED, "parent", order=OLDEST),
         Listing("bugs", STORY_BUG, "story", order=OLDEST),
         Listing("cases", STORY_CASE, "story", order=OLDEST),
@@ -7253,9 +7263,12 @@ def view_schema(view: View) -> Schema:
     fields = {field: field_schema(view, field) for field in view.fields}
     for listing in ENCLOSED.get(view, ()):
         fields[listing.key] = array_of(view_schema(listing.view))
-    shown = object_of(
-        view.envelope.schema(fields) if view.envelope else fields, component_names()[view]
-    )
+    optional: Iterable[str] = ()
+    if view.envelope:
+        fields = dict(view.envelope.schema(fields))
+        optional = view.envelope.optional
+    shown = object_of(fields, component_names()[view])
+    shown["required"] = [field for field in fields if field not in optional]
     if any(row.shows is view and "fields" in row.parameters for row in OPERATIONS):
         parts = parts_of(view)
         shown["properties"] |= {field: field_schema(parts, field) for field in parts.fields}

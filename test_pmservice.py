@@ -1804,8 +1804,8 @@ PUBLISHED = {
 SORTS |= {record: {f: sort for sort, fs in sorts.items() for f in fs.split()} for record, sorts in PUBLISHED.items()}
 SORTS["profile"] = {**SORTS["user"], "role": "role"}
 SORTS["story"] = {**SORTS["listed story"], **dict.fromkeys(("spec", "verify", "productName", "moduleTitle"), "string"), "parentPri": "int",
-                  **dict.fromkeys(("stages", "files", "reviewer", "notReview", "tasks", "children", "bugs", "cases", "requirements"), "array"),
-                  **dict.fromkeys(("executions", "extraStories", "planTitle"), "object")}
+                  **dict.fromkeys(("stages", "files", "reviewer", "notReview", "tasks", "children", "bugs", "cases", "requirements",
+                                   "executions", "planTitle"), "array"), "extraStories": "object"}
 SORTS["project's testtask"] = without(SORTS["testtask"], "branch", "productName", "executionName")
 EMPTY["object"] = {}
 USUAL |= {
@@ -1835,7 +1835,8 @@ COMPANIONS = {
     "whole plan":      companion("plan", adds="stories bugs"),
     "listed build":    companion("build", adds="executionID branchName"),
     "execution's build": companion("build", adds="branchName"),
-    "linked story":    companion("listed story", adds="project story order productType"),
+    "asked story":     companion("listed story", adds="reviewer notReview"),
+    "linked story":    companion("listed story", adds="reviewer notReview project story order productType"),
     "whole build":     companion("build", adds="productType files"),
     "whole testtask":  companion("testtask", adds="productType files testcases"),
     "tested case":     companion("testcase", adds="task case assignedTo caseVersion storyTitle caseStatus bugs results caseFails stepNumber"),
@@ -1857,22 +1858,23 @@ NEW_RELEASE = dict(name="N", date="2026-03-06", product=2, branch=1, desc="r", s
 REOPENED  = dict(status="active", resolution="", resolvedBy=None, resolvedDate=None, resolvedBuild="", duplicateBug=0, closedBy=None, closedDate=None)
 WORKS     = facts_of("departments", 1, path=",1,", managerName="Pam Manager")
 WORKSHOP  = facts_of("departments", 2, path=",1,2,", grade=2)
-LISTED_1  = without(facts_of("stories", 1, plan="1", stage="released", parentName="Need", planTitle="Plan one", productStatus="closed"),
+LISTED_1  = without(facts_of("stories", 1, plan="1", stage="released", parentName="Need", planTitle="Plan one", productStatus="closed",
+                             reviewer=["dev2", "qa1"], notReview=["dev2"]),
                     "spec", "verify", "versions", "executions", "plans", "reviewers")
 LISTED_2  = dict(id=2, product=2, title="Story two", stage="wait")
 LISTED_3  = dict(id=3, product=1, title="Need", type="requirement", parent=-1, childStories="1", estimate=2.5, productStatus="closed")
-STORY_1   = dict(LISTED_1, spec="<p>s</p>", verify="v", planTitle={"1": "Plan one"}, reviewer=["dev2", "qa1"], notReview=["dev2"], parentPri=3,
+STORY_1   = dict(LISTED_1, spec="<p>s</p>", verify="v", planTitle=["Plan one"], parentPri=3,
     productName="P one",
                  executions={"3": dict(project=3, name="Ex one", status="wait", type="stage")}, requirements=[dict(id=3, title="Need")])
 STORY_2   = without(dict(LISTED_2, productName="P two"), "planTitle")
-STORY_3   = dict(LISTED_3, productName="P one", extraStories={"1": "Story one"}, children=[COMPANIONS["listed story"].of(**LISTED_1)])
+STORY_3   = dict(LISTED_3, productName="P one", extraStories={"1": "Story one"}, children=[COMPANIONS["asked story"].of(**LISTED_1)])
 NEW_STORY = dict(title="N", spec="s", verify="v", pri=2, category="feature", source="po", sourceNote="n", keywords="k", estimate=3, mailto=["dev1"],
                  assignedTo="dev2", module=1, branch=1)
 ACTIVE    = dict(status="active", closedBy=None, closedDate=None, closedReason="", activatedDate=NOW_ISO)
 LISTED_PLAN_1 = facts_of("plans", 1, stories=1, bugs=0, hour=2.5, project=0, projectID="", expired=False)
 LISTED_PLAN_2 = dict(id=2, product=2, title="Plan two", stories=0, bugs=0, hour=0, project=0, projectID="", expired=False)
 LISTED_PLAN_3 = facts_of("plans", 3, parent=-1, stories=0, bugs=0, hour=0, project=0, projectID="", expired=False)
-PLAN_1    = facts_of("plans", 1, stories=[COMPANIONS["listed story"].of(**LISTED_1)], bugs=[])
+PLAN_1    = facts_of("plans", 1, stories=[COMPANIONS["asked story"].of(**LISTED_1)], bugs=[])
 PLAN_2    = dict(id=2, product=2, title="Plan two", stories=[], bugs=[])
 NEW_PLAN  = dict(title="N", begin="2027-02-01", end="2027-03-01", desc="d", branch=1)
 BUILD_1   = facts_of("builds", 1, executionName="Ex one", productName="P one", productType="platform", files=[])
@@ -1938,8 +1940,8 @@ IN_LISTS = [  # a list in which records look otherwise than by themselves: path,
     ("/testcases?product=1",    "testcases", "testcase",          [without(CASE_1, "caseFails")],                 PAGED),
     ("/projects/2/testcases",   "cases",     "testcase",          [without(CASE_1, "caseFails")],                 PAGED),
     ("/executions/3/testcases", "cases",     "testcase",          [without(CASE_1, "caseFails")],                 PAGED),
-    ("/products/1/stories",     "stories",   "listed story",      [LISTED_1],                                     REQUIRING),
-    ("/stories?product=1",      "stories",   "listed story",      [LISTED_1],                                     REQUIRING),
+    ("/products/1/stories",     "stories",   "asked story",       [LISTED_1],                                     REQUIRING),
+    ("/stories?product=1",      "stories",   "asked story",       [LISTED_1],                                     REQUIRING),
     ("/projects/2/stories",     "stories",   "linked story",      [dict(LISTED_1, project=2, story=1, order=1, productType="platform")], PAGED),
     ("/executions/3/stories",   "stories",   "linked story",      [dict(LISTED_1, project=3, story=1, order=1, productType="platform")], PAGED),
     ("/bugs",                   "bugs",      "listed bug",        [BUG_2, BUG_1],                                 PAGED),
@@ -2026,7 +2028,7 @@ CHANGES = [  # a change of a record: request, body, what it changes beside `last
     ("POST /tasks/2/assignto",     dict(assignedTo="dev2"),                  dict(TO_DEV2, assignedToRealName="Dora Dev")),
     ("POST /tasks/2/estimate",     dict(dates=["2026-11-20"], consumed=[1], left=[3]),
          dict(TO_ADMIN, status="doing", consumed=1, left=3, progress=25, realStarted=NOW_ISO, assignedToRealName="admin")),
-    ("PUT /stories/1",             dict(title="N", pri=2, plan=[3]),         dict(title="N", pri=2, plan="3", planTitle={"3": "Plan three"})),
+    ("PUT /stories/1",             dict(title="N", pri=2, plan=[3]),         dict(title="N", pri=2, plan="3", planTitle=["Plan three"])),
     ("POST /stories/2/change",     dict(spec="new"),                         dict(spec="new", version=2)),
     ("POST /stories/2/review",     dict(result="pass", reviewedDate="2026-11-19"),
          dict(reviewedBy=reference("admin"), reviewedDate="2026-11-19T00:00:00Z", status="active"), "draft"),
@@ -2035,7 +2037,7 @@ CHANGES = [  # a change of a record: request, body, what it changes beside `last
     ("POST /stories/1/activate",   dict(assignedTo="dev2"),                  dict(ACTIVE, **TO_DEV2)),
     ("POST /stories/2/assign",     dict(assignedTo="dev2"),                  TO_DEV2),
     ("PUT /productplans/1",        dict(title="N", status="done"),
-         dict(title="N", status="done", stories=[COMPANIONS["listed story"].of(**{**LISTED_1, "planTitle": "N"})])),
+         dict(title="N", status="done", stories=[COMPANIONS["asked story"].of(**{**LISTED_1, "planTitle": "N"})])),
     ("POST /productplans/2/linkstories", dict(stories=[2]),                  dict(stories=[COMPANIONS["listed story"].of(**dict(LISTED_2, stage="planned",
          plan="2", planTitle="Plan two"))])),
     ("POST /productplans/1/unlinkstories", dict(stories=[1]),                dict(stories=[])),
@@ -4476,11 +4478,11 @@ STORY_STAGES = [  # one after the other: the request, and the stage of story 1 a
 ]
 BUG_OF_STORY = dict(id=3, title="B", status="active", pri=3, severity=3)
 STORY_SHOWN = [
-    (MAKE_STORY + "?objectID=3",     dict(STORY, plan="1,2"),                 "",           dict(plan="1,2", planTitle={"1": "P", "2": "P"})),
+    (MAKE_STORY + "?objectID=3",     dict(STORY, plan="1,2"),                 "",           dict(plan="1,2", planTitle=["P", "P"])),
     ("POST /executions/2/tasks",     dict(TASK, story=4),                     "/stories/4", dict(stage="projected")),
     ("POST /products/1/bugs",        dict(BUG, story=4),                      "/stories/4", dict(bugs=[BUG_OF_STORY])),
     ("POST /products/1/testcases",   dict(CASE, story=4),                     "/stories/4", dict(cases=[dict(id=3, title="C", pri=1, status="normal")])),
-    ("DELETE /productplans/2",       None,                                    "/stories/4", dict(planTitle={"1": "P"})),
+    ("DELETE /productplans/2",       None,                                    "/stories/4", dict(planTitle=["P"])),
     ("DELETE /bugs/3",               None,                                    "/stories/4", dict(bugs=[])),
     ("DELETE /testcases/3",          None,                                    "/stories/4", dict(cases=[])),
 ]
@@ -4651,6 +4653,9 @@ class TestStories:
         assert names == {"2": "E2", "3": "E3"}
         (task,) = shown["tasks"]
         holds(task, id=2, name="T", type="devel", status="wait")
+        filled.task(2, story=4)
+        assert ids(filled.get("/stories/4")["tasks"]) == [3, 2]
+        remove(filled, "/tasks/3")
         remove(filled, "/tasks/2")
         shown = filled.get("/stories/4")
         assert shown["tasks"] == []
