@@ -42,6 +42,11 @@ class Exchange(NamedTuple):
         return re.sub("^v16[^_]*_", "", self.name)
 
     @property
+    def file(self) -> str:
+        """The part of the name that exchanges with the same operations share."""
+        return self.call.partition(".")[0]
+
+    @property
     def is_early(self) -> bool:
         """True if it was recorded while the first users were there."""
         return self.call < "4"
