@@ -1352,7 +1352,8 @@ class TestStructure:
                 named[part.name] += 1
             targets = [part.target] if isinstance(part, ast.AnnAssign) else []
             for target in [*targets, *getattr(part, "targets", ())]:
-                named.update(one.id for one in ast.walk(target) if isinstance(one, ast.Name))
+                names = target.elts if isinstance(target, ast.Tuple) else [target]
+                named.update(name.id for name in names if isinstance(name, ast.Name))
         assert [name for name, times in named.items() if times > 1] == []
 
     @EVERY_RECORD
