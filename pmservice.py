@@ -2202,7 +2202,7 @@ RUN_CASE          = Shape({"steps": STEP_RESULTS, "testtask": link("testtask"), 
 CREATE_TESTTASK   = Shape(TESTTASK.pick(TESTTASK_SENT), "product execution build name begin end", BEGIN_TO_END)
 MODIFY_TESTTASK   = Shape(TESTTASK.pick(TESTTASK_SENT, **SAID), "", BEGIN_TO_END)
 CREATE_BUG        = Shape(BUG.pick(BUG_SENT), "title severity pri type openedBuild")
-MODIFY_BUG        = Shape(BUG.pick(f"{BUG_SENT} {BUG_MODIFIED_ONLY}", **SAID), unset="deadline")
+MODIFY_BUG        = Shape(BUG.pick(f"{BUG_SENT} {BUG_MODIFIED_ONLY}", **SAID), unset="deadline resolvedDate")
 CONFIRM_BUG       = Shape(BUG.pick("pri type assignedTo", **SAID))
 RESOLVE_BUG       = Shape(BUG.pick("resolvedDate resolvedBuild assignedTo duplicateBug", **A_RESOLUTION, **SAID), "resolution")
 ACTIVATE_BUG      = Shape(BUG.pick("assignedTo openedBuild", **SAID))

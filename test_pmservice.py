@@ -2012,6 +2012,8 @@ CHANGES = [  # a change of a record: request, body, what it changes beside `last
     ("PUT /bugs/1",                dict(NEW_BUG, assignedTo="dev2"),         dict(NEW_BUG, **TO_DEV2, storyVersion=0)),
     ("PUT /testcases/1",           dict(story=0),                            dict(story=0)),
     ("PUT /bugs/1",                dict(openedBuild=[dict(id="trunk", title="Trunk"), {"id": 1}, "b"]), dict(openedBuild=titled("trunk,1,b"))),
+    ("PUT /bugs/1",                dict(deadline="", resolvedDate="", assignedTo=""),
+         dict(deadline=None, resolvedDate=None, assignedTo=None, assignedDate=NOW_ISO)),
     ("PUT /bugs/1",                {},                                       {}),
     ("POST /bugs/2/assign",        dict(assignedTo="dev2"),                  TO_DEV2),
     ("POST /bugs/2/confirm",       dict(pri=1, type="install"),              dict(pri=1, type="install", confirmed=1)),
