@@ -156,7 +156,7 @@ demo = projects.projects[0].id
 call("listReleasesOfProject", f"/projects/{demo}/releases", models.Releases)
 products = call("listProducts", "/products?limit=100", models.ProductsInList)
 assert product.id in [found.id for found in products.products]
-every = call("listBugs", "/bugs?product=1&limit=100", models.Bugs)
+every = call("listBugs", "/bugs?product=1&limit=100", models.BugsBrief)
 assert {found.resolvedBy is None for found in every.bugs} == {True, False}
 call("listTasksAssignedToCaller", "/tasks", models.Tasks)
 tasks = call("listTasksOfExecution", f"/executions/{execution.id}/tasks", models.Tasks)
