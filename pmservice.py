@@ -2554,15 +2554,16 @@ STORY_NAMED     = View(STORY,     only=["id", "title"])
 MESSAGE = flat_object("Message", "", "message")
 TOKEN = flat_object("Token", "", "token")
 PING = flat_object("Ping", "", "token tokenLife")
-CONFIGURATION = flat_object("Configuration", "", "name value")
-CONFIGURATION_LIST = array_of(flat_object("ConfigurationInList", "", "key value"))
+# Not "Configuration": clients that are made of the document have a class of that name.
+CONFIGURATION = flat_object("Setting", "", "name value")
+CONFIGURATION_LIST = array_of(flat_object("SettingInList", "", "key value"))
 GROUP_FIELDS = {
     **dict.fromkeys(("id", "project"), INTEGER),
     **dict.fromkeys(("vision", "name", "role", "desc", "acl", "developer"), STRING),
     **dict.fromkeys(("privs", "accounts"), ANY_OBJECT),
 }
 GROUP = object_of(GROUP_FIELDS, "Group")
-MODULES = object_of({"modules": array_of({}, maxItems=0)}, "Modules")
+MODULES = object_of({"modules": array_of({}, maxItems=0)}, "ModuleList")
 BUG_OPTIONS = object_of({"options": ANY_OBJECT}, "BugOptions")
 DEPARTMENT_TREES = array_of(ANY_OBJECT)
 
@@ -7291,11 +7292,15 @@ def list_schema(listing: Listing) -> Schema:
     """
     numbers = dict.fromkeys(("page", "total", "limit"), INTEGER)
     shown = view_schema(listing.view)
-    # Bugs for "Bug", BugsInList for "BugInList".
+    # BugsInList for "BugInList", but BugList for "Bug": Python clients that are made of the document
+    # have no room for a schema Bugs with a field `bugs`.
     one, several = spelled(listing.view.resource.name), spelled(listing.key)
     if one == several:  # the list "effort"
         several += "s"
-    title = component_names()[listing.view].replace(one, several)
+    name = component_names()[listing.view]
+    title = name.replace(one, several)
+    if title == several:
+        title = f"{name}List"
     schema = object_of({**numbers, listing.key: array_of(shown)}, title)
     if listing.beside[0]:
         schema["properties"][listing.beside[0]] = ANY_OBJECT
@@ -8361,11 +8366,11 @@ class Control(NamedTuple):
 KEPT_PARTS = ("records",)
 ONLY  = {"only": one_of(*KEPT_PARTS)}
 STATE = flat_object("State", "", "status")
-TIME  = object_of({"now": STRING, "frozen": FLAG_SCHEMA, "offset": FLOAT}, "Time")
-SAVED = object_of({"snapshots": array_of(STRING)}, "Snapshots")
+TIME  = object_of({"now": STRING, "frozen": FLAG_SCHEMA, "offset": FLOAT}, "ServiceTime")
+SAVED = object_of({"snapshots": array_of(STRING)}, "SnapshotList")
 LOADED = flat_object("Loaded", "records", "")
 FAULTS = array_of(ANY_OBJECT)
-CALLS = object_of({"total": INTEGER, "calls": array_of(ANY_OBJECT)}, "Calls")
+CALLS = object_of({"total": INTEGER, "calls": array_of(ANY_OBJECT)}, "CallList")
 # THE TABLE OF CONTROLS.
 CONTROLS = (
     #        method    path                           purpose                                         perform, shows

@@ -147,19 +147,19 @@ restarted = call(
 )
 assert restarted.status is models.TaskState.doing
 
-releases = call("listReleasesOfProject", f"/projects/{project.id}/releases", models.Releases)
+releases = call("listReleasesOfProject", f"/projects/{project.id}/releases", models.ReleaseList)
 assert releases.releases == []
 
-projects = call("listProjects", "/projects?limit=100", models.Projects)
+projects = call("listProjects", "/projects?limit=100", models.ProjectList)
 assert project.id in [found.id for found in projects.projects]
 demo = projects.projects[0].id
-call("listReleasesOfProject", f"/projects/{demo}/releases", models.Releases)
+call("listReleasesOfProject", f"/projects/{demo}/releases", models.ReleaseList)
 products = call("listProducts", "/products?limit=100", models.ProductsInList)
 assert product.id in [found.id for found in products.products]
 every = call("listBugs", "/bugs?product=1&limit=100", models.BugsBrief)
 assert {found.resolvedBy is None for found in every.bugs} == {True, False}
-call("listTasksAssignedToCaller", "/tasks", models.Tasks)
-tasks = call("listTasksOfExecution", f"/executions/{execution.id}/tasks", models.Tasks)
+call("listTasksAssignedToCaller", "/tasks", models.TaskList)
+tasks = call("listTasksOfExecution", f"/executions/{execution.id}/tasks", models.TaskList)
 assert [found.id for found in tasks.tasks] == [task.id]
 told = call("getStory", f"/stories/{story.id}", models.Story)
 assert told.title == name
