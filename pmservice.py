@@ -7298,9 +7298,7 @@ def list_schema(listing: Listing) -> Schema:
     if one == several:  # the list "effort"
         several += "s"
     name = component_names()[listing.view]
-    title = name.replace(one, several)
-    if title == several:
-        title = f"{name}List"
+    title = f"{name}List" if name == one else name.replace(one, several)
     schema = object_of({**numbers, listing.key: array_of(shown)}, title)
     if listing.beside[0]:
         schema["properties"][listing.beside[0]] = ANY_OBJECT
