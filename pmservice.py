@@ -7175,11 +7175,11 @@ REASONS: tuple[tuple[int, str, Callable[[Operation], Any]], ...] = (  # status, 
     (507, "The disk is full; nothing was written.",                     lambda row: row.method != "GET"),
 )
 # How components are called: the begin and the end of a constant's name, and what stands for them.
-# TASK_SHOWN is Task, CREATE_TASK is NewTask; without a row, TASK_STARTED is TaskStarted.
+# TASK_SHOWN is Task, CREATE_TASK is TaskToCreate; without a row, TASK_STARTED is TaskStarted.
 TITLES = (
     ("",        "_SHOWN",  "",    ""),
     ("",        "_LISTED", "",    "InList"),
-    ("CREATE_", "",        "New", ""),
+    ("CREATE_", "",        "",    "ToCreate"),
     ("MODIFY_", "",        "",    "Change"),
     ("BROWSE_", "",        "",    "Filter"),
 )

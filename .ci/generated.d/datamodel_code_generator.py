@@ -32,7 +32,10 @@ headers["Token"] = token.token
 
 begin, end = date(2026, 3, 2), date(2026, 3, 27)
 program = call(
-    "createProgram", "/programs", models.Program, models.NewProgram(name=name, begin=begin, end=end)
+    "createProgram",
+    "/programs",
+    models.Program,
+    models.ProgramToCreate(name=name, begin=begin, end=end),
 )
 assert program.begin == str(begin)
 
@@ -40,7 +43,7 @@ product = call(
     "createProduct",
     "/products",
     models.ProductCreated,
-    models.NewProduct(name=name, program=program.id, PO="admin"),
+    models.ProductToCreate(name=name, program=program.id, PO="admin"),
 )
 assert product.PO is not None
 assert product.PO.account == "admin"
@@ -49,7 +52,9 @@ project = call(
     "createProject",
     "/projects",
     models.ProjectCreated,
-    models.NewProject(name=name, begin=begin, end=end, products=[product.id], parent=program.id),
+    models.ProjectToCreate(
+        name=name, begin=begin, end=end, products=[product.id], parent=program.id
+    ),
 )
 assert project.status is models.ProjectState.wait
 
@@ -57,7 +62,7 @@ execution = call(
     "createExecutionOfProject",
     f"/projects/{project.id}/executions",
     models.Execution,
-    models.NewExecution(name=name, begin=begin, end=end, products=[product.id]),
+    models.ExecutionToCreate(name=name, begin=begin, end=end, products=[product.id]),
 )
 assert execution.project == project.id
 
@@ -65,7 +70,7 @@ story = call(
     "createStoryOfProduct",
     f"/products/{product.id}/stories",
     models.Story,
-    models.NewStory(title=name, pri=3, category="feature", spec="Any angle."),
+    models.StoryToCreate(title=name, pri=3, category="feature", spec="Any angle."),
 )
 assert story.product == product.id
 assert story.closedDate is None
@@ -74,7 +79,7 @@ bug = call(
     "createBugOfProduct",
     f"/products/{product.id}/bugs",
     models.Bug,
-    models.NewBug(
+    models.BugToCreate(
         title=name,
         severity=3,
         pri=2,
@@ -97,7 +102,7 @@ case = call(
     "createTestCaseOfProduct",
     f"/products/{product.id}/testcases",
     models.TestCaseCreated,
-    models.NewTestCase(
+    models.TestCaseToCreate(
         title=name,
         type=models.TestCaseType.feature,
         pri=3,
@@ -113,7 +118,7 @@ task = call(
     "createTaskOfExecution",
     f"/executions/{execution.id}/tasks",
     models.Task,
-    models.NewTask(
+    models.TaskToCreate(
         name=name, type=models.TaskType.devel, estimate=8, estStarted=begin, deadline=end
     ),
 )

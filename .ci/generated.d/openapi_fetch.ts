@@ -79,7 +79,7 @@ const story = await done(
 );
 expect(story.closedDate, null);
 
-const newBug: Schemas["NewBug"] = {
+const newBug: Schemas["BugToCreate"] = {
   title: name,
   severity: 3,
   pri: 2,
@@ -122,7 +122,7 @@ const read = await done(
 expect(read.steps.map((step) => step.expect), ["It beeps."]);
 expect(read.lastEditedDate, null);
 
-const newTask: Schemas["NewTask"] = {
+const newTask: Schemas["TaskToCreate"] = {
   name,
   type: "devel",
   assignedTo: ["marta"],

@@ -36,7 +36,7 @@ begin, end = date(2026, 3, 2), date(2026, 3, 27)
 program = done(
     "createProgram",
     client.ProgramsApi(connection).create_program(
-        client.NewProgram(name=name, begin=begin, end=end)
+        client.ProgramToCreate(name=name, begin=begin, end=end)
     ),
 )
 assert program.begin == str(begin)
@@ -44,7 +44,7 @@ assert program.begin == str(begin)
 product = done(
     "createProduct",
     product_calls.create_product(
-        client.NewProduct(name=name, program=program.id, PO="admin", whitelist=["marta"])
+        client.ProductToCreate(name=name, program=program.id, PO="admin", whitelist=["marta"])
     ),
 )
 assert product.po is not None
@@ -54,7 +54,9 @@ assert [person.account for person in product.whitelist] == ["marta"]
 project = done(
     "createProject",
     project_calls.create_project(
-        client.NewProject(name=name, begin=begin, end=end, products=[product.id], parent=program.id)
+        client.ProjectToCreate(
+            name=name, begin=begin, end=end, products=[product.id], parent=program.id
+        )
     ),
 )
 assert project.status is client.ProjectState.WAIT
@@ -62,7 +64,7 @@ assert project.status is client.ProjectState.WAIT
 execution = done(
     "createExecutionOfProject",
     client.ExecutionsApi(connection).create_execution_of_project(
-        project.id, client.NewExecution(name=name, begin=begin, end=end, products=[product.id])
+        project.id, client.ExecutionToCreate(name=name, begin=begin, end=end, products=[product.id])
     ),
 )
 assert execution.project == project.id
@@ -70,7 +72,7 @@ assert execution.project == project.id
 story = done(
     "createStoryOfProduct",
     story_calls.create_story_of_product(
-        product.id, client.NewStory(title=name, pri=3, category="feature", spec="Any angle.")
+        product.id, client.StoryToCreate(title=name, pri=3, category="feature", spec="Any angle.")
     ),
 )
 assert story.product == product.id
@@ -80,7 +82,7 @@ bug = done(
     "createBugOfProduct",
     bug_calls.create_bug_of_product(
         product.id,
-        client.NewBug(
+        client.BugToCreate(
             title=name,
             severity=3,
             pri=2,
@@ -105,7 +107,7 @@ case = done(
     "createTestCaseOfProduct",
     case_calls.create_test_case_of_product(
         product.id,
-        client.NewTestCase(
+        client.TestCaseToCreate(
             title=name,
             type=client.TestCaseType.FEATURE,
             pri=3,
@@ -122,7 +124,7 @@ task = done(
     "createTaskOfExecution",
     task_calls.create_task_of_execution(
         execution.id,
-        client.NewTask(
+        client.TaskToCreate(
             name=name,
             type=client.TaskType.DEVEL,
             assignedTo=["marta"],

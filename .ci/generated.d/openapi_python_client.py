@@ -45,7 +45,9 @@ client = AuthenticatedClient(url, token.token, prefix="", auth_header_name="Toke
 begin, end = date(2026, 3, 2), date(2026, 3, 27)
 program = done(
     "createProgram",
-    create_program.sync(client=client, body=models.NewProgram(name=name, begin=begin, end=end)),
+    create_program.sync(
+        client=client, body=models.ProgramToCreate(name=name, begin=begin, end=end)
+    ),
 )
 assert program.begin == str(begin)
 
@@ -53,7 +55,7 @@ product = done(
     "createProduct",
     create_product.sync(
         client=client,
-        body=models.NewProduct(name=name, program=program.id, po="admin", whitelist=["marta"]),
+        body=models.ProductToCreate(name=name, program=program.id, po="admin", whitelist=["marta"]),
     ),
 )
 assert product.po is not None
@@ -64,7 +66,7 @@ project = done(
     "createProject",
     create_project.sync(
         client=client,
-        body=models.NewProject(
+        body=models.ProjectToCreate(
             name=name, begin=begin, end=end, products=[product.id], parent=program.id
         ),
     ),
@@ -76,7 +78,7 @@ execution = done(
     create_execution_of_project.sync(
         project.id,
         client=client,
-        body=models.NewExecution(name=name, begin=begin, end=end, products=[product.id]),
+        body=models.ExecutionToCreate(name=name, begin=begin, end=end, products=[product.id]),
     ),
 )
 assert execution.project == project.id
@@ -86,7 +88,7 @@ story = done(
     create_story_of_product.sync(
         product.id,
         client=client,
-        body=models.NewStory(title=name, pri=3, category="feature", spec="Any angle."),
+        body=models.StoryToCreate(title=name, pri=3, category="feature", spec="Any angle."),
     ),
 )
 assert story.product == product.id
@@ -97,7 +99,7 @@ bug = done(
     create_bug_of_product.sync(
         product.id,
         client=client,
-        body=models.NewBug(
+        body=models.BugToCreate(
             title=name,
             severity=3,
             pri=2,
@@ -123,7 +125,7 @@ case = done(
     create_test_case_of_product.sync(
         product.id,
         client=client,
-        body=models.NewTestCase(
+        body=models.TestCaseToCreate(
             title=name,
             type_=models.TestCaseType.FEATURE,
             pri=3,
@@ -141,7 +143,7 @@ task = done(
     create_task_of_execution.sync(
         execution.id,
         client=client,
-        body=models.NewTask(
+        body=models.TaskToCreate(
             name=name,
             type_=models.TaskType.DEVEL,
             assigned_to=["marta"],
