@@ -1692,7 +1692,9 @@ BUILD_TITLE = """coalesce((
 OPENED_BUILDS = f"""(
     SELECT json_group_array(json_object('id', json_each.value, 'title', coalesce((
         SELECT {BUILD_TITLE} FROM build
-        WHERE build.id = json_each.value AND NOT build.deleted AND {{visible[build]}}
+        -- both: the first finds the row, and alone would take "1.0" for 1
+        WHERE build.id = json_each.value AND CAST(build.id AS TEXT) = json_each.value
+        AND NOT build.deleted AND {{visible[build]}}
     ), iif(lower(json_each.value) = 'trunk', 'Trunk', ''))))
     FROM json_each('[' || replace(json_quote(bug.openedBuild), ',', '","') || ']')
     WHERE json_each.value <> '')"""
@@ -4418,7 +4420,7 @@ def make_delete(resource: Resource, children: str = "") -> Perform:
 
 
 def show_me(store: Store, row: None, body: Body) -> int:
-    """Show the caller: return their id."""
+    """Show the caller, whose id this returns."""
     return int(store.user(store.me.account)["id"])  # type: ignore[index]  # every caller is a user
 
 
@@ -4768,7 +4770,7 @@ def parts_of_story(body: Body, votes: Body = NO_FIELDS) -> Body:
 
 
 def modify_story(store: Store, story: Record, body: Body) -> int:
-    """Change a story.
+    """Change what is sent of a story.
 
     A new title replaces that of the present version; it makes no new one.
     """
@@ -4913,7 +4915,7 @@ def check_testtask(store: Store, row: Any, after: Body) -> Body:
 
 
 def modify_case(store: Store, case: Record, body: Body) -> int:
-    """Change a test case. Steps that say something else make a new version.
+    """Change what is sent of a test case. Steps that say something else make a new version.
 
     Without `steps`, or with the same ones, the stored steps stay.
     """
@@ -4936,7 +4938,7 @@ def texts_of(steps: Iterable[Any]) -> list[tuple[str, str, str]]:
 
 
 def run_case(store: Store, case: Record, body: Body) -> int:
-    """Record a run of a test case, and return the id of its result."""
+    """Record a run of a test case. Return the id of its result."""
     version = body.get("version") or case["version"]
     if version > case["version"]:
         raise Invalid({"version": f"must be at most {case['version']}, the test case's version"})
@@ -4978,7 +4980,7 @@ def run_steps(steps: list[Record], given: list[Body]) -> Sequence[Body]:
 
 
 def create_task(store: Store, home: Record, body: Body) -> int:
-    """Create one task for each assignee, all or none, and return the id of the last."""
+    """Create one task for each assignee, all or none. Return the id of the last."""
     given = {**body, "project": project_of(home), "execution": home["id"]}
     link_story_of(store, home["id"], body)
     for account in body.get("assignedTo") or [None]:
@@ -4987,7 +4989,7 @@ def create_task(store: Store, home: Record, body: Body) -> int:
 
 
 def create_tasks(store: Store, home: Record, body: Body) -> list[int]:
-    """Create several tasks, all or none, and return their ids."""
+    """Create several tasks, all or none. Return their ids."""
     settle = Settler(store)
     ids = []
     for place, given in enumerate(body["tasks"]):
@@ -5168,7 +5170,7 @@ BugStep = tuple[Transition, tuple[str, ...]]
 
 
 def modify_bug(store: Store, bug: Record, body: Body) -> int:
-    """Change a bug.
+    """Change what is sent of a bug.
 
     `resolution`, `closedBy` and `status` lead to transitions, or are refused; other fields are just
     changed.
@@ -5216,7 +5218,7 @@ def steps_of_bug(bug: Record, body: Body) -> list[BugStep]:
 
 
 def say_how_to_log_in(store: Store, row: None, query: Body) -> dict[str, str]:
-    """Say how to log in: one published client sends this before it does."""
+    """Say how to log in, for a published client that asks before it does."""
     return {"message": "POST account and password here to get a token."}
 
 
@@ -5268,8 +5270,10 @@ def list_bug_options(store: Store, row: None, query: Body) -> Body:
     if store.language != "en":
         types = {word: label(store.language, word) for word in BUG_TYPES}
     builds = {"": "", "trunk": label(store.language, "trunk")}
-    if query.get("product"):
-        builds |= store.build_names(query["product"])
+    if product := query.get("product"):
+        if store.missing("product", [product]):
+            raise Refusal(404, f"There is no product {product}.")
+        builds |= store.build_names(product)
     options = {
         "type": {"": "", **types},
         "pri": ["", *"1234"],
@@ -5392,7 +5396,7 @@ def hashed_user(given: Body) -> Body:
 
 
 def modify_user(store: Store, user: sqlite3.Row, body: Body) -> int:
-    """Change a user. Members may change their OWN_FIELDS only."""
+    """Change what is sent of a user. Members may change their OWN_FIELDS only."""
     account = user["account"]
     changes = {}
     for field, value in body.items():
@@ -5918,12 +5922,12 @@ COMPANIONS = (  # beyond the specification: the rest of the published interface
     get(    "/tokens",                          "say how to log in",              None,      MESSAGE,         perform=say_how_to_log_in, open=True),
     get(    "/ping",                            "show the token of the caller",   None,      PING,            perform=ping),
     get(    "/user",                            "get the caller",                 None,      MY_PROFILE,      perform=show_me),
-    get(    "/configurations",                  "list the configuration",         None,      CONFIGURATION_LIST, perform=list_configurations),
-    get(    "/configurations/<name>",           "get one configuration",          None,      CONFIGURATION,   perform=get_configuration),
+    get(    "/configurations",                  "list configurations",            None,      CONFIGURATION_LIST, perform=list_configurations),
+    get(    "/configurations/<name>",           "get a configuration",            None,      CONFIGURATION,   perform=get_configuration),
     get(    "/groups",                          "list the groups of users",       None,      array_of(GROUP),  perform=list_groups),
-    get(    "/options/bug",                     "list the choices for a bug",         None,      BUG_OPTIONS,     perform=list_bug_options, query="product"),
+    get(    "/options/bug",                     "list the choices for a bug",     None,      BUG_OPTIONS,     perform=list_bug_options, query="product"),
     get(    "/modules",                         "list modules",                   None,      MODULES,         IN_MODULES,        list_modules, query="type id"),
-    get(    "/departments",                     "list the trees of departments",  None,      DEPARTMENT_TREES, perform=list_departments),
+    get(    "/departments",                     "list departments",               None,      DEPARTMENT_TREES, perform=list_departments),
     creates("/departments",                     "create a department",            None,      DEPARTMENT_SHOWN, CREATE_DEPARTMENT,
                                                                                              make_create(DEPARTMENT, verify=check_department), admin=True),
     get(    "/departments/<id>",                "get a department",               DEPARTMENT, DEPARTMENT_SHOWN),
@@ -5968,7 +5972,7 @@ COMPANIONS = (  # beyond the specification: the rest of the published interface
                                                                                              make_modify_project(EXECUTION)),
     delete( "/executions/<id>",                 "delete an execution",            EXECUTION, perform=make_delete(EXECUTION)),
     lists(  "/executions/<id>/tasks",           "list tasks of an execution",     HOME,      "tasks",     TASK_SHOWN, BROWSE_TASKS),
-    creates("/executions/<id>/tasks/batchCreate", "create several tasks",           HOME,      EACH_TASK,       CREATE_TASKS,      create_tasks),
+    creates("/executions/<id>/tasks/batchCreate", "create tasks of an execution", HOME,      EACH_TASK,       CREATE_TASKS,      create_tasks),
     lists(  "/executions/<id>/stories",         "list stories of an execution",   HOME,      "stories",   STORY_LINKED, BROWSE_STORIES),
     lists(  "/executions/<id>/bugs",            "list bugs of an execution",      HOME,      "bugs",      BUG_BRIEF, BROWSE_BUGS),
     lists(  "/executions/<id>/testcases",       "list test cases of an execution", HOME,      "cases",     CASE_LISTED),
@@ -6005,7 +6009,7 @@ COMPANIONS = (  # beyond the specification: the rest of the published interface
     post(   "/stories/<id>/active",             "activate a story",               STORY,     STORY_SHOWN,     ASSIGN,            make_move(STORY_ACTIVATED)),
     post(   "/stories/<id>/activate",           "activate a story (alias)",       STORY,     STORY_SHOWN,     ASSIGN,            make_move(STORY_ACTIVATED)),
     post(   "/stories/<id>/assign",             "assign a story",                 STORY,     STORY_SHOWN,     ASSIGN,            make_move(STORY_ASSIGNED)),
-    delete( "/stories/<id>/recall",             "recall a story from its reviewers",    STORY,     perform=recall_story),
+    delete( "/stories/<id>/recall",             "recall a story",                 STORY,     perform=recall_story),
     lists(  "/productplans",                    "list plans",                      None,      "plans",     PLAN_LISTED,
                                                                                               BROWSE_PLANS, order=("begin", "desc"), filters="product"),
     creates("/productplans",                    "create a plan",                  PRODUCT,   PLAN_SHOWN,      CREATE_PLAN,
@@ -6570,9 +6574,10 @@ def logged_text(text: Any) -> str:
 
 
 def service_url() -> str:
-    """Return where the request found the service, without a path; a proxy may say where."""
-    asked = bottle.request.urlparts
-    return f"{asked.scheme}://{asked.netloc}"
+    """Return where the request found the service, without a path; the Host was checked."""
+    environ = bottle.request.environ
+    host = environ.get("HTTP_HOST") or environ["SERVER_NAME"]
+    return f"{environ['wsgi.url_scheme']}://{host}"
 
 
 # Answers
@@ -6989,6 +6994,8 @@ class Service:
         near = suggest(pattern, longer or self.paths)
         for number in re.findall("/([0-9]+)(?=/|$)", path):
             near = near.replace("<id>", number, 1)
+        if near == f"; did you mean {path}?":  # an id that is none, as in /tasks/0/start
+            near = ""
         return f"There is nothing at {path}{near or '; GET /openapi.json lists what there is.'}"
 
     def note_ignored(
@@ -7083,7 +7090,8 @@ class Service:
             taken = Shape({**parameters, **operation.reads.fields})
             ignored = ignored_fields(taken, fields)
             refused = self.note_ignored(environ, ignored, operation.view)
-            fields = {**query, **fields}
+            given = {name: value for name, value in fields.items() if value not in (None, "")}
+            fields = {**fields, **query, **given}
             if operation.by:
                 named = check(Shape(parameters, operation.by), fields)
                 row = find_named(store, operation, named[operation.by])
@@ -7158,7 +7166,8 @@ ERROR = {**object_of(ERROR_FIELDS, "Error"), "required": ["error"]}
 
 def may_miss(row: Operation) -> bool:
     """Tell whether an operation names a record, a word or a filter that may not be there."""
-    return bool(row.target or "<" in row.path or getattr(row.shows, "filters", ""))
+    filters = getattr(row.shows, "filters", "") or "product" in row.parameters
+    return bool(row.target or "<" in row.path or filters)
 
 
 # fmt: off
@@ -7175,13 +7184,14 @@ REASONS: tuple[tuple[int, str, Callable[[Operation], Any]], ...] = (  # status, 
     (507, "The disk is full; nothing was written.",                     lambda row: row.method != "GET"),
 )
 # How components are called: the begin and the end of a constant's name, and what stands for them.
-# TASK_SHOWN is Task, CREATE_TASK is TaskToCreate; without a row, TASK_STARTED is TaskStarted.
+# TASK_SHOWN is Task; without a row, TASK_STARTED is TaskStarted. CREATE_TASK is not NewTask, because
+# that is Go's name for the function that makes a Task.
 TITLES = (
-    ("",        "_SHOWN",  "",    ""),
-    ("",        "_LISTED", "",    "InList"),
-    ("CREATE_", "",        "",    "ToCreate"),
-    ("MODIFY_", "",        "",    "Change"),
-    ("BROWSE_", "",        "",    "Filter"),
+    ("",        "_SHOWN",  ""),
+    ("",        "_LISTED", "InList"),
+    ("CREATE_", "",        "ToCreate"),
+    ("MODIFY_", "",        "Change"),
+    ("BROWSE_", "",        "Filter"),
 )
 NOUNS = {"case": "TestCase", "testcase": "TestCase", "testtask": "TestTask",
          "testcases": "TestCases", "testtasks": "TestTasks"}  # words that are not written as one
@@ -7195,9 +7205,10 @@ EXAMPLE_VALUES = {
     "builder":  "admin",      "build":    "trunk",    "openedBuild": "trunk",      "resolution": "fixed",
     "assignedTo": "jonas",    "consumed": 12,         "left":  4,                  "comment":    "Agreed today.",
     "desc":     "Scan it.",   "expect":   "It beeps.", "match": "GET /bugs",        "realname":   "Lena Kahn",
+    "delay":    0.5,
 }
 # What an example gives although it is not required.
-IN_EXAMPLES = ("name", "title", "realname", "assignedTo", "realStarted", "consumed", "left", "comment", "expect")
+IN_EXAMPLES = ("name", "title", "realname", "delay", "assignedTo", "realStarted", "consumed", "left", "comment", "expect")
 # fmt: on
 JSON_SCHEMAS: dict[type, Schema] = {
     str: STRING,
@@ -7216,9 +7227,9 @@ def spelled(words: str) -> str:
 
 def title_of(constant: str) -> str:
     """Return the name of the component that a constant stands for: see TITLES."""
-    for begin, end, before, after in TITLES:
+    for begin, end, after in TITLES:
         if constant.startswith(begin) and constant.endswith(end):
-            return before + spelled(constant.removeprefix(begin).removesuffix(end)) + after
+            return spelled(constant.removeprefix(begin).removesuffix(end)) + after
     return spelled(constant)
 
 
@@ -7381,10 +7392,10 @@ def sentence_about(operation: Any) -> str:
     if isinstance(operation.shows, Listing):
         field, way = operation.shows.order
         size = max(operation.shows.limit, 0) or "all"
-        return f"Sorted by {field}_{way} and {size} at once, unless the query says otherwise."
+        return f"Sorted by `{field}_{way}`, {size} at once, unless the query says otherwise."
     transition = getattr(perform, "keywords", {}).get("transition")
-    if transition and transition.to:
-        return f"It becomes {transition.to}, from {', '.join(transition.sources)}."
+    if transition and transition.to and transition.to not in transition.sources:
+        return f"It becomes `{transition.to}`; before it is {' or '.join(transition.sources)}."
     if needed := [field for field in operation.reads.fields if field in operation.reads.required]:
         return f"It needs {', '.join(needed)}."
     return SENTENCES[operation.method]
@@ -7430,8 +7441,12 @@ def describe(operation: Any, day: date) -> dict[str, Any]:
 
 def query_parameter(operation: Any, name: str, kind: Kind) -> Schema:
     """Return a query parameter of an operation."""
-    required = operation.method == "GET" and name in operation.reads.required
-    return {"name": name, "in": "query", "required": required, "schema": sent_schema(kind)}
+    described = {"name": name, "in": "query", "schema": sent_schema(kind)}
+    if operation.method != "GET" and name == getattr(operation, "by", ""):
+        # It may also come in the body; a client that is made of this sends it here.
+        return {**described, "required": True, "example": EXAMPLE_IDS[name]}
+    is_needed = operation.method == "GET" and name in operation.reads.required
+    return {**described, "required": is_needed}
 
 
 def path_parameter(name: str, operation: Any) -> Schema:
@@ -8219,7 +8234,7 @@ def remove_snapshot(controls: Controls, name: str) -> None:
 
 
 def dump_all(controls: Controls, _: Any) -> Any:
-    """Yield everything as a fixture."""
+    """Write everything as a fixture. Yield its pieces."""
     with controls.database.reading() as store:
         yield from dump(store)
 

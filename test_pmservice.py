@@ -2155,6 +2155,8 @@ class TestLooksOfCompanions:
 
     def test_build_that_is_released_is_called_as_its_release(self, world):
         world.put("/releases/1", build=1)
+        world.put("/bugs/1", openedBuild="1.0,01")  # a name; ids are written without more
+        assert world.get("/bugs/1")["openedBuild"] == titled("1.0,01")
         world.put("/bugs/1", openedBuild="1")
         for product, title in ((1, "R1"), (2, "Build two")):
             choices = world.get(f"/options/bug?product={product}")["options"]
@@ -7883,7 +7885,7 @@ class TestOpenAPI:
             refusals.add("401")
         if operation.method != "GET":
             refusals.add("507")
-        if homes and operation.path != "/options/bug":
+        if homes:
             refusals.add("404")
         if "<" in operation.path:
             refusals.add("404")
@@ -7966,6 +7968,26 @@ class TestOpenAPI:
     def test_it_names_the_server_that_was_asked(self, client):
         document = client.call("GET", "/openapi.json", Host="localhost:9000").json
         assert document["servers"] == [{"url": "http://localhost:9000"}]
+
+    def test_server_is_not_what_a_stranger_says(self, client):
+        forwarded = {"X-Forwarded-Host": "evil.example", "X-Forwarded-Proto": "ftp"}
+        document = client.call("GET", "/openapi.json", Host="localhost:9000", **forwarded).json
+        assert document["servers"] == [{"url": "http://localhost:9000"}]
+
+    def test_home_of_a_new_record_is_needed_where_the_path_names_none(self):
+        for operation in pmservice.OPERATIONS:
+            for parameter in description_of(operation).get("parameters", []):
+                needed = operation.method != "GET" and parameter["name"] == operation.by
+                if needed or operation.path == "/modules":
+                    assert parameter["required"]
+                else:
+                    assert not parameter["required"]
+
+    def test_home_in_the_query_counts_if_the_body_has_none(self, world):
+        for nothing in (None, ""):
+            bug = dict(title="B", severity=1, pri=1, type="config", openedBuild="trunk")
+            made = world.call("POST", "/bugs?product=1", {**bug, "product": nothing})
+            assert made.json["product"] == 1
 
     @EVERY_OPERATION
     def test_example_works_on_the_demo(self, demo, operation):
@@ -13662,6 +13684,8 @@ SENTENCES = [  # line, body, sentence
     ("GET /product/1/bug",     None,                        "There is nothing at /product/1/bug; did you mean /products/1/bugs?"),
     ("GET /",                  None,                        "There is nothing at /; GET /openapi.json lists what there is."),
     ("GET /tasks/01",          None,                        "There is nothing at /tasks/01; did you mean /tasks?"),
+    ("POST /tasks/0/start",    {},                          "There is nothing at /tasks/0/start; GET /openapi.json lists what there is."),
+    ("GET /options/bug?product=99", None,                   "There is no product 99."),
     ("GET /todos",             None,                        "todos are not part of this service; GET /openapi.json lists what is."),
     ("GET /products/1/issues", None,                        "issues are not part of this service; GET /openapi.json lists what is."),
     ("PUT /files/1",           {},                          "files are not part of this service; GET /openapi.json lists what is."),
