@@ -7457,8 +7457,8 @@ def path_parameter(name: str, operation: Any) -> Schema:
 
 
 def reason_name(status: int) -> str:
-    """Return the name of the component that describes a refusal: BadRequest for 400."""
-    return HTTPStatus(status).phrase.title().replace(" ", "")
+    """Return the name of the component that describes a refusal; phrases differ by Python."""
+    return f"Refused{status}"
 
 
 def json_content(schema: Schema, **example: Any) -> dict[str, Any]:
