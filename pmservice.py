@@ -3710,6 +3710,7 @@ class Database:
         if self.in_memory:
             with self.querying() as store:
                 empty_database().backup(store.connection)
+                store.run("PRAGMA shrink_memory")  # forgets the pages that the copy went through
             return True
         if not self.read_only:
             create_file(self.path)
@@ -4204,8 +4205,13 @@ def run_schema(store: Store) -> None:
 
 @functools.cache
 def empty_database() -> sqlite3.Connection:
-    """Return a memory database with empty tables: copying it takes 0.5 ms, making it 9 ms."""
+    """Return a memory database with empty tables: copying it takes 0.2 ms, making it 9 ms.
+
+    Each table and index takes a page at least. With pages of 1,024 bytes, these take 148 kB, not the
+    450 kB of SQLite's own size of a page.
+    """
     connection = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
+    connection.execute("PRAGMA page_size = 1024")
     store = Store(connection, datetime.now, timezone.utc)
     run_schema(store)
     refuse_columns(":memory:", store)
@@ -6105,6 +6111,7 @@ OPERATIONS = SPECIFIED + COMPANIONS
 #     tried     the account of a login
 #     level     of the call's line in the log, if it is not INFO
 #     aside     set for a page or a preflight, which the journal leaves out
+#     service   the Service that was asked
 #     most      room 15: records that a list inside of a record may have
 #     journal, fault   room 14: the journal that takes the call, and the fault that it met
 #     headers, spoil   room 14: headers that replace others, and a function that spoils the answer
@@ -6731,8 +6738,98 @@ def class_of_operation(operation: Operation) -> str:
     return "record" if operation.view and operation.view not in ENCLOSED else ""
 
 
+# The class of each GET of a record or a list, and of each login; see Service.class_of. The receiving
+# thread answers /-/live, even when all workers are busy.
+CLASSES = {(row.method, row.path): class_of_operation(row) for row in OPERATIONS}
+CLASSES["GET", "/-/live"] = "record"
+
+
 def compile_nothing(method: str) -> None:
     """Stand in for Bottle's compilation of routes; see `add_routes`."""
+
+
+def add_routes(
+    routes: bottle.Bottle, rows: Iterable[Any], make_handler: Callable[[Any], Handler]
+) -> None:
+    """Add the routes of a table: rows with method, path and open (without a token)."""
+    router = routes.router
+    # Bottle would compile all patterns for each route that is added: 80 ms, against 13 when it
+    # is done once at the end.
+    router._compile = compile_nothing  # hides Bottle's method until all routes are added
+    for row in rows:
+        # <id> becomes <id:id>: the name, and its filter in PATH_FILTERS.
+        rule = re.sub("<(.*?)>", r"<\1:\1>", row.path)
+        decorators = [] if row.open else [admit_caller]
+        routes.route(rule, row.method, make_handler(row), apply=decorators)
+    del router._compile  # Bottle's own again
+    for method in router.dyna_routes:
+        router._compile(method)
+
+
+def this_service() -> Service:
+    """Return the service that the request is for."""
+    service: Service = bottle.request.environ["pmservice.service"]
+    return service
+
+
+def admit() -> None:
+    """Make the checks that come before any route is looked up."""
+    this_service().admit(bottle.request.environ)
+
+
+def admit_caller(handle: Handler) -> Handler:
+    """Decorate a handler: it is called once the token is known and everything is loaded."""
+
+    def admitted(**named: Any) -> Any:
+        environ = bottle.request.environ
+        service = this_service()
+        environ["pmservice.caller"] = service.caller(environ)
+        if service.loading:
+            raise Refusal(503, LOADING)
+        return handle(**named)
+
+    return admitted
+
+
+def make_handler(operation: Operation) -> Handler:
+    """Return the function that Bottle calls for an operation."""
+    answer = answerer(operation)
+
+    def handle(**named: Any) -> Any:
+        bottle.response.status = operation.status
+        bottle.response.content_type = "application/json"
+        service = this_service()
+        id = next(iter(named.values()), 0)  # no path names two things
+        pieces = answer(service, operation, id, bottle.request.environ)
+        return service.sent(pieces)
+
+    return handle
+
+
+def answerer(operation: Operation) -> Callable[..., Chunks]:
+    """Return the method of Service that yields the pieces of an operation's answers."""
+    if operation.listing:
+        return Service.answer_list
+    if operation.method == "GET":
+        return Service.answer_read
+    return Service.answer_login if operation.open else Service.answer_write
+
+
+def render_bottle_error(error: bottle.HTTPError) -> str:
+    """Return the JSON of Bottle's own refusals: 404, 405, and 500 for a failure of its own."""
+    environ = bottle.request.environ
+    path, method = environ["PATH_INFO"], bottle.request.method
+    sentence = FAILED
+    if error.status_code == 404:
+        sentence = this_service().nothing_at(path)
+    elif error.status_code == 405:
+        allowed = error.get_header("Allow").replace(",", ", ")
+        sentence = f"{method} is not allowed at {path}; allowed: {allowed}."
+    elif error.exception:
+        log.error("%s %s failed", method, path, exc_info=error.exception)
+    bottle.response.content_type = "application/json"
+    environ["pmservice.error"] = sentence
+    return to_json({"error": sentence})
 
 
 class Service:
@@ -6744,7 +6841,9 @@ class Service:
     frames: the origins whose pages may show ours in a frame.
 
     Rooms below add to it:
-    routes: see `add_routes`.
+    routes: Bottle's, which all services of the process share: the request names its service.
+    paths: those that it answers, as OPERATIONS writes them.
+    controls: a Controls of room 14.
     gates: called with the environ before a path is looked up; they may refuse or change the answer.
     watchers: called with the environ and the log entry of each call that was answered.
     preparations: run when everything is loaded.
@@ -6772,6 +6871,7 @@ class Service:
         self.stopping = threading.Event()
         self.url = ""  # at which it is served, "" before
         self.has_controls = False
+        self.controls: Any = None
         # With the controls: whether a call came since the start or a reset.
         self.used = False
         self.gates: list[Callable[[Environ], None]] = []
@@ -6780,14 +6880,8 @@ class Service:
         self.page: Any = None  # a Page of room 15
         self.id_prefix = secrets.token_hex(4)  # of the ids of requests
         self.numbers = itertools.count(1)
-        self.classes = {(row.method, row.path): class_of_operation(row) for row in OPERATIONS}
-        self.paths: set[str] = set()  # of OPERATIONS and of the tables that later rooms add
-        self.routes = bottle.Bottle()
-        self.routes.install(render_errors)
-        self.routes.add_hook("before_request", self.admit)
-        self.routes.default_error_handler = self.render_bottle_error
-        self.routes.router.filters.update(PATH_FILTERS)
-        self.add_routes(OPERATIONS, self.make_handler)
+        self.routes: Any = None
+        self.paths = {row.path for row in OPERATIONS}
 
     def class_of(self, method: str, path: str, headers: Mapping[str, str]) -> str:
         """Return the class of a request: "html", "login", "record", "list" or "".
@@ -6802,27 +6896,12 @@ class Service:
             known = self.page.remembered(basic) is not None
             return "html" if known else "login"
         pattern = pattern_of(bare_path(path))
-        return self.classes.get((method, pattern), "")
-
-    def add_routes(self, rows: Iterable[Any], make_handler: Callable[[Any], Handler]) -> None:
-        """Add the routes of a table: rows with method, path and open (without a token)."""
-        router = self.routes.router
-        # Bottle would compile all patterns for each route that is added: 80 ms, against 13 when it
-        # is done once at the end.
-        router._compile = compile_nothing  # hides Bottle's method until all routes are added
-        for row in rows:
-            # <id> becomes <id:id>: the name, and its filter in PATH_FILTERS.
-            rule = re.sub("<(.*?)>", r"<\1:\1>", row.path)
-            decorators = [] if row.open else [self.admit_caller]
-            self.routes.route(rule, row.method, make_handler(row), apply=decorators)
-            self.paths.add(row.path)
-        del router._compile  # Bottle's own again
-        for method in router.dyna_routes:
-            router._compile(method)
+        return CLASSES.get((method, pattern), "")
 
     def __call__(self, environ: Environ, start_response: Handler) -> Iterable[bytes]:
         """Answer a request; record it in the log, and tell the watchers."""
         began = time.perf_counter()
+        environ["pmservice.service"] = self
 
         def start(status: str, headers: Headers, *rest: Any) -> Any:
             environ["pmservice.status"] = int(status[:3])
@@ -6884,9 +6963,8 @@ class Service:
         self.database.close()
 
     @render_errors
-    def admit(self) -> None:
+    def admit(self, environ: Environ) -> None:
         """Make the checks that come before any route is looked up."""
-        environ = bottle.request.environ
         refuse_size(environ, self.body_limit)
         if self.names is not None:
             refuse_host(environ, self.names)
@@ -6937,18 +7015,6 @@ class Service:
             return True
         return LOOPBACK_ORIGIN.fullmatch(parts[0]) is not None
 
-    def admit_caller(self, handle: Handler) -> Handler:
-        """Decorate a handler: it is called once the token is known and everything is loaded."""
-
-        def admitted(**named: Any) -> Any:
-            environ = bottle.request.environ
-            environ["pmservice.caller"] = self.caller(environ)
-            if self.loading:
-                raise Refusal(503, LOADING)
-            return handle(**named)
-
-        return admitted
-
     def caller(self, environ: Environ) -> Caller:
         """Return who sends a request, by its token. Raises Refusal (401)."""
         token = environ.get("HTTP_TOKEN", "")
@@ -6966,22 +7032,6 @@ class Service:
         is_account = isinstance(account, str) and ASCII_ACCOUNT.fullmatch(account)
         if is_account and hash_token(account) != self.admin_hash:
             environ["pmservice.tried"] = account
-
-    def render_bottle_error(self, error: bottle.HTTPError) -> str:
-        """Return the JSON of Bottle's own refusals: 404, 405, and 500 for a failure of its own."""
-        environ = bottle.request.environ
-        path, method = environ["PATH_INFO"], bottle.request.method
-        sentence = FAILED
-        if error.status_code == 404:
-            sentence = self.nothing_at(path)
-        elif error.status_code == 405:
-            allowed = error.get_header("Allow").replace(",", ", ")
-            sentence = f"{method} is not allowed at {path}; allowed: {allowed}."
-        elif error.exception:
-            log.error("%s %s failed", method, path, exc_info=error.exception)
-        bottle.response.content_type = "application/json"
-        environ["pmservice.error"] = sentence
-        return to_json({"error": sentence})
 
     def nothing_at(self, path: str) -> str:
         """Return the sentence that there is nothing at a path, with the nearest known path."""
@@ -7027,27 +7077,6 @@ class Service:
         fields = parse_body(environ["pmservice.body"], content_type)
         environ["pmservice.body"] = fields
         return fields
-
-    def make_handler(self, operation: Operation) -> Handler:
-        """Return the function that Bottle calls for an operation."""
-        answer = self.answerer(operation)
-
-        def handle(**named: Any) -> Any:
-            bottle.response.status = operation.status
-            bottle.response.content_type = "application/json"
-            id = next(iter(named.values()), 0)  # no path names two things
-            pieces = answer(operation, id, bottle.request.environ)
-            return self.sent(pieces)
-
-        return handle
-
-    def answerer(self, operation: Operation) -> Callable[..., Chunks]:
-        """Return the method that yields the pieces of an operation's answers."""
-        if operation.listing:
-            return self.answer_list
-        if operation.method == "GET":
-            return self.answer_read
-        return self.answer_login if operation.open else self.answer_write
 
     def sent(self, pieces: Chunks) -> bytes | Chunks:
         """Return an answer in pieces.
@@ -7842,6 +7871,7 @@ def take_snapshot(database: Database, name: str) -> None:
         if database.in_memory:
             # Several times as fast as VACUUM, and every fresh service of a test does it.
             store.connection.backup(keeper)
+            keeper.execute("PRAGMA shrink_memory")  # it is read only when it is restored
         else:
             # A backup would be in WAL mode, which memory cannot have.
             store.run("VACUUM INTO ?", (uri,))
@@ -7923,18 +7953,13 @@ class Controls:
         self.answered = Journal()
         self.frozen_at_start = clock.frozen
         self.return_to_start()
-        rows = [row for row in CONTROLS if on or row.open]
-        service.add_routes(rows, self.make_handler)
-        # /-/live is of the class of quick reads (Service.class_of), so the receiving thread answers
-        # it, even when all workers are busy.
-        service.classes["GET", "/-/live"] = "record"
-        document = functools.partial(get_document, on)
-        service.routes.route("/openapi.json", "GET", document)
+        service.controls, service.has_controls = self, on
+        service.routes = routes()
+        service.paths |= {row.path for row in CONTROLS if on or row.open}
         service.paths.add("/openapi.json")
         if not on:
-            service.routes.route("/-/<rest:path>", "ANY", render_errors(refuse_controls))
+            service.gates.append(refuse_controls)
             return
-        service.has_controls = True
         self.alive.add(self)
         service.gates.append(self.begin_call)
         service.watchers.append(self.record)
@@ -7948,27 +7973,6 @@ class Controls:
         self.clock.frozen = self.frozen_at_start
         self.faults: list[Fault] = []
         self.journal = Journal()
-
-    def make_handler(self, control: Control) -> Callable[..., Any]:
-        """Return the function that Bottle calls for a control."""
-
-        def handle(name: str = "") -> Any:
-            environ = bottle.request.environ
-            if not control.open and not environ["pmservice.caller"].admin:
-                raise Refusal(403, ADMIN_ONLY)
-            body = read_body(environ)
-            query: dict[str, Any] = parse_query(environ)
-            if control.reads is NOTHING:  # then parameters may also come in the body
-                query |= parse_body(body, "")
-            parameters = check_exactly(Shape(control.parameters), query)
-            given: Any = body if control.reads is not NOTHING else name or parameters
-            bottle.response.content_type = "application/json"
-            answer = control.perform(self, given)
-            if isinstance(answer, Iterator):
-                return self.service.sent(piece.encode() for piece in answer)
-            return to_json(SUCCESS if answer is None else answer).encode()
-
-        return handle
 
     def record(self, environ: Environ, call: Fields) -> None:
         """Add a call to the journal, unless it is for a control or a page, or a preflight."""
@@ -8077,9 +8081,11 @@ class Controls:
             self.waiting.remove(done)
 
 
-def refuse_controls(rest: str) -> NoReturn:
-    """Refuse every path of a control when the controls are off."""
-    raise Refusal(404, CONTROLS_OFF)
+def refuse_controls(environ: Environ) -> None:
+    """Refuse the paths of controls when these are off, but for the open ones."""
+    path = environ["PATH_INFO"]
+    if path.startswith("/-/") and path not in OPEN_CONTROLS:
+        raise Refusal(404, CONTROLS_OFF)
 
 
 def moment_now() -> str:
@@ -8409,6 +8415,46 @@ CONTROLS = (
 # fmt: on
 
 
+OPEN_CONTROLS = [row.path for row in CONTROLS if row.open]
+
+
+def make_control(control: Control) -> Handler:
+    """Return the function that Bottle calls for a control."""
+
+    def handle(name: str = "") -> Any:
+        environ = bottle.request.environ
+        service = this_service()
+        if not control.open and not environ["pmservice.caller"].admin:
+            raise Refusal(403, ADMIN_ONLY)
+        body = read_body(environ)
+        query: dict[str, Any] = parse_query(environ)
+        if control.reads is NOTHING:  # then parameters may also come in the body
+            query |= parse_body(body, "")
+        parameters = check_exactly(Shape(control.parameters), query)
+        given: Any = body if control.reads is not NOTHING else name or parameters
+        bottle.response.content_type = "application/json"
+        answer = control.perform(service.controls, given)
+        if isinstance(answer, Iterator):
+            return service.sent(piece.encode() for piece in answer)
+        return to_json(SUCCESS if answer is None else answer).encode()
+
+    return handle
+
+
+@functools.cache
+def routes() -> bottle.Bottle:
+    """Return the routes; they are made once for all services of the process."""
+    made = bottle.Bottle()
+    made.install(render_errors)
+    made.add_hook("before_request", admit)
+    made.default_error_handler = render_bottle_error
+    made.router.filters.update(PATH_FILTERS)
+    add_routes(made, OPERATIONS, make_handler)
+    add_routes(made, CONTROLS, make_control)
+    made.route("/openapi.json", "GET", get_document)
+    return made
+
+
 @functools.lru_cache(4)
 def openapi_text(url: str, day: date, on: bool) -> bytes:
     """Return the OpenAPI document of a service whose controls are on, or off, as JSON."""
@@ -8416,10 +8462,10 @@ def openapi_text(url: str, day: date, on: bool) -> bytes:
     return to_json(openapi(url, day, rows)).encode()
 
 
-def get_document(on: bool) -> bytes:
+def get_document() -> bytes:
     """Answer with the OpenAPI document."""
     bottle.response.content_type = "application/json"
-    return openapi_text(service_url(), date.today(), on)
+    return openapi_text(service_url(), date.today(), this_service().has_controls)
 
 
 # --- 15 Page: what browsers are shown -------------------------------------------------------------
@@ -9584,7 +9630,7 @@ class Page:
             return "Log in", [LOG_IN]
         text = refusal.body
         if isinstance(refusal, bottle.HTTPError):  # from Bottle's router
-            text = self.service.render_bottle_error(refusal)
+            text = render_bottle_error(refusal)
         title = HTTPStatus(refusal.status_code).phrase
         sentence = json.loads(text)["error"]
         return title, [Section(text=[sentence])]
@@ -9690,7 +9736,7 @@ class Page:
             environ["QUERY_STRING"] = urllib.parse.urlencode(query)
         # the operation itself: its answer is what the page shows
         id = next(iter(named.values()), 0)
-        pieces = self.service.answerer(operation)(operation, id, environ)
+        pieces = answerer(operation)(self.service, operation, id, environ)
         value = json.loads(b"".join(pieces))
         with self.database.reading(me=me) as store:
             sheet = Sheet(store, language)
@@ -9844,16 +9890,42 @@ def connection_limit() -> int:
     return max((soft - DESCRIPTORS) // 2, soft // 4)
 
 
-def start_threads(count: int) -> ThreadedTaskDispatcher:
-    """Return a queue with threads that answer its channels. Raises RuntimeError without threads.
+class Workers(ThreadedTaskDispatcher):  # type: ignore[misc]
+    """A queue of channels, and the threads that answer them.
 
-    waitress logs a line for each request that has to wait: 7,833 of them froze a server whose
-    stderr nobody read.
+    waitress starts all its threads at once, which takes longer than most tests of its clients. Here
+    there is one at the start, and another whenever a channel would wait, up to `most`.
+
+    Raises RuntimeError without a thread.
     """
-    dispatcher = ThreadedTaskDispatcher()
-    dispatcher.queue_logger = logging.Logger("queue", logging.ERROR)
-    dispatcher.set_thread_count(count)
-    return dispatcher
+
+    # waitress logs a line for each request that has to wait: 7,833 of them froze a server whose
+    # stderr nobody read.
+    queue_logger = logging.Logger("queue", logging.ERROR)
+
+    def __init__(self, most: int):
+        super().__init__()
+        self.most = most
+        self.set_thread_count(1)
+
+    def start_new_thread(self, target: Callable[[int], None], number: int) -> None:
+        """Start a thread. Raises RuntimeError if the system has none left."""
+        try:
+            super().start_new_thread(target, number)
+        except RuntimeError:
+            self.threads.discard(number)  # which waitress would wait for
+            raise
+
+    def add_task(self, channel: Channel) -> None:
+        """Queue a channel, and start a thread for it if all are busy."""
+        super().add_task(channel)
+        with self.lock:
+            threads = len(self.threads)
+            is_waiting = len(self.queue) > threads - self.active_count
+        if is_waiting and threads < self.most:
+            # RuntimeError: no more threads can be started; those that there are go on
+            with contextlib.suppress(RuntimeError):
+                self.set_thread_count(threads + 1)
 
 
 class AnswerTask(WSGITask):  # type: ignore[misc]
@@ -10111,9 +10183,9 @@ class Server(TcpWSGIServer):  # type: ignore[misc]
         self.lists = deque[Channel]()  # with a quick read of a list
         self.parked = deque[Channel]()  # whose client has to read its earlier answers first
         try:
-            workers = start_threads(CONTROL_THREADS if service.has_controls else THREADS)
+            workers = Workers(CONTROL_THREADS if service.has_controls else THREADS)
             # for the classes of requests that have a thread of their own
-            self.single = {"login": start_threads(1), "html": start_threads(1)}
+            self.single = {"login": Workers(1), "html": Workers(1)}
         except RuntimeError as error:
             raise StartError(f"cannot serve: {error}") from None  # "can't start new thread"
         super().__init__(
@@ -13659,6 +13731,9 @@ def copy_database(database: Database, path: str) -> None:
         # the first read begins the transaction: the copy is of this moment
         store.number("SELECT count(*) FROM user")
         store.connection.backup(copy, pages=4096, progress=show_share)
+        if database.in_memory:  # whose pages are small, see `empty_database`
+            copy.execute("PRAGMA page_size = 4096")
+            copy.execute("VACUUM")
 
 
 def command_backup(settings: Values, options: argparse.Namespace) -> None:

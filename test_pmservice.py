@@ -10294,13 +10294,44 @@ class TestThreads:
         assert ask_once(shared_url, "GET", "/user")[0] == 200
         assert logged.wait(60)
 
-    def test_without_controls_eight_threads_answer(self):
-        before = threads_of_servers()
-        with pmservice.running(control=False) as served:
-            # one for logins, one for pages
-            assert threads_of_servers() == before + 8 + 2
-            assert ask_once(served.url, "POST", "/products")[0] == 401
-        assert threads_of_servers() == before
+    def test_threads_are_started_when_calls_wait_and_at_most_eight(self, monkeypatch):
+        begun, go = hold_up(monkeypatch, pmservice, "openapi_text")
+        before = threads_of_servers() + 2  # one for logins, one for pages
+        with pmservice.running(control=False) as served, ThreadPoolExecutor(9) as pool:
+            assert threads_of_servers() == before + 1
+            late = []
+            for number in range(1, 9):
+                late.append(pool.submit(ask_once, served.url, "GET", "/openapi.json"))
+                assert begun.acquire(timeout=30)
+                assert threads_of_servers() == before + number
+            late.append(pool.submit(ask_once, served.url, "GET", "/openapi.json"))
+            go.set()
+            assert {answer.result(30)[0] for answer in late} == {200}
+            assert threads_of_servers() == before + 8
+        assert threads_of_servers() == before - 2
+
+    def test_without_more_threads_those_that_there_are_go_on(self, monkeypatch):
+        begun, go = hold_up(monkeypatch, pmservice, "openapi_text")
+        refused = threading.Event()
+
+        def start_no_thread(thread):
+            refused.set()
+            raise RuntimeError("can't start new thread")
+
+        with (
+            pmservice.running() as served,
+            ThreadPoolExecutor(2) as pool,
+            monkeypatch.context() as without,
+        ):
+            first = pool.submit(ask_once, served.url, "GET", "/openapi.json")
+            assert begun.acquire(timeout=30)
+            second = pool.submit(ask_once, served.url, "GET", "/user")  # starts the pool's thread
+            assert second.result(30)[0] == 401
+            without.setattr(threading.Thread, "start", start_no_thread)
+            second = pool.submit(ask_once, served.url, "GET", "/openapi.json")
+            assert refused.wait(30)
+            go.set()
+            assert [first.result(30)[0], second.result(30)[0]] == [200, 200]
 
     def test_threads_that_wait_for_readers_end_with_the_server(self, monkeypatch):
         monkeypatch.setattr(pmservice, "GRACE", 0.1)
@@ -11047,6 +11078,33 @@ class TestRunning:
         with pytest.raises(ConnectionError, match=f"^GET {one.url}/products: "):
             one.get("/products")
 
+    def test_services_of_one_process_stay_apart(self):
+        with (
+            pmservice.running(now="2026-01-05T09:00:00Z") as one,
+            pmservice.running(load=WORLD, strict=True) as two,
+            pmservice.running(control=False) as bare,
+        ):
+            one.fail("GET /user", status=503)
+            assert one.post("/products", {"name": "P"})["createdDate"] == "2026-01-05T09:00:00Z"
+            assert [one.call("GET", "/user").status, two.call("GET", "/user").status] == [503, 200]
+            assert one.call("GET", "/products", headers={"Token": two.token}).status == 401
+            assert one.get("/products")["total"] == 1
+            assert two.get("/products")["total"] == 2
+            assert bare.get("/products")["total"] == 0
+            assert [call["path"] for call in two.calls()] == ["/user", "/products"]
+            assert two.get("/-/clock")["frozen"] is False
+            made = {"name": "Q", "colour": "red"}
+            assert [each.call("POST", "/products", made).status for each in (one, two)] == [
+                201,
+                400,
+            ]
+            with pytest.raises(pmservice.CallError, match="The controls are off"):
+                bare.get("/-/clock")
+            paths = [each.get("/openapi.json")["paths"] for each in (one, bare)]
+            assert ["/-/clock" in known for known in paths] == [True, False]
+            one.reset()
+            assert [one.get("/products")["total"], two.get("/products")["total"]] == [0, 2]
+
     def test_running_that_cannot_start_leaves_nothing(self, tmp_path):
         threads = threading.active_count()
         with pytest.raises(pmservice.StartError), pmservice.running(tmp_path):
@@ -11688,6 +11746,8 @@ class TestPullOfOurOwn:
         assert (code, out) == (0, "")
         sent = company.calls()
         same(dumped("copy.db"), dump_of(company))
+        with contextlib.closing(sqlite3.connect("copy.db")) as connection:  # not of 1,024 bytes
+            assert connection.execute("PRAGMA page_size").fetchone() == (4096,)
         counts = []
         for array, those in copied("copy.db").items():
             counts.append(f"{array:11} {len(those):9} of {len(those)}")
