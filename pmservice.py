@@ -39,14 +39,11 @@ import argparse
 import atexit
 import contextlib
 import dataclasses
-import difflib
 import errno
 import fnmatch
 import functools
-import getpass
 import hashlib
 import hmac
-import html
 import http.client
 import io
 import ipaddress
@@ -974,6 +971,8 @@ def refuse_constant(name: str) -> NoReturn:
 
 def suggest(word: Any, known: Iterable[str], prefix: str = "") -> str:
     """Return "; did you mean WORD?" for the known word most like an unknown one, or ""."""
+    import difflib  # here, because most processes never need it
+
     near = difflib.get_close_matches(str(word)[:MAX_NAME], known, 1)
     return f"; did you mean {prefix}{near[0]}?" if near else ""
 
@@ -1436,7 +1435,7 @@ class Guard(NamedTuple):
 EVERYBODY = Guard()
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
+@dataclasses.dataclass(eq=False)
 class Resource:
     """A resource: a row of RESOURCES.
 
@@ -2387,7 +2386,7 @@ PROFILE = Envelope(
 )
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
+@dataclasses.dataclass(eq=False)
 class View:
     """How one operation shows a record: a row of the quirk table, which says what is odd.
 
@@ -2828,7 +2827,7 @@ HAS_WORDS = """NOT EXISTS (
     WHERE instr(lower({name}), lower(word.value)) = 0)"""
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
+@dataclasses.dataclass(eq=False)
 class Listing:
     """A list of records.
 
@@ -5803,7 +5802,7 @@ def dump(store: Store) -> Iterator[str]:
 # read from it or held against it.
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
+@dataclasses.dataclass(eq=False)
 class Operation:
     """An operation: a row of OPERATIONS.
 
@@ -8314,6 +8313,8 @@ def await_calls(controls: Controls, wanted: Fields) -> list[NotedCall]:
 
 def nearest_calls(journal: Journal, path: str) -> str:
     """Return the last five calls with a path like this one, as a text."""
+    import difflib
+
     known = {call.path for call in journal}
     paths = difflib.get_close_matches(path, known, 3, 0.3)
     near = [f"{call.method} {call.path} {call.status}" for call in journal if call.path in paths]
@@ -8764,6 +8765,8 @@ def plain_text(text: str) -> str:
     """Return HTML, which begins with a tag, as text; other text as it is."""
     if not TAG.match(text):
         return text
+    import html
+
     lines = END_OF_LINE.sub("\n", text)
     return html.unescape(TAG.sub("", lines)).strip()
 
@@ -12518,6 +12521,8 @@ def text_in(value: Any) -> Any:
 
 def unescape(text: str) -> str:
     """Return text without HTML's escapes, which a server may have written more than once."""
+    import html
+
     while ESCAPED.search(text):
         text = html.unescape(text)
     return text
@@ -12572,7 +12577,7 @@ OTHER_WORDS = {  # of later versions and other editions, for what is called diff
 }
 OTHER_TYPES = {"bugs": "others", "tasks": "misc", "testcases": "other"}  # instead of those that an administrator added
 # Fields of answers that are derived from others, or that lay out a page, each as array.field.
-DERIVED = re.compile(r"""
+DERIVED = r"""
     \w+\.(
         \w+(Title|Titles|Name|Status|Model|Info|Order|Stories|Type)|
         actions|allBugs|branches|bugs|cases|children|colWidth|consumed|delay|displayCards|estimate|executions|expired|files|
@@ -12581,7 +12586,7 @@ DERIVED = re.compile(r"""
         sort|stepNumber|storyFiles|storySpec|storyVerify|tasks|teamCount|toCases|totalBugs|totalConsumed|totalEstimate|
         totalHours|totalLeft|totalReal|unresolvedBugs
     )|efforts\.(execution|objectID|objectType|project)|(products|releases)\.builds
-""", re.VERBOSE)
+"""
 UNSET: tuple[Any, ...] = (None, "", [])  # what need not be kept
 # What these fields nearly always say; then nothing is lost.
 USUAL = {"division": "1", "hasProduct": "1", "multiple": "1", "vision": "rnd"}
@@ -12637,7 +12642,7 @@ def is_lost(resource: Resource, field: str, value: Any) -> bool:
     """Tell whether a value of an answer says something that a fixture has no place for."""
     if value in (None, "", 0, "0", False, [], {}) or ZERO_DATE.match(str(value)):
         return False
-    if DERIVED.fullmatch(f"{resource.array}.{field}"):
+    if re.fullmatch(DERIVED, f"{resource.array}.{field}", re.VERBOSE):
         return False
     if kind := resource.fields.get(field):
         if kind.source == "derived":
@@ -13517,6 +13522,8 @@ def typed_password(whose: str, remedy: str) -> str:
     """
     if not sys.stdin.isatty():
         raise StartError(f"there is no terminal to ask for the password at; {remedy}")
+    import getpass
+
     show_progress("")
     return getpass.getpass(f"Password of {whose}: ")
 
