@@ -6112,7 +6112,8 @@ OPERATIONS = SPECIFIED + COMPANIONS
 #     aside     set for a page or a preflight, which the journal leaves out
 #     service   the Service that was asked
 #     most      room 15: records that a list inside of a record may have
-#     journal, fault   room 14: the journal that takes the call, and the fault that it met
+#     journal, begun   room 14: the journal that takes the call, and the moment of its beginning
+#     fault     room 14: the fault that it met
 #     headers, spoil   room 14: headers that replace others, and a function that spoils the answer
 Environ = dict[str, Any]
 LogEntry = dict[str, Any]  # of a call
@@ -6138,13 +6139,14 @@ PREFLIGHT = {
 }
 # The names of headers that a preflight asks for.
 ASKED_HEADERS = re.compile("[A-Za-z0-9_, -]{1,1000}")
-ABSOLUTE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://([^/?#]*)")  # GET http://host/path
+ABSOLUTE = re.compile(r"\A[A-Za-z][A-Za-z0-9+.-]*://([^/?#]*)")  # GET http://host/path
 ID_IN_PATH = re.compile("/([1-9][0-9]{0,18})(?=/|$)")
 # An id, or an account that is not all digits.
 ONE_USER = "[1-9][0-9]{0,18}|(?![0-9]+(?:/|$))[A-Za-z0-9_.@-]{1,30}"
 FORM = "application/x-www-form-urlencoded"
 MAX_BODY = 1024 * 1024  # bytes
 MAX_DEPTH = 100  # of a JSON body: far above any client's, below every Python's own limit
+URL_MARKS = "/?&=%:,;@!$'()*+[]~"  # the characters of a URL that stay as they are
 MAX_PATH = 1000  # characters of a path in the journal and the log
 PIECE = 64 * 1024  # characters of a record that are collected before they are sent
 # Each name of a secret contains one of these words.
@@ -6579,6 +6581,19 @@ def logged_text(text: Any) -> str:
     return printable(str(text)[:MAX_PATH])
 
 
+def log_entry(environ: Environ, duration: float | None = None) -> LogEntry:
+    """Return what the log and the journal say of a call; None for what is not known yet."""
+    caller = environ.get("pmservice.caller")
+    return {
+        "id": environ.get("pmservice.id"),
+        "method": environ["REQUEST_METHOD"],
+        "path": logged_text(environ["PATH_INFO"]).replace(" ", "%20"),
+        "status": environ.get("pmservice.status"),
+        "account": caller.account if caller else "-",
+        "duration": duration,
+    }
+
+
 def service_url() -> str:
     """Return where the request found the service, without a path; the Host was checked."""
     environ = bottle.request.environ
@@ -6937,15 +6952,7 @@ class Service:
 
     def record_call(self, environ: Environ, duration: float) -> None:
         """Write a call's line to the log and tell the watchers."""
-        caller = environ.get("pmservice.caller")
-        call: LogEntry = {
-            "id": environ["pmservice.id"],
-            "method": environ["REQUEST_METHOD"],
-            "path": logged_text(environ["PATH_INFO"]).replace(" ", "%20"),
-            "status": environ["pmservice.status"],
-            "account": caller.account if caller else "-",
-            "duration": duration,
-        }
+        call = log_entry(environ, duration)
         level = environ.get("pmservice.level", logging.INFO)
         if log.isEnabledFor(level):
             notes = notes_on(environ)
@@ -7572,6 +7579,8 @@ TICK = 0.005
 DRIPS = 10  # pieces in which an answer drips
 START_SNAPSHOT = ""  # a name that no path can have
 BLANKED = "***"
+# Of requests and answers in an HTTP archive, which the journal does not know.
+HAR_UNKNOWN = {"httpVersion": "HTTP/1.1", "cookies": [], "headersSize": -1, "bodySize": -1}
 CONTROLS_OFF = "The controls are off; start the service with --control."
 # The journal blanks the values of fields and parameters whose names match SECRET (room 12), and of
 # headers whose names match SECRET_HEADER.
@@ -7698,6 +7707,7 @@ class Clock:
 class NotedCall(NamedTuple):
     """A call in the journal.
 
+    status: None while it is under way.
     text: the whole call as JSON, because its objects can take thirty times as much memory.
     answer: the body of its answer.
     """
@@ -7705,7 +7715,7 @@ class NotedCall(NamedTuple):
     time: str
     method: str
     path: str
-    status: int
+    status: int | None
     text: str
     answer: bytes
 
@@ -7732,10 +7742,15 @@ class NotedCall(NamedTuple):
 
 
 class Journal:
-    """The last calls: at most MAX_CALLS, in at most MAX_JOURNAL_BYTES bytes."""
+    """The last calls: at most MAX_CALLS, in at most MAX_JOURNAL_BYTES bytes.
+
+    calls: in the order of their answers.  begun: the environs of the calls that are under way, in
+    the order of their beginning, by the ids of these objects.
+    """
 
     def __init__(self) -> None:
         self.calls: deque[NotedCall] = deque()
+        self.begun: dict[int, Environ] = {}
         self.size = 0  # bytes
         self.lock = threading.Lock()
 
@@ -7743,22 +7758,39 @@ class Journal:
         # list() copies in one step, so no lock is needed; calls are added while the copy is read
         return iter(list(self.calls))
 
-    def matching(self, wanted: Fields) -> list[NotedCall]:
-        """Return the calls that match."""
-        return [call for call in self if call.matches(wanted)]
+    def matching(self, wanted: Fields, under_way: bool = False) -> list[NotedCall]:
+        """Return the answered calls that match, and then, if asked for, those under way."""
+        with self.lock:  # a call is answered before the copy or after it
+            calls = list(self.calls)
+            if under_way:
+                calls += map(note_begun, list(self.begun.values()))
+        return [call for call in calls if call.matches(wanted)]
 
-    def add(self, call: NotedCall) -> None:
-        """Add a call; the oldest ones make room for it."""
+    def begin(self, environ: Environ) -> None:
+        """Note a call that is under way.
+
+        Not by the receiving thread (patience 0), which answers at once or hands the call over.
+        """
+        if patience_of(environ):
+            environ.setdefault("pmservice.begun", moment_now())
+            self.begun[id(environ)] = environ
+
+    def add(self, call: NotedCall, environ: Environ) -> None:
+        """Add an answered call; the oldest ones make room for it."""
         with self.lock:
+            begun = self.begun.pop(id(environ), None)
+            if "pmservice.begun" in environ and not begun:  # it was forgotten meanwhile
+                return
             self.calls.append(call)
             self.size += call.size
             while len(self.calls) > MAX_CALLS or self.size > MAX_JOURNAL_BYTES:
                 self.size -= self.calls.popleft().size
 
     def clear(self) -> None:
-        """Forget the calls."""
+        """Forget the calls, also those that are under way."""
         with self.lock:
             self.calls.clear()
+            self.begun.clear()
             self.size = 0
 
 
@@ -7980,9 +8012,9 @@ class Controls:
         # aside: a page or a preflight (room 12)
         if path.startswith("/-/") or "pmservice.aside" in environ:
             return
-        noted = note_call(environ, call)
-        environ.get("pmservice.journal", self.journal).add(noted)
-        self.answered.add(noted)
+        noted = note_call(environ, call, moment_now())
+        for journal in (environ.get("pmservice.journal", self.journal), self.answered):
+            journal.add(noted, environ)
 
     def begin_call(self, environ: Environ) -> None:
         """Note the journal of a call, and apply the first fault that matches the call.
@@ -7991,7 +8023,11 @@ class Controls:
         """
         environ["pmservice.journal"] = journal = self.journal
         path = environ["PATH_INFO"]
-        if path.startswith("/-/") or not self.faults:
+        if path.startswith("/-/"):
+            return
+        journal.begin(environ)
+        self.answered.begin(environ)
+        if not self.faults:
             return
         # the receiving thread (patience 0) must not wait, and a fault may delay
         if not patience_of(environ):
@@ -8102,28 +8138,50 @@ def faulty_answer(fault: Fault) -> bottle.HTTPResponse:
     return bottle.HTTPResponse(body.encode(), status, headers)
 
 
-def note_call(environ: Environ, call: Fields) -> NotedCall:
+def note_begun(environ: Environ) -> NotedCall:
+    """Return a call for the journal that is under way."""
+    so_far = environ.copy()  # its own thread goes on to change it
+    call = {**log_entry(so_far), "status": None}
+    return note_call(so_far, call, so_far["pmservice.begun"])
+
+
+def note_call(environ: Environ, call: Fields, time: str) -> NotedCall:
     """Return a call for the journal, with the secrets of its request blanked."""
     error = environ.get("pmservice.error", "").encode("utf-8", "replace")[:MAX_TEXT]
+    query = sent_query(environ)
     entry = {
-        "time": moment_now(),
+        "time": time,
         **call,
-        "query": sent_query(environ),
+        "url": sent_url(environ, query),
+        "query": query,
         "headers": sent_headers(environ),
         "body": sent_body(environ),
         "ignored": ignored_text(environ) or None,
         "error": error.decode("utf-8", "replace") or None,
+        "hint": environ.get("pmservice.hint") or None,
         "fault": environ.get("pmservice.fault"),
     }
     text = to_json(entry)
     answer = sent_answer(environ)
-    return NotedCall(entry["time"], call["method"], call["path"], call["status"], text, answer)
+    return NotedCall(time, call["method"], call["path"], call["status"], text, answer)
 
 
 def sent_query(environ: Environ) -> str:
     """Return the query string of a request, with its secrets blanked."""
     query = environ.get("QUERY_STRING", "")[:MAX_PATH]
     return "&".join(map(blank_parameter, query.split("&")))
+
+
+def sent_url(environ: Environ, query: str) -> str:
+    """Return the path of a request as it was sent, with the query whose secrets are blanked."""
+    path = environ.get("REQUEST_URI")
+    if path is None:  # as with other servers than this one's
+        raw = environ.get("SCRIPT_NAME", "") + environ["bottle.raw_path"]
+        path = urllib.parse.quote(raw, "/", "latin-1", "replace")
+    url = ABSOLUTE.sub("", path).partition("?")[0][:MAX_PATH]
+    if query:
+        url += f"?{query}"
+    return urllib.parse.quote(url, URL_MARKS, "latin-1", "replace")
 
 
 def blank_parameter(parameter: str) -> str:
@@ -8136,10 +8194,9 @@ def blank_parameter(parameter: str) -> str:
 
 def sent_headers(environ: Environ) -> dict[str, str]:
     """Return the first headers of a request, with its secrets blanked."""
-    keys = [key for key in environ if key.startswith(("HTTP_", "CONTENT_"))]
-    sent = [key for key in sorted(keys) if environ[key]]
+    sent = [key for key in environ if key.startswith(("HTTP_", "CONTENT_")) and environ[key]]
     headers = {}
-    for key in sent[:MAX_HEADERS]:
+    for key in sorted(sent)[:MAX_HEADERS]:
         name = key.removeprefix("HTTP_")
         shown = name[:MAX_PATH].replace("_", "-").title()
         is_secret = SECRET_HEADER.search(name) or SECRET.search(environ[key])
@@ -8170,7 +8227,7 @@ def sent_body(environ: Environ) -> Any:
 
 def sent_answer(environ: Environ) -> bytes:
     """Return the body of an answer; above MAX_TEXT only its size, in pieces nothing."""
-    answer = environ["pmservice.answer"]
+    answer = environ.get("pmservice.answer")
     body = b"".join(answer) if isinstance(answer, list) else b""
     return body if len(body) <= MAX_TEXT else b'"%d bytes"' % len(body)
 
@@ -8268,14 +8325,71 @@ def put_clock(controls: Controls, body: bytes) -> Any:
     return clock.state()
 
 
-def get_journal(controls: Controls, wanted: Fields) -> Any:
-    """Yield the calls that match; with `count`, wait for that many of them."""
-    calls = controls.journal.matching(wanted)
+def find_calls(controls: Controls, wanted: Fields) -> list[NotedCall]:
+    """Return the calls that match; with `count`, wait for that many answered ones."""
     if "count" in wanted:
-        calls = await_calls(controls, wanted)
+        return await_calls(controls, wanted)
+    return controls.journal.matching(wanted, under_way=True)
+
+
+def get_journal(controls: Controls, wanted: Fields) -> Any:
+    """Yield the calls that match."""
+    calls = find_calls(controls, wanted)
     texts = ",".join(call.shown() for call in calls)
     # yielded, because a returned string would be written as a JSON string
     yield f'{{"total":{len(calls)},"calls":[{texts}]}}'
+
+
+def get_har(controls: Controls, wanted: Fields) -> Any:
+    """Return the calls that match as an HTTP archive, which browsers and other tools open."""
+    entries = [har_entry(json.loads(call.shown())) for call in find_calls(controls, wanted)]
+    creator = {"name": "pmservice", "version": __version__}
+    return {"log": {"version": "1.2", "creator": creator, "entries": entries}}
+
+
+def har_entry(call: Fields) -> Fields:
+    """Return the entry of a call in an HTTP archive; a call under way has the status 0."""
+    took, answer, sent = call["duration"] or 0, call["answer"], call["headers"]
+    began = datetime.fromisoformat(call["time"]) - timedelta(milliseconds=took)
+    # an answer that is not JSON is a fault's
+    kind = "text/html" if isinstance(answer, str) else "application/json"
+    text = "" if answer is None else json_or_text(answer)
+    query = urllib.parse.parse_qsl(call["query"], keep_blank_values=True)
+    request = {
+        **HAR_UNKNOWN,
+        "method": call["method"],
+        "url": f"http://{sent.get('Host', 'localhost')}{call['url']}",
+        "headers": har_pairs(sent.items()),
+        "queryString": har_pairs(query),
+    }
+    if call["body"] is not None:
+        body = json_or_text(call["body"])
+        request["postData"] = {"mimeType": sent.get("Content-Type", ""), "text": body}
+    return {
+        "startedDateTime": began.isoformat(),
+        "time": took,
+        "request": request,
+        "response": {
+            **HAR_UNKNOWN,
+            "status": call["status"] or 0,
+            "statusText": http.client.responses.get(call["status"], ""),
+            "headers": [],
+            "content": {"size": len(text.encode()), "mimeType": kind, "text": text},
+            "redirectURL": "",
+        },
+        "cache": {},
+        "timings": {"send": 0, "wait": took, "receive": 0},
+    }
+
+
+def har_pairs(named: Iterable[tuple[str, str]]) -> list[Texts]:
+    """Return names and values as an HTTP archive writes them."""
+    return [{"name": name, "value": value} for name, value in named]
+
+
+def json_or_text(value: Any) -> str:
+    """Return a text as it is, and any other value as JSON."""
+    return value if isinstance(value, str) else to_json(value)
 
 
 def await_calls(controls: Controls, wanted: Fields) -> list[NotedCall]:
@@ -8405,6 +8519,7 @@ CONTROLS = (
     Control("GET",    "/-/clock",                    "show the time of the service",                 get_clock, TIME),
     Control("PUT",    "/-/clock",                    "set the clock",                                put_clock, TIME, reads=CLOCK),
     Control("GET",    "/-/journal",                  "list the last calls",                          get_journal, CALLS, JOURNAL_QUERY),
+    Control("GET",    "/-/journal.har",              "list the last calls as an HTTP archive",       get_har, ANY_OBJECT, JOURNAL_QUERY),
     Control("DELETE", "/-/journal",                  "forget the calls",                             clear_journal),
     Control("GET",    "/-/faults",                   "list the faults",                              list_faults, FAULTS),
     Control("POST",   "/-/faults",                   "add a fault",                                  add_fault, FAULTS, reads=FAULT),
@@ -9432,8 +9547,12 @@ data-head="{{label(head) if css_class in ("number", "day") else ""}}">
 <span class="soft">{{call["time"][11:19]}}</span>
 <span>{{call["method"]}}</span>
 <span class="path">{{call["path"]}}</span>
+% if call["status"]:
 <span class="number {{"refused" if call["status"] >= 400 else ""}}">{{call["status"]}}</span>
 <span class="number soft">{{round(call["duration"], 1)}} ms</span>
+% else:
+<span>{{label("doing")}}</span>
+% end
 <span class="soft">{{call["account"]}}</span>
 <span class="refused">{{call["error"] or ""}}</span>
 </summary>
@@ -9755,11 +9874,12 @@ class Page:
         environ["pmservice.every"] = wanted.get("every")
         link = functools.partial(link_to, JOURNAL_PAGE, query)
         say = functools.partial(label, language)
-        calls = [json.loads(call.shown()) for call in self.controls.journal.matching(wanted)]
+        noted = self.controls.journal.matching(wanted, under_way=True)
+        calls = [json.loads(call.shown()) for call in noted]
         found = [call for call in calls if is_wanted(call, wanted)]
         filters = {}
         for name in ("status", "account", "path"):
-            counts = Counter(str(call[name]) for call in found)
+            counts = Counter(str(call[name]) for call in found if call[name])
             words = sorted(word for word, _ in counts.most_common(WORDS_SHOWN))
             texts = {"": say("all"), **{word: word for word in words}}
             filters[name] = choices(name, texts, query.get(name, ""), link)
@@ -11804,25 +11924,30 @@ __tracebackhide__ = operator.methodcaller("errisinstance", (CallError, Connectio
 class Call(TypedDict):
     """A call in the journal. Secrets in it are blanked.
 
-    time: in UTC, of the answer.  path: without a prefix.  query: as it was sent.  account: "-"
-    without a valid token.  duration: milliseconds.  headers: those of the request.  body: its JSON,
-    or the text that is not JSON.  error: the sentence of a refusal.  ignored: what the header
-    Ignored-Fields says.  fault: the match of the fault that applied.
-    answer: its JSON, or the text that is not JSON; None if it was sent in pieces.
+    time: in UTC, of the answer.  url: the path and the query as they were sent.  path: without a
+    prefix.  account: "-" without a valid token.  duration: milliseconds.  headers: those of the
+    request.  body: its JSON, or the text that is not JSON.  error, hint: the sentences of a
+    refusal.  ignored: what the header Ignored-Fields says.  fault: the match of the fault that
+    applied.  answer: its JSON, or the text that is not JSON; None if it was sent in pieces.
+
+    While a call is under way, id, status, duration and answer are None, body is None until it is
+    read, and time is that of the beginning.
     """
 
-    id: str
+    id: str | None
     time: str
     method: str
     path: str
-    query: str
-    status: int
+    status: int | None
     account: str
-    duration: float
+    duration: float | None
+    url: str
+    query: str
     headers: dict[str, str]
     body: Any
-    error: str | None
     ignored: str | None
+    error: str | None
+    hint: str | None
     fault: str | None
     answer: Any
 
@@ -11883,7 +12008,7 @@ class Client:
         if body is not None and not isinstance(body, bytes):
             body = json.dumps(body).encode()
         address = urllib.parse.urlsplit(self.url)
-        target = urllib.parse.quote(address.path + path, safe="/?&=%:,;@!$'()*+[]~")
+        target = urllib.parse.quote(address.path + path, URL_MARKS)
         # a call may be delayed and then drip
         connection = http.client.HTTPConnection(address.netloc, timeout=2 * MAX_WAIT)
         with contextlib.closing(connection):
@@ -11974,13 +12099,16 @@ class Client:
         self.delete("/-/faults")
 
     def calls(self, **wanted: Unpack[Wanted]) -> list[Call]:
-        """Return the calls of the journal that match, the latest last, this client's included."""
+        """Return the calls of the journal that match, this client's included.
+
+        They stand in the order of their answers, and those that are under way come last.
+        """
         return list(self.get(f"/-/journal?{urllib.parse.urlencode(wanted)}")["calls"])
 
     def wait_for_calls(
         self, count: int, seconds: float = 10, **wanted: Unpack[Wanted]
     ) -> list[Call]:
-        """Return the calls that match as soon as there are `count`.
+        """Return the answered calls that match as soon as there are `count`.
 
         Raises CallError if there are fewer in the end, or more.
         """
@@ -12029,14 +12157,17 @@ SHARED: list[Running] = []  # the service of pmservice_shared, once a test has u
 def calls_since(moment: str) -> Iterator[tuple[str, str]]:
     """Yield sections for a test's report: what this process's services answered since a moment."""
     for controls in list(Controls.alive):
-        calls = [call for call in controls.answered if call.time >= moment]
+        noted = controls.answered.matching({}, under_way=True)
+        calls = [call for call in noted if call.time >= moment]
         if not calls:
             continue
         lines = []
         if len(calls) > CALLS_REPORTED:
             lines.append(f"… {len(calls) - CALLS_REPORTED} earlier calls")
         for call in calls[-CALLS_REPORTED:]:
-            lines += call_lines(json.loads(call.text))
+            lines += call_lines(json.loads(call.shown()))
+        unmet = [fault["match"] for fault in controls.faults if not fault.get("hits")]
+        lines += [f"No call met the fault {match}" for match in unmet]
         noun = "call" if len(calls) == 1 else "calls"
         url = controls.service.url
         place = f" at {url}" if url else ""
@@ -12045,13 +12176,15 @@ def calls_since(moment: str) -> Iterator[tuple[str, str]]:
 
 def call_lines(call: Mapping[str, Any]) -> Iterator[str]:
     """Yield the lines of a call in a test's report."""
-    target = f"{call['path']}?{call['query']}" if call["query"] else call["path"]
-    result = f"{call['status']} {call['duration']:.1f} ms {call['account']}"
-    yield printable(f"{call['time'][11:23]} {call['method']} {target} {result}")
-    for name in ("body", "error", "ignored", "fault"):
+    result = "no answer yet"
+    if call["status"]:
+        result = f"{call['status']} {call['duration']:.1f} ms {call['account']}"
+    yield printable(f"{call['time'][11:23]} {call['method']} {call['url']} {result}")
+    # the answer of a refusal is its sentences
+    told = ("error", "hint") if call["error"] else ("answer",)
+    for name in ("body", *told, "ignored", "fault"):
         if value := call[name]:
-            text = value if isinstance(value, str) else to_json(value)
-            yield f"    {name:8}{printable(shortened(text))}"
+            yield f"    {name:8}{printable(shortened(json_or_text(value)))}"
 
 
 def settings_of(request: Any, settings: Settings) -> dict[str, Any]:
@@ -12161,10 +12294,15 @@ def complete_report(item: Any) -> Generator[None, Any, None]:
     """Add to a failed test's report what the services of this process answered since it began."""
     report = (yield).get_result()
     if report.failed:
-        sections = calls_since(getattr(item, "pmservice_began", moment_now()))
         # Lines begin with the time. A section that leaves calls out begins with "…": it comes last.
         by_text = operator.itemgetter(1)
-        report.sections += sorted(sections, key=by_text)
+        began = getattr(item, "pmservice_began", moment_now())
+        sections = sorted(calls_since(began), key=by_text)
+        report.sections += sections
+        noted = [("pmservice", "\n".join(section)) for section in sections]
+        # A JUnit file has the properties of the teardown's report, which begin with the item's.
+        item.user_properties += noted
+        report.user_properties += noted
 
 
 if not TYPE_CHECKING:  # to a type checker, it would make every name known

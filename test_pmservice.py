@@ -57,6 +57,7 @@ from functools import cache, partial
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from types import SimpleNamespace
 from typing import Any, NamedTuple
+from xml.etree import ElementTree
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -7898,7 +7899,7 @@ class TestOpenAPI:
         assert ("401" in refusals) == needs_a_token
         names_a_record = "<" in control.path
         assert ("404" in refusals) == names_a_record
-        can_wait = operation_name(control) == "GET /-/journal"
+        can_wait = operation_name(control) in ("GET /-/journal", "GET /-/journal.har")
         assert ("409" in refusals) == can_wait
         writes = control.method != "GET"
         assert ("507" in refusals) == writes
@@ -8443,7 +8444,23 @@ NOTED_BODIES = [
     (b'{"name": "", "x": 1e400, "y": "\\ud800"}',                {"name": "", "x": "Infinity", "y": "?"}),
     ({"name": "", "x": {"Token": 1, "y": [{"password": 2}]}},    {"name": "", "x": {"Token": "***", "y": [{"password": "***"}]}}),
 ]
+NOT_YET_KNOWN = ["answer", "body", "duration", "error", "fault", "hint", "id", "ignored", "status"]
+EVERY_PART = {"httpVersion", "cookies", "headers", "headersSize", "bodySize"}  # that HAR 1.2 needs
+PARTS_OF_AN_ARCHIVE = {
+    "request": {*EVERY_PART, "method", "url", "queryString"},
+    "response": {*EVERY_PART, "status", "statusText", "content", "redirectURL"},
+}
 WHO_CALLED = ("account", "method", "path", "status")
+SENT_URLS = [
+    # what is sent,                                what the journal keeps,                         its path
+    ("/products",                                  "/products",                                    "/products"),
+    ("/api.php/v1/api.php/v1/products/?limit=1",   "/api.php/v1/api.php/v1/products/?limit=1",     "/api.php/v1/products"),
+    ("/zentao/api.php/v1/user/?token=hush&x=%3F",  "/zentao/api.php/v1/user/?token=***&x=%3F",     "/user"),
+    ("/tasks/%D9%A1?x=%C3%A9",                     "/tasks/%D9%A1?x=%C3%A9",                       "/tasks/١"),
+    ("//products",                                 "//products",                                   "//products"),
+    ("http://localhost/products?Token=hush",       "/products?Token=***",                          "/products"),
+    ("http://x:hush@localhost/products/",          "/products/",                                   "/products/"),
+]
 SECRET_NAMES = ("zentaosid", "apiKey", "api_key", "Session-Id", "jwt", "private_key", "credentials", "pwd", "bearer")
 # fmt: on
 
@@ -8454,6 +8471,28 @@ NO_FORMS = [
     ("application/json", "hush"), ("application/json", '{"password": hush}'), ("", "token hush"),
 ]
 # fmt: on
+
+
+@contextlib.contextmanager
+def under_way(client: Any, method: str, path: str, body: Any = None) -> Iterator[None]:
+    """Send a call that is under way while the block runs, and is answered at its end."""
+    begun, ended = threading.Event(), threading.Event()
+
+    def hold(environ: dict[str, Any]) -> None:
+        if environ["PATH_INFO"] == path.partition("?")[0]:
+            begun.set()
+            assert ended.wait(60)
+
+    client.service.gates.append(hold)
+    with ThreadPoolExecutor(1) as threads:
+        sent = threads.submit(client.call, method, path, body)
+        try:
+            assert begun.wait(60)
+            yield
+        finally:
+            ended.set()
+            client.service.gates.remove(hold)
+        sent.result()
 
 
 class TestJournal:
@@ -8494,6 +8533,80 @@ class TestJournal:
         paths = [call["path"] for call in found]
         assert paths == ["/programs", "/programs"]
         assert controls.waiting == []
+
+    def test_call_under_way_comes_last_and_has_no_status(self, memory):
+        with under_way(memory, "POST", "/programs?token=hush", {"name": "P"}):
+            memory.get("/products")
+            first, last = memory.calls()
+            assert memory.calls("path=/programs") == [last]
+            assert memory.calls("path=/programs&count=0") == []
+            assert memory.calls("status=200") == memory.calls("count=1") == [first]
+        assert (first["path"], first["status"]) == ("/products", 200)
+        unknown = [name for name, value in last.items() if value is None]
+        assert sorted(unknown) == NOT_YET_KNOWN
+        assert (last["method"], last["path"]) == ("POST", "/programs")
+        assert last["url"] == "/programs?token=***"
+        assert last["headers"]["Token"] == "***"
+        before, answered = memory.calls()
+        assert before == first
+        assert answered["status"] == 400
+        assert answered["body"] == {"name": "P"}
+        assert answered["time"] >= last["time"]
+        assert {*answered} == {*last}
+
+    @each("line", ["DELETE /-/journal", "POST /-/reset"])
+    def test_call_that_began_before_the_journal_was_emptied_does_not_return(
+        self, memory, controls, line
+    ):
+        with under_way(memory, "GET", "/programs"):
+            memory.call(*line.split())
+            assert memory.calls() == []
+            memory.get("/user")
+        paths = [call["path"] for call in memory.calls()]
+        assert paths == ["/user"]
+        paths = [call.path for call in controls.answered]
+        assert paths == ["/user", "/programs"]  # for the reports of tests
+
+    def test_no_call_stays_under_way(self):
+        with pmservice.running() as served:
+            controls = next(one for one in pmservice.Controls.alive if one.service is served.app)
+            served.fail("GET /programs", delay=0.001, times=1)  # takes it to another thread
+            served.fail("GET /users", drop=True, times=1)
+            with pytest.raises(ConnectionError):
+                served.get("/users")
+            for path in ("/programs", "/products", "/user", "/nothing", "//user", "/openapi.json"):
+                served.call("GET", path)
+            served.call("GET", "/user", headers={"Host": "evil.example"})
+            served.call("POST", "/products", b"{")
+            assert len(served.calls()) == 9
+            for journal in (controls.journal, controls.answered):
+                assert journal.begun == {}
+
+    def test_page_of_calls_shows_a_call_under_way(self, memory):
+        with under_way(memory, "GET", "/programs"):
+            page = browse(memory, "/-/journal")
+        (line,) = page.calls
+        assert re.fullmatch(r"[0-9:]{8} GET /programs In progress - ?", line)
+
+    @each(("sent", "url", "path"), SENT_URLS)
+    def test_journal_keeps_urls_as_they_were_sent(self, sent, url, path):
+        with (
+            pmservice.running(token="t") as served,
+            contextlib.closing(connection_to(served.url)) as connection,
+        ):
+            connection.request("GET", sent, headers={"Token": "t", "Host": "localhost"})
+            connection.getresponse().read()
+            (call,) = served.calls()
+        assert call["url"] == url
+        assert call["path"] in (path, path.replace("//", "/"))
+        assert "hush" not in json.dumps(call)
+
+    def test_journal_keeps_urls_of_other_servers_that_name_no_uri(self, memory):
+        sent = "/api.php/v1/tasks/%D9%A1%3F%25/?x=1&password=hush"
+        memory.app.get(sent, headers={"Token": "t"}, status=404)
+        memory.app.get("/user", extra_environ={"SCRIPT_NAME": "/pm"}, status=401)
+        urls = [call["url"] for call in memory.calls()]
+        assert urls == ["/api.php/v1/tasks/%D9%A1%3F%25/?x=1&password=***", "/pm/user"]
 
     def test_other_number_of_calls_names_the_nearest(self, memory):
         memory.get("/products")
@@ -8551,6 +8664,7 @@ class TestJournal:
         assert call["query"] == "limit=1&token=***&%70assword=***&="
         assert call["error"] == "name must be 1 to 255 characters, not blank."
         assert call["fault"] is None
+        assert call["hint"] is None
         assert call["ignored"] == "?limit, ?token, ?password"
         headers = call["headers"]
         assert headers["User-Agent"] == "tests"
@@ -8560,6 +8674,63 @@ class TestJournal:
         moment = datetime.fromisoformat(call["time"])
         age = datetime.now(timezone.utc) - moment
         assert abs(age) < timedelta(minutes=5)  # whatever the service's clock says
+
+    def test_journal_keeps_the_hint_of_a_refusal(self, memory):
+        refusal = memory.refused("GET", "/user", status=401, Token=None)
+        (call,) = memory.calls()
+        assert (call["error"], call["hint"]) == ("Unauthorized", refusal["hint"])
+
+    def test_archive_holds_the_calls_that_match(self, memory):
+        memory.call("POST", "/products?a=%C3%A9&token=hush&b=", {"name": "", "token": "hush"})
+        memory.fail("GET /user", status=599, body="<p>É")
+        memory.app.get("/user", headers={"Token": memory.token}, status=599)
+        with under_way(memory, "GET", "/programs"):
+            archive = memory.get("/-/journal.har")
+        assert {*archive} == {"log"}
+        log = archive["log"]
+        assert log["version"] == "1.2"
+        assert log["creator"] == {"name": "pmservice", "version": pmservice.__version__}
+        refused, spoiled, begun = log["entries"]
+        calls = memory.calls()
+        request, response = refused["request"], refused["response"]
+        assert request["method"] == "POST"
+        assert request["url"] == "http://localhost:80/products?a=%C3%A9&token=***&b="
+        query = [(one["name"], one["value"]) for one in request["queryString"]]
+        assert query == [("a", "é"), ("token", "***"), ("b", "")]
+        headers = {one["name"]: one["value"] for one in request["headers"]}
+        assert headers == calls[0]["headers"]
+        text = '{"name":"","token":"***"}'
+        assert request["postData"] == {"mimeType": "application/json", "text": text}
+        assert (response["status"], response["statusText"]) == (400, "Bad Request")
+        content = response["content"]
+        assert content["mimeType"] == "application/json"
+        assert json.loads(content["text"]) == calls[0]["answer"]
+        assert content["size"] == len(content["text"].encode())
+        began = datetime.fromisoformat(spoiled["startedDateTime"])
+        took = timedelta(milliseconds=spoiled["time"])
+        assert began + took == datetime.fromisoformat(calls[1]["time"])
+        assert took > timedelta(0)
+        assert spoiled["timings"] == {"send": 0, "wait": spoiled["time"], "receive": 0}
+        spoilt = spoiled["response"]
+        assert (spoilt["status"], spoilt["statusText"]) == (599, "")
+        assert spoilt["content"] == {"size": 5, "mimeType": "text/html", "text": "<p>É"}
+        assert "postData" not in spoiled["request"]
+        assert begun["response"]["status"] == begun["time"] == 0
+        assert begun["response"]["content"]["text"] == ""
+        for entry in log["entries"]:
+            assert {*entry} == {
+                "startedDateTime",
+                "time",
+                "request",
+                "response",
+                "cache",
+                "timings",
+            }
+            for name, needed in PARTS_OF_AN_ARCHIVE.items():
+                assert {*entry[name]} - {"postData"} == needed
+        for query in ("method=post", "path=/prod*", "status=400", "status=400&count=1"):
+            found = memory.get(f"/-/journal.har?{query}")
+            assert found["log"]["entries"] == [refused]
 
     def test_secret_that_a_refusal_quotes_is_not_kept(self, memory):
         sent = b'{"account": "admin", "password": hunter2}'
@@ -11286,13 +11457,15 @@ FAILING = r"""
         pmservice_shared.get("/programs")
 
     def test_refused(pmservice, pmservice_shared):
-        pmservice_shared.get("/user?x=1")
+        pmservice_shared.get("/api.php/v1/user/?x=1")
         pmservice.fail("GET /products", status=500, times=1)
         pmservice.call("GET", "/products")
+        pmservice.call("GET", "/user", headers={"Token": None})
         with module.running() as own:
             own.post("/products", {"name": "P", "progam": 1})
         pmservice.call("POST", "/products", b"{\x1b[31m\n'name': 'Shop', 'token': 'hush'}")
         pmservice.reset()
+        pmservice.fail("PUT /products/*", status=503)
         assert pmservice.call("POST", "/products", {"name": ""}).status == 201
 
     def test_many(pmservice):
@@ -11308,15 +11481,60 @@ FAILING = r"""
         app.get("/programs", headers={"Token": pmservice_app.token})
         raise ValueError
 """
+IMPATIENT = """
+    import http.client, time
+
+    def test_gives_up(pmservice):
+        pmservice.fail("GET /programs", delay=60)
+        address = pmservice.url.removeprefix("http://")
+        connection = http.client.HTTPConnection(address, timeout=10)
+        connection.request("GET", "/programs?x=1", headers={"Token": pmservice.token})
+        until = time.monotonic() + 60
+        while not pmservice.calls() and time.monotonic() < until:
+            pass
+        connection.close()
+        raise TimeoutError
+"""
+NOTED_BY_JUNIT = """
+    import pytest
+
+    def test_passed(pmservice):
+        pmservice.get("/programs")
+
+    def test_in_its_body(pmservice):
+        pmservice.get("/programs?of=test_in_its_body")
+        assert pmservice.get("/users")["total"] == 9
+
+    @pytest.fixture
+    def failing(pmservice):
+        pmservice.get("/programs?of=test_in_its_setup")
+        raise ValueError
+
+    def test_in_its_setup(failing):
+        pass
+
+    @pytest.fixture
+    def left(pmservice):
+        yield
+        pmservice.get("/programs?of=test_in_its_teardown")
+        raise ValueError
+
+    def test_in_its_teardown(left):
+        pass
+"""
 REPORTED = [  # heading and lines of each section, with AT for the time and MS for the duration
-    ("1 call",   "AT GET /user?x=1 200 MS admin\n    ignored ?x"),
-    ("3 calls",  "AT GET /products 500 MS -\n    fault   GET /products\n"
-                 "AT POST /products 400 MS admin\n    body    {\\x1b[31m\\n'name': 'Shop', 'token***\n"
+    ("1 call",   "AT GET /api.php/v1/user/?x=1 200 MS admin\n    answer  {\"profile\":*…\n    ignored ?x"),
+    ("4 calls",  "AT GET /products 500 MS -\n    answer  {\"error\":\"This is the fault 500 that was asked for.\"}\n    fault   GET /products\n"
+                 "AT GET /user 401 MS -\n    error   Unauthorized\n    hint    Send the header `Token: <token>`. POST /tokens *\n"
+                 "AT POST /products 400 MS admin\n    body    {\\x1b[[]31m\\n'name': 'Shop', 'token***\n"
                  "    error   The body must be JSON, but line 1, column 2 is wrong.\n"
-                 "AT POST /products 400 MS admin\n    body    {\"name\":\"\"}\n    error   name must be 1 to 255 characters, not blank."),
-    ("1 call",   "AT POST /products 201 MS admin\n    body    {\"name\":\"P\",\"progam\":1}\n    ignored progam"),
-    ("26 calls", "… 6 earlier calls\n" + "AT GET /products 200 MS admin\n" * 19 + "AT POST /programs 400 MS admin\n    error   name is required *"),
-    ("1 call",   "AT GET /programs 200 MS admin"),
+                 "AT POST /products 400 MS admin\n    body    {\"name\":\"\"}\n    error   name must be 1 to 255 characters, not blank.\n"
+                 "No call met the fault PUT /products/[*]"),
+    ("1 call",   "AT POST /products 201 MS admin\n    body    {\"name\":\"P\",\"progam\":1}\n"
+                 "    answer  {\"id\":1,\"program\":0,*…\n    ignored progam"),
+    ("26 calls", "… 6 earlier calls\n" + "AT GET /products 200 MS admin\n    answer  {\"total\":0,\"products\":[[]]}\n" * 19
+                 + "AT POST /programs 400 MS admin\n    error   name is required *"),
+    ("1 call",   "AT GET /programs 200 MS admin\n    answer  {*}"),
 ]
 SHARING = """
     import pytest
@@ -11453,6 +11671,29 @@ class TestPlugin:
         outcome.stdout.fnmatch_lines(["E *assert 400 == 201", 'E *<400 {"error":"name must *'])
         outcome.stdout.fnmatch_lines([refused])
         assert "def succeed" not in text
+
+    def test_report_shows_a_call_whose_client_gave_up(self, pytester):
+        pytester.makepyfile(IMPATIENT)
+        outcome = pytester.runpytest_inprocess("-W", "ignore::DeprecationWarning")
+        outcome.assert_outcomes(failed=1)
+        line = r"\d\d:\d\d:\d\d\.\d{3} GET /programs\?x=1 no answer yet"
+        outcome.stdout.re_match_lines(["-+ pmservice at .*: 1 call -+", line])
+
+    @each("workers", [(), ("-n1",)])
+    def test_file_of_junit_has_the_calls_of_a_failed_test(self, pytester, workers):
+        pytester.makepyfile(NOTED_BY_JUNIT)
+        outcome = pytester.runpytest_subprocess("--junitxml=junit.xml", *workers)
+        outcome.assert_outcomes(passed=2, failed=1, errors=2)
+        file = ElementTree.parse(pytester.path / "junit.xml")
+        shown = {}
+        for test in file.iter("testcase"):
+            for noted in test.iter("property"):
+                shown[test.get("name")] = noted.get("value").split("\n")
+                assert noted.get("name") == "pmservice"
+        for name, (heading, first, *_) in shown.items():
+            assert re.match(r"pmservice at http://127.0.0.1:\d+: [12] calls?", heading)
+            assert f"GET /programs?of={name}" in first
+        assert {*shown} == {"test_in_its_body", "test_in_its_setup", "test_in_its_teardown"}
 
     def test_shared_service_shows_nothing_of_an_earlier_test(self, pytester):
         pytester.makeconftest("""

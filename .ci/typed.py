@@ -41,8 +41,9 @@ def test_controls(pmservice_shared: pmservice.Running) -> None:
     pmservice_shared.fail("GET *", delay=0.1, drip=1, truncate=10, drop=False)
     pmservice_shared.clear_faults()
     for call in pmservice_shared.calls(method="POST", path="/tasks/*", status=503):
-        assert call["headers"]["Token"] + call["path"] + (call["error"] or "")
-    assert pmservice_shared.wait_for_calls(1, seconds=0.5, path="/tasks/*")[0]["duration"] < 1000
+        assert call["headers"]["Token"] + call["url"] + (call["error"] or call["hint"] or "")
+    (answered,) = pmservice_shared.wait_for_calls(1, seconds=0.5, path="/tasks/*")
+    assert (answered["status"] or 0) + (answered["duration"] or 0) < 1000
     pmservice_shared.clear_calls()
     pmservice_shared.reset()
     pmservice_shared.reset(only_records=True)
