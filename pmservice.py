@@ -6125,8 +6125,6 @@ Chunks = Iterator[bytes]
 PREFIXES = ("/zentao/api.php/v1", "/api.php/v1")  # where clients of the real server look
 # The pages below /-/: of the calls, and the one that ends a login.
 PAGES_OF_CONTROLS = ("/-/journal", "/-/out")
-# Below these, browsers get JSON, too, not the page. Compared with the path and a slash after it.
-NO_PAGES = (*(f"{prefix}/" for prefix in PREFIXES), "/openapi.json/", "/-/")
 HOST = re.compile(r"([A-Za-z0-9_][A-Za-z0-9_.-]*|\[[0-9A-Fa-f:.]+\])(:[0-9]+)?")
 LOOPBACK_NAMES = ("localhost", "127.0.0.1", "[::1]")
 ORIGIN = re.compile(r"([a-z][a-z0-9+.-]*)://([^\s/?#@,]+)")
@@ -6332,7 +6330,7 @@ def with_page(query: Fields, default: int) -> Fields:
 # Paths
 
 
-def normalize_path(environ: Environ) -> tuple[str, str]:
+def normalize_path(environ: Environ, prefixes: Iterable[str]) -> tuple[str, str]:
     """Return (path, reason): reason is "" or says why the path is rejected.
 
     The path is without a prefix and a trailing slash. Rejected are paths that are not UTF-8, and
@@ -6348,13 +6346,13 @@ def normalize_path(environ: Environ) -> tuple[str, str]:
     raw = target.partition("?")[0]
     # "\n": the `$` of a route's pattern would match before it.
     if raw.startswith("//") or "%2f" in raw.lower() or "\n" in path:
-        return bare_path(path), f"There is nothing at {raw or path}."
-    return bare_path(path), ""
+        return bare_path(path, prefixes), f"There is nothing at {raw or path}."
+    return bare_path(path, prefixes), ""
 
 
-def bare_path(path: str) -> str:
+def bare_path(path: str, prefixes: Iterable[str] = PREFIXES) -> str:
     """Return a path without a prefix and a trailing slash."""
-    for prefix in PREFIXES:
+    for prefix in prefixes:
         if path.startswith(f"{prefix}/"):
             path = path.removeprefix(prefix)
             break
@@ -6473,14 +6471,6 @@ def read_origins(words: str) -> str:
     return ",".join(origins)
 
 
-def wants_page(method: str, path: str, accept: str, token: str | None) -> bool:
-    """Tell whether a browser asks: only browsers accept XHTML, only programs send a token."""
-    if method not in ("GET", "HEAD") or token is not None:
-        return False
-    has_page = path in PAGES_OF_CONTROLS or not f"{path}/".startswith(NO_PAGES)
-    return has_page and "application/xhtml+xml" in accept
-
-
 def refuse_host(environ: Environ, names: Iterable[str]) -> None:
     """Raise Refusal (421) for a Host that is not one of these names, which stops DNS rebinding."""
     absolute = ABSOLUTE.match(environ.get("REQUEST_URI", ""))  # wins over the Host header
@@ -6595,10 +6585,10 @@ def log_entry(environ: Environ, duration: float | None = None) -> LogEntry:
 
 
 def service_url() -> str:
-    """Return where the request found the service, without a path; the Host was checked."""
+    """Return where the request found the service, with its prefix; the Host was checked."""
     environ = bottle.request.environ
     host = environ.get("HTTP_HOST") or environ["SERVER_NAME"]
-    return f"{environ['wsgi.url_scheme']}://{host}"
+    return f"{environ['wsgi.url_scheme']}://{host}{this_service().prefix}"
 
 
 # Answers
@@ -6870,6 +6860,10 @@ class Service:
         self.lifetime = settings["token_lifetime"]
         self.body_limit = settings["body_limit"]
         self.strict = settings["strict"]
+        self.prefix: str = settings["prefix"]
+        self.prefixes = (self.prefix,) if self.prefix else PREFIXES
+        # Below these, browsers get JSON, too, not the page. Compared with the path and a slash.
+        self.no_pages = tuple(f"{path}/" for path in (*self.prefixes, "/openapi.json", "/-"))
         self.token: str = settings["token"] or secrets.token_hex(16)
         self.admin_hash = hash_token(self.token)
         self.origins = set(listed(read_origins(settings["origin"])))
@@ -6903,12 +6897,19 @@ class Service:
         "record" and "list" are quick reads.
         """
         accept, token = headers.get("ACCEPT", ""), headers.get("TOKEN")
-        if self.page and wants_page(method, path, accept, token):
+        if self.wants_page(method, path, accept, token):
             basic = headers.get("AUTHORIZATION", "")
             known = self.page.remembered(basic) is not None
             return "html" if known else "login"
-        pattern = pattern_of(bare_path(path))
+        pattern = pattern_of(bare_path(path, self.prefixes))
         return CLASSES.get((method, pattern), "")
+
+    def wants_page(self, method: str, path: str, accept: str, token: str | None) -> bool:
+        """Tell whether a browser asks: only browsers accept XHTML, only programs send a token."""
+        if not self.page or method not in ("GET", "HEAD") or token is not None:
+            return False
+        has_page = path in PAGES_OF_CONTROLS or not f"{path}/".startswith(self.no_pages)
+        return has_page and "application/xhtml+xml" in accept
 
     def __call__(self, environ: Environ, start_response: Handler) -> Iterable[bytes]:
         """Answer a request; record it in the log, and tell the watchers."""
@@ -6976,10 +6977,13 @@ class Service:
         method, path = environ["REQUEST_METHOD"], environ["PATH_INFO"]
         accept = environ.get("HTTP_ACCEPT", "")
         token = environ.get("HTTP_TOKEN")
-        if self.page and wants_page(method, path, accept, token):
+        if self.wants_page(method, path, accept, token):
             environ["pmservice.aside"] = True
             raise self.page(environ)  # a response ends the hook only if it is raised
-        environ["PATH_INFO"], reason = normalize_path(environ)
+        environ["PATH_INFO"], reason = normalize_path(environ, self.prefixes)
+        if self.prefix and not f"{path}/".startswith(self.no_pages):
+            rule = f"this service answers below {self.prefix} only (--prefix)"
+            reason = f"There is nothing at {path}; {rule}."
         for gate in self.gates:
             gate(environ)
         if reason:  # only now: the gates must see these calls, too
@@ -9811,7 +9815,7 @@ class Page:
     def answer(self, environ: Environ, language: str) -> Contents:
         """Return the page at a path. Raises Refusal, Bottle's 404, or a redirection."""
         refuse_embedding(environ, bool(self.service.frames))
-        environ["PATH_INFO"], reason = normalize_path(environ)
+        environ["PATH_INFO"], reason = normalize_path(environ, self.service.prefixes)
         if self.service.loading:  # its users and their passwords may not be there yet
             raise Refusal(503, LOADING)
         path = environ["PATH_INFO"]
@@ -9848,7 +9852,7 @@ class Page:
     def answer_get(self, environ: Environ, me: Caller, language: str) -> Contents:
         """Return the page of what the operation at a path answers."""
         route, named = self.service.routes.router.match(environ)
-        # The path as OPERATIONS writes it, see add_routes; other GETs have no page, see NO_PAGES.
+        # The path as OPERATIONS writes it, see add_routes; other GETs have no page, see no_pages.
         operation = READS[re.sub(r"\\|:\w+", "", route.rule)]
         environ["pmservice.most"] = MOST_ROWS  # of the lists inside a record
         query = {}
@@ -11598,6 +11602,13 @@ def read_frames(words: str) -> str:
     return origins
 
 
+def read_prefix(path: str) -> str:
+    """Return a path to put before those of the operations, or ""."""
+    if not re.fullmatch(r"(/[A-Za-z0-9][A-Za-z0-9._~-]*)*", path):
+        raise ValueError
+    return path
+
+
 def read_boolean(value: Any) -> bool:
     """Return True or False."""
     if not isinstance(value, bool):
@@ -11646,6 +11657,7 @@ SWITCH   = SettingKind(yes_or_no,    "must be yes or no")
 HOSTS    = SettingKind(read_hosts,   "must be a name without a port, such as pm.example.org")
 ORIGINS  = SettingKind(read_origins, "must be a scheme and a host such as https://app.example.org, with no path, or * or null")
 LANGUAGE = SettingKind(read_language, "must be en or zh")
+BASE     = SettingKind(read_prefix,  "must be a path such as /api.php/v1, without a slash at its end")
 FRAMES   = SettingKind(read_frames,  "must be a scheme and a host such as https://demo.example.org, with no path, or *")
 SOURCE   = SettingKind(read_source,  "must be a file or a dict")
 INSTANT  = SettingKind(read_now,     "must be a moment, such as 2026-01-05T09:00:00Z")
@@ -11668,6 +11680,7 @@ SETTINGS = (
                                                                   "*: all; can be repeated"),
     Setting("allowed_host",   "",             HOSTS,    HOSTS,    "a Host name to answer to, besides those of loopback; without one, "
                                                                   "every name unless listening on loopback; can be repeated"),
+    Setting("prefix",         "",             BASE,     BASE,     "a path such as /api.php/v1 below which alone operations are answered"),
     Setting("strict",         False,          BOOLEAN,  SWITCH,   "refuse unknown fields and query parameters instead of ignoring them"),
     Setting("timezone",       "UTC",          ANY_TEXT, ANY_TEXT, "the zone of datetimes that name none, such as Asia/Shanghai"),
     Setting("token_lifetime", TOKEN_LIFETIME, NUMBER,   NUMBER,   "seconds that a token lives after its last use"),
@@ -11702,6 +11715,7 @@ class Settings(TypedDict, total=False):
     allowed_host: str
     origin: str  # the origins of other machines' pages that may call, separated by commas; "*": all
     frame: str  # the origins whose pages may show ours in a frame, separated by commas; "*": all
+    prefix: str  # the path, such as "/api.php/v1", below which alone operations are answered
     strict: bool  # whether names that an operation does not take are refused instead of ignored
     clock: Callable[[], datetime]  # returns the current time, aware
     control: bool | None  # whether the routes under /-/ exist; None: for ":memory:" only
@@ -11982,11 +11996,11 @@ class Client:
     """A client of a running service whose controls are on, for tests.
 
     url: of the service, without a slash at the end.  token: sent with each call; the controls need
-    an administrator's.
+    an administrator's.  prefix: put before paths that are not of controls and lack it.
     """
 
-    def __init__(self, url: str, token: str):
-        self.url, self.token = url, token
+    def __init__(self, url: str, token: str, prefix: str = ""):
+        self.url, self.token, self.prefix = url, token, prefix
 
     def __repr__(self) -> str:
         return f"<pmservice at {self.url}>"
@@ -12007,6 +12021,8 @@ class Client:
         sent = {name: value for name, value in named.items() if value is not None}
         if body is not None and not isinstance(body, bytes):
             body = json.dumps(body).encode()
+        if not path.startswith((f"{self.prefix}/", "/-/")):
+            path = self.prefix + path
         address = urllib.parse.urlsplit(self.url)
         target = urllib.parse.quote(address.path + path, URL_MARKS)
         # a call may be delayed and then drip
@@ -12124,7 +12140,7 @@ class Running(Client):
     """A service that is being served, with a client's helpers. `app` is its WSGI application."""
 
     def __init__(self, url: str, token: str, app: Service):
-        super().__init__(url, token)
+        super().__init__(url, token, app.prefix)
         self.app = app
 
 
@@ -13998,10 +14014,11 @@ def finish_start(service: Service, settings: Values, server: Server) -> None:
     """
     path, database, stopped = settings["database"], service.database, service.stopping.is_set
     serving = f"pmservice {__version__} serves {path} at {server.url}; press Ctrl-C to stop."
+    base = server.url + service.prefix
     told: list[str] = []
 
     def greet() -> None:
-        lines = patiently(path, stopped, make_credentials, database, settings, server.url)
+        lines = patiently(path, stopped, make_credentials, database, settings, base)
         # `furnish` shares admin's password if there is one; it may be made only now.
         if settings["demo"]:
             told.append(patiently(path, stopped, share_password, database))

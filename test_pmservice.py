@@ -7400,6 +7400,40 @@ class TestReachingIt:
         task = world.put(f"{prefix}/tasks/1{slash}")
         assert task["id"] == 1
 
+    @each("prefix", ["/api.php/v1", "/pm/api-2", "/zentao"])
+    def test_operations_are_answered_below_the_prefix_of_the_setting_only(self, prefix):
+        with opened(load=WORLD, prefix=prefix) as client:
+            listed = client.get(f"{prefix}/products/?limit=1")
+            assert listed["total"] == 2
+            assert client.service.class_of("GET", f"{prefix}/testcases/1", {}) == "record"
+            for path in ("/products", "/", "/zentao/api.php/v1/products", f"{prefix}x/products"):
+                refusal = client.refused("GET", path, status=404)
+                rule = f"this service answers below {prefix} only (--prefix)."
+                expected = f"There is nothing at {path}; {rule}"
+                if path.startswith(f"{prefix}/"):
+                    expected = "There is nothing at /api.php/v1/products; did you mean /products?"
+                assert refusal["error"] == expected
+            doubled = client.refused("GET", f"{prefix}{prefix}/products", status=404)
+            assert doubled["error"].startswith(f"There is nothing at {prefix}/products")
+            for before in ("", prefix):
+                assert client.get(f"{before}/-/live") == {"status": "live"}
+                document = client.get(f"{before}/openapi.json")
+                assert document["servers"] == [{"url": f"http://localhost:80{prefix}"}]
+
+    def test_pages_stay_where_they_are_with_a_prefix(self):
+        with opened(load=WORLD, prefix="/pm") as client:
+            assert "/products/1" in browse(client, "/products").links
+            assert "http://localhost:80/pm/products" in browse(client, "/-/journal").text
+            browse(client, "/api.php/v1/products", status=404)
+            refusal = client.call("GET", "/pm/products", Token=None, Accept=CHROME)
+            assert refusal.status_int == 401
+
+    @each("prefix", ["pm", "/", "/pm/", "//pm", "/-", "/-/pm", "/pm/..", "/a b", "/a?b", "/é", 5])
+    def test_other_prefixes_are_refused_in_one_sentence(self, prefix):
+        rule = "prefix must be a path such as /api.php/v1, without a slash at its end"
+        with pytest.raises(pmservice.StartError, match=re.escape(f"{rule} (got {prefix!r})")):
+            pmservice.create_app(prefix=prefix)
+
     def test_other_paths_are_not_found(self, world):
         before = world.dump()
         for path in self.NOWHERE.split():
@@ -11396,6 +11430,15 @@ class TestHelpers:
         first, *_ = client.get("/configurations")
         assert first["key"] == "language"
         assert repr(client) == f"<pmservice at {served.url}>"
+
+    def test_helpers_put_the_prefix_before_paths(self):
+        with pmservice.running(prefix="/pm") as served:
+            served.post("/products", {"name": "P"})
+            for path in ("/products", "/pm/products"):
+                assert served.get(path)["total"] == 1
+            urls = [call["url"] for call in served.calls(path="/products")]
+            assert urls == ["/pm/products"] * 3
+            assert not served.url.endswith("/pm")
 
     def test_helper_that_is_refused_says_why(self):
         with pmservice.running() as served:
