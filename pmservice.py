@@ -59,6 +59,7 @@ import select
 import signal
 import socket
 import sqlite3
+import stat
 import sys
 import textwrap
 import threading
@@ -11688,6 +11689,8 @@ SETTINGS = (
     Setting("control",        None,           BOOLEAN,  SWITCH,   "offer the controls under /-/ for tests; the default with :memory:"),
     Setting("verbose",        None,           None,     SWITCH,   "write a line for each request to stderr; the default of serve at a terminal"),
     Setting("log_json",       False,          None,     SWITCH,   "write these lines as JSON objects"),
+    Setting("with_parent",    False,          None,     SWITCH,   "stop when stdin ends: with the process that holds its other end, "
+                                                                  "even if that is killed"),
     Setting("now",            None,           INSTANT,  None),
     Setting("loopback_only",  True,           BOOLEAN,  None),
     Setting("clock",          utc_now,        TIMER,    None),
@@ -13969,6 +13972,8 @@ def command_serve(settings: Values, options: argparse.Namespace) -> None:
         raise StartError(f"{host} can be reached from outside: set --token or --password first")
     if settings["load"] and settings["demo"]:
         raise StartError("--load and --demo: only one of them can be loaded")
+    if settings["with_parent"]:
+        refuse_stdin_without_parent()
     chosen = {**settings, "loopback_only": loopback}
     sys.setswitchinterval(SWITCH_TIME)
     with contextlib.ExitStack() as stack:
@@ -13980,6 +13985,8 @@ def command_serve(settings: Values, options: argparse.Namespace) -> None:
         server = Server(service, listener)
         for number in STOPS:
             signal.signal(number, server.stop)
+        if settings["with_parent"]:
+            threading.Thread(target=stop_with_parent, args=(server,), daemon=True).start()
         service.loading = bool(settings["load"] or settings["demo"])
         executor = ThreadPoolExecutor(1)  # because result() raises here what failed there
         starting = executor.submit(finish_start, service, settings, server)
@@ -13988,6 +13995,27 @@ def command_serve(settings: Values, options: argparse.Namespace) -> None:
         starting.result()
     if NonBlockingHandler.memory_ran_out:
         raise MemoryError
+
+
+def refuse_stdin_without_parent() -> None:
+    """Raise StartError if no process can hold stdin open: it is closed, a file or /dev/null."""
+    if sys.stdin is not None:
+        file = sys.stdin.fileno()
+        mode = os.fstat(file).st_mode
+        is_terminal = os.isatty(file) and os.name != "nt"  # Windows calls NUL a terminal, too
+        if stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode) or is_terminal:  # Node's pipes are sockets
+            return
+    rule = "must be a pipe, held open by the process that starts the service"
+    raise StartError(f"--with-parent: stdin {rule}")
+
+
+def stop_with_parent(server: Server) -> None:
+    """Wait for the end of stdin, then stop the server."""
+    # not sys.stdin.read(), whose lock would make Python fail at its exit
+    with contextlib.suppress(OSError):
+        while os.read(sys.stdin.fileno(), 4096):
+            pass
+    server.stop()
 
 
 def patiently(

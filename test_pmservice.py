@@ -14269,6 +14269,132 @@ class TestServing:
         assert signal.getsignal(number) == handler
 
 
+# Starts a command, writes its process id, and holds its stdin open until it is killed.
+PARENT = """
+import subprocess, sys
+child = subprocess.Popen(sys.argv[1:], stdin=subprocess.PIPE)
+print(child.pid, flush=True)
+child.wait()
+"""
+WITH_PARENT = [sys.executable, str(HERE / "pmservice.py"), "--with-parent"]
+WITH_PARENT += ["--port", "0", "--database", ":memory:", "--token", "t"]
+
+
+class TestParent:
+    """The service ends with the process that started it, when its stdin ends."""
+
+    NO_PIPE = (
+        "--with-parent: stdin must be a pipe, held open by the process that starts the service"
+    )
+
+    @staticmethod
+    @contextlib.contextmanager
+    def started(*arguments, stdin=subprocess.PIPE):
+        """Yield a process of the service, whose stdin is a pipe or what is given."""
+        pipe, words = subprocess.PIPE, [*WITH_PARENT, *arguments]
+        process = subprocess.Popen(words, stdin=stdin, stdout=pipe, stderr=pipe)
+        try:
+            yield process
+        finally:
+            process.kill()
+            process.communicate()
+
+    @staticmethod
+    def next_line(stream):
+        return stream.readline().decode().strip()
+
+    def test_it_ends_when_its_parent_is_killed(self):
+        words = [sys.executable, "-c", PARENT, *WITH_PARENT]
+        with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as parent:
+            number = int(self.next_line(parent.stdout))
+            url = self.next_line(parent.stdout)
+            assert get_products(url)[0] == 200
+            parent.kill()
+            try:
+                # the service has this stdout, too, so it is at its end when both have ended
+                assert parent.communicate(timeout=60) == (b"", None)
+            except subprocess.TimeoutExpired:
+                os.kill(number, signal.SIGTERM)
+                raise
+        with pytest.raises(ConnectionRefusedError):
+            connection_to(url).connect()
+
+    def test_what_stdin_brings_is_ignored_until_it_ends(self):
+        with self.started() as process:
+            url = self.next_line(process.stdout)
+            process.stdin.write(b"DELETE /products\n" * 10_000)
+            process.stdin.flush()
+            assert get_products(url)[0] == 200
+            out, _ = process.communicate(timeout=60)
+        assert (process.returncode, out) == (0, b"")
+
+    def test_variable_turns_it_on(self, run, monkeypatch):
+        monkeypatch.setenv("PMSERVICE_WITH_PARENT", "yes")
+        monkeypatch.setattr(sys, "stdin", None)
+        assert refused(run("--port", "0")) == self.NO_PIPE
+
+    @each("kind", ["closed", "null", "file"])
+    def test_stdin_that_no_process_holds_is_refused(self, run, monkeypatch, kind):
+        paths = {"null": os.devnull, "file": HERE / "schema.sql"}
+        with contextlib.ExitStack() as stack:
+            stdin = None if kind == "closed" else stack.enter_context(open(paths[kind]))
+            monkeypatch.setattr(sys, "stdin", stdin)
+            assert refused(run("--with-parent", "--port", "0")) == self.NO_PIPE
+        assert os.listdir() == []
+
+    def test_open_stdin_does_not_keep_a_service_that_failed(self):
+        with self.started("--load", "missing.json") as process:
+            assert process.wait(60) == 2
+            assert b"missing.json: No such file or directory" in process.stderr.read()
+
+    @SIGNALS
+    def test_signal_ends_it_while_stdin_is_open(self):
+        with self.started() as process:
+            assert self.next_line(process.stdout)
+            process.send_signal(signal.SIGTERM)
+            assert process.wait(60) == 0
+
+    @TERMINALS
+    def test_end_of_input_at_a_terminal_ends_it(self):
+        terminal, stdin = os.openpty()
+        try:
+            with self.started(stdin=stdin) as process:
+                assert self.next_line(process.stdout)
+                os.write(terminal, b"hello\n\x04")  # the second one is Ctrl-D
+                assert process.wait(60) == 0
+        finally:
+            os.close(stdin)
+            os.close(terminal)
+
+    def test_end_of_stdin_while_it_loads_says_that_nothing_was_loaded(self, run, monkeypatch):
+        reader, writer = os.pipe()
+        stopped = threading.Event()
+        stop = pmservice.Server.stop
+
+        def note(server, *arguments):
+            stop(server, *arguments)
+            stopped.set()
+
+        def parse(text):
+            os.close(writer)
+            assert stopped.wait(30)
+            return json.loads(text)
+
+        Path("f.json").write_text('{"products": [{"name": "P"}]}')
+        monkeypatch.setattr(pmservice.Server, "stop", note)
+        monkeypatch.setattr(pmservice, "parse_fixture", parse)
+        handlers = {one: signal.getsignal(one) for one in pmservice.STOPS}
+        told = "pmservice: f.json: stopped; nothing was loaded\n"
+        with open(reader) as stdin:
+            monkeypatch.setattr(sys, "stdin", stdin)
+            try:
+                flags = ("--with-parent", "--port", "0", "--load", "f.json")
+                assert run(*flags) == (130, "", told)
+            finally:
+                for one, handler in handlers.items():
+                    signal.signal(one, handler)
+
+
 # fmt: off
 BAD_STREAMS = [  # out, err
     ("read", "read"), ("full", "full"), ("closed", "closed"), ("read", "closed"), ("read", "/dev/full"), ("/dev/full", "read"), ("/dev/full", "closed"),
