@@ -15715,6 +15715,19 @@ SHELL = pytest.mark.skipif(
     not (shutil.which("mkfifo") and shutil.which("curl")), reason="needs mkfifo and curl"
 )
 RECIPES = [pytest.param("node --test", marks=NODE), pytest.param("sh run", marks=SHELL)]
+# What vitest does with its recipe: start the service, take its URL, use it and stop it.
+VITEST = """
+import start from "./pmservice.mjs";
+let url;
+const stop = await start({provide: (name, value) => { if (name === "url") url = value; }});
+console.log((await fetch(url + "/products", {headers: {Token: "t"}})).status);
+"""
+# fmt: off
+KILLED = [  # command, its file, of which the last line kills the process that runs it
+    pytest.param("node killed.mjs", VITEST + 'process.kill(process.pid, "SIGKILL");', marks=NODE),
+    pytest.param("sh killed.sh",    code_of(OTHER_LANGUAGES, "sh")[0] + "kill -9 $$", marks=SHELL),
+]
+# fmt: on
 
 
 class TestInOtherLanguages:
@@ -15725,6 +15738,8 @@ class TestInOtherLanguages:
         """Enter a folder with the recipes as files; the command `pmservice` is on the path."""
         (tmp_path / "shop.test.mjs").write_text(code_of(OTHER_LANGUAGES, "js")[0])
         (tmp_path / "run").write_text(code_of(OTHER_LANGUAGES, "sh")[0])
+        (tmp_path / "pmservice.mjs").write_text(code_of(OTHER_LANGUAGES, "js")[1])
+        (tmp_path / "test_shop.py").write_text(code_of(OTHER_LANGUAGES, "python")[0])
         command = tmp_path / "pmservice"
         command.write_text(f"#!/bin/sh\nexec '{sys.executable}' '{HERE / 'pmservice.py'}' \"$@\"\n")
         command.chmod(0o755)
@@ -15760,6 +15775,44 @@ class TestInOtherLanguages:
         done = self.run_recipe(words)
         assert done.returncode == 1
         assert "missing.json: No such file or directory" in done.stdout + done.stderr
+
+    @each(("words", "text"), KILLED)
+    def test_service_ends_with_a_process_that_is_killed(self, words, text):
+        Path(words.split()[1]).write_text(text)
+        # it returns when nobody can write to stderr any longer, and so when the service has ended
+        done = self.run_recipe(words)
+        assert done.returncode == -signal.SIGKILL
+        self.check_ended(done.stderr)
+
+    @NODE
+    def test_setup_of_vitest_starts_and_stops_the_service(self):
+        Path("use.mjs").write_text(f"{VITEST}stop();")
+        done = self.run_recipe("node use.mjs")
+        assert (done.returncode, done.stdout) == (0, "200\n")
+        self.check_ended(done.stderr)
+
+    @pytest.mark.skipif(sys.version_info < (3, 11), reason="enterContext() came with Python 3.11")
+    def test_unittest_passes(self, monkeypatch):
+        monkeypatch.setenv("PYTHONPATH", str(HERE), prepend=os.pathsep)
+        done = subprocess.run([sys.executable, "-m", "unittest"], capture_output=True, text=True)
+        assert done.returncode == 0
+        assert "Ran 1 test in" in done.stderr
+
+    def test_go_and_node_start_the_same_service(self):
+        node, vitest, _ = code_of(OTHER_LANGUAGES, "js")
+        (go,) = code_of(OTHER_LANGUAGES, "go")
+        for code in (node, vitest, go):
+            (words,) = re.findall('"--with-parent".*"t"', code)
+            assert json.loads(f"[{words}]") == WITH_PARENT[2:]
+
+    def test_settings_of_the_container_are_known(self):
+        *_, code = code_of(OTHER_LANGUAGES, "js")
+        known = {f"{pmservice.PREFIX}{setting.name.upper()}" for setting in pmservice.FLAGS}
+        named = {*re.findall("PMSERVICE_[A-Z]+", code)}
+        assert len(named) == 2
+        assert named <= known
+        (port,) = re.findall("^EXPOSE ([0-9]+)", block("FROM "), re.MULTILINE)
+        assert {*re.findall("[0-9]{4}", code)} == {port}
 
 
 def block(beginning: str) -> str:
