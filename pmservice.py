@@ -2679,25 +2679,6 @@ BROWSE_RELEASES = {"all": "TRUE", **{state: f"release.status = '{state}'" for st
 # fmt: on
 
 
-class Narrowing(NamedTuple):
-    """How a list is narrowed to what belongs to a record that the path or the query names.
-
-    condition: a condition on the row.
-    join: the JOIN with the table of links.
-    row_id: the column of that table that holds the row's id.
-    """
-
-    condition: str = "TRUE"
-    join: str = ""
-    row_id: str = ""
-
-
-def linked_by(links: str, table: str, target: str, parameter: str) -> Narrowing:
-    """Return the narrowing to the rows that a table of links connects with a parameter's record."""
-    join = f"JOIN {links} ON {links}.{table} = {table}.id AND {links}.{target} = :{parameter}"
-    return Narrowing(join=join, row_id=f"{links}.{table}")
-
-
 PARENT_OF_CHILD = """
     story.id = (SELECT child.parent FROM story AS child WHERE child.id = :child)
     AND story.type = 'requirement'"""
@@ -2713,99 +2694,102 @@ IN_TESTTASK = """testcase.id IN (
 OF_PLAN = """
     bug.plan = :plan AND bug.plan <> 0
     AND bug.product = (SELECT plan.product FROM plan WHERE plan.id = :plan)"""
-# By the table that is listed and the name of what narrows it. For other pairs, the column of that
-# name holds the record's id.
+# The conditions that narrow a list to what belongs to a record that the path or the query names: by
+# the table that is listed and that name. For other pairs, the column of the name holds its id.
 # fmt: off
 NARROWINGS = {
-    ("story", "project"):      linked_by("project_story", "story", "project", "project"),
-    ("story", "execution"):    linked_by("project_story", "story", "project", "execution"),
-    ("story", "plan"):         linked_by("plan_story", "story", "plan", "plan"),
-    ("story", "child"):        Narrowing(PARENT_OF_CHILD),
-    ("testcase", "project"):   Narrowing(CASES_OF_HOME_OR_ITS_STORIES.format("project")),
-    ("testcase", "execution"): Narrowing(CASES_OF_HOME_OR_ITS_STORIES.format("execution")),
-    ("testcase", "testtask"):  Narrowing(IN_TESTTASK),
-    ("product", "project"):    linked_by("project_product", "product", "project", "project"),
-    ("project", "product"):    linked_by("project_product", "project", "product", "product"),
-    ("project", "program"):    Narrowing("project.parent = :program"),
-    ("task", "story"):         Narrowing("task.story = :story AND task.story <> 0"),  # as the index says
-    ("bug", "story"):          Narrowing("bug.story = :story AND bug.story <> 0"),
-    ("testcase", "story"):     Narrowing("testcase.story = :story AND testcase.story <> 0"),
-    ("bug", "plan"):           Narrowing(OF_PLAN),
+    "story project":      "project_story.project = :project",
+    "story execution":    "project_story.project = :execution",
+    "story plan":         "plan_story.plan = :plan",
+    "story child":        PARENT_OF_CHILD,
+    "testcase project":   CASES_OF_HOME_OR_ITS_STORIES.format("project"),
+    "testcase execution": CASES_OF_HOME_OR_ITS_STORIES.format("execution"),
+    "testcase testtask":  IN_TESTTASK,
+    "product project":    "project_product.project = :project",
+    "project product":    "project_product.product = :product",
+    "project program":    "project.parent = :program",
+    "task story":         "task.story = :story AND task.story <> 0",  # as the index says
+    "bug story":          "bug.story = :story AND bug.story <> 0",
+    "testcase story":     "testcase.story = :story AND testcase.story <> 0",
+    "bug plan":           OF_PLAN,
+}
+# The tables of links that these conditions need.
+LINKS = {
+    "story project":   "project_story",
+    "story execution": "project_story",
+    "story plan":      "plan_story",
+    "product project": "project_product",
+    "project product": "project_product",
 }
 # fmt: on
 
 
-def total_of(quoted_lists: str, parent: str) -> str:
-    """Return the query that reads the sum of lists' totals, which triggers keep."""
-    total = "SELECT coalesce(sum(records), 0) FROM total"
-    return f"{total} WHERE list IN ({quoted_lists}) AND parent = {parent}"
-
-
-def all_of(list: str, parent: str) -> dict[str, str]:
-    """Return the query for the total of a list, if all of it is asked for."""
-    return {"all": total_of(f"'{list}'", parent)}
-
-
-def stories_of(parent: str) -> dict[str, str]:
-    """Return the queries for the totals of the stories of a project or an execution, by status."""
-    unclosed = "'stories draft', 'stories active', 'stories changed'"
-    every = f"{unclosed}, 'stories closed'"
-    totals = {state: total_of(f"'stories {state}'", parent) for state in STORY_STATES}
-    totals["unclosed"] = total_of(unclosed, parent)
-    return totals | dict.fromkeys(("all", "allstory"), total_of(every, parent))
-
-
-BUG_COUNTS = {
-    "all": "bugs",
-    "unclosed": "bugs - closedBugs",
-    "unresolved": "unResolved",
-    "active": "unResolved",
-    "toclosed": "bugs - unResolved - closedBugs",
-    "resolved": "bugs - unResolved - closedBugs",
-    "closed": "closedBugs",
-    "assigntonull": "assignToNull",
-}
-BUG_TOTALS = {
-    status: f"SELECT {count} FROM product_count WHERE product = :product"
-    for status, count in BUG_COUNTS.items()
-}
-# Under the name `story`, so that the conditions of STORY_STATUSES fit.
-STORY_COUNT = "SELECT coalesce(sum(stories), 0) FROM story_count AS story WHERE story.type = :type"
-STORY_TOTALS = {
-    status: f"{STORY_COUNT} AND story.product = :product AND {condition}"
-    for status, condition in STORY_STATUSES.items()
-}
 MOST_STATEMENTS = 500  # that a function caches; filters, orders and states have more combinations
 QUICK_PAGE, QUICK_OFFSET = 100, 10_000  # records of a page that is answered in a millisecond or two
-# Lists that have a kept total but no index: a page passes over records that do not belong to it.
-UNINDEXED = {
-    ("bug", "product", "unclosed"),
-    ("bug", "product", "assigntonull"),
-    ("story", "project", "unclosed"),
-    ("story", "execution", "unclosed"),
-}
 # fmt: off
-# The totals that triggers keep: (table, names of what narrows the list) -> status -> query. Others are counted.
-# No list with a kept total has a scope.
-TOTALS = {
-    ("product", ""):           all_of("products", "0"),
-    ("bug", "product"):        BUG_TOTALS,
-    ("bug", "project"):        all_of("bugs", ":project"),
-    ("bug", "execution"):      all_of("bugs of execution", ":execution"),
-    ("release", "project"):    all_of("releases", ":project"),
-    ("task", "execution"):     all_of("tasks", ":execution"),
-    ("testcase", "product"):   all_of("testcases", ":product"),
-    ("plan", "product"):       all_of("plans", ":product"),
-    ("build", "project"):      all_of("builds", ":project"),
-    ("build", "execution"):    all_of("builds of execution", ":execution"),
-    ("testtask", "project"):   all_of("testtasks", ":project"),
-    ("testtask", "product"):   all_of("testtasks of product", ":product"),
-    ("story", "project"):      stories_of(":project"),
-    ("story", "execution"):    stories_of(":execution"),
-    ("story", "type"):         {"unclosed": f"{STORY_COUNT} AND story.status <> 'closed'"},
-    ("story", "product type"): STORY_TOTALS,
+# The names in the table `total` of the lists whose totals triggers keep: by the table that is listed and the names of what narrows it.
+KEPT_LISTS = {
+    "product":           "products",
+    "bug project":       "bugs",
+    "bug execution":     "bugs of execution",
+    "release project":   "releases",
+    "task execution":    "tasks",
+    "testcase product":  "testcases",
+    "plan product":      "plans",
+    "build project":     "builds",
+    "build execution":   "builds of execution",
+    "testtask project":  "testtasks",
+    "testtask product":  "testtasks of product",
+}
+BUG_COUNTS = {
+    "all":          "bugs",
+    "unclosed":     "bugs - closedBugs",
+    "unresolved":   "unResolved",
+    "active":       "unResolved",
+    "toclosed":     "bugs - unResolved - closedBugs",
+    "resolved":     "bugs - unResolved - closedBugs",
+    "closed":       "closedBugs",
+    "assigntonull": "assignToNull",
 }
 # fmt: on
+# Both under the name `story`, so that the conditions of STORY_STATUSES fit.
+COUNTED_STORIES = "SELECT coalesce(sum(stories), 0) FROM story_count AS story WHERE type = :type"
+LINKED_STORIES = """
+    SELECT coalesce(sum(records), 0) FROM (
+        SELECT substr(list, length('stories ') + 1) AS status, records FROM total
+        WHERE list IN ('stories draft', 'stories active', 'stories changed', 'stories closed')
+        AND parent = :home) AS story
+    WHERE TRUE"""
+
+
+def kept_totals() -> dict[str, str]:
+    """Return the queries for the totals that triggers keep.
+
+    The keys are those of KEPT_LISTS, each with a status after it. No such list has a scope.
+    """
+    kept = "SELECT coalesce(sum(records), 0) FROM total WHERE parent = :home AND list"
+    of_product = f"{COUNTED_STORIES} AND story.product = :product"
+    totals = {"story type unclosed": f"{COUNTED_STORIES} AND story.status <> 'closed'"}
+    for key, name in KEPT_LISTS.items():
+        totals[f"{key} all"] = f"{kept} = '{name}'"
+    for status, count in BUG_COUNTS.items():
+        sql = f"SELECT {count} FROM product_count WHERE product = :product"
+        totals[f"bug product {status}"] = sql
+    for status, condition in STORY_STATUSES.items():
+        totals[f"story product type {status}"] = f"{of_product} AND {condition}"
+        totals[f"story project {status}"] = f"{LINKED_STORIES} AND {condition}"
+        totals[f"story execution {status}"] = f"{LINKED_STORIES} AND {condition}"
+    return totals
+
+
+TOTALS = kept_totals()  # others are counted
+# Of these, the lists without an index: a page passes over records that do not belong to it.
+UNINDEXED = {
+    "bug product unclosed",
+    "bug product assigntonull",
+    "story project unclosed",
+    "story execution unclosed",
+}
 
 NEWEST, OLDEST = ("id", "desc"), ("id", "asc")
 # "object id → title of the product's active requirements"
@@ -2911,16 +2895,18 @@ class Listing:
         """
         return me.admin or bool(self.view.resource.guard.links in narrowed)
 
+    def total_key(self, narrowed: Iterable[str], status: str) -> str:
+        """Return the key of the list in TOTALS."""
+        return " ".join((self.view.resource.table, *narrowed, status))
+
     def is_quick(self, narrowed: Fields, query: Fields, me: Caller) -> bool:
         """Tell whether a page is small and read from an index: more records do not slow it."""
-        table = self.view.resource.table
-        status, order = query.get("status", self.default), query.get("order", self.order)
-        kept: Mapping[str, str] = TOTALS.get((table, " ".join(narrowed)), {})
-        if status not in kept or not self.shows_all(narrowed, me):
+        key = self.total_key(narrowed, query.get("status", self.default))
+        if key not in TOTALS or key in UNINDEXED or not self.shows_all(narrowed, me):
             return False
-        if order[0] != "id" or (table, self.within, status) in UNINDEXED:
-            return False
-        return bool(0 < query["limit"] <= QUICK_PAGE and query["offset"] <= QUICK_OFFSET)
+        field, _ = query.get("order", self.order)
+        is_small = 0 < query["limit"] <= QUICK_PAGE and query["offset"] <= QUICK_OFFSET
+        return bool(field == "id" and is_small)
 
 
 # The lists inside of single records, which follow the fields of the view.
@@ -3008,20 +2994,21 @@ def list_statements(
     table = resource.table
     joins, conditions, row_id = "", [resource.undeleted, resource.rows], f"{table}.id"
     for name in names:
-        own = Narrowing(f'{table}."{name}" = :{name}')
+        condition = f'{table}."{name}" = :{name}'
         if name == "title":
-            own = Narrowing(HAS_WORDS.format(name=f"{table}.{listing.name}"))
-        condition, join, linked_id = NARROWINGS.get((table, name), own)
-        joins += f" {join}"
-        conditions.append(condition)
-        row_id = linked_id or row_id  # whose index has the order
+            condition = HAS_WORDS.format(name=f"{table}.{listing.name}")
+        key = f"{table} {name}"
+        conditions.append(NARROWINGS.get(key, condition))
+        if key in LINKS:
+            joins += f" JOIN {LINKS[key]} ON {LINKS[key]}.{table} = {table}.id"
+            row_id = f"{LINKS[key]}.{table}"  # whose index has the order
     conditions += [listing.scope, listing.browse[status].format(visible=VISIBLE_ROWS)]
     if not everything:
         conditions.append(resource.visible())
     where = " AND ".join(conditions)
     count = f"SELECT count(*) FROM {table} {joins} WHERE {where}"
     if everything:
-        count = TOTALS.get((table, " ".join(names)), {}).get(status, count)
+        count = TOTALS.get(listing.total_key(names, status), count)
 
     field, way = order
     sorting = f"{row_id} {way}"
