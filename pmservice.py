@@ -3035,7 +3035,8 @@ class LoadCheck(NamedTuple):
     """A check of loaded records against each other.
 
     table: whose rows are checked.  field: what is wrong with them.  sql: the query for the ids of
-        the wrong ones and, if the field has several, the wrong link.  rule: what they break.
+        the wrong ones and, if the field has several links, the wrong one, else 0; {0} is the table.
+        rule: what they break.
     """
 
     table: str
@@ -3044,41 +3045,7 @@ class LoadCheck(NamedTuple):
     rule: str
 
 
-def check_of_levels(table: str) -> LoadCheck:
-    """Return the check that the parent of a row has no parent itself."""
-    wrong = f"""
-        SELECT child.id, 0 FROM {table} AS child JOIN {table} AS up ON up.id = child.parent
-        WHERE up.parent IS NOT NULL"""
-    rule = f"parent must be a {table} that has no parent itself"
-    return LoadCheck(table, "parent", wrong, rule)
-
-
-def check_of_parent(table: str) -> LoadCheck:
-    """Return the check that the parent of a row is of the same product."""
-    wrong = f"""
-        SELECT {table}.id, 0 FROM {table} JOIN {table} AS up ON up.id = {table}.parent
-        WHERE up.product <> {table}.product"""
-    return LoadCheck(table, "parent", wrong, "product must be that of the parent it names")
-
-
-def check_of_links(table: str, field: str, links: str, target: str) -> LoadCheck:
-    """Return the check that a table of links connects only records of the same product."""
-    wrong = f"""
-        SELECT {table}.id, {target}.id FROM {table}
-        JOIN {links} ON {links}.{table} = {table}.id
-        JOIN {target} ON {target}.id = {links}.{target}
-        WHERE {target}.product <> {table}.product"""
-    return LoadCheck(table, field, wrong, f"product must be that of the {target} it names")
-
-
-def check_of_project(table: str) -> LoadCheck:
-    """Return the check that the project of a row is that of its execution."""
-    wrong = f"""
-        SELECT {table}.id, 0 FROM {table} JOIN project AS home ON home.id = execution
-        WHERE {table}.project <> coalesce(home.project, home.id)"""
-    return LoadCheck(table, "project", wrong, "project must be the project of its execution")
-
-
+UNPLACED = "SELECT id, 0 FROM project WHERE path = ''"  # place_projects reaches all but a circle
 LOOSE_DEPARTMENTS = f"""
     WITH RECURSIVE root(id, level) AS (
         SELECT id, 1 FROM department WHERE parent IS NULL
@@ -3087,39 +3054,45 @@ LOOSE_DEPARTMENTS = f"""
     )
     SELECT id, 0 FROM department
     WHERE id NOT IN (SELECT id FROM root WHERE level <= {MAX_LEVELS})"""
+GRANDCHILDREN = """
+    SELECT child.id, 0 FROM {0} AS child JOIN {0} AS up ON up.id = child.parent
+    WHERE up.parent IS NOT NULL"""
+PARENT_ELSEWHERE = """
+    SELECT child.id, 0 FROM {0} AS child JOIN {0} AS up ON up.id = child.parent
+    WHERE up.product <> child.product"""
+PLANS_ELSEWHERE = """
+    SELECT story.id, plan.id FROM story
+    JOIN plan_story ON plan_story.story = story.id
+    JOIN plan ON plan.id = plan_story.plan
+    WHERE plan.product <> story.product"""
+STORIES_ELSEWHERE = """
+    SELECT build.id, story.id FROM build
+    JOIN build_story ON build_story.build = build.id
+    JOIN story ON story.id = build_story.story
+    WHERE story.product <> build.product"""
 SAME_NAMES = """
     SELECT DISTINCT build.id, 0 FROM build JOIN build AS other USING (product, name)
     WHERE other.id < build.id AND NOT build.deleted AND NOT other.deleted"""
+OTHER_PROJECT = """
+    SELECT {0}.id, 0 FROM {0} JOIN project AS home ON home.id = execution
+    WHERE {0}.project <> coalesce(home.project, home.id)"""
+# fmt: off
 LOAD_CHECKS = [
-    LoadCheck(
-        "project",
-        "parent",
-        "SELECT id, 0 FROM project WHERE path = ''",  # place_projects reaches all but a circle
-        "parent makes it its own ancestor",
-    ),
-    LoadCheck(
-        "department",
-        "parent",
-        LOOSE_DEPARTMENTS,
-        f"parent makes it its own ancestor, or more than {MAX_LEVELS} levels",
-    ),
-    check_of_levels("story"),
-    check_of_levels("plan"),
-    check_of_parent("story"),
-    check_of_parent("plan"),
-    check_of_links("story", "plans", "plan_story", "plan"),
-    check_of_links("build", "stories", "build_story", "story"),
-    LoadCheck("build", "name", SAME_NAMES, "name is taken by another build of its product"),
-    *(check_of_project(table) for table in ("task", "build", "testtask")),
+    #         table         field      sql                rule
+    LoadCheck("project",    "parent",  UNPLACED,          "parent makes it its own ancestor"),
+    LoadCheck("department", "parent",  LOOSE_DEPARTMENTS, f"parent makes it its own ancestor, or more than {MAX_LEVELS} levels"),
+    LoadCheck("story",      "parent",  GRANDCHILDREN,     "parent must be a story that has no parent itself"),
+    LoadCheck("plan",       "parent",  GRANDCHILDREN,     "parent must be a plan that has no parent itself"),
+    LoadCheck("story",      "parent",  PARENT_ELSEWHERE,  "product must be that of the parent it names"),
+    LoadCheck("plan",       "parent",  PARENT_ELSEWHERE,  "product must be that of the parent it names"),
+    LoadCheck("story",      "plans",   PLANS_ELSEWHERE,   "product must be that of the plan it names"),
+    LoadCheck("build",      "stories", STORIES_ELSEWHERE, "product must be that of the story it names"),
+    LoadCheck("build",      "name",    SAME_NAMES,        "name is taken by another build of its product"),
+    LoadCheck("task",       "project", OTHER_PROJECT,     "project must be the project of its execution"),
+    LoadCheck("build",      "project", OTHER_PROJECT,     "project must be the project of its execution"),
+    LoadCheck("testtask",   "project", OTHER_PROJECT,     "project must be the project of its execution"),
 ]
-
-
-def of_records(resource: Resource, kind: Kind) -> str:
-    """Return the condition that a row of a kind's table, or of the resource's, is a resource's."""
-    if not kind.table:
-        return resource.rows
-    ids = f"SELECT {resource.table}.id FROM {resource.table} WHERE {resource.rows}"
-    return f"{kind.table}.{kind.owner} IN ({ids})"
+# fmt: on
 
 
 def refuse_beyond_last(id: int) -> None:
@@ -3396,9 +3369,8 @@ class Store:
                 OR (SELECT up.path FROM project AS up WHERE up.id = new.parent) <> ''
             )
         """
-        placed = 1
-        while placed:
-            placed = self.run(level).rowcount
+        while self.run(level).rowcount:
+            pass
 
     def begin_projects(self, execution: int, project: int) -> None:
         """Set an execution and its project to `doing` if they wait.
@@ -3572,19 +3544,21 @@ class Store:
         """Return the id and the link of each record whose link names no record of its target."""
         kind = resource.fixture.fields[field]
         named = RESOURCES[target]
-        table, owner, item = resource.table, "id", field
+        table, owner, item, condition = resource.table, "id", field, resource.rows
         if kind.table:
             table, owner, item = kind.table, kind.owner, kind.item
+            ids = f"SELECT id FROM {resource.table} WHERE {resource.rows}"
+            condition = f"{owner} IN ({ids})"
         return self.run(f"""
             SELECT {table}."{owner}" AS id, {table}."{item}" AS link FROM {table}
-            WHERE {of_records(resource, kind)}
+            WHERE {condition}
                 AND {table}."{item}" <> 0
                 AND {table}."{item}" NOT IN (SELECT id FROM {named.table} WHERE {named.rows})
         """)
 
     def misplaced(self, wrong: LoadCheck) -> sqlite3.Cursor:
         """Return the id of each loaded row that a check finds wrong, and the wrong link or 0."""
-        return self.run(wrong.sql)
+        return self.run(wrong.sql.format(wrong.table))
 
     def free_ids(self, users: Sequence[tuple[str, str]]) -> None:
         """Free the ids that users, pairs of id and account, are about to get.
@@ -3608,9 +3582,8 @@ class Store:
             UPDATE user SET id = (SELECT max(id) + 1 FROM user)
             WHERE id = (SELECT min(id) FROM user WHERE id < 0)
         """
-        settled = 1
-        while settled:
-            settled = self.run(settle_one).rowcount
+        while self.run(settle_one).rowcount:
+            pass
         refuse_beyond_last(self.number("SELECT max(id) FROM user"))
 
 
