@@ -2873,16 +2873,15 @@ class Listing:
     @property
     def orders(self) -> Kind:
         """The kind of the parameter `order`: a field of the list, alone or with _asc or _desc."""
-        fields = self.sortable
-        ordered = [f"{field}_{way}" for field in fields for way in ("asc", "desc")]
+        orders = {}
+        for field in self.sortable:
+            orders[field] = orders[f"{field}_asc"] = (field, "asc")
+            orders[f"{field}_desc"] = (field, "desc")
 
         def read(word: Any) -> tuple[str, str]:
-            if word in ordered:
-                field, way = word.rsplit("_", 1)
-                return field, way
-            if word in fields:
-                return word, "asc"
-            near = suggest(word, [*fields, *ordered])
+            if word in orders:
+                return orders[word]
+            near = suggest(word, orders)
             raise ValueError(f"must be a field of the list, alone or with _asc or _desc{near}")
 
         return Kind("plain", read, text_schema("^[A-Za-z]+(_asc|_desc)?$"))
@@ -3145,13 +3144,13 @@ class Store:
         """Return the number that is the only value of a query."""
         return int(self.run(sql, values).fetchone()[0])
 
-    def parameters(self, statement: str = "") -> dict[str, Any]:
-        """Return the parameters that depend on the caller and, if a statement has any, on the time.
+    def parameters(self, statement: str = "", /, **values: Any) -> dict[str, Any]:
+        """Return values with those of the caller and, if a statement has any, of the time.
 
         :today is a day; :monday and :next_monday, for `thisWeekBugs`, are the quarters of an hour
         since 1970 in which this week and the next begin. All are in the service's time zone.
         """
-        values: dict[str, Any] = {"me": self.me.account, "admin": self.me.admin}
+        values |= {"me": self.me.account, "admin": self.me.admin}
         if ":today" in statement:
             values["today"] = self.today
         if ":week_ago" in statement:
@@ -3215,7 +3214,7 @@ class Store:
 
     def find(self, target: str, id: int) -> sqlite3.Row | None:
         """Return the row of a resource if it is not deleted and the caller may see it."""
-        return self.row(find_statement(target), {"id": id, **self.parameters()})
+        return self.row(find_statement(target), self.parameters(id=id))
 
     def select(self, view: View, id: int, target: str = "") -> list[sqlite3.Row]:
         """Return the row of one record as a view shows it, in a list; an empty list without it.
@@ -3223,38 +3222,44 @@ class Store:
         target: a resource; other records, and those that the caller may not see, give no row.
         """
         statement = select_one_statement(view, target)
-        return self.run(statement, {"id": id, **self.parameters(statement)}).fetchall()
+        return self.run(statement, self.parameters(statement, id=id)).fetchall()
 
-    def page(self, listing: Listing, narrowed: Fields, query: Fields) -> tuple[int, sqlite3.Cursor]:
-        """Return how many records a list has in all, and the rows of the requested page."""
+    def page(
+        self, listing: Listing, narrowed: Fields, query: Fields, counted: bool = True
+    ) -> tuple[int, sqlite3.Cursor]:
+        """Return how many records a list has in all, and the rows of the requested page.
+
+        counted: whether the total is needed; otherwise it is 0.
+        """
         status = query.get("status", listing.default)
         order = query.get("order", listing.order)
         everything = listing.shows_all(narrowed, self.me)
         count, select = list_statements(listing, tuple(narrowed), status, order, everything)
-        # :home, which IN_PROJECT shows, is the record in the path: the first of `narrowed`.
-        home = next(iter(narrowed.values()), 0)
-        place = {"home": home, "limit": query["limit"], "offset": query["offset"]}
-        values = {**narrowed, **place, **self.parameters(count + select)}
-        return self.number(count, values), self.run(select, values)
+        values = self.parameters(
+            count + select,
+            # The record in the path: the first of `narrowed`.
+            home=next(iter(narrowed.values()), 0),
+            limit=query["limit"],
+            offset=query["offset"],
+            **narrowed,
+        )
+        total = self.number(count, values) if counted else 0
+        return total, self.run(select, values)
 
     def enclosed(self, listing: Listing, id: int, most: int) -> sqlite3.Cursor:
         """Return the rows of a list inside of a record, at most so many; -1: all."""
-        _, select = list_statements(listing, (listing.within,), "all", listing.order, self.me.admin)
-        place = {listing.within: id, "limit": most, "offset": 0}
-        return self.run(select, {**place, **self.parameters(select)})
+        place = {"limit": most, "offset": 0}
+        _, rows = self.page(listing, {listing.within: id}, place, counted=False)
+        return rows
 
-    def has_children(self, table: str, id: int) -> bool:
-        """Tell whether undeleted rows of a table name a row as their parent."""
-        sql = f"SELECT 1 FROM {table} WHERE parent = ? AND NOT deleted"
-        return self.row(sql, (id,)) is not None
+    def has_children(self, table: str, id: int, condition: str = "TRUE") -> bool:
+        """Tell whether undeleted rows of a table, which meet a condition, have this parent."""
+        sql = f"SELECT 1 FROM {table} WHERE parent = :id AND NOT deleted AND {condition}"
+        return self.row(sql, self.parameters(id=id)) is not None
 
     def sees_children(self, resource: Resource, id: int) -> bool:
         """Tell whether the caller may see an undeleted row whose parent is this one."""
-        sql = f"""
-            SELECT 1 FROM {resource.table}
-            WHERE parent = :id AND NOT deleted AND {resource.visible()}
-        """
-        return self.row(sql, {"id": id, **self.parameters()}) is not None
+        return self.has_children(resource.table, id, resource.visible())
 
     def linked(self, kind: Kind, id: int) -> list[int]:
         """Return the ids in the rows of a part of a record."""
@@ -3265,7 +3270,7 @@ class Store:
         """Return the first id with no undeleted record of a resource that the caller may see."""
         found = find_statement(target, "value")
         sql = f"SELECT value FROM json_each(:ids) WHERE NOT EXISTS ({found})"
-        return self.value(sql, {"ids": json.dumps(ids), **self.parameters()})
+        return self.value(sql, self.parameters(ids=json.dumps(ids)))
 
     def stranger(self, table: str, ids: list[int], product: int) -> int | None:
         """Return the first id of a row that does not belong to a product, None without one."""
@@ -3440,7 +3445,7 @@ class Store:
     def latest_version(self, story: int) -> int | None:
         """Return the version of a story, even a deleted one, None if the caller may not see it."""
         sql = f"SELECT version FROM story WHERE story.id = :id AND {STORY.visible()}"
-        return self.value(sql, {"id": story, **self.parameters()})
+        return self.value(sql, self.parameters(id=story))
 
     def link_story(self, execution: int, story: int) -> None:
         """Link a story to an execution and its project."""
@@ -3477,7 +3482,7 @@ class Store:
             SELECT CAST(id AS TEXT), {title} FROM build
             WHERE product = :product AND NOT deleted AND {BUILD.visible()}
         """
-        return dict(self.run(sql, {"product": product, **self.parameters()}))
+        return dict(self.run(sql, self.parameters(product=product)))
 
     def steps(self, case: int) -> list[sqlite3.Row]:
         """Return the steps of a test case."""
@@ -3494,8 +3499,15 @@ class Store:
 
     def log_action(self, table: str, id: int, action: str, body: Fields) -> None:
         """Log who did what to a record, with the comment in the body."""
-        entry = {"objectType": table, "objectID": id, "actor": self.me.account, "action": action}
-        self.insert("action", {**entry, "date": self.now, "comment": body.get("comment", "")})
+        entry = {
+            "objectType": table,
+            "objectID": id,
+            "actor": self.me.account,
+            "action": action,
+            "date": self.now,
+            "comment": body.get("comment", ""),
+        }
+        self.insert("action", entry)
 
     # Fixtures
 
