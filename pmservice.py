@@ -3100,23 +3100,18 @@ def refuse_beyond_last(id: int) -> None:
         raise Refusal(400, f"Ids end at {MAX_ID}: there can be no further record of this kind.")
 
 
+@dataclasses.dataclass(eq=False)
 class Store:
     """The records, inside one transaction of one caller."""
 
-    language = LANGUAGES[0]  # of what is made up for people, see LABELS
+    connection: sqlite3.Connection
+    clock: Callable[[], datetime]
+    zone: tzinfo
+    me: Caller = ADMINISTRATOR
+    language: str = LANGUAGES[0]  # of what is made up for people, see LABELS
 
-    def __init__(
-        self,
-        connection: sqlite3.Connection,
-        clock: Callable[[], datetime],
-        zone: tzinfo,
-        me: Caller = ADMINISTRATOR,
-    ):
-        self.connection = connection
-        self.run = connection.execute
-        self.clock = clock
-        self.zone = zone
-        self.me = me
+    def __post_init__(self) -> None:
+        self.run = self.connection.execute
 
     @functools.cached_property
     def now(self) -> str:
@@ -3286,15 +3281,11 @@ class Store:
     def people(self, accounts: set[str]) -> dict[str, str]:
         """Return the user references of these accounts, as JSON text."""
         sql = """
-            SELECT account, user.id, avatar, realname FROM json_each(?)
-            CROSS JOIN user ON account = value
+            SELECT account, json_object(
+                'id', user.id, 'account', account, 'avatar', avatar, 'realname', realname)
+            FROM json_each(?) CROSS JOIN user ON account = value
         """
-        references = {}
-        for account, id, avatar, realname in self.run(sql, (json.dumps(list(accounts)),)):
-            named = f'"account":{quote(account)}'
-            shown = f'"avatar":{quote(avatar)},"realname":{quote(realname)}'
-            references[account] = f'{{"id":{id},{named},{shown}}}'
-        return references
+        return dict(self.run(sql, (json.dumps(list(accounts)),)))
 
     def user(self, person: str | int) -> sqlite3.Row | None:
         """Return the row of a user by account or id, None if it is unknown."""
@@ -3685,7 +3676,9 @@ class Database:
                 store.run("PRAGMA shrink_memory")  # forgets the pages that the copy went through
             return True
         if not self.read_only:
-            create_file(self.path)
+            # With mode 0600, unless it exists: SQLite would give it 0644.
+            with contextlib.suppress(FileExistsError):
+                Path(self.path).touch(mode=0o600, exist_ok=False)
         refuse_strange(self.path, self.read_only)
         return self.open_file()
 
@@ -3717,8 +3710,9 @@ class Database:
         Raises StartError if the file can only be read.
         """
         if self.read_only:
-            problem = "written by an older pmservice; upgrade it by serving it once"
-            raise StartError(f"{self.path}: {problem}")
+            raise StartError(
+                f"{self.path}: written by an older pmservice; upgrade it by serving it once"
+            )
         store.run(LINKS_UNCHECKED)  # lets a table be made anew that others name
         store.run("BEGIN IMMEDIATE")
         run_schema(store)
@@ -3728,8 +3722,9 @@ class Database:
     def refuse_replaced(self, inode: int) -> None:
         """Raise StartError if the file is no longer the one with this inode number."""
         if os.stat(self.file).st_ino != inode:
-            problem = "the file was replaced while it was being opened; try again"
-            raise StartError(f"{self.path}: {problem}")
+            raise StartError(
+                f"{self.path}: the file was replaced while it was being opened; try again"
+            )
 
     def close(self) -> None:
         """Close every connection; one that is in use is closed when it is returned.
@@ -3789,8 +3784,7 @@ class Database:
                 connection.execute(links)
             if begin:
                 connection.execute(begin)
-            store = Store(connection, self.clock, self.zone, me)
-            store.language = self.language
+            store = Store(connection, self.clock, self.zone, me, self.language)
             yield store
             # as COMMIT would with LINKS_CHECKED
             if links != LINKS_CHECKED and store.row("PRAGMA foreign_key_check"):
@@ -3852,8 +3846,9 @@ class Database:
             raise Busy
         try:
             if not self.in_place():
-                problem = "The database file was removed or replaced; nothing was written."
-                raise Refusal(503, problem)
+                raise Refusal(
+                    503, "The database file was removed or replaced; nothing was written."
+                )
             yield
         finally:
             self.write_lock.release()
@@ -4003,8 +3998,9 @@ def refuse_strange(path: str, read_only: bool) -> None:
         return
     index = f"{path}-shm"
     if os.path.exists(index) and os.path.getsize(index) % INDEX_SIZE:
-        remedy = f"stop every process that has {path} open, and remove this file"
-        raise StartError(f"{index}: damaged; {remedy}")
+        raise StartError(
+            f"{index}: damaged; stop every process that has {path} open, and remove this file"
+        )
     with contextlib.closing(sqlite3.connect(reading_uri(path), uri=True)) as reader:
         refuse_version(path, reader)
         refuse_damaged(path, reader)
@@ -4073,21 +4069,17 @@ def refuse_columns(path: str, store: Store) -> None:
         # Columns: what is given, and what is derived without an SQL expression.
         given_or_derived = resource.settable("derived").items()
         columns = {field for field, kind in given_or_derived if not kind.sql}
-        missing, unknown = columns - found, found - resource.fields.keys()
-        strange = sorted(missing | unknown)
+        strange = sorted((columns - found) | (found - resource.fields.keys()))
         if strange:
-            problem = f"the columns of its table {resource.table} are not those of this version"
-            remedy = "use the pmservice that wrote it, or "
-            raise unusable(path, f"{problem} ({', '.join(strange)})", remedy)
+            raise unusable(
+                path,
+                f"the columns of its table {resource.table} are not those of this version"
+                f" ({', '.join(strange)})",
+                "use the pmservice that wrote it, or ",
+            )
 
 
 # Files and their names
-
-
-def create_file(path: str) -> None:
-    """Create an empty file unless it exists, with mode 0600: SQLite would give it 0644."""
-    with contextlib.suppress(FileExistsError):
-        Path(path).touch(mode=0o600, exist_ok=False)
 
 
 def is_writable(path: str) -> bool:
@@ -4161,10 +4153,8 @@ def show_progress(words: str) -> None:
 def run_schema(store: Store) -> None:
     """Run the parts of the schema that a database lacks. An empty one gets its first user, too."""
     version = store.number("PRAGMA user_version")
-    steps: list[str] = []
-    for part, script in schema().items():
-        if part > version:
-            steps += statements_of(script)
+    missing = [script for part, script in schema().items() if part > version]
+    steps = list(statements_of("".join(missing)))
     for step, statement in enumerate(steps, 1):
         if version:
             show_progress(f"upgrading the database: step {step} of {len(steps)}")
