@@ -2589,7 +2589,6 @@ class Caller(NamedTuple):
 
 ADMINISTRATOR = Caller(ADMIN, True)
 
-
 ASKED_ME = """story.id IN (
     SELECT asked.story FROM story_reviewer AS asked
     WHERE asked.account = :me AND asked.result = '')"""
@@ -2604,36 +2603,47 @@ ASSIGNED_BY_ME = """EXISTS (
     SELECT 1 FROM action
     WHERE action.objectType = '{0}' AND action.objectID = {0}.id
     AND action.action = 'assigned' AND action.actor = :me)"""
-# fmt: off
-# The words that `status` may ask for, and their conditions: the real server's kinds of browsing, and the plain states.
+
+
+def browsing(table: str, states: Iterable[str], **others: str) -> dict[str, str]:
+    """Return the words that `status` may ask for, and their conditions: all, others, each state."""
+    in_state = {state: f"{table}.status = '{state}'" for state in states}
+    return {"all": "TRUE", **others, **in_state}
+
+
 BROWSE_ALL = {"all": "TRUE"}
-BROWSE_BUGS = {
-    "all":           "TRUE",
-    "unclosed":      "bug.status <> 'closed'",
-    "unresolved":    "bug.status = 'active'",
-    "unconfirmed":   "bug.confirmed = 0",
-    "assigntome":    "bug.assignedTo = :me",
-    "openedbyme":    "bug.openedBy = :me",
-    "assigntonull":  "bug.assignedTo IS NULL AND bug.status <> 'closed'",
-    "toclosed":      "bug.status = 'resolved'",
-    "postponedbugs": "bug.resolution = 'postponed'",
-    "overduebugs":   "bug.status = 'active' AND bug.deadline < :today",
-    "resolvedbyme":  "bug.resolvedBy = :me",
-    "closedbyme":    "bug.closedBy = :me",
-    "assignedbyme":  ASSIGNED_BY_ME.format("bug"),
-    "needconfirm":   CHANGED_SINCE,
-    "longlifebugs":  "bug.status = 'active' AND coalesce(bug.lastEditedDate, bug.openedDate) < :week_ago",
+# The real server's kinds of browsing, and the plain states.
+BROWSE_BUGS = browsing(
+    "bug",
+    BUG_STATES,
+    unclosed="bug.status <> 'closed'",
+    unresolved="bug.status = 'active'",
+    unconfirmed="bug.confirmed = 0",
+    assigntome="bug.assignedTo = :me",
+    openedbyme="bug.openedBy = :me",
+    assigntonull="bug.assignedTo IS NULL AND bug.status <> 'closed'",
+    toclosed="bug.status = 'resolved'",
+    postponedbugs="bug.resolution = 'postponed'",
+    overduebugs="bug.status = 'active' AND bug.deadline < :today",
+    resolvedbyme="bug.resolvedBy = :me",
+    closedbyme="bug.closedBy = :me",
+    assignedbyme=ASSIGNED_BY_ME.format("bug"),
+    needconfirm=CHANGED_SINCE,
+    longlifebugs="bug.status = 'active'"
+    " AND coalesce(bug.lastEditedDate, bug.openedDate) < :week_ago",
     # ours: what the overview counts
-    "openedthisweek":   "bug.opened >= :monday",
-    "resolvedthisweek": "bug.resolved >= :monday",
-    **{state: f"bug.status = '{state}'" for state in BUG_STATES},
-}
-BROWSE_TASKS = {
-    "all":           "TRUE",
-    "unclosed":      "task.status NOT IN ('closed', 'cancel')",
-    **{state: f"task.status = '{state}'" for state in TASK_STATES},
-}
-STORY_STATUSES = {  # story_count has a product's totals of these: see STORY_TOTALS
+    openedthisweek="bug.opened >= :monday",
+    resolvedthisweek="bug.resolved >= :monday",
+)
+BROWSE_TASKS = browsing("task", TASK_STATES, unclosed="task.status NOT IN ('closed', 'cancel')")
+BROWSE_PLANS = browsing("plan", PLAN_STATES, undone="plan.status IN ('wait', 'doing')")
+BROWSE_TESTTASKS = browsing("testtask", TESTTASK_STATES, totalstatus="TRUE")
+BROWSE_PRODUCTS = browsing("product", ["closed"], noclosed="product.status <> 'closed'")
+# Also of executions.
+BROWSE_PROJECTS = browsing("project", PROJECT_STATES, undone="project.status <> 'closed'")
+BROWSE_RELEASES = browsing("release", RELEASE_STATES)
+# fmt: off
+STORY_STATUSES = {  # of which triggers keep totals: see kept_totals
     "unclosed":       "story.status <> 'closed'",
     "all":            "TRUE",
     "allstory":       "TRUE",
@@ -2659,29 +2669,8 @@ BROWSE_STORIES = {
     # ours: what the overview counts; "closed" is above
     **{stage: f"{STORY.fields['stage'].sql} = '{stage}'" for stage in STORY_STAGES[:-1]},
 }
-BROWSE_PLANS = {
-    "all":            "TRUE",
-    "undone":         "plan.status IN ('wait', 'doing')",
-    **{state: f"plan.status = '{state}'" for state in PLAN_STATES},
-}
-BROWSE_TESTTASKS = {
-    "all":            "TRUE",
-    "totalstatus":    "TRUE",
-    **{state: f"testtask.status = '{state}'" for state in TESTTASK_STATES},
-}
-BROWSE_PRODUCTS = {"all": "TRUE", "noclosed": "product.status <> 'closed'", "closed": "product.status = 'closed'"}
-BROWSE_PROJECTS = {  # and executions
-    "all":            "TRUE",
-    "undone":         "project.status <> 'closed'",
-    **{state: f"project.status = '{state}'" for state in PROJECT_STATES},
-}
-BROWSE_RELEASES = {"all": "TRUE", **{state: f"release.status = '{state}'" for state in RELEASE_STATES}}
 # fmt: on
 
-
-PARENT_OF_CHILD = """
-    story.id = (SELECT child.parent FROM story AS child WHERE child.id = :child)
-    AND story.type = 'requirement'"""
 # CROSS JOIN: SQLite begins with the few linked stories.
 CASES_OF_HOME_OR_ITS_STORIES = """testcase.id IN (
     SELECT own.id FROM testcase AS own WHERE own.{0} = :{0}
@@ -2689,11 +2678,6 @@ CASES_OF_HOME_OR_ITS_STORIES = """testcase.id IN (
     SELECT linked.id FROM project_story
     CROSS JOIN testcase AS linked ON linked.story = project_story.story AND linked.story <> 0
     WHERE project_story.project = :{0})"""
-IN_TESTTASK = """testcase.id IN (
-    SELECT "case" FROM testtask_case WHERE testtask_case.testtask = :testtask)"""
-OF_PLAN = """
-    bug.plan = :plan AND bug.plan <> 0
-    AND bug.product = (SELECT plan.product FROM plan WHERE plan.id = :plan)"""
 # The conditions that narrow a list to what belongs to a record that the path or the query names: by
 # the table that is listed and that name. For other pairs, the column of the name holds its id.
 # fmt: off
@@ -2701,17 +2685,17 @@ NARROWINGS = {
     "story project":      "project_story.project = :project",
     "story execution":    "project_story.project = :execution",
     "story plan":         "plan_story.plan = :plan",
-    "story child":        PARENT_OF_CHILD,
+    "story child":        "story.id = (SELECT child.parent FROM story AS child WHERE child.id = :child) AND story.type = 'requirement'",
     "testcase project":   CASES_OF_HOME_OR_ITS_STORIES.format("project"),
     "testcase execution": CASES_OF_HOME_OR_ITS_STORIES.format("execution"),
-    "testcase testtask":  IN_TESTTASK,
+    "testcase testtask":  'testcase.id IN (SELECT "case" FROM testtask_case WHERE testtask_case.testtask = :testtask)',
     "product project":    "project_product.project = :project",
     "project product":    "project_product.product = :product",
     "project program":    "project.parent = :program",
     "task story":         "task.story = :story AND task.story <> 0",  # as the index says
     "bug story":          "bug.story = :story AND bug.story <> 0",
     "testcase story":     "testcase.story = :story AND testcase.story <> 0",
-    "bug plan":           OF_PLAN,
+    "bug plan":           "bug.plan = :plan AND bug.plan <> 0 AND bug.product = (SELECT plan.product FROM plan WHERE plan.id = :plan)",
 }
 # The tables of links that these conditions need.
 LINKS = {
