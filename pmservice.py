@@ -2876,7 +2876,7 @@ class Listing:
         An administrator does, and everybody if the list is narrowed to the one record that guards
         its items. No parameter is called like two links, or like none.
         """
-        return me.admin or bool(self.view.resource.guard.links in narrowed)
+        return me.admin or self.view.resource.guard.links in narrowed
 
     def total_key(self, narrowed: Iterable[str], status: str) -> str:
         """Return the key of the list in TOTALS."""
@@ -3955,8 +3955,10 @@ def refuse_old_sqlite() -> None:
     """Raise StartError if this Python's SQLite lacks what schema.sql uses."""
     if sqlite3.sqlite_version_info < SQLITE_LEAST:
         least = ".".join(map(str, SQLITE_LEAST))
-        wanted = f"SQLite must be {least} or newer (got {sqlite3.sqlite_version})"
-        raise StartError(f"{wanted}; run pmservice with a Python that has one")
+        raise StartError(
+            f"SQLite must be {least} or newer (got {sqlite3.sqlite_version});"
+            " run pmservice with a Python that has one"
+        )
 
 
 def refuse_missing(path: str) -> None:
@@ -4137,8 +4139,10 @@ def show_progress(words: str) -> None:
 def run_schema(store: Store) -> None:
     """Run the parts of the schema that a database lacks. An empty one gets its first user, too."""
     version = store.number("PRAGMA user_version")
-    missing = [script for part, script in schema().items() if part > version]
-    steps = list(statements_of("".join(missing)))
+    steps: list[str] = []
+    for part, script in schema().items():
+        if part > version:
+            steps += statements_of(script)
     for step, statement in enumerate(steps, 1):
         if version:
             show_progress(f"upgrading the database: step {step} of {len(steps)}")
