@@ -3236,10 +3236,6 @@ class Store:
         sql = f"SELECT 1 FROM {table} WHERE parent = :id AND NOT deleted AND {condition}"
         return self.row(sql, self.parameters(id=id)) is not None
 
-    def sees_children(self, resource: Resource, id: int) -> bool:
-        """Tell whether the caller may see an undeleted row whose parent is this one."""
-        return self.has_children(resource.table, id, resource.visible())
-
     def linked(self, kind: Kind, id: int) -> list[int]:
         """Return the ids in the rows of a part of a record."""
         sql = f'SELECT "{kind.item}" FROM {kind.table} WHERE {kind.owner} = ?'
@@ -4365,7 +4361,7 @@ def make_delete(resource: Resource, children: str = "") -> Perform:
         id = row["id"]
         if children and store.has_children(children, id):
             rule = "cannot be deleted"  # without the reason, which the caller may not see
-            if store.sees_children(resource, id):
+            if store.has_children(children, id, resource.visible()):
                 rule = "has children; delete or move them first"
             raise Refusal(400, f"This {resource.name} {rule}.")
         store.update(resource.table, id, {"deleted": 1})
