@@ -2698,7 +2698,7 @@ NARROWINGS = {
     "bug plan":           "bug.plan = :plan AND bug.plan <> 0 AND bug.product = (SELECT plan.product FROM plan WHERE plan.id = :plan)",
 }
 # The tables of links that these conditions need.
-LINKS = {
+LINK_TABLES = {
     "story project":   "project_story",
     "story execution": "project_story",
     "story plan":      "plan_story",
@@ -2982,9 +2982,9 @@ def list_statements(
             condition = HAS_WORDS.format(name=f"{table}.{listing.name}")
         key = f"{table} {name}"
         conditions.append(NARROWINGS.get(key, condition))
-        if key in LINKS:
-            joins += f" JOIN {LINKS[key]} ON {LINKS[key]}.{table} = {table}.id"
-            row_id = f"{LINKS[key]}.{table}"  # whose index has the order
+        if key in LINK_TABLES:
+            row_id = f"{LINK_TABLES[key]}.{table}"  # whose index has the order
+            joins += f" JOIN {LINK_TABLES[key]} ON {row_id} = {table}.id"
     conditions += [listing.scope, listing.browse[status].format(visible=VISIBLE_ROWS)]
     if not everything:
         conditions.append(resource.visible())
@@ -3216,7 +3216,7 @@ class Store:
         count, select = list_statements(listing, tuple(narrowed), status, order, everything)
         values = self.parameters(
             count + select,
-            # The record in the path: the first of `narrowed`.
+            # For IN_PROJECT and for kept totals: the record in the path, the first of `narrowed`.
             home=next(iter(narrowed.values()), 0),
             limit=query["limit"],
             offset=query["offset"],
