@@ -7774,8 +7774,8 @@ def read_headers(value: Any) -> dict[str, str]:
     return {name: str(given) for name, given in value.items()}
 
 
-def read_fault_body(value: Any) -> Any:
-    """Return the body that a fault sends: a JSON value."""
+def read_json(value: Any) -> Any:
+    """Return a JSON value that an answer can carry."""
     try:
         to_json(value).encode()
     except UnicodeEncodeError:
@@ -7783,7 +7783,27 @@ def read_fault_body(value: Any) -> Any:
     return value
 
 
-Fault = dict[str, Any]
+def read_object(value: Any) -> dict[str, Any]:
+    """Return the fields of a JSON object."""
+    if not isinstance(value, dict):
+        raise ValueError("must be an object")
+    return value
+
+
+def read_texts(value: Any) -> dict[str, str]:
+    """Return the fields of a JSON object whose values are texts or numbers, as texts."""
+    return {name: read_text(given) for name, given in read_object(value).items()}
+
+
+def read_where(value: Any) -> dict[str, Any]:
+    """Return what a call must hold for a fault to apply."""
+    try:
+        return check_exactly(WHERE, read_json(read_object(value)))
+    except Invalid as error:
+        raise Invalid({f".{field}": rule for field, rule in error.fields.items()}) from None
+
+
+StoredFault = dict[str, Any]
 
 # fmt: off
 #                look     read                               schema of a request
@@ -7795,13 +7815,19 @@ CALL_PATH = TEXT._replace(read=lambda value: bare_path(read_text(value)))
 EFFECTS   = {
     "status":   Kind("plain", whole(200, 599),               whole_schema(200, 599)),
     "headers":  Kind("plain", read_headers,                  map_of(STRING)),
-    "body":     Kind("text",  read_fault_body,               {}),  # the look "text", because with it "" counts as given
+    "body":     Kind("text",  read_json,                     {}),  # the look "text", because with it "" counts as given
     "delay":    SECONDS,
     "truncate": NATURAL,
     "drip":     SECONDS,
     "drop":     FLAG._replace(read=lambda value: bool(read_flag(value))),
 }
-FAULT     = Shape({"match": MATCH, **EFFECTS, "times": COUNT}, "match")
+WHERE     = Shape({
+    "account": TEXT,
+    "query":   Kind("plain", read_texts,  map_of(STRING)),
+    "body":    Kind("plain", read_object, ANY_OBJECT),
+})
+WHEN      = Kind("plain", read_where, {**object_of({name: kind.schema for name, kind in WHERE.fields.items()}, "Where"), "required": []})
+FAULT     = Shape({"match": MATCH, "where": WHEN, **EFFECTS, "skip": COUNT, "times": COUNT}, "match")
 CLOCK     = Shape({"now": MOMENT, "offset": OFFSET})
 # fmt: on
 # A status is a COUNT here: every status is below MAX_CALLS.
@@ -7914,6 +7940,25 @@ def restore_tables(run: Callable[..., sqlite3.Cursor], tables: Iterable[str]) ->
         run(f"INSERT INTO main.{table} ({columns}) SELECT {columns} FROM saved.{table}")
 
 
+def holds(value: Any, wanted: Any) -> bool:
+    """Tell whether a JSON value is the wanted one; an object may have further fields."""
+    if isinstance(value, dict) and isinstance(wanted, dict):
+        return all(name in value and holds(value[name], wanted[name]) for name in wanted)
+    # to Python, 1 is True
+    is_alike = isinstance(value, bool) == isinstance(wanted, bool)
+    return is_alike and bool(value == wanted)
+
+
+def fields_sent(environ: Environ) -> Fields:
+    """Return the fields of a call's body, {} if it has none; the handler can still read it."""
+    body = read_body(environ)
+    environ["wsgi.input"] = io.BytesIO(body)
+    try:
+        return parse_body(body, environ.get("CONTENT_TYPE", ""))
+    except Refusal:
+        return {}
+
+
 class Controls:
     """The state behind the control routes, and what they add to a service.
 
@@ -7951,7 +7996,7 @@ class Controls:
         self.service.used = False
         self.clock.offset = 0.0
         self.clock.frozen = self.frozen_at_start
-        self.faults: list[Fault] = []
+        self.faults: list[StoredFault] = []
         self.journal = Journal()
 
     def record(self, environ: Environ, call: Fields) -> None:
@@ -7983,7 +8028,7 @@ class Controls:
         # the receiving thread (patience 0) must not wait, and a fault may delay
         if not patience_of(environ):
             raise HandOver
-        fault = self.take_fault(f"{environ['REQUEST_METHOD']} {path}")
+        fault = self.take_fault(environ)
         environ["pmservice.fault"] = fault.get("match")
         self.delay(fault.get("delay", 0), journal)
         environ["pmservice.headers"] = fault.get("headers", {})
@@ -7996,16 +8041,31 @@ class Controls:
         if "status" in fault or "body" in fault:
             raise faulty_answer(fault)
 
-    def take_fault(self, call: str) -> Fault:
-        """Return the first fault that matches a call, counted down; {} if there is none."""
-        with self.fault_lock:
-            for fault in self.faults:
-                matches = fnmatch.fnmatchcase(call, fault["match"])
-                if matches and fault.get("times") != 0:
-                    if "times" in fault:
-                        fault["times"] -= 1
-                    return fault
+    def take_fault(self, environ: Environ) -> StoredFault:
+        """Return the fault that applies to a call, counted down; {} if none does."""
+        call = f"{environ['REQUEST_METHOD']} {environ['PATH_INFO']}"
+        for fault in self.faults:
+            matches = fnmatch.fnmatchcase(call, fault["match"])
+            if matches and self.holds(environ, fault.get("where", {})):
+                with self.fault_lock:
+                    if takes_turn(fault):
+                        return fault
         return {}
+
+    def holds(self, environ: Environ, where: Fields) -> bool:
+        """Tell whether a call holds what a fault asks for; nothing else of it is read."""
+        parts: dict[str, Handler] = {
+            "account": self.account_of,
+            "query": parse_query,
+            "body": fields_sent,
+        }
+        return all(holds(parts[name](environ), where[name]) for name in where)
+
+    def account_of(self, environ: Environ) -> str | None:
+        """Return the account of a call, whose token nobody has looked at yet; None without one."""
+        with contextlib.suppress(Refusal):
+            return self.service.caller(environ).account
+        return None
 
     def delay(self, seconds: float, journal: Journal) -> None:
         """Delay a call that has this journal. Raises Refusal (503) if a reset comes meanwhile."""
@@ -8018,7 +8078,7 @@ class Controls:
 
         self.wait(refuse_if_reset, seconds)
 
-    def spoil(self, fault: Fault, answer: Iterable[bytes]) -> Iterator[bytes]:
+    def spoil(self, fault: StoredFault, answer: Iterable[bytes]) -> Iterator[bytes]:
         """Yield an answer slowly, or only its beginning.
 
         drip: in DRIPS pieces, with pauses between them.  truncate: only so many bytes;
@@ -8077,7 +8137,19 @@ def moment_now() -> str:
     return datetime.now(timezone.utc).isoformat(timespec="milliseconds")
 
 
-def faulty_answer(fault: Fault) -> bottle.HTTPResponse:
+def takes_turn(fault: StoredFault) -> bool:
+    """Count a call that a fault matches. Return whether the fault applies to it."""
+    if fault.get("skip"):
+        fault["skip"] -= 1
+        return False
+    if fault.get("times") == 0:
+        return False
+    if "times" in fault:
+        fault["times"] -= 1
+    return True
+
+
+def faulty_answer(fault: StoredFault) -> bottle.HTTPResponse:
     """Return the answer that a fault makes: a text as HTML, anything else as JSON."""
     status = fault.get("status", 200)
     body = fault.get("body", {"error": f"This is the fault {status} that was asked for."})
@@ -8375,7 +8447,7 @@ def nearest_calls(journal: Journal, path: str) -> str:
     return ", ".join(near[-5:]) or "none"
 
 
-def read_fault(given: Any) -> Fault:
+def read_fault(given: Any) -> StoredFault:
     """Return a fault from JSON. Raises Refusal."""
     if not isinstance(given, dict):
         raise Refusal(400, "A fault must be a JSON object.")
@@ -8385,7 +8457,7 @@ def read_fault(given: Any) -> Fault:
     return fault
 
 
-def set_faults(controls: Controls, faults: list[Fault]) -> Any:
+def set_faults(controls: Controls, faults: list[StoredFault]) -> Any:
     """Replace the faults, and return them. Raises Refusal if there are too many."""
     if len(faults) > MAX_FAULTS:
         raise Refusal(400, f"There are at most {MAX_FAULTS} faults; DELETE /-/faults removes them.")

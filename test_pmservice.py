@@ -8144,6 +8144,12 @@ WRONG_VALUES = [  # faults have "match" and "drop" as well
     ("POST /-/faults", "match",    ["GET", "get /products", "", 1, "* \ud800"]),
     ("POST /-/faults", "status",   [199, 600]),
     ("POST /-/faults", "times",    [-1]),
+    ("POST /-/faults", "skip",     [-1, 1001, "x"]),
+    ("POST /-/faults", "where",    [[], "x", 1, {"query": {"\ud800": 1}}, {"body": {"x": ["\ud800"]}}]),
+    ("POST /-/faults", "where.acount", [{"acount": "dev1"}]),
+    ("POST /-/faults", "where.account", [{"account": ["dev1"]}]),
+    ("POST /-/faults", "where.query",  [{"query": ["page"]}, {"query": {"page": None}}, {"query": {"page": {}}}]),
+    ("POST /-/faults", "where.body",   [{"body": []}, {"query": {}, "body": "x"}]),
     ("POST /-/faults", "delay",    [-1]),
     ("POST /-/faults", "drip",     [61]),
     ("POST /-/faults", "truncate", [-1]),
@@ -8191,8 +8197,9 @@ class TestControls:
     @each(("line", "field", "values"), WRONG_VALUES)
     def test_wrong_value_is_refused_by_its_name(self, memory, line, field, values):
         body = {"match": "*", "drop": True} if "faults" in line else {}
+        name = field.partition(".")[0]  # "where" of "where.body"
         for value in values:
-            sent = {**body, field: value}
+            sent = {**body, name: value}
             refusal = memory.refused(*line.split(), sent)
             assert [*refusal["fields"]] == [field]
 
@@ -8816,6 +8823,31 @@ MADE_ANSWERS = [
     (dict(status=429),                                                         429, "application/json", OWN_FAULT),
 ]
 DRIPPED = [(1000, 9, [100] * 10, [1] * 9), (25, 9, [3] * 8 + [1], [1] * 8), (0, 9, [], []), (1000, 0, [1000], [])]
+HELD = [
+    # what a fault asks of a call, a call, its body, whether the fault applies
+    (dict(query={"page": 2}),               "GET /products?page=2&limit=1", None,                              True),
+    (dict(query={"page": "2", "limit": 1}), "GET /products?limit=1&page=2", None,                              True),
+    (dict(query={"page": 2}),               "GET /products?page=1",         None,                              False),
+    (dict(query={"page": 2}),               "GET /products?limit=2",        None,                              False),
+    (dict(query={"title": "a b"}),          "GET /products?title=a+b",      None,                              True),
+    (dict(body={"name": "P"}),              "POST /products",               {"name": "P", "x": 1},             True),
+    (dict(body={"name": "P"}),              "POST /products",               {"x": "P"},                        False),
+    (dict(body={"PO": {"account": "a"}}),   "POST /products",               {"PO": {"account": "a", "id": 1}}, True),
+    (dict(body={"PO": {"account": "a"}}),   "POST /products",               {"PO": {"id": 1}},                 False),
+    (dict(body={"PO": {}}),                 "POST /products",               {"PO": "a"},                       False),
+    (dict(body={"whitelist": ["a"]}),       "POST /products",               {"whitelist": ["a"]},              True),
+    (dict(body={"whitelist": ["a"]}),       "POST /products",               {"whitelist": ["a", "b"]},         False),
+    (dict(body={"x": True}),                "POST /products",               {"x": 1},                          False),
+    (dict(body={"x": 1}),                   "POST /products",               {"x": 1.0},                        True),
+    (dict(body={"x": None}),                "POST /products",               {"x": None},                       True),
+    (dict(body={"x": None}),                "POST /products",               {},                                False),
+    (dict(body={"x": 1}),                   "POST /products",               b"{'x': 1}",                       False),
+    (dict(body={"x": 1}),                   "POST /products",               b"[1]",                            False),
+    (dict(body={}),                         "POST /products",               b"\xff",                           True),
+    (dict(body={"x": 1}, query={"y": 2}),   "POST /products?y=2",           {"x": 1},                          True),
+    (dict(body={"x": 1}, query={"y": 2}),   "POST /products?y=1",           {"x": 1},                          False),
+    ({},                                    "GET /user",                    None,                              True),
+]
 CUTS = [  # the second answer comes in several pieces, without a length
     ("/products", 0, "without response"), ("/products", 1, "IncompleteRead.1 bytes"),
     ("/products/1/bugs?limit=1000", 20, "IncompleteRead.20 bytes"),
@@ -8838,6 +8870,53 @@ class TestFaults:
         faults = memory.get("/-/faults")
         times = [fault["times"] for fault in faults]
         assert times == [0, 0]
+
+    def test_fault_lets_as_many_calls_pass_as_it_was_told(self, memory):
+        memory.fail("GET /user", status=503, skip=2, times=1)
+        memory.fail("GET /user", status=500, times=1)  # what the first lets pass comes to this one
+        memory.status("/users")  # does not count
+        statuses = [memory.status("/user") for _ in range(4)]
+        assert statuses == [500, 200, 503, 200]
+        first, _ = memory.get("/-/faults")
+        assert (first["skip"], first["times"]) == (0, 0)
+
+    @each(("where", "line", "body", "holds"), HELD)
+    def test_fault_asks_what_a_call_holds(self, memory, where, line, body, holds):
+        memory.fail("*", status=500, where=where, times=1)
+        answer = memory.call(*line.split(), body)
+        assert (answer.status_int == 500) == holds
+        (fault,) = memory.get("/-/faults")
+        assert fault["times"] == 1 - holds  # other calls do not count
+
+    def test_fields_of_a_form_are_held_as_texts(self, memory):
+        memory.fail("POST /products", status=500, where={"body": {"name": "P", "x": "1"}})
+        answer = memory.call("POST", "/products", b"name=P&x=1&y=2", Content_Type=FORM)
+        assert answer.status_int == 500
+
+    def test_body_that_a_fault_has_read_is_there_for_the_operation(self, memory):
+        memory.fail("POST /products", delay=0.01, where={"body": {"name": "Süß"}})
+        memory.fail("POST /products", status=503, where={"body": {"name": "Other"}})
+        assert memory.product(name="Süß")["name"] == "Süß"
+        assert memory.product(name="Third")["name"] == "Third"
+        delayed, performed = memory.calls()
+        assert (delayed["fault"], performed["fault"]) == ("POST /products", None)
+        assert delayed["body"]["name"] == "Süß"
+
+    def test_fault_asks_for_the_account_of_a_call(self, memory):
+        memory.fail("GET *", status=500, where={"account": "dev1"})
+        dev1 = memory.token_of("dev1")
+        assert memory.status("/user", dev1) == 500
+        assert memory.status("/nothing", dev1) == 500
+        assert memory.status("/user") == 200
+        for token in (None, "", "x"):  # such calls have no account, and are checked as ever
+            assert memory.status("/user", token) == 401
+            assert memory.status("/nothing", token) == 404
+
+    def test_fault_without_an_account_looks_up_no_token(self, memory, monkeypatch):
+        memory.fail("GET /products", status=500, where={"query": {"page": 1}})
+        memory.fail("GET /users", status=500, where={"account": "admin"})
+        monkeypatch.setattr(memory.service, "caller", pytest.fail)
+        assert memory.status("/products?page=1") == 500
 
     def test_faults_match_patterns(self, memory):
         memory.fail("G?T /user", status=500)
