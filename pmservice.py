@@ -7538,6 +7538,10 @@ CONTROLS_OFF = "The controls are off; start the service with --control."
 SECRET_HEADER = re.compile(f"{SECRET.pattern}|auth|cookie|key|sid", re.IGNORECASE)
 # The `match` of a fault: a pattern that begins with *; or a method, a space and a path.
 CALL_PATTERN = r"\*.*|[A-Z*?]+ [/*?].*"
+ONE_SEGMENT = re.compile(r"<[^/<>]*>|\{[^/{}]*\}")  # <id> or {id} in such a pattern
+# The calls that a fault can match. Bottle answers HEAD wherever it answers GET.
+KNOWN_CALLS = [*(f"{row.method} {row.path}" for row in OPERATIONS), "GET /openapi.json"]
+KNOWN_CALLS += [call.replace("GET", "HEAD") for call in KNOWN_CALLS if call.startswith("GET")]
 HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 HEADER_TEXT = re.compile(r"[\t -~]*")
 
@@ -7752,12 +7756,46 @@ def read_offset(value: Any) -> Any:
     return bounded(value, -MAX_OFFSET, MAX_OFFSET)
 
 
+@functools.lru_cache(MAX_FAULTS)
+def call_pattern(match: str) -> re.Pattern[str]:
+    """Return the regular expression of the calls that the `match` of a fault means."""
+    # fnmatch keeps NUL, which no `match` has, as it is
+    translated = fnmatch.translate(ONE_SEGMENT.sub("\0", match))
+    return re.compile(translated.replace("\0", "[^/]+"))
+
+
+def sample_calls(match: str) -> Iterator[str]:
+    """Yield calls of every operation that a `match` may mean.
+
+    The id or name in a path stands there as <id>, then as digits, then as each part of the `match`.
+    """
+    sample = ONE_SEGMENT.sub("1", match).replace("?", "1")
+    segments = sample.replace("*", "").split("/")
+    parts = {*"123456789", *segments, *re.split("[/*]", sample)}
+    for call in KNOWN_CALLS:
+        yield call
+        for name in re.findall("<(.+)>", call):
+            rule, *_ = PATH_FILTERS[name]("")
+            for part in parts:
+                if re.fullmatch(rule, part):
+                    yield call.replace(f"<{name}>", part)
+
+
 def read_match(value: Any) -> str:
-    """Return the pattern of calls: a method, a space and a path; * matches anything."""
+    """Return the pattern of calls: a method, a space and a path.
+
+    * matches anything, and <id> or {id} one segment. Raises ValueError if no call can match.
+    """
     if not isinstance(value, str) or not re.fullmatch(CALL_PATTERN, read_text(value)):
         raise ValueError('must be a method and a path, such as "POST /tasks/*"')
     method, space, path = value.partition(" ")
-    return method + space + bare_path(path)
+    match = method + space + bare_path(path)
+    if not any(map(call_pattern(match).match, sample_calls(match))):
+        near = suggest(pattern_of(match), KNOWN_CALLS) or "; GET /openapi.json lists all calls"
+        if "/-/" in match:
+            near = "; faults never apply to controls"
+        raise ValueError(f"fits no call (got {printable(match[:MAX_NAME])}){near}")
+    return match
 
 
 def read_headers(value: Any) -> dict[str, str]:
@@ -8045,7 +8083,7 @@ class Controls:
         """Return the fault that applies to a call, counted down; {} if none does."""
         call = f"{environ['REQUEST_METHOD']} {environ['PATH_INFO']}"
         for fault in self.faults:
-            matches = fnmatch.fnmatchcase(call, fault["match"])
+            matches = call_pattern(fault["match"]).match(call)
             if matches and self.holds(environ, fault.get("where", {})):
                 with self.fault_lock:
                     if takes_turn(fault):

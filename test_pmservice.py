@@ -7527,7 +7527,7 @@ class TestReachingIt:
     def test_first_mistake_in_the_order_of_checks_is_refused(self):
         """Mend a request with every mistake one by one, in the order of the contract."""
         with opened(body_limit=1000, load=WORLD) as client:
-            client.post("/-/faults", match="PATCH *", status=599, times=1)
+            client.post("/-/faults", match="*", status=599, times=1)
             client.service.loading = True
             body = b"{" * 2000
             sent = dict(Host="evil.example", Origin="https://evil.example", Token=None, body=body)
@@ -8848,6 +8848,34 @@ HELD = [
     (dict(body={"x": 1}, query={"y": 2}),   "POST /products?y=1",           {"x": 1},                          False),
     ({},                                    "GET /user",                    None,                              True),
 ]
+MEANT = [
+    # a fault's match, a call that it matches, one that it does not match
+    ("POST /tasks/<id>/start",            "POST /tasks/2/start",    "POST /tasks/2/x/start"),
+    ("POST /tasks/{task_id}/start/",      "POST /tasks/2/start",    "POST /tasks//start"),
+    ("* /api.php/v1/tasks/<>",            "GET /tasks/2",           "POST /tasks/2/start"),
+    ("GET /{any}",                        "GET /user",              "GET /users/dev1"),
+    ("GET /users/{}*",                    "GET /users/dev1",        "GET /users"),
+    ("GET /*<id>",                        "GET /users/dev1",        "POST /products"),
+    ("GET /<id>.json",                    "GET /openapi.json",      "GET /user"),
+    ("HEAD /products",                    "HEAD /products",         "GET /products"),
+    ("GET /products",                     "GET /products",          "HEAD /products"),
+    ("GET /product?",                     "GET /products",          "GET /product/1"),
+]
+FITTING = """
+    *  * *  GET *  * /*  */finish  *finish  PUT /*  D* /bugs/<id>  POST /tasks/7/*  POST /tasks/*  POST /tasks*finish  POST /tasks/7/finish
+    POST /tasks/7*/finish  POST /tasks/1?/finish  POST /tasks/[78]/finish  POST */7/finish  * *7*  POST /tasks/1*2/finish  GET /products/2*bugs
+    GET /tasks/9223372036854775807  GET /users/dev1  GET /users/d*1  GET /users/a.b@c-d  GET /users/<account>  GET /configurations/language
+    GET /openapi.json  GET /openapi.*  HEAD /openapi.json/  GET /api.php/v1/products/  POST /zentao/api.php/v1/tasks/{id}/start  POST /{a}/{b}/{c}
+"""
+UNFITTING = {  # what the error says after the match
+    "POST /task/*/finish": "; did you mean POST /tasks/<id>/finish?", "POST /task/7/finish": "; did you mean POST /tasks/<id>/finish?",
+    "GET /tasks/{id}/finish": "; did you mean POST /tasks/<id>/finish?", "GET /Products": "; did you mean GET /products?",
+    "GET /products?page=2": "; did you mean GET /products?", "GET /openapi.json/*": "; did you mean GET /openapi.json?",
+    "HEAD /product": "; did you mean HEAD /products?", "PATCH *": "; GET /openapi.json lists all calls.",
+    "* /{a}/{b}/{c}/{d}/{e}": "; GET /openapi.json lists all calls.",
+    "POST /-/reset": "; faults never apply to controls.", "* /-/*": "; faults never apply to controls.", "GET /tasks/0": "; did you mean GET /tasks?",
+    "GET /tasks/dev1": "; did you mean GET /tasks/<id>?", "GET /" + "x" * 300: "; GET /openapi.json lists all calls.",
+}
 CUTS = [  # the second answer comes in several pieces, without a length
     ("/products", 0, "without response"), ("/products", 1, "IncompleteRead.1 bytes"),
     ("/products/1/bugs?limit=1000", 20, "IncompleteRead.20 bytes"),
@@ -8929,6 +8957,36 @@ class TestFaults:
         began = time.monotonic()
         assert memory.status("/users") == 200
         assert time.monotonic() - began >= 0.05
+
+    @each(("match", "line", "other"), MEANT)
+    def test_name_in_angle_or_curly_brackets_is_one_segment(self, memory, match, line, other):
+        memory.fail(match, delay=0.01)
+        for call in (line, other):
+            memory.call(*call.split())
+        first, second = memory.calls()
+        assert first["fault"]
+        assert not second["fault"]
+
+    @each("match", re.split("  +|\n +", FITTING.strip()))
+    def test_match_that_fits_a_call_is_taken(self, memory, match):
+        memory.fail(match, status=503)
+
+    @each(("match", "rest"), UNFITTING.items())
+    def test_match_that_fits_no_call_is_refused_with_the_nearest(self, memory, match, rest):
+        fault = {"match": match, "status": 503}
+        for method, body in (("POST", fault), ("PUT", [fault])):
+            refusal = memory.refused(method, "/-/faults", body)
+            assert refusal["error"] == f"match fits no call (got {match[:255]}){rest}"
+
+    def test_prefix_does_not_make_a_control_fit(self, memory):
+        fault = {"match": "GET /zentao/api.php/v1/-/clock", "status": 503}
+        refusal = memory.refused("POST", "/-/faults", fault)
+        words = "match fits no call (got GET /-/clock); faults never apply to controls."
+        assert refusal["error"] == words
+
+    def test_fault_applies_to_the_document(self, memory):
+        memory.fail("GET /openapi.json", status=503)
+        assert memory.app.get("/openapi.json", expect_errors=True).status_int == 503
 
     def test_faults_are_replaced_and_removed(self, memory):
         memory.fail("GET /users", status=500)
