@@ -7248,8 +7248,8 @@ def field_schema(view: View, field: str) -> Schema:
 
 @functools.singledispatch
 def answer_schema(shows: Any) -> Schema:
-    """Return the schema of an answer. This is the case of a schema, not of a view or a list."""
-    return shows  # type: ignore[no-any-return]  # it is one
+    """Return the schema of an answer. This is the case of neither a view nor a list of records."""
+    return body_schema(shows)
 
 
 @answer_schema.register(View)
@@ -7865,7 +7865,7 @@ WHERE     = Shape({
     "body":    Kind("plain", read_object, ANY_OBJECT),
 })
 WHEN      = Kind("plain", read_where, {**object_of({name: kind.schema for name, kind in WHERE.fields.items()}, "Where"), "required": []})
-FAULT     = Shape({"match": MATCH, "where": WHEN, **EFFECTS, "skip": COUNT, "times": COUNT}, "match")
+FAULT     = Shape({"match": MATCH, "where": WHEN, **EFFECTS, "skip": COUNT, "times": COUNT, "hits": NATURAL}, "match")
 CLOCK     = Shape({"now": MOMENT, "offset": OFFSET})
 # fmt: on
 # A status is a COUNT here: every status is below MAX_CALLS.
@@ -8184,6 +8184,7 @@ def takes_turn(fault: StoredFault) -> bool:
         return False
     if "times" in fault:
         fault["times"] -= 1
+    fault["hits"] += 1
     return True
 
 
@@ -8492,7 +8493,7 @@ def read_fault(given: Any) -> StoredFault:
     fault = check_exactly(FAULT, given)
     if not EFFECTS.keys() & fault.keys():
         raise Refusal(400, f"A fault needs one of {', '.join(EFFECTS)}.")
-    return fault
+    return {**fault, "hits": 0}
 
 
 def set_faults(controls: Controls, faults: list[StoredFault]) -> Any:
@@ -8535,9 +8536,9 @@ def clear_faults(controls: Controls, _: Any) -> None:
 class Control(NamedTuple):
     """A control: a row of CONTROLS.
 
-    shows: the schema of its answer.  parameters: of the query.
-    reads: the body: a shape, a list of one, or a schema. If a control has none, its parameters may
-        come in a JSON body as well as in the query.
+    shows: its answer, as a shape, a list of one, or a schema.  parameters: of the query.
+    reads: the body, likewise. If a control has none, its parameters may come in a JSON body as well
+        as in the query.
     open: it needs no token, and exists even when controls are off.
     target, status: the same for all controls; `describe` (room 13) reads them, because it describes
     Operations, too.
@@ -8562,7 +8563,6 @@ STATE = flat_object("State", "", "status")
 TIME  = object_of({"now": STRING, "frozen": FLAG_SCHEMA, "offset": FLOAT}, "ServiceTime")
 SAVED = object_of({"snapshots": array_of(STRING)}, "SnapshotList")
 LOADED = flat_object("Loaded", "records", "")
-FAULTS = array_of(ANY_OBJECT)
 CALLS = object_of({"total": INTEGER, "calls": array_of(ANY_OBJECT)}, "CallList")
 # THE TABLE OF CONTROLS.
 CONTROLS = (
@@ -8582,9 +8582,9 @@ CONTROLS = (
     Control("GET",    "/-/journal",                  "list the last calls",                          get_journal, CALLS, JOURNAL_QUERY),
     Control("GET",    "/-/journal.har",              "list the last calls as an HTTP archive",       get_har, ANY_OBJECT, JOURNAL_QUERY),
     Control("DELETE", "/-/journal",                  "forget the calls",                             clear_journal),
-    Control("GET",    "/-/faults",                   "list the faults",                              list_faults, FAULTS),
-    Control("POST",   "/-/faults",                   "add a fault",                                  add_fault, FAULTS, reads=FAULT),
-    Control("PUT",    "/-/faults",                   "replace the faults",                           put_faults, FAULTS, reads=[FAULT]),
+    Control("GET",    "/-/faults",                   "list the faults",                              list_faults, [FAULT]),
+    Control("POST",   "/-/faults",                   "add a fault",                                  add_fault, [FAULT], reads=FAULT),
+    Control("PUT",    "/-/faults",                   "replace the faults",                           put_faults, [FAULT], reads=[FAULT]),
     Control("DELETE", "/-/faults",                   "remove all faults",                            clear_faults),
 )
 # fmt: on

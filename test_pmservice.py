@@ -8145,6 +8145,7 @@ WRONG_VALUES = [  # faults have "match" and "drop" as well
     ("POST /-/faults", "status",   [199, 600]),
     ("POST /-/faults", "times",    [-1]),
     ("POST /-/faults", "skip",     [-1, 1001, "x"]),
+    ("POST /-/faults", "hits",     [-1, "x"]),
     ("POST /-/faults", "where",    [[], "x", 1, {"query": {"\ud800": 1}}, {"body": {"x": ["\ud800"]}}]),
     ("POST /-/faults", "where.acount", [{"acount": "dev1"}]),
     ("POST /-/faults", "where.account", [{"account": ["dev1"]}]),
@@ -8958,6 +8959,36 @@ class TestFaults:
         assert memory.status("/users") == 200
         assert time.monotonic() - began >= 0.05
 
+    def test_hits_say_how_often_a_fault_applied(self, memory):
+        where = {"account": "admin", "query": {}, "body": {}}
+        made = memory.fail("GET /user", status=503, skip=1, times=2, where=where)
+        assert [fault["hits"] for fault in made] == [0]
+        memory.fail("GET /us*", status=500, headers={"X": 1})
+        for path in ("/user", "/user", "/users", "/user", "/user", "/products"):
+            memory.status(path)
+        faults = memory.get("/-/faults")
+        assert [fault["hits"] for fault in faults] == [2, 3]
+
+    def test_faults_that_were_read_can_be_sent_back(self, memory):
+        memory.fail("GET /user", status=503, times=3, where={"query": {"x": 1}})
+        memory.fail("GET /user", delay=0, drop=False, headers={"X": "1"}, body=None, skip=1)
+        memory.status("/user?x=1")
+        faults = memory.get("/-/faults")
+        answer = memory.call("PUT", "/-/faults", faults)
+        assert faults[0]["hits"] == 1
+        for fault in faults:  # what is left of `times` and `skip` stays; `hits` begin again
+            fault["hits"] = 0
+        assert answer.json == memory.get("/-/faults") == faults
+        assert faults[0]["times"] == 2
+
+    def test_threads_share_out_the_turns_of_a_fault(self, memory):
+        memory.fail("GET /user", status=503, skip=20, times=30)
+        with ThreadPoolExecutor(8) as threads:
+            statuses = list(threads.map(memory.status, ["/user"] * 80))
+        assert statuses.count(503) == 30
+        (fault,) = memory.get("/-/faults")
+        assert (fault["skip"], fault["times"], fault["hits"]) == (0, 0, 30)
+
     @each(("match", "line", "other"), MEANT)
     def test_name_in_angle_or_curly_brackets_is_one_segment(self, memory, match, line, other):
         memory.fail(match, delay=0.01)
@@ -8992,7 +9023,7 @@ class TestFaults:
         memory.fail("GET /users", status=500)
         others = [{"match": "GET /user", "status": 500}]
         answer = memory.call("PUT", "/-/faults", others)
-        assert answer.json == others
+        assert answer.json == [{**others[0], "hits": 0}]
         assert memory.status("/user") == 500
         assert memory.status("/users") == 200
         memory.call("DELETE", "/-/faults")
@@ -9001,7 +9032,7 @@ class TestFaults:
 
     def test_prefix_and_last_slash_of_a_fault_do_not_count(self, memory):
         (fault,) = memory.fail("GET /api.php/v1/products/", status=503)
-        assert fault == {"match": "GET /products", "status": 503}
+        assert fault == {"match": "GET /products", "status": 503, "hits": 0}
         assert memory.status("/zentao/api.php/v1/products") == 503
 
     def test_there_are_a_hundred_faults_at_most(self, memory):
