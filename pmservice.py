@@ -7652,6 +7652,15 @@ class Clock:
         """
         self.frozen = moment_of(utc(moment, zone))
 
+    def advance(self, frozen: datetime, seconds: float) -> None:
+        """Move the moment at which it is frozen. Raises Invalid beyond the years of a moment."""
+        with contextlib.suppress(OverflowError):
+            moved = frozen + timedelta(seconds=seconds)
+            if MINYEAR < moved.year < MAXYEAR:
+                self.frozen = moved
+                return
+        raise Invalid({"advance": "must lead to the years 2 to 9998"})
+
     def state(self) -> dict[str, Any]:
         """Return what GET /-/clock answers."""
         now = utc(self(), timezone.utc)
@@ -7866,7 +7875,7 @@ WHERE     = Shape({
 })
 WHEN      = Kind("plain", read_where, {**object_of({name: kind.schema for name, kind in WHERE.fields.items()}, "Where"), "required": []})
 FAULT     = Shape({"match": MATCH, "where": WHEN, **EFFECTS, "skip": COUNT, "times": COUNT, "hits": NATURAL}, "match")
-CLOCK     = Shape({"now": MOMENT, "offset": OFFSET})
+CLOCK     = Shape({"now": MOMENT, "offset": OFFSET, "advance": OFFSET})
 # fmt: on
 # A status is a COUNT here: every status is below MAX_CALLS.
 JOURNAL_QUERY = {
@@ -8374,16 +8383,22 @@ def get_clock(controls: Controls, _: Any) -> Any:
 
 
 def put_clock(controls: Controls, body: bytes) -> Any:
-    """Freeze the clock at `now`, shift it by `offset` seconds, or release it with neither."""
+    """Freeze the clock at `now`, shift it by `offset` seconds, or release it with neither.
+
+    `advance` moves the frozen clock by seconds.
+    """
     values = check_exactly(CLOCK, parse_body(body, ""))
-    zone = controls.database.zone
     clock = controls.clock
-    now = values.get("now")
+    if "advance" in values:
+        if not clock.frozen or len(values) > 1:
+            rule = "must come alone, to a frozen clock: freeze it first, or use offset"
+            raise Invalid({"advance": rule})
+        clock.advance(clock.frozen, values["advance"])
+        return clock.state()
     clock.offset = values.get("offset", 0)
-    if now:
-        clock.freeze(now, zone)
-    else:
-        clock.frozen = None
+    clock.frozen = None
+    if "now" in values:
+        clock.freeze(values["now"], controls.database.zone)
     return clock.state()
 
 
@@ -12136,6 +12151,10 @@ class Client:
         """Return to the records of a snapshot. Raises CallError if there is none of this name."""
         self.post(f"{snapshot_path(name)}/restore")
 
+    def remove_snapshot(self, name: str) -> None:
+        """Remove a snapshot. Raises CallError if there is none of this name."""
+        self.delete(snapshot_path(name))
+
     def load(self, source: FixtureSource) -> int:
         """Load a fixture, a file or a dict, and return how many records it has.
 
@@ -12152,6 +12171,10 @@ class Client:
         if isinstance(moment, datetime):
             moment = moment.isoformat(timespec="seconds")
         self.put("/-/clock", {"now": moment})
+
+    def advance(self, seconds: float) -> None:
+        """Move the frozen clock forward; backward if negative. Raises CallError if it runs."""
+        self.put("/-/clock", {"advance": seconds})
 
     def shift(self, seconds: float) -> None:
         """Let the clock run, so many seconds ahead of the real one; 0 ends that.
@@ -12313,10 +12336,10 @@ def give_settings() -> Settings:
 def serve_fresh(request: Any, pmservice_settings: Settings) -> Iterator[Running]:
     """Serve a fresh service in memory on a free port: .url, .token, .app and helpers.
 
-    The helpers: call, get, post, put, delete, reset, snapshot, restore, load, dump, freeze, shift,
-    fail, clear_faults, calls, wait_for_calls, clear_calls. The mark
-    pmservice(load="seed.json", now="2026-01-05T09:00:00Z") loads a fixture, named relative to the
-    test's file, and freezes the clock.
+    The helpers: call, get, post, put, delete, reset, snapshot, restore, remove_snapshot, load,
+    dump, freeze, advance, shift, fail, faults, clear_faults, calls, wait_for_calls, clear_calls.
+    The mark pmservice(load="seed.json", now="2026-01-05T09:00:00Z") loads a fixture, named relative
+    to the test's file, and freezes the clock.
     """
     with start_or_fail(running, request, pmservice_settings) as served:
         yield served

@@ -8140,6 +8140,7 @@ WRONG_VALUES = [  # faults have "match" and "drop" as well
     ("GET /-/journal", "wait",     [61]),
     ("PUT /-/clock",   "now",      ["yesterday", 5]),
     ("PUT /-/clock",   "offset",   ["1", True, 10**9 + 1, -(10**9) - 1]),
+    ("PUT /-/clock",   "advance",  ["1", True, 10**9 + 1, -(10**9) - 1]),
     ("PUT /-/clock",   "ofset",    [1]),
     ("POST /-/faults", "match",    ["GET", "get /products", "", 1, "* \ud800"]),
     ("POST /-/faults", "status",   [199, 600]),
@@ -8442,6 +8443,22 @@ class TestSnapshots:
         memory.post("/-/reset")  # the state at the start is not among those with names
 
 
+ALONE = "must come alone, to a frozen clock: freeze it first, or use offset"
+YEARS = "must lead to the years 2 to 9998"
+FROZEN = {"now": "2026-01-05T09:00:00Z"}
+NOT_ADVANCED = [  # the clock before, the body, the rule that it breaks
+    ({}, {"advance": 1}, ALONE),
+    ({"offset": 5}, {"advance": 1}, ALONE),
+    ({}, {"advance": 1, **FROZEN}, ALONE),
+    (FROZEN, {"advance": 1, **FROZEN}, ALONE),
+    (FROZEN, {"advance": 1, "offset": 0}, ALONE),
+    ({"now": "9998-12-31T23:59:59Z"}, {"advance": 1}, YEARS),
+    ({"now": "9998-12-31T23:59:59Z"}, {"advance": 10**9}, YEARS),
+    ({"now": "0002-01-01T00:00:00Z"}, {"advance": -0.5}, YEARS),
+    ({"now": "0002-01-01T00:00:00Z"}, {"advance": -(10**9)}, YEARS),
+]
+
+
 class TestControlledClock:
     """The clock that tests freeze and shift."""
 
@@ -8468,6 +8485,22 @@ class TestControlledClock:
         memory.put("/-/clock", offset=25 * 3600)
         assert memory.status("/user", token) == 401
         assert memory.put("/-/clock") == dict(later, offset=0)
+
+    def test_frozen_clock_is_advanced(self, memory):
+        memory.put("/-/clock", now="2026-01-05T09:00:00Z", offset=60)
+        for seconds in (3600.5, 0.5, -1):  # fractions add up
+            state = memory.put("/-/clock", advance=seconds)
+        assert state == {"now": "2026-01-05T10:00:00Z", "frozen": True, "offset": 60}
+        assert memory.product()["createdDate"] == state["now"]
+        memory.put("/-/clock", advance=0)
+        assert memory.get("/-/clock") == state
+
+    @each(("state", "body", "rule"), NOT_ADVANCED)
+    def test_clock_that_cannot_be_advanced_stays(self, memory, state, body, rule):
+        before = memory.put("/-/clock", **state)
+        refusal = memory.refused("PUT", "/-/clock", body)
+        assert refusal["fields"] == {"advance": rule}
+        assert memory.get("/-/clock") == before
 
 
 # fmt: off
@@ -11518,6 +11551,8 @@ REFUSED_HELPERS = [
     (lambda one: one.delete("/products"), "DELETE /products was answered 405: DELETE is not allowed at /products; allowed: GET, POST."),
     (lambda one: pmservice.Client(one.url, "x").get("/user"), "GET /user was answered 401: Unauthorized. This token is unknown, or it has expired. *"),
     (lambda one: one.fail("*", statu=503), "POST /-/faults was answered 400: statu is not known here; did you mean status[?]"),
+    (lambda one: one.advance(5), "PUT /-/clock was answered 400: advance must come alone, to a frozen clock: freeze it first, or use offset."),
+    (lambda one: one.remove_snapshot("a"), "DELETE /-/snapshots/a was answered 404: There is no snapshot a."),
     (lambda one: one.calls(pth="/products"), "GET /-/journal* was answered 400: pth is not known here; did you mean path[?]"),
 ]
 STRANGE_ANSWERS = [  # status, body, what the error says
@@ -11551,6 +11586,8 @@ class TestHelpers:
         served.restore("a.b-1")
         restored = served.get("/products/3?fields=ß")
         assert restored["name"] == "Süß"
+        served.remove_snapshot("a.b-1")
+        assert served.get("/-/snapshots") == {"snapshots": []}
         served.freeze(NOW)
         served.reset(only_records=True)
         assert lines(served.dump()) == start
@@ -11563,12 +11600,16 @@ class TestHelpers:
         assert lines(served.dump()) == start
         assert not served.get("/-/clock")["frozen"]
 
-    def test_freeze_and_shift(self, served):
+    def test_freeze_advance_and_shift(self, served):
         east = timezone(timedelta(hours=8))
         for moment in (datetime(2026, 1, 6, 9, 0, 0, 5, east), "2026-01-06T01:00:00Z"):
             served.freeze(moment)
             clock = served.get("/-/clock")
             assert clock["now"] == "2026-01-06T01:00:00Z"
+        served.advance(90)
+        served.advance(-30.0)
+        clock = served.get("/-/clock")
+        assert clock["now"] == "2026-01-06T01:01:00Z"
         served.shift(-3600.5)
         clock = served.get("/-/clock")
         assert clock["offset"] == -3600.5

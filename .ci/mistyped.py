@@ -9,6 +9,7 @@ with pmservice.running(token="t") as service:
     print(service.uri)  # error
     service.frezze("2026-01-05T09:00:00Z")  # error
     service.freeze(5)  # error
+    service.advance("1 h")  # error
     service.fail("*", statu=503)  # error
     service.calls(pth="/products")  # error
     print(service.call("GET", "/products").total)  # error

@@ -30,10 +30,12 @@ def test_calls(pmservice: pmservice.Running) -> None:
 def test_controls(pmservice_shared: pmservice.Running) -> None:
     pmservice_shared.snapshot("before")
     pmservice_shared.restore("before")
+    pmservice_shared.remove_snapshot("before")
     assert pmservice_shared.load({"products": []}) + pmservice_shared.load("seed.json") == 0
     assert pmservice_shared.dump()["products"]
     pmservice_shared.freeze("2026-01-05T09:00:00Z")
     pmservice_shared.freeze(datetime(2026, 1, 5, tzinfo=timezone.utc))
+    pmservice_shared.advance(60)
     pmservice_shared.shift(0.5)
     pmservice_shared.fail(
         "POST /tasks/*", status=503, times=2, headers={"Retry-After": 1}, body={"error": "busy"}
