@@ -98,10 +98,12 @@ __all__ = [
     "Call",
     "CallError",
     "Client",
+    "Fault",
     "Running",
     "Service",
     "Settings",
     "StartError",
+    "Where",
     "create_app",
     "running",
 ]
@@ -12048,9 +12050,19 @@ class Wanted(TypedDict, total=False):
     status: int
 
 
-class Effects(TypedDict, total=False):
-    """The effects of a fault on the calls that it matches; see the README, section Controls."""
+class Where(TypedDict, total=False):
+    """What a call must at least hold for a fault to apply."""
 
+    account: str  # the caller's
+    query: Mapping[str, str | int]
+    body: Mapping[str, Any]  # in nested objects, too, further fields do not matter
+
+
+class Effects(TypedDict, total=False):
+    """When a fault applies to calls that it matches, and its effects; see the README, Controls."""
+
+    where: Where
+    skip: int  # how many calls pass before it applies
     status: int  # 200 to 599
     headers: Mapping[str, str | int]  # added to the answer, or put in the place of its own
     body: Any  # a text is sent as HTML unless a header says otherwise, anything else as JSON
@@ -12059,6 +12071,16 @@ class Effects(TypedDict, total=False):
     drip: float  # seconds in which the body is sent, in pieces
     drop: bool  # whether the connection is closed without an answer
     times: int  # how many calls it applies to; without it, all
+
+
+class Fault(Effects):
+    """A fault of a service, with what is left of `skip` and `times`.
+
+    hits: how often it applied.
+    """
+
+    match: str
+    hits: int
 
 
 def snapshot_path(name: str) -> str:
@@ -12188,9 +12210,13 @@ class Client:
     def fail(self, match: str, **effects: Unpack[Effects]) -> None:
         """Add a fault to those there are; the first that matches a call applies. Raises CallError.
 
-        match: a method and a path, such as "POST /tasks/*".
+        match: a method and a path, such as "POST /tasks/<id>/start".
         """
         self.post("/-/faults", {"match": match, **effects})
+
+    def faults(self) -> list[Fault]:
+        """Return the faults; the first that matches a call applies."""
+        return list(self.get("/-/faults"))
 
     def clear_faults(self) -> None:
         """Remove all faults."""

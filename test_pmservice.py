@@ -11553,6 +11553,8 @@ REFUSED_HELPERS = [
     (lambda one: one.fail("*", statu=503), "POST /-/faults was answered 400: statu is not known here; did you mean status[?]"),
     (lambda one: one.advance(5), "PUT /-/clock was answered 400: advance must come alone, to a frozen clock: freeze it first, or use offset."),
     (lambda one: one.remove_snapshot("a"), "DELETE /-/snapshots/a was answered 404: There is no snapshot a."),
+    (lambda one: one.fail("GET /taks", status=503), "POST /-/faults was answered 400: match fits no call (got GET /taks); did you mean GET /tasks[?]"),
+    (lambda one: one.fail("*", status=503, where={"acount": "a"}), "* 400: where.acount is not known here; did you mean account[?]"),
     (lambda one: one.calls(pth="/products"), "GET /-/journal* was answered 400: pth is not known here; did you mean path[?]"),
 ]
 STRANGE_ANSWERS = [  # status, body, what the error says
@@ -11621,7 +11623,14 @@ class TestHelpers:
         assert answer.status == 503
         assert answer.headers["retry-after"] == "1"
         assert answer.json == {"error": "This is the fault 503 that was asked for."}
+        served.fail("GET /programs", skip=1, where={"account": "dev1"}, delay=0.5)
+        shared = {"match": "GET /programs", "hits": 0}
+        assert served.faults() == [
+            {**shared, "status": 503, "headers": {"Retry-After": "1"}, "times": 0, "hits": 1},
+            {**shared, "skip": 1, "where": {"account": "dev1"}, "delay": 0.5},
+        ]
         served.clear_faults()
+        assert served.faults() == []
         for token, status in (("t", 200), (None, 401)):
             answer = served.call("GET", "/products", headers={"Token": token})
             assert answer.status == status
