@@ -12408,10 +12408,16 @@ def prepare_test(item: Any) -> None:
         if served.app.used:
             served.reset()
     names = set(getattr(item, "fixturenames", ()))
-    without_effect = "pmservice_shared" in names and not {"pmservice", "pmservice_app"} & names
-    if without_effect and item.get_closest_marker("pmservice"):
-        words = "the mark pmservice is for the fixtures pmservice and pmservice_app"
+    if names & {"pmservice", "pmservice_app"} or not item.get_closest_marker("pmservice"):
+        return
+    # A class or a module may be marked for some of its tests only. With "request", a test can get
+    # a fixture that is not named here.
+    own = {mark.name for mark in item.own_markers}
+    words = "the mark pmservice is for the fixtures pmservice and pmservice_app"
+    if "pmservice_shared" in names:
         pytest.fail(f"{words}; pmservice_shared has .load() and .freeze()", pytrace=False)
+    if "pmservice" in own and "request" not in names:
+        pytest.fail(f"{words}; this test uses neither", pytrace=False)
 
 
 def complete_report(item: Any) -> Generator[None, Any, None]:

@@ -11683,7 +11683,9 @@ WRONG_MARKS = [
     ('now="today"', "pmservice", "pmservice cannot start: now must be a moment, such as *"),
     ('timezone="Mars"', "pmservice_app", "pmservice cannot start: time zone Mars: *"),
     ('"seed.json"', "pmservice", "pmservice cannot start: name the settings: *"),
-    ('token="t"', "pmservice_shared", "the mark pmservice is for the fixtures pmservice and pmservice_app; *"),
+    ('token="t"', "pmservice_shared", "the mark pmservice is for the fixtures pmservice and pmservice_app; pmservice_shared has .load() and .freeze()"),
+    ('token="t"', "", "the mark pmservice is for the fixtures pmservice and pmservice_app; this test uses neither"),
+    ('token="t"', "monkeypatch", "the mark pmservice is for the fixtures pmservice and pmservice_app; this test uses neither"),
 ]
 BY_URLLIB = r"""
     import json, pytest, urllib.request, webtest
@@ -11893,6 +11895,26 @@ MARKED_MODULE = """
 
     def test_late(request):
         assert request.getfixturevalue("pmservice").get("/-/clock")["frozen"]
+
+    class TestMore:
+        pytestmark = pytest.mark.pmservice(token="mine")
+
+        def test_without(self, tmp_path):
+            pass
+
+        @pytest.mark.pmservice(now="2026-01-06T09:00:00Z")
+        def test_late(self, request):
+            served = request.getfixturevalue("pmservice")
+            assert served.get("/-/clock")["now"] == "2026-01-06T09:00:00Z"
+            assert served.token == "mine"
+
+        @pytest.fixture
+        def seeded(self, pmservice):
+            return pmservice
+
+        @pytest.mark.pmservice(token="own")
+        def test_other_fixture(self, seeded):
+            assert seeded.token == "own"
 """
 # fmt: on
 
@@ -11985,7 +12007,7 @@ class TestPlugin:
 
     def test_mark_of_a_module_is_for_those_tests_that_use_the_fixture(self, pytester):
         pytester.makepyfile(MARKED_MODULE)
-        pytester.runpytest_inprocess("-W", "error").assert_outcomes(passed=3)
+        pytester.runpytest_inprocess("-W", "error").assert_outcomes(passed=6)
 
     def test_wrong_mark_is_one_sentence(self, pytester):
         pytester.makefile(".json", bad='{"products": [{}]}')
