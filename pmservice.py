@@ -8485,11 +8485,15 @@ def await_calls(controls: Controls, wanted: Fields) -> list[NotedCall]:
             raise Refusal(409, "The service was reset meanwhile.")
         return len(journal.matching(wanted)) >= count
 
-    controls.wait(arrived, wanted.get("wait", 0))
+    seconds = wanted.get("wait", 0)
+    controls.wait(arrived, seconds)
     calls = journal.matching(wanted)
     if len(calls) != count:
+        names = [str(wanted[name]) for name in ("method", "path", "status") if name in wanted]
+        asked = " ".join(names) or "Any call"
+        came = f"{len(calls)} came within {seconds:g} s, not {count}"
         nearest = nearest_calls(journal, wanted.get("path", ""))
-        raise Refusal(409, f"{len(calls)} calls match, not {count}; nearest: {nearest}.")
+        raise Refusal(409, f"{asked}: {came}; the nearest: {nearest}.")
     return calls
 
 
@@ -8532,7 +8536,8 @@ def put_faults(controls: Controls, body: bytes) -> Any:
 def add_fault(controls: Controls, body: bytes) -> Any:
     """Add a fault behind the others."""
     fault = read_fault(parse_json(decode(body)))
-    return set_faults(controls, [*controls.faults, fault])
+    with controls.fault_lock:
+        return set_faults(controls, [*controls.faults, fault])
 
 
 def clear_journal(controls: Controls, _: Any) -> None:
@@ -12433,6 +12438,11 @@ def complete_report(item: Any) -> Generator[None, Any, None]:
         # A JUnit file has the properties of the teardown's report, which begin with the item's.
         item.user_properties += noted
         report.user_properties += noted
+
+
+def __dir__() -> list[str]:
+    """Return the public names, for completion; not the plugin, because that imports pytest."""
+    return __all__
 
 
 if not TYPE_CHECKING:  # to a type checker, it would make every name known

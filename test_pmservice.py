@@ -8687,9 +8687,12 @@ class TestJournal:
         memory.get("/products")
         path = "/-/journal?path=/product&count=1"
         refusal = memory.refused("GET", path, status=409)
-        assert refusal["error"] == "0 calls match, not 1; nearest: GET /products 200."
-        path = "/-/journal?path=/products&count=0&wait=0"
-        memory.refused("GET", path, status=409)
+        words = "/product: 0 came within 0 s, not 1; the nearest: GET /products 200."
+        assert refusal["error"] == words
+        path = "/-/journal?path=/products&method=get&status=200&count=0&wait=0.25"
+        refusal = memory.refused("GET", path, status=409)
+        words = "get /products 200: 1 came within 0.25 s, not 0; the nearest: GET /products 200."
+        assert refusal["error"] == words
         assert memory.calls("path=/product&count=0") == []
 
     def test_journal_keeps_the_last_calls(self, memory, monkeypatch):
@@ -9076,6 +9079,14 @@ class TestFaults:
         memory.refused("PUT", "/-/faults", [fault] * 101)
         faults = memory.get("/-/faults")
         assert len(faults) == 100
+
+    def test_faults_that_threads_add_are_all_there(self, memory):
+        matches = [f"GET /bugs/{number}" for number in range(1, 81)]
+        with ThreadPoolExecutor(8) as threads:
+            for match in matches:
+                threads.submit(memory.fail, match, status=503)
+        faults = memory.get("/-/faults")
+        assert {fault["match"] for fault in faults} == {*matches}
 
     def test_wait_or_delay_without_a_place_is_refused(self, memory, monkeypatch):
         assert pmservice.MAX_WAITING == 24
@@ -11545,7 +11556,8 @@ class TestRunning:
 
 # fmt: off
 REFUSED_HELPERS = [
-    (lambda one: one.wait_for_calls(1, seconds=0), "GET /-/journal* was answered 409: 0 calls match, not 1; nearest: none."),
+    (lambda one: one.wait_for_calls(1, seconds=0), "GET /-/journal* was answered 409: Any call: 0 came within 0 s, not 1; the nearest: none."),
+    (lambda one: one.wait_for_calls(3, 0.01, method="POST", path="/x"), "GET /-/journal* 409: POST /x: 0 came within 0.01 s, not 3; the nearest: none."),
     (lambda one: one.get("/prodcts"), "GET /prodcts was answered 404: There is nothing at /prodcts; did you mean /products[?]"),
     (lambda one: one.post("/products", {}), "POST /products was answered 400: name is required and must be 1 to 255 characters, not blank."),
     (lambda one: one.delete("/products"), "DELETE /products was answered 405: DELETE is not allowed at /products; allowed: GET, POST."),
@@ -11642,6 +11654,11 @@ class TestHelpers:
         assert [call["status"] for call in calls] == [200, 401]
         served.clear_calls()
         assert served.calls() == []
+
+    def test_module_lists_its_public_names_alone(self):
+        assert dir(pmservice) == sorted(pmservice.__all__)
+        for name in dir(pmservice):
+            assert getattr(pmservice, name).__doc__
 
     def test_client_of_a_url_is_enough(self, served):
         client = pmservice.Client(served.url, "t")
