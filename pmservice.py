@@ -7654,10 +7654,10 @@ class Clock:
         """
         self.frozen = moment_of(utc(moment, zone))
 
-    def advance(self, frozen: datetime, seconds: float) -> None:
+    def advance(self, seconds: float) -> None:
         """Move the moment at which it is frozen. Raises Invalid beyond the years of a moment."""
         with contextlib.suppress(OverflowError):
-            moved = frozen + timedelta(seconds=seconds)
+            moved = self() + timedelta(seconds=seconds)
             if MINYEAR < moved.year < MAXYEAR:
                 self.frozen = moved
                 return
@@ -7770,9 +7770,10 @@ def read_offset(value: Any) -> Any:
 @functools.lru_cache(MAX_FAULTS)
 def call_pattern(match: str) -> re.Pattern[str]:
     """Return the regular expression of the calls that the `match` of a fault means."""
-    # fnmatch keeps NUL, which no `match` has, as it is
+    # fnmatch keeps NUL, which no `match` has, as it is. "+?", because it does not try again what
+    # comes between two * once that was found.
     translated = fnmatch.translate(ONE_SEGMENT.sub("\0", match))
-    return re.compile(translated.replace("\0", "[^/]+"))
+    return re.compile(translated.replace("\0", "[^/]+?"))
 
 
 def sample_calls(match: str) -> Iterator[str]:
@@ -8395,12 +8396,13 @@ def put_clock(controls: Controls, body: bytes) -> Any:
         if not clock.frozen or len(values) > 1:
             rule = "must come alone, to a frozen clock: freeze it first, or use offset"
             raise Invalid({"advance": rule})
-        clock.advance(clock.frozen, values["advance"])
+        clock.advance(values["advance"])
         return clock.state()
     clock.offset = values.get("offset", 0)
-    clock.frozen = None
     if "now" in values:
         clock.freeze(values["now"], controls.database.zone)
+    else:
+        clock.frozen = None
     return clock.state()
 
 

@@ -8891,6 +8891,7 @@ MEANT = [
     ("POST /tasks/{task_id}/start/",      "POST /tasks/2/start",    "POST /tasks//start"),
     ("* /api.php/v1/tasks/<>",            "GET /tasks/2",           "POST /tasks/2/start"),
     ("GET /{any}",                        "GET /user",              "GET /users/dev1"),
+    ("* /{any}*sers",                     "GET /users",             "GET /user"),
     ("GET /users/{}*",                    "GET /users/dev1",        "GET /users"),
     ("GET /*<id>",                        "GET /users/dev1",        "POST /products"),
     ("GET /<id>.json",                    "GET /openapi.json",      "GET /user"),
