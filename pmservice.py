@@ -7999,16 +7999,6 @@ def holds(value: Any, wanted: Any) -> bool:
     return is_alike and bool(value == wanted)
 
 
-def fields_sent(environ: Environ) -> Fields:
-    """Return the fields of a call's body, {} if it has none; the handler can still read it."""
-    body = read_body(environ)
-    environ["wsgi.input"] = io.BytesIO(body)
-    try:
-        return parse_body(body, environ.get("CONTENT_TYPE", ""))
-    except Refusal:
-        return {}
-
-
 class Controls:
     """The state behind the control routes, and what they add to a service.
 
@@ -8095,27 +8085,29 @@ class Controls:
         """Return the fault that applies to a call, counted down; {} if none does."""
         call = f"{environ['REQUEST_METHOD']} {environ['PATH_INFO']}"
         for fault in self.faults:
+            where = fault.get("where", {})
             matches = call_pattern(fault["match"]).match(call)
-            if matches and self.holds(environ, fault.get("where", {})):
+            if matches and all(holds(self.part_of(environ, part), where[part]) for part in where):
                 with self.fault_lock:
                     if takes_turn(fault):
                         return fault
         return {}
 
-    def holds(self, environ: Environ, where: Fields) -> bool:
-        """Tell whether a call holds what a fault asks for; nothing else of it is read."""
-        parts: dict[str, Handler] = {
-            "account": self.account_of,
-            "query": parse_query,
-            "body": fields_sent,
-        }
-        return all(holds(parts[name](environ), where[name]) for name in where)
+    def part_of(self, environ: Environ, part: str) -> Any:
+        """Return what a fault's `where` asks of a call; {}, which holds nothing, if it has none.
 
-    def account_of(self, environ: Environ) -> str | None:
-        """Return the account of a call, whose token nobody has looked at yet; None without one."""
+        Only that is read, and nothing of the call is used up: its token is checked later, and its
+        handler reads the body again.
+        """
         with contextlib.suppress(Refusal):
-            return self.service.caller(environ).account
-        return None
+            if part == "account":
+                return self.service.caller(environ).account
+            if part == "query":
+                return parse_query(environ)
+            body = read_body(environ)
+            environ["wsgi.input"] = io.BytesIO(body)
+            return parse_body(body, environ.get("CONTENT_TYPE", ""))
+        return {}
 
     def delay(self, seconds: float, journal: Journal) -> None:
         """Delay a call that has this journal. Raises Refusal (503) if a reset comes meanwhile."""
