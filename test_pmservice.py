@@ -8901,7 +8901,7 @@ MEANT = [
 ]
 FITTING = """
     *  * *  GET *  * /*  */finish  *finish  PUT /*  D* /bugs/<id>  POST /tasks/7/*  POST /tasks/*  POST /tasks*finish  POST /tasks/7/finish
-    POST /tasks/7*/finish  POST /tasks/1?/finish  POST /tasks/[78]/finish  POST */7/finish  * *7*  POST /tasks/1*2/finish  GET /products/2*bugs
+    POST /tasks/7*/finish  POST /tasks/1?/finish  POST /tasks/[78]/finish  POST */7/finish  * *77*  POST /tasks/1*2/finish  GET /products/27*bugs
     GET /tasks/9223372036854775807  GET /users/dev1  GET /users/d*1  GET /users/a.b@c-d  GET /users/<account>  GET /configurations/language
     GET /openapi.json  GET /openapi.*  HEAD /openapi.json/  GET /api.php/v1/products/  POST /zentao/api.php/v1/tasks/{id}/start  POST /{a}/{b}/{c}
 """
