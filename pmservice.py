@@ -1614,6 +1614,8 @@ def parent_of(table: str) -> Kind:
 # In the expressions below, conditions such as `story <> 0` repeat that of a partial index: SQLite
 # uses it only then.
 
+# Constants that several resources show.
+EMPTY, ZERO, NO_ITEMS, ABSENT = fixed(""), fixed(0), fixed([]), fixed(None)
 # A home: an execution or, without one, the project itself.
 HOME_LINK = link("execution or project")
 # Kinds that no request sets: what reads them here is never called.
@@ -1752,19 +1754,19 @@ STORY_VOTES = """(
 DEPARTMENT_FIELDS = dict(
     id=ID, name=NAME, parent=link("department"),
     path=derived(TEXT, DEPARTMENT_PATH), grade=derived(INT, DEPARTMENT_GRADE),
-    order=COUNTER, position=fixed(""), function=fixed(""), manager=PERSON,
+    order=COUNTER, position=EMPTY, function=EMPTY, manager=PERSON,
     managerName=real_name("department.manager"),
 )
 
 USER_FIELDS = dict(
     id=ID, account=ACCOUNT, avatar=TEXT, realname=TEXT, admin=YES_NO, password=PASSWORD, role=TEXT,
-    email=TEXT, dept=link("department"), pinyin=fixed(""), group=fixed({}),
-    company=fixed(0), type=one_of(*USER_TYPES), nickname=fixed(""), commiter=TEXT, birthday=DAYS, gender=one_of(*GENDERS),
+    email=TEXT, dept=link("department"), pinyin=EMPTY, group=fixed({}),
+    company=ZERO, type=one_of(*USER_TYPES), nickname=EMPTY, commiter=TEXT, birthday=DAYS, gender=one_of(*GENDERS),
     skype=TEXT, qq=TEXT, mobile=TEXT, phone=TEXT, weixin=TEXT, dingding=TEXT, slack=TEXT,
-    whatsapp=TEXT, address=TEXT, zipcode=fixed(""), nature=fixed(""), analysis=fixed(""), strategy=fixed(""),
-    join=DAYS, visits=fixed(0), visions=fixed("rnd,lite"), ip=fixed(""), last=fixed("1970-01-01T00:00:00Z"), fails=fixed(0),
-    locked=fixed(None), feedback=fixed("0"), ranzhi=fixed(""), ldap=fixed(""), score=fixed(0), scoreLevel=fixed(0),
-    resetToken=fixed(""), deleted=FLAG, clientStatus=fixed("offline"), clientLang=fixed("zh-cn"),
+    whatsapp=TEXT, address=TEXT, zipcode=EMPTY, nature=EMPTY, analysis=EMPTY, strategy=EMPTY,
+    join=DAYS, visits=ZERO, visions=fixed("rnd,lite"), ip=EMPTY, last=fixed("1970-01-01T00:00:00Z"), fails=ZERO,
+    locked=ABSENT, feedback=fixed("0"), ranzhi=EMPTY, ldap=EMPTY, score=ZERO, scoreLevel=ZERO,
+    resetToken=EMPTY, deleted=FLAG, clientStatus=fixed("offline"), clientLang=fixed("zh-cn"),
     superReviewer=fixed(False), view=fixed({"programs": "", "products": "", "projects": "", "sprints": ""}),
 )
 
@@ -1773,9 +1775,9 @@ PROJECT_FIELDS = dict(  # of programs, projects and executions: "one record shap
     budgetUnit=one_of(*BUDGET_UNITS), parent=link("program"), begin=DAYS, end=DAYS, realBegan=DAYS, realEnd=DAYS,
     desc=TEXT, openedBy=PERSON, openedDate=MOMENT, PM=PERSON, acl=one_of(*ACLS), whitelist=WHITELIST,
     status=one_of(*PROJECT_STATES),
-    project=link("project"), lifetime=TEXT, attribute=TEXT, percent=INT, milestone=fixed("0"), output=fixed(""),
-    auth=fixed(""), path=derived(TEXT), grade=derived(INT), days=INT, subStatus=fixed(""), pri=fixed("1"), version=INT,
-    parentVersion=fixed(0), planDuration=fixed(0), realDuration=fixed(0), openedVersion=TEXT, lastEditedBy=PERSON,
+    project=link("project"), lifetime=TEXT, attribute=TEXT, percent=INT, milestone=fixed("0"), output=EMPTY,
+    auth=EMPTY, path=derived(TEXT), grade=derived(INT), days=INT, subStatus=EMPTY, pri=fixed("1"), version=INT,
+    parentVersion=ZERO, planDuration=ZERO, realDuration=ZERO, openedVersion=TEXT, lastEditedBy=PERSON,
     lastEditedDate=MOMENT, closedBy=PERSON, closedDate=MOMENT, canceledBy=PERSON, canceledDate=MOMENT, PO=PERSON,
     QD=PERSON, RD=PERSON, team=TEXT, order=INT, deleted=FLAG,
     products=rows_of("project_product", "project", "product"),
@@ -1785,7 +1787,7 @@ PRODUCT_FIELDS = dict(
     id=ID, program=link("program"), name=NAME, code=TEXT, line=INT, PO=PERSON, QD=PERSON, RD=PERSON,
     type=one_of(*PRODUCT_TYPES), desc=TEXT, acl=one_of(*ACLS), whitelist=WHITELIST, createdBy=PERSON,
     createdDate=MOMENT, status=one_of(*PRODUCT_STATES),
-    bind=fixed("0"), subStatus=fixed(""), reviewer=TEXT, createdVersion=TEXT, order=INT, deleted=FLAG, lineName=fixed(""),
+    bind=fixed("0"), subStatus=EMPTY, reviewer=TEXT, createdVersion=TEXT, order=INT, deleted=FLAG, lineName=EMPTY,
     programName=derived(TEXT, name_of("program", "product.program")),
     stories=story_counts("story"), requirements=story_counts("requirement"),
     plans=derived(INT, OPEN_PLANS), releases=derived(INT, VISIBLE_RELEASES),
@@ -1798,7 +1800,7 @@ PRODUCT_FIELDS = dict(
 RELEASE_FIELDS = dict(
     id=ID, project=link("project"), product=needed("product"), branch=INT, build=RELEASE_BUILD, name=NAME, date=DAYS, desc=TEXT,
     status=one_of(*RELEASE_STATES),
-    marker=TEXT, stories=TEXT, bugs=TEXT, leftBugs=TEXT, mailto=COMMAS, notify=fixed(None), subStatus=fixed(""), deleted=FLAG,
+    marker=TEXT, stories=TEXT, bugs=TEXT, leftBugs=TEXT, mailto=COMMAS, notify=ABSENT, subStatus=EMPTY, deleted=FLAG,
     productName=derived(TEXT, "(SELECT product.name FROM product WHERE product.id = release.product)"),
     buildID=derived(INT, "release.build"), buildName=TEXT._replace(sql=name_of("build", "release.build", "name", "release.buildName")),
     projectName=derived(TEXT, "coalesce((SELECT project.name FROM project WHERE project.id = release.project), '')"),
@@ -1810,11 +1812,11 @@ BUG_FIELDS = dict(
     browser=TEXT, steps=TEXT, task=INT, story=INT, openedBy=PERSON, openedDate=MOMENT, deadline=DEADLINE,
     assignedTo=ASSIGNEE, assignedDate=MOMENT, resolvedBy=PERSON, resolvedDate=MOMENT, resolvedBuild=TEXT,
     closedBy=PERSON, closedDate=MOMENT,
-    plan=INT, storyVersion=INT, hardware=TEXT, found=TEXT, status=BUG_STATE, subStatus=fixed(""),
+    plan=INT, storyVersion=INT, hardware=TEXT, found=TEXT, status=BUG_STATE, subStatus=EMPTY,
     color=TEXT, confirmed=INT, activatedCount=COUNTER, activatedDate=MOMENT, feedbackBy=TEXT, notifyEmail=TEXT,
-    mailto=fixed(None), openedBuild=COMMAS, resolution=one_of("", *RESOLUTIONS), duplicateBug=INT, linkBug=TEXT,
-    case=INT, caseVersion=INT, result=INT, repo=fixed(0), entry=fixed(""), lines=fixed(""), v1=fixed(""), v2=fixed(""),
-    repoType=fixed(""), testtask=INT, lastEditedBy=PERSON, lastEditedDate=MOMENT, deleted=FLAG,
+    mailto=ABSENT, openedBuild=COMMAS, resolution=one_of("", *RESOLUTIONS), duplicateBug=INT, linkBug=TEXT,
+    case=INT, caseVersion=INT, result=INT, repo=ZERO, entry=EMPTY, lines=EMPTY, v1=EMPTY, v2=EMPTY,
+    repoType=EMPTY, testtask=INT, lastEditedBy=PERSON, lastEditedDate=MOMENT, deleted=FLAG,
     needconfirm=derived(YES_NO, "coalesce(story.version > bug.storyVersion, 0)"),
 )
 
@@ -1823,15 +1825,15 @@ TASK_FIELDS = dict(
     name=NAME, type=one_of(*TASK_TYPES), pri=NATURAL, estimate=HOURS, consumed=HOURS, left=HOURS, deadline=DAYS,
     status=one_of(*TASK_STATES), desc=TEXT, openedBy=PERSON, openedDate=MOMENT, assignedTo=ASSIGNEE,
     assignedDate=MOMENT, estStarted=DAYS, realStarted=MOMENT, finishedBy=PERSON, finishedDate=MOMENT,
-    closedBy=PERSON, closedDate=MOMENT, team=fixed([]),
-    design=fixed(0), storyVersion=INT, designVersion=fixed(0), feedback=fixed(0), fromIssue=fixed(0), mode=fixed(""),
-    subStatus=fixed(""), color=TEXT, mailto=fixed(None), version=COUNTER, finishedList=TEXT, canceledBy=PERSON,
-    canceledDate=MOMENT, planDuration=fixed(0), realDuration=fixed(0), closedReason=TEXT, lastEditedBy=PERSON,
-    lastEditedDate=MOMENT, activatedDate=STAMP, order=INT, repo=fixed(0), mr=fixed(0), entry=fixed(""),
-    lines=fixed(""), v1=fixed(""), v2=fixed(""), deleted=FLAG, vision=fixed("rnd"), storyID=derived(MAYBE_INT, "story.id"),
+    closedBy=PERSON, closedDate=MOMENT, team=NO_ITEMS,
+    design=ZERO, storyVersion=INT, designVersion=ZERO, feedback=ZERO, fromIssue=ZERO, mode=EMPTY,
+    subStatus=EMPTY, color=TEXT, mailto=ABSENT, version=COUNTER, finishedList=TEXT, canceledBy=PERSON,
+    canceledDate=MOMENT, planDuration=ZERO, realDuration=ZERO, closedReason=TEXT, lastEditedBy=PERSON,
+    lastEditedDate=MOMENT, activatedDate=STAMP, order=INT, repo=ZERO, mr=ZERO, entry=EMPTY,
+    lines=EMPTY, v1=EMPTY, v2=EMPTY, deleted=FLAG, vision=fixed("rnd"), storyID=derived(MAYBE_INT, "story.id"),
     storyTitle=derived(MAYBE_TEXT, "story.title"), latestStoryVersion=derived(MAYBE_INT, "story.version"),
     storyStatus=derived(MAYBE_TEXT, "story.status"),
-    assignedToRealName=real_name("task.assignedTo"), children=fixed([]), members=fixed([]), files=fixed([]),
+    assignedToRealName=real_name("task.assignedTo"), children=NO_ITEMS, members=NO_ITEMS, files=NO_ITEMS,
     needConfirm=derived(YES_NO, "coalesce(story.status = 'active' AND story.version > task.storyVersion, 0)"),
     progress=derived(INT, TASK_PROGRESS),
     cases=titles("testcase", "title", CASES_OF_TASK),  # "object mapping case id to case title"
@@ -1842,15 +1844,15 @@ TESTCASE_FIELDS = dict(
     precondition=TEXT, pri=NATURAL, type=one_of(*CASE_TYPES), stage=STAGES,
     steps=STEPS._replace(source="part", table="step", owner="case", sql=CASE_STEPS),
     fromBug=INT, fromCaseID=INT, openedBy=PERSON, openedDate=MOMENT, status=one_of(*CASE_STATES),
-    project=link("project"), execution=HOME_LINK, lib=fixed(0), path=fixed(0), keywords=TEXT, auto=fixed("no"),
-    frame=fixed(""), howRun=fixed(""), scriptedBy=fixed(""), scriptedDate=fixed(None), scriptStatus=fixed(""),
-    scriptLocation=fixed(""), subStatus=fixed(""), color=TEXT, frequency=fixed("1"), order=INT, reviewedBy=PERSON,
+    project=link("project"), execution=HOME_LINK, lib=ZERO, path=ZERO, keywords=TEXT, auto=fixed("no"),
+    frame=EMPTY, howRun=EMPTY, scriptedBy=EMPTY, scriptedDate=ABSENT, scriptStatus=EMPTY,
+    scriptLocation=EMPTY, subStatus=EMPTY, color=TEXT, frequency=fixed("1"), order=INT, reviewedBy=PERSON,
     reviewedDate=MOMENT, lastEditedBy=PERSON, lastEditedDate=MOMENT, version=COUNTER, linkCase=TEXT, fromCaseVersion=INT,
     deleted=FLAG, lastRunner=TEXT, lastRunDate=MOMENT, lastRunResult=TEXT,
-    toBugs=derived(BUG_TITLES, FOUND_BY_CASE), files=fixed([]),
+    toBugs=derived(BUG_TITLES, FOUND_BY_CASE), files=NO_ITEMS,
     currentVersion=derived(INT, "testcase.version"), caseFails=COUNTER,
     # In a test task only.
-    task=derived(INT, ":testtask"), case=derived(INT, "testcase.id"), assignedTo=fixed(""), caseVersion=derived(INT, "testcase.version"),
+    task=derived(INT, ":testtask"), case=derived(INT, "testcase.id"), assignedTo=EMPTY, caseVersion=derived(INT, "testcase.version"),
     storyTitle=derived(MAYBE_TEXT, name_of("story", "testcase.story", "title", "NULL")), caseStatus=derived(TEXT, "testcase.status"),
     bugs=derived(INT, BUGS_OF_CASE),
     results=derived(INT, "(SELECT count(*) FROM result WHERE result.\"case\" = testcase.id)"),
@@ -1860,23 +1862,23 @@ TESTCASE_FIELDS = dict(
 STORY_FIELDS = dict(
     id=ID, vision=fixed("rnd"), parent=parent_of("story"), product=needed("product"), branch=INT, module=INT,
     plan=derived(TEXT, STORY_PLANS),
-    source=TEXT, sourceNote=TEXT, fromBug=INT, feedback=fixed(0), title=NAME, keywords=TEXT, type=one_of(*STORY_TYPES),
-    category=TEXT, pri=NATURAL, estimate=ESTIMATE, status=one_of(*STORY_STATES), subStatus=fixed(""), color=TEXT,
+    source=TEXT, sourceNote=TEXT, fromBug=INT, feedback=ZERO, title=NAME, keywords=TEXT, type=one_of(*STORY_TYPES),
+    category=TEXT, pri=NATURAL, estimate=ESTIMATE, status=one_of(*STORY_STATES), subStatus=EMPTY, color=TEXT,
     stage=derived(one_of(*STORY_STAGES), STORY_STAGE),
-    stagedBy=fixed(""), mailto=WHITELIST, lib=fixed(0), fromStory=fixed(0), fromVersion=fixed(1), openedBy=PERSON,
-    openedDate=MOMENT, assignedTo=ASSIGNEE, assignedDate=MOMENT, approvedDate=fixed(None), lastEditedBy=PERSON,
+    stagedBy=EMPTY, mailto=WHITELIST, lib=ZERO, fromStory=ZERO, fromVersion=fixed(1), openedBy=PERSON,
+    openedDate=MOMENT, assignedTo=ASSIGNEE, assignedDate=MOMENT, approvedDate=ABSENT, lastEditedBy=PERSON,
     lastEditedDate=MOMENT, reviewedBy=PERSON, reviewedDate=MOMENT, closedBy=PERSON, closedDate=MOMENT,
-    closedReason=one_of("", *STORY_REASONS), activatedDate=MOMENT, toBug=fixed(0),
+    closedReason=one_of("", *STORY_REASONS), activatedDate=MOMENT, toBug=ZERO,
     childStories=derived(TEXT, f"coalesce((SELECT group_concat(child.id) {FROM_CHILD_STORIES}), '')"),
-    linkStories=fixed(""), duplicateStory=link("story"), version=ID, storyChanged=fixed("0"), feedbackBy=fixed(""), notifyEmail=fixed(""),
+    linkStories=EMPTY, duplicateStory=link("story"), version=ID, storyChanged=fixed("0"), feedbackBy=EMPTY, notifyEmail=EMPTY,
     URChanged=fixed("0"), deleted=FLAG, spec=TEXT, verify=TEXT,
     parentName=derived(TEXT, "coalesce((SELECT up.title FROM story AS up WHERE up.id = story.parent), '')"),
-    executions=derived(MAP_OR_LIST, EXECUTIONS_OR_NONE), stages=fixed([]),
+    executions=derived(MAP_OR_LIST, EXECUTIONS_OR_NONE), stages=NO_ITEMS,
     extraStories=derived(MAP, f"(SELECT json_group_object(CAST(child.id AS TEXT), child.title) {FROM_CHILD_STORIES})"),
     reviewer=derived(TEXTS, f"({REVIEWERS})"), notReview=derived(TEXTS, f"({REVIEWERS} AND result = '')"),
     parentPri=derived(INT, "coalesce((SELECT up.pri FROM story AS up WHERE up.id = story.parent), 0)"),
     planTitle=derived(TEXTS, f"(SELECT json_group_array(plan.title) FROM plan WHERE {PLANS_OF_STORY})"),
-    files=fixed([]), productName=derived(TEXT, name_of("product", "story.product")),
+    files=NO_ITEMS, productName=derived(TEXT, name_of("product", "story.product")),
     productStatus=derived(TEXT, name_of("product", "story.product", "status")), moduleTitle=fixed("/"),
     # In a fixture only.
     versions=PARTS._replace(read=Items(VERSION), table="story_version", owner="story", sql=STORY_VERSIONS),
@@ -1886,11 +1888,11 @@ STORY_FIELDS = dict(
 
 PLAN_FIELDS = dict(
     id=ID, product=needed("product"), branch=INT, parent=parent_of("plan"), title=NAME,
-    status=one_of(*PLAN_STATES), desc=TEXT, begin=DAYS, end=DAYS, order=fixed(""), closedReason=TEXT, deleted=FLAG,
+    status=one_of(*PLAN_STATES), desc=TEXT, begin=DAYS, end=DAYS, order=EMPTY, closedReason=TEXT, deleted=FLAG,
     # In a list only.
     stories=derived(INT, "coalesce(plan_count.stories, 0)"), bugs=derived(INT, "coalesce(plan_count.bugs, 0)"),
     # plan_count.hour is in millionths.
-    hour=derived(HOURS, "coalesce(plan_count.hour / 1e6, 0.0)"), project=fixed(0), projectID=fixed(""), expired=derived(YES_NO, "plan.end < :today"),
+    hour=derived(HOURS, "coalesce(plan_count.hour / 1e6, 0.0)"), project=ZERO, projectID=EMPTY, expired=derived(YES_NO, "plan.end < :today"),
 )
 
 BUILD_FIELDS = dict(
@@ -1898,25 +1900,25 @@ BUILD_FIELDS = dict(
     scmPath=TEXT, filePath=TEXT, date=DAYS, stories=rows_of("build_story", "build", "story"), bugs=rows_of("build_bug", "build", "bug"),
     builder=PERSON, desc=TEXT, deleted=FLAG, executionName=derived(TEXT, name_of("execution", "build.execution")),
     executionID=derived(INT, "build.execution"), productName=derived(TEXT, name_of("product", "build.product")),
-    productType=derived(TEXT, name_of("product", "build.product", "type")), branchName=fixed(""), files=fixed([]),
+    productType=derived(TEXT, name_of("product", "build.product", "type")), branchName=EMPTY, files=NO_ITEMS,
 )
 
 TESTTASK_FIELDS = dict(
     id=ID, project=needed("project"), product=needed("product"), name=NAME, execution=needed("execution or project"), build=BUILD_OR_TRUNK,
     type=TEXT, owner=PERSON, pri=NATURAL, begin=DAYS, end=DAYS, realFinishedDate=MOMENT, mailto=WHITELIST, desc=TEXT,
-    report=TEXT, status=one_of(*TESTTASK_STATES), testreport=fixed(0), auto=fixed("no"), subStatus=fixed(""), deleted=FLAG,
+    report=TEXT, status=one_of(*TESTTASK_STATES), testreport=ZERO, auto=fixed("no"), subStatus=EMPTY, deleted=FLAG,
     productName=derived(TEXT, name_of("product", "testtask.product")), productType=derived(TEXT, name_of("product", "testtask.product", "type")),
-    branch=fixed(0), executionName=derived(TEXT, name_of("execution", "testtask.execution")),
-    buildName=derived(TEXT, name_of("build", "testtask.build")), files=fixed([]),
+    branch=ZERO, executionName=derived(TEXT, name_of("execution", "testtask.execution")),
+    buildName=derived(TEXT, name_of("build", "testtask.build")), files=NO_ITEMS,
     testcases=rows_of("testtask_case", "testtask", "testcase", "case"),
 )
 
 EFFORT_FIELDS = dict(id=ID, task=needed("task"), date=DAYS, left=HOURS, consumed=HOURS, account=PERSON, work=TEXT)
 
 RESULT_FIELDS = dict(
-    id=ID, run=fixed(0), case=needed("testcase"), version=NATURAL, job=fixed(0), compile=fixed(0), caseResult=one_of(*RUN_RESULTS),
-    stepResults=LOADED_STEP_RESULTS, lastRunner=PERSON, date=MOMENT, duration=fixed(0), xml=fixed(""), deploy=fixed(0), build=fixed(0),
-    files=fixed([]), testtask=link("testtask"),
+    id=ID, run=ZERO, case=needed("testcase"), version=NATURAL, job=ZERO, compile=ZERO, caseResult=one_of(*RUN_RESULTS),
+    stepResults=LOADED_STEP_RESULTS, lastRunner=PERSON, date=MOMENT, duration=ZERO, xml=EMPTY, deploy=ZERO, build=ZERO,
+    files=NO_ITEMS, testtask=link("testtask"),
 )
 # fmt: on
 
