@@ -5753,12 +5753,23 @@ def dump(store: Store) -> Iterator[str]:
 # read from it or held against it.
 
 
+# The resource that an id in a path names, by the word before the id.
+NAMED = {**FIXTURE, "product": PRODUCT, "productplans": PLAN, "productsplan": PLAN}
+
+
+def target_of(path: str) -> str:
+    """Return the name of the resource that the id in a path names, "" without one."""
+    word, *below = path.strip("/").split("/")
+    if word == "executions" and len(below) > 1:
+        return HOME.name  # a project can stand in for an execution
+    return NAMED[word].name if below and word in NAMED else ""
+
+
 @dataclasses.dataclass(eq=False)
 class Operation:
     """An operation: a row of OPERATIONS.
 
     purpose: what it does, in a few words.
-    on: the resource that the id in the path names, None without one.
     shows: a View, a Listing, an Each, or a dict or list: an example that has the answer's shape.
     reads: the fields of the body.
     perform: the function of room 8 or 9, None if there is nothing to do.
@@ -5773,7 +5784,6 @@ class Operation:
     method: str
     path: str
     purpose: str
-    on: Resource | None
     shows: Any
     reads: Shape = NOTHING
     perform: Any = None
@@ -5783,10 +5793,10 @@ class Operation:
     query: str = ""
     by: str = ""
 
-    @property
+    @functools.cached_property
     def target(self) -> str:
-        """The name of the resource that the id in the path names, "" without one."""
-        return self.on.name if self.on else ""
+        """The name of the resource that the path or the field `by` names, "" without one."""
+        return self.by or target_of(self.path)
 
     @property
     def view(self) -> View | None:
@@ -5831,205 +5841,195 @@ put = functools.partial(Operation, "PUT")
 delete = functools.partial(Operation, "DELETE", shows=MESSAGE, reads=COMMENT)
 
 
+def deletes(path: str, purpose: str) -> Operation:
+    """Return the row that deletes the record that the path names."""
+    return delete(path, purpose, perform=make_delete(RESOURCES[target_of(path)]))
+
+
 def lists(
     path: str,
     purpose: str,
-    on: Resource | None,
-    key: str,
     view: View,
     browse: Mapping[str, str] = BROWSE_ALL,
+    key: str = "",
     **more: Any,
 ) -> Operation:
     """Return the row of a list: of all records, or of those within the one that the path names.
 
-    key, view, browse and more: the attributes of the Listing.
+    view, browse, key and more: the attributes of the Listing; its key is usually the resource's.
     """
-    target = on.name if on else ""
+    target = target_of(path)
     # The names in NARROWINGS, which differ from the resources' for HOME and TESTCASE.
     within = {"execution or project": "execution", "testcase": "case"}.get(target, target)
-    return get(path, purpose, on, Listing(key, view, within, browse, **more))
+    return get(path, purpose, Listing(key or view.resource.array, view, within, browse, **more))
 
 
 EACH_TASK = Each("task", TASK_SHOWN)
 # fmt: off
 SPECIFIED = (
-    #       path                        purpose                       on        shows            reads              perform
-    # lists:                                                                    key, view, browse; more as in Listing
-    #                                                                           (limit 0: all by default; -1: always all, without page, total, limit)
-    creates("/tokens",                  "log in",                     None,     TOKEN,           LOGIN,             log_in, open=True),
-    lists(  "/products",                "list products",              None,     "products",  PRODUCT_LISTED,
-                                                                                BROWSE_PRODUCTS, order=OLDEST, limit=0, filters="program project"),
-    creates("/products",                "create a product",           None,     PRODUCT_CREATED, CREATE_PRODUCT,    make_create(PRODUCT)),
-    lists(  "/products/<id>/bugs",      "list bugs of a product",     PRODUCT,  "bugs",      BUG_LISTED, BROWSE_BUGS),
-    creates("/products/<id>/testcases", "create a test case of a product", PRODUCT,  CASE_CREATED,    CREATE_CASE,       make_create(TESTCASE, "product")),
-    get(    "/testcases/<id>",          "get a test case",            TESTCASE, CASE_SHOWN),
-    creates("/programs",                "create a program",           None,     PROGRAM_SHOWN,   CREATE_PROGRAM,    make_create(PROGRAM)),
-    get(    "/programs/<id>",           "get a program",              PROGRAM,  PROGRAM_SHOWN),
-    creates("/projects",                "create a project",           None,     PROJECT_CREATED, CREATE_PROJECT,    create_project),
-    lists(  "/projects/<id>/releases",  "list releases of a project", PROJECT,  "releases",  RELEASE_SHOWN, BROWSE_RELEASES, limit=0),
-    creates("/executions/<id>/tasks",   "create a task of an execution", HOME,     TASK_CREATED,    CREATE_TASK,       create_task),
-    put(    "/tasks/<id>",              "modify a task",              TASK,     TASK_MODIFIED,   MODIFY_TASK,       modify_task),
-    post(   "/tasks/<id>/start",        "start a task",               TASK,     TASK_STARTED,    START_TASK,        start_task),
-    post(   "/tasks/<id>/finish",       "finish a task",              TASK,     TASK_FINISHED,   FINISH_TASK,       finish_task),
-    post(   "/tasks/<id>/restart",      "restart a task",             TASK,     TASK_STARTED,    RESTART_TASK,      make_move(RESTART)),
+    #       path                                purpose                              shows             reads              perform
+    # lists:                                                                         view, browse; more as in Listing (limit 0: all by default; -1: always all)
+    creates("/tokens",                          "log in",                            TOKEN,            LOGIN,             log_in, open=True),
+    lists(  "/products",                        "list products",                     PRODUCT_LISTED,   BROWSE_PRODUCTS,
+                                                                                     order=OLDEST, limit=0, filters="program project"),
+    creates("/products",                        "create a product",                  PRODUCT_CREATED,  CREATE_PRODUCT,    make_create(PRODUCT)),
+    lists(  "/products/<id>/bugs",              "list bugs of a product",            BUG_LISTED,       BROWSE_BUGS),
+    creates("/products/<id>/testcases",         "create a test case of a product",   CASE_CREATED,     CREATE_CASE,       make_create(TESTCASE, "product")),
+    get(    "/testcases/<id>",                  "get a test case",                   CASE_SHOWN),
+    creates("/programs",                        "create a program",                  PROGRAM_SHOWN,    CREATE_PROGRAM,    make_create(PROGRAM)),
+    get(    "/programs/<id>",                   "get a program",                     PROGRAM_SHOWN),
+    creates("/projects",                        "create a project",                  PROJECT_CREATED,  CREATE_PROJECT,    create_project),
+    lists(  "/projects/<id>/releases",          "list releases of a project",        RELEASE_SHOWN,    BROWSE_RELEASES, limit=0),
+    creates("/executions/<id>/tasks",           "create a task of an execution",     TASK_CREATED,     CREATE_TASK,       create_task),
+    put(    "/tasks/<id>",                      "modify a task",                     TASK_MODIFIED,    MODIFY_TASK,       modify_task),
+    post(   "/tasks/<id>/start",                "start a task",                      TASK_STARTED,     START_TASK,        start_task),
+    post(   "/tasks/<id>/finish",               "finish a task",                     TASK_FINISHED,    FINISH_TASK,       finish_task),
+    post(   "/tasks/<id>/restart",              "restart a task",                    TASK_STARTED,     RESTART_TASK,      make_move(RESTART)),
 )
 COMPANIONS = (  # beyond the specification: the rest of the published interface
-    #       path                                purpose                           on         shows            reads              perform
-    get(    "/tokens",                          "say how to log in",              None,      MESSAGE,         perform=say_how_to_log_in, open=True),
-    get(    "/ping",                            "show the token of the caller",   None,      PING,            perform=ping),
-    get(    "/user",                            "get the caller",                 None,      MY_PROFILE,      perform=show_me),
-    get(    "/configurations",                  "list configurations",            None,      CONFIGURATION_LIST, perform=list_configurations),
-    get(    "/configurations/<name>",           "get a configuration",            None,      CONFIGURATION,   perform=get_configuration),
-    get(    "/groups",                          "list the groups of users",       None,      array_of(GROUP),  perform=list_groups),
-    get(    "/options/bug",                     "list the choices for a bug",     None,      BUG_OPTIONS,     perform=list_bug_options, query="product"),
-    get(    "/modules",                         "list modules",                   None,      MODULES,         IN_MODULES,        list_modules, query="type id"),
-    get(    "/departments",                     "list departments",               None,      DEPARTMENT_TREES, perform=list_departments),
-    creates("/departments",                     "create a department",            None,      DEPARTMENT_SHOWN, CREATE_DEPARTMENT,
-                                                                                             make_create(DEPARTMENT, verify=check_department), admin=True),
-    get(    "/departments/<id>",                "get a department",               DEPARTMENT, DEPARTMENT_SHOWN),
-    put(    "/departments/<id>",                "modify a department",            DEPARTMENT, DEPARTMENT_SHOWN, MODIFY_DEPARTMENT,
-                                                                                              make_modify(DEPARTMENT, check_department), admin=True),
-    delete( "/departments/<id>",                "remove a department",            DEPARTMENT, perform=delete_department, admin=True),
-    lists(  "/users",                           "list users",                     None,      "users",     USER_LISTED),
-    creates("/users",                           "create a user",                  None,      USER_SHOWN,      CREATE_USER,       create_user, admin=True),
-    get(    "/users/<user>",                    "get a user",                     USER,      USER_SHOWN),
-    put(    "/users/<user>",                    "modify a user",                  USER,      USER_SHOWN,      MODIFY_USER,       modify_user),
-    delete( "/users/<user>",                    "delete a user",                  USER,      perform=delete_user, admin=True),
-    lists(  "/programs",                        "list programs",                  None,      "programs",  PROGRAM_SHOWN, order=OLDEST),
-    put(    "/programs/<id>",                   "modify a program",               PROGRAM,   PROGRAM_SHOWN,   MODIFY_PROGRAM,    make_modify_project(PROGRAM)),
-    delete( "/programs/<id>",                   "delete a program",               PROGRAM,   perform=make_delete(PROGRAM, "project")),
-    lists(  "/programs/<id>/products",          "list products of a program",     PROGRAM,   "products",  PRODUCT_SHOWN, BROWSE_PRODUCTS, order=OLDEST),
-    creates("/programs/<id>/products",          "create a product of a program",  PROGRAM,   PRODUCT_CREATED, CREATE_PRODUCT,
-                                                                                             make_create(PRODUCT, "program")),
-    lists(  "/programs/<id>/projects",          "list projects of a program",     PROGRAM,   "projects",  PROJECT_SHOWN, BROWSE_PROJECTS, order=OLDEST),
-    creates("/programs/<id>/projects",          "create a project of a program",  PROGRAM,   PROJECT_CREATED, CREATE_PROJECT,    create_project),
-    lists(  "/projects",                        "list projects",                  None,      "projects",  PROJECT_SHOWN, BROWSE_PROJECTS, order=OLDEST),
-    get(    "/projects/<id>",                   "get a project",                  PROJECT,   PROJECT_SHOWN,   query="fields"),
-    put(    "/projects/<id>",                   "modify a project",               PROJECT,   PROJECT_SHOWN,   MODIFY_PROJECT,    make_modify_project(PROJECT)),
-    delete( "/projects/<id>",                   "delete a project",               PROJECT,   perform=make_delete(PROJECT)),
-    lists(  "/projects/<id>/executions",        "list executions of a project",   PROJECT,   "executions", EXECUTION_SHOWN, BROWSE_PROJECTS),
-    creates("/projects/<id>/executions",        "create an execution of a project", PROJECT,   EXECUTION_SHOWN, CREATE_EXECUTION,  create_execution),
-    lists(  "/projects/<id>/stories",           "list stories of a project",      PROJECT,   "stories",   STORY_LINKED, BROWSE_STORIES, default="unclosed"),
-    lists(  "/projects/<id>/bugs",              "list bugs of a project",         PROJECT,   "bugs",      BUG_BRIEF, BROWSE_BUGS),
-    lists(  "/projects/<id>/testcases",         "list test cases of a project",   PROJECT,   "cases",     CASE_LISTED),
-    lists(  "/projects/<id>/builds",            "list builds of a project",       PROJECT,   "builds",    BUILD_LISTED, order=("date", "desc"), limit=0),
-    creates("/projects/<id>/builds",            "create a build of a project",    PROJECT,   BUILD_SHOWN,     CREATE_BUILD,
-                                                                                             make_create(BUILD, "project", check_build)),
-    creates("/projects/<id>/releases",          "create a release of a project",  PROJECT,   RELEASE_SHOWN,   CREATE_RELEASE,
-                                                                                             make_create(RELEASE, "project")),
-    lists(  "/projects/<id>/testtasks",         "list test tasks of a project",   PROJECT,   "testtasks", TESTTASK_LINKED, BROWSE_TESTTASKS),
-    creates("/projects/<id>/testtasks",         "create a test task of a project", PROJECT,   TESTTASK_SHOWN,  CREATE_TESTTASK,
-                                                                                             make_create(TESTTASK, "project", check_testtask)),
-    lists(  "/executions",                      "list executions",                None,      "executions", EXECUTION_SHOWN, BROWSE_PROJECTS, filters="project"),
-    creates("/executions",                      "create an execution",              PROJECT,   EXECUTION_SHOWN, CREATE_EXECUTION,
-                                                                                               create_execution, by="project"),
-    get(    "/executions/<id>",                 "get an execution",               EXECUTION, EXECUTION_SHOWN, query="fields"),
-    put(    "/executions/<id>",                 "modify an execution",            EXECUTION, EXECUTION_SHOWN, MODIFY_EXECUTION,
-                                                                                             make_modify_project(EXECUTION)),
-    delete( "/executions/<id>",                 "delete an execution",            EXECUTION, perform=make_delete(EXECUTION)),
-    lists(  "/executions/<id>/tasks",           "list tasks of an execution",     HOME,      "tasks",     TASK_SHOWN, BROWSE_TASKS),
-    creates("/executions/<id>/tasks/batchCreate", "create tasks of an execution", HOME,      EACH_TASK,       CREATE_TASKS,      create_tasks),
-    lists(  "/executions/<id>/stories",         "list stories of an execution",   HOME,      "stories",   STORY_LINKED, BROWSE_STORIES),
-    lists(  "/executions/<id>/bugs",            "list bugs of an execution",      HOME,      "bugs",      BUG_BRIEF, BROWSE_BUGS),
-    lists(  "/executions/<id>/testcases",       "list test cases of an execution", HOME,      "cases",     CASE_LISTED),
-    lists(  "/executions/<id>/builds",          "list builds of an execution",    HOME,      "builds",    BUILD_LINKED, order=("date", "desc"), limit=0),
-    get(    "/products/<id>",                   "get a product",                  PRODUCT,   PRODUCT_SHOWN),
-    put(    "/products/<id>",                   "modify a product",               PRODUCT,   PRODUCT_SHOWN,   MODIFY_PRODUCT,    make_modify(PRODUCT)),
-    delete( "/products/<id>",                   "delete a product",               PRODUCT,   perform=make_delete(PRODUCT)),
-    get(    "/product/<id>",                    "get a product (alias)",          PRODUCT,   PRODUCT_SHOWN),
-    put(    "/product/<id>",                    "modify a product (alias)",       PRODUCT,   PRODUCT_SHOWN,   MODIFY_PRODUCT,    make_modify(PRODUCT)),
-    delete( "/product/<id>",                    "delete a product (alias)",       PRODUCT,   perform=make_delete(PRODUCT)),
-    lists(  "/products/<id>/projects",          "list projects of a product",     PRODUCT,   "projects",  PROJECT_SHOWN, BROWSE_PROJECTS, order=OLDEST),
-    lists(  "/products/<id>/stories",           "list stories of a product",      PRODUCT,   "stories",   STORY_LISTED,
-                                                                                             BROWSE_STORIES, limit=500, filters="type=story",
-                                                                                             default="unclosed", beside=REQUIREMENTS),
-    creates("/products/<id>/stories",           "create a story of a product",    PRODUCT,   STORY_SHOWN,     CREATE_STORY,
-                                                                                             create_story, query="type objectID"),
-    lists(  "/products/<id>/plans",             "list plans of a product",        PRODUCT,   "plans",     PLAN_LISTED, BROWSE_PLANS, order=("begin", "desc")),
-    creates("/products/<id>/plans",             "create a plan of a product",     PRODUCT,   PLAN_SHOWN,      CREATE_PLAN,
-                                                                                             make_create(PLAN, "product", check_plan)),
-    lists(  "/products/<id>/testcases",         "list test cases of a product",   PRODUCT,   "testcases", CASE_LISTED),
-    lists(  "/products/<id>/releases",          "list releases of a product",     PRODUCT,   "releases",  RELEASE_SHOWN, BROWSE_RELEASES, limit=0),
-    creates("/products/<id>/bugs",              "create a bug of a product",      PRODUCT,   BUG_SHOWN,       CREATE_BUG,        create_bug),
-    lists(  "/stories",                         "list stories",                      None,      "stories",   STORY_LISTED,
-                                                                                                BROWSE_STORIES, limit=500, filters="product type=story",
-                                                                                                default="unclosed", beside=REQUIREMENTS),
-    creates("/stories",                         "create a story",                 PRODUCT,   STORY_SHOWN,     CREATE_STORY,
-                                                                                             create_story, query="type objectID", by="product"),
-    get(    "/stories/<id>",                    "get a story",                    STORY,     STORY_SHOWN,     query="fields"),
-    put(    "/stories/<id>",                    "modify a story",                 STORY,     STORY_SHOWN,     MODIFY_STORY,      modify_story),
-    delete( "/stories/<id>",                    "delete a story",                 STORY,     perform=make_delete(STORY)),
-    post(   "/stories/<id>/change",             "write a new version of a story", STORY,     STORY_SHOWN,     CREATE_STORY_VERSION, change_story),
-    post(   "/stories/<id>/review",             "review a story",                 STORY,     STORY_SHOWN,     REVIEW_STORY,      review_story),
-    post(   "/stories/<id>/close",              "close a story",                  STORY,     STORY_SHOWN,     CLOSE_STORY,       make_move(STORY_CLOSED)),
-    post(   "/stories/<id>/active",             "activate a story",               STORY,     STORY_SHOWN,     ASSIGN,            make_move(STORY_ACTIVATED)),
-    post(   "/stories/<id>/activate",           "activate a story (alias)",       STORY,     STORY_SHOWN,     ASSIGN,            make_move(STORY_ACTIVATED)),
-    post(   "/stories/<id>/assign",             "assign a story",                 STORY,     STORY_SHOWN,     ASSIGN,            make_move(STORY_ASSIGNED)),
-    delete( "/stories/<id>/recall",             "recall a story",                 STORY,     perform=recall_story),
-    lists(  "/productplans",                    "list plans",                      None,      "plans",     PLAN_LISTED,
-                                                                                              BROWSE_PLANS, order=("begin", "desc"), filters="product"),
-    creates("/productplans",                    "create a plan",                  PRODUCT,   PLAN_SHOWN,      CREATE_PLAN,
-                                                                                             make_create(PLAN, "product", check_plan), by="product"),
-    get(    "/productplans/<id>",               "get a plan",                     PLAN,      PLAN_SHOWN),
-    put(    "/productplans/<id>",               "modify a plan",                  PLAN,      PLAN_SHOWN,      MODIFY_PLAN,       make_modify(PLAN, check_plan)),
-    delete( "/productplans/<id>",               "delete a plan",                  PLAN,      perform=make_delete(PLAN)),
-    delete( "/productsplan/<id>",               "delete a plan (alias)",          PLAN,      perform=make_delete(PLAN)),
-    post(   "/productplans/<id>/linkstories",   "link stories to a plan",         PLAN,      PLAN_SHOWN,      LINK_STORIES,      make_link("story", True)),
-    post(   "/productplans/<id>/unlinkstories", "unlink stories from a plan",     PLAN,      PLAN_SHOWN,      LINK_STORIES,      make_link("story", False)),
-    post(   "/productplans/<id>/linkbugs",      "link bugs to a plan",            PLAN,      PLAN_SHOWN,      LINK_BUGS,         make_link("bug", True)),
-    post(   "/productplans/<id>/unlinkbugs",    "unlink bugs from a plan",        PLAN,      PLAN_SHOWN,      LINK_BUGS,         make_link("bug", False)),
-    lists(  "/builds",                          "list builds",                      None,      "builds",    BUILD_LISTED,
-                                                                                               order=("date", "desc"), limit=0, filters="project"),
-    creates("/builds",                          "create a build",                 PROJECT,   BUILD_SHOWN,     CREATE_BUILD,
-                                                                                             make_create(BUILD, "project", check_build), by="project"),
-    get(    "/builds/<id>",                     "get a build",                    BUILD,     BUILD_SHOWN),
-    put(    "/builds/<id>",                     "modify a build",                 BUILD,     BUILD_SHOWN,     MODIFY_BUILD,
-                                                                                             make_modify(BUILD, check_build)),
-    delete( "/builds/<id>",                     "delete a build",                 BUILD,     perform=make_delete(BUILD)),
-    lists(  "/releases",                        "list releases",                      None,      "releases",  RELEASE_SHOWN,
-                                                                                                 BROWSE_RELEASES, limit=0, filters="product"),
-    get(    "/releases/<id>",                   "get a release",                  RELEASE,   RELEASE_SHOWN),
-    put(    "/releases/<id>",                   "modify a release",               RELEASE,   RELEASE_SHOWN,   MODIFY_RELEASE,    make_modify(RELEASE)),
-    delete( "/releases/<id>",                   "delete a release",               RELEASE,   perform=make_delete(RELEASE)),
-    lists(  "/testtasks",                       "list test tasks",                      None,      "testtasks", TESTTASK_LISTED,
-                                                                                                   BROWSE_TESTTASKS, filters="product"),
-    creates("/testtasks",                       "create a test task",             None,      TESTTASK_SHOWN,  CREATE_TESTTASK,
-                                                                                             make_create(TESTTASK, "project", check_testtask)),
-    get(    "/testtasks/<id>",                  "get a test task",                TESTTASK,  TESTTASK_SHOWN),
-    put(    "/testtasks/<id>",                  "modify a test task",             TESTTASK,  TESTTASK_SHOWN,  MODIFY_TESTTASK,
-                                                                                             make_modify(TESTTASK, check_testtask)),
-    delete( "/testtasks/<id>",                  "delete a test task",             TESTTASK,  perform=make_delete(TESTTASK)),
-    lists(  "/testcases",                       "list test cases",                None,      "testcases", CASE_LISTED, filters="product"),
-    creates("/testcases",                       "create a test case",              PRODUCT,   CASE_CREATED,    CREATE_CASE,
-                                                                                              make_create(TESTCASE, "product"), by="product"),
-    put(    "/testcases/<id>",                  "modify a test case",             TESTCASE,  CASE_LISTED,     MODIFY_CASE,       modify_case),
-    delete( "/testcases/<id>",                  "delete a test case",             TESTCASE,  perform=make_delete(TESTCASE)),
-    lists(  "/testcases/<id>/results",          "list results of a test case",    TESTCASE,  "results",   RESULT_SHOWN, limit=-1),
-    creates("/testcases/<id>/results",          "run a test case",                TESTCASE,  RESULT_SHOWN,    RUN_CASE,
-                                                                                             run_case, query="testtask version"),
-    lists(  "/bugs",                            "list bugs",                      None,      "bugs",      BUG_BRIEF, BROWSE_BUGS, filters="product"),
-    creates("/bugs",                            "create a bug",                   PRODUCT,   BUG_SHOWN,       CREATE_BUG,        create_bug, by="product"),
-    get(    "/bugs/<id>",                       "get a bug",                      BUG,       BUG_SHOWN),
-    put(    "/bugs/<id>",                       "modify a bug",                   BUG,       BUG_SHOWN,       MODIFY_BUG,        modify_bug),
-    delete( "/bugs/<id>",                       "delete a bug",                   BUG,       perform=make_delete(BUG)),
-    post(   "/bugs/<id>/assign",                "assign a bug",                   BUG,       BUG_SHOWN,       ASSIGN,            make_move(BUG_ASSIGNED)),
-    post(   "/bugs/<id>/confirm",               "confirm a bug",                  BUG,       BUG_SHOWN,       CONFIRM_BUG,       make_move(CONFIRM)),
-    post(   "/bugs/<id>/resolve",               "resolve a bug",                  BUG,       BUG_SHOWN,       RESOLVE_BUG,       make_move(RESOLVE)),
-    post(   "/bugs/<id>/close",                 "close a bug",                    BUG,       BUG_SHOWN,       COMMENT,           make_move(CLOSE_BUG)),
-    post(   "/bugs/<id>/active",                "activate a bug",                 BUG,       BUG_SHOWN,       ACTIVATE_BUG,      make_move(REACTIVATE)),
-    post(   "/bugs/<id>/activate",              "activate a bug (alias)",         BUG,       BUG_SHOWN,       ACTIVATE_BUG,      make_move(REACTIVATE)),
-    lists(  "/tasks",                           "list tasks assigned to the caller", None,      "tasks",     TASK_SHOWN,
-                                                                                                BROWSE_TASKS, scope="task.assignedTo = :me"),
-    get(    "/tasks/<id>",                      "get a task",                     TASK,      TASK_SHOWN),
-    delete( "/tasks/<id>",                      "delete a task",                  TASK,      perform=make_delete(TASK)),
-    post(   "/tasks/<id>/assignto",             "assign a task",                  TASK,      TASK_SHOWN,      ASSIGN_TASK,       make_move(TASK_ASSIGNED)),
-    post(   "/tasks/<id>/pause",                "pause a task",                   TASK,      TASK_SHOWN,      COMMENT,           make_move(PAUSE)),
-    post(   "/tasks/<id>/close",                "close a task",                   TASK,      TASK_SHOWN,      CLOSE_TASK,        make_move(CLOSE)),
-    post(   "/tasks/<id>/cancel",               "cancel a task",                  TASK,      TASK_SHOWN,      COMMENT,           make_move(CANCEL)),
-    post(   "/tasks/<id>/active",               "activate a task",                TASK,      TASK_SHOWN,      ACTIVATE_TASK,     make_move(ACTIVATE)),
-    post(   "/tasks/<id>/activate",             "activate a task (alias)",        TASK,      TASK_SHOWN,      ACTIVATE_TASK,     make_move(ACTIVATE)),
-    lists(  "/tasks/<id>/estimate",             "list efforts of a task",         TASK,      "effort",    EFFORT_LISTED, order=OLDEST, limit=-1),
-    post(   "/tasks/<id>/estimate",             "record efforts of a task",       TASK,      TASK_SHOWN,      ADD_EFFORT,        add_effort),
+    #       path                                purpose                              shows             reads              perform
+    get(    "/tokens",                          "say how to log in",                 MESSAGE, perform=say_how_to_log_in, open=True),
+    get(    "/ping",                            "show the token of the caller",      PING, perform=ping),
+    get(    "/user",                            "get the caller",                    MY_PROFILE, perform=show_me),
+    get(    "/configurations",                  "list configurations",               CONFIGURATION_LIST, perform=list_configurations),
+    get(    "/configurations/<name>",           "get a configuration",               CONFIGURATION, perform=get_configuration),
+    get(    "/groups",                          "list the groups of users",          array_of(GROUP), perform=list_groups),
+    get(    "/options/bug",                     "list the choices for a bug",        BUG_OPTIONS, perform=list_bug_options, query="product"),
+    get(    "/modules",                         "list modules",                      MODULES,          IN_MODULES,        list_modules, query="type id"),
+    get(    "/departments",                     "list departments",                  DEPARTMENT_TREES, perform=list_departments),
+    creates("/departments",                     "create a department",               DEPARTMENT_SHOWN, CREATE_DEPARTMENT,
+                                                                                     make_create(DEPARTMENT, verify=check_department), admin=True),
+    get(    "/departments/<id>",                "get a department",                  DEPARTMENT_SHOWN),
+    put(    "/departments/<id>",                "modify a department",               DEPARTMENT_SHOWN, MODIFY_DEPARTMENT,
+                                                                                     make_modify(DEPARTMENT, check_department), admin=True),
+    delete( "/departments/<id>",                "remove a department",               perform=delete_department, admin=True),
+    lists(  "/users",                           "list users",                        USER_LISTED),
+    creates("/users",                           "create a user",                     USER_SHOWN,       CREATE_USER,       create_user, admin=True),
+    get(    "/users/<user>",                    "get a user",                        USER_SHOWN),
+    put(    "/users/<user>",                    "modify a user",                     USER_SHOWN,       MODIFY_USER,       modify_user),
+    delete( "/users/<user>",                    "delete a user",                     perform=delete_user, admin=True),
+    lists(  "/programs",                        "list programs",                     PROGRAM_SHOWN, order=OLDEST),
+    put(    "/programs/<id>",                   "modify a program",                  PROGRAM_SHOWN,    MODIFY_PROGRAM,    make_modify_project(PROGRAM)),
+    delete( "/programs/<id>",                   "delete a program",                  perform=make_delete(PROGRAM, "project")),
+    lists(  "/programs/<id>/products",          "list products of a program",        PRODUCT_SHOWN,    BROWSE_PRODUCTS, order=OLDEST),
+    creates("/programs/<id>/products",          "create a product of a program",     PRODUCT_CREATED,  CREATE_PRODUCT,    make_create(PRODUCT, "program")),
+    lists(  "/programs/<id>/projects",          "list projects of a program",        PROJECT_SHOWN,    BROWSE_PROJECTS, order=OLDEST),
+    creates("/programs/<id>/projects",          "create a project of a program",     PROJECT_CREATED,  CREATE_PROJECT,    create_project),
+    lists(  "/projects",                        "list projects",                     PROJECT_SHOWN,    BROWSE_PROJECTS, order=OLDEST),
+    get(    "/projects/<id>",                   "get a project",                     PROJECT_SHOWN, query="fields"),
+    put(    "/projects/<id>",                   "modify a project",                  PROJECT_SHOWN,    MODIFY_PROJECT,    make_modify_project(PROJECT)),
+    deletes("/projects/<id>",                   "delete a project"),
+    lists(  "/projects/<id>/executions",        "list executions of a project",      EXECUTION_SHOWN,  BROWSE_PROJECTS),
+    creates("/projects/<id>/executions",        "create an execution of a project",  EXECUTION_SHOWN,  CREATE_EXECUTION,  create_execution),
+    lists(  "/projects/<id>/stories",           "list stories of a project",         STORY_LINKED,     BROWSE_STORIES, default="unclosed"),
+    lists(  "/projects/<id>/bugs",              "list bugs of a project",            BUG_BRIEF,        BROWSE_BUGS),
+    lists(  "/projects/<id>/testcases",         "list test cases of a project",      CASE_LISTED, key="cases"),
+    lists(  "/projects/<id>/builds",            "list builds of a project",          BUILD_LISTED, order=("date", "desc"), limit=0),
+    creates("/projects/<id>/builds",            "create a build of a project",       BUILD_SHOWN,      CREATE_BUILD,
+                                                                                     make_create(BUILD, "project", check_build)),
+    creates("/projects/<id>/releases",          "create a release of a project",     RELEASE_SHOWN,    CREATE_RELEASE,    make_create(RELEASE, "project")),
+    lists(  "/projects/<id>/testtasks",         "list test tasks of a project",      TESTTASK_LINKED,  BROWSE_TESTTASKS),
+    creates("/projects/<id>/testtasks",         "create a test task of a project",   TESTTASK_SHOWN,   CREATE_TESTTASK,
+                                                                                     make_create(TESTTASK, "project", check_testtask)),
+    lists(  "/executions",                      "list executions",                   EXECUTION_SHOWN,  BROWSE_PROJECTS, filters="project"),
+    creates("/executions",                      "create an execution",               EXECUTION_SHOWN,  CREATE_EXECUTION,  create_execution, by="project"),
+    get(    "/executions/<id>",                 "get an execution",                  EXECUTION_SHOWN, query="fields"),
+    put(    "/executions/<id>",                 "modify an execution",               EXECUTION_SHOWN,  MODIFY_EXECUTION,  make_modify_project(EXECUTION)),
+    deletes("/executions/<id>",                 "delete an execution"),
+    lists(  "/executions/<id>/tasks",           "list tasks of an execution",        TASK_SHOWN,       BROWSE_TASKS),
+    creates("/executions/<id>/tasks/batchCreate", "create tasks of an execution",    EACH_TASK,        CREATE_TASKS,      create_tasks),
+    lists(  "/executions/<id>/stories",         "list stories of an execution",      STORY_LINKED,     BROWSE_STORIES),
+    lists(  "/executions/<id>/bugs",            "list bugs of an execution",         BUG_BRIEF,        BROWSE_BUGS),
+    lists(  "/executions/<id>/testcases",       "list test cases of an execution",   CASE_LISTED, key="cases"),
+    lists(  "/executions/<id>/builds",          "list builds of an execution",       BUILD_LINKED, order=("date", "desc"), limit=0),
+    get(    "/products/<id>",                   "get a product",                     PRODUCT_SHOWN),
+    put(    "/products/<id>",                   "modify a product",                  PRODUCT_SHOWN,    MODIFY_PRODUCT,    make_modify(PRODUCT)),
+    deletes("/products/<id>",                   "delete a product"),
+    get(    "/product/<id>",                    "get a product (alias)",             PRODUCT_SHOWN),
+    put(    "/product/<id>",                    "modify a product (alias)",          PRODUCT_SHOWN,    MODIFY_PRODUCT,    make_modify(PRODUCT)),
+    deletes("/product/<id>",                    "delete a product (alias)"),
+    lists(  "/products/<id>/projects",          "list projects of a product",        PROJECT_SHOWN,    BROWSE_PROJECTS, order=OLDEST),
+    lists(  "/products/<id>/stories",           "list stories of a product",         STORY_LISTED,     BROWSE_STORIES,
+                                                                                     limit=500, filters="type=story", default="unclosed", beside=REQUIREMENTS),
+    creates("/products/<id>/stories",           "create a story of a product",       STORY_SHOWN,      CREATE_STORY,      create_story, query="type objectID"),
+    lists(  "/products/<id>/plans",             "list plans of a product",           PLAN_LISTED,      BROWSE_PLANS, order=("begin", "desc")),
+    creates("/products/<id>/plans",             "create a plan of a product",        PLAN_SHOWN,       CREATE_PLAN,
+                                                                                     make_create(PLAN, "product", check_plan)),
+    lists(  "/products/<id>/testcases",         "list test cases of a product",      CASE_LISTED),
+    lists(  "/products/<id>/releases",          "list releases of a product",        RELEASE_SHOWN,    BROWSE_RELEASES, limit=0),
+    creates("/products/<id>/bugs",              "create a bug of a product",         BUG_SHOWN,        CREATE_BUG,        create_bug),
+    lists(  "/stories",                         "list stories",                      STORY_LISTED,     BROWSE_STORIES, limit=500,
+                                                                                     filters="product type=story", default="unclosed", beside=REQUIREMENTS),
+    creates("/stories",                         "create a story",                    STORY_SHOWN,      CREATE_STORY,
+                                                                                     create_story, query="type objectID", by="product"),
+    get(    "/stories/<id>",                    "get a story",                       STORY_SHOWN, query="fields"),
+    put(    "/stories/<id>",                    "modify a story",                    STORY_SHOWN,      MODIFY_STORY,      modify_story),
+    deletes("/stories/<id>",                    "delete a story"),
+    post(   "/stories/<id>/change",             "write a new version of a story",    STORY_SHOWN,      CREATE_STORY_VERSION, change_story),
+    post(   "/stories/<id>/review",             "review a story",                    STORY_SHOWN,      REVIEW_STORY,      review_story),
+    post(   "/stories/<id>/close",              "close a story",                     STORY_SHOWN,      CLOSE_STORY,       make_move(STORY_CLOSED)),
+    post(   "/stories/<id>/active",             "activate a story",                  STORY_SHOWN,      ASSIGN,            make_move(STORY_ACTIVATED)),
+    post(   "/stories/<id>/activate",           "activate a story (alias)",          STORY_SHOWN,      ASSIGN,            make_move(STORY_ACTIVATED)),
+    post(   "/stories/<id>/assign",             "assign a story",                    STORY_SHOWN,      ASSIGN,            make_move(STORY_ASSIGNED)),
+    delete( "/stories/<id>/recall",             "recall a story",                    perform=recall_story),
+    lists(  "/productplans",                    "list plans",                        PLAN_LISTED,      BROWSE_PLANS,
+                                                                                     order=("begin", "desc"), filters="product"),
+    creates("/productplans",                    "create a plan",                     PLAN_SHOWN,       CREATE_PLAN,
+                                                                                     make_create(PLAN, "product", check_plan), by="product"),
+    get(    "/productplans/<id>",               "get a plan",                        PLAN_SHOWN),
+    put(    "/productplans/<id>",               "modify a plan",                     PLAN_SHOWN,       MODIFY_PLAN,       make_modify(PLAN, check_plan)),
+    deletes("/productplans/<id>",               "delete a plan"),
+    deletes("/productsplan/<id>",               "delete a plan (alias)"),
+    post(   "/productplans/<id>/linkstories",   "link stories to a plan",            PLAN_SHOWN,       LINK_STORIES,      make_link("story", True)),
+    post(   "/productplans/<id>/unlinkstories", "unlink stories from a plan",        PLAN_SHOWN,       LINK_STORIES,      make_link("story", False)),
+    post(   "/productplans/<id>/linkbugs",      "link bugs to a plan",               PLAN_SHOWN,       LINK_BUGS,         make_link("bug", True)),
+    post(   "/productplans/<id>/unlinkbugs",    "unlink bugs from a plan",           PLAN_SHOWN,       LINK_BUGS,         make_link("bug", False)),
+    lists(  "/builds",                          "list builds",                       BUILD_LISTED, order=("date", "desc"), limit=0, filters="project"),
+    creates("/builds",                          "create a build",                    BUILD_SHOWN,      CREATE_BUILD,
+                                                                                     make_create(BUILD, "project", check_build), by="project"),
+    get(    "/builds/<id>",                     "get a build",                       BUILD_SHOWN),
+    put(    "/builds/<id>",                     "modify a build",                    BUILD_SHOWN,      MODIFY_BUILD,      make_modify(BUILD, check_build)),
+    deletes("/builds/<id>",                     "delete a build"),
+    lists(  "/releases",                        "list releases",                     RELEASE_SHOWN,    BROWSE_RELEASES, limit=0, filters="product"),
+    get(    "/releases/<id>",                   "get a release",                     RELEASE_SHOWN),
+    put(    "/releases/<id>",                   "modify a release",                  RELEASE_SHOWN,    MODIFY_RELEASE,    make_modify(RELEASE)),
+    deletes("/releases/<id>",                   "delete a release"),
+    lists(  "/testtasks",                       "list test tasks",                   TESTTASK_LISTED,  BROWSE_TESTTASKS, filters="product"),
+    creates("/testtasks",                       "create a test task",                TESTTASK_SHOWN,   CREATE_TESTTASK,
+                                                                                     make_create(TESTTASK, "project", check_testtask)),
+    get(    "/testtasks/<id>",                  "get a test task",                   TESTTASK_SHOWN),
+    put(    "/testtasks/<id>",                  "modify a test task",                TESTTASK_SHOWN,   MODIFY_TESTTASK,
+                                                                                     make_modify(TESTTASK, check_testtask)),
+    deletes("/testtasks/<id>",                  "delete a test task"),
+    lists(  "/testcases",                       "list test cases",                   CASE_LISTED, filters="product"),
+    creates("/testcases",                       "create a test case",                CASE_CREATED,     CREATE_CASE,
+                                                                                     make_create(TESTCASE, "product"), by="product"),
+    put(    "/testcases/<id>",                  "modify a test case",                CASE_LISTED,      MODIFY_CASE,       modify_case),
+    deletes("/testcases/<id>",                  "delete a test case"),
+    lists(  "/testcases/<id>/results",          "list results of a test case",       RESULT_SHOWN, limit=-1),
+    creates("/testcases/<id>/results",          "run a test case",                   RESULT_SHOWN,     RUN_CASE,          run_case, query="testtask version"),
+    lists(  "/bugs",                            "list bugs",                         BUG_BRIEF,        BROWSE_BUGS, filters="product"),
+    creates("/bugs",                            "create a bug",                      BUG_SHOWN,        CREATE_BUG,        create_bug, by="product"),
+    get(    "/bugs/<id>",                       "get a bug",                         BUG_SHOWN),
+    put(    "/bugs/<id>",                       "modify a bug",                      BUG_SHOWN,        MODIFY_BUG,        modify_bug),
+    deletes("/bugs/<id>",                       "delete a bug"),
+    post(   "/bugs/<id>/assign",                "assign a bug",                      BUG_SHOWN,        ASSIGN,            make_move(BUG_ASSIGNED)),
+    post(   "/bugs/<id>/confirm",               "confirm a bug",                     BUG_SHOWN,        CONFIRM_BUG,       make_move(CONFIRM)),
+    post(   "/bugs/<id>/resolve",               "resolve a bug",                     BUG_SHOWN,        RESOLVE_BUG,       make_move(RESOLVE)),
+    post(   "/bugs/<id>/close",                 "close a bug",                       BUG_SHOWN,        COMMENT,           make_move(CLOSE_BUG)),
+    post(   "/bugs/<id>/active",                "activate a bug",                    BUG_SHOWN,        ACTIVATE_BUG,      make_move(REACTIVATE)),
+    post(   "/bugs/<id>/activate",              "activate a bug (alias)",            BUG_SHOWN,        ACTIVATE_BUG,      make_move(REACTIVATE)),
+    lists(  "/tasks",                           "list tasks assigned to the caller", TASK_SHOWN,       BROWSE_TASKS, scope="task.assignedTo = :me"),
+    get(    "/tasks/<id>",                      "get a task",                        TASK_SHOWN),
+    deletes("/tasks/<id>",                      "delete a task"),
+    post(   "/tasks/<id>/assignto",             "assign a task",                     TASK_SHOWN,       ASSIGN_TASK,       make_move(TASK_ASSIGNED)),
+    post(   "/tasks/<id>/pause",                "pause a task",                      TASK_SHOWN,       COMMENT,           make_move(PAUSE)),
+    post(   "/tasks/<id>/close",                "close a task",                      TASK_SHOWN,       CLOSE_TASK,        make_move(CLOSE)),
+    post(   "/tasks/<id>/cancel",               "cancel a task",                     TASK_SHOWN,       COMMENT,           make_move(CANCEL)),
+    post(   "/tasks/<id>/active",               "activate a task",                   TASK_SHOWN,       ACTIVATE_TASK,     make_move(ACTIVATE)),
+    post(   "/tasks/<id>/activate",             "activate a task (alias)",           TASK_SHOWN,       ACTIVATE_TASK,     make_move(ACTIVATE)),
+    lists(  "/tasks/<id>/estimate",             "list efforts of a task",            EFFORT_LISTED, key="effort", order=OLDEST, limit=-1),
+    post(   "/tasks/<id>/estimate",             "record efforts of a task",          TASK_SHOWN,       ADD_EFFORT,        add_effort),
 )
 # fmt: on
 OPERATIONS = SPECIFIED + COMPANIONS
@@ -7393,7 +7393,7 @@ def tag_of(operation: Any) -> str:
     """Return the group of an operation: the resource that it shows or changes."""
     if operation.path.startswith("/-/"):
         return "controls"
-    if resource := operation.view.resource if operation.view else operation.on:
+    if resource := operation.view.resource if operation.view else RESOURCES.get(operation.target):
         return str(resource.array)
     word = operation.path.split("/")[1]
     return word if word in ("tokens", *FIXTURE) else "service"
