@@ -1171,8 +1171,10 @@ BUILD_OR_TRUNK = Kind("build",   read_trunk_or_build, STRING, target="build",
 
 
 Fields = Mapping[str, Any]
-# From the stored record, and the record as the request would leave it, to {field: problem}.
-Rule = Callable[[Fields, Fields], Mapping[str, str]]
+# From the names of fields to what is wrong with them.
+Problems = Mapping[str, str]
+# From the stored record, and the record as the request would leave it.
+Rule = Callable[[Fields, Fields], Problems]
 # From a field, its kind and a checked value to the value that is stored.
 Settle = Callable[[str, Kind, Any], Any]
 
@@ -1277,26 +1279,16 @@ def check_exactly(shape: Shape, given: Fields) -> dict[str, Any]:
     return check(shape, given)
 
 
-def make_rule(field: str, problem: str, breaks: Callable[[Any, Any], Any]) -> Rule:
-    """Return the rule that a field has a problem if a condition holds.
-
-    problem: may name values of the stored record, as in {consumed}.
-    """
-
-    def rule(record: Fields, after: Fields) -> Mapping[str, str]:
-        return {field: problem.format_map(record)} if breaks(record, after) else {}
-
-    return rule
-
-
 def in_order(first: str, last: str) -> Rule:
     """Return the rule that one day must not be before another."""
 
-    def is_late(record: Fields, after: Fields) -> bool:
+    def rule(record: Fields, after: Fields) -> Problems:
         begin, end = after.get(first), after.get(last)
-        return bool(begin and end and begin > end)
+        if begin and end and begin > end:
+            return {last: f"must not be before {first}"}
+        return {}
 
-    return make_rule(last, f"must not be before {first}", is_late)
+    return rule
 
 
 class Items:
@@ -1444,6 +1436,8 @@ class Resource:
 
     name: what messages, paths and links call it.
     table: its table in the database.
+    array: its array in a fixture, "" if it has none.
+    required: the fields that a fixture must give.
     fields: the kinds of its fields.
     guard: who may see a record; there is no default.
     defaults: what a new record gets in fields that it is not given, as a value or a Default: only
@@ -1451,8 +1445,7 @@ class Resource:
         stand in schema.sql.
     types: the values of `type` that distinguish its rows from others of the table, "" if it has the
         table alone.
-    array: its array in a fixture, "" if it has none.
-    required, rules: the fields that a fixture must give, and the rules between them.
+    rules: the rules between the fields of a fixture's record.
     loaded: the fields that a fixture writes differently from a request.
     extra: the fields that only some operations show.
     joins: what the statements that select its fields join.
@@ -1460,12 +1453,12 @@ class Resource:
 
     name: str
     table: str
+    array: str
+    required: str
     fields: dict[str, Kind]
     guard: Guard
     defaults: Mapping[str, Any]
     types: str = ""
-    array: str = ""
-    required: str = ""
     rules: tuple[Rule, ...] = ()
     loaded: Mapping[str, Kind] = dataclasses.field(default_factory=dict)
     extra: str = ""
@@ -1517,26 +1510,31 @@ class Resource:
         wanted = ("given", *sources)
         return {field: kind for field, kind in self.fields.items() if kind.source in wanted}
 
-    def pick(self, names: str, **others: Kind) -> dict[str, Kind]:
-        """Return the named fields, and others that only a request has or writes differently."""
-        return {name: self.fields[name] for name in names.split()} | others
+    def body(
+        self, names: str, required: str = "", *rules: Rule, unset: str = "", **others: Kind
+    ) -> Shape:
+        """Return the shape of a body with the named fields, as the resource has them.
+
+        others: the fields that only this body has, or writes differently.
+        """
+        fields = {name: self.fields[name] for name in names.split()}
+        return Shape(fields | others, required, *rules, unset=unset)
+
+    def change(self, names: str, required: str = "", *rules: Rule, **more: Any) -> Shape:
+        """Return the shape of a body that changes a record: it may have a comment, too."""
+        return self.body(names, required, *rules, **more, comment=TEXT)
 
     def parts_and_columns(self, values: Fields) -> tuple[list[tuple[Kind, Any]], dict[str, Any]]:
         """Return the values that are rows of other tables, with their kinds, and the columns."""
         parts, columns = [], {}
         for field, value in values.items():
             # Names that are no fields of the resource, such as `comment`, are not stored.
-            kind = self.kinds.get(field)
+            kind = self.loaded.get(field) or self.fields.get(field)
             if kind and kind.source == "part":
                 parts.append((kind, value))
             elif kind and kind.source == "given":
                 columns[field] = value
         return parts, columns
-
-    @functools.cached_property
-    def kinds(self) -> dict[str, Kind]:
-        """The fields, as a fixture writes them."""
-        return {**self.fields, **self.loaded}
 
     @functools.cached_property
     def fixture(self) -> Shape:
@@ -1578,16 +1576,18 @@ def titles(target: str, name: str, condition: str, value: str = "") -> Kind:
     return derived(MAP, f"(SELECT json_group_object({pairs}) FROM {rows})")
 
 
-def name_of(target: str, link: str, name: str = "name", otherwise: str = "''") -> str:
-    """Return the expression for the name of the record that a link names, if the caller may see it.
+def name_of(link: str, name: str = "name", otherwise: str = "''") -> Kind:
+    """Return the kind of the name of the record that a link names, if the caller may see it.
 
+    link: a column that is called like its target, with its table.
     "links that exist stay shown, but a deleted plan or build gives no title"
     """
+    target = link.partition(".")[2]
     condition = f"{target}.id = {link} AND {{visible[{target}]}}"
     if target in ("plan", "build"):
         condition += f" AND NOT {target}.deleted"
     found = f"SELECT {target}.{name} FROM {table_of(target)} AS {target} WHERE {condition}"
-    return f"coalesce(({found}), {otherwise})"
+    return derived(TEXT, f"coalesce(({found}), {otherwise})")
 
 
 def real_name(person: str) -> Kind:
@@ -1788,7 +1788,7 @@ PRODUCT_FIELDS = dict(
     type=one_of(*PRODUCT_TYPES), desc=TEXT, acl=one_of(*ACLS), whitelist=WHITELIST, createdBy=PERSON,
     createdDate=MOMENT, status=one_of(*PRODUCT_STATES),
     bind=fixed("0"), subStatus=EMPTY, reviewer=TEXT, createdVersion=TEXT, order=INT, deleted=FLAG, lineName=EMPTY,
-    programName=derived(TEXT, name_of("program", "product.program")),
+    programName=name_of("product.program"),
     stories=story_counts("story"), requirements=story_counts("requirement"),
     plans=derived(INT, OPEN_PLANS), releases=derived(INT, VISIBLE_RELEASES),
     bugs=derived(INT, "product_count.bugs"), unResolved=derived(INT, "product_count.unResolved"),
@@ -1802,7 +1802,7 @@ RELEASE_FIELDS = dict(
     status=one_of(*RELEASE_STATES),
     marker=TEXT, stories=TEXT, bugs=TEXT, leftBugs=TEXT, mailto=COMMAS, notify=ABSENT, subStatus=EMPTY, deleted=FLAG,
     productName=derived(TEXT, "(SELECT product.name FROM product WHERE product.id = release.product)"),
-    buildID=derived(INT, "release.build"), buildName=TEXT._replace(sql=name_of("build", "release.build", "name", "release.buildName")),
+    buildID=derived(INT, "release.build"), buildName=name_of("release.build", otherwise="release.buildName")._replace(source="given"),
     projectName=derived(TEXT, "coalesce((SELECT project.name FROM project WHERE project.id = release.project), '')"),
 )
 
@@ -1853,7 +1853,7 @@ TESTCASE_FIELDS = dict(
     currentVersion=derived(INT, "testcase.version"), caseFails=COUNTER,
     # In a test task only.
     task=derived(INT, ":testtask"), case=derived(INT, "testcase.id"), assignedTo=EMPTY, caseVersion=derived(INT, "testcase.version"),
-    storyTitle=derived(MAYBE_TEXT, name_of("story", "testcase.story", "title", "NULL")), caseStatus=derived(TEXT, "testcase.status"),
+    storyTitle=name_of("testcase.story", "title", "NULL")._replace(look="nullable"), caseStatus=derived(TEXT, "testcase.status"),
     bugs=derived(INT, BUGS_OF_CASE),
     results=derived(INT, "(SELECT count(*) FROM result WHERE result.\"case\" = testcase.id)"),
     stepNumber=derived(INT, "(SELECT count(*) FROM step WHERE step.\"case\" = testcase.id)"),
@@ -1878,8 +1878,8 @@ STORY_FIELDS = dict(
     reviewer=derived(TEXTS, f"({REVIEWERS})"), notReview=derived(TEXTS, f"({REVIEWERS} AND result = '')"),
     parentPri=derived(INT, "coalesce((SELECT up.pri FROM story AS up WHERE up.id = story.parent), 0)"),
     planTitle=derived(TEXTS, f"(SELECT json_group_array(plan.title) FROM plan WHERE {PLANS_OF_STORY})"),
-    files=NO_ITEMS, productName=derived(TEXT, name_of("product", "story.product")),
-    productStatus=derived(TEXT, name_of("product", "story.product", "status")), moduleTitle=fixed("/"),
+    files=NO_ITEMS, productName=name_of("story.product"),
+    productStatus=name_of("story.product", "status"), moduleTitle=fixed("/"),
     # In a fixture only.
     versions=PARTS._replace(read=Items(VERSION), table="story_version", owner="story", sql=STORY_VERSIONS),
     reviewers=PARTS._replace(look="votes", read=Items(REVIEWER), table="story_reviewer", owner="story", sql=STORY_VOTES),
@@ -1898,18 +1898,18 @@ PLAN_FIELDS = dict(
 BUILD_FIELDS = dict(
     id=ID, project=needed("project"), product=needed("product"), branch=INT, execution=needed("execution or project"), name=NAME,
     scmPath=TEXT, filePath=TEXT, date=DAYS, stories=rows_of("build_story", "build", "story"), bugs=rows_of("build_bug", "build", "bug"),
-    builder=PERSON, desc=TEXT, deleted=FLAG, executionName=derived(TEXT, name_of("execution", "build.execution")),
-    executionID=derived(INT, "build.execution"), productName=derived(TEXT, name_of("product", "build.product")),
-    productType=derived(TEXT, name_of("product", "build.product", "type")), branchName=EMPTY, files=NO_ITEMS,
+    builder=PERSON, desc=TEXT, deleted=FLAG, executionName=name_of("build.execution"),
+    executionID=derived(INT, "build.execution"), productName=name_of("build.product"),
+    productType=name_of("build.product", "type"), branchName=EMPTY, files=NO_ITEMS,
 )
 
 TESTTASK_FIELDS = dict(
     id=ID, project=needed("project"), product=needed("product"), name=NAME, execution=needed("execution or project"), build=BUILD_OR_TRUNK,
     type=TEXT, owner=PERSON, pri=NATURAL, begin=DAYS, end=DAYS, realFinishedDate=MOMENT, mailto=WHITELIST, desc=TEXT,
     report=TEXT, status=one_of(*TESTTASK_STATES), testreport=ZERO, auto=fixed("no"), subStatus=EMPTY, deleted=FLAG,
-    productName=derived(TEXT, name_of("product", "testtask.product")), productType=derived(TEXT, name_of("product", "testtask.product", "type")),
-    branch=ZERO, executionName=derived(TEXT, name_of("execution", "testtask.execution")),
-    buildName=derived(TEXT, name_of("build", "testtask.build")), files=NO_ITEMS,
+    productName=name_of("testtask.product"), productType=name_of("testtask.product", "type"),
+    branch=ZERO, executionName=name_of("testtask.execution"),
+    buildName=name_of("testtask.build"), files=NO_ITEMS,
     testcases=rows_of("testtask_case", "testtask", "testcase", "case"),
 )
 
@@ -1923,7 +1923,7 @@ RESULT_FIELDS = dict(
 # fmt: on
 
 
-def check_versions(record: Fields, after: Fields) -> Mapping[str, str]:
+def check_versions(record: Fields, after: Fields) -> Problems:
     """Require that a story's versions differ, up to its own, which says what the story says."""
     versions, present = after.get("versions", ()), after.get("version", 1)
     numbers = [version["version"] for version in versions]
@@ -1940,33 +1940,36 @@ def story_text(story: Fields) -> list[str]:
     return [story.get(name, "") for name in ("title", "spec", "verify")]
 
 
-def leaves_project(record: Fields, after: Fields) -> bool:
-    """Tell whether the parent of an execution is not its project."""
+def require_own_project(record: Fields, after: Fields) -> Problems:
+    """Require that the parent of an execution is its project."""
     parent, project = after.get("parent"), after.get("project")
-    return bool(parent and project and parent != project)
+    if parent and project and parent != project:
+        return {"parent": "must be the project"}
+    return {}
 
 
-def is_homeless(record: Fields, after: Fields) -> bool:
-    """Tell whether a record has neither an execution nor a project."""
-    return not (after.get("execution") or after.get("project"))
+def require_home(record: Fields, after: Fields) -> Problems:
+    """Require that a record has an execution or a project."""
+    if after.get("execution") or after.get("project"):
+        return {}
+    return {"execution": "is required"}
 
 
-def is_own_duplicate(story: Fields, after: Fields) -> bool:
-    """Tell whether a story would be a duplicate of itself."""
-    return bool(after.get("duplicateStory") == story["id"])
+def require_other_story(story: Fields, after: Fields) -> Problems:
+    """Require that a story is a duplicate of another one."""
+    if after.get("duplicateStory") == story["id"]:
+        return {"duplicateStory": "must be another story"}
+    return {}
 
 
-def loses_hours(task: Fields, after: Fields) -> bool:
-    """Tell whether fewer hours would be consumed than before."""
-    return bool(after.get("consumed", MAX_INT) < task["consumed"])
+def require_past_hours(task: Fields, after: Fields) -> Problems:
+    """Require that no fewer hours are consumed than before."""
+    if after.get("consumed", MAX_INT) < task["consumed"]:
+        rule = f"must not be below the {task['consumed']:g} hours already consumed"
+        return {"consumed": rule}
+    return {}
 
 
-INSIDE_PROJECT = make_rule("parent", "must be the project", leaves_project)
-HAS_HOME = make_rule("execution", "is required", is_homeless)
-OTHER_STORY = make_rule("duplicateStory", "must be another story", is_own_duplicate)
-NOT_BELOW_CONSUMED = make_rule(
-    "consumed", "must not be below the {consumed:g} hours already consumed", loses_hours
-)
 BEGIN_TO_END = in_order("begin", "end")
 REAL_BEGIN_TO_END = in_order("realBegan", "realEnd")
 START_TO_DEADLINE = in_order("estStarted", "deadline")
@@ -2017,7 +2020,7 @@ IN_PROJECT = {
     "story": derived(INT, "story.id"),
     "version": ID,
     "order": derived(INT, "story.id"),
-    "productType": derived(TEXT, name_of("product", "story.product", "type")),
+    "productType": name_of("story.product", "type"),
     "planTitle": PLAN_TITLES,
 }
 PLAN_COUNTS = (
@@ -2033,43 +2036,36 @@ LOADED_STORY = {
 STEPS_LOADED = TESTCASE_FIELDS["steps"]._replace(read=Items(LOADED_STEP))
 # fmt: off
 # THE TABLE OF RESOURCES, in the order of a fixture.
-#                     name          table         fields             who may see it  defaults
-DEPARTMENT = Resource("department", "department", DEPARTMENT_FIELDS, EVERYBODY,      {},
-                      array="departments", required="name")
-USER       = Resource("user",       "user",       USER_FIELDS,       EVERYBODY,      {"realname": same("account")},
-                      array="users", required="account")
-PROGRAM    = Resource("program",    "project",    PROJECT_FIELDS,    ACL_OF_PROJECT, A_PROGRAM, types="program",
-                      array="programs", required="name", rules=(BEGIN_TO_END, INSIDE_PROJECT), extra="products")
-PROJECT    = Resource("project",    "project",    PROJECT_FIELDS,    ACL_OF_PROJECT, A_PROJECT, types="project",
-                      array="projects", required="name", rules=(BEGIN_TO_END, INSIDE_PROJECT), extra="products")
-EXECUTION  = Resource("execution",  "project",    PROJECT_FIELDS,    ACL_OF_PROJECT, AN_EXECUTION, types="sprint stage",
-                      array="executions", required="name project", rules=(BEGIN_TO_END, INSIDE_PROJECT), extra="products",
-                      loaded={"parent": link("project")})
-HOME       = Resource("execution or project", "project", PROJECT_FIELDS, ACL_OF_PROJECT, {}, types="project sprint stage")
-PRODUCT    = Resource("product",    "product",    PRODUCT_FIELDS,    ACL_OF_PRODUCT, CREATED,
-                      array="products", required="name", joins=PRODUCT_COUNTS)
-PLAN       = Resource("plan",       "plan",       PLAN_FIELDS,       OF_PRODUCT,     {"begin": begins_today, "end": OPEN_END},
-                      array="plans", required="title product", rules=(BEGIN_TO_END,), loaded={"parent": link("plan")},
-                      extra="stories bugs hour project projectID expired", joins=PLAN_COUNTS)
-STORY      = Resource("story",      "story",      STORY_FIELDS,      OF_PRODUCT,     ASSIGNED,
-                      array="stories", required="title product", rules=(check_versions,), loaded=LOADED_STORY,
-                      extra=f"{STORY_WHOLE} versions reviewers plans")
-BUILD      = Resource("build",      "build",      BUILD_FIELDS,      OF_BOTH,        {"date": TODAY, **AT_HOME},
-                      array="builds", required="name product", rules=(HAS_HOME,), extra="executionID branchName productType files")
-RELEASE    = Resource("release",    "release",    RELEASE_FIELDS,    OF_BOTH,        {"date": TODAY},
-                      array="releases", required="name product", loaded={"buildName": TEXT})
-BUG        = Resource("bug",        "bug",        BUG_FIELDS,        OF_PRODUCT,     ASSIGNED,
-                      array="bugs", required="title product", joins=story_of("bug"))
-TASK       = Resource("task",       "task",       TASK_FIELDS,       Guard(links="execution"), {**ASSIGNED, "left": same("estimate"), **AT_HOME},
-                      array="tasks", required="name", rules=(START_TO_DEADLINE, HAS_HOME), extra="cases", joins=story_of("task"))
-TESTCASE   = Resource("testcase",   "testcase",   TESTCASE_FIELDS,   OF_PRODUCT,     OPENED,
-                      array="testcases", required="title product", loaded={"steps": STEPS_LOADED}, extra=f"caseFails {CASE_IN_TESTTASK}")
-TESTTASK   = Resource("testtask",   "testtask",   TESTTASK_FIELDS,   OF_BOTH,        {**LASTING, **AT_HOME},
-                      array="testtasks", required="name product", rules=(BEGIN_TO_END, HAS_HOME), extra="productType files testcases")
-EFFORT     = Resource("effort",     "effort",     EFFORT_FIELDS,     Guard(links="task"), {"date": TODAY, "account": CALLER},
-                      array="efforts", required="task")
-RESULT     = Resource("result",     "result",     RESULT_FIELDS,     Guard(links="case"), {"date": NOW, "lastRunner": CALLER},
-                      array="results", required="case", extra="testtask")
+#                     name          table         array          required         fields             who may see it  defaults
+DEPARTMENT = Resource("department", "department", "departments", "name",          DEPARTMENT_FIELDS, EVERYBODY,      {})
+USER       = Resource("user",       "user",       "users",       "account",       USER_FIELDS,       EVERYBODY,      {"realname": same("account")})
+PROGRAM    = Resource("program",    "project",    "programs",    "name",          PROJECT_FIELDS,    ACL_OF_PROJECT, A_PROGRAM,
+                      types="program", rules=(BEGIN_TO_END, require_own_project), extra="products")
+PROJECT    = Resource("project",    "project",    "projects",    "name",          PROJECT_FIELDS,    ACL_OF_PROJECT, A_PROJECT,
+                      types="project", rules=(BEGIN_TO_END, require_own_project), extra="products")
+EXECUTION  = Resource("execution",  "project",    "executions",  "name project",  PROJECT_FIELDS,    ACL_OF_PROJECT, AN_EXECUTION,
+                      types="sprint stage", rules=(BEGIN_TO_END, require_own_project), extra="products", loaded={"parent": link("project")})
+HOME       = Resource("execution or project", "project", "", "",                PROJECT_FIELDS,    ACL_OF_PROJECT, {},
+                      types="project sprint stage")
+PRODUCT    = Resource("product",    "product",    "products",    "name",          PRODUCT_FIELDS,    ACL_OF_PRODUCT, CREATED, joins=PRODUCT_COUNTS)
+PLAN       = Resource("plan",       "plan",       "plans",       "title product", PLAN_FIELDS,       OF_PRODUCT,     {"begin": begins_today, "end": OPEN_END},
+                      rules=(BEGIN_TO_END,), loaded={"parent": link("plan")}, extra="stories bugs hour project projectID expired", joins=PLAN_COUNTS)
+STORY      = Resource("story",      "story",      "stories",     "title product", STORY_FIELDS,      OF_PRODUCT,     ASSIGNED,
+                      rules=(check_versions,), loaded=LOADED_STORY, extra=f"{STORY_WHOLE} versions reviewers plans")
+BUILD      = Resource("build",      "build",      "builds",      "name product",  BUILD_FIELDS,      OF_BOTH,        {"date": TODAY, **AT_HOME},
+                      rules=(require_home,), extra="executionID branchName productType files")
+RELEASE    = Resource("release",    "release",    "releases",    "name product",  RELEASE_FIELDS,    OF_BOTH,        {"date": TODAY},
+                      loaded={"buildName": TEXT})
+BUG        = Resource("bug",        "bug",        "bugs",        "title product", BUG_FIELDS,        OF_PRODUCT,     ASSIGNED, joins=story_of("bug"))
+TASK       = Resource("task",       "task",       "tasks",       "name",          TASK_FIELDS,       Guard(links="execution"),
+                      {**ASSIGNED, "left": same("estimate"), **AT_HOME}, rules=(START_TO_DEADLINE, require_home), extra="cases", joins=story_of("task"))
+TESTCASE   = Resource("testcase",   "testcase",   "testcases",   "title product", TESTCASE_FIELDS,   OF_PRODUCT,     OPENED,
+                      loaded={"steps": STEPS_LOADED}, extra=f"caseFails {CASE_IN_TESTTASK}")
+TESTTASK   = Resource("testtask",   "testtask",   "testtasks",   "name product",  TESTTASK_FIELDS,   OF_BOTH,        {**LASTING, **AT_HOME},
+                      rules=(BEGIN_TO_END, require_home), extra="productType files testcases")
+EFFORT     = Resource("effort",     "effort",     "efforts",     "task",          EFFORT_FIELDS,     Guard(links="task"), {"date": TODAY, "account": CALLER})
+RESULT     = Resource("result",     "result",     "results",     "case",          RESULT_FIELDS,     Guard(links="case"), {"date": NOW, "lastRunner": CALLER},
+                      extra="testtask")
 # fmt: on
 # Collected, so that a new row needs no second place.
 RESOURCES = {row.name: row for row in list(globals().values()) if isinstance(row, Resource)}
@@ -2077,7 +2073,7 @@ FIXTURE = {resource.array: resource for resource in RESOURCES.values() if resour
 VISIBLE_ROWS = {name: resource.visible(name) for name, resource in RESOURCES.items()}
 
 
-def check_effort(task: Fields, after: Fields) -> Mapping[str, str]:
+def check_effort(task: Fields, after: Fields) -> Problems:
     """Require that other arrays are as long as `consumed`, and hours above 0.
 
     Clients send either `dates` or `date`.
@@ -2094,7 +2090,7 @@ def check_effort(task: Fields, after: Fields) -> Mapping[str, str]:
     return broken
 
 
-def check_finish(task: Fields, after: Fields) -> Mapping[str, str]:
+def check_finish(task: Fields, after: Fields) -> Problems:
     """Require that a finished task was started before, and that its hours stay within 64 bits."""
     started, finished = after.get("realStarted"), after.get("finishedDate")
     broken = {}
@@ -2107,7 +2103,7 @@ def check_finish(task: Fields, after: Fields) -> Mapping[str, str]:
     return broken
 
 
-def within_project(project: Fields, after: Fields) -> Mapping[str, str]:
+def within_project(project: Fields, after: Fields) -> Problems:
     """Require that a new execution's days lie within those of the project that the path names."""
     begin, end = project["begin"], project["end"]
     rule = f"must lie within the project's days, {begin} to {end}"
@@ -2115,7 +2111,7 @@ def within_project(project: Fields, after: Fields) -> Mapping[str, str]:
     return {day: rule for day in days if not begin <= after[day] <= end}
 
 
-def days_fit(record: Fields, after: Fields) -> Mapping[str, str]:
+def days_fit(record: Fields, after: Fields) -> Problems:
     """Require that an execution has no more working days than days."""
     begin, end, days = after.get("begin"), after.get("end"), after.get("days", 0)
     if days < 0:
@@ -2133,7 +2129,7 @@ PROFILE_SENT = (
     "realname email password role dept type gender birthday join commiter mobile phone qq"
     " dingding weixin skype whatsapp slack address"
 )
-CHECKED_PROFILE = {
+CHECKED_PROFILE: Fields = {
     "realname": NAME,
     "email": EMAIL,
     "mobile": PHONE,
@@ -2162,69 +2158,62 @@ BUILD_SENT = "execution product name builder date scmPath filePath desc branch s
 TESTTASK_SENT = (
     "product execution build name begin end owner type pri status desc mailto report testcases"
 )
-SAID = {"comment": TEXT}  # what every change may say
-STORY_PEOPLE_AND_PLANS = {"reviewer": PEOPLE, "plan": PLAN_IDS}
-A_MODEL = {"model": one_of(*MODELS)}
-PROJECT_STATE = {"status": one_of(*PROJECT_STATES)}
-VOTE = {"result": one_of(*VOTES)}
-A_REASON = {"closedReason": one_of(*STORY_REASONS)}
-A_RESOLUTION = {"resolution": one_of(*RESOLUTIONS)}
+STORY_PEOPLE_AND_PLANS: Fields = {"reviewer": PEOPLE, "plan": PLAN_IDS}
 # fmt: off
 # THE BODIES OF REQUESTS: the resource's kinds, except where a request writes a field differently; the required fields; rules.
 NOTHING           = Shape({})
-COMMENT           = Shape(SAID)
+COMMENT           = Shape({"comment": TEXT})
 IN_MODULES        = Shape({"type": one_of(*WITH_MODULES), "id": ID}, "type id")
 LOGIN             = Shape({"account": TEXT, "password": TEXT}, "account password")
-CREATE_DEPARTMENT = Shape(DEPARTMENT.pick("name parent manager", order=SMALL), "name")
-MODIFY_DEPARTMENT = Shape(DEPARTMENT.pick("name parent manager", order=SMALL, **SAID))
-CREATE_USER       = Shape(USER.pick(f"account {PROFILE_SENT}", **CHECKED_PROFILE), "account password")
-MODIFY_USER       = Shape(USER.pick(PROFILE_SENT, **CHECKED_PROFILE, **SAID), unset="birthday join")
-CREATE_PROGRAM    = Shape(PROGRAM.pick(f"name begin end parent {BUDGETED}"), "name begin end", BEGIN_TO_END)
-MODIFY_PROGRAM    = Shape(PROGRAM.pick(f"name begin end realBegan realEnd parent {BUDGETED}", **SAID), "", BEGIN_TO_END, REAL_BEGIN_TO_END)
-CREATE_PROJECT    = Shape(PROJECT.pick(f"name begin end code parent {BUDGETED} PO QD RD days", **A_MODEL, products=PRODUCTS),
-                          "name begin end products", BEGIN_TO_END)
-MODIFY_PROJECT    = Shape(PROJECT.pick("name begin end acl parent desc PM whitelist", **A_MODEL, **SAID), "", BEGIN_TO_END)
-CREATE_EXECUTION  = Shape(EXECUTION.pick(f"{EXECUTION_SENT} code products"), "name begin end", within_project, BEGIN_TO_END)
-MODIFY_EXECUTION  = Shape(EXECUTION.pick(f"{EXECUTION_SENT} project products", **PROJECT_STATE, **SAID), "", BEGIN_TO_END, days_fit)
-CREATE_PRODUCT    = Shape(PRODUCT.pick(f"name program code {PRODUCT_SENT}"), "name")
-MODIFY_PRODUCT    = Shape(PRODUCT.pick(f"name program {PRODUCT_SENT} status", **SAID))
-CREATE_PLAN       = Shape(PLAN.pick(PLAN_SENT), "title", BEGIN_TO_END)
-MODIFY_PLAN       = Shape(PLAN.pick(PLAN_SENT, **SAID), "", BEGIN_TO_END)
-LINK_STORIES      = Shape({"stories": STORY_IDS, **SAID}, "stories")
-LINK_BUGS         = Shape({"bugs": BUG_IDS, **SAID}, "bugs")
-CREATE_STORY      = Shape(STORY.pick(f"{STORY_SENT} spec verify assignedTo", **STORY_PEOPLE_AND_PLANS, objectID=HOME_LINK), "title spec pri category")
-MODIFY_STORY      = Shape(STORY.pick(STORY_SENT, **STORY_PEOPLE_AND_PLANS, **SAID))
-CREATE_STORY_VERSION = Shape(STORY.pick("title spec verify", reviewer=PEOPLE, **SAID))
-REVIEW_STORY      = Shape(STORY.pick(REVIEW_SENT, **VOTE, **SAID), "result", OTHER_STORY)
-CLOSE_STORY       = Shape(STORY.pick("duplicateStory", **A_REASON, **SAID), "", OTHER_STORY)
-ASSIGN            = Shape({"assignedTo": ASSIGNEE, **SAID})
-CREATE_BUILD      = Shape(BUILD.pick(BUILD_SENT), "execution product name builder date")
-MODIFY_BUILD      = Shape(BUILD.pick(BUILD_SENT, **SAID))
-CREATE_RELEASE    = Shape(RELEASE.pick(f"name date product branch {RELEASE_SENT}"), "name date product")
-MODIFY_RELEASE    = Shape(RELEASE.pick(f"name date {RELEASE_SENT}", **SAID))
-CREATE_CASE       = Shape(TESTCASE.pick(f"{CASE_SENT} keywords", steps=STEPS), "title type pri steps")
-MODIFY_CASE       = Shape(TESTCASE.pick(f"product {CASE_SENT}", steps=STEPS, **SAID))
-RUN_CASE          = Shape({"steps": STEP_RESULTS, "testtask": link("testtask"), "version": NATURAL, **SAID})
-CREATE_TESTTASK   = Shape(TESTTASK.pick(TESTTASK_SENT), "product execution build name begin end", BEGIN_TO_END)
-MODIFY_TESTTASK   = Shape(TESTTASK.pick(TESTTASK_SENT, **SAID), "", BEGIN_TO_END)
-CREATE_BUG        = Shape(BUG.pick(BUG_SENT), "title severity pri type openedBuild")
-MODIFY_BUG        = Shape(BUG.pick(f"{BUG_SENT} {BUG_MODIFIED_ONLY}", **SAID), unset="deadline resolvedDate")
-CONFIRM_BUG       = Shape(BUG.pick("pri type assignedTo", **SAID))
-RESOLVE_BUG       = Shape(BUG.pick("resolvedDate resolvedBuild assignedTo duplicateBug", **A_RESOLUTION, **SAID), "resolution")
-ACTIVATE_BUG      = Shape(BUG.pick("assignedTo openedBuild", **SAID))
-CREATE_TASK       = Shape(TASK.pick(TASK_SENT, assignedTo=PEOPLE), "name type estStarted deadline", START_TO_DEADLINE)
-BATCH_TASK        = Shape(TASK.pick(TASK_SENT), "name type", START_TO_DEADLINE)
+CREATE_DEPARTMENT = DEPARTMENT.body("name parent manager", "name", order=SMALL)
+MODIFY_DEPARTMENT = DEPARTMENT.change("name parent manager", order=SMALL)
+CREATE_USER       = USER.body(f"account {PROFILE_SENT}", "account password", **CHECKED_PROFILE)
+MODIFY_USER       = USER.change(PROFILE_SENT, **CHECKED_PROFILE, unset="birthday join")
+CREATE_PROGRAM    = PROGRAM.body(f"name begin end parent {BUDGETED}", "name begin end", BEGIN_TO_END)
+MODIFY_PROGRAM    = PROGRAM.change(f"name begin end realBegan realEnd parent {BUDGETED}", "", BEGIN_TO_END, REAL_BEGIN_TO_END)
+CREATE_PROJECT    = PROJECT.body(f"name begin end code parent {BUDGETED} PO QD RD days", "name begin end products", BEGIN_TO_END,
+                                 model=one_of(*MODELS), products=PRODUCTS)
+MODIFY_PROJECT    = PROJECT.change("name begin end acl parent desc PM whitelist", "", BEGIN_TO_END, model=one_of(*MODELS))
+CREATE_EXECUTION  = EXECUTION.body(f"{EXECUTION_SENT} code products", "name begin end", within_project, BEGIN_TO_END)
+MODIFY_EXECUTION  = EXECUTION.change(f"{EXECUTION_SENT} project products", "", BEGIN_TO_END, days_fit, status=one_of(*PROJECT_STATES))
+CREATE_PRODUCT    = PRODUCT.body(f"name program code {PRODUCT_SENT}", "name")
+MODIFY_PRODUCT    = PRODUCT.change(f"name program {PRODUCT_SENT} status")
+CREATE_PLAN       = PLAN.body(PLAN_SENT, "title", BEGIN_TO_END)
+MODIFY_PLAN       = PLAN.change(PLAN_SENT, "", BEGIN_TO_END)
+LINK_STORIES      = PLAN.change("", "stories", stories=STORY_IDS)
+LINK_BUGS         = PLAN.change("", "bugs", bugs=BUG_IDS)
+CREATE_STORY      = STORY.body(f"{STORY_SENT} spec verify assignedTo", "title spec pri category", **STORY_PEOPLE_AND_PLANS, objectID=HOME_LINK)
+MODIFY_STORY      = STORY.change(STORY_SENT, **STORY_PEOPLE_AND_PLANS)
+CREATE_STORY_VERSION = STORY.change("title spec verify", reviewer=PEOPLE)
+REVIEW_STORY      = STORY.change(REVIEW_SENT, "result", require_other_story, result=one_of(*VOTES))
+CLOSE_STORY       = STORY.change("duplicateStory", "", require_other_story, closedReason=one_of(*STORY_REASONS))
+ASSIGN            = STORY.change("assignedTo")  # and a bug
+CREATE_BUILD      = BUILD.body(BUILD_SENT, "execution product name builder date")
+MODIFY_BUILD      = BUILD.change(BUILD_SENT)
+CREATE_RELEASE    = RELEASE.body(f"name date product branch {RELEASE_SENT}", "name date product")
+MODIFY_RELEASE    = RELEASE.change(f"name date {RELEASE_SENT}")
+CREATE_CASE       = TESTCASE.body(f"{CASE_SENT} keywords", "title type pri steps", steps=STEPS)
+MODIFY_CASE       = TESTCASE.change(f"product {CASE_SENT}", steps=STEPS)
+RUN_CASE          = RESULT.change("", steps=STEP_RESULTS, testtask=link("testtask"), version=NATURAL)
+CREATE_TESTTASK   = TESTTASK.body(TESTTASK_SENT, "product execution build name begin end", BEGIN_TO_END)
+MODIFY_TESTTASK   = TESTTASK.change(TESTTASK_SENT, "", BEGIN_TO_END)
+CREATE_BUG        = BUG.body(BUG_SENT, "title severity pri type openedBuild")
+MODIFY_BUG        = BUG.change(f"{BUG_SENT} {BUG_MODIFIED_ONLY}", unset="deadline resolvedDate")
+CONFIRM_BUG       = BUG.change("pri type assignedTo")
+RESOLVE_BUG       = BUG.change("resolvedDate resolvedBuild assignedTo duplicateBug", "resolution", resolution=one_of(*RESOLUTIONS))
+ACTIVATE_BUG      = BUG.change("assignedTo openedBuild")
+CREATE_TASK       = TASK.body(TASK_SENT, "name type estStarted deadline", START_TO_DEADLINE, assignedTo=PEOPLE)
+BATCH_TASK        = TASK.body(TASK_SENT, "name type", START_TO_DEADLINE)
 CREATE_TASKS      = Shape({"tasks": Kind("plain", Items(BATCH_TASK, 1), {})}, "tasks")
-MODIFY_TASK       = Shape(TASK.pick(f"{TASK_SENT} status consumed left closedReason", **SAID), "", START_TO_DEADLINE, NOT_BELOW_CONSUMED,
-                          unset="estStarted deadline")
-START_TASK        = Shape(TASK.pick("assignedTo realStarted consumed left", **SAID), "", NOT_BELOW_CONSUMED)
-RESTART_TASK      = Shape(TASK.pick("assignedTo realStarted consumed left", **SAID), "consumed left", NOT_BELOW_CONSUMED)
-FINISH_TASK       = Shape(TASK.pick("assignedTo realStarted finishedDate", currentConsumed=HOURS, **SAID), "finishedDate", check_finish)
-ACTIVATE_TASK     = Shape(TASK.pick("assignedTo left", **SAID))
-CLOSE_TASK        = Shape(TASK.pick("closedReason", **SAID))
-ASSIGN_TASK       = Shape(TASK.pick("assignedTo left", **SAID), "assignedTo")
-ADD_EFFORT        = Shape({"dates": each_of(DAYS), "date": each_of(DAYS), "work": each_of(TEXT), "consumed": each_of(HOURS),
-                           "left": each_of(HOURS), **SAID}, "consumed left", check_effort)
+MODIFY_TASK       = TASK.change(f"{TASK_SENT} status consumed left closedReason", "", START_TO_DEADLINE, require_past_hours, unset="estStarted deadline")
+START_TASK        = TASK.change("assignedTo realStarted consumed left", "", require_past_hours)
+RESTART_TASK      = TASK.change("assignedTo realStarted consumed left", "consumed left", require_past_hours)
+FINISH_TASK       = TASK.change("assignedTo realStarted finishedDate", "finishedDate", check_finish, currentConsumed=HOURS)
+ACTIVATE_TASK     = TASK.change("assignedTo left")
+CLOSE_TASK        = TASK.change("closedReason")
+ASSIGN_TASK       = TASK.change("assignedTo left", "assignedTo")
+ADD_EFFORT        = EFFORT.change("", "consumed left", check_effort, dates=each_of(DAYS), date=each_of(DAYS), work=each_of(TEXT),
+                                  consumed=each_of(HOURS), left=each_of(HOURS))
 # fmt: on
 
 
@@ -12895,7 +12884,7 @@ ARRAYS[HOME.name] = ("projects", "executions")
 
 def is_needed(resource: Resource, field: str) -> bool:
     """Tell whether a field must name a record."""
-    if field == "execution" and HAS_HOME in resource.rules:
+    if field == "execution" and require_home in resource.rules:
         return True
     return field in resource.required.split() or resource.fixture.fields[field].needed
 
@@ -13216,7 +13205,7 @@ class Pull:
         if not id:
             self.note(array, "left out, because they have no id", str(record))
             return
-        if HAS_HOME in resource.rules and not at_home:
+        if require_home in resource.rules and not at_home:
             self.note(array, "left out, because they belong to no project", f"{resource.name} {id}")
             return
         for case in map(dict_in, items_in(record.get("testcases"))):
@@ -13252,7 +13241,7 @@ class Pull:
                 given[field] = words[:MAX_NAME] if words.strip() else name
                 if given[field] != words and field in record:
                     self.changed(array, field, words, given[field], name)
-        if HAS_HOME in resource.rules and not given.get("execution"):
+        if require_home in resource.rules and not given.get("execution"):
             self.note(array, "without an execution, placed in their project", name)
         self.set_days(array, given, name)
         return {

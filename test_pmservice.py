@@ -1393,7 +1393,7 @@ class TestStructure:
 
     def test_resource_cannot_be_written_without_saying_who_may_see_it(self):
         with pytest.raises(TypeError, match="guard"):
-            pmservice.Resource("note", "note", {"id": pmservice.ID}, defaults={})
+            pmservice.Resource("note", "note", "notes", "", {"id": pmservice.ID}, defaults={})
 
     def test_record_is_looked_up_where_the_link_to_it_leads(self):
         for operation in LISTING:
