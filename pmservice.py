@@ -636,7 +636,7 @@ class Look(NamedTuple):
         are.
     """
 
-    written: str
+    written: str = ""
     none: Any = ""
     blank: bool = False
     settled: str = ""
@@ -647,26 +647,25 @@ class Look(NamedTuple):
 
 # fmt: off
 LOOKS = {
-    #                 written       none                    blank      settled      emptied  cell      pulled
-    "plain":     Look("",           "",                     False,     "",          0,       "",       "first"),
-    "quoted":    Look("",           "",                     False,     "",          "",      "",       "word"),
+    "plain":     Look(emptied=0, pulled="first"),
+    "quoted":    Look(emptied="", pulled="word"),
     "hours":     Look("hours"),
-    "text":      Look("text",       "",                     True,      "",          "",      "long",   "text"),
-    "nullable":  Look("nullable",   "",                     True),
+    "text":      Look("text", blank=True, emptied="", cell="long", pulled="text"),
+    "nullable":  Look("nullable", blank=True),
     "maybe":     Look("number"),
-    "day":       Look("day",        "0000-00-00",           False,     "",          None,    "",       "day"),
-    "deadline":  Look("day",        "1970-01-01",           False,     "",          None,    "",       "day"),
-    "moment":    Look("moment",     "1969-12-31T16:00:00Z", False,     "moment",    None,    "moment", "moment"),
-    "stamp":     Look("stamp",      "",                     False,     "moment",    None,    "moment", "moment"),
-    "person":    Look("person",     "",                     True,      "person",    None,    "person", "account"),
-    "people":    Look("",           "",                     True,      "people",    None,    "",       "accounts"),
-    "whitelist": Look("references", "",                     True,      "whitelist", None,    "",       "accounts"),
-    "votes":     Look("",           "",                     False,     "votes"),
-    "flag":      Look("flag",       "",                     False,     "",          None,    "flag"),
-    "truth":     Look("boolean",    "",                     False,     "",          None,    "flag"),
-    "parent":    Look("",           -1,                     False,     "",          None,    "",       "first"),
-    "build":     Look("text",       "",                     False,     "",          None,    "",       "build"),
-    "paging":    Look("",           "0"),  # 0 is not given
+    "day":       Look("day", none="0000-00-00", pulled="day"),
+    "deadline":  Look("day", none="1970-01-01", pulled="day"),
+    "moment":    Look("moment", none="1969-12-31T16:00:00Z", settled="moment", cell="moment", pulled="moment"),
+    "stamp":     Look("stamp", settled="moment", cell="moment", pulled="moment"),
+    "person":    Look("person", blank=True, settled="person", cell="person", pulled="account"),
+    "people":    Look(blank=True, settled="people", pulled="accounts"),
+    "whitelist": Look("references", blank=True, settled="whitelist", pulled="accounts"),
+    "votes":     Look(settled="votes"),
+    "flag":      Look("flag", cell="flag"),
+    "truth":     Look("boolean", cell="flag"),
+    "parent":    Look(none=-1, pulled="first"),
+    "build":     Look("text", pulled="build"),
+    "paging":    Look(none="0"),  # 0 is not given
 }
 # fmt: on
 
@@ -752,7 +751,7 @@ def bounded(value: Any, least: float, most: float) -> Any:
     return value
 
 
-def whole(least: int = -MAX_INT - 1, most: int = MAX_INT) -> Callable[[Any], int]:
+def whole(least: int, most: int = MAX_INT) -> Callable[[Any], int]:
     """Return a reader of an int, or of its text, between two inclusive bounds."""
 
     def read(value: Any) -> int:
@@ -1010,7 +1009,7 @@ def text_schema(pattern: str) -> Schema:
     return {"type": "string", "pattern": pattern}
 
 
-def whole_schema(least: int = -MAX_INT - 1, most: int = MAX_INT) -> Schema:
+def whole_schema(least: int, most: int) -> Schema:
     """Return the schema of an int between two bounds; those of 64 bits go without saying."""
     bounds = {"minimum": least, "maximum": most}
     ends = (-MAX_INT - 1, MAX_INT)
@@ -1056,9 +1055,14 @@ def some_of(*words: str) -> Kind:
     return Kind("plain", read, text_schema(f"^{word}(,{word})*$"))
 
 
+def whole_kind(least: int = -MAX_INT - 1, most: int = MAX_INT, look: str = "plain") -> Kind:
+    """Return the kind of an int between two inclusive bounds."""
+    return Kind(look, whole(least, most), whole_schema(least, most))
+
+
 def link(target: str, look: str = "plain", sql: str = "", needed: bool = False) -> Kind:
     """Return the kind of the id of a `target` record. 0 means unset, stored as NULL."""
-    return Kind(look, whole(0), whole_schema(0), target=target, needed=needed, sql=sql)
+    return NATURAL._replace(look=look, target=target, needed=needed, sql=sql)
 
 
 def needed(target: str) -> Kind:
@@ -1113,57 +1117,48 @@ ONE_ACCOUNT = "[A-Za-z0-9_.@-]{1,30}"
 TIME_PATTERN = "^[0-9]{4}-[0-9]{2}-[0-9]{2} [0-9]{2}:[0-9]{2}:[0-9]{2}$"
 FLOAT = {"type": "number", "format": "double"}
 HOURS_SCHEMA = {**FLOAT, "minimum": 0}
-NAME_SCHEMA = {**STRING, "minLength": 1, "maxLength": MAX_NAME}
-FILLED_SCHEMA = {**STRING, "minLength": 1}
-PASSWORD_SCHEMA = {**STRING, "minLength": 6}
 ACCOUNT_SCHEMA = text_schema(f"^{ONE_ACCOUNT}$")
-PERSON_SCHEMA = text_schema(f"^({ONE_ACCOUNT})?$")
-PEOPLE_SCHEMA = array_of(ACCOUNT_SCHEMA)
 DAY_SCHEMA = {**STRING, "format": "date"}
-MOMENT_SCHEMA = text_schema(TIME_PATTERN)  # "the form `YYYY-MM-DD hh:mm:ss`"
 FLAG_SCHEMA = {"type": "boolean"}
-STAGE_SCHEMA = {**STRING, "enum": list(CASE_STAGES)}
-POSITIVE_SCHEMA = whole_schema(1)
-SOME_IDS = array_of(INTEGER, minItems=1)
 # fmt: off
+INT          = whole_kind()
+ID           = whole_kind(1, MAX_ID)
+NATURAL      = whole_kind(0)
+COUNTER      = whole_kind(0, MAX_ID)
+SMALL        = whole_kind(0, 10**9)  # so that the orders that continue from it still fit
+PAGE         = whole_kind(1, look="paging")
+LIMIT        = whole_kind(1, 100_000, "paging")
+MAYBE_INT    = INT._replace(look="maybe")
+MONEY        = INT._replace(look="quoted", shown=STRING)  # "int (sent) / string (returned)"
+RELEASE_BUILD = NATURAL._replace(read=only_one(whole(0)))
 #                   look         read               schema of a request
-ID           = Kind("plain",     whole(1, MAX_ID),  whole_schema(1, MAX_ID))
-INT          = Kind("plain",     whole(),           whole_schema())
-NATURAL      = Kind("plain",     whole(0),          whole_schema(0))
-COUNTER      = Kind("plain",     whole(0, MAX_ID),  whole_schema(0, MAX_ID))
-SMALL        = Kind("plain",     whole(0, 10**9),   whole_schema(0, 10**9))  # so that the orders that continue from it still fit
-MONEY        = Kind("quoted",    whole(),           whole_schema(),  shown=STRING)  # "int (sent) / string (returned)"
 HOURS        = Kind("hours",     number_of("hours", 0, MAX_INT), HOURS_SCHEMA)
 ESTIMATE     = Kind("hours",     number_of("hours", 0, 10**9), HOURS_SCHEMA)  # so that sums stay within 64 bits
-NAME         = Kind("text",      filled(MAX_NAME),  NAME_SCHEMA)
+NAME         = Kind("text",      filled(MAX_NAME),  {**STRING, "minLength": 1, "maxLength": MAX_NAME})
 TEXT         = Kind("text",      read_text,         STRING)
+MAYBE_TEXT   = TEXT._replace(look="nullable")
 EMAIL        = Kind("text",      matching(r"[^@\s]+@[^@\s]+", "an e-mail address"), STRING)
 PHONE        = Kind("text",      matching(r"\+?[0-9][0-9 ()-]{4,24}", "a phone number"), STRING)
-FILLED       = Kind("text",      filled(MAX_TEXT),  FILLED_SCHEMA)
+FILLED       = Kind("text",      filled(MAX_TEXT),  {**STRING, "minLength": 1})
 COMMAS       = Kind("text",      read_commas,       STRING)
 ACCOUNT      = Kind("text",      read_account,      ACCOUNT_SCHEMA)
-PASSWORD     = Kind("nullable",  filled(MAX_TEXT),  FILLED_SCHEMA)
-NEW_PASSWORD = Kind("nullable",  filled(MAX_TEXT, least=6), PASSWORD_SCHEMA)
-MAYBE_TEXT   = Kind("nullable",  read_text,         STRING)
-MAYBE_INT    = Kind("maybe",     whole(),           whole_schema())
+PASSWORD     = FILLED._replace(look="nullable")
+NEW_PASSWORD = Kind("nullable",  filled(MAX_TEXT, least=6), {**STRING, "minLength": 6})
 DAYS         = Kind("day",       read_day,          DAY_SCHEMA)
-DEADLINE     = Kind("deadline",  read_day,          DAY_SCHEMA)
-MOMENT       = Kind("moment",    read_moment,       MOMENT_SCHEMA)
-STAMP        = Kind("stamp",     read_moment,       MOMENT_SCHEMA)  # a moment that every answer shows as "" when unset
-PERSON       = Kind("person",    read_person,       PERSON_SCHEMA)
-ASSIGNEE     = Kind("person",    only_one(read_person), PERSON_SCHEMA)
-PEOPLE       = Kind("people",    read_people,       PEOPLE_SCHEMA)
-WHITELIST    = Kind("whitelist", read_whitelist,    PEOPLE_SCHEMA)
+DEADLINE     = DAYS._replace(look="deadline")
+MOMENT       = Kind("moment",    read_moment,       text_schema(TIME_PATTERN))  # "the form `YYYY-MM-DD hh:mm:ss`"
+STAMP        = MOMENT._replace(look="stamp")  # a moment that every answer shows as "" when unset
+PERSON       = Kind("person",    read_person,       text_schema(f"^({ONE_ACCOUNT})?$"))
+ASSIGNEE     = PERSON._replace(read=only_one(read_person))
+PEOPLE       = Kind("people",    read_people,       array_of(ACCOUNT_SCHEMA))
+WHITELIST    = Kind("whitelist", read_whitelist,    PEOPLE.schema)
 FLAG         = Kind("flag",      read_flag,         FLAG_SCHEMA)
-YES_NO       = Kind("truth",     read_flag,         FLAG_SCHEMA)  # a flag that every answer shows as a boolean
-STAGES       = Kind("text",      read_stages,       STAGE_SCHEMA)
-BUG_STATE    = Kind("quoted",    read_bug_state,    {"type": "string", "enum": list(BUG_STATES)})
-RELEASE_BUILD = Kind("plain",    only_one(whole(0)), whole_schema(0))
-PRODUCTS     = Kind("plain",     read_some_ids,     SOME_IDS, target="product")
-STORY_IDS    = Kind("plain",     read_some_ids,     SOME_IDS, target="story")
-BUG_IDS      = Kind("plain",     read_some_ids,     SOME_IDS, target="bug")
-PAGE         = Kind("paging",    whole(1),          POSITIVE_SCHEMA)
-LIMIT        = Kind("paging",    whole(1, 100_000), {**POSITIVE_SCHEMA, "maximum": 100_000})
+YES_NO       = FLAG._replace(look="truth")  # a flag that every answer shows as a boolean
+STAGES       = Kind("text",      read_stages,       one_of(*CASE_STAGES).schema)
+BUG_STATE    = one_of(*BUG_STATES)._replace(read=read_bug_state)
+PRODUCTS     = Kind("plain",     read_some_ids,     array_of(INTEGER, minItems=1), target="product")
+STORY_IDS    = PRODUCTS._replace(target="story")
+BUG_IDS      = PRODUCTS._replace(target="bug")
 # An id, or "trunk", which is stored as NULL.
 BUILD_OR_TRUNK = Kind("build",   read_trunk_or_build, STRING, target="build",
                     sql="coalesce(CAST(testtask.build AS TEXT), 'trunk')")
@@ -2316,9 +2311,7 @@ def write_accounts(values: Column, scene: Scene, unset: str) -> Written:
 
 
 REFERENCE_SCHEMA = flat_object("UserReference", "id", "account avatar realname")
-STATE_SCHEMA = object_of(
-    {"code": {**STRING, "enum": list(BUG_STATES)}, "name": STRING}, "CodedState"
-)
+STATE_SCHEMA = object_of({"code": BUG_STATE.schema, "name": STRING}, "CodedState")
 ROLE_SCHEMA = object_of({"code": STRING, "name": STRING}, "Role")
 
 
@@ -7428,7 +7421,7 @@ def query_parameter(operation: Any, name: str, kind: Kind) -> Schema:
 
 def path_parameter(name: str, operation: Any) -> Schema:
     """Return a parameter in a path: <id>, <user> or <name>."""
-    schema = POSITIVE_SCHEMA if name == "id" else STRING
+    schema = PAGE.schema if name == "id" else STRING
     example = EXAMPLE_IDS[operation.target]
     return {"name": name, "in": "path", "required": True, "schema": schema, "example": example}
 
