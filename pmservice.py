@@ -168,7 +168,6 @@ MAX_PEOPLE = 1000  # persons on a white list, or assignees of a task
 MAX_TEXT = 64 * 1024  # bytes
 MAX_LEVELS = 50  # of departments
 
-LANGUAGES = ("en", "zh")
 # The labels that people read instead of the interface's words: fields, states, orders, filters and
 # titles. A row is the word, its English label and its Chinese one; a row of two is an English text
 # and the Chinese one. The Chinese ones follow ZenTao's own pages.
@@ -530,15 +529,15 @@ LABELS_TEXT = """
 
 def read_labels(text: str) -> dict[str, dict[str, str]]:
     """Return the labels of words by language."""
-    labels: dict[str, dict[str, str]] = {language: {} for language in LANGUAGES}
+    english, chinese = {}, {}
     for line in filter(str.strip, text.split("\n")):
         columns = line.strip().split(" | ")
-        for language, shown in zip(LANGUAGES, columns[-2:], strict=False):
-            labels[language][columns[0]] = shown
-    return labels
+        english[columns[0]], chinese[columns[0]] = columns[-2:]
+    return {"en": english, "zh": chinese}
 
 
 LABELS = read_labels(LABELS_TEXT)
+LANGUAGES = tuple(LABELS)
 
 
 def label(language: str, word: str) -> str:
@@ -619,6 +618,8 @@ STORAGE_ERRORS = {
 
 
 Schema = Mapping[str, Any]
+# From a JSON value to a checked one; raises ValueError with the rule that it breaks.
+Reader = Callable[[Any], Any]
 
 
 class Look(NamedTuple):
@@ -675,7 +676,7 @@ class Kind(NamedTuple):
 
     look: its row of LOOKS. "quoted" is for texts that never need escaping: they are only put
         between quotes.
-    read: from a JSON value to a checked one; raises ValueError(rule).
+    read: how requests write it.
     schema: the JSON Schema of what requests may send.
     source: where values come from.
         "given": a column that requests or fixtures set.
@@ -692,7 +693,7 @@ class Kind(NamedTuple):
     """
 
     look: str
-    read: Callable[[Any], Any]
+    read: Reader
     schema: Schema
     source: str = "given"
     value: Any = None
@@ -764,7 +765,7 @@ def whole(least: int, most: int = MAX_INT) -> Callable[[Any], int]:
     return read
 
 
-def number_of(unit: str, least: int, most: int) -> Callable[[Any], float]:
+def number_of(unit: str, least: int, most: int) -> Reader:
     """Return a reader of an int, a float or their text, between two inclusive bounds."""
 
     def read(value: Any) -> float:
@@ -799,7 +800,7 @@ def read_text(value: Any) -> str:
     return value
 
 
-def filled(most: int, *, least: int = 1) -> Callable[[Any], str]:
+def filled(most: int, *, least: int = 1) -> Reader:
     """Return a reader of text that is not blank and has so many characters."""
 
     def read(value: Any) -> str:
@@ -826,7 +827,7 @@ def read_commas(value: Any) -> str:
     return read_text(value)
 
 
-def matching(pattern: str, what: str) -> Callable[[Any], str]:
+def matching(pattern: str, what: str) -> Reader:
     """Return a reader of text that is empty or matches a pattern; `what` says what it must be."""
 
     def read(value: Any) -> str:
@@ -916,13 +917,11 @@ def read_ids(value: Any) -> list[int]:
     if not isinstance(value, list):
         raise ValueError("must be an array of ids")
     read_id = whole(1)
-    ids = {}
-    for one in value:
-        try:
-            ids[read_id(one.get("id") if isinstance(one, dict) else one)] = True
-        except ValueError:
-            raise ValueError("must be an array of ids: whole numbers from 1") from None
-    return list(ids)
+    try:
+        ids = [read_id(one.get("id") if isinstance(one, dict) else one) for one in value]
+    except ValueError:
+        raise ValueError("must be an array of ids: whole numbers from 1") from None
+    return list(dict.fromkeys(ids))
 
 
 def read_some_ids(value: Any) -> list[int]:
@@ -937,7 +936,7 @@ def read_plan_ids(value: Any) -> list[int]:
     return read_ids([value] if isinstance(value, int) else value)
 
 
-def only_one(read: Callable[[Any], Any]) -> Callable[[Any], Any]:
+def only_one(read: Reader) -> Reader:
     """Return a reader that takes the array of one value, which some clients send, for the value."""
 
     def read_one(value: Any) -> Any:
@@ -1102,11 +1101,6 @@ def each_of(kind: Kind) -> Kind:
     return Kind(kind.look, read, array_of(kind.schema))
 
 
-def derived(kind: Kind, sql: str = "") -> Kind:
-    """Return the kind of a field that the database works out, in a column or by an expression."""
-    return kind._replace(source="derived", sql=sql)
-
-
 def fixed(value: Any) -> Kind:
     """Return the kind of a constant field: the specification's samples show this value."""
     return Kind("plain", read_text, {}, source="fixed", value=value)
@@ -1163,6 +1157,11 @@ BUG_IDS      = PRODUCTS._replace(target="bug")
 BUILD_OR_TRUNK = Kind("build",   read_trunk_or_build, STRING, target="build",
                     sql="coalesce(CAST(testtask.build AS TEXT), 'trunk')")
 # fmt: on
+
+
+def derived(sql: str = "", kind: Kind = INT) -> Kind:
+    """Return the kind of a field that the database works out, in a column or by an expression."""
+    return kind._replace(source="derived", sql=sql)
 
 
 Fields = Mapping[str, Any]
@@ -1321,10 +1320,11 @@ def inside(place: int, field: str) -> str:
     return f"[{place}].{field}" if field else f"[{place}]"
 
 
-def flat_object(name: str, integers: str, strings: str) -> Schema:
-    """Return the schema of an object with these integer and these string fields."""
+def flat_object(name: str, integers: str, strings: str, objects: str = "") -> Schema:
+    """Return the schema of an object with these integer, string and object fields."""
     fields = dict.fromkeys(integers.split(), INTEGER)
-    return object_of(fields | dict.fromkeys(strings.split(), STRING), name)
+    fields |= dict.fromkeys(strings.split(), STRING)
+    return object_of(fields | dict.fromkeys(objects.split(), ANY_OBJECT), name)
 
 
 STEP = Shape({"type": one_of(*STEP_TYPES), "desc": FILLED, "expect": TEXT}, "desc")
@@ -1555,7 +1555,7 @@ def story_counts(type: str) -> Kind:
     none = f"json_object({', '.join(numbered + numbers)})"
     own = f"story_count.product = product.id AND story_count.type = '{type}' AND stories > 0"
     return derived(
-        MAP, f"(SELECT iif(count(*) > 0, {counts}, {none}) FROM story_count WHERE {own})"
+        f"(SELECT iif(count(*) > 0, {counts}, {none}) FROM story_count WHERE {own})", MAP
     )
 
 
@@ -1568,7 +1568,7 @@ def titles(target: str, name: str, condition: str, value: str = "") -> Kind:
     """Return the kind of an object that maps the ids of visible records to titles, or `value`."""
     pairs = f"CAST({target}.id AS TEXT), {value or f'{target}.{name}'}"
     rows = f"{table_of(target)} AS {target} WHERE {condition} AND {{visible[{target}]}}"
-    return derived(MAP, f"(SELECT json_group_object({pairs}) FROM {rows})")
+    return derived(f"(SELECT json_group_object({pairs}) FROM {rows})", MAP)
 
 
 def name_of(link: str, name: str = "name", otherwise: str = "''") -> Kind:
@@ -1582,13 +1582,13 @@ def name_of(link: str, name: str = "name", otherwise: str = "''") -> Kind:
     if target in ("plan", "build"):
         condition += f" AND NOT {target}.deleted"
     found = f"SELECT {target}.{name} FROM {table_of(target)} AS {target} WHERE {condition}"
-    return derived(TEXT, f"coalesce(({found}), {otherwise})")
+    return derived(f"coalesce(({found}), {otherwise})", TEXT)
 
 
 def real_name(person: str) -> Kind:
     """Return the kind of the real name of the user whose account a column holds."""
     found = f"SELECT user.realname FROM user WHERE user.account = {person}"
-    return derived(TEXT, f"coalesce(({found}), '')")
+    return derived(f"coalesce(({found}), '')", TEXT)
 
 
 def story_of(table: str) -> str:
@@ -1748,7 +1748,7 @@ STORY_VOTES = """(
 # fmt: off
 DEPARTMENT_FIELDS = dict(
     id=ID, name=NAME, parent=link("department"),
-    path=derived(TEXT, DEPARTMENT_PATH), grade=derived(INT, DEPARTMENT_GRADE),
+    path=derived(DEPARTMENT_PATH, TEXT), grade=derived(DEPARTMENT_GRADE),
     order=COUNTER, position=EMPTY, function=EMPTY, manager=PERSON,
     managerName=real_name("department.manager"),
 )
@@ -1771,7 +1771,7 @@ PROJECT_FIELDS = dict(  # of programs, projects and executions: "one record shap
     desc=TEXT, openedBy=PERSON, openedDate=MOMENT, PM=PERSON, acl=one_of(*ACLS), whitelist=WHITELIST,
     status=one_of(*PROJECT_STATES),
     project=link("project"), lifetime=TEXT, attribute=TEXT, percent=INT, milestone=fixed("0"), output=EMPTY,
-    auth=EMPTY, path=derived(TEXT), grade=derived(INT), days=INT, subStatus=EMPTY, pri=fixed("1"), version=INT,
+    auth=EMPTY, path=derived(kind=TEXT), grade=derived(), days=INT, subStatus=EMPTY, pri=fixed("1"), version=INT,
     parentVersion=ZERO, planDuration=ZERO, realDuration=ZERO, openedVersion=TEXT, lastEditedBy=PERSON,
     lastEditedDate=MOMENT, closedBy=PERSON, closedDate=MOMENT, canceledBy=PERSON, canceledDate=MOMENT, PO=PERSON,
     QD=PERSON, RD=PERSON, team=TEXT, order=INT, deleted=FLAG,
@@ -1785,20 +1785,20 @@ PRODUCT_FIELDS = dict(
     bind=fixed("0"), subStatus=EMPTY, reviewer=TEXT, createdVersion=TEXT, order=INT, deleted=FLAG, lineName=EMPTY,
     programName=name_of("product.program"),
     stories=story_counts("story"), requirements=story_counts("requirement"),
-    plans=derived(INT, OPEN_PLANS), releases=derived(INT, VISIBLE_RELEASES),
-    bugs=derived(INT, "product_count.bugs"), unResolved=derived(INT, "product_count.unResolved"),
-    closedBugs=derived(INT, "product_count.closedBugs"), fixedBugs=derived(INT, "product_count.fixedBugs"),
-    thisWeekBugs=derived(INT, BUGS_OF_THIS_WEEK), assignToNull=derived(INT, "product_count.assignToNull"),
-    progress=derived(INT, PERCENT_OF_STORIES_CLOSED),
+    plans=derived(OPEN_PLANS), releases=derived(VISIBLE_RELEASES),
+    bugs=derived("product_count.bugs"), unResolved=derived("product_count.unResolved"),
+    closedBugs=derived("product_count.closedBugs"), fixedBugs=derived("product_count.fixedBugs"),
+    thisWeekBugs=derived(BUGS_OF_THIS_WEEK), assignToNull=derived("product_count.assignToNull"),
+    progress=derived(PERCENT_OF_STORIES_CLOSED),
 )
 
 RELEASE_FIELDS = dict(
     id=ID, project=link("project"), product=needed("product"), branch=INT, build=RELEASE_BUILD, name=NAME, date=DAYS, desc=TEXT,
     status=one_of(*RELEASE_STATES),
     marker=TEXT, stories=TEXT, bugs=TEXT, leftBugs=TEXT, mailto=COMMAS, notify=ABSENT, subStatus=EMPTY, deleted=FLAG,
-    productName=derived(TEXT, "(SELECT product.name FROM product WHERE product.id = release.product)"),
-    buildID=derived(INT, "release.build"), buildName=name_of("release.build", otherwise="release.buildName")._replace(source="given"),
-    projectName=derived(TEXT, "coalesce((SELECT project.name FROM project WHERE project.id = release.project), '')"),
+    productName=derived("(SELECT product.name FROM product WHERE product.id = release.product)", TEXT),
+    buildID=derived("release.build"), buildName=name_of("release.build", otherwise="release.buildName")._replace(source="given"),
+    projectName=derived("coalesce((SELECT project.name FROM project WHERE project.id = release.project), '')", TEXT),
 )
 
 BUG_FIELDS = dict(
@@ -1812,7 +1812,7 @@ BUG_FIELDS = dict(
     mailto=ABSENT, openedBuild=COMMAS, resolution=one_of("", *RESOLUTIONS), duplicateBug=INT, linkBug=TEXT,
     case=INT, caseVersion=INT, result=INT, repo=ZERO, entry=EMPTY, lines=EMPTY, v1=EMPTY, v2=EMPTY,
     repoType=EMPTY, testtask=INT, lastEditedBy=PERSON, lastEditedDate=MOMENT, deleted=FLAG,
-    needconfirm=derived(YES_NO, "coalesce(story.version > bug.storyVersion, 0)"),
+    needconfirm=derived("coalesce(story.version > bug.storyVersion, 0)", YES_NO),
 )
 
 TASK_FIELDS = dict(
@@ -1825,12 +1825,12 @@ TASK_FIELDS = dict(
     subStatus=EMPTY, color=TEXT, mailto=ABSENT, version=COUNTER, finishedList=TEXT, canceledBy=PERSON,
     canceledDate=MOMENT, planDuration=ZERO, realDuration=ZERO, closedReason=TEXT, lastEditedBy=PERSON,
     lastEditedDate=MOMENT, activatedDate=STAMP, order=INT, repo=ZERO, mr=ZERO, entry=EMPTY,
-    lines=EMPTY, v1=EMPTY, v2=EMPTY, deleted=FLAG, vision=fixed("rnd"), storyID=derived(MAYBE_INT, "story.id"),
-    storyTitle=derived(MAYBE_TEXT, "story.title"), latestStoryVersion=derived(MAYBE_INT, "story.version"),
-    storyStatus=derived(MAYBE_TEXT, "story.status"),
+    lines=EMPTY, v1=EMPTY, v2=EMPTY, deleted=FLAG, vision=fixed("rnd"), storyID=derived("story.id", MAYBE_INT),
+    storyTitle=derived("story.title", MAYBE_TEXT), latestStoryVersion=derived("story.version", MAYBE_INT),
+    storyStatus=derived("story.status", MAYBE_TEXT),
     assignedToRealName=real_name("task.assignedTo"), children=NO_ITEMS, members=NO_ITEMS, files=NO_ITEMS,
-    needConfirm=derived(YES_NO, "coalesce(story.status = 'active' AND story.version > task.storyVersion, 0)"),
-    progress=derived(INT, TASK_PROGRESS),
+    needConfirm=derived("coalesce(story.status = 'active' AND story.version > task.storyVersion, 0)", YES_NO),
+    progress=derived(TASK_PROGRESS),
     cases=titles("testcase", "title", CASES_OF_TASK),  # "object mapping case id to case title"
 )
 
@@ -1844,35 +1844,35 @@ TESTCASE_FIELDS = dict(
     scriptLocation=EMPTY, subStatus=EMPTY, color=TEXT, frequency=fixed("1"), order=INT, reviewedBy=PERSON,
     reviewedDate=MOMENT, lastEditedBy=PERSON, lastEditedDate=MOMENT, version=COUNTER, linkCase=TEXT, fromCaseVersion=INT,
     deleted=FLAG, lastRunner=TEXT, lastRunDate=MOMENT, lastRunResult=TEXT,
-    toBugs=derived(BUG_TITLES, FOUND_BY_CASE), files=NO_ITEMS,
-    currentVersion=derived(INT, "testcase.version"), caseFails=COUNTER,
+    toBugs=derived(FOUND_BY_CASE, BUG_TITLES), files=NO_ITEMS,
+    currentVersion=derived("testcase.version"), caseFails=COUNTER,
     # In a test task only.
-    task=derived(INT, ":testtask"), case=derived(INT, "testcase.id"), assignedTo=EMPTY, caseVersion=derived(INT, "testcase.version"),
-    storyTitle=name_of("testcase.story", "title", "NULL")._replace(look="nullable"), caseStatus=derived(TEXT, "testcase.status"),
-    bugs=derived(INT, BUGS_OF_CASE),
-    results=derived(INT, "(SELECT count(*) FROM result WHERE result.\"case\" = testcase.id)"),
-    stepNumber=derived(INT, "(SELECT count(*) FROM step WHERE step.\"case\" = testcase.id)"),
+    task=derived(":testtask"), case=derived("testcase.id"), assignedTo=EMPTY, caseVersion=derived("testcase.version"),
+    storyTitle=name_of("testcase.story", "title", "NULL")._replace(look="nullable"), caseStatus=derived("testcase.status", TEXT),
+    bugs=derived(BUGS_OF_CASE),
+    results=derived("(SELECT count(*) FROM result WHERE result.\"case\" = testcase.id)"),
+    stepNumber=derived("(SELECT count(*) FROM step WHERE step.\"case\" = testcase.id)"),
 )
 
 STORY_FIELDS = dict(
     id=ID, vision=fixed("rnd"), parent=parent_of("story"), product=needed("product"), branch=INT, module=INT,
-    plan=derived(TEXT, STORY_PLANS),
+    plan=derived(STORY_PLANS, TEXT),
     source=TEXT, sourceNote=TEXT, fromBug=INT, feedback=ZERO, title=NAME, keywords=TEXT, type=one_of(*STORY_TYPES),
     category=TEXT, pri=NATURAL, estimate=ESTIMATE, status=one_of(*STORY_STATES), subStatus=EMPTY, color=TEXT,
-    stage=derived(one_of(*STORY_STAGES), STORY_STAGE),
+    stage=derived(STORY_STAGE, one_of(*STORY_STAGES)),
     stagedBy=EMPTY, mailto=WHITELIST, lib=ZERO, fromStory=ZERO, fromVersion=fixed(1), openedBy=PERSON,
     openedDate=MOMENT, assignedTo=ASSIGNEE, assignedDate=MOMENT, approvedDate=ABSENT, lastEditedBy=PERSON,
     lastEditedDate=MOMENT, reviewedBy=PERSON, reviewedDate=MOMENT, closedBy=PERSON, closedDate=MOMENT,
     closedReason=one_of("", *STORY_REASONS), activatedDate=MOMENT, toBug=ZERO,
-    childStories=derived(TEXT, f"coalesce((SELECT group_concat(child.id) {FROM_CHILD_STORIES}), '')"),
+    childStories=derived(f"coalesce((SELECT group_concat(child.id) {FROM_CHILD_STORIES}), '')", TEXT),
     linkStories=EMPTY, duplicateStory=link("story"), version=ID, storyChanged=fixed("0"), feedbackBy=EMPTY, notifyEmail=EMPTY,
     URChanged=fixed("0"), deleted=FLAG, spec=TEXT, verify=TEXT,
-    parentName=derived(TEXT, "coalesce((SELECT up.title FROM story AS up WHERE up.id = story.parent), '')"),
-    executions=derived(MAP_OR_LIST, EXECUTIONS_OR_NONE), stages=NO_ITEMS,
-    extraStories=derived(MAP, f"(SELECT json_group_object(CAST(child.id AS TEXT), child.title) {FROM_CHILD_STORIES})"),
-    reviewer=derived(TEXTS, f"({REVIEWERS})"), notReview=derived(TEXTS, f"({REVIEWERS} AND result = '')"),
-    parentPri=derived(INT, "coalesce((SELECT up.pri FROM story AS up WHERE up.id = story.parent), 0)"),
-    planTitle=derived(TEXTS, f"(SELECT json_group_array(plan.title) FROM plan WHERE {PLANS_OF_STORY})"),
+    parentName=derived("coalesce((SELECT up.title FROM story AS up WHERE up.id = story.parent), '')", TEXT),
+    executions=derived(EXECUTIONS_OR_NONE, MAP_OR_LIST), stages=NO_ITEMS,
+    extraStories=derived(f"(SELECT json_group_object(CAST(child.id AS TEXT), child.title) {FROM_CHILD_STORIES})", MAP),
+    reviewer=derived(f"({REVIEWERS})", TEXTS), notReview=derived(f"({REVIEWERS} AND result = '')", TEXTS),
+    parentPri=derived("coalesce((SELECT up.pri FROM story AS up WHERE up.id = story.parent), 0)"),
+    planTitle=derived(f"(SELECT json_group_array(plan.title) FROM plan WHERE {PLANS_OF_STORY})", TEXTS),
     files=NO_ITEMS, productName=name_of("story.product"),
     productStatus=name_of("story.product", "status"), moduleTitle=fixed("/"),
     # In a fixture only.
@@ -1885,16 +1885,16 @@ PLAN_FIELDS = dict(
     id=ID, product=needed("product"), branch=INT, parent=parent_of("plan"), title=NAME,
     status=one_of(*PLAN_STATES), desc=TEXT, begin=DAYS, end=DAYS, order=EMPTY, closedReason=TEXT, deleted=FLAG,
     # In a list only.
-    stories=derived(INT, "coalesce(plan_count.stories, 0)"), bugs=derived(INT, "coalesce(plan_count.bugs, 0)"),
+    stories=derived("coalesce(plan_count.stories, 0)"), bugs=derived("coalesce(plan_count.bugs, 0)"),
     # plan_count.hour is in millionths.
-    hour=derived(HOURS, "coalesce(plan_count.hour / 1e6, 0.0)"), project=ZERO, projectID=EMPTY, expired=derived(YES_NO, "plan.end < :today"),
+    hour=derived("coalesce(plan_count.hour / 1e6, 0.0)", HOURS), project=ZERO, projectID=EMPTY, expired=derived("plan.end < :today", YES_NO),
 )
 
 BUILD_FIELDS = dict(
     id=ID, project=needed("project"), product=needed("product"), branch=INT, execution=needed("execution or project"), name=NAME,
     scmPath=TEXT, filePath=TEXT, date=DAYS, stories=rows_of("build_story", "build", "story"), bugs=rows_of("build_bug", "build", "bug"),
     builder=PERSON, desc=TEXT, deleted=FLAG, executionName=name_of("build.execution"),
-    executionID=derived(INT, "build.execution"), productName=name_of("build.product"),
+    executionID=derived("build.execution"), productName=name_of("build.product"),
     productType=name_of("build.product", "type"), branchName=EMPTY, files=NO_ITEMS,
 )
 
@@ -2001,7 +2001,7 @@ PLAN_IDS = rows_of("plan_story", "story", "plan")._replace(
     read=read_plan_ids, schema=array_of(INTEGER)
 )
 PLAN_TITLES = derived(
-    TEXT, f"coalesce((SELECT group_concat(plan.title, ' ') FROM plan WHERE {PLANS_OF_STORY}), '')"
+    f"coalesce((SELECT group_concat(plan.title, ' ') FROM plan WHERE {PLANS_OF_STORY}), '')", TEXT
 )
 STORY_WHOLE = (  # not in lists
     "spec verify executions stages extraStories reviewer notReview parentPri"
@@ -2009,12 +2009,12 @@ STORY_WHOLE = (  # not in lists
 )
 # The fields that come first where stories are listed for a project or an execution.
 IN_PROJECT = {
-    "project": derived(INT, ":home"),
+    "project": derived(":home"),
     "product": link("product"),
     "branch": INT,
-    "story": derived(INT, "story.id"),
+    "story": derived("story.id"),
     "version": ID,
-    "order": derived(INT, "story.id"),
+    "order": derived("story.id"),
     "productType": name_of("story.product", "type"),
     "planTitle": PLAN_TITLES,
 }
@@ -2033,7 +2033,8 @@ STEPS_LOADED = TESTCASE_FIELDS["steps"]._replace(read=Items(LOADED_STEP))
 # THE TABLE OF RESOURCES, in the order of a fixture.
 #                     name          table         array          required         fields             who may see it  defaults
 DEPARTMENT = Resource("department", "department", "departments", "name",          DEPARTMENT_FIELDS, EVERYBODY,      {})
-USER       = Resource("user",       "user",       "users",       "account",       USER_FIELDS,       EVERYBODY,      {"realname": same("account")})
+USER       = Resource("user",       "user",       "users",       "account",       USER_FIELDS,       EVERYBODY,      {"realname": same("account")},
+                      extra="password group")
 PROGRAM    = Resource("program",    "project",    "programs",    "name",          PROJECT_FIELDS,    ACL_OF_PROJECT, A_PROGRAM,
                       types="program", rules=(BEGIN_TO_END, require_own_project), extra="products")
 PROJECT    = Resource("project",    "project",    "projects",    "name",          PROJECT_FIELDS,    ACL_OF_PROJECT, A_PROJECT,
@@ -2057,7 +2058,7 @@ TASK       = Resource("task",       "task",       "tasks",       "name",        
 TESTCASE   = Resource("testcase",   "testcase",   "testcases",   "title product", TESTCASE_FIELDS,   OF_PRODUCT,     OPENED,
                       loaded={"steps": STEPS_LOADED}, extra=f"caseFails {CASE_IN_TESTTASK}")
 TESTTASK   = Resource("testtask",   "testtask",   "testtasks",   "name product",  TESTTASK_FIELDS,   OF_BOTH,        {**LASTING, **AT_HOME},
-                      rules=(BEGIN_TO_END, require_home), extra="productType files testcases")
+                      rules=(BEGIN_TO_END, require_home), extra="productName branch executionName productType files testcases")
 EFFORT     = Resource("effort",     "effort",     "efforts",     "task",          EFFORT_FIELDS,     Guard(links="task"), {"date": TODAY, "account": CALLER})
 RESULT     = Resource("result",     "result",     "results",     "case",          RESULT_FIELDS,     Guard(links="case"), {"date": NOW, "lastRunner": CALLER},
                       extra="testtask")
@@ -2312,7 +2313,7 @@ def write_accounts(values: Column, scene: Scene, unset: str) -> Written:
 
 REFERENCE_SCHEMA = flat_object("UserReference", "id", "account avatar realname")
 STATE_SCHEMA = object_of({"code": BUG_STATE.schema, "name": STRING}, "CodedState")
-ROLE_SCHEMA = object_of({"code": STRING, "name": STRING}, "Role")
+ROLE_SCHEMA = flat_object("Role", "", "code name")
 
 
 # fmt: off
@@ -2488,7 +2489,6 @@ class View:
 
 
 USER_BRIEF = ("id", "dept", "account", "realname", "role", "pinyin", "email", "group")
-USER_WHOLE = tuple(field for field in USER_FIELDS if field not in ("password", "group"))
 
 # fmt: off
 # THE QUIRK TABLE: one row an operation.
@@ -2508,8 +2508,8 @@ TASK_FINISHED   = View(TASK,      person=account, nobody=BLANK, flag=digit)
 # Beyond the specification.
 DEPARTMENT_SHOWN = View(DEPARTMENT, person=account, nobody=BLANK)
 USER_LISTED     = View(USER,      flag=digit, only=USER_BRIEF)
-USER_SHOWN      = View(USER,      flag=digit, only=USER_WHOLE)
-MY_PROFILE      = View(USER,      flag=digit, only=USER_WHOLE, exceptions={"role": role}, envelope=PROFILE)
+USER_SHOWN      = View(USER,      flag=digit)
+MY_PROFILE      = View(USER,      flag=digit, exceptions={"role": role}, envelope=PROFILE)
 PROJECT_SHOWN   = View(PROJECT,   no_day=ZERO_DAY)
 EXECUTION_SHOWN = View(EXECUTION, no_day=ZERO_DAY)
 PRODUCT_SHOWN   = View(PRODUCT)
@@ -2517,17 +2517,17 @@ PLAN_SHOWN      = View(PLAN)  # and the lists that end it, see ENCLOSED
 PLAN_LISTED     = View(PLAN,      adds=PLAN.extra)
 STORY_SHOWN     = View(STORY,     adds=STORY_WHOLE)  # and the lists that end it, see ENCLOSED
 STORY_LISTED    = View(STORY,     adds="reviewer notReview productStatus", kinds={"planTitle": PLAN_TITLES}, envelope=IF_ASKED)
-STORY_LINKED    = View(STORY,     kinds=IN_PROJECT, only=dict.fromkeys((*IN_PROJECT, *STORY_LISTED.fields)), envelope=IF_ASKED)
+STORY_LINKED    = View(STORY,     kinds=IN_PROJECT, only=(*IN_PROJECT, *STORY_LISTED.fields), envelope=IF_ASKED)
 BUILD_SHOWN     = View(BUILD,     adds="productType files")
 BUILD_LISTED    = View(BUILD,     adds="executionID branchName")
 BUILD_LINKED    = View(BUILD,     adds="branchName")
-BUG_SHOWN       = View(BUG,       kinds={"openedBuild": derived(BUILDS, OPENED_BUILDS)})
+BUG_SHOWN       = View(BUG,       kinds={"openedBuild": derived(OPENED_BUILDS, BUILDS)})
 BUG_BRIEF       = View(BUG)
 TASK_SHOWN      = TASK_CREATED
 CASE_LISTED     = View(TESTCASE)
-TESTTASK_SHOWN  = View(TESTTASK,  adds="productType files")  # and the lists that end it, see ENCLOSED
-TESTTASK_LISTED = View(TESTTASK)
-TESTTASK_LINKED = View(TESTTASK,  only=[name for name in TESTTASK_LISTED.fields if name not in ("productName", "branch", "executionName")])
+TESTTASK_SHOWN  = View(TESTTASK,  adds="productName branch executionName productType files")  # and the lists that end it, see ENCLOSED
+TESTTASK_LISTED = View(TESTTASK,  adds="productName branch executionName")
+TESTTASK_LINKED = View(TESTTASK)
 TESTTASK_CASE   = View(TESTCASE,  adds=f"caseFails {CASE_IN_TESTTASK}")
 EFFORT_LISTED   = View(EFFORT,    person=account, nobody=BLANK)
 RESULT_SHOWN    = View(RESULT,    adds="testtask")
@@ -2545,14 +2545,9 @@ PING = flat_object("Ping", "", "token tokenLife")
 # Not "Configuration": clients that are made of the document have a class of that name.
 CONFIGURATION = flat_object("Setting", "", "name value")
 CONFIGURATION_LIST = array_of(flat_object("SettingInList", "", "key value"))
-GROUP_FIELDS = {
-    **dict.fromkeys(("id", "project"), INTEGER),
-    **dict.fromkeys(("vision", "name", "role", "desc", "acl", "developer"), STRING),
-    **dict.fromkeys(("privs", "accounts"), ANY_OBJECT),
-}
-GROUP = object_of(GROUP_FIELDS, "Group")
+GROUP = flat_object("Group", "id project", "vision name role desc acl developer", "privs accounts")
 MODULES = object_of({"modules": array_of({}, maxItems=0)}, "ModuleList")
-BUG_OPTIONS = object_of({"options": ANY_OBJECT}, "BugOptions")
+BUG_OPTIONS = flat_object("BugOptions", "", "", "options")
 DEPARTMENT_TREES = array_of(ANY_OBJECT)
 
 SUCCESS = {"message": "success"}
@@ -7134,18 +7129,14 @@ ERROR_FIELDS = {"error": STRING, "hint": STRING, "fields": map_of(STRING)}
 ERROR = {**object_of(ERROR_FIELDS, "Error"), "required": ["error"]}
 
 
-def may_miss(row: Operation) -> bool:
-    """Tell whether an operation names a record, a word or a filter that may not be there."""
-    filters = getattr(row.shows, "filters", "") or "product" in row.parameters
-    return bool(row.target or "<" in row.path or filters)
-
-
+HOMES = {"program", "project", "product"}
 # fmt: off
-REASONS: tuple[tuple[int, str, Callable[[Operation], Any]], ...] = (  # status, description, which operations may answer it
+# Why operations refuse: the status, a description, and which of them may do so.
+REASONS = (
     (400, "The request breaks a rule; `fields` names each.",            lambda row: True),
     (401, "There is no valid token; `hint` says how to get one.",       lambda row: not row.open),
     (403, "Only somebody else may do this, or pages of this origin may not call.", lambda row: True),
-    (404, "There is no such record, or the caller may not see it.",     may_miss),
+    (404, "There is no such record, or the caller may not see it.",     lambda row: "<" in row.path or HOMES & row.parameters.keys()),
     # Only operations of room 14 have `count`.
     (409, "Another number of calls came, or the service was reset.",    lambda row: "count" in row.parameters),
     (413, "The body is too large.",                                     lambda row: True),
@@ -7273,8 +7264,8 @@ def list_schema(listing: Listing) -> Schema:
     """
     numbers = dict.fromkeys(("page", "total", "limit"), INTEGER)
     shown = view_schema(listing.view)
-    # BugsInList for "BugInList", but BugList for "Bug": Python clients that are made of the document
-    # have no room for a schema Bugs with a field `bugs`.
+    # BugsInList for "BugInList", but BugList for "Bug": Python clients that are made of the
+    # document have no room for a schema Bugs with a field `bugs`.
     one, several = spelled(listing.view.resource.name), spelled(listing.key)
     if one == several:  # the list "effort"
         several += "s"
@@ -7340,7 +7331,7 @@ def example_value(field: str, kind: Kind, day: date) -> Any:
 
 def name_operation(purpose: str) -> str:
     """Return a purpose as the name of a function: startTask for "start a task"."""
-    words = re.findall("[A-Za-z]+", purpose.partition(",")[0].replace("'", ""))
+    words = re.findall("[A-Za-z]+", purpose)
     first, *others = (word for word in words if word not in ("a", "an", "the"))
     return "".join([first, *map(str.capitalize, others)])
 
@@ -7387,7 +7378,7 @@ def describe(operation: Any, day: date) -> dict[str, Any]:
     answers: dict[int, Schema] = {operation.status: {"description": "Done.", **done}}
     for status, _, may_answer in REASONS:
         if may_answer(operation):
-            answers[status] = {"$ref": f"#/components/responses/{reason_name(status)}"}
+            answers[status] = {"$ref": f"#/components/responses/Refused{status}"}
     described: dict[str, Any] = {
         "operationId": name_operation(operation.purpose),
         "summary": operation.purpose[:1].upper() + operation.purpose[1:],
@@ -7412,7 +7403,7 @@ def describe(operation: Any, day: date) -> dict[str, Any]:
 def query_parameter(operation: Any, name: str, kind: Kind) -> Schema:
     """Return a query parameter of an operation."""
     described = {"name": name, "in": "query", "schema": sent_schema(kind)}
-    if operation.method != "GET" and name == getattr(operation, "by", ""):
+    if name == getattr(operation, "by", ""):
         # It may also come in the body; a client that is made of this sends it here.
         return {**described, "required": True, "example": EXAMPLE_IDS[name]}
     is_needed = operation.method == "GET" and name in operation.reads.required
@@ -7424,11 +7415,6 @@ def path_parameter(name: str, operation: Any) -> Schema:
     schema = PAGE.schema if name == "id" else STRING
     example = EXAMPLE_IDS[operation.target]
     return {"name": name, "in": "path", "required": True, "schema": schema, "example": example}
-
-
-def reason_name(status: int) -> str:
-    """Return the name of the component that describes a refusal; phrases differ by Python."""
-    return f"Refused{status}"
 
 
 def json_content(schema: Schema, **example: Any) -> dict[str, Any]:
@@ -7476,7 +7462,7 @@ def openapi(url: str, day: date, further: Iterable[Any] = ()) -> dict[str, Any]:
     refusal = json_content(ERROR)
     components = {
         "responses": {
-            reason_name(one): {"description": text, **refusal} for one, text, _ in REASONS
+            f"Refused{status}": {"description": text, **refusal} for status, text, _ in REASONS
         },
         "securitySchemes": {"Token": {"type": "apiKey", "in": "header", "name": "Token"}},
     }
