@@ -550,13 +550,16 @@ def label(language: str, word: str) -> str:
 # who sends it.
 
 
+Members = dict[str, Any]  # of a JSON object, by name
+
+
 class Refusal(Exception):
     """A request that the service refuses: an HTTP status, a sentence for a person."""
 
     def __init__(self, status: int, sentence: str, **hint: str):
         super().__init__(sentence)
         self.status = status
-        self.body: dict[str, Any] = {"error": sentence, **hint}
+        self.body: Members = {"error": sentence, **hint}
 
 
 class Invalid(Refusal):
@@ -1015,7 +1018,7 @@ def whole_schema(least: int, most: int) -> Schema:
     return INTEGER | {name: bound for name, bound in bounds.items() if bound not in ends}
 
 
-def object_of(properties: Mapping[str, Any], name: str) -> dict[str, Any]:
+def object_of(properties: Schema, name: str) -> Members:
     """Return the schema of an object that has all of these properties."""
     shown = {"$anchor": name, "type": "object", "properties": properties}
     return {**shown, "required": list(properties)}
@@ -1215,13 +1218,13 @@ def check(
     settle: Settle = unsettled,
     record: Fields = NO_FIELDS,
     refused: Fields = NO_FIELDS,
-) -> dict[str, Any]:
+) -> Members:
     """Return the checked values of the fields that were given; others are ignored.
 
     settle: from a checked value to the stored one.  record: the stored record.  refused: what is
     wrong with other names. Raises Invalid with every broken field.
     """
-    values: dict[str, Any] = {}
+    values: Members = {}
     broken = dict(refused)
     wanted = shape.required | given.keys()
     for field in shape.fields:
@@ -1244,9 +1247,7 @@ def check(
     return values
 
 
-def check_field(
-    shape: Shape, field: str, value: Any, settle: Settle, values: dict[str, Any]
-) -> None:
+def check_field(shape: Shape, field: str, value: Any, settle: Settle, values: Members) -> None:
     """Add the checked value of a field to `values`, if it is given. Raises ValueError, Invalid."""
     kind = shape.fields[field]
     required = field in shape.required
@@ -1264,7 +1265,7 @@ def check_field(
         raise ValueError(f"must name an existing {kind.target or 'user'}")
 
 
-def check_exactly(shape: Shape, given: Fields) -> dict[str, Any]:
+def check_exactly(shape: Shape, given: Fields) -> Members:
     """Return the checked values like `check`, but refuse fields that the shape does not have."""
     if unknown := sorted(given.keys() - shape.fields.keys()):
         raise Invalid(
@@ -1291,7 +1292,7 @@ class Items:
     def __init__(self, shape: Shape, least: int = 0):
         self.shape, self.least = shape, least
 
-    def __call__(self, value: Any) -> list[dict[str, Any]]:
+    def __call__(self, value: Any) -> list[Members]:
         """Return the checked objects. Raises Invalid with every broken field."""
         if not isinstance(value, list) or len(value) < self.least:
             condition = ", not empty" if self.least else ""
@@ -1307,7 +1308,7 @@ class Items:
             raise Invalid(broken)
         return read
 
-    def check_item(self, item: Any) -> dict[str, Any]:
+    def check_item(self, item: Any) -> Members:
         """Return the checked fields of one object. Raises Invalid."""
         if not isinstance(item, dict):
             names = sorted(self.shape.required or self.shape.fields)
@@ -1452,7 +1453,7 @@ class Resource:
     required: str
     fields: dict[str, Kind]
     guard: Guard
-    defaults: Mapping[str, Any]
+    defaults: Fields
     types: str = ""
     rules: tuple[Rule, ...] = ()
     loaded: Mapping[str, Kind] = dataclasses.field(default_factory=dict)
@@ -1519,7 +1520,7 @@ class Resource:
         """Return the shape of a body that changes a record: it may have a comment, too."""
         return self.body(names, required, *rules, **more, comment=TEXT)
 
-    def parts_and_columns(self, values: Fields) -> tuple[list[tuple[Kind, Any]], dict[str, Any]]:
+    def parts_and_columns(self, values: Fields) -> tuple[list[tuple[Kind, Any]], Members]:
         """Return the values that are rows of other tables, with their kinds, and the columns."""
         parts, columns = [], {}
         for field, value in values.items():
@@ -2230,14 +2231,24 @@ class Scene(NamedTuple):
     zone: tzinfo
 
 
+# From the values of a column, the scene and the text for "unset" to JSON texts.
+Write = Callable[[Column, Scene, str], Written]
+
+
 class Writer(NamedTuple):
-    """How values are written, and their JSON Schema.
+    """How values are written, and their JSON Schema."""
 
-    write: from the values of a column, the scene and the text for "unset" to JSON texts.
-    """
-
-    write: Callable[[Column, Scene, str], Written]
+    write: Write
     schema: Schema
+
+
+def one_by_one(write_one: Callable[[Any], str]) -> Write:
+    """Return the function that writes each value by itself; none of them is unset."""
+
+    def write(values: Column, scene: Scene, unset: str) -> Written:
+        return map(write_one, values)
+
+    return write
 
 
 def accounts_in(whitelist: str) -> list[str]:
@@ -2261,21 +2272,6 @@ def write_spaced(values: Column, scene: Scene, unset: str) -> Written:
     return [unset if value is None else f'"{local(value, scene.zone)}"' for value in values]
 
 
-def write_booleans(values: Column, scene: Scene, unset: str) -> Written:
-    """Write flags as true or false."""
-    return map(("false", "true").__getitem__, values)
-
-
-def write_digits(values: Column, scene: Scene, unset: str) -> Written:
-    """Write flags as "1" or "0"."""
-    return map(('"0"', '"1"').__getitem__, values)
-
-
-def write_texts(values: Column, scene: Scene, unset: str) -> Written:
-    """Write texts."""
-    return map(quote, values)
-
-
 def write_nullable(values: Column, scene: Scene, unset: str) -> Written:
     """Write texts that may be unset."""
     return ["null" if value is None else quote(value) for value in values]
@@ -2296,9 +2292,9 @@ def write_states(values: Column, scene: Scene, unset: str) -> Written:
     return [f'{{"code":"{value}","name":"{value.capitalize()}"}}' for value in values]
 
 
-def write_roles(values: Column, scene: Scene, unset: str) -> Written:
-    """Write roles as objects with a code and a name, which are the same."""
-    return [f'{{"code":{quote(value)},"name":{quote(value)}}}' for value in values]
+def write_role(role: str) -> str:
+    """Write a role as an object with a code and a name, which are the same."""
+    return f'{{"code":{quote(role)},"name":{quote(role)}}}'
 
 
 def write_whitelists(values: Column, scene: Scene, unset: str) -> Written:
@@ -2306,14 +2302,13 @@ def write_whitelists(values: Column, scene: Scene, unset: str) -> Written:
     return [f"[{','.join(map(scene.people.__getitem__, accounts_in(value)))}]" for value in values]
 
 
-def write_accounts(values: Column, scene: Scene, unset: str) -> Written:
-    """Write white lists as arrays of accounts."""
-    return [to_json(accounts_in(value)) for value in values]
+def write_accounts(whitelist: str) -> str:
+    """Write a white list as an array of accounts."""
+    return to_json(accounts_in(whitelist))
 
 
 REFERENCE_SCHEMA = flat_object("UserReference", "id", "account avatar realname")
 STATE_SCHEMA = object_of({"code": BUG_STATE.schema, "name": STRING}, "CodedState")
-ROLE_SCHEMA = flat_object("Role", "", "code name")
 
 
 # fmt: off
@@ -2324,17 +2319,17 @@ day        = Writer(write_quoted,     DAY_SCHEMA)
 iso        = Writer(write_quoted,     {**STRING, "format": "date-time"})
 spaced     = Writer(write_spaced,     STRING)
 # Flags.
-boolean    = Writer(write_booleans,   {"type": "boolean"})
-digit      = Writer(write_digits,     STRING)
+boolean    = Writer(one_by_one(("false", "true").__getitem__), FLAG_SCHEMA)
+digit      = Writer(one_by_one(('"0"', '"1"').__getitem__), STRING)
 # Other values.
-text       = Writer(write_texts,      STRING)
+text       = Writer(one_by_one(quote),   STRING)
 nullable   = Writer(write_nullable,   or_null(STRING))
 number     = Writer(write_numbers,    or_null(INTEGER))
 hours      = Writer(write_hours,      HOURS_SCHEMA)
 coded      = Writer(write_states,     STATE_SCHEMA)  # "object (`code` string, `name` string)"
-role       = Writer(write_roles,      ROLE_SCHEMA)
+role       = Writer(one_by_one(write_role), flat_object("Role", "", "code name"))
 references = Writer(write_whitelists, array_of(REFERENCE_SCHEMA))
-accounts   = Writer(write_accounts,   array_of(STRING))
+accounts   = Writer(one_by_one(write_accounts), array_of(STRING))
 # The writers that every view shares, by the word in LOOKS.
 WRITERS = {"text": text, "nullable": nullable, "number": number, "hours": hours, "boolean": boolean, "references": references}
 # fmt: on
@@ -2348,7 +2343,7 @@ class Envelope(NamedTuple):
     """
 
     wrap: Callable[[str], str]
-    schema: Callable[[Schema], Mapping[str, Any]]
+    schema: Callable[[Schema], Schema]
     optional: tuple[str, ...] = ()
 
 
@@ -7372,19 +7367,19 @@ def tag_of(operation: Any) -> str:
     return word if word in ("tokens", *FIXTURE) else "service"
 
 
-def describe(operation: Any, day: date) -> dict[str, Any]:
+def describe(operation: Any, day: date) -> Schema:
     """Return an operation of the document. day: today, for the example of its body."""
     done = json_content(answer_schema(operation.shows))
-    answers: dict[int, Schema] = {operation.status: {"description": "Done.", **done}}
+    answers: Members = {str(operation.status): {"description": "Done.", **done}}
     for status, _, may_answer in REASONS:
         if may_answer(operation):
-            answers[status] = {"$ref": f"#/components/responses/Refused{status}"}
-    described: dict[str, Any] = {
+            answers[str(status)] = {"$ref": f"#/components/responses/Refused{status}"}
+    described: Members = {
         "operationId": name_operation(operation.purpose),
         "summary": operation.purpose[:1].upper() + operation.purpose[1:],
         "description": sentence_about(operation),
         "tags": [tag_of(operation)],
-        "responses": {str(status): answers[status] for status in sorted(answers)},
+        "responses": answers,
     }
     if operation.open:
         described["security"] = []
@@ -7417,12 +7412,12 @@ def path_parameter(name: str, operation: Any) -> Schema:
     return {"name": name, "in": "path", "required": True, "schema": schema, "example": example}
 
 
-def json_content(schema: Schema, **example: Any) -> dict[str, Any]:
+def json_content(schema: Schema, **example: Any) -> Members:
     """Return the content of a body or answer that is JSON."""
     return {"content": {"application/json": {"schema": schema, **example}}}
 
 
-def hoist(part: Any, components: dict[str, Any]) -> Any:
+def hoist(part: Any, components: Members) -> Any:
     """Return a part of the document in which references stand for the schemas that have a name.
 
     A schema has one if it has an `$anchor`, or if it lists words; it is added to the components.
@@ -7443,12 +7438,12 @@ def hoist(part: Any, components: dict[str, Any]) -> Any:
     return {"$ref": f"#/components/schemas/{name}"}
 
 
-def openapi(url: str, day: date, further: Iterable[Any] = ()) -> dict[str, Any]:
+def openapi(url: str, day: date, further: Iterable[Any] = ()) -> Members:
     """Return the OpenAPI 3.1 document of the service.
 
     url: where it is served.  day: today, for the examples.  further: operations of other tables.
     """
-    paths: dict[str, dict[str, Any]] = {}
+    paths: dict[str, Members] = {}
     tags = {}
     for row in (*OPERATIONS, *further):
         path = row.path.replace("<", "{").replace(">", "}")
@@ -7458,7 +7453,7 @@ def openapi(url: str, day: date, further: Iterable[Any] = ()) -> dict[str, Any]:
         item[row.method.lower()] = describe(row, day)
         tag = tag_of(row)
         tags[tag] = {"name": tag, "description": f"Operations on {tag}."}
-    schemas: dict[str, Any] = {}
+    schemas: Members = {}
     refusal = json_content(ERROR)
     components = {
         "responses": {
