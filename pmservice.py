@@ -883,8 +883,8 @@ def read_person(value: Any) -> str | int | None:
         return None
     if isinstance(value, str):
         return read_account(value)
-    if isinstance(value, int) and not isinstance(value, bool) and 0 < value <= MAX_INT:
-        return value
+    with contextlib.suppress(ValueError):
+        return whole(1)(value)
     raise ValueError("must be an account, a user's id or a user reference")
 
 
@@ -1020,8 +1020,12 @@ def whole_schema(least: int, most: int) -> Schema:
 
 def object_of(properties: Schema, name: str) -> Members:
     """Return the schema of an object that has all of these properties."""
-    shown = {"$anchor": name, "type": "object", "properties": properties}
-    return {**shown, "required": list(properties)}
+    return {
+        "$anchor": name,
+        "type": "object",
+        "properties": properties,
+        "required": list(properties),
+    }
 
 
 def map_of(values: Schema) -> Schema:
@@ -1614,6 +1618,7 @@ def parent_of(table: str) -> Kind:
 EMPTY, ZERO, NO_ITEMS, ABSENT = fixed(""), fixed(0), fixed([]), fixed(None)
 # A home: an execution or, without one, the project itself.
 HOME_LINK = link("execution or project")
+PROJECT_LINK, PRODUCT_LINK = link("project"), needed("product")
 # Kinds that no request sets: what reads them here is never called.
 MAP = Kind("plain", read_text, {}, shown=ANY_OBJECT)
 MAP_OR_LIST = MAP._replace(shown={"anyOf": [ANY_OBJECT, array_of({}, maxItems=0)]})
@@ -1771,7 +1776,7 @@ PROJECT_FIELDS = dict(  # of programs, projects and executions: "one record shap
     budgetUnit=one_of(*BUDGET_UNITS), parent=link("program"), begin=DAYS, end=DAYS, realBegan=DAYS, realEnd=DAYS,
     desc=TEXT, openedBy=PERSON, openedDate=MOMENT, PM=PERSON, acl=one_of(*ACLS), whitelist=WHITELIST,
     status=one_of(*PROJECT_STATES),
-    project=link("project"), lifetime=TEXT, attribute=TEXT, percent=INT, milestone=fixed("0"), output=EMPTY,
+    project=PROJECT_LINK, lifetime=TEXT, attribute=TEXT, percent=INT, milestone=fixed("0"), output=EMPTY,
     auth=EMPTY, path=derived(kind=TEXT), grade=derived(), days=INT, subStatus=EMPTY, pri=fixed("1"), version=INT,
     parentVersion=ZERO, planDuration=ZERO, realDuration=ZERO, openedVersion=TEXT, lastEditedBy=PERSON,
     lastEditedDate=MOMENT, closedBy=PERSON, closedDate=MOMENT, canceledBy=PERSON, canceledDate=MOMENT, PO=PERSON,
@@ -1794,7 +1799,7 @@ PRODUCT_FIELDS = dict(
 )
 
 RELEASE_FIELDS = dict(
-    id=ID, project=link("project"), product=needed("product"), branch=INT, build=RELEASE_BUILD, name=NAME, date=DAYS, desc=TEXT,
+    id=ID, project=PROJECT_LINK, product=PRODUCT_LINK, branch=INT, build=RELEASE_BUILD, name=NAME, date=DAYS, desc=TEXT,
     status=one_of(*RELEASE_STATES),
     marker=TEXT, stories=TEXT, bugs=TEXT, leftBugs=TEXT, mailto=COMMAS, notify=ABSENT, subStatus=EMPTY, deleted=FLAG,
     productName=derived("(SELECT product.name FROM product WHERE product.id = release.product)", TEXT),
@@ -1803,7 +1808,7 @@ RELEASE_FIELDS = dict(
 )
 
 BUG_FIELDS = dict(
-    id=ID, product=needed("product"), branch=INT, module=INT, project=link("project"), execution=HOME_LINK,
+    id=ID, product=PRODUCT_LINK, branch=INT, module=INT, project=PROJECT_LINK, execution=HOME_LINK,
     toTask=INT, toStory=INT, title=NAME, keywords=TEXT, severity=NATURAL, pri=NATURAL, type=one_of(*BUG_TYPES), os=TEXT,
     browser=TEXT, steps=TEXT, task=INT, story=INT, openedBy=PERSON, openedDate=MOMENT, deadline=DEADLINE,
     assignedTo=ASSIGNEE, assignedDate=MOMENT, resolvedBy=PERSON, resolvedDate=MOMENT, resolvedBuild=TEXT,
@@ -1817,7 +1822,7 @@ BUG_FIELDS = dict(
 )
 
 TASK_FIELDS = dict(
-    id=ID, project=link("project"), parent=INT, execution=HOME_LINK, module=INT, story=INT, fromBug=INT,
+    id=ID, project=PROJECT_LINK, parent=INT, execution=HOME_LINK, module=INT, story=INT, fromBug=INT,
     name=NAME, type=one_of(*TASK_TYPES), pri=NATURAL, estimate=HOURS, consumed=HOURS, left=HOURS, deadline=DAYS,
     status=one_of(*TASK_STATES), desc=TEXT, openedBy=PERSON, openedDate=MOMENT, assignedTo=ASSIGNEE,
     assignedDate=MOMENT, estStarted=DAYS, realStarted=MOMENT, finishedBy=PERSON, finishedDate=MOMENT,
@@ -1836,11 +1841,11 @@ TASK_FIELDS = dict(
 )
 
 TESTCASE_FIELDS = dict(
-    id=ID, product=needed("product"), branch=INT, module=INT, story=INT, storyVersion=INT, title=NAME,
+    id=ID, product=PRODUCT_LINK, branch=INT, module=INT, story=INT, storyVersion=INT, title=NAME,
     precondition=TEXT, pri=NATURAL, type=one_of(*CASE_TYPES), stage=STAGES,
     steps=STEPS._replace(source="part", table="step", owner="case", sql=CASE_STEPS),
     fromBug=INT, fromCaseID=INT, openedBy=PERSON, openedDate=MOMENT, status=one_of(*CASE_STATES),
-    project=link("project"), execution=HOME_LINK, lib=ZERO, path=ZERO, keywords=TEXT, auto=fixed("no"),
+    project=PROJECT_LINK, execution=HOME_LINK, lib=ZERO, path=ZERO, keywords=TEXT, auto=fixed("no"),
     frame=EMPTY, howRun=EMPTY, scriptedBy=EMPTY, scriptedDate=ABSENT, scriptStatus=EMPTY,
     scriptLocation=EMPTY, subStatus=EMPTY, color=TEXT, frequency=fixed("1"), order=INT, reviewedBy=PERSON,
     reviewedDate=MOMENT, lastEditedBy=PERSON, lastEditedDate=MOMENT, version=COUNTER, linkCase=TEXT, fromCaseVersion=INT,
@@ -1856,7 +1861,7 @@ TESTCASE_FIELDS = dict(
 )
 
 STORY_FIELDS = dict(
-    id=ID, vision=fixed("rnd"), parent=parent_of("story"), product=needed("product"), branch=INT, module=INT,
+    id=ID, vision=fixed("rnd"), parent=parent_of("story"), product=PRODUCT_LINK, branch=INT, module=INT,
     plan=derived(STORY_PLANS, TEXT),
     source=TEXT, sourceNote=TEXT, fromBug=INT, feedback=ZERO, title=NAME, keywords=TEXT, type=one_of(*STORY_TYPES),
     category=TEXT, pri=NATURAL, estimate=ESTIMATE, status=one_of(*STORY_STATES), subStatus=EMPTY, color=TEXT,
@@ -1883,7 +1888,7 @@ STORY_FIELDS = dict(
 )
 
 PLAN_FIELDS = dict(
-    id=ID, product=needed("product"), branch=INT, parent=parent_of("plan"), title=NAME,
+    id=ID, product=PRODUCT_LINK, branch=INT, parent=parent_of("plan"), title=NAME,
     status=one_of(*PLAN_STATES), desc=TEXT, begin=DAYS, end=DAYS, order=EMPTY, closedReason=TEXT, deleted=FLAG,
     # In a list only.
     stories=derived("coalesce(plan_count.stories, 0)"), bugs=derived("coalesce(plan_count.bugs, 0)"),
@@ -1892,7 +1897,7 @@ PLAN_FIELDS = dict(
 )
 
 BUILD_FIELDS = dict(
-    id=ID, project=needed("project"), product=needed("product"), branch=INT, execution=needed("execution or project"), name=NAME,
+    id=ID, project=needed("project"), product=PRODUCT_LINK, branch=INT, execution=needed("execution or project"), name=NAME,
     scmPath=TEXT, filePath=TEXT, date=DAYS, stories=rows_of("build_story", "build", "story"), bugs=rows_of("build_bug", "build", "bug"),
     builder=PERSON, desc=TEXT, deleted=FLAG, executionName=name_of("build.execution"),
     executionID=derived("build.execution"), productName=name_of("build.product"),
@@ -1900,7 +1905,7 @@ BUILD_FIELDS = dict(
 )
 
 TESTTASK_FIELDS = dict(
-    id=ID, project=needed("project"), product=needed("product"), name=NAME, execution=needed("execution or project"), build=BUILD_OR_TRUNK,
+    id=ID, project=needed("project"), product=PRODUCT_LINK, name=NAME, execution=needed("execution or project"), build=BUILD_OR_TRUNK,
     type=TEXT, owner=PERSON, pri=NATURAL, begin=DAYS, end=DAYS, realFinishedDate=MOMENT, mailto=WHITELIST, desc=TEXT,
     report=TEXT, status=one_of(*TESTTASK_STATES), testreport=ZERO, auto=fixed("no"), subStatus=EMPTY, deleted=FLAG,
     productName=name_of("testtask.product"), productType=name_of("testtask.product", "type"),
@@ -1998,9 +2003,7 @@ ACL_OF_PROJECT = Guard("openedBy PM PO QD RD", acl_of="coalesce({0}.project, {0}
 ACL_OF_PRODUCT = Guard("createdBy PO QD RD")
 OF_PRODUCT, OF_BOTH = Guard(links="product"), Guard(links="product project")
 # As the field `plans`, but one id stands for an array of one, too.
-PLAN_IDS = rows_of("plan_story", "story", "plan")._replace(
-    read=read_plan_ids, schema=array_of(INTEGER)
-)
+PLAN_IDS = STORY_FIELDS["plans"]._replace(read=read_plan_ids)
 PLAN_TITLES = derived(
     f"coalesce((SELECT group_concat(plan.title, ' ') FROM plan WHERE {PLANS_OF_STORY}), '')", TEXT
 )
@@ -2041,7 +2044,7 @@ PROGRAM    = Resource("program",    "project",    "programs",    "name",        
 PROJECT    = Resource("project",    "project",    "projects",    "name",          PROJECT_FIELDS,    ACL_OF_PROJECT, A_PROJECT,
                       types="project", rules=(BEGIN_TO_END, require_own_project), extra="products")
 EXECUTION  = Resource("execution",  "project",    "executions",  "name project",  PROJECT_FIELDS,    ACL_OF_PROJECT, AN_EXECUTION,
-                      types="sprint stage", rules=(BEGIN_TO_END, require_own_project), extra="products", loaded={"parent": link("project")})
+                      types="sprint stage", rules=(BEGIN_TO_END, require_own_project), extra="products", loaded={"parent": PROJECT_LINK})
 HOME       = Resource("execution or project", "project", "", "",                PROJECT_FIELDS,    ACL_OF_PROJECT, {},
                       types="project sprint stage")
 PRODUCT    = Resource("product",    "product",    "products",    "name",          PRODUCT_FIELDS,    ACL_OF_PRODUCT, CREATED, joins=PRODUCT_COUNTS)
@@ -7313,7 +7316,7 @@ def example_value(field: str, kind: Kind, day: date) -> Any:
     if isinstance(kind.read, Items):
         return [example_of(kind.read.shape, day)]
     schema = sent_schema(kind)
-    if "pattern" in schema and kind.look == "moment":
+    if kind.look == "moment":
         return f"{day} 09:00:00"
     if schema.get("format") == "date":
         is_last = field in ("end", "deadline")
