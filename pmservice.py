@@ -1066,14 +1066,14 @@ def whole_kind(least: int = -MAX_INT - 1, most: int = MAX_INT, look: str = "plai
     return Kind(look, whole(least, most), whole_schema(least, most))
 
 
-def link(target: str, look: str = "plain", sql: str = "", needed: bool = False) -> Kind:
+def link(target: str) -> Kind:
     """Return the kind of the id of a `target` record. 0 means unset, stored as NULL."""
-    return NATURAL._replace(look=look, target=target, needed=needed, sql=sql)
+    return NATURAL._replace(target=target)
 
 
 def needed(target: str) -> Kind:
     """Return the kind of a link that must name a record."""
-    return link(target, needed=True)
+    return link(target)._replace(needed=True)
 
 
 def rows_of(table: str, owner: str, target: str, item: str = "") -> Kind:
@@ -1569,9 +1569,9 @@ def table_of(target: str) -> str:
     return "project" if target in ("program", "execution") else target
 
 
-def titles(target: str, name: str, condition: str, value: str = "") -> Kind:
-    """Return the kind of an object that maps the ids of visible records to titles, or `value`."""
-    pairs = f"CAST({target}.id AS TEXT), {value or f'{target}.{name}'}"
+def map_by_id(target: str, value: str, condition: str) -> Kind:
+    """Return the kind of an object that maps the ids of visible records to a value of each."""
+    pairs = f"CAST({target}.id AS TEXT), {value}"
     rows = f"{table_of(target)} AS {target} WHERE {condition} AND {{visible[{target}]}}"
     return derived(f"(SELECT json_group_object({pairs}) FROM {rows})", MAP)
 
@@ -1606,9 +1606,8 @@ def parent_of(table: str) -> Kind:
     children = (
         f"SELECT 1 FROM {table} AS child WHERE child.parent = {table}.id AND NOT child.deleted"
     )
-    return link(
-        table, look="parent", sql=f"iif(EXISTS ({children}), -1, coalesce({table}.parent, 0))"
-    )
+    sql = f"iif(EXISTS ({children}), -1, coalesce({table}.parent, 0))"
+    return link(table)._replace(look="parent", sql=sql)
 
 
 # In the expressions below, conditions such as `story <> 0` repeat that of a partial index: SQLite
@@ -1730,7 +1729,7 @@ EXECUTIONS_OF_STORY = """
 BRIEF_EXECUTION = """json_object(
     'project', execution.id, 'name', execution.name,
     'status', execution.status, 'type', execution.type)"""
-EXECUTIONS_BY_ID = titles("execution", "name", EXECUTIONS_OF_STORY, BRIEF_EXECUTION).sql
+EXECUTIONS_BY_ID = map_by_id("execution", BRIEF_EXECUTION, EXECUTIONS_OF_STORY).sql
 # Quirk: [] if there is none. The doubled braces are for `column`, which formats the text.
 EXECUTIONS_OR_NONE = f"coalesce(nullif({EXECUTIONS_BY_ID}, '{{{{}}}}'), '[]')"
 PLANS_OF_STORY = """
@@ -1837,7 +1836,7 @@ TASK_FIELDS = dict(
     assignedToRealName=real_name("task.assignedTo"), children=NO_ITEMS, members=NO_ITEMS, files=NO_ITEMS,
     needConfirm=derived("coalesce(story.status = 'active' AND story.version > task.storyVersion, 0)", YES_NO),
     progress=derived(TASK_PROGRESS),
-    cases=titles("testcase", "title", CASES_OF_TASK),  # "object mapping case id to case title"
+    cases=map_by_id("testcase", "testcase.title", CASES_OF_TASK),  # "object mapping case id to case title"
 )
 
 TESTCASE_FIELDS = dict(
