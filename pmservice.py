@@ -2400,7 +2400,7 @@ class View:
     flag: Writer = boolean
     stamp: str = BLANK
     adds: str = ""
-    only: Iterable[str] = ()
+    only: str = ""
     exceptions: Mapping[str, Writer] = dataclasses.field(default_factory=dict)
     kinds: Mapping[str, Kind] = dataclasses.field(default_factory=dict)
     envelope: Envelope | None = None
@@ -2415,7 +2415,7 @@ class View:
         """The fields that are shown, in their order."""
         fields = {**self.resource.fields, **self.kinds}
         if self.only:
-            return {field: fields[field] for field in self.only}
+            return {field: fields[field] for field in self.only.split()}
         hidden = set(self.resource.extra.split()) - set(self.adds.split())
         return {field: kind for field, kind in fields.items() if field not in hidden}
 
@@ -2485,8 +2485,6 @@ class View:
         return set().union(*map(accounts_in, cells))
 
 
-USER_BRIEF = ("id", "dept", "account", "realname", "role", "pinyin", "email", "group")
-
 # fmt: off
 # THE QUIRK TABLE: one row an operation.
 #                       resource   what is odd
@@ -2504,7 +2502,7 @@ TASK_STARTED    = View(TASK,      person=account, nobody=BLANK, moment=spaced, n
 TASK_FINISHED   = View(TASK,      person=account, nobody=BLANK, flag=digit)
 # Beyond the specification.
 DEPARTMENT_SHOWN = View(DEPARTMENT, person=account, nobody=BLANK)
-USER_LISTED     = View(USER,      flag=digit, only=USER_BRIEF)
+USER_LISTED     = View(USER,      flag=digit, only="id dept account realname role pinyin email group")
 USER_SHOWN      = View(USER,      flag=digit)
 MY_PROFILE      = View(USER,      flag=digit, exceptions={"role": role}, envelope=PROFILE)
 PROJECT_SHOWN   = View(PROJECT,   no_day=ZERO_DAY)
@@ -2514,7 +2512,7 @@ PLAN_SHOWN      = View(PLAN)  # and the lists that end it, see ENCLOSED
 PLAN_LISTED     = View(PLAN,      adds=PLAN.extra)
 STORY_SHOWN     = View(STORY,     adds=STORY_WHOLE)  # and the lists that end it, see ENCLOSED
 STORY_LISTED    = View(STORY,     adds="reviewer notReview productStatus", kinds={"planTitle": PLAN_TITLES}, envelope=IF_ASKED)
-STORY_LINKED    = View(STORY,     kinds=IN_PROJECT, only=(*IN_PROJECT, *STORY_LISTED.fields), envelope=IF_ASKED)
+STORY_LINKED    = View(STORY,     kinds=IN_PROJECT, only=" ".join([*IN_PROJECT, *STORY_LISTED.fields]), envelope=IF_ASKED)
 BUILD_SHOWN     = View(BUILD,     adds="productType files")
 BUILD_LISTED    = View(BUILD,     adds="executionID branchName")
 BUILD_LINKED    = View(BUILD,     adds="branchName")
@@ -2529,10 +2527,10 @@ TESTTASK_CASE   = View(TESTCASE,  adds=f"caseFails {CASE_IN_TESTTASK}")
 EFFORT_LISTED   = View(EFFORT,    person=account, nobody=BLANK)
 RESULT_SHOWN    = View(RESULT,    adds="testtask")
 # Inside of a story.
-STORY_TASK      = View(TASK,      only=["id", "name", "type", "status", "assignedTo"])
-STORY_BUG       = View(BUG,       only=["id", "title", "status", "pri", "severity"])
-STORY_CASE      = View(TESTCASE,  only=["id", "title", "pri", "status"])
-STORY_NAMED     = View(STORY,     only=["id", "title"])
+STORY_TASK      = View(TASK,      only="id name type status assignedTo")
+STORY_BUG       = View(BUG,       only="id title status pri severity")
+STORY_CASE      = View(TESTCASE,  only="id title pri status")
+STORY_NAMED     = View(STORY,     only="id title")
 # fmt: on
 
 # The schemas of answers that are no records.
@@ -5682,7 +5680,7 @@ def dumped(resource: Resource) -> View:
         resource,
         person=account,
         stamp=NULL,
-        only=tuple(fields),
+        only=" ".join(fields),
         exceptions=whitelists,
         kinds=resource.loaded,
     )
@@ -5702,7 +5700,7 @@ def parts_of(view: View, names: tuple[str, ...] = ()) -> View:
     shown.update(view.fields)
     fields = resource.fixture.fields.items()
     parts = [field for field, kind in fields if kind.source == "part" and field not in shown]
-    return dataclasses.replace(DUMPED[resource.array], only=names or parts)
+    return dataclasses.replace(DUMPED[resource.array], only=" ".join(names or parts))
 
 
 def dump(store: Store) -> Iterator[str]:
