@@ -5726,7 +5726,7 @@ def dump(store: Store) -> Iterator[str]:
 
 
 # The resource that an id in a path names, by the word before the id.
-NAMED = {**FIXTURE, "product": PRODUCT, "productplans": PLAN, "productsplan": PLAN}
+BY_WORD = {**FIXTURE, "product": PRODUCT, "productplans": PLAN, "productsplan": PLAN}
 
 
 def target_of(path: str) -> str:
@@ -5734,7 +5734,7 @@ def target_of(path: str) -> str:
     word, *below = path.strip("/").split("/")
     if word == "executions" and len(below) > 1:
         return HOME.name  # a project can stand in for an execution
-    return NAMED[word].name if below and word in NAMED else ""
+    return BY_WORD[word].name if below and word in BY_WORD else ""
 
 
 @dataclasses.dataclass(eq=False)
