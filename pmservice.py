@@ -8678,25 +8678,20 @@ WORDED_FIELDS = """
 """
 WORDED = frozenset(WORDED_FIELDS.split())
 YES_OR_NO = ("confirmed", "marker")  # fields with 1 or 0
-# Fields with accounts, as a list or separated by commas.
-WITH_ACCOUNTS = ("finishedList", "lastRunner", "mailto", "notReview", "reviewer")
-# The resources to which the ids in other fields belong, also the ids in a text with commas.
-TARGETS = {
-    "case": "testcase",
-    "duplicateBug": "bug",
-    "executions": "execution",
-    "extraStories": "story",
-    "fromBug": "bug",
-    "fromCaseID": "testcase",
-    "leftBugs": "bug",
-    "linkBug": "bug",
-    "linkCase": "testcase",
-    "openedBuild": "build",
-    "resolvedBuild": "build",
-    "toBugs": "bug",
-    "toStory": "story",
-    "toTask": "task",
+# The resources to which the ids or accounts in other fields belong, also those in a text with
+# commas.
+LINKING_FIELDS = {
+    "bug": "duplicateBug fromBug leftBugs linkBug toBugs",
+    "build": "openedBuild resolvedBuild",
+    "execution": "executions",
+    "story": "extraStories toStory",
+    "task": "toTask",
+    "testcase": "case fromCaseID linkCase",
+    "user": "finishedList lastRunner mailto notReview reviewer whitelist",
 }
+TARGETS: Texts = {}
+for _target, _fields in LINKING_FIELDS.items():
+    TARGETS.update(dict.fromkeys(_fields.split(), _target))
 LISTS_OF_IDS = {"bugs": "bug", "stories": "story"}  # of a release, as a text
 READS = {row.path: row for row in OPERATIONS if row.method == "GET"}
 LISTS = {path: row.listing for path, row in READS.items() if row.listing}
@@ -8751,7 +8746,7 @@ STORIES_BY_STAGE = f"""
 """
 BUSIEST_PRODUCTS = f"""
     SELECT product.id, name, unResolved AS active, bugs - unResolved - closedBugs AS resolved,
-        closedBugs AS closed, bugs
+        closedBugs AS closed, bugs AS "all"
     FROM product JOIN product_count ON product_count.product = product.id
     WHERE {IS_SEEN}
     ORDER BY unResolved DESC, product.id
@@ -8809,6 +8804,7 @@ Cells = list[Cell]  # a row
 # {"opened": 3, "resolved": 1}.
 Weeks = Mapping[datetime, Mapping[str, int]]
 Link = Callable[..., str]  # returns the path of the same list with some query parameters changed
+Say = Callable[[str], str]  # returns the label of a word
 
 JOURNAL_PAGE, OUT_PAGE = PAGES_OF_CONTROLS
 # The links above every page, to the lists; and those to the other GETs.
@@ -8868,9 +8864,11 @@ def text_cell(text: str, css_class: str = "") -> Cell:
     return css_class, [(text, "")]
 
 
-def figure(number: float, path: str = "") -> Cell:
-    """Return the cell of a number that leads to what it counts."""
-    return "number", [(f"{number:,}", path)]
+def figure(value: float | str, path: str = "") -> Cell:
+    """Return the cell of a number, which may lead to what it counts, or of a day."""
+    if isinstance(value, str):
+        return text_cell(value, "day")
+    return "number", [(f"{value:,}", path)]
 
 
 def path_of(template: str, id: int) -> str:
@@ -8878,18 +8876,16 @@ def path_of(template: str, id: int) -> str:
     return re.sub("<.*>", str(id), template)
 
 
-def text_of(value: Any, say: Callable[[str], str] = str) -> str:
-    """Return a JSON value in words. say: returns the label of a word."""
+def text_of(value: Any, say: Say) -> str:
+    """Return a JSON value in words."""
     if isinstance(value, list):
         return "\n".join(text_of(one, say) for one in value)
     if not isinstance(value, dict):
         return str(value)
-    if code := value.get("code"):  # of a bug's state, or of a role
-        return str(code)
-    names = ("name", "desc", "expect", "result", "real")  # of an object, or of a step
-    said = [value[name] for name in names if value.get(name)]
-    if said:
-        return " → ".join(said)
+    if "code" in value:  # of a bug's state, or of a role
+        return str(value["code"])
+    if "desc" in value:  # of a step
+        return " → ".join(filter(None, (value["desc"], value["expect"])))
     # Counts by state, such as {"0": "", "1": "draft", "": 0, "draft": 1}: the numbers with a name.
     counts = [
         f"{say(name)}: {count}" for name, count in value.items() if name and isinstance(count, int)
@@ -8923,14 +8919,8 @@ def items_of(value: Any) -> list[Any]:
     """
     if isinstance(value, str):
         return listed(value)
-    if isinstance(value, list) or (isinstance(value, dict) and not is_user(value)):
-        return list(value)
-    return [value]
-
-
-def is_user(value: Any) -> bool:
-    """Tell whether a JSON value is a user reference."""
-    return isinstance(value, dict) and "account" in value
+    is_object = isinstance(value, dict) and "account" not in value
+    return list(value) if is_object or isinstance(value, list) else [value]
 
 
 def name_statement(resource: Resource) -> str:
@@ -8966,8 +8956,7 @@ def sort_links(
     listing: Listing, fields: Iterable[str], query: Fields, link: Link
 ) -> dict[str, tuple[str, str]]:
     """Return the paths that sort a list by its fields, and the order now; see Section."""
-    orders = listing.shape.fields["order"]
-    by, way = orders.read(query.get("order", "_".join(listing.order)))
+    by, way = listing.orders.read(query.get("order", "_".join(listing.order)))
     sorts = {}
     for field in fields:
         if field in listing.sortable:
@@ -9000,25 +8989,16 @@ def top_of(weeks: Weeks) -> int:
     return step * max(1, math.ceil(most / step))
 
 
-def state_cells(row: Any, path: str, items: str, states: Iterable[str]) -> Cells:
-    """Return the name of a record, and how many of its items are in each state, also as a bar."""
-    counts = {state: row[state] for state in states}
-    cells = [("", [(row["name"], path)]), ("bar", list(counts.items()))]
-    for state, count in counts.items():
-        cells.append(figure(count, f"{path}/{items}?status={state}"))
-    return cells
-
-
 class Sheet:
     """The contents of the pages for one caller, read from one state of the database.
 
-    say: returns the label of a word, for texts that are put together from several.
+    say: for texts that are put together from several words.
     """
 
-    def __init__(self, store: Store, language: str):
+    def __init__(self, store: Store, say: Say):
         self.store = store
         self.parameters = store.parameters(":today")
-        self.say = functools.partial(label, language)
+        self.say = say
         self.name = functools.cache(self.find_name)
 
     def rows(self, sql: str, **values: Any) -> list[Any]:
@@ -9045,6 +9025,8 @@ class Sheet:
             return "word", [("yes", "")] if value in (1, "1") else []
         # a field without a target may be named after the resource that it links to
         target = kind.target or TARGETS.get(field) or (field if field in RECORD_PATHS else "")
+        if look.cell == "person":
+            target = "user"
         if isinstance(value, str):
             target = LISTS_OF_IDS.get(field, target)
         # The 0 of a link is no record. A derived number shows its 0; one that requests may set and
@@ -9053,11 +9035,8 @@ class Sheet:
         is_no_number = value == 0 and (target or is_default)
         if is_no_number or value in (None, "", [], {}, look.none):
             return "", []
-        items = items_of(value)
-        if look.cell == "person" or field in WITH_ACCOUNTS or any(map(is_user, items)):
-            return "", list(map(self.person, items))
         if target:
-            return "", [self.record_piece(target, item) for item in items]
+            return "", [self.linked(target, item) for item in items_of(value)]
         if look.cell == "moment":
             return text_cell(self.minute(value), "day")
         if look.written == "day":
@@ -9071,9 +9050,14 @@ class Sheet:
         is_long = look.cell == "long" or isinstance(value, list)
         return text_cell(plain_text(text) if field in RICH else text, "long" if is_long else "")
 
-    def record_piece(self, target: str, id: Any) -> Piece:
-        """Return the name and the path of a record by its id; another value in words."""
-        text = text_of(id["id"] if isinstance(id, dict) else id)
+    def linked(self, target: str, item: Any) -> Piece:
+        """Return the name and the path of a user or record; of what is no id, its label.
+
+        item: an id or an account, or an object that has it.
+        """
+        if target == "user":
+            return self.person(item)
+        text = str(item["id"] if isinstance(item, dict) else item)
         return self.name(target, int(text)) if text.isdigit() else (self.say(text), "")
 
     def person(self, value: Any) -> Piece:
@@ -9200,15 +9184,13 @@ class Sheet:
         status = query.get("status", listing.default).lower()
         return {"Show": choices("status", texts, words[browse[status]], link)}
 
-    def show(
-        self, operation: Operation, path: str, value: Any, named: Fields, query: Fields
-    ) -> Contents:
+    def show(self, operation: Operation, path: str, value: Any, id: Any, query: Fields) -> Contents:
         """Return the page of what a GET answers."""
         listing, view = operation.listing, operation.view
         if listing:
             title = self.say(listing.key)
             if operation.target:
-                name, _ = self.name(operation.target, named["id"])
+                name, _ = self.name(operation.target, id)
                 title += f" · {name}"
             return title, [self.listing(listing, path, query, value)]
         if view:
@@ -9223,10 +9205,12 @@ class Sheet:
 
     def overview(self) -> list[Section]:
         """Return what people look at first."""
-        products = self.product_rows()
-        executions = self.execution_rows()
+        bug_heads = ("product", "bugs", *BUG_STATES, "all")
+        products = self.progress("Products", BUSIEST_PRODUCTS, bug_heads, BUG_STATES)
+        task_heads = ("execution", "tasks", *TASK_STATES, "consumed", "left", "end")
+        executions = self.progress("Running executions", RUNNING_TASKS, task_heads, TASK_STATES)
         releases = self.release_rows()
-        if not (products or executions or releases):
+        if not (products.rows or executions.rows or releases):
             return [NO_RECORDS]
         weeks = self.count_weeks()
         this_week = weeks[max(weeks)]
@@ -9236,15 +9220,8 @@ class Sheet:
                 "Bugs per week", legend=this_week, weeks=weeks, top=top_of(weeks), css_class="half"
             ),
             Section("Stories by stage", rows=self.stage_rows(), css_class="half"),
-            Section(
-                "Products", ("product", "bugs", *BUG_STATES, "all"), products, legend=BUG_STATES
-            ),
-            Section(
-                "Running executions",
-                ("execution", "tasks", *TASK_STATES, "consumed", "left", "end"),
-                executions,
-                legend=TASK_STATES,
-            ),
+            products,
+            executions,
             Section("Releases", rows=releases, legend=("past", "planned"), css_class="line"),
         ]
 
@@ -9269,14 +9246,25 @@ class Sheet:
         weeks = self.rows(BUGS_BY_WEEK, begins=to_json(begins))
         return dict(zip(mondays, map(dict, weeks), strict=True))
 
-    def product_rows(self) -> list[Cells]:
-        """Return the products with most active bugs, with their bugs by state."""
+    def progress(
+        self, title: str, sql: str, heads: Sequence[str], states: Sequence[str]
+    ) -> Section:
+        """Return a table of records with the numbers of their items by state, also as a bar.
+
+        heads: what the records are, what the items are, and columns of the query.
+        """
+        resource, items, *columns = heads
         rows = []
-        for row in self.rows(BUSIEST_PRODUCTS):
-            path = f"/products/{row['id']}"
-            bugs = figure(row["bugs"], f"{path}/bugs")
-            rows.append([*state_cells(row, path, "bugs", BUG_STATES), bugs])
-        return rows
+        for row in self.rows(sql):
+            path = f"/{resource}s/{row['id']}"
+            bar = [(state, row[state]) for state in states]
+            cells = [("", [(row["name"], path)]), ("bar", bar)]
+            for column in columns:
+                is_state = column in (*states, "all")
+                link = f"{path}/{items}?status={column}" if is_state else ""
+                cells.append(figure(row[column], link))
+            rows.append(cells)
+        return Section(title, heads, rows, legend=states)
 
     def stage_rows(self) -> list[Cells]:
         """Return how many stories are in each stage, nothing if there is no story."""
@@ -9292,15 +9280,6 @@ class Sheet:
             bar = ("bar", [(stage, count), ("", most - count)])
             stories = figure(count, f"/stories?status={stage}")
             rows.append([text_cell(stage, "word"), bar, stories])
-        return rows
-
-    def execution_rows(self) -> list[Cells]:
-        """Return the running executions with their tasks by state and their hours."""
-        rows = []
-        for row in self.rows(RUNNING_TASKS):
-            tasks = state_cells(row, f"/executions/{row['id']}", "tasks", TASK_STATES)
-            hours = [figure(row["consumed"]), figure(row["left"])]
-            rows.append([*tasks, *hours, text_cell(row["end"], "day")])
         return rows
 
     def release_rows(self) -> list[Cells]:
@@ -9474,9 +9453,9 @@ TEMPLATE = bottle.SimpleTemplate("""\
 <body>
 <header><nav aria-label="{{label("Lists")}}">
 <a href="/" {{!'aria-current="true"' if here == "/" else ""}}><strong>pmservice</strong></a>
-% if who:
+% if me:
 % say(nav, "word", here)
-<span class="who"><span class="soft">{{who}}</span>
+<span class="who"><span class="soft">{{me.account}}</span>
 <a href="/-/out">{{label("Log out")}}</a></span>
 % end
 </nav></header>
@@ -9616,7 +9595,7 @@ data-head="{{label(head) if css_class in ("number", "day") else ""}}">
 % end
 </main>
 <footer class="links">
-% if who:
+% if me:
 <a href="/-/journal">{{label("Calls and examples")}}</a>
 % end
 </footer>
@@ -9712,7 +9691,7 @@ def language_of(environ: Mapping[str, str], default: str) -> str:
     likings = {default: 0.0}
     for language, quality in ACCEPTED_LANGUAGE.findall(header):
         likings[language] = float(quality or 1)
-    return max(likings, key=lambda language: likings[language])
+    return max(likings, key=likings.__getitem__)
 
 
 # The page of calls
@@ -9725,17 +9704,32 @@ def json_text(value: Any) -> str:
     return json.dumps(value, indent=2, ensure_ascii=False)
 
 
-def is_wanted(call: Fields, wanted: Fields) -> bool:
-    """Tell whether a call is of the wanted account, and has the wanted words."""
-    account = wanted.get("account", call["account"])
-    words = wanted.get("text", "")
-    return call["account"] == account and words.lower() in to_json(call).lower()
+def search_calls(journal: Journal, wanted: Fields) -> list[Fields]:
+    """Return the calls that match, are of the wanted account and have the wanted words."""
+    words = wanted.get("text", "").lower()
+    found = []
+    for noted in journal.matching(wanted, under_way=True):
+        text = noted.shown()
+        call = json.loads(text)
+        if words in text.lower() and call["account"] == wanted.get("account", call["account"]):
+            found.append(call)
+    return found
 
 
 def parts_of_call(call: Fields) -> Texts:
     """Return the texts that unfold below the line of a call, by their names."""
     parts = ("query", "headers", "body", "ignored", "fault", "answer")
     return {part.capitalize(): json_text(call[part])[:MOST_SHOWN] for part in parts if call[part]}
+
+
+def show_refusal(refusal: bottle.HTTPResponse, environ: Environ) -> Contents:
+    """Return the page of a refusal: the sentence of its JSON, or how to log in."""
+    if refusal.status_code == 401:
+        return "Log in", [LOG_IN]
+    if isinstance(refusal, bottle.HTTPError):  # from Bottle's router
+        render_bottle_error(refusal)
+    title = HTTPStatus(refusal.status_code).phrase
+    return title, [Section(text=[environ["pmservice.error"]])]
 
 
 class Page:
@@ -9758,44 +9752,31 @@ class Page:
         framing = " ".join(self.service.frames) or "'none'"
         headers = {**SEALED, "Content-Security-Policy": POLICY + framing}
         language = language_of(environ, self.database.language)
+        say = functools.partial(label, language)
         status = 200
         try:
             # as elsewhere, but the answer that it raises is made into a page
-            title, sections = render_errors(self.answer)(environ, language)
+            title, sections = render_errors(self.answer)(environ, say)
         except bottle.HTTPResponse as refusal:
             status = refusal.status_code
             if status == 303:
                 return refusal
-            title, sections = self.show_refusal(refusal)
-            if status == 405:
-                headers["Allow"] = refusal.get_header("Allow")
+            title, sections = show_refusal(refusal, environ)
+            headers = {**refusal.headers, **headers}  # such as Allow
         if status == 401:
             headers["WWW-Authenticate"] = 'Basic realm="pmservice", charset="UTF-8"'
-        me = environ.get("pmservice.caller")
-        path = environ["PATH_INFO"]
         page = TEMPLATE.render(
             title=title,
             sections=sections,
             language=language,
-            label=functools.partial(label, language),
+            label=say,
             style=CSS,
             nav=NAV_LINKS,
-            here="/" + path[1:].partition("/")[0],
-            who=me.account if me else "",
+            here="/" + environ["PATH_INFO"][1:].partition("/")[0],
+            me=environ.get("pmservice.caller"),
             every=environ.get("pmservice.every"),
         )
         return bottle.HTTPResponse(page.encode(), status, headers)
-
-    def show_refusal(self, refusal: bottle.HTTPResponse) -> Contents:
-        """Return the page of a refusal: the sentence of its JSON, or how to log in."""
-        if refusal.status_code == 401:
-            return "Log in", [LOG_IN]
-        text = refusal.body
-        if isinstance(refusal, bottle.HTTPError):  # from Bottle's router
-            text = render_bottle_error(refusal)
-        title = HTTPStatus(refusal.status_code).phrase
-        sentence = json.loads(text)["error"]
-        return title, [Section(text=[sentence])]
 
     def caller(self, environ: Environ) -> Caller:
         """Return who asks, by HTTP Basic: an account and its password, or a token as the password.
@@ -9844,12 +9825,13 @@ class Page:
     def remember(self, header: str, stored: str) -> None:
         """Remember a checked header for a while; forget the oldest ones if there are too many."""
         digest = self.digest(header)
-        # a new dict: two threads may remember at once, and one must not resize what the other walks
-        others = [(other, known) for other, known in self.checked.copy().items() if other != digest]
-        newest = (digest, (stored, self.now() + REMEMBERED))
-        self.checked = dict([*others, newest][-MOST_REMEMBERED:])
+        # a copy: two threads may remember at once, and one must not resize what the other walks
+        checked = self.checked.copy()
+        checked.pop(digest, None)  # so that it comes last
+        checked[digest] = stored, self.now() + REMEMBERED
+        self.checked = dict([*checked.items()][-MOST_REMEMBERED:])
 
-    def answer(self, environ: Environ, language: str) -> Contents:
+    def answer(self, environ: Environ, say: Say) -> Contents:
         """Return the page at a path. Raises Refusal, Bottle's 404, or a redirection."""
         refuse_embedding(environ, bool(self.service.frames))
         environ["PATH_INFO"], reason = normalize_path(environ, self.service.prefixes)
@@ -9862,12 +9844,12 @@ class Page:
         if reason:
             raise Refusal(404, reason)
         if path == JOURNAL_PAGE:
-            parts = self.calls(environ, me, language)
+            parts = self.calls(environ, me, say)
             return "Calls", [*parts, lines_for_programs(environ, me.account)]
         if path not in ("", "/"):
-            return self.answer_get(environ, me, language)
+            return self.answer_get(environ, me, say)
         with self.database.reading(me=me) as store:
-            return "Overview", Sheet(store, language).overview()
+            return "Overview", Sheet(store, say).overview()
 
     def log_out(self, environ: Environ) -> Contents:
         """Return the page that ends a login.
@@ -9886,7 +9868,7 @@ class Page:
         address = "/" if once else f"{OUT_PAGE}?once={secrets.token_hex(8)}"
         raise bottle.HTTPResponse(status=303, headers={"Location": address})
 
-    def answer_get(self, environ: Environ, me: Caller, language: str) -> Contents:
+    def answer_get(self, environ: Environ, me: Caller, say: Say) -> Contents:
         """Return the page of what the operation at a path answers."""
         route, named = self.service.routes.router.match(environ)
         # The path as OPERATIONS writes it, see add_routes; other GETs have no page, see no_pages.
@@ -9901,10 +9883,10 @@ class Page:
         pieces = answerer(operation)(self.service, operation, id, environ)
         value = json.loads(b"".join(pieces))
         with self.database.reading(me=me) as store:
-            sheet = Sheet(store, language)
-            return sheet.show(operation, environ["PATH_INFO"], value, named, query)
+            sheet = Sheet(store, say)
+            return sheet.show(operation, environ["PATH_INFO"], value, id, query)
 
-    def calls(self, environ: Environ, me: Caller, language: str) -> list[Section]:
+    def calls(self, environ: Environ, me: Caller, say: Say) -> list[Section]:
         """Return the state of the controls and the last calls, for administrators."""
         if not self.controls:
             return [Section(text=[CONTROLS_OFF])]
@@ -9914,10 +9896,7 @@ class Page:
         wanted = check_exactly(Shape(CALLS_QUERY), query)
         environ["pmservice.every"] = wanted.get("every")
         link = functools.partial(link_to, JOURNAL_PAGE, query)
-        say = functools.partial(label, language)
-        noted = self.controls.journal.matching(wanted, under_way=True)
-        calls = [json.loads(call.shown()) for call in noted]
-        found = [call for call in calls if is_wanted(call, wanted)]
+        found = search_calls(self.controls.journal, wanted)
         filters = {}
         for name in ("status", "account", "path"):
             counts = Counter(str(call[name]) for call in found if call[name])

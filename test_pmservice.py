@@ -11200,7 +11200,7 @@ class TestDemo:
         database = pmservice.Database(":memory:", timezone.utc, lambda: moment)
         pmservice.furnish_demo(database)
         with contextlib.closing(database), database.reading() as store:
-            weeks = pmservice.Sheet(store, "en").count_weeks()
+            weeks = pmservice.Sheet(store, str).count_weeks()
             assert min(min(week["opened"], week["resolved"]) for week in [*weeks.values()][1:]) > 0
             running = "SELECT count(*), min(end) FROM project WHERE project AND status = 'doing'"
             executions, end = store.row(running)
