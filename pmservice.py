@@ -8690,8 +8690,8 @@ LINKING_FIELDS = {
     "user": "finishedList lastRunner mailto notReview reviewer whitelist",
 }
 TARGETS: Texts = {}
-for _target, _fields in LINKING_FIELDS.items():
-    TARGETS.update(dict.fromkeys(_fields.split(), _target))
+for _resource, _fields in LINKING_FIELDS.items():
+    TARGETS.update(dict.fromkeys(_fields.split(), _resource))
 LISTS_OF_IDS = {"bugs": "bug", "stories": "story"}  # of a release, as a text
 READS = {row.path: row for row in OPERATIONS if row.method == "GET"}
 LISTS = {path: row.listing for path, row in READS.items() if row.listing}
@@ -8803,7 +8803,9 @@ Cells = list[Cell]  # a row
 # For each week, by the midnight that begins it: {word: number}, such as
 # {"opened": 3, "resolved": 1}.
 Weeks = Mapping[datetime, Mapping[str, int]]
-Link = Callable[..., str]  # returns the path of the same list with some query parameters changed
+# For each head that sorts a table: the path that does so, and how the table is sorted by it now:
+# "ascending", "descending" or "" (not at all).
+Sorts = Mapping[str, tuple[str, str]]
 Say = Callable[[str], str]  # returns the label of a word
 
 JOURNAL_PAGE, OUT_PAGE = PAGES_OF_CONTROLS
@@ -8825,14 +8827,12 @@ class Section(NamedTuple):
 
     heads: over the columns of the table.  rows: of the table, None without one.
     css_class: of the part.
-    sorts: for each head that sorts, the path that does so, and how the table is sorted by it now:
-    "ascending", "descending" or "" (not at all).
     legend: words that have a color.
     search: the name of a field for words.  query: what its form sends.
     filters: for each name, links of which one is chosen; they fold on small screens.
     links: above the table.
-    weeks, top: the numbers of a chart, and the highest one on its scale.
-    calls: of the journal, each with the texts that unfold.
+    weeks: the numbers of a chart.
+    calls: of the journal; what was sent and answered unfolds.
     text: sentences below the table.
     unset: fields that unfold.
     code: lines for a shell, or JSON.
@@ -8842,15 +8842,14 @@ class Section(NamedTuple):
     heads: Sequence[str] = ()
     rows: Sequence[Cells] | None = None
     css_class: str = ""
-    sorts: Mapping[str, tuple[str, str]] = {}
+    sorts: Sorts = {}
     legend: Iterable[str] = ()
     search: str = ""
-    query: Fields = {}
-    filters: Mapping[str, Sequence[Piece]] = {}
+    query: Texts = {}
+    filters: Mapping[str, Pieces] = {}
     links: Sequence[Piece] = ()
     weeks: Weeks = {}
-    top: int = 0
-    calls: Sequence[tuple[Fields, Texts]] = ()
+    calls: Sequence[Fields] = ()
     text: Sequence[str] = ()
     unset: Sequence[str] = ()
     code: str = ""
@@ -8896,7 +8895,8 @@ def text_of(value: Any, say: Say) -> str:
 # The fields that have HTML on real servers, and what stands in it.
 RICH = ("desc", "steps", "spec", "verify", "report")
 TAG = re.compile(
-    r"</?(a|b|blockquote|br|code|div|em|font|h\d|hr|i|img|li|ol|p|pre|s|span|strong|su[bp]|t\w+|u|ul)"
+    r"</?"
+    r"(a|b|blockquote|br|code|div|em|font|h\d|hr|i|img|li|ol|p|pre|s|span|strong|su[bp]|t\w+|u|ul)"
     r"( [^<>]*)?/?>"
 )
 END_OF_LINE = re.compile(r"</(div|h\d|li|p|tr)>|<br ?/?>")
@@ -8935,48 +8935,51 @@ def name_statement(resource: Resource) -> str:
     """
 
 
-def link_to(path: str, query: Fields, /, **changes: Any) -> str:
-    """Return a path with some query parameters changed, from the first page on."""
-    changed = {**query, "page": "", **changes}
-    given = {name: value for name, value in changed.items() if value}
-    return f"{path}?{urllib.parse.urlencode(given)}"
+class Address(NamedTuple):
+    """The path and the query of a page; links of the page change some query parameters."""
 
+    path: str
+    query: Texts
 
-def choices(name: str, texts: Texts, chosen: str, link: Link) -> Pieces:
-    """Return a link for each value of a query parameter, except the one that is chosen.
+    def link(self, **changes: Any) -> str:
+        """Return the address with some query parameters changed, from the first page on."""
+        changed = {**self.query, "page": "", **changes}
+        given = {name: value for name, value in changed.items() if value}
+        return f"{self.path}?{urllib.parse.urlencode(given)}"
 
-    texts: what stands for each value.
-    """
-    return [
-        (text, "" if value == chosen else link(**{name: value})) for value, text in texts.items()
-    ]
+    def choices(self, name: str, texts: Texts, chosen: str = "") -> Pieces:
+        """Return a link for each value of a query parameter, except the one that is chosen.
 
+        texts: what stands for each value.
+        """
+        chosen = chosen or self.query.get(name, "")
+        return [
+            (text, "" if value == chosen else self.link(**{name: value}))
+            for value, text in texts.items()
+        ]
 
-def sort_links(
-    listing: Listing, fields: Iterable[str], query: Fields, link: Link
-) -> dict[str, tuple[str, str]]:
-    """Return the paths that sort a list by its fields, and the order now; see Section."""
-    by, way = listing.orders.read(query.get("order", "_".join(listing.order)))
-    sorts = {}
-    for field in fields:
-        if field in listing.sortable:
-            now = f"{way}ending" if field == by else ""
-            turned = "desc" if now == "ascending" else "asc"
-            sorts[field] = link(order=f"{field}_{turned}"), now
-    return sorts
+    def sorts(self, listing: Listing, fields: Iterable[str]) -> Sorts:
+        """Return the links that sort a list by its fields."""
+        by, way = listing.orders.read(self.query.get("order", "_".join(listing.order)))
+        sorts = {}
+        for field in fields:
+            if field in listing.sortable:
+                now = f"{way}ending" if field == by else ""
+                turned = "desc" if now == "ascending" else "asc"
+                sorts[field] = self.link(order=f"{field}_{turned}"), now
+        return sorts
 
-
-def page_links(count: int, total: int, query: Fields, link: Link) -> Pieces:
-    """Return which records of a list a page has, and links to the pages before and after it."""
-    page = int(query["page"])
-    before = (page - 1) * int(query["limit"])
-    last = before + count
-    links = [(f"{before + 1:,}–{last:,} / {total:,}" if count else "0", "")]
-    if page > 1:
-        links.append(("‹ previous", link(page=page - 1)))
-    if count and last < total:
-        links.append(("next ›", link(page=page + 1)))
-    return links
+    def pages(self, count: int, total: int) -> Pieces:
+        """Return which records of a list a page has, and links to the pages before and after it."""
+        page = int(self.query["page"])
+        before = (page - 1) * int(self.query["limit"])
+        last = before + count
+        links = [(f"{before + 1:,}–{last:,} / {total:,}" if count else "0", "")]
+        if page > 1:
+            links.append(("‹ previous", self.link(page=page - 1)))
+        if last < total:
+            links.append(("next ›", self.link(page=page + 1)))
+        return links
 
 
 def top_of(weeks: Weeks) -> int:
@@ -9047,8 +9050,7 @@ class Sheet:
             return css_class, [(word, "") for word in listed(text)]
         if isinstance(value, (int, float)):
             return text_cell(text, "number")
-        is_long = look.cell == "long" or isinstance(value, list)
-        return text_cell(plain_text(text) if field in RICH else text, "long" if is_long else "")
+        return text_cell(plain_text(text) if field in RICH else text, "long")
 
     def linked(self, target: str, item: Any) -> Piece:
         """Return the name and the path of a user or record; of what is no id, its label.
@@ -9159,21 +9161,20 @@ class Sheet:
 
     # Lists
 
-    def listing(self, listing: Listing, path: str, query: Fields, answer: Fields) -> Section:
+    def listing(self, listing: Listing, address: Address, answer: Fields) -> Section:
         """Return a page of a list, with links to other pages, orders and states of it."""
-        link = functools.partial(link_to, path, query)
         records = answer[listing.key]
         total = answer.get("total", len(records))
         table = self.table(listing.view, records, within=listing.within)
         return table._replace(
-            sorts=sort_links(listing, table.heads, query, link),
-            filters=self.state_links(listing, query, link),
+            sorts=address.sorts(listing, table.heads),
+            filters=self.state_links(listing, address),
             search="title" if listing.name else "",
-            query=query,
-            links=page_links(len(records), total, query, link),
+            query=address.query,
+            links=address.pages(len(records), total),
         )
 
-    def state_links(self, listing: Listing, query: Fields, link: Link) -> dict[str, Pieces]:
+    def state_links(self, listing: Listing, address: Address) -> dict[str, Pieces]:
         """Return links to the states of a list, one for each condition of `browse`."""
         browse = listing.browse
         if len(browse) == 1:
@@ -9181,10 +9182,10 @@ class Sheet:
         # condition: the shortest of its words
         words = {browse[word]: word for word in sorted(browse, key=len, reverse=True)}
         texts = {word: self.say(word) for word in browse if word in words.values()}
-        status = query.get("status", listing.default).lower()
-        return {"Show": choices("status", texts, words[browse[status]], link)}
+        status = address.query.get("status", listing.default).lower()
+        return {"Show": address.choices("status", texts, words[browse[status]])}
 
-    def show(self, operation: Operation, path: str, value: Any, id: Any, query: Fields) -> Contents:
+    def show(self, operation: Operation, address: Address, id: Any, value: Any) -> Contents:
         """Return the page of what a GET answers."""
         listing, view = operation.listing, operation.view
         if listing:
@@ -9192,11 +9193,11 @@ class Sheet:
             if operation.target:
                 name, _ = self.name(operation.target, id)
                 title += f" · {name}"
-            return title, [self.listing(listing, path, query, value)]
+            return title, [self.listing(listing, address, value)]
         if view:
             # the only view with an envelope that a GET shows
             record = value.get("profile", value)
-            name = next(record[field] for field in (*NAMES, "id") if field in record)
+            name = next(record[field] for field in NAMES if field in record)
             title = f"{self.say(view.resource.name)} {record['id']}: {name}"
             return title, self.record(view, record)
         return operation.purpose.capitalize(), [Section(code=json_text(value))]
@@ -9216,9 +9217,7 @@ class Sheet:
         this_week = weeks[max(weeks)]
         return [
             self.totals(this_week),
-            Section(
-                "Bugs per week", legend=this_week, weeks=weeks, top=top_of(weeks), css_class="half"
-            ),
+            Section("Bugs per week", legend=this_week, weeks=weeks, css_class="half"),
             Section("Stories by stage", rows=self.stage_rows(), css_class="half"),
             products,
             executions,
@@ -9497,7 +9496,7 @@ maxlength="255" aria-label="{{label("Words")}}" placeholder="{{label("Words")}}"
 </p>
 % end
 % if part.weeks:
-% top = part.top
+% top = top_of(part.weeks)
 % width = len(part.weeks)
 <div class="chart">
 <p class="scale"><span>{{top}}</span><span>{{top // 2}}</span><span>0</span></p>
@@ -9559,10 +9558,10 @@ data-head="{{label(head) if css_class in ("number", "day") else ""}}">
 % end
 </table>
 </div>
-% elif part.rows is not None:
+% elif part.rows is not None and not part.calls:
 <p>{{label("There is nothing here.")}}</p>
 % end
-% for call, inside in part.calls:
+% for call in part.calls:
 <details class="call"><summary>
 <span class="soft">{{call["time"][11:19]}}</span>
 <span>{{call["method"]}}</span>
@@ -9576,9 +9575,11 @@ data-head="{{label(head) if css_class in ("number", "day") else ""}}">
 <span class="soft">{{call["account"]}}</span>
 <span class="refused">{{call["error"] or ""}}</span>
 </summary>
-% for name, text in inside.items():
-<h3>{{label(name)}}</h3>
-<pre>{{text}}</pre>
+% for name in ("query", "headers", "body", "ignored", "fault", "answer"):
+% if call[name]:
+<h3>{{label(name.capitalize())}}</h3>
+<pre>{{json_text(call[name])[:most_shown]}}</pre>
+% end
 % end
 </details>
 % end
@@ -9670,7 +9671,7 @@ def page_query(environ: Environ) -> Texts:
     return {name: value for name, value in sent.items() if value}
 
 
-def list_query(environ: Environ) -> dict[str, Any]:
+def list_query(environ: Environ) -> Texts:
     """Return the query parameters of a list, with a page and a limit that suit a page of HTML."""
     query = {"page": "1", "limit": str(ROWS), **page_query(environ)}
     with contextlib.suppress(ValueError):  # the operation refuses what is not a limit
@@ -9714,12 +9715,6 @@ def search_calls(journal: Journal, wanted: Fields) -> list[Fields]:
         if words in text.lower() and call["account"] == wanted.get("account", call["account"]):
             found.append(call)
     return found
-
-
-def parts_of_call(call: Fields) -> Texts:
-    """Return the texts that unfold below the line of a call, by their names."""
-    parts = ("query", "headers", "body", "ignored", "fault", "answer")
-    return {part.capitalize(): json_text(call[part])[:MOST_SHOWN] for part in parts if call[part]}
 
 
 def show_refusal(refusal: bottle.HTTPResponse, environ: Environ) -> Contents:
@@ -9772,6 +9767,9 @@ class Page:
             label=say,
             style=CSS,
             nav=NAV_LINKS,
+            json_text=json_text,
+            most_shown=MOST_SHOWN,
+            top_of=top_of,
             here="/" + environ["PATH_INFO"][1:].partition("/")[0],
             me=environ.get("pmservice.caller"),
             every=environ.get("pmservice.every"),
@@ -9883,8 +9881,8 @@ class Page:
         pieces = answerer(operation)(self.service, operation, id, environ)
         value = json.loads(b"".join(pieces))
         with self.database.reading(me=me) as store:
-            sheet = Sheet(store, say)
-            return sheet.show(operation, environ["PATH_INFO"], value, id, query)
+            address = Address(environ["PATH_INFO"], query)
+            return Sheet(store, say).show(operation, address, id, value)
 
     def calls(self, environ: Environ, me: Caller, say: Say) -> list[Section]:
         """Return the state of the controls and the last calls, for administrators."""
@@ -9892,30 +9890,29 @@ class Page:
             return [Section(text=[CONTROLS_OFF])]
         if not me.admin:
             return [Section(text=[ADMIN_ONLY])]
-        query = page_query(environ)
-        wanted = check_exactly(Shape(CALLS_QUERY), query)
+        address = Address(JOURNAL_PAGE, page_query(environ))
+        wanted = check_exactly(Shape(CALLS_QUERY), address.query)
         environ["pmservice.every"] = wanted.get("every")
-        link = functools.partial(link_to, JOURNAL_PAGE, query)
         found = search_calls(self.controls.journal, wanted)
         filters = {}
         for name in ("status", "account", "path"):
             counts = Counter(str(call[name]) for call in found if call[name])
             words = sorted(word for word, _ in counts.most_common(WORDS_SHOWN))
-            texts = {"": say("all"), **{word: word for word in words}}
-            filters[name] = choices(name, texts, query.get(name, ""), link)
+            texts = {word: word or say("all") for word in ("", *words)}
+            filters[name] = address.choices(name, texts)
         texts = {every: say(text) for every, text in REFRESHED.items()}
-        filters["Refresh"] = choices("every", texts, query.get("every", ""), link)
+        filters["Refresh"] = address.choices("every", texts)
         last = found[: -CALLS_SHOWN - 1 : -1]
         state = {"clock": self.controls.clock.state(), "faults": self.controls.faults}
         return [
             Section(
                 "Last calls",
                 search="text",
-                query=query,
+                query=address.query,
                 filters=filters,
                 links=[(f"{len(last)} / {len(found)}", "")],
-                rows=None if last else [],
-                calls=[(call, parts_of_call(call)) for call in last],
+                rows=[],
+                calls=last,
             ),
             Section("Controls", code=json_text(state)),
         ]
