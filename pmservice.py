@@ -10577,8 +10577,8 @@ class Act(NamedTuple):
     kind: of the script's rows.
     when: the column that says when it happens; it does not happen to a row without that cell.
     who: the column that says who does it, or an account.
-    on: the row whose record the path names: the row itself, or one above; "" without one.
-    operation: in "then" rows, that of their own column.
+    operation: in "then" rows, that of their own column. If its path names a record, that is the
+        row's own, or the one of that kind which the row belongs to.
     sends: the fields of the body: `title=words` sends the cell of a column, `story` that of the
         column with the same name, and `status:closed` this word. A column that the row lacks may be
         one of QUERIES.
@@ -10588,7 +10588,6 @@ class Act(NamedTuple):
     when: str
     who: str
     operation: str
-    on: str
     sends: str
 
 
@@ -10607,7 +10606,7 @@ class Act(NamedTuple):
 #   then              what happens to the row above: an operation, and what it sends as in ACTS
 SCRIPT = """\
 department: | key | opened | parent | manager | words en | words zh
-person:     | opened | account | role | words en | words zh
+user:       | opened | account | role | words en | words zh
 program:    | key | opened | begin | end | PM | words en | words zh
 product:    | key | opened | PO | QD | RD | words en | words zh | text en | text zh
 plan:       | key | opened | begin | end | closed | status | words en | words zh
@@ -10615,32 +10614,32 @@ project:    | key | opened | begin | end | model | PM | acl | whitelist | words 
 execution:  | key | opened | begin | end | suspended | closed | words en | words zh
 story:      | opened | reviewed | closed | reviewer | plan | pri | estimate | category | words en | words zh | text en | text zh
 task:       | opened | started | worked | closed | type | for | estimate | spent | left | deadline | words en | words zh
-case:       | key | opened | type | pri | words en | words zh | checks en | checks zh
+testcase:   | key | opened | type | pri | words en | words zh | checks en | checks zh
 build:      | key | project | execution | opened | words en | words zh
 release:    | project | build | opened | date | words en | words zh
 testtask:   | project | execution | build | opened | begin | end | done | type | words en | words zh
-run:        | opened | by | case | results
-bug:        | opened | resolved | closed | by | for | severity | type | resolution | case | words en | words zh | steps en | steps zh
+run:        | opened | by | testcase | results
+bug:        | opened | resolved | closed | by | for | severity | type | resolution | testcase | words en | words zh | steps en | steps zh
 then:       | opened | by | operation | sends | words en | words zh
 
 department | kestrel | 136 | | admin | Kestrel Goods | 红隼优选
-person | 134 | admin | top | Grace Holm | 何洁
+user | 134 | admin | top | Grace Holm | 何洁
 department | | 135 | kestrel | tomas | Projects | 项目部
-person | 134 | tomas | pm | Tomas Berg | 汤明
-person | 134 | aisha | pm | Aisha Khan | 艾欣
+user | 134 | tomas | pm | Tomas Berg | 汤明
+user | 134 | aisha | pm | Aisha Khan | 艾欣
 department | | 135 | kestrel | marta | Products | 产品部
-person | 134 | marta | po | Marta Nowak | 马婷
-person | 134 | wei | po | Li Wei | 李伟
+user | 134 | marta | po | Marta Nowak | 马婷
+user | 134 | wei | po | Li Wei | 李伟
 department | | 135 | kestrel | diego | Quality | 测试部
-person | 134 | diego | qa | Diego Ramos | 戴磊
-person | 134 | hana | qa | Hana Sato | 韩雪
+user | 134 | diego | qa | Diego Ramos | 戴磊
+user | 134 | hana | qa | Hana Sato | 韩雪
 department | | 135 | kestrel | jonas | Development | 研发部
-person | 134 | jonas | dev | Jonas Weber | 魏军
-person | 134 | priya | dev | Priya Nair | 潘雅
-person | 134 | yu | dev | Chen Yu | 陈雨
-person | 134 | sofia | dev | Sofia Rossi | 苏菲
+user | 134 | jonas | dev | Jonas Weber | 魏军
+user | 134 | priya | dev | Priya Nair | 潘雅
+user | 134 | yu | dev | Chen Yu | 陈雨
+user | 134 | sofia | dev | Sofia Rossi | 苏菲
 department | | 135 | kestrel | emma | Design | 设计部
-person | 134 | emma | ui | Emma Lee | 李曼
+user | 134 | emma | ui | Emma Lee | 李曼
 
 program | selling | 133.9 | -30mo | 40fr | tomas | Selling | 销售
 product | shop | 132.9 | marta | diego | priya | Web Shop | 网上商城 | Where customers search, order and pay. | 顾客搜索、下单和付款的地方。
@@ -10654,14 +10653,14 @@ story | 129 | 127 | 100 | wei | shop-a | 2 | 13 | feature | Search finds product
         | One wrong, missing or doubled letter must not hide a product. | 错一个字、漏一个字或多一个字时，结果里仍应出现该商品。
 task | 127 | 124 | 112 | 111 | devel | yu | 24 | 26 | 0 | 112 | Index product names by their syllables | 按拼音建立商品名索引
 task | 127 | 116 | 108 | 106 | test | diego | 8 | 7 | 0 | 108 | Search with the hundred commonest typos | 用一百个最常见错字测试搜索
-case | typo | 110 | feature | 2 | A product is found despite one wrong letter | 错一个字仍能搜到商品
+testcase | typo | 110 | feature | 2 | A product is found despite one wrong letter | 错一个字仍能搜到商品
         | Search for "umbrela" > Umbrellas are listed; Search for "xqzt" > "Nothing found" and three suggestions appear
         | 搜索“雨山” > 列出雨伞类商品; 搜索“某某某” > 提示“没有找到”，并给出三个建议
 story | 128 | 126 | 97 | wei | shop-a | 3 | 5 | feature | Search suggests words while one types | 输入时给出搜索联想
         | After two letters up to eight suggestions appear, best sellers first. | 输入两个字后最多给出八条联想，畅销的在前。
 task | 125 | 118 | 107 | 105 | devel | priya | 12 | 14 | 0 | 107 | Serve suggestions from the cache | 联想词从缓存返回
 task | 125 | 121 | 115 | 113 | ui | emma | 8 | 8 | 0 | 115 | Draw the list of suggestions for phones | 设计手机端联想列表
-case | suggest | 109 | performance | 3 | Suggestions come while one types | 联想词跟得上输入
+testcase | suggest | 109 | performance | 3 | Suggestions come while one types | 联想词跟得上输入
         | Type "um" slowly > Suggestions within a fifth of a second; Type "umbrella" fast > Only the last suggestions are shown
         | 慢慢输入“雨伞” > 0.2 秒内出现联想; 快速输入“雨伞架” > 只显示最后一次的联想
 execution | listings | 96 | -18mo | -10fr | | 45 | Faster listings | 列表提速
@@ -10669,13 +10668,13 @@ story | 94 | 92 | 56 | wei | shop-a | 2 | 8 | feature | Listings load as one scr
         | Twenty products first, twenty more whenever the end comes near. | 先显示二十个商品，快到底部时再加载二十个。
 task | 88 | 84 | 68 | 66 | devel | sofia | 16 | 19 | 0 | 68 | Page the listing by cursor | 列表改为游标分页
 task | 88 | 66 | 60 | 58 | test | hana | 6 | 5 | 0 | 60 | Measure listings on a slow phone | 在低端手机上测量列表性能
-case | scroll | 64 | performance | 2 | Scrolling to the 200th product stays smooth | 滚动到第二百个商品依然流畅
+testcase | scroll | 64 | performance | 2 | Scrolling to the 200th product stays smooth | 滚动到第二百个商品依然流畅
         | Scroll to the end on a phone of 2019 > No pause is longer than a blink; Open the last product > It opens
         | 在 2019 年的手机上滚到底 > 没有明显停顿; 打开最后一个商品 > 正常打开
 story | 93 | 91 | 54 | wei | shop-a | 3 | 5 | interface | Filters stay when one comes back from a product | 从商品页返回时保留筛选条件
         | Back from a product, filters and position are as they were. | 从商品页返回后，筛选条件和滚动位置都不变。
 task | 87 | 75 | 62 | 60 | devel | priya | 8 | 9 | 0 | 62 | Keep the filters in the address | 把筛选条件写进网址
-case | filters | 70 | feature | 3 | Filters survive a look at a product | 查看商品后筛选条件仍在
+testcase | filters | 70 | feature | 3 | Filters survive a look at a product | 查看商品后筛选条件仍在
         | Filter by size M > Only size M is listed; Open a product and go back > Size M is still chosen | 按尺码 M 筛选 > 只列出 M 码;
         打开一个商品再返回 > 尺码 M 仍被选中
 project | checkout | 50 | -9mo | 10fr | scrum | tomas | open | | Checkout | 结算流程优化
@@ -10686,14 +10685,14 @@ story | 47 | 46 | 25 | wei | shop-b | 1 | 8 | feature | Order without an account
 task | 44 | 43 | 36 | 34 | devel | priya | 20 | 22 | 0 | 36 | Let an order have no account | 订单允许没有账号
 task | 44 | 40 | 33 | 31 | devel | yu | 8 | 6 | 0 | 34 | Forget guests after ninety days | 九十天后清除游客信息
 task | 44 | 34 | 27 | 26 | test | diego | 10 | 11 | 0 | 27 | Order as a guest in four browsers | 在四种浏览器中以游客身份下单
-case | as-guest | 42 | feature | 1 | A guest orders and pays | 游客下单并付款
+testcase | as-guest | 42 | feature | 1 | A guest orders and pays | 游客下单并付款
         | Put an umbrella into the basket > The basket shows one item; Choose "Continue as guest" > Only address and e-mail are asked;
         Pay by card > The order number is shown
         | 把雨伞加入购物车 > 购物车显示一件; 选择“不登录继续” > 只要求地址和邮箱; 用银行卡付款 > 显示订单号
 story | 46 | 44 | | wei | shop-b | 2 | 3 | interface | The basket shows the delivery day | 购物车显示送达日期
         | The basket names the day before the address is known, by the postcode last used. | 填地址前就按上次的邮编显示预计送达日期。
 task | 43 | 38 | 32 | 30 | devel | sofia | 6 | 8 | 0 | 33 | Ask the tour planner for the day | 向排线服务查询送达日
-case | day | 30 | feature | 2 | The delivery day follows the postcode | 送达日期随邮编变化
+testcase | day | 30 | feature | 2 | The delivery day follows the postcode | 送达日期随邮编变化
         | Enter a postcode of the city > "Today" before noon; Enter one of an island > Two days later; Order after 23:00 > Counted from tomorrow
         | 输入市区邮编 > 中午前显示“今天”; 输入海岛邮编 > 显示两天后; 23 点后下单 > 从明天起算
 execution | two-steps | 18 | -3mo | 1fr | | | Checkout in two steps | 两步结算
@@ -10703,11 +10702,11 @@ task | 14 | 13 | 4 | 3 | design | emma | 12 | 13 | 0 | 4 | Draw the page for pho
 task | 14 | 9 | 0.6 | | devel | priya | 24 | 15 | 8 | -1 | Merge the forms of address and payment | 合并地址与付款表单
 task | 14 | | | | test | diego | 12 | | | -4 | Check out in two steps on every device | 在各种设备上走通两步结算
 task | 10 | 6 | 1.2 | | discuss | tomas | 4 | 2 | 2 | -2 | Watch five customers use the draft | 观察五位顾客试用草稿
-case | steps | 8 | feature | 1 | An order takes two steps | 下单只需两步
+testcase | steps | 8 | feature | 1 | An order takes two steps | 下单只需两步
         | Open a basket and press "Checkout" > Address and payment on one page; Fill both and press "Order" > The order number is shown;
         Go back > The order is not sent again
         | 打开购物车点“结算” > 地址和付款在同一页; 填好后点“下单” > 显示订单号; 返回上一页 > 不会重复下单
-case | keyboard | 7 | other | 3 | The page can be used without a mouse | 不用鼠标也能完成结算
+testcase | keyboard | 7 | other | 3 | The page can be used without a mouse | 不用鼠标也能完成结算
         | Walk through with Tab > The focus is always visible; Choose the delivery day with the arrows > The day is read aloud
         | 用 Tab 键走一遍 > 焦点始终可见; 用方向键选送达日 > 读屏会念出日期
 story | 19 | 17 | | wei | shop-b | 2 | 5 | feature | Pay with a saved card | 使用已保存的银行卡付款
@@ -10717,7 +10716,7 @@ task | 12 | 7 | 2.3 | 1.4 | study | sofia | 4 | 5 | 0 | 2 | Find out what the ba
 task | 8 | | | | affair | admin | 1 | | | -1 | Sign the contract with the card provider | 签署银行卡服务商合同
 then | 1.1 | tomas | PUT /tasks/<id> | | The lawyers are done; it lies on your desk. | 法务已审完，合同在你桌上。
 then | 0.5 | admin | PUT /tasks/<id> | | I read it tonight and sign tomorrow. | 今晚看，明天签。
-case | saved | 4 | security | 1 | A saved card belongs to one account | 已保存的卡只属于一个账号
+testcase | saved | 4 | security | 1 | A saved card belongs to one account | 已保存的卡只属于一个账号
         | Save a card and log out > No card is offered; Log in as somebody else > No card is offered | 保存卡片后退出 > 不显示任何卡;
         换账号登录 > 不显示任何卡
 story | 15 | 13 | | wei | shop-b | 3 | 3 | interface | Say at once what is wrong in the address | 地址填错时立即提示
@@ -10823,14 +10822,14 @@ story | 122 | 120 | 78 | marta | club-a | 1 | 13 | feature | Every point has an 
         | The sum of the entries is the balance, at any time. | 任何时候明细之和都等于余额。
 task | 117 | 114 | 98 | 96 | devel | yu | 30 | 33 | 0 | 98 | Book points as entries, never as a balance | 按明细记账，不直接存余额
 task | 117 | 99 | 90 | 88 | test | diego | 12 | 14 | 0 | 90 | Add up a million entries twice | 一百万条明细核算两遍
-case | balance | 95 | feature | 1 | The balance is the sum of the entries | 余额等于明细之和
+testcase | balance | 95 | feature | 1 | The balance is the sum of the entries | 余额等于明细之和
         | Buy for 40 euros > 40 points are booked; Return half of it > 20 points are taken back; Open the ledger > Two entries, balance 20
         | 消费四十元 > 记入四十积分; 退货一半 > 扣回二十积分; 打开账本 > 两条明细，余额二十
 story | 116 | 114 | 80 | marta | club-a | 3 | 5 | interface | Points are shown in euros, too | 积分同时显示折合金额
         | Wherever points stand, their worth stands in brackets. | 凡显示积分处，括号内显示折合金额。
 task | 111 | 106 | 97 | 95 | ui | emma | 6 | 6 | 0 | 97 | Find the shortest wording for both | 为两种数值找到最短的写法
 task | 111 | 104 | 93 | 91 | devel | priya | 8 | 9 | 0 | 93 | Convert points by the day's rate | 按当日比例折算积分
-case | worth | 90 | unit | 3 | Points are converted at the day's rate | 按当日比例折算积分
+testcase | worth | 90 | unit | 3 | Points are converted at the day's rate | 按当日比例折算积分
         | Show 250 points > (2.50 euros); Change the rate at midnight > The page follows; Show 1 point > (less than a cent) | 显示 250 积分 > （2.50 元）;
         零点调整比例 > 页面随之变化; 显示 1 积分 > （不足一分）
 execution | gifts | 71 | -14mo | -6fr | | 25 | Gift cards | 礼品卡
@@ -10839,13 +10838,13 @@ story | 69 | 67 | 39 | marta | club-a | 2 | 8 | feature | Buy a gift card and se
 task | 64 | 60 | 48 | 46 | devel | priya | 20 | 21 | 0 | 48 | Send cards at the chosen hour | 按选定时间发送礼品卡
 task | 64 | 62 | 54 | 52 | design | emma | 10 | 12 | 0 | 54 | Draw six cards for six occasions | 为六种场合设计六款卡面
 task | 64 | 47 | 42 | 40 | test | hana | 8 | 7 | 0 | 40 | Send cards across time zones | 跨时区发送礼品卡
-case | gift | 50 | feature | 2 | A gift card arrives at its hour | 礼品卡按时送达
+testcase | gift | 50 | feature | 2 | A gift card arrives at its hour | 礼品卡按时送达
         | Buy a card for tomorrow at eight > It is "waiting"; Set the clock to tomorrow at eight > The mail is sent once
         | 购买一张明早八点的卡 > 状态为“待发送”; 把时钟调到明早八点 > 邮件只发一次
 story | 66 | 64 | 40 | marta | club-a | 2 | 5 | safe | A gift card can be used by one person only | 一张礼品卡只能由一人使用
         | After three wrong codes the card is locked for an hour. | 输错三次卡密锁定一小时。
 task | 62 | 52 | 42 | 40 | devel | yu | 12 | 12 | 0 | 42 | Lock cards after three wrong codes | 输错三次后锁定礼品卡
-case | code | 47 | security | 1 | A card is locked after three wrong codes | 输错三次卡密后锁定
+testcase | code | 47 | security | 1 | A card is locked after three wrong codes | 输错三次卡密后锁定
         | Enter three wrong codes > The card is locked; Enter the right one > It is still locked; Wait an hour > It can be used | 输错三次卡密 > 卡片锁定;
         输入正确卡密 > 仍然锁定; 等一小时 > 可以使用
 execution | text-messages | 27 | -5mo | 4fr | 8 | | Vouchers by text message | 短信优惠券
@@ -10861,7 +10860,7 @@ story | 25 | 23 | 5 | marta | club-b | 1 | 8 | feature | Invite a friend by a li
 task | 19 | 17 | 9 | 8 | devel | yu | 16 | 17 | 0 | 9 | Make links that cannot be guessed | 生成无法猜测的邀请链接
 task | 19 | 12 | 6 | 5.5 | ui | emma | 6 | 6 | 0 | 7 | Draw the page that the friend sees | 设计好友看到的页面
 task | 17 | 11 | 6.5 | 5.6 | test | diego | 6 | 6 | 0 | 7 | Invite oneself, one's cat and a stranger | 邀请自己、邀请猫、邀请陌生人
-case | invite | 15 | feature | 1 | Both get points with the first order | 首次下单双方得积分
+testcase | invite | 15 | feature | 1 | Both get points with the first order | 首次下单双方得积分
         | Open the link and register > The friend's name is shown; Order for the first time > Both get 500 points; Order again > Nobody gets points
         | 打开链接并注册 > 显示好友姓名; 首次下单 > 双方各得五百积分; 再次下单 > 不再得积分
 story | 18 | 16 | | marta | club-b | 2 | 5 | experience | See which friends have come | 查看哪些好友已加入
@@ -10869,7 +10868,7 @@ story | 18 | 16 | | marta | club-b | 2 | 5 | experience | See which friends have
 task | 13 | 9 | 1.5 | 0.55 | devel | priya | 8 | 9 | 0 | 2 | List friends by the day they came | 按加入日期列出好友
 task | 13 | | | | request | marta | 3 | | | -1 | Say what friends may know of each other | 明确好友之间可见的信息
 task | 12 | 6 | 2.5 | | devel | yu | 10 | 6 | 5 | -2 | Count points per friend | 按好友统计积分
-case | friends | 9 | performance | 3 | A list of many friends opens quickly | 好友很多时列表仍快速打开
+testcase | friends | 9 | performance | 3 | A list of many friends opens quickly | 好友很多时列表仍快速打开
         | Open a list of 900 friends > Within two seconds; Scroll to the end > All are there | 打开九百人的好友列表 > 两秒内显示; 滚动到底 > 全部显示
 story | 12 | 10 | | marta | club-b | 1 | 5 | safe | No points for friends at one's own address | 同一地址的好友不得积分
         | The same street, card or device: no points, and a hint why. | 地址、银行卡或设备相同则不得积分，并说明原因。
@@ -10949,18 +10948,18 @@ story | 95 | 93 | 48 | marta | depot-a | 1 | 13 | feature | Pick an order by sca
 task | 90 | 86 | 70 | 68 | devel | jonas | 32 | 38 | 0 | 70 | Write the picking screen of the scanner | 编写终端拣货界面
 task | 90 | 72 | 58 | 55 | test | hana | 16 | 15 | 0 | 58 | Pick fifty orders beside the paper list | 与纸单并行拣五十单
 task | 88 | 84 | 76 | 74 | ui | emma | 8 | 9 | 0 | 76 | Use letters that can be read at arm's length | 设计一臂之外也能看清的字号
-case | pick | 66 | feature | 1 | A wrong item is refused | 扫错商品会被拒绝
+testcase | pick | 66 | feature | 1 | A wrong item is refused | 扫错商品会被拒绝
         | Scan the shelf > The shelf is confirmed; Scan an item of the next order > A low sound, nothing is counted;
         Scan the right item > A high sound, one is counted
         | 扫描货架 > 货架被确认; 扫描下一单的商品 > 低音提示，不计数; 扫描正确商品 > 高音提示，计数加一
-case | battery | 62 | config | 3 | A low battery hides nothing | 低电量时不遮挡信息
+testcase | battery | 62 | config | 3 | A low battery hides nothing | 低电量时不遮挡信息
         | Discharge to five percent > The warning lies below the shelf number; Confirm it > It stays away for ten minutes
         | 电量放到百分之五 > 提示显示在货架号下方; 点确认 > 十分钟内不再出现
 story | 92 | 90 | 46 | marta | depot-a | 2 | 8 | feature | One walk for several orders | 一趟拣多张订单
         | Up to six orders of one hall are picked in one walk, by aisle. | 同一库区最多六单合并，按通道顺序拣货。
 task | 86 | 69 | 54 | 52 | devel | yu | 24 | 27 | 0 | 54 | Order the shelves of a walk | 计算一趟的货架顺序
 task | 86 | 56 | 47 | 46 | test | hana | 8 | 8 | 0 | 46 | Compare walks with those of old hands | 与老员工的拣货路线对比
-case | walk | 60 | performance | 2 | A walk with six orders is planned quickly | 六单合并时规划足够快
+testcase | walk | 60 | performance | 2 | A walk with six orders is planned quickly | 六单合并时规划足够快
         | Put six orders into one walk > The first shelf appears within two seconds; Leave one order out > The walk is planned again
         | 六单合并一趟 > 两秒内显示第一个货架; 去掉一单 > 重新规划路线
 execution | packing | 37 | -7mo | 2fr | | | Packing by scanner | 扫码打包
@@ -10968,10 +10967,10 @@ story | 35 | 33 | 6 | marta | depot-b | 1 | 8 | feature | Each parcel is weighed
         | A parcel that is fifty grams off is opened again. | 重量相差五十克以上的包裹要重新开箱。
 task | 32 | 30 | 16 | 14 | devel | jonas | 20 | 23 | 0 | 16 | Read the scales over the network | 通过网络读取电子秤
 task | 32 | 15 | 8 | 7 | test | hana | 8 | 9 | 0 | 9 | Weigh a hundred parcels twice | 一百个包裹称两遍
-case | weigh | 20 | feature | 1 | A parcel without one item is noticed | 少装一件会被发现
+testcase | weigh | 20 | feature | 1 | A parcel without one item is noticed | 少装一件会被发现
         | Pack an order and leave a mug out > The scales show the difference; Close it all the same > A supervisor must confirm
         | 打包时少放一个杯子 > 显示重量差; 强行封箱 > 需要主管确认
-case | scales | 18 | performance | 2 | Five packers weigh at once | 五人同时称重
+testcase | scales | 18 | performance | 2 | Five packers weigh at once | 五人同时称重
         | Put five parcels on five scales > Each answers within a second; Take one away > The others keep their weight | 五台秤同时放包裹 > 一秒内全部响应;
         拿走一个 > 其他重量不变
 story | 28 | 26 | | marta | depot-b | 2 | 5 | feature | The scanner proposes the box | 终端推荐箱型
@@ -10980,7 +10979,7 @@ task | 22 | 20 | 9 | 8 | devel | sofia | 12 | 14 | 0 | 10 | Measure all products
 task | 16 | 8 | 0.4 | | devel | jonas | 16 | 11 | 6 | -1 | Choose among twelve boxes | 在十二种箱型中选择
 task | 12 | | | | test | hana | 6 | | | -3 | Pack what the scanner proposes | 按终端推荐的箱型打包
 task | 7 | | | | affair | admin | 2 | | | -2 | Choose who delivers the boxes | 选定纸箱供应商
-case | box | 7 | feature | 2 | The smallest box is proposed | 推荐最小箱型
+testcase | box | 7 | feature | 2 | The smallest box is proposed | 推荐最小箱型
         | Pack two mugs > Box 3; Pack a poster > The tube; Pack forty mugs > Two boxes | 打包两个杯子 > 三号箱; 打包一张海报 > 圆筒;
         打包四十个杯子 > 两个箱子
 story | 18 | 16 | | marta | depot-b | 3 | 5 | safe | Fragile goods get a second layer | 易碎品加一层缓冲
@@ -11056,27 +11055,27 @@ story | 118 | 116 | 74 | wei | app-a | 1 | 13 | feature | A new order joins a to
         | The driver is asked once, and has a minute to refuse. | 只询问司机一次，一分钟内可拒绝。
 task | 113 | 110 | 94 | 92 | devel | sofia | 30 | 35 | 0 | 94 | Insert a stop where it costs least | 在代价最小处插入站点
 task | 113 | 95 | 84 | 82 | test | hana | 12 | 10 | 0 | 84 | Drive three tours with inserted stops | 跟车测试三条插单路线
-case | insert | 90 | feature | 1 | A stop is inserted into a tour | 路线中插入站点
+testcase | insert | 90 | feature | 1 | A stop is inserted into a tour | 路线中插入站点
         | Start a tour with nine stops > The map shows nine; Order with an address on the way > The driver is asked; Accept > The map shows ten
         | 开始九站的路线 > 地图显示九站; 下一张顺路的订单 > 询问司机; 接受 > 地图显示十站
 story | 114 | 112 | 76 | wei | app-a | 3 | 5 | experience | The driver sees why a tour has changed | 司机看得到路线变化的原因
         | Each change names its reason in five words. | 每次变化用一句短语说明原因。
 task | 108 | 102 | 92 | 90 | ui | emma | 8 | 7 | 0 | 92 | Word the reasons with four drivers | 和四位司机一起拟定原因用语
 task | 108 | 100 | 86 | 84 | devel | yu | 10 | 12 | 0 | 86 | Keep a reason with each change | 每次变更都记录原因
-case | reason | 83 | interface | 3 | A change names its reason | 变更显示原因
+testcase | reason | 83 | interface | 3 | A change names its reason | 变更显示原因
         | Insert a stop > "New order on your way"; Cancel a stop > "Customer cancelled" | 插入一站 > 显示“顺路新订单”; 取消一站 > 显示“顾客已取消”
 execution | proof | 67 | -13mo | -5fr | | 20 | Proof of delivery | 签收凭证
 story | 65 | 63 | 30 | wei | app-a | 2 | 8 | safe | A photograph instead of a signature | 用照片代替签名
         | The parcel and the door are in the picture; faces are made unreadable. | 照片须含包裹和门牌，人脸自动打码。
 task | 61 | 58 | 46 | 44 | devel | sofia | 18 | 20 | 0 | 46 | Send photographs when there is a network | 有网络时再上传照片
 task | 61 | 48 | 38 | 36 | test | hana | 8 | 9 | 0 | 38 | Photograph parcels in the dark | 在暗处拍摄包裹
-case | photo | 45 | feature | 2 | A photograph is kept until it is sent | 照片在上传前一直保留
+testcase | photo | 45 | feature | 2 | A photograph is kept until it is sent | 照片在上传前一直保留
         | Switch the network off and photograph a parcel > The stop is done; Switch it on > The photograph arrives within a minute
         | 关闭网络后给包裹拍照 > 该站完成; 打开网络 > 一分钟内照片上传
 story | 62 | 60 | | wei | app-a | 3 | 3 | feature | Leave a parcel with a neighbour | 由邻居代收
         | The customer gets the neighbour's name at once. | 顾客立即收到代收邻居的姓名。
 task | 57 | 52 | 42 | 40 | devel | yu | 8 | 8 | 0 | 42 | Ask for the neighbour's name and door | 填写邻居姓名和门牌
-case | neighbour | 40 | feature | 3 | A neighbour takes the parcel | 邻居代收包裹
+testcase | neighbour | 40 | feature | 3 | A neighbour takes the parcel | 邻居代收包裹
         | Choose "Neighbour" and give a name > The customer gets it at once; Give no name > The stop stays open | 选择“邻居代收”并填写姓名 > 顾客立即收到;
         不填姓名 > 该站不能完成
 execution | offline | 19 | -3mo | 2fr | | | Offline tours | 离线路线
@@ -11086,7 +11085,7 @@ task | 14 | 12 | 2.8 | 1.6 | devel | sofia | 24 | 26 | 0 | 3 | Load the whole to
 task | 14 | 10 | 0.7 | | devel | yu | 20 | 13 | 7 | -2 | Merge what two phones did offline | 合并两台手机的离线操作
 task | 12 | 4 | 0.5 | | test | diego | 10 | 4 | 6 | -1 | Drive through the tunnel under the port | 穿越港口隧道实测
 task | 9 | | | | misc | tomas | 3 | | | 0 | Tell the depots when they get it | 通知各配送站上线时间
-case | tunnel | 11 | feature | 1 | A stop is done inside a tunnel | 在隧道里完成一站
+testcase | tunnel | 11 | feature | 1 | A stop is done inside a tunnel | 在隧道里完成一站
         | Switch the network off > A grey cloud appears; Finish a stop > It is ticked; Switch the network on > The office sees it within a minute
         | 关闭网络 > 出现灰色云朵; 完成一站 > 打上勾; 打开网络 > 一分钟内调度中心可见
 story | 17 | 15 | | wei | app-b | 2 | 5 | interface | Show whether the office has received it | 看得出调度中心是否已收到
@@ -11094,7 +11093,7 @@ story | 17 | 15 | | wei | app-b | 2 | 5 | interface | Show whether the office ha
 task | 11 | 8 | 5 | 4 | design | emma | 6 | 5 | 0 | 5 | Draw clouds that can be read in the sun | 设计阳光下也能看清的云朵图标
 task | 11 | 4.5 | 0.2 | | devel | priya | 8 | 5 | 4 | -3 | Tell each stop whether it was received | 标明每站是否已上传
 task | 10 | 3 | | | discuss | marta | 2 | | | 0 | Go through the wording with the depot | 与配送站确认用语
-case | cloud | 6 | interface | 2 | The cloud tells the truth | 云朵状态与实际一致
+testcase | cloud | 6 | interface | 2 | The cloud tells the truth | 云朵状态与实际一致
         | Finish a stop offline > Grey; Wait for the network > Green within a minute; Delete the stop at the office > Red | 离线完成一站 > 灰色;
         等待网络恢复 > 一分钟内变绿; 调度中心删除该站 > 红色
 story | 26 | 24 | | wei | app-b | 3 | 8 | feature | Show on which side of the road the door is | 显示门在马路哪一侧
@@ -11177,50 +11176,48 @@ QUERIES = {
                    "AND id NOT IN (SELECT bug FROM build_bug)",
     "storyIds":    "SELECT json_quote(group_concat(story)) FROM build_story WHERE build = :build",
     "bugIds":      "SELECT json_quote(group_concat(bug)) FROM build_bug WHERE build = :build",
-    "storyOfCase": "SELECT json_quote(story) FROM testcase WHERE id = :case",
+    "storyOfCase": "SELECT json_quote(story) FROM testcase WHERE id = :testcase",
     "testcases":   "SELECT json_group_array(id) FROM testcase WHERE product = :product",
-    "failed":      "SELECT json_quote(max(id)) FROM result WHERE \"case\" = :case AND caseResult = 'fail'",
-    "failedIn":    "SELECT json_quote(max(testtask)) FROM result WHERE \"case\" = :case AND caseResult = 'fail'",
+    "failed":      "SELECT json_quote(max(id)) FROM result WHERE \"case\" = :testcase AND caseResult = 'fail'",
+    "failedIn":    "SELECT json_quote(max(testtask)) FROM result WHERE \"case\" = :testcase AND caseResult = 'fail'",
 }
 # THE ACTS, in the order in which they happen to a row.
 ACTS = [Act(*act) for act in (
-    # kind         when         who         operation                        on           sends
-    ("department", "opened",    "admin",    "POST /departments",             "",          "name=words parent manager"),
-    ("person",     "opened",    "admin",    "PUT /users/<user>",             "person",    "realname=words role email dept=department"),
-    ("program",    "opened",    "admin",    "POST /programs",                "",          "name=words begin end PM acl:open"),
-    ("product",    "opened",    "admin",    "POST /products",                "",          "name=words desc=text code=key program PO QD RD acl:open"),
-    ("plan",       "opened",    "PO",       "POST /products/<id>/plans",     "product",   "title=words begin end status"),
-    ("plan",       "closed",    "PO",       "PUT /productplans/<id>",        "plan",      "status:closed"),
-    ("project",    "opened",    "PM",       "POST /projects",                "",          "name=words desc=text code=key begin end model "
-                                                                                          "parent=program products PM PO QD RD acl whitelist"),
-    ("execution",  "opened",    "PM",       "POST /projects/<id>/executions", "project",  "name=words code=key begin end PM PO QD RD acl"),
-    ("execution",  "suspended", "PM",       "PUT /executions/<id>",          "execution", "status:suspended"),
-    ("execution",  "closed",    "PM",       "PUT /executions/<id>",          "execution", "status:closed"),
-    ("story",      "opened",    "PO",       "POST /products/<id>/stories",   "product",   "title=words spec=text reviewer plan pri estimate "
-                                                                                          "category"),
-    ("story",      "reviewed",  "reviewer", "POST /stories/<id>/review",     "story",     "result:pass assignedTo=RD"),
-    ("story",      "closed",    "PO",       "POST /stories/<id>/close",      "story",     "closedReason:done"),
-    ("task",       "opened",    "PM",       "POST /executions/<id>/tasks",   "execution", "name=words type pri assignedTo=for estimate story "
-                                                                                          "estStarted=opened deadline"),
-    ("task",       "started",   "for",      "POST /tasks/<id>/start",        "task",      ""),
-    ("task",       "worked",    "for",      "POST /tasks/<id>/estimate",     "task",      "consumed=spent left work=words"),
-    ("task",       "closed",    "PM",       "POST /tasks/<id>/close",        "task",      ""),
-    ("case",       "opened",    "QD",       "POST /products/<id>/testcases", "product",   "title=words type pri story steps=checks"),
-    ("build",      "opened",    "RD",       "POST /projects/<id>/builds",    "project",   "name=words product execution builder=RD date stories bugs"),
-    ("release",    "opened",    "PO",       "POST /projects/<id>/releases",  "project",   "name=words product build date stories=storyIds bugs=bugIds"),
-    ("testtask",   "opened",    "QD",       "POST /projects/<id>/testtasks", "project",   "name=words product execution build begin end owner=QD type "
-                                                                                          "testcases status:doing"),
-    ("testtask",   "done",      "QD",       "PUT /testtasks/<id>",           "testtask",  "status:done"),
-    ("run",        "opened",    "by",       "POST /testcases/<id>/results",  "case",      "testtask steps=results"),
-    ("bug",        "opened",    "by",       "POST /products/<id>/bugs",      "product",   "title=words severity pri=severity type steps assignedTo=for "
-                                                                                          "openedBuild execution=running case result=failed testtask=failedIn "
-                                                                                          "story=storyOfCase"),
-    ("bug",        "resolved",  "for",      "POST /bugs/<id>/resolve",       "bug",       "resolution resolvedBuild:trunk"),
-    ("bug",        "closed",    "by",       "POST /bugs/<id>/close",         "bug",       ""),
-    ("then",       "opened",    "by",       "",                              "above",     "comment=words"),
+    # kind         when         who         operation                         sends
+    ("department", "opened",    "admin",    "POST /departments",              "name=words parent manager"),
+    ("user",       "opened",    "admin",    "PUT /users/<user>",              "realname=words role email dept=department"),
+    ("program",    "opened",    "admin",    "POST /programs",                 "name=words begin end PM acl:open"),
+    ("product",    "opened",    "admin",    "POST /products",                 "name=words desc=text code=key program PO QD RD acl:open"),
+    ("plan",       "opened",    "PO",       "POST /products/<id>/plans",      "title=words begin end status"),
+    ("plan",       "closed",    "PO",       "PUT /productplans/<id>",         "status:closed"),
+    ("project",    "opened",    "PM",       "POST /projects",                 "name=words desc=text code=key begin end model parent=program products PM PO "
+                                                                              "QD RD acl whitelist"),
+    ("execution",  "opened",    "PM",       "POST /projects/<id>/executions", "name=words code=key begin end PM PO QD RD acl"),
+    ("execution",  "suspended", "PM",       "PUT /executions/<id>",           "status:suspended"),
+    ("execution",  "closed",    "PM",       "PUT /executions/<id>",           "status:closed"),
+    ("story",      "opened",    "PO",       "POST /products/<id>/stories",    "title=words spec=text reviewer plan pri estimate category"),
+    ("story",      "reviewed",  "reviewer", "POST /stories/<id>/review",      "result:pass assignedTo=RD"),
+    ("story",      "closed",    "PO",       "POST /stories/<id>/close",       "closedReason:done"),
+    ("task",       "opened",    "PM",       "POST /executions/<id>/tasks",    "name=words type pri assignedTo=for estimate story estStarted=opened deadline"),
+    ("task",       "started",   "for",      "POST /tasks/<id>/start",         ""),
+    ("task",       "worked",    "for",      "POST /tasks/<id>/estimate",      "consumed=spent left work=words"),
+    ("task",       "closed",    "PM",       "POST /tasks/<id>/close",         ""),
+    ("testcase",   "opened",    "QD",       "POST /products/<id>/testcases",  "title=words type pri story steps=checks"),
+    ("build",      "opened",    "RD",       "POST /projects/<id>/builds",     "name=words product execution builder=RD date stories bugs"),
+    ("release",    "opened",    "PO",       "POST /projects/<id>/releases",   "name=words product build date stories=storyIds bugs=bugIds"),
+    ("testtask",   "opened",    "QD",       "POST /projects/<id>/testtasks",  "name=words product execution build begin end owner=QD type testcases "
+                                                                              "status:doing"),
+    ("testtask",   "done",      "QD",       "PUT /testtasks/<id>",            "status:done"),
+    ("run",        "opened",    "by",       "POST /testcases/<id>/results",   "testtask steps=results"),
+    ("bug",        "opened",    "by",       "POST /products/<id>/bugs",       "title=words severity pri=severity type steps assignedTo=for openedBuild "
+                                                                              "execution=running case=testcase result=failed testtask=failedIn "
+                                                                              "story=storyOfCase"),
+    ("bug",        "resolved",  "for",      "POST /bugs/<id>/resolve",        "resolution resolvedBuild:trunk"),
+    ("bug",        "closed",    "by",       "POST /bugs/<id>/close",          ""),
+    ("then",       "opened",    "by",       "",                               "comment=words"),
 )]
 # fmt: on
-KEYED = ("parent", "project", "execution", "plan", "build", "case")  # columns that refer to rows
+KEYED = ("parent", "project", "execution", "plan", "build", "testcase")  # columns that name rows
 WEEKDAYS = ("mo", "tu", "we", "th", "fr")
 WORKDAY = timedelta(hours=9)  # from 9 to 18 o'clock
 GOLDEN = 0.618  # spreads whole ages over a day, so that people do not act at the same minute
@@ -11311,7 +11308,7 @@ def read_script(language: str) -> list[Row]:
             row[kind] = row
             keys[row.get("key", "")] = row
             if kind != "then":
-                above[kind] = above["above"] = row
+                above[kind] = row
     return rows
 
 
@@ -11343,7 +11340,7 @@ class Play:
         """Perform the acts of all rows, in the order of their moments."""
         events = []
         for row in rows:
-            if row["kind"] == "person":
+            if row["kind"] == "user":
                 self.store.add_person(row["account"])
                 row.id = row["account"]
             for act in ACTS:
@@ -11359,18 +11356,14 @@ class Play:
         caller = Caller(account, account == ADMIN)
         store = Store(self.store.connection, lambda: moment, self.store.zone, caller)
         operation = self.operations[row.find("operation") or act.operation]
-        named = find_named(store, operation, row[act.on].id if act.on else 0)
-        creates = operation.status == 201
+        kind = operation.target.removesuffix(" or project")  # an execution
+        named = find_named(store, operation, row[kind].id if kind else 0)
         record = dict(named or {})
-        settle = Settler(store, {} if creates else record)
-        given = {}
-        for word in (row.find("sends") or act.sends).split():
-            field, value = self.value_sent(store, row, word)
-            given[field] = value
+        settle = Settler(store, {} if operation.status == 201 else record)
+        words = (row.find("sends") or act.sends).split()
+        given = dict(self.value_sent(store, row, word) for word in words)
         body = check(operation.reads, given, settle, record)
-        id = operation.perform(store, named, body)
-        if creates:
-            row.id = id
+        row.id = operation.perform(store, named, body)
 
     def value_sent(self, store: Store, row: Row, word: str) -> tuple[str, Any]:
         """Return a field of a body and its value, as a word of `sends` says."""
@@ -11390,10 +11383,10 @@ class Play:
 
     def look_up(self, store: Store, row: Row, query: str) -> Any:
         """Return the value of a query about a row."""
-        values = {"today": store.today, "account": row.get("account")}
-        for kind in ("product", "build", "case"):
-            above = row.get(kind) or Row()
-            values[kind] = above.id
+        values = {"today": store.today, "account": row.get("account"), "build": 0, "testcase": 0}
+        for column, cell in row.items():
+            if isinstance(cell, Row):
+                values[column] = cell.id
         return json.loads(store.value(query, values) or "null")
 
 
@@ -11446,8 +11439,11 @@ def delete_records(store: Store) -> None:
     """Delete all records but the users, who may have passwords and tokens."""
     store.defer_links()
     store.run("UPDATE user SET dept = NULL")
-    rows = store.run("SELECT name FROM sqlite_schema WHERE type = 'table'").fetchall()
-    tables = {table for (table,) in rows} - {"user", "token", "sqlite_sequence"}
+    rows = store.run("""
+        SELECT name FROM sqlite_schema
+        WHERE type = 'table' AND name NOT IN ('user', 'token', 'sqlite_sequence')
+    """)
+    tables = [table for (table,) in rows]
     for table in [*tables, *tables]:  # twice, because triggers write into those that count
         store.run(f"DELETE FROM {table}")
     store.run("DELETE FROM sqlite_sequence WHERE name <> 'user'")
