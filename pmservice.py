@@ -11297,7 +11297,7 @@ def read_script(language: str) -> list[Row]:
         kind, *cells = map(str.strip, line.split("|"))
         if kind.endswith(":"):
             names = [cell.removesuffix(f" {language}") for cell in cells]
-            columns[kind.removesuffix(":")] = names
+            columns[kind[:-1]] = names
         elif kind:
             row = Row(above, kind=kind)
             row.number = len(rows)
@@ -11307,8 +11307,7 @@ def read_script(language: str) -> list[Row]:
                 row[column] = keys[cell] if is_key else cell
             row[kind] = row
             keys[row.get("key", "")] = row
-            if kind != "then":
-                above[kind] = row
+            above[kind] = row
     return rows
 
 
@@ -11345,10 +11344,11 @@ class Play:
                 row.id = row["account"]
             for act in ACTS:
                 if act.kind == row["kind"] and row.get(act.when):
-                    events.append((row.age(act.when), act, row))
-        events.sort(key=lambda event: -event[0])
-        for age, act, row in events:
-            self.perform(self.calendar.moment(age), act, row)
+                    moment = self.calendar.moment(row.age(act.when))
+                    events.append((moment, act, row))
+        events.sort(key=lambda event: event[0])
+        for event in events:
+            self.perform(*event)
 
     def perform(self, moment: datetime, act: Act, row: Row) -> None:
         """Perform one act, as the service performs a request (room 12)."""
@@ -11374,11 +11374,11 @@ class Play:
         column = column or field
         cell = row.find(column)
         if isinstance(cell, Row):
-            return field, cell.id
-        if cell and column in self.readers:
-            return field, self.readers[column](cell)
-        if not cell and column in QUERIES:
-            return field, self.look_up(store, row, QUERIES[column])
+            cell = cell.id
+        elif cell and column in self.readers:
+            cell = self.readers[column](cell)
+        elif not cell and column in QUERIES:
+            cell = self.look_up(store, row, QUERIES[column])
         return field, cell
 
     def look_up(self, store: Store, row: Row, query: str) -> Any:
@@ -11420,13 +11420,13 @@ def move_dates(store: Store) -> int:
     Nothing that was done may come to lie in the future: a demo in which somebody has worked stays
     for a week.
     """
-    sql = "SELECT monday, (SELECT max(date) FROM action) FROM demo"
-    monday, latest = store.run(sql).fetchone()
-    age = min(
-        date.fromisoformat(store.today) - date.fromisoformat(monday),
-        moment_of(store.now) - moment_of(latest),
-    )
-    weeks = max(0, age.days // 7)
+    sql = """
+        SELECT max(0, min(
+            strftime('%s', :today) - strftime('%s', monday),
+            strftime('%s', :now) - strftime('%s', (SELECT max(date) FROM action))) / 604800)
+        FROM demo
+    """
+    weeks = store.number(sql, {"today": store.today, "now": store.now})
     if weeks:
         for table, names in dated_columns().items():
             changes = ", ".join(f'"{name}" = {MOVED.format(name)}' for name in names)
@@ -11492,8 +11492,8 @@ def furnish_demo(database: Database) -> str:
     with database.writing() as store:
         if store.is_empty():
             play(store)
-            products = store.number("SELECT count(*) FROM product")
-            bugs = store.number("SELECT count(*) FROM bug")
+            counts = "SELECT (SELECT count(*) FROM product), (SELECT count(*) FROM bug)"
+            products, bugs = store.run(counts).fetchone()
             return f"A made-up company: {products} products, {bugs} bugs."
         if not store.number("SELECT count(*) FROM demo"):
             log.warning("%s holds records already: nothing was loaded into it", database.path)
