@@ -8704,7 +8704,7 @@ RECORD_PATHS = {
 }
 # The overview's queries. Its figures are the totals of lists, which have the bugs and stories of
 # deleted products, too.
-IS_SEEN = f"{PRODUCT.visible()} AND NOT product.deleted"
+
 IN_ALL = f"""
     SELECT count(*) FILTER (WHERE NOT product.deleted) AS products,
         coalesce(sum(unResolved), 0) AS active
@@ -8748,7 +8748,7 @@ BUSIEST_PRODUCTS = f"""
     SELECT product.id, name, unResolved AS active, bugs - unResolved - closedBugs AS resolved,
         closedBugs AS closed, bugs AS "all"
     FROM product JOIN product_count ON product_count.product = product.id
-    WHERE {IS_SEEN}
+    WHERE {PRODUCT.visible()} AND NOT product.deleted
     ORDER BY unResolved DESC, product.id
     LIMIT {TOP}
 """
@@ -8777,8 +8777,10 @@ RELEASED = f"""
     FROM release
     WHERE NOT release.deleted AND {RELEASE.visible()}
 """
-SINCE = f"date(:today, '-{7 * WEEKS} days')"
-PAST = f"{RELEASED} AND date BETWEEN {SINCE} AND :today ORDER BY date DESC LIMIT {RELEASES}"
+PAST = f"""
+    {RELEASED} AND date BETWEEN date(:today, '-{7 * WEEKS} days') AND :today
+    ORDER BY date DESC LIMIT {RELEASES}
+"""
 PLANNED = f"{RELEASED} AND date > :today ORDER BY date LIMIT {RELEASES}"
 PAST_AND_PLANNED = f"""
     SELECT * FROM ({PAST})
@@ -9081,24 +9083,22 @@ class Sheet:
             pieces = [(text, path_of(path, record["id"])) for text, _ in pieces]
         return css_class, pieces
 
-    def table(
-        self, view: View, records: Sequence[Fields], title: str = "", within: str = ""
-    ) -> Section:
+    def table(self, listing: Listing, records: Sequence[Fields]) -> Section:
         """Return a table of records.
 
-        Its columns: the first COLUMNS of TELLING that a record has set, but not `within`, the field
-        that is the same in all of them.
+        Its columns: the first COLUMNS of TELLING that a record has set, but not the field by which
+        the list is narrowed, which is the same in all of them.
         """
         told = []
         for field in TELLING.split():
-            known = field in view.columns and field != within
+            known = field in listing.view.columns and field != listing.within
             if known and any(record[field] for record in records):
                 told.append(field)
         heads = told[:COLUMNS]
         rows = []
         for record in records:
-            rows.append([self.cell(view, field, record) for field in heads])
-        return Section(title, heads, rows)
+            rows.append([self.cell(listing.view, field, record) for field in heads])
+        return Section(heads=heads, rows=rows)
 
     # Records
 
@@ -9144,8 +9144,8 @@ class Sheet:
         items = record[listing.key]
         nothing = {"limit": 0, "offset": 0}
         total, _ = self.store.page(listing, {listing.within: record["id"]}, nothing)
-        table = self.table(listing.view, items, listing.key)
-        return table._replace(links=[(f"{len(items):,} / {total:,}", "")])
+        links = [(f"{len(items):,} / {total:,}", "")]
+        return self.table(listing, items)._replace(title=listing.key, links=links)
 
     def log(self, resource: Resource, id: int) -> list[Cells]:
         """Return the action log of a record, the last action first."""
@@ -9165,7 +9165,7 @@ class Sheet:
         """Return a page of a list, with links to other pages, orders and states of it."""
         records = answer[listing.key]
         total = answer.get("total", len(records))
-        table = self.table(listing.view, records, within=listing.within)
+        table = self.table(listing, records)
         return table._replace(
             sorts=address.sorts(listing, table.heads),
             filters=self.state_links(listing, address),
@@ -9649,18 +9649,18 @@ def lines_for_programs(environ: Mapping[str, Any], account: str) -> Section:
     )
 
 
-def refuse_embedding(environ: Environ, may_frame: bool) -> None:
+def refuse_embedding(environ: Environ, frames: Sequence[str]) -> None:
     """Raise Refusal (403) for a request of another site's page, unless a person followed a link.
 
     Browsers add the credentials that they know to the requests of other sites' scripts, images and
-    frames, too. may_frame: whether some sites may frame pages; the browser then looks which.
+    frames, too. frames: the sites that may frame pages; the browser looks which site does.
     """
     site = environ.get("HTTP_SEC_FETCH_SITE", "")
     mode = environ.get("HTTP_SEC_FETCH_MODE")
     target = environ.get("HTTP_SEC_FETCH_DEST")
     if site in ("", "same-origin", "none"):
         return
-    if mode == "navigate" and (target == "document" or (may_frame and target == "iframe")):
+    if mode == "navigate" and (target == "document" or (frames and target == "iframe")):
         return
     raise Refusal(403, "Pages of other sites may only link to this page.")
 
@@ -9831,7 +9831,7 @@ class Page:
 
     def answer(self, environ: Environ, say: Say) -> Contents:
         """Return the page at a path. Raises Refusal, Bottle's 404, or a redirection."""
-        refuse_embedding(environ, bool(self.service.frames))
+        refuse_embedding(environ, self.service.frames)
         environ["PATH_INFO"], reason = normalize_path(environ, self.service.prefixes)
         if self.service.loading:  # its users and their passwords may not be there yet
             raise Refusal(503, LOADING)
@@ -11272,12 +11272,9 @@ class Row(dict[str, Any]):
 
     def find(self, column: str) -> Any:
         """Return a cell of the row, or of its story, project or product; None if all lack it."""
-        if column in self:
-            return self[column]
-        for kind in ("story", "project", "product"):
-            above = self.get(kind)
-            if above and column in above:
-                return above[column]
+        for row in (self, *map(self.get, ("story", "project", "product"))):
+            if row and column in row:
+                return row[column]
         return None
 
     def age(self, column: str) -> float:
