@@ -8662,25 +8662,16 @@ TELLING = """
     PM PO owner builder assignedTo consumed left progress bugs unResolved closedBugs stories
     openedDate date begin end deadline role email
 """
-# Fields that no page shows: another field says the same in words, or they mean nothing to people.
-HIDDEN_FIELDS = """
-    assignedToRealName avatar branch buildID buildName caseVersion childStories color createdVersion
-    currentVersion executionID executionName fromCaseVersion gender grade latestStoryVersion line
-    managerName module openedVersion order parentName parentPri path percent planTitle productName
-    productStatus productType programName projectName storyID storyStatus storyTitle
-    storyVersion
-"""
-HIDDEN = frozenset(HIDDEN_FIELDS.split())
-# Fields whose values are words of LABELS.
-WORDED_FIELDS = """
-    acl attribute caseResult caseStatus category closedReason lastRunResult lifetime model
-    resolution role source stage status type
-"""
-WORDED = frozenset(WORDED_FIELDS.split())
-YES_OR_NO = ("confirmed", "marker")  # fields with 1 or 0
-# The resources to which the ids or accounts in other fields belong, also those in a text with
-# commas.
-LINKING_FIELDS = {
+# How pages show fields of which the kinds do not say it: as words of LABELS, with a color too, as
+# yes or nothing, or as links to the records of which they have the ids or accounts, also in a text
+# with commas. Hidden ones mean nothing to people, or another field says the same in words.
+FIELDS_BY_WAY = {
+    "word": """
+        acl attribute caseResult caseStatus category closedReason lastRunResult lifetime model
+        resolution role source type
+    """,
+    "state": "stage status",
+    "flag": "confirmed marker",
     "bug": "duplicateBug fromBug leftBugs linkBug toBugs",
     "build": "openedBuild resolvedBuild",
     "execution": "executions",
@@ -8688,10 +8679,14 @@ LINKING_FIELDS = {
     "task": "toTask",
     "testcase": "case fromCaseID linkCase",
     "user": "finishedList lastRunner mailto notReview reviewer whitelist",
+    "hidden": """
+        assignedToRealName avatar branch buildID buildName caseVersion childStories color
+        createdVersion currentVersion executionID executionName fromCaseVersion gender grade
+        latestStoryVersion line managerName module openedVersion order parentName parentPri path
+        percent planTitle productName productStatus productType programName projectName storyID
+        storyStatus storyTitle storyVersion
+    """,
 }
-TARGETS: Texts = {}
-for _resource, _fields in LINKING_FIELDS.items():
-    TARGETS.update(dict.fromkeys(_fields.split(), _resource))
 LISTS_OF_IDS = {"bugs": "bug", "stories": "story"}  # of a release, as a text
 READS = {row.path: row for row in OPERATIONS if row.method == "GET"}
 LISTS = {path: row.listing for path, row in READS.items() if row.listing}
@@ -8702,9 +8697,11 @@ RECORD_PATHS = {
     for path, row in reversed(READS.items())
     if row.target and row.view and not row.listing
 }
+WAYS = {resource: resource for resource in RECORD_PATHS}  # by field
+for _way, _fields in FIELDS_BY_WAY.items():
+    WAYS.update(dict.fromkeys(_fields.split(), _way))
 # The overview's queries. Its figures are the totals of lists, which have the bugs and stories of
 # deleted products, too.
-
 IN_ALL = f"""
     SELECT count(*) FILTER (WHERE NOT product.deleted) AS products,
         coalesce(sum(unResolved), 0) AS active
@@ -9026,12 +9023,10 @@ class Sheet:
     def value_cell(self, field: str, kind: Kind, value: Any) -> Cell:
         """Return the cell of a field's value, with links; without pieces if it is unset."""
         look = LOOKS[kind.look]
-        if look.cell == "flag" or field in YES_OR_NO:
+        way = "user" if look.cell == "person" else WAYS.get(field, look.cell)
+        if way == "flag":
             return "word", [("yes", "")] if value in (1, "1") else []
-        # a field without a target may be named after the resource that it links to
-        target = kind.target or TARGETS.get(field) or (field if field in RECORD_PATHS else "")
-        if look.cell == "person":
-            target = "user"
+        target = kind.target or (way if way in RECORD_PATHS else "")
         if isinstance(value, str):
             target = LISTS_OF_IDS.get(field, target)
         # The 0 of a link is no record. A derived number shows its 0; one that requests may set and
@@ -9042,14 +9037,13 @@ class Sheet:
             return "", []
         if target:
             return "", [self.linked(target, item) for item in items_of(value)]
-        if look.cell == "moment":
+        if way == "moment":
             return text_cell(self.minute(value), "day")
         if look.written == "day":
             return text_cell(value, "day")
         text = text_of(value, self.say)
-        if field in WORDED:
-            css_class = "state" if field in ("status", "stage") else "word"
-            return css_class, [(word, "") for word in listed(text)]
+        if way in ("word", "state"):
+            return way, [(word, "") for word in listed(text)]
         if isinstance(value, (int, float)):
             return text_cell(text, "number")
         return text_cell(plain_text(text) if field in RICH else text, "long")
@@ -9117,7 +9111,7 @@ class Sheet:
         """Return the fields of a record, one a row, and links to the lists within it."""
         rows, unset = [], []
         for field in view.columns:
-            if field in HIDDEN:
+            if WAYS.get(field) == "hidden":
                 continue
             cell = self.cell(view, field, record)
             _, pieces = cell

@@ -9260,10 +9260,11 @@ def words_on_page(operation: pmservice.Operation) -> Iterator[str]:
         yield listing.key
         views.append(listing.view)
     for shown in views:
-        yield from {*shown.columns} - pmservice.HIDDEN
+        yield from (field for field in shown.columns if pmservice.WAYS.get(field) != "hidden")
         given = shown.resource.settable()
-        for field in given.keys() & pmservice.WORDED:
-            yield from given[field].schema.get("enum", ())
+        for field, kind in given.items():
+            if pmservice.WAYS.get(field) in ("word", "state"):
+                yield from kind.schema.get("enum", ())
 
 
 def shape_of(link: str) -> tuple[str, ...]:
