@@ -8690,10 +8690,10 @@ FIELDS_BY_WAY = {
 LISTS_OF_IDS = {"bugs": "bug", "stories": "story"}  # of a release, as a text
 READS = {row.path: row for row in OPERATIONS if row.method == "GET"}
 LISTS = {path: row.listing for path, row in READS.items() if row.listing}
-# The path of each resource's records. A resource may have several: reading the table in reverse
-# lets the first one win.
+# The path above each resource's records, such as /bugs. A resource may have several: reading the
+# table in reverse lets the first one win.
 RECORD_PATHS = {
-    row.target: path
+    row.target: path.rpartition("/")[0]
     for path, row in reversed(READS.items())
     if row.target and row.view and not row.listing
 }
@@ -8869,11 +8869,6 @@ def figure(value: float | str, path: str = "") -> Cell:
     return "number", [(f"{value:,}", path)]
 
 
-def path_of(template: str, id: int) -> str:
-    """Return the path of a record, or of a list within it."""
-    return re.sub("<.*>", str(id), template)
-
-
 def text_of(value: Any, say: Say) -> str:
     """Return a JSON value in words."""
     if isinstance(value, list):
@@ -9014,10 +9009,9 @@ class Sheet:
         """Return a record's name and path; its id alone if the caller may not see it."""
         if target == "program":
             target = "program or project"  # the parent of an execution
-        for target_name in target.split(" or "):
-            resource = RESOURCES[target_name]
-            for (name,) in self.rows(name_statement(resource), id=id):
-                return name, path_of(RECORD_PATHS[resource.name], id)
+        for resource in target.split(" or "):
+            for (name,) in self.rows(name_statement(RESOURCES[resource]), id=id):
+                return name, f"{RECORD_PATHS[resource]}/{id}"
         return str(id), ""
 
     def value_cell(self, field: str, kind: Kind, value: Any) -> Cell:
@@ -9054,16 +9048,12 @@ class Sheet:
         item: an id or an account, or an object that has it.
         """
         if target == "user":
-            return self.person(item)
+            user: Any = item if isinstance(item, dict) else self.store.user(item)
+            if not user:
+                return item, ""
+            return user["realname"] or user["account"], f"/users/{user['id']}"
         text = str(item["id"] if isinstance(item, dict) else item)
         return self.name(target, int(text)) if text.isdigit() else (self.say(text), "")
-
-    def person(self, value: Any) -> Piece:
-        """Return the real name of a user, by account or user reference, and the user's path."""
-        user: Any = value if isinstance(value, dict) else self.store.user(value)
-        if not user:
-            return value, ""
-        return user["realname"] or user["account"], f"/users/{user['id']}"
 
     def minute(self, stored: str) -> str:
         """Return the wall-clock time of a stored moment, without seconds."""
@@ -9074,7 +9064,7 @@ class Sheet:
         css_class, pieces = self.value_cell(field, view.fields[field], record[field])
         path = RECORD_PATHS.get(view.resource.name)
         if path and field in ("id", "name", "title", "account"):
-            pieces = [(text, path_of(path, record["id"])) for text, _ in pieces]
+            pieces = [(text, f"{path}/{record['id']}") for text, _ in pieces]
         return css_class, pieces
 
     def table(self, listing: Listing, records: Sequence[Fields]) -> Section:
@@ -9126,11 +9116,11 @@ class Sheet:
         """Return links to the lists within a record, none if it is deleted."""
         if record.get("deleted") in (True, "1"):
             return []
-        home = RECORD_PATHS[view.resource.name] + "/"
+        above = RECORD_PATHS[view.resource.name]
         return [
-            (listing.key, path_of(path, record["id"]))
+            (listing.key, f"{above}/{record['id']}/{path.rpartition('/')[2]}")
             for path, listing in LISTS.items()
-            if path.startswith(home)
+            if path.startswith(f"{above}/<")
         ]
 
     def enclosed(self, listing: Listing, record: Fields) -> Section:
@@ -9146,7 +9136,7 @@ class Sheet:
         return [
             [
                 text_cell(self.minute(moment)),
-                ("", [self.person(actor)]),
+                ("", [self.linked("user", actor)]),
                 text_cell(action, "word"),
                 text_cell(plain_text(comment), "long"),
             ]
@@ -9706,7 +9696,8 @@ def search_calls(journal: Journal, wanted: Fields) -> list[Fields]:
     for noted in journal.matching(wanted, under_way=True):
         text = noted.shown()
         call = json.loads(text)
-        if words in text.lower() and call["account"] == wanted.get("account", call["account"]):
+        is_of_account = wanted.get("account") in (None, call["account"])
+        if is_of_account and words in text.lower():
             found.append(call)
     return found
 
@@ -9826,10 +9817,10 @@ class Page:
     def answer(self, environ: Environ, say: Say) -> Contents:
         """Return the page at a path. Raises Refusal, Bottle's 404, or a redirection."""
         refuse_embedding(environ, self.service.frames)
-        environ["PATH_INFO"], reason = normalize_path(environ, self.service.prefixes)
+        path, reason = normalize_path(environ, self.service.prefixes)
+        environ["PATH_INFO"] = path
         if self.service.loading:  # its users and their passwords may not be there yet
             raise Refusal(503, LOADING)
-        path = environ["PATH_INFO"]
         if path == OUT_PAGE:
             return self.log_out(environ)
         me = environ["pmservice.caller"] = self.caller(environ)
