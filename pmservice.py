@@ -11249,7 +11249,7 @@ class Calendar:
 class Row(dict[str, Any]):
     """A row of the script: its cells, and the rows that it belongs to, by their kinds.
 
-    age: of an act, in workdays. id: of its record, once that is made; the account of a person.
+    id: of its record, once that is made; before that, the account of a user, 0 of others.
     """
 
     id: int | str = 0
@@ -11257,7 +11257,8 @@ class Row(dict[str, Any]):
 
     def find(self, column: str) -> Any:
         """Return a cell of the row, or of its story, project or product; None if all lack it."""
-        for row in (self, *map(self.get, ("story", "project", "product"))):
+        above = map(self.get, ("story", "project", "product"))
+        for row in (self, *above):
             if row and column in row:
                 return row[column]
         return None
@@ -11287,9 +11288,8 @@ def read_script(language: str) -> list[Row]:
             for column, cell in zip(columns[kind], cells, strict=False):
                 is_key = cell and column in KEYED
                 row[column] = keys[cell] if is_key else cell
-            row[kind] = row
+            row[kind] = above[kind] = row
             keys[row.get("key", "")] = row
-            above[kind] = row
     return rows
 
 
@@ -11365,7 +11365,12 @@ class Play:
 
     def look_up(self, store: Store, row: Row, query: str) -> Any:
         """Return the value of a query about a row."""
-        values = {"today": store.today, "account": row.get("account"), "build": 0, "testcase": 0}
+        values = {
+            "today": store.today,
+            "account": row.get("account"),
+            "build": 0,  # without one
+            "testcase": 0,
+        }
         for column, cell in row.items():
             if isinstance(cell, Row):
                 values[column] = cell.id
@@ -11434,8 +11439,7 @@ def delete_records(store: Store) -> None:
 def play(store: Store) -> None:
     """Fill a database without records with the demo."""
     Play(store).perform_all(read_script(store.language))
-    today = date.fromisoformat(store.today)
-    store.insert("demo", {"monday": f"{today - timedelta(days=today.weekday())}"})
+    store.run("INSERT INTO demo VALUES (date(?, 'weekday 0', '-6 days'))", (store.today,))
 
 
 def undated(store: Store) -> tuple[int, str]:
