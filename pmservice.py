@@ -4158,6 +4158,8 @@ Perform = Callable[[Store, Any, Body], int]
 # Called with the stored row, None for a new record, and with the record as the request would leave
 # it. It raises Invalid, or returns further changes.
 Check = Callable[[Store, Any, Body], Body]
+# The accounts that a fixture names, by themselves and by the ids of its users.
+Named = dict[str | int, str]
 
 
 class Settler:
@@ -4165,24 +4167,34 @@ class Settler:
 
     record: the stored record, if there is one; the links and persons that it has already are never
         refused.
-    named: given while a fixture is loaded; it takes the accounts that the fixture names, by
-        themselves and by the ids of its users. Links are then looked up when everything is loaded.
+    named: given while a fixture is loaded; it takes the accounts that the fixture names. Links are
+        then looked up when everything is loaded.
     """
 
-    def __init__(
-        self, store: Store, record: Fields = NO_FIELDS, named: dict[str | int, str] | None = None
-    ):
-        self.store, self.record, self.named = store, record, named
+    def __init__(self, store: Store, record: Fields = NO_FIELDS, named: Named | None = None):
+        self.store = store
+        self.record = record
+        self.named = named
 
     def __call__(self, field: str, kind: Kind, value: Any) -> Any:
-        """Return a checked value as it is stored. Raises ValueError.
-
-        A link is looked up; another kind is settled by the method that its row of LOOKS names.
-        """
+        """Return a checked value as it is stored. Raises ValueError."""
+        settled = LOOKS[kind.look].settled
         if kind.target:
             return self.link(field, kind, value)
-        method = LOOKS[kind.look].settled
-        return getattr(self, method)(field, value) if method else value
+        if settled == "moment":
+            return utc(value, self.store.zone)
+        if settled == "person" and value is not None:
+            stored = self.record.get(field) or ""
+            return self.account(value, stored)
+        if settled == "people":  # deleted users are refused in a new record only
+            stored = None if self.record else ""
+            return [self.account(person, stored) for person in value]
+        if settled == "whitelist":  # as ZenTao stores them: ",dev1,qa1,"
+            accounts = [f"{self.account(person)}," for person in value]
+            return "," + "".join(accounts)
+        if settled == "votes":
+            return [{**vote, "account": self.account(vote["account"])} for vote in value]
+        return value
 
     def link(self, field: str, kind: Kind, value: Any) -> Any:
         """Return an id or a list of ids if they name records that the caller may see.
@@ -4191,42 +4203,19 @@ class Settler:
         """
         if value == 0:
             return None
-        if self.named is None:
-            ids = value if isinstance(value, list) else [value]
-            known = self.links(field, kind)
-            new = [id for id in ids if id not in known]
-            if missing := self.store.missing(kind.target, new):
-                raise ValueError(f"must name an existing {kind.target} (got {missing})")
+        if self.named is not None:
+            return value
+        known = [self.record.get(field)]
+        if self.record and kind.table:
+            known = [*self.store.linked(kind, self.record["id"])]
+        ids = value if isinstance(value, list) else [value]
+        new = [id for id in ids if id not in known]
+        missing = self.store.missing(kind.target, new)
+        if missing:
+            raise ValueError(f"must name an existing {kind.target} (got {missing})")
         return value
 
-    def links(self, field: str, kind: Kind) -> list[int]:
-        """Return the ids that the field of the stored record has already."""
-        if self.record and kind.table:
-            return self.store.linked(kind, self.record["id"])
-        return [self.record[field]] if field in self.record else []
-
-    def moment(self, field: str, value: datetime) -> str:
-        """Return a moment in UTC."""
-        return utc(value, self.store.zone)
-
-    def person(self, field: str, value: str | int | None) -> str | None:
-        """Return the account of a person."""
-        return self.account(value, self.record.get(field) or "")
-
-    def people(self, field: str, value: list[str | int]) -> list[str | None]:
-        """Return the accounts of persons. Deleted users are refused in a new record only."""
-        stored = None if self.record else ""
-        return [self.account(person, stored) for person in value]
-
-    def whitelist(self, field: str, value: list[str | int]) -> str:
-        """Return the accounts of persons as ZenTao stores them: ",dev1,qa1,"."""
-        return "," + "".join(f"{self.account(person)}," for person in value)
-
-    def votes(self, field: str, value: list[Fields]) -> list[dict[str, Any]]:
-        """Return the votes of a story's reviewers, with their accounts."""
-        return [{**vote, "account": self.account(vote["account"])} for vote in value]
-
-    def account(self, person: str | int | None, stored: str | int | None = None) -> str | None:
+    def account(self, person: str | int, stored: str | None = None) -> str:
         """Return the account of a person, and add a user for an unknown one. Raises ValueError.
 
         An unknown id is refused. While a fixture is loaded, an account is only collected.
@@ -4234,8 +4223,6 @@ class Settler:
         stored: the account that the field has already; it may be a deleted user. "": nothing, so
             every deleted user is refused. None: none is refused.
         """
-        if person is None:
-            return None
         if self.named is not None:
             person = self.named.get(person, person)
             if isinstance(person, str):
@@ -4247,33 +4234,26 @@ class Settler:
                 raise ValueError(f"must name an existing user (got {person})")
             self.store.add_person(person)
             return person
-        if user["deleted"] and stored not in (None, person, user["account"]):
+        account: str = user["account"]
+        if user["deleted"] and stored not in (None, account):
             raise ValueError(f"must not name a deleted user (got {person})")
-        return str(user["account"])
+        return account
 
 
 def complete(store: Store, resource: Resource, given: Body) -> dict[str, Any]:
-    """Return a new record with the resource's defaults where nothing was given."""
-    context = Context(given, store.me.account, store.now, store.today)
-    return with_defaults(resource, context)
-
-
-def with_defaults(resource: Resource, context: Context) -> dict[str, Any]:
-    """Return what is given of a new record, with the resource's defaults.
+    """Return a new record with the resource's defaults where nothing was given.
 
     The specification: `whitelist` "takes effect only when acl is `private`". A record with acl
     "open" therefore gets an empty one.
     """
-    values = {field: value for field, value in context.given.items() if value is not None}
+    context = Context(given, store.me.account, store.now, store.today)
+    values = dict(given)
     for field, default in resource.defaults.items():
-        if field in values:
-            continue
-        value = default(context) if callable(default) else default
-        if value is not None:
-            values[field] = value
+        if values.get(field) is None:
+            values[field] = default(context) if callable(default) else default
     if values.get("acl") == "open":
         values["whitelist"] = ","
-    return values
+    return {field: value for field, value in values.items() if value is not None}
 
 
 def with_story_version(store: Store, resource: Resource, values: Body, row: Any = None) -> Body:
@@ -4284,19 +4264,18 @@ def with_story_version(store: Store, resource: Resource, values: Body, row: Any 
     but a task that has it already keeps its version. A new record without a story has version 1; a
     stored one whose story is taken away keeps its version.
     """
-    if "story" not in values or "storyVersion" not in resource.fields:
+    story = values.get("story")
+    if story is None or "storyVersion" not in resource.fields:
         return values
-    if row is not None and not values["story"]:
+    is_kept = row and story in (0, row["story"])
+    if is_kept and not (story and resource is TASK):
         return values
-    same_story = row is not None and values["story"] == row["story"]
-    if same_story and resource is not TASK:  # only a task takes the version anew
-        return values
-    version = store.latest_version(values["story"])
+    version = store.latest_version(story)
     if version is None:
-        if same_story:  # a task keeps the version of a story that the caller does not see
+        if is_kept:
             return values
         # 0: a story that is not there or not visible; 1: no story.
-        version = 0 if values["story"] else 1
+        version = 0 if story else 1
     return {**values, "storyVersion": version}
 
 
