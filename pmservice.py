@@ -4346,12 +4346,14 @@ def save(store: Store, resource: Resource, row: Any, changes: Body, action: str)
 
     A new assignee sets `assignedDate` to now.
     """
-    changes = {**with_story_version(store, resource, changes, row), **last_edit(store)}
+    id: int = row["id"]
+    changes = with_story_version(store, resource, changes, row)
+    changes = {**changes, **last_edit(store)}
     if differs(row, changes, "assignedTo"):
         changes["assignedDate"] = store.now
-    store.update_record(resource, row["id"], changes)
-    store.log_action(resource.table, row["id"], action, changes)
-    return int(row["id"])
+    store.update_record(resource, id, changes)
+    store.log_action(resource.table, id, action, changes)
+    return id
 
 
 def modify(
@@ -4371,35 +4373,35 @@ def make_modify(resource: Resource, verify: Check | None = None) -> Perform:
     return functools.partial(modify, resource=resource, verify=verify)
 
 
-def require_product(
-    store: Store, resource: Resource, product: int, given: Body, **fields: str
-) -> None:
-    """Raise Invalid unless the records that these fields name belong to a product.
+def require_product(store: Store, name: str, after: Body, **fields: str) -> None:
+    """Raise Invalid unless the records that these fields name belong to a record's product.
 
-    fields: as keywords, each field of `given` that holds ids and the table that they name:
-        `stories="story"`.
+    name: what the record is called.
+    fields: as keywords, each field that holds ids and the table that they name: `stories="story"`.
     """
+    product = after["product"]
     for field, table in fields.items():
-        ids = given.get(field) or []
+        ids = after.get(field) or []
         if isinstance(ids, int):
             ids = [ids]
         stranger = store.stranger(table, ids, product)
         if stranger:
-            rule = f"must belong to product {product}, like the {resource.name} (got {stranger})"
+            rule = f"must belong to product {product}, like the {name} (got {stranger})"
             raise Invalid({field: rule})
 
 
-def check_parent(store: Store, resource: Resource, after: Body) -> None:
+def check_parent(store: Store, table: str, after: Body) -> None:
     """Raise Invalid unless a story or a plan may have its parent: children have no children."""
     parent = after.get("parent")
     if not parent:
         return
     id = after.get("id", 0)
-    if parent == id or store.get(resource.table, parent)["parent"]:
-        rule = f"must be a {resource.name} that has no parent itself (got {parent})"
+    if parent == id or store.get(table, parent)["parent"]:
+        rule = f"must be a {table} that has no parent itself (got {parent})"
         raise Invalid({"parent": rule})
-    if store.has_children(resource.table, id):
-        raise Invalid({"parent": f"must be 0, because this {resource.name} has children"})
+    if store.has_children(table, id):
+        rule = f"must be 0, because this {table} has children"
+        raise Invalid({"parent": rule})
 
 
 class Transition(NamedTuple):
@@ -4407,7 +4409,7 @@ class Transition(NamedTuple):
 
     action: its word in the action log and in refusals.
     sources: the states that it may start from.
-    to: the state that it leads to, "" if the state stays or the operation sets it.
+    to: the state that it leads to, "" if the state stays or the body sets it.
     signs: the fields …By and …Date of this name become the caller and the present moment.
     empties: the fields that become unset.
     sets: the fields that become a value, or what a function of the row returns.
@@ -4416,7 +4418,7 @@ class Transition(NamedTuple):
     resource: Resource
     action: str
     sources: tuple[str, ...]
-    to: str
+    to: str = ""
     signs: str = ""
     empties: tuple[str, ...] = ()
     sets: Mapping[str, Any] = {}
@@ -4448,35 +4450,36 @@ PAUSE           = Transition(TASK,  "paused",        ("wait", "doing"),         
 CLOSE           = Transition(TASK,  "closed",        ("wait", "doing", "done", "pause", "cancel"), "closed",   "closed",    (),             STATE_AS_REASON)
 CANCEL          = Transition(TASK,  "canceled",      ("wait", "doing", "pause"),                   "cancel",   "canceled")
 ACTIVATE        = Transition(TASK,  "activated",     ("done", "pause", "closed", "cancel"),        "doing",    "activated", END_FIELDS)
-TASK_ASSIGNED   = Transition(TASK,  "assigned",      TASK_STATES,                                  "")
+TASK_ASSIGNED   = Transition(TASK,  "assigned",      TASK_STATES)
 EFFORT_ADDED    = Transition(TASK,  "worked on",     TASK_STATES,                                  "doing",    "",          END_FIELDS)
 LAST_EFFORT     = Transition(TASK,  "worked on",     TASK_STATES,                                  "done",     "finished",  STOP_FIELDS,    LEFT_0_TO_OPENER)
-# "status" in PUT /tasks/<id>
-SET_TO_WAIT     = Transition(TASK,  "set to wait",   ("doing", "pause", "done", "cancel"),         "wait",     "",          END_FIELDS)
-SET_TO_DOING    = Transition(TASK,  "set to doing",  ("wait", "pause", "done", "cancel"),          "doing",    "",          END_FIELDS)
-SET_TO_PAUSE    = Transition(TASK,  "set to pause",  ("wait", "doing", "done", "cancel"),          "pause",    "",          END_FIELDS)
-SET_TO_DONE     = Transition(TASK,  "set to done",   ("doing", "pause", "closed"),                 "done",     "finished",  STOP_FIELDS,    LEFT_0)
-SET_TO_CANCEL   = Transition(TASK,  "set to cancel", ("wait", "doing", "pause", "done", "closed"), "cancel",   "canceled",  END_FIELDS)
-SET_TO_CLOSED   = Transition(TASK,  "set to closed", ("wait", "doing", "pause", "done", "cancel"), "closed",   "closed",    END_FIELDS,     STATE_AS_REASON)
+
 CONFIRM         = Transition(BUG,   "confirmed",     ("active",),                                  "active",   "",          (),             {"confirmed": 1})
 RESOLVE         = Transition(BUG,   "resolved",      ("active",),                                  "resolved", "resolved",  (),             CONFIRMED_TO_OPENER)
 CLOSE_BUG       = Transition(BUG,   "closed",        ("resolved",),                                "closed",   "closed")
 REACTIVATE      = Transition(BUG,   "activated",     ("resolved", "closed"),                       "active",   "activated", BUG_END_FIELDS, COUNT_UP)
-BUG_ASSIGNED    = Transition(BUG,   "assigned",      BUG_STATES,                                   "")
-CHANGED         = Transition(STORY, "changed",       ("draft", "active", "changed"),               "")  # change_story sets "changed"
-VOTED           = Transition(STORY, "reviewed",      IN_REVIEW,                                    "")
+BUG_ASSIGNED    = Transition(BUG,   "assigned",      BUG_STATES)
+CHANGED         = Transition(STORY, "changed",       ("draft", "active", "changed"))  # change_story sets "changed"
+VOTED           = Transition(STORY, "reviewed",      IN_REVIEW)
 PASSED          = Transition(STORY, "reviewed",      IN_REVIEW,                                    "active")
 REJECTED        = Transition(STORY, "reviewed",      IN_REVIEW,                                    "closed",   "closed")
 CLARIFIED       = Transition(STORY, "reviewed",      IN_REVIEW,                                    "draft")
-REVERTED        = Transition(STORY, "reviewed",      IN_REVIEW,                                    "active")  # as PASSED, with the old text
 RECALLED        = Transition(STORY, "recalled",      IN_REVIEW,                                    "draft")
 STORY_CLOSED    = Transition(STORY, "closed",        ("draft", "active", "changed"),               "closed",   "closed")
 STORY_ACTIVATED = Transition(STORY, "activated",     ("closed", "changed", "draft"),               "active",   "activated", CLOSE_FIELDS)
-STORY_ASSIGNED  = Transition(STORY, "assigned",      STORY_STATES,                                 "")
+STORY_ASSIGNED  = Transition(STORY, "assigned",      STORY_STATES)
+# By the "status" that PUT /tasks/<id> sends
+SET_TO = {
+    "wait":         Transition(TASK,  "set to wait",   ("doing", "pause", "done", "cancel"),         "wait",     "",          END_FIELDS),
+    "doing":        Transition(TASK,  "set to doing",  ("wait", "pause", "done", "cancel"),          "doing",    "",          END_FIELDS),
+    "pause":        Transition(TASK,  "set to pause",  ("wait", "doing", "done", "cancel"),          "pause",    "",          END_FIELDS),
+    "done":         Transition(TASK,  "set to done",   ("doing", "pause", "closed"),                 "done",     "finished",  STOP_FIELDS,    LEFT_0),
+    "cancel":       Transition(TASK,  "set to cancel", ("wait", "doing", "pause", "done", "closed"), "cancel",   "canceled",  END_FIELDS),
+    "closed":       Transition(TASK,  "set to closed", ("wait", "doing", "pause", "done", "cancel"), "closed",   "closed",    END_FIELDS,     STATE_AS_REASON),
+}
+# By the vote that decides, "" before all have voted; the operation itself reverts the text
+REVIEWED = {"": VOTED, "pass": PASSED, "reject": REJECTED, "clarify": CLARIFIED, "revert": PASSED}
 # fmt: on
-SET_STATES = (SET_TO_WAIT, SET_TO_DOING, SET_TO_PAUSE, SET_TO_DONE, SET_TO_CANCEL, SET_TO_CLOSED)
-PUT_TRANSITIONS = {transition.to: transition for transition in SET_STATES}
-REVIEW_TRANSITIONS = {"pass": PASSED, "reject": REJECTED, "clarify": CLARIFIED, "revert": REVERTED}
 
 
 def move(store: Store, row: Any, body: Body, transition: Transition) -> int:
@@ -4484,20 +4487,24 @@ def move(store: Store, row: Any, body: Body, transition: Transition) -> int:
 
     What is sent wins over what the transition sets, except for the state.
     """
-    resource = transition.resource
-    if row["status"] not in transition.sources:
-        refused = f'A {resource.name} in state "{row["status"]}" cannot be {transition.action}'
-        raise Refusal(400, f"{refused}; allowed states: {', '.join(transition.sources)}.")
-    changes = {field: LOOKS[resource.fields[field].look].emptied for field in transition.empties}
-    if transition.signs:
-        changes[f"{transition.signs}By"] = store.me.account
-        changes[f"{transition.signs}Date"] = store.now
-    for field, value in transition.sets.items():
+    resource, action, sources, to, signs, empties, sets = transition
+    state = row["status"]
+    if state not in sources:
+        refused = f'A {resource.name} in state "{state}" cannot be {action}'
+        raise Refusal(400, f"{refused}; allowed states: {', '.join(sources)}.")
+    changes = {}
+    for field in empties:
+        look = resource.fields[field].look
+        changes[field] = LOOKS[look].emptied
+    if signs:
+        changes[f"{signs}By"] = store.me.account
+        changes[f"{signs}Date"] = store.now
+    for field, value in sets.items():
         changes[field] = value(row) if callable(value) else value
     changes |= body
-    if transition.to:
-        changes["status"] = transition.to
-    return save(store, resource, row, changes, transition.action)
+    if to:
+        changes["status"] = to
+    return save(store, resource, row, changes, action)
 
 
 def make_move(transition: Transition) -> Perform:
@@ -4519,8 +4526,10 @@ def project_of(home: Record) -> int:
 
 def create_project(store: Store, program: Record | None, body: Body) -> int:
     """Create a project, which counts as edited by its creator."""
-    made = {"parent": program["id"]} if program else {}
-    return create(store, PROJECT, {**body, **made, **last_edit(store)})
+    given = {**body, **last_edit(store)}
+    if program:
+        given["parent"] = program["id"]
+    return create(store, PROJECT, given)
 
 
 def create_execution(store: Store, project: Record, body: Body) -> int:
@@ -4529,14 +4538,15 @@ def create_execution(store: Store, project: Record, body: Body) -> int:
     It is for the project's products unless some are named.
     """
     id = project["id"]
-    made = {
+    given = {
+        **body,
         "type": "stage" if project["model"] == "waterfall" else "sprint",
         "project": id,
         "products": body.get("products") or store.linked(PROJECT.fields["products"], id),
         "openedVersion": __version__,  # quirk: the version of the server that made it
         **last_edit(store),
     }
-    return create(store, EXECUTION, {**body, **made})
+    return create(store, EXECUTION, given)
 
 
 def make_modify_project(resource: Resource) -> Perform:
@@ -4571,8 +4581,8 @@ def check_days(store: Store, resource: Resource, after: Body) -> None:
     """Raise Invalid unless the days of a project cover those of its executions."""
     broken: dict[str, str] = {}
     if resource is EXECUTION:
-        project = dict(store.get("project", after["project"]))  # rules take mappings
-        broken |= within_project(project, after)
+        project = store.get("project", after["project"])
+        broken |= within_project(dict(project), after)  # rules take mappings
     else:
         # Of the executions.
         begin, end = store.days_of(table="project", column="project", id=after["id"])
@@ -4604,13 +4614,14 @@ def check_department(store: Store, row: Any, after: Body) -> Body:
 
 def delete_department(store: Store, row: Record, body: Body) -> int:
     """Remove a department for good."""
+    id: int = row["id"]
     try:
-        store.delete("department", id=row["id"])
+        store.delete("department", id=id)
     except sqlite3.IntegrityError:
         rule = "has users or departments below it; delete or move them first"
         raise Refusal(400, f"This department {rule}.") from None
-    store.log_action("department", row["id"], "deleted", body)
-    return int(row["id"])
+    store.log_action("department", id, "deleted", body)
+    return id
 
 
 def list_departments(store: Store, row: None, query: Body) -> list[Body]:
@@ -4622,14 +4633,16 @@ def list_departments(store: Store, row: None, query: Body) -> list[Body]:
     # A view writes JSON text; it is read again to be nested.
     departments = [json.loads(text) for text in shown]
     departments.sort(key=operator.itemgetter("order", "id"))
-    children: dict[int, list[Body]] = {}
+    children: dict[int, list[Body]] = defaultdict(list)
     for department in departments:
-        children.setdefault(department["parent"], []).append(department)
+        above = department["parent"]
+        children[above].append(department)
     for department in departments:
-        if department["id"] in children:
-            department["children"] = children[department["id"]]
+        below = children.get(department["id"])
+        if below:
+            department["children"] = below
             department["actions"] = {"delete": False}
-    return children.get(0, [])
+    return children[0]
 
 
 # Stories
@@ -4637,9 +4650,10 @@ def list_departments(store: Store, row: None, query: Body) -> list[Body]:
 
 def check_story(store: Store, row: Any, after: Body) -> Body:
     """Raise Invalid unless the parent, the plans and the estimate of a story fit together."""
-    require_product(store, STORY, after["product"], after, parent="story", plan="plan")
-    check_parent(store, STORY, after)
-    if row and differs(row, after, "estimate") and store.has_children("story", row["id"]):
+    require_product(store, "story", after, parent="story", plan="plan")
+    check_parent(store, "story", after)
+    is_estimated = row and differs(row, after, "estimate")
+    if is_estimated and store.has_children("story", row["id"]):
         raise Invalid({"estimate": "is the sum of its children's"})
     return {}
 
@@ -4649,15 +4663,16 @@ def create_story(store: Store, product: Record, body: Body) -> int:
 
     The first reviewer gets it, unless it is assigned to somebody else.
     """
-    made = {"product": product["id"], "status": "active", **parts_of_story(body)}
+    given = {**body, **parts_of_story(body), "product": product["id"], "status": "active"}
     reviewers = body.get("reviewer")
     if reviewers:
-        made["status"] = "draft"
-        made["assignedTo"] = body.get("assignedTo") or reviewers[0]
-    id = create(store, STORY, {**body, **made}, check_story)
-    # `objectID`: the execution or project that it is created for.
-    if body.get("objectID"):
-        store.link_story(body["objectID"], id)
+        given["status"] = "draft"
+        given["assignedTo"] = body.get("assignedTo") or reviewers[0]
+    id = create(store, STORY, given, check_story)
+    # The execution or project that it is created for.
+    home = body.get("objectID")
+    if home:
+        store.link_story(home, id)
     return id
 
 
@@ -4681,8 +4696,9 @@ def modify_story(store: Store, story: Record, body: Body) -> int:
 
     A new title replaces that of the present version; it makes no new one.
     """
-    parts = parts_of_story(body, store.votes(story["id"]))
-    return modify(store, story, {**body, **parts}, STORY, check_story)
+    votes = store.votes(story["id"])
+    changes = {**body, **parts_of_story(body, votes)}
+    return modify(store, story, changes, STORY, check_story)
 
 
 def change_story(store: Store, story: Record, body: Body) -> int:
@@ -4693,7 +4709,8 @@ def change_story(store: Store, story: Record, body: Body) -> int:
     changes = dict(body)
     if differs(story, body, "title", "spec", "verify"):
         changes["version"] = story["version"] + 1
-    reviewers = body.get("reviewer", list(store.votes(story["id"])))
+    reviewers = list(store.votes(story["id"]))
+    reviewers = body.get("reviewer", reviewers)
     if reviewers and story["status"] == "active":
         changes["status"] = "changed"
         changes["assignedTo"] = reviewers[0]
@@ -4713,31 +4730,32 @@ def review_story(store: Store, story: Record, body: Body) -> int:
     if reviewers:
         store.vote(id, store.me.account, result)
         results = list(store.votes(id).values())
-    transition = decide_review(results)
+    deciding = deciding_vote(results)
     changes = {"reviewedDate": store.now, **body, "reviewedBy": store.me.account}
-    if transition is REVERTED:
+    if deciding == "revert":
         changes |= store.story_at(id, story["version"] - 1)  # its texts and its version number
-    if transition is not REJECTED:
+    if deciding != "reject":
         changes.pop("closedReason", None)
-    return move(store, story, changes, transition)
+    return move(store, story, changes, REVIEWED[deciding])
 
 
-def decide_review(results: list[str]) -> Transition:
-    """Return the transition that the votes on a story make.
+def deciding_vote(results: list[str]) -> str:
+    """Return the vote that decides about a story, "" as long as somebody has not voted.
 
-    When all have voted, the last vote that is not for the story decides.
+    When all have voted, it is the last one that is not for the story.
 
     results: of all reviewers in the order of their votes; "" stands for one who has not voted.
     """
     if "" in results:
-        return VOTED
+        return ""
     against = [result for result in results if result != "pass"]
-    return REVIEW_TRANSITIONS[against[-1] if against else "pass"]
+    return against[-1] if against else "pass"
 
 
 def recall_story(store: Store, story: Record, body: Body) -> int:
     """Take a story back from its reviewers, who will have to vote again."""
-    without_votes = parts_of_story({"reviewer": list(store.votes(story["id"]))})
+    reviewers = list(store.votes(story["id"]))
+    without_votes = parts_of_story({"reviewer": reviewers})
     return move(store, story, {**body, **without_votes}, RECALLED)
 
 
@@ -4746,20 +4764,18 @@ def recall_story(store: Store, story: Record, body: Body) -> int:
 
 def check_plan(store: Store, row: Any, after: Body) -> Body:
     """Raise Invalid unless a plan lies within its parent, and its children within it."""
-    id = row["id"] if row else 0
-    require_product(store, PLAN, after["product"], after, parent="plan")
-    check_parent(store, PLAN, after)
-    if after["begin"] > after["end"]:
+    require_product(store, "plan", after, parent="plan")
+    check_parent(store, "plan", after)
+    begin, end, parent = after["begin"], after["end"], after.get("parent")
+    if begin > end:
         raise Invalid({"end": "must not be before begin"})
-    parent_begin = parent_end = None
-    if after.get("parent"):
-        parent = store.get("plan", after["parent"])
-        parent_begin, parent_end = parent["begin"], parent["end"]
-    children_begin, children_end = store.days_of("plan", "parent", id)
-    latest_begin = children_begin or parent_end
-    earliest_end = children_end or parent_begin
-    check_between("begin", after["begin"], parent_begin, latest_begin)
-    check_between("end", after["end"], earliest_end, parent_end)
+    first = last = None
+    if parent:
+        above = store.get("plan", parent)
+        first, last = above["begin"], above["end"]
+    below_begin, below_end = store.days_of("plan", "parent", after.get("id", 0))
+    check_between("begin", begin, first, below_begin or last)
+    check_between("end", end, below_end or first, last)
     return {}
 
 
@@ -4776,10 +4792,12 @@ def make_link(table: str, on: bool) -> Perform:
     action = f"linked {field}" if on else f"unlinked {field}"
 
     def perform(store: Store, plan: Record, body: Body) -> int:
-        require_product(store, PLAN, plan["product"], body, **{field: table})
-        store.plan_records(table, plan["id"], body[field], on)
-        store.log_action("plan", plan["id"], action, body)
-        return int(plan["id"])
+        id: int = plan["id"]
+        after = {**plan, **body}
+        require_product(store, "plan", after, **{field: table})
+        store.plan_records(table, id, body[field], on)
+        store.log_action("plan", id, action, body)
+        return id
 
     return perform
 
@@ -4791,7 +4809,8 @@ def check_build(store: Store, row: Any, after: Body) -> Body:
     """Raise Invalid unless what a build names belongs together and no other build has its name."""
     project, product = after["project"], after["product"]
     broken = {}
-    if project != project_of(store.get("project", after["execution"])):
+    home = store.get("project", after["execution"])
+    if project != project_of(home):
         broken["execution"] = EXECUTION_RULE.format(project)
     products = store.linked(PROJECT.fields["products"], project)
     if row:  # it may keep a product that has left the project
@@ -4803,18 +4822,19 @@ def check_build(store: Store, row: Any, after: Body) -> Body:
         broken["name"] = "cannot be given to a build of this product; choose another"
     if broken:
         raise Invalid(broken)
-    require_product(store, BUILD, product, after, stories="story", bugs="bug")
+    require_product(store, "build", after, stories="story", bugs="bug")
     return {}
 
 
 def check_testtask(store: Store, row: Any, after: Body) -> Body:
     """Return the project of a test task's execution. Raises Invalid if they do not fit together."""
-    project = project_of(store.get("project", after["execution"]))
+    home = store.get("project", after["execution"])
+    project, named = project_of(home), after["project"]
     # The path of a new one may name a project; a stored one follows its execution. 0, the default:
     # no project is named.
-    if not row and after["project"] not in (0, project):
-        raise Invalid({"execution": EXECUTION_RULE.format(after["project"])})
-    require_product(store, TESTTASK, after["product"], after, build="build", testcases="testcase")
+    if not row and named not in (0, project):
+        raise Invalid({"execution": EXECUTION_RULE.format(named)})
+    require_product(store, "testtask", after, build="build", testcases="testcase")
     return {"project": project}
 
 
@@ -4827,7 +4847,7 @@ def modify_case(store: Store, case: Record, body: Body) -> int:
     Without `steps`, or with the same ones, the stored steps stay.
     """
     changes = dict(body)
-    steps = changes.pop("steps", None)
+    steps = changes.pop("steps", ())
     if steps and texts_of(steps) != texts_of(store.steps(case["id"])):
         version = case["version"] + 1
         changes["version"] = version
@@ -4837,30 +4857,28 @@ def modify_case(store: Store, case: Record, body: Body) -> int:
 
 def texts_of(steps: Iterable[Any]) -> list[tuple[str, str, str]]:
     """Return what steps say, sent or stored: (type, desc, expect) of each."""
-    # Stored rows have no get().
-    return [
-        (step.get("type", "step"), step["desc"], step.get("expect", ""))
-        for step in map(dict, steps)
-    ]
+    said = operator.itemgetter("type", "desc", "expect")
+    return [said({"type": "step", "expect": "", **step}) for step in steps]
 
 
 def run_case(store: Store, case: Record, body: Body) -> int:
     """Record a run of a test case. Return the id of its result."""
-    version = body.get("version") or case["version"]
-    if version > case["version"]:
-        raise Invalid({"version": f"must be at most {case['version']}, the test case's version"})
-    given = body.get("steps", [])
+    id, latest = case["id"], case["version"]
+    version = body.get("version") or latest
+    if version > latest:
+        raise Invalid({"version": f"must be at most {latest}, the test case's version"})
     # Quirk: always the present steps, whatever version is run.
-    steps = run_steps(store.steps(case["id"]), given)
+    steps = [dict(step) for step in store.steps(id)]
+    add_results(steps, body.get("steps", []))
     results = {step.get("result") for step in steps}
     result = next((word for word in ("fail", "blocked") if word in results), "pass")
     run = {"lastRunner": store.me.account, "lastRunDate": store.now, "lastRunResult": result}
     if result == "fail":
         run["caseFails"] = case["caseFails"] + 1
-    store.update("testcase", case["id"], run)
-    store.log_action("testcase", case["id"], "run", body)
+    store.update("testcase", id, run)
+    store.log_action("testcase", id, "run", body)
     made = {
-        "case": case["id"],
+        "case": id,
         "testtask": body.get("testtask"),
         "version": version,
         "caseResult": result,
@@ -4869,29 +4887,30 @@ def run_case(store: Store, case: Record, body: Body) -> int:
     return create(store, RESULT, made)
 
 
-def run_steps(steps: list[Record], given: list[Body]) -> Sequence[Body]:
-    """Return the steps of a test case with the results that a request gives, in the same order."""
+def add_results(steps: list[dict[str, Any]], given: list[Body]) -> None:
+    """Add the results that a request gives to the steps of a test case, in the same order."""
     most = len(steps)
     if len(given) > most:
         rule = f"must have at most {most} items, one for each step of the test case"
         raise Invalid({"steps": rule})
-    ran = [dict(step) for step in steps]
-    for step, item in zip(ran, given, strict=False):
+    for step, item in zip(steps, given, strict=False):
         if item:  # {} leaves a step without a result: it was not run
-            step["result"] = item.get("result", "pass")
-            step["real"] = item.get("real", "")
-    return ran
+            step.update({"result": "pass", "real": "", **item})
 
 
 # Tasks
 
+HOUR_DIGITS = 9  # rounds sums of hours as a person adds them: 0.1 + 0.2 is 0.3
+
 
 def create_task(store: Store, home: Record, body: Body) -> int:
     """Create one task for each assignee, all or none. Return the id of the last."""
-    given = {**body, "project": project_of(home), "execution": home["id"]}
-    link_story_of(store, home["id"], body)
+    execution = home["id"]
+    given = {**body, "project": project_of(home), "execution": execution}
+    link_story_of(store, execution, body)
     for account in body.get("assignedTo") or [None]:
-        id = create(store, TASK, {**given, "assignedTo": account})
+        given["assignedTo"] = account
+        id = create(store, TASK, given)
     return id
 
 
@@ -4914,8 +4933,9 @@ def create_tasks(store: Store, home: Record, body: Body) -> list[int]:
 
 def link_story_of(store: Store, execution: int, body: Body) -> None:
     """Link the story that a task names, if there is one, to the task's execution."""
-    if body.get("story") and store.find("story", body["story"]):
-        store.link_story(execution, body["story"])
+    story = body.get("story")
+    if story and store.find("story", story):
+        store.link_story(execution, story)
 
 
 def modify_task(store: Store, task: Record, body: Body) -> int:
@@ -4925,40 +4945,41 @@ def modify_task(store: Store, task: Record, body: Body) -> int:
     """
     link_story_of(store, task["execution"], body)
     changes = dict(body)
+    waits = task["status"] == "wait"
     if differs(task, body, "name", "estStarted", "deadline"):
         changes["version"] = task["version"] + 1
-    # Before any work, what is left is the estimate.
-    if "estimate" in body and task["status"] == "wait" and not task["consumed"]:
+    if "estimate" in body and waits and not task["consumed"]:
+        # Before any work, what is left is the estimate.
         changes.setdefault("left", body["estimate"])
-    changes["status"] = state_after(task, {**task, **changes})
     after = {**task, **changes}
+    if has_begun(task, after):
+        changes["status"] = after["status"] = "doing"
     check_hours(task, after)
-    if after["status"] == task["status"]:
+    if not differs(task, after, "status"):
         return modify(store, task, changes, TASK)
     return set_state(store, task, changes, after)
 
 
-def state_after(task: Record, after: Body) -> str:
-    """Return the state of a changed task.
+def has_begun(task: Record, after: Body) -> bool:
+    """Tell whether a changed task that would wait has begun.
 
-    A task that would wait though it has consumed hours becomes "doing" when its hours or state
-    change, unless no hours are left.
+    It has when its hours or its state change, and hours are consumed and left.
     """
-    status: str = after["status"]
     has_hours = after["consumed"] > 0 and after["left"] > 0
-    if status == "wait" and has_hours and differs(task, after, "consumed", "left", "status"):
-        return "doing"
-    return status
+    waits = after["status"] == "wait"
+    return waits and has_hours and differs(task, after, "consumed", "left", "status")
 
 
 def check_hours(task: Record, after: Body) -> None:
     """Raise Invalid unless the hours left and `closedReason` fit the state of a changed task."""
-    status, left = after["status"], after["left"]
-    if status in ("doing", "pause") and not left and differs(task, after, "status", "left"):
+    status, left, reason = after["status"], after["left"], after["closedReason"]
+    is_new = differs(task, after, "status")
+    is_left_new = differs(task, after, "left")
+    if status in ("doing", "pause") and not left and (is_new or is_left_new):
         raise Invalid({"left": f"must be above 0 for a task in state {status}"})
-    if status == task["status"] == "done" and left and left != task["left"]:
+    if status == "done" and left and is_left_new and not is_new:
         raise Invalid({"left": "must be 0 for a task in state done"})
-    if status != "closed" and after["closedReason"] not in ("", task["closedReason"]):
+    if status != "closed" and reason not in ("", task["closedReason"]):
         raise Invalid({"closedReason": "is set by closing the task"})
 
 
@@ -4969,17 +4990,17 @@ def set_state(store: Store, task: Record, changes: dict[str, Any], after: Body) 
     if status == "done":
         changes["left"] = 0
         if task["status"] == "wait" and after["consumed"] > 0:
-            # SET_TO_DONE does not start from "wait"; a task with hours counts as "doing".
+            # This does not start from "wait"; a task with hours counts as "doing".
             row["status"] = "doing"
     if status == "doing":
-        begin_home_of(store, task)
-        changes["realStarted"] = task["realStarted"] or store.now
-    return move(store, row, changes, PUT_TRANSITIONS[status])
+        changes["realStarted"] = begin_work(store, task)
+    return move(store, row, changes, SET_TO[status])
 
 
-def begin_home_of(store: Store, task: Record) -> None:
-    """Begin a task's execution and project if they wait."""
+def begin_work(store: Store, task: Record) -> str:
+    """Begin a task's execution and project if they wait. Return when the task began itself."""
     store.begin_projects(task["execution"], task["project"])
+    return task["realStarted"] or store.now
 
 
 def start_task(store: Store, task: Record, body: Body) -> int:
@@ -4987,9 +5008,8 @@ def start_task(store: Store, task: Record, body: Body) -> int:
 
     The execution and the project begin with their first task.
     """
-    id = move(store, task, {"realStarted": store.now, **body}, START)
-    begin_home_of(store, task)
-    return id
+    begin_work(store, task)
+    return move(store, task, {"realStarted": store.now, **body}, START)
 
 
 def finish_task(store: Store, task: Record, body: Body) -> int:
@@ -4997,15 +5017,14 @@ def finish_task(store: Store, task: Record, body: Body) -> int:
 
     A task without an assignee goes to its opener.
     """
-    consumed = add_hours(task["consumed"], body.get("currentConsumed", 0))
-    assignee = body.get("assignedTo", task["assignedTo"]) or task["openedBy"]
-    changes = {**body, "assignedTo": assignee, "consumed": consumed}
+    assignee = body.get("assignedTo", task["assignedTo"])
+    consumed = task["consumed"] + body.get("currentConsumed", 0)
+    changes = {
+        **body,
+        "assignedTo": assignee or task["openedBy"],
+        "consumed": round(consumed, HOUR_DIGITS),
+    }
     return move(store, task, changes, FINISH)
-
-
-def add_hours(known: float, more: float) -> float:
-    """Return the sum of hours as a person adds them: 0.1 + 0.2 is 0.3."""
-    return round(known + more, 9)
 
 
 def add_effort(store: Store, task: Record, body: Body) -> int:
@@ -5014,20 +5033,20 @@ def add_effort(store: Store, task: Record, body: Body) -> int:
     The effort of the latest day decides `left` and the state. If a stored one is later, only the
     consumed hours change.
     """
-    consumed = add_hours(task["consumed"], sum(body["consumed"]))
+    consumed = task["consumed"] + sum(body["consumed"])
     if consumed > MAX_INT:
         raise Invalid({"consumed": "makes the consumed hours too many"})
+    id = task["id"]
     efforts = efforts_of(store, body)
-    stored_day = store.last_effort(task["id"])
-    for effort in efforts:
-        create(store, EFFORT, {"task": task["id"], **effort})
-    changes = {"consumed": consumed, "comment": body.get("comment", "")}
     latest = efforts[-1]
+    stored_day = store.last_effort(id)
+    for effort in efforts:
+        create(store, EFFORT, {"task": id, **effort})
+    changes = {"consumed": round(consumed, HOUR_DIGITS), "comment": body.get("comment", "")}
     if latest["date"] < stored_day:
         return modify(store, task, changes, TASK)
-    begin_home_of(store, task)
     changes["left"] = latest["left"]
-    changes["realStarted"] = task["realStarted"] or store.now
+    changes["realStarted"] = begin_work(store, task)
     if not latest["left"]:
         return move(store, task, changes, LAST_EFFORT)
     if task["status"] != "doing":
@@ -5041,16 +5060,17 @@ def efforts_of(store: Store, body: Body) -> list[Body]:
 
     Without days, they are of today. Raises Invalid for a day to come.
     """
-    hours = body["consumed"]
-    # Clients send either name. `check_effort` saw that all arrays are as long as `consumed`.
-    days = body.get("dates") or body.get("date") or [store.today for _ in hours]
+    hours, today = body["consumed"], store.today
+    field = "dates" if "dates" in body else "date"  # clients send either name
+    days = body.get(field) or [today for _ in hours]
     works = body.get("work") or ["" for _ in hours]
-    if max(days) > store.today:
-        field = "dates" if "dates" in body else "date"
-        raise Invalid({field: f"must not be after today, {store.today}"})
+    if max(days) > today:
+        raise Invalid({field: f"must not be after today, {today}"})
+    # `check_effort` saw that all arrays are as long as `consumed`.
+    columns = zip(days, hours, body["left"], works, strict=True)
     efforts = [
         {"date": day, "consumed": consumed, "left": left, "work": work}
-        for day, consumed, left, work in zip(days, hours, body["left"], works, strict=True)
+        for day, consumed, left, work in columns
     ]
     return sorted(efforts, key=operator.itemgetter("date"))
 
@@ -5066,14 +5086,20 @@ def with_case_version(store: Store, body: Body) -> Body:
 
 def create_bug(store: Store, product: Record, body: Body) -> int:
     """Create a bug; it belongs to its execution's project unless another is named."""
-    made = {"product": product["id"]}
-    if body.get("execution") and not body.get("project"):
-        made["project"] = project_of(store.get("project", body["execution"]))
-    return create(store, BUG, {**with_case_version(store, body), **made})
+    given = {**with_case_version(store, body), "product": product["id"]}
+    execution = body.get("execution")
+    if execution and not body.get("project"):
+        home = store.get("project", execution)
+        given["project"] = project_of(home)
+    return create(store, BUG, given)
 
 
-# A transition, and the fields of the request that it takes.
-BugStep = tuple[Transition, tuple[str, ...]]
+# By the state to which PUT /bugs/<id> leads: the transition, and the fields that it takes.
+BUG_STEPS = {
+    "resolved": (RESOLVE, (*RESOLUTION_FIELDS, "resolution", "assignedTo")),
+    "closed": (CLOSE_BUG, ("closedBy",)),
+    "active": (REACTIVATE, ("assignedTo", "openedBuild")),
+}
 
 
 def modify_bug(store: Store, bug: Record, body: Body) -> int:
@@ -5082,41 +5108,43 @@ def modify_bug(store: Store, bug: Record, body: Body) -> int:
     `resolution`, `closedBy` and `status` lead to transitions, or are refused; other fields are just
     changed.
     """
-    id = bug["id"]
+    id: int = bug["id"]
     body = with_case_version(store, body)
     steps = steps_of_bug(bug, body)
     taken = {"status", "closedBy"}
-    for _, fields in steps:
-        taken.update(fields)
+    for step in steps:
+        taken.update(BUG_STEPS[step][1])
     plain = {field: value for field, value in body.items() if field not in taken}
     modify(store, bug, plain, BUG)
-    for transition, fields in steps:
+    for step in steps:
+        transition, fields = BUG_STEPS[step]
         given = {field: body[field] for field in fields if body.get(field)}
-        if transition is RESOLVE:  # quirk: unlike POST /bugs/<id>/resolve, the assignee stays
+        if step == "resolved":  # quirk: unlike POST /bugs/<id>/resolve, the assignee stays
             assignee = body.get("assignedTo", bug["assignedTo"])
             given["assignedTo"] = assignee or bug["openedBy"]
-        move(store, store.get("bug", id), given, transition)
-    return int(id)
+        row = store.get("bug", id)
+        move(store, row, given, transition)
+    return id
 
 
-def steps_of_bug(bug: Record, body: Body) -> list[BugStep]:
-    """Return the transitions that a change of a bug asks for, in their order. Raises Invalid."""
+def steps_of_bug(bug: Record, body: Body) -> list[str]:
+    """Return the states to which a change of a bug leads, in their order. Raises Invalid."""
     names = ("status", "closedBy", "resolution", *RESOLUTION_FIELDS)
     asked = {name for name in names if body.get(name) and differs(bug, body, name)}
     status = body["status"] if "status" in asked else ""
-    steps: list[BugStep] = []
+    steps = []
     if "resolution" in asked or status == "resolved":
         if not body.get("resolution"):
             raise Invalid({"resolution": "is required to resolve a bug"})
-        steps.append((RESOLVE, (*RESOLUTION_FIELDS, "resolution", "assignedTo")))
+        steps.append("resolved")
     elif bug["status"] == "active":  # RESOLUTION_FIELDS make no sense without a resolution
         strays = sorted(asked & set(RESOLUTION_FIELDS))
         if strays:
             raise Invalid(dict.fromkeys(strays, "needs a resolution"))
     if "closedBy" in asked or status == "closed":
-        steps.append((CLOSE_BUG, ("closedBy",)))
+        steps.append("closed")
     if status == "active":
-        steps.append((REACTIVATE, ("assignedTo", "openedBuild")))
+        steps.append("active")
     return steps
 
 
@@ -5173,11 +5201,12 @@ def list_modules(store: Store, row: None, query: Body) -> Body:
 
 def list_bug_options(store: Store, row: None, query: Body) -> Body:
     """Return what a form for bugs offers; the builds of `?product=`, if it is given."""
+    language, product = store.language, query.get("product")
     types = dict(zip(BUG_TYPES, BUG_TYPE_NAMES, strict=True))
-    if store.language != "en":
-        types = {word: label(store.language, word) for word in BUG_TYPES}
-    builds = {"": "", "trunk": label(store.language, "trunk")}
-    if product := query.get("product"):
+    if language != "en":
+        types = {word: label(language, word) for word in BUG_TYPES}
+    builds = {"": "", "trunk": label(language, "trunk")}
+    if product:
         if store.missing("product", [product]):
             raise Refusal(404, f"There is no product {product}.")
         builds |= store.build_names(product)
