@@ -4256,14 +4256,19 @@ def complete(store: Store, resource: Resource, given: Body) -> dict[str, Any]:
     return {field: value for field, value in values.items() if value is not None}
 
 
-def with_story_version(store: Store, resource: Resource, values: Body, row: Any = None) -> Body:
-    """Return a record's values with the present version of the story that they name.
+def with_versions(store: Store, resource: Resource, values: Body, row: Any = None) -> Body:
+    """Return a record's values with the present versions of the story and the case that they name.
 
-    A task takes the version whenever `story` is sent, other records only when their story changes.
+    A bug takes the version of its test case whenever `case` is sent, unless a version is sent, too.
+    A task takes that of its story whenever `story` is sent, other records when their story changes.
     `story` of a task is no checked link: the version is 0 if the caller sees no story with this id,
     but a task that has it already keeps its version. A new record without a story has version 1; a
     stored one whose story is taken away keeps its version.
     """
+    if resource is BUG and "case" in values:
+        case = store.find("testcase", values["case"])
+        if case:
+            values = {"caseVersion": case["version"], **values}
     story = values.get("story")
     if story is None or "storyVersion" not in resource.fields:
         return values
@@ -4281,7 +4286,7 @@ def with_story_version(store: Store, resource: Resource, values: Body, row: Any 
 
 def create(store: Store, resource: Resource, given: Body, verify: Check | None = None) -> int:
     """Insert a record completed by its defaults, and return its id. Raises Invalid."""
-    given = with_story_version(store, resource, given)
+    given = with_versions(store, resource, given)
     values = complete(store, resource, given)
     if verify:
         values |= verify(store, None, values)
@@ -4326,9 +4331,9 @@ def make_delete(resource: Resource, children: str = "") -> Perform:
     return perform
 
 
-def show_me(store: Store, row: None, body: Body) -> int:
+def show_me(store: Store, query: Body) -> int:
     """Show the caller, whose id this returns."""
-    return int(store.user(store.me.account)["id"])  # type: ignore[index]  # every caller is a user
+    return store.id_of(store.me.account)
 
 
 def last_edit(store: Store) -> dict[str, str]:
@@ -4347,7 +4352,7 @@ def save(store: Store, resource: Resource, row: Any, changes: Body, action: str)
     A new assignee sets `assignedDate` to now.
     """
     id: int = row["id"]
-    changes = with_story_version(store, resource, changes, row)
+    changes = with_versions(store, resource, changes, row)
     changes = {**changes, **last_edit(store)}
     if differs(row, changes, "assignedTo"):
         changes["assignedDate"] = store.now
@@ -4360,12 +4365,15 @@ def modify(
     store: Store, row: Any, body: Body, resource: Resource, verify: Check | None = None
 ) -> int:
     """Change what is sent of a record, and return its id. Raises Invalid."""
-    changes = dict(body)
+    changes, after = dict(body), {**row, **body}
     if verify:
-        changes |= verify(store, row, {**row, **body})
-    if {**row, **changes}.get("acl") == "open":
+        changes |= verify(store, row, after)
+    if after.get("acl") == "open":
         changes["whitelist"] = ","
-    return save(store, resource, row, changes, "edited")
+    id = save(store, resource, row, changes, "edited")
+    if resource.table == "project" and differs(row, changes, "parent"):
+        store.move_projects(id, row["path"])
+    return id
 
 
 def make_modify(resource: Resource, verify: Check | None = None) -> Perform:
@@ -4549,43 +4557,36 @@ def create_execution(store: Store, project: Record, body: Body) -> int:
     return create(store, EXECUTION, given)
 
 
-def make_modify_project(resource: Resource) -> Perform:
-    """Return the operation that changes a program, a project or an execution.
-
-    What lies below moves along.
-    """
-
-    def perform(store: Store, row: Record, body: Body) -> int:
-        changes = dict(body)
-        if differs(row, body, "name"):
-            changes["team"] = body["name"]  # quirk: the team is named like the project
-        if resource is EXECUTION:
-            # The parent of an execution is always its project.
-            changes["project"] = changes["parent"] = body.get("project") or row["project"]
-        if differs(row, changes, "begin", "end", "project"):
-            check_days(store, resource, {**row, **changes})
-        parent = changes.get("parent")
+def check_project(store: Store, row: Any, after: Body) -> Body:
+    """Return what follows from a change of a program, a project or an execution. Raises Invalid."""
+    changes = {}
+    if differs(row, after, "name"):
+        changes["team"] = after["name"]  # quirk: the team is named like the project
+    if row["project"]:  # the parent of an execution is always its project
+        project = after["project"] or row["project"]
+        changes |= {"project": project, "parent": project}
+    after = {**after, **changes}
+    if differs(row, after, "begin", "end", "project"):
+        check_days(store, after)
+    parent = after["parent"]
+    if parent and differs(row, after, "parent"):
+        above = store.get("project", parent)
         # `path`: the ids from the top down to the row itself, as ",1,4,".
-        if parent and f",{row['id']}," in store.get("project", parent)["path"]:
-            rule = f"must not be the {resource.name} itself or lie below it (got {parent})"
+        if f",{row['id']}," in above["path"]:
+            rule = f"must not be the program itself or lie below it (got {parent})"
             raise Invalid({"parent": rule})
-        id = modify(store, row, changes, resource)
-        if differs(row, changes, "parent"):
-            store.move_projects(id, row["path"])
-        return id
-
-    return perform
+    return changes
 
 
-def check_days(store: Store, resource: Resource, after: Body) -> None:
+def check_days(store: Store, after: Body) -> None:
     """Raise Invalid unless the days of a project cover those of its executions."""
+    id, project = after["id"], after["project"]
     broken: dict[str, str] = {}
-    if resource is EXECUTION:
-        project = store.get("project", after["project"])
-        broken |= within_project(dict(project), after)  # rules take mappings
+    if project:  # it is an execution
+        row = store.get("project", project)
+        broken |= within_project(dict(row), after)  # rules take mappings
     else:
-        # Of the executions.
-        begin, end = store.days_of(table="project", column="project", id=after["id"])
+        begin, end = store.days_of("project", "project", id)  # of the executions
         rule = f"must cover the days of the executions, {begin} to {end}"
         if begin and after["begin"] > begin:
             broken["begin"] = rule
@@ -4624,7 +4625,7 @@ def delete_department(store: Store, row: Record, body: Body) -> int:
     return id
 
 
-def list_departments(store: Store, row: None, query: Body) -> list[Body]:
+def list_departments(store: Store, query: Body) -> list[Body]:
     """Return the trees of departments; only those with children have `children` and `actions`."""
     rows = store.records(DEPARTMENT_SHOWN).fetchall()
     if not rows:
@@ -5078,15 +5079,9 @@ def efforts_of(store: Store, body: Body) -> list[Body]:
 # Bugs
 
 
-def with_case_version(store: Store, body: Body) -> Body:
-    """Return a bug's values with the present version of the test case that they name."""
-    case = store.find("testcase", body.get("case", 0))
-    return {"caseVersion": case["version"], **body} if case else body
-
-
 def create_bug(store: Store, product: Record, body: Body) -> int:
     """Create a bug; it belongs to its execution's project unless another is named."""
-    given = {**with_case_version(store, body), "product": product["id"]}
+    given = {**body, "product": product["id"]}
     execution = body.get("execution")
     if execution and not body.get("project"):
         home = store.get("project", execution)
@@ -5109,7 +5104,6 @@ def modify_bug(store: Store, bug: Record, body: Body) -> int:
     changed.
     """
     id: int = bug["id"]
-    body = with_case_version(store, body)
     steps = steps_of_bug(bug, body)
     taken = {"status", "closedBy"}
     for step in steps:
@@ -5152,12 +5146,12 @@ def steps_of_bug(bug: Record, body: Body) -> list[str]:
 # from the path
 
 
-def say_how_to_log_in(store: Store, row: None, query: Body) -> dict[str, str]:
+def say_how_to_log_in(store: Store, query: Body) -> dict[str, str]:
     """Say how to log in, for a published client that asks before it does."""
     return {"message": "POST account and password here to get a token."}
 
 
-def ping(store: Store, row: None, query: Body) -> dict[str, str]:
+def ping(store: Store, query: Body) -> dict[str, str]:
     """Return the caller's token, and how many seconds it lives after its last use."""
     return {"token": store.me.token, "tokenLife": str(store.me.lifetime)}
 
@@ -5174,13 +5168,13 @@ def configurations(store: Store) -> dict[str, str]:
     return {**CONFIGURATIONS, "timezone": str(store.zone)}
 
 
-def list_configurations(store: Store, row: None, query: Body) -> list[dict[str, str]]:
+def list_configurations(store: Store, query: Body) -> list[dict[str, str]]:
     """Return every setting."""
     settings = configurations(store)
     return [{"key": name, "value": value} for name, value in settings.items()]
 
 
-def get_configuration(store: Store, row: None, query: Body) -> dict[str, str]:
+def get_configuration(store: Store, query: Body) -> dict[str, str]:
     """Return one setting. Raises Refusal (404)."""
     name = query["name"]
     settings = configurations(store)
@@ -5189,17 +5183,17 @@ def get_configuration(store: Store, row: None, query: Body) -> dict[str, str]:
     return {"name": name, "value": settings[name]}
 
 
-def list_groups(store: Store, row: None, query: Body) -> list[Body]:
+def list_groups(store: Store, query: Body) -> list[Body]:
     """Return the one group that there is, the administrators."""
     return [{**ADMINISTRATORS, "privs": {}, "accounts": store.administrators()}]
 
 
-def list_modules(store: Store, row: None, query: Body) -> Body:
+def list_modules(store: Store, query: Body) -> Body:
     """Return the modules of a product or an execution: there are none."""
     return {"modules": []}
 
 
-def list_bug_options(store: Store, row: None, query: Body) -> Body:
+def list_bug_options(store: Store, query: Body) -> Body:
     """Return what a form for bugs offers; the builds of `?product=`, if it is given."""
     language, product = store.language, query.get("product")
     types = dict(zip(BUG_TYPES, BUG_TYPE_NAMES, strict=True))
@@ -5889,7 +5883,7 @@ COMPANIONS = (  # beyond the specification: the rest of the published interface
     put(    "/users/<user>",                    "modify a user",                     USER_SHOWN,       MODIFY_USER,       modify_user),
     delete( "/users/<user>",                    "delete a user",                     perform=delete_user, admin=True),
     lists(  "/programs",                        "list programs",                     PROGRAM_SHOWN, order=OLDEST),
-    put(    "/programs/<id>",                   "modify a program",                  PROGRAM_SHOWN,    MODIFY_PROGRAM,    make_modify_project(PROGRAM)),
+    put(    "/programs/<id>",                   "modify a program",                  PROGRAM_SHOWN,    MODIFY_PROGRAM,    make_modify(PROGRAM, check_project)),
     delete( "/programs/<id>",                   "delete a program",                  perform=make_delete(PROGRAM, "project")),
     lists(  "/programs/<id>/products",          "list products of a program",        PRODUCT_SHOWN,    BROWSE_PRODUCTS, order=OLDEST),
     creates("/programs/<id>/products",          "create a product of a program",     PRODUCT_CREATED,  CREATE_PRODUCT,    make_create(PRODUCT, "program")),
@@ -5897,7 +5891,7 @@ COMPANIONS = (  # beyond the specification: the rest of the published interface
     creates("/programs/<id>/projects",          "create a project of a program",     PROJECT_CREATED,  CREATE_PROJECT,    create_project),
     lists(  "/projects",                        "list projects",                     PROJECT_SHOWN,    BROWSE_PROJECTS, order=OLDEST),
     get(    "/projects/<id>",                   "get a project",                     PROJECT_SHOWN, query="fields"),
-    put(    "/projects/<id>",                   "modify a project",                  PROJECT_SHOWN,    MODIFY_PROJECT,    make_modify_project(PROJECT)),
+    put(    "/projects/<id>",                   "modify a project",                  PROJECT_SHOWN,    MODIFY_PROJECT,    make_modify(PROJECT, check_project)),
     deletes("/projects/<id>",                   "delete a project"),
     lists(  "/projects/<id>/executions",        "list executions of a project",      EXECUTION_SHOWN,  BROWSE_PROJECTS),
     creates("/projects/<id>/executions",        "create an execution of a project",  EXECUTION_SHOWN,  CREATE_EXECUTION,  create_execution),
@@ -5914,7 +5908,7 @@ COMPANIONS = (  # beyond the specification: the rest of the published interface
     lists(  "/executions",                      "list executions",                   EXECUTION_SHOWN,  BROWSE_PROJECTS, filters="project"),
     creates("/executions",                      "create an execution",               EXECUTION_SHOWN,  CREATE_EXECUTION,  create_execution, by="project"),
     get(    "/executions/<id>",                 "get an execution",                  EXECUTION_SHOWN, query="fields"),
-    put(    "/executions/<id>",                 "modify an execution",               EXECUTION_SHOWN,  MODIFY_EXECUTION,  make_modify_project(EXECUTION)),
+    put(    "/executions/<id>",                 "modify an execution",               EXECUTION_SHOWN,  MODIFY_EXECUTION,  make_modify(EXECUTION, check_project)),
     deletes("/executions/<id>",                 "delete an execution"),
     lists(  "/executions/<id>/tasks",           "list tasks of an execution",        TASK_SHOWN,       BROWSE_TASKS),
     creates("/executions/<id>/tasks/batchCreate", "create tasks of an execution",    EACH_TASK,        CREATE_TASKS,      create_tasks),
@@ -7084,11 +7078,11 @@ class Service:
             view = operation.view
             if not view:
                 # The name in the path is for GET /configurations/<name>.
-                value = operation.perform(store, None, {**checked, "name": id})
+                value = operation.perform(store, {**checked, "name": id})
                 yield to_json(value).encode()
                 return
             if not operation.target:  # GET /user: the caller
-                id = operation.perform(store, None, {})
+                id = operation.perform(store, {})
             parts = checked.get("fields", ())
             most = environ.get("pmservice.most", -1)
             for piece in record_pieces(store, view, id, operation.target, parts, most):
