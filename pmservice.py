@@ -563,11 +563,15 @@ class Refusal(Exception):
 
 
 class Invalid(Refusal):
-    """A body or query that breaks rules; `fields` maps every broken field to the rule it breaks."""
+    """A body or query that breaks rules; `fields` maps every broken field to the rule it breaks.
 
-    def __init__(self, fields: Mapping[str, str]):
-        super().__init__(400, sentences(f"{field} {rule}" for field, rule in fields.items()))
-        self.fields = dict(fields)
+    As for a dict, fields can also be given as keywords.
+    """
+
+    def __init__(self, fields: Mapping[str, str] = MappingProxyType({}), **more: str):
+        self.fields = {**fields, **more}
+        broken = [f"{field} {rule}" for field, rule in self.fields.items()]
+        super().__init__(400, sentences(broken))
         self.body["fields"] = self.fields
 
 
@@ -4162,6 +4166,7 @@ Check = Callable[[Store, Any, Body], Body]
 Named = dict[str | int, str]
 
 
+@dataclasses.dataclass
 class Settler:
     """Resolves checked values against the database: links, persons and moments.
 
@@ -4171,10 +4176,9 @@ class Settler:
         then looked up when everything is loaded.
     """
 
-    def __init__(self, store: Store, record: Fields = NO_FIELDS, named: Named | None = None):
-        self.store = store
-        self.record = record
-        self.named = named
+    store: Store
+    record: Fields = dataclasses.field(default_factory=dict)
+    named: Named | None = None
 
     def __call__(self, field: str, kind: Kind, value: Any) -> Any:
         """Return a checked value as it is stored. Raises ValueError."""
@@ -4389,9 +4393,7 @@ def require_product(store: Store, name: str, after: Body, **fields: str) -> None
     """
     product = after["product"]
     for field, table in fields.items():
-        ids = after.get(field) or []
-        if isinstance(ids, int):
-            ids = [ids]
+        ids = after.get(field) or []  # or one id, which `json_each` takes, too
         stranger = store.stranger(table, ids, product)
         if stranger:
             rule = f"must belong to product {product}, like the {name} (got {stranger})"
@@ -4406,10 +4408,9 @@ def check_parent(store: Store, table: str, after: Body) -> None:
     id = after.get("id", 0)
     if parent == id or store.get(table, parent)["parent"]:
         rule = f"must be a {table} that has no parent itself (got {parent})"
-        raise Invalid({"parent": rule})
+        raise Invalid(parent=rule)
     if store.has_children(table, id):
-        rule = f"must be 0, because this {table} has children"
-        raise Invalid({"parent": rule})
+        raise Invalid(parent=f"must be 0, because this {table} has children")
 
 
 class Transition(NamedTuple):
@@ -4574,7 +4575,7 @@ def check_project(store: Store, row: Any, after: Body) -> Body:
         # `path`: the ids from the top down to the row itself, as ",1,4,".
         if f",{row['id']}," in above["path"]:
             rule = f"must not be the program itself or lie below it (got {parent})"
-            raise Invalid({"parent": rule})
+            raise Invalid(parent=rule)
     return changes
 
 
@@ -4607,7 +4608,7 @@ def check_department(store: Store, row: Any, after: Body) -> Body:
     while above:
         if levels >= MAX_LEVELS or (row and above == row["id"]):
             rule = "must not be the department itself, lie below it,"
-            raise Invalid({"parent": f"{rule} or make more than {MAX_LEVELS} levels"})
+            raise Invalid(parent=f"{rule} or make more than {MAX_LEVELS} levels")
         above = store.get("department", above)["parent"]
         levels += 1
     return {}
@@ -4633,7 +4634,7 @@ def list_departments(store: Store, query: Body) -> list[Body]:
     shown = DEPARTMENT_SHOWN.show(rows, Scene({}, store.zone))
     # A view writes JSON text; it is read again to be nested.
     departments = [json.loads(text) for text in shown]
-    departments.sort(key=operator.itemgetter("order", "id"))
+    departments.sort(key=operator.itemgetter("order"))  # they are in the order of their ids
     children: dict[int, list[Body]] = defaultdict(list)
     for department in departments:
         above = department["parent"]
@@ -4655,7 +4656,7 @@ def check_story(store: Store, row: Any, after: Body) -> Body:
     check_parent(store, "story", after)
     is_estimated = row and differs(row, after, "estimate")
     if is_estimated and store.has_children("story", row["id"]):
-        raise Invalid({"estimate": "is the sum of its children's"})
+        raise Invalid(estimate="is the sum of its children's")
     return {}
 
 
@@ -4726,7 +4727,7 @@ def review_story(store: Store, story: Record, body: Body) -> int:
     if reviewers and store.me.account not in reviewers:
         raise Refusal(403, f"Only its reviewers may review this story: {', '.join(reviewers)}.")
     if result == "revert" and story["version"] == 1:
-        raise Invalid({"result": "cannot be revert, because this is the first version"})
+        raise Invalid(result="cannot be revert, because this is the first version")
     results = [result]
     if reviewers:
         store.vote(id, store.me.account, result)
@@ -4769,7 +4770,7 @@ def check_plan(store: Store, row: Any, after: Body) -> Body:
     check_parent(store, "plan", after)
     begin, end, parent = after["begin"], after["end"], after.get("parent")
     if begin > end:
-        raise Invalid({"end": "must not be before begin"})
+        raise Invalid(end="must not be before begin")
     first = last = None
     if parent:
         above = store.get("plan", parent)
@@ -4834,7 +4835,7 @@ def check_testtask(store: Store, row: Any, after: Body) -> Body:
     # The path of a new one may name a project; a stored one follows its execution. 0, the default:
     # no project is named.
     if not row and named not in (0, project):
-        raise Invalid({"execution": EXECUTION_RULE.format(named)})
+        raise Invalid(execution=EXECUTION_RULE.format(named))
     require_product(store, "testtask", after, build="build", testcases="testcase")
     return {"project": project}
 
@@ -4867,7 +4868,7 @@ def run_case(store: Store, case: Record, body: Body) -> int:
     id, latest = case["id"], case["version"]
     version = body.get("version") or latest
     if version > latest:
-        raise Invalid({"version": f"must be at most {latest}, the test case's version"})
+        raise Invalid(version=f"must be at most {latest}, the test case's version")
     # Quirk: always the present steps, whatever version is run.
     steps = [dict(step) for step in store.steps(id)]
     add_results(steps, body.get("steps", []))
@@ -4879,8 +4880,8 @@ def run_case(store: Store, case: Record, body: Body) -> int:
     store.update("testcase", id, run)
     store.log_action("testcase", id, "run", body)
     made = {
+        **body,
         "case": id,
-        "testtask": body.get("testtask"),
         "version": version,
         "caseResult": result,
         "stepResults": to_json(steps),
@@ -4893,7 +4894,7 @@ def add_results(steps: list[dict[str, Any]], given: list[Body]) -> None:
     most = len(steps)
     if len(given) > most:
         rule = f"must have at most {most} items, one for each step of the test case"
-        raise Invalid({"steps": rule})
+        raise Invalid(steps=rule)
     for step, item in zip(steps, given, strict=False):
         if item:  # {} leaves a step without a result: it was not run
             step.update({"result": "pass", "real": "", **item})
@@ -4977,11 +4978,11 @@ def check_hours(task: Record, after: Body) -> None:
     is_new = differs(task, after, "status")
     is_left_new = differs(task, after, "left")
     if status in ("doing", "pause") and not left and (is_new or is_left_new):
-        raise Invalid({"left": f"must be above 0 for a task in state {status}"})
+        raise Invalid(left=f"must be above 0 for a task in state {status}")
     if status == "done" and left and is_left_new and not is_new:
-        raise Invalid({"left": "must be 0 for a task in state done"})
+        raise Invalid(left="must be 0 for a task in state done")
     if status != "closed" and reason not in ("", task["closedReason"]):
-        raise Invalid({"closedReason": "is set by closing the task"})
+        raise Invalid(closedReason="is set by closing the task")
 
 
 def set_state(store: Store, task: Record, changes: dict[str, Any], after: Body) -> int:
@@ -5036,7 +5037,7 @@ def add_effort(store: Store, task: Record, body: Body) -> int:
     """
     consumed = task["consumed"] + sum(body["consumed"])
     if consumed > MAX_INT:
-        raise Invalid({"consumed": "makes the consumed hours too many"})
+        raise Invalid(consumed="makes the consumed hours too many")
     id = task["id"]
     efforts = efforts_of(store, body)
     latest = efforts[-1]
@@ -5124,15 +5125,16 @@ def modify_bug(store: Store, bug: Record, body: Body) -> int:
 def steps_of_bug(bug: Record, body: Body) -> list[str]:
     """Return the states to which a change of a bug leads, in their order. Raises Invalid."""
     names = ("status", "closedBy", "resolution", *RESOLUTION_FIELDS)
-    asked = {name for name in names if body.get(name) and differs(bug, body, name)}
-    status = body["status"] if "status" in asked else ""
+    sent = {name: body[name] for name in names if body.get(name)}
+    asked = {name: value for name, value in sent.items() if value != bug[name]}
+    status = asked.get("status")
     steps = []
     if "resolution" in asked or status == "resolved":
         if not body.get("resolution"):
-            raise Invalid({"resolution": "is required to resolve a bug"})
+            raise Invalid(resolution="is required to resolve a bug")
         steps.append("resolved")
     elif bug["status"] == "active":  # RESOLUTION_FIELDS make no sense without a resolution
-        strays = sorted(asked & set(RESOLUTION_FIELDS))
+        strays = sorted(asked.keys() & RESOLUTION_FIELDS)
         if strays:
             raise Invalid(dict.fromkeys(strays, "needs a resolution"))
     if "closedBy" in asked or status == "closed":
@@ -5146,12 +5148,12 @@ def steps_of_bug(bug: Record, body: Body) -> list[str]:
 # from the path
 
 
-def say_how_to_log_in(store: Store, query: Body) -> dict[str, str]:
+def say_how_to_log_in(store: Store, query: Body) -> Body:
     """Say how to log in, for a published client that asks before it does."""
     return {"message": "POST account and password here to get a token."}
 
 
-def ping(store: Store, query: Body) -> dict[str, str]:
+def ping(store: Store, query: Body) -> Body:
     """Return the caller's token, and how many seconds it lives after its last use."""
     return {"token": store.me.token, "tokenLife": str(store.me.lifetime)}
 
@@ -5163,23 +5165,24 @@ ADMINISTRATORS = {"id": 1, "project": 0, "vision": "rnd", "name": "ADMIN", "role
 # fmt: on
 
 
-def configurations(store: Store) -> dict[str, str]:
+def configurations(store: Store) -> Body:
     """Return the settings that clients ask for; the version is that of the real server."""
     return {**CONFIGURATIONS, "timezone": str(store.zone)}
 
 
-def list_configurations(store: Store, query: Body) -> list[dict[str, str]]:
+def list_configurations(store: Store, query: Body) -> list[Body]:
     """Return every setting."""
     settings = configurations(store)
     return [{"key": name, "value": value} for name, value in settings.items()]
 
 
-def get_configuration(store: Store, query: Body) -> dict[str, str]:
+def get_configuration(store: Store, query: Body) -> Body:
     """Return one setting. Raises Refusal (404)."""
     name = query["name"]
     settings = configurations(store)
     if name not in settings:
-        raise Refusal(404, f"There is no configuration {name}{suggest(name, settings) or '.'}")
+        near = suggest(name, settings) or "."
+        raise Refusal(404, f"There is no configuration {name}{near}")
     return {"name": name, "value": settings[name]}
 
 
@@ -5321,7 +5324,7 @@ def hashed_user(given: Body) -> Body:
         return given
     if password.startswith("scrypt:"):
         rule = "must be a password, or a hash with the parameters that this version writes"
-        raise Invalid({"password": rule})
+        raise Invalid(password=rule)
     return with_hash(given)
 
 
@@ -5363,7 +5366,7 @@ def create_user(store: Store, row: None, body: Body) -> int:
     """Create a user who can log in; a person field may have made a user of the account before."""
     known = store.user(body["account"])
     if known and (known["password"] or known["deleted"]):
-        raise Invalid({"account": "is taken"})
+        raise Invalid(account="is taken")
     return save_user(store, with_hash(body))
 
 
