@@ -5234,12 +5234,6 @@ STORED_PASSWORD = re.compile("scrypt:(16384:8:1:)?[0-9a-f]{32}:[0-9a-f]{128}")
 NO_PASSWORD = f"{METHOD}:{'0' * 32}:{'0' * 128}"
 
 
-def hash_password(password: str) -> str:
-    """Return a password as it is stored: "scrypt:n:r:p:salt:hash"."""
-    salt = secrets.token_hex(16)
-    return f"{METHOD}:{salt}:{scrypt(md5(password), salt)}"
-
-
 def md5(password: str) -> str:
     """Return what clients send instead of a password."""
     text = password.encode("utf-8", "surrogatepass")
@@ -5294,11 +5288,16 @@ def password_matches(given: str, stored: str | None) -> bool:
 
 
 def with_hash(user: Body) -> Body:
-    """Return the values of a user with the hash in place of the password, if one is given."""
+    """Return the values of a user with the hash in place of the password, if one is given.
+
+    It is stored as "scrypt:n:r:p:salt:hash".
+    """
     password = user.get("password")
     if not password:
         return user
-    return {**user, "password": hash_password(password)}
+    salt = secrets.token_hex(16)
+    hashed = f"{METHOD}:{salt}:{scrypt(md5(password), salt)}"
+    return {**user, "password": hashed}
 
 
 def save_user(store: Store, given: Body) -> int:
@@ -5332,9 +5331,8 @@ def modify_user(store: Store, user: sqlite3.Row, body: Body) -> int:
     """Change what is sent of a user. Members may change their OWN_FIELDS only."""
     account = user["account"]
     changes = {}
-    for field, value in body.items():
-        if field not in USER.fields:
-            continue
+    _, sent = USER.parts_and_columns(body)
+    for field, value in sent.items():
         # A password is always a change, even if it equals the stored text: that is the hash, and
         # whoever sends it does not send the password.
         if field == "password" or value != user[field]:
@@ -5344,14 +5342,15 @@ def modify_user(store: Store, user: sqlite3.Row, body: Body) -> int:
         others = "other users, and more than one's own realname, email and password"
         raise Refusal(403, f"Only an administrator may change {others}.")
     changes["account"] = account
-    save_user(store, with_hash(changes))
-    store.log_action("user", user["id"], "edited", body)
-    return int(user["id"])
+    id = save_user(store, with_hash(changes))
+    store.log_action("user", id, "edited", body)
+    return id
 
 
 def delete_user(store: Store, user: sqlite3.Row, body: Body) -> int:
     """Soft-delete a user, who leaves the department and loses tokens and password."""
-    id, account = user["id"], user["account"]
+    id: int = user["id"]
+    account = user["account"]
     if account == store.me.account:
         raise Refusal(400, "You cannot delete yourself.")
     if [account] == list(store.administrators()):
@@ -5359,7 +5358,7 @@ def delete_user(store: Store, user: sqlite3.Row, body: Body) -> int:
     store.update("user", id, {"deleted": 1, "password": None, "dept": None})
     store.delete("token", account=account)
     store.log_action("user", id, "deleted", body)
-    return int(id)
+    return id
 
 
 def create_user(store: Store, row: None, body: Body) -> int:
@@ -5492,7 +5491,7 @@ class Checked(NamedTuple):
     """
 
     records: list[tuple[str, int, dict[str, Any]]]
-    named: dict[str | int, str]
+    named: Named
 
     @property
     def accounts(self) -> list[str]:
@@ -5563,9 +5562,7 @@ def check_fixture(
     return checked
 
 
-def check_record(
-    store: Store, resource: Resource, record: Fields, named: dict[str | int, str]
-) -> dict[str, Any]:
+def check_record(store: Store, resource: Resource, record: Fields, named: Named) -> dict[str, Any]:
     """Return the values of one record of a fixture. Raises Invalid.
 
     The accounts that it names are added to `named`. A person or a moment that is null stays unset,
@@ -5577,14 +5574,15 @@ def check_record(
         return dict(hashed_user(given))
     values = complete(store, resource, given)
     for field in resource.defaults:
-        is_null = field in record and record[field] is None
-        if is_null and LOOKS[resource.fields[field].look].settled in ("person", "moment"):
+        look = LOOKS[resource.fields[field].look]
+        is_null = record.get(field, "") is None
+        if is_null and look.settled in ("person", "moment"):
             values.pop(field, None)
     return values
 
 
 def insert_records(
-    store: Store, checked: Checked, progress: Progress = no_progress, refuse: Refuse = refuse_record
+    store: Store, checked: Checked, progress: Progress, refuse: Refuse = refuse_record
 ) -> Places:
     """Insert records whose links may be wrong, inside of `loading` (room 7); return their places.
 
@@ -5593,13 +5591,15 @@ def insert_records(
     # Only the first user is there; if the fixture gives its id to another, that id is freed.
     if store.is_empty():
         users = [values for array, _, values in checked.records if array == "users"]
-        store.free_ids([(str(user.get("id")), user["account"]) for user in users])
+        ids = [(str(user.get("id")), user["account"]) for user in users]
+        store.free_ids(ids)
     places: Places = {array: [] for array in FIXTURE}
     for done, (array, place, values) in enumerate(checked.records):
         if done % 1000 == 0:
             progress(f"{done:,} of {len(checked.records):,} records")
         try:
-            places[array].append(insert_loaded(store, FIXTURE[array], values))
+            id = insert_loaded(store, FIXTURE[array], values)
+            places[array].append(id)
         except Invalid as error:
             refuse(array, place, values, error)
     # Now that everything is there:
@@ -5629,11 +5629,10 @@ def refuse_unknown(resource: Resource, record: Fields) -> None:
     No unknown name is ignored, because a fixture is written by hand. Derived fields may stand in
     it, as in an answer; they are not read.
     """
-    known = resource.fixture.fields
     for field, value in record.items():
-        kind = known.get(field) or resource.fields.get(field)
+        kind = resource.kinds.get(field)
         if not kind:
-            near = suggest(field, known)
+            near = suggest(field, resource.fixture.fields)
             raise Invalid({field: f"is not a field of a {resource.name}{near}"})
         if kind.source == "fixed" and value != kind.value:
             raise Invalid({field: f"is always {json.dumps(kind.value)} here"})
@@ -5649,7 +5648,7 @@ class Problem(NamedTuple):
     id: int
     field: str
     rule: str
-    link: int = 0
+    link: int
 
 
 def problems_in(store: Store) -> Iterator[Problem]:
@@ -5678,7 +5677,7 @@ def refuse_loaded(places: Places, problem: Problem) -> None:
 
 def dumped(resource: Resource) -> View:
     """Return how a fixture shows records: all that it may give, persons as accounts."""
-    fields = {**resource.settable("part"), **resource.loaded}
+    fields = resource.fixture.fields
     # White lists as arrays of accounts.
     whitelists = {field: accounts for field, kind in fields.items() if kind is WHITELIST}
     return View(
