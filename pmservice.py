@@ -4250,7 +4250,8 @@ def complete(store: Store, resource: Resource, given: Body) -> dict[str, Any]:
     The specification: `whitelist` "takes effect only when acl is `private`". A record with acl
     "open" therefore gets an empty one.
     """
-    context = Context(given, store.me.account, store.now, store.today)
+    me, now = store.me.account, store.now
+    context = Context(given, me, now, store.today)
     values = dict(given)
     for field, default in resource.defaults.items():
         if values.get(field) is None:
@@ -4307,7 +4308,9 @@ def make_create(resource: Resource, within: str = "", verify: Check | None = Non
     """
 
     def perform(store: Store, parent: Record | None, body: Body) -> int:
-        given = {**body, within: parent["id"]} if parent else body
+        given = dict(body)
+        if parent:
+            given[within] = parent["id"]
         return create(store, resource, given, verify)
 
     return perform
@@ -4322,15 +4325,16 @@ def make_delete(resource: Resource, children: str = "") -> Perform:
     """
 
     def perform(store: Store, row: Record, body: Body) -> int:
-        id = row["id"]
+        id: int = row["id"]
+        table = resource.table
         if children and store.has_children(children, id):
             rule = "cannot be deleted"  # without the reason, which the caller may not see
             if store.has_children(children, id, resource.visible()):
                 rule = "has children; delete or move them first"
             raise Refusal(400, f"This {resource.name} {rule}.")
-        store.update(resource.table, id, {"deleted": 1})
-        store.log_action(resource.table, id, "deleted", body)
-        return int(id)
+        store.update(table, id, {"deleted": 1})
+        store.log_action(table, id, "deleted", body)
+        return id
 
     return perform
 
@@ -4347,7 +4351,8 @@ def last_edit(store: Store) -> dict[str, str]:
 
 def differs(row: Any, changes: Body, *fields: str) -> bool:
     """Tell whether changes give one of these fields another value than the row has."""
-    return any(field in changes and changes[field] != row[field] for field in fields)
+    sent = [field for field in fields if field in changes]
+    return any(changes[field] != row[field] for field in sent)
 
 
 def save(store: Store, resource: Resource, row: Any, changes: Body, action: str) -> int:
@@ -4369,7 +4374,8 @@ def modify(
     store: Store, row: Any, body: Body, resource: Resource, verify: Check | None = None
 ) -> int:
     """Change what is sent of a record, and return its id. Raises Invalid."""
-    changes, after = dict(body), {**row, **body}
+    changes = dict(body)
+    after = {**row, **body}
     if verify:
         changes |= verify(store, row, after)
     if after.get("acl") == "open":
@@ -4406,7 +4412,8 @@ def check_parent(store: Store, table: str, after: Body) -> None:
     if not parent:
         return
     id = after.get("id", 0)
-    if parent == id or store.get(table, parent)["parent"]:
+    above = store.get(table, parent)
+    if parent == id or above["parent"]:
         rule = f"must be a {table} that has no parent itself (got {parent})"
         raise Invalid(parent=rule)
     if store.has_children(table, id):
@@ -4525,6 +4532,9 @@ def make_move(transition: Transition) -> Perform:
 # except in an execution
 
 
+LINKED_PRODUCTS = PROJECT.fields["products"]
+
+
 def project_of(home: Record) -> int:
     """Return the id of an execution's project, or of the project itself.
 
@@ -4551,7 +4561,7 @@ def create_execution(store: Store, project: Record, body: Body) -> int:
         **body,
         "type": "stage" if project["model"] == "waterfall" else "sprint",
         "project": id,
-        "products": body.get("products") or store.linked(PROJECT.fields["products"], id),
+        "products": body.get("products") or store.linked(LINKED_PRODUCTS, id),
         "openedVersion": __version__,  # quirk: the version of the server that made it
         **last_edit(store),
     }
@@ -4602,11 +4612,12 @@ def check_days(store: Store, after: Body) -> None:
 
 def check_department(store: Store, row: Any, after: Body) -> Body:
     """Raise Invalid for a department that would lie below itself, or too deep to be nested."""
+    id = row["id"] if row else 0
     above = after.get("parent")
     # The levels so far: of the department and those below it, then one more for each one above.
-    levels = store.department_levels(row["id"]) if row else 1
+    levels = store.department_levels(id) if row else 1
     while above:
-        if levels >= MAX_LEVELS or (row and above == row["id"]):
+        if levels >= MAX_LEVELS or above == id:
             rule = "must not be the department itself, lie below it,"
             raise Invalid(parent=f"{rule} or make more than {MAX_LEVELS} levels")
         above = store.get("department", above)["parent"]
@@ -4631,7 +4642,8 @@ def list_departments(store: Store, query: Body) -> list[Body]:
     rows = store.records(DEPARTMENT_SHOWN).fetchall()
     if not rows:
         return []
-    shown = DEPARTMENT_SHOWN.show(rows, Scene({}, store.zone))
+    scene = Scene({}, store.zone)
+    shown = DEPARTMENT_SHOWN.show(rows, scene)
     # A view writes JSON text; it is read again to be nested.
     departments = [json.loads(text) for text in shown]
     departments.sort(key=operator.itemgetter("order"))  # they are in the order of their ids
@@ -4665,10 +4677,11 @@ def create_story(store: Store, product: Record, body: Body) -> int:
 
     The first reviewer gets it, unless it is assigned to somebody else.
     """
-    given = {**body, **parts_of_story(body), "product": product["id"], "status": "active"}
     reviewers = body.get("reviewer")
+    given = {**body, **parts_of_story(body)}
+    given["product"] = product["id"]
+    given["status"] = "draft" if reviewers else "active"
     if reviewers:
-        given["status"] = "draft"
         given["assignedTo"] = body.get("assignedTo") or reviewers[0]
     id = create(store, STORY, given, check_story)
     # The execution or project that it is created for.
@@ -4722,20 +4735,22 @@ def change_story(store: Store, story: Record, body: Body) -> int:
 
 def review_story(store: Store, story: Record, body: Body) -> int:
     """Keep a vote, and let the votes decide about the story."""
-    id, result = story["id"], body["result"]
-    reviewers = list(store.votes(id))
-    if reviewers and store.me.account not in reviewers:
-        raise Refusal(403, f"Only its reviewers may review this story: {', '.join(reviewers)}.")
-    if result == "revert" and story["version"] == 1:
+    id, version = story["id"], story["version"]
+    me, result = store.me.account, body["result"]
+    votes = store.votes(id)
+    if votes and me not in votes:
+        raise Refusal(403, f"Only its reviewers may review this story: {', '.join(votes)}.")
+    if result == "revert" and version == 1:
         raise Invalid(result="cannot be revert, because this is the first version")
-    results = [result]
-    if reviewers:
-        store.vote(id, store.me.account, result)
-        results = list(store.votes(id).values())
+    if votes:
+        store.vote(id, me, result)
+        del votes[me]  # an earlier vote
+    results = [*votes.values(), result]
     deciding = deciding_vote(results)
-    changes = {"reviewedDate": store.now, **body, "reviewedBy": store.me.account}
+    changes = {"reviewedDate": store.now, **body}
+    changes["reviewedBy"] = me
     if deciding == "revert":
-        changes |= store.story_at(id, story["version"] - 1)  # its texts and its version number
+        changes |= store.story_at(id, version - 1)  # its texts and its version number
     if deciding != "reject":
         changes.pop("closedReason", None)
     return move(store, story, changes, REVIEWED[deciding])
@@ -4750,15 +4765,19 @@ def deciding_vote(results: list[str]) -> str:
     """
     if "" in results:
         return ""
-    against = [result for result in results if result != "pass"]
-    return against[-1] if against else "pass"
+    deciding = "pass"
+    for result in results:
+        if result != "pass":
+            deciding = result
+    return deciding
 
 
 def recall_story(store: Store, story: Record, body: Body) -> int:
     """Take a story back from its reviewers, who will have to vote again."""
     reviewers = list(store.votes(story["id"]))
     without_votes = parts_of_story({"reviewer": reviewers})
-    return move(store, story, {**body, **without_votes}, RECALLED)
+    changes = {**body, **without_votes}
+    return move(store, story, changes, RECALLED)
 
 
 # Plans, builds, test tasks
@@ -4768,14 +4787,16 @@ def check_plan(store: Store, row: Any, after: Body) -> Body:
     """Raise Invalid unless a plan lies within its parent, and its children within it."""
     require_product(store, "plan", after, parent="plan")
     check_parent(store, "plan", after)
-    begin, end, parent = after["begin"], after["end"], after.get("parent")
+    id = after.get("id", 0)
+    begin, end = after["begin"], after["end"]
     if begin > end:
         raise Invalid(end="must not be before begin")
     first = last = None
+    parent = after.get("parent")
     if parent:
         above = store.get("plan", parent)
         first, last = above["begin"], above["end"]
-    below_begin, below_end = store.days_of("plan", "parent", after.get("id", 0))
+    below_begin, below_end = store.days_of("plan", "parent", id)
     check_between("begin", begin, first, below_begin or last)
     check_between("end", end, below_end or first, last)
     return {}
@@ -4783,7 +4804,9 @@ def check_plan(store: Store, row: Any, after: Body) -> Body:
 
 def check_between(field: str, day: str, least: str | None, most: str | None) -> None:
     """Raise Invalid unless a plan's day lies between two others; None is no limit."""
-    if (least and day < least) or (most and day > most):
+    is_early = least and day < least
+    is_late = most and day > most
+    if is_early or is_late:
         rule = f"must lie between {least or 'any day'} and {most or 'any day'}"
         raise Invalid({field: f"{rule}, as the parent and the children do"})
 
@@ -4809,17 +4832,18 @@ EXECUTION_RULE = "must be an execution of project {}, or the project itself"
 
 def check_build(store: Store, row: Any, after: Body) -> Body:
     """Raise Invalid unless what a build names belongs together and no other build has its name."""
+    id = row["id"] if row else 0
     project, product = after["project"], after["product"]
-    broken = {}
     home = store.get("project", after["execution"])
+    broken = {}
     if project != project_of(home):
         broken["execution"] = EXECUTION_RULE.format(project)
-    products = store.linked(PROJECT.fields["products"], project)
+    products = store.linked(LINKED_PRODUCTS, project)
     if row:  # it may keep a product that has left the project
         products.append(row["product"])
     if product not in products:
         broken["product"] = f"must be a product of project {project}"
-    if store.build_named(product, after["name"], row["id"] if row else 0):
+    if store.build_named(product, after["name"], id):
         # Not "is taken": the caller may not see that build.
         broken["name"] = "cannot be given to a build of this product; choose another"
     if broken:
@@ -4870,10 +4894,14 @@ def run_case(store: Store, case: Record, body: Body) -> int:
     if version > latest:
         raise Invalid(version=f"must be at most {latest}, the test case's version")
     # Quirk: always the present steps, whatever version is run.
-    steps = [dict(step) for step in store.steps(id)]
+    steps = list(map(dict, store.steps(id)))
     add_results(steps, body.get("steps", []))
     results = {step.get("result") for step in steps}
-    result = next((word for word in ("fail", "blocked") if word in results), "pass")
+    result = "pass"
+    if "fail" in results:
+        result = "fail"
+    elif "blocked" in results:
+        result = "blocked"
     run = {"lastRunner": store.me.account, "lastRunDate": store.now, "lastRunResult": result}
     if result == "fail":
         run["caseFails"] = case["caseFails"] + 1
@@ -4897,7 +4925,9 @@ def add_results(steps: list[dict[str, Any]], given: list[Body]) -> None:
         raise Invalid(steps=rule)
     for step, item in zip(steps, given, strict=False):
         if item:  # {} leaves a step without a result: it was not run
-            step.update({"result": "pass", "real": "", **item})
+            step["result"] = "pass"
+            step["real"] = ""
+            step.update(item)
 
 
 # Tasks
@@ -4908,7 +4938,8 @@ HOUR_DIGITS = 9  # rounds sums of hours as a person adds them: 0.1 + 0.2 is 0.3
 def create_task(store: Store, home: Record, body: Body) -> int:
     """Create one task for each assignee, all or none. Return the id of the last."""
     execution = home["id"]
-    given = {**body, "project": project_of(home), "execution": execution}
+    given = {**body, "execution": execution}
+    given["project"] = project_of(home)
     link_story_of(store, execution, body)
     for account in body.get("assignedTo") or [None]:
         given["assignedTo"] = account
@@ -4954,7 +4985,10 @@ def modify_task(store: Store, task: Record, body: Body) -> int:
         # Before any work, what is left is the estimate.
         changes.setdefault("left", body["estimate"])
     after = {**task, **changes}
-    if has_begun(task, after):
+    has_hours = after["consumed"] > 0 and after["left"] > 0
+    is_other = differs(task, after, "consumed", "left", "status")
+    if after["status"] == "wait" and has_hours and is_other:
+        # It would wait, though there are hours consumed and left: it has begun.
         changes["status"] = after["status"] = "doing"
     check_hours(task, after)
     if not differs(task, after, "status"):
@@ -4962,24 +4996,15 @@ def modify_task(store: Store, task: Record, body: Body) -> int:
     return set_state(store, task, changes, after)
 
 
-def has_begun(task: Record, after: Body) -> bool:
-    """Tell whether a changed task that would wait has begun.
-
-    It has when its hours or its state change, and hours are consumed and left.
-    """
-    has_hours = after["consumed"] > 0 and after["left"] > 0
-    waits = after["status"] == "wait"
-    return waits and has_hours and differs(task, after, "consumed", "left", "status")
-
-
 def check_hours(task: Record, after: Body) -> None:
     """Raise Invalid unless the hours left and `closedReason` fit the state of a changed task."""
-    status, left, reason = after["status"], after["left"], after["closedReason"]
-    is_new = differs(task, after, "status")
+    status, left = after["status"], after["left"]
+    reason = after["closedReason"]
+    needs_hours = status in ("doing", "pause")
     is_left_new = differs(task, after, "left")
-    if status in ("doing", "pause") and not left and (is_new or is_left_new):
+    if needs_hours and not left and differs(task, after, "left", "status"):
         raise Invalid(left=f"must be above 0 for a task in state {status}")
-    if status == "done" and left and is_left_new and not is_new:
+    if status == task["status"] == "done" and left and is_left_new:
         raise Invalid(left="must be 0 for a task in state done")
     if status != "closed" and reason not in ("", task["closedReason"]):
         raise Invalid(closedReason="is set by closing the task")
@@ -5011,7 +5036,8 @@ def start_task(store: Store, task: Record, body: Body) -> int:
     The execution and the project begin with their first task.
     """
     begin_work(store, task)
-    return move(store, task, {"realStarted": store.now, **body}, START)
+    changes = {"realStarted": store.now, **body}
+    return move(store, task, changes, START)
 
 
 def finish_task(store: Store, task: Record, body: Body) -> int:
@@ -5044,7 +5070,8 @@ def add_effort(store: Store, task: Record, body: Body) -> int:
     stored_day = store.last_effort(id)
     for effort in efforts:
         create(store, EFFORT, {"task": id, **effort})
-    changes = {"consumed": round(consumed, HOUR_DIGITS), "comment": body.get("comment", "")}
+    changes = {"comment": body.get("comment", "")}
+    changes["consumed"] = round(consumed, HOUR_DIGITS)
     if latest["date"] < stored_day:
         return modify(store, task, changes, TASK)
     changes["left"] = latest["left"]
@@ -5108,8 +5135,11 @@ def modify_bug(store: Store, bug: Record, body: Body) -> int:
     steps = steps_of_bug(bug, body)
     taken = {"status", "closedBy"}
     for step in steps:
-        taken.update(BUG_STEPS[step][1])
-    plain = {field: value for field, value in body.items() if field not in taken}
+        _, fields = BUG_STEPS[step]
+        taken.update(fields)
+    plain = dict(body)
+    for field in taken:
+        plain.pop(field, None)
     modify(store, bug, plain, BUG)
     for step in steps:
         transition, fields = BUG_STEPS[step]
@@ -5125,8 +5155,10 @@ def modify_bug(store: Store, bug: Record, body: Body) -> int:
 def steps_of_bug(bug: Record, body: Body) -> list[str]:
     """Return the states to which a change of a bug leads, in their order. Raises Invalid."""
     names = ("status", "closedBy", "resolution", *RESOLUTION_FIELDS)
-    sent = {name: body[name] for name in names if body.get(name)}
-    asked = {name: value for name, value in sent.items() if value != bug[name]}
+    asked = {}
+    for name in names:
+        if body.get(name) and differs(bug, body, name):
+            asked[name] = body[name]
     status = asked.get("status")
     steps = []
     if "resolution" in asked or status == "resolved":
@@ -5188,7 +5220,9 @@ def get_configuration(store: Store, query: Body) -> Body:
 
 def list_groups(store: Store, query: Body) -> list[Body]:
     """Return the one group that there is, the administrators."""
-    return [{**ADMINISTRATORS, "privs": {}, "accounts": store.administrators()}]
+    group = {**ADMINISTRATORS, "privs": {}}
+    group["accounts"] = store.administrators()
+    return [group]
 
 
 def list_modules(store: Store, query: Body) -> Body:
