@@ -5663,10 +5663,11 @@ def refuse_unknown(resource: Resource, record: Fields) -> None:
     No unknown name is ignored, because a fixture is written by hand. Derived fields may stand in
     it, as in an answer; they are not read.
     """
+    known = resource.fixture.fields
     for field, value in record.items():
-        kind = resource.kinds.get(field)
+        kind = known.get(field) or resource.fields.get(field)
         if not kind:
-            near = suggest(field, resource.fixture.fields)
+            near = suggest(field, known)
             raise Invalid({field: f"is not a field of a {resource.name}{near}"})
         if kind.source == "fixed" and value != kind.value:
             raise Invalid({field: f"is always {json.dumps(kind.value)} here"})
@@ -5944,7 +5945,8 @@ COMPANIONS = (  # beyond the specification: the rest of the published interface
     lists(  "/executions",                      "list executions",                   EXECUTION_SHOWN,  BROWSE_PROJECTS, filters="project"),
     creates("/executions",                      "create an execution",               EXECUTION_SHOWN,  CREATE_EXECUTION,  create_execution, by="project"),
     get(    "/executions/<id>",                 "get an execution",                  EXECUTION_SHOWN, query="fields"),
-    put(    "/executions/<id>",                 "modify an execution",               EXECUTION_SHOWN,  MODIFY_EXECUTION,  make_modify(EXECUTION, check_project)),
+    put(    "/executions/<id>",                 "modify an execution",               EXECUTION_SHOWN,  MODIFY_EXECUTION,
+                                                                                     make_modify(EXECUTION, check_project)),
     deletes("/executions/<id>",                 "delete an execution"),
     lists(  "/executions/<id>/tasks",           "list tasks of an execution",        TASK_SHOWN,       BROWSE_TASKS),
     creates("/executions/<id>/tasks/batchCreate", "create tasks of an execution",    EACH_TASK,        CREATE_TASKS,      create_tasks),
