@@ -13355,6 +13355,246 @@ class TestPullOfRecordings:
         assert others == decided
 
 
+def noted(path: str, answer: Any, status: int = 200, **more: Any) -> dict[str, Any]:
+    """Return a call of a journal."""
+    return dict(method="GET", path=path, query="", status=status, answer=answer) | more
+
+
+def har_of(calls: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return a HAR with the calls of a journal, as a browser writes it."""
+    entries = []
+    for call in calls:
+        text = base64.b64encode(json.dumps(call["answer"]).encode()).decode()
+        url = f"https://pm.example.org{API}{call['path']}?{call['query']}#top"
+        content = {"text": text, "encoding": "base64"}
+        answer = {"status": call["status"], "content": content}
+        entries.append({"request": {"method": call["method"], "url": url}, "response": answer})
+    return {"log": {"entries": entries}}
+
+
+@pytest.fixture
+def compare(run, monkeypatch):
+    """Return a function that compares a file with a server: the exit code and the lines.
+
+    It sends only GETs and prints no secret.
+    """
+    monkeypatch.setattr(pmservice, "PAUSES", (0, 0, 0))
+    monkeypatch.setenv("PMSERVICE_PULL_TOKEN", "secret-token")
+
+    def compare(server: Any, document: Any, *arguments: str) -> tuple[int, list[str]]:
+        Path("calls").write_text(json.dumps(document))
+        code, out, told = run("compare", server.url, "calls", *arguments)
+        assert told == ""
+        assert "secret" not in out
+        if isinstance(server, RemoteServer):
+            assert all(line.startswith("GET ") for line in server.sent)
+        return code, out.splitlines()
+
+    return compare
+
+
+# fmt: off
+SEEN = {"id": 1, "title": "B", "openedBy": {"id": 1}, "steps": None, "cases": [{"n": 1}], "toBugs": {"7": {"n": 1}}}
+SHAPES = [  # what is answered there instead of SEEN, and how that is said
+    ({"id": 2.5, "title": "C"},                     []),
+    ({"title": None, "openedBy": []},               []),
+    ({"steps": "s", "cases": [], "toBugs": {}},     []),
+    ({"cases": [{"n": 2}, {"n": None}], "toBugs": {"1": {"n": 2}, "2": {"n": 3}}}, []),
+    ({"id": "1"},                                   ["number here, string there: id"]),
+    ({"openedBy": "a", "more": {"of": 1}},          ["object here, string there: openedBy", "only there: more"]),
+    ({"openedBy": {"account": "a"}},                ["only here: openedBy.id", "only there: openedBy.account"]),
+    ({"cases": [{"n": 1}, {"n": "1", "m": True}]},  ["number here, number or string there: cases[].n", "only there: cases[].m"]),
+    ({"toBugs": [{"n": False}]},                    ["number here, boolean there: toBugs[].n", "object here, array there: toBugs"]),
+    ({"a\x1b": 1},                                  [r"only there: a\x1b"]),
+]
+STATUSES = [  # a call, the answer there, the result, and how it is said
+    (noted("/bugs/1", {"error": "E"}, 404),         Answer({"error": ["x"]}, 404),  "the same",     ""),
+    (noted("/bugs/1", SEEN),                        Answer({}, 404),                "not compared", "not compared: /bugs/1 (200 here, 404 there)"),
+    (noted("/bugs/1", {}, 404),                     Answer(SEEN),                   "not compared", "not compared: /bugs/1 (404 here, 200 there)"),
+    (noted("/bugs/1", {}, 400),                     Answer(SEEN),                   "differs",      "status 400 here, 200 there: /bugs/1"),
+    (noted("/bugs/1", {}, 404),                     Answer({}, 400),                "differs",      "status 404 here, 400 there: /bugs/1"),
+    (noted("/bugs/1", SEEN),                        Answer({}, 500),                "differs",      "status 200 here, 500 there: /bugs/1"),
+    (noted("/bugs/1", SEEN),                        Answer(b"<html>"),              "differs",      "status 200 here, no JSON there: /bugs/1"),
+    (noted("/bugs/1", SEEN),                        Answer(),                       "not compared", "not compared: /bugs/1 (an answer is missing or empty)"),
+    (noted("/bugs/1", None),                        Answer(SEEN),                   "not compared", "not compared: /bugs/1 (an answer is missing or empty)"),
+    (noted("/bugs/1", "70000 bytes"),               Answer(SEEN),                   "not compared", "not compared: /bugs/1 (an answer is missing or empty)"),
+    (noted("/users", {"users": []}),                Answer({}, 404),                "differs",      "status 200 here, 404 there: /users"),
+]
+NO_CALLS = [  # a file, and what is wrong with it
+    (b"",                                           ""),
+    (b"[" * 100_000,                                ""),
+    (b"5",                                          "log.entries is missing"),
+    (b'{"log": {"entries": null}}',                 "log.entries[0].request.method is missing"),
+    (b'{"log": {"entries": [{"request": {"method": "GET"}}]}}', "log.entries[0].request.url is missing"),
+    (b'{"calls": [{"method": "GET"}]}',             "calls[0].path is missing"),
+    (b'{"calls": []}',                              "there is none"),
+]
+LEFT_OUT = [  # calls that are not sent
+    noted("/bugs", SEEN, method="POST"), noted("/bugs", SEEN, fault="*"), noted("/bugs", SEEN, None), noted("/-/journal", SEEN),
+    noted("/", "<html>"), noted("/../bugs", SEEN), noted("/favicon.ico", SEEN), noted(5, SEEN), noted("/bugs", SEEN, [], query=5),
+    noted("/bugs", SEEN, method=[]), noted("/bugs", SEEN, "ok"),
+]
+# fmt: on
+
+
+COMPARED = {  # by version: what differs in a few answers of the recorded servers
+    "18.10": """
+        differs       GET /departments/<id> (1)
+          only here: managerName
+        the same      GET /product/<id> (1)
+        the same      GET /products/<id> (1)
+        differs       GET /products/<id>/bugs (1)
+          object here, string there: bugs[].status
+          only there: bugs[].delay, bugs[].feedback, bugs[].identify, bugs[].injection, bugs[].issueKey,
+            bugs[].mr, bugs[].priOrder, bugs[].productStatus, bugs[].severityOrder, bugs[].statusName
+        differs       GET /projects/<id> (1)
+          status 404 here, 400 there: /projects/30
+        differs       GET /releases/<id> (1)
+          number here, string there: branch, build, project
+          only here: buildID, buildName, projectName
+          only there: branches, builds, createdBy, createdDate, files, productType, shadow
+        differs       GET /testtasks (1)
+          boolean here, string there: testtasks[].deleted
+          number here, string there: testtasks[].branch
+          only there: testtasks[].createdBy, testtasks[].createdDate, testtasks[].members,
+            testtasks[].multiple, testtasks[].projectName
+        the same      GET /users (1)
+        8 compared, 3 the same, 5 differ; 0 writes not sent; 0 could not be compared
+    """,
+    "16.5": """
+        differs       GET /departments/<id> (1)
+          only here: managerName
+        the same      GET /product/<id> (1)
+        the same      GET /products/<id> (1)
+        differs       GET /products/<id>/bugs (1)
+          object here, string there: bugs[].status
+          only there: bugs[].delay, bugs[].feedback, bugs[].identify, bugs[].injection, bugs[].issueKey,
+            bugs[].mr, bugs[].productStatus, bugs[].statusName
+        the same      GET /projects/<id> (1)
+        differs       GET /releases/<id> (1)
+          only here: projectName
+          only there: filePath, files, productType, scmPath
+        differs       GET /testtasks (1)
+          boolean here, string there: testtasks[].deleted
+        differs       GET /users (1)
+          only here: users[].group
+        8 compared, 3 the same, 5 differ; 0 writes not sent; 0 could not be compared
+    """,
+}
+
+
+class TestComparison:
+    """What `compare` says of a server beside the calls that this service answered."""
+
+    def test_same_records_on_another_service_differ_in_nothing(self, compare, monkeypatch):
+        paths = ["/bugs?product=1", "/products/1/bugs?limit=2&title=b", "/bugs/1", "/bugs/99999"]
+        paths += ["/users/admin", "/groups", "/projects", "/testcases/1", "/executions/4/tasks"]
+        with pmservice.running(load=WORLD) as one, pmservice.running(load=WORLD, token="s") as two:
+            for path in paths:
+                one.call("GET", path)
+            one.call("POST", "/bugs/1/confirm")
+            one.call("POST", "/bugs/1/confirm")
+            monkeypatch.setenv("PMSERVICE_PULL_TOKEN", "s")
+            two.clear_calls()
+            journal = one.get("/-/journal")
+            answered = compare(two, journal)
+            assert answered == compare(two, har_of(journal["calls"]))
+            asked = Counter(f"{call['path']}?{call['query']}".strip("?") for call in two.calls())
+        assert asked - Counter({"/user": 2}) == Counter(paths * 2)
+        code, lines = answered
+        assert code == 0
+        assert lines[-2:] == [
+            "not sent      POST /bugs/<id>/confirm (2)",
+            "8 compared, 8 the same, 0 differ; 1 writes not sent; 0 could not be compared",
+        ]
+
+    @each("version", ["16.5", "18.10"])
+    def test_real_server_differs_where_its_recording_does(self, compare, monkeypatch, version):
+        monkeypatch.setenv("PMSERVICE_PULL_TOKEN", "token-of-admin")
+        paths = ["/products/1/bugs", "/releases/1", "/departments/1", "/testtasks", "/users"]
+        paths += ["/projects/30", "/products/30", "/product/30"]
+        with pmservice.running(load=pulled(version, "admin").document) as service:
+            for path in paths:
+                service.call("GET", path)
+            journal = service.get("/-/journal")
+        answer = recording(version).answer
+        with RemoteServer(
+            lambda asked: answer(asked._replace(line=f"GET {API}{asked.line[4:]}"))
+        ) as server:
+            code, lines = compare(server, journal)
+        assert (code, [line.strip() for line in lines]) == (1, lines_of(COMPARED[version]))
+
+    @each(("others", "said"), SHAPES)
+    def test_shapes_differ_but_for_what_is_unset_or_empty(self, compare, others, said):
+        with RemoteServer(at("/bugs/1", Answer({**SEEN, **others}))) as server:
+            code, lines = compare(server, {"calls": [noted("/bugs/1", SEEN)]})
+        assert lines[0] == f"{'differs' if said else 'the same':14}GET /bugs/<id> (1)"
+        assert ([line.strip() for line in lines[1:-1]], code) == (said, bool(said))
+
+    @each(("call", "answer", "result", "said"), STATUSES)
+    def test_statuses_differ_but_for_absent_records(self, compare, call, answer, result, said):
+        with RemoteServer(at(call["path"], answer)) as server:
+            code, lines = compare(server, {"calls": [call]})
+        assert lines[0].startswith(f"{result:14}GET {call['path'].split('/1')[0]}")
+        assert ([line.strip() for line in lines[1:-1]], code) == (
+            [said] * bool(said),
+            result == "differs",
+        )
+
+    def test_calls_of_a_pattern_are_compared_together(self, compare):
+        calls = [noted("/bugs/1", {"id": 1, "pri": None}), noted("/bugs/2", {"id": 2, "pri": 3})]
+        with RemoteServer(at("/bugs/2", Answer({"id": "2", "pri": 1}))) as server:
+            code, lines = compare(server, {"calls": [*calls, calls[0], calls[1]]})
+            assert server.sent.count("GET /bugs/2") == 1
+        assert (code, lines[0]) == (1, "differs       GET /bugs/<id> (4)")
+
+    def test_values_are_shown_only_if_asked_for_and_never_secrets(self, compare):
+        journal = {"calls": [noted("/bugs/1", {"id": 7, "by": {"token": 1, "n": 1}})]}
+        others = {"id": "seven secret-token" + "n" * 50, "by": {"token": "secret", "n": [5]}}
+        with RemoteServer(at("/bugs/1", Answer(others))) as server:
+            assert not re.search("7|seven", "".join(compare(server, journal)[1][1:]))
+            _, lines = compare(server, journal, "--values")
+        assert [line.strip() for line in lines[1:-1]] == [
+            "1 here, array there: by.n",
+            f'7 here, "seven ***{"n" * 30} there: id',
+            "number here, string there: by.token",
+        ]
+
+    def test_query_is_sent_as_it_was_but_for_secrets(self, compare):
+        calls = [noted("/bugs/1", SEEN, query="b=%20&a=\u00e9 \n&password=p&a")]
+        with RemoteServer() as server:
+            compare(server, {"calls": calls})
+            assert server.sent[1:] == ["GET /bugs/1?b=%20&a=%C3%A9%20%0A&password=***&a"]
+
+    def test_calls_that_say_nothing_of_an_operation_are_left_out(self, compare):
+        with RemoteServer(at("/bugs/1", Answer(SEEN))) as server:
+            code, lines = compare(server, {"calls": [*LEFT_OUT, noted("/bugs/1", SEEN)]})
+            assert server.sent == ["GET /user", "GET /bugs/1"]
+        assert (code, lines[:-1]) == (
+            0,
+            ["the same      GET /bugs/<id> (1)", "not sent      POST /bugs (1)"],
+        )
+
+    @each(("text", "words"), NO_CALLS)
+    def test_file_without_calls_is_refused_before_anything_is_sent(
+        self, run, monkeypatch, text, words
+    ):
+        monkeypatch.setattr(sys, "stdin", stdin_of(text))
+        rule = "- must be a HAR or a journal, in JSON, with answered GETs"
+        said = refused(run("compare", "http://127.0.0.1:9", "-"))
+        assert said.startswith(f"{rule}: {words}")
+
+    def test_nothing_is_compared_without_a_login(self, run, monkeypatch):
+        monkeypatch.setenv("PMSERVICE_PULL_PASSWORD", "wrong")
+        monkeypatch.setattr(
+            sys, "stdin", stdin_of(json.dumps({"calls": [noted("/bugs/1", SEEN)]}).encode())
+        )
+        with RemoteServer(at("/tokens", Answer({"error": "login failed"}, 400))) as server:
+            said = refused(run("compare", server.url, "-"))
+            assert server.sent == ["GET /user", "POST /tokens"]
+        assert said == f"POST {server.url}/tokens was answered 400 login failed"
+
+
 BUGS = "/products/1/bugs"
 BUGS_ASKED = f"{BUGS}?status=all&limit=1000&page=1"
 NOT_JSON = "the answer is not JSON: "
