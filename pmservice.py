@@ -13415,8 +13415,6 @@ SAME, DIFFERS, NOT_COMPARED, NOT_SENT = "the same", "differs", "not compared", "
 # By place, such as ".bugs.[].status": the names of its types, each with an example. An unset value
 # has no type: it does not say of which one a set value would be.
 Types = dict[str, dict[str, str]]
-# By method and pattern: the path with its query, the status and the answer of each call.
-PastCalls = dict[str, list[tuple[str, int, Any]]]
 
 
 def value_at(value: Any, place: str) -> Any:
@@ -13437,26 +13435,28 @@ def json_in(content: Any) -> Any:
     return None
 
 
-def past_calls(document: Any) -> PastCalls:
-    """Return the answered calls of operations in a HAR or a journal. Raises StartError."""
+def past_calls(document: Any) -> dict[str, list[Any]]:
+    """Return the answered calls of operations in a HAR or a journal, by method and pattern.
+
+    Each is the path with its query, the status and the answer. Raises StartError.
+    """
     home, parts = "log.entries", "request.method request.url response.status response.content"
     is_journal = "calls" in dict_in(document)
     if is_journal:
         home, parts = "calls", "method path status answer"
-    calls: PastCalls = defaultdict(list)
+    calls: dict[str, list[Any]] = defaultdict(list)
     for number, call in enumerate(items_in(value_at(document, home))):
-        values = [value_at(document, f"{home}[{number}].{part}") for part in parts.split()]
-        method, url, status, answer = values
-        status = id_in(status)
+        places = (f"{home}[{number}].{part}" for part in parts.split())
+        method, url, status, answer = (value_at(document, place) for place in places)
         path, _, query = re.sub(r"^\w+://[^/?]*|#.*", "", str(url)).partition("?")
         path = bare_path(path)
         pattern = re.sub("^/users/.+", "/users/<user>", pattern_of(path))
-        if (str(method), pattern) in CLASSES and status and not call.get("fault"):
-            parameters = str(query or call.get("query") or "").split("&")
-            query = "&".join(map(blank_parameter, parameters))
+        if (str(method), pattern) in CLASSES and id_in(status) and not call.get("fault"):
+            query = str(query or call.get("query") or "")
+            query = "&".join(map(blank_parameter, query.split("&")))
             target = urllib.parse.quote(f"{path}?{query}".rstrip("?"), "/?&=%+,:;@*")
             known = answer if is_journal else json_in(answer)
-            calls[f"{method} {pattern}"].append((target, status, known))
+            calls[f"{method} {pattern}"].append((target, id_in(status), known))
     if not any(name.startswith("GET ") for name in calls):
         raise StartError("there is none")
     return calls
@@ -13495,7 +13495,7 @@ def differences(here: Types, there: Types, with_values: bool) -> Iterator[tuple[
 
 
 def compare(
-    remote: Remote, name: str, calls: Any, with_values: bool
+    remote: Remote, name: str, calls: list[Any], with_values: bool
 ) -> tuple[str, dict[str, set[str]]]:
     """Return how the answers to the calls of a pattern compare, and the places by what differs."""
     if not name.startswith("GET "):
