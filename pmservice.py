@@ -7537,6 +7537,9 @@ MAX_WAITING = 24  # calls that wait at once: the other threads answer the other 
 TICK = 0.005
 DRIPS = 10  # pieces in which an answer drips
 START_SNAPSHOT = ""  # a name that no path can have
+# The numbers of this process's calls, in the order in which they begin. A reset and the beginning
+# of a test take one, too: what came since has a higher number.
+NUMBERS = itertools.count(1)
 BLANKED = "***"
 # Of requests and answers in an HTTP archive, which the journal does not know.
 HAR_UNKNOWN = {"httpVersion": "HTTP/1.1", "cookies": [], "headersSize": -1, "bodySize": -1}
@@ -7679,12 +7682,13 @@ class Clock:
 class NotedCall(NamedTuple):
     """A call in the journal.
 
+    number: see NUMBERS.
     status: None while it is under way.
     text: the whole call as JSON, because its objects can take thirty times as much memory.
     answer: the body of its answer.
     """
 
-    time: str
+    number: int
     method: str
     path: str
     status: int | None
@@ -7716,8 +7720,9 @@ class NotedCall(NamedTuple):
 class Journal:
     """The last calls: at most MAX_CALLS, in at most MAX_JOURNAL_BYTES bytes.
 
-    calls: in the order of their answers.  begun: the environs of the calls that are under way, in
-    the order of their beginning, by the ids of these objects.
+    calls: in the order of their answers.  begun: the environs of the calls that are under way, by
+    their numbers.  cleared: when it was cleared, in NUMBERS. The reports of tests show older calls,
+    too.
     """
 
     def __init__(self) -> None:
@@ -7725,45 +7730,42 @@ class Journal:
         self.begun: dict[int, Environ] = {}
         self.size = 0  # bytes
         self.lock = threading.Lock()
+        self.cleared = 0
 
-    def __iter__(self) -> Iterator[NotedCall]:
-        # list() copies in one step, so no lock is needed; calls are added while the copy is read
-        return iter(list(self.calls))
+    def clear(self) -> None:
+        """Forget the calls, also those that are under way."""
+        self.cleared = next(NUMBERS)
 
-    def matching(self, wanted: Fields, under_way: bool = False) -> list[NotedCall]:
-        """Return the answered calls that match, and then, if asked for, those under way."""
+    def matching(self, wanted: Fields) -> list[NotedCall]:
+        """Return the answered calls that match, and then those under way.
+
+        With `count` in `wanted`, return only answered ones; with `since`, those since a number.
+        """
         with self.lock:  # a call is answered before the copy or after it
             calls = list(self.calls)
-            if under_way:
+            if "count" not in wanted:
                 calls += map(note_begun, list(self.begun.values()))
-        return [call for call in calls if call.matches(wanted)]
+        since = wanted.get("since", self.cleared)
+        return [call for call in calls if call.number > since and call.matches(wanted)]
 
     def begin(self, environ: Environ) -> None:
-        """Note a call that is under way.
+        """Give a call its number, and note that it is under way.
 
         Not by the receiving thread (patience 0), which answers at once or hands the call over.
         """
+        number = environ["pmservice.number"] = next(NUMBERS)
         if patience_of(environ):
-            environ.setdefault("pmservice.begun", moment_now())
-            self.begun[id(environ)] = environ
+            environ["pmservice.begun"] = moment_now()
+            self.begun[number] = environ
 
-    def add(self, call: NotedCall, environ: Environ) -> None:
+    def add(self, call: NotedCall) -> None:
         """Add an answered call; the oldest ones make room for it."""
         with self.lock:
-            begun = self.begun.pop(id(environ), None)
-            if "pmservice.begun" in environ and not begun:  # it was forgotten meanwhile
-                return
+            self.begun.pop(call.number, None)
             self.calls.append(call)
             self.size += call.size
             while len(self.calls) > MAX_CALLS or self.size > MAX_JOURNAL_BYTES:
                 self.size -= self.calls.popleft().size
-
-    def clear(self) -> None:
-        """Forget the calls, also those that are under way."""
-        with self.lock:
-            self.calls.clear()
-            self.begun.clear()
-            self.size = 0
 
 
 def read_offset(value: Any) -> Any:
@@ -8007,7 +8009,7 @@ def holds(value: Any, wanted: Any) -> bool:
 class Controls:
     """The state behind the control routes, and what they add to a service.
 
-    A reset takes a new journal: a call that still holds the old one began before the reset.
+    was_reset: set at the next reset, which takes a new event.
     """
 
     alive: ClassVar[weakref.WeakSet[Controls]] = weakref.WeakSet()  # those that keep a journal
@@ -8019,8 +8021,8 @@ class Controls:
         # two calls must not both take the last turn of a fault
         self.fault_lock = threading.Lock()
         self.waiting: list[Callable[[], bool]] = []  # what each waiting call waits for
-        # The calls once more, for the reports of tests: a reset does not empty it.
-        self.answered = Journal()
+        self.journal = Journal()
+        self.was_reset = threading.Event()
         self.frozen_at_start = clock.frozen
         self.return_to_start()
         service.controls, service.has_controls = self, on
@@ -8042,7 +8044,9 @@ class Controls:
         self.clock.offset = 0.0
         self.clock.frozen = self.frozen_at_start
         self.faults: list[StoredFault] = []
-        self.journal = Journal()
+        self.journal.clear()
+        self.was_reset.set()
+        self.was_reset = threading.Event()
 
     def record(self, environ: Environ, call: Fields) -> None:
         """Add a call to the journal, unless it is for a control or a page, or a preflight."""
@@ -8053,21 +8057,17 @@ class Controls:
         # aside: a page or a preflight (room 12)
         if path.startswith("/-/") or "pmservice.aside" in environ:
             return
-        noted = note_call(environ, call, moment_now())
-        for journal in (environ.get("pmservice.journal", self.journal), self.answered):
-            journal.add(noted, environ)
+        self.journal.add(note_call(environ, call, moment_now()))
 
     def begin_call(self, environ: Environ) -> None:
-        """Note the journal of a call, and apply the first fault that matches the call.
+        """Note that a call begins, and apply the first fault that matches the call.
 
         The fault delays, refuses or drops the call, or spoils its answer.
         """
-        environ["pmservice.journal"] = journal = self.journal
-        path = environ["PATH_INFO"]
-        if path.startswith("/-/"):
+        if environ["PATH_INFO"].startswith("/-/"):
             return
-        journal.begin(environ)
-        self.answered.begin(environ)
+        was_reset = self.was_reset
+        self.journal.begin(environ)
         if not self.faults:
             return
         # the receiving thread (patience 0) must not wait, and a fault may delay
@@ -8075,7 +8075,9 @@ class Controls:
             raise HandOver
         fault = self.take_fault(environ)
         environ["pmservice.fault"] = fault.get("match")
-        self.delay(fault.get("delay", 0), journal)
+        self.wait(was_reset.is_set, fault.get("delay", 0))
+        if was_reset.is_set():
+            raise Refusal(503, "The service was reset while this call was delayed.")
         environ["pmservice.headers"] = fault.get("headers", {})
         if fault.get("drop"):
             # The call is not performed: an answer is made up for it (503 in the journal, unless the
@@ -8114,17 +8116,6 @@ class Controls:
             return parse_body(body, environ.get("CONTENT_TYPE", ""))
         return {}
 
-    def delay(self, seconds: float, journal: Journal) -> None:
-        """Delay a call that has this journal. Raises Refusal (503) if a reset comes meanwhile."""
-
-        def refuse_if_reset() -> bool:
-            """Return False: a delay is never done before its time. Raises Refusal after a reset."""
-            if self.journal is not journal:
-                raise Refusal(503, "The service was reset while this call was delayed.")
-            return False
-
-        self.wait(refuse_if_reset, seconds)
-
     def spoil(self, fault: StoredFault, answer: Iterable[bytes]) -> Iterator[bytes]:
         """Yield an answer slowly, or only its beginning.
 
@@ -8150,8 +8141,6 @@ class Controls:
 
     def wait(self, done: Callable[[], bool], seconds: float) -> None:
         """Wait until `done` returns True, the time is up or the service stops.
-
-        done: may raise, which ends the waiting.
 
         Raises Refusal (503) if too many calls wait.
         """
@@ -8232,9 +8221,11 @@ def note_call(environ: Environ, call: Fields, time: str) -> NotedCall:
         "hint": environ.get("pmservice.hint") or None,
         "fault": environ.get("pmservice.fault"),
     }
+    # A call that a check before the gates refused has no number yet.
+    number = environ.get("pmservice.number") or next(NUMBERS)
     text = to_json(entry)
     answer = sent_answer(environ)
-    return NotedCall(time, call["method"], call["path"], call["status"], text, answer)
+    return NotedCall(number, call["method"], call["path"], call["status"], text, answer)
 
 
 def sent_query(environ: Environ) -> str:
@@ -8407,7 +8398,7 @@ def find_calls(controls: Controls, wanted: Fields) -> list[NotedCall]:
     """Return the calls that match; with `count`, wait for that many answered ones."""
     if "count" in wanted:
         return await_calls(controls, wanted)
-    return controls.journal.matching(wanted, under_way=True)
+    return controls.journal.matching(wanted)
 
 
 def get_journal(controls: Controls, wanted: Fields) -> Any:
@@ -8475,34 +8466,34 @@ def await_calls(controls: Controls, wanted: Fields) -> list[NotedCall]:
 
     Raises Refusal (409) if there are fewer or more, or if the service is reset meanwhile.
     """
-    journal = controls.journal
+    journal, was_reset = controls.journal, controls.was_reset
     count: int = wanted["count"]
 
-    def arrived() -> bool:
-        """Tell whether `count` matching calls have arrived yet. Raises Refusal after a reset."""
-        if controls.journal is not journal:
-            raise Refusal(409, "The service was reset meanwhile.")
-        return len(journal.matching(wanted)) >= count
+    def is_over() -> bool:
+        """Tell whether `count` matching calls have come, or a reset."""
+        return was_reset.is_set() or len(journal.matching(wanted)) >= count
 
     seconds = wanted.get("wait", 0)
-    controls.wait(arrived, seconds)
+    controls.wait(is_over, seconds)
+    if was_reset.is_set():
+        raise Refusal(409, "The service was reset meanwhile.")
     calls = journal.matching(wanted)
     if len(calls) != count:
         names = [str(wanted[name]) for name in ("method", "path", "status") if name in wanted]
         asked = " ".join(names) or "Any call"
         came = f"{len(calls)} came within {seconds:g} s, not {count}"
-        nearest = nearest_calls(journal, wanted.get("path", ""))
+        nearest = nearest_calls(journal.matching({"count": 0}), wanted.get("path", ""))
         raise Refusal(409, f"{asked}: {came}; the nearest: {nearest}.")
     return calls
 
 
-def nearest_calls(journal: Journal, path: str) -> str:
-    """Return the last five calls with a path like this one, as a text."""
+def nearest_calls(calls: list[NotedCall], path: str) -> str:
+    """Return the last five of these calls with a path like this one, as a text."""
     import difflib
 
-    known = {call.path for call in journal}
+    known = {call.path for call in calls}
     paths = difflib.get_close_matches(path, known, 3, 0.3)
-    near = [f"{call.method} {call.path} {call.status}" for call in journal if call.path in paths]
+    near = [f"{call.method} {call.path} {call.status}" for call in calls if call.path in paths]
     return ", ".join(near[-5:]) or "none"
 
 
@@ -9734,7 +9725,7 @@ def search_calls(journal: Journal, wanted: Fields) -> list[Fields]:
     """Return the calls that match, are of the wanted account and have the wanted words."""
     words = wanted.get("text", "").lower()
     found = []
-    for noted in journal.matching(wanted, under_way=True):
+    for noted in journal.matching(wanted):
         text = noted.shown()
         call = json.loads(text)
         is_of_account = wanted.get("account") in (None, call["account"])
@@ -12240,11 +12231,14 @@ def running(database: FilePath = ":memory:", **settings: Unpack[Settings]) -> It
 SHARED: list[Running] = []  # the service of pmservice_shared, once a test has used it
 
 
-def calls_since(moment: str) -> Iterator[tuple[str, str]]:
-    """Yield sections for a test's report: what this process's services answered since a moment."""
+def calls_since(number: int) -> list[tuple[str, str]]:
+    """Return sections for a test's report: what this process's services were asked since a number.
+
+    They stand in the order of their first calls.
+    """
+    sections = {}
     for controls in list(Controls.alive):
-        noted = controls.answered.matching({}, under_way=True)
-        calls = [call for call in noted if call.time >= moment]
+        calls = controls.journal.matching({"since": number})
         if not calls:
             continue
         lines = []
@@ -12257,7 +12251,9 @@ def calls_since(moment: str) -> Iterator[tuple[str, str]]:
         noun = "call" if len(calls) == 1 else "calls"
         url = controls.service.url
         place = f" at {url}" if url else ""
-        yield f"pmservice{place}: {len(calls)} {noun}", "\n".join(lines)
+        heading = f"pmservice{place}: {len(calls)} {noun}"
+        sections[calls[0].number] = heading, "\n".join(lines)
+    return [sections[first] for first in sorted(sections)]
 
 
 def call_lines(call: Mapping[str, Any]) -> Iterator[str]:
@@ -12363,7 +12359,7 @@ def prepare_test(item: Any) -> None:
     """
     import pytest
 
-    item.pmservice_began = moment_now()
+    item.pmservice_began = next(NUMBERS)
     # Look at the services, not at item.fixturenames: a test can get the fixture by another way
     # (getfixturevalue).
     for served in SHARED:
@@ -12383,13 +12379,10 @@ def prepare_test(item: Any) -> None:
 
 
 def complete_report(item: Any) -> Generator[None, Any, None]:
-    """Add to a failed test's report what the services of this process answered since it began."""
+    """Add to a failed test's report the calls to the services of this process since it began."""
     report = (yield).get_result()
     if report.failed:
-        # Lines begin with the time. A section that leaves calls out begins with "…": it comes last.
-        by_text = operator.itemgetter(1)
-        began = getattr(item, "pmservice_began", moment_now())
-        sections = sorted(calls_since(began), key=by_text)
+        sections = calls_since(getattr(item, "pmservice_began", next(NUMBERS)))
         report.sections += sections
         noted = [("pmservice", "\n".join(section)) for section in sections]
         # A JUnit file has the properties of the teardown's report, which begin with the item's.

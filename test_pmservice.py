@@ -8107,8 +8107,8 @@ def controls():
     """Return the controls of `memory`, with nothing of an earlier test."""
     service = shared_controls().service
     controls = next(one for one in pmservice.Controls.alive if one.service is service)
+    controls.journal = pmservice.Journal()
     controls.return_to_start()
-    controls.answered.clear()
     return controls
 
 
@@ -8639,7 +8639,7 @@ class TestJournal:
             memory.get("/user")
         paths = [call["path"] for call in memory.calls()]
         assert paths == ["/user"]
-        paths = [call.path for call in controls.answered]
+        paths = [call.path for call in controls.journal.calls]
         assert paths == ["/user", "/programs"]  # for the reports of tests
 
     def test_no_call_stays_under_way(self):
@@ -8654,8 +8654,7 @@ class TestJournal:
             served.call("GET", "/user", headers={"Host": "evil.example"})
             served.call("POST", "/products", b"{")
             assert len(served.calls()) == 9
-            for journal in (controls.journal, controls.answered):
-                assert journal.begun == {}
+            assert controls.journal.begun == {}
 
     def test_page_of_calls_shows_a_call_under_way(self, memory):
         with under_way(memory, "GET", "/programs"):
@@ -8709,9 +8708,8 @@ class TestJournal:
         for _ in range(2):  # the second time all of them fit again
             for number in range(15):
                 memory.call("PUT", f"/bugs/9{number}", b"x" * 5000)
-            for kept in (controls.journal, controls.answered):
-                paths = [call.path for call in kept]
-                assert paths == ["/bugs/912", "/bugs/913", "/bugs/914"]
+            paths = [call.path for call in controls.journal.calls]
+            assert paths == ["/bugs/912", "/bugs/913", "/bugs/914"]
             memory.call("DELETE", "/-/journal")
 
     def test_journal_cuts_what_is_long_but_hides_secrets(self, memory):
@@ -13394,8 +13392,8 @@ def compare(run, monkeypatch):
 
 
 # fmt: off
-SEEN = {"id": 1, "title": "B", "openedBy": {"id": 1}, "steps": None, "cases": [{"n": 1}], "toBugs": {"7": {"n": 1}}}
-SHAPES = [  # what is answered there instead of SEEN, and how that is said
+A_BUG = {"id": 1, "title": "B", "openedBy": {"id": 1}, "steps": None, "cases": [{"n": 1}], "toBugs": {"7": {"n": 1}}}
+SHAPES = [  # what is answered there instead of A_BUG, and how that is said
     ({"id": 2.5, "title": "C"},                     []),
     ({"title": None, "openedBy": []},               []),
     ({"steps": "s", "cases": [], "toBugs": {}},     []),
@@ -13407,17 +13405,17 @@ SHAPES = [  # what is answered there instead of SEEN, and how that is said
     ({"toBugs": [{"n": False}]},                    ["number here, boolean there: toBugs[].n", "object here, array there: toBugs"]),
     ({"a\x1b": 1},                                  [r"only there: a\x1b"]),
 ]
-STATUSES = [  # a call, the answer there, the result, and how it is said
+COMPARED_STATUSES = [  # a call, the answer there, the result, and how it is said
     (noted("/bugs/1", {"error": "E"}, 404),         Answer({"error": ["x"]}, 404),  "the same",     ""),
-    (noted("/bugs/1", SEEN),                        Answer({}, 404),                "not compared", "not compared: /bugs/1 (200 here, 404 there)"),
-    (noted("/bugs/1", {}, 404),                     Answer(SEEN),                   "not compared", "not compared: /bugs/1 (404 here, 200 there)"),
-    (noted("/bugs/1", {}, 400),                     Answer(SEEN),                   "differs",      "status 400 here, 200 there: /bugs/1"),
+    (noted("/bugs/1", A_BUG),                        Answer({}, 404),                "not compared", "not compared: /bugs/1 (200 here, 404 there)"),
+    (noted("/bugs/1", {}, 404),                     Answer(A_BUG),                   "not compared", "not compared: /bugs/1 (404 here, 200 there)"),
+    (noted("/bugs/1", {}, 400),                     Answer(A_BUG),                   "differs",      "status 400 here, 200 there: /bugs/1"),
     (noted("/bugs/1", {}, 404),                     Answer({}, 400),                "differs",      "status 404 here, 400 there: /bugs/1"),
-    (noted("/bugs/1", SEEN),                        Answer({}, 500),                "differs",      "status 200 here, 500 there: /bugs/1"),
-    (noted("/bugs/1", SEEN),                        Answer(b"<html>"),              "differs",      "status 200 here, no JSON there: /bugs/1"),
-    (noted("/bugs/1", SEEN),                        Answer(),                       "not compared", "not compared: /bugs/1 (an answer is missing or empty)"),
-    (noted("/bugs/1", None),                        Answer(SEEN),                   "not compared", "not compared: /bugs/1 (an answer is missing or empty)"),
-    (noted("/bugs/1", "70000 bytes"),               Answer(SEEN),                   "not compared", "not compared: /bugs/1 (an answer is missing or empty)"),
+    (noted("/bugs/1", A_BUG),                        Answer({}, 500),                "differs",      "status 200 here, 500 there: /bugs/1"),
+    (noted("/bugs/1", A_BUG),                        Answer(b"<html>"),              "differs",      "status 200 here, no JSON there: /bugs/1"),
+    (noted("/bugs/1", A_BUG),                        Answer(),                       "not compared", "not compared: /bugs/1 (an answer is missing or empty)"),
+    (noted("/bugs/1", None),                        Answer(A_BUG),                   "not compared", "not compared: /bugs/1 (an answer is missing or empty)"),
+    (noted("/bugs/1", "70000 bytes"),               Answer(A_BUG),                   "not compared", "not compared: /bugs/1 (an answer is missing or empty)"),
     (noted("/users", {"users": []}),                Answer({}, 404),                "differs",      "status 200 here, 404 there: /users"),
 ]
 NO_CALLS = [  # a file, and what is wrong with it
@@ -13429,10 +13427,10 @@ NO_CALLS = [  # a file, and what is wrong with it
     (b'{"calls": [{"method": "GET"}]}',             "calls[0].path is missing"),
     (b'{"calls": []}',                              "there is none"),
 ]
-LEFT_OUT = [  # calls that are not sent
-    noted("/bugs", SEEN, method="POST"), noted("/bugs", SEEN, fault="*"), noted("/bugs", SEEN, None), noted("/-/journal", SEEN),
-    noted("/", "<html>"), noted("/../bugs", SEEN), noted("/favicon.ico", SEEN), noted(5, SEEN), noted("/bugs", SEEN, [], query=5),
-    noted("/bugs", SEEN, method=[]), noted("/bugs", SEEN, "ok"),
+NOT_ASKED = [  # calls that are not sent
+    noted("/bugs", A_BUG, method="POST"), noted("/bugs", A_BUG, fault="*"), noted("/bugs", A_BUG, None), noted("/-/journal", A_BUG),
+    noted("/", "<html>"), noted("/../bugs", A_BUG), noted("/favicon.ico", A_BUG), noted(5, A_BUG), noted("/bugs", A_BUG, [], query=5),
+    noted("/bugs", A_BUG, method=[]), noted("/bugs", A_BUG, "ok"),
 ]
 # fmt: on
 
@@ -13526,12 +13524,12 @@ class TestComparison:
 
     @each(("others", "said"), SHAPES)
     def test_shapes_differ_but_for_what_is_unset_or_empty(self, compare, others, said):
-        with RemoteServer(at("/bugs/1", Answer({**SEEN, **others}))) as server:
-            code, lines = compare(server, {"calls": [noted("/bugs/1", SEEN)]})
+        with RemoteServer(at("/bugs/1", Answer({**A_BUG, **others}))) as server:
+            code, lines = compare(server, {"calls": [noted("/bugs/1", A_BUG)]})
         assert lines[0] == f"{'differs' if said else 'the same':14}GET /bugs/<id> (1)"
         assert ([line.strip() for line in lines[1:-1]], code) == (said, bool(said))
 
-    @each(("call", "answer", "result", "said"), STATUSES)
+    @each(("call", "answer", "result", "said"), COMPARED_STATUSES)
     def test_statuses_differ_but_for_absent_records(self, compare, call, answer, result, said):
         with RemoteServer(at(call["path"], answer)) as server:
             code, lines = compare(server, {"calls": [call]})
@@ -13561,14 +13559,14 @@ class TestComparison:
         ]
 
     def test_query_is_sent_as_it_was_but_for_secrets(self, compare):
-        calls = [noted("/bugs/1", SEEN, query="b=%20&a=\u00e9 \n&password=p&a")]
+        calls = [noted("/bugs/1", A_BUG, query="b=%20&a=\u00e9 \n&password=p&a")]
         with RemoteServer() as server:
             compare(server, {"calls": calls})
             assert server.sent[1:] == ["GET /bugs/1?b=%20&a=%C3%A9%20%0A&password=***&a"]
 
     def test_calls_that_say_nothing_of_an_operation_are_left_out(self, compare):
-        with RemoteServer(at("/bugs/1", Answer(SEEN))) as server:
-            code, lines = compare(server, {"calls": [*LEFT_OUT, noted("/bugs/1", SEEN)]})
+        with RemoteServer(at("/bugs/1", Answer(A_BUG))) as server:
+            code, lines = compare(server, {"calls": [*NOT_ASKED, noted("/bugs/1", A_BUG)]})
             assert server.sent == ["GET /user", "GET /bugs/1"]
         assert (code, lines[:-1]) == (
             0,
@@ -13587,7 +13585,7 @@ class TestComparison:
     def test_nothing_is_compared_without_a_login(self, run, monkeypatch):
         monkeypatch.setenv("PMSERVICE_PULL_PASSWORD", "wrong")
         monkeypatch.setattr(
-            sys, "stdin", stdin_of(json.dumps({"calls": [noted("/bugs/1", SEEN)]}).encode())
+            sys, "stdin", stdin_of(json.dumps({"calls": [noted("/bugs/1", A_BUG)]}).encode())
         )
         with RemoteServer(at("/tokens", Answer({"error": "login failed"}, 400))) as server:
             said = refused(run("compare", server.url, "-"))
