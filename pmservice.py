@@ -5041,6 +5041,12 @@ def start_task(store: Store, task: Record, body: Body) -> int:
     return move(store, task, changes, START)
 
 
+def restart_task(store: Store, task: Record, body: Body) -> int:
+    """Take a task up again. It keeps its `realStarted`; one that was never started starts now."""
+    changes = {"realStarted": task["realStarted"] or store.now, **body}
+    return move(store, task, changes, RESTART)
+
+
 def finish_task(store: Store, task: Record, body: Body) -> int:
     """Finish a task: `currentConsumed` is added to its hours.
 
@@ -5896,7 +5902,7 @@ SPECIFIED = (
     put(    "/tasks/<id>",                      "modify a task",                     TASK_MODIFIED,    MODIFY_TASK,       modify_task),
     post(   "/tasks/<id>/start",                "start a task",                      TASK_STARTED,     START_TASK,        start_task),
     post(   "/tasks/<id>/finish",               "finish a task",                     TASK_FINISHED,    FINISH_TASK,       finish_task),
-    post(   "/tasks/<id>/restart",              "restart a task",                    TASK_STARTED,     RESTART_TASK,      make_move(RESTART)),
+    post(   "/tasks/<id>/restart",              "restart a task",                    TASK_STARTED,     RESTART_TASK,      restart_task),
 )
 COMPANIONS = (  # beyond the specification: the rest of the published interface
     #       path                                purpose                              shows             reads              perform

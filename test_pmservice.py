@@ -1706,7 +1706,7 @@ ANSWERS = [
     ("POST /tasks/:id/restart",   "/tasks/1/restart",      dict(consumed=6, left=4),
          dict(TASK_1, **EDITED | UNFINISHED | dict(consumed=6, left=4, status="doing", progress=60))),
     ("POST /tasks/:id/restart",   "/tasks/2/restart",      dict(consumed=0.5, left=2),
-         dict(TASK_2, **EDITED, consumed=0.5, left=2, status="doing", progress=20)),
+         dict(TASK_2, **EDITED, consumed=0.5, left=2, status="doing", progress=20, realStarted=NOW_ISO)),
 ]
 AROUND = [  # the path of a list, what stands around its records; unknown parameters count for nothing
     ("/products",                               {"total": 2}),
@@ -5107,11 +5107,12 @@ TO_QA1, TO_PM1 = [dict(assignedTo=reference(account), assignedDate=LATER) for ac
 BY_QA1 = dict(TO_QA1, assignedToRealName="Quin Test")
 BEGUN, ONWARD = {**UNFINISHED, **BY_QA1}, dict(consumed=4, left=1)
 THEN = dict(realStarted=NOW_ISO, finishedDate="2026-11-20T08:00:00Z")
-AT_ONCE = dict(UNFINISHED, left=6, realStarted=lambda task: task["realStarted"] or LATER)
+def known_start(task): return task["realStarted"] or LATER
+AT_ONCE = dict(UNFINISHED, left=6, realStarted=known_start)
 TASK_MOVES = [
     # move,      what is sent,            leads, from: wait   doing  pause  done   cancel closed   changes                              logged
     ("start",    dict(assignedTo="qa1"),              "doing  -      doing  doing  doing  doing",  {**BEGUN, "realStarted": LATER},      "started"),
-    ("restart",  dict(ONWARD, assignedTo="qa1"),      "doing  doing  doing  doing  doing  doing",  {**BEGUN, **ONWARD},                  "restarted"),
+    ("restart",  dict(ONWARD, assignedTo="qa1"),      "doing  doing  doing  doing  doing  doing",  {**BEGUN, **ONWARD, "realStarted": known_start}, "restarted"),
     ("finish",   dict(THEN, assignedTo="qa1"),        "done   done   done   done   done   done",   {**DONE, **BY_QA1, **THEN},           "finished"),
     ("pause",    {},                                  "pause  pause  -      -      -      -",      {},                                   "paused"),
     ("close",    {},                                  "closed closed closed closed closed -",      CLOSED,                               "closed"),
@@ -5196,6 +5197,12 @@ class TestTaskMoves:
         body = good(request, realStarted=sent)
         task = send(world, request, body)
         assert task["realStarted"] == shown
+
+    def test_restart_of_a_task_that_was_never_started_starts_it_now(self, world):
+        restarted = world.post("/tasks/2/restart", consumed=1, left=2)
+        assert restarted["realStarted"] == spaced(NOW_ISO)
+        finished = world.post("/tasks/2/finish", finishedDate="2026-11-21")
+        assert finished["realStarted"] == NOW_ISO
 
     def test_moments_without_zone_are_local_to_the_service(self, shanghai):
         task = f"/tasks/{shanghai.task()['id']}"
