@@ -4990,6 +4990,9 @@ def modify_task(store: Store, task: Record, body: Body) -> int:
     is_other = differs(task, after, "consumed", "left", "status")
     if after["status"] == "wait" and has_hours and is_other:
         # It would wait, though there are hours consumed and left: it has begun.
+        if task["status"] not in SET_TO["doing"].sources:
+            rule = f"must not be wait for a task in state {task['status']}"
+            raise Invalid(status=f"{rule} with hours consumed and left")
         changes["status"] = after["status"] = "doing"
     check_hours(task, after)
     if not differs(task, after, "status"):

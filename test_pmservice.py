@@ -5120,7 +5120,7 @@ TASK_MOVES = [
     ("active",   {},                                  "-      -      doing  doing  doing  doing",  dict(UNFINISHED, activatedDate=LATER), "activated"),
     ("assignto", dict(assignedTo="qa1"),              "wait   doing  pause  done   cancel closed", BY_QA1,                               "assigned"),
     ("assignto", dict(assignedTo="dev1", left=7),     "wait   doing  pause  done   cancel closed", dict(left=7),                         "assigned"),
-    ("",         dict(status="wait"),                 "wait   doing  doing  wait   wait   -",      UNFINISHED,                           "set to {}"),
+    ("",         dict(status="wait"),                 "wait   -      doing  wait   wait   -",      UNFINISHED,                           "set to {}"),
     ("",         dict(status="doing", left=6),        "doing  doing  doing  doing  doing  -",      AT_ONCE,                              "set to {}"),
     ("",         dict(status="pause", left=6),        "pause  pause  pause  pause  pause  -",      dict(UNFINISHED, left=6),             "set to {}"),
     ("",         dict(status="done"),                 "-      done   done   done   -      done",   DONE,                                 "set to {}"),
@@ -5138,6 +5138,10 @@ PUT_HOURS = [  # the task's state; what is sent; then "state consumed left", or 
     ("doing",  dict(estimate=12),               "doing 4 6"),    ("doing",  dict(status="done", consumed=7, left=2), "done 7 0"),
     ("pause",  dict(left=0),                    "left"),         ("done",   dict(left=3),                        "left"),
     ("doing",  dict(closedReason="done"),       "closedReason"), ("pause",  dict(estimate=12, consumed=5),       "pause 5 6"),
+]
+REFUSED_WAITS = [  # the task's state, what is sent beside "wait", the rule
+    (state, sent, f"must not be wait for a task in state {state} with hours consumed and left")
+    for state, sent in (("doing", {}), ("doing", dict(consumed=5, name="N")), ("closed", dict(left=3)))
 ]
 WAITING = {  # the tasks 1 and 2 are of execution 2
     "projects": [dict(id=1, name="P")],
@@ -5174,6 +5178,12 @@ class TestTaskMoves:
             assert hours_of(task) == wanted
         else:
             assert broken(work, f"PUT {path}", sent) == wanted
+
+    @each(("state", "sent", "rule"), REFUSED_WAITS)
+    def test_begun_task_cannot_be_sent_back_to_wait(self, work, state, sent, rule):
+        path = task_in(state)
+        refusal = work.refused("PUT", path, {"status": "wait", **sent})
+        assert refusal["fields"] == {"status": rule}
 
     def test_estimate_of_begun_work_leaves_what_is_left(self, work):
         work.put("/tasks/1", consumed=3, left=0)
