@@ -6783,8 +6783,6 @@ def make_handler(operation: Operation) -> Handler:
 
 def answerer(operation: Operation) -> Callable[..., Chunks]:
     """Return the method of Service that yields the pieces of an operation's answers."""
-    if operation.listing:
-        return Service.answer_list
     if operation.method == "GET":
         return Service.answer_read
     return Service.answer_login if operation.open else Service.answer_write
@@ -7116,28 +7114,35 @@ class Service:
         yield answer.encode()
 
     def answer_read(self, operation: Operation, id: Any, environ: Environ) -> Chunks:
-        """Yield the record that the path names, even a deleted one, or a JSON value."""
+        """Yield what a GET shows, from one state of the database."""
         # None in the open operations, which read no records.
         me: Any = environ.get("pmservice.caller")
+        with self.database.reading(patience_of(environ), me) as store:
+            yield from self.read_pieces(store, operation, id, environ)
+
+    def read_pieces(self, store: Store, operation: Operation, id: Any, environ: Environ) -> Chunks:
+        """Yield the record that the path names, even a deleted one, a list or a JSON value."""
+        if operation.listing:
+            yield from self.list_pieces(store, operation, id, environ)
+            return
         shape = operation.query_shape
         query, refused = self.query_of(environ, shape)
         checked = check(shape, query, refused=refused)
-        with self.database.reading(patience_of(environ), me) as store:
-            view = operation.view
-            if not view:
-                # The name in the path is for GET /configurations/<name>.
-                value = operation.perform(store, {**checked, "name": id})
-                yield to_json(value).encode()
-                return
-            if not operation.target:  # GET /user: the caller
-                id = operation.perform(store, {})
-            parts = checked.get("fields", ())
-            most = environ.get("pmservice.most", -1)
-            for piece in record_pieces(store, view, id, operation.target, parts, most):
-                yield piece.encode()
+        view = operation.view
+        if not view:
+            # The name in the path is for GET /configurations/<name>.
+            value = operation.perform(store, {**checked, "name": id})
+            yield to_json(value).encode()
+            return
+        if not operation.target:  # GET /user: the caller
+            id = operation.perform(store, {})
+        parts = checked.get("fields", ())
+        most = environ.get("pmservice.most", -1)
+        for piece in record_pieces(store, view, id, operation.target, parts, most):
+            yield piece.encode()
 
-    def answer_list(self, operation: Operation, id: int, environ: Environ) -> Chunks:
-        """Yield a list from one state of the database; its batches bound the memory."""
+    def list_pieces(self, store: Store, operation: Operation, id: int, environ: Environ) -> Chunks:
+        """Yield a list; its batches bound the memory."""
         me, patience = environ["pmservice.caller"], patience_of(environ)
         listing, shape = operation.shows, operation.query_shape
         given, refused = self.query_of(environ, shape)
@@ -7145,25 +7150,24 @@ class Service:
             given["status"] = given["status"].lower()
         checked = check(shape, given, refused=refused)
         query = with_page(checked, listing.limit)
-        with self.database.reading(patience, me) as store:
-            find_named(store, operation, id)  # only to refuse
-            narrowed = filters_of(store, listing, query)
-            if listing.within:
-                narrowed = {listing.within: id, **narrowed}
-            # Without patience: the receiving thread.
-            if not (patience or listing.is_quick(narrowed, query, me)):
-                raise HandOver
-            total, cursor = store.page(listing, narrowed, query)
-            text = list_begin(listing, query, total)
-            separator = ""
-            while rows := cursor.fetchmany(BATCH):
-                text += separator + render(store, listing.view, rows)
-                separator = ","
-                if len(rows) == BATCH:
-                    yield text.encode()
-                    text = ""
-            text += list_end(store, listing, narrowed)
-            yield text.encode()
+        find_named(store, operation, id)  # only to refuse
+        narrowed = filters_of(store, listing, query)
+        if listing.within:
+            narrowed = {listing.within: id, **narrowed}
+        # Without patience: the receiving thread.
+        if not (patience or listing.is_quick(narrowed, query, me)):
+            raise HandOver
+        total, cursor = store.page(listing, narrowed, query)
+        text = list_begin(listing, query, total)
+        separator = ""
+        while rows := cursor.fetchmany(BATCH):
+            text += separator + render(store, listing.view, rows)
+            separator = ","
+            if len(rows) == BATCH:
+                yield text.encode()
+                text = ""
+        text += list_end(store, listing, narrowed)
+        yield text.encode()
 
 
 # --- 13 OpenAPI: the tables above as a document ---------------------------------------------------
@@ -9902,11 +9906,11 @@ class Page:
         if operation.listing:
             query = list_query(environ)
             environ["QUERY_STRING"] = urllib.parse.urlencode(query)
-        # the operation itself: its answer is what the page shows
         id = next(iter(named.values()), 0)
-        pieces = answerer(operation)(self.service, operation, id, environ)
-        value = json.loads(b"".join(pieces))
-        with self.database.reading(me=me) as store:
+        with self.database.reading(me=me) as store:  # all of the page shows one moment
+            # the operation itself: its answer is what the page shows
+            pieces = self.service.read_pieces(store, operation, id, environ)
+            value = json.loads(b"".join(pieces))
             address = Address(environ["PATH_INFO"], query)
             return Sheet(store, say).show(operation, address, id, value)
 

@@ -9547,6 +9547,21 @@ class TestPage:
         for name in ("bugs", "stories", "releases"):
             assert f"/products/1/{name}" in page.links
 
+    @each("path", ["/bugs/1", "/products/1/bugs"])
+    def test_page_shows_one_moment(self, connections, filed, path):
+        filed.load(**FILLED)
+
+        def rename(_, sql):
+            if "SELECT name FROM product" in sql:
+                del connections.before
+                filed.sql("UPDATE product SET name = 'renamed'")
+
+        connections.before = rename
+        page = browse(filed, path)
+        assert "before" not in vars(connections)
+        assert "Shop" in page.text
+        assert "renamed" not in page.text
+
     # fmt: off
     TEXTS = [  # what a field has, and what its page shows
         ("<p>As a user<br />I want &lt;it&gt; &amp; 需求</p>\n<ul><li>ok</li></ul>", "As a user\nI want <it> & 需求\n\nok"),
