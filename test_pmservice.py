@@ -8587,6 +8587,10 @@ def under_way(client: Any, method: str, path: str, body: Any = None) -> Iterator
         sent.result()
 
 
+# Answers of faults that cannot be read as JSON, or not written as JSON again.
+UNREADABLE = ["[" * 20_000, "[" * 8000, "[" * 950 + "]" * 950, "[" * 101 + "]" * 101, "NaN", "1e999", '"\\ud800"', "{"]
+
+
 class TestJournal:
     """The calls that the service was sent."""
 
@@ -8615,6 +8619,16 @@ class TestJournal:
         assert found["total"] == total
         memory.call("DELETE", "/-/journal")
         assert memory.get("/-/journal") == {"total": 0, "calls": []}
+
+    @each("text", UNREADABLE, ids=lambda text: text[:12])
+    def test_answer_that_is_no_json_is_kept_as_text(self, memory, text):
+        memory.fail("GET /user", body=text)
+        memory.app.get("/user", headers={"Token": "t"})
+        (call,) = memory.calls()
+        assert call["answer"] in (text, f"{len(text)} bytes")
+        (entry,) = memory.get("/-/journal.har")["log"]["entries"]
+        assert entry["response"]["content"]["text"] == call["answer"]
+        assert call["answer"][:50] in browse(memory, "/-/journal").text
 
     def test_journal_waits_for_the_calls_of_others(self, memory, controls):
         memory.fail("GET /programs", delay=0.1)
@@ -11793,6 +11807,22 @@ FAILING = r"""
         app.get("/programs", headers={"Token": pmservice_app.token})
         raise ValueError
 """
+DEEP = """
+    def test_meets_it(pmservice):
+        pmservice.fail("GET /products", body="[" * 20_000)
+        assert pmservice.call("GET", "/products").status == 503
+
+    def test_goes_on(pmservice):
+        pass
+"""
+UNSHOWN = """
+    import pmservice as module
+
+    def test_is_not_shown(pmservice, monkeypatch):
+        pmservice.get("/products")
+        monkeypatch.setattr(module, "printable", None)
+        raise ValueError
+"""
 IMPATIENT = """
     import http.client, time
 
@@ -12003,6 +12033,20 @@ class TestPlugin:
         outcome.stdout.fnmatch_lines(["E *assert 400 == 201", 'E *<400 {"error":"name must *'])
         outcome.stdout.fnmatch_lines([refused])
         assert "def succeed" not in text
+
+    def test_report_shows_an_answer_that_nests_deeply_as_text(self, pytester):
+        pytester.makepyfile(DEEP)
+        outcome = pytester.runpytest_inprocess("-W", "ignore::DeprecationWarning")
+        outcome.assert_outcomes(failed=1, passed=1)
+        assert outcome.ret == 1
+        outcome.stdout.fnmatch_lines(["    answer  [[][[][[]*"])
+
+    def test_call_that_cannot_be_shown_does_not_end_the_run(self, pytester):
+        pytester.makepyfile(UNSHOWN)
+        outcome = pytester.runpytest_inprocess("-W", "ignore::DeprecationWarning")
+        outcome.assert_outcomes(failed=1)
+        assert outcome.ret == 1
+        outcome.stdout.fnmatch_lines(["GET /products cannot be shown: TypeError"])
 
     def test_report_shows_a_call_whose_client_gave_up(self, pytester):
         pytester.makepyfile(IMPATIENT)
