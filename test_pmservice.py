@@ -15380,6 +15380,12 @@ class TestCommandLine:
             assert run(*command)[0] == 0
         assert [one["name"] for one in json.loads(run("dump")[1])["products"]] == ["Päper"] * 4
 
+    def test_call_gets_the_document_of_the_service_that_would_serve(self, run, monkeypatch):
+        monkeypatch.setenv("PMSERVICE_PORT", "9000")
+        code, out, told = run("call", "GET", "openapi.json", "-d", ":memory:")
+        assert (code, told) == (0, "")
+        assert json.loads(out)["servers"] == [{"url": "http://127.0.0.1:9000"}]
+
     def test_stdin_that_is_not_utf_8_is_refused(self, run, monkeypatch):
         for arguments in (["load", "-"], ["call", "POST", "/products", "-"]):
             monkeypatch.setattr(sys, "stdin", stdin_of(b'{"name": "P\xe4per"}'))
