@@ -14853,6 +14853,19 @@ WITH_PARENT = [sys.executable, str(HERE / "pmservice.py"), "--with-parent"]
 WITH_PARENT += ["--port", "0", "--database", ":memory:", "--token", "t"]
 
 
+IN_BACKGROUND = """
+import os, subprocess, sys
+
+# a session's leader without a terminal gets the first one that it opens
+os.open(os.ttyname(0), os.O_RDWR)
+job = subprocess.Popen(sys.argv[1:], preexec_fn=os.setpgrp)
+try:
+    sys.exit(job.wait(30))
+finally:
+    job.kill()
+"""
+
+
 class TestParent:
     """The service ends with the process that started it, when its stdin ends."""
 
@@ -14901,6 +14914,22 @@ class TestParent:
             out, _ = process.communicate(timeout=60)
         assert (process.returncode, out) == (0, b"")
 
+    @posix("Windows has no such pipes")
+    @each("kind", ["pipe", "socket"])
+    def test_stdin_that_does_not_block_is_waited_for(self, kind):
+        ends = socket.socketpair() if kind == "socket" else map(open, os.pipe(), "rw")
+        reader, writer = ends
+        with reader, writer:
+            os.set_blocking(reader.fileno(), False)
+            with self.started(stdin=reader) as process:
+                url = self.next_line(process.stdout)
+                assert url
+                for _ in range(10):
+                    os.write(writer.fileno(), b"hello")
+                    assert get_products(url)[0] == 200
+                writer.close()
+                assert process.wait(60) == 0
+
     def test_variable_turns_it_on(self, run, monkeypatch):
         monkeypatch.setenv("PMSERVICE_WITH_PARENT", "yes")
         monkeypatch.setattr(sys, "stdin", None)
@@ -14938,6 +14967,25 @@ class TestParent:
         finally:
             os.close(stdin)
             os.close(terminal)
+
+    @TERMINALS
+    def test_terminal_is_refused_in_the_background(self):
+        terminal, stdin = os.openpty()
+        words = [sys.executable, "-c", IN_BACKGROUND, *WITH_PARENT]
+        pipe = subprocess.PIPE
+        try:
+            with subprocess.Popen(
+                words, stdin=stdin, stdout=pipe, stderr=pipe, start_new_session=True
+            ) as shell:
+                out, told = shell.communicate(timeout=60)
+        finally:
+            os.close(stdin)
+            os.close(terminal)
+        assert (out, shell.returncode) == (b"", 2)
+        assert told.decode() == (
+            "pmservice: --with-parent: stdin is the terminal, which a process in the background"
+            " cannot read; start it in the foreground, or with a pipe as stdin\n"
+        )
 
     def test_end_of_stdin_while_it_loads_says_that_nothing_was_loaded(self, run, monkeypatch):
         reader, writer = os.pipe()
