@@ -166,6 +166,7 @@ MAX_INT = 2**63 - 1
 MAX_ID = 2**53
 MAX_NAME = 255  # characters
 MAX_PEOPLE = 1000  # persons on a white list, or assignees of a task
+MAX_BATCH = 1000  # tasks that one request creates: other writers wait meanwhile
 MAX_TEXT = 64 * 1024  # bytes
 MAX_LEVELS = 50  # of departments
 
@@ -1298,14 +1299,16 @@ def in_order(first: str, last: str) -> Rule:
 class Items:
     """A reader of an array of objects: it returns the checked fields of each."""
 
-    def __init__(self, shape: Shape, least: int = 0):
-        self.shape, self.least = shape, least
+    def __init__(self, shape: Shape, least: int = 0, most: int | None = None):
+        self.shape, self.least, self.most = shape, least, most
 
     def __call__(self, value: Any) -> list[Members]:
         """Return the checked objects. Raises Invalid with every broken field."""
         if not isinstance(value, list) or len(value) < self.least:
             condition = ", not empty" if self.least else ""
             raise ValueError(f"must be an array of objects{condition}")
+        if self.most is not None and len(value) > self.most:
+            raise ValueError(f"must have at most {self.most:,} items (got {len(value)})")
         read = []
         broken: dict[str, str] = {}
         for place, item in enumerate(value):
@@ -2208,7 +2211,7 @@ RESOLVE_BUG       = BUG.change("resolvedDate resolvedBuild assignedTo duplicateB
 ACTIVATE_BUG      = BUG.change("assignedTo openedBuild")
 CREATE_TASK       = TASK.body(TASK_SENT, "name type estStarted deadline", START_TO_DEADLINE, assignedTo=PEOPLE)
 BATCH_TASK        = TASK.body(TASK_SENT, "name type", START_TO_DEADLINE)
-CREATE_TASKS      = Shape({"tasks": Kind("plain", Items(BATCH_TASK, 1), {})}, "tasks")
+CREATE_TASKS      = Shape({"tasks": Kind("plain", Items(BATCH_TASK, 1, MAX_BATCH), {})}, "tasks")
 MODIFY_TASK       = TASK.change(f"{TASK_SENT} status consumed left closedReason", "", START_TO_DEADLINE, require_past_hours, unset="estStarted deadline")
 START_TASK        = TASK.change("assignedTo realStarted consumed left", "", require_past_hours)
 RESTART_TASK      = TASK.change("assignedTo realStarted consumed left", "consumed left", require_past_hours)
@@ -7333,7 +7336,10 @@ def list_schema(listing: Listing) -> Schema:
 def sent_schema(kind: Kind) -> Schema:
     """Return the schema of a field or a parameter of requests; "" stands for "not given" there."""
     if isinstance(kind.read, Items):
-        return array_of(body_schema(kind.read.shape), minItems=kind.read.least)
+        bounds = {"minItems": kind.read.least}
+        if kind.read.most is not None:
+            bounds["maxItems"] = kind.read.most
+        return array_of(body_schema(kind.read.shape), **bounds)
     if "enum" in kind.schema:
         return {**kind.schema, "enum": [word for word in kind.schema["enum"] if word]}
     return kind.schema

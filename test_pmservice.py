@@ -5067,6 +5067,15 @@ class TestTasks:
         batch = dict(tasks=sent)
         assert broken(shop, "POST /executions/2/tasks/batchCreate", batch) == wrong
 
+    def test_batch_makes_at_most_a_thousand_tasks(self, shop):
+        line = "POST /executions/2/tasks/batchCreate"
+        refusal = shop.refused(*line.split(), dict(tasks=[DEVEL] * 1001))
+        assert refusal["fields"] == {"tasks": "must have at most 1,000 items (got 1001)"}
+        made = send(shop, line, dict(tasks=[DEVEL] * 1000))
+        assert len(made["task"]) == 1000
+        schema = DOCUMENT["components"]["schemas"]["TasksToCreate"]["properties"]["tasks"]
+        assert (schema["minItems"], schema["maxItems"]) == (1, 1000)
+
     @each(("body", "version"), VERSIONS)
     def test_version_grows_when_name_or_plan_change(self, world, body, version):
         task = world.put("/tasks/1", **body)
