@@ -6122,6 +6122,7 @@ MAX_BODY = 1024 * 1024  # bytes
 MAX_DEPTH = 100  # of a JSON body: far above any client's, below every Python's own limit
 URL_MARKS = "/?&=%:,;@!$'()*+[]~"  # the characters of a URL that stay as they are
 MAX_PATH = 1000  # characters of a path in the journal and the log
+MAX_METHOD = 20  # of a method
 PIECE = 64 * 1024  # characters of a record that are collected before they are sent
 # Each name of a secret contains one of these words.
 SECRET = re.compile(
@@ -6547,12 +6548,17 @@ def logged_text(text: Any) -> str:
     return printable(str(text)[:MAX_PATH])
 
 
+def shown_method(environ: Environ) -> str:
+    """Return the method of a request, which may be any text, for messages and the log."""
+    return printable(environ["REQUEST_METHOD"][:MAX_METHOD])
+
+
 def log_entry(environ: Environ, duration: float | None = None) -> LogEntry:
     """Return what the log and the journal say of a call; None for what is not known yet."""
     caller = environ.get("pmservice.caller")
     return {
         "id": environ.get("pmservice.id"),
-        "method": environ["REQUEST_METHOD"],
+        "method": shown_method(environ),
         "path": logged_text(environ["PATH_INFO"]).replace(" ", "%20"),
         "status": environ.get("pmservice.status"),
         "account": caller.account if caller else "-",
@@ -6794,7 +6800,7 @@ def answerer(operation: Operation) -> Callable[..., Chunks]:
 def render_bottle_error(error: bottle.HTTPError) -> str:
     """Return the JSON of Bottle's own refusals: 404, 405, and 500 for a failure of its own."""
     environ = bottle.request.environ
-    path, method = environ["PATH_INFO"], bottle.request.method
+    path, method = environ["PATH_INFO"], shown_method(environ)
     sentence = FAILED
     if error.status_code == 404:
         sentence = this_service().nothing_at(path)
@@ -8041,7 +8047,7 @@ class Controls:
         self.service = service
         self.database = service.database
         self.clock = clock
-        # two calls must not both take the last turn of a fault
+        # two calls must not both take the last turn of a fault, nor one bring cleared faults back
         self.fault_lock = threading.Lock()
         self.waiting: list[Callable[[], bool]] = []  # what each waiting call waits for
         self.journal = Journal()
@@ -8066,7 +8072,8 @@ class Controls:
         self.service.used = False
         self.clock.offset = 0.0
         self.clock.frozen = self.frozen_at_start
-        self.faults: list[StoredFault] = []
+        with self.fault_lock:
+            self.faults: list[StoredFault] = []
         self.journal.clear()
         self.was_reset.set()
         self.was_reset = threading.Event()
@@ -8543,7 +8550,9 @@ def put_faults(controls: Controls, body: bytes) -> Any:
     given = parse_json(decode(body))
     if not isinstance(given, list):
         raise Refusal(400, "The body must be a JSON array of faults.")
-    return set_faults(controls, [read_fault(fault) for fault in given])
+    faults = [read_fault(fault) for fault in given]
+    with controls.fault_lock:
+        return set_faults(controls, faults)
 
 
 def add_fault(controls: Controls, body: bytes) -> Any:
@@ -8565,7 +8574,8 @@ def list_faults(controls: Controls, _: Any) -> Any:
 
 def clear_faults(controls: Controls, _: Any) -> None:
     """Remove all faults."""
-    controls.faults.clear()
+    with controls.fault_lock:
+        controls.faults = []
 
 
 class Control(NamedTuple):
@@ -9721,7 +9731,7 @@ def list_query(environ: Environ) -> Texts:
 
 # A language of LABELS in Accept-Language, and how much the browser likes it, 1 if it says nothing.
 ACCEPTED_LANGUAGE = re.compile(
-    rf"(?:^|[ ,])({'|'.join(LANGUAGES)})(?:-[a-z0-9-]+)?(?:;q=([01](?:\.[0-9]+)?))?(?=[ ,]|$)"
+    rf"(?:^|[ ,])({'|'.join(LANGUAGES)})(?:-[a-z0-9-]+)?(?: *; *q=([01](?:\.[0-9]+)?))?(?=[ ,]|$)"
 )
 
 

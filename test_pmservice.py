@@ -51,7 +51,7 @@ import warnings
 import wsgiref.simple_server
 from collections import Counter, defaultdict
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from datetime import date, datetime, timedelta, timezone
 from functools import cache, partial
 from pathlib import Path, PurePosixPath, PureWindowsPath
@@ -5118,10 +5118,11 @@ BEGUN, ONWARD = {**UNFINISHED, **BY_QA1}, dict(consumed=4, left=1)
 THEN = dict(realStarted=NOW_ISO, finishedDate="2026-11-20T08:00:00Z")
 def known_start(task): return task["realStarted"] or LATER
 AT_ONCE = dict(UNFINISHED, left=6, realStarted=known_start)
+RESTARTED = {**BEGUN, **ONWARD, "realStarted": known_start}
 TASK_MOVES = [
     # move,      what is sent,            leads, from: wait   doing  pause  done   cancel closed   changes                              logged
     ("start",    dict(assignedTo="qa1"),              "doing  -      doing  doing  doing  doing",  {**BEGUN, "realStarted": LATER},      "started"),
-    ("restart",  dict(ONWARD, assignedTo="qa1"),      "doing  doing  doing  doing  doing  doing",  {**BEGUN, **ONWARD, "realStarted": known_start}, "restarted"),
+    ("restart",  dict(ONWARD, assignedTo="qa1"),      "doing  doing  doing  doing  doing  doing",  RESTARTED,                            "restarted"),
     ("finish",   dict(THEN, assignedTo="qa1"),        "done   done   done   done   done   done",   {**DONE, **BY_QA1, **THEN},           "finished"),
     ("pause",    {},                                  "pause  pause  -      -      -      -",      {},                                   "paused"),
     ("close",    {},                                  "closed closed closed closed closed -",      CLOSED,                               "closed"),
@@ -8597,7 +8598,16 @@ def under_way(client: Any, method: str, path: str, body: Any = None) -> Iterator
 
 
 # Answers of faults that cannot be read as JSON, or not written as JSON again.
-UNREADABLE = ["[" * 20_000, "[" * 8000, "[" * 950 + "]" * 950, "[" * 101 + "]" * 101, "NaN", "1e999", '"\\ud800"', "{"]
+UNREADABLE = [
+    "[" * 20_000,
+    "[" * 8000,
+    "[" * 950 + "]" * 950,
+    "[" * 101 + "]" * 101,
+    "NaN",
+    "1e999",
+    '"\\ud800"',
+    "{",
+]
 
 
 class TestJournal:
@@ -8668,6 +8678,14 @@ class TestJournal:
         assert answered["body"] == {"name": "P"}
         assert answered["time"] >= last["time"]
         assert {*answered} == {*last}
+
+    @pytest.mark.filterwarnings("ignore:Unknown REQUEST_METHOD")
+    def test_method_is_cut(self, memory):
+        memory.call("A" * 60_000, "/products")
+        (call,) = memory.calls()
+        assert call["method"] == "A" * 20
+        assert call["error"] == f"{'A' * 20} is not allowed at /products; allowed: GET, POST."
+        assert memory.calls(f"method={'A' * 20}") == [call]
 
     @each("line", ["DELETE /-/journal", "POST /-/reset"])
     def test_call_that_began_before_the_journal_was_emptied_does_not_return(
@@ -9127,6 +9145,20 @@ class TestFaults:
         faults = memory.get("/-/faults")
         assert {fault["match"] for fault in faults} == {*matches}
 
+    @each(
+        ("line", "body"),
+        [("DELETE /-/faults", None), ("PUT /-/faults", []), ("POST /-/reset", None)],
+    )
+    def test_faults_are_replaced_under_their_lock(self, memory, controls, line, body):
+        memory.fail("GET /user", status=500)
+        faults = controls.faults
+        with ThreadPoolExecutor(1) as threads:
+            with controls.fault_lock:
+                sent = threads.submit(memory.call, *line.split(), body)
+                assert not wait([sent], 0.1).done
+            assert sent.result(30).status_int == 200
+        assert (len(faults), controls.faults) == (1, [])
+
     def test_wait_or_delay_without_a_place_is_refused(self, memory, monkeypatch):
         assert pmservice.MAX_WAITING == 24
         monkeypatch.setattr(pmservice, "MAX_WAITING", 0)
@@ -9352,7 +9384,8 @@ LINKS_SHOWN = {
 ACCEPTED = [  # what a browser accepts, the setting, the language of pages
     ("zh-CN,zh;q=0.9,en;q=0.8", "en", "zh"), ("en-US,en;q=0.5", "zh", "en"), ("de-DE, fr", "zh", "zh"), ("", "en", "en"), ("zh-TW", "zh", "zh"),
     ("en;q=0.1, zh;q=0.9", "en", "zh"), ("zh;q=0", "en", "en"), ("zhx, x;q=y", "en", "en"),
-    ("de, zh;q=0.5, EN-gb;q=0.7", "zh", "en"),
+    ("de, zh;q=0.5, EN-gb;q=0.7", "zh", "en"), ("zh; q=0.9", "en", "zh"), ("en;q=0.3, zh-CN ; q=0.9", "en", "zh"), ("zh; q=0", "en", "en"),
+    ("zh; q=0.1, en; q=0.2", "zh", "en"),
 ]
 UNLABELLED = "activestory allstory changedstory closedstory draftstory qq skype slack whatsapp"
 SAME_IN_CHINESE = "ID Bug Scrum"
@@ -15233,6 +15266,19 @@ class TestLog:
         told = serve("--verbose", "--token", "t", work=call)[2]
         (logged,) = re.findall("^[0-9-]{10} [0-9:]{8} (.*) 404 .*$", told, re.MULTILINE)
         assert logged == r"GET /a\nGET%20/-/reset\x1b[31m"
+
+    def test_method_is_cut(self, serve):
+        def call(url):
+            address = urllib.parse.urlsplit(url)
+            with socket.create_connection((address.hostname, address.port)) as connection:
+                head = f"{'A' * 60_000} /products HTTP/1.1\r\nHost: localhost\r\n\r\n"
+                connection.sendall(head.encode())
+                assert b"HTTP/1.1 405" in connection.recv(100)
+
+        told = serve("--verbose", "--token", "t", work=call)[2]
+        (logged,) = re.findall("^[0-9-]{10} [0-9:]{8} (.*) 405 .*$", told, re.MULTILINE)
+        assert logged == f"{'A' * 20} /products"
+        assert len(told) < 1000
 
     def test_warning_tells_its_time(self, serve):
         Path("f.json").write_text('{"products": [{"name": "P"}]}')
