@@ -12107,8 +12107,10 @@ class Client:
             path = self.prefix + path
         address = urllib.parse.urlsplit(self.url)
         target = urllib.parse.quote(address.path + path, URL_MARKS)
+        secure = address.scheme == "https"
+        connect = http.client.HTTPSConnection if secure else http.client.HTTPConnection
         # a call may be delayed and then drip
-        connection = http.client.HTTPConnection(address.netloc, timeout=2 * MAX_WAIT)
+        connection = connect(address.netloc, timeout=2 * MAX_WAIT)
         with contextlib.closing(connection):
             try:
                 connection.request(method, target, body, sent)

@@ -11678,6 +11678,22 @@ class TestHelpers:
             shown = repr(served.call("GET", "/products"))
         assert shown == '<200 {"total":0,"products":[]}>'
 
+    def test_token_goes_over_tls_if_the_url_says_so(self):
+        with socket.create_server(("127.0.0.1", 0)) as listener, ThreadPoolExecutor(1) as threads:
+
+            def receive():
+                connection, _ = listener.accept()
+                with connection:
+                    return connection.recv(1000)
+
+            received = threads.submit(receive)
+            url = f"https://127.0.0.1:{listener.getsockname()[1]}"
+            with pytest.raises(ConnectionError, match=f"GET {url}/user: "):
+                pmservice.Client(url, "tok-en").get("/user")
+        hello = received.result(30)
+        assert b"tok-en" not in hello
+        assert hello.startswith(b"\x16\x03")  # a record of TLS: a handshake
+
     def test_snapshot_restore_reset_and_load(self, served, tmp_path):
         start = lines(served.dump())
         served.post("/products", {"name": "Süß"})
