@@ -3616,6 +3616,7 @@ class Database:
             self.uri = f"{file_uri(Path(self.file))}?mode=rw"  # never creates a file
         # By name: the URI of a memory database, and a connection that keeps it alive (room 14).
         self.snapshots: dict[str, tuple[str, sqlite3.Connection]] = {}
+        self.is_new_file = False  # whether there was none
         self.write_lock = threading.Lock()
         self.uses_pending: set[str] = set()  # hashes of tokens whose use is about to be recorded
         DATABASES.add(self)
@@ -3643,6 +3644,7 @@ class Database:
             # With mode 0600, unless it exists: SQLite would give it 0644.
             with contextlib.suppress(FileExistsError):
                 Path(self.path).touch(mode=0o600, exist_ok=False)
+                self.is_new_file = True
         refuse_strange(self.path, self.read_only)
         return self.open_file()
 
@@ -3708,6 +3710,39 @@ class Database:
                     never_free(connection)
         for _, keeper in self.snapshots.values():
             keeper.close()
+
+    @contextlib.contextmanager
+    def kept_if_filled(self) -> Iterator[None]:
+        """Run the block that fills the database. If it fails, remove a file that was not there."""
+        try:
+            yield
+        except Busy:  # `patiently` (room 20) tries again
+            raise
+        except BaseException:
+            if self.is_new_file:
+                # If it cannot be removed, an empty database stays.
+                with contextlib.suppress(sqlite3.Error, OSError, Refusal):
+                    self.remove_file()
+            raise
+
+    def remove_file(self) -> None:
+        """Remove the file, unless it holds records or users. Raises sqlite3.Error if others use it."""
+        with self.lock():
+            while self.idle:
+                idle, _ = self.idle.pop()
+                idle.close()
+            with contextlib.closing(self.connect()) as connection:
+                store = Store(connection, self.clock, self.zone)
+                # Only the last connection can end the use of a log; closing deletes nothing then.
+                store.run("PRAGMA busy_timeout = 0")
+                store.run("PRAGMA journal_mode = DELETE")
+                store.run("BEGIN EXCLUSIVE")
+                if not store.is_empty() or store.number("SELECT count(*) FROM user") > 1:
+                    return
+                if os.name != "nt":  # while nobody else can write
+                    os.unlink(self.file)
+            if os.name == "nt":  # which removes no file that somebody has open
+                os.unlink(self.file)
 
     # Transactions
 
@@ -11907,12 +11942,13 @@ def furnish(service: Service, settings: Values) -> list[str]:
     Return what there is to say about the records. Raises StartError.
     """
     said = []
-    if settings["password"]:
-        set_password(service.database, settings["password"])
-    if settings["load"]:
-        said = [load_first(service, settings["load"])]
-    if settings["demo"]:
-        said = [furnish_demo(service.database), share_password(service.database)]
+    with service.database.kept_if_filled():
+        if settings["password"]:
+            set_password(service.database, settings["password"])
+        if settings["load"]:
+            said = [load_first(service, settings["load"])]
+        if settings["demo"]:
+            said = [furnish_demo(service.database), share_password(service.database)]
     for prepare in service.preparations:
         prepare()
     service.loading = False
@@ -13865,7 +13901,7 @@ def command_load(settings: Values, options: argparse.Namespace) -> None:
     """Load a fixture from a file or stdin."""
     show_progress(f"reading {options.file} …")
     text = stdin_text() if options.file == "-" else fixture_text(options.file)
-    with open_database(settings) as database:
+    with open_database(settings) as database, database.kept_if_filled():
         records = load_text(database, text, options.file)
     tell(f"{records:,} records loaded into {settings['database']}")
 

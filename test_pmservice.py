@@ -15470,6 +15470,14 @@ UNWRITABLE = [  # command, folder_mode, file_mode
 # fmt: on
 
 
+FAILING_LOADS = [
+    "load f.json",
+    "load f.json --database sub.db",
+    "--load f.json --port 0",
+    "--load none.json --port 0",
+]
+
+
 class TestCommandLine:
     class Terminal(io.StringIO):
         def isatty(self) -> bool:
@@ -15618,12 +15626,42 @@ class TestCommandLine:
         def interrupt(*_):
             raise KeyboardInterrupt
 
+        pmservice.create_app("pm.db").close()
         Path("f.json").write_text('{"products": [{"name": "P"}]}')
         told = "pmservice: f.json: stopped; nothing was loaded\n"
         with monkeypatch.context() as patched:
             patched.setattr(pmservice, "problems_in", interrupt)
             assert run("load", "f.json") == (130, "", told)
         assert json.loads(run("call", "GET", "products")[1])["total"] == 0
+
+    @each("command", FAILING_LOADS)
+    def test_fixture_that_fails_leaves_no_new_database(self, run, command):
+        Path("f.json").write_text('{"products": [{"name": "P"}, {}]}')
+        code, _, told = run(*command.split())
+        assert code == 2
+        assert re.match(
+            r"pmservice: (f.json: products\[1\].name is required|none.json: No such)", told
+        )
+        assert os.listdir() == ["f.json"]
+
+    @each("others", ["file", "user", "connection"])
+    def test_fixture_that_fails_removes_no_file_of_others(self, run, monkeypatch, others):
+        with contextlib.ExitStack() as stack:
+
+            def parse(text):
+                if others == "user":
+                    assert run("user", "dev1")[0] == 0
+                if others == "connection":
+                    reader = stack.enter_context(contextlib.closing(sqlite3.connect("pm.db")))
+                    reader.execute("SELECT * FROM user").fetchall()
+                return json.loads(text)
+
+            if others == "file":
+                Path("pm.db").touch()
+            Path("f.json").write_text('{"products": [{}]}')
+            monkeypatch.setattr(pmservice, "parse_fixture", parse)
+            assert run("load", "f.json")[0] == 2
+        assert run("call", "GET", "users/dev1")[0] == (0 if others == "user" else 1)
 
     @posix("Windows has no such files")
     def test_file_that_never_ends_is_refused(self, run):
