@@ -6333,7 +6333,7 @@ def with_page(query: Fields, default: int) -> Fields:
     if default <= 0 and not {"page", "limit"} & query.keys():
         return {**query, "limit": -1, "offset": 0}
     # 20: the page of such a list when one is asked for.
-    paged = {"page": 1, "limit": max(default, 20), **query}
+    paged = {"page": 1, "limit": default if default > 0 else 20, **query}
     before = paged["page"] - 1
     paged["offset"] = min(before * paged["limit"], MAX_INT)
     return paged

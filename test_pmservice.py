@@ -2551,6 +2551,13 @@ class TestLists:
         for path, _ in DEFAULT_ORDERS:
             assert broken(five, f"GET {path}?{name}={number}", None) == name
 
+    def test_pages_have_the_size_that_the_row_of_the_list_says(self, five, monkeypatch):
+        rows = [row for row in pmservice.OPERATIONS if row.path == "/bugs" and row.listing]
+        monkeypatch.setattr(rows[0].shows, "limit", 3)
+        listed = five.get("/bugs")
+        holds(listed, page=1, total=5, limit=3)
+        assert len(listed["bugs"]) == 3
+
     def test_limit_is_100_000_at_most(self, five):
         assert five.get("/products/1/bugs?limit=100000")["limit"] == 100_000
         assert "100000" in five.refused("GET", "/products/1/bugs?limit=100001")["error"]
