@@ -3658,6 +3658,9 @@ class Database:
             self.refuse_replaced(inode)
             if version < SCHEMA_VERSION:
                 self.upgrade(store)
+                if version:  # otherwise the file was empty
+                    words = f"upgraded from version {version} of its tables to {SCHEMA_VERSION}"
+                    log.warning("%s: %s; older versions of pmservice refuse it", self.path, words)
             refuse_columns(self.path, store)
             if self.read_only:
                 return False

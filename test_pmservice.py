@@ -4089,6 +4089,13 @@ class TestUpgrades:
             assert client.get("/products/1")["assignToNull"] == 1
         assert pmservice.main(["--database", str(path), "check"]) == 0
 
+    def test_upgrade_says_so_in_the_log(self, kept, later, run):
+        later()
+        told = f"kept.db: upgraded from version {NEXT_VERSION - 1} of its tables to {NEXT_VERSION}"
+        assert told in run("--database", "kept.db", "call", "POST", "products", "{}")[2]
+        assert "upgraded" not in run("--database", "kept.db", "call", "GET", "products")[2]
+        assert "upgraded" not in run("--database", "new.db", "user", "dev1")[2]
+
     def test_upgrade_shows_its_steps_at_a_terminal(self, kept, later, monkeypatch):
         later()
         monkeypatch.setattr(sys, "stderr", TestCommandLine.Terminal())
