@@ -6240,9 +6240,9 @@ def read_body(environ: Environ) -> bytes:
 
 
 def decode(body: bytes) -> str:
-    """Return the text of a body. Raises Refusal."""
+    """Return the text of a body, without a byte order mark. Raises Refusal."""
     try:
-        return body.decode()
+        return body.decode("utf-8-sig")
     except UnicodeDecodeError:
         raise Refusal(400, "The body must be JSON in UTF-8.") from None
 

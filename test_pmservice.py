@@ -7384,7 +7384,7 @@ BODIES = [  # Content-Type, body: each sends the name x
 ]
 NO_OBJECTS = {  # a word of the refusal: bodies
     "object": [b"[]", b'"x"', b"1", b"true"],
-    "JSON": [b"name=x", b"{", b"{'name': 1}", b'{"name": "x"} x', b"\xef\xbb\xbf{}", b'{"a" "b"}', b'{"line": ' + b"9" * 5000 + b"}",
+    "JSON": [b"name=x", b"{", b"{'name': 1}", b'{"name": "x"} x', b"\xef\xbb\xbf\xef\xbb\xbf{}", b'{"a" "b"}', b'{"line": ' + b"9" * 5000 + b"}",
              b'{"name": "a\0b"}', b'{"name": "a\nb"}'],
     "NaN": [b'{"name": NaN}'],
     "Infinity": [b'{"estimate": Infinity}', b'{"x": -Infinity}'],
@@ -7424,6 +7424,14 @@ IN_ORDER = [  # the status of the first mistake, what is mended then
 # fmt: on
 
 
+# fmt: off
+MARKED = [  # request, body, the status of the answer
+    ("POST /products", '{"name": "P"}', 201), ("PUT /products/1", "null", 200), ("PUT /products/1", "", 200), ("POST /-/load", '{"products": []}', 200),
+    ("POST /-/faults", '{"match": "GET /user", "status": 500}', 200), ("PUT /-/faults", "[]", 200), ("PUT /-/clock", '{"offset": 1}', 200),
+]
+# fmt: on
+
+
 class TestReachingIt:
     NOWHERE = """
         /tasks/01 /tasks/0 /tasks/-1 /tasks/+1 /tasks/1.0 /tasks/1e0 /tasks/%D9%A1 /tasks/%FF1
@@ -7432,6 +7440,12 @@ class TestReachingIt:
         /tasks/9223372036854775808 /tasks/9999999999999999999 /tasks/9223372036854775807
         /api.php/v1/api.php/v1/tasks/1 /api.php/v2/tasks/1 /TASKS/1 /tasks/1/stop
     """
+
+    @each(("line", "body", "status"), MARKED)
+    def test_byte_order_mark_before_json_is_passed_over(self, memory, line, body, status):
+        marked = b"\xef\xbb\xbf" + body.encode()
+        answer = memory.call(*line.split(), marked)
+        assert answer.status_int == status, answer.text
 
     @each("prefix", ["", "/api.php/v1", "/zentao/api.php/v1"])
     @each("slash", ["", "/"])
