@@ -78,7 +78,7 @@ assert story.closedDate is None
 bug = call(
     "createBugOfProduct",
     f"/products/{product.id}/bugs",
-    models.Bug,
+    models.BugBrief,
     models.BugToCreate(
         title=name,
         severity=3,
