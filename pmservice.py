@@ -6379,6 +6379,15 @@ def pattern_of(path: str) -> str:
     return ID_IN_PATH.sub("/<id>", path)
 
 
+def differ_in_ids(path: str, known: str) -> bool:
+    """Tell whether a path is one of OPERATIONS with something else in the place of an <id>."""
+    words, wanted = path.split("/"), known.split("/")
+    if len(words) != len(wanted) or "<id>" not in wanted:
+        return False
+    pairs = zip(words, wanted, strict=True)
+    return all(one in (word, "<id>") for word, one in pairs)
+
+
 # Ignored names
 
 
@@ -6841,7 +6850,7 @@ def render_bottle_error(error: bottle.HTTPError) -> str:
     path, method = environ["PATH_INFO"], shown_method(environ)
     sentence = FAILED
     if error.status_code == 404:
-        sentence = this_service().nothing_at(path)
+        sentence = this_service().nothing_at(method, path)
     elif error.status_code == 405:
         allowed = error.get_header("Allow").replace(",", ", ")
         sentence = f"{method} is not allowed at {path}; allowed: {allowed}."
@@ -6862,7 +6871,7 @@ class Service:
 
     Rooms below add to it:
     routes: Bottle's, which all services of the process share: the request names its service.
-    paths: those that it answers, as OPERATIONS writes them.
+    paths: those that it answers, as OPERATIONS writes them, each with its method.
     controls: a Controls of room 14.
     gates: called with the environ before a path is looked up; they may refuse or change the answer.
     watchers: called with the environ and the log entry of each call that was answered.
@@ -6905,7 +6914,7 @@ class Service:
         self.id_prefix = secrets.token_hex(4)  # of the ids of requests
         self.numbers = itertools.count(1)
         self.routes: Any = None
-        self.paths = {row.path for row in OPERATIONS}
+        self.paths = {(row.method, row.path) for row in OPERATIONS}
 
     def class_of(self, method: str, path: str, headers: Mapping[str, str]) -> str:
         """Return the class of a request: "html", "login", "record", "list" or "".
@@ -7059,19 +7068,21 @@ class Service:
         if is_account and hash_token(account) != self.admin_hash:
             environ["pmservice.tried"] = account
 
-    def nothing_at(self, path: str) -> str:
-        """Return the sentence that there is nothing at a path, with the nearest known path."""
+    def nothing_at(self, method: str, path: str) -> str:
+        """Return the sentence that there is nothing at a path, with the nearest of this method."""
         for word in path.split("/"):
             if word in ELSEWHERE:
                 return f"{word} are not part of this service; GET /openapi.json lists what is."
+        method = method.replace("HEAD", "GET")
+        known = [path for answered, path in self.paths if answered == method]
+        if any(differ_in_ids(path, one) for one in known):
+            return f"There is nothing at {path}; the id must be a whole number, such as 1."
         pattern = pattern_of(path)
         # A path that was cut short: the nearest of those that go on from it.
-        longer = [known for known in self.paths if known.startswith(f"{pattern}/")]
-        near = suggest(pattern, longer or self.paths)
+        longer = [one for one in known if one.startswith(f"{pattern}/")]
+        near = suggest(pattern, longer or known)
         for number in re.findall("/([0-9]+)(?=/|$)", path):
             near = near.replace("<id>", number, 1)
-        if near == f"; did you mean {path}?":  # an id that is none, as in /tasks/0/start
-            near = ""
         return f"There is nothing at {path}{near or '; GET /openapi.json lists what there is.'}"
 
     def note_ignored(
@@ -8094,8 +8105,8 @@ class Controls:
         self.return_to_start()
         service.controls, service.has_controls = self, on
         service.routes = routes()
-        service.paths |= {row.path for row in CONTROLS if on or row.open}
-        service.paths.add("/openapi.json")
+        service.paths |= {(row.method, row.path) for row in CONTROLS if on or row.open}
+        service.paths.add(("GET", "/openapi.json"))
         if not on:
             service.gates.append(refuse_controls)
             return

@@ -14700,8 +14700,13 @@ SENTENCES = [  # line, body, sentence
     ("POST /tokns",            {"account": "admin"},        "There is nothing at /tokns; did you mean /tokens?"),
     ("GET /product/1/bug",     None,                        "There is nothing at /product/1/bug; did you mean /products/1/bugs?"),
     ("GET /",                  None,                        "There is nothing at /; GET /openapi.json lists what there is."),
-    ("GET /tasks/01",          None,                        "There is nothing at /tasks/01; did you mean /tasks?"),
-    ("POST /tasks/0/start",    {},                          "There is nothing at /tasks/0/start; GET /openapi.json lists what there is."),
+    ("GET /tasks/01",          None,                        "There is nothing at /tasks/01; the id must be a whole number, such as 1."),
+    ("PUT /tasks/abc",         {},                          "There is nothing at /tasks/abc; the id must be a whole number, such as 1."),
+    ("POST /tasks/0/start",    {},                          "There is nothing at /tasks/0/start; the id must be a whole number, such as 1."),
+    ("POST /product",          {},                          "There is nothing at /product; did you mean /products?"),
+    ("GET /product",           None,                        "There is nothing at /product; did you mean /product/<id>?"),
+    ("POST /task/7/strat",     {},                          "There is nothing at /task/7/strat; did you mean /tasks/7/start?"),
+    ("OPTIONS /product",       None,                        "There is nothing at /product; GET /openapi.json lists what there is."),
     ("GET /options/bug?product=99", None,                   "There is no product 99."),
     ("GET /todos",             None,                        "todos are not part of this service; GET /openapi.json lists what is."),
     ("GET /products/1/issues", None,                        "issues are not part of this service; GET /openapi.json lists what is."),
@@ -14744,6 +14749,11 @@ class TestMistakes:
         assert answer.status_int in (400, 404, 405)
         assert answer.json["error"] == (sentence or answer.json["error"])
         assert answer.json["error"].isprintable()
+
+    def test_head_suggests_what_get_does(self, in_memory):
+        answer = in_memory.app.head("/prodcts", status=404)
+        assert "did you mean /products?" in in_memory.service.controls.journal.calls[-1].text
+        assert answer.body == b""
 
     def test_controls_that_are_on_suggest_paths(self, in_memory):
         told = "There is nothing at /-/rest; did you mean /-/reset?"
