@@ -7071,7 +7071,8 @@ class TaskLife(RuleBasedStateMachine):
     def restart(self, consumed, left):
         body = dict(consumed=consumed, left=left)
         may = consumed >= self.task["consumed"]
-        changes = dict(body, status="doing", finishedDate=None)
+        began = self.task["realStarted"] or NOW_ISO
+        changes = dict(body, status="doing", finishedDate=None, realStarted=began)
         self.try_to(may, "restart", body, **changes)
 
     @rule(more=hours, day=st.sampled_from(["2026-11-20", "2026-11-21"]))
