@@ -864,11 +864,11 @@ def read_moment(value: Any) -> datetime:
     if isinstance(value, str) and (match := ASCII_MOMENT.fullmatch(value)):
         day, clock, zone = match.groups()
         offset = "+00:00" if zone == "Z" else zone or ""
+        if not MINYEAR < int(day[:4]) < MAXYEAR:  # room for every zone's offset
+            raise ValueError("must be in the years 2 to 9998")
         with contextlib.suppress(ValueError):
-            moment = datetime.fromisoformat(f"{day}T{clock or '00:00'}{offset}")
-            if MINYEAR < moment.year < MAXYEAR:  # room for every zone's offset
-                return moment
-    raise ValueError("must be a moment, YYYY-MM-DD hh:mm:ss, in the years 2 to 9998")
+            return datetime.fromisoformat(f"{day}T{clock or '00:00'}{offset}")
+    raise ValueError("must be a moment, YYYY-MM-DD hh:mm:ss")
 
 
 def read_account(value: Any) -> str:

@@ -1472,7 +1472,7 @@ REFUSED = {  # request: the broken field, what is sent for it, a word of the rul
     ],
     START: [
         ("consumed", 2, "2.5"), ("left", -1, "0 or more"), ("realStarted", "yesterday", "YYYY-MM-DD hh:mm:ss"),
-        ("realStarted", "2026-02-06 24:00:00", "YYYY-MM-DD hh:mm:ss"), ("realStarted", "0001-01-01", "YYYY-MM-DD hh:mm:ss"),
+        ("realStarted", "2026-02-06 24:00:00", "YYYY-MM-DD hh:mm:ss"), ("realStarted", "0001-01-01", "in the years 2 to 9998"),
         ("comment", ["x"], "text"),
     ],
     RESTART: [
@@ -14728,7 +14728,27 @@ SENTENCES = [  # line, body, sentence
     ("POST /executions/3/tasks", {"name": "T", "estStarted": "2026-01-01", "deadline": "2026-01-02"},
         "type is required and must be one of design, devel, request, test, study, discuss, ui, affair, misc."),
     ("POST /tasks/1/assignto", {},                          "assignedTo is required and must be an account, a user's id or a user reference."),
-    ("GET /products/1/bugs?order=openDate", None,           "order must be a field of the list, alone or with _asc or _desc; did you mean openedDate?"),
+    ("POST /products",         {"name": " ", "program": "1.5"},
+        'name must be 1 to 255 characters, not blank (got " "). program must be a whole number (got "1.5").'),
+    ("PUT /tasks/1",           {"estimate": "-3"},          'estimate must be 0 or more (got "-3").'),
+    ("PUT /tasks/1",           {"pri": True},               "pri must be a whole number (got true)."),
+    ("PUT /projects/2",        {"end": "2026-01-01"},       'end must not be before begin (got "2026-01-01").'),
+    ("PUT /programs/1",        {"parent": 1},               "parent must not be the program itself or lie below it (got 1)."),
+    ("POST /testcases?product=1", {"title": "C", "type": "unit", "pri": 1, "steps": [{"desc": ["汉", 2]}, 7]},
+        'steps[0].desc must be text (got ["汉", 2]). steps[1] must be an object with desc (got 7).'),
+    ("POST /bugs?product=1",   {"title": "B", "severity": {"a": "b" * 60}, "pri": 3, "type": "others", "openedBuild": "trunk"},
+        f'severity must be a whole number (got {{"a": "{"b" * 43}…).'),
+    ("PUT /users/4",           {"password": "short", "email": "a@ b"},
+        'email must be an e-mail address (got "a@ b"). password must be 6 to 65536 characters, not blank (got 5).'),
+    ("POST /tokens",           {"account": ["admin", "hidden"], "password": 7.5e300},
+        "account must be text. password must be text, or a number within 64 bits."),
+    ("GET /products?page=1x",  None,                        'page must be a whole number (got "1x").'),
+    ("POST /tasks/1/start",    {"realStarted": "2026-02-30"}, 'realStarted must be a moment, YYYY-MM-DD hh:mm:ss (got "2026-02-30").'),
+    ("POST /tasks/1/start",    {"realStarted": "0001-02-03 04:05:06"}, 'realStarted must be in the years 2 to 9998 (got "0001-02-03 04:05:06").'),
+    ("POST /tasks/1/finish",   {"finishedDate": "2026-01-02"},
+        'finishedDate must not be before realStarted, 2026-01-03T04:00:00Z (got "2026-01-02").'),
+    ("GET /products/1/bugs?order=openDate", None,
+        'order must be a field of the list, alone or with _asc or _desc (got "openDate"); did you mean openedDate?'),
 ]
 # fmt: on
 
