@@ -166,6 +166,12 @@ MAX_INT = 2**63 - 1
 MAX_ID = 2**53
 MAX_NAME = 255  # characters
 MAX_PEOPLE = 1000  # persons on a white list, or assignees of a task
+# Each name of a secret contains one of these words.
+SECRET = re.compile(
+    "pass|pwd|token|secret|session|sessid|zentaosid|credential|jwt|bearer|authorization|cookie"
+    "|signature|(api|private).?key|密码",
+    re.IGNORECASE,
+)
 MAX_BATCH = 1000  # tasks that one request creates: other writers wait meanwhile
 MAX_TEXT = 64 * 1024  # bytes
 MAX_LEVELS = 50  # of departments
@@ -755,9 +761,9 @@ def is_number(value: Any) -> bool:
 def bounded(value: Any, least: float, most: float) -> Any:
     """Return a number if it lies between two inclusive bounds. Raises ValueError."""
     if not value >= least:  # `not >=` also rejects NaN
-        raise ValueError(f"must be {least} or more (got {value})")
+        raise ValueError(f"must be {least} or more")
     if value > most:
-        raise ValueError(f"must be {most} or less (got {value})")
+        raise ValueError(f"must be {most} or less")
     return value
 
 
@@ -1208,15 +1214,41 @@ class Shape:
     without its broken fields; it returns {field: problem}.
 
     unset: the fields that "" empties. In others "" is not given, unless their kind takes it.
+    repeats: whether a refusal repeats the value that breaks a rule.
     """
 
     def __init__(
-        self, fields: Mapping[str, Kind], required: str = "", *rules: Rule, unset: str = ""
+        self,
+        fields: Mapping[str, Kind],
+        required: str = "",
+        *rules: Rule,
+        unset: str = "",
+        repeats: bool = True,
     ):
         self.fields = dict(fields)
         self.required = frozenset(required.split())
         self.rules = rules
         self.unset = frozenset(unset.split())
+        self.repeats = repeats
+
+
+MOST_REPEATED = 50  # characters of a value that breaks a rule
+
+
+def with_value(rule: str, field: str, value: Any) -> str:
+    """Return a rule with the value that breaks it, as it was sent: "must be 0 or more (got -3)".
+
+    A secret is not repeated, because the log and the journal keep refusals.
+    """
+    if value is None or rule.startswith("is required") or "(got " in rule:
+        return rule
+    sent = json.dumps(value, ensure_ascii=False)
+    if SECRET.search(field) or SECRET.search(sent):
+        return rule
+    if len(sent) > MOST_REPEATED:
+        sent = f"{sent[:MOST_REPEATED]}…"
+    words, mark, remedy = rule.partition("; ")
+    return f"{words} (got {sent}){mark}{remedy}"
 
 
 NO_FIELDS: Fields = MappingProxyType({})
@@ -1246,12 +1278,13 @@ def check(
             # An inner name is "[2].name" or "[2]", see inside().
             broken |= {field + inner: rule for inner, rule in error.fields.items()}
         except ValueError as error:
-            broken[field] = str(error)
+            sent = given.get(field) if shape.repeats else None
+            broken[field] = with_value(str(error), field, sent)
     for rule in shape.rules:  # a later one does not see what an earlier one found broken
         after = {**record, **values}
         sound = {field: value for field, value in after.items() if field not in broken}
         for field, problem in rule(record, sound).items():
-            broken.setdefault(field, problem)
+            broken.setdefault(field, with_value(problem, field, given.get(field)))
     if broken:
         raise Invalid(broken)
     return values
@@ -1324,7 +1357,8 @@ class Items:
         """Return the checked fields of one object. Raises Invalid."""
         if not isinstance(item, dict):
             names = sorted(self.shape.required or self.shape.fields)
-            raise Invalid({"": f"must be an object with {' and '.join(names)}"})
+            rule = f"must be an object with {' and '.join(names)}"
+            raise Invalid({"": with_value(rule, "", item)})
         return check(self.shape, item)
 
 
@@ -2104,7 +2138,7 @@ def check_finish(task: Fields, after: Fields) -> Problems:
     if not started:
         broken["realStarted"] = "is required, because this task was never started"
     elif finished and started > finished:
-        broken["finishedDate"] = "must not be before realStarted"
+        broken["finishedDate"] = f"must not be before realStarted, {started}"
     if task["consumed"] + after.get("currentConsumed", 0) > MAX_INT:
         broken["currentConsumed"] = "makes the consumed hours too many"
     return broken
@@ -2171,7 +2205,7 @@ STORY_PEOPLE_AND_PLANS: Fields = {"reviewer": PEOPLE, "plan": PLAN_IDS}
 NOTHING           = Shape({})
 COMMENT           = Shape({"comment": TEXT})
 IN_MODULES        = Shape({"type": one_of(*WITH_MODULES), "id": ID}, "type id")
-LOGIN             = Shape({"account": TEXT, "password": TEXT}, "account password")
+LOGIN             = Shape({"account": TEXT, "password": TEXT}, "account password", repeats=False)
 CREATE_DEPARTMENT = DEPARTMENT.body("name parent manager", "name", order=SMALL)
 MODIFY_DEPARTMENT = DEPARTMENT.change("name parent manager", order=SMALL)
 CREATE_USER       = USER.body(f"account {PROFILE_SENT}", "account password", **CHECKED_PROFILE)
@@ -5704,8 +5738,12 @@ def insert_loaded(store: Store, resource: Resource, values: dict[str, Any]) -> i
     except sqlite3.IntegrityError as error:
         # SQLite says "UNIQUE constraint failed: step.id" for an id of a test case's steps.
         field = "steps: an id" if " step." in str(error) else "id"
-        rule = "is taken" if "UNIQUE" in str(error) else f"breaks a rule of the database: {error}"
-        raise Invalid({field: rule}) from None
+        if "UNIQUE" not in str(error):
+            raise Invalid({field: f"breaks a rule of the database: {error}"}) from None
+        rule = "is taken"
+        if field == "id" and resource.table == "project":
+            rule += "; programs, projects and executions share one numbering"
+        raise Invalid({field: with_value(rule, field, values.get(field))}) from None
 
 
 def refuse_unknown(resource: Resource, record: Fields) -> None:
@@ -5721,7 +5759,8 @@ def refuse_unknown(resource: Resource, record: Fields) -> None:
             near = suggest(field, known)
             raise Invalid({field: f"is not a field of a {resource.name}{near}"})
         if kind.source == "fixed" and value != kind.value:
-            raise Invalid({field: f"is always {json.dumps(kind.value)} here"})
+            rule = f"is always {json.dumps(kind.value)} here"
+            raise Invalid({field: with_value(rule, field, value)})
 
 
 class Problem(NamedTuple):
@@ -6162,12 +6201,6 @@ URL_MARKS = "/?&=%:,;@!$'()*+[]~"  # the characters of a URL that stay as they a
 MAX_PATH = 1000  # characters of a path in the journal and the log
 MAX_METHOD = 20  # of a method
 PIECE = 64 * 1024  # characters of a record that are collected before they are sent
-# Each name of a secret contains one of these words.
-SECRET = re.compile(
-    "pass|pwd|token|secret|session|sessid|zentaosid|credential|jwt|bearer|authorization|cookie"
-    "|signature|(api|private).?key|密码",
-    re.IGNORECASE,
-)
 CALL_LINE = "%(method)s %(path)s %(status)d %(duration).1f ms %(account)s %(id)s"
 # The notes that the log adds to the line of a call.
 NOTES = {
@@ -7167,7 +7200,12 @@ class Service:
             stored = {} if operation.status == 201 else record
             settle = Settler(store, stored)
             body = check(operation.reads, fields, settle, record, refused)
-            changed = operation.perform(store, row, body)
+            try:
+                changed = operation.perform(store, row, body)
+            except Invalid as error:
+                rules = error.fields.items()
+                broken = {name: with_value(rule, name, fields.get(name)) for name, rule in rules}
+                raise Invalid(broken) from None
             answer = written_text(store, operation.shows, changed)
         yield answer.encode()
 
@@ -7744,7 +7782,7 @@ class Clock:
             if MINYEAR < moved.year < MAXYEAR:
                 self.frozen = moved
                 return
-        raise Invalid({"advance": "must lead to the years 2 to 9998"})
+        raise Invalid({"advance": with_value("must lead to the years 2 to 9998", "", seconds)})
 
     def state(self) -> dict[str, Any]:
         """Return what GET /-/clock answers."""

@@ -3264,7 +3264,7 @@ class TestWhatRecordsTell:
 
 CHILDREN = "This program has children; delete or move them first."
 KEPT = "This program cannot be deleted."
-NAME_TAKEN = "cannot be given to a build of this product; choose another"
+NAME_TAKEN = 'cannot be given to a build of this product (got "{}"); choose another'
 # fmt: off
 WITH_CHILDREN = [  # program, caller, error: dev2 and only1 do not see the child of 10
     (10, "admin", CHILDREN), (10, "pm1", CHILDREN), (10, "dev2", KEPT), (10, "only1", KEPT), (2, "admin", CHILDREN),
@@ -3283,7 +3283,8 @@ class TestWhatNamesTell:
         private.token = "dev2"
         for line in ("POST /projects/3/builds", "POST /builds?project=3", f"PUT /builds/{made}"):
             refusal = private.refused(*line.split(), body)
-            assert refusal == {"error": f"name {NAME_TAKEN}.", "fields": {"name": NAME_TAKEN}}
+            rule = NAME_TAKEN.format(name)
+            assert refusal == {"error": f"name {rule}.", "fields": {"name": rule}}
 
     def test_name_is_free_in_another_product_and_after_a_deletion(self, private):
         body = good("POST /projects/3/builds", name="private B")
@@ -3363,7 +3364,7 @@ MOVING_BELOW = {  # "Moving a program, project or execution moves the paths of a
 }
 TELLING = {  # where an answer has to depend on what is hidden: how it is refused, in the same words whatever is hidden
     # "a name once a product among those not deleted"
-    **dict.fromkeys(("POST /projects/<id>/builds", "POST /builds", "PUT /builds/<id>"), "name cannot be given to a build of this product; choose another."),
+    **dict.fromkeys(("POST /projects/<id>/builds", "POST /builds", "PUT /builds/<id>"), f"name {NAME_TAKEN}."),
     # "A program that has children cannot be deleted"
     "DELETE /programs/<id>": "This program cannot be deleted.",
 }
@@ -3664,7 +3665,9 @@ class TestHiddenStaysHidden:
             if line in TELLING and not first == second == third:
                 for status, _, answer in answers:
                     if status >= 400:
-                        assert json.loads(answer)["error"] == TELLING[line], body
+                        assert json.loads(answer)["error"] == TELLING[line].format(
+                            body.get("name")
+                        ), body
                 return False
             assert first == second == third, (path, body)
             if number == 0:
@@ -4353,7 +4356,9 @@ class TestExecutions:
             assert changed["days"] == days
         longer = dict(days=most + 1)
         refusal = world.refused("PUT", execution, longer)
-        assert refusal["error"] == f"days must be at most {most}, from begin to end."
+        assert (
+            refusal["error"] == f"days must be at most {most}, from begin to end (got {most + 1})."
+        )
 
     def test_stored_days_must_fit_too(self, world):
         world.put("/executions/3", **FIVE_DAYS)
@@ -5178,7 +5183,7 @@ PUT_HOURS = [  # the task's state; what is sent; then "state consumed left", or 
     ("doing",  dict(closedReason="done"),       "closedReason"), ("pause",  dict(estimate=12, consumed=5),       "pause 5 6"),
 ]
 REFUSED_WAITS = [  # the task's state, what is sent beside "wait", the rule
-    (state, sent, f"must not be wait for a task in state {state} with hours consumed and left")
+    (state, sent, f"must not be wait for a task in state {state} with hours consumed and left (got \"wait\")")
     for state, sent in (("doing", {}), ("doing", dict(consumed=5, name="N")), ("closed", dict(left=3)))
 ]
 WAITING = {  # the tasks 1 and 2 are of execution 2
@@ -5780,7 +5785,7 @@ class TestUsers:
     def test_account_is_taken_by_those_with_a_password(self, world):
         world.load(users=[EVE])
         taken = world.refused("POST", "/users", AS_EVE)
-        assert taken["fields"] == {"account": "is taken"}
+        assert taken["fields"] == {"account": 'is taken (got "eve")'}
         made = world.post("/users", account="qa1", password="another")
         assert made["id"] == 6  # a person field had made this user, without a password
         assert world.login("qa1", "another")
@@ -6320,7 +6325,9 @@ WRONG = [  # a fixture, what is said of it
     (dict(tasks=[dict(name="T")]), r"tasks\[0\]\.execution is required"),
     (dict(tasks=[dict(name="T", execution=9)]), r"tasks\[0\]\.execution .*\(got 9\)"),
     (dict(testcases=[dict(product=1, title="C", steps=[dict(expect="x")])]), r"testcases\[0\]\.steps\[0\]\.desc is required"),
-    (dict(products=[dict(id=1, name="P")]), r"products\[0\]\.id is taken"),
+    (dict(products=[dict(id=1, name="P")]), r"products\[0\]\.id is taken \(got 1\)\."),
+    (dict(programs=[dict(id=1, name="P")], projects=[dict(id=1, name="Q")]),
+     r"projects\[0\]\.id is taken \(got 1\); programs, projects and executions share one numbering\."),
     (dict(products=[dict(id=0, name="P")]), r"products\[0\]\.id "),
     (dict(users=[dict(account="a b")]), r"users\[0\]\.account .*letters"),
     (dict(things=[]), r"things"),
@@ -7798,7 +7805,7 @@ NOT_KNOWN = [  # request, its body, what a strict service says of each field
     # Broken rules are named beside unknown fields.
     ("POST /products",                   b'{"foo": 1}',
      {"foo": UNKNOWN, "name": "is required and must be 1 to 255 characters, not blank"}),
-    ("GET /products?foo=1&limit=-1",     b"",                                            {"?foo": UNKNOWN, "limit": "must be 1 or more (got -1)"}),
+    ("GET /products?foo=1&limit=-1",     b"",                                            {"?foo": UNKNOWN, "limit": 'must be 1 or more (got "-1")'}),
     # No record is sent back with these, so that names of records are refused, too.
     ("DELETE /bugs/1",                   b'{"title": "B"}',                              {"title": UNKNOWN}),
     ("POST /tokens",                     b'{"account": "a", "password": "b", "token": "t"}', {"token": UNKNOWN}),
@@ -8514,7 +8521,7 @@ class TestSnapshots:
 
 
 ALONE = "must come alone, to a frozen clock: freeze it first, or use offset"
-YEARS = "must lead to the years 2 to 9998"
+YEARS = "must lead to the years 2 to 9998 (got {})"
 FROZEN = {"now": "2026-01-05T09:00:00Z"}
 NOT_ADVANCED = [  # the clock before, the body, the rule that it breaks
     ({}, {"advance": 1}, ALONE),
@@ -8522,10 +8529,10 @@ NOT_ADVANCED = [  # the clock before, the body, the rule that it breaks
     ({}, {"advance": 1, **FROZEN}, ALONE),
     (FROZEN, {"advance": 1, **FROZEN}, ALONE),
     (FROZEN, {"advance": 1, "offset": 0}, ALONE),
-    ({"now": "9998-12-31T23:59:59Z"}, {"advance": 1}, YEARS),
-    ({"now": "9998-12-31T23:59:59Z"}, {"advance": 10**9}, YEARS),
-    ({"now": "0002-01-01T00:00:00Z"}, {"advance": -0.5}, YEARS),
-    ({"now": "0002-01-01T00:00:00Z"}, {"advance": -(10**9)}, YEARS),
+    ({"now": "9998-12-31T23:59:59Z"}, {"advance": 1}, YEARS.format(1)),
+    ({"now": "9998-12-31T23:59:59Z"}, {"advance": 10**9}, YEARS.format(10**9)),
+    ({"now": "0002-01-01T00:00:00Z"}, {"advance": -0.5}, YEARS.format(-0.5)),
+    ({"now": "0002-01-01T00:00:00Z"}, {"advance": -(10**9)}, YEARS.format(-(10**9))),
 ]
 
 
@@ -8839,7 +8846,7 @@ class TestJournal:
         memory.call("POST", path, {"name": ""}, **sent)
         (call,) = memory.calls()
         assert call["query"] == "limit=1&token=***&%70assword=***&="
-        assert call["error"] == "name must be 1 to 255 characters, not blank."
+        assert call["error"] == 'name must be 1 to 255 characters, not blank (got "").'
         assert call["fault"] is None
         assert call["hint"] is None
         assert call["ignored"] == "?limit, ?token, ?password"
@@ -11971,7 +11978,7 @@ REPORTED = [  # heading and lines of each section, with AT for the time and MS f
                  "AT GET /user 401 MS -\n    error   Unauthorized\n    hint    Send the header `Token: <token>`. POST /tokens *\n"
                  "AT POST /products 400 MS admin\n    body    {\\x1b[[]31m\\n'name': 'Shop', 'token***\n"
                  "    error   The body must be JSON, but line 1, column 2 is wrong.\n"
-                 "AT POST /products 400 MS admin\n    body    {\"name\":\"\"}\n    error   name must be 1 to 255 characters, not blank.\n"
+                 "AT POST /products 400 MS admin\n    body    {\"name\":\"\"}\n    error   name must be 1 to 255 characters, not blank (got \"\").\n"
                  "No call met the fault PUT /products/[*]"),
     ("1 call",   "AT POST /products 201 MS admin\n    body    {\"name\":\"P\",\"progam\":1}\n"
                  "    answer  {\"id\":1,\"program\":0,*…\n    ignored progam"),
@@ -14369,7 +14376,7 @@ MENDED = [  # what a server shows, fields of the copy's records, the notes of th
     ('programs    [{"id": 2, "name": "G"}]', "", """
         projects links to parent left out, as the copy has no such program: 1 (9 of project 1)
         executions missing: 1 (execution 2)
-        executions left out: 1 (execution 2: id is taken.)
+        executions left out: 1 (execution 2: id is taken (got 2); programs, projects and executions share one …)
         builds missing: 1 (build 1)
         builds left out: 1 (build 1: execution names 2, which is none)
         tasks missing: 1 (task 1)
@@ -14723,7 +14730,7 @@ SENTENCES = [  # line, body, sentence
     ("POST /products",         b'{"name": "a\x1b"}',        None),
     ("POST /products",         {"name": "x" * 300},         "name must be 1 to 255 characters, not blank (got 300)."),
     ("POST /products",         {"name": "P", "PO": "y" * 40}, "PO must be an account: 1 to 30 letters, digits, _ . - @ (got 40)."),
-    ("POST /products",         {"name": "P", "type": "norml"}, "type must be one of normal, branch, platform; did you mean normal?"),
+    ("POST /products",         {"name": "P", "type": "norml"}, 'type must be one of normal, branch, platform (got "norml"); did you mean normal?'),
     ("POST /projects",         {"name": "P", "begin": "2026-01-01", "end": "2026-02-01"}, "products is required and must be an array of ids, not empty."),
     ("POST /executions/3/tasks", {"name": "T", "estStarted": "2026-01-01", "deadline": "2026-01-02"},
         "type is required and must be one of design, devel, request, test, study, discuss, ui, affair, misc."),
@@ -15476,7 +15483,7 @@ REFUSED_LINES = [  # line, words
     ("--allowed-host= --port 0",              "--allowed-host must not be empty"),
     ("dmp",                                   "; did you mean dump?"),
     ("user",                                  "the following arguments are required: ACCOUNT; pmservice user --help says more"),
-    ("user a/b",                              "account must be an account: 1 to 30 letters, digits, _ . - @."),
+    ("user a/b",                              'account must be an account: 1 to 30 letters, digits, _ . - @ (got "a/b").'),
     ("user dev1 --password",                  "there is no terminal to ask for the password at; give it as --password PASSWORD"),
     ("--origin https://x.org/app",
          "--origin must be a scheme and a host such as https://app.example.org, with no path, or * or null (got 'https://x.org/app')"),
