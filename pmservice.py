@@ -8597,21 +8597,10 @@ def await_calls(controls: Controls, wanted: Fields) -> list[NotedCall]:
     calls = journal.matching(wanted)
     if len(calls) != count:
         names = [str(wanted[name]) for name in ("method", "path", "status") if name in wanted]
-        asked = " ".join(names) or "Any call"
-        came = f"{len(calls)} came within {seconds:g} s, not {count}"
-        nearest = nearest_calls(journal.matching({"count": 0}), wanted.get("path", ""))
-        raise Refusal(409, f"{asked}: {came}; the nearest: {nearest}.")
+        noun = "call" if count == 1 else "calls"
+        asked = f" of {' '.join(names)}" if names else ""
+        raise Refusal(409, f"expected {count} {noun}{asked}, {len(calls)} came.")
     return calls
-
-
-def nearest_calls(calls: list[NotedCall], path: str) -> str:
-    """Return the last five of these calls with a path like this one, as a text."""
-    import difflib
-
-    known = {call.path for call in calls}
-    paths = difflib.get_close_matches(path, known, 3, 0.3)
-    near = [f"{call.method} {call.path} {call.status}" for call in calls if call.path in paths]
-    return ", ".join(near[-5:]) or "none"
 
 
 def read_fault(given: Any) -> StoredFault:
