@@ -16404,6 +16404,9 @@ class TestReadme:
                 *map(str.lower, taken | {"all"})
             }
 
+    def test_it_says_what_to_do_with_the_lines_for_a_container(self):
+        assert "Save as `Dockerfile` in the clone:\n\n```dockerfile\nFROM " in README
+
     def test_it_counts_the_operations(self):
         count = len(pmservice.OPERATIONS)
         assert f"{count} operations" in README
