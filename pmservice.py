@@ -3111,6 +3111,8 @@ class Store:
     zone: tzinfo
     me: Caller = ADMINISTRATOR
     language: str = LANGUAGES[0]  # of what is made up for people, see LABELS
+    # The fields that were given without effect, which the answer names.
+    ignored: list[str] = dataclasses.field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.run = self.connection.execute
@@ -4333,8 +4335,15 @@ def complete(store: Store, resource: Resource, given: Body) -> dict[str, Any]:
         if values.get(field) is None:
             values[field] = default(context) if callable(default) else default
     if values.get("acl") == "open":
-        values["whitelist"] = ","
+        empty_whitelist(store, values)
     return {field: value for field, value in values.items() if value is not None}
+
+
+def empty_whitelist(store: Store, values: dict[str, Any]) -> None:
+    """Empty the white list of an open record; one that was given is ignored."""
+    if values.get("whitelist") not in (None, ","):
+        store.ignored.append("whitelist")
+    values["whitelist"] = ","
 
 
 def with_versions(store: Store, resource: Resource, values: Body, row: Any = None) -> Body:
@@ -4455,7 +4464,7 @@ def modify(
     if verify:
         changes |= verify(store, row, after)
     if after.get("acl") == "open":
-        changes["whitelist"] = ","
+        empty_whitelist(store, changes)
     id = save(store, resource, row, changes, "edited")
     if resource.table == "project" and differs(row, changes, "parent"):
         store.move_projects(id, row["path"])
@@ -7206,6 +7215,8 @@ class Service:
                 rules = error.fields.items()
                 broken = {name: with_value(rule, name, fields.get(name)) for name, rule in rules}
                 raise Invalid(broken) from None
+            without_effect = [Ignored(name, name, ()) for name in store.ignored]
+            environ["pmservice.ignored"] = without_effect + environ["pmservice.ignored"]
             answer = written_text(store, operation.shows, changed)
         yield answer.encode()
 
