@@ -6413,7 +6413,7 @@ def bare_path(path: str, prefixes: Iterable[str] = PREFIXES) -> str:
         if path.startswith(f"{prefix}/"):
             path = path.removeprefix(prefix)
             break
-    return path if path == "/" else path.removesuffix("/")
+    return path if path in ("/", "/-/") else path.removesuffix("/")
 
 
 def pattern_of(path: str) -> str:
@@ -8438,6 +8438,12 @@ def blank_fields(fields: Fields) -> dict[str, Any]:
 # None for success.
 
 
+def list_controls(controls: Controls, _: Any) -> Any:
+    """Return the method, the path and the purpose of every control."""
+    listed = [{"method": row.method, "path": row.path, "purpose": row.purpose} for row in CONTROLS]
+    return {"controls": listed}
+
+
 def live(controls: Controls, _: Any) -> Any:
     """Say that the process answers."""
     return {"status": "live"}
@@ -8695,10 +8701,12 @@ STATE = flat_object("State", "", "status")
 TIME  = object_of({"now": STRING, "frozen": FLAG_SCHEMA, "offset": FLOAT}, "ServiceTime")
 SAVED = object_of({"snapshots": array_of(STRING)}, "SnapshotList")
 LOADED = flat_object("Loaded", "records", "")
+CONTROL_LIST = object_of({"controls": array_of(flat_object("ControlInList", "", "method path purpose"))}, "ControlList")
 CALLS = object_of({"total": INTEGER, "calls": array_of(ANY_OBJECT)}, "CallList")
 # THE TABLE OF CONTROLS.
 CONTROLS = (
     #        method    path                           purpose                                         perform, shows
+    Control("GET",    "/-/",                         "list the controls",                            list_controls, CONTROL_LIST),
     Control("GET",    "/-/live",                     "tell whether the process answers",             live, STATE, open=True),
     Control("GET",    "/-/ready",                    "tell whether records can be read and written", ready, STATE, open=True),
     Control("POST",   "/-/reset",                    "return to the start",                          reset, parameters=ONLY),

@@ -153,7 +153,9 @@ def described(method: str, pattern: str) -> dict[int, Draft202012Validator]:
 def answers_of(method: str, path: str) -> dict[int, Draft202012Validator]:
     """Return the validators of a request's answers by status."""
     path = re.sub("^(/zentao)?/api.php/v1(?=/)", "", path.partition("?")[0])
-    return described(method, re.sub("/[1-9][0-9]*(?=/|$)", "/{id}", path.removesuffix("/")))
+    if path != "/-/":
+        path = path.removesuffix("/")
+    return described(method, re.sub("/[1-9][0-9]*(?=/|$)", "/{id}", path))
 
 
 def hold_against_the_document(method: str, path: str, status: int, body: Any) -> None:
@@ -8250,6 +8252,15 @@ WRONG_VALUES = [  # faults have "match" and "drop" as well
 
 class TestControls:
     """The controls: the callers who may use them, and the requests that they refuse."""
+
+    def test_controls_are_listed(self, memory):
+        listed = memory.get("/-/")["controls"]
+        named = [(one["method"], one["path"]) for one in listed]
+        assert named == [(row.method, row.path) for row in pmservice.CONTROLS]
+        assert {"method": "POST", "path": "/-/reset", "purpose": "return to the start"} in listed
+        assert memory.calls() == []
+        refusal = memory.refused("GET", "/-", status=404)
+        assert refusal["error"] == "There is nothing at /-; did you mean /-/?"
 
     @EVERY_CONTROL
     def test_controls_need_an_administrator_and_can_be_off(self, memory, client, control):
