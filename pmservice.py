@@ -13887,21 +13887,26 @@ def make_parser() -> argparse.ArgumentParser:
         parser = parsers.add_parser(name, help=command.help, description=command.help)
         if command.example:
             parser.epilog = f"Example: pmservice {command.example}"
-        add_settings(parser, command.settings)
+        add_settings(parser, command.settings, command.helps)
         for flag, options in command.arguments.items():
             parser.add_argument(flag, **options)
     return top
 
 
-def add_settings(to: argparse.ArgumentParser, names: Iterable[str]) -> None:
+def add_settings(
+    to: argparse.ArgumentParser, names: Iterable[str], helps: Mapping[str, str] = NO_FIELDS
+) -> None:
     """Add the flags of the settings of these names.
 
     They have no default: `resolve` looks for a value in the environment first.
+
+    helps: what they mean to a command, where that is not the setting's own help.
     """
     for setting in FLAGS:
         if setting.name not in names:
             continue
-        options: dict[str, Any] = {"default": argparse.SUPPRESS, "help": setting.help}
+        help = helps.get(setting.name, setting.help)
+        options: dict[str, Any] = {"default": argparse.SUPPRESS, "help": help}
         if setting.default:
             options["help"] += f" (default {setting.default})"
         if setting.text is SWITCH:
@@ -14484,6 +14489,7 @@ class Command(NamedTuple):
     """A command. settings: those that it uses, by name.
 
     arguments: its own, with the options of argparse.  example: its line, after "pmservice ".
+    helps: the help of its settings, by name, where that is not the setting's own.
     """
 
     run: Callable[[Values, argparse.Namespace], int | None]
@@ -14491,16 +14497,20 @@ class Command(NamedTuple):
     settings: tuple[str, ...] = ()
     arguments: Mapping[str, Mapping[str, Any]] = {}
     example: str = ""
+    helps: Mapping[str, str] = {}
 
 
 # fmt: off
 COMMANDS = {
     "serve": Command(command_serve, "serve; the default command", FLAG_NAMES),
     "load": Command(command_load, "load a fixture into the database", ("database", "timezone"), {
-        "file":            dict(metavar="FILE", help="a JSON document; - reads stdin")}, "load seed.json -d team.db"),
-    "dump": Command(command_dump, "write the database to stdout as a fixture", ("database",)),
+        "file":            dict(metavar="FILE", help="a JSON document; - reads stdin")}, "load seed.json -d team.db",
+        {"database": "the file to load it into, created if needed"}),
+    "dump": Command(command_dump, "write the database to stdout as a fixture", ("database",),
+        helps={"database": "the file to read, which must exist"}),
     "backup": Command(command_backup, "copy the database to a new file, also while it is being served", ("database",), {
-        "out":             dict(metavar="OUT", help="the new file")}, "backup monday.db -d team.db"),
+        "out":             dict(metavar="OUT", help="the new file")}, "backup monday.db -d team.db",
+        {"database": "the file to copy, which must exist"}),
     "pull": Command(command_pull, "copy what an account may see on a running server, for working offline", ("database", "timezone"), {
         "url":             dict(metavar="URL", help="the server's address, such as https://pm.example.org"),
         "--account":       dict(default=ADMIN, help=f"the account to log in with (default {ADMIN}); its password is asked for, or read from "
@@ -14510,7 +14520,8 @@ COMMANDS = {
                                 "- writes it to stdout"),
         "--insecure-http": dict(action="store_true", help="send the password to another machine without encryption"),
         "--allow-incomplete": dict(action="store_true", help="exit with 0 even if records are missing; otherwise with 1")},
-        "pull https://pm.example.org --account dev1 -d copy.db"),
+        "pull https://pm.example.org --account dev1 -d copy.db",
+        {"database": "the file to write, created if needed; it must hold no records yet"}),
     "compare": Command(command_compare, "compare what this service answered with what a running server answers; exit code 1 if it differs", (), {
         "url":             dict(metavar="URL", help="the server's address, such as https://pm.example.org"),
         "file":            dict(metavar="FILE", help="a HAR, or the answer of GET /-/journal; - reads stdin"),
@@ -14518,20 +14529,24 @@ COMMANDS = {
         "--insecure-http": dict(action="store_true", help="as for pull"),
         "--values":        dict(action="store_true", help="show a value beside each type")},
         "compare https://pm.example.org calls.json --account dev1"),
-    "check": Command(command_check, "check the file, its links and its counts; exit code 1 if one is wrong", ("database",)),
+    "check": Command(command_check, "check the file, its links and its counts; exit code 1 if one is wrong", ("database",),
+        helps={"database": "the file to check, which must exist"}),
     "call": Command(command_call, "make one request as the administrator, without a server; exit code 1 for status 400 and above",
         ("database", "timezone", "strict", "language"), {
-        "method":          dict(metavar="METHOD"),
+        "method":          dict(metavar="METHOD", help="GET, POST, PUT or DELETE"),
         "path":            dict(metavar="PATH", help="such as /products or '/products/1/bugs?limit=5'"),
         "body":            dict(metavar="BODY", nargs="?", default="", help="a JSON object; - reads stdin")},
-        "call GET '/products/1/bugs?limit=5' -d team.db"),
+        "call GET '/products/1/bugs?limit=5' -d team.db",
+        {"database": "the file that holds everything; only a write creates it; :memory: keeps nothing",
+         "language": "the language of GET /options/bug: en or zh"}),
     "user": Command(command_user, "create or change a user", ("database",), {
-        "account":         dict(metavar="ACCOUNT"),
+        "account":         dict(metavar="ACCOUNT", help="1 to 30 letters, digits, _ . - @"),
         "--password":      dict(dest="new_password", metavar="PASSWORD", nargs="?", const=ASKED_FOR,
                                 help="set the password; ask for it if none is given"),
         "--realname":      dict(help="set the real name"),
         "--admin":         dict(action="store_const", const=True, help="make the user an administrator")},
-        "user dev1 --password --realname 'Dana Li'"),
+        "user dev1 --password --realname 'Dana Li'",
+        {"database": "the file that has the users, created if needed"}),
     "version": Command(command_version, "print the version"),
 }
 # fmt: on

@@ -15574,6 +15574,16 @@ UNWRITABLE = [  # command, folder_mode, file_mode
 # fmt: on
 
 
+DATABASES_OF = {  # what --help says of the database of each command
+    "serve": "the file that holds everything, created if needed; :memory: keeps nothing",
+    "load": "the file to load it into, created if needed",
+    "dump": "the file to read, which must exist",
+    "backup": "the file to copy, which must exist",
+    "pull": "the file to write, created if needed; it must hold no records yet",
+    "check": "the file to check, which must exist",
+    "call": "the file that holds everything; only a write creates it; :memory: keeps nothing",
+    "user": "the file that has the users, created if needed",
+}
 FAILING_LOADS = [
     "load f.json",
     "load f.json --database sub.db",
@@ -15616,6 +15626,16 @@ class TestCommandLine:
         code, out, told = run("call", "GET", "openapi.json", "-d", ":memory:")
         assert (code, told) == (0, "")
         assert json.loads(out)["servers"] == [{"url": "http://127.0.0.1:9000"}]
+
+    @each(("command", "database"), DATABASES_OF.items())
+    def test_help_of_a_command_says_what_is_true_for_it(self, capsys, command, database):
+        with pytest.raises(SystemExit):
+            pmservice.main([command, "--help"])
+        told = " ".join(capsys.readouterr().out.split())
+        assert f"--database DATABASE {database} (default pm.db)" in told
+        serves = command == "serve"
+        assert ("of pages" in told) == ("of the demo" in told) == serves
+        assert ("of GET /options/bug: en or zh" in told) == (command == "call")
 
     def test_stdin_that_is_not_utf_8_is_refused(self, run, monkeypatch):
         for arguments in (["load", "-"], ["call", "POST", "/products", "-"]):
