@@ -1242,11 +1242,14 @@ def with_value(rule: str, field: str, value: Any) -> str:
     """
     if value is None or rule.startswith("is required") or "(got " in rule:
         return rule
-    sent = json.dumps(value, ensure_ascii=False)
+    sent = ""
+    for piece in json.JSONEncoder(ensure_ascii=False).iterencode(value):
+        sent += piece
+        if len(sent) > MOST_REPEATED:  # the rest may be long
+            sent = f"{sent[:MOST_REPEATED]}…"
+            break
     if SECRET.search(field) or SECRET.search(sent):
         return rule
-    if len(sent) > MOST_REPEATED:
-        sent = f"{sent[:MOST_REPEATED]}…"
     words, mark, remedy = rule.partition("; ")
     return f"{words} (got {sent}){mark}{remedy}"
 
@@ -6455,7 +6458,7 @@ def ignored_fields(shape: Shape, given: Fields, within: str = "") -> Iterator[Ig
             if value is not None:
                 yield Ignored(within + (name or NO_NAME), name, shape.fields)
         elif isinstance(kind.read, Items) and isinstance(value, list):
-            for number, item in enumerate(value):
+            for number, item in enumerate(value[: kind.read.most]):  # more are refused
                 if isinstance(item, dict):
                     place = f"{within}{name}[{number}]."
                     yield from ignored_fields(kind.read.shape, item, place)
@@ -7188,13 +7191,21 @@ class Service:
         # Refuses wrong parameters now, before the record; their values are read below, with the
         # body.
         check(shape, query, refused=refused)
+        # Parsed before the transaction, for which others wait. A missing record is refused before a
+        # wrong body all the same.
+        fields: Fields = {}
+        wrong = None
+        try:
+            fields = self.fields_of(environ)
+        except Refusal as error:
+            wrong = error
         with self.database.writing(patience_of(environ), me) as store:
             row = None
             if not operation.by:
                 row = find_named(store, operation, id)
-            # Parsed only here: a missing record is refused before a wrong body. `check` above has
-            # raised what was refused in the query.
-            fields = self.fields_of(environ)
+            if wrong:
+                raise wrong
+            # `check` above has raised what was refused in the query.
             taken = Shape({**parameters, **operation.reads.fields})
             ignored = ignored_fields(taken, fields)
             refused = self.note_ignored(environ, ignored, operation.view)
