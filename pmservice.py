@@ -3768,7 +3768,7 @@ class Database:
             raise
 
     def remove_file(self) -> None:
-        """Remove the file, unless it holds records or users. Raises sqlite3.Error if others use it."""
+        """Remove the file, unless it holds records or users. Raises sqlite3.Error if it is in use."""
         with self.lock():
             while self.idle:
                 idle, _ = self.idle.pop()
