@@ -3768,7 +3768,7 @@ class Database:
             raise
 
     def remove_file(self) -> None:
-        """Remove the file, unless it holds records or users. Raises sqlite3.Error if it is in use."""
+        """Remove the file unless it holds records or users. Raises sqlite3.Error if it is used."""
         with self.lock():
             while self.idle:
                 idle, _ = self.idle.pop()
@@ -9837,7 +9837,8 @@ def list_query(environ: Environ) -> Texts:
 
 # A language of LABELS in Accept-Language, and how much the browser likes it, 1 if it says nothing.
 ACCEPTED_LANGUAGE = re.compile(
-    rf"(?:^|[ ,])({'|'.join(LANGUAGES)})(?:-[a-z0-9-]+)?(?: *; *q=([01](?:\.[0-9]+)?))?(?=[ ,]|$)"
+    rf"(?:^|[ ,])({'|'.join(LANGUAGES)})(?:-[a-z0-9-]+)?"
+    r"(?: *; *q=([01](?:\.[0-9]+)?))?(?=[ ,]|$)"
 )
 
 
