@@ -7675,8 +7675,6 @@ START_SNAPSHOT = ""  # a name that no path can have
 # of a test take one, too: what came since has a higher number.
 NUMBERS = itertools.count(1)
 BLANKED = "***"
-# Of requests and answers in an HTTP archive, which the journal does not know.
-HAR_UNKNOWN = {"httpVersion": "HTTP/1.1", "cookies": [], "headersSize": -1, "bodySize": -1}
 CONTROLS_OFF = "The controls are off; start the service with --control."
 # The journal blanks the values of fields and parameters whose names match SECRET (room 12), and of
 # headers whose names match SECRET_HEADER.
@@ -8539,71 +8537,14 @@ def put_clock(controls: Controls, body: bytes) -> Any:
     return clock.state()
 
 
-def find_calls(controls: Controls, wanted: Fields) -> list[NotedCall]:
-    """Return the calls that match; with `count`, wait for that many answered ones."""
-    if "count" in wanted:
-        return await_calls(controls, wanted)
-    return controls.journal.matching(wanted)
-
-
 def get_journal(controls: Controls, wanted: Fields) -> Any:
-    """Yield the calls that match."""
-    calls = find_calls(controls, wanted)
+    """Yield the calls that match; with `count`, wait for that many answered ones."""
+    calls = controls.journal.matching(wanted)
+    if "count" in wanted:
+        calls = await_calls(controls, wanted)
     texts = ",".join(call.shown() for call in calls)
     # yielded, because a returned string would be written as a JSON string
     yield f'{{"total":{len(calls)},"calls":[{texts}]}}'
-
-
-def get_har(controls: Controls, wanted: Fields) -> Any:
-    """Return the calls that match as an HTTP archive, which browsers and other tools open."""
-    entries = [har_entry(json.loads(call.shown())) for call in find_calls(controls, wanted)]
-    creator = {"name": "pmservice", "version": __version__}
-    return {"log": {"version": "1.2", "creator": creator, "entries": entries}}
-
-
-def har_entry(call: Fields) -> Fields:
-    """Return the entry of a call in an HTTP archive; a call under way has the status 0."""
-    took, answer, sent = call["duration"] or 0, call["answer"], call["headers"]
-    began = datetime.fromisoformat(call["time"]) - timedelta(milliseconds=took)
-    # an answer that is not JSON is a fault's
-    kind = "text/html" if isinstance(answer, str) else "application/json"
-    text = "" if answer is None else json_or_text(answer)
-    query = urllib.parse.parse_qsl(call["query"], keep_blank_values=True)
-    request = {
-        **HAR_UNKNOWN,
-        "method": call["method"],
-        "url": f"http://{sent.get('Host', 'localhost')}{call['url']}",
-        "headers": har_pairs(sent.items()),
-        "queryString": har_pairs(query),
-    }
-    if call["body"] is not None:
-        body = json_or_text(call["body"])
-        request["postData"] = {"mimeType": sent.get("Content-Type", ""), "text": body}
-    return {
-        "startedDateTime": began.isoformat(),
-        "time": took,
-        "request": request,
-        "response": {
-            **HAR_UNKNOWN,
-            "status": call["status"] or 0,
-            "statusText": http.client.responses.get(call["status"], ""),
-            "headers": [],
-            "content": {"size": len(text.encode()), "mimeType": kind, "text": text},
-            "redirectURL": "",
-        },
-        "cache": {},
-        "timings": {"send": 0, "wait": took, "receive": 0},
-    }
-
-
-def har_pairs(named: Iterable[tuple[str, str]]) -> list[Texts]:
-    """Return names and values as an HTTP archive writes them."""
-    return [{"name": name, "value": value} for name, value in named]
-
-
-def json_or_text(value: Any) -> str:
-    """Return a text as it is, and any other value as JSON."""
-    return value if isinstance(value, str) else to_json(value)
 
 
 def await_calls(controls: Controls, wanted: Fields) -> list[NotedCall]:
@@ -8731,7 +8672,6 @@ CONTROLS = (
     Control("GET",    "/-/clock",                    "show the time of the service",                 get_clock, TIME),
     Control("PUT",    "/-/clock",                    "set the clock",                                put_clock, TIME, reads=CLOCK),
     Control("GET",    "/-/journal",                  "list the last calls",                          get_journal, CALLS, JOURNAL_QUERY),
-    Control("GET",    "/-/journal.har",              "list the last calls as an HTTP archive",       get_har, ANY_OBJECT, JOURNAL_QUERY),
     Control("DELETE", "/-/journal",                  "forget the calls",                             clear_journal),
     Control("GET",    "/-/faults",                   "list the faults",                              list_faults, [FAULT]),
     Control("POST",   "/-/faults",                   "add a fault",                                  add_fault, [FAULT], reads=FAULT),
@@ -12401,6 +12341,11 @@ def calls_since(number: int) -> list[tuple[str, str]]:
         heading = f"pmservice{place}: {len(calls)} {noun}"
         sections[calls[0].number] = heading, "\n".join(lines)
     return [sections[first] for first in sorted(sections)]
+
+
+def json_or_text(value: Any) -> str:
+    """Return a text as it is, and any other value as JSON."""
+    return value if isinstance(value, str) else to_json(value)
 
 
 def call_lines(call: Mapping[str, Any]) -> Iterator[str]:

@@ -8020,7 +8020,7 @@ class TestOpenAPI:
         assert ("401" in refusals) == needs_a_token
         names_a_record = "<" in control.path
         assert ("404" in refusals) == names_a_record
-        can_wait = operation_name(control) in ("GET /-/journal", "GET /-/journal.har")
+        can_wait = operation_name(control) == "GET /-/journal"
         assert ("409" in refusals) == can_wait
         writes = control.method != "GET"
         assert ("507" in refusals) == writes
@@ -8616,11 +8616,6 @@ NOTED_BODIES = [
     ({"name": "", "x": {"Token": 1, "y": [{"password": 2}]}},    {"name": "", "x": {"Token": "***", "y": [{"password": "***"}]}}),
 ]
 NOT_YET_KNOWN = ["answer", "body", "duration", "error", "fault", "hint", "id", "ignored", "status"]
-EVERY_PART = {"httpVersion", "cookies", "headers", "headersSize", "bodySize"}  # that HAR 1.2 needs
-PARTS_OF_AN_ARCHIVE = {
-    "request": {*EVERY_PART, "method", "url", "queryString"},
-    "response": {*EVERY_PART, "status", "statusText", "content", "redirectURL"},
-}
 WHO_CALLED = ("account", "method", "path", "status")
 SENT_URLS = [
     # what is sent,                                what the journal keeps,                         its path
@@ -8887,58 +8882,6 @@ class TestJournal:
         refusal = memory.refused("GET", "/user", status=401, Token=None)
         (call,) = memory.calls()
         assert (call["error"], call["hint"]) == ("Unauthorized", refusal["hint"])
-
-    def test_archive_holds_the_calls_that_match(self, memory):
-        memory.call("POST", "/products?a=%C3%A9&token=hush&b=", {"name": "", "token": "hush"})
-        memory.fail("GET /user", status=599, body="<p>É")
-        memory.app.get("/user", headers={"Token": memory.token}, status=599)
-        with under_way(memory, "GET", "/programs"):
-            archive = memory.get("/-/journal.har")
-        assert {*archive} == {"log"}
-        log = archive["log"]
-        assert log["version"] == "1.2"
-        assert log["creator"] == {"name": "pmservice", "version": pmservice.__version__}
-        refused, spoiled, begun = log["entries"]
-        calls = memory.calls()
-        request, response = refused["request"], refused["response"]
-        assert request["method"] == "POST"
-        assert request["url"] == "http://localhost:80/products?a=%C3%A9&token=***&b="
-        query = [(one["name"], one["value"]) for one in request["queryString"]]
-        assert query == [("a", "é"), ("token", "***"), ("b", "")]
-        headers = {one["name"]: one["value"] for one in request["headers"]}
-        assert headers == calls[0]["headers"]
-        text = '{"name":"","token":"***"}'
-        assert request["postData"] == {"mimeType": "application/json", "text": text}
-        assert (response["status"], response["statusText"]) == (400, "Bad Request")
-        content = response["content"]
-        assert content["mimeType"] == "application/json"
-        assert json.loads(content["text"]) == calls[0]["answer"]
-        assert content["size"] == len(content["text"].encode())
-        began = datetime.fromisoformat(spoiled["startedDateTime"])
-        took = timedelta(milliseconds=spoiled["time"])
-        assert began + took == datetime.fromisoformat(calls[1]["time"])
-        assert took > timedelta(0)
-        assert spoiled["timings"] == {"send": 0, "wait": spoiled["time"], "receive": 0}
-        spoilt = spoiled["response"]
-        assert (spoilt["status"], spoilt["statusText"]) == (599, "")
-        assert spoilt["content"] == {"size": 5, "mimeType": "text/html", "text": "<p>É"}
-        assert "postData" not in spoiled["request"]
-        assert begun["response"]["status"] == begun["time"] == 0
-        assert begun["response"]["content"]["text"] == ""
-        for entry in log["entries"]:
-            assert {*entry} == {
-                "startedDateTime",
-                "time",
-                "request",
-                "response",
-                "cache",
-                "timings",
-            }
-            for name, needed in PARTS_OF_AN_ARCHIVE.items():
-                assert {*entry[name]} - {"postData"} == needed
-        for query in ("method=post", "path=/prod*", "status=400", "status=400&count=1"):
-            found = memory.get(f"/-/journal.har?{query}")
-            assert found["log"]["entries"] == [refused]
 
     def test_secret_that_a_refusal_quotes_is_not_kept(self, memory):
         sent = b'{"account": "admin", "password": hunter2}'
