@@ -104,7 +104,6 @@ __all__ = [
     "Service",
     "Settings",
     "StartError",
-    "Where",
     "create_app",
     "running",
 ]
@@ -6179,7 +6178,8 @@ OPERATIONS = SPECIFIED + COMPANIONS
 #     most      room 15: records that a list inside of a record may have
 #     journal, begun   room 14: the journal that takes the call, and the moment of its beginning
 #     fault     room 14: the fault that it met
-#     headers, spoil   room 14: headers that replace others, and a function that spoils the answer
+#     headers   room 14: headers that a fault adds to the answer
+#     drop      room 14: set if a fault closes the connection without an answer
 Environ = dict[str, Any]
 LogEntry = dict[str, Any]  # of a call
 Texts = dict[str, str]
@@ -6999,11 +6999,12 @@ class Service:
         if self.watchers or log.isEnabledFor(level):
             duration = (time.perf_counter() - began) * 1000
             self.record_call(environ, round(duration, 3))
-        spoil = environ.get("pmservice.spoil")
-        return spoil(answer) if spoil else answer
+        if "pmservice.drop" in environ:
+            raise ClientDisconnected  # waitress then closes the connection
+        return answer
 
     def all_headers(self, environ: Environ, headers: Headers) -> Headers:
-        """Return the headers of an answer; those that a gate set replace others."""
+        """Return the headers of an answer, with those that a gate adds."""
         sent = [*headers, ("X-Request-Id", environ["pmservice.id"])]
         origin, host = environ.get("HTTP_ORIGIN"), environ.get("HTTP_HOST")
         sent += self.shared_headers(origin, host)
@@ -7011,8 +7012,6 @@ class Service:
         if ignored:
             sent.append(("Ignored-Fields", ignored))
         added = environ.get("pmservice.headers", {})
-        for name in added:
-            sent = [header for header in sent if header[0].lower() != name.lower()]
         return [*sent, *added.items()]
 
     def shared_headers(self, origin: str | None, host: str | None) -> Headers:
@@ -7663,13 +7662,12 @@ MAX_HEADERS = 100  # headers of a call that the journal keeps
 MAX_FAULTS = 100
 MAX_SNAPSHOT_BYTES = 1024 * 1024 * 1024  # bytes of all snapshots but that of the start
 MAX_OFFSET = 10**9  # seconds by which the clock can be shifted
-MAX_WAIT = 60  # seconds of a delay, of an answer that drips, or of waiting for calls
+MAX_WAIT = 60  # seconds of a delay, or of waiting for calls
 CONTROL_THREADS = 32  # workers of a service whose controls are on, in place of THREADS
 MAX_WAITING = 24  # calls that wait at once: the other threads answer the other calls
 # Seconds between two polls of a waiting call. With n calls waiting, each polls every n × TICK, so
 # that the polls of all cost no more than those of one.
 TICK = 0.005
-DRIPS = 10  # pieces in which an answer drips
 START_SNAPSHOT = ""  # a name that no path can have
 # The numbers of this process's calls, in the order in which they begin. A reset and the beginning
 # of a test take one, too: what came since has a higher number.
@@ -7920,32 +7918,17 @@ def call_pattern(match: str) -> re.Pattern[str]:
     return re.compile(translated.replace("\0", "[^/]+?"))
 
 
-def sample_calls(match: str) -> Iterator[str]:
-    """Yield calls of every operation that a `match` may mean.
-
-    The id or name in a path stands there as <id>, then as digits, then as each part of the `match`.
-    """
-    sample = ONE_SEGMENT.sub("1", match).replace("?", "1")
-    segments = sample.replace("*", "").split("/")
-    parts = {*"123456789", *segments, *re.split("[/*]", sample)}
-    for call in KNOWN_CALLS:
-        yield call
-        for name in re.findall("<.+>", call):
-            named = [call.replace(name, part) for part in parts]
-            # an account or another name may be any text
-            yield from [one for one in named if name != "<id>" or pattern_of(one) == call]
-
-
 def read_match(value: Any) -> str:
     """Return the pattern of calls: a method, a space and a path.
 
-    * matches anything, and <id> or {id} one segment. Raises ValueError if no call can match.
+    * matches anything, and <id> or {id} one segment. Raises ValueError if there is no * in it and
+    no call matches.
     """
     if not isinstance(value, str) or not re.fullmatch(CALL_PATTERN, read_text(value)):
         raise ValueError('must be a method and a path, such as "POST /tasks/*"')
     method, space, path = value.partition(" ")
     match = method + space + bare_path(path)
-    if not any(map(call_pattern(match).match, sample_calls(match))):
+    if "*" not in match and not any(call_pattern(call).match(match) for call in KNOWN_CALLS):
         near = suggest(pattern_of(match), KNOWN_CALLS) or "; GET /openapi.json lists all calls"
         if "/-/" in match:
             near = "; faults never apply to controls"
@@ -7954,7 +7937,7 @@ def read_match(value: Any) -> str:
 
 
 def read_headers(value: Any) -> dict[str, str]:
-    """Return the headers that a fault adds to an answer, or puts in the place of its own."""
+    """Return the headers that a fault adds to an answer."""
     if not isinstance(value, dict):
         raise ValueError('must be an object such as {"Retry-After": "1"}')
     for name, given in value.items():
@@ -7962,7 +7945,7 @@ def read_headers(value: Any) -> dict[str, str]:
         if not is_sendable or not HEADER_NAME.fullmatch(name):
             rule = "must be a header's name, with a text in ASCII or a number"
             raise ValueError(f"{printable(name)} {rule}")
-        if is_hop_by_hop(name) or name.lower() == "content-length":
+        if is_hop_by_hop(name) or name.lower() in ("content-length", "content-type"):
             raise ValueError(f"{name} is the server's own header")
     return {name: str(given) for name, given in value.items()}
 
@@ -7974,26 +7957,6 @@ def read_json(value: Any) -> Any:
     except UnicodeEncodeError:
         raise ValueError("must not contain a lone surrogate") from None
     return value
-
-
-def read_object(value: Any) -> dict[str, Any]:
-    """Return the fields of a JSON object."""
-    if not isinstance(value, dict):
-        raise ValueError("must be an object")
-    return value
-
-
-def read_texts(value: Any) -> dict[str, str]:
-    """Return the fields of a JSON object whose values are texts or numbers, as texts."""
-    return {name: read_text(given) for name, given in read_object(value).items()}
-
-
-def read_where(value: Any) -> dict[str, Any]:
-    """Return what a call must hold for a fault to apply."""
-    try:
-        return check_exactly(WHERE, read_json(read_object(value)))
-    except Invalid as error:
-        raise Invalid({f".{field}": rule for field, rule in error.fields.items()}) from None
 
 
 StoredFault = dict[str, Any]
@@ -8010,17 +7973,9 @@ EFFECTS   = {
     "headers":  Kind("plain", read_headers,                  map_of(STRING)),
     "body":     Kind("text",  read_json,                     {}),  # the look "text", because with it "" counts as given
     "delay":    SECONDS,
-    "truncate": NATURAL,
-    "drip":     SECONDS,
     "drop":     FLAG._replace(read=lambda value: bool(read_flag(value))),
 }
-WHERE     = Shape({
-    "account": TEXT,
-    "query":   Kind("plain", read_texts,  map_of(STRING)),
-    "body":    Kind("plain", read_object, ANY_OBJECT),
-})
-WHEN      = Kind("plain", read_where, {**object_of({name: kind.schema for name, kind in WHERE.fields.items()}, "Where"), "required": []})
-FAULT     = Shape({"match": MATCH, "where": WHEN, **EFFECTS, "skip": COUNT, "times": COUNT, "hits": NATURAL}, "match")
+FAULT     = Shape({"match": MATCH, **EFFECTS, "skip": COUNT, "times": COUNT, "hits": NATURAL}, "match")
 CLOCK     = Shape({"now": MOMENT, "offset": OFFSET, "advance": OFFSET})
 # fmt: on
 # A status is a COUNT here: every status is below MAX_CALLS.
@@ -8133,15 +8088,6 @@ def restore_tables(run: Callable[..., sqlite3.Cursor], tables: Iterable[str]) ->
         run(f"INSERT INTO main.{table} ({columns}) SELECT {columns} FROM saved.{table}")
 
 
-def holds(value: Any, wanted: Any) -> bool:
-    """Tell whether a JSON value is the wanted one; an object may have further fields."""
-    if isinstance(value, dict) and isinstance(wanted, dict):
-        return all(name in value and holds(value[name], wanted[name]) for name in wanted)
-    # to Python, 1 is True
-    is_alike = isinstance(value, bool) == isinstance(wanted, bool)
-    return is_alike and bool(value == wanted)
-
-
 class Controls:
     """The state behind the control routes, and what they add to a service.
 
@@ -8197,10 +8143,7 @@ class Controls:
         self.journal.add(note_call(environ, call, moment_now()))
 
     def begin_call(self, environ: Environ) -> None:
-        """Note that a call begins, and apply the first fault that matches the call.
-
-        The fault delays, refuses or drops the call, or spoils its answer.
-        """
+        """Note that a call begins, and apply the first fault that matches the call."""
         if environ["PATH_INFO"].startswith("/-/"):
             return
         was_reset = self.was_reset
@@ -8219,9 +8162,8 @@ class Controls:
         if fault.get("drop"):
             # The call is not performed: an answer is made up for it (503 in the journal, unless the
             # fault says otherwise), and none of it is sent.
-            fault = {"status": 503, **fault, "truncate": 0}
-        if "truncate" in fault or "drip" in fault:
-            environ["pmservice.spoil"] = functools.partial(self.spoil, fault)
+            environ["pmservice.drop"] = True
+            fault = {"status": 503, **fault}
         if "status" in fault or "body" in fault:
             raise faulty_answer(fault)
 
@@ -8229,52 +8171,11 @@ class Controls:
         """Return the fault that applies to a call, counted down; {} if none does."""
         call = f"{environ['REQUEST_METHOD']} {environ['PATH_INFO']}"
         for fault in self.faults:
-            where = fault.get("where", {})
-            matches = call_pattern(fault["match"]).match(call)
-            if matches and all(holds(self.part_of(environ, part), where[part]) for part in where):
+            if call_pattern(fault["match"]).match(call):
                 with self.fault_lock:
                     if takes_turn(fault):
                         return fault
         return {}
-
-    def part_of(self, environ: Environ, part: str) -> Any:
-        """Return what a fault's `where` asks of a call; {}, which holds nothing, if it has none.
-
-        Only that is read, and nothing of the call is used up: its token is checked later, and its
-        handler reads the body again.
-        """
-        with contextlib.suppress(Refusal):
-            if part == "account":
-                return self.service.caller(environ).account
-            if part == "query":
-                return parse_query(environ)
-            body = read_body(environ)
-            environ["wsgi.input"] = io.BytesIO(body)
-            return parse_body(body, environ.get("CONTENT_TYPE", ""))
-        return {}
-
-    def spoil(self, fault: StoredFault, answer: Iterable[bytes]) -> Iterator[bytes]:
-        """Yield an answer slowly, or only its beginning.
-
-        drip: in DRIPS pieces, with pauses between them.  truncate: only so many bytes;
-        ClientDisconnected then makes waitress close the connection.
-        """
-        whole = b"".join(answer)
-        rest = whole[: fault.get("truncate")]
-        pause = fault.get("drip", 0) / (DRIPS - 1)
-        size = len(whole)
-        if pause:
-            size = math.ceil(size / DRIPS)
-        while rest:
-            yield rest[:size]
-            rest = rest[size:]
-            if rest:
-                # Refusal: too many calls wait, so this one goes on
-                with contextlib.suppress(Refusal):
-                    # only a pause: nothing but the end of the service is waited for
-                    self.wait(self.service.stopping.is_set, pause)
-        if "truncate" in fault:
-            raise ClientDisconnected
 
     def wait(self, done: Callable[[], bool], seconds: float) -> None:
         """Wait until `done` returns True, the time is up or the service stops.
@@ -12084,25 +11985,14 @@ class Wanted(TypedDict, total=False):
     status: int
 
 
-class Where(TypedDict, total=False):
-    """What a call must at least hold for a fault to apply."""
-
-    account: str  # the caller's
-    query: Mapping[str, str | int]
-    body: Mapping[str, Any]  # in nested objects, too, further fields do not matter
-
-
 class Effects(TypedDict, total=False):
     """When a fault applies to calls that it matches, and its effects; see the README, Controls."""
 
-    where: Where
     skip: int  # how many calls pass before it applies
     status: int  # 200 to 599
-    headers: Mapping[str, str | int]  # added to the answer, or put in the place of its own
+    headers: Mapping[str, str | int]  # added to the answer
     body: Any  # a text is sent as HTML unless a header says otherwise, anything else as JSON
     delay: float  # seconds until the call is performed
-    truncate: int  # bytes of the answer after which the connection is closed
-    drip: float  # seconds in which the body is sent, in pieces
     drop: bool  # whether the connection is closed without an answer
     times: int  # how many calls it applies to; without it, all
 
@@ -12157,7 +12047,6 @@ class Client:
         target = urllib.parse.quote(address.path + path, URL_MARKS)
         secure = address.scheme == "https"
         connect = http.client.HTTPSConnection if secure else http.client.HTTPConnection
-        # a call may be delayed and then drip
         connection = connect(address.netloc, timeout=2 * MAX_WAIT)
         with contextlib.closing(connection):
             try:

@@ -8234,17 +8234,14 @@ WRONG_VALUES = [  # faults have "match" and "drop" as well
     ("POST /-/faults", "times",    [-1]),
     ("POST /-/faults", "skip",     [-1, 1001, "x"]),
     ("POST /-/faults", "hits",     [-1, "x"]),
-    ("POST /-/faults", "where",    [[], "x", 1, {"query": {"\ud800": 1}}, {"body": {"x": ["\ud800"]}}]),
-    ("POST /-/faults", "where.acount", [{"acount": "dev1"}]),
-    ("POST /-/faults", "where.account", [{"account": ["dev1"]}]),
-    ("POST /-/faults", "where.query",  [{"query": ["page"]}, {"query": {"page": None}}, {"query": {"page": {}}}]),
-    ("POST /-/faults", "where.body",   [{"body": []}, {"query": {}, "body": "x"}]),
     ("POST /-/faults", "delay",    [-1]),
-    ("POST /-/faults", "drip",     [61]),
-    ("POST /-/faults", "truncate", [-1]),
-    ("POST /-/faults", "truncat",  [1]),
+    ("POST /-/faults", "dely",     [1]),
+    ("POST /-/faults", "where",    [{}]),  # what older versions had
+    ("POST /-/faults", "drip",     [1]),
+    ("POST /-/faults", "truncate", [1]),
     ("POST /-/faults", "body",     [{"a": "\ud800"}]),
-    ("POST /-/faults", "headers",  [["X"], {"Content-Length": "3"}, {"Connection": "close"}, {"a b": "c"}, {"X": "a\r\nb"}, {"X": "é"}, {"X": True}]),
+    ("POST /-/faults", "headers",  [{"Content-Length": "3"}, {"content-type": "text/plain"}, {"Connection": "close"}]),
+    ("POST /-/faults", "headers",  [["X"], {"a b": "c"}, {"X": "a\r\nb"}, {"X": "é"}, {"X": True}]),
     ("POST /-/faults", "headers",  [{"X": [1]}, {"X": None}]),
 ]
 # fmt: on
@@ -8295,9 +8292,8 @@ class TestControls:
     @each(("line", "field", "values"), WRONG_VALUES)
     def test_wrong_value_is_refused_by_its_name(self, memory, line, field, values):
         body = {"match": "*", "drop": True} if "faults" in line else {}
-        name = field.partition(".")[0]  # "where" of "where.body"
         for value in values:
-            sent = {**body, name: value}
+            sent = {**body, field: value}
             refusal = memory.refused(*line.split(), sent)
             assert [*refusal["fields"]] == [field]
 
@@ -8929,68 +8925,31 @@ MADE_ANSWERS = [
     (dict(status=502, body="<html>Bad</html>"),                                502, "text/html",        "<html>Bad</html>"),
     (dict(body={"page": 1}),                                                   200, "application/json", '{"page":1}'),
     (dict(body=""),                                                            200, "text/html",        ""),
-    (dict(status=503, body="busy", headers={"content-type": "text/plain"}),    503, "text/plain",       "busy"),
     (dict(status=429),                                                         429, "application/json", OWN_FAULT),
-]
-DRIPPED = [(1000, 9, [100] * 10, [1] * 9), (25, 9, [3] * 8 + [1], [1] * 8), (0, 9, [], []), (1000, 0, [1000], [])]
-HELD = [
-    # what a fault asks of a call, a call, its body, whether the fault applies
-    (dict(query={"page": 2}),               "GET /products?page=2&limit=1", None,                              True),
-    (dict(query={"page": "2", "limit": 1}), "GET /products?limit=1&page=2", None,                              True),
-    (dict(query={"page": 2}),               "GET /products?page=1",         None,                              False),
-    (dict(query={"page": 2}),               "GET /products?limit=2",        None,                              False),
-    (dict(query={"title": "a b"}),          "GET /products?title=a+b",      None,                              True),
-    (dict(body={"name": "P"}),              "POST /products",               {"name": "P", "x": 1},             True),
-    (dict(body={"name": "P"}),              "POST /products",               {"x": "P"},                        False),
-    (dict(body={"PO": {"account": "a"}}),   "POST /products",               {"PO": {"account": "a", "id": 1}}, True),
-    (dict(body={"PO": {"account": "a"}}),   "POST /products",               {"PO": {"id": 1}},                 False),
-    (dict(body={"PO": {}}),                 "POST /products",               {"PO": "a"},                       False),
-    (dict(body={"whitelist": ["a"]}),       "POST /products",               {"whitelist": ["a"]},              True),
-    (dict(body={"whitelist": ["a"]}),       "POST /products",               {"whitelist": ["a", "b"]},         False),
-    (dict(body={"x": True}),                "POST /products",               {"x": 1},                          False),
-    (dict(body={"x": 1}),                   "POST /products",               {"x": 1.0},                        True),
-    (dict(body={"x": None}),                "POST /products",               {"x": None},                       True),
-    (dict(body={"x": None}),                "POST /products",               {},                                False),
-    (dict(body={"x": 1}),                   "POST /products",               b"{'x': 1}",                       False),
-    (dict(body={"x": 1}),                   "POST /products",               b"[1]",                            False),
-    (dict(body={}),                         "POST /products",               b"\xff",                           True),
-    (dict(body={"x": 1}, query={"y": 2}),   "POST /products?y=2",           {"x": 1},                          True),
-    (dict(body={"x": 1}, query={"y": 2}),   "POST /products?y=1",           {"x": 1},                          False),
-    ({},                                    "GET /user",                    None,                              True),
 ]
 MEANT = [
     # a fault's match, a call that it matches, one that it does not match
     ("POST /tasks/<id>/start",            "POST /tasks/2/start",    "POST /tasks/2/x/start"),
     ("POST /tasks/{task_id}/start/",      "POST /tasks/2/start",    "POST /tasks//start"),
     ("* /api.php/v1/tasks/<>",            "GET /tasks/2",           "POST /tasks/2/start"),
-    ("GET /{any}",                        "GET /user",              "GET /users/dev1"),
     ("* /{any}*sers",                     "GET /users",             "GET /user"),
     ("GET /users/{}*",                    "GET /users/dev1",        "GET /users"),
     ("GET /*<id>",                        "GET /users/dev1",        "POST /products"),
-    ("GET /<id>.json",                    "GET /openapi.json",      "GET /user"),
+    ("GET /users/dev1",                   "GET /users/dev1",        "GET /users/dev2"),
     ("HEAD /products",                    "HEAD /products",         "GET /products"),
     ("GET /products",                     "GET /products",          "HEAD /products"),
-    ("GET /product?",                     "GET /products",          "GET /product/1"),
 ]
 FITTING = """
-    *  * *  GET *  * /*  */finish  *finish  PUT /*  D* /bugs/<id>  POST /tasks/7/*  POST /tasks/*  POST /tasks*finish  POST /tasks/7/finish
-    POST /tasks/7*/finish  POST /tasks/1?/finish  POST /tasks/[78]/finish  POST */7/finish  * *77*  POST /tasks/1*2/finish  GET /products/27*bugs
-    GET /tasks/9223372036854775807  GET /users/dev1  GET /users/d*1  GET /users/a.b@c-d  GET /users/<account>  GET /configurations/language
-    GET /openapi.json  GET /openapi.*  HEAD /openapi.json/  GET /api.php/v1/products/  POST /zentao/api.php/v1/tasks/{id}/start  POST /{a}/{b}/{c}
+    *  * *  GET *  * /*  */finish  PUT /*  PATCH *  POST /tasks/7/*  POST /tasks/7/finish  GET /products/27*bugs  * /{a}/{b}/{c}/{d}/*
+    GET /tasks/9223372036854775807  GET /users/dev1  GET /users/a.b@c-d  GET /users/<account>  GET /configurations/language
+    GET /openapi.json  HEAD /openapi.json/  GET /api.php/v1/products/  POST /zentao/api.php/v1/tasks/{id}/start
 """
 UNFITTING = {  # what the error says after the match
-    "POST /task/*/finish": "; did you mean POST /tasks/<id>/finish?", "POST /task/7/finish": "; did you mean POST /tasks/<id>/finish?",
-    "GET /tasks/{id}/finish": "; did you mean POST /tasks/<id>/finish?", "GET /Products": "; did you mean GET /products?",
-    "GET /products?page=2": "; did you mean GET /products?", "GET /openapi.json/*": "; did you mean GET /openapi.json?",
-    "HEAD /product": "; did you mean HEAD /products?", "PATCH *": "; GET /openapi.json lists all calls.",
-    "* /{a}/{b}/{c}/{d}/{e}": "; GET /openapi.json lists all calls.",
-    "POST /-/reset": "; faults never apply to controls.", "* /-/*": "; faults never apply to controls.", "GET /tasks/0": "; did you mean GET /tasks?",
-    "GET /tasks/dev1": "; did you mean GET /tasks/<id>?", "GET /" + "x" * 300: "; GET /openapi.json lists all calls.",
+    "POST /task/7/finish": "; did you mean POST /tasks/<id>/finish?", "GET /Products": "; did you mean GET /products?",
+    "GET /tasks/{id}/finish": "; did you mean POST /tasks/<id>/finish?", "GET /products?page=2": "; did you mean GET /products?",
+    "HEAD /product": "; did you mean HEAD /products?", "POST /-/reset": "; faults never apply to controls.",
+    "GET /product?": "; did you mean GET /products?", "GET /" + "x" * 300: "; GET /openapi.json lists all calls.",
 }
-CUTS = [  # the second answer comes in several pieces, without a length
-    ("/products", 0, "without response"), ("/products", 1, "IncompleteRead.1 bytes"),
-    ("/products/1/bugs?limit=1000", 20, "IncompleteRead.20 bytes"),
-]
 # fmt: on
 
 
@@ -9019,46 +8978,8 @@ class TestFaults:
         first, _ = memory.get("/-/faults")
         assert (first["skip"], first["times"]) == (0, 0)
 
-    @each(("where", "line", "body", "holds"), HELD)
-    def test_fault_asks_what_a_call_holds(self, memory, where, line, body, holds):
-        memory.fail("*", status=500, where=where, times=1)
-        answer = memory.call(*line.split(), body)
-        assert (answer.status_int == 500) == holds
-        (fault,) = memory.get("/-/faults")
-        assert fault["times"] == 1 - holds  # other calls do not count
-
-    def test_fields_of_a_form_are_held_as_texts(self, memory):
-        memory.fail("POST /products", status=500, where={"body": {"name": "P", "x": "1"}})
-        answer = memory.call("POST", "/products", b"name=P&x=1&y=2", Content_Type=FORM)
-        assert answer.status_int == 500
-
-    def test_body_that_a_fault_has_read_is_there_for_the_operation(self, memory):
-        memory.fail("POST /products", delay=0.01, where={"body": {"name": "Süß"}})
-        memory.fail("POST /products", status=503, where={"body": {"name": "Other"}})
-        assert memory.product(name="Süß")["name"] == "Süß"
-        assert memory.product(name="Third")["name"] == "Third"
-        delayed, performed = memory.calls()
-        assert (delayed["fault"], performed["fault"]) == ("POST /products", None)
-        assert delayed["body"]["name"] == "Süß"
-
-    def test_fault_asks_for_the_account_of_a_call(self, memory):
-        memory.fail("GET *", status=500, where={"account": "dev1"})
-        dev1 = memory.token_of("dev1")
-        assert memory.status("/user", dev1) == 500
-        assert memory.status("/nothing", dev1) == 500
-        assert memory.status("/user") == 200
-        for token in (None, "", "x"):  # such calls have no account, and are checked as ever
-            assert memory.status("/user", token) == 401
-            assert memory.status("/nothing", token) == 404
-
-    def test_fault_without_an_account_looks_up_no_token(self, memory, monkeypatch):
-        memory.fail("GET /products", status=500, where={"query": {"page": 1}})
-        memory.fail("GET /users", status=500, where={"account": "admin"})
-        monkeypatch.setattr(memory.service, "caller", pytest.fail)
-        assert memory.status("/products?page=1") == 500
-
     def test_faults_match_patterns(self, memory):
-        memory.fail("G?T /user", status=500)
+        memory.fail("G*T /user", status=500)
         memory.fail("* /pro*", status=503)
         memory.fail("*", delay=0.05)
         assert memory.status("/user") == 500
@@ -9070,8 +8991,7 @@ class TestFaults:
         assert time.monotonic() - began >= 0.05
 
     def test_hits_say_how_often_a_fault_applied(self, memory):
-        where = {"account": "admin", "query": {}, "body": {}}
-        made = memory.fail("GET /user", status=503, skip=1, times=2, where=where)
+        made = memory.fail("GET /user", status=503, skip=1, times=2)
         assert [fault["hits"] for fault in made] == [0]
         memory.fail("GET /us*", status=500, headers={"X": 1})
         for path in ("/user", "/user", "/users", "/user", "/user", "/products"):
@@ -9080,9 +9000,9 @@ class TestFaults:
         assert [fault["hits"] for fault in faults] == [2, 3]
 
     def test_faults_that_were_read_can_be_sent_back(self, memory):
-        memory.fail("GET /user", status=503, times=3, where={"query": {"x": 1}})
+        memory.fail("GET /user", status=503, times=3)
         memory.fail("GET /user", delay=0, drop=False, headers={"X": "1"}, body=None, skip=1)
-        memory.status("/user?x=1")
+        memory.status("/user")
         faults = memory.get("/-/faults")
         answer = memory.call("PUT", "/-/faults", faults)
         assert faults[0]["hits"] == 1
@@ -9118,12 +9038,6 @@ class TestFaults:
         for method, body in (("POST", fault), ("PUT", [fault])):
             refusal = memory.refused(method, "/-/faults", body)
             assert refusal["error"] == f"match fits no call (got {match[:255]}){rest}"
-
-    def test_prefix_does_not_make_a_control_fit(self, memory):
-        fault = {"match": "GET /zentao/api.php/v1/-/clock", "status": 503}
-        refusal = memory.refused("POST", "/-/faults", fault)
-        words = "match fits no call (got GET /-/clock); faults never apply to controls."
-        assert refusal["error"] == words
 
     def test_fault_applies_to_the_document(self, memory):
         memory.fail("GET /openapi.json", status=503)
@@ -9184,8 +9098,6 @@ class TestFaults:
             refusal = memory.refused("GET", path, status=503)
             assert "0 calls wait" in refusal["error"]
         memory.get("/-/journal?count=1&wait=5")  # it need not wait
-        memory.fail("GET /products", drip=60)
-        assert memory.total() == 2
 
     @each(("fault", "status", "kind", "body"), MADE_ANSWERS)
     def test_fault_makes_an_answer(self, memory, fault, status, kind, body):
@@ -9199,13 +9111,12 @@ class TestFaults:
         assert call["fault"] == "GET /products"
         assert memory.total() == 2
 
-    def test_fault_adds_headers_or_replaces_them(self, memory):
-        headers = {"Retry-After": 7, "Vary": "Fault"}
-        memory.fail("GET /products", headers=headers)
+    def test_fault_adds_headers(self, memory):
+        memory.fail("GET /products", headers={"Retry-After": 7, "Vary": "Fault"})
         answer = memory.call("GET", "/products")
         assert answer.json["total"] == 2
         assert answer.headers["Retry-After"] == "7"
-        assert answer.headers.getall("Vary") == ["Fault"]
+        assert answer.headers.getall("Vary") == ["Accept, Origin", "Fault"]
 
     def test_dropped_call_is_not_performed_and_has_no_answer(self):
         with pmservice.running() as served:
@@ -9216,39 +9127,6 @@ class TestFaults:
             assert products["total"] == 0
             statuses = [call["status"] for call in served.calls()]
             assert statuses == [503, 200]
-
-    def test_truncated_answer_is_of_a_call_that_was_performed(self, tmp_path):
-        load = bugs_of_one_product(500)
-        with pmservice.running(tmp_path / "pm.db", load=load, control=True) as served:
-            for path, truncate, told in CUTS:
-                served.fail("GET *", truncate=truncate, times=1)
-                with pytest.raises(ConnectionError, match=told):
-                    served.get(path)
-            served.fail("POST *", truncate=20)
-            with pytest.raises(ConnectionError):
-                served.post("/products", {"name": "Made"})
-            products = served.get("/products")
-            assert products["total"] == 2
-
-    @each(("length", "drip", "pieces", "pauses"), DRIPPED)
-    def test_dripping_answer_comes_in_pieces_with_pauses(
-        self, controls, monkeypatch, length, drip, pieces, pauses
-    ):
-        waited: list[float] = []
-
-        def wait(done, seconds):
-            waited.append(seconds)
-
-        monkeypatch.setattr(controls, "wait", wait)
-        spoiled = controls.spoil({"drip": drip}, [b"x" * length])
-        assert [len(piece) for piece in spoiled] == pieces
-        assert waited == pauses
-
-    def test_dripping_answer_is_whole(self, memory):
-        memory.fail("GET /products", drip=0.1)
-        began = time.monotonic()
-        assert memory.total() == 2
-        assert time.monotonic() - began >= 0.08
 
     def test_unread_answer_from_memory_holds_up_no_writer(self):
         load = bugs_of_one_product(300, steps="s" * 60_000)
@@ -11671,7 +11549,7 @@ REFUSED_HELPERS = [
     (lambda one: one.advance(5), "PUT /-/clock was answered 400: advance must come alone, to a frozen clock: freeze it first, or use offset."),
     (lambda one: one.remove_snapshot("a"), "DELETE /-/snapshots/a was answered 404: There is no snapshot a."),
     (lambda one: one.fail("GET /taks", status=503), "POST /-/faults was answered 400: match fits no call (got GET /taks); did you mean GET /tasks[?]"),
-    (lambda one: one.fail("*", status=503, where={"acount": "a"}), "* 400: where.acount is not known here; did you mean account[?]"),
+    (lambda one: one.fail("*", status=503, dely=1), "* 400: dely is not known here; did you mean delay[?]"),
     (lambda one: one.calls(pth="/products"), "GET /-/journal* was answered 400: pth is not known here; did you mean path[?]"),
 ]
 STRANGE_ANSWERS = [  # status, body, what the error says
@@ -11756,11 +11634,11 @@ class TestHelpers:
         assert answer.status == 503
         assert answer.headers["retry-after"] == "1"
         assert answer.json == {"error": "This is the fault 503 that was asked for."}
-        served.fail("GET /programs", skip=1, where={"account": "dev1"}, delay=0.5)
+        served.fail("GET /programs", skip=1, delay=0.5)
         shared = {"match": "GET /programs", "hits": 0}
         assert served.faults() == [
             {**shared, "status": 503, "headers": {"Retry-After": "1"}, "times": 0, "hits": 1},
-            {**shared, "skip": 1, "where": {"account": "dev1"}, "delay": 0.5},
+            {**shared, "skip": 1, "delay": 0.5},
         ]
         served.clear_faults()
         assert served.faults() == []

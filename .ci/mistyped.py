@@ -11,7 +11,6 @@ with pmservice.running(token="t") as service:
     service.freeze(5)  # error
     service.advance("1 h")  # error
     service.fail("*", statu=503)  # error
-    service.fail("*", drop=True, where={"acount": "dev1"})  # error
     print(service.faults()[0]["hit"])  # error
     service.calls(pth="/products")  # error
     print(service.call("GET", "/products").total)  # error
