@@ -96,10 +96,8 @@ if TYPE_CHECKING:
 __version__ = "1.0.0"
 __all__ = [
     "Answer",
-    "Call",
     "CallError",
     "Client",
-    "Fault",
     "Running",
     "Service",
     "Settings",
@@ -11946,67 +11944,6 @@ class CallError(Exception):
 __tracebackhide__ = operator.methodcaller("errisinstance", (CallError, ConnectionError, StartError))
 
 
-class Call(TypedDict):
-    """A call in the journal. Secrets in it are blanked.
-
-    time: in UTC, of the answer.  url: the path and the query as they were sent.  path: without a
-    prefix.  account: "-" without a valid token.  duration: milliseconds.  headers: those of the
-    request.  body: its JSON, or the text that is not JSON.  error, hint: the sentences of a
-    refusal.  ignored: what the header Ignored-Fields says.  fault: the match of the fault that
-    applied.  answer: its JSON, or the text that is not JSON; None if it was sent in pieces.
-
-    While a call is under way, id, status, duration and answer are None, body is None until it is
-    read, and time is that of the beginning.
-    """
-
-    id: str | None
-    time: str
-    method: str
-    path: str
-    status: int | None
-    account: str
-    duration: float | None
-    url: str
-    query: str
-    headers: dict[str, str]
-    body: Any
-    ignored: str | None
-    error: str | None
-    hint: str | None
-    fault: str | None
-    answer: Any
-
-
-class Wanted(TypedDict, total=False):
-    """Which calls of the journal are wanted."""
-
-    method: str
-    path: str  # a pattern: * matches anything
-    status: int
-
-
-class Effects(TypedDict, total=False):
-    """When a fault applies to calls that it matches, and its effects; see the README, Controls."""
-
-    skip: int  # how many calls pass before it applies
-    status: int  # 200 to 599
-    headers: Mapping[str, str | int]  # added to the answer
-    body: Any  # a text is sent as HTML unless a header says otherwise, anything else as JSON
-    delay: float  # seconds until the call is performed
-    drop: bool  # whether the connection is closed without an answer
-    times: int  # how many calls it applies to; without it, all
-
-
-class Fault(Effects):
-    """A fault of a service, with what is left of `skip` and `times`.
-
-    hits: how often it applied.
-    """
-
-    match: str
-    hits: int
-
-
 def snapshot_path(name: str) -> str:
     """Return the path of a snapshot."""
     return f"/-/snapshots/{urllib.parse.quote(name, safe='')}"
@@ -12132,31 +12069,36 @@ class Client:
         """
         self.put("/-/clock", {"offset": seconds})
 
-    def fail(self, match: str, **effects: Unpack[Effects]) -> None:
+    def fail(self, match: str, **effects: Any) -> None:
         """Add a fault to those there are; the first that matches a call applies. Raises CallError.
 
-        match: a method and a path, such as "POST /tasks/<id>/start".
+        match: a method and a path, such as "POST /tasks/<id>/start".  effects: status, body,
+        headers, delay, drop, skip and times; see the README, Controls.
         """
         self.post("/-/faults", {"match": match, **effects})
 
-    def faults(self) -> list[Fault]:
-        """Return the faults; the first that matches a call applies."""
+    def faults(self) -> list[dict[str, Any]]:
+        """Return the faults, with their hits and what is left of skip and times."""
         return list(self.get("/-/faults"))
 
     def clear_faults(self) -> None:
         """Remove all faults."""
         self.delete("/-/faults")
 
-    def calls(self, **wanted: Unpack[Wanted]) -> list[Call]:
+    def calls(self, **wanted: str | int) -> list[dict[str, Any]]:
         """Return the calls of the journal that match, this client's included.
 
-        They stand in the order of their answers, and those that are under way come last.
+        They stand in the order of their answers, and those that are under way come last. Each has
+        id, time, method, path, status, account, duration (in milliseconds), url, query, headers,
+        body, ignored, error, hint, fault and answer, with secrets blanked.
+
+        wanted: method, path (a pattern: * matches anything) and status.
         """
         return list(self.get(f"/-/journal?{urllib.parse.urlencode(wanted)}")["calls"])
 
     def wait_for_calls(
-        self, count: int, seconds: float = 10, **wanted: Unpack[Wanted]
-    ) -> list[Call]:
+        self, count: int, seconds: float = 10, **wanted: str | int
+    ) -> list[dict[str, Any]]:
         """Return the answered calls that match as soon as there are `count`.
 
         Raises CallError if there are fewer in the end, or more.

@@ -10,7 +10,4 @@ with pmservice.running(token="t") as service:
     service.frezze("2026-01-05T09:00:00Z")  # error
     service.freeze(5)  # error
     service.advance("1 h")  # error
-    service.fail("*", statu=503)  # error
-    print(service.faults()[0]["hit"])  # error
-    service.calls(pth="/products")  # error
     print(service.call("GET", "/products").total)  # error

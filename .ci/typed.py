@@ -41,13 +41,13 @@ def test_controls(pmservice_shared: pmservice.Running) -> None:
         "POST /tasks/*", status=503, times=2, headers={"Retry-After": 1}, body={"error": "busy"}
     )
     pmservice_shared.fail("GET *", delay=0.1, drop=False, skip=1)
-    fault: pmservice.Fault = pmservice_shared.faults()[0]
-    assert fault["hits"] + fault.get("times", 0) < len(fault["match"])
+    fault = pmservice_shared.faults()[0]
+    assert fault["hits"] < len(fault["match"])
     pmservice_shared.clear_faults()
     for call in pmservice_shared.calls(method="POST", path="/tasks/*", status=503):
-        assert call["headers"]["Token"] + call["url"] + (call["error"] or call["hint"] or "")
+        assert call["headers"]["Token"] + call["url"]
     (answered,) = pmservice_shared.wait_for_calls(1, seconds=0.5, path="/tasks/*")
-    assert (answered["status"] or 0) + (answered["duration"] or 0) < 1000
+    assert answered["status"] == 200
     pmservice_shared.clear_calls()
     pmservice_shared.reset()
     pmservice_shared.reset(only_records=True)
