@@ -6170,11 +6170,10 @@ OPERATIONS = SPECIFIED + COMPANIONS
 #     status, id, answer   of the answer; `answer` is a list unless it is sent in pieces
 #     error, hint   the sentences of a refusal, for the journal and the log
 #     tried     the account of a login
-#     level     of the call's line in the log, if it is not INFO
 #     aside     set for a page or a preflight, which the journal leaves out
 #     service   the Service that was asked
 #     most      room 15: records that a list inside of a record may have
-#     journal, begun   room 14: the journal that takes the call, and the moment of its beginning
+#     number    room 14: the call's, in NUMBERS
 #     fault     room 14: the fault that it met
 #     headers   room 14: headers that a fault adds to the answer
 #     drop      room 14: set if a fault closes the connection without an answer
@@ -6219,7 +6218,6 @@ NOTES = {
     "error": ": %(error)s",
     "ignored": " ignored: %(ignored)s",
 }
-MOST_STRANGERS = 100  # origins whose first refusal is a warning
 # What the real server has beyond this service, by the words in its paths.
 # fmt: off
 ELSEWHERE = ("comments", "docs", "doclibs", "feedbacks", "files", "issues", "jobs", "langs", "meetings", "members", "productlines",
@@ -6643,14 +6641,14 @@ def shown_method(environ: Environ) -> str:
     return printable(environ["REQUEST_METHOD"][:MAX_METHOD])
 
 
-def log_entry(environ: Environ, duration: float | None = None) -> LogEntry:
-    """Return what the log and the journal say of a call; None for what is not known yet."""
+def log_entry(environ: Environ, duration: float) -> LogEntry:
+    """Return what the log and the journal say of a call."""
     caller = environ.get("pmservice.caller")
     return {
-        "id": environ.get("pmservice.id"),
+        "id": environ["pmservice.id"],
         "method": shown_method(environ),
         "path": logged_text(environ["PATH_INFO"]).replace(" ", "%20"),
-        "status": environ.get("pmservice.status"),
+        "status": environ["pmservice.status"],
         "account": caller.account if caller else "-",
         "duration": duration,
     }
@@ -6942,7 +6940,6 @@ class Service:
         self.names: set[str] | None = None
         if self.allowed or settings["loopback_only"]:
             self.names = {*LOOPBACK_NAMES, *self.allowed}
-        self.strangers: set[str] = set()  # origins that were refused
         self.loading = False
         self.stopping = threading.Event()
         self.url = ""  # at which it is served, "" before
@@ -6993,8 +6990,7 @@ class Service:
 
         answer: Iterable[bytes] = self.routes(environ, start)
         environ["pmservice.answer"] = answer
-        level = environ.get("pmservice.level", logging.INFO)
-        if self.watchers or log.isEnabledFor(level):
+        if self.watchers or log.isEnabledFor(logging.INFO):
             duration = (time.perf_counter() - began) * 1000
             self.record_call(environ, round(duration, 3))
         if "pmservice.drop" in environ:
@@ -7023,12 +7019,11 @@ class Service:
     def record_call(self, environ: Environ, duration: float) -> None:
         """Write a call's line to the log and tell the watchers."""
         call = log_entry(environ, duration)
-        level = environ.get("pmservice.level", logging.INFO)
-        if log.isEnabledFor(level):
+        if log.isEnabledFor(logging.INFO):
             notes = notes_on(environ)
             words = CALL_LINE + "".join(NOTES[name] for name in notes)
             call_and_notes = {**call, **notes}
-            log.log(level, words, call_and_notes, extra={"call": call_and_notes})
+            log.info(words, call_and_notes, extra={"call": call_and_notes})
         for watcher in self.watchers:
             watcher(environ, call)
 
@@ -7066,9 +7061,6 @@ class Service:
             remedy = ""
             with contextlib.suppress(ValueError):
                 remedy = f"; start it with --origin {read_origins(name)} to allow them"
-            if origin not in self.strangers and len(self.strangers) < MOST_STRANGERS:
-                self.strangers.add(origin)
-                environ["pmservice.level"] = logging.WARNING
             raise Refusal(403, f"Pages of {name} may not call this service{remedy}.")
         asks = "HTTP_ACCESS_CONTROL_REQUEST_METHOD" in environ
         if origin and asks and environ["REQUEST_METHOD"] == "OPTIONS":
@@ -7655,10 +7647,9 @@ def openapi(url: str, day: date, further: Iterable[Any] = ()) -> Members:
 # check of what the database's triggers count. Nothing here changes what operations mean.
 
 MAX_CALLS = 1000  # calls that the journal keeps
-MAX_JOURNAL_BYTES = 12 * 1024 * 1024  # bytes of the texts of the journal's calls
+MAX_KEPT = 8 * 1024  # bytes of a body or an answer that it keeps
 MAX_HEADERS = 100  # headers of a call that the journal keeps
 MAX_FAULTS = 100
-MAX_SNAPSHOT_BYTES = 1024 * 1024 * 1024  # bytes of all snapshots but that of the start
 MAX_OFFSET = 10**9  # seconds by which the clock can be shifted
 MAX_WAIT = 60  # seconds of a delay, or of waiting for calls
 CONTROL_THREADS = 32  # workers of a service whose controls are on, in place of THREADS
@@ -7811,7 +7802,6 @@ class NotedCall(NamedTuple):
     """A call in the journal.
 
     number: see NUMBERS.
-    status: None while it is under way.
     text: the whole call as JSON, because its objects can take thirty times as much memory.
     answer: the body of its answer.
     """
@@ -7819,14 +7809,9 @@ class NotedCall(NamedTuple):
     number: int
     method: str
     path: str
-    status: int | None
+    status: int
     text: str
     answer: bytes
-
-    @property
-    def size(self) -> int:
-        """The bytes that it takes."""
-        return sys.getsizeof(self.text) + len(self.answer)
 
     def shown(self) -> str:
         """Return the call with its answer as JSON.
@@ -7850,54 +7835,24 @@ class NotedCall(NamedTuple):
 
 
 class Journal:
-    """The last calls: at most MAX_CALLS, in at most MAX_JOURNAL_BYTES bytes.
+    """The last answered calls, in the order of their answers.
 
-    calls: in the order of their answers.  begun: the environs of the calls that are under way, by
-    their numbers.  cleared: when it was cleared, in NUMBERS. The reports of tests show older calls,
-    too.
+    cleared: when it was cleared, in NUMBERS. The reports of tests show older calls, too.
     """
 
     def __init__(self) -> None:
-        self.calls: deque[NotedCall] = deque()
-        self.begun: dict[int, Environ] = {}
-        self.size = 0  # bytes
-        self.lock = threading.Lock()
+        self.calls = deque[NotedCall](maxlen=MAX_CALLS)
         self.cleared = 0
 
     def clear(self) -> None:
-        """Forget the calls, also those that are under way."""
+        """Forget the calls that have begun so far."""
         self.cleared = next(NUMBERS)
 
     def matching(self, wanted: Fields) -> list[NotedCall]:
-        """Return the answered calls that match, and then those under way.
-
-        With `count` in `wanted`, return only answered ones; with `since`, those since a number.
-        """
-        with self.lock:  # a call is answered before the copy or after it
-            calls = list(self.calls)
-            if "count" not in wanted:
-                calls += map(note_begun, list(self.begun.values()))
+        """Return the calls that match; with `since` in `wanted`, those since a number."""
         since = wanted.get("since", self.cleared)
+        calls = self.calls.copy()  # in one step, while other threads add calls
         return [call for call in calls if call.number > since and call.matches(wanted)]
-
-    def begin(self, environ: Environ) -> None:
-        """Give a call its number, and note that it is under way.
-
-        Not by the receiving thread (patience 0), which answers at once or hands the call over.
-        """
-        number = environ["pmservice.number"] = next(NUMBERS)
-        if patience_of(environ):
-            environ["pmservice.begun"] = moment_now()
-            self.begun[number] = environ
-
-    def add(self, call: NotedCall) -> None:
-        """Add an answered call; the oldest ones make room for it."""
-        with self.lock:
-            self.begun.pop(call.number, None)
-            self.calls.append(call)
-            self.size += call.size
-            while len(self.calls) > MAX_CALLS or self.size > MAX_JOURNAL_BYTES:
-                self.size -= self.calls.popleft().size
 
 
 def read_offset(value: Any) -> Any:
@@ -7994,30 +7949,10 @@ CALLS_QUERY = {
 }
 
 
-def size_of(connection: sqlite3.Connection) -> int:
-    """Return the bytes of a database."""
-    query = "SELECT page_count * page_size FROM pragma_page_count, pragma_page_size"
-    return int(connection.execute(query).fetchone()[0])
-
-
-def refuse_memory(database: Database, store: Store, name: str) -> None:
-    """Raise Refusal if the snapshots, with a new one of this name, would take too much memory."""
-    sizes = {}
-    # keeper: a database in memory lives as long as a connection keeps it open
-    for other, (_, keeper) in database.snapshots.items():
-        sizes[other] = size_of(keeper)
-    sizes[name] = size_of(store.connection)
-    sizes[START_SNAPSHOT] = 0
-    if sum(sizes.values()) > MAX_SNAPSHOT_BYTES:
-        rule = f"Snapshots take at most {MAX_SNAPSHOT_BYTES} bytes together"
-        raise Refusal(400, f"{rule}; DELETE /-/snapshots/<name> removes one.")
-
-
 def take_snapshot(database: Database, name: str) -> None:
-    """Save the records in memory under a name. Raises Refusal if that takes too much memory."""
+    """Save the records in memory under a name."""
     uri = memory_uri()
     with contextlib.ExitStack() as undo, database.lock(), database.querying() as store:
-        refuse_memory(database, store, name)
         keeper = sqlite3.connect(uri, uri=True, check_same_thread=False)
         undo.callback(keeper.close)
         if database.in_memory:
@@ -8138,14 +8073,14 @@ class Controls:
         # aside: a page or a preflight (room 12)
         if path.startswith("/-/") or "pmservice.aside" in environ:
             return
-        self.journal.add(note_call(environ, call, moment_now()))
+        self.journal.calls.append(note_call(environ, call))
 
     def begin_call(self, environ: Environ) -> None:
-        """Note that a call begins, and apply the first fault that matches the call."""
+        """Give a call its number, and apply the first fault that matches it."""
         if environ["PATH_INFO"].startswith("/-/"):
             return
         was_reset = self.was_reset
-        self.journal.begin(environ)
+        environ["pmservice.number"] = next(NUMBERS)
         if not self.faults:
             return
         # the receiving thread (patience 0) must not wait, and a fault may delay
@@ -8234,19 +8169,12 @@ def faulty_answer(fault: StoredFault) -> bottle.HTTPResponse:
     return bottle.HTTPResponse(body.encode(), status, headers)
 
 
-def note_begun(environ: Environ) -> NotedCall:
-    """Return a call for the journal that is under way."""
-    so_far = environ.copy()  # its own thread goes on to change it
-    call = {**log_entry(so_far), "status": None}
-    return note_call(so_far, call, so_far["pmservice.begun"])
-
-
-def note_call(environ: Environ, call: Fields, time: str) -> NotedCall:
+def note_call(environ: Environ, call: Fields) -> NotedCall:
     """Return a call for the journal, with the secrets of its request blanked."""
-    error = environ.get("pmservice.error", "").encode("utf-8", "replace")[:MAX_TEXT]
+    error = environ.get("pmservice.error", "").encode("utf-8", "replace")[:MAX_KEPT]
     query = sent_query(environ)
     entry = {
-        "time": time,
+        "time": moment_now(),
         **call,
         "url": sent_url(environ, query),
         "query": query,
@@ -8303,7 +8231,7 @@ def sent_headers(environ: Environ) -> dict[str, str]:
 
 
 def sent_body(environ: Environ) -> Any:
-    """Return the body of a request, with its secrets blanked; above MAX_TEXT only its size.
+    """Return the body of a request, with its secrets blanked; above MAX_KEPT only its size.
 
     What is not JSON is returned as text up to its first secret.
     """
@@ -8318,16 +8246,16 @@ def sent_body(environ: Environ) -> Any:
     # secrets at every depth. NaN and Infinity become text.
     text = json.dumps(body, ensure_ascii=False)
     raw = text.encode("utf-8", "replace")
-    if len(raw) > MAX_TEXT:
+    if len(raw) > MAX_KEPT:
         return f"{len(raw)} bytes"
     return json.loads(raw, parse_constant=str, object_hook=blank_fields)
 
 
 def sent_answer(environ: Environ) -> bytes:
-    """Return the body of an answer; above MAX_TEXT only its size, in pieces nothing."""
+    """Return the body of an answer; above MAX_KEPT only its size, in pieces nothing."""
     answer = environ.get("pmservice.answer")
     body = b"".join(answer) if isinstance(answer, list) else b""
-    return body if len(body) <= MAX_TEXT else b'"%d bytes"' % len(body)
+    return body if len(body) <= MAX_KEPT else b'"%d bytes"' % len(body)
 
 
 def up_to_secret(text: str) -> str:
@@ -9560,12 +9488,8 @@ data-head="{{label(head) if css_class in ("number", "day") else ""}}">
 <span class="soft">{{call["time"][11:19]}}</span>
 <span>{{call["method"]}}</span>
 <span class="path">{{call["path"]}}</span>
-% if call["status"]:
 <span class="number {{"refused" if call["status"] >= 400 else ""}}">{{call["status"]}}</span>
 <span class="number soft">{{round(call["duration"], 1)}} ms</span>
-% else:
-<span>{{label("doing")}}</span>
-% end
 <span class="soft">{{call["account"]}}</span>
 <span class="refused">{{call["error"] or ""}}</span>
 </summary>
@@ -12088,9 +12012,9 @@ class Client:
     def calls(self, **wanted: str | int) -> list[dict[str, Any]]:
         """Return the calls of the journal that match, this client's included.
 
-        They stand in the order of their answers, and those that are under way come last. Each has
-        id, time, method, path, status, account, duration (in milliseconds), url, query, headers,
-        body, ignored, error, hint, fault and answer, with secrets blanked.
+        They stand in the order of their answers. Each has id, time, method, path, status, account,
+        duration (in milliseconds), url, query, headers, body, ignored, error, hint, fault and
+        answer, with secrets blanked; of a body or answer above 8 KiB only the size.
 
         wanted: method, path (a pattern: * matches anything) and status.
         """
@@ -12181,9 +12105,7 @@ def json_or_text(value: Any) -> str:
 
 def call_lines(call: Mapping[str, Any]) -> Iterator[str]:
     """Yield the lines of a call in a test's report."""
-    result = "no answer yet"
-    if call["status"]:
-        result = f"{call['status']} {call['duration']:.1f} ms {call['account']}"
+    result = f"{call['status']} {call['duration']:.1f} ms {call['account']}"
     yield printable(f"{call['time'][11:23]} {call['method']} {call['url']} {result}")
     # the answer of a refusal is its sentences
     told = ("error", "hint") if call["error"] else ("answer",)

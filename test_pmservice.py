@@ -49,6 +49,7 @@ import urllib.parse
 import urllib.request
 import warnings
 import wsgiref.simple_server
+import wsgiref.util
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor, wait
@@ -8512,19 +8513,6 @@ class TestSnapshots:
         assert memory.get("/-/clock")["offset"] == 60
         assert len(memory.calls()) == 3
 
-    def test_snapshots_take_so_many_bytes_together(self, memory, monkeypatch):
-        assert pmservice.MAX_SNAPSHOT_BYTES == 2**30
-        with memory.service.database.querying() as store:
-            size = pmservice.size_of(store.connection)
-        monkeypatch.setattr(pmservice, "MAX_SNAPSHOT_BYTES", 2.5 * size)
-        for name in ("a", "b", "b"):  # one takes the other's place
-            memory.put(f"/-/snapshots/{name}")
-        refusal = memory.refused("PUT", "/-/snapshots/c")
-        assert "DELETE" in refusal["error"]
-        remove(memory, "/-/snapshots/a")
-        memory.put("/-/snapshots/c")
-        assert memory.get("/-/snapshots") == {"snapshots": ["b", "c"]}
-
     def test_deleted_snapshot_is_gone(self, memory):
         memory.put("/-/snapshots/one")
         refusal = memory.refused("DELETE", "/-/snapshots/on", status=404)
@@ -8607,11 +8595,10 @@ NOTED_BODIES = [
     (b"{'name': 'Shop'}",                                        "{'name': 'Shop'}"),
     (b"name=\xff",                                               "name=\ufffd"),
     (b"{'name': 'x', 'Password': 'hush'}",                       "{'name': 'x', 'Pass***"),
-    (b"x" * 70_000,                                              "70002 bytes"),
+    (b"x" * 8191,                                                "8193 bytes"),
     (b'{"name": "", "x": 1e400, "y": "\\ud800"}',                {"name": "", "x": "Infinity", "y": "?"}),
     ({"name": "", "x": {"Token": 1, "y": [{"password": 2}]}},    {"name": "", "x": {"Token": "***", "y": [{"password": "***"}]}}),
 ]
-NOT_YET_KNOWN = ["answer", "body", "duration", "error", "fault", "hint", "id", "ignored", "status"]
 WHO_CALLED = ("account", "method", "path", "status")
 SENT_URLS = [
     # what is sent,                                what the journal keeps,                         its path
@@ -8633,28 +8620,6 @@ NO_FORMS = [
     ("application/json", "hush"), ("application/json", '{"password": hush}'), ("", "token hush"),
 ]
 # fmt: on
-
-
-@contextlib.contextmanager
-def under_way(client: Any, method: str, path: str, body: Any = None) -> Iterator[None]:
-    """Send a call that is under way while the block runs, and is answered at its end."""
-    begun, ended = threading.Event(), threading.Event()
-
-    def hold(environ: dict[str, Any]) -> None:
-        if environ["PATH_INFO"] == path.partition("?")[0]:
-            begun.set()
-            assert ended.wait(60)
-
-    client.service.gates.append(hold)
-    with ThreadPoolExecutor(1) as threads:
-        sent = threads.submit(client.call, method, path, body)
-        try:
-            assert begun.wait(60)
-            yield
-        finally:
-            ended.set()
-            client.service.gates.remove(hold)
-        sent.result()
 
 
 OTHER_NUMBERS = [  # query of the journal, the refusal
@@ -8728,26 +8693,6 @@ class TestJournal:
         assert paths == ["/programs", "/programs"]
         assert controls.waiting == []
 
-    def test_call_under_way_comes_last_and_has_no_status(self, memory):
-        with under_way(memory, "POST", "/programs?token=hush", {"name": "P"}):
-            memory.get("/products")
-            first, last = memory.calls()
-            assert memory.calls("path=/programs") == [last]
-            assert memory.calls("path=/programs&count=0") == []
-            assert memory.calls("status=200") == memory.calls("count=1") == [first]
-        assert (first["path"], first["status"]) == ("/products", 200)
-        unknown = [name for name, value in last.items() if value is None]
-        assert sorted(unknown) == NOT_YET_KNOWN
-        assert (last["method"], last["path"]) == ("POST", "/programs")
-        assert last["url"] == "/programs?token=***"
-        assert last["headers"]["Token"] == "***"
-        before, answered = memory.calls()
-        assert before == first
-        assert answered["status"] == 400
-        assert answered["body"] == {"name": "P"}
-        assert answered["time"] >= last["time"]
-        assert {*answered} == {*last}
-
     @pytest.mark.filterwarnings("ignore:Unknown REQUEST_METHOD")
     def test_method_is_cut(self, memory):
         memory.call("A" * 60_000, "/products")
@@ -8757,37 +8702,26 @@ class TestJournal:
         assert memory.calls(f"method={'A' * 20}") == [call]
 
     @each("line", ["DELETE /-/journal", "POST /-/reset"])
-    def test_call_that_began_before_the_journal_was_emptied_does_not_return(
-        self, memory, controls, line
-    ):
-        with under_way(memory, "GET", "/programs"):
-            memory.call(*line.split())
-            assert memory.calls() == []
-            memory.get("/user")
-        paths = [call["path"] for call in memory.calls()]
-        assert paths == ["/user"]
-        paths = [call.path for call in controls.journal.calls]
-        assert paths == ["/user", "/programs"]  # for the reports of tests
+    def test_call_that_began_before_the_journal_was_emptied_does_not_return(self, memory, line):
+        class Body(io.BytesIO):
+            """A body during whose reading another thread empties the journal."""
 
-    def test_no_call_stays_under_way(self):
-        with pmservice.running() as served:
-            controls = next(one for one in pmservice.Controls.alive if one.service is served.app)
-            served.fail("GET /programs", delay=0.001, times=1)  # takes it to another thread
-            served.fail("GET /users", drop=True, times=1)
-            with pytest.raises(ConnectionError):
-                served.get("/users")
-            for path in ("/programs", "/products", "/user", "/nothing", "//user", "/openapi.json"):
-                served.call("GET", path)
-            served.call("GET", "/user", headers={"Host": "evil.example"})
-            served.call("POST", "/products", b"{")
-            assert len(served.calls()) == 9
-            assert controls.journal.begun == {}
+            def read(self, size: int | None = -1) -> bytes:
+                with ThreadPoolExecutor(1) as threads:
+                    threads.submit(memory.call, *line.split()).result()
+                return super().read(size)
 
-    def test_page_of_calls_shows_a_call_under_way(self, memory):
-        with under_way(memory, "GET", "/programs"):
-            page = browse(memory, "/-/journal")
-        (line,) = page.calls
-        assert re.fullmatch(r"[0-9:]{8} GET /programs In progress - ?", line)
+        environ = {
+            "REQUEST_METHOD": "POST",
+            "PATH_INFO": "/programs",
+            "HTTP_TOKEN": "t",
+            "wsgi.input": Body(b"{}"),
+            "CONTENT_LENGTH": "2",
+        }
+        wsgiref.util.setup_testing_defaults(environ)
+        answer = memory.service(environ, lambda *_: None)
+        assert b"name is required" in b"".join(answer)
+        assert memory.calls() == []
 
     @each(("sent", "url", "path"), SENT_URLS)
     def test_journal_keeps_urls_as_they_were_sent(self, sent, url, path):
@@ -8817,23 +8751,11 @@ class TestJournal:
         assert refusal["error"] == words
         assert memory.calls("path=/product&count=0") == []
 
-    def test_journal_keeps_the_last_calls(self, memory, monkeypatch):
-        assert pmservice.MAX_CALLS == 1000
-        monkeypatch.setattr(pmservice, "MAX_CALLS", 2)
-        for path in ("/programs", "/user", "/products"):
-            memory.get(path)
+    def test_journal_keeps_the_last_thousand_calls(self, memory):
+        for number in range(1, 1003):
+            memory.call("GET", f"/bugs/{number}")
         paths = [call["path"] for call in memory.calls()]
-        assert paths == ["/user", "/products"]
-
-    def test_journal_keeps_so_many_bytes(self, memory, controls, monkeypatch):
-        assert pmservice.MAX_JOURNAL_BYTES == 12 * 1024 * 1024
-        monkeypatch.setattr(pmservice, "MAX_JOURNAL_BYTES", 20_000)
-        for _ in range(2):  # the second time all of them fit again
-            for number in range(15):
-                memory.call("PUT", f"/bugs/9{number}", b"x" * 5000)
-            paths = [call.path for call in controls.journal.calls]
-            assert paths == ["/bugs/912", "/bugs/913", "/bugs/914"]
-            memory.call("DELETE", "/-/journal")
+        assert paths == [f"/bugs/{number}" for number in range(3, 1003)]
 
     def test_journal_cuts_what_is_long_but_hides_secrets(self, memory):
         name = "n" * 3000
@@ -8890,7 +8812,7 @@ class TestJournal:
     def test_answers_are_kept_without_their_secrets(self, memory, monkeypatch):
         memory.fail("GET /user", body="<p>Try again, or send the token 12</p>")
         load_user(memory, "dev1", password=SECRET)
-        monkeypatch.setattr(pmservice, "MAX_TEXT", 100)
+        monkeypatch.setattr(pmservice, "MAX_KEPT", 100)
         memory.login("dev1")
         for path in ("/bugs/99", "/user", "/products"):
             memory.app.get(path, headers={"Token": memory.token}, status="*")
@@ -11762,7 +11684,7 @@ FAILING = r"""
 """
 DEEP = """
     def test_meets_it(pmservice):
-        pmservice.fail("GET /products", body="[" * 20_000)
+        pmservice.fail("GET /products", body="[" * 8000)
         assert pmservice.call("GET", "/products").status == 503
 
     def test_goes_on(pmservice):
@@ -11775,20 +11697,6 @@ UNSHOWN = """
         pmservice.get("/products")
         monkeypatch.setattr(module, "printable", None)
         raise ValueError
-"""
-IMPATIENT = """
-    import http.client, time
-
-    def test_gives_up(pmservice):
-        pmservice.fail("GET /programs", delay=60)
-        address = pmservice.url.removeprefix("http://")
-        connection = http.client.HTTPConnection(address, timeout=10)
-        connection.request("GET", "/programs?x=1", headers={"Token": pmservice.token})
-        until = time.monotonic() + 60
-        while not pmservice.calls() and time.monotonic() < until:
-            pass
-        connection.close()
-        raise TimeoutError
 """
 NOTED_BY_JUNIT = """
     import pytest
@@ -12000,13 +11908,6 @@ class TestPlugin:
         outcome.assert_outcomes(failed=1)
         assert outcome.ret == 1
         outcome.stdout.fnmatch_lines(["GET /products cannot be shown: TypeError"])
-
-    def test_report_shows_a_call_whose_client_gave_up(self, pytester):
-        pytester.makepyfile(IMPATIENT)
-        outcome = pytester.runpytest_inprocess("-W", "ignore::DeprecationWarning")
-        outcome.assert_outcomes(failed=1)
-        line = r"\d\d:\d\d:\d\d\.\d{3} GET /programs\?x=1 no answer yet"
-        outcome.stdout.re_match_lines(["-+ pmservice at .*: 1 call -+", line])
 
     @each("workers", [(), ("-n1",)])
     def test_file_of_junit_has_the_calls_of_a_failed_test(self, pytester, workers):
