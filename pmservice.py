@@ -1255,19 +1255,15 @@ NO_FIELDS: Fields = MappingProxyType({})
 
 
 def check(
-    shape: Shape,
-    given: Fields,
-    settle: Settle = unsettled,
-    record: Fields = NO_FIELDS,
-    refused: Fields = NO_FIELDS,
+    shape: Shape, given: Fields, settle: Settle = unsettled, record: Fields = NO_FIELDS
 ) -> Members:
     """Return the checked values of the fields that were given; others are ignored.
 
-    settle: from a checked value to the stored one.  record: the stored record.  refused: what is
-    wrong with other names. Raises Invalid with every broken field.
+    settle: from a checked value to the stored one.  record: the stored record. Raises Invalid with
+    every broken field.
     """
     values: Members = {}
-    broken = dict(refused)
+    broken: dict[str, str] = {}
     wanted = shape.required | given.keys()
     for field in shape.fields:
         if field not in wanted:
@@ -6166,7 +6162,7 @@ OPERATIONS = SPECIFIED + COMPANIONS
 #     caller    the Caller whose token was sent
 #     body      the bytes of the body, replaced by its fields when these are parsed (the journal
 #               shows them)
-#     ignored   the Ignored names of the body and the query
+#     ignored   the names in the body and the query that are not taken
 #     status, id, answer   of the answer; `answer` is a list unless it is sent in pieces
 #     error, hint   the sentences of a refusal, for the journal and the log
 #     tried     the account of a login
@@ -6432,18 +6428,7 @@ def differ_in_ids(path: str, known: str) -> bool:
 # Ignored names
 
 
-class Ignored(NamedTuple):
-    """A name in a request that its operation does not take.
-
-    place: how answers and the log name it.  known: the names that are taken in this place.
-    """
-
-    place: str
-    name: str
-    known: Iterable[str]
-
-
-def ignored_fields(shape: Shape, given: Fields, within: str = "") -> Iterator[Ignored]:
+def ignored_fields(shape: Shape, given: Fields, within: str = "") -> Iterator[str]:
     """Yield the names that a shape does not have, also those in the objects of arrays.
 
     within: what goes before each name: "steps[0]." or "?".
@@ -6452,7 +6437,7 @@ def ignored_fields(shape: Shape, given: Fields, within: str = "") -> Iterator[Ig
         kind = shape.fields.get(name)
         if kind is None:
             if value is not None:
-                yield Ignored(within + (name or NO_NAME), name, shape.fields)
+                yield within + (name or NO_NAME)
         elif isinstance(kind.read, Items) and isinstance(value, list):
             for number, item in enumerate(value[: kind.read.most]):  # more are refused
                 if isinstance(item, dict):
@@ -6460,57 +6445,22 @@ def ignored_fields(shape: Shape, given: Fields, within: str = "") -> Iterator[Ig
                     yield from ignored_fields(kind.read.shape, item, place)
 
 
+def note_ignored(environ: Environ, found: Iterator[str]) -> None:
+    """Note the first names that an operation does not take, those of the body before the query's."""
+    first = list(itertools.islice(found, MOST_IGNORED))
+    environ["pmservice.ignored"] = first + environ.get("pmservice.ignored", [])
+
+
 def ignored_text(environ: Environ) -> str:
     """Return the ignored names of a request as they stand in a header and in the log."""
     ignored = environ.get("pmservice.ignored", ())[:MOST_IGNORED]
     encode = functools.partial(urllib.parse.quote, safe="[]?.", errors="replace")
-    text = ", ".join(encode(one.place) for one in ignored)
+    text = ", ".join(map(encode, ignored))
     if len(text) <= MAX_IGNORED:
         return text
     cut = text[:MAX_IGNORED]
     whole_names = cut.rpartition(", ")[0]
     return whole_names or CUT_CHARACTER.sub("", cut)
-
-
-def names_shown(view: View) -> set[str]:
-    """Return the names in the answers of a view.
-
-    They are those of the record, of what is put around it, and of the objects and lists in it.
-    """
-    names = set(view.fields)
-    if view.envelope:
-        names.update(view.envelope.schema({}))
-    for kind in view.fields.values():
-        item = kind.shown.get("items", {})
-        names.update(item.get("properties", {}))
-    for listing in ENCLOSED.get(view, ()):
-        names.add(listing.key)
-        names.update(listing.view.fields)
-    return names
-
-
-@functools.cache
-def names_of(resource: Resource) -> set[str]:
-    """Return the names in all answers that show a resource, its parts included."""
-    parts = resource.fixture.fields
-    names = {name for name, kind in parts.items() if kind.source == "part"}
-    for operation in OPERATIONS:
-        view = operation.view
-        if view and view.resource is resource:
-            names |= names_shown(view)
-    return names
-
-
-def refused_names(names: Iterable[Ignored], view: View | None) -> Iterator[tuple[str, str]]:
-    """Yield (place, problem) for the ignored names that a strict service refuses.
-
-    Names that any answer shows of the view's resource are never refused, so that a record that was
-    read can be sent back.
-    """
-    shown = names_of(view.resource) if view else ()
-    for one in names:
-        if one.name not in shown:
-            yield one.place, f"is not known here{suggest(one.name, one.known)}"
 
 
 # Hosts, origins and browsers
@@ -6927,7 +6877,6 @@ class Service:
         self.database = database
         self.lifetime = settings["token_lifetime"]
         self.body_limit = settings["body_limit"]
-        self.strict = settings["strict"]
         self.prefix: str = settings["prefix"]
         self.prefixes = (self.prefix,) if self.prefix else PREFIXES
         # Below these, browsers get JSON, too, not the page. Compared with the path and a slash.
@@ -7119,28 +7068,17 @@ class Service:
             near = near.replace("<id>", number, 1)
         return f"There is nothing at {path}{near or '; GET /openapi.json lists what there is.'}"
 
-    def note_ignored(
-        self, environ: Environ, found: Iterator[Ignored], view: View | None = None
-    ) -> Texts:
-        """Note the names that an operation does not take. Return what a strict service refuses."""
-        first = list(itertools.islice(found, MOST_IGNORED))
-        earlier = environ.get("pmservice.ignored", [])
-        environ["pmservice.ignored"] = first + earlier  # the body's names before the query's
-        if not (first and self.strict):
-            return {}
-        names = itertools.chain(first, found)  # `found` goes on where `first` ends
-        return dict(itertools.islice(refused_names(names, view), MOST_IGNORED))
-
-    def query_of(self, environ: Environ, shape: Shape) -> tuple[Texts, Texts]:
-        """Return (query, refused): the known parameters, and what is wrong with the others."""
+    def query_of(self, environ: Environ, shape: Shape) -> Texts:
+        """Return the known parameters of the query, and note the others."""
         if not environ.get("QUERY_STRING"):
-            return {}, {}
+            return {}
         given = parse_query(environ, 100)
         query = {name: given[name] for name in given if name in shape.fields}
         # An empty parameter counts as not given.
         not_empty = {name: value for name, value in given.items() if value}
         unknown = ignored_fields(shape, not_empty, "?")
-        return query, self.note_ignored(environ, unknown)
+        note_ignored(environ, unknown)
+        return query
 
     def fields_of(self, environ: Environ) -> Fields:
         """Return the fields of the body that was read, and note them for the journal."""
@@ -7159,13 +7097,12 @@ class Service:
 
     def answer_login(self, operation: Operation, id: Any, environ: Environ) -> Chunks:
         """Perform the operation that needs no token; it takes the database, because it hashes."""
-        _, refused = self.query_of(environ, NOTHING)
+        self.query_of(environ, NOTHING)
         environ["pmservice.body"] = read_body(environ)
         fields = self.fields_of(environ)
         self.note_login(environ, fields.get("account"))
-        ignored = ignored_fields(operation.reads, fields)
-        refused |= self.note_ignored(environ, ignored)
-        body = check(operation.reads, fields, refused=refused)
+        note_ignored(environ, ignored_fields(operation.reads, fields))
+        body = check(operation.reads, fields)
         answer = operation.perform(self.database, body)
         yield to_json(answer).encode()
 
@@ -7176,10 +7113,10 @@ class Service:
         if operation.admin and not me.admin:
             raise Refusal(403, ADMIN_ONLY)
         parameters, shape = operation.parameters, operation.query_shape
-        query, refused = self.query_of(environ, shape)
+        query = self.query_of(environ, shape)
         # Refuses wrong parameters now, before the record; their values are read below, with the
         # body.
-        check(shape, query, refused=refused)
+        check(shape, query)
         # Parsed before the transaction, for which others wait. A missing record is refused before a
         # wrong body all the same.
         fields: Fields = {}
@@ -7194,10 +7131,8 @@ class Service:
                 row = find_named(store, operation, id)
             if wrong:
                 raise wrong
-            # `check` above has raised what was refused in the query.
             taken = Shape({**parameters, **operation.reads.fields})
-            ignored = ignored_fields(taken, fields)
-            refused = self.note_ignored(environ, ignored, operation.view)
+            note_ignored(environ, ignored_fields(taken, fields))
             given = {name: value for name, value in fields.items() if value not in (None, "")}
             fields = {**fields, **query, **given}
             if operation.by:
@@ -7208,15 +7143,14 @@ class Service:
             record = dict(row or {})
             stored = {} if operation.status == 201 else record
             settle = Settler(store, stored)
-            body = check(operation.reads, fields, settle, record, refused)
+            body = check(operation.reads, fields, settle, record)
             try:
                 changed = operation.perform(store, row, body)
             except Invalid as error:
                 rules = error.fields.items()
                 broken = {name: with_value(rule, name, fields.get(name)) for name, rule in rules}
                 raise Invalid(broken) from None
-            without_effect = [Ignored(name, name, ()) for name in store.ignored]
-            environ["pmservice.ignored"] = without_effect + environ["pmservice.ignored"]
+            environ["pmservice.ignored"] = store.ignored + environ["pmservice.ignored"]
             answer = written_text(store, operation.shows, changed)
         yield answer.encode()
 
@@ -7233,8 +7167,7 @@ class Service:
             yield from self.list_pieces(store, operation, id, environ)
             return
         shape = operation.query_shape
-        query, refused = self.query_of(environ, shape)
-        checked = check(shape, query, refused=refused)
+        checked = check(shape, self.query_of(environ, shape))
         view = operation.view
         if not view:
             # The name in the path is for GET /configurations/<name>.
@@ -7252,10 +7185,10 @@ class Service:
         """Yield a list; its batches bound the memory."""
         me, patience = environ["pmservice.caller"], patience_of(environ)
         listing, shape = operation.shows, operation.query_shape
-        given, refused = self.query_of(environ, shape)
+        given = self.query_of(environ, shape)
         if "status" in given:
             given["status"] = given["status"].lower()
-        checked = check(shape, given, refused=refused)
+        checked = check(shape, given)
         query = with_page(checked, listing.limit)
         find_named(store, operation, id)  # only to refuse
         narrowed = filters_of(store, listing, query)
@@ -11611,7 +11544,6 @@ SETTINGS = (
     Setting("allowed_host",   "",             HOSTS,    HOSTS,    "a Host name to answer to, besides those of loopback; without one, "
                                                                   "every name unless listening on loopback; can be repeated"),
     Setting("prefix",         "",             BASE,     BASE,     "a path such as /api.php/v1 below which alone operations are answered"),
-    Setting("strict",         False,          BOOLEAN,  SWITCH,   "refuse unknown fields and query parameters instead of ignoring them"),
     Setting("timezone",       "UTC",          ANY_TEXT, ANY_TEXT, "the zone of datetimes that name none, such as Asia/Shanghai"),
     Setting("token_lifetime", TOKEN_LIFETIME, NUMBER,   NUMBER,   "seconds that a token lives after its last use"),
     Setting("body_limit",     MAX_BODY,       NUMBER,   NUMBER,   "the largest request body, in bytes"),
@@ -11648,7 +11580,6 @@ class Settings(TypedDict, total=False):
     origin: str  # the origins of other machines' pages that may call, separated by commas; "*": all
     frame: str  # the origins whose pages may show ours in a frame, separated by commas; "*": all
     prefix: str  # the path, such as "/api.php/v1", below which alone operations are answered
-    strict: bool  # whether names that an operation does not take are refused instead of ignored
     clock: Callable[[], datetime]  # returns the current time, aware
     control: bool | None  # whether the routes under /-/ exist; None: for ":memory:" only
 
@@ -14242,7 +14173,7 @@ COMMANDS = {
     "check": Command(command_check, "check the file, its links and its counts; exit code 1 if one is wrong", ("database",),
         helps={"database": "the file to check, which must exist"}),
     "call": Command(command_call, "make one request as the administrator, without a server; exit code 1 for status 400 and above",
-        ("database", "timezone", "strict", "language"), {
+        ("database", "timezone", "language"), {
         "method":          dict(metavar="METHOD", help="GET, POST, PUT or DELETE"),
         "path":            dict(metavar="PATH", help="such as /products or '/products/1/bugs?limit=5'"),
         "body":            dict(metavar="BODY", nargs="?", default="", help="a JSON object; - reads stdin")},

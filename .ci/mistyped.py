@@ -3,7 +3,7 @@
 import pmservice
 
 pmservice.running(tokn="t")  # error
-pmservice.create_app(strict="yes")  # error
+pmservice.create_app(demo="yes")  # error
 pmservice.runing()  # error
 with pmservice.running(token="t") as service:
     print(service.uri)  # error

@@ -9,7 +9,7 @@ import pmservice
 
 @pytest.fixture(scope="session")
 def pmservice_settings() -> pmservice.Settings:
-    return {"load": "seed.json", "strict": True}
+    return {"load": "seed.json", "language": "zh"}
 
 
 def test_calls(pmservice: pmservice.Running) -> None:
@@ -75,6 +75,6 @@ def serve() -> str:
 
 def create() -> None:
     try:
-        pmservice.create_app(password="secret", timezone="Asia/Shanghai", strict=True).close()
+        pmservice.create_app(password="secret", timezone="Asia/Shanghai", demo=True).close()
     except pmservice.StartError as error:
         print(error)
