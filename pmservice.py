@@ -1059,17 +1059,6 @@ def one_of(*words: str) -> Kind:
     return Kind("quoted", words_of(words), {"type": "string", "enum": list(words)})
 
 
-def some_of(*words: str) -> Kind:
-    """Return the kind of words of an enumeration, joined by commas."""
-    read_word = words_of(words)
-
-    def read(value: Any) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(map(read_word, read_text(value).split(","))))
-
-    word = f"({'|'.join(words)})"
-    return Kind("plain", read, text_schema(f"^{word}(,{word})*$"))
-
-
 def whole_kind(least: int = -MAX_INT - 1, most: int = MAX_INT, look: str = "plain") -> Kind:
     """Return the kind of an int between two inclusive bounds."""
     return Kind(look, whole(least, most), whole_schema(least, most))
@@ -5823,20 +5812,6 @@ def dumped(resource: Resource) -> View:
 DUMPED = {array: dumped(resource) for array, resource in FIXTURE.items()}
 
 
-@functools.lru_cache(MOST_STATEMENTS)
-def parts_of(view: View, names: tuple[str, ...] = ()) -> View:
-    """Return the view that adds to `view` the parts that it leaves out.
-
-    They are all of them, or those in `names`. It is for the query parameter `fields`.
-    """
-    resource = view.resource
-    shown = {listing.key for listing in ENCLOSED.get(view, ())}
-    shown.update(view.fields)
-    fields = resource.fixture.fields.items()
-    parts = [field for field, kind in fields if kind.source == "part" and field not in shown]
-    return dataclasses.replace(DUMPED[resource.array], only=" ".join(names or parts))
-
-
 def dump(store: Store) -> Iterator[str]:
     """Yield, in pieces of JSON text, the fixture that makes this database's records again."""
     scene = Scene({}, store.zone)
@@ -5882,8 +5857,7 @@ class Operation:
     status: of success.
     open: whether it needs no token.
     admin: whether it is for administrators.
-    query: fields of the body that may come as query parameters, too; `fields` among them adds the
-        named parts of the record to the answer.
+    query: fields of the body that may come as query parameters, too.
     by: where the path has no id, the field of the body or query parameter that names the record.
     """
 
@@ -5919,11 +5893,8 @@ class Operation:
         """The query parameters that it takes."""
         parameters = dict(self.listing.shape.fields) if self.listing else {}
         for name in f"{self.query} {self.by}".split():
-            if name == "fields":
-                parameters[name] = some_of(*parts_of(self.shows).fields)
-            else:
-                # `by` may be no field of the body: an id.
-                parameters[name] = self.reads.fields.get(name, ID)
+            # `by` may be no field of the body: an id.
+            parameters[name] = self.reads.fields.get(name, ID)
         return parameters
 
     @functools.cached_property
@@ -6022,7 +5993,7 @@ COMPANIONS = (  # beyond the specification: the rest of the published interface
     lists(  "/programs/<id>/projects",          "list projects of a program",        PROJECT_SHOWN,    BROWSE_PROJECTS, order=OLDEST),
     creates("/programs/<id>/projects",          "create a project of a program",     PROJECT_CREATED,  CREATE_PROJECT,    create_project),
     lists(  "/projects",                        "list projects",                     PROJECT_SHOWN,    BROWSE_PROJECTS, order=OLDEST),
-    get(    "/projects/<id>",                   "get a project",                     PROJECT_SHOWN, query="fields"),
+    get(    "/projects/<id>",                   "get a project",                     PROJECT_SHOWN),
     put(    "/projects/<id>",                   "modify a project",                  PROJECT_SHOWN,    MODIFY_PROJECT,    make_modify(PROJECT, check_project)),
     deletes("/projects/<id>",                   "delete a project"),
     lists(  "/projects/<id>/executions",        "list executions of a project",      EXECUTION_SHOWN,  BROWSE_PROJECTS),
@@ -6039,7 +6010,7 @@ COMPANIONS = (  # beyond the specification: the rest of the published interface
                                                                                      make_create(TESTTASK, "project", check_testtask)),
     lists(  "/executions",                      "list executions",                   EXECUTION_SHOWN,  BROWSE_PROJECTS, filters="project"),
     creates("/executions",                      "create an execution",               EXECUTION_SHOWN,  CREATE_EXECUTION,  create_execution, by="project"),
-    get(    "/executions/<id>",                 "get an execution",                  EXECUTION_SHOWN, query="fields"),
+    get(    "/executions/<id>",                 "get an execution",                  EXECUTION_SHOWN),
     put(    "/executions/<id>",                 "modify an execution",               EXECUTION_SHOWN,  MODIFY_EXECUTION,
                                                                                      make_modify(EXECUTION, check_project)),
     deletes("/executions/<id>",                 "delete an execution"),
@@ -6069,7 +6040,7 @@ COMPANIONS = (  # beyond the specification: the rest of the published interface
                                                                                      filters="product type=story", default="unclosed", beside=REQUIREMENTS),
     creates("/stories",                         "create a story",                    STORY_SHOWN,      CREATE_STORY,
                                                                                      create_story, query="type objectID", by="product"),
-    get(    "/stories/<id>",                    "get a story",                       STORY_SHOWN, query="fields"),
+    get(    "/stories/<id>",                    "get a story",                       STORY_SHOWN),
     put(    "/stories/<id>",                    "modify a story",                    STORY_SHOWN,      MODIFY_STORY,      modify_story),
     deletes("/stories/<id>",                    "delete a story"),
     post(   "/stories/<id>/change",             "write a new version of a story",    STORY_SHOWN,      CREATE_STORY_VERSION, change_story),
@@ -6653,16 +6624,11 @@ def render(store: Store, view: View, rows: Sequence[sqlite3.Row]) -> str:
 
 
 def record_pieces(
-    store: Store,
-    view: View,
-    id: int | str,
-    target: str = "",
-    parts: Sequence[str] = (),
-    most: int = -1,
+    store: Store, view: View, id: int | str, target: str = "", most: int = -1
 ) -> Iterator[str]:
     """Yield the JSON of one record in pieces. Raises Refusal (404).
 
-    parts: those to show besides.  most: the records that a list inside of it may have; -1: all.
+    most: the records that a list inside of it may have; -1: all.
     """
     number = store.id_of(id)
     rows = store.select(view, number, target)
@@ -6680,11 +6646,6 @@ def record_pieces(
                 yield text
                 text = ""
         text += "]"
-    if parts:
-        asked = parts_of(view, tuple(parts))
-        rows = store.select(asked, number)
-        fields = render(store, asked, rows)[1:-1]  # without its braces
-        text += f",{fields}"
     yield text + "}"
 
 
@@ -7176,9 +7137,8 @@ class Service:
             return
         if not operation.target:  # GET /user: the caller
             id = operation.perform(store, {})
-        parts = checked.get("fields", ())
         most = environ.get("pmservice.most", -1)
-        for piece in record_pieces(store, view, id, operation.target, parts, most):
+        for piece in record_pieces(store, view, id, operation.target, most):
             yield piece.encode()
 
     def list_pieces(self, store: Store, operation: Operation, id: int, environ: Environ) -> Chunks:
@@ -7321,7 +7281,7 @@ def answer_schema(shows: Any) -> Schema:
 @answer_schema.register(View)
 @functools.cache
 def view_schema(view: View) -> Schema:
-    """Return the schema of what a view shows, with its envelope, lists and optional parts."""
+    """Return the schema of what a view shows, with its envelope and lists."""
     fields = {field: field_schema(view, field) for field in view.fields}
     for listing in ENCLOSED.get(view, ()):
         fields[listing.key] = array_of(view_schema(listing.view))
@@ -7331,9 +7291,6 @@ def view_schema(view: View) -> Schema:
         optional = view.envelope.optional
     shown = object_of(fields, component_names()[view])
     shown["required"] = [field for field in fields if field not in optional]
-    if any(row.shows is view and "fields" in row.parameters for row in OPERATIONS):
-        parts = parts_of(view)
-        shown["properties"] |= {field: field_schema(parts, field) for field in parts.fields}
     return shown
 
 
@@ -12590,11 +12547,11 @@ PULLED = {
     "users":       ("/users",                                  "/users/{}"),
     "programs":    ("/programs?showClosed=1",                  "/programs/{}"),
     "products":    ("/products?status=all",                    "/products/{}"),
-    "projects":    ("/projects",                               "/projects/{}?fields=products"),
-    "executions":  ("/projects/<id>/executions?status=all /executions?status=all", "/executions/{}?fields=products /programs/{}"),
+    "projects":    ("/projects",                               "/projects/{}"),
+    "executions":  ("/projects/<id>/executions?status=all /executions?status=all", "/executions/{} /programs/{}"),
     "plans":       ("/products/<id>/plans?branch=all",         "/productplans/{}"),
     "stories":     ("/products/<id>/stories?status=allstory&type=story&branch=all"
-                    " /products/<id>/stories?status=allstory&type=requirement&branch=all", "/stories/{}?fields=versions,reviewers,plans"),
+                    " /products/<id>/stories?status=allstory&type=requirement&branch=all", "/stories/{}"),
     "builds":      ("/projects/<id>/builds",                   "/builds/{}"),
     "releases":    ("/products/<id>/releases?branch=all /projects/<id>/releases", "/releases/{}"),
     "bugs":        ("/products/<id>/bugs?status=all",          "/bugs/{}"),

@@ -773,7 +773,7 @@ INTERFACE: dict[str, Row | List] = {
     "GET /programs/<id>/projects":               List({"1": "", "10": "4j", "2j": "8"}, "status"),
     "POST /programs/<id>/projects":              Row("2j", dict(HOME, products=[1])),
     "GET /projects":                             List({"": "3 4j 8"}, "status"),
-    "GET /projects/<id>":                        Row("4j 8", asks="fields"),
+    "GET /projects/<id>":                        Row("4j 8"),
     "PUT /projects/<id>":                        Row("4j 8"),
     "DELETE /projects/<id>":                     Row("4j 8"),
     "GET /projects/<id>/executions":             List({"3": "5", "4j": "6j"}, "status"),
@@ -788,7 +788,7 @@ INTERFACE: dict[str, Row | List] = {
     "POST /projects/<id>/testtasks":             Row("4j", RUN),
     "GET /executions":                           List({"": "5 6j"}, "status project"),
     "POST /executions":                          Row("4j", HOME, asks="project"),
-    "GET /executions/<id>":                      Row("6j", asks="fields"),
+    "GET /executions/<id>":                      Row("6j"),
     "PUT /executions/<id>":                      Row("6j"),
     "DELETE /executions/<id>":                   Row("6j"),
     "GET /executions/<id>/tasks":                List({"3": "", "5": "1 3", "4j": "", "6j": "2j"}, "status"),
@@ -813,7 +813,7 @@ INTERFACE: dict[str, Row | List] = {
     "POST /products/<id>/bugs":                  Row("2p", BUG),
     "GET /stories":                              List({"": "1 2p"}, "status product type"),
     "POST /stories":                             Row("2p 3", STORY, asks="type objectID product"),
-    "GET /stories/<id>":                         Row("2p", asks="fields"),
+    "GET /stories/<id>":                         Row("2p"),
     "PUT /stories/<id>":                         Row("2p"),
     "DELETE /stories/<id>":                      Row("2p"),
     "POST /stories/<id>/change":                 Row("2p"),
@@ -2708,7 +2708,6 @@ LONG = {  # records that contain long lists
 IN_PIECES = [  # path, the long lists in the answer
     ("/productplans/1", "stories bugs"),
     ("/stories/1", "tasks children bugs cases"),
-    ("/stories/1?fields=plans,versions", "tasks children bugs cases versions"),
     ("/testtasks/1", "testcases"),
     ("/products/1/bugs?limit=1000", "bugs"),
 ]
@@ -3183,7 +3182,6 @@ def caller(request, private):
 
 # fmt: off
 PRIVATE_STORY = dict(story=2, storyTitle="private", storyStatus="active", latestStoryVersion=2, needConfirm=True)
-VERSION_1 = dict(version=1, title="open", spec="", verify="")
 NO_STORY = dict(story=2, storyTitle=None, storyStatus=None, latestStoryVersion=None, needConfirm=False)
 TOLD_OF_OTHERS = [  # path, key of a list whose last record is meant, the sight that is needed, what is shown with it, what without it
     ("/tasks/3",                      "",          "p", PRIVATE_STORY,                                  NO_STORY),
@@ -3192,10 +3190,7 @@ TOLD_OF_OTHERS = [  # path, key of a list whose last record is meant, the sight 
     ("/bugs/1",                       "",          "p", dict(needconfirm=True),                         dict(needconfirm=False)),
     ("/products/1/bugs?order=id_desc", "bugs",     "p", dict(needconfirm=True),                         dict(needconfirm=False)),
     ("/products/1/bugs?status=needconfirm", "",    "p", dict(total=1),                                  dict(total=0)),
-    ("/stories/1?fields=plans",       "",          "",  dict(plans=[1]),                                None),
-    ("/stories/2?fields=plans",       "",          "p", dict(plans=[2]),                                None),  # not found
-    ("/stories/1?fields=versions",    "",          "",  dict(versions=[VERSION_1]),                     None),
-    ("/projects/3?fields=products",   "",          "",  dict(products=[1, 2]),                          None),
+    ("/stories/2",                    "",          "p", dict(title="private"),                          None),  # not found
     ("/products/1/stories",           "",          "",  dict(requirements={"3": "open"}),               None),
     ("/releases/1",                   "",          "j", dict(buildID=3, buildName="private B"),         dict(buildID=3, buildName="")),
     ("/products/3",                   "",          "j", dict(program=2, programName="private"),         dict(program=2, programName="")),
@@ -3466,8 +3461,6 @@ class Member:
             path = operation.path.replace("<user>", self.account)
             if "<name>" in path:
                 continue
-            if "fields" in operation.parameters:
-                path += "?fields=products,versions,reviewers,plans"
             found = [0]
             if "<id>" in path:
                 found = self.visible_ids(operation.target)
@@ -11466,7 +11459,7 @@ class TestHelpers:
         assert changed["name"] == "Other"
         assert served.delete("/products/3") == {"message": "success"}
         served.restore("a.b-1")
-        restored = served.get("/products/3?fields=ß")
+        restored = served.get("/products/3?x=ß")
         assert restored["name"] == "Süß"
         served.remove_snapshot("a.b-1")
         assert served.get("/-/snapshots") == {"snapshots": []}
@@ -12396,64 +12389,6 @@ class TestPullOfOurOwn:
         line = refused(pull(url, TOKEN="secret-2"))
         words = "URL must be an address such as https://pm.example.org"
         assert line == f"{words}, without a password and a query"
-
-
-class TestPartsOfARecord:
-    """The query parameter `fields`: it adds what only a fixture says of a record."""
-
-    # fmt: off
-    PARTS = {  # of the first record of WORLD
-        "/stories/1": json.loads("""{
-            "versions": [{"version": 1, "title": "Story", "spec": "", "verify": ""},
-                         {"version": 2, "title": "Story one", "spec": "<p>s</p>", "verify": "v"}],
-            "reviewers": [{"account": "dev2", "result": ""}, {"account": "qa1", "result": "pass"}],
-            "plans": [1]}"""),
-        "/projects/2": {"products": [1, 2]},
-        "/executions/3": {"products": []},
-    }
-    # fmt: on
-
-    @pytest.fixture
-    def strict(self):
-        """Yield a strict service that holds WORLD."""
-        with contextlib.closing(Client(":memory:", strict=True, control=False, load=WORLD)) as app:
-            yield app
-
-    @each("path", PARTS)
-    def test_parts_stand_behind_the_record_if_they_are_asked_for(self, world, strict, path):
-        parts = self.PARTS[path]
-        asked = f"{path}?fields={','.join(parts)}"
-        plain = world.get(path)
-        assert not parts.keys() & plain.keys()
-        assert lines(world.get(asked)) == lines({**plain, **parts})
-        assert lines(strict.get(asked)) == lines({**strict.get(path), **parts})
-        assert lines(world.get(f"{path}?fields=")) == lines(plain)
-        changed = world.call("PUT", asked, {}).json
-        assert not parts.keys() & changed.keys()
-
-    @each("fields", ["versions", "plans,versions,reviewers", "versions,plans,versions"])
-    def test_parts_are_chosen_by_name_and_shown_once(self, world, fields):
-        answer = world.call("GET", f"/stories/1?fields={fields}")
-        parts = {name: self.PARTS["/stories/1"][name] for name in fields.split(",")}
-        assert lines(answer.json) == lines({**world.get("/stories/1"), **parts})
-        assert answer.text.count('"versions":') == 1
-
-    def test_parts_of_a_deleted_record_are_shown(self, world):
-        remove(world, "/stories/1")
-        story = world.get("/stories/1?fields=plans")
-        assert (story["deleted"], story["plans"]) == (True, [1])
-
-    def test_execution_shows_products_of_its_own(self, world):
-        world.load(executions=[dict(id=9, name="Own", project=2, products=[2])])
-        assert world.get("/executions/9?fields=products")["products"] == [2]
-
-    def test_unknown_part_is_refused(self, world, strict):
-        words = "version Versions versions, ,versions versions;plans versions,%20plans title *"
-        for fields in words.split(" "):
-            for service in (world, strict):
-                told = service.refused("GET", f"/stories/1?fields={fields}")["fields"]
-                assert list(told) == ["fields"]
-                assert told["fields"].startswith("must be one of versions, reviewers, plans")
 
 
 class TestUsersOfAFixture:
