@@ -2581,13 +2581,15 @@ SUCCESS = {"message": "success"}
 # takes an unknown "name" for the text 'name'.
 
 
+TOKEN_LIFETIME = 24 * 60 * 60  # seconds after its last use
+
+
 class Caller(NamedTuple):
-    """The user who makes a request, the token that came with it, and how many seconds it lives."""
+    """The user who makes a request, and the token that came with it."""
 
     account: str
     admin: bool
     token: str = ""
-    lifetime: int = 0
 
 
 ADMINISTRATOR = Caller(ADMIN, True)
@@ -3309,11 +3311,11 @@ class Store:
         """
         return self.row(sql, (hash,))
 
-    def use_token(self, hash: str, lifetime: float) -> None:
-        """Record that a token is used now, and delete those not used for `lifetime` seconds."""
+    def use_token(self, hash: str) -> None:
+        """Record that a token is used now, and delete those that have expired."""
         self.run("UPDATE token SET used = ? WHERE hash = ?", (self.now, hash))
         expired = "(julianday(?) - julianday(used)) * 86400 > ?"
-        self.run(f"DELETE FROM token WHERE {expired}", (self.now, lifetime))
+        self.run(f"DELETE FROM token WHERE {expired}", (self.now, TOKEN_LIFETIME))
 
     def change_password(self, account: str, old_hash: str | None, new_hash: str) -> None:
         """Replace the stored hash of a password, and log out everybody who knew the old one.
@@ -4178,17 +4180,11 @@ def show_progress(words: str) -> None:
 def run_schema(store: Store) -> None:
     """Run the parts of the schema that a database lacks. An empty one gets its first user, too."""
     version = store.number("PRAGMA user_version")
-    steps: list[str] = []
     for part, script in schema().items():
         if part > version:
-            steps += statements_of(script)
-    for step, statement in enumerate(steps, 1):
-        if version:
-            show_progress(f"upgrading the database: step {step} of {len(steps)}")
-        store.run(statement)
-    if version:
-        show_progress("")
-    else:
+            for statement in statements_of(script):
+                store.run(statement)
+    if not version:
         store.insert("user", {"account": ADMIN, "realname": ADMIN, "admin": 1})
 
 
@@ -5266,7 +5262,7 @@ def say_how_to_log_in(store: Store, query: Body) -> Body:
 
 def ping(store: Store, query: Body) -> Body:
     """Return the caller's token, and how many seconds it lives after its last use."""
-    return {"token": store.me.token, "tokenLife": str(store.me.lifetime)}
+    return {"token": store.me.token, "tokenLife": str(TOKEN_LIFETIME)}
 
 
 # fmt: off
@@ -5334,7 +5330,6 @@ def list_bug_options(store: Store, query: Body) -> Body:
 # A password is stored as the scrypt hash of its MD5 in hex, because existing clients send either
 # the password or that MD5. A token is random and stored as its SHA-256 only.
 
-TOKEN_LIFETIME = 24 * 60 * 60  # seconds after its last use
 LOGIN_FAILED = "Login failed. Please check your account and password."
 OWN_FIELDS = {"realname", "email", "password"}  # what members may change of themselves
 SCRYPT = {"n": 16384, "r": 8, "p": 1}  # takes 16 MiB and about 30 ms
@@ -5522,11 +5517,10 @@ def log_in(database: Database, body: Body) -> dict[str, Any]:
         return {"token": give_token(store, account)}
 
 
-def authenticate(database: Database, hash: str, lifetime: float, patience: float) -> Caller | None:
+def authenticate(database: Database, hash: str, patience: float) -> Caller | None:
     """Return the user whose token has this hash, or None if it is unknown or has expired.
 
-    Its use is recorded at most once a minute, or sixty times a lifetime if that is short, because
-    reads should not write.
+    Its use is recorded at most once a minute, because reads should not write.
     """
     with database.querying(patience) as store:
         found = store.token(hash)
@@ -5534,26 +5528,25 @@ def authenticate(database: Database, hash: str, lifetime: float, patience: float
         return None
     last_use = moment_of(found["used"])
     unused = (database.clock() - last_use).total_seconds()
-    if unused > lifetime:
+    if unused > TOKEN_LIFETIME:
         return None
-    is_due = unused >= min(60, lifetime / 60)
-    if is_due and hash not in database.uses_pending:
+    if unused >= 60 and hash not in database.uses_pending:
         database.uses_pending.add(hash)
         if patience:
-            record_use(database, hash, lifetime)
+            record_use(database, hash)
         else:  # the receiving thread must not wait for the disk
             thread = background(os.getpid())
             try:
-                thread.submit(record_use, database, hash, lifetime)
+                thread.submit(record_use, database, hash)
             except RuntimeError:  # no thread; the next request tries again
                 database.uses_pending.discard(hash)
     return Caller(found["account"], bool(found["admin"]))
 
 
-def record_use(database: Database, hash: str, lifetime: float) -> None:
+def record_use(database: Database, hash: str) -> None:
     """Record that a token is used now: best effort, skipped when the database cannot be written."""
     with contextlib.suppress(Refusal, sqlite3.Error), database.writing(patience=0) as store:
-        store.use_token(hash, lifetime)
+        store.use_token(hash)
     database.uses_pending.discard(hash)
 
 
@@ -6152,6 +6145,8 @@ Headers = list[tuple[str, str]]
 Chunks = Iterator[bytes]
 
 PREFIXES = ("/zentao/api.php/v1", "/api.php/v1")  # where clients of the real server look
+# Below these, browsers get JSON, too. Compared with the path and a slash.
+NO_PAGES = tuple(f"{path}/" for path in (*PREFIXES, "/openapi.json", "/-"))
 # The pages below /-/: of the calls, and the one that ends a login.
 PAGES_OF_CONTROLS = ("/-/journal", "/-/out")
 HOST = re.compile(r"([A-Za-z0-9_][A-Za-z0-9_.-]*|\[[0-9A-Fa-f:.]+\])(:[0-9]+)?")
@@ -6172,6 +6167,7 @@ ID_IN_PATH = re.compile("/([1-9][0-9]{0,18})(?=/|$)")
 ONE_USER = "[1-9][0-9]{0,18}|(?![0-9]+(?:/|$))[A-Za-z0-9_.@-]{1,30}"
 FORM = "application/x-www-form-urlencoded"
 MAX_BODY = 1024 * 1024  # bytes
+MAX_LOAD = 64 * MAX_BODY  # bytes of a fixture that a control loads
 MAX_DEPTH = 100  # of a JSON body: far above any client's, below every Python's own limit
 URL_MARKS = "/?&=%:,;@!$'()*+[]~"  # the characters of a URL that stay as they are
 MAX_PATH = 1000  # characters of a path in the journal and the log
@@ -6232,11 +6228,14 @@ DEEPER = {"[": 1, "{": 1, "]": -1, "}": -1}
 # Bodies and queries
 
 
-def refuse_size(environ: Environ, limit: int) -> None:
-    """Raise Refusal (413) for a body beyond `limit` bytes, (400) for an unreadable length."""
+def refuse_size(environ: Environ) -> None:
+    """Raise Refusal (413) for a body that is too large, (400) for an unreadable length."""
     length = environ.get("CONTENT_LENGTH") or "0"
     if not re.fullmatch("[0-9]{1,18}", length):
         raise Refusal(400, "The Content-Length must be a number of bytes.")
+    if int(length) <= MAX_BODY:
+        return
+    limit = MAX_LOAD if bare_path(environ["PATH_INFO"]) == "/-/load" else MAX_BODY
     if int(length) > limit:
         raise Refusal(413, f"The body must be at most {limit} bytes long (got {length}).")
 
@@ -6353,7 +6352,7 @@ def with_page(query: Fields, default: int) -> Fields:
 # Paths
 
 
-def normalize_path(environ: Environ, prefixes: Iterable[str]) -> tuple[str, str]:
+def normalize_path(environ: Environ) -> tuple[str, str]:
     """Return (path, reason): reason is "" or says why the path is rejected.
 
     The path is without a prefix and a trailing slash. Rejected are paths that are not UTF-8, and
@@ -6369,13 +6368,13 @@ def normalize_path(environ: Environ, prefixes: Iterable[str]) -> tuple[str, str]
     raw = target.partition("?")[0]
     # "\n": the `$` of a route's pattern would match before it.
     if raw.startswith("//") or "%2f" in raw.lower() or "\n" in path:
-        return bare_path(path, prefixes), f"There is nothing at {raw or path}."
-    return bare_path(path, prefixes), ""
+        return bare_path(path), f"There is nothing at {raw or path}."
+    return bare_path(path), ""
 
 
-def bare_path(path: str, prefixes: Iterable[str] = PREFIXES) -> str:
+def bare_path(path: str) -> str:
     """Return a path without a prefix and a trailing slash."""
-    for prefix in prefixes:
+    for prefix in PREFIXES:
         if path.startswith(f"{prefix}/"):
             path = path.removeprefix(prefix)
             break
@@ -6576,10 +6575,10 @@ def log_entry(environ: Environ, duration: float) -> LogEntry:
 
 
 def service_url() -> str:
-    """Return where the request found the service, with its prefix; the Host was checked."""
+    """Return where the request found the service; the Host was checked."""
     environ = bottle.request.environ
     host = environ.get("HTTP_HOST") or environ["SERVER_NAME"]
-    return f"{environ['wsgi.url_scheme']}://{host}{this_service().prefix}"
+    return f"{environ['wsgi.url_scheme']}://{host}"
 
 
 # Answers
@@ -6836,12 +6835,6 @@ class Service:
 
     def __init__(self, database: Database, settings: Mapping[str, Any]):
         self.database = database
-        self.lifetime = settings["token_lifetime"]
-        self.body_limit = settings["body_limit"]
-        self.prefix: str = settings["prefix"]
-        self.prefixes = (self.prefix,) if self.prefix else PREFIXES
-        # Below these, browsers get JSON, too, not the page. Compared with the path and a slash.
-        self.no_pages = tuple(f"{path}/" for path in (*self.prefixes, "/openapi.json", "/-"))
         self.token: str = settings["token"] or secrets.token_hex(16)
         self.admin_hash = hash_token(self.token)
         self.origins = set(listed(read_origins(settings["origin"])))
@@ -6878,14 +6871,14 @@ class Service:
             basic = headers.get("AUTHORIZATION", "")
             known = self.page.remembered(basic) is not None
             return "html" if known else "login"
-        pattern = pattern_of(bare_path(path, self.prefixes))
+        pattern = pattern_of(bare_path(path))
         return CLASSES.get((method, pattern), "")
 
     def wants_page(self, method: str, path: str, accept: str, token: str | None) -> bool:
         """Tell whether a browser asks: only browsers accept XHTML, only programs send a token."""
         if not self.page or method not in ("GET", "HEAD") or token is not None:
             return False
-        has_page = path in PAGES_OF_CONTROLS or not f"{path}/".startswith(self.no_pages)
+        has_page = path in PAGES_OF_CONTROLS or not f"{path}/".startswith(NO_PAGES)
         return has_page and "application/xhtml+xml" in accept
 
     def __call__(self, environ: Environ, start_response: Handler) -> Iterable[bytes]:
@@ -6932,8 +6925,7 @@ class Service:
         if log.isEnabledFor(logging.INFO):
             notes = notes_on(environ)
             words = CALL_LINE + "".join(NOTES[name] for name in notes)
-            call_and_notes = {**call, **notes}
-            log.info(words, call_and_notes, extra={"call": call_and_notes})
+            log.info(words, {**call, **notes})
         for watcher in self.watchers:
             watcher(environ, call)
 
@@ -6944,7 +6936,7 @@ class Service:
     @render_errors
     def admit(self, environ: Environ) -> None:
         """Make the checks that come before any route is looked up."""
-        refuse_size(environ, self.body_limit)
+        refuse_size(environ)
         if self.names is not None:
             refuse_host(environ, self.names)
         self.admit_origin(environ)
@@ -6954,10 +6946,7 @@ class Service:
         if self.wants_page(method, path, accept, token):
             environ["pmservice.aside"] = True
             raise self.page(environ)  # a response ends the hook only if it is raised
-        environ["PATH_INFO"], reason = normalize_path(environ, self.prefixes)
-        if self.prefix and not f"{path}/".startswith(self.no_pages):
-            rule = f"this service answers below {self.prefix} only (--prefix)"
-            reason = f"There is nothing at {path}; {rule}."
+        environ["PATH_INFO"], reason = normalize_path(environ)
         for gate in self.gates:
             gate(environ)
         if reason:  # only now: the gates must see these calls, too
@@ -7001,10 +6990,10 @@ class Service:
         hash = hash_token(raw.decode("utf-8", "surrogateescape"))
         found: Caller | None = ADMINISTRATOR
         if not hmac.compare_digest(hash, self.admin_hash):
-            found = authenticate(self.database, hash, self.lifetime, patience_of(environ))
+            found = authenticate(self.database, hash, patience_of(environ))
         if not found:
             raise Refusal(401, UNAUTHORIZED, hint=hint_for(environ))
-        return found._replace(token=token, lifetime=int(self.lifetime))
+        return found._replace(token=token)
 
     def note_login(self, environ: Environ, account: Any) -> None:
         """Note the account of a login for the log, unless it is none, or rather a token."""
@@ -7635,16 +7624,12 @@ KEPT_TABLES = (*(table for table, _, _ in RECOUNTS), "story_version", "sqlite_se
 
 def problems_of(store: Store) -> Iterator[str]:
     """Yield what is wrong with the file, its links or its counts, a line each."""
-    checks = 2 + len(RECOUNTS)
-    show_progress(f"checking the pages: 1 of {checks} checks")
     for (line,) in store.run("PRAGMA integrity_check"):
         if line != "ok":
             yield str(line)
-    show_progress(f"checking the links: 2 of {checks} checks")
     for table, id, other, _ in store.run("PRAGMA foreign_key_check"):
         yield f"{table} {id} names a row of {other} that does not exist"
-    for number, (table, rows, counted) in enumerate(RECOUNTS, 3):
-        show_progress(f"recounting {table}: {number} of {checks} checks")
+    for table, rows, counted in RECOUNTS:
         stored = f"SELECT * FROM {table} {rows}"
         for row in store.run(f"SELECT * FROM ({counted}) EXCEPT {stored}"):
             yield f"{table}: the recount gives {tuple(row)}, which is not stored"
@@ -9642,7 +9627,7 @@ class Page:
     def answer(self, environ: Environ, say: Say) -> Contents:
         """Return the page at a path. Raises Refusal, Bottle's 404, or a redirection."""
         refuse_embedding(environ, self.service.frames)
-        path, reason = normalize_path(environ, self.service.prefixes)
+        path, reason = normalize_path(environ)
         environ["PATH_INFO"] = path
         if self.service.loading:  # its users and their passwords may not be there yet
             raise Refusal(503, LOADING)
@@ -10144,7 +10129,7 @@ class Server(TcpWSGIServer):  # type: ignore[misc]
             sockinfo=(listener.family, listener.type, listener.proto, listener.getsockname()),
             bind_socket=False,
             # waitress refuses a body of exactly its limit, too
-            max_request_body_size=service.body_limit + 1,
+            max_request_body_size=MAX_LOAD + 1,
             connection_limit=connection_limit(),
             **WAITRESS,
         )
@@ -11390,14 +11375,6 @@ class Setting(NamedTuple):
         return f"--{self.name.replace('_', '-')}"
 
 
-def positive(word: Any) -> float:
-    """Return a number above 0, as an int if it is whole."""
-    number = float(word)
-    if not 0 < number < MAX_INT:
-        raise ValueError
-    return int(number) if number.is_integer() else number
-
-
 def sendable(word: str) -> str:
     """Return a word that a header can carry."""
     if not word or word != word.strip() or not word.isprintable():
@@ -11420,13 +11397,6 @@ def read_frames(words: str) -> str:
     if "null" in origins:
         raise ValueError
     return origins
-
-
-def read_prefix(path: str) -> str:
-    """Return a path to put before those of the operations, or ""."""
-    if not re.fullmatch(r"(/[A-Za-z0-9][A-Za-z0-9._~-]*)*", path):
-        raise ValueError
-    return path
 
 
 def read_boolean(value: Any) -> bool:
@@ -11470,14 +11440,12 @@ def read_source(value: Any) -> FixtureSource:
 # fmt: off
 ANY_TEXT = SettingKind(str,          "")
 WORD     = SettingKind(sendable,     "must not be empty, nor begin or end with a space, nor contain control characters")
-NUMBER   = SettingKind(positive,     "must be a number above 0")
 WHOLE    = SettingKind(int,          "must be a whole number")
 BOOLEAN  = SettingKind(read_boolean, "must be True or False")
 SWITCH   = SettingKind(yes_or_no,    "must be yes or no")
 HOSTS    = SettingKind(read_hosts,   "must be a name without a port, such as pm.example.org")
 ORIGINS  = SettingKind(read_origins, "must be a scheme and a host such as https://app.example.org, with no path, or * or null")
 LANGUAGE = SettingKind(read_language, "must be en or zh")
-BASE     = SettingKind(read_prefix,  "must be a path such as /api.php/v1, without a slash at its end")
 FRAMES   = SettingKind(read_frames,  "must be a scheme and a host such as https://demo.example.org, with no path, or *")
 SOURCE   = SettingKind(read_source,  "must be a file or a dict")
 INSTANT  = SettingKind(read_now,     "must be a moment, such as 2026-01-05T09:00:00Z")
@@ -11500,13 +11468,9 @@ SETTINGS = (
                                                                   "*: all; can be repeated"),
     Setting("allowed_host",   "",             HOSTS,    HOSTS,    "a Host name to answer to, besides those of loopback; without one, "
                                                                   "every name unless listening on loopback; can be repeated"),
-    Setting("prefix",         "",             BASE,     BASE,     "a path such as /api.php/v1 below which alone operations are answered"),
     Setting("timezone",       "UTC",          ANY_TEXT, ANY_TEXT, "the zone of datetimes that name none, such as Asia/Shanghai"),
-    Setting("token_lifetime", TOKEN_LIFETIME, NUMBER,   NUMBER,   "seconds that a token lives after its last use"),
-    Setting("body_limit",     MAX_BODY,       NUMBER,   NUMBER,   "the largest request body, in bytes"),
     Setting("control",        None,           BOOLEAN,  SWITCH,   "offer the controls under /-/ for tests; the default with :memory:"),
     Setting("verbose",        None,           None,     SWITCH,   "write a line for each request to stderr; the default of serve at a terminal"),
-    Setting("log_json",       False,          None,     SWITCH,   "write these lines as JSON objects"),
     Setting("with_parent",    False,          None,     SWITCH,   "stop when stdin ends: with the process that holds its other end, "
                                                                   "even if that is killed"),
     Setting("now",            None,           INSTANT,  None),
@@ -11528,15 +11492,12 @@ class Settings(TypedDict, total=False):
     language: str  # "en" or "zh": of the demo, and of pages unless a browser asks for another
     now: datetime | str | None  # the moment at which the clock is frozen at the start
     timezone: str  # an IANA name; of datetimes that name no zone
-    token_lifetime: float  # seconds after its last use
-    body_limit: int  # bytes
     loopback_only: bool  # whether only this machine's own Host names are answered
     # Host names, separated by commas, answered besides this machine's own; "": loopback_only
     # decides
     allowed_host: str
     origin: str  # the origins of other machines' pages that may call, separated by commas; "*": all
     frame: str  # the origins whose pages may show ours in a frame, separated by commas; "*": all
-    prefix: str  # the path, such as "/api.php/v1", below which alone operations are answered
     clock: Callable[[], datetime]  # returns the current time, aware
     control: bool | None  # whether the routes under /-/ exist; None: for ":memory:" only
 
@@ -11765,11 +11726,11 @@ class Client:
     """A client of a running service whose controls are on, for tests.
 
     url: of the service, without a slash at the end.  token: sent with each call; the controls need
-    an administrator's.  prefix: put before paths that are not of controls and lack it.
+    an administrator's.
     """
 
-    def __init__(self, url: str, token: str, prefix: str = ""):
-        self.url, self.token, self.prefix = url, token, prefix
+    def __init__(self, url: str, token: str):
+        self.url, self.token = url, token
 
     def __repr__(self) -> str:
         return f"<pmservice at {self.url}>"
@@ -11790,8 +11751,6 @@ class Client:
         sent = {name: value for name, value in named.items() if value is not None}
         if body is not None and not isinstance(body, bytes):
             body = json.dumps(body).encode()
-        if not path.startswith((f"{self.prefix}/", "/-/")):
-            path = self.prefix + path
         address = urllib.parse.urlsplit(self.url)
         target = urllib.parse.quote(address.path + path, URL_MARKS)
         secure = address.scheme == "https"
@@ -11927,7 +11886,7 @@ class Running(Client):
     """A service that is being served, with a client's helpers. `app` is its WSGI application."""
 
     def __init__(self, url: str, token: str, app: Service):
-        super().__init__(url, token, app.prefix)
+        super().__init__(url, token)
         self.app = app
 
 
@@ -13259,7 +13218,6 @@ def compare(
 PREFIX = "PMSERVICE_"
 FLAGS = [setting for setting in SETTINGS if setting.text]
 PULL_VARIABLES = ("PULL_TOKEN", "PULL_PASSWORD")  # secrets have no place on a command line
-FLAG_NAMES = tuple(setting.name for setting in FLAGS)
 EXAMPLES = """\
 examples:
   pmservice --demo                      serve a made-up company
@@ -13269,7 +13227,7 @@ examples:
   pmservice COMMAND --help              what a command takes
 
 Settings are also read from the environment: PMSERVICE_DATABASE,
-PMSERVICE_TOKEN_LIFETIME and so on.
+PMSERVICE_ALLOWED_HOST and so on.
 """
 ASKED_FOR = object()  # the password of --password alone
 HOLDS_RECORDS = "{} holds records already; name another file with --database"
@@ -13303,11 +13261,14 @@ def run_command(arguments: Sequence[str]) -> int:
     """Run the command that the arguments name and return its exit code."""
     refuse_unknown_flags(arguments)
     options = make_parser().parse_args(arguments)
+    name = options.command
+    if name and name != arguments[0]:
+        raise StartError(f"{name} must come first, and its settings after it")
     settings = resolve(vars(options))
-    name = options.command or "serve"
-    set_up_log(settings["verbose"], settings["log_json"], name == "serve")
+    set_up_log(settings["verbose"], serving=not name)
     warn_of_unknown_variables()
-    code = COMMANDS[name].run(settings, options)
+    run = COMMANDS[name].run if name else command_serve
+    code = run(settings, options)
     sys.stdout.flush()
     return code or 0
 
@@ -13371,22 +13332,6 @@ def tell(*lines: str) -> None:
     write_out(sys.stderr, "".join(f"{line}\n" for line in lines))
 
 
-class JsonLines(logging.Formatter):
-    """A log record as a JSON object on one line; a call's with its fields."""
-
-    def format(self, record: logging.LogRecord) -> str:
-        """Return the line."""
-        created = datetime.fromtimestamp(record.created, timezone.utc)
-        fields = {
-            "time": created.isoformat(timespec="milliseconds"),
-            "level": record.levelname.lower(),
-            **getattr(record, "call", {}),
-        }
-        if "method" not in fields:
-            fields["message"] = super().format(record)
-        return to_json(fields)
-
-
 class NonBlockingHandler(logging.StreamHandler):  # type: ignore[type-arg]
     """Log lines to stderr, but drop what nobody reads: a full pipe must not stop the service.
 
@@ -13413,19 +13358,16 @@ def log_failed_thread(failed: threading.ExceptHookArgs) -> None:
     log.error("A thread failed", exc_info=failed.exc_value)
 
 
-def set_up_log(verbose: bool | None, as_json: bool, serving: bool) -> None:
+def set_up_log(verbose: bool | None, serving: bool) -> None:
     """Log to stderr: warnings and errors, and if `verbose` also a line for each request.
 
-    verbose: None means yes for JSON, and while serving at a terminal.
+    verbose: None means while serving at a terminal.
     """
     if verbose is None:
-        verbose = as_json or (serving and sys.stderr.isatty())
+        verbose = serving and sys.stderr.isatty()
     handler = NonBlockingHandler()
-    if as_json:
-        handler.setFormatter(JsonLines())
-    else:
-        day = "" if sys.stderr.isatty() else "%Y-%m-%d "  # for who reads it later
-        handler.setFormatter(logging.Formatter("%(asctime)s %(message)s", f"{day}%H:%M:%S"))
+    day = "" if sys.stderr.isatty() else "%Y-%m-%d "  # for who reads it later
+    handler.setFormatter(logging.Formatter("%(asctime)s %(message)s", f"{day}%H:%M:%S"))
     level = logging.INFO if verbose else logging.WARNING
     logging.basicConfig(level=level, handlers=[handler], force=True)
     threading.excepthook = log_failed_thread
@@ -13458,7 +13400,7 @@ def refuse_unknown_flags(arguments: Sequence[str]) -> None:
             return
         if re.match("-[^0-9]", flag) and not begins_flag(flag, known):
             remedy = suggest(flag, known) or "; pmservice --help lists them"
-            raise StartError(f"{flag} is not a flag{remedy}")
+            raise StartError(f"{flag} is not a setting{remedy}")
 
 
 def begins_flag(word: str, known: Sequence[str]) -> bool:
@@ -13470,7 +13412,7 @@ def begins_flag(word: str, known: Sequence[str]) -> bool:
 
 
 def make_parser() -> argparse.ArgumentParser:
-    """Return the parser of the command line: settings are accepted before and after the command."""
+    """Return the parser of the command line: a command and its settings, or those of serving."""
     top = Parser(
         "pmservice",
         description="A project-management service with ZenTao's REST API v1.\n"
@@ -13478,7 +13420,7 @@ def make_parser() -> argparse.ArgumentParser:
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    add_settings(top, FLAG_NAMES)
+    add_settings(top, [setting.name for setting in FLAGS])
     top.add_argument("--version", action="version", version=__version__)
     parsers = top.add_subparsers(dest="command", metavar="COMMAND", title="commands")
     for name, command in COMMANDS.items():
@@ -13510,7 +13452,7 @@ def add_settings(
         if setting.text is SWITCH:
             options |= {"action": "store_const", "const": "yes"}
         else:
-            # the last word: LIFETIME for --token-lifetime
+            # the last word: HOST for --allowed-host
             options["metavar"] = setting.name.upper().rpartition("_")[2]
         if setting.text in (ORIGINS, HOSTS, FRAMES):
             options["action"] = "append"
@@ -13553,11 +13495,6 @@ def stdin_text() -> str:
         return sys.stdin.buffer.read().decode("utf-8-sig")
     except UnicodeDecodeError:
         raise StartError("stdin must be text in UTF-8") from None
-
-
-def command_version(settings: Values, options: argparse.Namespace) -> None:
-    """Print the version."""
-    print(__version__)
 
 
 def command_load(settings: Values, options: argparse.Namespace) -> None:
@@ -13780,7 +13717,8 @@ def command_pull(settings: Values, options: argparse.Namespace) -> int:
         elif out:
             write_fixture(copy, part)
         else:
-            copy_database(copy, part)
+            with copy.querying() as store:
+                store.run("VACUUM INTO ?", (part,))
     show_progress("")
     done = f"{remote.requests:,} requests, {time.monotonic() - began:.0f} s"
     tell(*pull.report(), f"Pulled from {remote.origin}{remote.base} into {out or path}: {done}.")
@@ -13837,33 +13775,23 @@ def fill_database(settings: Values, copy: Database) -> None:
         raise StartError(HOLDS_RECORDS.format(path))
 
 
-def show_share(_: int, left: int, pages: int) -> None:
-    """Show how much of a database is copied."""
-    show_progress(f"{100 * (pages - left) // max(pages, 1)} %")
-
-
-def copy_database(database: Database, path: str) -> None:
-    """Copy a database as it is now to a new file."""
-    with contextlib.closing(sqlite3.connect(path)) as copy, database.reading() as store:
-        # A journal would be left behind if the copy is cut short; what has no name needs none.
-        copy.execute("PRAGMA journal_mode = OFF")
-        # the first read begins the transaction: the copy is of this moment
-        store.number("SELECT count(*) FROM user")
-        store.connection.backup(copy, pages=4096, progress=show_share)
-        if database.in_memory:  # whose pages are small, see `empty_database`
-            copy.execute("PRAGMA page_size = 4096")
-            copy.execute("VACUUM")
-
-
 def command_backup(settings: Values, options: argparse.Namespace) -> None:
-    """Copy the database."""
+    """Copy the database, as it is now, to a new file, which gets its name when it is whole."""
     unwind_on_sigterm()
     out = options.out
     if os.path.lexists(out):
         raise StartError(f"{out}: File exists; name a file that does not exist yet")
-    with open_database(settings, existing=True) as database, whole_file(out) as part:
-        copy_database(database, part)
-    show_progress("")
+    part = f"{out}.{secrets.token_hex(4)}.part"
+    try:
+        with open_database(settings, existing=True) as database, database.querying() as store:
+            os.close(os.open(part, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+            store.run("VACUUM INTO ?", (part,))
+        give_name(part, out)
+    except (OSError, sqlite3.Error) as error:
+        raise StartError(f"{out}: {getattr(error, 'strerror', None) or error}") from None
+    finally:
+        with contextlib.suppress(OSError):  # it has its name, or was never created
+            os.unlink(part)
     tell(f"{settings['database']} copied to {out}")
 
 
@@ -13871,7 +13799,6 @@ def command_check(settings: Values, options: argparse.Namespace) -> int:
     """Check the file, its links and its counts; return 1 if one is wrong."""
     with open_database(settings, existing=True) as database, database.reading() as store:
         problems = list(itertools.islice(problems_of(store), 100))
-    show_progress("")
     if problems:
         print("\n".join(problems))
         return 1
@@ -14020,11 +13947,10 @@ def finish_start(service: Service, settings: Values, server: Server) -> None:
     """
     path, database, stopped = settings["database"], service.database, service.stopping.is_set
     serving = f"pmservice {__version__} serves {path} at {server.url}; press Ctrl-C to stop."
-    base = server.url + service.prefix
     told: list[str] = []
 
     def greet() -> None:
-        lines = patiently(path, stopped, make_credentials, database, settings, base)
+        lines = patiently(path, stopped, make_credentials, database, settings, server.url)
         # `furnish` shares admin's password if there is one; it may be made only now.
         if settings["demo"]:
             told.append(patiently(path, stopped, share_password, database))
@@ -14100,7 +14026,6 @@ class Command(NamedTuple):
 
 # fmt: off
 COMMANDS = {
-    "serve": Command(command_serve, "serve; the default command", FLAG_NAMES),
     "load": Command(command_load, "load a fixture into the database", ("database", "timezone"), {
         "file":            dict(metavar="FILE", help="a JSON document; - reads stdin")}, "load seed.json -d team.db",
         {"database": "the file to load it into, created if needed"}),
@@ -14145,7 +14070,6 @@ COMMANDS = {
         "--admin":         dict(action="store_const", const=True, help="make the user an administrator")},
         "user dev1 --password --realname 'Dana Li'",
         {"database": "the file that has the users, created if needed"}),
-    "version": Command(command_version, "print the version"),
 }
 # fmt: on
 

@@ -6074,14 +6074,14 @@ class TestTokens:
             assert status_with(client, token) == status
 
     def test_expired_token_is_removed_by_the_use_of_another(self):
-        with opened(token_lifetime=60) as client:
+        with opened() as client:
             load_user(client, "dev1")
             unused = client.token_of("admin")
             used = client.token_of("dev1")
-            client.clock.forward(seconds=59)
+            client.clock.forward(hours=23)
             assert status_with(client, used) == 200
             assert tokens_in(client) == "admin dev1"
-            client.clock.forward(seconds=2)
+            client.clock.forward(hours=2)
             assert status_with(client, unused) == 401
             assert tokens_in(client) == "admin dev1"  # what is refused writes nothing
             assert status_with(client, used) == 200
@@ -7472,40 +7472,6 @@ class TestReachingIt:
         task = world.put(f"{prefix}/tasks/1{slash}")
         assert task["id"] == 1
 
-    @each("prefix", ["/api.php/v1", "/pm/api-2", "/zentao"])
-    def test_operations_are_answered_below_the_prefix_of_the_setting_only(self, prefix):
-        with opened(load=WORLD, prefix=prefix) as client:
-            listed = client.get(f"{prefix}/products/?limit=1")
-            assert listed["total"] == 2
-            assert client.service.class_of("GET", f"{prefix}/testcases/1", {}) == "record"
-            for path in ("/products", "/", "/zentao/api.php/v1/products", f"{prefix}x/products"):
-                refusal = client.refused("GET", path, status=404)
-                rule = f"this service answers below {prefix} only (--prefix)."
-                expected = f"There is nothing at {path}; {rule}"
-                if path.startswith(f"{prefix}/"):
-                    expected = "There is nothing at /api.php/v1/products; did you mean /products?"
-                assert refusal["error"] == expected
-            doubled = client.refused("GET", f"{prefix}{prefix}/products", status=404)
-            assert doubled["error"].startswith(f"There is nothing at {prefix}/products")
-            for before in ("", prefix):
-                assert client.get(f"{before}/-/live") == {"status": "live"}
-                document = client.get(f"{before}/openapi.json")
-                assert document["servers"] == [{"url": f"http://localhost:80{prefix}"}]
-
-    def test_pages_stay_where_they_are_with_a_prefix(self):
-        with opened(load=WORLD, prefix="/pm") as client:
-            assert "/products/1" in browse(client, "/products").links
-            assert "http://localhost:80/pm/products" in browse(client, "/-/journal").text
-            browse(client, "/api.php/v1/products", status=404)
-            refusal = client.call("GET", "/pm/products", Token=None, Accept=CHROME)
-            assert refusal.status_int == 401
-
-    @each("prefix", ["pm", "/", "/pm/", "//pm", "/-", "/-/pm", "/pm/..", "/a b", "/a?b", "/é", 5])
-    def test_other_prefixes_are_refused_in_one_sentence(self, prefix):
-        rule = "prefix must be a path such as /api.php/v1, without a slash at its end"
-        with pytest.raises(pmservice.StartError, match=re.escape(f"{rule} (got {prefix!r})")):
-            pmservice.create_app(prefix=prefix)
-
     def test_other_paths_are_not_found(self, world):
         before = world.dump()
         for path in self.NOWHERE.split():
@@ -7598,10 +7564,10 @@ class TestReachingIt:
 
     def test_first_mistake_in_the_order_of_checks_is_refused(self):
         """Mend a request with every mistake one by one, in the order of the contract."""
-        with opened(body_limit=1000, load=WORLD) as client:
+        with opened(load=WORLD) as client:
             client.post("/-/faults", match="*", status=599, times=1)
             client.service.loading = True
-            body = b"{" * 2000
+            body = b"{" * (pmservice.MAX_BODY + 1)
             sent = dict(Host="evil.example", Origin="https://evil.example", Token=None, body=body)
             line = "PATCH /departmens/99?order=x"
             for status, mended, right in IN_ORDER:
@@ -7746,18 +7712,6 @@ class TestCallsFromPages:
         headers["Access-Control-Request-Headers"] = asked
         answer = client.app.options("/products", headers=headers, status=204)
         assert answer.headers["Access-Control-Allow-Headers"] == allowed
-
-    def test_waitress_refuses_with_the_same_headers(self):
-        origin = "http://localhost:3000"
-        with pmservice.running(token="t", body_limit=10) as served:
-            connection = connection_to(served.url)
-            connection.request("POST", "/products", b"x" * 50, {"Origin": origin})
-            answer = connection.getresponse()
-            assert answer.status == 413
-            assert answer.getheader("Access-Control-Allow-Origin") == origin
-            refusal = json.load(answer)
-            assert "got 50" in refusal["error"]
-            connection.close()
 
     @each(("host", "named", "shown"), URLS_SHOWN)
     def test_url_that_is_shown_can_be_opened_from_other_machines(self, host, named, shown):
@@ -8284,7 +8238,7 @@ class TestReadiness:
         assert loss == "emptied" or filed_world.get("/products")["total"] == 2
 
     def test_use_of_a_token_is_noted_when_nothing_is_in_the_way(self, tmp_path):
-        client = Controlled(tmp_path / "pm.db", token_lifetime=1e15)
+        client = Controlled(tmp_path / "pm.db")
         with contextlib.closing(client):
             client.load(users=[dict(account="dev1")])
             client.token = client.token_of("dev1")
@@ -10069,12 +10023,12 @@ HTTP_REQUESTS = [  # the request line, headers, the status, and how the error be
          "Bad Request: The request line or a header cannot be read."),
     ("POST /products HTTP/1.1",                   "Content-Length: " + "9" * 5000,                    400,
          "Bad Request: The request line or a header cannot be read."),
-    ("POST /products HTTP/1.1",                   "Content-Length: 1048577",                          413,
+    ("POST /products HTTP/1.1",                   f"Content-Length: 1048577\r\n\r\n{'x' * 1048575}",  413,
          "The body must be at most 1048576 bytes long (got 1048577)."),
-    ("GET /user HTTP/1.1",                        "Expect: 100-continue\r\nContent-Length: 9999999",  413,
-         "The body must be at most 1048576 bytes long (got 9999999)."),
+    ("GET /user HTTP/1.1",                        "Expect: 100-continue\r\nContent-Length: 67108865", 413,
+         "The body must be at most 67108864 bytes long (got 67108865)."),
     ("POST /products HTTP/1.1",                   f"Transfer-Encoding: chunked\r\n\r\n100001\r\n{'x' * 1048577}\r\n0", 413,
-         "The body must be at most 1048576 bytes long."),
+         "The body must be at most 1048576 bytes long (got 1048577)."),
 ]
 # fmt: on
 
@@ -10512,7 +10466,7 @@ class TestThreads:
         body = {"account": "admin", "password": "p"}
         with contextlib.closing(Client(":memory:", password="p")) as client:
             hash = pmservice.hash_token(client.token_of("admin"))
-            uses = partial(pmservice.authenticate, client.service.database, hash, 3600)
+            uses = partial(pmservice.authenticate, client.service.database, hash)
             client.clock.forward(seconds=61)
             with monkeypatch.context() as without:
                 pmservice.background.cache_clear()
@@ -11315,9 +11269,8 @@ class TestSharedPassword:
 WRONG_SETTINGS = [
     (dict(token=5), "token must not be empty, nor begin or end with a space, nor contain control characters (got 5)"), (dict(token="a\nb"), "token must not"),
     (dict(password=b"x"), "password must not be empty"), (dict(origin="nonsense"), "origin must be a scheme and a host"),
-    (dict(allowed_host="http://a"), "allowed_host must be a name without a port"), (dict(body_limit="x"), "body_limit must be a number above 0 (got 'x')"),
-    (dict(body_limit=0), "body_limit must be"),
-    (dict(token_lifetime=-5), "token_lifetime must be a number above 0"), (dict(clock="x"), "clock must be a function that returns the time with its zone"),
+    (dict(allowed_host="http://a"), "allowed_host must be a name without a port"),
+    (dict(clock="x"), "clock must be a function that returns the time with its zone"),
     (dict(clock=lambda: 1), "clock must be"), (dict(clock=datetime.now), "clock must be"), (dict(demo="no"), "demo must be True or False (got 'no')"),
     (dict(control=1), "control must be True or False"), (dict(timezone=5), "time zone 5: not known here"),
     (dict(load=5), "load must be a file or a dict (got 5)"),
@@ -11343,7 +11296,7 @@ class TestRunning:
     def test_services_of_one_process_stay_apart(self):
         with (
             pmservice.running(now="2026-01-05T09:00:00Z") as one,
-            pmservice.running(load=WORLD, strict=True) as two,
+            pmservice.running(load=WORLD) as two,
             pmservice.running(control=False) as bare,
         ):
             one.fail("GET /user", status=503)
@@ -11355,11 +11308,6 @@ class TestRunning:
             assert bare.get("/products")["total"] == 0
             assert [call["path"] for call in two.calls()] == ["/user", "/products"]
             assert two.get("/-/clock")["frozen"] is False
-            made = {"name": "Q", "colour": "red"}
-            assert [each.call("POST", "/products", made).status for each in (one, two)] == [
-                201,
-                400,
-            ]
             with pytest.raises(pmservice.CallError, match="The controls are off"):
                 bare.get("/-/clock")
             paths = [each.get("/openapi.json")["paths"] for each in (one, bare)]
@@ -11378,12 +11326,9 @@ class TestRunning:
         with pytest.raises(pmservice.StartError, match=f"^{re.escape(sentence)}"):
             pmservice.create_app(**settings)
 
-    def test_settings_may_be_left_unset_or_written_as_text(self):
+    def test_settings_may_be_left_unset(self):
         unset = dict.fromkeys(("token", "password", "load", "control", "now"))
         pmservice.create_app(**unset).close()
-        service = pmservice.create_app(body_limit="7", token_lifetime="1.5")
-        service.close()
-        assert service.body_limit == 7
 
     def test_service_imports_no_pytest(self):
         script = """if True:
@@ -11526,15 +11471,6 @@ class TestHelpers:
         first, *_ = client.get("/configurations")
         assert first["key"] == "language"
         assert repr(client) == f"<pmservice at {served.url}>"
-
-    def test_helpers_put_the_prefix_before_paths(self):
-        with pmservice.running(prefix="/pm") as served:
-            served.post("/products", {"name": "P"})
-            for path in ("/products", "/pm/products"):
-                assert served.get(path)["total"] == 1
-            urls = [call["url"] for call in served.calls(path="/products")]
-            assert urls == ["/pm/products"] * 3
-            assert not served.url.endswith("/pm")
 
     def test_helper_that_is_refused_says_why(self):
         with pmservice.running() as served:
@@ -14602,7 +14538,7 @@ class TestServing:
     @each("number", sorted(pmservice.STOPS))
     def test_interrupt_stops_it(self, serve, number):
         handler = signal.getsignal(number)
-        url, out, _ = serve("serve", "--database", ":memory:", number=number)
+        url, out, _ = serve("--database", ":memory:", number=number)
         assert out == f"{url}\n"
         assert os.listdir() == []
         assert signal.getsignal(number) == handler
@@ -14918,28 +14854,16 @@ class TestStreams:
 
 # fmt: off
 LOGGED = [  # is_screen, variables, lines
-    (False, {}, 0), (True, {}, 1), (True, {"VERBOSE": "no"}, 0), (True, {"VERBOSE": "no", "LOG_JSON": "yes"}, 0),
+    (False, {}, 0), (True, {}, 1), (True, {"VERBOSE": "no"}, 0),
 ]
 # fmt: on
 
 
 class TestLog:
-    FIELDS = ("method", "path", "status", "account", "id")
     TIME = r"(?:\d{4}-\d\d-\d\d )?\d\d:\d\d:\d\d"
     LINE = TIME + r" (\S+) (\S+) (\d+) [0-9.]+ ms (\S+) ([0-9a-f-]+)(?: tried \S+)?(?:: .*)?"
 
-    def fields_of(self, line):
-        """Return the fields of a line of the log, plain or as JSON."""
-        if not line.startswith("{"):
-            return re.fullmatch(self.LINE, line).groups()
-        entry = json.loads(line)
-        assert entry["level"] == "info"
-        assert entry["duration"] > 0
-        assert datetime.fromisoformat(entry["time"]).tzinfo
-        return tuple(str(entry[name]) for name in self.FIELDS)
-
-    @each("flag", ["--verbose", "--log-json"])
-    def test_each_request_is_a_line_with_its_id_and_no_secret(self, serve, flag):
+    def test_each_request_is_a_line_with_its_id_and_no_secret(self, serve):
         token, unknown = "tok-en-of-operator", "none"
         of_admin, of_dev = "pass-of-admin", "pass-of-dev"
         login = json.dumps(dict(account="admin", password=of_admin))
@@ -14967,9 +14891,9 @@ class TestLog:
                 secrets.append(shown.pop("token", token))
                 kept += json.dumps(shown)
 
-        _, out, told = serve(flag, "--token", token, "--password", of_admin, work=work)
+        _, out, told = serve("--verbose", "--token", token, "--password", of_admin, work=work)
         logged = [line for line in told.splitlines() if "press Ctrl-C" not in line]
-        assert [self.fields_of(line) for line in logged] == wanted
+        assert [re.fullmatch(self.LINE, line).groups() for line in logged] == wanted
         assert [int(number.partition("-")[2]) for *_, number in wanted] == [1, 2, 3, 4, 5, 6, 7]
         for name in os.listdir():
             kept += Path(name).read_bytes().decode("latin-1")
@@ -15034,22 +14958,13 @@ class TestLog:
                     connection.request(method, path, json.dumps(body), headers)
                     assert connection.getresponse().status >= 400
 
-        flags = ("--token", "t", "--password", "pass-word")
-        for kind, first in (("--verbose", 0), ("--log-json", 0), ("", 3)):
-            told = serve(*flags, *filter(None, [kind]), work=work)[2]
-            notes = NOTED_LINES[first:] if kind else NOTED_LINES[first : first + 1]
-            lines = [line for line in told.splitlines() if "press Ctrl-C" not in line]
-            assert len(lines) == len(notes)
-            for line, (tried, error, ignored) in zip(lines, notes, strict=True):
-                assert "hush" not in line
-                if kind == "--log-json":
-                    entry = json.loads(line)
-                    assert (entry.get("tried"), entry.get("ignored")) == (tried, ignored)
-                    assert entry["error"].startswith(error)
-                else:
-                    assert f": {error}" in line
-                    assert (f" tried {tried}:" in line) == bool(tried)
-                    assert line.endswith(f" ignored: {ignored}") == bool(ignored)
+        told = serve("--verbose", "--token", "t", "--password", "pass-word", work=work)[2]
+        lines = [line for line in told.splitlines() if "press Ctrl-C" not in line]
+        for line, (tried, error, ignored) in zip(lines, NOTED_LINES, strict=True):
+            assert "hush" not in line
+            assert f": {error}" in line
+            assert (f" tried {tried}:" in line) == bool(tried)
+            assert line.endswith(f" ignored: {ignored}") == bool(ignored)
 
     @each(("address", "shown"), [("127.0.0.1", ""), ("::1", ""), ("192.0.2.7", " from 192.0.2.7")])
     def test_address_of_another_machine_is_logged(self, client, caplog, address, shown):
@@ -15101,11 +15016,11 @@ def unwritable(monkeypatch):
 
 # fmt: off
 REFUSED_LINES = [  # line, words
-    ("--prot 80",                             "--prot is not a flag; did you mean --port?"),
-    ("user x --relname y",                    "--relname is not a flag; did you mean --realname?"),
-    ("--xyzzy",                               "--xyzzy is not a flag; pmservice --help lists them"),
-    ("-x",                                    "-x is not a flag; pmservice --help lists them"),
-    ("-port 80",                              "-port is not a flag; did you mean --port?"),
+    ("--prot 80",                             "--prot is not a setting; did you mean --port?"),
+    ("user x --relname y",                    "--relname is not a setting; did you mean --realname?"),
+    ("--xyzzy",                               "--xyzzy is not a setting; pmservice --help lists them"),
+    ("-x",                                    "-x is not a setting; pmservice --help lists them"),
+    ("-port 80",                              "-port is not a setting; did you mean --port?"),
     ("load -p 80 wrong.json",                 "unrecognized arguments: -p "),
     ("--origin= --port 0",                    "--origin must not be empty"),
     ("--allowed-host= --port 0",              "--allowed-host must not be empty"),
@@ -15121,8 +15036,9 @@ REFUSED_LINES = [  # line, words
     ("--port TAKEN",                          "address already in use; pick another --host, or another --port (0 for a free one)"),
     ("--host host.invalid --port 0 --token t", "cannot listen on host.invalid:0: "),
     ("--host :: --port 0",                    ":: can be reached from outside: set --token or --password first"),
-    ("--token-lifetime long",                 "--token-lifetime must be a number above 0 (got 'long')"),
-    ("--body-limit 0",                        "--body-limit must be a number above 0 (got '0')"),
+    ("--strict",                              "--strict is not a setting; pmservice --help lists them"),
+    ("version",                               "argument COMMAND: invalid choice: 'version'"),
+    ("-d pm.db load absent.json",             "load must come first, and its settings after it"),
     ("--timezone Mars/Olympus --port 0",      "time zone Mars/Olympus: not known here; use a name such as Asia/Shanghai, or UTC"),
     ("--token \tt --port 0",                  "--token must not be empty, nor begin or end with a space, nor contain control characters (got '\\tt')"),
     ("--password \u3000 --port 0",            "--password must not be empty"),
@@ -15208,7 +15124,7 @@ class TestCommandLine:
         assert code == 0
         assert len(json.loads(dumped)["bugs"]) == 2
         monkeypatch.setattr(sys, "stdin", stdin_of(dumped.encode()))
-        assert "records loaded" in run("--database", "again.db", "load", "-")[2]
+        assert "records loaded" in run("load", "-", "--database", "again.db")[2]
         assert run("dump", "--database", "again.db")[1] == dumped
 
     def test_fixtures_and_bodies_may_begin_with_the_mark_of_utf_8(self, run, monkeypatch):
@@ -15262,7 +15178,7 @@ class TestCommandLine:
         assert "✓.json" in output.buffer.getvalue().decode()
 
     def test_password_of_admin_is_nobody_else_s(self, run):
-        assert run("--password", "of-admin", "user", "dev1", "--realname", "Dan")[0] == 0
+        assert run("user", "dev1", "--realname", "Dan")[0] == 0
         told = "pmservice: password must be 1 to 65536 characters, not blank.\n"
         assert run("user", "admin", "--password", "") == (2, "", told)
         with contextlib.closing(Client("pm.db")) as client:
@@ -15308,8 +15224,8 @@ class TestCommandLine:
             assert told.count("\n") == 1
             assert told.startswith("pmservice: f.json: ")
 
-    def test_short_flags_go_before_and_after_the_command(self):
-        for words in ("-d x call -d y GET /", "-p9 -t word call GET /", "-p 9 serve -t word"):
+    def test_short_flags_stand_for_long_ones(self):
+        for words in ("call -d y GET /", "-p9 -t word", "-p 9 -t word"):
             options = pmservice.make_parser().parse_args(words.split())
             settings = pmservice.resolve(vars(options))
             wanted = ("y", 8080, None) if "-d" in words else ("pm.db", 9, "word")
@@ -15439,7 +15355,6 @@ class TestCommandLine:
         assert run("user", "boss", "--realname", "Bo") == (2, "", told)
 
     def test_version_is_shown(self, run, capsys):
-        assert run("version") == (0, f"{pmservice.__version__}\n", "")
         with pytest.raises(SystemExit, match="0"):
             run("--version")
         assert capsys.readouterr().out.strip() == pmservice.__version__
@@ -15495,28 +15410,20 @@ class TestCommandLine:
         assert code == 1
         assert word in out
 
-    def test_backup_is_of_one_moment_while_others_write(self, run, monkeypatch):
-        """A copy that began again after each write would never end beside a busy service."""
-        more = dict(MUCH, bugs=MUCH["bugs"] * 3)  # two pieces
-        shown = pmservice.show_progress
-        written = []
-
-        def write(text):
-            if text.endswith("%") and len(written) < 2:
-                written.append(client.post("/products/1/bugs", **BUG)["id"])
-            shown(text)
-
-        with contextlib.closing(Client("pm.db", load=more)) as client:
-            monkeypatch.setattr(pmservice, "show_progress", write)
+    def test_backup_is_a_whole_copy_that_only_its_owner_can_read(self, run):
+        with contextlib.closing(Client("pm.db", load=MUCH)) as client:
+            removed = client.product()["id"]
             assert run("backup", "copy.db") == (0, "", "pm.db copied to copy.db\n")
-        assert written == [601, 602]
+            remove(client, f"/products/{removed}")
         if os.name == "posix":
             assert os.stat("copy.db").st_mode & 0o777 == 0o600
+        assert sorted(os.listdir()) == ["copy.db", "pm.db"]
         assert run("check", "--database", "copy.db")[0] == 0
         taken = "pmservice: copy.db: File exists; name a file that does not exist yet\n"
         assert run("backup", "copy.db") == (2, "", taken)
         with contextlib.closing(Client("copy.db")) as copy:
-            assert copy.get("/products/1")["bugs"] == 600
+            assert copy.get(f"/products/{removed}")["deleted"] is False
+            assert copy.product()["id"] == removed + 1
 
     def test_backup_that_fails_leaves_no_copy(self, run, monkeypatch):
         def fail(*_):
@@ -15531,10 +15438,9 @@ class TestCommandLine:
     @each(("arguments", "code", "shown"), CALL_COMMANDS)
     def test_call_prints_the_answer_and_exits_with_1_from_400(self, run, arguments, code, shown):
         assert run("user", "admin")[0] == 0  # makes the file, as reading does not
-        exit, out, told = run("--log-json", "call", *arguments)
+        exit, out, _ = run("call", *arguments)
         assert exit == code
         assert json.loads(out) == (shown or json.loads(out))
-        assert json.loads(told)["method"] == arguments[0].upper()
 
     def test_long_work_shows_progress_on_a_terminal(self, run, monkeypatch):
         Path("f.json").write_text(json.dumps({"products": [{"name": "P"}] * 1001}))
@@ -15542,9 +15448,6 @@ class TestCommandLine:
             ("load f.json", "reading f.json …"),
             ("load f.json", "checking 1,000 of 1,001 records"),
             ("load f.json", "\r1,000 of 1,001 records"),
-            ("backup copy.db", "100 %"),
-            ("check", "checking the pages: 1 of "),
-            ("check", "recounting total: "),
             ("load absent.json", "reading absent.json …"),
         ):
             monkeypatch.setattr(sys, "stderr", self.Terminal())
@@ -15556,10 +15459,9 @@ class TestCommandLine:
 
     def test_only_serving_logs_requests_at_a_terminal_unasked(self, run, monkeypatch):
         pmservice.create_app("pm.db").close()
-        for flags, lines in (([], 0), (["--verbose"], 1)):
-            monkeypatch.setattr(sys, "stderr", self.Terminal())
-            assert pmservice.main([*flags, "call", "GET", "/products"]) == 0
-            assert sys.stderr.getvalue().count("GET /products 200") == lines
+        monkeypatch.setattr(sys, "stderr", self.Terminal())
+        assert pmservice.main(["call", "GET", "/products"]) == 0
+        assert sys.stderr.getvalue() == ""
 
     @each(("at", "there"), DAMAGES)
     def test_damaged_or_strange_database_is_refused_and_left_as_it_is(
@@ -15722,10 +15624,10 @@ EVERY_MOMENT = [  # command, the file that is there, what another process does, 
     ("start",   "empty",  "replaces", "2 theirs|0 theirs",           "0"),
     ("start",   "old",    "writes",   "0 old theirs",                "0 old"),
     ("start",   "old",    "replaces", "2 theirs|0 theirs",           "0 old"),
-    ("serve",   "",       "makes",    "0 theirs",                    "0 mine"),
-    ("serve",   "",       "writes",   "0 theirs|0 mine theirs",      "0 mine"),
-    ("serve",   "empty",  "writes",   "0 theirs|0 mine theirs",      "0 mine"),
-    ("serve",   "empty",  "replaces", "2 theirs|0 theirs",           "0 mine"),
+    ("--load",  "",       "makes",    "0 theirs",                    "0 mine"),
+    ("--load",  "",       "writes",   "0 theirs|0 mine theirs",      "0 mine"),
+    ("--load",  "empty",  "writes",   "0 theirs|0 mine theirs",      "0 mine"),
+    ("--load",  "empty",  "replaces", "2 theirs|0 theirs",           "0 mine"),
 ]
 # fmt: on
 
@@ -15777,7 +15679,7 @@ class TestFilesOfOthers:
         mine = str(self.others / "mine")
         if command == "start":
             return self.start()
-        if command == "serve":
+        if command == "--load":
             return self.start(load=f"{mine}.json")
         words = {
             "pull": ["pull", url],

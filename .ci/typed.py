@@ -68,7 +68,7 @@ def test_app(pmservice_app: pmservice.Service) -> None:
 def serve() -> str:
     moment = datetime(2026, 1, 5, tzinfo=timezone.utc)
     with pmservice.running(
-        "pm.db", token="t", prefix="/pm", load={"products": []}, clock=lambda: moment, control=True
+        "pm.db", token="t", load={"products": []}, clock=lambda: moment, control=True
     ) as service:
         return service.url
 
