@@ -36,7 +36,6 @@ RESOURCES (room 4) defines each resource.
 from __future__ import annotations
 
 import argparse
-import atexit
 import base64
 import contextlib
 import dataclasses
@@ -3601,12 +3600,8 @@ PATIENCE = 5  # seconds that a transaction waits for locks, of this process and 
 # after QUICK_ROUNDS times QUICK_STEPS steps of its virtual machine, a millisecond or two.
 QUICK_STEPS = 10_000
 QUICK_ROUNDS = 10
-INDEX_SIZE = 32 * 1024  # bytes: the index of a write-ahead log (-shm) grows in steps of this size
 # Files up to this size, in bytes, get a full quick_check when opened (a few milliseconds).
 CHECK_SIZE = 4 * 1024 * 1024
-# The first bytes of a rollback journal. A file of ours has one only while its tables are made; then
-# it changes to a write-ahead log.
-JOURNAL_MAGIC = bytes.fromhex("d9d505f920a163d7")
 
 
 class Database:
@@ -3628,8 +3623,7 @@ class Database:
         self.closed = False
         self.in_memory = path == ":memory:"
         self.file = os.path.realpath(path)  # absolute, in case the process changes its directory
-        # The file's identity() when it was opened; None: in memory, read-only or not yet open.
-        self.opened: tuple[int, ...] | None = None
+        self.inode: int | None = None  # of the file that is written, once it is open
         self.read_only = existing and not self.in_memory and not is_writable(path)
         if self.in_memory:
             self.uri = memory_uri()
@@ -3642,7 +3636,6 @@ class Database:
         self.is_new_file = False  # whether there was none
         self.write_lock = threading.Lock()
         self.uses_pending: set[str] = set()  # hashes of tokens whose use is about to be recorded
-        DATABASES.add(self)
         try:
             if existing:
                 refuse_missing(path)
@@ -3676,24 +3669,17 @@ class Database:
         inode = os.stat(self.file).st_ino
         with self.querying() as store:
             version = store.number("PRAGMA user_version")
-            # Before anything is written: if another file was put in place of this one,
-            # `WRITE_AHEAD` would write a log beside that.
-            self.refuse_replaced(inode)
             if version < SCHEMA_VERSION:
                 self.upgrade(store)
                 if version:  # otherwise the file was empty
                     words = f"upgraded from version {version} of its tables to {SCHEMA_VERSION}"
                     log.warning("%s: %s; older versions of pmservice refuse it", self.path, words)
-            refuse_columns(self.path, store)
             if self.read_only:
                 return False
-            # Not before `upgrade`: that commits `application_id` while there is no log yet, so it
-            # stands in the file itself. `roll_back` reads only the file.
+            # Not before `upgrade`: that commits `application_id` while there is no log yet, so that
+            # it stands in the file itself.
             store.run(WRITE_AHEAD)
-            store.number("PRAGMA user_version")  # a read, which creates the log
-        self.opened = self.identity()
-        # Again: `opened` must be the identity of the file that was checked above.
-        self.refuse_replaced(inode)
+        self.inode = inode
         return version == 0
 
     def upgrade(self, store: Store) -> None:
@@ -3711,29 +3697,13 @@ class Database:
         store.run("COMMIT")
         store.run(LINKS_CHECKED)
 
-    def refuse_replaced(self, inode: int) -> None:
-        """Raise StartError if the file is no longer the one with this inode number."""
-        if os.stat(self.file).st_ino != inode:
-            raise StartError(
-                f"{self.path}: the file was replaced while it was being opened; try again"
-            )
-
     def close(self) -> None:
-        """Close every connection; one that is in use is closed when it is returned.
-
-        When the last connection is closed, SQLite copies the log into the file and deletes the
-        log. If the log's index (-shm) was replaced, other processes use another one, and this would
-        lose their writes: then the connections stay open until the process ends.
-        """
+        """Close every connection; one that is in use is closed when it is returned."""
         self.closed = True
-        in_place = self.in_place()
         with contextlib.suppress(IndexError):
             while True:
                 connection, _ = self.idle.pop()
-                if in_place:
-                    connection.close()
-                else:
-                    never_free(connection)
+                connection.close()
         for _, keeper in self.snapshots.values():
             keeper.close()
 
@@ -3900,28 +3870,16 @@ class Database:
     # The state of the file
 
     def in_place(self) -> bool:
-        """Tell whether the file, its log and the log's index are still those that were opened.
+        """Tell whether the file is still the one that was opened; else writes would be lost.
 
-        Writes to a removed file would be lost. With another index, processes would overwrite each
-        other's writes.
+        In memory, and in a file that is only read, there is nothing to lose.
         """
+        if self.inode is None:
+            return True
         try:
-            return self.opened is None or self.identity() == self.opened
+            return os.stat(self.file).st_ino == self.inode
         except OSError:
             return False
-
-    def identity(self) -> tuple[int, ...]:
-        """Return what must stay the same while the file is open.
-
-        That is: the inode numbers of the file and of its log's index, and that the file has
-        content, the log exists and the index is whole. Raises OSError if the file or the index is
-        missing.
-        """
-        file, index = os.stat(self.file), os.stat(f"{self.file}-shm")
-        # stat() on the log makes the next sync 25 % slower (measured on ext4): only test it exists.
-        log_exists = os.access(f"{self.file}-wal", os.F_OK)
-        index_is_whole = index.st_size >= INDEX_SIZE
-        return (file.st_ino, index.st_ino, file.st_size > 0, log_exists, index_is_whole)
 
     def ready(self) -> bool:
         """Tell whether records can be read and written in the file that was opened."""
@@ -3932,16 +3890,6 @@ class Database:
             return store.number("SELECT count(*) FROM user") > 0
 
 
-DATABASES: weakref.WeakSet[Database] = weakref.WeakSet()
-
-
-@atexit.register
-def close_databases() -> None:
-    """Close what a program has left open, before the interpreter closes every connection."""
-    for database in list(DATABASES):
-        database.close()
-
-
 def make_limit() -> Callable[[], bool]:
     """Return a function that SQLite calls every QUICK_STEPS steps; True is an interrupt."""
     rounds = itertools.count()
@@ -3950,13 +3898,6 @@ def make_limit() -> Callable[[], bool]:
         return next(rounds) >= QUICK_ROUNDS
 
     return is_reached
-
-
-def never_free(value: Any) -> None:
-    """Keep an object from ever being freed, even when the interpreter exits."""
-    import ctypes  # takes some milliseconds
-
-    ctypes.pythonapi.Py_IncRef(ctypes.py_object(value))
 
 
 # Which databases are refused
@@ -4011,7 +3952,7 @@ def refuse_missing(path: str) -> None:
 def refuse_strange(path: str, read_only: bool) -> None:
     """Raise StartError for a file that is another program's, of another version or damaged.
 
-    Such a file is never written; only a transaction of ours that was cut off is rolled back first.
+    Such a file is never written; only a transaction that was cut off is rolled back first.
     The file is read through SQLite alone: closing a descriptor of our own would release the locks
     of this process's other connections to it.
     """
@@ -4020,38 +3961,13 @@ def refuse_strange(path: str, read_only: bool) -> None:
     if not (read_only or is_writable(path)):
         raise unusable(path, os.strerror(errno.EACCES))
     if os.path.exists(f"{path}-journal") and not read_only:
-        roll_back(path)
+        with contextlib.closing(sqlite3.connect(path)) as connection:
+            connection.execute("SELECT count(*) FROM sqlite_schema")  # the first read rolls back
     if os.path.getsize(path) == 0:
         return
-    index = f"{path}-shm"
-    if os.path.exists(index) and os.path.getsize(index) % INDEX_SIZE:
-        raise StartError(
-            f"{index}: damaged; stop every process that has {path} open, and remove this file"
-        )
     with contextlib.closing(sqlite3.connect(reading_uri(path), uri=True)) as reader:
         refuse_version(path, reader)
         refuse_damaged(path, reader)
-
-
-def roll_back(path: str) -> None:
-    """Roll back a transaction whose process was killed.
-
-    Nothing is done unless that transaction was making this file out of an empty one, or the file is
-    ours.
-    """
-    with open(f"{path}-journal", "rb") as journal:
-        header = journal.read(20)
-    if not header.startswith(JOURNAL_MAGIC):
-        return
-    pages_before = int.from_bytes(header[16:20], "big")
-    if pages_before > 0:  # otherwise the file was empty, and the transaction was making it
-        # immutable: reads the file as it stands, without rolling back.
-        uri = f"{file_uri(Path(path).resolve())}?mode=ro&immutable=1"
-        with contextlib.closing(sqlite3.connect(uri, uri=True)) as reader:
-            if pragma_value(reader, "application_id") != APPLICATION_ID:
-                return
-    with contextlib.closing(sqlite3.connect(path)) as connection:
-        connection.execute("SELECT count(*) FROM sqlite_schema")  # the first read rolls back
 
 
 def refuse_version(path: str, reader: sqlite3.Connection) -> None:
@@ -4086,24 +4002,6 @@ def refuse_damaged(path: str, reader: sqlite3.Connection) -> None:
 def pragma_value(connection: sqlite3.Connection, pragma: str) -> Any:
     """Return the value of a pragma."""
     return connection.execute(f"PRAGMA {pragma}").fetchone()[0]
-
-
-def refuse_columns(path: str, store: Store) -> None:
-    """Raise StartError for a database whose columns are not the fields of the resources."""
-    for resource in RESOURCES.values():
-        rows = store.run("SELECT name FROM pragma_table_info(?)", (resource.table,))
-        found = {name for (name,) in rows}
-        # Columns: what is given, and what is derived without an SQL expression.
-        given_or_derived = resource.settable("derived").items()
-        columns = {field for field, kind in given_or_derived if not kind.sql}
-        strange = sorted((columns - found) | (found - resource.fields.keys()))
-        if strange:
-            raise unusable(
-                path,
-                f"the columns of its table {resource.table} are not those of this version"
-                f" ({', '.join(strange)})",
-                "use the pmservice that wrote it, or ",
-            )
 
 
 # Files and their names
@@ -4199,7 +4097,6 @@ def empty_database() -> sqlite3.Connection:
     connection.execute("PRAGMA page_size = 1024")
     store = Store(connection, datetime.now, timezone.utc)
     run_schema(store)
-    refuse_columns(":memory:", store)
     return connection
 
 
