@@ -79,7 +79,6 @@ from wsgiref.util import is_hop_by_hop
 try:
     import bottle
     from waitress.channel import ClientDisconnected, HTTPChannel
-    from waitress.parser import HTTPRequestParser, ParsingError
     from waitress.server import TcpWSGIServer
     from waitress.task import ErrorTask, ThreadedTaskDispatcher, WSGITask
 except ImportError as error:
@@ -9611,22 +9610,22 @@ class Page:
 
 
 # --- 16 Server: connections and threads -----------------------------------------------------------
-# waitress reads and writes HTTP. This room decides which thread answers a request, which clients
-# are dropped and how serving ends; it does not know what an answer says. A docstring that says what
-# waitress does tells why the method overrides it.
+# waitress reads and writes HTTP. This room decides which thread answers a request and how serving
+# ends; it does not know what an answer says. A docstring that says what waitress does tells why the
+# method overrides it.
 #
 # What happens to a request, from its first byte to the last one of its answer:
 # 1. The receiving thread runs Server.run: it waits for all sockets at once, accepts connections,
-#    each a Channel, and gives what it receives to the channel's Request.
+#    each a Channel, and gives what it receives to the channel's parser.
 # 2. When a request is complete, Server.add_task queues its channel: quick reads and refusals for
 #    the receiving thread itself, logins and HTML pages for a thread each, all else for eight
 #    workers.
 # 3. The thread that takes the channel calls Channel.service, which answers with an AnswerTask (it
 #    calls the WSGI application) or, if the request is no proper HTTP, with a RefusalTask.
-# 4. Channel.write_soon sends what the system takes at once; the receiving thread sends the rest
-#    when the socket has room, and a worker that has much more to send waits for that.
-# 5. Then the connection waits for its next request, until the client closes it, Server.sweep finds
-#    it too slow, Server.make_room needs its place, or the server has finished.
+# 4. waitress sends what the system takes at once; the receiving thread sends the rest when the
+#    socket has room, and a worker that has much more to send waits for that.
+# 5. Then the connection waits for its next request, until the client closes it, waitress finds that
+#    nothing was received or sent for two minutes, or the server has finished.
 
 # No Server header; and proxy headers, which nothing here reads, are left alone.
 WAITRESS: dict[str, Any] = {"ident": None, "clear_untrusted_proxy_headers": False}
@@ -9639,24 +9638,12 @@ FEW_CONNECTIONS = 380
 LAST_CLIENTS = 128
 # Descriptors for all else. A connection takes two if its body or answer needs a temporary file.
 DESCRIPTORS = 100
-# Bytes. The system says that a client has read only once a third of the buffer is free; its own
-# 2.5 MB is so large that slow clients seemed to read nothing.
-SEND_BUFFER = 64 * 1024
-UNSENT = 1024 * 1024  # bytes of answers, above which a connection's next request is not begun
 # Seconds that a request may wait for the database, however long it has waited for a thread.
 LEAST_PATIENCE = 0.5
 # Seconds of polling without sleep after an answer, in which its client often asks again.
 EXPECTANT = 150e-6
 GRACE = 4.0  # seconds that running requests have to finish when the server stops
 QUIET = 0.05  # seconds without a request after which a stopping server closes its connections
-HEADER_TIME = 10  # seconds that a client may take to send its headers
-BODY_TIME = 60  # seconds that a client may take to send its whole request
-READ_TIME = 10  # seconds that a client has to read a third of SEND_BUFFER; or to close, if refused
-IDLE_TIME = 120  # seconds that a connection may stay open without a request
-# Seconds for which a connection is not closed to make room after it was opened or used, and for
-# which accepting rests when no descriptor is left.
-RESPITE = 0.1
-SWEEP = 1  # seconds between two searches for connections to drop
 # Seconds after which a thread at work lets others on. With Python's 0.005 a quick read beside HTML
 # pages took 4.9 ms, now 1.8.
 SWITCH_TIME = 0.001
@@ -9782,13 +9769,12 @@ class AnswerTask(WSGITask):  # type: ignore[misc]
         return max(LEAST_PATIENCE, left)
 
     def build_response_header(self) -> bytes:
-        """Return the header, and begin the client's time to read.
+        """Return the header.
 
         waitress keeps connections open while the server stops: a client that sends one more request
         would see a reset. It also sends the last chunk of an answer to HEAD: the client would take
         that for the beginning of its next answer.
         """
-        self.channel.note_activity()
         if self.channel.server.service.stopping.is_set():
             self.request.headers["CONNECTION"] = "close"
         header = bytes(super().build_response_header())
@@ -9844,150 +9830,33 @@ class RefusalTask(ErrorTask):  # type: ignore[misc]
         return sentences([f"{error.reason}: {reason}"])
 
 
-class Request(HTTPRequestParser):  # type: ignore[misc]
-    """A request that is being received."""
-
-    # Since when the service has been reading it, by the monotonic clock, as Server.sweep noticed;
-    # 0: it has not yet.
-    began = 0.0
-
-    def parse_header(self, header_plus: bytes) -> None:
-        """Read the header.
-
-        waitress raises ValueError for a target like http://[::1/ or a length of 5,000 digits: the
-        client gets no answer, and the log a traceback.
-        """
-        try:
-            super().parse_header(header_plus)
-        except ValueError:
-            raise ParsingError("The request line or a header cannot be read") from None
-
-    def received(self, data: bytes) -> int:
-        """Take in what the client has sent, and return how many bytes belong to this request.
-
-        waitress answers "Expect: 100-continue" and then waits for a body even if none is announced:
-        the client gets no answer, and what it sends next is taken for the body. A request that is
-        complete needs no 100.
-        """
-        consumed = int(super().received(data))
-        if self.completed:
-            self.expect_continue = False
-        return consumed
-
-
 class Channel(HTTPChannel):  # type: ignore[misc]
-    """A connection. All its times are those of the monotonic clock."""
+    """A connection."""
 
-    parser_class = Request
     task_class = AnswerTask
     error_task_class = RefusalTask
-    active = 0.0  # when something was last received or sent
-    queued = 0.0  # when its request was given to another thread
-    ends = math.inf  # when it is closed after a refusal
-    used = False  # whether the client has sent anything
-    writing = False  # whether a thread is in write_soon()
-
-    def note_activity(self, system_time: float = 0) -> None:
-        """Note that something was received or sent.
-
-        waitress assigns time.time() to `last_activity`. When the system's clock was set forward,
-        answers were cut; when it was set back, slow clients stayed. So assigning notes the
-        monotonic time instead.
-        """
-        self.active = time.monotonic()
-
-    last_activity = property(fset=note_activity)
+    queued = 0.0  # when its request was given to another thread, by the monotonic clock
 
     def service(self) -> None:
         """Answer a request.
 
         waitress lets its own failures through: in the receiving thread one would end the server, in
-        a worker its client would wait for ever. After a refusal waitress closes at once: a client
-        that is still sending would see "connection reset" instead of the 413.
+        a worker its client would wait for ever.
         """
-        refused = self.requests[0].error
         try:
             super().service()
         except Exception:  # waitress answers what fails in a request; this is its own failure
             self.cancel()
             self.server.pull_trigger()
             log.exception("A connection failed")
-        if refused and self.connected and self.close_when_flushed:
-            self.discard_until_closed()
-
-    def discard_until_closed(self) -> None:
-        """Discard what the client still sends, until it closes the connection or time is over."""
-        self.close_when_flushed = False
-        self.request = None
-        self.ends = time.monotonic() + READ_TIME
-        # Tell the client that no more comes, unless a part of the refusal is still to be sent: then
-        # wait for the client to close, or for `ends`.
-        if not self.total_outbufs_len:
-            with contextlib.suppress(OSError):
-                self.socket.shutdown(socket.SHUT_WR)
-
-    def received(self, data: bytes) -> bool:
-        """Take in what the client has sent; after a refusal, discard it: see service()."""
-        self.used = True
-        return self.ends == math.inf and bool(super().received(data))
-
-    def write_soon(self, data: bytes) -> int:
-        """Send a piece, or keep it for the receiving thread to send.
-
-        That thread is woken at the end, for it has ignored this connection so far: see writable().
-        """
-        self.writing = True
-        try:
-            return int(super().write_soon(data))
-        finally:
-            self.writing = False
-            if self.total_outbufs_len:
-                self.server.pull_trigger()
-
-    def writable(self) -> bool:
-        """Tell whether the receiving thread is to send: not while another thread is sending.
-
-        waitress always says yes, and then finds the buffers locked by the other thread: it would
-        try again and again, and keep a core busy. Above the high watermark the other thread waits
-        for the receiving one to send.
-        """
-        if self.writing and self.total_outbufs_len <= self.adj.outbuf_high_watermark:
-            return False
-        return bool(super().writable())
 
     def answering(self) -> bool:
         """Tell whether a received request is not answered completely."""
         return bool(self.requests or self.total_outbufs_len)
 
-    def is_free(self, now: float) -> bool:
-        """Tell whether this connection can make room for another one.
-
-        Its client waits for no answer and has sent nothing for a moment, or for a second if it has
-        begun a request.
-        """
-        pause = 1 if self.request else RESPITE
-        if self.answering() or self.will_close or self.active > now - pause:
-            return False
-        try:
-            # b"": the client has closed; a byte: a request comes
-            return not self.socket.recv(1, socket.MSG_PEEK)
-        except OSError:  # nothing has come
-            return True
-
-    def overdue(self, now: float) -> bool:
-        """Tell whether the client takes too long to do what the service waits for."""
-        if self.total_outbufs_len:
-            return self.active < now - READ_TIME
-        if self.requests:
-            return False
-        if self.request:
-            allowed = BODY_TIME if self.request.headers_finished else HEADER_TIME
-            return bool(self.request.began < now - allowed)
-        return self.active < now - IDLE_TIME or self.ends < now
-
 
 class Server(TcpWSGIServer):  # type: ignore[misc]
-    """waitress on a socket, with quick answers, protection against slow clients and a graceful end.
+    """waitress on a socket, with quick answers and a graceful end.
 
     The receiving thread answers quick reads itself, because handing a request to another thread
     takes as long as answering it; so quick reads never wait for a writer, a login or a long list.
@@ -9995,13 +9864,10 @@ class Server(TcpWSGIServer):  # type: ignore[misc]
     """
 
     channel_class = Channel
-    accepting: bool
     receiver = 0  # the ident of the receiving thread
     closed = False
     # Moments of the monotonic clock.
-    swept = 0.0  # the last sweep
     expectant_until = 0.0  # until then another request is likely
-    crowded_until = -math.inf  # until then nothing is accepted, for lack of descriptors
     last_busy = 0.0  # when a server that is stopping last saw a request
     deadline = 0.0  # when it ends, whatever is being answered
     quiet_time = 0.0  # seconds without a request after which it ends
@@ -10012,7 +9878,6 @@ class Server(TcpWSGIServer):  # type: ignore[misc]
         # Channels that wait for the receiving thread. Other threads append to these queues, too.
         self.records = deque[Channel]()  # with a quick read of a record, or a refusal
         self.lists = deque[Channel]()  # with a quick read of a list
-        self.parked = deque[Channel]()  # whose client has to read its earlier answers first
         try:
             workers = Workers(CONTROL_THREADS if service.has_controls else THREADS)
             # for the classes of requests that have a thread of their own
@@ -10116,12 +9981,8 @@ class Server(TcpWSGIServer):  # type: ignore[misc]
         Every record that was asked for is answered, but only one list, so that no record waits for
         more than one list.
         """
-        now = time.monotonic()
-        self.sweep(now)
-        for _ in range(len(self.parked)):
-            self.add_task(self.parked.popleft())
         # poll(), because select() fails above 1,024 descriptors
-        self.asyncore.loop(self.wait_time(now), use_poll=True, map=self._map, count=1)
+        self.asyncore.loop(self.wait_time(), use_poll=True, map=self._map, count=1)
         turns = [self.records.popleft() for _ in range(len(self.records))]
         if self.lists:
             turns.append(self.lists.popleft())
@@ -10130,30 +9991,24 @@ class Server(TcpWSGIServer):  # type: ignore[misc]
         if turns:
             self.expectant_until = time.monotonic() + EXPECTANT
 
-    def wait_time(self, now: float) -> float:
+    def wait_time(self) -> float:
         """Return how many seconds to wait at most until something happens at a socket."""
-        if self.records or self.lists or now < self.expectant_until:
+        if self.records or self.lists or time.monotonic() < self.expectant_until:
             return 0
         if self.service.stopping.is_set():
             return 0.01  # finished() watches the clock
-        if now < self.crowded_until or self.is_almost_full():
-            return RESPITE
-        return SWEEP
+        return 1  # some systems handle signals only between two waits
 
     def add_task(self, channel: Channel) -> None:
         """Queue a channel whose next request is complete, for the thread that is to answer it.
 
-        waitress lets any worker answer, so that quick reads wait for writers and logins. It also
-        begins a request while earlier answers are unread: 40 clients that sent 150 requests each
-        and read nothing took 576 MB, and others waited for 11 s.
+        waitress lets any worker answer, so that quick reads wait for writers and logins.
         """
         request = channel.requests[0]
         kind = "record"  # a refusal is as quick
         if not request.error:
             kind = self.service.class_of(request.command, request.path, request.headers)
-        if channel.total_outbufs_len > UNSENT:
-            self.parked.append(channel)
-        elif kind == "record":
+        if kind == "record":
             self.records.append(channel)
         elif kind == "list":
             self.lists.append(channel)
@@ -10176,69 +10031,7 @@ class Server(TcpWSGIServer):  # type: ignore[misc]
         channel.queued = time.monotonic()
         dispatcher.add_task(channel)
 
-    # Accepting and dropping connections
-
-    def set_socket_options(self, connection: socket.socket) -> None:
-        """Set the options of a new connection, and a small send buffer.
-
-        In the system's large one, a client that reads slowly but steadily makes no room for a long
-        time: it was dropped after 11 s.
-        """
-        super().set_socket_options(connection)
-        connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SEND_BUFFER)
-
-    def sweep(self, now: float) -> None:
-        """Drop clients that take too long."""
-        if now < self.swept + SWEEP:
-            return
-        self.swept = now
-        for channel in self.channels():
-            # A request's time runs from the first sweep that sees it. It starts again as long as
-            # the server does not read the channel, for then the client cannot go on.
-            if channel.request and not (channel.request.began and channel.readable()):
-                channel.request.began = now
-            if channel.overdue(now):
-                channel.handle_close()
-
-    def is_almost_full(self) -> bool:
-        """Tell whether there is room for one more connection at most."""
-        return bool(len(self._map) >= self.adj.connection_limit - 1)
-
-    def readable(self) -> bool:
-        """Tell whether to accept connections; shortly before there are too many, idle ones go.
-
-        waitress stops accepting: as many idle clients as its limit would keep everybody else out.
-        """
-        if self.is_almost_full():
-            self.make_room()
-        free = len(self._map) < self.adj.connection_limit
-        return self.accepting and free and time.monotonic() >= self.crowded_until
-
-    def make_room(self) -> None:
-        """Close connections without a complete request.
-
-        First those go that were never used, last those that have begun a request.
-        """
-        now = time.monotonic()
-        free = [channel for channel in self.channels() if channel.is_free(now)]
-        free.sort(key=lambda channel: (bool(channel.request), channel.used, channel.active))
-        for channel in free[:50]:
-            channel.will_close = True
-
-    def accept(self) -> Any:
-        """Accept a connection. Without a descriptor for it, close idle ones and try again later.
-
-        waitress logs the failure and tries again at once: 46 MB of log in 30 s, and no answer.
-        """
-        try:
-            return super().accept()
-        except OSError as error:
-            now = time.monotonic()
-            if now > self.crowded_until + 60:
-                log.warning("no connection can be accepted now: %s", error.strerror)
-            self.crowded_until = now + RESPITE
-            self.make_room()
-            return None
+    # Accepting connections
 
     def handle_accept(self) -> None:
         """Accept a connection, unless its client has gone again.

@@ -9930,15 +9930,11 @@ HTTP_REQUESTS = [  # the request line, headers, the status, and how the error be
     ("GET /products HTTP/1.1",                    "Token: t\xf6",                                     401, "Unauthorized"),
     ("GET /products HTTP/1.1",                    "Transfer-Encoding: gzip",                          400,
          "Not Implemented: Transfer-Encoding requested is not supported."),
-    ("GET /products HTTP/1.1",                    "Expect: 100-continue\r\nContent-Length: x",        400, "Bad Request: Content-Length is invalid."),
+    ("GET /products HTTP/1.1",                    "Content-Length: x",                                400, "Bad Request: Content-Length is invalid."),
     ("GET /products HTTP/1.1",                    "no header",                                        400, "Bad Request: Invalid header."),
-    ("GET http://[::1/products HTTP/1.1",         "X: x",                                             400,
-         "Bad Request: The request line or a header cannot be read."),
-    ("POST /products HTTP/1.1",                   "Content-Length: " + "9" * 5000,                    400,
-         "Bad Request: The request line or a header cannot be read."),
     ("POST /products HTTP/1.1",                   f"Content-Length: 1048577\r\n\r\n{'x' * 1048575}",  413,
          "The body must be at most 1048576 bytes long (got 1048577)."),
-    ("GET /user HTTP/1.1",                        "Expect: 100-continue\r\nContent-Length: 67108865", 413,
+    ("GET /user HTTP/1.1",                        "Content-Length: 67108865",                         413,
          "The body must be at most 67108864 bytes long (got 67108865)."),
     ("POST /products HTTP/1.1",                   f"Transfer-Encoding: chunked\r\n\r\n100001\r\n{'x' * 1048577}\r\n0", 413,
          "The body must be at most 1048576 bytes long (got 1048577)."),
@@ -9963,6 +9959,12 @@ class TestOverASocket:
             connection.request("POST", "/products", body, {"Token": "t"})
             assert connection.getresponse().status == 201
 
+    def test_body_that_is_too_large_is_refused_once_it_is_read(self, shared_url):
+        with pytest.raises(urllib.error.HTTPError, match="413") as refused:
+            urllib.request.urlopen(f"{shared_url}/products", b"x" * 5_000_000, timeout=30)
+        with refused.value as answer:
+            assert "1048576 bytes" in json.loads(answer.read())["error"]
+
     def test_head_sends_no_body(self, tmp_path):
         """Not even the chunk that ends an answer in pieces, which only a file's lists are."""
         load = bugs_of_one_product(300)
@@ -9970,17 +9972,6 @@ class TestOverASocket:
             for path in ("/products/1/bugs?limit=300", "/-/dump", "/products/1"):
                 head = f"HEAD {path} HTTP/1.1\r\nToken: t\r\nConnection: close\r\n\r\n"
                 assert answers_to(served.url, head) == ([200], "")
-
-    @each("lines", ["", "Content-Length: 0\r\n"])
-    def test_client_that_expects_to_continue_without_a_body_is_answered(self, shared_url, lines):
-        """Its next bytes are another request, not the body."""
-        with client_of(shared_url) as client:
-            first = f"GET /user HTTP/1.1\r\nToken: t\r\nExpect: 100-continue\r\n{lines}\r\n"
-            client.sock.sendall(first.encode())
-            with client.sock.makefile("rb") as received:
-                assert received.readline() == b"HTTP/1.1 200 OK\r\n"
-                client.sock.sendall(b"GET /user HTTP/1.1\r\nConnection: close\r\n\r\n")
-                assert re.findall(rb"HTTP/1.1 ([0-9]+)", received.read()) == [b"401"]
 
     def test_eight_threads_create_and_move_at_once_and_nothing_is_lost(self, tmp_path):
         load = {"products": [dict(name="P")], "projects": [dict(PR_ONE, id=1, products=[1])]}
@@ -10018,132 +10009,6 @@ def asking_for_much(url):
         client.request("GET", "/products/1/bugs?limit=1000", headers={"Token": "t"})
         assert client.sock.recv(1, socket.MSG_PEEK)
         yield client
-
-
-def receive(sock: socket.socket, size: int = 1 << 16) -> bytes:
-    """Return what comes next; fail if the other end has closed."""
-    piece = sock.recv(size)
-    assert piece, "the connection was closed"
-    return piece
-
-
-class TestSlowClients:
-    """Clients that keep the server waiting are dropped. The tests move its clocks."""
-
-    @pytest.fixture(autouse=True)
-    def serve(self, monkeypatch):
-        """Serve with two clocks that the tests move."""
-        self.ahead = {"time": 0, "monotonic": 0}
-        for name in self.ahead:
-            monkeypatch.setattr(time, name, partial(self.moved, name, getattr(time, name)))
-        with (
-            pmservice.listen("127.0.0.1", 0) as listener,
-            contextlib.closing(pmservice.create_app(token="t")) as self.app,
-        ):
-            self.server = pmservice.Server(self.app, listener)
-            self.url = self.server.url
-            thread = threading.Thread(target=self.server.run)
-            thread.start()
-            yield
-            self.server.stop()
-            thread.join()
-
-    def moved(self, name, clock):
-        return clock() + self.ahead[name]
-
-    def channel_of(self, client):
-        """Return the server's end of a client's connection, None if the server has dropped it."""
-        for channel in self.server.channels():
-            if channel.addr == client.sock.getsockname():
-                return channel
-        return None
-
-    def pass_time(self, seconds):
-        """Move the clock, and make the server look at all connections, by requests on others."""
-        self.ahead["monotonic"] += seconds
-        for _ in range(3):
-            assert ask_once(self.url, "GET", "/user")[0] == 200
-
-    def asking_for_much(self):
-        pmservice.load_text(self.app.database, json.dumps(MUCH), "fixture")
-        return asking_for_much(self.url)
-
-    @each(("sent", "kept", "dropped", "jump"), [
-        ("GET /products HTTP/1.1\r\nHost: local",                             5,   15,  3600),
-        ("POST /products HTTP/1.1\r\nToken: t\r\nContent-Length: 9\r\n\r\n{", 50,  70, -3600),
-        ("POST /products HTTP/1.1\r\nContent-Length: 9999999\r\n\r\n{",       5,   15,  3600),
-        ("",                                                                  100, 140, 3600),
-        ("",                                                                  100, 140, -3600),
-    ], ids=["headers", "body", "refused", "idle", "idle, set back"])  # fmt: skip
-    def test_slow_client_is_dropped_whatever_the_system_clock_says(self, sent, kept, dropped, jump):
-        with client_of(self.url) as slow:
-            slow.sock.sendall(sent.encode())
-            self.pass_time(0)
-            channel = self.channel_of(slow)
-            is_timed = not sent
-            while not is_timed:  # until the server has seen what was sent, and counts the time
-                self.pass_time(1.1)
-                has_begun = channel.request and channel.request.began
-                is_timed = has_begun or channel.ends < math.inf
-            self.ahead["time"] += jump
-            self.pass_time(kept)
-            assert self.channel_of(slow)
-            self.pass_time(dropped - kept)
-            assert not self.channel_of(slow)
-
-    def test_answer_that_nobody_reads_is_dropped(self):
-        with self.asking_for_much() as slow:
-            while self.channel_of(slow):  # first the server sends what the system takes
-                self.pass_time(15)
-            with pytest.raises((ConnectionError, http.client.IncompleteRead)):
-                slow.getresponse().read()
-
-    def test_client_that_reads_steadily_gets_everything(self):
-        with self.asking_for_much() as slow:
-            for _ in range(12):
-                read = 0
-                while read < 200_000:
-                    read += len(receive(slow.sock, 200_000 - read))
-                self.pass_time(0)
-                self.pass_time(9)
-                assert self.channel_of(slow)
-
-    def test_time_in_which_the_service_does_not_read_does_not_count(self):
-        wait = "GET /-/journal?count=1000&wait=30 HTTP/1.1\r\nToken: t\r\n\r\n"
-        user = "GET /user HTTP/1.1\r\n\r\n"
-        with client_of(self.url) as one:
-            one.sock.sendall((wait + user * 100 + user[:12]).encode())
-            for seconds in (0, 7, 7, 7, 7, 3):  # the wait is over then
-                self.pass_time(seconds)
-            received = b""
-            while received.count(b"HTTP/1.1 401 ") < 100:
-                received += receive(one.sock)
-            assert received.startswith(b"HTTP/1.1 409 ")
-            self.pass_time(2)
-            one.sock.sendall(user[12:].encode())
-            while received.count(b"HTTP/1.1 401 ") < 101:
-                received += receive(one.sock)
-
-    def test_next_request_waits_until_earlier_answers_are_read(self):
-        length = len(pmservice.openapi_text("http://127.0.0.1:80", date.today(), True))
-        with client_of(self.url) as greedy:
-            greedy.sock.sendall(b"GET /openapi.json HTTP/1.1\r\n\r\n" * 20)
-            self.pass_time(0)
-            channel = self.channel_of(greedy)
-            while channel.total_outbufs_len < pmservice.UNSENT:
-                self.pass_time(0)
-            self.pass_time(0)
-            assert channel.total_outbufs_len < pmservice.UNSENT + length + 1000
-            received = 0
-            while received < 20 * length:
-                received += len(receive(greedy.sock))
-
-    def test_refusal_is_seen_by_a_client_that_still_sends(self):
-        for _ in range(3):
-            with pytest.raises(urllib.error.HTTPError, match="413") as refused:
-                urllib.request.urlopen(f"{self.url}/products", b"x" * 5_000_000, timeout=30)
-            with refused.value as answer:
-                assert "1048576 bytes" in json.loads(answer.read())["error"]
 
 
 def hold_up(monkeypatch, owner, name):
@@ -10490,35 +10355,6 @@ class TestServerAtRest:
             server.run()
         server.stop()  # must not touch its descriptors, which may be in other hands by now
 
-    def test_connections_whose_request_has_come_make_no_room_for_others(self, server, monkeypatch):
-        later = time.monotonic() + 2
-        channels = {}
-
-        def connect(name, sent=b""):
-            client = sockets.enter_context(client_of(server.url)).sock
-            client.sendall(sent)
-            while name not in channels or (sent and not channels[name].request):
-                server.serve_once()
-                for channel in server.channels():
-                    if channel.addr == client.getsockname():
-                        channels[name] = channel
-            return client
-
-        with contextlib.ExitStack() as sockets:
-            connect("idle")
-            connect("halted", b"GET /us")
-            asked = connect("asked")
-            monkeypatch.setattr(time, "monotonic", partial(float, later))
-            connect("new")
-            asked.sendall(b"GET /user HTTP/1.1\r\n\r\n")
-            select.select([channels["asked"].socket], [], [], 30)  # it has come, but was not read
-            server.make_room()
-            closed = [name for name, channel in channels.items() if channel.will_close]
-            assert closed == ["idle", "halted"]
-            server.stop()
-            monkeypatch.undo()
-            server.run()
-
     def test_record_waits_for_one_list_at_most(self, server, monkeypatch):
         answered = []
         monkeypatch.setattr(server, "answer", answered.append)
@@ -10528,20 +10364,6 @@ class TestServerAtRest:
         assert answered == ["record 1", "record 2", "list 1"]
         server.serve_once()
         assert answered[3:] == ["list 2"]
-        server.stop()
-        server.run()
-
-    def test_without_a_descriptor_accepting_rests(self, server, monkeypatch, caplog):
-        def refuse(server):
-            raise OSError(errno.EMFILE, "no descriptor")
-
-        monkeypatch.setattr(pmservice.TcpWSGIServer, "accept", refuse)
-        monkeypatch.setattr(time, "monotonic", partial(float, time.monotonic()))
-        assert server.readable()
-        assert server.accept() is None
-        assert server.accept() is None
-        assert not server.readable()
-        assert caplog.text.count("no connection can be accepted now: no descriptor") == 1
         server.stop()
         server.run()
 
@@ -10707,7 +10529,6 @@ class TestTheSystem:
         monkeypatch.setitem(sys.modules, "resource", None)
         # with the clients that are accepted as it stops, and its own sockets
         assert pmservice.connection_limit() + pmservice.LAST_CLIENTS + 2 <= 512
-        monkeypatch.setattr(pmservice, "FEW_CONNECTIONS", 10)
         with pmservice.running(token="t") as served, contextlib.ExitStack() as stack:
             for _ in range(20):
                 connection = stack.enter_context(contextlib.closing(connection_to(served.url)))
