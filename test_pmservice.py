@@ -4698,7 +4698,6 @@ PLAN_DAYS = [  # what is sent, begin, end
     (dict(begin="2027-01-01", end="2027-01-01"), "2027-01-01", "2027-01-01"), (dict(end="2026-12-01"),   "2026-11-20", "2026-12-01"),
     (dict(begin="", end=""),                     "2026-11-20", "2030-01-01"),
 ]
-SHORTER_PARENT = dict(begin="2026-03-02", end="2026-04-01")  # days that leave the child of plan 1 outside
 PARENT_PLAN = [
     ("PUT /productplans/3",       dict(begin="2026-03-02", end="2026-04-01"), "/productplans/1", dict(parent=-1, end="2026-04-30")),
     ("PUT /productplans/1",       dict(end="2026-04-01"),                     "/productplans/3", dict(parent=1, end="2026-04-01")),
@@ -4745,13 +4744,10 @@ class TestProductPlans:
         made = shop.post("/products/1/plans", title="P", **sent)
         holds(made, begin=begin, end=end)
 
-    def test_parent_shows_children_and_keeps_around_them(self, filled):
+    def test_parent_shows_that_it_has_children(self, filled):
         listed = plans(filled)
         assert listed[1]["parent"] == -1
         assert listed[3]["parent"] == 1
-        for field, day in SHORTER_PARENT.items():
-            shorter = {field: day}
-            assert broken(filled, "PUT /productplans/1", shorter) == field
         follow(filled, PARENT_PLAN)
 
     @each(("what", "kept"), LEFT_IN_PLAN.items())
@@ -6593,11 +6589,9 @@ BROKEN = {  # what is sent beside the smallest body: each field of it is broken,
     "POST /stories/1/review": [dict(result="maybe")],
     "POST /products/1/plans": [
         dict(title=""), dict(begin="2026-02-31"), dict(parent=99), (dict(begin="2026-04-30", end="2026-03-01"), "end"),
-        (dict(MARCH, parent=1, begin="2026-02-28"), "begin"), (dict(MARCH, parent=1, end="2026-05-01"), "end"), (dict(parent=1, begin="2026-03-02"), "end"),
     ],
     "PUT /productplans/1":   [dict(status="open", title=""), dict(parent=3)],
     "PUT /productplans/2":   [(dict(begin="2031-01-01"), "end")],
-    "PUT /productplans/3":   [dict(end="2026-05-01")],
     **{f"POST /productplans/1/{move}stories": [dict(stories=wrong) for wrong in ([1, 99], [1, 3], "x", [True])] for move in ("link", "unlink")},
     **{f"POST /productplans/1/{move}bugs": [dict(bugs=wrong) for wrong in ([1, 99], "x", [True])] for move in ("link", "unlink")},
     "POST /productplans/2/linkstories": [dict(stories=[])],
@@ -8440,7 +8434,7 @@ OTHER_NUMBERS = [  # query of the journal, the refusal
     ("count=3", "expected 3 calls, 2 came."),
 ]
 # Answers of faults that cannot be read as JSON, or not written as JSON again.
-UNREADABLE = [
+NO_JSON = [
     "[" * 20_000,
     "[" * 8000,
     "[" * 950 + "]" * 950,
@@ -8481,14 +8475,12 @@ class TestJournal:
         memory.call("DELETE", "/-/journal")
         assert memory.get("/-/journal") == {"total": 0, "calls": []}
 
-    @each("text", UNREADABLE, ids=lambda text: text[:12])
+    @each("text", NO_JSON, ids=lambda text: text[:12])
     def test_answer_that_is_no_json_is_kept_as_text(self, memory, text):
         memory.fail("GET /user", body=text)
         memory.app.get("/user", headers={"Token": "t"})
         (call,) = memory.calls()
         assert call["answer"] in (text, f"{len(text)} bytes")
-        (entry,) = memory.get("/-/journal.har")["log"]["entries"]
-        assert entry["response"]["content"]["text"] == call["answer"]
         assert call["answer"][:50] in browse(memory, "/-/journal").text
 
     def test_journal_waits_for_the_calls_of_others(self, memory, controls):
