@@ -7044,21 +7044,7 @@ ERROR_FIELDS = {"error": STRING, "hint": STRING, "fields": map_of(STRING)}
 ERROR = {**object_of(ERROR_FIELDS, "Error"), "required": ["error"]}
 
 
-HOMES = {"program", "project", "product"}
 # fmt: off
-# Why operations refuse: the status, a description, and which of them may do so.
-REASONS = (
-    (400, "The request breaks a rule; `fields` names each.",            lambda row: True),
-    (401, "There is no valid token; `hint` says how to get one.",       lambda row: not row.open),
-    (403, "Only somebody else may do this, or pages of this origin may not call.", lambda row: True),
-    (404, "There is no such record, or the caller may not see it.",     lambda row: "<" in row.path or HOMES & row.parameters.keys()),
-    # Only operations of room 14 have `count`.
-    (409, "Another number of calls came, or the service was reset.",    lambda row: "count" in row.parameters),
-    (413, "The body is too large.",                                     lambda row: True),
-    (421, "The Host is not this service's.",                            lambda row: True),
-    (503, "The database is busy or cannot be written; try again later.", lambda row: True),
-    (507, "The disk is full; nothing was written.",                     lambda row: row.method != "GET"),
-)
 # How components are called: the begin and the end of a constant's name, and what stands for them.
 # TASK_SHOWN is Task; without a row, TASK_STARTED is TaskStarted. CREATE_TASK is not NewTask, because
 # that is Go's name for the function that makes a Task.
@@ -7251,30 +7237,12 @@ def name_operation(purpose: str) -> str:
     return "".join([first, *map(str.capitalize, others)])
 
 
-# What is said of an operation whose row says no more.
-SENTENCES = {
-    "GET": "Only what the caller may see is found.",
-    "POST": "Its state stays.",
-    "PUT": "What is not sent stays as it is.",
-    "DELETE": "Lists and counters leave it out from then on.",
-}
-
-
 def sentence_about(operation: Any) -> str:
-    """Return a sentence about an operation: of the function that performs it, or from its row."""
+    """Return a sentence about an operation: that of the function that performs it, or its purpose."""
     perform = operation.perform
     if isinstance(perform, FunctionType) and perform.__doc__:
         return re.split(r"(?<=\.)\s", perform.__doc__)[0]
-    if isinstance(operation.shows, Listing):
-        field, way = operation.shows.order
-        size = max(operation.shows.limit, 0) or "all"
-        return f"Sorted by `{field}_{way}`, {size} at once, unless the query says otherwise."
-    transition = getattr(perform, "keywords", {}).get("transition")
-    if transition and transition.to and transition.to not in transition.sources:
-        return f"It becomes `{transition.to}`; before it is {' or '.join(transition.sources)}."
-    if needed := [field for field in operation.reads.fields if field in operation.reads.required]:
-        return f"It needs {', '.join(needed)}."
-    return SENTENCES[operation.method]
+    return f"{operation.purpose.capitalize()}."
 
 
 def tag_of(operation: Any) -> str:
@@ -7290,10 +7258,10 @@ def tag_of(operation: Any) -> str:
 def describe(operation: Any, day: date) -> Schema:
     """Return an operation of the document. day: today, for the example of its body."""
     done = json_content(answer_schema(operation.shows))
-    answers: Members = {str(operation.status): {"description": "Done.", **done}}
-    for status, _, may_answer in REASONS:
-        if may_answer(operation):
-            answers[str(status)] = {"$ref": f"#/components/responses/Refused{status}"}
+    answers = {
+        str(operation.status): {"description": "Done.", **done},
+        "default": {"$ref": "#/components/responses/Refused"},
+    }
     described: Members = {
         "operationId": name_operation(operation.purpose),
         "summary": operation.purpose[:1].upper() + operation.purpose[1:],
@@ -7374,11 +7342,9 @@ def openapi(url: str, day: date, further: Iterable[Any] = ()) -> Members:
         tag = tag_of(row)
         tags[tag] = {"name": tag, "description": f"Operations on {tag}."}
     schemas: Members = {}
-    refusal = json_content(ERROR)
+    refused = "Refused: `error` says why, `fields` names each broken rule, `hint` helps to log in."
     components = {
-        "responses": {
-            f"Refused{status}": {"description": text, **refusal} for status, text, _ in REASONS
-        },
+        "responses": {"Refused": {"description": refused, **json_content(ERROR)}},
         "securitySchemes": {"Token": {"type": "apiKey", "in": "header", "name": "Token"}},
     }
     described = hoist({"paths": paths, "components": components}, schemas)
