@@ -5988,8 +5988,7 @@ OPERATIONS = SPECIFIED + COMPANIONS
 # answer. No SQL stands here, and nothing that only one operation means.
 #
 # A request is checked in this order, and the first check that fails refuses it: size, Host, Origin,
-# gates (what rooms 14 and later add), path, method, token, loading, administrator, query, record,
-# body.
+# fault, path, method, token, loading, administrator, query, record, body.
 #
 # A write reads its body before its transaction begins, so that a slow client holds no lock. Within
 # the transaction, the record that the path names is found, the names in the body are checked, then
@@ -6700,10 +6699,8 @@ class Service:
     Rooms below add to it:
     routes: Bottle's, which all services of the process share: the request names its service.
     paths: those that it answers, as OPERATIONS writes them, each with its method.
-    controls: a Controls of room 14.
-    gates: called with the environ before a path is looked up; they may refuse or change the answer.
-    watchers: called with the environ and the log entry of each call that was answered.
-    preparations: run when everything is loaded.
+    controls: a Controls of room 14. It sees each call before its path is looked up, and again when
+        it was answered.
     page: answers what browsers ask for.
 
     The receiving thread answers quick reads itself, with no patience (see `patience_of`): what
@@ -6723,13 +6720,7 @@ class Service:
         self.loading = False
         self.stopping = threading.Event()
         self.url = ""  # at which it is served, "" before
-        self.has_controls = False
         self.controls: Any = None
-        # With the controls: whether a call came since the start or a reset.
-        self.used = False
-        self.gates: list[Callable[[Environ], None]] = []
-        self.watchers: list[Callable[[Environ, LogEntry], None]] = []
-        self.preparations: list[Callable[[], None]] = []
         self.page: Any = None  # a Page of room 15
         self.id_prefix = secrets.token_hex(4)  # of the ids of requests
         self.numbers = itertools.count(1)
@@ -6759,7 +6750,7 @@ class Service:
         return has_page and "application/xhtml+xml" in accept
 
     def __call__(self, environ: Environ, start_response: Handler) -> Iterable[bytes]:
-        """Answer a request; record it in the log, and tell the watchers."""
+        """Answer a request; record it in the log and the journal."""
         began = time.perf_counter()
         environ["pmservice.service"] = self
 
@@ -6770,7 +6761,7 @@ class Service:
 
         answer: Iterable[bytes] = self.routes(environ, start)
         environ["pmservice.answer"] = answer
-        if self.watchers or log.isEnabledFor(logging.INFO):
+        if self.controls.on or log.isEnabledFor(logging.INFO):
             duration = (time.perf_counter() - began) * 1000
             self.record_call(environ, round(duration, 3))
         if "pmservice.drop" in environ:
@@ -6778,7 +6769,7 @@ class Service:
         return answer
 
     def all_headers(self, environ: Environ, headers: Headers) -> Headers:
-        """Return the headers of an answer, with those that a gate adds."""
+        """Return the headers of an answer, with those that a fault adds."""
         sent = [*headers, ("X-Request-Id", environ["pmservice.id"])]
         origin, host = environ.get("HTTP_ORIGIN"), environ.get("HTTP_HOST")
         sent += self.shared_headers(origin, host)
@@ -6797,14 +6788,14 @@ class Service:
         return headers
 
     def record_call(self, environ: Environ, duration: float) -> None:
-        """Write a call's line to the log and tell the watchers."""
+        """Write a call's line to the log, and note the call in the journal."""
         call = log_entry(environ, duration)
         if log.isEnabledFor(logging.INFO):
             notes = notes_on(environ)
             words = CALL_LINE + "".join(NOTES[name] for name in notes)
             log.info(words, {**call, **notes})
-        for watcher in self.watchers:
-            watcher(environ, call)
+        if self.controls.on:
+            self.controls.record(environ, call)
 
     def close(self) -> None:
         """Close the database's connections."""
@@ -6824,9 +6815,8 @@ class Service:
             environ["pmservice.aside"] = True
             raise self.page(environ)  # a response ends the hook only if it is raised
         environ["PATH_INFO"], reason = normalize_path(environ)
-        for gate in self.gates:
-            gate(environ)
-        if reason:  # only now: the gates must see these calls, too
+        self.controls.begin_call(environ)
+        if reason:  # only now: faults may apply to these calls, too
             raise Refusal(404, reason)
 
     def admit_origin(self, environ: Environ) -> None:
@@ -7742,6 +7732,9 @@ def restore_tables(run: Callable[..., sqlite3.Cursor], tables: Iterable[str]) ->
 class Controls:
     """The state behind the control routes, and what they add to a service.
 
+    on: whether the routes exist; if not, nothing is noted, and no fault applies.
+    used: whether a call came since the start or a reset: pytest's shared service is reset before a
+        test only then.
     was_reset: set at the next reset, which takes a new event.
     """
 
@@ -7751,6 +7744,7 @@ class Controls:
         self.service = service
         self.database = service.database
         self.clock = clock
+        self.on = on
         # two calls must not both take the last turn of a fault, nor one bring cleared faults back
         self.fault_lock = threading.Lock()
         self.waiting: list[Callable[[], bool]] = []  # what each waiting call waits for
@@ -7758,22 +7752,22 @@ class Controls:
         self.was_reset = threading.Event()
         self.frozen_at_start = clock.frozen
         self.return_to_start()
-        service.controls, service.has_controls = self, on
+        service.controls = self
         service.routes = routes()
         service.paths |= {(row.method, row.path) for row in CONTROLS if on or row.open}
         service.paths.add(("GET", "/openapi.json"))
-        if not on:
-            service.gates.append(refuse_controls)
-            return
-        self.alive.add(self)
-        service.gates.append(self.begin_call)
-        service.watchers.append(self.record)
-        save = functools.partial(take_snapshot, self.database, START_SNAPSHOT)
-        service.preparations.append(save)
+        if on:
+            self.alive.add(self)
+
+    def open_service(self) -> None:
+        """Let calls in, now that everything is loaded; a reset will return to this moment."""
+        if self.on:
+            take_snapshot(self.database, START_SNAPSHOT)
+        self.service.loading = False
 
     def return_to_start(self) -> None:
         """Set the clock, the faults and the journal to what they are at the start."""
-        self.service.used = False
+        self.used = False
         self.clock.offset = 0.0
         self.clock.frozen = self.frozen_at_start
         with self.fault_lock:
@@ -7786,16 +7780,22 @@ class Controls:
         """Add a call to the journal, unless it is for a control or a page, or a preflight."""
         path = environ["PATH_INFO"]
         if path != "/-/reset":
-            # pytest's shared service is reset before a test only if a call has come since
-            self.service.used = True
+            self.used = True
         # aside: a page or a preflight (room 12)
         if path.startswith("/-/") or "pmservice.aside" in environ:
             return
         self.journal.calls.append(note_call(environ, call))
 
     def begin_call(self, environ: Environ) -> None:
-        """Give a call its number, and apply the first fault that matches it."""
-        if environ["PATH_INFO"].startswith("/-/"):
+        """Give a call its number, and apply the first fault that matches it.
+
+        Refuse the paths of controls when these are off, but for the open ones.
+        """
+        path = environ["PATH_INFO"]
+        is_control = path.startswith("/-/")
+        if is_control and not self.on and path not in OPEN_CONTROLS:
+            raise Refusal(404, CONTROLS_OFF)
+        if is_control or not self.on:
             return
         was_reset = self.was_reset
         environ["pmservice.number"] = next(NUMBERS)
@@ -7848,13 +7848,6 @@ class Controls:
                     break
         finally:
             self.waiting.remove(done)
-
-
-def refuse_controls(environ: Environ) -> None:
-    """Refuse the paths of controls when these are off, but for the open ones."""
-    path = environ["PATH_INFO"]
-    if path.startswith("/-/") and path not in OPEN_CONTROLS:
-        raise Refusal(404, CONTROLS_OFF)
 
 
 def moment_now() -> str:
@@ -8277,7 +8270,7 @@ def openapi_text(url: str, day: date, on: bool) -> bytes:
 def get_document() -> bytes:
     """Answer with the OpenAPI document."""
     bottle.response.content_type = "application/json"
-    return openapi_text(service_url(), date.today(), this_service().has_controls)
+    return openapi_text(service_url(), date.today(), this_service().controls.on)
 
 
 # --- 15 Page: what browsers are shown -------------------------------------------------------------
@@ -9826,7 +9819,7 @@ class Server(TcpWSGIServer):  # type: ignore[misc]
         self.records = deque[Channel]()  # with a quick read of a record, or a refusal
         self.lists = deque[Channel]()  # with a quick read of a list
         try:
-            workers = Workers(CONTROL_THREADS if service.has_controls else THREADS)
+            workers = Workers(CONTROL_THREADS if service.controls.on else THREADS)
             # for the classes of requests that have a thread of their own
             self.single = {"login": Workers(1), "html": Workers(1)}
         except RuntimeError as error:
@@ -11257,27 +11250,23 @@ def load_first(service: Service, source: FixtureSource) -> str:
     return ""
 
 
-def furnish(service: Service, settings: Values) -> list[str]:
-    """Set the administrator's password, load a fixture or the demo, and declare the service ready.
+def fill(service: Service, settings: Values) -> list[str]:
+    """Set the administrator's password, and load a fixture or the demo.
 
     Return what there is to say about the records. Raises StartError.
     """
-    said = []
     with service.database.kept_if_filled():
         if settings["password"]:
             set_password(service.database, settings["password"])
         if settings["load"]:
-            said = [load_first(service, settings["load"])]
+            return [load_first(service, settings["load"])]
         if settings["demo"]:
-            said = [furnish_demo(service.database), share_password(service.database)]
-    for prepare in service.preparations:
-        prepare()
-    service.loading = False
-    return said
+            return [furnish_demo(service.database)]
+    return []
 
 
 def make_service(database: FilePath, chosen: Values, existing: bool = False) -> Service:
-    """Return a service that still has to be furnished; see `create_app`. existing: see Database."""
+    """Return a service that still has to be filled; see `create_app`. existing: see Database."""
     clock = Clock(chosen["clock"])
     zone = zone_of(chosen["timezone"])
     if chosen["now"]:
@@ -11299,7 +11288,10 @@ def create_app(database: FilePath = ":memory:", **settings: Unpack[Settings]) ->
     chosen = read_settings(settings)
     service = make_service(database, chosen)
     try:
-        furnish(service, chosen)
+        fill(service, chosen)
+        if chosen["demo"]:
+            share_password(service.database)
+        service.controls.open_service()
     except BaseException:
         service.close()
         raise
@@ -11528,20 +11520,24 @@ class Running(Client):
 
 
 @contextlib.contextmanager
+def serving(host: str, port: int, make: Callable[[], Service]) -> Iterator[Server]:
+    """Yield a server for a service that is made once its socket listens; close both at the end."""
+    with listen(host, port) as listener, contextlib.closing(make()) as service:
+        yield Server(service, listener)
+
+
+@contextlib.contextmanager
 def running(database: FilePath = ":memory:", **settings: Unpack[Settings]) -> Iterator[Running]:
     """Serve on a free port of 127.0.0.1, in a thread, while the block runs.
 
     The settings are those of `create_app`.
     """
-    with (
-        listen("127.0.0.1", 0) as listener,
-        contextlib.closing(create_app(database, **settings)) as service,
-    ):
-        server = Server(service, listener)
+    make = functools.partial(create_app, database, **settings)
+    with serving("127.0.0.1", 0, make) as server:
         thread = threading.Thread(target=server.run)
         thread.start()
         try:
-            yield Running(server.url, service.token, service)
+            yield Running(server.url, server.service.token, server.service)
         finally:
             server.stop()
             thread.join()
@@ -11692,7 +11688,7 @@ def prepare_test(item: Any) -> None:
     # Look at the services, not at item.fixturenames: a test can get the fixture by another way
     # (getfixturevalue).
     for served in SHARED:
-        if served.app.used:
+        if served.app.controls.used:
             served.reset()
     names = set(getattr(item, "fixturenames", ()))
     if names & {"pmservice", "pmservice_app"} or not item.get_closest_marker("pmservice"):
@@ -13499,13 +13495,11 @@ def command_serve(settings: Values, options: argparse.Namespace) -> None:
         refuse_stdin_without_parent()
     chosen = {**settings, "loopback_only": loopback}
     sys.setswitchinterval(SWITCH_TIME)
-    with contextlib.ExitStack() as stack:
-        listener = stack.enter_context(listen(host, settings["port"]))
-        service = patiently(path, never, make_service, path, chosen)
-        stack.callback(service.close)
+    make = functools.partial(patiently, path, never, make_service, path, chosen)
+    with serving(host, settings["port"], make) as server:
+        service = server.service
         if service.names is not None and loopback:
             service.names.add(host)
-        server = Server(service, listener)
         for number in STOPS:
             signal.signal(number, server.stop)
         if settings["with_parent"]:
@@ -13578,28 +13572,23 @@ def patiently(
 
 
 def finish_start(service: Service, settings: Values, server: Server) -> None:
-    """Load the fixture or the demo and print that the service is ready.
+    """Load what is to be served, make credentials, and print that the service is ready.
 
     Stop the server if that fails; an error after it was stopped is no error.
     """
-    path, database, stopped = settings["database"], service.database, service.stopping.is_set
-    serving = f"pmservice {__version__} serves {path} at {server.url}; press Ctrl-C to stop."
-    told: list[str] = []
-
-    def greet() -> None:
-        lines = patiently(path, stopped, make_credentials, database, settings, server.url)
-        # `furnish` shares admin's password if there is one; it may be made only now.
-        if settings["demo"]:
-            told.append(patiently(path, stopped, share_password, database))
-        told.extend(lines)
-
-    # Before the start's snapshot, the last preparation, so that a reset keeps it.
-    service.preparations.insert(0, greet)
+    database, stopped = service.database, service.stopping.is_set
+    patient = functools.partial(patiently, settings["database"], stopped)
     try:
-        said = patiently(path, stopped, furnish, service, settings)
+        said = patient(fill, service, settings)
+        credentials = patient(make_credentials, database, settings, server.url)
+        if settings["demo"]:  # only now admin has a password to share
+            said.append(patient(share_password, database))
+        patient(service.controls.open_service)
         write_out(sys.stdout, f"{server.url}\n", stopped)
+        place = f"{settings['database']} at {server.url}"
+        serving = f"pmservice {__version__} serves {place}; press Ctrl-C to stop."
         # in one write, so that no request's line comes between
-        tell(serving, *filter(None, [*said, *told]))
+        tell(serving, *filter(None, said), *credentials)
     except Stopped:
         raise
     except Exception:
