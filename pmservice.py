@@ -10616,7 +10616,7 @@ ACTS = [Act(*act) for act in (
     ("plan",       "opened",    "PO",       "POST /products/<id>/plans",      "title=words begin end status"),
     ("plan",       "closed",    "PO",       "PUT /productplans/<id>",         "status:closed"),
     ("project",    "opened",    "PM",       "POST /projects",                 "name=words desc=text code=key begin end model parent=program products PM PO "
-                                                                              "QD RD acl whitelist"),
+                                                                    "QD RD acl whitelist"),
     ("execution",  "opened",    "PM",       "POST /projects/<id>/executions", "name=words code=key begin end PM PO QD RD acl"),
     ("execution",  "suspended", "PM",       "PUT /executions/<id>",           "status:suspended"),
     ("execution",  "closed",    "PM",       "PUT /executions/<id>",           "status:closed"),
@@ -10631,12 +10631,12 @@ ACTS = [Act(*act) for act in (
     ("build",      "opened",    "RD",       "POST /projects/<id>/builds",     "name=words product execution builder=RD date stories bugs"),
     ("release",    "opened",    "PO",       "POST /projects/<id>/releases",   "name=words product build date stories=storyIds bugs=bugIds"),
     ("testtask",   "opened",    "QD",       "POST /projects/<id>/testtasks",  "name=words product execution build begin end owner=QD type testcases "
-                                                                              "status:doing"),
+                                                                    "status:doing"),
     ("testtask",   "done",      "QD",       "PUT /testtasks/<id>",            "status:done"),
     ("run",        "opened",    "by",       "POST /testcases/<id>/results",   "testtask steps=results"),
     ("bug",        "opened",    "by",       "POST /products/<id>/bugs",       "title=words severity pri=severity type steps assignedTo=for openedBuild "
-                                                                              "execution=running case=testcase result=failed testtask=failedIn "
-                                                                              "story=storyOfCase"),
+                                                                    "execution=running case=testcase result=failed testtask=failedIn "
+                                                                    "story=storyOfCase"),
     ("bug",        "resolved",  "for",      "POST /bugs/<id>/resolve",        "resolution resolvedBuild:trunk"),
     ("bug",        "closed",    "by",       "POST /bugs/<id>/close",          ""),
     ("then",       "opened",    "by",       "",                               "comment=words"),
@@ -10987,15 +10987,14 @@ class SettingKind(NamedTuple):
 class Setting(NamedTuple):
     """A setting: its flag wins over its environment variable, and that over the default.
 
-    argument: its type as an argument of `create_app`; None if `create_app` does not take it.
-    text: its type on the command line and in the environment; None if it has no flag.  help: of the
-    flag.  short: a short form of it.
+    `create_app` takes those that are in `Settings`.
+
+    help: of the flag; without it, there is none.  short: a short form of the flag.
     """
 
     name: str
     default: Any
-    argument: SettingKind | None
-    text: SettingKind | None
+    kind: SettingKind
     help: str = ""
     short: str = ""
 
@@ -11029,18 +11028,12 @@ def read_frames(words: str) -> str:
     return origins
 
 
-def read_boolean(value: Any) -> bool:
-    """Return True or False."""
-    if not isinstance(value, bool):
+def yes_or_no(value: Any) -> bool:
+    """Return the truth value of a boolean or a word."""
+    word = str(value).lower()
+    if word not in YES + NO:
         raise ValueError
-    return value
-
-
-def yes_or_no(word: str) -> bool:
-    """Return the truth value of a word."""
-    if word.lower() not in YES + NO:
-        raise ValueError
-    return word.lower() in YES
+    return word in YES
 
 
 def read_language(word: str) -> str:
@@ -11071,7 +11064,6 @@ def read_source(value: Any) -> FixtureSource:
 ANY_TEXT = SettingKind(str,          "")
 WORD     = SettingKind(sendable,     "must not be empty, nor begin or end with a space, nor contain control characters")
 WHOLE    = SettingKind(int,          "must be a whole number")
-BOOLEAN  = SettingKind(read_boolean, "must be True or False")
 SWITCH   = SettingKind(yes_or_no,    "must be yes or no")
 HOSTS    = SettingKind(read_hosts,   "must be a name without a port, such as pm.example.org")
 ORIGINS  = SettingKind(read_origins, "must be a scheme and a host such as https://app.example.org, with no path, or * or null")
@@ -11082,38 +11074,38 @@ INSTANT  = SettingKind(read_now,     "must be a moment, such as 2026-01-05T09:00
 TIMER    = SettingKind(read_clock,   "must be a function that returns the time with its zone")
 
 SETTINGS = (
-    #       name              default         argument  text      help
-    Setting("database",       "pm.db",        None,     ANY_TEXT, "the file that holds everything, created if needed; :memory: keeps nothing", "-d"),
-    Setting("host",           "127.0.0.1",    None,     ANY_TEXT, "the address to listen on; other than loopback needs --token or --password"),
-    Setting("port",           8080,           None,     WHOLE,    "the port to listen on; 0 picks a free one", "-p"),
-    Setting("token",          None,           WORD,     WORD,     "a token that acts as the administrator", "-t"),
-    Setting("password",       None,           WORD,     WORD,     "the password of admin; without it a new database gets one, which is printed once"),
-    Setting("load",           None,           SOURCE,   ANY_TEXT, "a fixture to load if the database holds no records yet"),
-    Setting("demo",           False,          BOOLEAN,  SWITCH,   "load a made-up company if the database holds no records yet; "
-                                                                  "if it holds that, bring it up to date"),
-    Setting("language",       "en",           LANGUAGE, LANGUAGE, "the language of the demo and, unless a browser asks for another, of pages: en or zh"),
-    Setting("origin",         "",             ORIGINS,  ORIGINS,  "an origin whose web pages may call, such as https://app.example.org; "
-                                                                  "*: all; can be repeated"),
-    Setting("frame",          "",             FRAMES,   FRAMES,   "an origin whose pages may show ours in a frame, such as https://demo.example.org; "
-                                                                  "*: all; can be repeated"),
-    Setting("allowed_host",   "",             HOSTS,    HOSTS,    "a Host name to answer to, besides those of loopback; without one, "
-                                                                  "every name unless listening on loopback; can be repeated"),
-    Setting("timezone",       "UTC",          ANY_TEXT, ANY_TEXT, "the zone of datetimes that name none, such as Asia/Shanghai"),
-    Setting("control",        None,           BOOLEAN,  SWITCH,   "offer the controls under /-/ for tests; the default with :memory:"),
-    Setting("verbose",        None,           None,     SWITCH,   "write a line for each request to stderr; the default of serve at a terminal"),
-    Setting("with_parent",    False,          None,     SWITCH,   "stop when stdin ends: with the process that holds its other end, "
-                                                                  "even if that is killed"),
-    Setting("now",            None,           INSTANT,  None),
-    Setting("loopback_only",  True,           BOOLEAN,  None),
-    Setting("clock",          utc_now,        TIMER,    None),
+    #       name              default         kind      help
+    Setting("database",       "pm.db",        ANY_TEXT, "the file that holds everything, created if needed; :memory: keeps nothing", "-d"),
+    Setting("host",           "127.0.0.1",    ANY_TEXT, "the address to listen on; other than loopback needs --token or --password"),
+    Setting("port",           8080,           WHOLE,    "the port to listen on; 0 picks a free one", "-p"),
+    Setting("token",          None,           WORD,     "a token that acts as the administrator", "-t"),
+    Setting("password",       None,           WORD,     "the password of admin; without it a new database gets one, which is printed once"),
+    Setting("load",           None,           SOURCE,   "a fixture to load if the database holds no records yet"),
+    Setting("demo",           False,          SWITCH,   "load a made-up company if the database holds no records yet; "
+                                                        "if it holds that, bring it up to date"),
+    Setting("language",       "en",           LANGUAGE, "the language of the demo and, unless a browser asks for another, of pages: en or zh"),
+    Setting("origin",         "",             ORIGINS,  "an origin whose web pages may call, such as https://app.example.org; "
+                                                        "*: all; can be repeated"),
+    Setting("frame",          "",             FRAMES,   "an origin whose pages may show ours in a frame, such as https://demo.example.org; "
+                                                        "*: all; can be repeated"),
+    Setting("allowed_host",   "",             HOSTS,    "a Host name to answer to, besides those of loopback; without one, "
+                                                        "every name unless listening on loopback; can be repeated"),
+    Setting("timezone",       "UTC",          ANY_TEXT, "the zone of datetimes that name none, such as Asia/Shanghai"),
+    Setting("control",        None,           SWITCH,   "offer the controls under /-/ for tests; the default with :memory:"),
+    Setting("verbose",        None,           SWITCH,   "write a line for each request to stderr; the default of serve at a terminal"),
+    Setting("with_parent",    False,          SWITCH,   "stop when stdin ends: with the process that holds its other end, "
+                                                        "even if that is killed"),
+    Setting("now",            None,           INSTANT),
+    Setting("loopback_only",  True,           SWITCH),
+    Setting("clock",          utc_now,        TIMER),
 )
 # fmt: on
-ARGUMENTS = {setting.name: setting.argument for setting in SETTINGS if setting.argument}
+FLAGS = [setting for setting in SETTINGS if setting.help]
 DEFAULTS = {setting.name: setting.default for setting in SETTINGS}
 
 
 class Settings(TypedDict, total=False):
-    """The settings of `create_app` and `running`, beside the database: those in ARGUMENTS."""
+    """The settings of `create_app` and `running`, beside the database."""
 
     token: str | None  # acts as the administrator; made up without one, see `.token` of the service
     password: str | None  # of `admin`, who cannot log in without one
@@ -11130,6 +11122,9 @@ class Settings(TypedDict, total=False):
     frame: str  # the origins whose pages may show ours in a frame, separated by commas; "*": all
     clock: Callable[[], datetime]  # returns the current time, aware
     control: bool | None  # whether the routes under /-/ exist; None: for ":memory:" only
+
+
+ARGUMENTS = {one.name: one.kind for one in SETTINGS if one.name in Settings.__annotations__}
 
 
 def read_settings(given: Mapping[str, Any]) -> dict[str, Any]:
@@ -12849,7 +12844,6 @@ def compare(
 # A setting is read from its flag, or from the environment variable PMSERVICE_<NAME>.
 
 PREFIX = "PMSERVICE_"
-FLAGS = [setting for setting in SETTINGS if setting.text]
 PULL_VARIABLES = ("PULL_TOKEN", "PULL_PASSWORD")  # secrets have no place on a command line
 EXAMPLES = """\
 examples:
@@ -13082,12 +13076,12 @@ def add_settings(
         options: dict[str, Any] = {"default": argparse.SUPPRESS, "help": help}
         if setting.default:
             options["help"] += f" (default {setting.default})"
-        if setting.text is SWITCH:
+        if setting.kind is SWITCH:
             options |= {"action": "store_const", "const": "yes"}
         else:
             # the last word: HOST for --allowed-host
             options["metavar"] = setting.name.upper().rpartition("_")[2]
-        if setting.text in (ORIGINS, HOSTS, FRAMES):
+        if setting.kind in (ORIGINS, HOSTS, FRAMES):
             options["action"] = "append"
         to.add_argument(*filter(None, [setting.short, setting.flag]), **options)
 
@@ -13110,7 +13104,7 @@ def resolve(given: Mapping[str, Any]) -> dict[str, Any]:
                 raise StartError(f"{source} must not be empty")
             text = ",".join(text)
         if text is not None:
-            settings[name] = setting.text.value(text, source)  # type: ignore[union-attr]
+            settings[name] = setting.kind.value(text, source)
     return settings
 
 

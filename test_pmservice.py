@@ -10962,8 +10962,8 @@ WRONG_SETTINGS = [
     (dict(password=b"x"), "password must not be empty"), (dict(origin="nonsense"), "origin must be a scheme and a host"),
     (dict(allowed_host="http://a"), "allowed_host must be a name without a port"),
     (dict(clock="x"), "clock must be a function that returns the time with its zone"),
-    (dict(clock=lambda: 1), "clock must be"), (dict(clock=datetime.now), "clock must be"), (dict(demo="no"), "demo must be True or False (got 'no')"),
-    (dict(control=1), "control must be True or False"), (dict(timezone=5), "time zone 5: not known here"),
+    (dict(clock=lambda: 1), "clock must be"), (dict(clock=datetime.now), "clock must be"), (dict(demo="maybe"), "demo must be yes or no (got 'maybe')"),
+    (dict(control=2), "control must be yes or no (got 2)"), (dict(timezone=5), "time zone 5: not known here"),
     (dict(load=5), "load must be a file or a dict (got 5)"),
     (dict(now="today"), "now must be a moment, such as 2026"),
 ]
