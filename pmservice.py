@@ -6292,7 +6292,7 @@ def ignored_fields(shape: Shape, given: Fields, within: str = "") -> Iterator[st
 
 
 def note_ignored(environ: Environ, found: Iterator[str]) -> None:
-    """Note the first names that an operation does not take, those of the body before the query's."""
+    """Note the first names that an operation does not take, the body's before the query's."""
     first = list(itertools.islice(found, MOST_IGNORED))
     environ["pmservice.ignored"] = first + environ.get("pmservice.ignored", [])
 
@@ -7228,7 +7228,7 @@ def name_operation(purpose: str) -> str:
 
 
 def sentence_about(operation: Any) -> str:
-    """Return a sentence about an operation: that of the function that performs it, or its purpose."""
+    """Return a sentence about an operation: its function's, or else its purpose."""
     perform = operation.perform
     if isinstance(perform, FunctionType) and perform.__doc__:
         return re.split(r"(?<=\.)\s", perform.__doc__)[0]
@@ -12873,8 +12873,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         sys.stdout = discard()  # or Python would fail again when it flushes stdout at exit
         return 141  # as of a program that SIGPIPE ends
-    except (StartError, Refusal, OSError, sqlite3.Error, UnicodeError, MemoryError) as error:
-        words = str(error) or "out of memory"  # MemoryError has no text
+    except (StartError, Refusal, OSError, sqlite3.Error, UnicodeError) as error:
+        words = str(error)
         if isinstance(error, OSError):
             # If stdout failed, Python would fail again when it flushes stdout at exit.
             sys.stdout = discard()
@@ -12960,29 +12960,13 @@ def tell(*lines: str) -> None:
 
 
 class NonBlockingHandler(logging.StreamHandler):  # type: ignore[type-arg]
-    """Log lines to stderr, but drop what nobody reads: a full pipe must not stop the service.
-
-    When memory runs out, threads and connections fail in ways that leave others waiting, so the
-    service is stopped.
-    """
-
-    memory_ran_out = False
+    """Log lines to stderr, but drop what nobody reads: a full pipe must not stop the service."""
 
     def emit(self, record: logging.LogRecord) -> None:
         """Write the record's line as far as that is possible without waiting."""
-        is_out_of_memory = record.exc_info and isinstance(record.exc_info[1], MemoryError)
-        # only once: a second signal would cut the answers of others
-        if is_out_of_memory and not self.memory_ran_out:
-            NonBlockingHandler.memory_ran_out = True
-            signal.raise_signal(signal.SIGTERM)  # os.kill() skips the handler on Windows
         # stderr may be closed, and a thread that logs must not end
-        with contextlib.suppress(ValueError, MemoryError):
+        with contextlib.suppress(ValueError):
             write_out(self.stream, f"{self.format(record)}\n")
-
-
-def log_failed_thread(failed: threading.ExceptHookArgs) -> None:
-    """Log the exception that ended a thread."""
-    log.error("A thread failed", exc_info=failed.exc_value)
 
 
 def set_up_log(verbose: bool | None, serving: bool) -> None:
@@ -12997,7 +12981,6 @@ def set_up_log(verbose: bool | None, serving: bool) -> None:
     handler.setFormatter(logging.Formatter("%(asctime)s %(message)s", f"{day}%H:%M:%S"))
     level = logging.INFO if verbose else logging.WARNING
     logging.basicConfig(level=level, handlers=[handler], force=True)
-    threading.excepthook = log_failed_thread
 
 
 class Parser(argparse.ArgumentParser):
@@ -13504,8 +13487,6 @@ def command_serve(settings: Values, options: argparse.Namespace) -> None:
         executor.shutdown(wait=False)  # its thread ends with this work
         server.run()
         starting.result()
-    if NonBlockingHandler.memory_ran_out:
-        raise MemoryError
 
 
 def refuse_stdin_without_parent() -> None:

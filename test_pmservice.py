@@ -10408,17 +10408,6 @@ def log_line(text):
 
 
 class TestNonBlockingHandler:
-    def test_want_of_memory_stops_the_service_once(self, monkeypatch):
-        raised = []
-        monkeypatch.setattr(signal, "raise_signal", raised.append)
-        monkeypatch.setattr(pmservice.NonBlockingHandler, "memory_ran_out", False)
-        logger = logging.Logger("x")
-        logger.addHandler(pmservice.NonBlockingHandler(io.StringIO()))
-        for error in (ValueError(), MemoryError(), MemoryError()):
-            logger.error("failed", exc_info=error)
-        assert raised == [signal.SIGTERM]
-        assert pmservice.NonBlockingHandler.memory_ran_out
-
     @posix("Windows cannot tell whether a pipe is full")
     def test_what_nobody_reads_is_dropped(self):
         reader, writer = os.pipe()
