@@ -6490,6 +6490,24 @@ def find_named(store: Store, operation: Operation, id: int | str) -> sqlite3.Row
     return row
 
 
+def carry_out(store: Store, operation: Operation, row: sqlite3.Row | None, fields: Fields) -> Any:
+    """Check the fields of a request, perform its operation, and return what that returns.
+
+    row: the record that the path names.
+    """
+    # `record`: what the rules compare with: the record in the path. `stored`: the record whose own
+    # links may stay: none in a creation (201), where the path names the parent.
+    record = dict(row or {})
+    stored = {} if operation.status == 201 else record
+    body = check(operation.reads, fields, Settler(store, stored), record)
+    try:
+        return operation.perform(store, row, body)
+    except Invalid as error:
+        rules = error.fields.items()
+        broken = {name: with_value(rule, name, fields.get(name)) for name, rule in rules}
+        raise Invalid(broken) from None
+
+
 def render(store: Store, view: View, rows: Sequence[sqlite3.Row]) -> str:
     """Return the JSON of records as a view shows them."""
     accounts = view.people_in(rows)
@@ -6955,18 +6973,7 @@ class Service:
             if operation.by:
                 named = check(Shape(parameters, operation.by), fields)
                 row = find_named(store, operation, named[operation.by])
-            # `record`: what the rules compare with: the record in the path. `stored`: the record
-            # whose own links may stay: none in a creation (201), where the path names the parent.
-            record = dict(row or {})
-            stored = {} if operation.status == 201 else record
-            settle = Settler(store, stored)
-            body = check(operation.reads, fields, settle, record)
-            try:
-                changed = operation.perform(store, row, body)
-            except Invalid as error:
-                rules = error.fields.items()
-                broken = {name: with_value(rule, name, fields.get(name)) for name, rule in rules}
-                raise Invalid(broken) from None
+            changed = carry_out(store, operation, row, fields)
             environ["pmservice.ignored"] = store.ignored + environ["pmservice.ignored"]
             answer = written_text(store, operation.shows, changed)
         yield answer.encode()
@@ -10780,12 +10787,9 @@ class Play:
         operation = self.operations[row.find("operation") or act.operation]
         kind = operation.target.removesuffix(" or project")  # an execution
         named = find_named(store, operation, row[kind].id if kind else 0)
-        record = dict(named or {})
-        settle = Settler(store, {} if operation.status == 201 else record)
         words = (row.find("sends") or act.sends).split()
         given = dict(self.value_sent(store, row, word) for word in words)
-        body = check(operation.reads, given, settle, record)
-        row.id = operation.perform(store, named, body)
+        row.id = carry_out(store, operation, named, given)
 
     def value_sent(self, store: Store, row: Row, word: str) -> tuple[str, Any]:
         """Return a field of a body and its value, as a word of `sends` says."""
