@@ -3581,7 +3581,7 @@ class Store:
 APPLICATION_ID = 1886221174  # "pmsv", as schema.sql sets it
 # The oldest schema that is upgraded: files with an older one must be dumped and loaded.
 FIRST_VERSION = 7
-SCHEMA_VERSION = 8  # the last one in schema.sql
+SCHEMA_VERSION = 9  # the last one in schema.sql
 SQLITE_LEAST = (3, 37, 0)  # has STRICT tables
 WRITE_AHEAD = "PRAGMA journal_mode = WAL"  # readers never wait for the writer; kept in the file
 # Off by default, and ignored when set inside a transaction.
@@ -7055,8 +7055,8 @@ TITLES = (
 NOUNS = {"case": "TestCase", "testcase": "TestCase", "testtask": "TestTask",
          "testcases": "TestCases", "testtasks": "TestTasks"}  # words that are not written as one
 # The records of the demo that paths and bodies name in examples; they belong together.
-EXAMPLE_IDS = {"program": 1, "project": 3, "execution": 17, "execution or project": 17, "product": 3, "plan": 5, "story": 43,
-               "build": 10, "release": 10, "bug": 121, "task": 60, "testcase": 1, "testtask": 1, "department": 2,
+EXAMPLE_IDS = {"program": 1, "project": 3, "execution": 16, "execution or project": 16, "product": 1, "plan": 5, "story": 13,
+               "build": 9, "release": 5, "bug": 53, "task": 18, "testcase": 10, "testtask": 3, "department": 2,
                "user": "admin", "": "version"}
 EXAMPLE_VALUES = {
     "account":  "lena",       "password": "secret-7", "name":  "Labels that scan", "title":      "Labels that scan",
@@ -9997,753 +9997,471 @@ class Server(TcpWSGIServer):  # type: ignore[misc]
 
 
 # --- 17 Demo: a made-up company -------------------------------------------------------------------
-# A shop that delivers what it sells, and half a year of its work. It is played: the people call the
-# operations of room 11, at the moments that the script below says, under a clock that runs to now.
+# A shop that delivers what it sells, and half a year of its work, told by a script. Its rows become
+# requests to the operations of room 11, which are performed as of the moments that the script says.
 
 DEMO_LOGINS = ("marta", "diego", "tomas", "priya", "emma")  # the people one can log in as
 
+# fmt: off
+# THE SCRIPT. Each line is a row: its kind, then its cells in the columns that the first lines name. A line that begins with a space continues the one above.
+# Times and days are workdays before now: 12 is some time in the day twelve workdays ago, 12.5 the middle of it, 0.5 the middle of today up to now, -2 the day
+# after tomorrow. "title en" and "title zh" are the column "title" in two languages. Rows take the cells that they lack from the rows above, and belong to the
+# last rows of other kinds: a task to the last story, execution, project and product. `plan`, `testcase` and `case` name a row by its key.
+#   steps   of a bug: what was done // what was expected // what was found; of a test case: a step > its expectation // and so on
+SCRIPT = """\
+department: | opened | manager | name en | name zh
+user:       | opened | account | role | email | realname en | realname zh
+program:    | opened | begin | end | PM | acl | name en | name zh
+product:    | opened | code | PO | QD | RD | name en | name zh | desc en | desc zh
+plan:       | key | opened | closed | begin | end | status | title en | title zh
+project:    | opened | begin | end | model | PM | acl | whitelist | name en | name zh | desc en | desc zh
+execution:  | opened | suspended | closed | begin | end | name en | name zh
+story:      | opened | reviewed | closed | reviewer | plan | pri | estimate | title en | title zh | spec en | spec zh
+task:       | opened | started | worked | closed | type | assignedTo | estimate | consumed | left | deadline | name en | name zh
+testcase:   | key | opened | type | pri | title en | title zh | steps en | steps zh
+build:      | opened | name en | name zh
+release:    | opened | date | name en | name zh
+testtask:   | opened | done | begin | end | type | name en | name zh
+run:        | opened | by | testcase | steps
+bug:        | opened | resolved | closed | by | assignedTo | severity | pri | type | resolution | case | title en | title zh | steps en | steps zh
+note:       | opened | by | comment en | comment zh
+then:       | opened | by | operation | sends | comment en | comment zh
 
-class Act(NamedTuple):
-    """An operation by which what a row of the script tells comes about: a row of ACTS.
+department | 135 | tomas | Projects | 项目部
+user | 134 | tomas | pm | tomas@kestrel.example | Tomas Berg | 汤明
+user | 134 | aisha | pm | aisha@kestrel.example | Aisha Khan | 艾欣
+department | 135 | marta | Products and design | 产品设计部
+user | 134 | marta | po | marta@kestrel.example | Marta Nowak | 马婷
+user | 134 | wei | po | wei@kestrel.example | Li Wei | 李伟
+user | 134 | emma | ui | emma@kestrel.example | Emma Lee | 李曼
+department | 135 | diego | Quality | 测试部
+user | 134 | diego | qa | diego@kestrel.example | Diego Ramos | 戴磊
+user | 134 | hana | qa | hana@kestrel.example | Hana Sato | 韩雪
+department | 135 | jonas | Development | 研发部
+user | 134 | jonas | dev | jonas@kestrel.example | Jonas Weber | 魏军
+user | 134 | priya | dev | priya@kestrel.example | Priya Nair | 潘雅
+user | 134 | yu | dev | yu@kestrel.example | Chen Yu | 陈雨
+user | 134 | sofia | dev | sofia@kestrel.example | Sofia Rossi | 苏菲
 
-    kind: of the script's rows.
-    when: the column that says when it happens; it does not happen to a row without that cell.
-    who: the column that says who does it, or an account.
-    operation: in "then" rows, that of their own column. If its path names a record, that is the
-        row's own, or the one of that kind which the row belongs to.
-    sends: the fields of the body: `title=words` sends the cell of a column, `story` that of the
-        column with the same name, and `status:closed` this word. A column that the row lacks may be
-        one of QUERIES.
+program | 133.9 | 131 | -200 | tomas | open | Selling | 销售
+product | 132.9 | shop | marta | diego | priya | Web Shop | 网上商城 | Where customers search, order and pay. | 顾客搜索、下单和付款的地方。
+plan | find | 130 | 40 | 130 | 42 | doing | Find it faster | 找得更快
+plan | order | 62 | | 61 | -30 | doing | Fewer steps to the order | 更少步骤完成下单
+plan | again | 45 | | -31 | -99 | wait | Returns and second purchases | 退货与复购
+project | 131.9 | 130 | -50 | scrum | tomas | open | | From search to order | 从搜索到下单 | Found on page one, ordered in two steps. | 首页找到，两步下单。
+execution | 130 | | 64 | 130 | 66 | Search that forgives typos | 搜索容错
+story | 129 | 127 | 70 | wei | find | 2 | 13 | Search finds products despite a typo | 输错字也能搜到商品 | One wrong letter at most. | 最多错一个字。
+task | 127 | 124 | 112 | 111 | devel | yu | 24 | 26 | 0 | 112 | Index product names by their syllables | 按拼音建立商品名索引
+testcase | typo | 122 | feature | 2 | A product is found despite one wrong letter | 错一个字仍能搜到商品 |
+        Search for "umbrela" > Umbrellas are listed // Search for "xqzt" > Three suggestions appear | 搜索“雨山” > 列出雨伞 // 搜索“某某某” > 给出三个建议
+build | 120 | Web Shop 4.0 | 网上商城 4.0
+release | 68 | 68 | Web Shop 4.0: typos forgiven | 网上商城 4.0：搜索容错
+bug | 117 | 112 | 109 | diego | yu | 2 | 3 | codeerror | fixed | typo | Search for "tea" lists steam irons first |
+        搜“茶”时茶几排在最前 | Search for "tea"//teas, best sellers first//six steam irons | 搜索“茶”//茶叶在前，按销量排序//前六个都是茶几
+bug | 111 | 107 | 104 | hana | priya | 2 | 1 | codeerror | fixed | | An apostrophe in the search ends in an error page | 搜索词含单引号时出现错误页 |
+        Search for "men's coat"//coats//an error page; the log has an SQL syntax error | 搜索“men's coat”//列出外套//错误页，日志里有 SQL 语法错误
+bug | 106 | 101 | 98 | diego | yu | 1 | 1 | security | fixed | | Customers' search words appear in the public sitemap | 顾客搜索词出现在公开的站点地图里 | Open
+        /sitemap.xml//product pages only//4,000 searches, some for names and order numbers | 不登录打开 /sitemap.xml//只有商品页//约四千条搜索词，含姓名和订单号
+bug | 99 | 93 | 90 | diego | priya | 3 | 3 | codeerror | notrepro | | Search results change their order on reload | 刷新后搜索结果顺序改变 |
+        Search for "mug" and reload a few times//always the same order//places 4 to 9 change | 搜索“马克杯”，多刷新几次//顺序不变//第 4 到第 9 位互换
+note | 94 | priya | I reloaded forty times: always the same. Which browser was it? | 我刷新了四十次，顺序都一样。你用的哪个浏览器？
+note | 93.6 | diego | Firefox, but since this morning I cannot see it any more either. | 火狐，不过今天早上起我这边也复现不了了。
+bug | 91 | 85 | 83 | diego | sofia | 2 | 2 | performance | fixed | | A listing with 400 products freezes old phones | 四百个商品的列表让旧手机卡死 |
+        Open "Kitchen" on a 2019 phone and scroll//smooth scrolling//the page hangs for nine seconds | 用旧手机打开“厨房用品”往下滑//滚动流畅//页面卡住九秒
+bug | 86 | 80 | 77 | marta | emma | 4 | 3 | designdefect | bydesign | | Sold-out products are still listed |
+        售罄商品仍在列表中 | Order the last blue umbrella//it leaves the listing//it stays, in grey | 买下最后一把蓝色雨伞//从列表中消失//仍在列表里，只是变灰
+note | 82 | emma | It stays so that people can ask to be told when it is back. | 保留它是为了让顾客登记到货提醒。
+note | 81 | marta | Then let us say so below the picture. You can close this. | 那就在图片下方写清楚吧，这个可以关了。
+execution | 62 | | 22 | 62 | 23 | Guest checkout | 免登录下单
+story | 60 | 58 | | wei | order | 1 | 8 | Order without an account | 不注册也能下单 | A guest gives an address and an e-mail only. | 游客只需填写地址和邮箱。
+task | 57 | 56 | 46 | 44 | devel | priya | 20 | 22 | 0 | 46 | Let an order have no account | 订单允许没有账号
+testcase | guest | 56 | feature | 1 | A guest orders and pays | 游客下单并付款 | Choose "Continue as guest" > Only address and e-mail are asked //
+        Pay by card > The order number is shown | 选择“不登录继续” > 只要求地址和邮箱 // 用银行卡付款 > 显示订单号
+build | 59 | Web Shop 4.1 | 网上商城 4.1
+release | 24 | 24 | Web Shop 4.1: guests welcome | 网上商城 4.1：免登录下单
+bug | 55 | 52 | 49 | diego | priya | 1 | 1 | codeerror | fixed | guest | A guest's order goes to the guest before | 游客订单寄给了上一位游客 | Order
+        as two guests on one device//each parcel goes to its own address//both go to the first | 在同一设备上以两位游客身份下单//各寄各的//都寄到第一个地址
+bug | 50 | 47 | 44 | hana | sofia | 3 | 2 | codeerror | fixed | | The delivery day is yesterday for orders after 23:00 | 23 点后下单显示昨天送达 |
+        Put a mug into the basket at 23:10//delivery the day after tomorrow//delivery yesterday | 23:10 把杯子加入购物车//显示后天送达//显示昨天送达
+bug | 45 | 41 | 38 | diego | priya | 2 | 2 | codeerror | fixed | guest | The back button orders a second time | 点返回键会重复下单 | Order as a guest//
+        Press "Back", then "Forward"//the same confirmation//a second order | 以游客身份下单//在浏览器里点“后退”再点“前进”//还是原来的确认页//生成了第二张订单
+bug | 40 | 36 | 33 | marta | emma | 4 | 4 | designdefect | willnotfix | | The progress bar still has five dots | 进度条仍是五个点 |
+        Go from the basket to the payment as a guest//a dot for each of three pages//five dots | 以游客身份从购物车走到付款//三个页面三个点//仍是五个点
+bug | 33 | 27 | 24 | diego | sofia | 2 | 1 | codeerror | fixed | | Vouchers count twice when the page is reloaded | 刷新页面后优惠券重复抵扣 | Enter a
+        voucher for 10 euros and reload the page//10 euros off//20 euros off, in the e-mail, too | 输入十元优惠券后刷新页面//抵扣十元//抵扣二十元，邮件里也一样
+execution | 20 | | | 19 | -8 | Checkout in two steps | 两步结算
+story | 20 | 18 | | wei | order | 1 | 13 | Address and payment on one page | 地址和付款合为一页 | Nothing is asked twice. | 任何信息只填一次。
+task | 14 | 13 | 4 | 3 | design | emma | 12 | 13 | 0 | 4 | Draw the page for phones first | 先画手机端页面
+task | 14 | 9 | 0.6 | | devel | priya | 24 | 15 | 8 | 1 | Merge the forms of address and payment | 合并地址与付款表单
+task | 14 | | | | test | diego | 12 | | | -4 | Check out in two steps on every device | 在各种设备上走通两步结算
+task | 10 | 6 | 1.2 | | discuss | tomas | 4 | 2 | 2 | -2 | Watch five customers use the draft | 观察五位顾客试用草稿
+testcase | steps | 13 | feature | 1 | An order takes two steps | 下单只需两步 | Press "Checkout" > Address and payment on one page // Press "Order" >
+        The order number is shown // Go back > The order is not sent again | 点“结算” > 地址和付款在同一页 // 点“下单” > 显示订单号 // 返回上一页 > 不会重复下单
+story | 19 | 17 | | wei | order | 2 | 5 | Pay with a saved card | 使用已保存的银行卡付款 | It needs its security code only. | 只需输入安全码。
+task | 13 | 5 | 0.9 | | devel | yu | 10 | 6 | 4 | 0 | Keep the card's token, never its number | 只保存卡令牌，不保存卡号
+task | 8 | | | | affair | admin | 1 | | | 1 | Sign the contract with the card provider | 签署银行卡服务商合同
+testcase | saved | 6 | security | 1 | A saved card belongs to one account | 已保存的卡只属于一个账号 |
+        Log out > No card is offered // Log in as somebody else > No card is offered | 退出登录 > 不显示任何卡 // 换账号登录 > 不显示任何卡
+build | 17 | Web Shop 4.2 candidate | 网上商城 4.2 候选版
+release | 3 | -9 | Web Shop 4.2: two steps | 网上商城 4.2：两步结算
+testtask | 2.9 | | 3 | -6 | acceptance | Acceptance of Web Shop 4.2 | 网上商城 4.2 验收测试
+run | 2.5 | diego | saved | fail // pass
+run | 1.6 | diego | steps | pass // pass // fail
+run | 0.6 | hana | typo | pass // pass
+bug | 15 | 9.4 | 7.2 | diego | priya | 3 | 1 | codeerror | fixed | | Total is off by a cent with three discounts | 三个折扣叠加时总额差一分 | Put three
+        discounted items into the basket and add up the lines: 29.97//a total of 29.97//29.98 | 把三件打折商品加入购物车，各行相加为 29.97//总额 29.97//29.98
+note | 14 | priya | Each discount is rounded by itself. Round once, at the end? | 现在每个折扣各自取整。改成最后统一取整？
+note | 13.2 | marta | Yes, and in the customer's favour. Accounting wants it this week. | 可以，按对顾客有利的方向取整。财务希望这周就改好。
+bug | 12.3 | | | diego | priya | 2 | 1 | performance | | | The payment page waits for the chat window | 付款页要等客服窗口加载完 | Block
+        the chat server and open the payment page//the form at once//a white page for thirty seconds | 屏蔽客服服务器后打开付款页//立即显示表单//白屏三十秒
+bug | 10.4 | 5.2 | 3.1 | diego | priya | 2 | 1 | codeerror | fixed | | A declined card empties the basket | 银行卡被拒后购物车被清空 | Pay
+        for two items with a test card that is declined//the basket as it was//an empty basket | 买两件商品，用会被拒的测试卡付款//购物车保持原样//购物车空了
+then | 2 | diego | POST /bugs/<id>/active | comment assignedTo:priya | Still happens with cards that send a code by text. | 需要短信验证码的卡仍会出现。
+note | 1.7 | priya | The bank sends those back to another address. I'll look at it today. | 银行对这类卡会跳回另一个地址，我今天查。
+bug | 8.6 | | | hana | admin | 2 | 2 | security | | | The card form can be framed by any page | 付款表单可被任意页面嵌入 | Put the payment page into
+        an iframe on another site//the browser refuses it//the form appears and works | 在别的网站用 iframe 嵌入付款页//浏览器拒绝显示//表单照常显示，还能提交
+bug | 6.3 | 2.6 | | diego | emma | 3 | 2 | designdefect | fixed | | The pay button lies below the keyboard on phones | 手机上付款按钮被键盘遮住 | Fill
+        in the security code on a small phone//"Order" can be pressed at once//the keyboard hides it | 在小屏手机上填安全码//可以直接点“下单”//按钮被键盘遮住
+bug | 2.4 | 0.4 | | diego | yu | 1 | 1 | security | fixed | saved | Saved cards are shown to guests on shared devices | 共用设备上游客能看到已保存的卡 | Save
+        a card, log out and order as a guest//no card is offered//the card's last four digits | 保存一张卡，退出后以游客身份下单//不显示任何卡//显示该卡后四位
+bug | 1.5 | | | diego | priya | 1 | 1 | codeerror | | steps | Paying twice within a second charges twice | 一秒内连点付款会扣款两次 | Pay with a test
+        card and press "Order" twice//one order, one charge//one order, two charges | 用测试卡付款，快速点两下“下单”//一张订单、一笔扣款//一张订单、两笔扣款
+note | 0.8 | marta | Is any real customer affected? | 有真实顾客受影响吗？
+note | 0.35 | priya | None so far: the live shop is too slow for it. I'll lock button and order. | 目前没有：线上版本来不及点第二下。按钮和订单我都锁上。
+bug | 0.5 | | | hana | emma | 3 | 4 | standard | | | Screen readers skip the choice of the delivery day | 读屏软件会跳过送达日选择 | Turn on the screen
+        reader and press Tab after the postcode//"Delivery day, Thursday"//"Card number" | 打开读屏软件，在邮编后按 Tab 键//念出“送达日，星期四”//念出“卡号”
+execution | 6 | | | -9 | -40 | Wallets at the till | 钱包支付
+story | 11 | 9 | | wei | order | 2 | 8 | Pay with a phone wallet | 用手机钱包付款 | The wallet gives address and card. | 地址和卡号由钱包提供。
+task | 5 | | | | request | marta | 4 | | | -3 | Describe what a wallet order must show | 说明钱包订单应显示的内容
+story | 9 | 7 | | wei | again | 3 | 5 | Order the same basket again | 再次购买相同的商品 | All that is still sold. | 限仍在售的商品。
+then | 3 | marta | POST /stories/<id>/change | spec=comment | All that is still sold, at today's prices. | 限仍在售的商品，按今日价格。
+story | 1.3 | | | marta,diego | again | 2 | 3 | Ask before an order is sent twice | 重复下单前先确认 | Within ten minutes, that is. | 限十分钟以内。
+
+product | 132.7 | club | wei | diego | yu | Loyalty Club | 会员俱乐部 | Points and invitations of the shop's members. | 商城会员的积分和邀请。
+plan | points | 130 | 25 | 125 | 30 | doing | Points that people trust | 让人放心的积分
+plan | friends | 45 | | 44 | -35 | doing | Members bring members | 老会员带新会员
+project | 131.7 | 126 | -45 | scrum | tomas | private | wei,marta,diego,hana,jonas,priya,yu,emma | Club relaunch | 会员俱乐部改版 | New pages. | 新页面。
+execution | 124 | | 28 | 122 | 30 | Points ledger | 积分账本
+story | 122 | 120 | 78 | marta | points | 1 | 13 | Every point has an entry | 每个积分都有明细 | They add up to the balance. | 合计等于余额。
+task | 117 | 114 | 98 | 96 | devel | yu | 30 | 33 | 0 | 98 | Book points as entries, never as a balance | 按明细记账，不直接存余额
+testcase | balance | 116 | feature | 1 | The balance is the sum of the entries | 余额等于明细之和 |
+        Buy for 40 euros > 40 points are booked // Return half of it > 20 points are taken back | 消费四十元 > 记入四十积分 // 退货一半 > 扣回二十积分
+build | 118 | Loyalty Club 3.0 | 会员俱乐部 3.0
+release | 73 | 73 | Loyalty Club 3.0: the ledger | 会员俱乐部 3.0：积分账本
+testtask | 80 | 75 | 80 | 76 | system | The ledger with last year's entries | 用去年全部明细测试积分账本
+run | 79 | diego | balance | pass // pass
+bug | 114 | 109 | 106 | diego | yu | 2 | 2 | codeerror | fixed | balance | Points of returned goods are kept | 退货后积分没有扣回 |
+        Buy for 40 euros and return half of it//20 points are taken back//all 40 points stay | 消费四十元，再退货一半//扣回二十积分//四十积分都还在
+bug | 102 | 95 | 92 | wei | yu | 2 | 1 | performance | fixed | | The ledger of old members takes half a minute | 老会员的账本要等半分钟 |
+        Open the ledger of a member with 9,000 entries//a first page within two seconds//31 seconds | 打开有九千条明细的账本//两秒内显示第一页//31 秒
+bug | 95 | 90 | 88 | diego | priya | 3 | 4 | codeerror | postponed | | Members who moved abroad keep the old rate | 移居国外的会员仍按旧比例折算 | Change
+        a member's country from Poland to Norway//Norway's rate from tomorrow//Poland's rate | 把会员的国家从波兰改为挪威//次日起按挪威比例折算//仍按波兰比例
+note | 92 | priya | It concerns twelve members. Can it wait for next year's rates? | 只涉及十二位会员，能等到明年调整比例时再改吗？
+note | 91 | wei | Yes. Until then we pay the difference by hand. | 可以，在那之前我们人工补差额。
+bug | 84 | 79 | 78 | hana | yu | 1 | 1 | security | fixed | | A member's ledger opens with another member's number | 换一个会员编号就能看到别人的账本 |
+        Log in and change the number in the address//refused//the other ledger, with all purchases | 登录后修改网址中的编号//拒绝访问//看到别人的账本和消费记录
+bug | 75 | 71 | 68 | diego | priya | 2 | 1 | config | fixed | | E-mails of the test system reach real members | 测试环境的邮件发给了真实会员 | Run the birthday
+        job on a copy of the data//all e-mails end up in the test mailbox//37 reach members | 用数据副本运行生日任务//邮件都进测试邮箱//37 封发给了真实会员
+bug | 53 | 50 | 48 | wei | yu | 3 | 3 | others | external | | Points from petrol stations come a week late | 合作加油站的积分晚到一周 |
+        Fill up at a partner's station with the club card//points next morning//points eight days later | 在合作加油站加油并出示会员卡//次日早上到账//八天后到账
+note | 51 | yu | They send one file a week, on Mondays; the contract allows it. | 对方每周一才发一次文件，合同允许这样。
+note | 50.6 | wei | Then the club page has to say so. I'll write a story. | 那会员页上要写明，我来提个需求。
+bug | 36 | 32 | 29 | wei | priya | 3 | 2 | codeerror | fixed | | Members with a single name cannot join | 姓名只有一个词的顾客无法入会 |
+        Join as "Suharto", without a last name//"Welcome"//"Please give your full name" | 姓名填“Suharto”申请入会//“欢迎加入”//“请填写完整姓名”
+execution | 27 | 8 | | 26 | -20 | Vouchers by text message | 短信优惠券
+story | 29 | 27 | | marta | friends | 3 | 5 | A voucher on the member's birthday | 会员生日当天发送优惠券 | By text message at ten o'clock. | 上午十点发短信。
+task | 24 | 21 | 12 | | devel | jonas | 10 | 4 | 6 | 7 | Connect the SMS provider | 接入短信服务商
+then | 9 | jonas | POST /tasks/<id>/pause | comment | The provider changes its contract; until then we cannot test. | 短信服务商正在换合同，暂时无法测试。
+task | 22 | | | | study | aisha | 4 | | | 9 | Compare three SMS providers | 比较三家短信服务商
+then | 13 | tomas | POST /tasks/<id>/cancel | comment | Decided without us: one provider for the whole group. | 集团已统一选定服务商，无需比较。
+execution | 23 | | | 22 | -10 | Invite a friend | 邀请好友
+story | 25 | 23 | | marta | friends | 1 | 8 | Invite a friend by a link | 通过链接邀请好友 | 500 points for both, once. | 双方各得五百积分，仅一次。
+task | 19 | 17 | 9 | 8 | devel | yu | 16 | 17 | 0 | 9 | Make links that cannot be guessed | 生成无法猜测的邀请链接
+task | 17 | 11 | 6.5 | 5.6 | test | diego | 6 | 6 | 0 | 7 | Invite oneself, one's cat and a stranger | 邀请自己、邀请猫、邀请陌生人
+testcase | invite | 16 | feature | 1 | Both get points with the first order | 首次下单双方得积分 |
+        Order for the first time > Both get 500 points // Order again > Nobody gets points | 首次下单 > 双方各得五百积分 // 再次下单 > 不再得积分
+story | 18 | 16 | | marta | friends | 2 | 5 | See which friends have come | 查看哪些好友已加入 | First names only. | 只显示昵称。
+task | 13 | 9 | 1.5 | | devel | priya | 8 | 6 | 3 | -2 | List friends by the day they came | 按加入日期列出好友
+build | 21 | Loyalty Club 3.1 candidate | 会员俱乐部 3.1 候选版
+release | 3.5 | -12 | Loyalty Club 3.1: friends | 会员俱乐部 3.1：好友邀请
+bug | 19.5 | 15.6 | 12 | diego | yu | 3 | 2 | codeerror | fixed | invite | The friend's name is that of the last visitor | 好友姓名显示成上一位访客 | Open
+        Anna's link, then Ben's in another browser//"Ben invites you"//"Anna invites you" | 先打开小安的链接，再换浏览器打开小本的//“小本邀请你”//“小安邀请你”
+bug | 11.5 | | | wei | tomas | 3 | 3 | config | | | Invitations name the staging shop as their sender | 邀请邮件的发件人显示为预发环境 |
+        Invite a friend by e-mail//the sender is "Kestrel Club"//the sender is "staging-2" | 用邮件邀请好友//发件人是“红隼会员俱乐部”//发件人是“staging-2”
+bug | 8.5 | 3.1 | 1.9 | diego | yu | 2 | 1 | codeerror | fixed | invite | Points come with the order and stay after its return | 下单即得积分，退货后仍保留 |
+        Order by an invitation and return everything//both lose the 500 points//both keep them | 通过邀请下单，再全部退货//双方的五百积分扣回//双方都还留着
+bug | 6.5 | | | diego | priya | 2 | 3 | performance | | | Listing 900 friends takes twelve seconds | 列出九百位好友要十二秒 | Open "My friends" as the test
+        member with 900 friends//two seconds//twelve; it sends a query for each friend | 用有九百位好友的测试会员打开“我的好友”//两秒//十二秒，每位好友查询一次
+note | 5 | priya | Who has 900 friends? | 谁会有九百个好友？
+note | 4.8 | diego | A blogger with a discount page. There will be more of them. | 一位做优惠导购的博主，以后这样的人会更多。
+note | 4.2 | wei | After the release, please; she can wait two weeks. | 上线之后再改吧，她可以等两周。
+bug | 3.6 | 1.2 | | hana | yu | 3 | 3 | codeerror | fixed | invite | The link breaks in e-mails: it ends in a dot | 链接以句点结尾，在邮件里失效 | Mail
+        an invitation and click on its link//the friend's page//"Not found"; the last dot is gone | 发送邀请邮件并点击链接//打开好友页面//页面不存在，句点丢了
+bug | 1.3 | | | wei | diego | 3 | 2 | automation | | | The nightly test invites the managing director | 夜间测试会邀请总经理 |
+        Look at the log of last night's run//test addresses only//one e-mail to the managing director | 查看昨晚的测试日志//只发给测试邮箱//有一封发给了总经理
+bug | 0.3 | 0.07 | | diego | yu | 2 | 2 | codeerror | fixed | invite | Umlauts in the friend's name make the link invalid | 好友姓名含生僻字时链接失效 |
+        Invite a friend called "Jürgen"//a link that opens//"This invitation is not valid" | 邀请名叫“张垚燚”的好友//链接可以打开//提示“邀请无效”
+story | 27 | 25 | | marta | friends | 4 | 13 | A member's card of plastic | 实体会员卡 | For those with more than 5,000 points. | 寄给积分超过五千的会员。
+then | 20 | wei | POST /stories/<id>/close | closedReason:willnotdo comment | Nobody asked for it in the survey; a phone is enough. | 调研中没人要，手机就够。
+story | 1.6 | | | marta,diego | | 2 | 5 | Give points to another member | 积分转赠 | At most 1,000 a month. | 每月最多一千积分。
+
+program | 133.5 | 131 | -200 | aisha | open | Delivering | 履约配送
+product | 132.5 | depot | wei | hana | jonas | Warehouse | 仓储系统 | Receiving, picking and packing in two halls. | 两个库区的收货、拣货和打包。
+plan | paper | 130 | 20 | 128 | 22 | doing | No more paper lists | 告别纸质单据
+plan | parcels | 60 | | 58 | -40 | doing | Every parcel is weighed and right | 每个包裹都称重无误
+project | 131.5 | 129 | -60 | waterfall | aisha | open | | Handhelds in the warehouse | 仓库手持终端 | Scanners instead of paper lists. | 用扫码终端代替纸单。
+execution | 123 | | 22 | 121 | 23 | Picking by scanner | 扫码拣货
+story | 121 | 119 | 48 | marta | paper | 1 | 13 | Pick an order by scanning each item | 逐件扫码拣货 | A wrong item is refused. | 扫错商品会被拒绝。
+task | 118 | 116 | 90 | 88 | devel | jonas | 32 | 38 | 0 | 90 | Write the picking screen of the scanner | 编写终端拣货界面
+testcase | pick | 115 | feature | 1 | Scan a wrong item | 扫描错误的商品 | Scan an item of the next order > A low sound, nothing is counted //
+        Scan the right item > A high sound, one is counted | 扫描下一单的商品 > 低音提示，不计数 // 扫描正确商品 > 高音提示，计数加一
+story | 96 | 94 | | marta | paper | 2 | 8 | One walk for several orders | 一趟拣多张订单 | Up to six orders of one hall. | 同一库区最多六单合并。
+task | 86 | 69 | 54 | 52 | devel | yu | 24 | 27 | 0 | 54 | Order the shelves of a walk | 计算一趟的货架顺序
+testcase | walk | 66 | performance | 2 | A walk with six orders is planned quickly |
+        六单合并时规划足够快 | Put six orders into one walk > The first shelf within two seconds | 六单合并一趟 > 两秒内显示第一个货架
+build | 117 | Warehouse 2.0 | 仓储系统 2.0
+release | 38 | 38 | Warehouse 2.0: picking without paper | 仓储系统 2.0：无纸拣货
+testtask | 60 | 42 | 60 | 43 | system | Both halls without paper | 两个库区无纸运行测试
+run | 59 | hana | walk | fail
+run | 46 | hana | walk | pass
+bug | 112 | 106 | 103 | hana | jonas | 3 | 2 | codeerror | fixed | | Receiving counts a pallet as one item |
+        收货时把一托盘算成一件 | Scan the label of a pallet of 48 mugs//48 mugs in stock//one mug | 扫描一托盘 48 个马克杯的标签//库存增加 48//库存只增加 1
+bug | 107 | 101 | 98 | wei | jonas | 1 | 1 | codeerror | fixed | pick | Stock goes below zero when two take the last item | 两人同取最后一件时库存变负数 |
+        Scan the last mug with two scanners at once//the second one refuses it//the stock is -1 | 用两台终端同时扫描最后一个杯子//第二台拒绝//库存变为 -1
+bug | 97 | 93 | 90 | hana | emma | 4 | 2 | designdefect | fixed | | Red and green lamps look alike to some pickers | 有的拣货员分不清红灯和绿灯 | Let a
+        colour-blind picker work at belt 2//"stop" and "go" differ at a glance//he has to ask | 请一位色弱的拣货员在传送带旁工作//一眼分清“停”和“走”//每次都要问
+bug | 89 | 86 | 84 | wei | yu | 3 | 3 | codeerror | external | | Two suppliers use one barcode for two teas | 两家供应商的两种茶用了同一条码 |
+        Scan the green tea at shelf A-12 and the black tea at C-3//two teas//green tea at both | 在 A-12 扫绿茶，在 C-3 扫红茶//两种茶//两处都显示绿茶
+note | 88 | yu | One of them has printed a number for years that is not theirs. We cannot fix that. | 其中一家多年来一直用着别人的条码，我们修不了。
+note | 87 | wei | I have written to them. Until they change it, their tea gets our own label. | 我已发函给对方，改好之前先贴我们自己的标签。
+bug | 76 | 72 | 69 | hana | jonas | 2 | 1 | codeerror | fixed | pick | The scanner counts an item twice when the hand shakes |
+        手抖时终端把一件数成两件 | Scan an item twice within a tenth of a second//one is counted//two are counted | 在十分之一秒内扫同一件两次//计一件//计两件
+bug | 58 | 54 | 50 | hana | yu | 2 | 2 | performance | fixed | walk | Planning a walk with six orders takes eleven seconds | 六单合并规划需要十一秒 | Put
+        six orders with forty shelves into one walk//two seconds//eleven; the seventh aisle is slow | 把六单共四十个货架合并为一趟//两秒//十一秒，慢在第七条通道
+bug | 30 | 26 | 23 | hana | sofia | 3 | 2 | standard | fixed | | Gloves are too thick for the button "Confirm" | 戴手套按不到“确认”键 |
+        Confirm ten shelves in the cold room, with gloves on//one press each//three to five presses | 在冷库戴手套确认十个货架//每次按一下//要按三到五下
+execution | 26 | | | 25 | -12 | Packing by scanner | 扫码打包
+story | 35 | 33 | | marta | parcels | 1 | 8 | Each parcel is weighed before it is closed | 封箱前称重每个包裹 | At most fifty grams off. | 误差不超过五十克。
+task | 18 | 16 | 9 | | devel | jonas | 20 | 23 | 0 | 9 | Read the scales over the network | 通过网络读取电子秤
+testcase | weigh | 25 | feature | 1 | A parcel without one item is noticed | 少装一件会被发现 | Leave a mug out > The scales show the difference //
+        Close it all the same > A supervisor must confirm | 少放一个杯子 > 显示重量差 // 强行封箱 > 需要主管确认
+story | 28 | 26 | | marta | parcels | 2 | 5 | The scanner proposes the box | 终端推荐箱型 | The smallest one that holds everything. | 能装下全部商品的最小箱型。
+task | 16 | 8 | 0.4 | | devel | jonas | 16 | 11 | 6 | 1 | Choose among twelve boxes | 在十二种箱型中选择
+task | 7 | | | | affair | admin | 2 | | | -2 | Choose who delivers the boxes | 选定纸箱供应商
+task | 11 | 5 | 1.3 | | design | emma | 4 | 3 | 1 | 0 | Draw a sign for fragile goods | 设计易碎品标志
+build | 25 | Warehouse 2.1 candidate | 仓储系统 2.1 候选版
+bug | 23.5 | 18.5 | 16 | wei | jonas | 2 | 1 | codeerror | fixed | weigh | A roll of tape left on the scales is packed as a mug | 秤上忘拿的胶带被当成杯子 |
+        Leave the mug out and a roll of tape on the scales//180 grams missing//nothing missing | 漏放一个杯子，把一卷胶带留在秤上//提示少 180 克//称重通过
+bug | 13.4 | 8.3 | | hana | sofia | 3 | 3 | codeerror | fixed | | Boxes of 30 litres are proposed for posters |
+        海报被推荐装三十升箱 | Pack an order with a single poster//the tube//box 9, of 30 litres | 打包只含一张海报的订单//推荐圆筒//推荐三十升的九号箱
+note | 12.2 | sofia | Posters have no measures: two of their sides are 0. | 海报没有尺寸：有两边是 0。
+note | 11.4 | wei | I'll measure them with the new arrivals on Thursday. | 周四新货到时我一起量。
+bug | 9.3 | 4.5 | 2.7 | wei | jonas | 3 | 3 | security | fixed | weigh | After a supervisor's badge, anybody can open the parcel | 主管刷卡后任何人都能开箱 |
+        Open a parcel by badge, close it and open it without one//refused//it opens for ten minutes | 刷工牌开箱再封上，然后不刷工牌开箱//拒绝//十分钟内都能打开
+bug | 7.2 | | | aisha | tomas | 3 | 2 | config | | | Hall 2 prints its labels in hall 1 | 二号库区的标签从一号库区打出来 | Press "Print label" in hall 2//
+        the label comes out beside it//it comes out 200 metres away | 在二号库区点“打印标签”//旁边的打印机出标签//两百米外才出标签
+bug | 4.6 | 1.1 | | hana | sofia | 2 | 2 | codeerror | fixed | | Fragile goods are packed below tins | 易碎品被放在罐头下面 |
+        Pack two glasses and six tins of soup//the glasses come last//the scanner names them first | 打包两只玻璃杯和六罐汤//最后放玻璃杯//终端先提示放玻璃杯
+bug | 0.9 | 0.03 | | hana | jonas | 2 | 2 | codeerror | fixed | weigh | Wet boxes weigh more than the limit allows | 纸箱受潮后超出允许重量 |
+        Pack ten orders in boxes that stood at the open gate//the scales accept them//seven are too heavy | 用放在库门边的纸箱打包十单//称重通过//七单超重
+note | 0.4 | jonas | Last week's rain, I suppose. A limit in percent instead of fifty grams? | 应该是上周下雨受潮了。把五十克改成按百分比？
+note | 0.2 | wei | Two percent, but never less than fifty grams. | 百分之二，但不少于五十克。
+bug | 0.09 | | | hana | | 3 | 3 | codeerror | | | A walk cannot be given to another picker | 拣货任务不能转给别人 |
+        Start a walk and log in to the scanner as somebody else//"Take over?"//an empty screen | 开始一趟拣货，再换人登录终端//询问“是否接手？”//空白页面
+execution | 5 | | | -14 | -50 | Trial in hall 2 | 二号库区试运行
+project | 15 | -20 | -150 | waterfall | aisha | open | | Returns without paper | 无纸化退货 | Door to shelf without a form. | 从门口到货架不用填单。
+
+product | 132.3 | app | marta | hana | sofia | Driver App | 司机 App | Tours, doors and signatures on each driver's phone. | 每位司机手机上的路线、门牌和签收。
+plan | tours | 130 | 20 | 126 | 21 | doing | Tours that fit the day | 跟得上当天变化的路线
+plan | offline | 40 | | 38 | -30 | doing | Works without a network | 没有网络也能用
+project | 131.3 | 124 | -48 | scrum | aisha | open | | Same-day delivery | 当日达 | Ordered before noon, delivered by nine. | 中午前下单，晚上九点前送达。
+execution | 122 | | 21 | 120 | 22 | Tours that renew themselves | 路线自动更新
+story | 120 | 118 | | wei | tours | 1 | 13 | A new order joins a tour on its way | 新订单加入进行中的路线 | The driver may refuse it. | 司机可以拒绝。
+task | 117 | 110 | 94 | 92 | devel | sofia | 30 | 35 | 0 | 94 | Insert a stop where it costs least | 在代价最小处插入站点
+testcase | insert | 95 | feature | 1 | A stop is inserted into a tour | 路线中插入站点 |
+        Order with an address on the way > The driver is asked // Accept > The map shows the stop | 下一张顺路的订单 > 询问司机 // 接受 > 地图显示该站
+build | 116 | Driver App 6.0 | 司机 App 6.0
+release | 52 | 51 | Driver App 6.0: tours renew themselves | 司机 App 6.0：路线自动更新
+bug | 111 | 106 | 103 | hana | sofia | 2 | 2 | codeerror | fixed | | The map is empty after the phone was locked | 手机锁屏后地图变空白 | Lock the
+        phone on a tour for a minute//the map where it was//a grey area until the app is restarted | 行驶途中锁屏一分钟//地图保持原样//一片灰色，重启 App 才恢复
+bug | 105 | 100 | 96 | hana | sofia | 1 | 1 | codeerror | fixed | | Yesterday's tour is started again | 前一天的路线又被启动 | Leave a tour open overnight//
+        today's tour in the morning//yesterday's, and its customers get a message | 不结束路线过一夜//早上打开当天路线//又是前一天的，顾客还收到了通知
+bug | 94 | 88 | 85 | hana | sofia | 2 | 1 | performance | fixed | | The battery is empty by three in the afternoon |
+        下午三点电池就耗尽 | Drive a whole tour with a charged phone//30 % left at six//off at three | 手机充满电后跑完整条路线//下午六点还剩 30%//三点自动关机
+note | 93 | sofia | The position is asked for every second, even in a traffic jam. | 即使堵车也每秒定位一次。
+note | 92 | aisha | Every ten seconds is enough for the office. | 对调度中心来说十秒一次足够。
+bug | 87 | 84 | 81 | hana | sofia | 2 | 2 | codeerror | fixed | insert | An inserted stop is put behind the depot | 插入的站点排到了返仓之后 | Accept
+        an order on the way with one stop left//the depot comes last//the new stop comes after the depot | 只剩一站时接受顺路订单//最后返仓//新站点排在返仓之后
+bug | 64 | 60 | 57 | hana | sofia | 2 | 2 | security | fixed | | Photographs stay on the phone for weeks | 照片在手机里保留数周 |
+        Open the gallery a week after a tour//no picture of a customer's door//all 43 of them | 路线结束一周后打开手机相册//没有顾客家门口的照片//43 张都在
+bug | 47 | | 42 | hana | yu | 3 | 3 | codeerror | | | The map stays empty after a call | 接完电话后地图空白 |
+        Take a call on a tour and hang up//the map//a grey area, as after a lock | 行驶途中接一个电话再挂断//显示地图//一片灰色，与锁屏后相同
+then | 44 | yu | POST /bugs/<id>/resolve | resolution:duplicate duplicateBug:4 comment | The same cause as with the locked phone. | 与锁屏后地图空白同一原因。
+execution | 23 | | | 22 | -11 | Offline tours | 离线路线
+story | 22 | 20 | | wei | offline | 1 | 13 | A tour goes on without a network | 没有网络时路线照常进行 | All of it is on the phone. | 手机上有整条路线。
+task | 14 | 12 | 2.8 | 1.6 | devel | sofia | 24 | 26 | 0 | 3 | Load the whole tour before it starts | 出发前下载整条路线
+task | 14 | 10 | 0.7 | | devel | yu | 20 | 13 | 7 | 2 | Merge what two phones did offline | 合并两台手机的离线操作
+task | 12 | 4 | 0.5 | | test | diego | 10 | 4 | 6 | -1 | Drive through the tunnel under the port | 穿越港口隧道实测
+testcase | tunnel | 20 | feature | 1 | A stop is done inside a tunnel | 在隧道里完成一站 | Switch the network off > A grey cloud appears //
+        Finish a stop > It is ticked // Switch it on > The office sees it | 关闭网络 > 出现灰色云朵 // 完成一站 > 打上勾 // 打开网络 > 调度中心可见
+story | 16 | 14 | | wei | | 4 | 3 | Dark colours after sunset | 日落后使用深色界面 | The map and all lists. | 包括地图和所有列表。
+story | 10 | 8 | | wei | offline | 2 | 5 | The customer sees the van come | 顾客能看到车辆位置 | Of the next three stops. | 仅限后三站。
+build | 22 | Driver App 6.1 beta | 司机 App 6.1 测试版
+release | 1.4 | -13 | Driver App 6.1: offline tours | 司机 App 6.1：离线路线
+testtask | 1.8 | | 2 | -5 | performance | A week on the road with 6.1 beta | 6.1 测试版一周路测
+run | 1.6 | hana | insert | pass // pass
+run | 0.45 | diego | tunnel | pass // pass // fail
+bug | 20.5 | 16.5 | 14 | hana | yu | 2 | 1 | codeerror | fixed | | A refused stop comes back after an hour offline | 离线一小时后被拒的站点又出现 |
+        Refuse a new stop and switch the network off for an hour//it stays refused//it is back on the list | 拒绝新站点后断网一小时//保持已拒绝//站点又回到列表
+bug | 12.5 | | | aisha | sofia | 2 | 2 | performance | | | Loading a tour of 140 stops takes four minutes | 下载一百四十站的路线要四分钟 | Load the longest
+        tour in the depot//under a minute//four minutes, with forty vans waiting at the gate | 在配送站下载最长的路线//一分钟以内//四分钟，四十辆车在门口排队
+bug | 9.5 | 3.4 | 2.1 | hana | sofia | 3 | 1 | codeerror | fixed | tunnel | The cloud is green though nothing was sent | 尚未上传，云朵就变绿 |
+        Finish a stop offline and switch the network on for a second//a grey cloud//a green one | 离线完成一站，联网一秒后再断开//云朵保持灰色//立刻变绿
+bug | 5.2 | | | hana | marta | 4 | 3 | others | | | Drivers do not know what "Merge" means | 司机不明白“合并”是什么意思 | Ask four drivers what "Merge" does//
+        "It makes one list of two"//four answers, one of them "traffic" | 问四位司机点“合并”会怎样//“两份记录合成一份”//四种答案，有人说“并线”
+bug | 2.7 | 0.65 | | hana | sofia | 2 | 2 | codeerror | fixed | | The van stands in the river when there is no network | 无网络时车辆显示在河里 |
+        Drive along the river without a network//the last known place//the middle of the river | 断网沿河行驶//显示最后已知位置//显示在河中央
+bug | 0.42 | | | diego | yu | 1 | 1 | codeerror | | tunnel | A tour is lost if the phone restarts in a tunnel | 手机在隧道里重启后路线丢失 |
+        Finish two stops offline and restart the phone//the tour goes on at stop 3//it begins at stop 1 | 断网完成两站后重启手机//从第三站继续//从第一站重新开始
+note | 0.3 | aisha | This blocks the trial. When will it be fixed? | 这会阻塞路测。什么时候能修好？
+note | 0.1 | yu | I see the cause. You'll get a build for the trial tomorrow at noon. | 原因已找到，明天中午给路测版本。
+bug | 0.02 | | | hana | | 3 | 4 | designdefect | | | The grey cloud covers the house number | 灰色云朵挡住门牌号 |
+        Open a stop with a long address offline//the whole address//a cloud on the house number | 断网时打开地址较长的站点//完整显示地址//云朵盖住了门牌号
+"""
+# THE ACTS: what happens to the rows of a kind, in this order.
+#   when    the column that says when it happens, unless its cell is empty
+#   who     the column with the account of the caller, or an account
+#   sends   the fields of the body: `title` sends the cell of that column, `dept=department` the cell of another one, and `acl:open` this word
+ACTS = (
+    # kind         when         who           operation                         sends
+    ("department", "opened",    "admin",      "POST /departments",              "name manager"),
+    ("user",       "opened",    "admin",      "PUT /users/<user>",              "realname role email dept=department"),
+    ("program",    "opened",    "admin",      "POST /programs",                 "name begin end PM acl"),
+    ("product",    "opened",    "admin",      "POST /programs/<id>/products",   "name desc code PO QD RD acl"),
+    ("plan",       "opened",    "PO",         "POST /products/<id>/plans",      "title begin end status"),
+    ("plan",       "closed",    "PO",         "PUT /productplans/<id>",         "status:closed"),
+    ("project",    "opened",    "PM",         "POST /programs/<id>/projects",   "name desc code begin end model products PM PO QD RD acl whitelist"),
+    ("execution",  "opened",    "PM",         "POST /projects/<id>/executions", "name code begin end PM PO QD RD acl"),
+    ("execution",  "suspended", "PM",         "PUT /executions/<id>",           "status:suspended"),
+    ("execution",  "closed",    "PM",         "PUT /executions/<id>",           "status:closed"),
+    ("story",      "opened",    "PO",         "POST /products/<id>/stories",    "title spec reviewer plan pri estimate category:feature"),
+    ("story",      "reviewed",  "reviewer",   "POST /stories/<id>/review",      "result:pass assignedTo=RD"),
+    ("story",      "closed",    "PO",         "POST /stories/<id>/close",       "closedReason:done"),
+    ("task",       "opened",    "PM",         "POST /executions/<id>/tasks",    "name type pri assignedTo estimate story estStarted=opened deadline"),
+    ("task",       "started",   "assignedTo", "POST /tasks/<id>/start",         ""),
+    ("task",       "worked",    "assignedTo", "POST /tasks/<id>/estimate",      "consumed left work=name"),
+    ("task",       "closed",    "PM",         "POST /tasks/<id>/close",         ""),
+    ("testcase",   "opened",    "QD",         "POST /products/<id>/testcases",  "title type pri story steps"),
+    ("build",      "opened",    "RD",         "POST /projects/<id>/builds",     "name product execution builder=RD date=opened stories bugs"),
+    ("release",    "opened",    "PO",         "POST /projects/<id>/releases",   "name product build date stories bugs"),
+    ("testtask",   "opened",    "QD",         "POST /projects/<id>/testtasks",  "name product execution build begin end owner=QD type testcases status:doing"),
+    ("testtask",   "done",      "QD",         "PUT /testtasks/<id>",            "status:done"),
+    ("run",        "opened",    "by",         "POST /testcases/<id>/results",   "testtask steps"),
+    ("bug",        "opened",    "by",         "POST /products/<id>/bugs",       "title severity pri type steps assignedTo openedBuild=build execution case"),
+    ("bug",        "resolved",  "assignedTo", "POST /bugs/<id>/resolve",        "resolution resolvedBuild:trunk"),
+    ("bug",        "closed",    "by",         "POST /bugs/<id>/close",          ""),
+    ("note",       "opened",    "by",         "PUT /bugs/<id>",                 "comment"),
+    ("then",       "opened",    "by",         "",                               ""),  # both are in the row
+)
+# Columns of ids, which are looked up: a build or release has the stories of its execution that are done, and the bugs fixed since the last build.
+IDS = {
+    "testcases": "SELECT group_concat(id) FROM testcase WHERE product = :product",
+    "stories":   "SELECT group_concat(story) FROM (SELECT story FROM task WHERE execution = :execution GROUP BY story HAVING min(status = 'closed'))",
+    "bugs":      "SELECT group_concat(id) FROM bug WHERE product = :product AND resolution = 'fixed' AND id NOT IN (SELECT bug FROM build_bug)",
+}
+# fmt: on
+DAYS_IN_SCRIPT = ("opened", "begin", "end", "date", "deadline")
+EXPECTED_AND_FOUND = {"en": "Expected: {}\nFound: {}", "zh": "期望：{}\n实际：{}"}
+GOLDEN = 0.618  # its multiples spread evenly, so that people do not act at the same minute
+
+
+@dataclasses.dataclass(eq=False)
+class Row:
+    """A row of the script.
+
+    cells: its own and those that it takes from the rows above; also the rows that it belongs to,
+        and itself, by their kinds.
+    id: of its record, once that is made; of a user, the account.
     """
 
     kind: str
-    when: str
-    who: str
-    operation: str
-    sends: str
-
-
-# fmt: off
-# THE SCRIPT. Each line is a row: its kind, then its cells in the columns that the first lines name.
-# A line that begins with a space continues the one above. "words en" and "words zh" are the column
-# "words" in English and in Chinese. A row belongs to the rows of other kinds above it: a task to
-# the last story, execution, project and product.
-#   key               the name by which other rows refer to the row
-#   opened ... done   when that happened: 0.5 is half a workday before now, 12 between 12 and 13
-#   begin, end, date  days: -3mo is the Monday three weeks before this week's
-#   deadline          workdays before today: -2 is the day after tomorrow
-#   by, for           who opens it, and whom it is assigned to
-#   steps             of a bug: lines, separated by //
-#   checks            of a test case: step > expectation; and so on
-#   then              what happens to the row above: an operation, and what it sends as in ACTS
-SCRIPT = """\
-department: | key | opened | parent | manager | words en | words zh
-user:       | opened | account | role | words en | words zh
-program:    | key | opened | begin | end | PM | words en | words zh
-product:    | key | opened | PO | QD | RD | words en | words zh | text en | text zh
-plan:       | key | opened | begin | end | closed | status | words en | words zh
-project:    | key | opened | begin | end | model | PM | acl | whitelist | words en | words zh | text en | text zh
-execution:  | key | opened | begin | end | suspended | closed | words en | words zh
-story:      | opened | reviewed | closed | reviewer | plan | pri | estimate | category | words en | words zh | text en | text zh
-task:       | opened | started | worked | closed | type | for | estimate | spent | left | deadline | words en | words zh
-testcase:   | key | opened | type | pri | words en | words zh | checks en | checks zh
-build:      | key | project | execution | opened | words en | words zh
-release:    | project | build | opened | date | words en | words zh
-testtask:   | project | execution | build | opened | begin | end | done | type | words en | words zh
-run:        | opened | by | testcase | results
-bug:        | opened | resolved | closed | by | for | severity | type | resolution | testcase | words en | words zh | steps en | steps zh
-then:       | opened | by | operation | sends | words en | words zh
-
-department | kestrel | 136 | | admin | Kestrel Goods | 红隼优选
-user | 134 | admin | top | Grace Holm | 何洁
-department | | 135 | kestrel | tomas | Projects | 项目部
-user | 134 | tomas | pm | Tomas Berg | 汤明
-user | 134 | aisha | pm | Aisha Khan | 艾欣
-department | | 135 | kestrel | marta | Products | 产品部
-user | 134 | marta | po | Marta Nowak | 马婷
-user | 134 | wei | po | Li Wei | 李伟
-department | | 135 | kestrel | diego | Quality | 测试部
-user | 134 | diego | qa | Diego Ramos | 戴磊
-user | 134 | hana | qa | Hana Sato | 韩雪
-department | | 135 | kestrel | jonas | Development | 研发部
-user | 134 | jonas | dev | Jonas Weber | 魏军
-user | 134 | priya | dev | Priya Nair | 潘雅
-user | 134 | yu | dev | Chen Yu | 陈雨
-user | 134 | sofia | dev | Sofia Rossi | 苏菲
-department | | 135 | kestrel | emma | Design | 设计部
-user | 134 | emma | ui | Emma Lee | 李曼
-
-program | selling | 133.9 | -30mo | 40fr | tomas | Selling | 销售
-product | shop | 132.9 | marta | diego | priya | Web Shop | 网上商城 | Where customers search, order and pay. | 顾客搜索、下单和付款的地方。
-plan | shop-a | 130 | -26mo | -9fr | 40 | doing | Find it faster | 找得更快
-plan | shop-b | 48 | -9mo | 6fr | | doing | Fewer steps to the order | 更少步骤完成下单
-plan | shop-c | 45 | 6mo | 20fr | | wait | Returns and second purchases | 退货与复购
-project | search | 131 | -26mo | -9fr | scrum | tomas | open | | Search and listings | 搜索与列表改版
-        | Customers find what they want on the first page of results. | 顾客在搜索结果第一页就能找到想要的商品。
-execution | typos | 130 | -26mo | -19fr | | 90 | Search that forgives typos | 搜索容错
-story | 129 | 127 | 100 | wei | shop-a | 2 | 13 | feature | Search finds products despite a typo | 输错字也能搜到商品
-        | One wrong, missing or doubled letter must not hide a product. | 错一个字、漏一个字或多一个字时，结果里仍应出现该商品。
-task | 127 | 124 | 112 | 111 | devel | yu | 24 | 26 | 0 | 112 | Index product names by their syllables | 按拼音建立商品名索引
-task | 127 | 116 | 108 | 106 | test | diego | 8 | 7 | 0 | 108 | Search with the hundred commonest typos | 用一百个最常见错字测试搜索
-testcase | typo | 110 | feature | 2 | A product is found despite one wrong letter | 错一个字仍能搜到商品
-        | Search for "umbrela" > Umbrellas are listed; Search for "xqzt" > "Nothing found" and three suggestions appear
-        | 搜索“雨山” > 列出雨伞类商品; 搜索“某某某” > 提示“没有找到”，并给出三个建议
-story | 128 | 126 | 97 | wei | shop-a | 3 | 5 | feature | Search suggests words while one types | 输入时给出搜索联想
-        | After two letters up to eight suggestions appear, best sellers first. | 输入两个字后最多给出八条联想，畅销的在前。
-task | 125 | 118 | 107 | 105 | devel | priya | 12 | 14 | 0 | 107 | Serve suggestions from the cache | 联想词从缓存返回
-task | 125 | 121 | 115 | 113 | ui | emma | 8 | 8 | 0 | 115 | Draw the list of suggestions for phones | 设计手机端联想列表
-testcase | suggest | 109 | performance | 3 | Suggestions come while one types | 联想词跟得上输入
-        | Type "um" slowly > Suggestions within a fifth of a second; Type "umbrella" fast > Only the last suggestions are shown
-        | 慢慢输入“雨伞” > 0.2 秒内出现联想; 快速输入“雨伞架” > 只显示最后一次的联想
-execution | listings | 96 | -18mo | -10fr | | 45 | Faster listings | 列表提速
-story | 94 | 92 | 56 | wei | shop-a | 2 | 8 | feature | Listings load as one scrolls | 列表随滚动加载
-        | Twenty products first, twenty more whenever the end comes near. | 先显示二十个商品，快到底部时再加载二十个。
-task | 88 | 84 | 68 | 66 | devel | sofia | 16 | 19 | 0 | 68 | Page the listing by cursor | 列表改为游标分页
-task | 88 | 66 | 60 | 58 | test | hana | 6 | 5 | 0 | 60 | Measure listings on a slow phone | 在低端手机上测量列表性能
-testcase | scroll | 64 | performance | 2 | Scrolling to the 200th product stays smooth | 滚动到第二百个商品依然流畅
-        | Scroll to the end on a phone of 2019 > No pause is longer than a blink; Open the last product > It opens
-        | 在 2019 年的手机上滚到底 > 没有明显停顿; 打开最后一个商品 > 正常打开
-story | 93 | 91 | 54 | wei | shop-a | 3 | 5 | interface | Filters stay when one comes back from a product | 从商品页返回时保留筛选条件
-        | Back from a product, filters and position are as they were. | 从商品页返回后，筛选条件和滚动位置都不变。
-task | 87 | 75 | 62 | 60 | devel | priya | 8 | 9 | 0 | 62 | Keep the filters in the address | 把筛选条件写进网址
-testcase | filters | 70 | feature | 3 | Filters survive a look at a product | 查看商品后筛选条件仍在
-        | Filter by size M > Only size M is listed; Open a product and go back > Size M is still chosen | 按尺码 M 筛选 > 只列出 M 码;
-        打开一个商品再返回 > 尺码 M 仍被选中
-project | checkout | 50 | -9mo | 10fr | scrum | tomas | open | | Checkout | 结算流程优化
-        | Fewer customers give up between basket and order. | 减少顾客在购物车与下单之间的流失。
-execution | guest | 49 | -9mo | -5fr | | 20 | Guest checkout | 免登录下单
-story | 47 | 46 | 25 | wei | shop-b | 1 | 8 | feature | Order without an account | 不注册也能下单
-        | A guest gives an address and an e-mail; both are forgotten after ninety days. | 游客只填地址和邮箱，九十天后自动清除。
-task | 44 | 43 | 36 | 34 | devel | priya | 20 | 22 | 0 | 36 | Let an order have no account | 订单允许没有账号
-task | 44 | 40 | 33 | 31 | devel | yu | 8 | 6 | 0 | 34 | Forget guests after ninety days | 九十天后清除游客信息
-task | 44 | 34 | 27 | 26 | test | diego | 10 | 11 | 0 | 27 | Order as a guest in four browsers | 在四种浏览器中以游客身份下单
-testcase | as-guest | 42 | feature | 1 | A guest orders and pays | 游客下单并付款
-        | Put an umbrella into the basket > The basket shows one item; Choose "Continue as guest" > Only address and e-mail are asked;
-        Pay by card > The order number is shown
-        | 把雨伞加入购物车 > 购物车显示一件; 选择“不登录继续” > 只要求地址和邮箱; 用银行卡付款 > 显示订单号
-story | 46 | 44 | | wei | shop-b | 2 | 3 | interface | The basket shows the delivery day | 购物车显示送达日期
-        | The basket names the day before the address is known, by the postcode last used. | 填地址前就按上次的邮编显示预计送达日期。
-task | 43 | 38 | 32 | 30 | devel | sofia | 6 | 8 | 0 | 33 | Ask the tour planner for the day | 向排线服务查询送达日
-testcase | day | 30 | feature | 2 | The delivery day follows the postcode | 送达日期随邮编变化
-        | Enter a postcode of the city > "Today" before noon; Enter one of an island > Two days later; Order after 23:00 > Counted from tomorrow
-        | 输入市区邮编 > 中午前显示“今天”; 输入海岛邮编 > 显示两天后; 23 点后下单 > 从明天起算
-execution | two-steps | 18 | -3mo | 1fr | | | Checkout in two steps | 两步结算
-story | 20 | 18 | | wei | shop-b | 1 | 13 | feature | Address and payment on one page | 地址和付款合为一页
-        | From basket to order in two steps; nothing is asked twice. | 从购物车到下单只有两步，任何信息只填一次。
-task | 14 | 13 | 4 | 3 | design | emma | 12 | 13 | 0 | 4 | Draw the page for phones first | 先画手机端页面
-task | 14 | 9 | 0.6 | | devel | priya | 24 | 15 | 8 | -1 | Merge the forms of address and payment | 合并地址与付款表单
-task | 14 | | | | test | diego | 12 | | | -4 | Check out in two steps on every device | 在各种设备上走通两步结算
-task | 10 | 6 | 1.2 | | discuss | tomas | 4 | 2 | 2 | -2 | Watch five customers use the draft | 观察五位顾客试用草稿
-testcase | steps | 8 | feature | 1 | An order takes two steps | 下单只需两步
-        | Open a basket and press "Checkout" > Address and payment on one page; Fill both and press "Order" > The order number is shown;
-        Go back > The order is not sent again
-        | 打开购物车点“结算” > 地址和付款在同一页; 填好后点“下单” > 显示订单号; 返回上一页 > 不会重复下单
-testcase | keyboard | 7 | other | 3 | The page can be used without a mouse | 不用鼠标也能完成结算
-        | Walk through with Tab > The focus is always visible; Choose the delivery day with the arrows > The day is read aloud
-        | 用 Tab 键走一遍 > 焦点始终可见; 用方向键选送达日 > 读屏会念出日期
-story | 19 | 17 | | wei | shop-b | 2 | 5 | feature | Pay with a saved card | 使用已保存的银行卡付款
-        | A saved card needs its security code only. | 已保存的卡只需输入安全码。
-task | 13 | 5 | 0.9 | | devel | yu | 10 | 6 | 4 | 0 | Keep the card's token, never its number | 只保存卡令牌，不保存卡号
-task | 12 | 7 | 2.3 | 1.4 | study | sofia | 4 | 5 | 0 | 2 | Find out what the bank asks for saved cards | 弄清银行对保存卡片的要求
-task | 8 | | | | affair | admin | 1 | | | -1 | Sign the contract with the card provider | 签署银行卡服务商合同
-then | 1.1 | tomas | PUT /tasks/<id> | | The lawyers are done; it lies on your desk. | 法务已审完，合同在你桌上。
-then | 0.5 | admin | PUT /tasks/<id> | | I read it tonight and sign tomorrow. | 今晚看，明天签。
-testcase | saved | 4 | security | 1 | A saved card belongs to one account | 已保存的卡只属于一个账号
-        | Save a card and log out > No card is offered; Log in as somebody else > No card is offered | 保存卡片后退出 > 不显示任何卡;
-        换账号登录 > 不显示任何卡
-story | 15 | 13 | | wei | shop-b | 3 | 3 | interface | Say at once what is wrong in the address | 地址填错时立即提示
-        | A wrong postcode is told when one leaves the field, not after sending. | 离开输入框时就提示邮编错误，而不是提交之后。
-task | 9 | 4 | 1.6 | 0.3 | devel | priya | 6 | 5 | 0 | 1 | Check postcodes in the browser | 在浏览器端校验邮编
-task | 9 | 3 | 0.8 | | ui | emma | 5 | 3 | 2 | 0 | Word the hints of the address form | 撰写地址表单的提示文案
-execution | wallets | 6 | 2mo | 5fr | | | Wallets at the till | 钱包支付
-story | 11 | 9 | | wei | shop-b | 2 | 8 | feature | Pay with a phone wallet | 用手机钱包付款
-        | The wallet gives address and card; one confirmation is enough. | 地址和卡号由钱包提供，确认一次即可。
-task | 5 | | | | study | yu | 8 | | | -9 | Try the wallets' test accounts | 试用各家钱包的测试账号
-task | 5 | | | | request | marta | 4 | | | -3 | Describe what a wallet order must show | 说明钱包订单应显示的内容
-story | 30 | 28 | | wei | shop-c | 2 | 8 | feature | Print a return label from the order | 在订单页打印退货单
-        | The label is made in the browser and is valid for fourteen days. | 退货单在浏览器中生成，十四天内有效。
-story | 9 | 7 | | wei | shop-c | 3 | 5 | feature | Order the same basket again | 再次购买相同的商品
-        | One press puts everything that is still sold into a new basket. | 一键把仍在售的商品放入新购物车。
-then | 3 | marta | POST /stories/<id>/change | spec=words | One press puts everything that is still sold into a new basket, at today's prices.
-        | 一键把仍在售的商品按今日价格放入新购物车。
-story | 2.2 | | | marta,diego | | 3 | 5 | experience | Show what others bought together | 显示经常一起购买的商品
-        | Three products below the basket, none of which is in it already. | 购物车下方显示三个商品，且都不在购物车里。
-story | 1.3 | | | marta,diego | shop-c | 2 | 3 | safe | Ask before an order is sent twice | 重复下单前先确认
-        | The same basket within ten minutes is asked about. | 十分钟内提交同样的购物车时先询问。
-build | shop-1 | search | typos | 95 | Web Shop 4.0 | 网上商城 4.0
-release | search | shop-1 | 93 | | Web Shop 4.0: typos forgiven | 网上商城 4.0：搜索容错
-build | shop-2 | search | listings | 52 | Web Shop 4.1 | 网上商城 4.1
-release | search | shop-2 | 50 | | Web Shop 4.1: faster listings | 网上商城 4.1：列表提速
-build | shop-3 | checkout | guest | 24 | Web Shop 4.2 | 网上商城 4.2
-release | checkout | shop-3 | 22 | | Web Shop 4.2: guests welcome | 网上商城 4.2：免登录下单
-build | shop-4 | checkout | two-steps | 3 | Web Shop 4.3 candidate | 网上商城 4.3 候选版
-release | checkout | shop-4 | 2 | 1th | Web Shop 4.3: two steps | 网上商城 4.3：两步结算
-testtask | checkout | two-steps | shop-4 | 2.9 | -1mo | 1we | | acceptance | Acceptance of Web Shop 4.3 | 网上商城 4.3 验收测试
-run | 2.5 | diego | typo | pass pass
-run | 2.1 | diego | filters | pass pass
-run | 1.2 | diego | as-guest | pass pass fail
-run | 1.0 | diego | day | pass pass pass
-run | 0.8 | hana | steps | pass pass pass
-run | 0.6 | hana | keyboard | pass fail
-run | 0.35 | diego | scroll | pass pass
-run | 0.28 | diego | saved | pass pass
-run | 0.4 | hana | filters | pass pass
-bug | 127 | 122 | 119 | diego | yu | 2 | codeerror | fixed | | Search for "tea" lists steam irons first | 搜“茶”时茶几排在最前
-        | Search for "tea"//Found: steam irons, then tea//Expected: tea first | 搜索“茶”//实际：先列出茶几，再列出茶叶//期望：茶叶在前
-bug | 124 | 117 | 114 | hana | priya | 3 | codeerror | fixed | | An apostrophe in the search ends in an error page | 搜索词含单引号时出现错误页
-bug | 120 | 118 | 116 | wei | emma | 4 | designdefect | fixed | | The search field is cut off on small phones | 小屏手机上搜索框被截断
-bug | 117 | 108 | 106 | diego | yu | 2 | performance | fixed | | The first search after midnight takes nine seconds | 零点后第一次搜索要等九秒
-bug | 113 | 110 | 107 | hana | sofia | 3 | codeerror | fixed | | Suggestions stay open after one has been chosen | 选中联想词后下拉列表不收起
-bug | 109 | 107 | 104 | diego | priya | 3 | codeerror | notrepro | | Search results change their order on reload | 刷新后搜索结果顺序改变
-then | 108 | priya | PUT /bugs/<id> | | I reloaded forty times: always the same. Which browser was it? | 我刷新了四十次，顺序都一样。用的哪个浏览器？
-then | 107.5 | diego | PUT /bugs/<id> | | Firefox, but since this morning I cannot see it any more either. | 火狐，不过今早起我这边也复现不了了。
-bug | 104 | 99 | 96 | diego | yu | 1 | security | fixed | | Customers' search words appear in the public sitemap | 顾客搜索词出现在公开的站点地图里
-bug | 98 | 90 | 87 | hana | sofia | 3 | codeerror | fixed | | The heart of a favourite needs two presses | 收藏按钮要点两次才生效
-bug | 92 | 84 | 82 | diego | priya | 3 | standard | fixed | | The picture gallery cannot be left with the keyboard | 无法用键盘退出图片浏览
-bug | 86 | 80 | 77 | hana | sofia | 2 | codeerror | fixed | filters | Sorting by price puts 9.90 behind 10.50 | 按价格排序时 9.90 排在 10.50 之后
-bug | 81 | 72 | 70 | diego | yu | 2 | performance | fixed | | A listing with 400 products freezes old phones | 四百个商品的列表让旧手机卡死
-bug | 76 | 73 | 70 | marta | emma | 4 | designdefect | bydesign | | Sold-out products are still listed | 售罄商品仍在列表中
-then | 74 | emma | PUT /bugs/<id> | | They stay so that people can ask to be told when they are back. | 保留它们是为了让顾客登记到货提醒。
-bug | 71 | 66 | 62 | hana | priya | 3 | codeerror | fixed | filters | "Clear all filters" leaves the price range | “清除全部筛选”后价格区间还在
-bug | 65 | 61 | 58 | diego | sofia | 2 | codeerror | fixed | | Two tabs with one basket lose the item added last | 两个标签页共用购物车会丢失最后加入的商品
-bug | 60 | 53 | 50 | hana | yu | 3 | config | fixed | | Prices in the staging shop are in Polish zloty | 预发环境价格显示为波兰兹罗提
-bug | 55 | 49 | 46 | diego | priya | 2 | codeerror | fixed | | The listing jumps to the top when a picture loads late | 图片加载较慢时列表跳回顶部
-bug | 47 | 45 | 42 | hana | emma | 4 | designdefect | fixed | | Grey text on the grey banner can hardly be read | 灰色横幅上的灰色文字难以辨认
-bug | 43 | 39 | 36 | diego | priya | 1 | codeerror | fixed | as-guest | A guest's order goes to the address of the guest before
-        | 游客订单寄到了上一位游客的地址
-        | Order as a guest//Order as another guest on the same device//Found: the first address is used | 以游客身份下单//在同一设备上以另一游客身份下单//
-        实际：使用了第一个地址
-bug | 40 | 37 | 34 | diego | yu | 2 | codeerror | fixed | as-guest | The mail to guests greets them as "null" | 发给游客的邮件称呼为“null”
-bug | 36 | 33 | 31 | hana | sofia | 3 | codeerror | fixed | | The delivery day is yesterday for orders after 23:00 | 23 点后下单显示昨天送达
-bug | 32 | 28 | 25 | diego | priya | 2 | codeerror | fixed | as-guest | The back button orders a second time | 点返回键会重复下单
-bug | 29 | 27 | 24 | marta | emma | 3 | designdefect | willnotfix | | The progress bar still has five dots | 进度条仍是五个点
-bug | 25 | 18 | 15 | hana | yu | 3 | codeerror | fixed | | A basket of 100 items shows "99+" as its price | 购物车满一百件时价格显示为“99+”
-bug | 21 | 15 | 12 | diego | sofia | 2 | codeerror | fixed | | Vouchers count twice when the page is reloaded | 刷新页面后优惠券重复抵扣
-bug | 17 | 11 | 8 | diego | priya | 2 | codeerror | fixed | | Total is off by a cent with three discounts | 三个折扣叠加时总额差一分
-        | Put three discounted items into the basket//Compare the total with the sum of the lines | 把三件打折商品加入购物车//比较总额与各行之和
-then | 14 | priya | PUT /bugs/<id> | | Each discount is rounded by itself. Round once, at the end? | 每个折扣各自取整。改成最后统一取整？
-then | 13 | marta | PUT /bugs/<id> | | Yes, and in the customer's favour. | 可以，按对顾客有利的方向取整。
-bug | 15 | 9 | 6 | hana | yu | 3 | codeerror | fixed | | The order mail lacks the guest's telephone number | 订单邮件缺少游客电话
-bug | 13 | | | diego | priya | 2 | performance | | | The payment page waits for the chat window | 付款页要等客服窗口加载完
-bug | 12 | 6 | | hana | sofia | 3 | codeerror | fixed | | Umlauts in the street arrive as question marks | 街道名中的生僻字变成问号
-bug | 10 | 5 | 3 | diego | priya | 2 | codeerror | fixed | | A declined card empties the basket | 银行卡被拒后购物车被清空
-then | 2 | diego | POST /bugs/<id>/active | comment=words assignedTo:priya | Still happens with cards that ask for a code by text message.
-        | 需要短信验证码的卡仍会出现。
-bug | 8 | | | hana | admin | 2 | security | | | The card form allows itself to be framed by any page | 付款表单可被任意页面嵌入
-bug | 6 | 2.6 | | diego | emma | 3 | designdefect | fixed | | The pay button lies below the keyboard on phones | 手机上付款按钮被键盘遮住
-bug | 7.4 | 1.7 | 0.7 | diego | priya | 2 | codeerror | fixed | | A billing address in Ireland needs a postcode | 港澳账单地址强制要求邮编
-bug | 4.4 | | | hana | marta | 3 | others | | | Nobody knows what "Optional line" is for | “可选行”没人知道填什么
-bug | 2.4 | 0.25 | | diego | yu | 2 | codeerror | fixed | | Saved cards are shown to guests on shared devices | 共用设备上游客能看到已保存的卡
-bug | 1.15 | | | diego | priya | 1 | codeerror | | as-guest | Paying twice within a second charges twice | 一秒内连点付款会扣款两次
-        | Pay with a test card and press twice//Found: two charges, one order//Expected: one of each | 用测试卡付款并连点两下//实际：两笔扣款、一张订单//
-        期望：各一
-then | 0.8 | marta | PUT /bugs/<id> | | Is any real customer affected? | 有真实顾客受影响吗？
-then | 0.35 | priya | PUT /bugs/<id> | | None so far: the live shop still has five steps, which are too slow for it.
-        | 目前没有：线上还是五步流程，慢到触发不了。
-bug | 0.5 | | | hana | emma | 3 | standard | | keyboard | Screen readers skip the choice of the delivery day | 读屏软件会跳过送达日选择
-bug | 0.05 | | | diego | priya | 3 | codeerror | | | The hint about the postcode stays after it is corrected | 邮编改对后错误提示还在
-
-product | club | 132.7 | wei | diego | yu | Loyalty Club | 会员俱乐部 | Points, gift cards and invitations of the shop's members.
-        | 商城会员的积分、礼品卡和邀请。
-plan | club-a | 130 | -26mo | -6fr | 25 | doing | Points that people trust | 让人放心的积分
-plan | club-b | 45 | -9mo | 7fr | | doing | Members bring members | 老会员带新会员
-project | relaunch | 130 | -25mo | 9fr | scrum | tomas | private | wei,marta,diego,hana,jonas,priya,yu,sofia,aisha,emma | Club relaunch | 会员俱乐部改版
-        | Members see at once what their points are worth. | 会员一眼就能看到积分价值。
-execution | ledger | 124 | -24mo | -15fr | | 70 | Points ledger | 积分账本
-story | 122 | 120 | 78 | marta | club-a | 1 | 13 | feature | Every point has an entry that explains it | 每个积分都有明细说明
-        | The sum of the entries is the balance, at any time. | 任何时候明细之和都等于余额。
-task | 117 | 114 | 98 | 96 | devel | yu | 30 | 33 | 0 | 98 | Book points as entries, never as a balance | 按明细记账，不直接存余额
-task | 117 | 99 | 90 | 88 | test | diego | 12 | 14 | 0 | 90 | Add up a million entries twice | 一百万条明细核算两遍
-testcase | balance | 95 | feature | 1 | The balance is the sum of the entries | 余额等于明细之和
-        | Buy for 40 euros > 40 points are booked; Return half of it > 20 points are taken back; Open the ledger > Two entries, balance 20
-        | 消费四十元 > 记入四十积分; 退货一半 > 扣回二十积分; 打开账本 > 两条明细，余额二十
-story | 116 | 114 | 80 | marta | club-a | 3 | 5 | interface | Points are shown in euros, too | 积分同时显示折合金额
-        | Wherever points stand, their worth stands in brackets. | 凡显示积分处，括号内显示折合金额。
-task | 111 | 106 | 97 | 95 | ui | emma | 6 | 6 | 0 | 97 | Find the shortest wording for both | 为两种数值找到最短的写法
-task | 111 | 104 | 93 | 91 | devel | priya | 8 | 9 | 0 | 93 | Convert points by the day's rate | 按当日比例折算积分
-testcase | worth | 90 | unit | 3 | Points are converted at the day's rate | 按当日比例折算积分
-        | Show 250 points > (2.50 euros); Change the rate at midnight > The page follows; Show 1 point > (less than a cent) | 显示 250 积分 > （2.50 元）;
-        零点调整比例 > 页面随之变化; 显示 1 积分 > （不足一分）
-execution | gifts | 71 | -14mo | -6fr | | 25 | Gift cards | 礼品卡
-story | 69 | 67 | 39 | marta | club-a | 2 | 8 | feature | Buy a gift card and send it by mail | 购买礼品卡并用邮件发送
-        | The card arrives at the hour that the buyer chooses. | 礼品卡在购买者选定的时间送达。
-task | 64 | 60 | 48 | 46 | devel | priya | 20 | 21 | 0 | 48 | Send cards at the chosen hour | 按选定时间发送礼品卡
-task | 64 | 62 | 54 | 52 | design | emma | 10 | 12 | 0 | 54 | Draw six cards for six occasions | 为六种场合设计六款卡面
-task | 64 | 47 | 42 | 40 | test | hana | 8 | 7 | 0 | 40 | Send cards across time zones | 跨时区发送礼品卡
-testcase | gift | 50 | feature | 2 | A gift card arrives at its hour | 礼品卡按时送达
-        | Buy a card for tomorrow at eight > It is "waiting"; Set the clock to tomorrow at eight > The mail is sent once
-        | 购买一张明早八点的卡 > 状态为“待发送”; 把时钟调到明早八点 > 邮件只发一次
-story | 66 | 64 | 40 | marta | club-a | 2 | 5 | safe | A gift card can be used by one person only | 一张礼品卡只能由一人使用
-        | After three wrong codes the card is locked for an hour. | 输错三次卡密锁定一小时。
-task | 62 | 52 | 42 | 40 | devel | yu | 12 | 12 | 0 | 42 | Lock cards after three wrong codes | 输错三次后锁定礼品卡
-testcase | code | 47 | security | 1 | A card is locked after three wrong codes | 输错三次卡密后锁定
-        | Enter three wrong codes > The card is locked; Enter the right one > It is still locked; Wait an hour > It can be used | 输错三次卡密 > 卡片锁定;
-        输入正确卡密 > 仍然锁定; 等一小时 > 可以使用
-execution | text-messages | 27 | -5mo | 4fr | 8 | | Vouchers by text message | 短信优惠券
-story | 29 | 27 | | marta | club-b | 3 | 5 | feature | A voucher on the member's birthday | 会员生日当天发送优惠券
-        | By text message at ten, only to those who agreed. | 上午十点发短信，仅发给同意接收的会员。
-task | 24 | 21 | 12 | | devel | jonas | 10 | 4 | 6 | 7 | Connect the SMS provider | 接入短信服务商
-then | 9 | jonas | POST /tasks/<id>/pause | | The provider changes its contract; until then we cannot test. | 短信服务商正在换合同，暂时无法测试。
-task | 22 | | | | study | aisha | 4 | | | 9 | Compare three SMS providers | 比较三家短信服务商
-then | 13 | tomas | POST /tasks/<id>/cancel | | Decided without us: one provider for the whole group. | 集团已统一选定服务商，无需比较。
-execution | referrals | 23 | -4mo | 1fr | | | Invite a friend | 邀请好友
-story | 25 | 23 | 5 | marta | club-b | 1 | 8 | feature | Invite a friend by a link | 通过链接邀请好友
-        | Both get 500 points with the friend's first order. | 好友首次下单后双方各得五百积分。
-task | 19 | 17 | 9 | 8 | devel | yu | 16 | 17 | 0 | 9 | Make links that cannot be guessed | 生成无法猜测的邀请链接
-task | 19 | 12 | 6 | 5.5 | ui | emma | 6 | 6 | 0 | 7 | Draw the page that the friend sees | 设计好友看到的页面
-task | 17 | 11 | 6.5 | 5.6 | test | diego | 6 | 6 | 0 | 7 | Invite oneself, one's cat and a stranger | 邀请自己、邀请猫、邀请陌生人
-testcase | invite | 15 | feature | 1 | Both get points with the first order | 首次下单双方得积分
-        | Open the link and register > The friend's name is shown; Order for the first time > Both get 500 points; Order again > Nobody gets points
-        | 打开链接并注册 > 显示好友姓名; 首次下单 > 双方各得五百积分; 再次下单 > 不再得积分
-story | 18 | 16 | | marta | club-b | 2 | 5 | experience | See which friends have come | 查看哪些好友已加入
-        | First names only, with the points that each brought. | 只显示昵称，以及各自带来的积分。
-task | 13 | 9 | 1.5 | 0.55 | devel | priya | 8 | 9 | 0 | 2 | List friends by the day they came | 按加入日期列出好友
-task | 13 | | | | request | marta | 3 | | | -1 | Say what friends may know of each other | 明确好友之间可见的信息
-task | 12 | 6 | 2.5 | | devel | yu | 10 | 6 | 5 | -2 | Count points per friend | 按好友统计积分
-testcase | friends | 9 | performance | 3 | A list of many friends opens quickly | 好友很多时列表仍快速打开
-        | Open a list of 900 friends > Within two seconds; Scroll to the end > All are there | 打开九百人的好友列表 > 两秒内显示; 滚动到底 > 全部显示
-story | 12 | 10 | | marta | club-b | 1 | 5 | safe | No points for friends at one's own address | 同一地址的好友不得积分
-        | The same street, card or device: no points, and a hint why. | 地址、银行卡或设备相同则不得积分，并说明原因。
-task | 8 | 5.2 | 0.12 | | devel | jonas | 12 | 8 | 4 | -3 | Compare addresses as the post does | 按邮政规则比对地址
-task | 8 | | | | test | diego | 6 | | | -3 | Try to cheat for an afternoon | 用一个下午尝试作弊
-task | 6 | 2 | 0.85 | | discuss | tomas | 3 | 1 | 2 | 0 | Agree on the wording with the lawyers | 与法务确认措辞
-story | 23 | 21 | | marta | club-b | 3 | 8 | feature | Points expire after two years, with a warning | 积分两年后过期并提前提醒
-        | One mail a month before; nothing expires in December. | 提前一个月发邮件提醒；十二月不过期。
-story | 27 | 25 | | marta | club-b | 4 | 13 | experience | A member's card of plastic | 实体会员卡
-        | By post to everybody who has more than 5,000 points. | 邮寄给积分超过五千的会员。
-then | 20 | wei | POST /stories/<id>/close | closedReason:willnotdo comment=words | Nobody asked for it in the survey; the phone is enough.
-        | 调研中没人需要，手机就够了。
-story | 1.6 | | | marta,diego | | 2 | 5 | feature | Give points to another member | 积分转赠
-        | At most 1,000 a month; both see who gave them. | 每月最多一千积分，双方都能看到来源。
-build | club-1 | relaunch | ledger | 77 | Loyalty Club 3.0 | 会员俱乐部 3.0
-release | relaunch | club-1 | 73 | | Loyalty Club 3.0: the ledger | 会员俱乐部 3.0：积分账本
-build | club-2 | relaunch | gifts | 38 | Loyalty Club 3.1 | 会员俱乐部 3.1
-release | relaunch | club-2 | 30 | | Loyalty Club 3.1: gift cards | 会员俱乐部 3.1：礼品卡
-build | club-3 | relaunch | referrals | 4 | Loyalty Club 3.2 candidate | 会员俱乐部 3.2 候选版
-release | relaunch | club-3 | 3.5 | 1fr | Loyalty Club 3.2: friends | 会员俱乐部 3.2：好友邀请
-testtask | relaunch | gifts | club-2 | 37 | -8mo | -7fr | 31 | acceptance | Acceptance of gift cards | 礼品卡验收测试
-run | 36 | diego | gift | pass pass
-run | 35 | diego | code | pass fail pass
-run | 32 | diego | code | pass pass pass
-run | 7.5 | diego | friends | fail n/a
-run | 5.8 | diego | invite | pass pass pass
-bug | 125 | 123 | 120 | diego | yu | 2 | codeerror | fixed | | Points of returned goods are kept | 退货后积分没有扣回
-bug | 119 | 113 | 110 | wei | yu | 3 | codeerror | fixed | | The club page greets members by their number | 会员页用编号称呼会员
-bug | 112 | 104 | 100 | diego | priya | 2 | codeerror | fixed | balance | Two returns at once take points back twice | 同时退两件会重复扣积分
-bug | 107 | 101 | 98 | diego | emma | 4 | designdefect | fixed | | "0 points" is set in the largest letters | “0 积分”用了最大的字号
-bug | 102 | 96 | 93 | wei | yu | 2 | performance | fixed | | The ledger of old members takes half a minute | 老会员的账本要等半分钟
-bug | 96 | 94 | 91 | diego | priya | 3 | codeerror | fixed | | Worth in euros is rounded up | 折合金额被向上取整
-bug | 88 | 81 | 78 | diego | yu | 3 | codeerror | postponed | | Members who moved abroad keep the old rate | 移居国外的会员仍按旧比例折算
-bug | 83 | 78 | 75 | hana | yu | 1 | security | fixed | | A member's ledger opens with another member's number | 换一个会员编号就能看到别人的账本
-        | Log in and change the number in the address//Found: the other ledger//Expected: refused | 登录后修改网址中的编号//实际：看到他人账本//
-        期望：拒绝访问
-bug | 77 | 70 | 67 | diego | priya | 3 | config | fixed | | Mails of the test system reach real members | 测试环境的邮件发给了真实会员
-bug | 70 | 67 | 63 | wei | emma | 4 | designdefect | fixed | | The birthday card shows a coffin-shaped present | 生日卡上的礼物像口棺材
-bug | 64 | 55 | 52 | diego | priya | 2 | codeerror | fixed | gift | A card for 29 February is never sent | 2 月 29 日的礼品卡永远不发送
-bug | 58 | 54 | 51 | hana | yu | 3 | codeerror | fixed | | Card codes contain I, l and 1 | 卡密中同时出现 I、l 和 1
-bug | 52 | 46 | 43 | diego | priya | 2 | codeerror | fixed | gift | A card is sent at eight in the buyer's time zone | 礼品卡按购买者的时区八点发送
-bug | 46 | 43 | 40 | wei | priya | 3 | others | willnotfix | | Gift cards cannot be wrapped | 礼品卡不能包装
-bug | 34.8 | 33.2 | 31.8 | diego | yu | 2 | security | fixed | code | The lock is forgotten when the page is reloaded | 刷新页面后锁定失效
-then | 34.2 | yu | PUT /bugs/<id> | | The count is kept in the browser. It moves to the server. | 计数存在浏览器里，改到服务端。
-bug | 34 | 32 | 30 | diego | emma | 3 | standard | fixed | | The card cannot be read aloud | 读屏软件无法朗读卡面内容
-bug | 28 | 25 | 22 | wei | priya | 3 | codeerror | fixed | | Members with one name cannot buy a card | 姓名只有一个字的会员买不了卡
-bug | 24 | 20 | 17 | hana | jonas | 3 | codeerror | fixed | | Text messages are cut in the middle of a word | 短信从词语中间被截断
-bug | 20 | 14 | 11 | diego | yu | 2 | codeerror | fixed | | An invitation can be accepted by its sender | 邀请人可以接受自己的邀请
-bug | 15.5 | 9.2 | 7 | diego | yu | 3 | codeerror | fixed | invite | The friend's name is that of the last visitor | 好友姓名显示成上一位访客
-bug | 11.5 | | | wei | tomas | 3 | config | | | Invitations name the staging shop as their sender | 邀请邮件的发件人显示为预发环境
-bug | 8.5 | 3.1 | 1.9 | diego | yu | 2 | codeerror | fixed | | Points come with the order and stay after its return | 下单即得积分，退货后仍保留
-bug | 6.5 | | | diego | priya | 2 | performance | | friends | Listing 900 friends takes twelve seconds | 列出九百位好友要十二秒
-then | 5 | priya | PUT /bugs/<id> | | Who has 900 friends? | 谁会有九百个好友？
-then | 4.8 | diego | PUT /bugs/<id> | | A blogger with a discount page. There will be more. | 一位做优惠导购的博主，以后会更多。
-bug | 5.8 | 1.6 | 0.75 | diego | yu | 3 | codeerror | fixed | | The link breaks in mails because it ends in a dot | 链接以句点结尾，在邮件里失效
-bug | 1.45 | | | wei | diego | 3 | automation | | | The nightly test invites the managing director | 夜间测试会邀请总经理
-bug | 0.3 | 0.07 | | diego | yu | 2 | codeerror | fixed | | Umlauts in the friend's name make the link invalid | 好友姓名含生僻字时链接失效
-
-program | delivering | 133.5 | -30mo | 40fr | aisha | Delivering | 履约配送
-product | depot | 132.5 | wei | hana | jonas | Warehouse | 仓储系统 | Receiving, shelves, picking and packing in two halls.
-        | 两个库区的收货、上架、拣货和打包。
-plan | depot-a | 130 | -26mo | -9fr | 40 | doing | No more paper lists | 告别纸质单据
-plan | depot-b | 60 | -12mo | 8fr | | doing | Every parcel is weighed and right | 每个包裹都称重无误
-project | handhelds | 131 | -26mo | 12fr | waterfall | aisha | open | | Handhelds in the warehouse | 仓库手持终端
-        | Pickers and packers work from a scanner instead of paper. | 拣货员和打包员用扫码终端代替纸单。
-execution | survey | 130 | -26mo | -20fr | | 95 | Survey of both halls | 两个库区现场调研
-story | 129 | 127 | 102 | marta | depot-a | 2 | 5 | feature | Every shelf has a code that can be scanned | 每个货架都有可扫描的编码
-        | The code names hall, aisle, shelf and level. | 编码包含库区、通道、货架和层号。
-task | 126 | 122 | 110 | 108 | request | wei | 16 | 18 | 0 | 110 | Walk both halls and number the aisles | 走遍两个库区并给通道编号
-task | 126 | 115 | 106 | 104 | devel | jonas | 8 | 7 | 0 | 106 | Print the labels in the order of the aisles | 按通道顺序打印标签
-story | 124 | 122 | 101 | marta | depot-a | 3 | 3 | feature | Wireless reaches every aisle | 无线信号覆盖每条通道
-        | No scan may wait more than a second for the network. | 任何一次扫描等待网络不超过一秒。
-task | 120 | 112 | 105 | 103 | study | sofia | 12 | 12 | 0 | 105 | Measure the network between the shelves | 在货架之间测量网络信号
-execution | picking | 97 | -19mo | -8fr | | 35 | Picking by scanner | 扫码拣货
-story | 95 | 93 | 48 | marta | depot-a | 1 | 13 | feature | Pick an order by scanning each item | 逐件扫码拣货
-        | The scanner shows the next shelf; a wrong item is refused with a sound. | 终端显示下一个货架；扫错商品时发声拒绝。
-task | 90 | 86 | 70 | 68 | devel | jonas | 32 | 38 | 0 | 70 | Write the picking screen of the scanner | 编写终端拣货界面
-task | 90 | 72 | 58 | 55 | test | hana | 16 | 15 | 0 | 58 | Pick fifty orders beside the paper list | 与纸单并行拣五十单
-task | 88 | 84 | 76 | 74 | ui | emma | 8 | 9 | 0 | 76 | Use letters that can be read at arm's length | 设计一臂之外也能看清的字号
-testcase | pick | 66 | feature | 1 | A wrong item is refused | 扫错商品会被拒绝
-        | Scan the shelf > The shelf is confirmed; Scan an item of the next order > A low sound, nothing is counted;
-        Scan the right item > A high sound, one is counted
-        | 扫描货架 > 货架被确认; 扫描下一单的商品 > 低音提示，不计数; 扫描正确商品 > 高音提示，计数加一
-testcase | battery | 62 | config | 3 | A low battery hides nothing | 低电量时不遮挡信息
-        | Discharge to five percent > The warning lies below the shelf number; Confirm it > It stays away for ten minutes
-        | 电量放到百分之五 > 提示显示在货架号下方; 点确认 > 十分钟内不再出现
-story | 92 | 90 | 46 | marta | depot-a | 2 | 8 | feature | One walk for several orders | 一趟拣多张订单
-        | Up to six orders of one hall are picked in one walk, by aisle. | 同一库区最多六单合并，按通道顺序拣货。
-task | 86 | 69 | 54 | 52 | devel | yu | 24 | 27 | 0 | 54 | Order the shelves of a walk | 计算一趟的货架顺序
-task | 86 | 56 | 47 | 46 | test | hana | 8 | 8 | 0 | 46 | Compare walks with those of old hands | 与老员工的拣货路线对比
-testcase | walk | 60 | performance | 2 | A walk with six orders is planned quickly | 六单合并时规划足够快
-        | Put six orders into one walk > The first shelf appears within two seconds; Leave one order out > The walk is planned again
-        | 六单合并一趟 > 两秒内显示第一个货架; 去掉一单 > 重新规划路线
-execution | packing | 37 | -7mo | 2fr | | | Packing by scanner | 扫码打包
-story | 35 | 33 | 6 | marta | depot-b | 1 | 8 | feature | Each parcel is weighed before it is closed | 封箱前称重每个包裹
-        | A parcel that is fifty grams off is opened again. | 重量相差五十克以上的包裹要重新开箱。
-task | 32 | 30 | 16 | 14 | devel | jonas | 20 | 23 | 0 | 16 | Read the scales over the network | 通过网络读取电子秤
-task | 32 | 15 | 8 | 7 | test | hana | 8 | 9 | 0 | 9 | Weigh a hundred parcels twice | 一百个包裹称两遍
-testcase | weigh | 20 | feature | 1 | A parcel without one item is noticed | 少装一件会被发现
-        | Pack an order and leave a mug out > The scales show the difference; Close it all the same > A supervisor must confirm
-        | 打包时少放一个杯子 > 显示重量差; 强行封箱 > 需要主管确认
-testcase | scales | 18 | performance | 2 | Five packers weigh at once | 五人同时称重
-        | Put five parcels on five scales > Each answers within a second; Take one away > The others keep their weight | 五台秤同时放包裹 > 一秒内全部响应;
-        拿走一个 > 其他重量不变
-story | 28 | 26 | | marta | depot-b | 2 | 5 | feature | The scanner proposes the box | 终端推荐箱型
-        | The smallest box that holds everything is proposed. | 推荐能装下全部商品的最小箱型。
-task | 22 | 20 | 9 | 8 | devel | sofia | 12 | 14 | 0 | 10 | Measure all products once | 一次性测量所有商品尺寸
-task | 16 | 8 | 0.4 | | devel | jonas | 16 | 11 | 6 | -1 | Choose among twelve boxes | 在十二种箱型中选择
-task | 12 | | | | test | hana | 6 | | | -3 | Pack what the scanner proposes | 按终端推荐的箱型打包
-task | 7 | | | | affair | admin | 2 | | | -2 | Choose who delivers the boxes | 选定纸箱供应商
-testcase | box | 7 | feature | 2 | The smallest box is proposed | 推荐最小箱型
-        | Pack two mugs > Box 3; Pack a poster > The tube; Pack forty mugs > Two boxes | 打包两个杯子 > 三号箱; 打包一张海报 > 圆筒;
-        打包四十个杯子 > 两个箱子
-story | 18 | 16 | | marta | depot-b | 3 | 5 | safe | Fragile goods get a second layer | 易碎品加一层缓冲
-        | The scanner says so before the first item is packed. | 装第一件之前终端就给出提示。
-task | 11 | 5 | 1.3 | | design | emma | 4 | 3 | 1 | 0 | Draw a sign for fragile goods | 设计易碎品标志
-task | 11 | 6 | 3.2 | 2.4 | misc | aisha | 3 | 3 | 0 | 3 | Ask both shifts what breaks most | 询问两个班次什么最易碎
-execution | trial | 5 | 3mo | 8fr | | | Trial in hall 2 | 二号库区试运行
-story | 14 | 12 | | marta | depot-b | 2 | 3 | experience | A new picker learns the scanner in an hour | 新员工一小时学会使用终端
-        | The first ten picks are explained on the screen. | 前十次拣货在屏幕上有说明。
-task | 4 | | | | request | wei | 6 | | | -12 | Write down what newcomers ask | 记录新员工常问的问题
-story | 24 | 22 | | marta | depot-b | 4 | 13 | feature | Count shelves at night | 夜间盘点货架
-        | Every night the hundred shelves that moved most are counted. | 每晚盘点出入最多的一百个货架。
-story | 21 | 19 | | marta | depot-b | 3 | 5 | feature | Returned goods go back to their shelf the same day | 退货当天回到原货架
-        | A return that was checked is offered to the next walk through its aisle. | 质检后的退货由下一趟经过该通道的人带回。
-story | 1.8 | | | diego,marta | | 2 | 5 | interface | The scanner speaks Polish and Tamil | 终端支持波兰语和泰米尔语
-        | Each picker chooses once; the scanner remembers by badge. | 员工选择一次，终端按工牌记住。
-build | depot-1 | handhelds | picking | 68 | Warehouse 2.0 | 仓储系统 2.0
-release | handhelds | depot-1 | 64 | | Warehouse 2.0: paper as a fallback | 仓储系统 2.0：纸单备用
-build | depot-2 | handhelds | picking | 45 | Warehouse 2.1 | 仓储系统 2.1
-release | handhelds | depot-2 | 38 | | Warehouse 2.1: picking without paper | 仓储系统 2.1：无纸拣货
-build | depot-3 | handhelds | packing | 5 | Warehouse 2.2 candidate | 仓储系统 2.2 候选版
-release | handhelds | depot-3 | 4 | 3we | Warehouse 2.2: parcels are weighed | 仓储系统 2.2：包裹称重
-testtask | handhelds | picking | depot-2 | 44 | -9th | -8we | 38 | system | Both halls without paper | 两个库区无纸运行测试
-run | 43 | hana | pick | pass pass pass
-run | 42.5 | hana | walk | fail pass
-run | 39.5 | hana | walk | pass pass
-bug | 126 | 119 | 116 | hana | jonas | 3 | codeerror | fixed | | Receiving counts a pallet as one item | 收货时把一托盘算成一件
-bug | 121 | 114 | 111 | wei | jonas | 2 | codeerror | fixed | | Stock goes below zero when two pickers take the last item | 两人同时取最后一件时库存变负数
-bug | 115 | 112 | 109 | hana | emma | 4 | designdefect | fixed | | Red and green lamps look alike to some pickers | 有的拣货员分不清红灯和绿灯
-bug | 111 | 102 | 99 | hana | sofia | 2 | install | fixed | | The scanner forgets its hall after an update | 更新后终端忘记所属库区
-bug | 106 | 103 | 101 | wei | yu | 3 | codeerror | external | | Two suppliers use one barcode for two teas | 两家供应商的两种茶用了同一条码
-bug | 100 | 93 | 90 | hana | jonas | 2 | performance | fixed | | The list of open orders takes a minute on Mondays | 周一打开待处理订单要一分钟
-bug | 95 | 89 | 86 | hana | sofia | 3 | codeerror | fixed | | Shelf codes with a letter O are read as zero | 货架编码中的字母 O 被读成零
-bug | 90 | 82 | 80 | wei | jonas | 3 | codeerror | fixed | | An order cancelled while it is picked stays in the walk | 拣货途中取消的订单仍留在任务里
-bug | 84 | 79 | 76 | hana | jonas | 2 | codeerror | fixed | pick | The scanner counts an item twice when the hand shakes | 手抖时终端把一件数成两件
-        | Scan an item twice within a tenth of a second//Found: two//Expected: one | 在十分之一秒内扫同一件两次//实际：计两件//期望：计一件
-bug | 79 | 77 | 74 | hana | emma | 3 | designdefect | fixed | | The shelf number disappears behind the low-battery warning | 低电量提示遮住货架号
-bug | 74 | 68 | 64 | aisha | sofia | 3 | config | fixed | | Scanners show the time of another country | 终端显示的是别国时间
-bug | 69 | 60 | 57 | hana | yu | 2 | codeerror | fixed | | The last aisle is walked twice | 最后一条通道要走两遍
-bug | 62 | 59 | 56 | hana | jonas | 3 | codeerror | fixed | pick | The low sound cannot be heard beside the belt | 传送带旁听不到低音提示
-bug | 57 | 50 | 48 | wei | yu | 3 | codeerror | fixed | | A walk starts in hall 2 for pickers of hall 1 | 一号库区的拣货任务从二号库区开始
-bug | 51 | 47 | 44 | hana | sofia | 3 | automation | fixed | | The nightly test fails whenever the month changes | 跨月时夜间测试失败
-bug | 41.8 | 40.5 | 38 | hana | yu | 2 | performance | fixed | walk | Planning a walk with six orders takes eleven seconds | 六单合并规划需要十一秒
-        | See the run of the same day//The seventh aisle makes it slow | 见当天的执行结果//第七条通道导致变慢
-bug | 37 | 34 | 31 | hana | jonas | 3 | codeerror | fixed | | The scales report the weight of the parcel before | 电子秤返回上一个包裹的重量
-bug | 33 | 30 | 28 | wei | jonas | 2 | codeerror | fixed | weigh | A heavy tape roll left on the scales is packed as a mug | 秤上忘拿的胶带被当成杯子
-bug | 30 | 26 | 23 | hana | sofia | 3 | standard | fixed | | Gloves are too thick for the button "Confirm" | 戴手套按不到“确认”键
-bug | 26 | 19 | 16 | hana | jonas | 3 | codeerror | fixed | | A parcel without a label can be closed | 没贴面单的包裹也能封箱
-bug | 23 | 17 | 13 | wei | yu | 2 | codeerror | fixed | | Packed orders are still shown as being picked | 已打包的订单仍显示“拣货中”
-bug | 19 | 10 | 8 | hana | jonas | 3 | performance | fixed | | The scales answer after four seconds when five people pack | 五人同时打包时电子秤四秒才响应
-bug | 14 | 8 | | hana | sofia | 3 | codeerror | fixed | | Boxes of 30 litres are proposed for posters | 海报被推荐装三十升箱
-then | 13 | sofia | PUT /bugs/<id> | | Posters have no measures: two sides are 0. | 海报没有尺寸：有两边是 0。
-then | 12 | wei | PUT /bugs/<id> | | I measure them with the new arrivals on Thursday. | 周四新货到时我一起量。
-bug | 11 | | | hana | jonas | 2 | codeerror | | | Bundles of two are weighed as one item | 两件装按单件重量核对
-bug | 9 | 4.5 | 2.7 | wei | jonas | 3 | codeerror | fixed | | The supervisor's badge opens a parcel twice | 刷一次主管工牌会开箱两次
-bug | 7 | | | aisha | tomas | 3 | config | | | Hall 2 prints its labels in hall 1 | 二号库区的标签从一号库区打出来
-bug | 5.5 | 1.1 | | hana | sofia | 2 | codeerror | fixed | | Fragile goods are packed below tins | 易碎品被放在罐头下面
-bug | 6.2 | 2.2 | 1.5 | hana | jonas | 3 | install | fixed | | Twelve scanners did not take the last update | 十二台终端没有装上最近的更新
-bug | 1.7 | | | wei | diego | 3 | automation | | | The test scales always weigh 500 grams | 测试用秤总显示 500 克
-bug | 0.7 | 0.03 | | hana | jonas | 2 | codeerror | fixed | weigh | Wet boxes weigh more than the limit allows | 纸箱受潮后超出允许重量
-then | 0.2 | jonas | PUT /bugs/<id> | | Forty grams in the rain of last week. A limit in percent? | 上周下雨时多了四十克。改成按百分比？
-then | 0.15 | wei | PUT /bugs/<id> | | Two percent, at least fifty grams. | 百分之二，但不少于五十克。
-bug | 0.09 | | | hana | yu | 3 | codeerror | | | A walk cannot be given to another picker | 拣货任务不能转给别人
-
-product | app | 132.3 | marta | hana | sofia | Driver App | 司机 App | Tours, doors and signatures, on the telephone of each driver.
-        | 每位司机手机上的路线、门牌和签收。
-plan | app-a | 130 | -26mo | -5fr | 20 | doing | Tours that fit the day | 跟得上当天变化的路线
-plan | app-b | 40 | -8mo | 6fr | | doing | Works without a network | 没有网络也能用
-project | same-day | 130 | -24mo | 9fr | scrum | aisha | open | | Same-day delivery | 当日达
-        | What is ordered before noon is delivered by nine in the evening. | 中午前下单，晚上九点前送达。
-execution | tours | 119 | -23mo | -14fr | | 65 | Tours that renew themselves | 路线自动更新
-story | 118 | 116 | 74 | wei | app-a | 1 | 13 | feature | A new order joins a tour on its way | 新订单加入进行中的路线
-        | The driver is asked once, and has a minute to refuse. | 只询问司机一次，一分钟内可拒绝。
-task | 113 | 110 | 94 | 92 | devel | sofia | 30 | 35 | 0 | 94 | Insert a stop where it costs least | 在代价最小处插入站点
-task | 113 | 95 | 84 | 82 | test | hana | 12 | 10 | 0 | 84 | Drive three tours with inserted stops | 跟车测试三条插单路线
-testcase | insert | 90 | feature | 1 | A stop is inserted into a tour | 路线中插入站点
-        | Start a tour with nine stops > The map shows nine; Order with an address on the way > The driver is asked; Accept > The map shows ten
-        | 开始九站的路线 > 地图显示九站; 下一张顺路的订单 > 询问司机; 接受 > 地图显示十站
-story | 114 | 112 | 76 | wei | app-a | 3 | 5 | experience | The driver sees why a tour has changed | 司机看得到路线变化的原因
-        | Each change names its reason in five words. | 每次变化用一句短语说明原因。
-task | 108 | 102 | 92 | 90 | ui | emma | 8 | 7 | 0 | 92 | Word the reasons with four drivers | 和四位司机一起拟定原因用语
-task | 108 | 100 | 86 | 84 | devel | yu | 10 | 12 | 0 | 86 | Keep a reason with each change | 每次变更都记录原因
-testcase | reason | 83 | interface | 3 | A change names its reason | 变更显示原因
-        | Insert a stop > "New order on your way"; Cancel a stop > "Customer cancelled" | 插入一站 > 显示“顺路新订单”; 取消一站 > 显示“顾客已取消”
-execution | proof | 67 | -13mo | -5fr | | 20 | Proof of delivery | 签收凭证
-story | 65 | 63 | 30 | wei | app-a | 2 | 8 | safe | A photograph instead of a signature | 用照片代替签名
-        | The parcel and the door are in the picture; faces are made unreadable. | 照片须含包裹和门牌，人脸自动打码。
-task | 61 | 58 | 46 | 44 | devel | sofia | 18 | 20 | 0 | 46 | Send photographs when there is a network | 有网络时再上传照片
-task | 61 | 48 | 38 | 36 | test | hana | 8 | 9 | 0 | 38 | Photograph parcels in the dark | 在暗处拍摄包裹
-testcase | photo | 45 | feature | 2 | A photograph is kept until it is sent | 照片在上传前一直保留
-        | Switch the network off and photograph a parcel > The stop is done; Switch it on > The photograph arrives within a minute
-        | 关闭网络后给包裹拍照 > 该站完成; 打开网络 > 一分钟内照片上传
-story | 62 | 60 | | wei | app-a | 3 | 3 | feature | Leave a parcel with a neighbour | 由邻居代收
-        | The customer gets the neighbour's name at once. | 顾客立即收到代收邻居的姓名。
-task | 57 | 52 | 42 | 40 | devel | yu | 8 | 8 | 0 | 42 | Ask for the neighbour's name and door | 填写邻居姓名和门牌
-testcase | neighbour | 40 | feature | 3 | A neighbour takes the parcel | 邻居代收包裹
-        | Choose "Neighbour" and give a name > The customer gets it at once; Give no name > The stop stays open | 选择“邻居代收”并填写姓名 > 顾客立即收到;
-        不填姓名 > 该站不能完成
-execution | offline | 19 | -3mo | 2fr | | | Offline tours | 离线路线
-story | 22 | 20 | | wei | app-b | 1 | 13 | feature | A tour goes on without a network | 没有网络时路线照常进行
-        | Everything of a day's tour is on the phone when it starts. | 出发时手机上已有当天路线的全部资料。
-task | 14 | 12 | 2.8 | 1.6 | devel | sofia | 24 | 26 | 0 | 3 | Load the whole tour before it starts | 出发前下载整条路线
-task | 14 | 10 | 0.7 | | devel | yu | 20 | 13 | 7 | -2 | Merge what two phones did offline | 合并两台手机的离线操作
-task | 12 | 4 | 0.5 | | test | diego | 10 | 4 | 6 | -1 | Drive through the tunnel under the port | 穿越港口隧道实测
-task | 9 | | | | misc | tomas | 3 | | | 0 | Tell the depots when they get it | 通知各配送站上线时间
-testcase | tunnel | 11 | feature | 1 | A stop is done inside a tunnel | 在隧道里完成一站
-        | Switch the network off > A grey cloud appears; Finish a stop > It is ticked; Switch the network on > The office sees it within a minute
-        | 关闭网络 > 出现灰色云朵; 完成一站 > 打上勾; 打开网络 > 一分钟内调度中心可见
-story | 17 | 15 | | wei | app-b | 2 | 5 | interface | Show whether the office has received it | 看得出调度中心是否已收到
-        | A cloud beside each stop: grey, then green. | 每站旁有云朵图标：灰色变绿色。
-task | 11 | 8 | 5 | 4 | design | emma | 6 | 5 | 0 | 5 | Draw clouds that can be read in the sun | 设计阳光下也能看清的云朵图标
-task | 11 | 4.5 | 0.2 | | devel | priya | 8 | 5 | 4 | -3 | Tell each stop whether it was received | 标明每站是否已上传
-task | 10 | 3 | | | discuss | marta | 2 | | | 0 | Go through the wording with the depot | 与配送站确认用语
-testcase | cloud | 6 | interface | 2 | The cloud tells the truth | 云朵状态与实际一致
-        | Finish a stop offline > Grey; Wait for the network > Green within a minute; Delete the stop at the office > Red | 离线完成一站 > 灰色;
-        等待网络恢复 > 一分钟内变绿; 调度中心删除该站 > 红色
-story | 26 | 24 | | wei | app-b | 3 | 8 | feature | Show on which side of the road the door is | 显示门在马路哪一侧
-        | An arrow left or right, two hundred metres before the stop. | 距站点两百米时显示左右箭头。
-story | 16 | 14 | | wei | | 4 | 3 | experience | Dark colours after sunset | 日落后使用深色界面
-        | The map and the lists change at sunset of the day. | 地图和列表在当天日落时切换。
-story | 10 | 8 | | wei | app-b | 2 | 5 | feature | The customer sees the van in the last half hour | 最后半小时顾客能看到车辆位置
-        | Only the customer of the next three stops, and only on that day. | 仅限接下来三站的顾客，且仅限当天。
-then | 4 | marta | POST /stories/<id>/change | spec=words | Only the customer of the next stop, and only on that day: the drivers asked for it.
-        | 仅限下一站的顾客，且仅限当天：应司机要求调整。
-story | 0.6 | | | marta,diego | app-b | 3 | 2 | safe | The phone locks while the van moves | 车辆行驶时锁定手机
-        | Above walking pace only the map can be seen. | 高于步行速度时只显示地图。
-build | app-1 | same-day | tours | 75 | Driver App 6.0 | 司机 App 6.0
-release | same-day | app-1 | 71 | | Driver App 6.0: tours renew themselves | 司机 App 6.0：路线自动更新
-build | app-2 | same-day | proof | 28 | Driver App 6.1 | 司机 App 6.1
-release | same-day | app-2 | 24 | | Driver App 6.1: photographs | 司机 App 6.1：拍照签收
-build | app-3 | same-day | offline | 1.9 | Driver App 6.2 beta | 司机 App 6.2 测试版
-release | same-day | app-3 | 1.4 | 2tu | Driver App 6.2: offline tours | 司机 App 6.2：离线路线
-testtask | same-day | offline | app-3 | 1.8 | -1mo | 1fr | | performance | A week on the road with 6.2 beta | 6.2 测试版一周路测
-run | 1.6 | hana | insert | pass pass pass
-run | 1.2 | hana | photo | pass pass
-run | 0.9 | hana | neighbour | pass pass
-run | 0.7 | hana | cloud | pass pass blocked
-run | 0.45 | diego | tunnel | pass pass fail
-bug | 128 | 121 | 118 | hana | sofia | 2 | codeerror | fixed | | The map is empty after the phone was locked | 手机锁屏后地图变空白
-bug | 118 | 111 | 108 | marta | yu | 3 | codeerror | fixed | | Stops are numbered from zero | 站点从零开始编号
-bug | 114 | 106 | 103 | hana | sofia | 1 | codeerror | fixed | | Yesterday's tour is started again | 前一天的路线又被启动
-bug | 108 | 105 | 102 | aisha | emma | 4 | designdefect | fixed | | The button "Break" lies where the thumb rests | “休息”按钮正好在拇指处
-bug | 103 | 97 | 94 | hana | yu | 3 | codeerror | fixed | | House numbers with a letter are not found | 带字母的门牌号找不到
-bug | 97 | 88 | 85 | hana | sofia | 2 | performance | fixed | | The battery is empty by three in the afternoon | 下午三点电池就耗尽
-then | 94 | sofia | PUT /bugs/<id> | | The position is asked for every second, even in a traffic jam. | 即使堵车也每秒定位一次。
-then | 92 | aisha | PUT /bugs/<id> | | Every ten seconds is enough for the office. | 对调度中心来说十秒一次足够。
-bug | 91 | 86 | 83 | hana | sofia | 2 | codeerror | fixed | insert | An inserted stop is put behind the depot | 插入的站点排到了返仓之后
-bug | 85 | 83 | 80 | marta | yu | 3 | codeerror | notrepro | | Two drivers were given the same tour | 两位司机分到同一条路线
-bug | 80 | 74 | 71 | hana | sofia | 2 | install | fixed | | The app asks for the camera on every start | 每次启动都请求相机权限
-bug | 73 | 69 | 66 | aisha | yu | 3 | config | fixed | | Tours of the island depot begin before the ferry | 海岛站点的路线早于轮渡时间
-bug | 67 | 62 | 58 | hana | emma | 3 | standard | fixed | | Ticked stops look like cancelled ones | 已完成的站点看着像已取消
-bug | 61 | 56 | 53 | hana | sofia | 2 | codeerror | fixed | | Photographs are sent on their side | 上传的照片是横着的
-bug | 56 | 51 | 48 | hana | sofia | 3 | security | fixed | photo | Photographs stay on the phone for weeks | 照片在手机里保留数周
-bug | 50 | 44 | 42 | marta | yu | 3 | codeerror | fixed | | The neighbour's name is cut off after ten letters | 邻居姓名超过十个字母被截断
-bug | 45 | 41 | 38 | hana | sofia | 2 | codeerror | fixed | photo | Faces in mirrors are not made unreadable | 镜子里的人脸没有打码
-bug | 39 | 35 | 33 | aisha | priya | 3 | performance | fixed | | The office's map is two minutes behind | 调度中心的地图延迟两分钟
-bug | 35 | 31 | 29 | hana | yu | 3 | codeerror | duplicate | | The map stays empty after a call | 接完电话后地图空白
-bug | 31 | 24 | 21 | hana | sofia | 3 | codeerror | fixed | | A parcel for two customers can be handed over once only | 合寄两位顾客的包裹只能签收一次
-bug | 27 | 22 | 19 | marta | emma | 4 | designdefect | fixed | | The arrow points the wrong way in languages read from right to left
-        | 在从右向左书写的语言下箭头方向相反
-bug | 22 | 13 | 10 | hana | yu | 2 | codeerror | fixed | | Stops done in a tunnel are done twice | 隧道里完成的站点被记两次
-bug | 18 | 12 | 9 | hana | sofia | 3 | codeerror | fixed | | The clock of a phone that is wrong moves the tour | 手机时间不准会打乱路线
-bug | 16 | 7 | | hana | yu | 2 | codeerror | fixed | | A refused stop comes back after an hour offline | 离线一小时后被拒的站点又出现
-bug | 12.5 | | | aisha | sofia | 2 | performance | | | Loading a tour of 140 stops takes four minutes | 下载一百四十站的路线要四分钟
-bug | 9.5 | 3.4 | 2.1 | hana | sofia | 3 | codeerror | fixed | | The cloud is green though nothing was sent | 尚未上传，云朵就变绿
-bug | 5 | | | hana | marta | 3 | others | | | Drivers do not know what "Merge" means | 司机不明白“合并”是什么意思
-bug | 6.7 | 2.9 | | diego | priya | 3 | codeerror | fixed | | Stops of the tunnel arrive in the wrong order | 隧道内的站点上传顺序错乱
-bug | 2.7 | 0.65 | | hana | sofia | 2 | codeerror | fixed | | The van stands in the river when there is no network | 无网络时车辆显示在河里
-bug | 0.42 | | | diego | yu | 1 | codeerror | | tunnel | A tour is lost if the phone restarts in a tunnel | 手机在隧道里重启后路线丢失
-        | Start a tour and switch the network off//Finish two stops and restart the phone//Found: the tour begins at stop 1 | 开始路线并关闭网络//
-        完成两站后重启手机//实际：路线从第一站开始
-then | 0.3 | aisha | PUT /bugs/<id> | | This stops the trial. When can it be done? | 这会阻塞试运行。什么时候能修好？
-then | 0.1 | yu | PUT /bugs/<id> | | I see the cause; a build for the trial tomorrow at noon. | 原因已找到，明天中午给试运行版本。
-bug | 0.012 | | | hana | | 3 | codeerror | | | The grey cloud covers the house number | 灰色云朵挡住门牌号
-
-program | later | 18 | -6mo | 40fr | aisha | Next year | 明年规划
-project | returns | 15 | 2mo | 20fr | waterfall | aisha | open | | Returns without paper | 无纸化退货
-        | From the customer's door to the shelf without a form. | 从顾客门口到货架，全程不用填单。
-execution | returns-spec | 7 | 2mo | 6fr | | | What a return needs | 退货需求梳理
-"""
-
-# Columns that are looked up when an act is performed: queries that return JSON.
-QUERIES = {
-    "email":       "SELECT json_quote(:account || '@kestrel.example')",
-    "products":    "SELECT json_array(:product)",
-    "date":        "SELECT json_quote(:today)",
-    "running":     "SELECT json_quote(max(id)) FROM project JOIN project_product ON project_product.project = id "
-                   "WHERE type IN ('sprint', 'stage') AND product = :product AND :today BETWEEN begin AND end",
-    "openedBuild": "SELECT json_quote(coalesce(CAST(max(id) AS TEXT), 'trunk')) FROM build WHERE product = :product",
-    "stories":     "SELECT json_group_array(id) FROM story WHERE product = :product AND id IN (SELECT story FROM task) "
-                   "AND id NOT IN (SELECT story FROM task WHERE status NOT IN ('closed', 'cancel')) "
-                   "AND id NOT IN (SELECT story FROM build_story)",
-    "bugs":        "SELECT json_group_array(id) FROM bug WHERE product = :product AND resolution = 'fixed' "
-                   "AND id NOT IN (SELECT bug FROM build_bug)",
-    "storyIds":    "SELECT json_quote(group_concat(story)) FROM build_story WHERE build = :build",
-    "bugIds":      "SELECT json_quote(group_concat(bug)) FROM build_bug WHERE build = :build",
-    "storyOfCase": "SELECT json_quote(story) FROM testcase WHERE id = :testcase",
-    "testcases":   "SELECT json_group_array(id) FROM testcase WHERE product = :product",
-    "failed":      "SELECT json_quote(max(id)) FROM result WHERE \"case\" = :testcase AND caseResult = 'fail'",
-    "failedIn":    "SELECT json_quote(max(testtask)) FROM result WHERE \"case\" = :testcase AND caseResult = 'fail'",
-}
-# THE ACTS, in the order in which they happen to a row.
-ACTS = [Act(*act) for act in (
-    # kind         when         who         operation                         sends
-    ("department", "opened",    "admin",    "POST /departments",              "name=words parent manager"),
-    ("user",       "opened",    "admin",    "PUT /users/<user>",              "realname=words role email dept=department"),
-    ("program",    "opened",    "admin",    "POST /programs",                 "name=words begin end PM acl:open"),
-    ("product",    "opened",    "admin",    "POST /products",                 "name=words desc=text code=key program PO QD RD acl:open"),
-    ("plan",       "opened",    "PO",       "POST /products/<id>/plans",      "title=words begin end status"),
-    ("plan",       "closed",    "PO",       "PUT /productplans/<id>",         "status:closed"),
-    ("project",    "opened",    "PM",       "POST /projects",                 "name=words desc=text code=key begin end model parent=program products PM PO "
-                                                                    "QD RD acl whitelist"),
-    ("execution",  "opened",    "PM",       "POST /projects/<id>/executions", "name=words code=key begin end PM PO QD RD acl"),
-    ("execution",  "suspended", "PM",       "PUT /executions/<id>",           "status:suspended"),
-    ("execution",  "closed",    "PM",       "PUT /executions/<id>",           "status:closed"),
-    ("story",      "opened",    "PO",       "POST /products/<id>/stories",    "title=words spec=text reviewer plan pri estimate category"),
-    ("story",      "reviewed",  "reviewer", "POST /stories/<id>/review",      "result:pass assignedTo=RD"),
-    ("story",      "closed",    "PO",       "POST /stories/<id>/close",       "closedReason:done"),
-    ("task",       "opened",    "PM",       "POST /executions/<id>/tasks",    "name=words type pri assignedTo=for estimate story estStarted=opened deadline"),
-    ("task",       "started",   "for",      "POST /tasks/<id>/start",         ""),
-    ("task",       "worked",    "for",      "POST /tasks/<id>/estimate",      "consumed=spent left work=words"),
-    ("task",       "closed",    "PM",       "POST /tasks/<id>/close",         ""),
-    ("testcase",   "opened",    "QD",       "POST /products/<id>/testcases",  "title=words type pri story steps=checks"),
-    ("build",      "opened",    "RD",       "POST /projects/<id>/builds",     "name=words product execution builder=RD date stories bugs"),
-    ("release",    "opened",    "PO",       "POST /projects/<id>/releases",   "name=words product build date stories=storyIds bugs=bugIds"),
-    ("testtask",   "opened",    "QD",       "POST /projects/<id>/testtasks",  "name=words product execution build begin end owner=QD type testcases "
-                                                                    "status:doing"),
-    ("testtask",   "done",      "QD",       "PUT /testtasks/<id>",            "status:done"),
-    ("run",        "opened",    "by",       "POST /testcases/<id>/results",   "testtask steps=results"),
-    ("bug",        "opened",    "by",       "POST /products/<id>/bugs",       "title=words severity pri=severity type steps assignedTo=for openedBuild "
-                                                                    "execution=running case=testcase result=failed testtask=failedIn "
-                                                                    "story=storyOfCase"),
-    ("bug",        "resolved",  "for",      "POST /bugs/<id>/resolve",        "resolution resolvedBuild:trunk"),
-    ("bug",        "closed",    "by",       "POST /bugs/<id>/close",          ""),
-    ("then",       "opened",    "by",       "",                               "comment=words"),
-)]
-# fmt: on
-KEYED = ("parent", "project", "execution", "plan", "build", "testcase")  # columns that name rows
-WEEKDAYS = ("mo", "tu", "we", "th", "fr")
-WORKDAY = timedelta(hours=9)  # from 9 to 18 o'clock
-GOLDEN = 0.618  # spreads whole ages over a day, so that people do not act at the same minute
-
-
-class Calendar:
-    """The workdays up to now, from Monday to Friday, from 9 to 18 o'clock.
-
-    Today's work begins an hour ago at the latest, so that early on a Monday something was done this
-    week already.
-    """
-
-    def __init__(self, now: datetime):
-        midnight = now.replace(hour=0, minute=0, second=0, microsecond=0)
-        self.monday = midnight - timedelta(days=now.weekday())
-        self.today = min(now.weekday(), 4)  # on a weekend, Friday
-        day = self.midnight(0)
-        self.end = min(now, day + timedelta(hours=18))
-        begin = min(day + timedelta(hours=9), self.end - timedelta(hours=1))
-        self.worked = (self.end - max(begin, day)) / WORKDAY  # today
-
-    def midnight(self, workdays: int) -> datetime:
-        """Return the beginning of the day so many workdays after today."""
-        weeks, weekday = divmod(self.today + workdays, 5)
-        return self.monday + timedelta(weeks=weeks, days=weekday)
-
-    def moment(self, age: float) -> datetime:
-        """Return the moment so many workdays before now."""
-        if age <= self.worked:
-            return self.end - age * WORKDAY
-        days, part = divmod(age - self.worked, 1)
-        return self.midnight(-1 - int(days)) + timedelta(hours=18) - part * WORKDAY
-
-    def workday(self, cell: str) -> str:
-        """Return the day so many workdays before today."""
-        return str(self.midnight(-round(float(cell))).date())
-
-    def weekday(self, cell: str) -> str:
-        """Return a day that is given as a week from now and a weekday: 2fr."""
-        days = timedelta(weeks=int(cell[:-2]), days=WEEKDAYS.index(cell[-2:]))
-        return str((self.monday + days).date())
-
-
-class Row(dict[str, Any]):
-    """A row of the script: its cells, and the rows that it belongs to, by their kinds.
-
-    id: of its record, once that is made; before that, the account of a user, 0 of others.
-    """
-
+    number: int
+    cells: dict[str, Any]
     id: int | str = 0
-    number = 0
-
-    def find(self, column: str) -> Any:
-        """Return a cell of the row, or of its story, project or product; None if all lack it."""
-        above = map(self.get, ("story", "project", "product"))
-        for row in (self, *above):
-            if row and column in row:
-                return row[column]
-        return None
 
     def age(self, column: str) -> float:
         """Return how many workdays ago something happened to the row."""
-        cell: str = self[column]
-        part = 0 if "." in cell else self.number * GOLDEN % 1
-        return float(cell) + part
+        age = float(self.cells[column])
+        spread = self.number * GOLDEN % 1
+        if not age.is_integer():
+            spread /= 20
+        return age + spread
 
 
 def read_script(language: str) -> list[Row]:
     """Return the rows of the script, with the texts of one language."""
     columns: dict[str, list[str]] = {}
-    above: dict[str, Row] = {}  # the last row of each kind
     keys: dict[str, Row] = {}
+    above: dict[str, Any] = {}
     rows: list[Row] = []
     for line in re.sub(r"\n +", " ", SCRIPT).splitlines():
         kind, *cells = map(str.strip, line.split("|"))
         if kind.endswith(":"):
-            names = [cell.removesuffix(f" {language}") for cell in cells]
-            columns[kind[:-1]] = names
+            columns[kind[:-1]] = [cell.removesuffix(f" {language}") for cell in cells]
         elif kind:
-            row = Row(above, kind=kind)
-            row.number = len(rows)
+            own: dict[str, Any] = dict(zip(columns[kind], cells, strict=True))
+            for column in ("plan", "testcase", "case"):
+                if own.get(column):
+                    own[column] = keys[own[column]]
+            if "steps" in own:
+                own["steps"] = read_steps(kind, own["steps"], language)
+            row = Row(kind, len(rows), {**above, **own})
+            row.cells[kind] = row
+            above = row.cells
             rows.append(row)
-            for column, cell in zip(columns[kind], cells, strict=False):
-                is_key = cell and column in KEYED
-                row[column] = keys[cell] if is_key else cell
-            row[kind] = above[kind] = row
-            keys[row.get("key", "")] = row
+            if "key" in own:
+                keys[own["key"]] = row
     return rows
 
 
-def steps_of(cell: str) -> list[dict[str, str]]:
-    """Return the steps of a test case: "do this > see that; do more > see more"."""
-    steps = [step.split(" > ") for step in cell.split("; ")]
-    return [{"desc": step.strip(), "expect": expect} for step, expect in steps]
+def read_steps(kind: str, cell: str, language: str) -> Any:
+    """Return the steps of a bug, which are text, or of a test case or a run, which are a list."""
+    steps = re.split(" *// *", cell)
+    if kind == "bug":
+        *done, expected, found = steps
+        return "\n".join([*done, EXPECTED_AND_FOUND[language].format(expected, found)])
+    if kind == "testcase":
+        pairs = [step.split(" > ") for step in steps]
+        return [{"desc": step, "expect": expected} for step, expected in pairs]
+    return [{"result": step} for step in steps]
+
+
+class Calendar:
+    """The workdays up to now, from Monday to Friday, from 9 to 18 o'clock."""
+
+    def __init__(self, now: datetime):
+        self.now = now
+        midnight = now.replace(hour=0, minute=0, second=0, microsecond=0)
+        self.monday = midnight - timedelta(days=now.weekday())
+        self.today = min(now.weekday(), 4)  # on a weekend, Friday
+
+    def day(self, age: float) -> datetime:
+        """Return the beginning of the day so many workdays before today."""
+        weeks, weekday = divmod(self.today - math.floor(age), 5)
+        return self.monday + timedelta(weeks=weeks, days=weekday)
+
+    def moment(self, age: float) -> datetime:
+        """Return the moment so many workdays before now.
+
+        Today's work begins an hour ago at the latest, so that early on a Monday something was done
+        this week already.
+        """
+        day = self.day(age)
+        begin, end = day + timedelta(hours=9), day + timedelta(hours=18)
+        if age < 1:
+            end = min(end, self.now)
+            begin = max(day, min(begin, end - timedelta(hours=1)))
+        return end - age % 1 * (end - begin)
 
 
 class Play:
@@ -10753,201 +10471,82 @@ class Play:
         self.store = store
         self.calendar = Calendar(store.clock().astimezone(store.zone))
         self.operations = {f"{row.method} {row.path}": row for row in OPERATIONS}
-        self.readers: dict[str, Callable[[str], Any]] = {  # of cells, by column
-            "begin": self.calendar.weekday,
-            "end": self.calendar.weekday,
-            "date": self.calendar.weekday,
-            "opened": self.calendar.workday,
-            "deadline": self.calendar.workday,
-            "steps": lambda cell: re.sub(" *// *", "\n", cell),
-            "checks": steps_of,
-            "results": lambda cell: [{"result": word} for word in cell.split()],
-        }
 
-    def perform_all(self, rows: Iterable[Row]) -> None:
+    def perform_all(self) -> None:
         """Perform the acts of all rows, in the order of their moments."""
         events = []
-        for row in rows:
-            if row["kind"] == "user":
-                self.store.add_person(row["account"])
-                row.id = row["account"]
-            for act in ACTS:
-                if act.kind == row["kind"] and row.get(act.when):
-                    moment = self.calendar.moment(row.age(act.when))
-                    events.append((moment, act, row))
-        events.sort(key=lambda event: event[0])
+        for row in read_script(self.store.language):
+            if row.kind == "user":
+                self.store.add_person(row.cells["account"])
+                row.id = row.cells["account"]
+            for kind, when, who, operation, sends in ACTS:
+                if kind == row.kind and row.cells[when]:
+                    events.append((row.age(when), row, who, operation, sends))
+        events.sort(key=lambda event: -event[0])
         for event in events:
             self.perform(*event)
 
-    def perform(self, moment: datetime, act: Act, row: Row) -> None:
-        """Perform one act, as the service performs a request (room 12)."""
-        account = row.find(act.who) or act.who
+    def perform(self, age: float, row: Row, who: str, name: str, sends: str) -> None:
+        """Perform one act, as the service performs a request."""
+        moment = self.calendar.moment(age)
+        account = row.cells.get(who, who)
         caller = Caller(account, account == ADMIN)
         store = Store(self.store.connection, lambda: moment, self.store.zone, caller)
-        operation = self.operations[row.find("operation") or act.operation]
+        if not name:
+            name, sends = row.cells["operation"], row.cells["sends"]
+        operation = self.operations[name]
         kind = operation.target.removesuffix(" or project")  # an execution
-        named = find_named(store, operation, row[kind].id if kind else 0)
-        words = (row.find("sends") or act.sends).split()
-        given = dict(self.value_sent(store, row, word) for word in words)
-        row.id = carry_out(store, operation, named, given)
+        named = find_named(store, operation, row.cells[kind].id if kind else 0)
+        fields = {}
+        for word in sends.split():
+            field, colon, value = word.partition(":")
+            if not colon:
+                field, _, column = word.partition("=")
+                value = self.value(store, row, column or field)
+            fields[field] = value
+        row.id = carry_out(store, operation, named, fields)
 
-    def value_sent(self, store: Store, row: Row, word: str) -> tuple[str, Any]:
-        """Return a field of a body and its value, as a word of `sends` says."""
-        field, colon, value = word.partition(":")
-        if colon:
-            return field, value
-        field, _, column = word.partition("=")
-        column = column or field
-        cell = row.find(column)
+    def value(self, store: Store, row: Row, column: str) -> Any:
+        """Return what a column of a row sends."""
+        if column in IDS:
+            ids = {kind: cell.id for kind, cell in row.cells.items() if isinstance(cell, Row)}
+            return store.value(IDS[column], ids)
+        if column == "products":
+            return [row.cells["product"].id]
+        cell = row.cells[column]
         if isinstance(cell, Row):
-            cell = cell.id
-        elif cell and column in self.readers:
-            cell = self.readers[column](cell)
-        elif not cell and column in QUERIES:
-            cell = self.look_up(store, row, QUERIES[column])
-        return field, cell
-
-    def look_up(self, store: Store, row: Row, query: str) -> Any:
-        """Return the value of a query about a row."""
-        values = {
-            "today": store.today,
-            "account": row.get("account"),
-            "build": 0,  # without one
-            "testcase": 0,
-        }
-        for column, cell in row.items():
-            if isinstance(cell, Row):
-                values[column] = cell.id
-        return json.loads(store.value(query, values) or "null")
-
-
-DATED = re.compile(
-    r"""[0-9]{4}-[0-9]{2}-[0-9]{2}[0-9T:Z ]* | "(project|execution)":[0-9]+""", re.VERBOSE
-)
-# A day or a moment, moved; the ends that stand for none stay, and so does what would not fit in
-# four digits.
-MOVED = f"""iif("{{0}}" IN ('{LONG_TERM}', '{OPEN_END}'), "{{0}}", coalesce(
-    strftime(iif(length("{{0}}") = 10, '%Y-%m-%d', '%Y-%m-%dT%H:%M:%SZ'), "{{0}}", :by),
-    "{{0}}"))"""
-
-
-def dated_columns() -> dict[str, list[str]]:
-    """Return the columns of days and moments by table, those of tokens excepted."""
-    columns = {"action": ["date"], "demo": ["monday"]}
-    for resource in RESOURCES.values():
-        dated = [
-            field
-            for field, kind in resource.settable().items()
-            if LOOKS[kind.look].written in ("day", "moment", "stamp")
-        ]
-        if dated:
-            columns[resource.table] = dated
-    return columns
-
-
-def move_dates(store: Store) -> int:
-    """Move every date of a demo to the present by whole weeks; return how many, 0 if it stays.
-
-    Nothing that was done may come to lie in the future: a demo in which somebody has worked stays
-    for a week.
-    """
-    sql = """
-        SELECT max(0, min(
-            strftime('%s', :today) - strftime('%s', monday),
-            strftime('%s', :now) - strftime('%s', (SELECT max(date) FROM action))) / 604800)
-        FROM demo
-    """
-    weeks = store.number(sql, {"today": store.today, "now": store.now})
-    if weeks:
-        for table, names in dated_columns().items():
-            changes = ", ".join(f'"{name}" = {MOVED.format(name)}' for name in names)
-            # OR IGNORE: a plan that would begin after the end that stands for none stays as it is
-            store.run(f"UPDATE OR IGNORE {table} SET {changes}", {"by": f"+{7 * weeks} days"})
-    return weeks
-
-
-def delete_records(store: Store) -> None:
-    """Delete all records but the users, who may have passwords and tokens."""
-    store.defer_links()
-    store.run("UPDATE user SET dept = NULL")
-    rows = store.run("""
-        SELECT name FROM sqlite_schema
-        WHERE type = 'table' AND name NOT IN ('user', 'token', 'sqlite_sequence')
-    """)
-    tables = [table for (table,) in rows]
-    for table in [*tables, *tables]:  # twice, because triggers write into those that count
-        store.run(f"DELETE FROM {table}")
-    store.run("DELETE FROM sqlite_sequence WHERE name <> 'user'")
-
-
-def play(store: Store) -> None:
-    """Fill a database without records with the demo."""
-    Play(store).perform_all(read_script(store.language))
-    store.run("INSERT INTO demo VALUES (date(?, 'weekday 0', '-6 days'))", (store.today,))
-
-
-def undated(store: Store) -> tuple[int, str]:
-    """Return what is the same in each demo in which nobody has worked.
-
-    The ids that are used up, by the action log too, and all records without what depends on the
-    day: days, moments, and the execution that runs.
-    """
-    used = store.number("SELECT sum(seq) FROM sqlite_sequence")
-    return used, DATED.sub("", "".join(dump(store)))
-
-
-def play_again(store: Store) -> bool:
-    """Play a demo of another day anew, unless somebody has worked in it; return whether it was."""
-    latest = store.value("SELECT max(date) FROM action")
-    if latest and local(latest, store.zone)[:10] >= store.today:
-        return False
-    before = undated(store)
-    is_same = False
-    store.run("SAVEPOINT played")
-    with contextlib.suppress(Refusal):  # somebody has deleted a person of the script
-        delete_records(store)
-        play(store)
-        is_same = undated(store) == before
-    if not is_same:
-        store.run("ROLLBACK TO played")
-    store.run("RELEASE played")
-    return is_same
+            return cell.id
+        if cell and column in DAYS_IN_SCRIPT:
+            return str(self.calendar.day(float(cell)).date())
+        return cell
 
 
 def furnish_demo(database: Database) -> str:
-    """Play the demo in a database without records, or bring one up to date; return what was done.
-
-    A demo in which nobody has worked is played anew; the dates of another are moved by whole weeks.
-    """
+    """Play the demo in a database without records; return what there is to say about it."""
     with database.writing() as store:
         if store.is_empty():
-            play(store)
+            Play(store).perform_all()
             counts = "SELECT (SELECT count(*) FROM product), (SELECT count(*) FROM bug)"
             products, bugs = store.run(counts).fetchone()
             return f"A made-up company: {products} products, {bugs} bugs."
-        if not store.number("SELECT count(*) FROM demo"):
-            log.warning("%s holds records already: nothing was loaded into it", database.path)
-            return ""
-        if play_again(store):
-            return "The demo was made anew, up to the present."
-        weeks = move_dates(store)
-    if not weeks:
-        return ""
-    return f"The demo's dates were moved by {weeks} week{'s' if weeks > 1 else ''}, to the present."
+    log.warning("%s holds records already: nothing was loaded into it", database.path)
+    return ""
 
 
 def share_password(database: Database) -> str:
     """Give the people one can log in as a copy of admin's password, as hashing takes 30 ms.
 
     Return how to log in. Nobody gets one if admin has none, or has one already: who got a copy
-    follows admin.
+    follows admin. The addresses, at a domain that nobody can own, tell the demo's people from
+    others with these accounts.
     """
     with database.writing() as store:
         given = store.run(f"""
             UPDATE user SET password = admin.password FROM user AS admin
             WHERE admin.account = '{ADMIN}' AND admin.password IS NOT NULL
                 AND user.password IS NULL AND NOT user.deleted
-                AND user.account IN {DEMO_LOGINS} AND EXISTS (SELECT 1 FROM demo)
+                AND user.account IN {DEMO_LOGINS}
+                AND user.email = user.account || '@kestrel.example'
             RETURNING account, realname
         """).fetchall()
     names = dict(map(tuple, given))
@@ -11085,8 +10684,8 @@ SETTINGS = (
     Setting("token",          None,           WORD,     "a token that acts as the administrator", "-t"),
     Setting("password",       None,           WORD,     "the password of admin; without it a new database gets one, which is printed once"),
     Setting("load",           None,           SOURCE,   "a fixture to load if the database holds no records yet"),
-    Setting("demo",           False,          SWITCH,   "load a made-up company if the database holds no records yet; "
-                                                        "if it holds that, bring it up to date"),
+    Setting("demo",           False,          SWITCH,   "serve a made-up company, made anew in memory at each start; with --database, "
+                                                        "it is loaded if that file holds no records yet"),
     Setting("language",       "en",           LANGUAGE, "the language of the demo and, unless a browser asks for another, of pages: en or zh"),
     Setting("origin",         "",             ORIGINS,  "an origin whose web pages may call, such as https://app.example.org; "
                                                         "*: all; can be repeated"),
@@ -13078,7 +12677,7 @@ def resolve(given: Mapping[str, Any]) -> dict[str, Any]:
 
     given: the texts of flags, a list for one that can be repeated.
     """
-    settings = dict(DEFAULTS)
+    chosen = {}
     for setting in FLAGS:
         name, variable = setting.name, PREFIX + setting.name.upper()
         if name in given:
@@ -13091,7 +12690,12 @@ def resolve(given: Mapping[str, Any]) -> dict[str, Any]:
                 raise StartError(f"{source} must not be empty")
             text = ",".join(text)
         if text is not None:
-            settings[name] = setting.kind.value(text, source)
+            chosen[name] = setting.kind.value(text, source)
+    settings = {**DEFAULTS, **chosen}
+    # PMSERVICE_DEMO must not turn another command to an empty database.
+    serves = given.get("command") is None
+    if serves and settings["demo"] and "database" not in chosen:
+        settings["database"] = ":memory:"
     return settings
 
 

@@ -845,13 +845,6 @@ CREATE TABLE action (
 ) STRICT;
 CREATE INDEX action_of_object ON action (objectType, objectID);
 
--- --- The demo ------------------------------------------------------------------------------------
-
--- The Monday around which the records of --demo are dated; no row if the records are not a demo's.
-CREATE TABLE demo (
-    monday TEXT NOT NULL
-) STRICT;
-
 PRAGMA user_version = 7;
 
 -- === Version 8 ===================================================================================
@@ -870,3 +863,10 @@ UPDATE product_count SET assignToNull = assignToNull - (
     WHERE bug.product = product_count.product AND NOT bug.deleted AND status = 'closed' AND assignedTo IS NULL);
 
 PRAGMA user_version = 8;
+
+-- === Version 9 ===================================================================================
+-- Nothing is kept about the demo: it is not made anew in a file.
+
+DROP TABLE IF EXISTS demo;
+
+PRAGMA user_version = 9;
