@@ -36,7 +36,6 @@ RESOURCES (room 4) defines each resource.
 from __future__ import annotations
 
 import argparse
-import base64
 import contextlib
 import dataclasses
 import errno
@@ -12322,126 +12321,6 @@ class Pull:
         return ", ".join(gaps)
 
 
-# Comparing: what this service answered, beside what another server answers to the same GETs
-
-# fmt: off
-TYPE_NAMES = {dict: "object", list: "array", str: "string", bool: "boolean", int: "number", float: "number"}
-# fmt: on
-SAME, DIFFERS, NOT_COMPARED, NOT_SENT = "the same", "differs", "not compared", "not sent"
-# By place, such as ".bugs.[].status": the names of its types, each with an example. An unset value
-# has no type: it does not say of which one a set value would be.
-Types = dict[str, dict[str, str]]
-
-
-def value_at(value: Any, place: str) -> Any:
-    """Return what is at a place of a document. Raises StartError."""
-    for step in re.findall(r"\w+", place):
-        try:
-            value = value[int(step) if step.isdecimal() else step]
-        except (LookupError, TypeError):
-            raise StartError(f"{place} is missing") from None
-    return value
-
-
-def json_in(content: Any) -> Any:
-    """Return the JSON in the content of a HAR's answer, None if there is none."""
-    with contextlib.suppress(LookupError, TypeError, ValueError, RecursionError):
-        text = content["text"]
-        return json.loads(base64.b64decode(text) if "encoding" in content else text)
-    return None
-
-
-def past_calls(document: Any) -> dict[str, list[Any]]:
-    """Return the answered calls of operations in a HAR or a journal, by method and pattern.
-
-    Each is the path with its query, the status and the answer. Raises StartError.
-    """
-    home, parts = "log.entries", "request.method request.url response.status response.content"
-    is_journal = "calls" in dict_in(document)
-    if is_journal:
-        home, parts = "calls", "method path status answer"
-    calls: dict[str, list[Any]] = defaultdict(list)
-    for number, call in enumerate(items_in(value_at(document, home))):
-        places = (f"{home}[{number}].{part}" for part in parts.split())
-        method, url, status, answer = (value_at(document, place) for place in places)
-        path, _, query = re.sub(r"^\w+://[^/?]*|#.*", "", str(url)).partition("?")
-        path = bare_path(path)
-        pattern = re.sub("^/users/.+", "/users/<user>", pattern_of(path))
-        if (str(method), pattern) in CLASSES and id_in(status) and not call.get("fault"):
-            query = str(query or call.get("query") or "")
-            query = "&".join(map(blank_parameter, query.split("&")))
-            target = urllib.parse.quote(f"{path}?{query}".rstrip("?"), "/?&=%+,:;@*")
-            known = answer if is_journal else json_in(answer)
-            calls[f"{method} {pattern}"].append((target, id_in(status), known))
-    if not any(name.startswith("GET ") for name in calls):
-        raise StartError("there is none")
-    return calls
-
-
-def add_types(types: Types, value: Any, masked: Callable[[str], str]) -> None:
-    """Add the types of a JSON value and of what is in it, with examples that are masked.
-
-    The items of an array share a place, and so do those of an object by id.
-    """
-    waiting = [("", value)]
-    for place, one in waiting:  # which grows meanwhile
-        example = kind = TYPE_NAMES.get(type(one), "")
-        if isinstance(one, (dict, list)):
-            for name, inner in one.items() if isinstance(one, dict) else enumerate(one):
-                step = "[]" if str(name).isdecimal() else name
-                waiting.append((f"{place}.{step}", inner))
-        elif not SECRET.search(place):
-            example = masked(json.dumps(one, ensure_ascii=False))[:LONGEST_EXAMPLE]
-        seen = types.setdefault(place, {})
-        if one not in (None, "", [], {}):
-            seen.setdefault(kind, example)
-
-
-def differences(here: Types, there: Types, with_values: bool) -> Iterator[tuple[str, str]]:
-    """Yield each place that differs, after how it does."""
-    for words, one, other in (("only here", here, there), ("only there", there, here)):
-        for place in one.keys() - other.keys():
-            if "object" in other.get(place.rpartition(".")[0], {}):
-                yield words, place
-    for place in here.keys() & there.keys():
-        both = here[place], there[place]
-        if all(both) and both[0].keys() != both[1].keys():
-            ours, theirs = (" or ".join(one.values() if with_values else one) for one in both)
-            yield f"{ours} here, {theirs} there", place
-
-
-def compare(
-    remote: Remote, name: str, calls: list[Any], with_values: bool
-) -> tuple[str, dict[str, set[str]]]:
-    """Return how the answers to the calls of a pattern compare, and the places by what differs."""
-    if not name.startswith("GET "):
-        return NOT_SENT, {}
-    here: Types = {}
-    there: Types = {}
-    places: dict[str, set[str]] = defaultdict(set)
-    get = functools.cache(remote.get)
-    for target, status, answer in calls:
-        try:
-            shown, found = get(target), 200
-        except Refusal as error:
-            shown, found = None, error.status
-        statuses = f"{status} here, {found or 'no JSON'} there"
-        is_about_record = "<" in name and status in (200, 404) and found < 500
-        if is_about_record and (status < 300) != (found < 300):
-            places[NOT_COMPARED].add(f"{target} ({statuses})")
-        elif status != found:
-            places[f"status {statuses}"].add(target)
-        elif status < 300 and not (shown and isinstance(answer, (dict, list))):
-            places[NOT_COMPARED].add(f"{target} (an answer is missing or empty)")
-        elif status < 300:
-            add_types(here, answer, remote.masked)
-            add_types(there, shown, remote.masked)
-    for words, place in differences(here, there, with_values):
-        places[words].add(place.replace(".[]", "[]").lstrip(".") or "the answer")
-    result = SAME if here or not places else NOT_COMPARED
-    return DIFFERS if places.keys() - {NOT_COMPARED} else result, places
-
-
 # --- 20 Command: settings and the command line ----------------------------------------------------
 # stdout carries what programs read (the base URL, a dump); everything for people goes to stderr.
 # A setting is read from its flag, or from the environment variable PMSERVICE_<NAME>.
@@ -12945,34 +12824,6 @@ def command_pull(settings: Values, options: argparse.Namespace) -> int:
     return 1 if gaps and not options.allow_incomplete else 0
 
 
-def command_compare(settings: Values, options: argparse.Namespace) -> int:
-    """Compare the answers in a file with those of a running server; return 1 if they differ."""
-    remote, file = Remote(options.url), options.file
-    text = sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()
-    try:
-        calls = past_calls(json.loads(text))
-    except (ValueError, RecursionError, StartError) as error:
-        rule = "must be a HAR or a journal, in JSON, with answered GETs"
-        raise StartError(f"{file} {rule}: {error}") from None
-    results: Counter[str] = Counter()
-    with contextlib.closing(remote.connection):
-        connect(remote, options)
-        for name, same in sorted(calls.items()):
-            result, places = compare(remote, name, same, options.values)
-            results[result] += 1
-            show_progress("")
-            print(f"{result:14}{name} ({len(same):,})")
-            for words, those in sorted(places.items()):
-                line = printable(f"{words}: {', '.join(sorted(those))}")
-                print(textwrap.fill(line, 100, initial_indent="  ", subsequent_indent="    "))
-    equal, differ = results[SAME], results[DIFFERS]
-    print(
-        f"{equal + differ} compared, {equal} the same, {differ} differ; "
-        f"{results[NOT_SENT]} writes not sent; {results[NOT_COMPARED]} could not be compared"
-    )
-    return 1 if differ else 0
-
-
 def refuse_used_database(settings: Values) -> None:
     """Raise StartError if a command's database holds records."""
     with open_database(settings) as database:
@@ -13254,13 +13105,6 @@ COMMANDS = {
         "--allow-incomplete": dict(action="store_true", help="exit with 0 even if records are missing; otherwise with 1")},
         "pull https://pm.example.org --account dev1 -d copy.db",
         {"database": "the file to write, created if needed; it must hold no records yet"}),
-    "compare": Command(command_compare, "compare what this service answered with what a running server answers; exit code 1 if it differs", (), {
-        "url":             dict(metavar="URL", help="the server's address, such as https://pm.example.org"),
-        "file":            dict(metavar="FILE", help="a HAR, or the answer of GET /-/journal; - reads stdin"),
-        "--account":       dict(default=ADMIN, help="as for pull"),
-        "--insecure-http": dict(action="store_true", help="as for pull"),
-        "--values":        dict(action="store_true", help="show a value beside each type")},
-        "compare https://pm.example.org calls.json --account dev1"),
     "check": Command(command_check, "check the file, its links and its counts; exit code 1 if one is wrong", ("database",),
         helps={"database": "the file to check, which must exist"}),
     "call": Command(command_call, "make one request as the administrator, without a server; exit code 1 for status 400 and above",
