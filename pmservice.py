@@ -60,7 +60,6 @@ import socket
 import sqlite3
 import stat
 import sys
-import textwrap
 import threading
 import time
 import urllib.parse
@@ -11344,252 +11343,103 @@ if not TYPE_CHECKING:  # to a type checker, it would make every name known
 
 
 # --- 19 Pull: the records of a running server -----------------------------------------------------
-# It reads what an account may see on another server, this service or a real one, into one document,
-# as a fixture has it. Versions of the real server differ in the shapes of their answers. Only GETs
-# and the POST that logs in are sent. No statement is run here.
+# It reads what an account may see on another server, this service or a real one, and writes it as a
+# fixture. Versions of the real server differ in the shapes of their answers. Only GETs and the POST
+# that logs in are sent. No statement is run here.
 
 PULL_LIMIT = 1000  # records that one request asks for
-SILENCE = 30  # seconds in which the server may send nothing
-LONGEST_ANSWER = 300  # seconds
-LARGEST_ANSWER = 64 * 1024 * 1024  # bytes
-LONGEST_EXAMPLE, LONGEST_LINE = 40, 80  # characters of a value, and of those of a line
-MOST_VALUES = 1_000_000  # of an answer, each of which takes up to a hundred bytes
-MOST_PAGES = 10_000  # of a list that seems to have no end
-MOST_ASKED = 10_000  # ids of a kind that are asked for one by one
-GAP = 10  # ids that are asked for above the largest one known
-MOST_MENDS = 20  # because a change may break another rule
-PAUSES = (0.5, 2, 0)  # seconds after each attempt that fails
-LONGEST_ATTEMPTS = 5  # seconds, after which a path is not asked for again
-FIRST_DAY = "1970-01-01"  # where a day is needed and none is known: the same at every pull
+MOST_PAGES = 10_000  # of a list
+MOST_ROUNDS = 20  # of repairs, because what is left out may be missed elsewhere
+SILENCE = 60  # seconds in which the server may send nothing
+LARGEST_ANSWER = 32 * 1024 * 1024  # bytes, which as empty arrays take 900 MB of memory
+SERVER = re.compile(r"(https?)://((\[[0-9A-F:]+\]|[\w.-]+)(?::[0-9]+)?)(/[\w./~-]*)?", re.A | re.I)
+VISIBLE = re.compile("[!-~]+")  # what a token may consist of
 ZERO_DATE = re.compile("0000|-0001|(1969-12-31|1970-01-01)[T ]")  # how an unset date can begin
-ID_TEXT = re.compile(r"(?:case_)?([1-9][0-9]{0,15})(?:\.0*)?")
-FRACTION = re.compile(r"(-?[0-9]{1,18})\.[0-9]*")
-NO_FRACTION = re.compile(r"\.0*$")
+ID_TEXT = re.compile(r"(?:case_)?([1-9][0-9]{0,14})(?:\.0*)?")
+FRACTION = re.compile(r"^(-?[0-9]+)\.[0-9]*$")
 ESCAPED = re.compile("&(?:amp|lt|gt|quot|#39|#039);")  # what PHP's htmlspecialchars() writes
 ESCAPING = 17  # the first version that stores names escaped
-VISIBLE = re.compile("[!-~]+")  # what a token may consist of
-QUOTED = re.compile(JSON_STRING.pattern.encode(), re.DOTALL)
 
 
 class Remote:
     """A server that is read over one connection, which is kept alive.
 
-    base: the path before those of OPERATIONS.  credentials: an account and its password, if they
-    are known, to log in again with when the token has expired.  requests: how many were sent.
+    secrets: what no message may show, because a server may repeat it.
     """
 
-    def __init__(self, url: str):
-        address = split_url(url)
-        secure = address.scheme == "https"
+    def __init__(self, url: str, insecure: bool):
+        found = SERVER.fullmatch(url)
+        if not found:
+            raise StartError(f"URL must be an address such as https://pm.example.org (got {url!r})")
+        scheme, netloc, host, path = found.groups("")
+        secure = scheme == "https"
+        if not (secure or insecure or is_loopback(host.strip("[]"))):
+            warning = f"{url} is not encrypted: passwords and records can be read on the way"
+            raise StartError(f"{warning}; use https, or --insecure-http if you trust the network")
         connect = http.client.HTTPSConnection if secure else http.client.HTTPConnection
-        self.connection = connect(address.hostname or "", address.port, timeout=SILENCE)
-        self.connection.response_class = LimitedAnswer
-        self.origin = f"{address.scheme}://{address.netloc}"
-        self.base = address.path.rstrip("/").removesuffix("/api.php")
-        self.in_clear = not secure and not is_loopback(address.hostname or "")
-        self.token, self.requests = "", 0
-        self.credentials: dict[str, str] = {}
+        self.connection = connect(netloc, timeout=SILENCE)
+        interface = PREFIXES[-1]
+        self.base = path.rstrip("/").removesuffix(interface) + interface
+        self.address = f"{scheme}://{netloc}{self.base}"
+        # With the cookie, real servers list the bugs of all branches.
+        self.headers = {"Accept": "application/json", "Cookie": "treeBranch=all"}
 
-    def find_base(self) -> None:
-        """Find the path of the interface, where a request without a token is refused in JSON.
+    def log_in(self, token: str, account: str, password: str) -> None:
+        """Send a token from now on, or without one, that of an account.
 
-        Raises StartError.
+        Raises Refusal and StartError.
         """
-        given, problems = self.base, []
-        for prefix in ("", *reversed(PREFIXES)):
-            self.base = given + prefix
-            try:
-                status, words = self.send("GET", "/user")
-                if status == HTTPStatus.UNAUTHORIZED and words:
-                    return
-                said = f"was answered {status}"
-                if 300 <= status < 400:
-                    said = f"{words}, which is not followed; give that address instead"
-                problems.append(f"{self.base}/user {said}")
-            except (Refusal, http.client.HTTPException) as error:
-                problems.append(printable(str(error)))
-            except OSError as error:
-                raise StartError(f"{self.origin} cannot be reached: {error}") from None
-            self.connection.close()
-        raise StartError(f"{self.origin} is not a server that can be read: {sentences(problems)}")
+        self.secrets = [token, password]
+        if not token:
+            answer = self.ask("POST", "/tokens", {"account": account, "password": password})
+            token = str(dict_in(answer).get("token"))
+            self.secrets.append(token)
+        if not VISIBLE.fullmatch(token):
+            raise StartError("a token must be letters, digits and signs of ASCII, without spaces")
+        self.headers["Token"] = token
+        self.ask("GET", "/user")
 
-    def send(self, method: str, path: str, body: Any = None) -> tuple[int, Any]:
-        """Send a request; return the status and the JSON, or the words of a refusal.
+    def ask(self, method: str, path: str, body: Any = None) -> Any:
+        """Return the JSON of an answer, None if it is empty.
 
-        Raises Refusal for what is not JSON. No redirection is followed: the token is for this
-        address only.
+        Raises Refusal for any other answer, and StartError if there is none. No redirect is
+        followed: the token is for this address only.
         """
-        self.requests += 1
-        show_progress(f"{self.requests:,} requests; {method} {path}")
-        headers = {"Accept": "application/json", "User-Agent": f"pmservice/{__version__}"}
-        headers["Cookie"] = "treeBranch=all"  # real servers then list the bugs of all branches
-        if self.token:
-            headers["Token"] = self.token
-        sent = None if body is None else json.dumps(body).encode()
-        self.connection.request(method, self.base + path, sent, headers)
-        answer = self.connection.getresponse()
-        text = read_whole(answer)
-        if 300 <= answer.status < 400:
-            where = printable(answer.headers.get("Location") or "nowhere")
-            return answer.status, f"redirects to {where}"
-        return answer.status, json_of(text) if answer.status < 400 else refusal_in(text)
+        show_progress(f"{method} {path}")
+        said = f"{method} {self.address}{path}"
+        try:
+            sent = body and json.dumps(body)
+            self.connection.request(method, self.base + path, sent, self.headers)
+            answer = self.connection.getresponse()
+            content = answer.read(LARGEST_ANSWER)
+        except (OSError, OverflowError, http.client.HTTPException) as error:
+            raise StartError(f"{said} was not answered: {self.masked(str(error))}") from None
+        try:
+            value = json.loads(content or "null")
+            if answer.status < 300:
+                return value
+            words = str(dict_in(value).get("error", "no reason given"))
+        except (ValueError, RecursionError):
+            self.connection.close()  # the rest may still come
+            words = f"not JSON, or more than {LARGEST_ANSWER:,} bytes"
+        if place := answer.headers.get("Location"):
+            words = f"a redirect to {place}, which is not followed; give that address instead"
+        words = f"{said} was answered {answer.status}: {self.masked(words)}"
+        raise Refusal(answer.status, words)
 
     def masked(self, words: str) -> str:
-        """Return words of an answer without the token and the password, which it may repeat."""
-        for secret in (self.token, self.credentials.get("password")):
-            if secret:
-                words = words.replace(secret, "***")
-        return words
-
-    def ask(self, method: str, path: str, body: Any = None) -> tuple[int, Any]:
-        """Send a request like `send`, up to three times; if none is answered, return 0 and why."""
-        began = time.monotonic()
-        for pause in PAUSES:
-            try:
-                status, value = self.send(method, path, body)
-            except (OSError, http.client.HTTPException) as error:
-                status, value = 0, printable(str(error)) or type(error).__name__
-            if not is_failure(status):
-                break
-            self.connection.close()  # the rest of an answer may still come
-            if time.monotonic() - began > LONGEST_ATTEMPTS:
-                break
-            time.sleep(pause)
-        return status, value
-
-    def log_in(self) -> None:
-        """Get a token for the credentials. Raises StartError."""
-        self.token = ""
-        address = f"POST {self.origin}{self.base}/tokens"
-        try:
-            status, value = self.ask("POST", "/tokens", self.credentials)
-        except Refusal as error:
-            raise StartError(self.masked(f"{address}: {error}")) from None
-        token = dict_in(value).get("token")
-        if not isinstance(token, str) or not VISIBLE.fullmatch(token):
-            words = "without a token" if 200 <= status < 300 else value
-            said = f"{address} was answered {status or ''} {words}".strip()
-            raise StartError(self.masked(said))
-        self.token = token
-
-    def get(self, path: str) -> Any:
-        """Return the JSON of an answer; if the token has expired, log in again.
-
-        Raises Refusal, with the status 0 if the answer could not be read, and StartError.
-        """
-        status, value = self.ask("GET", path)
-        if is_failure(status):
-            state, problem = self.ask("GET", "/user")
-            if is_failure(state):
-                said = self.masked(f"{state or ''} {problem}".strip())
-                raise StartError(f"GET {self.origin}{self.base}/user failed: {said}")
-            status, value = self.ask("GET", path)  # it answers again
-        if status == HTTPStatus.UNAUTHORIZED and self.credentials:
-            self.log_in()
-            status, value = self.ask("GET", path)
-        if status == HTTPStatus.UNAUTHORIZED:
-            raise StartError(f"GET {self.origin}{self.base}{path}: the server refuses the token")
-        if not 200 <= status < 300:
-            raise Refusal(status, f"{status or ''} {value}".strip())
-        return value
+        """Return words of an answer for one line, without secrets."""
+        for secret in filter(None, self.secrets):
+            words = words.replace(secret, "***")
+        return printable(shortened(words))
 
 
-def is_failure(status: int) -> bool:
-    """Tell whether a request may be answered if it is sent again.
-
-    500 is not among them: it is an error of the server's program, which comes each time.
-    """
-    return status == 0 or status > 500 or status == HTTPStatus.TOO_MANY_REQUESTS
+# From the values of an answer, whatever version it is of, to those of a fixture.
 
 
-def split_url(url: str) -> urllib.parse.SplitResult:
-    """Return the parts of a server's address. Raises StartError."""
-    with contextlib.suppress(ValueError):
-        address = urllib.parse.urlsplit(url)
-        plain = url.isascii() and url.isprintable() and not set("?#@ ") & set(url)
-        if address.scheme in ("http", "https") and address.hostname and address.port != 0 and plain:
-            return address
-    raise StartError(
-        "URL must be an address such as https://pm.example.org, without a password and a query"
-    )
-
-
-class LimitedReader(io.RawIOBase):
-    """The bytes of an answer, head and body: so many, and for so long, that it must end."""
-
-    def __init__(self, raw: io.RawIOBase):
-        self.raw = raw
-        self.left, self.until = LARGEST_ANSWER, time.monotonic() + LONGEST_ANSWER
-
-    def readable(self) -> bool:
-        """Return True."""
-        return True
-
-    def readinto(self, place: Any) -> int:
-        """Read some bytes. Raises TimeoutError."""
-        size = self.raw.readinto(place) or 0
-        self.left -= size
-        if self.left < 0 or (size and time.monotonic() > self.until):
-            raise TimeoutError("the answer did not end")
-        return size
-
-    def close(self) -> None:
-        """Close the file, not the connection."""
-        self.raw.close()
-        super().close()
-
-
-class LimitedAnswer(http.client.HTTPResponse):
-    """An answer that ends."""
-
-    def __init__(self, *arguments: Any, **options: Any):
-        super().__init__(*arguments, **options)
-        self.fp = io.BufferedReader(LimitedReader(self.fp.detach()))
-
-
-def read_whole(answer: http.client.HTTPResponse) -> bytes:
-    """Return the body of an answer. Raises HTTPException for one that is cut."""
-    body = bytearray()
-    # read() would take any Content-Length for the size of a buffer.
-    while piece := answer.read1(1024 * 1024):
-        body += piece
-    if answer.length:
-        raise http.client.IncompleteRead(bytes(body), answer.length)
-    answer.close()  # read1() leaves it open, and then the connection cannot be used again
-    return bytes(body)
-
-
-def count_values(text: bytes) -> int:
-    """Return about how many values a JSON text has: its commas and brackets."""
-    return sum(map(text.count, (b",", b"[", b"{")))
-
-
-def json_of(text: bytes) -> Any:
-    """Return the value of a JSON text, None of an empty one.
-
-    Raises Refusal, also for too many values.
-    """
-    if count_values(text) > MOST_VALUES and count_values(QUOTED.sub(b"", text)) > MOST_VALUES:
-        raise Refusal(0, f"the answer has more than {MOST_VALUES:,} values")
-    try:
-        return json.loads(text) if text.strip() else None
-    except (ValueError, RecursionError):
-        words = shortened(text.decode(errors="replace"))
-        raise Refusal(0, f"the answer is not JSON: {words}") from None
-
-
-def refusal_in(text: bytes) -> str:
-    """Return the sentence of a refusal in JSON; "" of anything else, such as a proxy's page."""
-    with contextlib.suppress(Refusal, ValueError):
-        value = json_of(text)
-        if isinstance(value, dict):
-            words = value.get("error", value.get("message", ""))
-            return printable(shortened(words if isinstance(words, str) else to_json(words)))
-    return ""
-
-
-# From the values of an answer, whatever version it is of, to those of a fixture. None stands for
-# "not given".
+def dict_in(value: Any) -> Fields:
+    """Return an object, {} instead of anything else."""
+    return value if isinstance(value, dict) else {}
 
 
 def items_in(value: Any) -> list[Any]:
@@ -11605,8 +11455,7 @@ def ids_in(value: Any) -> list[int]:
     """Return the ids in an array of ids or records, between commas, or of records by id."""
     ids = []
     for item in list(value) if isinstance(value, dict) else items_in(value):
-        named = (item.get("case") or item.get("id")) if isinstance(item, dict) else item
-        if found := ID_TEXT.fullmatch(str(named)):
+        if found := ID_TEXT.fullmatch(str(dict_in(item).get("id", item))):
             ids.append(int(found[1]))
     return ids
 
@@ -11616,46 +11465,39 @@ def id_in(value: Any) -> int:
     return next(iter(ids_in(value)), 0)
 
 
-def first_in(value: Any) -> Any:
-    """Return the first of several values, without the fraction of a number."""
-    first = next(iter(items_in(value)), None)
-    found = FRACTION.fullmatch(str(first))
-    return int(found[1]) if found else first
+def name_in(value: Any) -> Any:
+    """Return the account of a person, the code of a word or the id of another object."""
+    for name in ("account", "code", "id"):
+        if name in dict_in(value):
+            return value[name]
+    return value
 
 
-def account_in(value: Any) -> Any:
-    """Return the account of a person, or the id of another object; None of nobody."""
-    if isinstance(value, dict):
-        value = value.get("account") or value.get("id")
+def names_in(value: Any) -> list[Any]:
+    """Return the accounts of several persons, or the ids of objects."""
+    return [name_in(item) for item in items_in(value) if item]
+
+
+def person_in(value: Any) -> Any:
+    """Return the account of a person, None of nobody."""
     # Real servers assign what is closed to "closed", which is no user.
-    return None if value in ("", 0, "closed") else value
+    return name_in(value) if name_in(value) not in ("", 0, "closed") else None
 
 
-def accounts_in_any(value: Any) -> list[Any]:
-    """Return the accounts of several persons, from an array or between commas."""
-    return [account for account in map(account_in, items_in(value)) if account]
+def first_in(value: Any) -> Any:
+    """Return a word, or the first of several; of a number, what is before its fraction."""
+    first = next(iter(items_in(name_in(value))), None)
+    return FRACTION.sub(r"\1", first) if isinstance(first, str) else first
+
+
+def text_in(value: Any) -> Any:
+    """Return text; the names of several objects are joined by commas."""
+    return ",".join(map(str, names_in(value))) if isinstance(value, list) else name_in(value)
 
 
 def date_in(value: Any) -> Any:
     """Return a moment or a day, None for one that is unset."""
     return None if not value or ZERO_DATE.match(str(value)) else value
-
-
-def day_in(value: Any) -> str | None:
-    """Return a day, None for one that is unset."""
-    return str(date_in(value) or "")[:10] or None
-
-
-def word_in(value: Any) -> Any:
-    """Return a word, also from an object with a code."""
-    return first_in(value.get("code") if isinstance(value, dict) else value)
-
-
-def text_in(value: Any) -> Any:
-    """Return text; of objects their ids, of several values joined by commas."""
-    if isinstance(value, list):
-        return ",".join(map(str, accounts_in_any(value)))
-    return account_in(value) if isinstance(value, dict) else value
 
 
 def unescape(text: str) -> str:
@@ -11669,7 +11511,7 @@ def unescape(text: str) -> str:
 
 def bug_state(bug: Fields) -> Any:
     """Return the state of a bug, for which some lists show other words, such as "confirmed"."""
-    code = word_in(bug.get("status"))
+    code = first_in(bug.get("status"))
     if code in BUG_STATES:
         return code
     if date_in(bug.get("closedDate")):
@@ -11677,648 +11519,217 @@ def bug_state(bug: Fields) -> Any:
     return "resolved" if bug.get("resolution") else "active"
 
 
-def votes_on(story: Fields) -> Any:
-    """Return the votes on a story; where only names are shown, who has voted has agreed."""
-    waiting = accounts_in_any(story.get("notReview"))
-    votes = []
-    for account in accounts_in_any(story.get("reviewer")):
-        votes.append({"account": account, "result": "" if account in waiting else "pass"})
-    return story.get("reviewers") or votes
+def votes_on(story: Fields) -> list[dict[str, Any]]:
+    """Return the votes on a story: answers name who has not voted; all others have agreed."""
+    voters, waiting = names_in(story.get("reviewer")), names_in(story.get("notReview"))
+    return [{"account": one, "result": "" if one in waiting else "pass"} for one in voters]
 
 
-def steps_in(value: Any, shape: Shape) -> list[dict[str, Any]]:
-    """Return the steps of a test case, or of a run, that have the texts that they need."""
-    steps = []
-    for step in items_in(value):
-        if isinstance(step, dict) and all(step.get(name) for name in shape.required):
-            steps.append({name: step[name] for name in shape.fields if name in step})
-    return steps
+def steps_in(case: Fields) -> list[Any]:
+    """Return the steps of a test case that say something."""
+    return [step for step in items_in(case.get("steps")) if dict_in(step).get("desc")]
 
 
 # fmt: off
-# By the word of a row of LOOKS.
-BY_LOOK: dict[str, Callable[[Any], Any]] = {
-    "account": account_in, "accounts": accounts_in_any, "moment": date_in, "day": day_in, "first": first_in, "word": word_in,
-    "text": text_in, "build": lambda value: id_in(value) or "trunk",
+# By the look of a kind; others are taken as they are.
+TAKEN: dict[str, Callable[[Any], Any]] = {
+    "plain": first_in, "quoted": first_in, "text": text_in, "day": date_in, "deadline": date_in, "moment": date_in, "stamp": date_in,
+    "person": person_in, "people": names_in, "whitelist": names_in,
 }
 # The fields of a fixture that are made of several of an answer, or of one of another name.
 MADE_OF: dict[str, dict[str, Callable[[Fields], Any]]] = {
     "bugs":      {"status": bug_state},
-    "stories":   {"plans": lambda story: ids_in(story.get("plans", story.get("plan"))), "reviewers": votes_on},
-    "testcases": {"steps": lambda case: steps_in(case.get("steps"), LOADED_STEP)},
-    "results":   {"stepResults": lambda run: steps_in(run.get("stepResults"), LOADED_STEP_RESULT)},
+    "stories":   {"plans": lambda story: ids_in(story.get("plan")), "reviewers": votes_on},
+    "testcases": {"steps": steps_in},
+    "results":   {"stepResults": lambda run: items_in(run.get("stepResults") or [])},
 }
 OTHER_WORDS = {  # of later versions and other editions, for what is called differently here
     "acl":    {"custom": "private", "program": "private"},
-    "model":  {"kanban": "scrum", "agileplus": "scrum", "waterfallplus": "waterfall", "ipd": "waterfall"},
+    "model":  {"agileplus": "scrum", "waterfallplus": "waterfall", "ipd": "waterfall"},
     "status": {"reviewing": "draft", "changing": "changed"},
-    "type":   {"kanban": "sprint"},
 }
-OTHER_TYPES = {"bugs": "others", "tasks": "misc", "testcases": "other"}  # instead of those that an administrator added
-# Fields of answers that are derived from others, or that lay out a page, each as array.field.
-DERIVED = r"""
-    \w+\.(
-        \w+(Title|Titles|Name|Status|Model|Info|Order|Stories|Type)|
-        actions|allBugs|branches|bugs|cases|children|colWidth|consumed|delay|displayCards|estimate|executions|expired|files|
-        fixedBugs|fluidBoard|grade|hour|hours|latestStoryVersion|left|leftTasks|maxColWidth|members|minColWidth|needconfirm|
-        parentPri|plans|preAndNext|product|products|programPM|progress|projectID|projects|releases|requirements|results|scene|
-        sort|stepNumber|storyFiles|storySpec|storyVerify|tasks|teamCount|toCases|totalBugs|totalConsumed|totalEstimate|
-        totalHours|totalLeft|totalReal|unresolvedBugs
-    )|efforts\.(execution|objectID|objectType|project)|(products|releases)\.builds
+# THE TABLE OF WHAT IS PULLED, in the order of reading: together, these lists show all records that any list shows, on
+# every version. Each row: the array; a list, with {} for an id; the array of these ids; the field for that id.
+PULLED = """
+    departments  /departments?                                                      -           -
+    users        /users?                                                            -           -
+    programs     /programs?showClosed=1&                                            -           -
+    products     /products?status=all&                                              -           -
+    projects     /projects?                                                         -           -
+    products     /projects/{}?fields=products                                       projects    -
+    projects     /products/{}/projects?                                             products    products
+    executions   /projects/{}/executions?status=all&                                projects    project
+    executions   /executions?status=all&                                            -           -
+    plans        /products/{}/plans?branch=all&                                     products    product
+    stories      /products/{}/stories?status=allstory&type=story&branch=all&        products    product
+    stories      /products/{}/stories?status=allstory&type=requirement&branch=all&  products    product
+    stories      /projects/{}/stories?status=all&                                   projects    executions
+    builds       /projects/{}/builds?                                               projects    project
+    releases     /products/{}/releases?branch=all&                                  products    product
+    releases     /projects/{}/releases?                                             projects    project
+    bugs         /products/{}/bugs?status=all&                                      products    product
+    tasks        /executions/{}/tasks?status=all&                                   executions  execution
+    tasks        /executions/{}/tasks?status=all&                                   projects    execution
+    testcases    /products/{}/testcases?branch=all&                                 products    product
+    testcases    /products/{}/testcases?status=bysearch&branch=all&                 products    product
+    testtasks    /projects/{}/testtasks?                                            projects    project
+    efforts      /tasks/{}/estimate                                                 tasks       task
+    results      /testcases/{}/results                                              testcases   case
 """
-UNSET: tuple[Any, ...] = (None, "", [])  # what need not be kept
-# What these fields nearly always say; then nothing is lost.
-USUAL = {"division": "1", "hasProduct": "1", "multiple": "1", "vision": "rnd"}
-# THE TABLE OF WHAT IS PULLED, in the order of reading: the lists that together show the records of an array, on every
-# version, and the paths of a single record: the second one where the first fails.
-PULLED = {
-    "departments": ("/departments",                            "/departments/{}"),
-    "users":       ("/users",                                  "/users/{}"),
-    "programs":    ("/programs?showClosed=1",                  "/programs/{}"),
-    "products":    ("/products?status=all",                    "/products/{}"),
-    "projects":    ("/projects",                               "/projects/{}"),
-    "executions":  ("/projects/<id>/executions?status=all /executions?status=all", "/executions/{} /programs/{}"),
-    "plans":       ("/products/<id>/plans?branch=all",         "/productplans/{}"),
-    "stories":     ("/products/<id>/stories?status=allstory&type=story&branch=all"
-                    " /products/<id>/stories?status=allstory&type=requirement&branch=all", "/stories/{}"),
-    "builds":      ("/projects/<id>/builds",                   "/builds/{}"),
-    "releases":    ("/products/<id>/releases?branch=all /projects/<id>/releases", "/releases/{}"),
-    "bugs":        ("/products/<id>/bugs?status=all",          "/bugs/{}"),
-    "tasks":       ("/executions/<id>/tasks?status=all",       "/tasks/{} /tasks/{}?onlybody=yes"),
-    "testcases":   ("/products/<id>/testcases?branch=all /products/<id>/testcases?status=bysearch&branch=all", "/testcases/{}"),
-    "testtasks":   ("/projects/<id>/testtasks",                "/testtasks/{}"),
-    "efforts":     ("/tasks/<id>/estimate",                    ""),
-    "results":     ("/testcases/<id>/results",                 ""),
-}
-# Instead, if only some products are pulled.
-OF_SOME_PRODUCTS = {"projects": "/products/<id>/projects", "executions": "/projects/<id>/executions?status=all"}
-ALONE = ("users", "projects", "executions", "stories", "testcases", "testtasks")  # whose lists lack fields of the record
-LISTED_ONLY = ("programs", "products", "projects")  # by id, real servers show also those that an account may not see
-NO_PLACEHOLDERS = ("tasks", "testcases")  # they need other records themselves
-ONE_TABLE = ("programs", "projects", "executions")
-# Parts of records that only lists of others show: the array, the list, and the field for the list's own record.
-SHOWN_ELSEWHERE = (("projects", "/products/<id>/projects", "products"), ("stories", "/projects/<id>/stories?status=all", "executions"))
-# The fields in which a product says how many records of an array there are, together.
-COUNTERS = (
-    ("stories", ("stories", "requirements")), ("stories", ("totalStories",)), ("plans", ("plans",)), ("releases", ("releases",)),
-    ("bugs", ("bugs",)), ("bugs", ("totalBugs",)), ("testcases", ("cases",)),
-)
 # fmt: on
-ARRAYS: dict[str, tuple[str, ...]] = {
-    resource.name: (array,) for array, resource in FIXTURE.items()
-}  # that a link may name
-ARRAYS[HOME.name] = ("projects", "executions")
-
-
-def is_needed(resource: Resource, field: str) -> bool:
-    """Tell whether a field must name a record."""
-    if field == "execution" and require_home in resource.rules:
-        return True
-    return field in resource.required.split() or resource.fixture.fields[field].needed
-
-
-def is_lost(resource: Resource, field: str, value: Any) -> bool:
-    """Tell whether a value of an answer says something that a fixture has no place for."""
-    if value in (None, "", 0, "0", False, [], {}) or ZERO_DATE.match(str(value)):
-        return False
-    if re.fullmatch(DERIVED, f"{resource.array}.{field}", re.VERBOSE):
-        return False
-    if kind := resource.fields.get(field):
-        if kind.source == "derived":
-            return value not in kind.schema.get("enum", [value])
-        return kind.source == "fixed" and str(value) != str(kind.value)
-    return str(value) != USUAL.get(field)
-
-
-def rows_in(answer: Any, key: str) -> list[Fields]:
-    """Return the records of a list, and those nested in them. Raises Refusal if it is no list."""
-    shown = answer
-    if isinstance(answer, dict):
-        shown = answer[key] or [] if key in answer else None
-    if not isinstance(shown, (list, dict)):
-        words = printable(shortened(json.dumps(answer, ensure_ascii=False)))
-        raise Refusal(0, f"answered without a list: {words}")
-    rows: list[Fields] = []
-    waiting = [*items_in(shown)]
-    for row in waiting:  # which grows meanwhile
-        if isinstance(row, dict):
-            rows.append(row)
-            waiting += items_in(row.get("children") or [])
-    return rows
-
-
-NO_LISTING = Listing("departments", DEPARTMENT_SHOWN, limit=-1)  # departments have none
-UNANSWERED, UNASKED = "lists not answered", "kinds with ids not asked for"  # what may be missing
-# Lists of a project that real servers redirect or refuse if it has no products or no executions.
-REFUSED_STATUSES = (HTTPStatus.FOUND, HTTPStatus.BAD_REQUEST)
-MAY_BE_REFUSED = ("/projects/<id>/stories", "/executions/<id>/tasks")
-
-
-def siblings(array: str) -> tuple[str, ...]:
-    """Return the arrays whose records share a table, and so their ids, with those of an array."""
-    return ONE_TABLE if array in ONE_TABLE else (array,)
-
-
-def listing_of(source: str) -> tuple[str, Listing, str]:
-    """Return the path of a source, the list that it shows here, and the query."""
-    path, _, query = source.partition("?")
-    return path, READS[path].listing or NO_LISTING, query
-
-
-def dict_in(value: Any) -> Fields:
-    """Return an object, {} instead of anything else."""
-    return value if isinstance(value, dict) else {}
-
-
-def is_deleted(record: Fields) -> bool:
-    """Tell whether a record of the document is deleted."""
-    return record.get("deleted") in (1, "1")
-
-
-def is_other(value: Any, taken: Any) -> bool:
-    """Tell whether a value of an answer says something else than what is taken of it."""
-    first, *more = items_in(value)
-    return bool(more) or NO_FRACTION.sub("", str(first)) != str(taken)
-
-
-def first_of(names: Sequence[str]) -> str:
-    """Return the first of some names, as many as a line holds."""
-    return textwrap.shorten(
-        "; ".join(names), LONGEST_LINE, placeholder=" …", break_on_hyphens=False
-    )
-
-
-def unset(record: dict[str, Any], field: str, link: int) -> None:
-    """Take a link from a record's field, or the whole field."""
-    if isinstance(record[field], list):
-        record[field].remove(link)
-    else:
-        del record[field]
-
-
-def with_query(path: str, parameters: Mapping[str, str]) -> str:
-    """Return a path with its query parameters."""
-    return f"{path}?{urllib.parse.urlencode(parameters)}" if parameters else path
-
-
-IdsByArray = dict[str, set[int]]
+# Real servers refuse these lists to projects that have no products or no executions.
+OF_A_PROJECT = re.compile("/(?:projects|executions)/([0-9]+)/(?:stories|tasks)")
+ALONE = ("users", "projects", "executions", "stories", "testcases", "testtasks")  # read by id, too
+NOT_TAKEN = ("password", "buildName")  # which is nobody's to give; which is that of the build
 
 
 class Pull:
-    """The records of a server as a document, and what a person should know of them.
+    """The records of a server as a fixture has them, and what of them was left out.
 
-    products: those to read, with what belongs to them; empty: all.  zone: of the server's moments
-    that name none; the given one, if the server does not tell. By array:
-    records: by id, as a fixture has them.  failed: the ids of records that could not be read or
-    kept.  asked: the ids that were asked for one by one.  placeholders: the ids of which nothing
-    else is known.  named: the ids that links name.  notes: by what they say, the records.  claims:
-    how many records the server says a home has, by its field and its id.
+    records: by array and id.  left_out: how many values, by array and field, and how many records,
+    by array.  refused: the sentences of what was not answered.  zone: of moments that name none.
     """
 
-    def __init__(self, remote: Remote, zone: tzinfo, products: Sequence[int] = ()):
-        self.remote, self.zone, self.products = remote, zone, frozenset(products)
+    def __init__(self, remote: Remote):
+        self.remote = remote
         self.records: dict[str, dict[int, Any]] = {array: {} for array in FIXTURE}
-        self.failed: IdsByArray = defaultdict(set)
-        self.asked: IdsByArray = defaultdict(set)
-        self.placeholders: IdsByArray = defaultdict(set)
-        self.named: IdsByArray = defaultdict(set)
-        self.notes: dict[str, dict[str, list[str]]] = defaultdict(dict)
-        self.claims: dict[str, Counter[tuple[str, int]]] = defaultdict(Counter)
-        self.lists: set[tuple[str, int]] = set()  # that were read: the source, and the home
-        self.people: dict[str, Fields] = {}  # by account, as answers show them
-        self.runs: dict[int, int] = {}  # test tasks, by the ids of their runs of cases
-        self.admin = self.escapes = self.again = False
+        self.left_out: Counter[str] = Counter()
+        self.refused: list[str] = []
+        self.zone = zone_of(self.setting("timezone") or "UTC")
+        self.escapes = id_in(self.setting("version").partition(".")[0]) >= ESCAPING
+
+    def get(self, path: str) -> Any:
+        """Return an answer, None if it is refused; note that, unless it is usual."""
+        try:
+            return self.remote.ask("GET", path)
+        except Refusal as error:
+            found = OF_A_PROJECT.match(path)
+            if not (found and int(found[1]) in self.records["projects"]):
+                self.refused.append(str(error))
+            return None
+
+    def setting(self, name: str) -> str:
+        """Return a setting of the server, "" if it does not tell."""
+        return str(dict_in(self.get(f"/configurations/{name}")).get("value", ""))
 
     # Reading
 
-    def run(self) -> None:
-        """Read everything. Raises StartError."""
-        self.read_settings()
-        before = -1
-        while before < self.count():  # what is asked for by id may have lists of its own
-            before = self.count()
-            for array in PULLED:
-                self.read(array)
-            for array in PULLED:
-                self.ask(array)
-        if unseen := sorted(self.products - self.records["products"].keys()):
-            raise StartError(f"this account sees no product {unseen[0]}")
-        for array, source, field in SHOWN_ELSEWHERE:
-            for home, row in self.rows(array, source):
-                if record := self.records[array].get(id_in(row.get("id"))):
-                    record.setdefault(field, []).append(home)
-        accounts = {str(user.get("account")) for user in self.records["users"].values()}
-        for account in sorted(self.people.keys() - accounts):
-            id = id_in(self.people[account].get("id"))
-            if id and id not in self.records["users"]:
-                self.keep("users", self.people[account])
-                self.note("users", "known from other records only", account)
-        for release in self.records["releases"].values():  # answers show both names in one field
-            build = self.records["builds"].get(id_in(release.get("build")), {})
-            if not is_deleted(build) and build.get("name") == release.get("buildName"):
-                release.pop("buildName", None)
+    def read(self) -> None:
+        """Read all records. Raises StartError."""
+        for line in PULLED.strip().splitlines():
+            array, source, owners, field = line.split()
+            key = "effort" if array == "efforts" else array
+            for home in [*self.records.get(owners, [0])]:
+                for row in self.pages(source.format(home), key):
+                    self.keep(array, row, field, home)
 
-    def count(self) -> int:
-        """Return how many records were read."""
-        return sum(map(len, self.records.values()))
+    def keep(self, array: str, row: Fields, field: str, home: int) -> None:
+        """Add the record of a row in a list of another record."""
+        id, records = id_in(row.get("id")), self.records[array]
+        # Programs are listed with their projects, and cases with the scenes that they are in.
+        is_other = row.get("isScene") or (array, row.get("type")) == ("programs", "project")
+        if id in records and field in ("products", "executions"):
+            records[id].setdefault(field, []).append(home)
+        elif id and id not in records and not is_other:
+            whole = self.get(f"/{array}/{id}") if array in ALONE else {}
+            record = {**row, **dict_in(whole), "id": id}
+            record[field] = record.get(field) or home
+            records[id] = self.as_fixture(array, record)
 
-    def read_settings(self) -> None:
-        """Read whether the account is an administrator, and the server's version and time zone."""
-        self.admin = dict_in(self.setting("/user", "profile")).get("admin") is True
-        version = str(self.setting("/configurations/version", "value"))
-        self.escapes = id_in(version.partition(".")[0]) >= ESCAPING
-        with contextlib.suppress(StartError):
-            self.zone = zone_of(str(self.setting("/configurations/timezone", "value")))
-
-    def setting(self, path: str, name: str) -> Any:
-        """Return a value of an answer about the server or the account, None without one."""
-        with contextlib.suppress(Refusal):
-            return dict_in(self.remote.get(path)).get(name)
-        return None
-
-    def read(self, array: str) -> None:
-        """Read the lists of an array that were not read yet."""
-        sources, _ = PULLED[array]
-        if self.products:
-            sources = OF_SOME_PRODUCTS.get(array, sources)
-        for source in sources.split():
-            _, listing, _ = listing_of(source)
-            for home, row in self.rows(array, source):
-                id = id_in(row.get("id"))
-                is_elsewhere = home and home not in (ids_in(row.get(listing.within)) or [home])
-                if is_elsewhere or not self.is_wanted(array, row) or id in self.records[array]:
-                    continue
-                record = self.whole(array, row)
-                if home and not id_in(record.get(listing.within)):
-                    record[listing.within] = home
-                self.keep(array, record)
-
-    def rows(self, array: str, source: str) -> Iterator[tuple[int, Fields]]:
-        """Yield the rows of the lists of a source, each with the id of the list's own record."""
-        path, listing, query = listing_of(source)
-        for home in self.homes(path):
-            if (source, home) in self.lists:
-                continue
-            self.lists.add((source, home))
-            place = path.replace("<id>", str(home))
-            try:
-                for row in self.pages(array, place, query, listing, home):
-                    yield home, row
-            except Refusal as error:
-                of_project = path in MAY_BE_REFUSED and home in self.records["projects"]
-                if not of_project or error.status not in REFUSED_STATUSES:
-                    self.note(array, UNANSWERED, f"GET {place}: {error}")
-
-    def homes(self, path: str) -> list[int]:
-        """Return the ids of the records whose lists a path shows; deleted ones have none."""
-        target, homes = READS[path].target, []
-        if not target:
-            return [0]
-        for array in ARRAYS[target]:
-            for id, record in self.records[array].items():
-                if not is_deleted(record) and not (self.products and id in self.asked[array]):
-                    homes.append(id)
-        return homes
-
-    def pages(
-        self, array: str, path: str, query: str, listing: Listing, home: int
-    ) -> Iterator[Fields]:
-        """Yield the rows of a list, each once, until a page has no new ones. Raises Refusal."""
+    def pages(self, path: str, key: str) -> Iterator[Fields]:
+        """Yield the rows of a list, each once, until a page is not full or has no new ones."""
         seen: set[str] = set()
-        known = listing.shape.fields
-        parameters = dict(urllib.parse.parse_qsl(query))
         for page in range(1, MOST_PAGES + 1):
-            if listing.limit >= 0:
-                parameters |= {"limit": str(PULL_LIMIT), "page": str(page)}
-            try:
-                answer = self.remote.get(with_query(path, parameters))
-            except Refusal as error:
-                # pmservice --strict refuses parameters that it does not know.
-                if error.status != HTTPStatus.BAD_REQUEST or parameters.keys() <= known.keys():
-                    raise
-                parameters = {name: parameters[name] for name in parameters if name in known}
-                answer = self.remote.get(with_query(path, parameters))
-            rows = [row for row in rows_in(answer, listing.key) if str(row.get("id")) not in seen]
-            total = id_in(dict_in(answer).get("total"))
-            for row in rows:
-                seen.add(str(row.get("id")))
-                yield row
-            if listing.limit < 0 or not rows or 0 < total <= len(seen):
+            paging = f"limit={PULL_LIMIT}&page={page}"
+            answer = self.get(path + paging if path[-1] in "?&" else path)
+            shown = answer.get(key) if isinstance(answer, dict) else answer
+            waiting, before = items_in(shown or []), len(seen)
+            for row in map(dict_in, waiting):  # which grows meanwhile
+                waiting += items_in(row.get("children") or [])
+                id = str(row.get("id"))
+                if id not in seen:
+                    seen.add(id)
+                    yield row
+            full = id_in(dict_in(answer).get("limit"))  # lists without pages show none
+            if not full or len(seen) - before < full:
                 break
-        else:
-            raise Refusal(0, f"the list does not end; {MOST_PAGES:,} pages were read")
-        if total > len(seen):
-            self.claims[array] |= Counter({(listing.within, home): total})  # the larger one
-
-    def whole(self, array: str, row: Fields) -> dict[str, Any]:
-        """Return the record of a row, with what the list shows if it cannot be read alone."""
-        id = id_in(row.get("id"))
-        if array not in ALONE or not id:
-            return {**row}
-        record = self.record(array, id)
-        if not record:
-            self.note(array, "known from their list only", f"{FIXTURE[array].name} {id}")
-        return {**row, **record}
-
-    def record(self, array: str, id: int) -> Fields:
-        """Return the record with an id; {} if there is none, or none that the account may see."""
-        for path in PULLED[array][1].split():
-            if (array, path) == ("executions", "/programs/{}") and not self.admin:
-                break  # it shows what the account may not see
-            try:
-                record = dict_in(self.remote.get(path.format(id)))
-            except Refusal as error:
-                if 300 <= error.status < 500:
-                    break
-                self.failed[array].add(id)  # absent ids are not answered so
-                continue
-            if ids_in(record.get("id")) == [id]:
-                return record
-        return {}
-
-    def ask(self, array: str) -> None:
-        """Ask one by one for ids that no list shows: those that records name, and the holes."""
-        asked = self.asked[array]
-        if not PULLED[array][1] or (array in LISTED_ONLY and not self.admin):
-            return
-        last = 0
-        if not self.products or self.missing(array):
-            last = max(self.records[array], default=0) + GAP
-        done = asked.union(*(self.records[one] for one in siblings(array)))
-        for id in itertools.chain(sorted(self.named[array]), range(1, last + 1)):
-            if id in done:
-                continue
-            if len(asked) == MOST_ASKED:
-                self.notes[array][UNASKED] = [f"from {id} on"]
-                break
-            done.add(id)
-            asked.add(id)
-            record = self.record(array, id)
-            if record and self.is_wanted(array, record) and self.is_at_home(array, record):
-                self.keep(array, record)
-
-    def is_wanted(self, array: str, record: Fields) -> bool:
-        """Tell whether a record of an answer is one of an array, and of a chosen product."""
-        types, type = FIXTURE[array].types.split(), str(word_in(record.get("type")))
-        others = {*PROJECT_TYPES} - {*types} if types else ()
-        if record.get("isScene") or OTHER_WORDS["type"].get(type, type) in others:
-            return False
-        product = id_in(record.get("id" if array == "products" else "product"))
-        return not self.products or not product or product in self.products
-
-    def is_at_home(self, array: str, record: Fields) -> bool:
-        """Tell whether what a record belongs to is copied; an administrator may see the rest."""
-        if self.admin and not self.products:
-            return True
-        links = "project" if array == "executions" else FIXTURE[array].guard.links
-        if links == "product" and id_in(record.get("project")) in self.records["projects"]:
-            return True
-        for field in links.split():
-            id = id_in(record.get(field))
-            if id and not self.has(FIXTURE[array].fields[field].target, id):
-                return False
-        return True
-
-    def has(self, target: str, id: int) -> bool:
-        """Tell whether a record that a link names is copied."""
-        return any(id in self.records[array] for array in ARRAYS[target])
-
-    # Converting
-
-    def keep(self, array: str, record: Fields) -> None:
-        """Add a record of an answer to the document."""
-        id, resource = id_in(record.get("id")), FIXTURE[array]
-        at_home = id_in(record.get("execution")) or id_in(record.get("project"))
-        self.failed[array].discard(id)
-        if not id:
-            self.note(array, "left out, because they have no id", str(record))
-            return
-        if require_home in resource.rules and not at_home:
-            self.note(array, "left out, because they belong to no project", f"{resource.name} {id}")
-            return
-        for case in map(dict_in, items_in(record.get("testcases"))):
-            self.runs[id_in(case.get("run"))] = id
-            if person := case.get("assignedTo"):
-                self.changed(array, "assignedTo of a case", person, None, f"{resource.name} {id}")
-        if testtask := self.runs.get(id_in(record.get("run")) or -1):
-            record = {**record, "run": 0, "testtask": testtask}
-        for one, counters in COUNTERS if array == "products" else ():
-            counts: list[Any] = []
-            for counter in counters:
-                counts += items_in(record.get(counter))
-            self.claims[one] |= Counter({("product", id): sum(map(id_in, counts))})
-        self.records[array][id] = self.as_fixture(array, {**record, "id": id})
 
     def as_fixture(self, array: str, record: Fields) -> dict[str, Any]:
-        """Return a record of an answer as a fixture has it, and note what it loses."""
-        resource = FIXTURE[array]
-        name = f"{resource.name} {id_in(record.get('id'))}"
+        """Return a record of an answer as a fixture has it."""
         made = {field: make(record) for field, make in MADE_OF.get(array, {}).items()}
-        given: dict[str, Any] = {}
-        for field, value in {**record, **made}.items():
-            kind = resource.fixture.fields.get(field)
-            if kind and kind is not PASSWORD:
-                given[field] = self.converted(array, name, field, kind, value)
-            elif not kind and is_lost(resource, field, value):
-                self.changed(array, field, value, None, name)
-        if array == "testcases" and id_in(record.get("stepNumber")) > len(given["steps"]):
-            self.note(array, "without the steps that they have", name)
-        for field in resource.required.split():
-            if resource.fixture.fields[field] is NAME:
-                words = str(given.get(field) or "")
-                given[field] = words[:MAX_NAME] if words.strip() else name
-                if given[field] != words and field in record:
-                    self.changed(array, field, words, given[field], name)
-        if require_home in resource.rules and not given.get("execution"):
-            self.note(array, "without an execution, placed in their project", name)
-        self.set_days(array, given, name)
-        return {
-            field: value
-            for field, value in given.items()
-            if field in resource.defaults or value not in UNSET
-        }
+        for field, kind in FIXTURE[array].fixture.fields.items():
+            if field in record and field not in (*NOT_TAKEN, *made):
+                made[field] = self.converted(field, kind, record[field])
+        return made
 
-    def set_days(self, array: str, given: dict[str, Any], name: str) -> None:
-        """Give a record the days that it needs: the same at every pull."""
-        for field, default in FIXTURE[array].defaults.items():
-            if given.get(field) is None:
-                given[field] = FIRST_DAY if default in (TODAY, begins_today) else None
-                if given[field] or field == "end":
-                    self.note(array, f"without {field}, set to {given[field] or default}", name)
+    def converted(self, field: str, kind: Kind, value: Any) -> Any:
+        """Return a value of an answer as a fixture has it."""
+        if kind.item:
+            return ids_in(value)
+        if kind.target:
+            return id_in(value)
+        if take := TAKEN.get(kind.look):
+            value = take(value)
+        value = OTHER_WORDS.get(field, {}).get(str(value), value)
+        is_escaped = self.escapes and isinstance(value, str) and field not in RICH
+        return unescape(value) if is_escaped else value
 
-    def converted(self, array: str, name: str, field: str, kind: Kind, value: Any) -> Any:
-        """Return a value of an answer as a fixture has it, and note what it loses."""
-        look = LOOKS[kind.look].pulled
-        if kind.target and look != "build":
-            ids = ids_in(value)
-            for one in ARRAYS[kind.target]:
-                self.named[one].update(ids)
-            if kind.item:
-                return ids
-            if len(ids) > 1:
-                self.changed(array, field, value, ids[0], name)
-            return ids[0] if ids else None
-        if kind.source == "part" or not look or field in MADE_OF.get(array, ()):
-            return value
-        taken = BY_LOOK[look](value)
-        if look == "account" and taken and isinstance(value, dict):
-            self.people.setdefault(str(taken), value)
-        if look in ("first", "word"):
-            said = value.get("code") if isinstance(value, dict) else value
-            taken = OTHER_WORDS.get(field, {}).get(str(taken), taken)
-            if taken is not None and is_other(said, taken):
-                self.changed(array, field, said, taken, name)
-        is_escaped = look == "text" and self.escapes and field not in RICH
-        return unescape(taken) if is_escaped and isinstance(taken, str) else taken
+    # Repairing
 
-    # Mending
-
-    def fill(self, copy: Database) -> None:
-        """Load the records into an empty database, mended until they fit. Raises StartError."""
-        for _ in range(MOST_MENDS):
-            self.again = False
-            self.settle_links()
-            document = {array: [*records.values()] for array, records in self.records.items()}
-            with contextlib.suppress(Refusal), copy.loading() as store:
-                checked = check_fixture(store, document, show_progress, self.mend_values)
-                insert_records(store, checked, show_progress, self.mend_values)
-                if not self.again:
-                    for problem in [*problems_in(store)]:
-                        self.mend(problem)
-                if self.again:
-                    raise Refusal(400, "This is to be loaded again.")  # so that nothing stays
-                users = {user["account"] for user in self.records["users"].values()}
-                for account in sorted(set(checked.accounts) - users):
-                    self.note("users", "known by their account only", account)
-                return
+    def write(self) -> None:
+        """Write what fits of the records to stdout, as a fixture. Raises StartError."""
+        for _ in range(MOST_ROUNDS):
+            copy = Database(":memory:", self.zone, utc_now)
+            may_fail = contextlib.suppress(sqlite3.IntegrityError)  # links to nothing, at the end
+            with contextlib.closing(copy), may_fail, copy.loading() as store:
+                insert_records(store, self.checked(store), show_progress)
+                problems = [*problems_in(store)]
+                if not problems:
+                    sys.stdout.writelines(dump(store))
+                    return
+            for problem in problems:
+                self.unset(problem.resource.array, problem.id, problem.field, problem.link)
         raise StartError("the records that were read do not fit together")
 
-    def settle_links(self) -> None:
-        """Unset links to records that were not copied; needed ones lead to placeholders."""
-        for array, resource in FIXTURE.items():
-            for field, kind in resource.fixture.fields.items():
-                for id, record in [*self.records[array].items()] if kind.target else ():
-                    for link in ids_in(record.get(field)):
-                        if self.has(kind.target, link):
-                            continue
-                        if not is_needed(resource, field):
-                            what = (
-                                f"links to {field} left out, as the copy has no such {kind.target}"
-                            )
-                            self.note(array, what, f"{link} of {FIXTURE[array].name} {id}")
-                            unset(record, field, link)
-                        elif not self.put_placeholder(kind.target, link, record):
-                            self.leave_out(array, id, f"{field} names {link}, which is none")
+    def checked(self, store: Store) -> Checked:
+        """Return the checked records; leave out broken values, and records that need them."""
+        checked = Checked([], {})
+        for array, records in self.records.items():
+            for id, record in [*records.items()]:
+                while id in records:
+                    try:
+                        values = check_record(store, FIXTURE[array], record, checked.named)
+                        checked.records.append((array, id, values))
+                        break
+                    except Invalid as error:
+                        self.leave_out(array, id, error)
+        return checked
 
-    def put_placeholder(self, target: str, id: int, record: Fields) -> bool:
-        """Add a record of which only the id is known; tell whether one can be made."""
-        array = ARRAYS[target][0]
-        project = record.get("project")
-        if target == HOME.name and project in self.records["projects"]:
-            array = "executions"
-        if any(id in self.records[one] for one in siblings(array)) or array in NO_PLACEHOLDERS:
-            return False
-        shown: dict[str, Any] = {"id": id}
-        if array == "executions":
-            shown["project"] = project
-        self.records[array][id] = self.as_fixture(array, shown)
-        self.placeholders[array].add(id)
-        what = "placeholders for records that were not copied"
-        self.note(array, what, f"{FIXTURE[array].name} {id}")
-        return True
+    def leave_out(self, array: str, id: int, error: Invalid) -> None:
+        """Leave out the broken values of a record or, if they are not in it, the record."""
+        broken = {re.split(r"\W", name)[0] for name in error.fields}
+        given = broken & self.records[array][id].keys()
+        for field in given:
+            self.unset(array, id, field)
+        if not given:
+            del self.records[array][id]
+            self.left_out[array] += 1
 
-    def mend_values(self, array: str, place: int, record: Any, error: Invalid) -> Fields | None:
-        """Take away the values that break rules of fixtures, or else the record."""
-        id, other = record["id"], OTHER_TYPES.get(array)
-        record = self.records[array][id]
-        name = f"{FIXTURE[array].name} {id}"
-        broken = []
-        for field in sorted({re.split(r"\W", field)[0] for field in error.fields}):
-            if field != "id" and record.get(field) not in (None, FIRST_DAY):
-                broken.append(field)
-        for field in broken:
-            value = record.pop(field)
-            if field == "type" and other not in (None, value):
-                record[field] = other
-            self.changed(array, field, value, record.get(field), name)
-        if broken and "steps: an id" not in error.fields:
-            self.set_days(array, record, name)
-            return dict_in(record)
-        if not broken:
-            self.leave_out(array, id, str(error))
-        self.again = True  # others may name it, and its row may be there without its steps
-        return None
-
-    def leave_out(self, array: str, id: int, why: str) -> None:
-        """Take a record out of the document."""
-        del self.records[array][id]
-        self.failed[array].add(id)
-        self.note(array, "left out", f"{FIXTURE[array].name} {id}: {why}")
-
-    def mend(self, problem: Problem) -> None:
-        """Change a record that breaks a rule between records."""
-        self.again = True
-        id, field = problem.id, problem.field
-        for array in siblings(problem.resource.array):
-            record = self.records[array].get(id)
-            if not record:
-                continue
-            if field == "name":
-                record["name"] = f"{record['name'][: MAX_NAME - 20]} ({id})"
-            elif field in record:
-                unset(record, field, problem.link)
-            name = f"{FIXTURE[array].name} {id}"
-            self.note(array, "changed to keep a rule", f"{name}: {problem.rule}")
-
-    # Reporting
-
-    def missing(self, array: str) -> int:
-        """Return how many records are missing: known by id, or counted by the server."""
-        tally: Counter[tuple[str, int]] = Counter()
-        for record in self.records[array].values():
-            for field in ("", "product", "project", "execution"):
-                tally[field, record.get(field, 0)] += not is_deleted(record)
-        uncopied = self.claims[array] - tally  # those of which there are fewer
-        return max(len(self.failed[array]), uncopied.total())
-
-    def brought(self, array: str) -> int:
-        """Return how many records were copied."""
-        return len(self.records[array]) - len(self.placeholders[array])
-
-    def changed(self, array: str, field: str, value: Any, taken: Any, name: str) -> None:
-        """Note a value that the copy does not have as it was."""
-        words = "left out" if taken is None else f"taken as {str(taken)[:LONGEST_EXAMPLE]}"
-        self.note(array, f"{field} {words}", f"{str(value)[:LONGEST_EXAMPLE]} of {name}")
-
-    def note(self, array: str, what: str, example: str) -> None:
-        """Note something that a person should know of a record."""
-        words = printable(self.remote.masked(example))
-        self.notes[array].setdefault(printable(what), []).append(words)
+    def unset(self, array: str, id: int, field: str, link: int = 0) -> None:
+        """Unset a field or, of several links in it, a single one."""
+        record = self.records[array].get(id, {})
+        value = record.pop(field, None)
+        if link and isinstance(value, list):
+            record[field] = [one for one in value if one != link]
+        self.left_out[f"{array}.{field}"] += 1
 
     def report(self) -> Iterator[str]:
-        """Yield what a person should know of the account, and of each array."""
-        for array, resource in FIXTURE.items():
-            brought, missing = self.brought(array), self.missing(array)
-            yield f"{array:11} {brought:>9,} of {brought + missing:,}"
-            if missing:
-                names = [f"{resource.name} {id}" for id in sorted(self.failed[array])]
-                yield f"    missing: {missing:,} ({first_of(names) or 'counted, but not shown'})"
-            for what, names in self.notes[array].items():
-                yield f"    {what}: {len(names):,} ({first_of(names)})"
-
-    def gaps(self) -> str:
-        """Return what the copy lacks, "" if it is complete."""
-        gaps = []
-        if not (self.admin or self.records["products"] or self.records["projects"]):
-            gaps.append("this account sees no products and no projects")
-        for array in FIXTURE:
-            if missing := self.missing(array):
-                total = self.brought(array) + missing
-                gaps.append(f"{missing:,} of {total:,} {array} missing")
-        for what in (UNANSWERED, UNASKED):
-            if count := sum(len(notes.get(what, ())) for notes in self.notes.values()):
-                gaps.append(f"{what}: {count:,}")
-        return ", ".join(gaps)
+        """Yield how many records there are, and what was left out of them."""
+        for array, records in self.records.items():
+            yield f"{array} {len(records):,}"
+        for what, count in sorted(self.left_out.items()):
+            yield f"{what} left out: {count:,}"
+        yield from self.refused
 
 
 # --- 20 Command: settings and the command line ----------------------------------------------------
@@ -12339,7 +11750,6 @@ Settings are also read from the environment: PMSERVICE_DATABASE,
 PMSERVICE_ALLOWED_HOST and so on.
 """
 ASKED_FOR = object()  # the password of --password alone
-HOLDS_RECORDS = "{} holds records already; name another file with --database"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -12605,23 +12015,8 @@ def command_load(settings: Values, options: argparse.Namespace) -> None:
 
 def command_dump(settings: Values, options: argparse.Namespace) -> None:
     """Write everything to stdout as a fixture."""
-    with open_database(settings, existing=True) as database:
-        write_fixture(database, "-")
-
-
-def fixture_of(database: Database) -> Iterator[str]:
-    """Yield all records as a fixture, in pieces."""
-    with database.reading() as store:
-        yield from dump(store)
-
-
-def write_fixture(database: Database, path: str) -> None:
-    """Write all records as a fixture to a file; "-" is stdout."""
-    if path == "-":
-        sys.stdout.writelines(fixture_of(database))
-        return
-    with open(path, "w", encoding="utf-8", newline="\n") as file:
-        file.writelines(fixture_of(database))
+    with open_database(settings, existing=True) as database, database.reading() as store:
+        sys.stdout.writelines(dump(store))
 
 
 def typed_password(whose: str, remedy: str) -> str:
@@ -12657,35 +12052,6 @@ def command_user(settings: Values, options: argparse.Namespace) -> None:
     if known:
         done = "changed" if given else "unchanged: nothing was asked for"
     tell(f"user {id}, {account}, {done}")
-
-
-def confirm_clear_text(origin: str) -> None:
-    """Raise StartError unless a person lets a password go over a connection without encryption."""
-    warning = f"{origin} is not encrypted: passwords, tokens and records can be read on the way"
-    if not sys.stdin.isatty():
-        raise StartError(f"{warning}; use https, or --insecure-http if you trust the network")
-    print(f"{warning}. Go on? [y/N] ", end="", file=sys.stderr, flush=True)
-    if sys.stdin.readline().strip().lower() not in ("y", "yes"):
-        raise StartError("nothing was sent")
-
-
-def give_credentials(remote: Remote, account: str) -> None:
-    """Log in with the token or the password of the environment, or one that a person types.
-
-    Raises StartError.
-    """
-    token, password = (os.environ.get(PREFIX + name) for name in PULL_VARIABLES)
-    if token:
-        if not VISIBLE.fullmatch(token):
-            rule = "must be letters, digits and signs of ASCII, without spaces"
-            raise StartError(f"{PREFIX}PULL_TOKEN {rule}")
-        remote.token = token
-        return
-    if not password:
-        remote.connection.close()  # the server may not keep it while a person types
-        password = typed_password(f"{account} at {remote.origin}", f"set {PREFIX}PULL_PASSWORD")
-    remote.credentials = {"account": account, "password": password}
-    remote.log_in()
 
 
 def unwind_on_sigterm() -> None:
@@ -12761,87 +12127,21 @@ def whole_file(path: str) -> Iterator[str]:
             os.unlink(part)
 
 
-def chosen_products(words: str | None) -> list[int]:
-    """Return the ids that --products names, none without it. Raises StartError."""
-    if words is None:
-        return []
-    products = ids_in(words)
-    if not products or ",".join(map(str, products)) != words:
-        rule = "must be ids, separated by commas, such as 1,7"
-        raise StartError(f"--products {rule} (got {words!r})")
-    return products
-
-
-def connect(remote: Remote, options: argparse.Namespace) -> None:
-    """Find the interface of a server and log in. Raises StartError."""
-    if remote.in_clear and not options.insecure_http:
-        confirm_clear_text(remote.origin)
-    show_progress(f"connecting to {remote.origin} …")
-    remote.find_base()
-    give_credentials(remote, options.account)
-
-
 def command_pull(settings: Values, options: argparse.Namespace) -> int:
-    """Copy the records of a running server to the database, or to a fixture.
-
-    Return 1 if some are missing.
-    """
-    path, out = settings["database"], options.out
-    products = chosen_products(options.products)
-    # hasattr: the flag was given (flags have no default); a variable does not count
-    if out is not None and hasattr(options, "database"):
-        raise StartError("--database and -o: only one of them can be written")
-    if out == "" or (out is None and path in ("", ":memory:")):
-        raise StartError("the copy needs a file: name one with --database or -o")
-    unwind_on_sigterm()
-    began, remote = time.monotonic(), Remote(options.url)
-    pull = Pull(remote, zone_of(settings["timezone"]), products)
-    with contextlib.closing(remote.connection), contextlib.ExitStack() as stack:
-        is_there = not out and os.path.exists(path)
-        if is_there:
-            refuse_used_database(settings)
-        else:
-            part = stack.enter_context(whole_file(out or path))
-        connect(remote, options)
-        show_progress("reading the first list …")
-        pull.run()
-        # First into memory: nobody sees half a copy, and no file is locked for long.
-        copy = Database(":memory:", pull.zone, utc_now)
-        stack.callback(copy.close)
-        pull.fill(copy)
-        if is_there:
-            fill_database(settings, copy)
-        elif out:
-            write_fixture(copy, part)
-        else:
-            with copy.querying() as store:
-                store.run("VACUUM INTO ?", (part,))
+    """Write the records of a running server to stdout; return 1 if it refused some."""
+    remote = Remote(options.url, options.insecure_http)
+    token, password = (os.environ.get(PREFIX + name, "") for name in PULL_VARIABLES)
+    if not (token or password):
+        remedy = f"set {PREFIX}PULL_PASSWORD"
+        password = typed_password(f"{options.account} at {options.url}", remedy)
+    with contextlib.closing(remote.connection):
+        remote.log_in(token, options.account, password)
+        pull = Pull(remote)
+        pull.read()
+    pull.write()
     show_progress("")
-    done = f"{remote.requests:,} requests, {time.monotonic() - began:.0f} s"
-    tell(*pull.report(), f"Pulled from {remote.origin}{remote.base} into {out or path}: {done}.")
-    gaps = pull.gaps()
-    tell(f"incomplete: {gaps}" if gaps else "complete")
-    return 1 if gaps and not options.allow_incomplete else 0
-
-
-def refuse_used_database(settings: Values) -> None:
-    """Raise StartError if a command's database holds records."""
-    with open_database(settings) as database:
-        if holds_records(database):
-            raise StartError(HOLDS_RECORDS.format(database.path))
-
-
-def fill_database(settings: Values, copy: Database) -> None:
-    """Load the copied records into a database without records. Raises StartError."""
-    path = settings["database"]
-    text = "".join(fixture_of(copy))
-
-    def work() -> int | None:
-        with open_database(settings) as database:
-            return load_text(database, text, path, only_first=True)
-
-    if patiently(path, never, work) is None:
-        raise StartError(HOLDS_RECORDS.format(path))
+    tell(*pull.report())
+    return 1 if pull.refused else 0
 
 
 def command_backup(settings: Values, options: argparse.Namespace) -> None:
@@ -13094,17 +12394,12 @@ COMMANDS = {
     "backup": Command(command_backup, "copy the database to a new file, also while it is being served", ("database",), {
         "out":             dict(metavar="OUT", help="the new file")}, "backup monday.db -d team.db",
         {"database": "the file to copy, which must exist"}),
-    "pull": Command(command_pull, "copy what an account may see on a running server, for working offline", ("database", "timezone"), {
+    "pull": Command(command_pull, "write what an account may see on a running server to stdout, as a fixture", (), {
         "url":             dict(metavar="URL", help="the server's address, such as https://pm.example.org"),
         "--account":       dict(default=ADMIN, help=f"the account to log in with (default {ADMIN}); its password is asked for, or read from "
                                 f"{PREFIX}PULL_PASSWORD; a token in {PREFIX}PULL_TOKEN is used instead of logging in"),
-        "--products":      dict(metavar="IDS", help="the products to copy, such as 1,7, with what belongs to them; without it, all"),
-        "-o":              dict(dest="out", metavar="FIXTURE", help="write a fixture instead of a database, in the place of an older one; "
-                                "- writes it to stdout"),
-        "--insecure-http": dict(action="store_true", help="send the password to another machine without encryption"),
-        "--allow-incomplete": dict(action="store_true", help="exit with 0 even if records are missing; otherwise with 1")},
-        "pull https://pm.example.org --account dev1 -d copy.db",
-        {"database": "the file to write, created if needed; it must hold no records yet"}),
+        "--insecure-http": dict(action="store_true", help="send the password to another machine without encryption")},
+        "pull https://pm.example.org --account dev1 > copy.json"),
     "check": Command(command_check, "check the file, its links and its counts; exit code 1 if one is wrong", ("database",),
         helps={"database": "the file to check, which must exist"}),
     "call": Command(command_call, "make one request as the administrator, without a server; exit code 1 for status 400 and above",
