@@ -641,8 +641,6 @@ class Look(NamedTuple):
     settled: how a checked value is resolved against the database: a method of Settler (room 8).
     emptied: what a transition stores to empty a field (room 8); None for columns that may be NULL.
     cell: how the page for browsers shows them (room 15), "" as text.
-    pulled: how they are read from another server's answers: a key of BY_LOOK (room 19), "" as they
-        are.
     """
 
     written: str = ""
@@ -651,29 +649,28 @@ class Look(NamedTuple):
     settled: str = ""
     emptied: Any = None
     cell: str = ""
-    pulled: str = ""
 
 
 # fmt: off
 LOOKS = {
-    "plain":     Look(emptied=0, pulled="first"),
-    "quoted":    Look(emptied="", pulled="word"),
+    "plain":     Look(emptied=0),
+    "quoted":    Look(emptied=""),
     "hours":     Look("hours"),
-    "text":      Look("text", blank=True, emptied="", cell="long", pulled="text"),
+    "text":      Look("text", blank=True, emptied="", cell="long"),
     "nullable":  Look("nullable", blank=True),
     "maybe":     Look("number"),
-    "day":       Look("day", none="0000-00-00", pulled="day"),
-    "deadline":  Look("day", none="1970-01-01", pulled="day"),
-    "moment":    Look("moment", none="1969-12-31T16:00:00Z", settled="moment", cell="moment", pulled="moment"),
-    "stamp":     Look("stamp", settled="moment", cell="moment", pulled="moment"),
-    "person":    Look("person", blank=True, settled="person", cell="person", pulled="account"),
-    "people":    Look(blank=True, settled="people", pulled="accounts"),
-    "whitelist": Look("references", blank=True, settled="whitelist", pulled="accounts"),
+    "day":       Look("day", none="0000-00-00"),
+    "deadline":  Look("day", none="1970-01-01"),
+    "moment":    Look("moment", none="1969-12-31T16:00:00Z", settled="moment", cell="moment"),
+    "stamp":     Look("stamp", settled="moment", cell="moment"),
+    "person":    Look("person", blank=True, settled="person", cell="person"),
+    "people":    Look(blank=True, settled="people"),
+    "whitelist": Look("references", blank=True, settled="whitelist"),
     "votes":     Look(settled="votes"),
     "flag":      Look("flag", cell="flag"),
     "truth":     Look("boolean", cell="flag"),
-    "parent":    Look(none=-1, pulled="first"),
-    "build":     Look("text", pulled="build"),
+    "parent":    Look(none=-1),
+    "build":     Look("text"),
     "paging":    Look(none="0"),  # 0 is not given
 }
 # fmt: on
@@ -5481,12 +5478,9 @@ class Checked(NamedTuple):
 
 
 Progress = Callable[[str], None]  # shows how far it is, every thousand records
-# The function that is called for a record that is wrong in itself. It returns the record without
-# the wrong part, or None to leave it out.
-Refuse = Callable[[str, int, Any, Invalid], Any]
 
 
-def refuse_record(array: str, place: int, record: Any, error: Invalid) -> NoReturn:
+def refuse_record(array: str, place: int, error: Invalid) -> NoReturn:
     """Raise Refusal for a record of a fixture that is wrong in itself."""
     broken = [f"{array}[{place}].{field} {rule}" for field, rule in error.fields.items()]
     raise Refusal(400, sentences(broken)) from None
@@ -5513,9 +5507,7 @@ def load_checked(store: Store, checked: Checked, progress: Progress = no_progres
     return len(checked.records)
 
 
-def check_fixture(
-    store: Store, document: Fields, progress: Progress = no_progress, refuse: Refuse = refuse_record
-) -> Checked:
+def check_fixture(store: Store, document: Fields, progress: Progress = no_progress) -> Checked:
     """Return the records of a fixture, checked each by itself; nothing is written. Raises Refusal.
 
     Their links are not looked up, because records may name others that come later.
@@ -5533,13 +5525,11 @@ def check_fixture(
             done += 1
             if not isinstance(record, dict):
                 raise Refusal(400, f"{array}[{place}] must be an object.")
-            while record is not None:
-                try:
-                    values = check_record(store, FIXTURE[array], record, checked.named)
-                    checked.records.append((array, place, values))
-                    break
-                except Invalid as error:
-                    record = refuse(array, place, record, error)
+            try:
+                values = check_record(store, FIXTURE[array], record, checked.named)
+            except Invalid as error:
+                refuse_record(array, place, error)
+            checked.records.append((array, place, values))
     return checked
 
 
@@ -5562,9 +5552,7 @@ def check_record(store: Store, resource: Resource, record: Fields, named: Named)
     return values
 
 
-def insert_records(
-    store: Store, checked: Checked, progress: Progress, refuse: Refuse = refuse_record
-) -> Places:
+def insert_records(store: Store, checked: Checked, progress: Progress) -> Places:
     """Insert records whose links may be wrong, inside of `loading` (room 7); return their places.
 
     The accounts that they name become users.
@@ -5582,7 +5570,7 @@ def insert_records(
             id = insert_loaded(store, FIXTURE[array], values)
             places[array].append(id)
         except Invalid as error:
-            refuse(array, place, values, error)
+            refuse_record(array, place, error)
     # Now that everything is there:
     for account in checked.accounts:
         store.add_person(account)
