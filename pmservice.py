@@ -12062,59 +12062,6 @@ def give_name(part: str, path: str) -> None:
         os.replace(part, path)
 
 
-def is_database(path: str) -> bool:
-    """Tell whether a file is an SQLite database."""
-    with open(path, "rb") as file:
-        return file.read(16) == b"SQLite format 3\0"
-
-
-def file_state(path: str) -> tuple[int, ...]:
-    """Return what changes when a file is written or replaced, () if there is none."""
-    try:
-        found = os.stat(path)
-    except FileNotFoundError:
-        return ()
-    return found.st_ino, found.st_size, found.st_mtime_ns
-
-
-@contextlib.contextmanager
-def whole_file(path: str) -> Iterator[str]:
-    """Yield the path of a new, empty, private file, which takes its name when it is whole.
-
-    It replaces an older file if nobody has changed that meanwhile, but no database. Of "-", a pipe
-    or a device, yield the path itself. Raises StartError; an OSError of the block, or one of
-    SQLite, is reported as one of the file.
-    """
-    if path == "-":
-        yield path
-        return
-    target = os.path.realpath(path)  # not the symbolic link itself
-    part = f"{target}.{secrets.token_hex(4)}.part"
-    try:
-        before = file_state(target)
-        if os.path.isdir(target):
-            raise StartError(f"{path}: this is a folder")
-        if before and not os.path.isfile(target):
-            yield target
-            return
-        if before and is_database(target):
-            raise StartError(f"{path}: this is a database; name another file")
-        os.close(os.open(part, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
-        yield part
-        if file_state(target) != before:
-            words = "another process has written to this file meanwhile; name another one"
-            raise StartError(f"{path}: {words}")
-        if before:
-            os.replace(part, target)
-        else:
-            give_name(part, target)
-    except (OSError, sqlite3.Error) as error:
-        raise StartError(f"{path}: {getattr(error, 'strerror', None) or error}") from None
-    finally:
-        with contextlib.suppress(OSError):  # it was renamed, or never created
-            os.unlink(part)
-
-
 def command_pull(settings: Values, options: argparse.Namespace) -> int:
     """Write the records of a running server to stdout; return 1 if it refused some."""
     remote = Remote(options.url, options.insecure_http)
