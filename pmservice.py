@@ -10507,16 +10507,12 @@ class Play:
         return cell
 
 
-def furnish_demo(database: Database) -> str:
+def play(store: Store) -> str:
     """Play the demo in a database without records; return what there is to say about it."""
-    with database.writing() as store:
-        if store.is_empty():
-            Play(store).perform_all()
-            counts = "SELECT (SELECT count(*) FROM product), (SELECT count(*) FROM bug)"
-            products, bugs = store.run(counts).fetchone()
-            return f"A made-up company: {products} products, {bugs} bugs."
-    log.warning("%s holds records already: nothing was loaded into it", database.path)
-    return ""
+    Play(store).perform_all()
+    counts = "SELECT (SELECT count(*) FROM product), (SELECT count(*) FROM bug)"
+    products, bugs = store.run(counts).fetchone()
+    return f"A made-up company: {products} products, {bugs} bugs."
 
 
 def share_password(database: Database) -> str:
@@ -10745,11 +10741,6 @@ def zone_of(name: str) -> tzinfo:
         raise StartError(words) from None
 
 
-def never() -> bool:
-    """Return False: nothing stops this work."""
-    return False
-
-
 def fixture_text(source: FixtureSource) -> str:
     """Return the JSON text of a fixture. Raises StartError."""
     if isinstance(source, Mapping):
@@ -10765,50 +10756,13 @@ def fixture_text(source: FixtureSource) -> str:
         raise StartError(f"{path}: a fixture must be JSON in UTF-8") from None
 
 
-def holds_records(database: Database) -> bool:
-    """Tell whether a database holds records; a transaction that fills it has to look again."""
-    with database.querying() as store:
-        return not store.is_empty()
-
-
-class Stopped(StartError):
-    """The service was stopped before everything was loaded."""
-
-
-def load_text(
-    database: Database,
-    text: str,
-    name: str,
-    stopped: Callable[[], bool] = never,
-    only_first: bool = False,
-) -> int | None:
-    """Load the text of a fixture and return how many records it has. Raises StartError.
-
-    What needs no lock comes before: reading the text and checking each record by itself.
-
-    only_first: only if the database holds no records yet; otherwise return None.
-    """
-
-    def progress(words: str) -> None:
-        if stopped():
-            raise Stopped(stopped_words)
-        show_progress(words)
-
-    stopped_words = f"{name}: stopped; nothing was loaded"
+@contextlib.contextmanager
+def naming(name: str) -> Iterator[None]:
+    """Load the fixture of this name in the block. Raises StartError that begins with the name."""
     try:
-        document = parse_fixture(text)
-        with database.querying() as store:
-            checked = check_fixture(store, document, progress)
-        total = len(checked.records)
-        if total > MANY_RECORDS and not (database.in_memory or database.created):
-            words = f"loading {total:,} records; other writers wait meanwhile"
-            log.warning("%s: %s", database.path, words)
-        with database.loading() as store:
-            if only_first and not store.is_empty():
-                return None
-            return load_checked(store, checked, progress)
+        yield
     except KeyboardInterrupt:
-        raise KeyboardInterrupt(stopped_words) from None
+        raise KeyboardInterrupt(f"{name}: stopped; nothing was loaded") from None
     except Busy:  # a Refusal, too; `patiently` (room 20) tries again
         raise
     except (Refusal, sqlite3.Error) as error:
@@ -10817,36 +10771,47 @@ def load_text(
         show_progress("")
 
 
-def load_first(service: Service, source: FixtureSource) -> str:
-    """Load a fixture and return what was loaded; "" if the database holds records already.
+def load_text(database: Database, text: str, name: str) -> int:
+    """Load the text of a fixture and return how many records it has. Raises StartError.
 
-    Raises StartError.
+    What needs no lock comes before: reading the text and checking each record by itself.
     """
-    database = service.database
-    name = "load" if isinstance(source, Mapping) else os.fspath(source)
-    if not holds_records(database):
-        show_progress(f"reading {name} …")
-        text = fixture_text(source)
-        loaded = load_text(database, text, name, service.stopping.is_set, only_first=True)
-        if loaded is not None:
-            return f"{loaded:,} records loaded from {name}."
-    log.warning("%s holds records already: nothing was loaded into it", database.path)
-    return ""
+    with naming(name):
+        document = parse_fixture(text)
+        with database.querying() as store:
+            checked = check_fixture(store, document, show_progress)
+        total = len(checked.records)
+        if total > MANY_RECORDS and not (database.in_memory or database.created):
+            words = f"loading {total:,} records; other writers wait meanwhile"
+            log.warning("%s: %s", database.path, words)
+        with database.loading() as store:
+            return load_checked(store, checked, show_progress)
 
 
-def fill(service: Service, settings: Values) -> list[str]:
-    """Set the administrator's password, and load a fixture or the demo.
+def fill(database: Database, settings: Values) -> list[str]:
+    """Set the administrator's password, and load a fixture or the demo into an empty database.
 
     Return what there is to say about the records. Raises StartError.
     """
-    with service.database.kept_if_filled():
+    with database.kept_if_filled():
         if settings["password"]:
-            set_password(service.database, settings["password"])
-        if settings["load"]:
-            return [load_first(service, settings["load"])]
-        if settings["demo"]:
-            return [furnish_demo(service.database)]
-    return []
+            set_password(database, settings["password"])
+        source = settings["load"]
+        if not (source or settings["demo"]):
+            return []
+        name = "demo" if settings["demo"] else "load"
+        if isinstance(source, Path):
+            name = str(source)
+        with naming(name), database.loading() as store:
+            if not store.is_empty():
+                words = "holds records already: nothing was loaded into it"
+                log.warning("%s %s", database.path, words)
+                return []
+            if settings["demo"]:
+                return [play(store)]
+            show_progress(f"reading {name} …")
+            checked = check_fixture(store, parse_fixture(fixture_text(source)), show_progress)
+            return [f"{load_checked(store, checked, show_progress):,} records loaded from {name}."]
 
 
 def make_service(database: FilePath, chosen: Values, existing: bool = False) -> Service:
@@ -10872,7 +10837,7 @@ def create_app(database: FilePath = ":memory:", **settings: Unpack[Settings]) ->
     chosen = read_settings(settings)
     service = make_service(database, chosen)
     try:
-        fill(service, chosen)
+        fill(service.database, chosen)
         if chosen["demo"]:
             share_password(service.database)
         service.controls.open_service()
@@ -11745,7 +11710,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     prepare_streams()
     try:
         return run_command(sys.argv[1:] if arguments is None else arguments)
-    except (KeyboardInterrupt, EOFError, Stopped) as stop:
+    except (KeyboardInterrupt, EOFError) as stop:
         show_progress("")
         if str(stop):
             tell(f"pmservice: {stop}")
@@ -11805,11 +11770,10 @@ def warn_of_unknown_variables() -> None:
             log.warning("%s is not a setting%s", variable, suggest(name, known, PREFIX) or ".")
 
 
-def write_out(stream: TextIO, text: str, stopped: Callable[[], bool] | None = None) -> None:
+def write_out(stream: TextIO, text: str, wait: bool = False) -> None:
     """Write to stdout or stderr. Raises StartError if stdout cannot be written.
 
-    Without `stopped`, what cannot be written at once is dropped. With it, wait for the reader until
-    stopped() is True, then drop the rest.
+    wait: for the reader; otherwise what cannot be written at once is dropped.
     """
     try:
         file = stream.fileno()
@@ -11822,13 +11786,11 @@ def write_out(stream: TextIO, text: str, stopped: Callable[[], bool] | None = No
             return
         line = text.encode("utf-8", "backslashreplace")
         while line:
-            is_last_try = stopped is None or stopped()
-            _, writable, _ = select.select([], [file], [], 0 if is_last_try else 0.1)
-            if writable:  # it takes PIPE_BUF bytes without blocking
-                written = os.write(file, line[: select.PIPE_BUF])
-                line = line[written:]
-            elif is_last_try:
+            _, writable, _ = select.select([], [file], [], None if wait else 0)
+            if not writable:
                 return
+            written = os.write(file, line[: select.PIPE_BUF])  # it takes so much without blocking
+            line = line[written:]
     except OSError as error:  # the reader is gone, or the disk is full
         if stream is sys.stdout:
             raise StartError(f"stdout: {error.strerror}") from None
@@ -12166,7 +12128,7 @@ def command_serve(settings: Values, options: argparse.Namespace) -> None:
         refuse_stdin_without_parent()
     chosen = {**settings, "loopback_only": loopback}
     sys.setswitchinterval(SWITCH_TIME)
-    make = functools.partial(patiently, path, never, make_service, path, chosen)
+    make = functools.partial(patiently, path, make_service, path, chosen)
     with serving(host, settings["port"], make) as server:
         service = server.service
         if service.names is not None and loopback:
@@ -12176,11 +12138,21 @@ def command_serve(settings: Values, options: argparse.Namespace) -> None:
         if settings["with_parent"]:
             threading.Thread(target=stop_with_parent, args=(server,), daemon=True).start()
         service.loading = bool(settings["load"] or settings["demo"])
-        executor = ThreadPoolExecutor(1)  # because result() raises here what failed there
-        starting = executor.submit(finish_start, service, settings, server)
-        executor.shutdown(wait=False)  # its thread ends with this work
+        failures: list[Exception] = []
+
+        def start() -> None:
+            """Finish the start; if that fails, stop the server."""
+            try:
+                finish_start(service, settings, server.url)
+            except Exception as error:
+                failures.append(error)
+                server.stop()
+
+        # A daemon: a server that is stopped does not wait for what is still being loaded.
+        threading.Thread(target=start, daemon=True).start()
         server.run()
-        starting.result()
+        if failures:
+            raise failures[0]
 
 
 def refuse_stdin_without_parent() -> None:
@@ -12223,9 +12195,7 @@ def stop_with_parent(server: Server) -> None:
     server.stop()
 
 
-def patiently(
-    path: str, stopped: Callable[[], bool], work: Callable[..., Any], *arguments: Any
-) -> Any:
+def patiently(path: str, work: Callable[..., Any], *arguments: Any) -> Any:
     """Return what `work` returns; try again while another process is writing to the database.
 
     `work` itself waits some seconds for the lock before it raises Busy.
@@ -12234,36 +12204,27 @@ def patiently(
         try:
             return work(*arguments)
         except Busy:
-            if stopped():
-                raise
             if attempt == 0:
                 log.warning("%s: waiting for another process that is writing to it", path)
 
 
-def finish_start(service: Service, settings: Values, server: Server) -> None:
+def finish_start(service: Service, settings: Values, url: str) -> None:
     """Load what is to be served, make credentials, and print that the service is ready.
 
-    Stop the server if that fails; an error after it was stopped is no error.
+    Raises StartError.
     """
-    database, stopped = service.database, service.stopping.is_set
-    patient = functools.partial(patiently, settings["database"], stopped)
-    try:
-        said = patient(fill, service, settings)
-        credentials = patient(make_credentials, database, settings, server.url)
-        if settings["demo"]:  # only now admin has a password to share
-            said.append(patient(share_password, database))
-        patient(service.controls.open_service)
-        write_out(sys.stdout, f"{server.url}\n", stopped)
-        place = f"{settings['database']} at {server.url}"
-        serving = f"pmservice {__version__} serves {place}; press Ctrl-C to stop."
-        # in one write, so that no request's line comes between
-        tell(serving, *filter(None, said), *credentials)
-    except Stopped:
-        raise
-    except Exception:
-        if not stopped():
-            server.stop()
-            raise
+    database = service.database
+    patient = functools.partial(patiently, settings["database"])
+    said = patient(fill, database, settings)
+    credentials = patient(make_credentials, database, settings, url)
+    if settings["demo"]:  # only now admin has a password to share
+        said.append(patient(share_password, database))
+    patient(service.controls.open_service)
+    write_out(sys.stdout, f"{url}\n", wait=True)
+    place = f"{settings['database']} at {url}"
+    serving = f"pmservice {__version__} serves {place}; press Ctrl-C to stop."
+    # in one write, so that no request's line comes between
+    tell(serving, *filter(None, said), *credentials)
 
 
 def make_credentials(database: Database, settings: Values, url: str) -> list[str]:

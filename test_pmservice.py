@@ -1297,7 +1297,7 @@ def company(days: int = 0, zone: Any = timezone.utc) -> pmservice.Database:
     """Return a database with the demo as made so many days after NOW, from which tests begin."""
     moment = NOW + timedelta(days=days)
     database = pmservice.Database(":memory:", zone, lambda: moment)
-    pmservice.furnish_demo(database)
+    pmservice.fill(database, dict(pmservice.DEFAULTS, demo=True))
     return database
 
 
@@ -10510,7 +10510,7 @@ def company_in(language: str) -> Any:
     database = pmservice.Database(":memory:", timezone.utc, lambda: NOW)
     database.language = language
     with contextlib.closing(database):
-        pmservice.furnish_demo(database)
+        pmservice.fill(database, dict(pmservice.DEFAULTS, demo=True))
         with database.reading() as store:
             return json.loads("".join(pmservice.dump(store)))
 
@@ -10555,7 +10555,7 @@ class TestDemo:
         zone = pmservice.zone_of("America/New_York")
         now = datetime.fromisoformat(moment).replace(tzinfo=zone)
         database = pmservice.Database(":memory:", zone, lambda: now)
-        pmservice.furnish_demo(database)
+        pmservice.fill(database, dict(pmservice.DEFAULTS, demo=True))
         with contextlib.closing(database), database.reading() as store:
             assert list(pmservice.problems_of(store)) == []
             document = json.loads("".join(pmservice.dump(store)))
@@ -10664,7 +10664,7 @@ class TestDemo:
 
     def test_database_with_other_records_does_not_get_it(self, world, caplog):
         before = world.dump()
-        assert pmservice.furnish_demo(world.service.database) == ""
+        assert pmservice.fill(world.service.database, dict(pmservice.DEFAULTS, demo=True)) == []
         assert "holds records already: nothing was loaded into it" in caplog.text
         assert world.dump() == before
 
@@ -11903,31 +11903,6 @@ class TestServing:
         told = serve("--token", "t", "--load", "f.json")[2]
         assert told.splitlines()[1] == "2 records loaded from f.json."
 
-    def test_interrupt_while_it_loads_says_that_nothing_was_loaded(self, run, monkeypatch):
-        stopped = threading.Event()
-
-        run_server = pmservice.Server.run
-
-        def stop(server):
-            server.stop()
-            stopped.set()
-            run_server(server)
-
-        def parse(text):
-            assert stopped.wait(30)
-            return json.loads(text)
-
-        Path("f.json").write_text('{"products": [{"name": "P"}]}')
-        monkeypatch.setattr(pmservice.Server, "run", stop)
-        monkeypatch.setattr(pmservice, "parse_fixture", parse)
-        handlers = {one: signal.getsignal(one) for one in pmservice.STOPS}
-        told = "pmservice: f.json: stopped; nothing was loaded\n"
-        try:
-            assert run("--port", "0", "--load", "f.json") == (130, "", told)
-        finally:
-            for one, handler in handlers.items():
-                signal.signal(one, handler)
-
     @each("number", sorted(pmservice.STOPS))
     def test_interrupt_stops_it(self, serve, number):
         handler = signal.getsignal(number)
@@ -12082,34 +12057,6 @@ class TestParent:
             " cannot read; start it in the foreground, or with a pipe as stdin\n"
         )
 
-    def test_end_of_stdin_while_it_loads_says_that_nothing_was_loaded(self, run, monkeypatch):
-        reader, writer = os.pipe()
-        stopped = threading.Event()
-        stop = pmservice.Server.stop
-
-        def note(server, *arguments):
-            stop(server, *arguments)
-            stopped.set()
-
-        def parse(text):
-            os.close(writer)
-            assert stopped.wait(30)
-            return json.loads(text)
-
-        Path("f.json").write_text('{"products": [{"name": "P"}]}')
-        monkeypatch.setattr(pmservice.Server, "stop", note)
-        monkeypatch.setattr(pmservice, "parse_fixture", parse)
-        handlers = {one: signal.getsignal(one) for one in pmservice.STOPS}
-        told = "pmservice: f.json: stopped; nothing was loaded\n"
-        with open(reader) as stdin:
-            monkeypatch.setattr(sys, "stdin", stdin)
-            try:
-                flags = ("--with-parent", "--port", "0", "--load", "f.json")
-                assert run(*flags) == (130, "", told)
-            finally:
-                for one, handler in handlers.items():
-                    signal.signal(one, handler)
-
 
 # fmt: off
 BAD_STREAMS = [  # out, err
@@ -12193,6 +12140,9 @@ class TestStreams:
         with self.process(stdout, stderr, flags) as process:
             if out != "/dev/full":
                 assert self.answered(port) == 200
+                for stream, kind in ((stdout, out), (stderr, err)):
+                    while kind == "read" and not self.content(stream).endswith("\n"):
+                        pass  # it says so just after it has begun to answer
                 process.send_signal(signal.SIGTERM)
             assert process.wait(30) == (2 if out == "/dev/full" else 0)
         if out == "read":
@@ -12201,6 +12151,17 @@ class TestStreams:
             told = self.content(stderr)
             assert told.count("\n") == 1
             assert out == "read" or re.fullmatch(self.NO_SPACE, told)
+
+    def test_stop_does_not_wait_for_what_is_still_loaded(self, tmp_path):
+        os.mkfifo(tmp_path / "f.json")  # whose text never comes
+        port = free_port()
+        flags = f"--port {port} --token t --load {tmp_path / 'f.json'}"
+        with self.process(None, None, flags) as process:
+            while process.poll() is None:
+                with contextlib.suppress(OSError):
+                    assert ask_once(f"http://127.0.0.1:{port}", "GET", "/products")[0] == 503
+                    process.send_signal(signal.SIGTERM)
+                    assert process.wait(30) == 0
 
     def test_url_reaches_a_reader_who_comes_late(self):
         port = free_port()
@@ -12703,14 +12664,6 @@ class TestCommandLine:
     def test_file_that_never_ends_is_refused(self, run):
         told = "pmservice: /dev/full: must be a file or a pipe\n"
         assert run("load", "/dev/full") == (2, "", told)
-
-    def test_loading_stops_with_the_service(self, client):
-        fixture = json.dumps({"products": [{"name": "P"}] * 5})
-        stopping = threading.Event()
-        stopping.set()
-        with pytest.raises(pmservice.StartError, match="stopped"):
-            pmservice.load_text(client.service.database, fixture, "fixture", stopping.is_set)
-        assert client.get("/products")["total"] == 0
 
     def test_without_its_libraries_it_says_what_to_install(self):
         command = [sys.executable, "-IS", HERE / "pmservice.py"]
