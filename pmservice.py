@@ -625,7 +625,7 @@ STORAGE_ERRORS = {
 # `Settler` (room 8).
 
 
-Schema = Mapping[str, Any]
+Fields = Mapping[str, Any]  # a body, a record or a JSON Schema by its names
 # From a JSON value to a checked one; raises ValueError with the rule that it breaks.
 Reader = Callable[[Any], Any]
 
@@ -699,12 +699,12 @@ class Kind(NamedTuple):
 
     look: str
     read: Reader
-    schema: Schema
+    schema: Fields
     source: str = "given"
     value: Any = None
     target: str = ""
     needed: bool = False
-    shown: Schema = {"type": "integer", "format": "int64"}
+    shown: Fields = {"type": "integer", "format": "int64"}
     sql: str = ""
     table: str = ""
     owner: str = ""
@@ -1008,19 +1008,19 @@ STRING = {"type": "string"}
 ANY_OBJECT = {"type": "object", "additionalProperties": True}
 
 
-def text_schema(pattern: str) -> Schema:
+def text_schema(pattern: str) -> Fields:
     """Return the schema of text that matches a pattern."""
     return {"type": "string", "pattern": pattern}
 
 
-def whole_schema(least: int, most: int) -> Schema:
+def whole_schema(least: int, most: int) -> Fields:
     """Return the schema of an int between two bounds; those of 64 bits go without saying."""
     bounds = {"minimum": least, "maximum": most}
     ends = (-MAX_INT - 1, MAX_INT)
     return INTEGER | {name: bound for name, bound in bounds.items() if bound not in ends}
 
 
-def object_of(properties: Schema, name: str) -> Members:
+def object_of(properties: Fields, name: str) -> Members:
     """Return the schema of an object that has all of these properties."""
     return {
         "$anchor": name,
@@ -1030,19 +1030,19 @@ def object_of(properties: Schema, name: str) -> Members:
     }
 
 
-def map_of(values: Schema) -> Schema:
+def map_of(values: Fields) -> Fields:
     """Return the schema of an object that has any properties, with such values."""
     return {"type": "object", "additionalProperties": values}
 
 
-def or_null(schema: Schema) -> Schema:
+def or_null(schema: Fields) -> Fields:
     """Return the schema of a value that may also be null."""
     if "$anchor" in schema:  # a reference cannot have another type beside it
         return {"anyOf": [schema, {"type": "null"}]}
     return {**schema, "type": [schema["type"], "null"]}
 
 
-def array_of(items: Schema, **bounds: int) -> Schema:
+def array_of(items: Fields, **bounds: int) -> Fields:
     """Return the schema of an array."""
     return {"type": "array", "items": items, **bounds}
 
@@ -1162,7 +1162,6 @@ def derived(sql: str = "", kind: Kind = INT) -> Kind:
     return kind._replace(source="derived", sql=sql)
 
 
-Fields = Mapping[str, Any]
 # From the names of fields to what is wrong with them.
 Problems = Mapping[str, str]
 # From the stored record, and the record as the request would leave it.
@@ -1345,7 +1344,7 @@ def inside(place: int, field: str) -> str:
     return f"[{place}].{field}" if field else f"[{place}]"
 
 
-def flat_object(name: str, integers: str, strings: str, objects: str = "") -> Schema:
+def flat_object(name: str, integers: str, strings: str, objects: str = "") -> Fields:
     """Return the schema of an object with these integer, string and object fields."""
     fields = dict.fromkeys(integers.split(), INTEGER)
     fields |= dict.fromkeys(strings.split(), STRING)
@@ -2261,7 +2260,7 @@ class Writer(NamedTuple):
     """How values are written, and their JSON Schema."""
 
     write: Write
-    schema: Schema
+    schema: Fields
 
 
 def one_by_one(write_one: Callable[[Any], str]) -> Write:
@@ -2365,7 +2364,7 @@ class Envelope(NamedTuple):
     """
 
     wrap: Callable[[str], str]
-    schema: Callable[[Schema], Schema]
+    schema: Callable[[Fields], Fields]
     optional: tuple[str, ...] = ()
 
 
@@ -2499,7 +2498,7 @@ class View:
 
     def people_in(self, rows: Iterable[Sequence[Any]]) -> set[str]:
         """Return the accounts of everyone whom these rows show as a user reference."""
-        cells: set[str] = set()  # accounts and white lists, which accounts_in splits
+        cells = set()  # accounts and white lists, which accounts_in splits
         for row in rows:
             cells.update([row[place] for place in self.people_places if row[place]])
         return set().union(*map(accounts_in, cells))
@@ -4106,12 +4105,11 @@ def empty_database() -> sqlite3.Connection:
 # `modify` and `move` end in `save`, which logs the action; a function that changes a record in
 # another way calls `log_action` itself. Creating a record logs nothing.
 
-Body = Mapping[str, Any]
 Record = sqlite3.Row
-Perform = Callable[[Store, Any, Body], int]
+Perform = Callable[[Store, Any, Fields], int]
 # Called with the stored row, None for a new record, and with the record as the request would leave
 # it. It raises Invalid, or returns further changes.
-Check = Callable[[Store, Any, Body], Body]
+Check = Callable[[Store, Any, Fields], Fields]
 # The accounts that a fixture names, by themselves and by the ids of its users.
 Named = dict[str | int, str]
 
@@ -4194,7 +4192,7 @@ class Settler:
         return account
 
 
-def complete(store: Store, resource: Resource, given: Body) -> dict[str, Any]:
+def complete(store: Store, resource: Resource, given: Fields) -> dict[str, Any]:
     """Return a new record with the resource's defaults where nothing was given.
 
     The specification: `whitelist` "takes effect only when acl is `private`". A record with acl
@@ -4218,7 +4216,7 @@ def empty_whitelist(store: Store, values: dict[str, Any]) -> None:
     values["whitelist"] = ","
 
 
-def with_versions(store: Store, resource: Resource, values: Body, row: Any = None) -> Body:
+def with_versions(store: Store, resource: Resource, values: Fields, row: Any = None) -> Fields:
     """Return a record's values with the present versions of the story and the case that they name.
 
     A bug takes the version of its test case whenever `case` is sent, unless a version is sent, too.
@@ -4246,7 +4244,7 @@ def with_versions(store: Store, resource: Resource, values: Body, row: Any = Non
     return {**values, "storyVersion": version}
 
 
-def create(store: Store, resource: Resource, given: Body, verify: Check | None = None) -> int:
+def create(store: Store, resource: Resource, given: Fields, verify: Check | None = None) -> int:
     """Insert a record completed by its defaults, and return its id. Raises Invalid."""
     given = with_versions(store, resource, given)
     values = complete(store, resource, given)
@@ -4264,7 +4262,7 @@ def make_create(resource: Resource, within: str = "", verify: Check | None = Non
     within: the field that takes the id of the record in the path.
     """
 
-    def perform(store: Store, parent: Record | None, body: Body) -> int:
+    def perform(store: Store, parent: Record | None, body: Fields) -> int:
         given = dict(body)
         if parent:
             given[within] = parent["id"]
@@ -4281,7 +4279,7 @@ def make_delete(resource: Resource, children: str = "") -> Perform:
     children: the table whose rows must not name it as their `parent`.
     """
 
-    def perform(store: Store, row: Record, body: Body) -> int:
+    def perform(store: Store, row: Record, body: Fields) -> int:
         id: int = row["id"]
         table = resource.table
         if children and store.has_children(children, id):
@@ -4296,7 +4294,7 @@ def make_delete(resource: Resource, children: str = "") -> Perform:
     return perform
 
 
-def show_me(store: Store, query: Body) -> int:
+def show_me(store: Store, query: Fields) -> int:
     """Show the caller, whose id this returns."""
     return store.id_of(store.me.account)
 
@@ -4306,13 +4304,13 @@ def last_edit(store: Store) -> dict[str, str]:
     return {"lastEditedBy": store.me.account, "lastEditedDate": store.now}
 
 
-def differs(row: Any, changes: Body, *fields: str) -> bool:
+def differs(row: Any, changes: Fields, *fields: str) -> bool:
     """Tell whether changes give one of these fields another value than the row has."""
     sent = [field for field in fields if field in changes]
     return any(changes[field] != row[field] for field in sent)
 
 
-def save(store: Store, resource: Resource, row: Any, changes: Body, action: str) -> int:
+def save(store: Store, resource: Resource, row: Any, changes: Fields, action: str) -> int:
     """Store the changes of a record, log the action with their comment, and return the id.
 
     A new assignee sets `assignedDate` to now.
@@ -4328,7 +4326,7 @@ def save(store: Store, resource: Resource, row: Any, changes: Body, action: str)
 
 
 def modify(
-    store: Store, row: Any, body: Body, resource: Resource, verify: Check | None = None
+    store: Store, row: Any, body: Fields, resource: Resource, verify: Check | None = None
 ) -> int:
     """Change what is sent of a record, and return its id. Raises Invalid."""
     changes = dict(body)
@@ -4348,7 +4346,7 @@ def make_modify(resource: Resource, verify: Check | None = None) -> Perform:
     return functools.partial(modify, resource=resource, verify=verify)
 
 
-def require_product(store: Store, name: str, after: Body, **fields: str) -> None:
+def require_product(store: Store, name: str, after: Fields, **fields: str) -> None:
     """Raise Invalid unless the records that these fields name belong to a record's product.
 
     name: what the record is called.
@@ -4363,7 +4361,7 @@ def require_product(store: Store, name: str, after: Body, **fields: str) -> None
             raise Invalid({field: rule})
 
 
-def check_parent(store: Store, table: str, after: Body) -> None:
+def check_parent(store: Store, table: str, after: Fields) -> None:
     """Raise Invalid unless a story or a plan may have its parent: children have no children."""
     parent = after.get("parent")
     if not parent:
@@ -4455,7 +4453,7 @@ REVIEWED = {"": VOTED, "pass": PASSED, "reject": REJECTED, "clarify": CLARIFIED,
 # fmt: on
 
 
-def move(store: Store, row: Any, body: Body, transition: Transition) -> int:
+def move(store: Store, row: Any, body: Fields, transition: Transition) -> int:
     """Take a record to its next state, and return its id.
 
     What is sent wins over what the transition sets, except for the state.
@@ -4500,7 +4498,7 @@ def project_of(home: Record) -> int:
     return int(home["project"] or home["id"])
 
 
-def create_project(store: Store, program: Record | None, body: Body) -> int:
+def create_project(store: Store, program: Record | None, body: Fields) -> int:
     """Create a project, which counts as edited by its creator."""
     given = {**body, **last_edit(store)}
     if program:
@@ -4508,7 +4506,7 @@ def create_project(store: Store, program: Record | None, body: Body) -> int:
     return create(store, PROJECT, given)
 
 
-def create_execution(store: Store, project: Record, body: Body) -> int:
+def create_execution(store: Store, project: Record, body: Fields) -> int:
     """Create a sprint, or a stage in a waterfall project.
 
     It is for the project's products unless some are named.
@@ -4525,7 +4523,7 @@ def create_execution(store: Store, project: Record, body: Body) -> int:
     return create(store, EXECUTION, given)
 
 
-def check_project(store: Store, row: Any, after: Body) -> Body:
+def check_project(store: Store, row: Any, after: Fields) -> Fields:
     """Return what follows from a change of a program, a project or an execution. Raises Invalid."""
     changes = {}
     if differs(row, after, "name"):
@@ -4546,7 +4544,7 @@ def check_project(store: Store, row: Any, after: Body) -> Body:
     return changes
 
 
-def check_days(store: Store, after: Body) -> None:
+def check_days(store: Store, after: Fields) -> None:
     """Raise Invalid unless the days of a project cover those of its executions."""
     id, project = after["id"], after["project"]
     broken: dict[str, str] = {}
@@ -4567,7 +4565,7 @@ def check_days(store: Store, after: Body) -> None:
 # Departments and users
 
 
-def check_department(store: Store, row: Any, after: Body) -> Body:
+def check_department(store: Store, row: Any, after: Fields) -> Fields:
     """Raise Invalid for a department that would lie below itself, or too deep to be nested."""
     id = row["id"] if row else 0
     above = after.get("parent")
@@ -4582,7 +4580,7 @@ def check_department(store: Store, row: Any, after: Body) -> Body:
     return {}
 
 
-def delete_department(store: Store, row: Record, body: Body) -> int:
+def delete_department(store: Store, row: Record, body: Fields) -> int:
     """Remove a department for good."""
     id: int = row["id"]
     try:
@@ -4594,7 +4592,7 @@ def delete_department(store: Store, row: Record, body: Body) -> int:
     return id
 
 
-def list_departments(store: Store, query: Body) -> list[Body]:
+def list_departments(store: Store, query: Fields) -> list[Fields]:
     """Return the trees of departments; only those with children have `children` and `actions`."""
     rows = store.records(DEPARTMENT_SHOWN).fetchall()
     if not rows:
@@ -4604,7 +4602,7 @@ def list_departments(store: Store, query: Body) -> list[Body]:
     # A view writes JSON text; it is read again to be nested.
     departments = [json.loads(text) for text in shown]
     departments.sort(key=operator.itemgetter("order"))  # they are in the order of their ids
-    children: dict[int, list[Body]] = defaultdict(list)
+    children = defaultdict(list)
     for department in departments:
         above = department["parent"]
         children[above].append(department)
@@ -4619,7 +4617,7 @@ def list_departments(store: Store, query: Body) -> list[Body]:
 # Stories
 
 
-def check_story(store: Store, row: Any, after: Body) -> Body:
+def check_story(store: Store, row: Any, after: Fields) -> Fields:
     """Raise Invalid unless the parent, the plans and the estimate of a story fit together."""
     require_product(store, "story", after, parent="story", plan="plan")
     check_parent(store, "story", after)
@@ -4629,7 +4627,7 @@ def check_story(store: Store, row: Any, after: Body) -> Body:
     return {}
 
 
-def create_story(store: Store, product: Record, body: Body) -> int:
+def create_story(store: Store, product: Record, body: Fields) -> int:
     """Create a story: active, or a draft when there are reviewers.
 
     The first reviewer gets it, unless it is assigned to somebody else.
@@ -4648,7 +4646,7 @@ def create_story(store: Store, product: Record, body: Body) -> int:
     return id
 
 
-def parts_of_story(body: Body, votes: Body = NO_FIELDS) -> Body:
+def parts_of_story(body: Fields, votes: Fields = NO_FIELDS) -> Fields:
     """Return the plans and the reviewers that a request gives a story.
 
     votes: those that reviewers keep, by account.
@@ -4663,7 +4661,7 @@ def parts_of_story(body: Body, votes: Body = NO_FIELDS) -> Body:
     return parts
 
 
-def modify_story(store: Store, story: Record, body: Body) -> int:
+def modify_story(store: Store, story: Record, body: Fields) -> int:
     """Change what is sent of a story.
 
     A new title replaces that of the present version; it makes no new one.
@@ -4673,7 +4671,7 @@ def modify_story(store: Store, story: Record, body: Body) -> int:
     return modify(store, story, changes, STORY, check_story)
 
 
-def change_story(store: Store, story: Record, body: Body) -> int:
+def change_story(store: Store, story: Record, body: Fields) -> int:
     """Write a new version of a story if it says something else.
 
     Its reviewers must vote again; an active story with reviewers waits for them.
@@ -4690,7 +4688,7 @@ def change_story(store: Store, story: Record, body: Body) -> int:
     return move(store, story, changes, CHANGED)
 
 
-def review_story(store: Store, story: Record, body: Body) -> int:
+def review_story(store: Store, story: Record, body: Fields) -> int:
     """Keep a vote, and let the votes decide about the story."""
     id, version = story["id"], story["version"]
     me, result = store.me.account, body["result"]
@@ -4729,7 +4727,7 @@ def deciding_vote(results: list[str]) -> str:
     return deciding
 
 
-def recall_story(store: Store, story: Record, body: Body) -> int:
+def recall_story(store: Store, story: Record, body: Fields) -> int:
     """Take a story back from its reviewers, who will have to vote again."""
     reviewers = list(store.votes(story["id"]))
     without_votes = parts_of_story({"reviewer": reviewers})
@@ -4740,7 +4738,7 @@ def recall_story(store: Store, story: Record, body: Body) -> int:
 # Plans, builds, test tasks
 
 
-def check_plan(store: Store, row: Any, after: Body) -> Body:
+def check_plan(store: Store, row: Any, after: Fields) -> Fields:
     """Raise Invalid unless a plan's parent fits, and its end is not before its begin."""
     require_product(store, "plan", after, parent="plan")
     check_parent(store, "plan", after)
@@ -4754,7 +4752,7 @@ def make_link(table: str, on: bool) -> Perform:
     field = {"story": "stories", "bug": "bugs"}[table]
     action = f"linked {field}" if on else f"unlinked {field}"
 
-    def perform(store: Store, plan: Record, body: Body) -> int:
+    def perform(store: Store, plan: Record, body: Fields) -> int:
         id: int = plan["id"]
         after = {**plan, **body}
         require_product(store, "plan", after, **{field: table})
@@ -4768,7 +4766,7 @@ def make_link(table: str, on: bool) -> Perform:
 EXECUTION_RULE = "must be an execution of project {}, or the project itself"
 
 
-def check_build(store: Store, row: Any, after: Body) -> Body:
+def check_build(store: Store, row: Any, after: Fields) -> Fields:
     """Raise Invalid unless what a build names belongs together and no other build has its name."""
     id = row["id"] if row else 0
     project, product = after["project"], after["product"]
@@ -4790,7 +4788,7 @@ def check_build(store: Store, row: Any, after: Body) -> Body:
     return {}
 
 
-def check_testtask(store: Store, row: Any, after: Body) -> Body:
+def check_testtask(store: Store, row: Any, after: Fields) -> Fields:
     """Return the project of a test task's execution. Raises Invalid if they do not fit together."""
     home = store.get("project", after["execution"])
     project, named = project_of(home), after["project"]
@@ -4805,7 +4803,7 @@ def check_testtask(store: Store, row: Any, after: Body) -> Body:
 # Test cases and their results
 
 
-def modify_case(store: Store, case: Record, body: Body) -> int:
+def modify_case(store: Store, case: Record, body: Fields) -> int:
     """Change what is sent of a test case. Steps that say something else make a new version.
 
     Without `steps`, or with the same ones, the stored steps stay.
@@ -4825,7 +4823,7 @@ def texts_of(steps: Iterable[Any]) -> list[tuple[str, str, str]]:
     return [said({"type": "step", "expect": "", **step}) for step in steps]
 
 
-def run_case(store: Store, case: Record, body: Body) -> int:
+def run_case(store: Store, case: Record, body: Fields) -> int:
     """Record a run of a test case. Return the id of its result."""
     id, latest = case["id"], case["version"]
     version = body.get("version") or latest
@@ -4855,7 +4853,7 @@ def run_case(store: Store, case: Record, body: Body) -> int:
     return create(store, RESULT, made)
 
 
-def add_results(steps: list[dict[str, Any]], given: list[Body]) -> None:
+def add_results(steps: list[dict[str, Any]], given: list[Fields]) -> None:
     """Add the results that a request gives to the steps of a test case, in the same order."""
     most = len(steps)
     if len(given) > most:
@@ -4873,7 +4871,7 @@ def add_results(steps: list[dict[str, Any]], given: list[Body]) -> None:
 HOUR_DIGITS = 9  # rounds sums of hours as a person adds them: 0.1 + 0.2 is 0.3
 
 
-def create_task(store: Store, home: Record, body: Body) -> int:
+def create_task(store: Store, home: Record, body: Fields) -> int:
     """Create one task for each assignee, all or none. Return the id of the last."""
     execution = home["id"]
     given = {**body, "execution": execution}
@@ -4885,7 +4883,7 @@ def create_task(store: Store, home: Record, body: Body) -> int:
     return id
 
 
-def create_tasks(store: Store, home: Record, body: Body) -> list[int]:
+def create_tasks(store: Store, home: Record, body: Fields) -> list[int]:
     """Create several tasks, all or none. Return their ids."""
     settle = Settler(store)
     ids = []
@@ -4902,14 +4900,14 @@ def create_tasks(store: Store, home: Record, body: Body) -> list[int]:
     return ids
 
 
-def link_story_of(store: Store, execution: int, body: Body) -> None:
+def link_story_of(store: Store, execution: int, body: Fields) -> None:
     """Link the story that a task names, if there is one, to the task's execution."""
     story = body.get("story")
     if story and store.find("story", story):
         store.link_story(execution, story)
 
 
-def modify_task(store: Store, task: Record, body: Body) -> int:
+def modify_task(store: Store, task: Record, body: Fields) -> int:
     """Change a task: first its hours, which may change the state, then the state.
 
     If the state becomes another one, that is a transition.
@@ -4937,7 +4935,7 @@ def modify_task(store: Store, task: Record, body: Body) -> int:
     return set_state(store, task, changes, after)
 
 
-def check_hours(task: Record, after: Body) -> None:
+def check_hours(task: Record, after: Fields) -> None:
     """Raise Invalid unless the hours left and `closedReason` fit the state of a changed task."""
     status, left = after["status"], after["left"]
     reason = after["closedReason"]
@@ -4951,7 +4949,7 @@ def check_hours(task: Record, after: Body) -> None:
         raise Invalid(closedReason="is set by closing the task")
 
 
-def set_state(store: Store, task: Record, changes: dict[str, Any], after: Body) -> int:
+def set_state(store: Store, task: Record, changes: dict[str, Any], after: Fields) -> int:
     """Change a task whose state becomes another one, and return its id."""
     row = dict(task)
     status = after["status"]
@@ -4971,7 +4969,7 @@ def begin_work(store: Store, task: Record) -> str:
     return task["realStarted"] or store.now
 
 
-def start_task(store: Store, task: Record, body: Body) -> int:
+def start_task(store: Store, task: Record, body: Fields) -> int:
     """Start a task, now unless `realStarted` is sent.
 
     The execution and the project begin with their first task.
@@ -4981,13 +4979,13 @@ def start_task(store: Store, task: Record, body: Body) -> int:
     return move(store, task, changes, START)
 
 
-def restart_task(store: Store, task: Record, body: Body) -> int:
+def restart_task(store: Store, task: Record, body: Fields) -> int:
     """Take a task up again. It keeps its `realStarted`; one that was never started starts now."""
     changes = {"realStarted": task["realStarted"] or store.now, **body}
     return move(store, task, changes, RESTART)
 
 
-def finish_task(store: Store, task: Record, body: Body) -> int:
+def finish_task(store: Store, task: Record, body: Fields) -> int:
     """Finish a task: `currentConsumed` is added to its hours.
 
     A task without an assignee goes to its opener.
@@ -5002,7 +5000,7 @@ def finish_task(store: Store, task: Record, body: Body) -> int:
     return move(store, task, changes, FINISH)
 
 
-def add_effort(store: Store, task: Record, body: Body) -> int:
+def add_effort(store: Store, task: Record, body: Fields) -> int:
     """Record efforts of a task.
 
     The effort of the latest day decides `left` and the state. If a stored one is later, only the
@@ -5031,7 +5029,7 @@ def add_effort(store: Store, task: Record, body: Body) -> int:
     return move(store, task, changes, EFFORT_ADDED)
 
 
-def efforts_of(store: Store, body: Body) -> list[Body]:
+def efforts_of(store: Store, body: Fields) -> list[Fields]:
     """Return the efforts that a request lists, the earliest day first.
 
     Without days, they are of today. Raises Invalid for a day to come.
@@ -5054,7 +5052,7 @@ def efforts_of(store: Store, body: Body) -> list[Body]:
 # Bugs
 
 
-def create_bug(store: Store, product: Record, body: Body) -> int:
+def create_bug(store: Store, product: Record, body: Fields) -> int:
     """Create a bug; it belongs to its execution's project unless another is named."""
     given = {**body, "product": product["id"]}
     execution = body.get("execution")
@@ -5072,7 +5070,7 @@ BUG_STEPS = {
 }
 
 
-def modify_bug(store: Store, bug: Record, body: Body) -> int:
+def modify_bug(store: Store, bug: Record, body: Fields) -> int:
     """Change what is sent of a bug.
 
     `resolution`, `closedBy` and `status` lead to transitions, or are refused; other fields are just
@@ -5099,7 +5097,7 @@ def modify_bug(store: Store, bug: Record, body: Body) -> int:
     return id
 
 
-def steps_of_bug(bug: Record, body: Body) -> list[str]:
+def steps_of_bug(bug: Record, body: Fields) -> list[str]:
     """Return the states to which a change of a bug leads, in their order. Raises Invalid."""
     names = ("status", "closedBy", "resolution", *RESOLUTION_FIELDS)
     asked = {}
@@ -5127,12 +5125,12 @@ def steps_of_bug(bug: Record, body: Body) -> list[str]:
 # from the path
 
 
-def say_how_to_log_in(store: Store, query: Body) -> Body:
+def say_how_to_log_in(store: Store, query: Fields) -> Fields:
     """Say how to log in, for a published client that asks before it does."""
     return {"message": "POST account and password here to get a token."}
 
 
-def ping(store: Store, query: Body) -> Body:
+def ping(store: Store, query: Fields) -> Fields:
     """Return the caller's token, and how many seconds it lives after its last use."""
     return {"token": store.me.token, "tokenLife": str(TOKEN_LIFETIME)}
 
@@ -5144,18 +5142,18 @@ ADMINISTRATORS = {"id": 1, "project": 0, "vision": "rnd", "name": "ADMIN", "role
 # fmt: on
 
 
-def configurations(store: Store) -> Body:
+def configurations(store: Store) -> Fields:
     """Return the settings that clients ask for; the version is that of the real server."""
     return {**CONFIGURATIONS, "timezone": str(store.zone)}
 
 
-def list_configurations(store: Store, query: Body) -> list[Body]:
+def list_configurations(store: Store, query: Fields) -> list[Fields]:
     """Return every setting."""
     settings = configurations(store)
     return [{"key": name, "value": value} for name, value in settings.items()]
 
 
-def get_configuration(store: Store, query: Body) -> Body:
+def get_configuration(store: Store, query: Fields) -> Fields:
     """Return one setting. Raises Refusal (404)."""
     name = query["name"]
     settings = configurations(store)
@@ -5165,19 +5163,19 @@ def get_configuration(store: Store, query: Body) -> Body:
     return {"name": name, "value": settings[name]}
 
 
-def list_groups(store: Store, query: Body) -> list[Body]:
+def list_groups(store: Store, query: Fields) -> list[Fields]:
     """Return the one group that there is, the administrators."""
     group = {**ADMINISTRATORS, "privs": {}}
     group["accounts"] = store.administrators()
     return [group]
 
 
-def list_modules(store: Store, query: Body) -> Body:
+def list_modules(store: Store, query: Fields) -> Fields:
     """Return the modules of a product or an execution: there are none."""
     return {"modules": []}
 
 
-def list_bug_options(store: Store, query: Body) -> Body:
+def list_bug_options(store: Store, query: Fields) -> Fields:
     """Return what a form for bugs offers; the builds of `?product=`, if it is given."""
     language, product = store.language, query.get("product")
     types = dict(zip(BUG_TYPES, BUG_TYPE_NAMES, strict=True))
@@ -5267,7 +5265,7 @@ def password_matches(given: str, stored: str | None) -> bool:
     return any(matches) and stored is not None
 
 
-def with_hash(user: Body) -> Body:
+def with_hash(user: Fields) -> Fields:
     """Return the values of a user with the hash in place of the password, if one is given.
 
     It is stored as "scrypt:n:r:p:salt:hash".
@@ -5280,7 +5278,7 @@ def with_hash(user: Body) -> Body:
     return {**user, "password": hashed}
 
 
-def save_user(store: Store, given: Body) -> int:
+def save_user(store: Store, given: Fields) -> int:
     """Create a user, or change a known one, and return the id. A password is given as its hash."""
     account = given["account"]
     known = store.user(account)
@@ -5296,7 +5294,7 @@ def save_user(store: Store, given: Body) -> int:
     return id
 
 
-def hashed_user(given: Body) -> Body:
+def hashed_user(given: Fields) -> Fields:
     """Return a user of a fixture, which has a password or, as dumps do, its hash, with the hash."""
     password = given.get("password") or ""
     if STORED_PASSWORD.fullmatch(password):
@@ -5307,7 +5305,7 @@ def hashed_user(given: Body) -> Body:
     return with_hash(given)
 
 
-def modify_user(store: Store, user: sqlite3.Row, body: Body) -> int:
+def modify_user(store: Store, user: sqlite3.Row, body: Fields) -> int:
     """Change what is sent of a user. Members may change their OWN_FIELDS only."""
     account = user["account"]
     changes = {}
@@ -5327,7 +5325,7 @@ def modify_user(store: Store, user: sqlite3.Row, body: Body) -> int:
     return id
 
 
-def delete_user(store: Store, user: sqlite3.Row, body: Body) -> int:
+def delete_user(store: Store, user: sqlite3.Row, body: Fields) -> int:
     """Soft-delete a user, who leaves the department and loses tokens and password."""
     id: int = user["id"]
     account = user["account"]
@@ -5341,7 +5339,7 @@ def delete_user(store: Store, user: sqlite3.Row, body: Body) -> int:
     return id
 
 
-def create_user(store: Store, row: None, body: Body) -> int:
+def create_user(store: Store, row: None, body: Fields) -> int:
     """Create a user who can log in; a person field may have made a user of the account before."""
     known = store.user(body["account"])
     if known and (known["password"] or known["deleted"]):
@@ -5373,7 +5371,7 @@ def give_token(store: Store, account: str) -> str:
     return token
 
 
-def log_in(database: Database, body: Body) -> dict[str, Any]:
+def log_in(database: Database, body: Fields) -> dict[str, Any]:
     """Return a token for an account and its password, or the MD5 of it.
 
     It is given the database instead of a store, because hashing takes too long for a transaction.
@@ -5434,7 +5432,7 @@ Places = dict[str, list[int]]  # the ids of each array's records, in the fixture
 
 def object_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """Return a JSON object of a fixture. Raises Refusal for a name that stands twice."""
-    fields: dict[str, Any] = {}
+    fields = {}
     for name, value in pairs:
         if name in fields:
             raise Refusal(400, f'"{name}" stands twice in one object.')
@@ -6000,7 +5998,6 @@ OPERATIONS = SPECIFIED + COMPANIONS
 #     headers   room 14: headers that a fault adds to the answer
 #     drop      room 14: set if a fault closes the connection without an answer
 Environ = dict[str, Any]
-LogEntry = dict[str, Any]  # of a call
 Texts = dict[str, str]
 Handler = Callable[..., Any]
 Headers = list[tuple[str, str]]
@@ -6172,7 +6169,7 @@ def parse_form(text: str) -> Fields:
         raise Refusal(400, "The body must be JSON, or a form in UTF-8.") from None
     except ValueError:
         raise Refusal(400, "The form has too many fields.") from None
-    fields: Texts = {}
+    fields = {}
     arrays: dict[str, list[str]] = {}
     for name, value in pairs:
         # Anything else is no form: the log must not name what may be a value.
@@ -6423,7 +6420,7 @@ def shown_method(environ: Environ) -> str:
     return printable(environ["REQUEST_METHOD"][:MAX_METHOD])
 
 
-def log_entry(environ: Environ, duration: float) -> LogEntry:
+def log_entry(environ: Environ, duration: float) -> Fields:
     """Return what the log and the journal say of a call."""
     caller = environ.get("pmservice.caller")
     return {
@@ -6967,7 +6964,7 @@ class Service:
     def answer_read(self, operation: Operation, id: Any, environ: Environ) -> Chunks:
         """Yield what a GET shows, from one state of the database."""
         # None in the open operations, which read no records.
-        me: Any = environ.get("pmservice.caller")
+        me = environ.get("pmservice.caller")
         with self.database.reading(patience_of(environ), me) as store:
             yield from self.read_pieces(store, operation, id, environ)
 
@@ -7055,7 +7052,7 @@ EXAMPLE_VALUES = {
 # What an example gives although it is not required.
 IN_EXAMPLES = ("name", "title", "realname", "delay", "assignedTo", "realStarted", "consumed", "left", "comment", "expect")
 # fmt: on
-JSON_SCHEMAS: dict[type, Schema] = {
+JSON_SCHEMAS: dict[type, Fields] = {
     str: STRING,
     int: INTEGER,
     bool: FLAG_SCHEMA,
@@ -7092,7 +7089,7 @@ def component_names() -> dict[Any, str]:
     return named
 
 
-def field_schema(view: View, field: str) -> Schema:
+def field_schema(view: View, field: str) -> Fields:
     """Return the schema of a field as a view shows it."""
     kind = view.fields[field]
     if kind.source == "fixed":
@@ -7108,14 +7105,14 @@ def field_schema(view: View, field: str) -> Schema:
 
 
 @functools.singledispatch
-def answer_schema(shows: Any) -> Schema:
+def answer_schema(shows: Any) -> Fields:
     """Return the schema of an answer. This is the case of neither a view nor a list of records."""
     return body_schema(shows)
 
 
 @answer_schema.register(View)
 @functools.cache
-def view_schema(view: View) -> Schema:
+def view_schema(view: View) -> Fields:
     """Return the schema of what a view shows, with its envelope and lists."""
     fields = {field: field_schema(view, field) for field in view.fields}
     for listing in ENCLOSED.get(view, ()):
@@ -7130,7 +7127,7 @@ def view_schema(view: View) -> Schema:
 
 
 @answer_schema.register(Each)
-def each_schema(each: Each) -> Schema:
+def each_schema(each: Each) -> Fields:
     """Return the schema of several new records."""
     return object_of(
         {each.key: map_of(view_schema(each.view))}, f"{component_names()[each.view]}ById"
@@ -7138,7 +7135,7 @@ def each_schema(each: Each) -> Schema:
 
 
 @answer_schema.register(Listing)
-def list_schema(listing: Listing) -> Schema:
+def list_schema(listing: Listing) -> Fields:
     """Return the schema of a list.
 
     page, total and limit are required only where the list has pages by default.
@@ -7162,7 +7159,7 @@ def list_schema(listing: Listing) -> Schema:
     return schema
 
 
-def sent_schema(kind: Kind) -> Schema:
+def sent_schema(kind: Kind) -> Fields:
     """Return the schema of a field or a parameter of requests; "" stands for "not given" there."""
     if isinstance(kind.read, Items):
         bounds = {"minItems": kind.read.least}
@@ -7174,7 +7171,7 @@ def sent_schema(kind: Kind) -> Schema:
     return kind.schema
 
 
-def body_schema(reads: Any) -> Schema:
+def body_schema(reads: Any) -> Fields:
     """Return the schema of a body: of a shape's, of a list of those, or the schema that it is."""
     if isinstance(reads, list):
         return array_of(body_schema(reads[0]))
@@ -7238,14 +7235,14 @@ def tag_of(operation: Any) -> str:
     return word if word in ("tokens", *FIXTURE) else "service"
 
 
-def describe(operation: Any, day: date) -> Schema:
+def describe(operation: Any, day: date) -> Fields:
     """Return an operation of the document. day: today, for the example of its body."""
     done = json_content(answer_schema(operation.shows))
     answers = {
         str(operation.status): {"description": "Done.", **done},
         "default": {"$ref": "#/components/responses/Refused"},
     }
-    described: Members = {
+    described = {
         "operationId": name_operation(operation.purpose),
         "summary": operation.purpose[:1].upper() + operation.purpose[1:],
         "description": sentence_about(operation),
@@ -7266,7 +7263,7 @@ def describe(operation: Any, day: date) -> Schema:
     return described
 
 
-def query_parameter(operation: Any, name: str, kind: Kind) -> Schema:
+def query_parameter(operation: Any, name: str, kind: Kind) -> Fields:
     """Return a query parameter of an operation."""
     described = {"name": name, "in": "query", "schema": sent_schema(kind)}
     if name == getattr(operation, "by", ""):
@@ -7276,14 +7273,14 @@ def query_parameter(operation: Any, name: str, kind: Kind) -> Schema:
     return {**described, "required": is_needed}
 
 
-def path_parameter(name: str, operation: Any) -> Schema:
+def path_parameter(name: str, operation: Any) -> Fields:
     """Return a parameter in a path: <id>, <user> or <name>."""
     schema = PAGE.schema if name == "id" else STRING
     example = EXAMPLE_IDS[operation.target]
     return {"name": name, "in": "path", "required": True, "schema": schema, "example": example}
 
 
-def json_content(schema: Schema, **example: Any) -> Members:
+def json_content(schema: Fields, **example: Any) -> Members:
     """Return the content of a body or answer that is JSON."""
     return {"content": {"application/json": {"schema": schema, **example}}}
 
@@ -7613,7 +7610,7 @@ def read_json(value: Any) -> Any:
     return value
 
 
-StoredFault = dict[str, Any]
+Fault = dict[str, Any]
 
 # fmt: off
 #                look     read                               schema of a request
@@ -7764,7 +7761,7 @@ class Controls:
         self.clock.offset = 0.0
         self.clock.frozen = self.frozen_at_start
         with self.fault_lock:
-            self.faults: list[StoredFault] = []
+            self.faults: list[Fault] = []
         self.journal.clear()
         self.was_reset.set()
         self.was_reset = threading.Event()
@@ -7811,7 +7808,7 @@ class Controls:
         if "status" in fault or "body" in fault:
             raise faulty_answer(fault)
 
-    def take_fault(self, environ: Environ) -> StoredFault:
+    def take_fault(self, environ: Environ) -> Fault:
         """Return the fault that applies to a call, counted down; {} if none does."""
         call = f"{environ['REQUEST_METHOD']} {environ['PATH_INFO']}"
         for fault in self.faults:
@@ -7848,7 +7845,7 @@ def moment_now() -> str:
     return datetime.now(timezone.utc).isoformat(timespec="milliseconds")
 
 
-def takes_turn(fault: StoredFault) -> bool:
+def takes_turn(fault: Fault) -> bool:
     """Count a call that a fault matches. Return whether the fault applies to it."""
     if fault.get("skip"):
         fault["skip"] -= 1
@@ -7861,7 +7858,7 @@ def takes_turn(fault: StoredFault) -> bool:
     return True
 
 
-def faulty_answer(fault: StoredFault) -> bottle.HTTPResponse:
+def faulty_answer(fault: Fault) -> bottle.HTTPResponse:
     """Return the answer that a fault makes: a text as HTML, anything else as JSON."""
     status = fault.get("status", 200)
     body = fault.get("body", {"error": f"This is the fault {status} that was asked for."})
@@ -8084,7 +8081,7 @@ def await_calls(controls: Controls, wanted: Fields) -> list[NotedCall]:
     Raises Refusal (409) if there are fewer or more, or if the service is reset meanwhile.
     """
     journal, was_reset = controls.journal, controls.was_reset
-    count: int = wanted["count"]
+    count = wanted["count"]
 
     def is_over() -> bool:
         """Tell whether `count` matching calls have come, or a reset."""
@@ -8103,7 +8100,7 @@ def await_calls(controls: Controls, wanted: Fields) -> list[NotedCall]:
     return calls
 
 
-def read_fault(given: Any) -> StoredFault:
+def read_fault(given: Any) -> Fault:
     """Return a fault from JSON. Raises Refusal."""
     if not isinstance(given, dict):
         raise Refusal(400, "A fault must be a JSON object.")
@@ -8113,7 +8110,7 @@ def read_fault(given: Any) -> StoredFault:
     return {**fault, "hits": 0}
 
 
-def set_faults(controls: Controls, faults: list[StoredFault]) -> Any:
+def set_faults(controls: Controls, faults: list[Fault]) -> Any:
     """Replace the faults, and return them. Raises Refusal if there are too many."""
     if len(faults) > MAX_FAULTS:
         raise Refusal(400, f"There are at most {MAX_FAULTS} faults; DELETE /-/faults removes them.")
@@ -8224,11 +8221,11 @@ def make_control(control: Control) -> Handler:
         if not control.open and not environ["pmservice.caller"].admin:
             raise Refusal(403, ADMIN_ONLY)
         body = read_body(environ)
-        query: dict[str, Any] = parse_query(environ)
+        query = parse_query(environ)
         if control.reads is NOTHING:  # then parameters may also come in the body
             query |= parse_body(body, "")
         parameters = check_exactly(Shape(control.parameters), query)
-        given: Any = body if control.reads is not NOTHING else name or parameters
+        given = body if control.reads is not NOTHING else name or parameters
         bottle.response.content_type = "application/json"
         answer = control.perform(service.controls, given)
         if isinstance(answer, Iterator):
@@ -8690,7 +8687,7 @@ class Sheet:
         item: an id or an account, or an object that has it.
         """
         if target == "user":
-            user: Any = item if isinstance(item, dict) else self.store.user(item)
+            user = item if isinstance(item, dict) else self.store.user(item)
             if not user:
                 return item, ""
             return user["realname"] or user["account"], f"/users/{user['id']}"
@@ -11149,7 +11146,7 @@ def settings_of(request: Any, settings: Settings) -> dict[str, Any]:
     Of several marks, the one nearest to the test wins. A file named by a mark is relative to the
     test's file, otherwise to pytest's root directory.
     """
-    chosen: dict[str, Any] = {**settings}
+    chosen = {**settings}
     folder = request.config.rootpath
     for mark in reversed(list(request.node.iter_markers("pmservice"))):
         if mark.args:
@@ -12085,7 +12082,7 @@ def command_call(settings: Values, options: argparse.Namespace) -> int:
     method = options.method.upper()
     path, _, query = f"/{options.path.removeprefix('/')}".partition("?")
     body = (stdin_text() if options.body == "-" else options.body).encode()
-    statuses: list[str] = []
+    statuses = []
 
     def start(status: str, headers: list[tuple[str, str]], *rest: Any) -> None:
         statuses.append(status)
@@ -12138,7 +12135,7 @@ def command_serve(settings: Values, options: argparse.Namespace) -> None:
         if settings["with_parent"]:
             threading.Thread(target=stop_with_parent, args=(server,), daemon=True).start()
         service.loading = bool(settings["load"] or settings["demo"])
-        failures: list[Exception] = []
+        failures = []
 
         def start() -> None:
             """Finish the start; if that fails, stop the server."""
