@@ -11827,10 +11827,10 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Raise StartError."""
-        remedy = ""
         if wrong := re.search("invalid choice: '(.*?)'", message):
-            remedy = suggest(wrong[1], COMMANDS)
-        raise StartError(message + (remedy or f"; {self.prog} --help says more"))
+            remedy = suggest(wrong[1], COMMANDS) or "; pmservice --help lists them"
+            raise StartError(f"{wrong[1]} is not a command{remedy}")
+        raise StartError(f"{message}; {self.prog} --help says more")
 
 
 def refuse_unknown_flags(arguments: Sequence[str]) -> None:

@@ -12391,7 +12391,7 @@ REFUSED_LINES = [  # line, words
     ("--host host.invalid --port 0 --token t", "cannot listen on host.invalid:0: "),
     ("--host :: --port 0",                    ":: can be reached from outside: set --token or --password first"),
     ("--strict",                              "--strict is not a setting; pmservice --help lists them"),
-    ("version",                               "argument COMMAND: invalid choice: 'version'"),
+    ("version",                               "version is not a command; pmservice --help lists them"),
     ("-d pm.db load absent.json",             "load must come first, and its settings after it"),
     ("--timezone Mars/Olympus --port 0",      "time zone Mars/Olympus: not known here; use a name such as Asia/Shanghai, or UTC"),
     ("--token \tt --port 0",                  "--token must not be empty, nor begin or end with a space, nor contain control characters (got '\\tt')"),
