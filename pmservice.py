@@ -11365,6 +11365,8 @@ class Remote:
         except (OSError, OverflowError, http.client.HTTPException) as error:
             raise StartError(f"{said} was not answered: {self.masked(str(error))}") from None
         try:
+            if len(content) == LARGEST_ANSWER:
+                raise ValueError
             value = json.loads(content or "null")
             if answer.status < 300:
                 return value
