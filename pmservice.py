@@ -11332,7 +11332,7 @@ class Remote:
         self.base = path.rstrip("/").removesuffix(interface) + interface
         self.address = f"{scheme}://{netloc}{self.base}"
         # With the cookie, real servers list the bugs of all branches.
-        self.headers = {"Accept": "application/json", "Cookie": "treeBranch=all"}
+        self.headers = {"Cookie": "treeBranch=all"}
 
     def log_in(self, token: str, account: str, password: str) -> None:
         """Send a token from now on, or without one, that of an account.
@@ -11341,8 +11341,8 @@ class Remote:
         """
         self.secrets = [token, password]
         if not token:
-            answer = self.ask("POST", "/tokens", {"account": account, "password": password})
-            token = str(dict_in(answer).get("token"))
+            login = {"account": account, "password": password}
+            token = str(dict_in(self.ask("POST", "/tokens", login)).get("token"))
             self.secrets.append(token)
         if not VISIBLE.fullmatch(token):
             raise StartError("a token must be letters, digits and signs of ASCII, without spaces")
@@ -11376,8 +11376,7 @@ class Remote:
             words = f"not JSON, or more than {LARGEST_ANSWER:,} bytes"
         if place := answer.headers.get("Location"):
             words = f"a redirect to {place}, which is not followed; give that address instead"
-        words = f"{said} was answered {answer.status}: {self.masked(words)}"
-        raise Refusal(answer.status, words)
+        raise Refusal(answer.status, f"{said} was answered {answer.status}: {self.masked(words)}")
 
     def masked(self, words: str) -> str:
         """Return words of an answer for one line, without secrets."""
