@@ -2451,45 +2451,6 @@ class TestLongAnswers:
         long.refused("GET", "/productplans/99", status=404)
 
 
-# Each index, and a request that reads or searches with it: without the index it would look at more
-# rows.
-# fmt: off
-INDEXES = {
-    "project_unplaced": "POST /programs", "project_of_type": "GET /projects", "execution_of_project": "GET /projects/2/executions",
-    "product_listed": "GET /products?limit=1", "release_of_project": "GET /projects/2/releases", "release_of_product": "GET /products/1/releases",
-    "release_in_project": "GET /products/1", "release_of_build": "GET /options/bug?product=1",
-    "bug_of_product": "GET /products/1/bugs", "bug_in_status": "GET /products/1/bugs?status=resolved",
-    "bug_assigned": "GET /products/1/bugs?status=assigntome", "bug_opened_by": "GET /products/1/bugs?status=openedbyme",
-    "bug_unconfirmed": "GET /products/1/bugs?status=unconfirmed", "bug_postponed": "GET /products/1/bugs?status=postponedbugs",
-    "task_of_execution": "GET /executions/3/tasks", "task_of_assignee": "GET /tasks", "testcase_of_product": "GET /products/1/testcases",
-    "testcase_of_story": "PUT /tasks/1", "step_of_case": "GET /testcases/1", "action_of_object": "GET /products/1/bugs?status=assignedbyme",
-    "bug_resolved_by": "GET /products/1/bugs?status=resolvedbyme", "bug_closed_by": "GET /products/1/bugs?status=closedbyme",
-    "bug_of_project": "GET /projects/2/bugs", "bug_of_execution": "GET /executions/3/bugs", "bug_with_story": "GET /products/1/bugs?status=needconfirm",
-    "bug_of_story": "GET /stories/1", "bug_of_plan": "GET /productplans/1", "bug_of_case": "GET /testtasks/1", "task_of_story": "GET /stories/1",
-    "testcase_of_project": "GET /projects/2/testcases", "testcase_of_execution": "GET /executions/3/testcases", "result_of_case": "GET /testcases/1/results",
-    "effort_of_task": "GET /tasks/1/estimate", "product_of_program": "GET /programs/1/products", "project_of_parent": "GET /programs/1/projects",
-    "project_of_product": "GET /products/1/projects", "story_of_product": "GET /products/1/stories?status=all",
-    "story_in_status": "GET /products/1/stories?status=active", "story_unclosed": "GET /products/1/stories", "story_of_parent": "GET /stories/3",
-    "story_opened_by": "GET /products/1/stories?status=openedbyme", "story_assigned": "GET /products/1/stories?status=assignedtome",
-    "story_closed_by": "GET /products/1/stories?status=closedbyme", "story_asked": "GET /products/1/stories?status=reviewbyme",
-    "project_of_story": "GET /stories/1", "plan_of_product": "GET /products/1/plans", "plan_of_parent": "GET /productplans/3",
-    "plan_of_story": "GET /stories/1", "build_of_project": "GET /projects/2/builds", "build_of_execution": "GET /executions/3/builds",
-    "build_named": "PUT /builds/1", "testtask_of_product": "GET /testtasks?product=1", "testtask_of_project": "GET /projects/2/testtasks",
-    **dict.fromkeys(("task_in_state", "release_dated", "execution_running"), "BROWSE /"),
-}
-# fmt: on
-
-
-# Indexes that only triggers and the checks of foreign keys search with, or nothing of this version.
-UNREAD = {
-    "task_of_project",
-    "story_of_release",
-    "department_of_parent",
-    "user_of_department",
-    "testtask_of_execution",
-}
-
-
 # Scans that a query plan may have: of all users, of the accounts in an answer, of the steps of one
 # test case, of the departments, and of the departments above and below one.
 SMALL = {"user", "json_each", "steps", "department", "up", "below"}
@@ -2621,19 +2582,6 @@ class TestPlans:
         for token in planned.tokens:
             plan = planned("BROWSE /", None, token)
             assert self.scanned(plan) <= {"product", "product_count"}
-
-    def test_each_index_serves_a_request(self, planned):
-        for index, request in INDEXES.items():
-            body = None
-            if index == "build_named":
-                body = {"name": "N"}
-            elif not request.startswith(("GET", "BROWSE")):
-                body = good(request)
-            assert re.search(rf"INDEX {index}\b", planned(request, body)), index
-
-    def test_every_index_is_looked_at(self, client):
-        made = client.sql("SELECT name FROM sqlite_schema WHERE type = 'index' AND sql IS NOT NULL")
-        assert {name for (name,) in made} == INDEXES.keys() | UNREAD
 
 
 # fmt: off
