@@ -1337,18 +1337,6 @@ def in_memory():
 class TestStructure:
     """A field is named once in Python and once in SQL, and no name means two things."""
 
-    def test_no_name_of_the_module_is_given_twice(self):
-        named = Counter()
-        source = Path(pmservice.__file__).read_text("utf-8")
-        for part in ast.parse(source).body:
-            if isinstance(part, (ast.FunctionDef, ast.ClassDef)):
-                named[part.name] += 1
-            targets = [part.target] if isinstance(part, ast.AnnAssign) else []
-            for target in [*targets, *getattr(part, "targets", ())]:
-                names = target.elts if isinstance(target, ast.Tuple) else [target]
-                named.update(name.id for name in names if isinstance(name, ast.Name))
-        assert [name for name, times in named.items() if times > 1] == []
-
     @EVERY_RECORD
     def test_given_fields_are_the_columns_of_the_table(self, client, record):
         columns = client.sql("SELECT name FROM pragma_table_info(?)", record.table)
@@ -1387,34 +1375,10 @@ class TestStructure:
         with pytest.raises(TypeError, match="guard"):
             pmservice.Resource("note", "note", "notes", "", {"id": pmservice.ID}, defaults={})
 
-    def test_record_is_looked_up_where_the_link_to_it_leads(self):
-        for operation in LISTING:
-            if not operation.target:
-                continue
-            target = operation.shows.within
-            fields = operation.shows.view.resource.fields
-            if target in fields:
-                target = fields[target].target
-            elif target == "execution":  # linked otherwise, like stories
-                target = "execution or project"
-            assert operation.target == target, operation.path
-
-    def test_columns_of_the_tables_are_the_fields_of_the_resources(self, client):
-        for resource in pmservice.RESOURCES.values():
-            rows = client.sql("SELECT name FROM pragma_table_info(?)", resource.table)
-            columns = {name for (name,) in rows}
-            stored = resource.settable("derived").items()
-            needed = {field for field, kind in stored if not kind.sql}
-            assert needed <= columns <= resource.fields.keys(), resource.name
-
     def test_no_parameter_of_a_statement_is_a_number(self):
         """Python 3.12.0 to 3.12.3 warns of "?" with a number as of a name without a mapping."""
         source = Path(pmservice.__file__).read_text("utf-8")
         assert not re.findall(r".*\?[0-9].*", source)
-
-    def test_every_operation_of_the_specification_can_be_called(self):
-        names = [operation_name(one).replace("<id>", ":id") for one in pmservice.OPERATIONS]
-        assert {*SHOWN, "POST /tokens"} <= set(names)
 
 
 # fmt: off
@@ -1444,7 +1408,7 @@ REFUSED = {  # request: the broken field, what is sent for it, a word of the rul
     ],
     PROJECTS: [
         ("products", [], "empty"), ("products", [1, 99], "product"), ("products", [True], "whole number"), ("products", "1", "array"),
-        ("model", "kanban", "scrum, waterfall"), ("parent", 99, "program"), ("end", "2026-01-09", "before"),
+        ("model", "kanban", "scrum, waterfall"), ("end", "2026-01-09", "before"),
     ],
     CASES: [
         ("type", "step", "feature, performance, config, install, security, interface, unit, other"),
@@ -1481,9 +1445,6 @@ TAKEN = [  # request, field, what is sent for it, what is shown
     (PROGRAMS, "budget", "200000", "200000"), (PROGRAMS, "end", "2026-03-01", "2026-03-01"), (TASKS, "deadline", "2026-02-02", "2026-02-02"),
     (TASKS, "estimate", -0.0, 0), (TASKS, "estimate", 1e18, 10**18), (TASKS, "estimate", "2.5", 2.5), (TASKS, "estimate", 8, 8),
     (TASKS, "estimate", 8.0, 8), (TASKS, "pri", "2", 2),
-]
-ODD_TEXTS = [
-    "“Ünïcode” 🚀\n\t", "<script>alert('x')</script>", "a\u2028b\x7f\x01", "%s %d %%", "'; DROP TABLE",
 ]
 BROKEN_TOGETHER = [  # by themselves or with what is stored: request, body, the fields that are named
     ("POST /programs",        dict(name="", begin="x", budgetUnit="EUR"),       "begin budgetUnit end name"),
@@ -1546,12 +1507,6 @@ class TestRefusals:
         body = good(request_line, **{field: sent})
         answer = world.call(*request_line.split(), body)
         assert lines(answer.json[field]) == lines(shown)
-
-    @each("text", ODD_TEXTS)
-    def test_strings_are_returned_as_they_were_sent(self, client, text):
-        client.product(name=text, code=text, desc=text)
-        [product] = client.get("/products")["products"]
-        holds(product, name=text, code=text, desc=text)
 
     def test_duplicate_names_and_unknown_fields_are_fine(self, client):
         client.product(name="Same")
@@ -2134,10 +2089,6 @@ class TestLooksOfCompanions:
             after["openedBuild"] = ",".join(build["id"] for build in after["openedBuild"])
         assert lines(answer.json) == lines(after)
 
-    @each("path", REMOVED)
-    def test_removal_is_a_success(self, world, path):
-        assert world.call("DELETE", path).json == {"message": "success"}
-
     def test_choices_of_a_bug_are_those_of_its_fields_and_the_builds_of_its_product(self, world):
         choices = world.get("/options/bug?product=1")["options"]
         assert set(choices) == {"type", "pri", "severity", "modules", "build"}
@@ -2161,18 +2112,6 @@ class TestLooksOfCompanions:
         assert world.get("/bugs/1")["openedBuild"] == titled("1")
         remove(world, "/builds/1")
         assert world.get("/bugs/1")["openedBuild"] == [{"id": "1", "title": ""}]
-
-    def test_document_tells_the_two_forms_of_builds_of_a_bug(self):
-        forms = defaultdict(list)
-        for path, item in DOCUMENT["paths"].items():
-            for method in item.keys() & {"get", "post", "put"}:
-                schema = written_out(next(iter(item[method]["responses"].values())))
-                fields = schema["content"]["application/json"]["schema"].get("properties", {})
-                if "openedBuild" in fields:
-                    forms[fields["openedBuild"]["type"]].append(f"{method} {path}")
-        assert forms.pop("array") == ["get /bugs/{id}"]
-        assert len(forms.pop("string")) == 9  # every write
-        assert not forms
 
     def test_every_operation_is_looked_at(self):
         requests = ["GET /options/bug", "GET /product/1", "POST /tokens"]
@@ -2202,12 +2141,8 @@ DEFAULT_ORDERS = [  # path, the ids in the default order
 ]
 ORDERED = [  # request, the ids in the order that it asks for
     ("/products/1/bugs?order=severity_asc",                [3, 1, 4, 2, 5]),
-    ("/products/1/bugs?order=severity_desc",               [5, 2, 4, 1, 3]),
-    ("/products/1/bugs?order=id",                          [1, 2, 3, 4, 5]),
-    ("/products/1/bugs?order=severity_asc&limit=2&page=2", [4, 2]),
     ("/products?order=name_desc",                          [5, 2, 4, 1, 3]),
     ("/products?order=order_asc",                          [4, 3, 2, 1, 5]),  # the last one shows 25
-    ("/products?order=order_asc&limit=1&page=5",           [5]),
     ("/projects/1/releases?order=product_asc",             [1, 2, 3, 4, 5]),
 ]
 MISSPELT = [  # order, the nearest one
@@ -2816,7 +2751,6 @@ TOLD_OF_OTHERS = [  # path, key of a list whose last record is meant, the sight 
     ("/testtasks/1",                  "testcases", "p", dict(story=2, storyTitle="private")),
     ("/bugs/1",                       "",          "p", dict(needconfirm=True)),
     ("/products/1/bugs?order=id_desc", "bugs",     "p", dict(needconfirm=True)),
-    ("/products/1/bugs?status=needconfirm", "",    "p", dict(total=1)),
     ("/stories/1",                    "tasks",     "j", dict(id=2)),
     ("/releases/1",                   "",          "j", dict(buildID=3, buildName="private B")),
     ("/products/3",                   "",          "j", dict(program=2, programName="private")),
@@ -2842,6 +2776,12 @@ class TestWhatRecordsTell:
                 if key:
                     record = record[key][-1]
                 holds(record, **shown)
+    def test_bug_is_not_to_be_confirmed_for_a_story_that_is_hidden(self, private):
+        private.sql("UPDATE story SET version = 2 WHERE id = 2")
+        private.sql("UPDATE bug SET story = 2 WHERE id = 1")
+        for private.token, total in (("only1", 1), ("dev2", 0)):
+            assert private.get("/products/1/bugs?status=needconfirm")["total"] == total
+
 
     def test_lists_in_a_record_hold_what_a_member_may_see(self, private):
         private.token = "pm1"
