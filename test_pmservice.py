@@ -3180,22 +3180,6 @@ def test_everything_in_an_answer_is_of_one_moment(connections, filed_world, path
     assert shown.get("total", 2) == 2
 
 
-def test_limit_of_a_quick_read_holds_for_that_read_alone(filed_world):
-    database = filed_world.service.database
-    long = """
-        WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 500000)
-        SELECT count(*) FROM n
-    """
-    with database.transaction("BEGIN", patience=0) as store:
-        store.number("SELECT 1")
-        quick = store.connection
-    with database.reading() as store:
-        assert store.connection is quick
-        assert store.number(long) == 500_000
-    with pytest.raises(sqlite3.OperationalError), database.transaction("", patience=0) as store:
-        store.number(long)
-
-
 def refuses(
     client: Client, status: int, word: str, method: str = "POST", path: str = "/products"
 ) -> None:
@@ -3359,10 +3343,6 @@ class TestFailingStatements:
                 assert changes().fetchone() == before
                 world.sql("SELECT 1")  # within a transaction that writes
         assert failing > 3  # at least BEGIN, one statement and COMMIT or ROLLBACK failed
-
-
-# fmt: off
-# fmt: on
 
 
 class TestSideBySide:
@@ -4222,15 +4202,6 @@ def plans(client):
 
 
 class TestProductPlans:
-    def test_counters_follow_what_moves_to_another_plan(self, filled):
-        filled.put("/stories/1", plan="1")
-        filled.put("/bugs/1", plan=1)
-        filled.put("/stories/1", plan="2")
-        filled.put("/bugs/1", plan=2)
-        counted = plans(filled)
-        assert (counted[1]["stories"], counted[1]["bugs"], counted[1]["hour"]) == (0, 0, 0)
-        assert (counted[2]["stories"], counted[2]["bugs"], counted[2]["hour"]) == (1, 1, 4)
-
     @each(("sent", "begin", "end"), PLAN_DAYS)
     def test_days_have_defaults(self, shop, sent, begin, end):
         made = shop.post("/products/1/plans", title="P", **sent)
@@ -4611,12 +4582,6 @@ class TestTaskMoves:
     @each("row", TASK_MOVES, ids=name_of_move)
     def test_move_leads_where_it_should_and_changes_nothing_else(self, work, row):
         make_moves(work, "tasks", *row)
-
-    def test_restart_from_closed_takes_the_task_up_and_clears_its_end(self, world):
-        world.sql("UPDATE task SET status = 'closed' WHERE id = 1")
-        task = world.post("/tasks/1/restart", consumed=6, left=4)
-        holds(task, status="doing", consumed=6, left=4, finishedBy="", finishedDate="")
-        holds(task, closedBy="", closedDate="", closedReason="", canceledBy="", canceledDate="")
 
     @each(("state", "sent", "wanted"), PUT_HOURS)
     def test_put_of_hours(self, work, state, sent, wanted):
@@ -5206,15 +5171,6 @@ class TestUsers:
         assert made["id"] == 6  # a person field had made this user, without a password
         assert world.login("qa1", "another")
 
-    @each("user", ["4", "dev1"])
-    def test_they_are_named_by_id_or_account(self, shop, user):
-        changed = shop.put(f"/users/{user}", realname="Daniel")
-        holds(changed, id=4, account="dev1", realname="Daniel")
-        assert shop.get(f"/users/{user}") == changed
-        remove(shop, f"/users/{user}")
-        listed = shop.get("/users")["users"]
-        assert 4 not in ids(listed)
-
     def test_unknown_account_is_not_found(self, shop):
         for method in ("GET", "PUT", "DELETE"):
             shop.refused(method, "/users/nobody", {}, status=404)
@@ -5260,13 +5216,9 @@ REFUSED_WORDS = [  # the request, what is sent, a word of the refusal
     ("POST /bugs/2/resolve",      dict(resolution="mended"),                 "bydesign, duplicate, external, fixed, notrepro, postponed, willnotfix"),
     ("POST /bugs/2/resolve",      dict(resolution="fixd"),                   "did you mean fixed"),
     ("PUT /bugs/2",               dict(execution=1),                         "execution"),
-    ("POST /products/1/bugs",     dict(BUG, project=99),                     "project"),
     ("POST /tasks/1/active",      dict(left=-1),                             "0 or more"),
-    ("POST /projects/2/releases", dict(RELEASE, product=99),                 "product"),
     ("POST /projects/2/releases", dict(RELEASE, build=[1, 2]),               "whole number"),
-    ("POST /products",            dict(name="P", program=4),                 "program"),  # which is deleted
     ("POST /users",               dict(account="a b", password="secret"),    "letters"),
-    ("POST /users",               dict(account="dev9", password=""),         "password"),
 ]
 SOME_OF_EACH = [
     "/programs/4", "/projects/5", "/executions/6", "/products/1", "/stories/2", "/productplans/2", "/builds/2", "/releases/1", "/testtasks/1",
@@ -5278,9 +5230,7 @@ SOME_OF_EACH = [
 class TestSmallOnes:
     @each(("line", "body", "word"), REFUSED_WORDS)
     def test_refusal_says_what_is_allowed(self, world, line, body, word):
-        remove(world, "/programs/4")
-        method, path = line.split()
-        refusal = world.refused(method, path, body)
+        refusal = world.refused(*line.split(), body)
         assert word in refusal["error"]
 
     @each("path", SOME_OF_EACH)
@@ -5730,7 +5680,6 @@ WRONG = [  # a fixture, what is said of it
     (dict(projects=[dict(id=1, name="P"), dict(name="P", parent=1)]), r"projects\[1\]\.parent .*program \(got 1\)"),
     (dict(projects=[dict(name="P", products=[1, 9])]), r"projects\[0\]\.products .*product \(got 9\)"),
     (dict(projects=[dict(name="P", type="program")]), r"projects\[0\]\.type .*project"),
-    (dict(programs=[dict(name="P", begin="2026-02-30")]), r"programs\[0\]\.begin .*real day"),
     (dict(programs=[dict(name="P", begin="2026-02-02", end="2026-02-01")]), r"programs\[0\]\.end must not be before begin"),
     (dict(programs=[dict(id=5, name="P", parent=6), dict(id=6, name="Q", parent=5)]), r"programs\[0\]\.parent .*own ancestor"),
     (dict(executions=[dict(name="E")]), r"executions\[0\]\.project is required"),
@@ -5738,14 +5687,11 @@ WRONG = [  # a fixture, what is said of it
      r"executions\[0\]\.parent must be the project"),
     (dict(projects=[dict(id=1, name="P"), dict(id=2, name="Q")], tasks=[dict(name="T", execution=1), dict(name="T", execution=1, project=2)]),
      r"tasks\[1\]\.project .*its execution"),
-    (dict(tasks=[dict(name="T")]), r"tasks\[0\]\.execution is required"),
-    (dict(tasks=[dict(name="T", execution=9)]), r"tasks\[0\]\.execution .*\(got 9\)"),
     (dict(testcases=[dict(product=1, title="C", steps=[dict(expect="x")])]), r"testcases\[0\]\.steps\[0\]\.desc is required"),
     (dict(products=[dict(id=1, name="P")]), r"products\[0\]\.id is taken \(got 1\)\."),
     (dict(programs=[dict(id=1, name="P")], projects=[dict(id=1, name="Q")]),
      r"projects\[0\]\.id is taken \(got 1\); programs, projects and executions share one numbering\."),
     (dict(products=[dict(id=0, name="P")]), r"products\[0\]\.id "),
-    (dict(users=[dict(account="a b")]), r"users\[0\]\.account .*letters"),
     (dict(things=[]), r"things"),
 ]
 NO_FIXTURES = (
@@ -5804,11 +5750,6 @@ def loads_the_same(dumped):
 
 
 class TestFixtures:
-    def test_loaded_dump_is_dumped_the_same(self, client):
-        client.load(**FULL)
-        assert problems(client) == []
-        loads_the_same(client.dump())
-
     def test_no_load_leaves_a_link_to_nothing(self, client, monkeypatch):
         monkeypatch.setattr(pmservice.Store, "add_person", lambda *_: None)
         bug = dict(product=1, title="B", assignedTo="nobody")
@@ -5937,11 +5878,6 @@ class TestFixtures:
             with opened(path, load=load) as client:
                 (product,) = client.get("/products")["products"]
                 assert product["name"] == name
-
-    @each("load", [{"bugs": [{}]}, "absent.json"])
-    def test_app_that_cannot_load_its_fixture_does_not_start(self, tmp_path, load):
-        with pytest.raises(pmservice.StartError):
-            pmservice.create_app(tmp_path / "pm.db", load=load)
 
 
 # fmt: off
@@ -6082,7 +6018,7 @@ class TestLastIds:
 # fmt: off
 BROKEN = {  # what is sent beside the smallest body: each field of it is broken, or those that stand beside it
     "POST /products/1/stories": [
-        dict(title=" "), dict(title="x" * 256, pri=-1), dict(pri="high", estimate=-1), dict(estimate="x"), dict(parent=99), dict(plan="99"),
+        dict(title=" "), dict(title="x" * 256, pri=-1), dict(pri="high", estimate=-1), dict(estimate="x"),
         dict(reviewer=[99]), dict(mailto=["a b"]),
     ],
     "PUT /stories/1":        [dict(parent=1), dict(pri=-1, title="")],
@@ -6091,23 +6027,22 @@ BROKEN = {  # what is sent beside the smallest body: each field of it is broken,
     "POST /stories/1/change": [dict(title=" ")],
     "POST /stories/1/review": [dict(result="maybe")],
     "POST /products/1/plans": [
-        dict(title=""), dict(begin="2026-02-31"), dict(parent=99), (dict(begin="2026-04-30", end="2026-03-01"), "end"),
+        dict(title=""), dict(begin="2026-02-31"), (dict(begin="2026-04-30", end="2026-03-01"), "end"),
     ],
     "PUT /productplans/1":   [dict(status="open", title=""), dict(parent=3)],
     "PUT /productplans/2":   [(dict(begin="2031-01-01"), "end")],
-    **{f"POST /productplans/1/{move}stories": [dict(stories=wrong) for wrong in ([1, 99], [1, 3], "x", [True])] for move in ("link", "unlink")},
-    **{f"POST /productplans/1/{move}bugs": [dict(bugs=wrong) for wrong in ([1, 99], "x", [True])] for move in ("link", "unlink")},
+    **{f"POST /productplans/1/{move}stories": [dict(stories=wrong) for wrong in ([1, 3], "x", [True])] for move in ("link", "unlink")},
+    **{f"POST /productplans/1/{move}bugs": [dict(bugs=wrong) for wrong in ("x", [True])] for move in ("link", "unlink")},
     "POST /productplans/2/linkstories": [dict(stories=[])],
     "POST /productplans/2/linkbugs": [dict(bugs=[]), dict(bugs=[1, 2])],
     "POST /projects/1/builds": [
-        dict(execution=5), dict(execution=99), dict(execution=4), dict(execution=0), dict(product=99), dict(name="B1"), dict(name="", date="soon"),
-        dict(builder=99), dict(stories=[1, 99], bugs=[99]),
+        dict(execution=5), dict(execution=4), dict(execution=0), dict(name="B1"), dict(name="", date="soon"), dict(builder=99),
     ],
     "POST /projects/4/builds": [(dict(execution=5), "product")],
     "PUT /builds/1":         [dict(name="B2"), dict(stories=7), dict(name="", stories=[99], date="x")],
     "PUT /releases/1":       [dict(name="", status="gone")],
     "POST /projects/1/testtasks": [
-        dict(product=99), dict(execution=99), dict(execution=5), dict(build=99), dict(end="2026-11-22"), dict(begin="x"), dict(testcases=[99]),
+        dict(execution=5), dict(end="2026-11-22"), dict(begin="x"),
         dict(build="main", name=" ", status="gone", pri=-1, owner=99, testcases="x"),
     ],
     "PUT /testtasks/1":      [dict(end="2026-11-01")],
@@ -6119,7 +6054,7 @@ BROKEN = {  # what is sent beside the smallest body: each field of it is broken,
     "PUT /programs/6":       [dict(name="", end="2025-01-01", acl="x", budgetUnit="EUR"), dict(parent=6), dict(parent=7), dict(parent=1)],
     "PUT /programs/7":       [dict(begin="2026-02-30")],
     "PUT /products/1":       [dict(name=" ", status="gone", program=99), dict(type="x"), dict(program=1)],
-    "PUT /projects/1":       [dict(begin="2026-02-02"), dict(end="2026-11-29"), dict(MARCH), dict(parent=99), dict(parent=3)],
+    "PUT /projects/1":       [dict(begin="2026-02-02"), dict(end="2026-11-29"), dict(MARCH), dict(parent=3)],
     "PUT /executions/2":     [dict(begin="2025-12-31"), dict(end="2027-01-01"), (dict(begin="2026-03-02", end="2026-03-01"), "end"), dict(name="", project=6)],
     **{request: [(dict(acl="private", whitelist=wrong), "whitelist") for wrong in (7, {"account": "dev1"}, True)]
        for request in ("PUT /programs/7", "PUT /products/2", "PUT /projects/4", "PUT /executions/3", "POST /products", "POST /projects")},
@@ -6148,7 +6083,6 @@ NOT_GIVEN = [  # request, what is sent empty (or without seconds) beside the sma
     ("POST /tasks/1/start", dict(realStarted="2026-02-09 17:00"),                          dict(realStarted="2026-02-09 17:00:00")),
     ("POST /tasks/1/finish", dict(realStarted="2026-02-09T17:00Z", finishedDate="2026-02-09 17:01", currentConsumed=""),
                              dict(finishedDate="2026-02-09T17:01:00Z", consumed=0)),
-    ("PUT /bugs/1",         dict(deadline="", assignedTo=""),                              dict(deadline=None, assignedTo=None)),
     ("PUT /bugs/1",         dict(type="", severity="", pri="", plan=""),                   dict(type="codeerror", severity=3, pri=3, plan=6)),
     ("PUT /products/1",     dict(type="", acl="", PO="", program="", status="", line=""),  dict(type="normal", acl="open", PO=None, status="normal", line=0)),
     ("PUT /projects/1",     dict(begin="", end="", acl="", PM="", parent="", model=""),    dict(acl="open", PM=None, parent=6, model="scrum", **YEAR)),
@@ -6342,6 +6276,7 @@ class TestEveryOperation:
         pattern = line.split()[1]
         stays_visible = f"GET {pattern}" in INTERFACE and array not in ("departments", "users")
         before = filled.get(path) if stays_visible else {}
+        assert problems(filled) == []
         remove(filled, path)
         if stays_visible:
             after = filled.get(path)
@@ -6389,10 +6324,15 @@ class TestEveryOperation:
         body = without(good(line), home)
         refusal = filled.refused("POST", path, body)
         assert home in refusal["error"]
-        ways = (f"?{home}=1", {}), ("", {home: 1}), (f"?{home}=", {home: "1"})
+        ways = (
+            (f"?{home}=1", {}),
+            ("", {home: 1}),
+            (f"?{home}=", {home: "1"}),
+            (f"?{home}=1", {home: ""}),
+        )
         for query, more in ways:
             if "name" in body:
-                body["name"] = f"N{query}"  # builds have different names
+                body["name"] = f"N{query}{len(more)}"  # builds have different names
             answer = filled.call("POST", path + query, {**body, **more})
             assert answer.status_int == 201, answer.text
             assert answer.json[home] == 1
@@ -6753,7 +6693,7 @@ class EveryWrite(RuleBasedStateMachine):
 TestEveryWrite = EveryWrite.TestCase
 
 
-TestEveryWrite.settings = settings(max_examples=3, stateful_step_count=40)
+TestEveryWrite.settings = settings(max_examples=6, stateful_step_count=40)
 
 
 # --- 12 Service: HTTP -----------------------------------------------------------------------------
