@@ -6835,13 +6835,6 @@ class TestReachingIt:
         body = f'{{"{field}": 1e400}}'
         assert broken(world, "PUT /tasks/1", body.encode()) == field
 
-    def test_body_has_at_most_a_mebibyte(self, client):
-        body = b'{"name": "x"}'.rjust(2**20)
-        answer = client.call("POST", "/products", body)
-        assert answer.status_int == 201
-        longer = b" " + body
-        client.refused("POST", "/products", longer, status=413)
-
     @each("length", ["-1", "x", "1e3", "٣"])
     def test_length_of_a_body_is_a_number(self, client, length):
         app = webtest.TestApp(client.service, lint=False)
@@ -7091,14 +7084,6 @@ class TestIgnoredNames:
         answer = client.call("POST", "/products", body, Content_Type=FORM)
         assert answer.headers["Ignored-Fields"] == "colours"
 
-    def test_log_and_journal_name_them_too(self, caplog):
-        caplog.set_level(logging.INFO)
-        with opened() as client:
-            client.post("/products?x=1", name="P", progam=1)
-            (call,) = client.get("/-/journal")["calls"]
-        assert call["ignored"] == "progam, ?x"
-        assert " ignored: progam, ?x" in caplog.text
-
     @each("path", ["/products/1/bugs", "/bugs", "/executions/3/tasks", "/projects/2/builds"])
     def test_record_of_a_list_can_be_sent_back(self, world, path):
         listed = world.get(path)
@@ -7260,10 +7245,6 @@ class TestOpenAPI:
             [tag] = operation["tags"]
             assert tag in tags
 
-    def test_it_names_the_server_that_was_asked(self, client):
-        document = client.call("GET", "/openapi.json", Host="localhost:9000").json
-        assert document["servers"] == [{"url": "http://localhost:9000"}]
-
     def test_server_is_not_what_a_stranger_says(self, client):
         forwarded = {"X-Forwarded-Host": "evil.example", "X-Forwarded-Proto": "ftp"}
         document = client.call("GET", "/openapi.json", Host="localhost:9000", **forwarded).json
@@ -7277,12 +7258,6 @@ class TestOpenAPI:
                     assert parameter["required"]
                 else:
                     assert not parameter["required"]
-
-    def test_home_in_the_query_counts_if_the_body_has_none(self, world):
-        for nothing in (None, ""):
-            bug = dict(title="B", severity=1, pri=1, type="config", openedBuild="trunk")
-            made = world.call("POST", "/bugs?product=1", {**bug, "product": nothing})
-            assert made.json["product"] == 1
 
     @EVERY_OPERATION
     def test_example_works_on_the_demo(self, demo, operation):
@@ -7409,9 +7384,6 @@ WRONG_VALUES = [  # faults have "match" and "drop" as well
     ("POST /-/faults", "hits",     [-1, "x"]),
     ("POST /-/faults", "delay",    [-1]),
     ("POST /-/faults", "dely",     [1]),
-    ("POST /-/faults", "where",    [{}]),  # what older versions had
-    ("POST /-/faults", "drip",     [1]),
-    ("POST /-/faults", "truncate", [1]),
     ("POST /-/faults", "body",     [{"a": "\ud800"}]),
     ("POST /-/faults", "headers",  [{"Content-Length": "3"}, {"content-type": "text/plain"}, {"Connection": "close"}]),
     ("POST /-/faults", "headers",  [["X"], {"a b": "c"}, {"X": "a\r\nb"}, {"X": "é"}, {"X": True}]),
@@ -7453,10 +7425,6 @@ class TestControls:
         path = control.path.replace("<name>", "one")
         refusal = memory.refused(control.method, f"{path}?onli=1")
         assert [*refusal["fields"]] == ["onli"]
-
-    def test_misspelled_control_is_told_the_right_one(self, memory):
-        refusal = memory.refused("POST", "/-/rest", status=404)
-        assert "; did you mean /-/" in refusal["error"]
 
     @each(("line", "body"), UNREADABLE)
     def test_controls_refuse_what_they_cannot_read(self, memory, line, body):
@@ -7619,37 +7587,6 @@ class TestReset:
         answer = memory.refused("POST", "/products", sent, status=503)
         assert answer["error"] == "The service was reset while this call was delayed."
         assert memory.calls() == []
-
-    def write_until(self, stop: threading.Event, client: Client) -> set[int]:
-        """Create products and their bugs; return the statuses of the bugs."""
-        seen = set()
-        while not stop.is_set():
-            product = client.product()["id"]
-            path = f"/products/{product}/bugs"  # it may be gone by now
-            answer = client.call("POST", path, BUG)
-            seen.add(answer.status_int)
-        return seen
-
-    @each("path", [":memory:", "pm.db"])
-    def test_resets_under_four_writers_mix_no_states(self, run, path):
-        stop = threading.Event()
-        load = bugs_of_one_product(20)
-        client = Client(path, load=load, control=True)
-        with contextlib.closing(client), ThreadPoolExecutor(4) as threads:
-            writers = []
-            for _ in range(4):
-                writer = threads.submit(self.write_until, stop, client)
-                writers.append(writer)
-            try:
-                for _ in range(8):
-                    client.post("/-/reset")
-                    assert problems(client) == []
-                    bugs = client.get("/products/1/bugs")
-                    assert bugs["total"] == 20
-            finally:
-                stop.set()
-            for writer in writers:
-                assert writer.result() <= {201, 404}
 
     def test_reset_that_fails_half_way_changes_nothing(self, memory):
         memory.product()
@@ -7958,11 +7895,6 @@ class TestJournal:
         age = datetime.now(timezone.utc) - moment
         assert abs(age) < timedelta(minutes=5)  # whatever the service's clock says
 
-    def test_journal_keeps_the_hint_of_a_refusal(self, memory):
-        refusal = memory.refused("GET", "/user", status=401, Token=None)
-        (call,) = memory.calls()
-        assert (call["error"], call["hint"]) == ("Unauthorized", refusal["hint"])
-
     def test_secret_that_a_refusal_quotes_is_not_kept(self, memory):
         sent = b'{"account": "admin", "password": hunter2}'
         refusal = memory.refused("POST", "/tokens", sent)
@@ -8138,11 +8070,6 @@ class TestFaults:
         assert memory.get("/-/faults") == []
         assert memory.status("/user") == 200
 
-    def test_prefix_and_last_slash_of_a_fault_do_not_count(self, memory):
-        (fault,) = memory.fail("GET /api.php/v1/products/", status=503)
-        assert fault == {"match": "GET /products", "status": 503, "hits": 0}
-        assert memory.status("/zentao/api.php/v1/products") == 503
-
     def test_there_are_a_hundred_faults_at_most(self, memory):
         fault = {"match": "GET /user", "status": 503}
         memory.call("PUT", "/-/faults", [fault] * 99)
@@ -8151,28 +8078,6 @@ class TestFaults:
         memory.refused("PUT", "/-/faults", [fault] * 101)
         faults = memory.get("/-/faults")
         assert len(faults) == 100
-
-    def test_faults_that_threads_add_are_all_there(self, memory):
-        matches = [f"GET /bugs/{number}" for number in range(1, 81)]
-        with ThreadPoolExecutor(8) as threads:
-            for match in matches:
-                threads.submit(memory.fail, match, status=503)
-        faults = memory.get("/-/faults")
-        assert {fault["match"] for fault in faults} == {*matches}
-
-    @each(
-        ("line", "body"),
-        [("DELETE /-/faults", None), ("PUT /-/faults", []), ("POST /-/reset", None)],
-    )
-    def test_faults_are_replaced_under_their_lock(self, memory, controls, line, body):
-        memory.fail("GET /user", status=500)
-        faults = controls.faults
-        with ThreadPoolExecutor(1) as threads:
-            with controls.fault_lock:
-                sent = threads.submit(memory.call, *line.split(), body)
-                assert not wait([sent], 0.1).done
-            assert sent.result(30).status_int == 200
-        assert (len(faults), controls.faults) == (1, [])
 
     def test_wait_or_delay_without_a_place_is_refused(self, memory, monkeypatch):
         assert pmservice.MAX_WAITING == 24
@@ -9464,21 +9369,9 @@ class TestThreads:
         for line in self.ANSWERED_BY:
             account, path = line.split()
             self.calls.clear()
-            self.status(path, Token=tokens[account])
+            assert self.status(path, Token=tokens[account]) in (200, 404)
             found[line] = [patience > 0 for _, patience in self.calls]
         assert found == self.ANSWERED_BY
-
-    def test_quick_read_stays_one_however_often_it_comes(self, serve):
-        with contextlib.closing(connection_to(self.url)) as connection:
-            pages = [ask(connection, "GET", "/products/1/bugs?limit=100") for _ in range(60)]
-        assert pages == [pages[0]] * 60
-        assert self.attempts("/products/1/bugs") == self.RECEIVER * 60
-
-    def test_list_that_another_request_follows_is_left_to_another_thread(self, serve):
-        line = "GET /products/1/bugs HTTP/1.1\r\nToken: t\r\n"
-        sent = f"{line}\r\n{line}Connection: close\r\n\r\n"
-        assert answers_to(self.url, sent)[0] == [200, 200]
-        assert self.attempts("/products/1/bugs") == [True, False]
 
     def test_faults_are_for_the_other_threads(self, serve):
         assert self.status("/-/faults", "PUT", [{"match": "GET /user", "delay": 0.01}]) == 200
@@ -9577,20 +9470,6 @@ class TestThreads:
         assert {answer.result(60) for answer in logins} == {400}
         assert {answer.result(60) for answer in guesses} == {401}
 
-    def test_use_of_a_token_is_recorded_in_the_background(self, serve, monkeypatch):
-        begun, go = hold_up(monkeypatch, pmservice, "record_use")
-        token = token_in(self.database, "dev1")
-        self.clock.forward(seconds=61)
-        assert [self.status("/user", Token=token) for _ in range(2)] == [200, 200]
-        assert self.attempts("/user") == self.RECEIVER * 2
-        assert begun.acquire(timeout=30)
-        assert not begun.acquire(blocking=False)  # the second use is recorded with the first
-        go.set()
-        pmservice.background(os.getpid()).submit(int).result(30)  # after it in the queue
-        with self.database.querying() as store:
-            used = store.row("SELECT used FROM token")["used"]
-        assert pmservice.moment_of(used) == self.clock()
-
     def test_without_a_thread_logins_are_refused_and_uses_recorded_later(self, monkeypatch):
         def start_no_thread(thread):
             raise RuntimeError("can't start new thread")
@@ -9624,23 +9503,6 @@ class TestThreads:
                 client.sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
                 client.sock.sendall(sent * 9)
         assert ask_once(shared_url, "POST", "/products", {"name": "P"})[0] == 201
-
-    @each("path", ["/tasks/1", "/openapi.json"])
-    def test_connection_that_fails_ends_alone(self, shared_url, monkeypatch, path):
-        plain = pmservice.HTTPChannel.service
-        logged = threading.Event()
-
-        def service(channel):
-            if channel.requests[0].path == path:
-                raise RuntimeError("waitress failed")
-            plain(channel)
-
-        monkeypatch.setattr(pmservice.HTTPChannel, "service", service)
-        monkeypatch.setattr(pmservice.log, "exception", lambda _: logged.set())
-        with pytest.raises(ConnectionError):
-            ask_once(shared_url, "GET", path)
-        assert ask_once(shared_url, "GET", "/user")[0] == 200
-        assert logged.wait(60)
 
     def test_threads_are_started_when_calls_wait_and_at_most_eight(self, monkeypatch):
         begun, go = hold_up(monkeypatch, pmservice, "openapi_text")
@@ -9708,18 +9570,6 @@ class TestServerAtRest:
         with client_of(server.url), pytest.raises(pytest.fail.Exception):
             server.run()
         server.stop()  # must not touch its descriptors, which may be in other hands by now
-
-    def test_record_waits_for_one_list_at_most(self, server, monkeypatch):
-        answered = []
-        monkeypatch.setattr(server, "answer", answered.append)
-        server.lists.extend(["list 1", "list 2"])
-        server.records.extend(["record 1", "record 2"])
-        server.serve_once()
-        assert answered == ["record 1", "record 2", "list 1"]
-        server.serve_once()
-        assert answered[3:] == ["list 2"]
-        server.stop()
-        server.run()
 
     def test_clients_that_have_connected_are_answered_by_a_server_that_stops(self, server):
         with contextlib.ExitStack() as sockets:
@@ -9814,14 +9664,6 @@ class TestNonBlockingHandler:
                 handler.emit(log_line("x" * size))
             writing.close()
             assert reading.read().startswith(b"x" * 100 + b"\n" + b"x" * 4096)
-
-    def test_what_cannot_be_written_is_no_error(self):
-        reader, writer = os.pipe()
-        with contextlib.suppress(OSError), open(writer, "w") as writing:  # closing it writes again
-            os.close(reader)
-            handler = pmservice.NonBlockingHandler(writing)
-            handler.emit(log_line("x"))
-        handler.emit(log_line("x"))
 
     def test_without_select_on_files_lines_are_written_plainly(self, monkeypatch, tmp_path):
         monkeypatch.delattr(select, "PIPE_BUF", raising=False)  # as on Windows
@@ -9939,16 +9781,6 @@ class TestDemo:
                 differing = {field for field in one if one[field] != other[field]}
                 assert differing <= {*SAID}, array
 
-    @each("language", ["en", IN_CHINESE])
-    def test_every_row_of_its_script_is_played(self, language):
-        document = company_in(language)
-        rows = Counter(row.kind for row in pmservice.read_script(language))
-        for kind in ("department", "program", "plan", "story", "task", "bug", "testtask"):
-            assert len(document[pmservice.RESOURCES[kind].array]) == rows[kind]
-        assert len(document["users"]) == rows["user"] + 1
-        assert len(document["results"]) == rows["run"]
-        assert {act[0] for act in pmservice.ACTS} == {*rows}
-
     @each("moment", MOMENTS)
     def test_it_is_alive_and_the_same_at_any_moment(self, demo, moment):
         zone = pmservice.zone_of("America/New_York")
@@ -10033,8 +9865,6 @@ class TestDemo:
             assert pmservice.log_in(service.database, login)["token"]
             with service.database.reading() as store:
                 assert store.get("product", 1)["name"] == "网上商城"
-        with pytest.raises(pmservice.StartError, match="only one of them"):
-            pmservice.create_app(demo=True, load=WORLD)
 
     @each(("flags", "variables"), [(["--demo"], {}), ([], {"DEMO": "yes"})])
     def test_command_serves_it_from_memory_and_people_can_log_in(self, tmp_path, flags, variables):
@@ -10060,12 +9890,6 @@ class TestDemo:
                 assert story["title"] == title
                 live.call("PUT", "/stories/1", {"title": "Changed"}, Token=login["token"])
         assert "x.db holds records already: nothing was loaded into it" in live.told
-
-    def test_database_with_other_records_does_not_get_it(self, world, caplog):
-        before = world.dump()
-        assert pmservice.fill(world.service.database, dict(pmservice.DEFAULTS, demo=True)) == []
-        assert "holds records already: nothing was loaded into it" in caplog.text
-        assert world.dump() == before
 
     def test_other_commands_do_not_know_it(self, run, monkeypatch):
         monkeypatch.setenv("PMSERVICE_DEMO", "yes")
