@@ -11859,7 +11859,10 @@ class TestCommandLine:
         assert capsys.readouterr().out.strip() == pmservice.__version__
 
     @each(("line", "words"), REFUSED_LINES)
-    def test_what_cannot_be_done_is_one_line_and_2_and_changes_nothing(self, run, line, words):
+    def test_what_cannot_be_done_is_one_line_and_2_and_changes_nothing(
+        self, run, monkeypatch, line, words
+    ):
+        monkeypatch.setattr(pmservice.Server, "run", lambda _: pytest.fail("it serves"))
         os.mkdir("folder")
         wrong = '{"products": [{"id": 1, "name": "P"}], "bugs": [{"product": 1}]}'
         Path("wrong.json").write_text(wrong)
