@@ -48,7 +48,7 @@ import wsgiref.simple_server
 import wsgiref.util
 from collections import Counter, defaultdict
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from datetime import date, datetime, timedelta, timezone
 from functools import cache, partial
 from pathlib import Path, PurePosixPath, PureWindowsPath
@@ -8128,6 +8128,20 @@ class TestFaults:
             made = served.post("/products", {"name": "Meanwhile"})
             assert made["id"] == 2
 
+    @each(
+        ("line", "body"),
+        [("DELETE /-/faults", None), ("PUT /-/faults", []), ("POST /-/reset", None)],
+    )
+    def test_faults_are_replaced_under_their_lock(self, memory, controls, line, body):
+        memory.fail("GET /user", status=500)
+        faults = controls.faults
+        with ThreadPoolExecutor(1) as threads:
+            with controls.fault_lock:
+                sent = threads.submit(memory.call, *line.split(), body)
+                assert not wait([sent], 0.1).done
+            assert sent.result(30).status_int == 200
+        assert (len(faults), controls.faults) == (1, [])
+
 
 OPTIONAL = dict(line=1, PO="po1", type="normal", desc="d", acl="open")
 
@@ -9551,6 +9565,23 @@ class TestThreads:
                     clients.enter_context(asking_for_much(served.url))
             assert threads_of_servers() == before
 
+    @each("path", ["/tasks/1", "/openapi.json"])
+    def test_connection_that_fails_ends_alone(self, shared_url, monkeypatch, path):
+        plain = pmservice.HTTPChannel.service
+        logged = threading.Event()
+
+        def service(channel):
+            if channel.requests[0].path == path:
+                raise RuntimeError("waitress failed")
+            plain(channel)
+
+        monkeypatch.setattr(pmservice.HTTPChannel, "service", service)
+        monkeypatch.setattr(pmservice.log, "exception", lambda _: logged.set())
+        with pytest.raises(ConnectionError):
+            ask_once(shared_url, "GET", path)
+        assert ask_once(shared_url, "GET", "/user")[0] == 200
+        assert logged.wait(60)
+
 
 class TestServerAtRest:
     """A server that runs, if at all, in the thread of the test."""
@@ -9911,6 +9942,16 @@ class TestDemo:
         passwords = dict(client.sql("SELECT account, password FROM user"))
         assert passwords == dict(admin=SECRET, marta=SECRET, tomas=own, hana=None, emma=None)
         assert pmservice.share_password(client.service.database) == ""
+
+    @each("language", ["en", IN_CHINESE])
+    def test_every_row_of_its_script_is_played(self, language):
+        document = company_in(language)
+        rows = Counter(row.kind for row in pmservice.read_script(language))
+        for kind in ("department", "program", "plan", "story", "task", "bug", "testtask"):
+            assert len(document[pmservice.RESOURCES[kind].array]) == rows[kind]
+        assert len(document["users"]) == rows["user"] + 1
+        assert len(document["results"]) == rows["run"]
+        assert {act[0] for act in pmservice.ACTS} == {*rows}
 
 
 # --- 18 Application: in a test of one's own -------------------------------------------------------
