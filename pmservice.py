@@ -7365,7 +7365,7 @@ START_SNAPSHOT = ""  # a name that no path can have
 NUMBERS = itertools.count(1)
 BLANKED = "***"
 CONTROLS_OFF = "The controls are off; start the service with --control."
-# The journal blanks the values of fields and parameters whose names match SECRET (room 12), and of
+# The journal blanks the values of fields and parameters whose names match SECRET (room 1), and of
 # headers whose names match SECRET_HEADER.
 SECRET_HEADER = re.compile(f"{SECRET.pattern}|auth|cookie|key|sid", re.IGNORECASE)
 # The `match` of a fault: a pattern that begins with *; or a method, a space and a path.
