@@ -10674,7 +10674,7 @@ SETTINGS = (
                                                         "every name unless listening on loopback; can be repeated"),
     Setting("timezone",       "UTC",          ANY_TEXT, "the zone of datetimes that name none, such as Asia/Shanghai"),
     Setting("control",        None,           SWITCH,   "offer the controls under /-/ for tests; the default with :memory:"),
-    Setting("verbose",        None,           SWITCH,   "write a line for each request to stderr; the default of serve at a terminal"),
+    Setting("verbose",        None,           SWITCH,   "write a line for each request to stderr; the default at a terminal"),
     Setting("with_parent",    False,          SWITCH,   "stop when stdin ends: with the process that holds its other end, "
                                                         "even if that is killed"),
     Setting("now",            None,           INSTANT),
