@@ -12100,7 +12100,7 @@ def command_call(settings: Values, options: argparse.Namespace) -> int:
             "QUERY_STRING": query,
             "CONTENT_LENGTH": str(len(body)),
             "HTTP_TOKEN": service.token,
-            # where `serve` would answer: the OpenAPI document names it
+            # where the service would answer: the OpenAPI document names it
             "HTTP_HOST": f"127.0.0.1:{settings['port']}",
             "wsgi.url_scheme": "http",
             "wsgi.input": io.BytesIO(body),
