@@ -7370,7 +7370,7 @@ CONTROLS_OFF = "The controls are off; start the service with --control."
 SECRET_HEADER = re.compile(f"{SECRET.pattern}|auth|cookie|key|sid", re.IGNORECASE)
 # The `match` of a fault: a pattern that begins with *; or a method, a space and a path.
 CALL_PATTERN = r"\*.*|[A-Z*?]+ [/*?].*"
-ONE_SEGMENT = re.compile(r"<[^/<>]*>|\{[^/{}]*\}")  # <id> or {id} in such a pattern
+ONE_SEGMENT = re.compile(r"<[^/<>]*>|\{[^/{}]*\}|(?<=/):\w+")  # <id>, {id} or :id in such a pattern
 # The calls that a fault can match. Bottle answers HEAD wherever it answers GET.
 KNOWN_CALLS = [*(f"{row.method} {row.path}" for row in OPERATIONS), "GET /openapi.json"]
 KNOWN_CALLS += [call.replace("GET", "HEAD") for call in KNOWN_CALLS if call.startswith("GET")]
@@ -7563,23 +7563,33 @@ def read_offset(value: Any) -> Any:
 @functools.lru_cache(MAX_FAULTS)
 def call_pattern(match: str) -> re.Pattern[str]:
     """Return the regular expression of the calls that the `match` of a fault means."""
-    # fnmatch keeps NUL, which no `match` has, as it is. "+?", because it does not try again what
-    # comes between two * once that was found.
-    translated = fnmatch.translate(ONE_SEGMENT.sub("\0", match))
+    # fnmatch keeps NUL, which no `match` has, as it is, and what stands between brackets. "+?",
+    # because it does not try again what comes between two * once that was found.
+    plain = re.sub(r"[?[]", r"[\g<0>]", ONE_SEGMENT.sub("\0", match))
+    translated = fnmatch.translate(plain)
     return re.compile(translated.replace("\0", "[^/]+?"))
+
+
+def is_call(match: str) -> bool:
+    """Tell whether a `match` without a * is a call that the service knows."""
+    sample = ONE_SEGMENT.sub("1", match)
+    if pattern_of(sample) in KNOWN_CALLS:
+        return True
+    # an account or another name may be any text
+    return any(call_pattern(call).match(sample) for call in KNOWN_CALLS if "<id>" not in call)
 
 
 def read_match(value: Any) -> str:
     """Return the pattern of calls: a method, a space and a path.
 
-    * matches anything, and <id> or {id} one segment. Raises ValueError if there is no * in it and
-    no call matches.
+    * matches anything, and <id>, {id} or :id one segment. Raises ValueError if there is no * in it
+    and no call matches.
     """
     if not isinstance(value, str) or not re.fullmatch(CALL_PATTERN, read_text(value)):
         raise ValueError('must be a method and a path, such as "POST /tasks/*"')
     method, space, path = value.partition(" ")
     match = method + space + bare_path(path)
-    if "*" not in match and not any(call_pattern(call).match(match) for call in KNOWN_CALLS):
+    if "*" not in match and not is_call(match):
         near = suggest(pattern_of(match), KNOWN_CALLS) or "; GET /openapi.json lists all calls"
         if "/-/" in match:
             near = "; faults never apply to controls"
@@ -10563,7 +10573,8 @@ class SettingKind(NamedTuple):
         try:
             return self.read(given)
         except (ValueError, TypeError, AttributeError):
-            raise StartError(f"{name} {self.rule} (got {given!r})") from None
+            got = "" if SECRET.search(name) else f" (got {given!r})"
+            raise StartError(f"{name} {self.rule}{got}") from None
 
 
 class Setting(NamedTuple):
@@ -11954,6 +11965,7 @@ def stdin_text() -> str:
 
 def command_load(settings: Values, options: argparse.Namespace) -> None:
     """Load a fixture from a file or stdin."""
+    unwind_on_sigterm()
     show_progress(f"reading {options.file} …")
     text = stdin_text() if options.file == "-" else fixture_text(options.file)
     with open_database(settings) as database, database.kept_if_filled():
@@ -12045,7 +12057,7 @@ def command_backup(settings: Values, options: argparse.Namespace) -> None:
     out = options.out
     if os.path.lexists(out):
         raise StartError(f"{out}: File exists; name a file that does not exist yet")
-    part = f"{out}.{secrets.token_hex(4)}.part"
+    part = f"{os.path.abspath(out)}.{secrets.token_hex(4)}.part"  # SQLite reads "file:" as a URI
     try:
         with open_database(settings, existing=True) as database, database.querying() as store:
             os.close(os.open(part, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
@@ -12243,8 +12255,11 @@ def make_credentials(database: Database, settings: Values, url: str) -> list[str
     password = secrets.token_urlsafe(12) if needs_password else ""
     user = with_hash({"account": ADMIN, "password": password}) if needs_password else {}
     with database.writing() as store:  # both or neither, because both are shown only now
-        if needs_password:
+        admin = store.user(ADMIN)
+        if needs_password and admin and admin["password"] is None:
             save_user(store, user)
+        else:
+            password = ""  # or another process that starts on this file has just set one
         token = "" if own_token else give_token(store, ADMIN)
     return list(credential_lines(database.created, password, token, url))
 
