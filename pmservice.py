@@ -1245,6 +1245,7 @@ def check(
     """
     values: Members = {}
     broken: dict[str, str] = {}
+    sent = given if shape.repeats else NO_FIELDS
     wanted = shape.required | given.keys()
     for field in shape.fields:
         if field not in wanted:
@@ -1255,13 +1256,12 @@ def check(
             # An inner name is "[2].name" or "[2]", see inside().
             broken |= {field + inner: rule for inner, rule in error.fields.items()}
         except ValueError as error:
-            sent = given.get(field) if shape.repeats else None
-            broken[field] = with_value(str(error), field, sent)
+            broken[field] = with_value(str(error), field, sent.get(field))
     for rule in shape.rules:  # a later one does not see what an earlier one found broken
         after = {**record, **values}
         sound = {field: value for field, value in after.items() if field not in broken}
         for field, problem in rule(record, sound).items():
-            broken.setdefault(field, with_value(problem, field, given.get(field)))
+            broken.setdefault(field, with_value(problem, field, sent.get(field)))
     if broken:
         raise Invalid(broken)
     return values
@@ -5488,12 +5488,12 @@ def no_progress(words: str) -> None:
     """Show nothing."""
 
 
-def load(store: Store, document: Fields) -> int:
+def load(store: Store, document: Fields, progress: Progress = no_progress) -> int:
     """Insert the records of a fixture, all or none, and return how many it has.
 
     Raises Refusal that says which record is wrong.
     """
-    return load_checked(store, check_fixture(store, document))
+    return load_checked(store, check_fixture(store, document, progress), progress)
 
 
 def load_checked(store: Store, checked: Checked, progress: Progress = no_progress) -> int:
@@ -6274,8 +6274,8 @@ def ignored_fields(shape: Shape, given: Fields, within: str = "") -> Iterator[st
                     yield from ignored_fields(kind.read.shape, item, place)
 
 
-def note_ignored(environ: Environ, found: Iterator[str]) -> None:
-    """Note the first names that an operation does not take, the body's before the query's."""
+def note_ignored(environ: Environ, found: Iterable[str]) -> None:
+    """Note the first names that are ignored, before those that were noted already."""
     first = list(itertools.islice(found, MOST_IGNORED))
     environ["pmservice.ignored"] = first + environ.get("pmservice.ignored", [])
 
@@ -6957,7 +6957,7 @@ class Service:
                 named = check(Shape(parameters, operation.by), fields)
                 row = find_named(store, operation, named[operation.by])
             changed = carry_out(store, operation, row, fields)
-            environ["pmservice.ignored"] = store.ignored + environ["pmservice.ignored"]
+            note_ignored(environ, store.ignored)
             answer = written_text(store, operation.shows, changed)
         yield answer.encode()
 
@@ -7752,7 +7752,6 @@ class Controls:
         self.was_reset = threading.Event()
         self.frozen_at_start = clock.frozen
         self.return_to_start()
-        service.controls = self
         service.routes = routes()
         service.paths |= {(row.method, row.path) for row in CONTROLS if on or row.open}
         service.paths.add(("GET", "/openapi.json"))
@@ -8077,20 +8076,20 @@ def put_clock(controls: Controls, body: bytes) -> Any:
 
 def get_journal(controls: Controls, wanted: Fields) -> Any:
     """Yield the calls that match; with `count`, wait for that many answered ones."""
-    calls = controls.journal.matching(wanted)
-    if "count" in wanted:
-        calls = await_calls(controls, wanted)
+    calls = await_calls(controls, wanted)
     texts = ",".join(call.shown() for call in calls)
     # yielded, because a returned string would be written as a JSON string
     yield f'{{"total":{len(calls)},"calls":[{texts}]}}'
 
 
 def await_calls(controls: Controls, wanted: Fields) -> list[NotedCall]:
-    """Return the calls that match as soon as there are `count`, within `wait` seconds.
+    """Return the calls that match; with `count`, wait up to `wait` seconds for that many.
 
     Raises Refusal (409) if there are fewer or more, or if the service is reset meanwhile.
     """
     journal, was_reset = controls.journal, controls.was_reset
+    if "count" not in wanted:
+        return journal.matching(wanted)
     count = wanted["count"]
 
     def is_over() -> bool:
@@ -9359,12 +9358,12 @@ def show_refusal(refusal: bottle.HTTPResponse, environ: Environ) -> Contents:
 
 
 class Page:
-    """Answers what browsers ask for; see Service.page. `controls`: None if they are off."""
+    """Answers what browsers ask for; see Service.page."""
 
-    def __init__(self, service: Service, controls: Controls | None):
+    def __init__(self, service: Service):
         self.service = service
         self.database = service.database
-        self.controls = controls
+        self.controls = service.controls
         self.now = time.monotonic  # tests replace it
         self.key = secrets.token_bytes(32)
         # {keyed hash of a header that was right: (the stored password hash that it matched, or ""
@@ -9517,7 +9516,7 @@ class Page:
 
     def calls(self, environ: Environ, me: Caller, say: Say) -> list[Section]:
         """Return the state of the controls and the last calls, for administrators."""
-        if not self.controls:
+        if not self.controls.on:
             return [Section(text=[CONTROLS_OFF])]
         if not me.admin:
             return [Section(text=[ADMIN_ONLY])]
@@ -10818,8 +10817,8 @@ def fill(database: Database, settings: Values) -> list[str]:
             if settings["demo"]:
                 return [play(store)]
             show_progress(f"reading {name} …")
-            checked = check_fixture(store, parse_fixture(fixture_text(source)), show_progress)
-            return [f"{load_checked(store, checked, show_progress):,} records loaded from {name}."]
+            total = load(store, parse_fixture(fixture_text(source)), show_progress)
+            return [f"{total:,} records loaded from {name}."]
 
 
 def make_service(database: FilePath, chosen: Values, existing: bool = False) -> Service:
@@ -10832,8 +10831,8 @@ def make_service(database: FilePath, chosen: Values, existing: bool = False) -> 
     opened.language = chosen["language"]
     service = Service(opened, chosen)
     on = opened.in_memory if chosen["control"] is None else chosen["control"]
-    controls = Controls(service, clock, on)
-    service.page = Page(service, controls if on else None)
+    service.controls = Controls(service, clock, on)
+    service.page = Page(service)
     return service
 
 

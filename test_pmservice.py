@@ -2759,7 +2759,7 @@ TOLD_OF_OTHERS = [  # path, key of a list whose last record is meant, the sight 
 
 
 class TestWhatRecordsTell:
-    """What visible records tell of others to who may see those; `Member` has who may not."""
+    """What a record shows of others to callers who may see those. `Member`: to all other callers."""
 
     @each(("path", "key", "needed", "shown"), TOLD_OF_OTHERS)
     def test_title_or_count_is_shown_to_who_may_see_the_other(
@@ -9833,9 +9833,9 @@ class TestDemo:
         pmservice.fill(database, dict(pmservice.DEFAULTS, demo=True))
         with contextlib.closing(database), database.reading() as store:
             assert list(pmservice.problems_of(store)) == []
-            document = json.loads("".join(pmservice.dump(store)))
+            there, document = demo.dump(), json.loads("".join(pmservice.dump(store)))
             for array in TITLED:
-                assert titles_of(document, array) == titles_of(demo.dump(), array)
+                assert titles_of(document, array) == titles_of(there, array)
             *_, week = pmservice.Sheet(store, str).count_weeks().values()
             assert min(week["opened"], week["resolved"]) > 0
             assert store.value("SELECT max(date) FROM action") <= store.now
@@ -10719,7 +10719,7 @@ def ordered(path: str) -> tuple[str, ...]:
 
 
 class TestPull:
-    """What `pmservice pull` writes of other servers."""
+    """The fixture that `pmservice pull` writes, and the sentences on what it could not read."""
 
     NOT_SHOWN = ("password", "products", "versions", "reviewers")  # products: of executions
 
