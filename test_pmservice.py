@@ -2759,7 +2759,7 @@ TOLD_OF_OTHERS = [  # path, key of a list whose last record is meant, the sight 
 
 
 class TestWhatRecordsTell:
-    """What a record shows of others to callers who may see those. `Member`: to all other callers."""
+    """What a record shows of the records that it names, to callers who may see those."""
 
     @each(("path", "key", "needed", "shown"), TOLD_OF_OTHERS)
     def test_title_or_count_is_shown_to_who_may_see_the_other(
