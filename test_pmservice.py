@@ -9610,7 +9610,7 @@ class TestServerAtRest:
 
     @each("method", ["serve_once", "handle_accept"])
     def test_server_that_cannot_go_on_ends(self, server, monkeypatch, method):
-        monkeypatch.setattr(pmservice.Server, method, pytest.fail)
+        monkeypatch.setattr(server, method, pytest.fail)  # not the class: other servers run
         with client_of(server.url), pytest.raises(pytest.fail.Exception):
             server.run()
         server.stop()  # must not touch its descriptors, which may be in other hands by now
