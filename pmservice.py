@@ -3347,8 +3347,8 @@ class Store:
         while self.run(level).rowcount:
             pass
 
-    def begin_projects(self, execution: int, project: int) -> None:
-        """Set an execution and its project to `doing` if they wait.
+    def begin_projects(self, task: sqlite3.Row) -> None:
+        """Set the execution and the project of a task to `doing` if they wait.
 
         Their real begin is today, unless it is set.
         """
@@ -3356,7 +3356,7 @@ class Store:
             UPDATE project SET status = 'doing', realBegan = coalesce(realBegan, ?)
             WHERE id IN (?, ?) AND status = 'wait'
         """
-        self.run(sql, (self.today, execution, project))
+        self.run(sql, (self.today, task["execution"], task["project"]))
 
     def move_projects(self, id: int, path: str) -> None:
         """Derive `path` and `grade` of a row and all below it again.
@@ -4959,13 +4959,13 @@ def set_state(store: Store, task: Record, changes: dict[str, Any], after: Fields
             # This does not start from "wait"; a task with hours counts as "doing".
             row["status"] = "doing"
     if status == "doing":
-        changes["realStarted"] = begin_work(store, task)
+        store.begin_projects(task)
+        changes["realStarted"] = start_of(store, task)
     return move(store, row, changes, SET_TO[status])
 
 
-def begin_work(store: Store, task: Record) -> str:
-    """Begin a task's execution and project if they wait. Return when the task began itself."""
-    store.begin_projects(task["execution"], task["project"])
+def start_of(store: Store, task: Record) -> str:
+    """Return when a task was started: now, if it has not been yet."""
     return task["realStarted"] or store.now
 
 
@@ -4974,14 +4974,14 @@ def start_task(store: Store, task: Record, body: Fields) -> int:
 
     The execution and the project begin with their first task.
     """
-    begin_work(store, task)
+    store.begin_projects(task)
     changes = {"realStarted": store.now, **body}
     return move(store, task, changes, START)
 
 
 def restart_task(store: Store, task: Record, body: Fields) -> int:
     """Take a task up again. It keeps its `realStarted`; one that was never started starts now."""
-    changes = {"realStarted": task["realStarted"] or store.now, **body}
+    changes = {"realStarted": start_of(store, task), **body}
     return move(store, task, changes, RESTART)
 
 
@@ -5020,7 +5020,8 @@ def add_effort(store: Store, task: Record, body: Fields) -> int:
     if latest["date"] < stored_day:
         return modify(store, task, changes, TASK)
     changes["left"] = latest["left"]
-    changes["realStarted"] = begin_work(store, task)
+    store.begin_projects(task)
+    changes["realStarted"] = start_of(store, task)
     if not latest["left"]:
         return move(store, task, changes, LAST_EFFORT)
     if task["status"] != "doing":
