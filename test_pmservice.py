@@ -2766,7 +2766,7 @@ TOLD_OF_OTHERS = [  # path, key of a list whose last record is meant, the sight 
 
 
 class TestWhatRecordsTell:
-    """A record's fields about other records, such as `storyTitle`: who is shown them, and who not."""
+    """The fields about other records, such as `storyTitle`: who is shown them, and who not."""
 
     @each(("path", "key", "needed", "shown"), TOLD_OF_OTHERS)
     def test_title_or_count_is_shown_to_who_may_see_the_other(
