@@ -74,7 +74,7 @@ class Server:
         self.errors.seek(0)
         return self.errors.read().decode(errors="replace")
 
-    def memory(self, line="VmRSS") -> float:
-        """Return the resident memory in MiB; with "VmHWM", its peak."""
+    def memory(self) -> float:
+        """Return the resident memory in MiB."""
         status = Path(f"/proc/{self.process.pid}/status").read_text()
-        return int(status.partition(f"{line}:")[2].split()[0]) / 1024
+        return int(status.partition("VmRSS:")[2].split()[0]) / 1024
