@@ -1,4 +1,4 @@
-"""Servers in processes of their own, as `.ci/stress`, `.ci/bench` and `.ci/same` start them."""
+"""Servers in processes of their own, as the other scripts start them."""
 
 from __future__ import annotations
 
