@@ -208,19 +208,12 @@ SECRET = f"scrypt:{SALT}:{scrypted(SALT, 16384)}"  # "secret", hashed once
 CONNECT = sqlite3.connect  # for tests; services may be given another one
 
 
-class Connected(NamedTuple):
-    """A connection that a service opened, and to what."""
-
-    uri: str
-    connection: sqlite3.Connection
-
-
 @contextlib.contextmanager
-def connecting(before: Callable[..., None] | None = None) -> Iterator[list[Connected]]:
-    """Yield a list of the connections that services open within the block.
+def connecting(before: Callable[..., None] | None = None) -> Iterator[list[str]]:
+    """Yield a list of the databases to which services connect within the block.
 
     before: is called with the connection, the statement and its values before each statement that
-        a service runs on them. It can look, write by another connection, or raise an error.
+        a service runs there. It can look, write by another connection, or raise an error.
     """
 
     class Observed(sqlite3.Connection):
@@ -232,8 +225,8 @@ def connecting(before: Callable[..., None] | None = None) -> Iterator[list[Conne
     factory = {"factory": Observed} if before else {}
 
     def connect_to(database: str, **options: Any) -> sqlite3.Connection:
-        opened.append(Connected(database, connect(database, **options, **factory)))
-        return opened[-1].connection
+        opened.append(database)
+        return connect(database, **options, **factory)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sqlite3, "connect", connect_to)
@@ -272,7 +265,7 @@ class Client:
         settings = {"token": "t", "clock": self.clock, "control": True, **settings}
         with connecting() as opened:
             self.service = pmservice.create_app(path, **settings)
-        self.uri = opened[0].uri if path == ":memory:" else Path(path).absolute().as_uri()
+        self.uri = opened[0] if path == ":memory:" else Path(path).absolute().as_uri()
         self.app = webtest.TestApp(self.service)
 
     def close(self) -> None:
@@ -1045,9 +1038,23 @@ class Operation(NamedTuple):
         return f"{path}?{self.home}={id}" if self.home else path
 
 
-def operation(method: str, path: str, description: dict[str, Any]) -> Operation:
+def all_described() -> dict[str, Any]:
+    """Return what the document says of each operation and control, by "GET /tasks/<id>"."""
+    described = {}
+    for path, item in DOCUMENT["paths"].items():
+        for method, description in item.items():
+            line = f"{method.upper()} {path}".replace("{", "<").replace("}", ">")
+            if method != "parameters":
+                described[line] = description
+    return described
+
+
+DESCRIBED = all_described()
+
+
+def operation(line: str) -> Operation:
     """Return an operation of the document."""
-    line = f"{method.upper()} {path.replace('{', '<').replace('}', '>')}"
+    description = DESCRIBED[line]
     (status,) = description["responses"].keys() - {"default"}
     body = {}
     if "requestBody" in description:
@@ -1055,16 +1062,12 @@ def operation(method: str, path: str, description: dict[str, Any]) -> Operation:
     parameters = [one for one in description.get("parameters", ()) if one["in"] == "query"]
     query = {one["name"]: written_out(one["schema"]) for one in parameters}
     homes = [one["name"] for one in parameters if one["required"]]
-    home = homes[0] if method == "post" and homes else ""
+    home = homes[0] if line.startswith("POST") and homes else ""
     required = body.get("required", [])
     return Operation(line, int(status), body.get("properties", {}), required, query, home)
 
 
-OPERATIONS = []
-for path, item in DOCUMENT["paths"].items():
-    for method, description in item.items():
-        if method != "parameters" and not path.startswith("/-/"):
-            OPERATIONS.append(operation(method, path, description))
+OPERATIONS = [operation(line) for line in DESCRIBED if " /-/" not in line]
 LISTING = [one for one in OPERATIONS if isinstance(INTERFACE[one.line], List)]
 FOR_ADMINISTRATORS = [one for one in OPERATIONS if one.line in ADMINISTRATORS_ONLY]
 WRITING = [one for one in OPERATIONS if one.method != "GET" and one.path != "/tokens"]
@@ -1500,7 +1503,7 @@ def in_memory():
 
 
 class TestStructure:
-    """What the document and the database say alike. Room 10 proves that each column is a field."""
+    """Facts that the document and the database both state. Room 10 compares fields and columns."""
 
     @each(("table", "field"), WORDS)
     def test_enumerations_are_those_of_the_document_and_of_the_database(self, world, table, field):
@@ -2515,8 +2518,8 @@ class TestPlans:
 
 
 # fmt: off
-# Who sees what beyond what is open: p private product 2 and what belongs to it, j private program 2 and project 4 and
-# what belongs to them.
+# The private records that each account sees, besides all open ones. p: product 2 and what belongs to it; j: program 2,
+# project 4 and what belongs to them.
 SIGHT = {
     "admin": "pj", "boss": "pj", "dev1": "pj", "po1": "pj", "qd1": "pj", "rd1": "pj", "qa1": "pj", "pm1": "j",
     "only1": "p", "dev2": "",
@@ -4740,7 +4743,7 @@ class TestDepartments:
         assert last["grade"] == 50
         below = dict(name="D", parent=last["id"])
         assert broken(client, "POST /departments", below) == "parent"
-        # One that moves takes its levels along.
+        # A department that moves takes the levels below it along.
         refusal = client.refused("PUT", "/departments/101", dict(parent=26))
         assert "more than 50 levels" in refusal["fields"]["parent"]
         moved = client.put("/departments/101", parent=25)
@@ -6545,17 +6548,6 @@ TAKING_A_BODY = ("PUT /-/clock", "POST /-/load", "PUT /-/faults", "POST /-/fault
 ASKED_OF_CONTROLS = {"POST /-/reset": "only", "GET /-/journal": "method path status count wait"}
 
 
-def all_described() -> dict[str, Any]:
-    """Return what the document says of each operation and control, by "GET /tasks/<id>"."""
-    described = {}
-    for path, item in DOCUMENT["paths"].items():
-        for method in item.keys() - {"parameters"}:
-            line = f"{method.upper()} {path}".replace("{", "<").replace("}", ">")
-            described[line] = item[method]
-    return described
-
-
-DESCRIBED = all_described()
 CONTROLS = sorted(line for line in DESCRIBED if " /-/" in line)
 
 
@@ -6570,11 +6562,6 @@ def body_of(line: str) -> dict[str, Any]:
     return DESCRIBED[line]["requestBody"]["content"]["application/json"]
 
 
-def fields_sent(line: str) -> dict[str, Any]:
-    """Return the schemas of the fields of an operation's body."""
-    return written_out(body_of(line)["schema"])["properties"]
-
-
 IDS_ON_FILLED = {"programs": 6, "executions": 2, "users": "dev1", "configurations": "language"}
 
 
@@ -6585,7 +6572,7 @@ def address_of(line: str, **ids: int) -> str:
     return re.sub("<.*>", str(id), path)
 
 
-TAKING_FIELDS = [line for line in INTERFACE if "requestBody" in DESCRIBED.get(line, ())]
+TAKING_FIELDS = {one.line: one for one in OPERATIONS if "requestBody" in DESCRIBED[one.line]}
 
 
 def parameters_of(part: dict[str, Any]) -> list[str]:
@@ -6644,16 +6631,15 @@ class TestOpenAPI:
             assert described.get("security") == security
             assert [*described["responses"]][1:] == ["default"]
             if line in TAKING_FIELDS:
-                schema = written_out(body_of(line)["schema"])
-                assert {*schema["required"]} == row.needs.keys()
+                assert {*TAKING_FIELDS[line].required} == row.needs.keys()
             else:
                 assert not (isinstance(row, Row) and row.needs)
 
     @each("line", TAKING_FIELDS)
     def test_body_is_described_with_the_fields_that_are_taken(self, filled, line):
         """Send the fields of all bodies, twenty at once: those of other bodies are ignored."""
-        own = {*fields_sent(line), *INTERFACE[line].asks.split()}
-        names = {name for other in TAKING_FIELDS for name in fields_sent(other)}
+        own = {*TAKING_FIELDS[line].fields, *INTERFACE[line].asks.split()}
+        names = {name for other in TAKING_FIELDS.values() for name in other.fields}
         left = [*own, *sorted(names - own)]
         if line.startswith("DELETE"):
             left = left[:20]  # only once
@@ -6700,8 +6686,8 @@ class TestOpenAPI:
         assert len(listed) == len(set(map(tuple, listed)))
         for words in listed:
             assert len({word.lower() for word in words}) == len(words)
-        for line in TAKING_FIELDS:
-            for schema in inner_schemas(fields_sent(line)):
+        for operation in TAKING_FIELDS.values():
+            for schema in inner_schemas(operation.fields):
                 assert "" not in schema.get("enum", ())
 
     def test_operations_are_named_like_functions(self):
@@ -6860,7 +6846,7 @@ class TestControls:
             assert [*refusal["fields"]] == [field]
 
 
-# What a service refuses that is loading, before it looks at a query or a record.
+# Requests that a service refuses while it is loading, whatever their query or record.
 WHILE_LOADING = ["GET /-/ready", "GET /products/99/bugs?order=x", "PUT /tasks/1"]
 LOSSES = [("pm.db", "removed"), ("pm.db", "replaced"), (".", "removed")]  # ".": its folder
 
@@ -8442,7 +8428,7 @@ LOGIN = dict(account="dev1", password="secret")
 
 
 class TestThreads:
-    """Who is answered while others wait."""
+    """Requests that are answered while others wait."""
 
     @pytest.fixture
     def serve(self, statements):
@@ -8487,7 +8473,7 @@ class TestThreads:
         assert not readable(late)
         held.go.set()
         assert self.statuses(late) == {200, 201, 404}
-        # Those that have waited for a worker have less than five seconds left.
+        # A request that has waited for a worker waits less than five seconds for the lock.
         assert timeouts_in(held.statements) - {0, 5000}
 
     def test_read_beside_a_write_in_memory_waits_in_another_thread(self, statements, serve):
