@@ -1503,18 +1503,14 @@ def in_memory():
 
 
 class TestStructure:
-    """Facts that the document and the database both state. Room 10 compares fields and columns."""
+    """Facts that the document states. Room 10 compares fields and columns."""
 
     @each(("table", "field"), WORDS)
-    def test_enumerations_are_those_of_the_document_and_of_the_database(self, world, table, field):
+    def test_enumerations_are_those_of_the_document(self, table, field):
         words = WORDS[table, field].split(" ")
         schemas = DOCUMENT["components"]["schemas"].items()
         [fields] = [one["properties"] for name, one in schemas if name.lower() == table]
         assert {*written_out(fields[field])["enum"]} == {*words}
-        for word in words:
-            world.sql(f"UPDATE {table} SET {field} = ? WHERE id = 1", word)
-        with pytest.raises(sqlite3.IntegrityError):
-            world.sql(f"UPDATE {table} SET {field} = 'neither' WHERE id = 1")
 
 
 # fmt: off
@@ -2396,29 +2392,41 @@ class TestLongAnswers:
         assert not is_busy
 
 
-# Scans that a query plan may have: of all users, of the accounts in an answer, of the steps of one
-# test case, of the departments, and of the departments above and below one.
-SMALL = {"user", "json_each", "steps", "department", "up", "below"}
+# Scans that a query plan may have: of all users, of the accounts in an answer, of the builds that
+# one bug names, of the departments, and of what is above or below one record.
+SMALL = {"user", "json_each", "named", "department", "up", "below"}
 
 
 # fmt: off
 # Lists that may be sorted: those of two types come one after the other from their index; those by
-# day; one task's efforts.
+# day; one task's efforts. The bugs of a week are sorted, too: they are few.
 SORTED = {
     "/executions", "/projects/2/builds", "/executions/3/builds", "/builds", "/products/1/plans",
     "/productplans", "/tasks/1/estimate",
 }
 WHOLE = {  # lists of all records of a resource, which they read whole unless a parameter narrows them
-    "/stories": {"story", "story_count"}, "/productplans": {"plan"}, "/builds": {"build"},
+    "/stories": {"story"}, "/productplans": {"plan"}, "/builds": {"build"},
     "/releases": {"release"}, "/testtasks": {"testtask"}, "/bugs": {"bug"}, "/testcases": {"testcase"},
 }
 # Other requests that read a table whole: one moves a project, one deletes a user's tokens.
 RARE = {"PUT /projects/<id>": {"project"}, "DELETE /users/<user>": {"token"}}
 # Indexes for triggers and for the checks of links, of which SQLite shows no plan.
 OF_TRIGGERS = {"story_of_release", "task_of_project", "user_of_department"}
+# The functions of the views, with their numbers of parameters.
+FUNCTIONS = {
+    "me": 0, "sees_all": 0, "today": 0, "monday": 0, "next_monday": 0, "week_ago": 0, "changed": 2,
+}
+# Beside REQUESTS: what belongs to an execution moves along to another project.
+MOVED = ("PUT", "/executions/3", dict(project=5))
 # Paths that are answered without a look at a record.
 STATELESS = {"/tokens", "/ping", "/configurations", "/configurations/version", "/modules?type=bug&id=1"}
 # fmt: on
+
+
+def add_functions(connection: sqlite3.Connection) -> None:
+    """Add the functions of the views to a connection that explains statements and runs none."""
+    for name, parameters in FUNCTIONS.items():
+        connection.create_function(name, parameters, ignore, deterministic=True)
 
 
 class TestPlans:
@@ -2453,6 +2461,7 @@ class TestPlans:
         running = "UPDATE project SET status = 'doing' WHERE id = 3"  # what the overview shows
         with contextlib.closing(Client(load=WORLD)) as client, another_program(client.uri) as other:
             client.sql(running)
+            add_functions(other)
             planned.tokens = ("t", client.token_of("dev1"))
             named = "SELECT name FROM sqlite_schema WHERE type = 'index' AND sql IS NOT NULL"
             planned.indexes = {name for (name,) in client.sql(named)}
@@ -2462,12 +2471,11 @@ class TestPlans:
     def scanned(plan: str) -> set[str]:
         """Return the tables of which a plan reads every row or every entry of an index."""
         subqueries = re.findall("^(?:CO-ROUTINE|MATERIALIZE) (.*)", plan, re.MULTILINE)
-        # The index project_unplaced is empty but within a request.
-        scan = r"^SCAN (?:TABLE )?(?!CONSTANT ROW)(?!.*project_unplaced)(\w+)"
+        scan = r"^SCAN (?:TABLE )?(?!CONSTANT ROW)(\w+)"
         return set(re.findall(scan, plan, re.MULTILINE)) - SMALL - set(subqueries)
 
     def test_no_request_reads_a_whole_table(self, planned):
-        for method, path, body in REQUESTS:
+        for method, path, body in [*REQUESTS, MOVED]:
             if path in STATELESS:
                 continue
             request = f"{method} {path}"
@@ -2500,21 +2508,23 @@ class TestPlans:
             if "product=" in query or "project=" in query:
                 assert not scanned, (path, plan)
             assert scanned <= WHOLE.get(name, set()), (path, plan)
-            if name not in SORTED:
+            if name not in SORTED and "thisweek" not in query:
                 assert "FOR ORDER BY" not in plan, (path, plan)
 
     def test_every_index_is_used(self, planned):
-        plans = [planned(f"{method} {path}", body) for method, path, body in REQUESTS]
+        requests = [*REQUESTS, MOVED]
+        plans = [planned(f"{method} {path}", body) for method, path, body in requests]
         for operation in LISTING:
             plans += [planned(f"GET {path}") for path in self.lists_of(operation)]
         plans.append(planned("BROWSE /"))
         used = set(re.findall(r"INDEX (\w+)", "\n".join(plans)))
         assert planned.indexes - used == OF_TRIGGERS
 
-    def test_overview_scans_products_and_their_counts_only(self, planned):
+    def test_overview_scans_products_and_counts_bugs_and_stories_in_an_index(self, planned):
+        counted = re.compile("^SCAN (bug|story) USING COVERING INDEX .*", re.MULTILINE)
         for token in planned.tokens:
             plan = planned("BROWSE /", None, token)
-            assert self.scanned(plan) <= {"product", "product_count"}
+            assert self.scanned(counted.sub("", plan)) == {"product"}, plan
 
 
 # fmt: off
@@ -3152,7 +3162,7 @@ def in_another_thread(call: Callable[..., Any], *values: Any) -> Any:
 def test_everything_in_an_answer_is_of_one_moment(statements, filed_world, path):
     def delete_bugs(_, sql: str, *values: Any) -> None:
         """Delete all bugs just before they are listed."""
-        if re.match("SELECT .*FROM bug .*LIMIT", sql, re.DOTALL):
+        if re.match("SELECT .*FROM seen_bug AS bug .*LIMIT", sql, re.DOTALL):
             other.execute("UPDATE bug SET deleted = 1")
 
     filed_world.sql("UPDATE bug SET plan = 1")
@@ -3451,15 +3461,18 @@ class TestUpgrades:
             assert noted == [("Shop",), ("Till",), ("New",)]
         assert later.main(["check", "--database", str(kept)]) == 0
 
-    def test_upgrade_leaves_closed_bugs_out_of_those_without_an_assignee(self, tmp_path):
-        path = tmp_path / "pm.db"
-        earlier = module_in(tmp_path, 7, SCHEMA.partition("-- === Version 8")[0])
-        bugs = [dict(product=1, title="B", status=state) for state in ("active", "closed")]
-        load = dict(products=[dict(id=1, name="P")], bugs=bugs)
-        for module, count in ((earlier, 2), (pmservice, 1)):
-            with module.running(path, load=load) as served:
-                assert served.get("/products/1")["assignToNull"] == count
-        assert pmservice.main(["check", "--database", str(path)]) == 0
+    def test_views_that_differ_are_made_anew_and_nothing_else(self, kept):
+        with another_program(kept) as file:
+            file.execute("DROP VIEW shown_bug")
+            file.execute("DROP VIEW seen_story")
+            file.execute("CREATE VIEW seen_story AS SELECT * FROM story")
+            file.execute("CREATE VIEW bugs_of_mine AS SELECT * FROM bug")
+        with opened(kept) as client:
+            assert client.get("/bugs/1")["title"]
+        with another_program(kept) as file:
+            views = dict(file.execute("SELECT name, sql FROM sqlite_schema WHERE type = 'view'"))
+        assert "sees_all()" in views["seen_story"]
+        assert views.keys() >= {"shown_bug", "bugs_of_mine"}
 
     def test_upgrade_says_so_in_the_log(self, kept, later, capsys):
         told = f"kept.db: upgraded from version {NEXT_VERSION - 1} of its tables to {NEXT_VERSION}"
@@ -4422,6 +4435,10 @@ class TestEfforts:
             holds(effort, task=before["id"], account="qa1", work="")
         assert recorded == sorted(efforts.split(", "))
 
+    def test_placeholder_of_an_unset_day_counts_as_no_day(self, work):
+        work.post("/tasks/1/estimate", consumed=1, left=2, date="0000-00-00")
+        assert work.get("/tasks/1/estimate")["effort"][0]["date"] == "2026-11-20"
+
     def test_one_effort_needs_no_arrays_and_no_day(self, work):
         today = dict(work="w", consumed=2, left=8)
         yesterday = dict(date="2026-11-19", work="v", consumed=1, left=7)
@@ -4934,8 +4951,8 @@ class TestLogins:
             costs = [(one["n"], one["r"], one["p"]) for one in work]
             assert costs == [(16384, 8, 1)] * hashes
 
-    @each("error", [RuntimeError, MemoryError, ValueError])  # of OpenSSL without memory
-    def test_login_without_a_thread_or_memory_is_refused(self, dev1, hashing, error):
+    @each("error", [MemoryError, ValueError])  # of OpenSSL without memory
+    def test_login_without_memory_is_refused(self, dev1, hashing, error):
         def fail(_):
             raise error
 
@@ -5244,10 +5261,11 @@ WRONG = [  # a part of a fixture, the place in it that is named, a part of what 
     ('"programs": [{"name": "P", "begin": "2026-02-02", "end": "2026-02-01"}]',
      "programs[0].end", "must not be before begin"),
     ('"programs": [{"id": 5, "name": "P", "parent": 6}, {"id": 6, "name": "Q", "parent": 5}]',
-     "programs[0].parent", "own ancestor"),
+     "programs[0].parent", "lie below it"),
     ('"projects": [{"name": "Q", "parent": 1}]', "projects[0].parent", "program (got 1)"),
     ('"programs": [{"id": 11, "name": "R"}], "projects": [{"name": "Q", "project": 1, "parent": 11}]',
      "projects[0].parent", "must be the project"),
+    ('"projects": [{"name": "Q", "project": 1}]', "projects[0].project", "must be 0: only executions"),
     ('"projects": [{"name": "P", "products": [1, 9]}]', "projects[0].products", "product (got 9)"),
     ('"projects": [{"name": "P", "type": "program"}]', "projects[0].type", "project"),
     ('"executions": [{"name": "E"}]', "executions[0].project", "is required"),
@@ -5261,13 +5279,14 @@ WRONG = [  # a part of a fixture, the place in it that is named, a part of what 
      ' [{"version": 1, "title": "a"}, {"version": 1, "title": "b"}]}]', "stories[0].versions", "must differ"),
     ('"stories": [{"product": 1, "title": "s", "versions": [{"version": 1, "title": "a"}]}]',
      "stories[0].versions", "for version 1 what the story itself says"),
-    ('"stories": [{"product": 2, "title": "s", "parent": 1}]', "stories[0].product", "that of the parent"),
+    ('"stories": [{"product": 2, "title": "s", "parent": 1}]', "stories[0].parent", "product 2, like the story (got 1)"),
     ('"stories": [{"product": 1, "title": "s", "parent": 2}]', "stories[0].parent", "a story that has no parent"),
     ('"builds": [{"project": 1, "product": 1, "name": "b"}, {"project": 1, "product": 1, "name": "b"}]',
-     "builds[1].name", "is taken by another build"),
-    ('"builds": [{"project": 1, "product": 2, "name": "b", "stories": [1]}]', "builds[0].product", "that of the story"),
+     "builds[1].name", "cannot be given to a build of this product"),
+    ('"builds": [{"project": 1, "product": 2, "name": "b", "stories": [1]}]', "builds[0].stories",
+     "product 2, like the build (got 1)"),
     ('"departments": [{"id": 1, "name": "a", "parent": 2}, {"id": 2, "name": "b", "parent": 1}]',
-     "departments[1].parent", "its own ancestor"),
+     "departments[0].parent", "lie below it"),
 ]
 NO_FIXTURES = (
     '{"bugs": [], "bugs": []}', '{"products": [{"name": "P", "name": "Q"}]}', "", "{", "[]", "null", '{"bugs": [NaN]}',
@@ -5328,6 +5347,17 @@ class TestFixtures:
         refusal = client.refused("POST", "/-/load", fixture.encode())["error"]
         assert refusal.startswith(f"{place} ")
         assert words in refusal
+
+    @each(("kind", "new"), [("stories", "stories"), ("productplans", "plans")])
+    def test_deleted_child_stands_in_the_way_of_no_dump(self, shop, kind, new):
+        new = f"/products/1/{new}"
+        told = dict(title="T", spec="S", pri=1, category="c")
+        above, other = (shop.post(new, **told)["id"] for _ in range(2))
+        remove(shop, f"/{kind}/{shop.post(new, **told, parent=other)['id']}")
+        assert shop.put(f"/{kind}/{other}", parent=above)["parent"] == above
+        dumped = shop.dump()
+        with opened(load=dumped) as loaded:
+            assert loaded.dump() == dumped
 
     @each("text", NO_FIXTURES)
     def test_what_is_no_fixture_is_refused(self, client, text):
@@ -7669,7 +7699,7 @@ class TestPage:
         filed.load(**FILLED)
 
         def rename(_, sql, *values):
-            if "SELECT name FROM product" in sql:
+            if "SELECT name FROM seen_product" in sql:
                 filed.sql("UPDATE product SET name = 'renamed'")
 
         statements.before = rename
@@ -7736,7 +7766,7 @@ class TestPage:
 
     def test_refusals_are_pages_with_the_sentence_of_the_json(self, statements):
         def fail(_, sql: str, *values: Any) -> None:
-            if "FROM plan" in sql:
+            if "FROM seen_plan" in sql:
                 raise ValueError
 
         with opened(load=FILLED) as client:
@@ -8407,16 +8437,16 @@ CHECKED = "SELECT count(*) FROM user"  # by GET /-/ready, in a worker
 # fmt: off
 QUICK_READS = [
     "/testcases/1", "/products/1", "/api.php/v1/testcases/1/", "/zentao/api.php/v1/products/1", "/user", "/-/live",
-    "/products?limit=20", "/products/1/bugs?limit=100&page=2", "/products/1/bugs?status=unresolved", "/products/1/bugs",
+    "/products?limit=20", "/users", "/products/1/bugs", "/products/1/bugs?limit=100&page=101",
+    "/products/1/bugs?status=overduebugs", "/products/1/bugs?status=unclosed", "/products/1/bugs?order=id_asc",
 ]
-SLOW_READS = [  # a test case with 12,000 steps, lists that are long, far down, sorted, filtered or without an index
+SLOW_READS = [  # a test case with 12,000 steps, and a page with it; lists that are long, far down or sorted
     "/testcases/2", "/products/1/testcases", "/products/1/bugs?limit=101", "/products/1/bugs?limit=100&page=102",
-    "/products/1/bugs?order=pri_desc", "/products/1/bugs?status=overduebugs", "/products/1/bugs?status=unclosed",
-    "/products", "/users", "/-/ready", "/openapi.json", "//products/1",
+    "/products/1/bugs?order=pri_desc", "/products", "/-/ready", "/openapi.json", "//products/1",
 ]
-SLOW_FOR_DEV1 = ["/products/1", "/products?limit=20"]  # 50,000 releases are counted
+SLOW_FOR_DEV1 = ["/products/1", "/products?limit=20"]  # which of the 8,000 releases may be seen is looked up
 MANY_RELEASES = """
-    WITH RECURSIVE number(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM number WHERE n < 50000)
+    WITH RECURSIVE number(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM number WHERE n < 8000)
     INSERT INTO release (product, project, name, date) SELECT 1, 1, 'R', '2026-11-20' FROM number"""
 SERVED = {
     **SHOP,
@@ -10509,18 +10539,17 @@ class TestCommandLine:
         assert {file: file.read_bytes() for file in Path().glob("*.*")} == before
 
     @each(("statement", "word"), [
-        ("UPDATE product_count SET bugs = 9 WHERE product = 1", "product_count: (1, 1, 9,"),
-        ("UPDATE total SET records = 9 WHERE list = 'tasks'", "total"),
-        ("UPDATE bugs_dated SET opened = 9", "bugs_dated"),
-        ("INSERT INTO bugs_dated VALUES (1, 1, 0, 9)", "bugs_dated: (1, 1, 0, 9)"),
+        ("INSERT INTO release_story VALUES (77, 1)", "release 1 does not name story 77, which"),
+        ("DELETE FROM release_story WHERE story = 2", "release 1 names story 2, which is not"),
         ("DELETE FROM user WHERE account = 'dev1'", "names a row of user that does not exist"),
-        ("UPDATE project SET status = 'gone'", "CHECK constraint failed in project"),
+        ("UPDATE project SET deleted = 2", "CHECK constraint failed in project"),
+        ("UPDATE project SET parent = 1 WHERE id = 1", "project 1: parent must not be the program"),
     ])  # fmt: skip
-    def test_check_finds_a_tampered_count_and_a_broken_link(
+    def test_check_finds_a_tampered_row_and_a_broken_link(
         self, run, file_of_world, statement, word
     ):
         Path("pm.db").write_bytes(file_of_world)
-        assert run("check") == (0, "pm.db is sound: pages, links and counts are right.\n", "")
+        assert run("check") == (0, "pm.db is sound: pages, links and rules are right.\n", "")
         with another_program("pm.db") as other:
             other.execute("PRAGMA ignore_check_constraints = ON")
             other.execute(statement)
@@ -10666,24 +10695,24 @@ class Meanwhile:
 # replaced after the command has begun to write takes along what that wrote.
 # fmt: off
 EVERY_MOMENT = [  # command, which file is there, what the other process does, outcomes, outcomes otherwise
-    ("backup", "-",     "makes",    "2 theirs",                    "0 mine"),
-    ("move",   "-",     "makes",    "2 theirs",                    "0 mine"),
-    ("load",   "-",     "makes",    "0 theirs mine",               "0 mine"),
-    ("load",   "empty", "writes",   "0 theirs mine|0 mine theirs", "0 mine"),
-    ("load",   "empty", "replaces", "2 theirs|0 theirs mine",      "0 mine"),
-    ("wrong",  "-",     "makes",    "2 theirs",                    "2"),
-    ("wrong",  "-",     "writes",   "2 theirs",                    "2"),
-    ("wrong",  "-",     "signs up", "2 theirs",                    "2"),
-    ("wrong",  "-",     "reads",    "2 nothing|2",                 "2"),
-    ("wrong",  "blank", "writes",   "2 theirs",                    "2 nothing"),
-    ("start",  "-",     "makes",    "0 theirs",                    "0 nothing"),
-    ("start",  "empty", "replaces", "0 theirs",                    "0 nothing"),
-    ("start",  "old",   "writes",   "0 old theirs",                "0 old"),
-    ("start",  "old",   "replaces", "0 theirs",                    "0 old"),
-    ("--load", "-",     "makes",    "0 theirs",                    "0 mine"),
-    ("--load", "-",     "writes",   "0 theirs|0 mine theirs",      "0 mine"),
-    ("--load", "empty", "writes",   "0 theirs|0 mine theirs",      "0 mine"),
-    ("--load", "empty", "replaces", "2 theirs|0 theirs",           "0 mine"),
+    ("backup",  "-",     "makes",    "2 theirs",                    "0 mine"),
+    ("move",    "-",     "makes",    "2 theirs",                    "0 mine"),
+    ("load",    "-",     "makes",    "0 theirs mine",               "0 mine"),
+    ("load",    "empty", "writes",   "0 theirs mine|0 mine theirs", "0 mine"),
+    ("load",    "empty", "replaces", "2 theirs|0 theirs mine",      "0 mine"),
+    ("wrong",   "-",     "makes",    "2 theirs",                    "2"),
+    ("wrong",   "-",     "writes",   "2 theirs",                    "2"),
+    ("wrong",   "-",     "signs up", "2 theirs",                    "2"),
+    ("wrong",   "-",     "reads",    "2 nothing|2",                 "2"),
+    ("wrong",   "blank", "writes",   "2 theirs",                    "2 nothing"),
+    ("start",   "-",     "makes",    "0 theirs",                    "0 nothing"),
+    ("start",   "empty", "replaces", "0 theirs",                    "0 nothing"),
+    ("upgrade", "old",   "writes",   "0 old theirs",                "0 old"),
+    ("upgrade", "old",   "replaces", "0 theirs",                    "0 old"),
+    ("--load",  "-",     "makes",    "0 theirs",                    "0 mine"),
+    ("--load",  "-",     "writes",   "0 theirs|0 mine theirs",      "0 mine"),
+    ("--load",  "empty", "writes",   "0 theirs|0 mine theirs",      "0 mine"),
+    ("--load",  "empty", "replaces", "2 theirs|0 theirs",           "0 mine"),
 ]
 # fmt: on
 WRITTEN = {
@@ -10707,9 +10736,6 @@ def others(tmp_path_factory):
         Client(folder / f"{name}.db", load={"products": products}).close()
     (folder / "wrong.json").write_text('{"products": [{}]}')
     (folder / "blank.db").touch()
-    with another_program(folder / "old.db") as file:
-        ((version,),) = file.execute("PRAGMA user_version").fetchall()
-        file.execute(f"PRAGMA user_version = {version - 1}")
     return folder
 
 
@@ -10719,9 +10745,9 @@ class TestFilesOfOthers:
     FILES = {"backup": "copy.db", "move": "copy.db"}  # what a command makes, if not pm.db
 
     @pytest.fixture(autouse=True)
-    def prepare(self, run, others):
+    def prepare(self, run, others, later):
         """Work in an empty folder."""
-        self.run, self.others = run, others
+        self.run, self.others, self.later = run, others, later
 
     @pytest.fixture
     def meanwhile(self, statements):
@@ -10741,9 +10767,10 @@ class TestFilesOfOthers:
             return self.run("backup", "copy.db", "--database", str(self.others / "mine.db"))[::2]
         if command in ("load", "wrong"):
             return self.run("load", fixture)[::2]
+        module = self.later if command == "upgrade" else pmservice
         try:
-            pmservice.create_app("pm.db", load=fixture if command == "--load" else None).close()
-        except pmservice.StartError as error:
+            module.create_app("pm.db", load=fixture if command == "--load" else None).close()
+        except module.StartError as error:
             return 2, f"pmservice: {error}\n"
         return 0, ""
 
