@@ -1427,7 +1427,7 @@ class Resource:
         table alone.
     rules: the rules between the fields of a record.
     loaded: the fields that a fixture writes differently from a request.
-    hidden: the fields that only views show which add them.
+    hidden: the fields that a view shows only if its `adds` names them.
     """
 
     name: str
@@ -1516,7 +1516,7 @@ TEXTS = MAP._replace(shown=array_of(STRING))
 BUG_TITLES = MAP._replace(shown=array_of(flat_object("BugTitle", "id", "title")))
 BUILDS = MAP._replace(shown=array_of(flat_object("BuildTitle", "", "id title")))
 PARTS = Kind("plain", read_text, source="part", shown=array_of(ANY_OBJECT))
-# What the views work out.
+# The kinds of fields that the views derive.
 DERIVED_INT, DERIVED_TEXT, DERIVED_FLAG = derived(), derived(TEXT), derived(YES_NO)
 # An id, or "trunk", which is stored as NULL.
 BUILD_OR_TRUNK = Kind(
@@ -1531,8 +1531,8 @@ BUILD_OR_TRUNK = Kind(
 STORY_PARENT = link("story")._replace(none=-1, sql="story.shownParent")
 PLAN_PARENT = link("plan")._replace(none=-1, sql="plan.shownParent")
 
-# What the name of a field means, wherever it stands: its kind, by the names; a name that is not
-# here means a text.
+# The kind of each field, by its name, which means the same in every resource; a name that is not
+# here is a text.
 # Where a resource means something else by a name, its fields below say so.
 # fmt: off
 KINDS_OF_NAMES = {
@@ -3794,7 +3794,7 @@ def empty_database() -> sqlite3.Connection:
 # --- 8 Rules: what the operations do --------------------------------------------------------------
 # First what all operations share, then the operations: plain functions on rows. No HTTP, no SQL.
 #
-# What an operation performs has one of three forms. A write gets the store of its transaction, the
+# A function that performs an operation has one of three forms. A write gets the store of its transaction, the
 # record that the path names (None without one) and the checked body, and returns the id of the
 # record to show, or several. A read gets the store and the query, and returns a JSON value, or the
 # id of the record to show. The log-in gets the database.
@@ -4054,7 +4054,7 @@ def modify(store: Store, row: Any, body: Fields, resource: Resource) -> int:
     if after.get("acl") == "open":
         empty_whitelist(store, changes)
     id = save(store, resource, row, changes, "edited")
-    # What is no column, such as the steps of a case, counts as changed.
+    # Fields that are no columns, such as the steps of a case, count as changed.
     stored = set(row.keys())
     changed = [name for name in changes if name not in stored or differs(row, changes, name)]
     check_constraints(store, resource, id, changed)
@@ -4389,7 +4389,7 @@ def make_link(table: str, on: bool) -> Perform:
         id: int = plan["id"]
         stranger = store.stranger(table, body[field], plan["product"])
         if stranger:
-            rule = f"must belong to product {plan['product']}, like the plan (got {stranger})"
+            rule = f"{LIKE} plan (got {stranger})".format(product=plan["product"])
             raise Invalid({field: rule})
         store.plan_records(table, id, body[field], on)
         store.log_action("plan", id, action, body)
@@ -6973,7 +6973,7 @@ HEADER_TEXT = re.compile(r"[\t -~]*")
 
 # The tables that triggers and SQLite itself write.
 KEPT_TABLES = ("release_story", "sqlite_sequence")
-# What triggers keep, worked out anew.
+# The query from which release_story could be made again.
 NAMED_STORIES = "SELECT story, release FROM named_story"
 
 
@@ -8373,11 +8373,8 @@ class Sheet:
 
     def count_weeks(self) -> Weeks:
         """Return how many bugs were opened and resolved in each week."""
-        today = datetime.fromisoformat(self.store.today)
-        midnight = today.replace(tzinfo=self.store.zone)
-        last = midnight - timedelta(midnight.weekday())
-        mondays = [last - timedelta(weeks=ago) for ago in reversed(range(WEEKS))]
-        begins = [utc(monday, self.store.zone) for monday in mondays]
+        begins = [self.store.begin_of_week(-ago) for ago in reversed(range(WEEKS))]
+        mondays = [moment_of(begin).astimezone(self.store.zone) for begin in begins]
         weeks = self.rows(BUGS_BY_WEEK, begins=to_json(begins))
         return dict(zip(mondays, map(dict, weeks), strict=True))
 
