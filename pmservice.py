@@ -118,8 +118,7 @@ __all__ = [
 log = logging.getLogger("pmservice")
 
 # --- 1 Words: the specification's enumerations and odd constants ----------------------------------
-# Plain values, each quoted from the specification or from the contract that fills its gaps. Then
-# what people read instead of them.
+# Plain values, each quoted from the specification or from the contract that fills its gaps.
 
 # fmt: off
 ACLS            = ("open", "private")
@@ -182,382 +181,6 @@ MAX_BATCH = 1000  # tasks that one request creates: other writers wait meanwhile
 MAX_TEXT = 64 * 1024  # bytes
 MAX_LEVELS = 50  # of departments
 
-# The labels that people read instead of the interface's words: fields, states, orders, filters and
-# titles. A row is the word, its English label and its Chinese one; a row of two is an English text
-# and the Chinese one. The Chinese ones follow ZenTao's own pages.
-# fmt: off
-LABELS_TEXT = """
-    account | Account | 账号
-    acl | Access | 访问控制
-    activatedCount | Times activated | 激活次数
-    activatedDate | Activated | 激活日期
-    address | Address | 地址
-    admin | Administrator | 管理员
-    assignToNull | Unassigned bugs | 未指派的Bug
-    assignedDate | Assigned | 指派日期
-    assignedTo | Assigned to | 指派给
-    attribute | Kind of stage | 阶段类型
-    begin | Begins | 开始日期
-    birthday | Birthday | 生日
-    browser | Browser | 浏览器
-    budget | Budget | 预算
-    budgetUnit | Currency | 预算单位
-    bugs | Bugs | Bug
-    bug | Bug | Bug
-    build | Build | 版本
-    builder | Built by | 构建者
-    builds | Builds | 版本
-    canceledBy | Cancelled by | 由谁取消
-    canceledDate | Cancelled | 取消时间
-    case | Test case | 用例
-    caseFails | Times failed | 失败次数
-    caseResult | Result | 测试结果
-    caseStatus | Status of the case | 用例状态
-    cases | Test cases | 用例
-    category | Category | 类别
-    children | Child stories | 子需求
-    closedBugs | Closed bugs | 已关闭的Bug
-    closedBy | Closed by | 由谁关闭
-    closedDate | Closed | 关闭日期
-    closedReason | Close reason | 关闭原因
-    code | Code | 代号
-    commiter | Commits as | 源代码账号
-    confirmed | Confirmed | 是否确认
-    consumed | Hours consumed | 总计消耗
-    createdBy | Created by | 由谁创建
-    createdDate | Created | 创建日期
-    date | Date | 日期
-    days | Working days | 可用工作日
-    deadline | Deadline | 截止日期
-    deleted | Deleted | 已删除
-    department | Department | 部门
-    dept | Department | 所属部门
-    desc | Description | 描述
-    dingding | DingTalk | 钉钉
-    duplicateBug | Duplicate of | 重复Bug
-    duplicateStory | Duplicate of | 重复需求
-    effort | Efforts | 日志
-    email | E-mail | 邮箱
-    end | Ends | 结束日期
-    estStarted | Planned start | 预计开始
-    estimate | Estimated hours | 最初预计
-    execution | Execution | 执行
-    executions | Executions | 执行
-    expired | Overdue | 已过期
-    extraStories | Further stories | 相关需求
-    feedbackBy | Reported by | 反馈者
-    filePath | Download | 下载地址
-    finishedBy | Finished by | 由谁完成
-    finishedDate | Finished | 实际完成
-    finishedList | Finished by (all) | 完成者列表
-    fixedBugs | Fixed bugs | 已修复的Bug
-    found | Found in | 如何发现
-    fromBug | From bug | 来源Bug
-    fromCaseID | From case | 来源用例
-    hardware | Hardware | 硬件平台
-    hour | Hours | 工时
-    id | ID | ID
-    join | Joined | 入职日期
-    keywords | Keywords | 关键词
-    lastEditedBy | Edited by | 最后修改者
-    lastEditedDate | Edited | 最后修改日期
-    lastRunDate | Last run | 执行时间
-    lastRunResult | Last result | 上次结果
-    lastRunner | Last run by | 执行人
-    left | Hours left | 预计剩余
-    leftBugs | Bugs left | 遗留的Bug
-    lifetime | Lifetime | 迭代类型
-    linkBug | Related bugs | 相关Bug
-    linkCase | Related cases | 相关用例
-    mailto | Cc | 抄送给
-    manager | Manager | 负责人
-    marker | Milestone | 里程碑
-    mobile | Mobile | 手机
-    model | Model | 管理方式
-    name | Name | 名称
-    needConfirm | Story changed | 需求变动
-    needconfirm | Story changed | 需求变动
-    notReview | Not reviewed by | 待评审人员
-    notifyEmail | E-mail to notify | 通知邮箱
-    openedBuild | Affected build | 影响版本
-    openedBy | Opened by | 由谁创建
-    openedDate | Opened | 创建日期
-    os | Operating system | 操作系统
-    owner | Owner | 负责人
-    parent | Parent | 父级
-    phone | Phone | 电话
-    plan | Plan | 计划
-    plans | Plans | 计划
-    PM | Manager | 负责人
-    PO | Product owner | 产品负责人
-    precondition | Precondition | 前置条件
-    pri | Priority | 优先级
-    product | Product | 产品
-    products | Products | 产品
-    program | Program | 项目集
-    programs | Programs | 项目集
-    progress | Progress (%) | 进度 (%)
-    project | Project | 项目
-    projects | Projects | 项目
-    QD | Test lead | 测试负责人
-    RD | Release manager | 发布负责人
-    realBegan | Began | 实际开始
-    realEnd | Ended | 实际完成
-    realFinishedDate | Finished | 实际完成时间
-    realStarted | Started | 实际开始
-    realname | Name | 姓名
-    release | Release | 发布
-    releases | Releases | 发布
-    report | Report | 测试总结
-    requirements | Requirements | 用户需求
-    resolution | Resolution | 解决方案
-    resolvedBuild | Resolved in build | 解决版本
-    resolvedBy | Resolved by | 解决者
-    resolvedDate | Resolved | 解决日期
-    result | Result | 结果
-    results | Results | 结果
-    reviewedBy | Reviewed by | 评审者
-    reviewedDate | Reviewed | 评审时间
-    reviewer | Reviewers | 评审人员
-    role | Role | 职位
-    scmPath | Source code | 源代码地址
-    severity | Severity | 严重程度
-    source | Source | 来源
-    sourceNote | Note on the source | 来源备注
-    spec | Specification | 需求描述
-    stage | Stage | 阶段
-    status | Status | 状态
-    stepNumber | Steps | 步骤数
-    stepResults | Results of the steps | 步骤结果
-    steps | Steps | 步骤
-    stories | Stories | 需求
-    story | Story | 需求
-    task | Task | 任务
-    tasks | Tasks | 任务
-    team | Team | 团队
-    testcase | Test case | 用例
-    testcases | Test cases | 用例
-    testtask | Test task | 测试单
-    testtasks | Test tasks | 测试单
-    thisWeekBugs | Bugs this week | 本周新增Bug
-    title | Title | 标题
-    toBugs | Bugs found | 产生的Bug
-    toStory | Became story | 转需求
-    toTask | Became task | 转任务
-    type | Type | 类型
-    unResolved | Active bugs | 激活的Bug
-    user | User | 用户
-    users | Users | 用户
-    verify | Acceptance criteria | 验收标准
-    version | Version | 版本号
-    weixin | WeChat | 微信
-    whitelist | Whitelist | 白名单
-    work | Work | 工作内容
-
-    acceptance | Acceptance test | 验收测试
-    active | Active | 激活
-    affair | Affair | 事务
-    all | All | 所有
-    assignedbyme | Assigned by me | 由我指派
-    assignedtome | Assigned to me | 指派给我
-    assigntome | Assigned to me | 指派给我
-    assigntonull | Unassigned | 未指派
-    automation | Test script | 测试脚本
-    blocked | Blocked | 被阻塞
-    branch | Branches | 多分支
-    bvt | Build verification test | 版本验证
-    bydesign | By design | 设计如此
-    cancel | Cancelled | 已取消
-    changed | Changed | 已变更
-    changingstory | Changed | 已变更
-    clarify | To be clarified | 有待明确
-    closed | Closed | 已关闭
-    closedbyme | Closed by me | 由我关闭
-    codeerror | Code error | 代码错误
-    competitor | Competitor | 竞争对手
-    config | Configuration | 配置相关
-    customer | Customer | 客户
-    design | Design | 设计
-    designdefect | Design defect | 设计缺陷
-    dev | Developer | 研发
-    devel | Development | 开发
-    discuss | Discussion | 讨论
-    doing | In progress | 进行中
-    done | Done | 已完成
-    draft | Draft | 草稿
-    duplicate | Duplicate | 重复
-    experience | Experience | 体验
-    external | External cause | 外部原因
-    fail | Failed | 失败
-    feature | Feature | 功能
-    fixed | Fixed | 已解决
-    forum | Forum | 论坛
-    improve | Improvement | 改进
-    inside | Internal | 内部
-    install | Installation | 安装部署
-    integrate | Integration test | 集成测试
-    interface | Interface | 接口
-    intergrate | Integration test | 集成测试
-    investigate | Under investigation | 研究中
-    long | Long-term | 长期
-    longlifebugs | Untouched for a week | 久未处理
-    market | Market | 市场
-    misc | Miscellaneous | 其他
-    n/a | Not applicable | 忽略
-    noclosed | Not closed | 未关闭
-    normal | Normal | 正常
-    notrepro | Not reproducible | 无法重现
-    open | Open | 公开
-    openedbyme | Opened by me | 由我创建
-    openedthisweek | Bugs opened this week | 本周新增Bug
-    operation | Operations | 运营
-    ops | Operations | 运维
-    other | Other | 其他
-    others | Others | 其他
-    outside | External | 外部
-    overduebugs | Overdue | 过期Bug
-    partner | Partner | 合作伙伴
-    pass | Passed | 通过
-    past | Past | 已发布
-    pause | Paused | 已暂停
-    performance | Performance | 性能问题
-    planned | Planned | 已计划
-    platform | Platforms | 多平台
-    pm | Project manager | 项目经理
-    po | Product owner | 产品经理
-    postponed | Postponed | 延期处理
-    postponedbugs | Postponed | 被延期
-    private | Private | 私有
-    projected | In a project | 已立项
-    qa | Tester | 测试
-    reject | Rejected | 拒绝
-    released | Released | 已发布
-    request | Requirements work | 需求
-    requirement | Requirement | 用户需求
-    resolved | Resolved | 已解决
-    resolvedbyme | Resolved by me | 由我解决
-    resolvedthisweek | Bugs resolved this week | 本周解决Bug
-    reviewbyme | To be reviewed by me | 待我评审
-    reviewedbyme | Reviewed by me | 我评审过
-    reviewingstory | Under review | 评审中
-    safe | Security | 安全
-    scrum | Scrum | Scrum
-    security | Security | 安全相关
-    service | Customer service | 客服
-    short | Short-term | 短期
-    smoke | Smoke test | 冒烟测试
-    sprint | Sprint | 迭代
-    standard | Standard | 标准规范
-    study | Research | 研究
-    subdivided | Subdivided | 已细分
-    support | Support | 技术支持
-    suspended | Suspended | 已挂起
-    system | System test | 系统测试
-    terminate | Discontinued | 停止维护
-    test | Test | 测试
-    toclosed | To be closed | 待关闭
-    top | Senior management | 高层管理
-    totalstatus | All | 所有
-    trunk | Trunk | 主干
-    ui | Interface design | 界面设计
-    unclosed | Not closed | 未关闭
-    unconfirmed | Not confirmed | 未确认
-    undone | Not done | 未完成
-    unit | Unit test | 单元测试
-    unittest | Unit test | 单元测试
-    unresolved | Active | 激活
-    wait | Waiting | 未开始
-    waterfall | Waterfall | 瀑布
-    willnotdo | Will not be done | 不做
-    willnotfix | Will not be fixed | 不予解决
-    yes | Yes | 是
-
-    assigned | Assigned | 指派
-    activated | Activated | 激活
-    canceled | Cancelled | 取消
-    edited | Edited | 编辑
-    finished | Finished | 完成
-    opened | Opened | 创建
-    paused | Paused | 暂停
-    restarted | Continued | 继续
-    reviewed | Reviewed | 评审
-    run | Run | 执行
-    started | Started | 开始
-    worked on | Logged hours | 记录工时
-
-    Overview | 概览
-    Lists | 列表
-    my tasks | My tasks | 我的任务
-    Calls | 调用记录
-    Last calls | 最近的调用
-    Controls | 测试控制
-    Calls and examples | 调用记录与接口示例
-    For API clients | 供程序调用
-    Clients get JSON at the same paths: | 程序请求相同的路径，返回 JSON：
-    Log in | 登录
-    Log in again | 重新登录
-    Log out | 退出
-    Logged out | 已退出
-    You are logged out. | 您已退出登录。
-    Words | 关键词
-    Find | 搜索
-    Show | 显示
-    Refresh | 刷新
-    never | Never | 不刷新
-    Unset | 未设置的字段
-    When | 时间
-    Who | 操作者
-    Only an administrator may do this. | 只有管理员可以查看。
-    The controls are off; start the service with --control. | 测试控制未开启，请用 --control 启动服务。
-    What | 动作
-    Comment | 备注
-    Action log | 历史记录
-    Fault | 故障
-    Query | 查询参数
-    Headers | 请求头
-    Body | 请求体
-    Ignored | 被忽略的字段
-    Answer | 响应
-    path | Path | 路径
-    ‹ previous | ‹ 上一页
-    next › | 下一页 ›
-    Bugs per week | 每周Bug
-    Stories by stage | 各阶段的需求
-    Products | 产品
-    Running executions | 进行中的执行
-    Releases | 发布
-    There is nothing here. | 没有符合条件的记录。
-    There are no records yet | 还没有数据
-    Start the service with --demo to see a made-up company. | 用 --demo 启动服务，可以看到一家示例公司。
-    Load your own records with --load FILE, or with pmservice load FILE. | 用 --load FILE 或 pmservice load FILE 载入自己的数据。
-    POST /products creates a product. | POST /products 创建产品。
-    Reload the page to enter an account and its password. | 请刷新页面，在浏览器弹出的窗口中输入账号和密码。
-    A token can be entered as the password, too. | 密码处也可以填写 token。
-    The password of admin was printed when the service first started. | admin 的密码在服务首次启动时显示在终端里。
-    If it is lost, run this in the folder of the database: | 忘记密码时，请在数据库所在目录运行以下命令重设：
-    {0:%B %Y} | {0.year}年{0.month}月
-    {0:%b} | {0.month}月
-"""
-# fmt: on
-
-
-def read_labels(text: str) -> dict[str, dict[str, str]]:
-    """Return the labels of words by language."""
-    english, chinese = {}, {}
-    for line in filter(str.strip, text.split("\n")):
-        columns = line.strip().split(" | ")
-        english[columns[0]], chinese[columns[0]] = columns[-2:]
-    return {"en": english, "zh": chinese}
-
-
-LABELS = read_labels(LABELS_TEXT)
-LANGUAGES = tuple(LABELS)
-
-
-def label(language: str, word: str) -> str:
-    """Return what people read instead of a word; the word itself if it has no label."""
-    return LABELS[language].get(word, word)
-
 
 # --- 2 Errors: how a request is refused -----------------------------------------------------------
 # Each refusal carries its HTTP status and the sentence that the client reads. Nothing here knows
@@ -619,18 +242,6 @@ def sentences(parts: Iterable[str]) -> str:
     """Return texts as sentences on one line, because rules contain commas and semicolons."""
     return " ".join(part if part.endswith(("?", ".")) else f"{part}." for part in parts)
 
-
-# SQLite's errors by a part of the message: Python 3.10's sqlite3 does not expose their codes.
-STORAGE_ERRORS = {
-    "locked": (503, BUSY),
-    "readonly": (503, "The database is read-only; nothing was written."),
-    "unable to open": (503, "The database cannot be opened now."),
-    "disk I/O": (503, "The database cannot be read or written now."),
-    "malformed": (503, "The database file is damaged; stop the service and run `pmservice check`."),
-    "full": (507, "The disk is full; nothing was written."),
-    # Links are checked before they are written: a broken one means that the records were replaced.
-    "FOREIGN KEY": (503, "The records were reset meanwhile; nothing was written."),
-}
 
 # --- 3 Kinds: the types of fields -----------------------------------------------------------------
 # A kind reads one JSON value, or raises ValueError with the rule it breaks, worded to follow the
@@ -1001,10 +612,6 @@ def object_of(properties: Fields, name: str) -> Members:
     }
 
 
-def map_of(values: Fields) -> Fields:
-    return {"type": "object", "additionalProperties": values}
-
-
 def or_null(schema: Fields) -> Fields:
     """Return the schema of a value that may also be null."""
     if "$anchor" in schema:  # a reference cannot have another type beside it
@@ -1255,15 +862,6 @@ def check_field(shape: Shape, field: str, value: Any, settle: Settle, values: Me
     must_name = kind.needed or (required and not kind.may_be_none)
     if values[field] is None and must_name:
         raise ValueError(f"must name an existing {kind.target or 'user'}")
-
-
-def check_exactly(shape: Shape, given: Fields) -> Members:
-    """Return the checked values like `check`, but refuse fields that the shape does not have."""
-    if unknown := sorted(given.keys() - shape.fields.keys()):
-        raise Invalid(
-            {field: f"is not known here{suggest(field, shape.fields)}" for field in unknown}
-        )
-    return check(shape, given)
 
 
 def in_order(first: str, last: str) -> Rule:
@@ -2764,14 +2362,14 @@ def refuse_beyond_last(id: int) -> None:
 class Store:
     """The records, through one connection, inside one transaction of one caller at a time.
 
-    me, clock, language: of the transaction, see `begin`.
+    me, clock, labels: of the transaction, see `begin`.
     ignored: the fields that were given without effect, which the answer names.
     changed: the table and the id of the row that was written, whose writer sees the answer.
     """
 
     me: Caller
     clock: Callable[[], datetime]
-    language: str  # of what is made up for people, see LABELS
+    labels: Mapping[str, str]
     ignored: list[str]
     changed: tuple[str, int]
 
@@ -2779,14 +2377,9 @@ class Store:
         self.connection, self.zone = connection, zone
         self.run = connection.execute
 
-    def begin(
-        self,
-        clock: Callable[[], datetime],
-        me: Caller = ADMINISTRATOR,
-        language: str = LANGUAGES[0],
-    ) -> None:
-        """Begin a transaction: whose it is, and when."""
-        self.clock, self.me, self.language = clock, me, language
+    def begin(self, clock: Callable[[], datetime], me: Caller, labels: Mapping[str, str]) -> None:
+        """Begin a transaction: when it is, whose, and what people read instead of words."""
+        self.clock, self.me, self.labels = clock, me, labels
         self.ignored, self.changed = [], ("", 0)
         for name in ("now", "today"):  # those of the transaction before
             vars(self).pop(name, None)
@@ -3185,31 +2778,14 @@ class Store:
             WHERE {condition} AND {table}."{item}" <> 0 AND {table}."{item}" NOT IN ({links})
         """)
 
-    def free_ids(self, users: Sequence[tuple[str, str]]) -> None:
-        """Free the ids that users, pairs of id and account, are about to get.
-
-        Another account that holds one of them gets the negative of it, until `settle_users`.
-        """
-        sql = """
-            UPDATE user SET id = -id
-            WHERE EXISTS (
-                SELECT 1 FROM json_each(?)
-                WHERE json_extract(value, '$[0]') = user.id
-                    AND json_extract(value, '$[1]') <> account
-            )
-        """
-        self.run(sql, (json.dumps(users),))
-
-    def settle_users(self) -> None:
-        """Give the users whose ids are negative their old ids, or new ones if those are taken."""
-        self.run("UPDATE OR IGNORE user SET id = -id WHERE id < 0")
-        settle_one = """
-            UPDATE user SET id = (SELECT max(id) + 1 FROM user)
-            WHERE id = (SELECT min(id) FROM user WHERE id < 0)
-        """
-        while self.run(settle_one).rowcount:
-            pass
-        refuse_beyond_last(self.number("SELECT max(id) FROM user"))
+    def free_ids(self, users: Iterable[Fields]) -> None:
+        """Give new ids to users whose ids a fixture's users, other accounts, are about to get."""
+        given = {user["id"]: user.get("account") for user in users if "id" in user}
+        last = max([self.number("SELECT max(id) FROM user"), *given])
+        sql = "UPDATE user SET id = ? WHERE id = ? AND account <> ?"
+        for id, account in given.items():
+            last += self.run(sql, (last + 1, id, account)).rowcount
+        refuse_beyond_last(last)
 
 
 # --- 7 Database: the file -------------------------------------------------------------------------
@@ -3251,7 +2827,7 @@ class Database:
         self, path: str, zone: tzinfo, clock: Callable[[], datetime], existing: bool = False
     ):
         self.path, self.zone, self.clock = path, zone, clock
-        self.language = LANGUAGES[0]
+        self.labels: Mapping[str, str] = {}  # see list_bug_options
         self.idle: list[tuple[Store, int]] = []  # with the busy_timeout of each
         self.closed = False
         self.in_memory = path == ":memory:"
@@ -3266,9 +2842,7 @@ class Database:
             self.uri = f"{file_uri(Path(self.file))}?mode=rw"  # never creates a file
         # By name: the URI of a memory database, and a connection that keeps it alive (room 14).
         self.snapshots: dict[str, tuple[str, sqlite3.Connection]] = {}
-        self.is_new_file = False  # whether there was none
         self.write_lock = threading.Lock()
-        self.uses_pending: set[str] = set()  # hashes of tokens whose use is about to be recorded
         try:
             if existing:
                 refuse_missing(path)
@@ -3293,7 +2867,6 @@ class Database:
             # With mode 0600, unless it exists: SQLite would give it 0644.
             with contextlib.suppress(FileExistsError):
                 Path(self.path).touch(mode=0o600, exist_ok=False)
-                self.is_new_file = True
         refuse_strange(self.path, self.read_only)
         return self.open_file()
 
@@ -3341,39 +2914,6 @@ class Database:
         for _, keeper in self.snapshots.values():
             keeper.close()
 
-    @contextlib.contextmanager
-    def kept_if_filled(self) -> Iterator[None]:
-        """Run the block that fills the database. If it fails, remove a file that was not there."""
-        try:
-            yield
-        except Busy:  # `patiently` (room 20) tries again
-            raise
-        except BaseException:
-            if self.is_new_file:
-                # If it cannot be removed, an empty database stays.
-                with contextlib.suppress(sqlite3.Error, OSError, Refusal):
-                    self.remove_file()
-            raise
-
-    def remove_file(self) -> None:
-        """Remove the file unless it holds records or users. Raises sqlite3.Error if it is used."""
-        with self.lock():
-            while self.idle:
-                idle, _ = self.idle.pop()
-                idle.connection.close()
-            with contextlib.closing(self.connect()) as connection:
-                store = Store(connection, self.zone)
-                # Only the last connection can end the use of a log; closing deletes nothing then.
-                store.run("PRAGMA busy_timeout = 0")
-                store.run("PRAGMA journal_mode = DELETE")
-                store.run("BEGIN EXCLUSIVE")
-                if not store.is_empty() or store.number("SELECT count(*) FROM user") > 1:
-                    return
-                if os.name != "nt":  # while nobody else can write
-                    os.unlink(self.file)
-            if os.name == "nt":  # which removes no file that somebody has open
-                os.unlink(self.file)
-
     # Transactions
 
     @contextlib.contextmanager
@@ -3407,7 +2947,7 @@ class Database:
             current_timeout = PATIENCE * 1000  # milliseconds; `connect` sets PATIENCE
         run = store.run
         try:
-            store.begin(self.clock, me, self.language)
+            store.begin(self.clock, me, self.labels)
             if timeout != current_timeout:
                 run(f"PRAGMA busy_timeout = {timeout}")
             store.connection.set_progress_handler(limit, QUICK_STEPS)
@@ -3741,12 +3281,6 @@ def statements_of(script: str) -> Iterator[str]:
             statement = ""
 
 
-def show_progress(words: str) -> None:
-    """Show at a terminal how far long work has come, on one line of 80 columns; "" clears it."""
-    if sys.stderr.isatty():
-        print(f"\r{words[:78]:78}\r", end="", file=sys.stderr, flush=True)
-
-
 VIEWS = "sqlite_schema WHERE name GLOB 'seen_*' OR name GLOB 'shown_*'"
 
 
@@ -3810,8 +3344,6 @@ def empty_database() -> sqlite3.Connection:
 
 Record = sqlite3.Row
 Perform = Callable[[Store, Any, Fields], int]
-# The accounts that a fixture names: each by itself, and those of its users also by their ids.
-Named = dict[str | int, str]
 
 
 @dataclasses.dataclass
@@ -3820,13 +3352,13 @@ class Settler:
 
     record: the stored record, if there is one; the links and persons that it has already are never
         refused.
-    named: given while a fixture is loaded; it takes the accounts that the fixture names. Links are
-        then looked up when everything is loaded.
+    loading: whether the values are a fixture's: then links are looked up once everything is loaded,
+        and deleted users may be named.
     """
 
     store: Store
     record: Fields = dataclasses.field(default_factory=dict)
-    named: Named | None = None
+    loading: bool = False
 
     def __call__(self, field: str, kind: Kind, value: Any) -> Any:
         """Return a checked value as it is stored. Raises ValueError."""
@@ -3851,7 +3383,7 @@ class Settler:
         """
         if value == 0:
             return None
-        if self.named is not None:
+        if self.loading:
             return value
         unchanged: Sequence[Any] = [self.record.get(field)]
         if self.record and kind.table:
@@ -3866,13 +3398,8 @@ class Settler:
     def account(self, person: str | int) -> str:
         """Return the account of a person, and add a user for an unknown one. Raises ValueError.
 
-        An unknown id is refused. While a fixture is loaded, an account is only collected.
+        An unknown id is refused.
         """
-        if self.named is not None:
-            person = self.named.get(person, person)
-            if isinstance(person, str):
-                self.named[person] = person
-                return person
         user = self.store.user(person)
         if user:
             return str(user["account"])
@@ -3887,7 +3414,7 @@ class Settler:
         stored: the account that the field has already, which may be a deleted user's.
         """
         account = self.account(person)
-        if self.named is None and account != stored and self.store.is_deleted(account):
+        if not self.loading and account != stored and self.store.is_deleted(account):
             raise ValueError(f"must not name a deleted user (got {person})")
         return account
 
@@ -4778,11 +4305,10 @@ def list_modules(store: Store, query: Fields) -> Fields:
 
 def list_bug_options(store: Store, query: Fields) -> Fields:
     """Return what a form for bugs offers; the builds of `?product=`, if it is given."""
-    language, product = store.language, query.get("product")
-    types = dict(zip(BUG_TYPES, BUG_TYPE_NAMES, strict=True))
-    if language != "en":
-        types = {word: label(language, word) for word in BUG_TYPES}
-    builds = {"": "", "trunk": label(language, "trunk")}
+    product = query.get("product")
+    names = zip(BUG_TYPES, BUG_TYPE_NAMES, strict=True)
+    types = {word: store.labels.get(word, name) for word, name in names}
+    builds = {"": "", "trunk": store.labels.get("trunk", "Trunk")}
     if product:
         if store.missing("product", [product]):
             raise Refusal(404, f"There is no product {product}.")
@@ -4926,16 +4452,6 @@ def create_user(store: Store, row: None, body: Fields) -> int:
     return save_user(store, with_hash(body))
 
 
-def set_password(database: Database, password: str) -> None:
-    """Make this the administrator's password, unless it is already."""
-    with database.querying() as store:
-        stored = store.password(ADMIN)
-    if stored is None or not password_matches(password, stored):
-        user = with_hash({"account": ADMIN, "password": password})  # before the transaction
-        with database.writing() as store:
-            save_user(store, user)
-
-
 def hash_token(token: str) -> str:
     """Return a token as it is stored."""
     text = token.encode("utf-8", "surrogateescape")
@@ -4969,33 +4485,22 @@ def log_in(database: Database, body: Fields) -> dict[str, Any]:
 def authenticate(database: Database, hash: str, patience: float) -> Caller | None:
     """Return the user whose token has this hash, or None if it is unknown or has expired.
 
-    Its use is recorded at most once a minute, because reads should not write.
+    Its use is recorded at most once a minute, because reads should not write: best effort, skipped
+    when the database cannot be written. Raises HandOver if that has to be a worker thread.
     """
     with database.querying(patience) as store:
         found = store.token(hash)
     if not found:
         return None
-    last_use = moment_of(found["used"])
-    unused = (database.clock() - last_use).total_seconds()
+    unused = (database.clock() - moment_of(found["used"])).total_seconds()
     if unused > TOKEN_LIFETIME:
         return None
-    if unused >= 60 and hash not in database.uses_pending:
-        database.uses_pending.add(hash)
-        if patience:
-            record_use(database, hash)
-        else:  # the receiving thread must not wait for the disk
-            try:
-                threading.Thread(target=record_use, args=(database, hash)).start()
-            except RuntimeError:  # no thread; the next request tries again
-                database.uses_pending.discard(hash)
+    if unused >= 60:
+        if not patience:
+            raise HandOver
+        with contextlib.suppress(Refusal, sqlite3.Error), database.writing(patience=0) as store:
+            store.use_token(hash)
     return Caller(found["account"], bool(found["admin"]))
-
-
-def record_use(database: Database, hash: str) -> None:
-    """Record that a token is used now: best effort, skipped when the database cannot be written."""
-    with contextlib.suppress(Refusal, sqlite3.Error), database.writing(patience=0) as store:
-        store.use_token(hash)
-    database.uses_pending.discard(hash)
 
 
 # --- 10 Fixtures: all records as one JSON document, in and out ------------------------------------
@@ -5037,86 +4542,63 @@ def parse_fixture(text: str) -> dict[str, Any]:
     return document
 
 
-class Checked(NamedTuple):
-    """The records of a fixture after what can be checked without writing.
+Progress = Callable[[str], None]  # shows how far it is
 
-    records: the array, the place and the complete values of each.  named: the accounts that they
-        name, by account; also by id those of the fixture's users.
+
+def load(store: Store, document: Fields, progress: Progress = lambda words: None) -> int:
+    """Insert the records of a fixture, all or none, inside of `loading` (room 7).
+
+    Return how many it has. Raises Refusal that says which record is wrong. Users come first, since
+    other records name them by their ids, too. What else a record names may come later.
     """
-
-    records: list[tuple[str, int, dict[str, Any]]]
-    named: Named
-
-    @property
-    def accounts(self) -> list[str]:
-        """The accounts that the records name, in their order."""
-        return [name for name in self.named if isinstance(name, str)]
-
-
-Progress = Callable[[str], None]  # shows how far it is, every thousand records
-
-
-def refuse_record(array: str, place: int, error: Invalid) -> NoReturn:
-    """Raise Refusal for a record of a fixture that is wrong in itself."""
-    broken = [f"{array}[{place}].{field} {rule}" for field, rule in error.fields.items()]
-    raise Refusal(400, sentences(broken)) from None
-
-
-def no_progress(words: str) -> None:
-    """Show nothing."""
-
-
-def load(store: Store, document: Fields, progress: Progress = no_progress) -> int:
-    """Insert the records of a fixture, all or none, and return how many it has.
-
-    Raises Refusal that says which record is wrong.
-    """
-    return load_checked(store, check_fixture(store, document, progress), progress)
-
-
-def load_checked(store: Store, checked: Checked, progress: Progress = no_progress) -> int:
-    """Insert checked records and return how many they are. Raises Refusal."""
-    places = insert_records(store, checked, progress)
+    places: Places = {}
+    for array in sorted(document, key="users".__ne__):
+        places[array] = load_array(store, array, document[array] or (), progress)
+    store.place_records()
     progress("checking the links …")
     for problem in problems_in(store):
         refuse_loaded(places, problem)
-    return len(checked.records)
+    return sum(map(len, places.values()))
 
 
-def check_fixture(store: Store, document: Fields, progress: Progress = no_progress) -> Checked:
-    """Return the records of a fixture, checked each by itself; nothing is written. Raises Refusal.
-
-    Their links are not looked up, because records may name others that come later.
-    """
-    checked = Checked([], {})
-    for user in document.get("users") or ():
-        if isinstance(user, dict) and isinstance(user.get("id"), int):
-            checked.named[user["id"]] = str(user.get("account"))
-    total = sum(len(records or ()) for records in document.values())
-    done = 0
-    for array, records in document.items():
-        for place, record in enumerate(records or ()):
-            if done % 1000 == 0:
-                progress(f"checking {done:,} of {total:,} records")
-            done += 1
-            if not isinstance(record, dict):
-                raise Refusal(400, f"{array}[{place}] must be an object.")
-            try:
-                values = check_record(store, FIXTURE[array], record, checked.named)
-            except Invalid as error:
-                refuse_record(array, place, error)
-            checked.records.append((array, place, values))
-    return checked
+def load_array(store: Store, array: str, records: Sequence[Any], progress: Progress) -> list[int]:
+    """Insert the records of one array of a fixture, and return their ids. Raises Refusal."""
+    resource = FIXTURE[array]
+    checked = []
+    for place, record in enumerate(records):
+        if place % 1000 == 0:
+            progress(f"{array}: {place:,} of {len(records):,} records")
+        with placing(array, place):
+            checked.append(check_record(store, resource, record))
+    if resource is USER and store.is_empty():
+        store.free_ids(checked)
+    ids = []
+    for place, values in enumerate(checked):
+        with placing(array, place):
+            ids.append(insert_loaded(store, resource, values))
+    return ids
 
 
-def check_record(store: Store, resource: Resource, record: Fields, named: Named) -> dict[str, Any]:
+@contextlib.contextmanager
+def placing(array: str, place: int) -> Iterator[None]:
+    """Say which record of a fixture it is that the block refuses. Raises Refusal."""
+    try:
+        yield
+    except Invalid as error:
+        broken = [f"{array}{inside(place, field)} {rule}" for field, rule in error.fields.items()]
+        raise Refusal(400, sentences(broken)) from None
+
+
+def check_record(store: Store, resource: Resource, record: Any) -> dict[str, Any]:
     """Return the values of one record of a fixture. Raises Invalid.
 
-    The accounts that it names are added to `named`. A person or a moment that is null stays unset,
-    without a default: in a dump, null means that it is not known.
+    A person or a moment that is null stays unset, without a default: in a dump, null means that it
+    is not known.
     """
+    if not isinstance(record, dict):
+        raise Invalid({"": "must be an object"})
     refuse_unknown(resource, record)
-    given = check(resource.fixture, record, Settler(store, named=named))
+    given = check(resource.fixture, record, Settler(store, loading=True))
     if resource is USER:
         return dict(hashed_user(given))
     values = complete(store, resource, given)
@@ -5127,35 +4609,8 @@ def check_record(store: Store, resource: Resource, record: Fields, named: Named)
     return values
 
 
-def insert_records(store: Store, checked: Checked, progress: Progress) -> Places:
-    """Insert records whose links may be wrong, inside of `loading` (room 7); return their places.
-
-    The accounts that they name become users.
-    """
-    # Only the first user is there; if the fixture gives its id to another, that id is freed.
-    if store.is_empty():
-        users = [values for array, _, values in checked.records if array == "users"]
-        ids = [(str(user.get("id")), user["account"]) for user in users]
-        store.free_ids(ids)
-    places: Places = {array: [] for array in FIXTURE}
-    for done, (array, place, values) in enumerate(checked.records):
-        if done % 1000 == 0:
-            progress(f"{done:,} of {len(checked.records):,} records")
-        try:
-            id = insert_loaded(store, FIXTURE[array], values)
-            places[array].append(id)
-        except Invalid as error:
-            refuse_record(array, place, error)
-    # Now that everything is there:
-    for account in checked.accounts:
-        store.add_person(account)
-    store.settle_users()
-    store.place_records()
-    return places
-
-
 def insert_loaded(store: Store, resource: Resource, values: dict[str, Any]) -> int:
-    """Insert one checked record and return its id. Raises Invalid."""
+    """Insert one checked record, whose links may be wrong, and return its id. Raises Invalid."""
     try:
         if resource is USER:
             return save_user(store, values)
@@ -5943,6 +5398,18 @@ def hint_for(environ: Environ) -> str:
 
 # Refusals
 
+# SQLite's errors by a part of the message: Python 3.10's sqlite3 does not expose their codes.
+STORAGE_ERRORS = {
+    "locked": (503, BUSY),
+    "readonly": (503, "The database is read-only; nothing was written."),
+    "unable to open": (503, "The database cannot be opened now."),
+    "disk I/O": (503, "The database cannot be read or written now."),
+    "malformed": (503, "The database file is damaged; stop the service and run `pmservice check`."),
+    "full": (507, "The disk is full; nothing was written."),
+    # Links are checked before they are written: a broken one means that the records were replaced.
+    "FOREIGN KEY": (503, "The records were reset meanwhile; nothing was written."),
+}
+
 
 def printable(text: str) -> str:
     """Return a text for one line: nothing in it breaks the line or controls the terminal."""
@@ -6614,6 +6081,11 @@ class Service:
 # --- 13 OpenAPI: the tables above as a document ---------------------------------------------------
 # Made from OPERATIONS, the shapes and the views, so that it cannot differ from what they do. It is
 # written for programs that make clients of it: its forms are those that all of them understand.
+
+
+def map_of(values: Fields) -> Fields:
+    return {"type": "object", "additionalProperties": values}
+
 
 ERROR_FIELDS = {"error": STRING, "hint": STRING, "fields": map_of(STRING)}
 ERROR = {**object_of(ERROR_FIELDS, "Error"), "required": ["error"]}
@@ -7586,6 +7058,15 @@ def get_clock(controls: Controls, _: Any) -> Any:
     return controls.clock.state()
 
 
+def check_exactly(shape: Shape, given: Fields) -> Members:
+    """Return the checked values like `check`, but refuse fields that the shape does not have."""
+    if unknown := sorted(given.keys() - shape.fields.keys()):
+        raise Invalid(
+            {field: f"is not known here{suggest(field, shape.fields)}" for field in unknown}
+        )
+    return check(shape, given)
+
+
 def put_clock(controls: Controls, body: bytes) -> Any:
     """Freeze the clock at `now`, shift it by `offset` seconds, or release it with neither.
 
@@ -7842,6 +7323,383 @@ TELLING = """
     PM PO owner builder assignedTo consumed left progress bugs unResolved closedBugs stories
     openedDate date begin end deadline role email
 """
+# The labels that people read instead of the interface's words: fields, states, orders, filters and
+# titles. A row is the word, its English label and its Chinese one; a row of two is an English text
+# and the Chinese one. The Chinese ones follow ZenTao's own pages.
+# fmt: off
+LABELS_TEXT = """
+    account | Account | 账号
+    acl | Access | 访问控制
+    activatedCount | Times activated | 激活次数
+    activatedDate | Activated | 激活日期
+    address | Address | 地址
+    admin | Administrator | 管理员
+    assignToNull | Unassigned bugs | 未指派的Bug
+    assignedDate | Assigned | 指派日期
+    assignedTo | Assigned to | 指派给
+    attribute | Kind of stage | 阶段类型
+    begin | Begins | 开始日期
+    birthday | Birthday | 生日
+    browser | Browser | 浏览器
+    budget | Budget | 预算
+    budgetUnit | Currency | 预算单位
+    bugs | Bugs | Bug
+    bug | Bug | Bug
+    build | Build | 版本
+    builder | Built by | 构建者
+    builds | Builds | 版本
+    canceledBy | Cancelled by | 由谁取消
+    canceledDate | Cancelled | 取消时间
+    case | Test case | 用例
+    caseFails | Times failed | 失败次数
+    caseResult | Result | 测试结果
+    caseStatus | Status of the case | 用例状态
+    cases | Test cases | 用例
+    category | Category | 类别
+    children | Child stories | 子需求
+    closedBugs | Closed bugs | 已关闭的Bug
+    closedBy | Closed by | 由谁关闭
+    closedDate | Closed | 关闭日期
+    closedReason | Close reason | 关闭原因
+    code | Code | 代号
+    commiter | Commits as | 源代码账号
+    confirmed | Confirmed | 是否确认
+    consumed | Hours consumed | 总计消耗
+    createdBy | Created by | 由谁创建
+    createdDate | Created | 创建日期
+    date | Date | 日期
+    days | Working days | 可用工作日
+    deadline | Deadline | 截止日期
+    deleted | Deleted | 已删除
+    department | Department | 部门
+    dept | Department | 所属部门
+    desc | Description | 描述
+    dingding | DingTalk | 钉钉
+    duplicateBug | Duplicate of | 重复Bug
+    duplicateStory | Duplicate of | 重复需求
+    effort | Efforts | 日志
+    email | E-mail | 邮箱
+    end | Ends | 结束日期
+    estStarted | Planned start | 预计开始
+    estimate | Estimated hours | 最初预计
+    execution | Execution | 执行
+    executions | Executions | 执行
+    expired | Overdue | 已过期
+    extraStories | Further stories | 相关需求
+    feedbackBy | Reported by | 反馈者
+    filePath | Download | 下载地址
+    finishedBy | Finished by | 由谁完成
+    finishedDate | Finished | 实际完成
+    finishedList | Finished by (all) | 完成者列表
+    fixedBugs | Fixed bugs | 已修复的Bug
+    found | Found in | 如何发现
+    fromBug | From bug | 来源Bug
+    fromCaseID | From case | 来源用例
+    hardware | Hardware | 硬件平台
+    hour | Hours | 工时
+    id | ID | ID
+    join | Joined | 入职日期
+    keywords | Keywords | 关键词
+    lastEditedBy | Edited by | 最后修改者
+    lastEditedDate | Edited | 最后修改日期
+    lastRunDate | Last run | 执行时间
+    lastRunResult | Last result | 上次结果
+    lastRunner | Last run by | 执行人
+    left | Hours left | 预计剩余
+    leftBugs | Bugs left | 遗留的Bug
+    lifetime | Lifetime | 迭代类型
+    linkBug | Related bugs | 相关Bug
+    linkCase | Related cases | 相关用例
+    mailto | Cc | 抄送给
+    manager | Manager | 负责人
+    marker | Milestone | 里程碑
+    mobile | Mobile | 手机
+    model | Model | 管理方式
+    name | Name | 名称
+    needConfirm | Story changed | 需求变动
+    needconfirm | Story changed | 需求变动
+    notReview | Not reviewed by | 待评审人员
+    notifyEmail | E-mail to notify | 通知邮箱
+    openedBuild | Affected build | 影响版本
+    openedBy | Opened by | 由谁创建
+    openedDate | Opened | 创建日期
+    os | Operating system | 操作系统
+    owner | Owner | 负责人
+    parent | Parent | 父级
+    phone | Phone | 电话
+    plan | Plan | 计划
+    plans | Plans | 计划
+    PM | Manager | 负责人
+    PO | Product owner | 产品负责人
+    precondition | Precondition | 前置条件
+    pri | Priority | 优先级
+    product | Product | 产品
+    products | Products | 产品
+    program | Program | 项目集
+    programs | Programs | 项目集
+    progress | Progress (%) | 进度 (%)
+    project | Project | 项目
+    projects | Projects | 项目
+    QD | Test lead | 测试负责人
+    RD | Release manager | 发布负责人
+    realBegan | Began | 实际开始
+    realEnd | Ended | 实际完成
+    realFinishedDate | Finished | 实际完成时间
+    realStarted | Started | 实际开始
+    realname | Name | 姓名
+    release | Release | 发布
+    releases | Releases | 发布
+    report | Report | 测试总结
+    requirements | Requirements | 用户需求
+    resolution | Resolution | 解决方案
+    resolvedBuild | Resolved in build | 解决版本
+    resolvedBy | Resolved by | 解决者
+    resolvedDate | Resolved | 解决日期
+    result | Result | 结果
+    results | Results | 结果
+    reviewedBy | Reviewed by | 评审者
+    reviewedDate | Reviewed | 评审时间
+    reviewer | Reviewers | 评审人员
+    role | Role | 职位
+    scmPath | Source code | 源代码地址
+    severity | Severity | 严重程度
+    source | Source | 来源
+    sourceNote | Note on the source | 来源备注
+    spec | Specification | 需求描述
+    stage | Stage | 阶段
+    status | Status | 状态
+    stepNumber | Steps | 步骤数
+    stepResults | Results of the steps | 步骤结果
+    steps | Steps | 步骤
+    stories | Stories | 需求
+    story | Story | 需求
+    task | Task | 任务
+    tasks | Tasks | 任务
+    team | Team | 团队
+    testcase | Test case | 用例
+    testcases | Test cases | 用例
+    testtask | Test task | 测试单
+    testtasks | Test tasks | 测试单
+    thisWeekBugs | Bugs this week | 本周新增Bug
+    title | Title | 标题
+    toBugs | Bugs found | 产生的Bug
+    toStory | Became story | 转需求
+    toTask | Became task | 转任务
+    type | Type | 类型
+    unResolved | Active bugs | 激活的Bug
+    user | User | 用户
+    users | Users | 用户
+    verify | Acceptance criteria | 验收标准
+    version | Version | 版本号
+    weixin | WeChat | 微信
+    whitelist | Whitelist | 白名单
+    work | Work | 工作内容
+
+    acceptance | Acceptance test | 验收测试
+    active | Active | 激活
+    affair | Affair | 事务
+    all | All | 所有
+    assignedbyme | Assigned by me | 由我指派
+    assignedtome | Assigned to me | 指派给我
+    assigntome | Assigned to me | 指派给我
+    assigntonull | Unassigned | 未指派
+    automation | Test script | 测试脚本
+    blocked | Blocked | 被阻塞
+    branch | Branches | 多分支
+    bvt | Build verification test | 版本验证
+    bydesign | By design | 设计如此
+    cancel | Cancelled | 已取消
+    changed | Changed | 已变更
+    changingstory | Changed | 已变更
+    clarify | To be clarified | 有待明确
+    closed | Closed | 已关闭
+    closedbyme | Closed by me | 由我关闭
+    codeerror | Code error | 代码错误
+    competitor | Competitor | 竞争对手
+    config | Configuration | 配置相关
+    customer | Customer | 客户
+    design | Design | 设计
+    designdefect | Design defect | 设计缺陷
+    dev | Developer | 研发
+    devel | Development | 开发
+    discuss | Discussion | 讨论
+    doing | In progress | 进行中
+    done | Done | 已完成
+    draft | Draft | 草稿
+    duplicate | Duplicate | 重复
+    experience | Experience | 体验
+    external | External cause | 外部原因
+    fail | Failed | 失败
+    feature | Feature | 功能
+    fixed | Fixed | 已解决
+    forum | Forum | 论坛
+    improve | Improvement | 改进
+    inside | Internal | 内部
+    install | Installation | 安装部署
+    integrate | Integration test | 集成测试
+    interface | Interface | 接口
+    intergrate | Integration test | 集成测试
+    investigate | Under investigation | 研究中
+    long | Long-term | 长期
+    longlifebugs | Untouched for a week | 久未处理
+    market | Market | 市场
+    misc | Miscellaneous | 其他
+    n/a | Not applicable | 忽略
+    noclosed | Not closed | 未关闭
+    normal | Normal | 正常
+    notrepro | Not reproducible | 无法重现
+    open | Open | 公开
+    openedbyme | Opened by me | 由我创建
+    openedthisweek | Bugs opened this week | 本周新增Bug
+    operation | Operations | 运营
+    ops | Operations | 运维
+    other | Other | 其他
+    others | Others | 其他
+    outside | External | 外部
+    overduebugs | Overdue | 过期Bug
+    partner | Partner | 合作伙伴
+    pass | Passed | 通过
+    past | Past | 已发布
+    pause | Paused | 已暂停
+    performance | Performance | 性能问题
+    planned | Planned | 已计划
+    platform | Platforms | 多平台
+    pm | Project manager | 项目经理
+    po | Product owner | 产品经理
+    postponed | Postponed | 延期处理
+    postponedbugs | Postponed | 被延期
+    private | Private | 私有
+    projected | In a project | 已立项
+    qa | Tester | 测试
+    reject | Rejected | 拒绝
+    released | Released | 已发布
+    request | Requirements work | 需求
+    requirement | Requirement | 用户需求
+    resolved | Resolved | 已解决
+    resolvedbyme | Resolved by me | 由我解决
+    resolvedthisweek | Bugs resolved this week | 本周解决Bug
+    reviewbyme | To be reviewed by me | 待我评审
+    reviewedbyme | Reviewed by me | 我评审过
+    reviewingstory | Under review | 评审中
+    safe | Security | 安全
+    scrum | Scrum | Scrum
+    security | Security | 安全相关
+    service | Customer service | 客服
+    short | Short-term | 短期
+    smoke | Smoke test | 冒烟测试
+    sprint | Sprint | 迭代
+    standard | Standard | 标准规范
+    study | Research | 研究
+    subdivided | Subdivided | 已细分
+    support | Support | 技术支持
+    suspended | Suspended | 已挂起
+    system | System test | 系统测试
+    terminate | Discontinued | 停止维护
+    test | Test | 测试
+    toclosed | To be closed | 待关闭
+    top | Senior management | 高层管理
+    totalstatus | All | 所有
+    trunk | Trunk | 主干
+    ui | Interface design | 界面设计
+    unclosed | Not closed | 未关闭
+    unconfirmed | Not confirmed | 未确认
+    undone | Not done | 未完成
+    unit | Unit test | 单元测试
+    unittest | Unit test | 单元测试
+    unresolved | Active | 激活
+    wait | Waiting | 未开始
+    waterfall | Waterfall | 瀑布
+    willnotdo | Will not be done | 不做
+    willnotfix | Will not be fixed | 不予解决
+    yes | Yes | 是
+
+    assigned | Assigned | 指派
+    activated | Activated | 激活
+    canceled | Cancelled | 取消
+    edited | Edited | 编辑
+    finished | Finished | 完成
+    opened | Opened | 创建
+    paused | Paused | 暂停
+    restarted | Continued | 继续
+    reviewed | Reviewed | 评审
+    run | Run | 执行
+    started | Started | 开始
+    worked on | Logged hours | 记录工时
+
+    Overview | 概览
+    Lists | 列表
+    my tasks | My tasks | 我的任务
+    Calls | 调用记录
+    Last calls | 最近的调用
+    Controls | 测试控制
+    Calls and examples | 调用记录与接口示例
+    For API clients | 供程序调用
+    Clients get JSON at the same paths: | 程序请求相同的路径，返回 JSON：
+    Log in | 登录
+    Log in again | 重新登录
+    Log out | 退出
+    Logged out | 已退出
+    You are logged out. | 您已退出登录。
+    Words | 关键词
+    Find | 搜索
+    Show | 显示
+    Refresh | 刷新
+    never | Never | 不刷新
+    Unset | 未设置的字段
+    When | 时间
+    Who | 操作者
+    Only an administrator may do this. | 只有管理员可以查看。
+    The controls are off; start the service with --control. | 测试控制未开启，请用 --control 启动服务。
+    What | 动作
+    Comment | 备注
+    Action log | 历史记录
+    Fault | 故障
+    Query | 查询参数
+    Headers | 请求头
+    Body | 请求体
+    Ignored | 被忽略的字段
+    Answer | 响应
+    path | Path | 路径
+    ‹ previous | ‹ 上一页
+    next › | 下一页 ›
+    Bugs per week | 每周Bug
+    Stories by stage | 各阶段的需求
+    Products | 产品
+    Running executions | 进行中的执行
+    Releases | 发布
+    There is nothing here. | 没有符合条件的记录。
+    There are no records yet | 还没有数据
+    Start the service with --demo to see a made-up company. | 用 --demo 启动服务，可以看到一家示例公司。
+    Load your own records with --load FILE, or with pmservice load FILE. | 用 --load FILE 或 pmservice load FILE 载入自己的数据。
+    POST /products creates a product. | POST /products 创建产品。
+    Reload the page to enter an account and its password. | 请刷新页面，在浏览器弹出的窗口中输入账号和密码。
+    A token can be entered as the password, too. | 密码处也可以填写 token。
+    The password of admin was printed when the service first started. | admin 的密码在服务首次启动时显示在终端里。
+    If it is lost, run this in the folder of the database: | 忘记密码时，请在数据库所在目录运行以下命令重设：
+    {0:%B %Y} | {0.year}年{0.month}月
+    {0:%b} | {0.month}月
+"""
+# fmt: on
+
+
+def read_labels(text: str) -> dict[str, dict[str, str]]:
+    """Return the labels of words by language."""
+    english, chinese = {}, {}
+    for line in filter(str.strip, text.split("\n")):
+        columns = line.strip().split(" | ")
+        english[columns[0]], chinese[columns[0]] = columns[-2:]
+    return {"en": english, "zh": chinese}
+
+
+LABELS = read_labels(LABELS_TEXT)
+LANGUAGES = tuple(LABELS)
+
+
+def label(language: str, word: str) -> str:
+    """Return what people read instead of a word; the word itself if it has no label."""
+    return LABELS[language].get(word, word)
+
+
 # How pages show fields of which the kinds do not say it: as words of LABELS, with a color too, as
 # yes or nothing, or as links to the records of which they have the ids or accounts, also in a text
 # with commas. Hidden ones mean nothing to people, or another field says the same in words.
@@ -8861,8 +8719,8 @@ def show_refusal(refusal: bottle.HTTPResponse, environ: Environ) -> Contents:
 class Page:
     """Answers what browsers ask for; see Service.page."""
 
-    def __init__(self, service: Service):
-        self.service = service
+    def __init__(self, service: Service, language: str):
+        self.service, self.language = service, language
         self.database = service.database
         self.controls = service.controls
         self.now = time.monotonic  # tests replace it
@@ -8877,7 +8735,7 @@ class Page:
         """Answer a request with a page, refusals included."""
         framing = " ".join(self.service.frames) or "'none'"
         headers = {**SEALED, "Content-Security-Policy": POLICY + framing}
-        language = language_of(environ, self.database.language)
+        language = language_of(environ, self.language)
         say = functools.partial(label, language)
         status = 200
         try:
@@ -9960,7 +9818,8 @@ class Calendar:
 class Play:
     """The performance of the script in a database, up to now."""
 
-    def __init__(self, store: Store):
+    def __init__(self, store: Store, language: str):
+        self.script = read_script(language)
         self.store = store
         self.calendar = Calendar(store.clock().astimezone(store.zone))
         self.operations = {f"{row.method} {row.path}": row for row in OPERATIONS}
@@ -9968,7 +9827,7 @@ class Play:
     def perform_all(self) -> None:
         """Perform the acts of all rows, in the order of their moments."""
         events = []
-        for row in read_script(self.store.language):
+        for row in self.script:
             if row.kind == "user":
                 self.store.add_person(row.cells["account"])
                 row.id = row.cells["account"]
@@ -9985,7 +9844,7 @@ class Play:
         account = row.cells.get(who, who)
         caller = Caller(account, account == ADMIN)
         store = self.store
-        store.begin(lambda: moment, caller, store.language)
+        store.begin(lambda: moment, caller, store.labels)
         if not name:
             name, sends = row.cells["operation"], row.cells["sends"]
         operation = self.operations[name]
@@ -10015,9 +9874,9 @@ class Play:
         return cell
 
 
-def play(store: Store) -> str:
+def play(store: Store, language: str) -> str:
     """Play the demo in a database without records; return what there is to say about it."""
-    Play(store).perform_all()
+    Play(store, language).perform_all()
     counts = "SELECT (SELECT count(*) FROM product), (SELECT count(*) FROM bug)"
     products, bugs = store.run(counts).fetchone()
     return f"A made-up company: {products} products, {bugs} bugs."
@@ -10265,6 +10124,12 @@ def fixture_text(source: FixtureSource) -> str:
         raise StartError(f"{path}: a fixture must be JSON in UTF-8") from None
 
 
+def show_progress(words: str) -> None:
+    """Show at a terminal how far long work has come, on one line of 80 columns; "" clears it."""
+    if sys.stderr.isatty():
+        print(f"\r{words[:78]:78}\r", end="", file=sys.stderr, flush=True)
+
+
 @contextlib.contextmanager
 def naming(name: str) -> Iterator[None]:
     """Load the fixture of this name in the block. Raises StartError that begins with the name."""
@@ -10281,20 +10146,25 @@ def naming(name: str) -> Iterator[None]:
 
 
 def load_text(database: Database, text: str, name: str) -> int:
-    """Load the text of a fixture and return how many records it has. Raises StartError.
-
-    What needs no lock comes before: reading the text and checking each record by itself.
-    """
+    """Load the text of a fixture and return how many records it has. Raises StartError."""
     with naming(name):
         document = parse_fixture(text)
-        with database.querying() as store:
-            checked = check_fixture(store, document, show_progress)
-        total = len(checked.records)
+        total = sum(len(records or ()) for records in document.values())
         if total > MANY_RECORDS and not (database.in_memory or database.created):
             words = f"loading {total:,} records; other writers wait meanwhile"
             log.warning("%s: %s", database.path, words)
         with database.loading() as store:
-            return load_checked(store, checked, show_progress)
+            return load(store, document, show_progress)
+
+
+def set_password(database: Database, password: str) -> None:
+    """Make this the administrator's password, unless it is already."""
+    with database.querying() as store:
+        stored = store.password(ADMIN)
+    if stored is None or not password_matches(password, stored):
+        user = with_hash({"account": ADMIN, "password": password})  # before the transaction
+        with database.writing() as store:
+            save_user(store, user)
 
 
 def fill(database: Database, settings: Values) -> list[str]:
@@ -10302,25 +10172,24 @@ def fill(database: Database, settings: Values) -> list[str]:
 
     Return what there is to say about the records. Raises StartError.
     """
-    with database.kept_if_filled():
-        if settings["password"]:
-            set_password(database, settings["password"])
-        source = settings["load"]
-        if not (source or settings["demo"]):
+    if settings["password"]:
+        set_password(database, settings["password"])
+    source = settings["load"]
+    if not (source or settings["demo"]):
+        return []
+    name = "demo" if settings["demo"] else "load"
+    if isinstance(source, Path):
+        name = str(source)
+    with naming(name), database.loading() as store:
+        if not store.is_empty():
+            words = "holds records already: nothing was loaded into it"
+            log.warning("%s %s", database.path, words)
             return []
-        name = "demo" if settings["demo"] else "load"
-        if isinstance(source, Path):
-            name = str(source)
-        with naming(name), database.loading() as store:
-            if not store.is_empty():
-                words = "holds records already: nothing was loaded into it"
-                log.warning("%s %s", database.path, words)
-                return []
-            if settings["demo"]:
-                return [play(store)]
-            show_progress(f"reading {name} …")
-            total = load(store, parse_fixture(fixture_text(source)), show_progress)
-            return [f"{total:,} records loaded from {name}."]
+        if settings["demo"]:
+            return [play(store, settings["language"])]
+        show_progress(f"reading {name} …")
+        total = load(store, parse_fixture(fixture_text(source)), show_progress)
+        return [f"{total:,} records loaded from {name}."]
 
 
 def make_service(database: FilePath, chosen: Values, existing: bool = False) -> Service:
@@ -10330,11 +10199,12 @@ def make_service(database: FilePath, chosen: Values, existing: bool = False) -> 
     if chosen["now"]:
         clock.freeze(chosen["now"], zone)
     opened = Database(os.fspath(database), zone, clock, existing)
-    opened.language = chosen["language"]
+    if chosen["language"] != "en":  # the English words are those of the real server
+        opened.labels = LABELS[chosen["language"]]
     service = Service(opened, chosen)
     on = opened.in_memory if chosen["control"] is None else chosen["control"]
     service.controls = Controls(service, clock, on)
-    service.page = Page(service)
+    service.page = Page(service, chosen["language"])
     return service
 
 
@@ -11145,7 +11015,7 @@ class Pull:
             copy = Database(":memory:", self.zone, utc_now)
             may_fail = contextlib.suppress(sqlite3.IntegrityError)  # links to nothing, at the end
             with contextlib.closing(copy), may_fail, copy.loading() as store:
-                insert_records(store, self.checked(store), show_progress)
+                self.fill(store)
                 problems = [*problems_in(store)]
                 if not problems:
                     sys.stdout.writelines(dump(store))
@@ -11154,19 +11024,24 @@ class Pull:
                 self.unset(problem.resource.array, problem.id, problem.field, problem.link)
         raise StartError("the records that were read do not fit together")
 
-    def checked(self, store: Store) -> Checked:
-        """Return the checked records; leave out broken values, and records that need them."""
-        checked = Checked([], {})
-        for array, records in self.records.items():
-            for id, record in [*records.items()]:
-                while id in records:
-                    try:
-                        values = check_record(store, FIXTURE[array], record, checked.named)
-                        checked.records.append((array, id, values))
-                        break
-                    except Invalid as error:
-                        self.leave_out(array, id, error)
-        return checked
+    def fill(self, store: Store) -> None:
+        """Insert the records into an empty database."""
+        store.free_ids(self.records["users"].values())
+        for array in sorted(self.records, key="users".__ne__):
+            for id in [*self.records[array]]:
+                values = self.sound(store, array, id)
+                if values:
+                    insert_loaded(store, FIXTURE[array], values)
+        store.place_records()
+
+    def sound(self, store: Store, array: str, id: int) -> Members | None:
+        """Return the checked values of a record, None for one that needs a broken one."""
+        while record := self.records[array].get(id):
+            try:
+                return check_record(store, FIXTURE[array], record)
+            except Invalid as error:
+                self.leave_out(array, id, error)
+        return None
 
     def leave_out(self, array: str, id: int, error: Invalid) -> None:
         """Leave out the broken values of a record or, if they are not in it, the record."""
@@ -11469,7 +11344,7 @@ def command_load(settings: Values, options: argparse.Namespace) -> None:
     unwind_on_sigterm()
     show_progress(f"reading {options.file} …")
     text = stdin_text() if options.file == "-" else fixture_text(options.file)
-    with open_database(settings) as database, database.kept_if_filled():
+    with open_database(settings) as database:
         records = load_text(database, text, options.file)
     tell(f"{records:,} records loaded into {settings['database']}")
 
