@@ -254,6 +254,18 @@ Fields = Mapping[str, Any]  # a body, a record or a JSON Schema by its names
 Reader = Callable[[Any], Any]
 
 
+class Part(NamedTuple):
+    """Where the rows are that are a part of a record.
+
+    owner: the column of the record's id.  item: if a row is only the id of another record, the
+    column of that, else "".
+    """
+
+    table: str
+    owner: str
+    item: str = ""
+
+
 class Kind(NamedTuple):
     """A field's type: how requests write it and how answers show it.
 
@@ -266,15 +278,14 @@ class Kind(NamedTuple):
     source: where values come from.
         "given": a column that requests or fixtures set.
         "derived": worked out by the resource's view.
-        "part": rows of another table.
+        "part": rows of another table, see `part`.
         "fixed": the constant `value`, which every answer shows.
     target: the resource that a link must name (a key of RESOURCES).
     needed: whether the link must name a record.
     shown: the JSON Schema of answers, for the looks "plain" and "quoted"; others have a writer's.
     sql: the expression that answers show, "" for the column that is called like the field.
     may_be_none: whether a required link may name nothing, as the trunk among builds does.
-    table, owner, item: of a part, the table, its column for this record's id and, if a row is only
-        another record's id, the column for that.
+    part: where the rows of a part are.
     """
 
     look: str
@@ -288,9 +299,7 @@ class Kind(NamedTuple):
     may_be_none: bool = False
     shown: Fields = {"type": "integer", "format": "int64"}
     sql: str = ""
-    table: str = ""
-    owner: str = ""
-    item: str = ""
+    part: Part | None = None
 
     def is_given(self, value: Any) -> bool:
         """Tell whether a request gives a value.
@@ -644,22 +653,16 @@ def needed(target: str) -> Kind:
     return link(target)._replace(needed=True)
 
 
-def rows_of(table: str, owner: str, target: str, item: str = "") -> Kind:
-    """Return the kind of an array of record ids, each a row of `table` with both records' ids.
-
-    owner, item: the columns for this record's id and for the other's, which is called like
-        `target`.
-    """
+def rows_of(part: Part, target: str) -> Kind:
+    """Return the kind of an array of ids of `target` records, each of them a row of a part."""
     return Kind(
-        look="plain",
-        read=read_ids,
-        schema=array_of(INTEGER),
+        "plain",
+        read_ids,
+        array_of(INTEGER),
         source="part",
         target=target,
         shown=array_of(INTEGER),
-        table=table,
-        owner=owner,
-        item=item or target,
+        part=part,
     )
 
 
@@ -1081,14 +1084,14 @@ class Resource:
         """Return the shape of a body that changes a record: it may have a comment, too."""
         return self.body(names, required, *rules, **more, comment=TEXT)
 
-    def parts_and_columns(self, values: Fields) -> tuple[list[tuple[Kind, Any]], Members]:
-        """Return the values that are rows of other tables, with their kinds, and the columns."""
+    def parts_and_columns(self, values: Fields) -> tuple[list[tuple[Part, Any]], Members]:
+        """Return the values that are rows of other tables, with their places, and the columns."""
         parts, columns = [], {}
         for field, value in values.items():
             # Names that are no fields of the resource, such as `comment`, are not stored.
             kind = self.loaded.get(field) or self.fields.get(field)
-            if kind and kind.source == "part":
-                parts.append((kind, value))
+            if kind and kind.part:
+                parts.append((kind.part, value))
             elif kind and kind.source == "given":
                 columns[field] = value
         return parts, columns
@@ -1107,6 +1110,7 @@ EMPTY, ZERO, NO_ITEMS, ABSENT = fixed(""), fixed(0), fixed([]), fixed(None)
 # A home: an execution or, without one, the project itself.
 HOME_LINK = link("execution or project")
 PROJECT_LINK, PRODUCT_LINK = link("project"), needed("product")
+PRODUCTS_OF_PROJECT = Part("project_product", "project", "product")
 # Derived kinds: their reader is never called.
 MAP = derived(Kind("plain", read_text, shown=ANY_OBJECT))
 MAP_OR_LIST = MAP._replace(shown={"anyOf": [ANY_OBJECT, array_of({}, maxItems=0)]})
@@ -1170,10 +1174,10 @@ KINDS_OF_NAMES = {
     "program": link("program"),
     "dept": link("department"),
     "duplicateStory": link("story"),
-    "products": rows_of("project_product", "project", "product"),
-    "testcases": rows_of("testtask_case", "testtask", "testcase", "case"),
-    "versions": PARTS._replace(read=Items(VERSION), table="story_version", owner="story"),
-    "reviewers": PARTS._replace(read=Items(REVIEWER), table="story_reviewer", owner="story"),
+    "products": rows_of(PRODUCTS_OF_PROJECT, "product"),
+    "testcases": rows_of(Part("testtask_case", "testtask", "case"), "testcase"),
+    "versions": PARTS._replace(read=Items(VERSION), part=Part("story_version", "story")),
+    "reviewers": PARTS._replace(read=Items(REVIEWER), part=Part("story_reviewer", "story")),
     # worked out by the views
     """grade plans releases bugs unResolved closedBugs fixedBugs thisWeekBugs assignToNull progress results
        stepNumber parentPri buildID currentVersion executionID""": DERIVED_INT,
@@ -1274,7 +1278,7 @@ TESTCASE_FIELDS = fields_of("""
     files currentVersion caseFails task case assignedTo caseVersion storyTitle caseStatus bugs results
     stepNumber
 """, type=one_of(*CASE_TYPES), stage=STAGES, status=one_of(*CASE_STATES), path=ZERO,
-    steps=STEPS._replace(source="part", table="step", owner="case"), task=derived(sql=":testtask"), assignedTo=EMPTY,
+    steps=STEPS._replace(source="part", part=Part("step", "case")), task=derived(sql=":testtask"), assignedTo=EMPTY,
     case=DERIVED_INT, caseVersion=DERIVED_INT)
 STORY_FIELDS = fields_of("""
     id vision parent product branch module plan source sourceNote fromBug feedback title keywords type
@@ -1284,7 +1288,7 @@ STORY_FIELDS = fields_of("""
     storyChanged feedbackBy notifyEmail URChanged deleted spec verify parentName executions stages
     extraStories reviewer notReview parentPri planTitle files productName productStatus moduleTitle versions
     reviewers plans
-""", parent=STORY_PARENT, plan=DERIVED_TEXT, plans=rows_of("plan_story", "story", "plan"), type=one_of(*STORY_TYPES),
+""", parent=STORY_PARENT, plan=DERIVED_TEXT, plans=rows_of(Part("plan_story", "story", "plan"), "plan"), type=one_of(*STORY_TYPES),
     status=one_of(*STORY_STATES), stage=derived(one_of(*STORY_STAGES)), closedReason=one_of("", *STORY_REASONS),
     version=ID, estimate=ESTIMATE, mailto=WHITELIST, reviewer=TEXTS, feedbackBy=EMPTY, notifyEmail=EMPTY)
 PLAN_FIELDS = fields_of("""
@@ -1295,7 +1299,7 @@ BUILD_FIELDS = fields_of("""
     id project product branch execution name scmPath filePath date stories bugs builder desc deleted
     executionName executionID productName productType branchName files
 """, project=needed("project"), execution=needed("execution or project"),
-    stories=rows_of("build_story", "build", "story"), bugs=rows_of("build_bug", "build", "bug"))
+    stories=rows_of(Part("build_story", "build", "story"), "story"), bugs=rows_of(Part("build_bug", "build", "bug"), "bug"))
 TESTTASK_FIELDS = fields_of("""
     id project product name execution build type owner pri begin end realFinishedDate mailto desc report
     status testreport auto subStatus deleted productName productType branch executionName buildName files
@@ -1394,7 +1398,7 @@ STORY_WHOLE = (  # not in lists
 )
 # The fields that come first where stories are listed for a project or an execution.
 IN_PROJECT = {
-    "project": derived(sql=":home"),  # see Store.page
+    "project": derived(sql=":within"),  # see Store.page
     "product": link("product"),
     "branch": INT,
     "story": derived(sql="story.id"),
@@ -1407,9 +1411,9 @@ CASE_IN_TESTTASK = "task case assignedTo caseVersion storyTitle caseStatus bugs 
 LOADED_STORY = {
     "parent": link("story"),
     "estimate": HOURS,  # of a parent: a sum, which may be more than one story may have
-    "executions": rows_of("project_story", "story", "execution or project", "project")._replace(
-        sql="story.homes"
-    ),
+    "executions": rows_of(
+        Part("project_story", "story", "project"), "execution or project"
+    )._replace(sql="story.homes"),
 }
 STEPS_LOADED = TESTCASE_FIELDS["steps"]._replace(read=Items(LOADED_STEP))
 # fmt: off
@@ -2075,8 +2079,9 @@ class Listing:
     within: the name of the record in the path that narrows it (see NARROWINGS), "" without one.
     browse: what `status` may ask for.
     order: field and direction by default.
-    limit: the records of a page, unless the request says; 0: all, unless the request says; -1:
-        always all, and the answer shows no page, total or limit.
+    limit: the records of a page, unless the request says.
+    whole: whether all records are shown, unless the request asks for a page.
+    bare: whether the answer shows no page, total or limit.
     filters: the query parameters that narrow it, some with a default, as in "type=story".
     default: the status if none is asked for.
     scope: a further condition on a record.
@@ -2089,6 +2094,8 @@ class Listing:
     browse: Mapping[str, str] = dataclasses.field(default_factory=BROWSE_ALL.copy)
     order: tuple[str, str] = NEWEST
     limit: int = 20
+    whole: bool = False
+    bare: bool = False
     filters: str = ""
     default: str = "all"
     scope: str = ""
@@ -2257,7 +2264,6 @@ class Constraint(NamedTuple):
     rule: what they break, with the row's columns and the wrong link in braces.
     link: the expression of the wrong link, if the field has several.
     loaded: whether fixtures must keep it. They need not keep what the operations let happen later.
-    alone: whether the rules of the table that follow are left aside once one is broken.
 
     A row of "story", "plan" says: once `plans` changed, no plan of the story may be of another
     product; a request calls the field `plan`, a fixture `plans`.
@@ -2270,7 +2276,6 @@ class Constraint(NamedTuple):
     rule: str
     link: str = "0"
     loaded: bool = True
-    alone: bool = True
 
 
 IN_A_CIRCLE = """
@@ -2338,8 +2343,8 @@ CONSTRAINTS = (
     Constraint("plan",       "parent",    "parent",          PARENT_ELSEWHERE, f"{LIKE} plan (got {{parent}})"),
     Constraint("plan",       "parent",    "parent",          GRANDPARENT,      "must be a plan that has no parent itself (got {parent})"),
     Constraint("plan",       "parent",    "parent",          HAS_CHILDREN,     "must be 0, because this plan has children", loaded=False),
-    Constraint("build",      "execution", "execution",       OTHER_PROJECT,    OF_THE_PROJECT, loaded=False, alone=False),
-    Constraint("build",      "product",   "product",         NOT_OF_PROJECT,   "must be a product of project {project}", loaded=False, alone=False),
+    Constraint("build",      "execution", "execution",       OTHER_PROJECT,    OF_THE_PROJECT, loaded=False),
+    Constraint("build",      "product",   "product",         NOT_OF_PROJECT,   "must be a product of project {project}", loaded=False),
     Constraint("build",      "name",      "name product",    SAME_NAME,        ANOTHER_NAME),
     Constraint("build",      "stories",   "stories product", BUILD_STORIES,    f"{LIKE} build (got {{link}})", "item.id"),
     Constraint("build",      "bugs",      "bugs",            BUILD_BUGS,       f"{LIKE} build (got {{link}})", "item.id", loaded=False),
@@ -2437,14 +2442,14 @@ class Store:
         self.insert_parts(id, parts)
         return id
 
-    def insert_parts(self, id: int, parts: Sequence[tuple[Kind, Any]]) -> None:
+    def insert_parts(self, id: int, parts: Sequence[tuple[Part, Any]]) -> None:
         """Insert the parts of a record. A link that is there already stays."""
-        for kind, values in parts:
+        for part, values in parts:
             for item in values:
-                row = {kind.item: item} if kind.item else item
+                row = {part.item: item} if part.item else item
                 # A link may be there already; a part with an id of its own must be new.
                 conflict = "" if "id" in row else "OR IGNORE"
-                self.insert(kind.table, {kind.owner: id, **row}, conflict)
+                self.insert(part.table, {part.owner: id, **row}, conflict)
 
     def update(self, table: str, id: int, changes: Mapping[str, Any]) -> None:
         columns = ", ".join(f'"{name}" = ?' for name in changes)
@@ -2455,8 +2460,8 @@ class Store:
         parts, columns = resource.parts_and_columns(values)
         if columns:
             self.update(resource.table, id, columns)
-        for kind, _ in parts:
-            self.delete(kind.table, **{kind.owner: id})
+        for part, _ in parts:
+            self.delete(part.table, **{part.owner: id})
         self.insert_parts(id, parts)
 
     def delete(self, table: str, **key: Any) -> None:
@@ -2490,7 +2495,7 @@ class Store:
         order = query.get("order", listing.order)
         count, select = list_statements(listing, tuple(narrowed), status, order)
         values = {
-            "home": narrowed.get(listing.within, 0),  # for IN_PROJECT
+            "within": narrowed.get(listing.within, 0),  # for IN_PROJECT
             "limit": query["limit"],
             "offset": query["offset"],
             **narrowed,
@@ -2522,9 +2527,9 @@ class Store:
         for row in self.run(sql):
             yield row["id"], row["link"], constraint.rule.format(**row)
 
-    def linked(self, kind: Kind, id: int) -> list[int]:
+    def linked(self, part: Part, id: int) -> list[int]:
         """Return the ids in the rows of a part of a record."""
-        sql = f'SELECT "{kind.item}" FROM {kind.table} WHERE {kind.owner} = ?'
+        sql = f'SELECT "{part.item}" FROM {part.table} WHERE {part.owner} = ?'
         return [item for (item,) in self.run(sql, (id,))]
 
     def missing(self, target: str, ids: list[int]) -> int | None:
@@ -2769,8 +2774,8 @@ class Store:
         kind = resource.fixture.fields[field]
         named = RESOURCES[target]
         table, owner, item, condition = resource.table, "id", field, all_of(resource.of_types)
-        if kind.table:
-            table, owner, item = kind.table, kind.owner, kind.item
+        if kind.part:
+            table, owner, item = kind.part
             condition = f"{owner} IN (SELECT id FROM {resource.table} WHERE {condition})"
         links = f"SELECT {named.table}.id FROM {named.table} WHERE {all_of(named.of_types)}"
         return self.run(f"""
@@ -3386,8 +3391,8 @@ class Settler:
         if self.loading:
             return value
         unchanged: Sequence[Any] = [self.record.get(field)]
-        if self.record and kind.table:
-            unchanged = self.store.linked(kind, self.record["id"])
+        if self.record and kind.part:
+            unchanged = self.store.linked(kind.part, self.record["id"])
         ids = value if isinstance(value, list) else [value]
         new = [id for id in ids if id not in unchanged]
         missing = self.store.missing(kind.target, new)
@@ -3497,8 +3502,6 @@ def check_constraints(store: Store, resource: Resource, id: int, changed: Iterab
         if names & set(constraint.when.split()):
             for _, _, rule in store.breaking(constraint, id):
                 broken.setdefault(constraint.field, rule)
-        if broken and constraint.alone:
-            break
     if broken:
         raise Invalid(broken)
 
@@ -3690,9 +3693,6 @@ def move(store: Store, row: Any, body: Fields, transition: Transition) -> int:
 # except in an execution
 
 
-LINKED_PRODUCTS = PROJECT.fields["products"]
-
-
 def create_project(store: Store, program: Record | None, body: Fields) -> int:
     """Create a project, which counts as edited by its creator."""
     given = {**body, **last_edit(store)}
@@ -3711,7 +3711,7 @@ def create_execution(store: Store, project: Record, body: Fields) -> int:
         **body,
         "type": "stage" if project["model"] == "waterfall" else "sprint",
         "project": id,
-        "products": body.get("products") or store.linked(LINKED_PRODUCTS, id),
+        "products": body.get("products") or store.linked(PRODUCTS_OF_PROJECT, id),
         "openedVersion": __version__,  # quirk: the version of the server that made it
         **last_edit(store),
     }
@@ -4855,10 +4855,10 @@ EACH_TASK = Each("task", TASK_SHOWN)
 # fmt: off
 SPECIFIED = (
     #       path                                purpose                              shows             reads              perform
-    # lists:                                                                         view, browse; more as in Listing (limit 0: all by default; -1: always all)
+    # lists:                                                                         view, browse; more as in Listing
     creates("/tokens",                          "log in",                            TOKEN,            LOGIN,             log_in, open=True),
     lists(  "/products",                        "list products",                     PRODUCT_LISTED,   BROWSE_PRODUCTS,
-                                                                                     order=OLDEST, limit=0, filters="program project"),
+                                                                                     order=OLDEST, whole=True, filters="program project"),
     creates("/products",                        "create a product",                  PRODUCT_CREATED,  CREATE_PRODUCT),
     lists(  "/products/<id>/bugs",              "list bugs of a product",            BUG_LISTED,       BROWSE_BUGS),
     creates("/products/<id>/testcases",         "create a test case of a product",   CASE_CREATED,     CREATE_CASE),
@@ -4866,7 +4866,7 @@ SPECIFIED = (
     creates("/programs",                        "create a program",                  PROGRAM_SHOWN,    CREATE_PROGRAM),
     get(    "/programs/<id>",                   "get a program",                     PROGRAM_SHOWN),
     creates("/projects",                        "create a project",                  PROJECT_CREATED,  CREATE_PROJECT,    create_project),
-    lists(  "/projects/<id>/releases",          "list releases of a project",        RELEASE_SHOWN,    BROWSE_RELEASES, limit=0),
+    lists(  "/projects/<id>/releases",          "list releases of a project",        RELEASE_SHOWN,    BROWSE_RELEASES, whole=True),
     creates("/executions/<id>/tasks",           "create a task of an execution",     TASK_CREATED,     CREATE_TASK,       create_task),
     put(    "/tasks/<id>",                      "modify a task",                     TASK_MODIFIED,    MODIFY_TASK,       modify_task),
     post(   "/tasks/<id>/start",                "start a task",                      TASK_STARTED,     START_TASK,        start_task),
@@ -4911,7 +4911,7 @@ COMPANIONS = (  # beyond the specification: the rest of the published interface
     lists(  "/projects/<id>/stories",           "list stories of a project",         STORY_LINKED,     BROWSE_STORIES, default="unclosed"),
     lists(  "/projects/<id>/bugs",              "list bugs of a project",            BUG_BRIEF,        BROWSE_BUGS),
     lists(  "/projects/<id>/testcases",         "list test cases of a project",      CASE_LISTED, key="cases"),
-    lists(  "/projects/<id>/builds",            "list builds of a project",          BUILD_LISTED, order=("date", "desc"), limit=0),
+    lists(  "/projects/<id>/builds",            "list builds of a project",          BUILD_LISTED, order=("date", "desc"), whole=True),
     creates("/projects/<id>/builds",            "create a build of a project",       BUILD_SHOWN,      CREATE_BUILD),
     creates("/projects/<id>/releases",          "create a release of a project",     RELEASE_SHOWN,    CREATE_RELEASE),
     lists(  "/projects/<id>/testtasks",         "list test tasks of a project",      TESTTASK_LINKED,  BROWSE_TESTTASKS),
@@ -4927,7 +4927,7 @@ COMPANIONS = (  # beyond the specification: the rest of the published interface
     lists(  "/executions/<id>/stories",         "list stories of an execution",      STORY_LINKED,     BROWSE_STORIES),
     lists(  "/executions/<id>/bugs",            "list bugs of an execution",         BUG_BRIEF,        BROWSE_BUGS),
     lists(  "/executions/<id>/testcases",       "list test cases of an execution",   CASE_LISTED, key="cases"),
-    lists(  "/executions/<id>/builds",          "list builds of an execution",       BUILD_LINKED, order=("date", "desc"), limit=0),
+    lists(  "/executions/<id>/builds",          "list builds of an execution",       BUILD_LINKED, order=("date", "desc"), whole=True),
     get(    "/products/<id>",                   "get a product",                     PRODUCT_SHOWN),
     put(    "/products/<id>",                   "modify a product",                  PRODUCT_SHOWN,    MODIFY_PRODUCT),
     deletes("/products/<id>",                   "delete a product"),
@@ -4941,7 +4941,7 @@ COMPANIONS = (  # beyond the specification: the rest of the published interface
     lists(  "/products/<id>/plans",             "list plans of a product",           PLAN_LISTED,      BROWSE_PLANS, order=("begin", "desc")),
     creates("/products/<id>/plans",             "create a plan of a product",        PLAN_SHOWN,       CREATE_PLAN),
     lists(  "/products/<id>/testcases",         "list test cases of a product",      CASE_LISTED),
-    lists(  "/products/<id>/releases",          "list releases of a product",        RELEASE_SHOWN,    BROWSE_RELEASES, limit=0),
+    lists(  "/products/<id>/releases",          "list releases of a product",        RELEASE_SHOWN,    BROWSE_RELEASES, whole=True),
     creates("/products/<id>/bugs",              "create a bug of a product",         BUG_BRIEF,        CREATE_BUG,        create_bug),
     lists(  "/stories",                         "list stories",                      STORY_LISTED,     BROWSE_STORIES, limit=500,
                                                                                      filters="product type=story", default="unclosed", beside=REQUIREMENTS),
@@ -4968,12 +4968,12 @@ COMPANIONS = (  # beyond the specification: the rest of the published interface
     post(   "/productplans/<id>/unlinkstories", "unlink stories from a plan",        PLAN_SHOWN,       LINK_STORIES,      make_link("story", False)),
     post(   "/productplans/<id>/linkbugs",      "link bugs to a plan",               PLAN_SHOWN,       LINK_BUGS,         make_link("bug", True)),
     post(   "/productplans/<id>/unlinkbugs",    "unlink bugs from a plan",           PLAN_SHOWN,       LINK_BUGS,         make_link("bug", False)),
-    lists(  "/builds",                          "list builds",                       BUILD_LISTED, order=("date", "desc"), limit=0, filters="project"),
+    lists(  "/builds",                          "list builds",                       BUILD_LISTED, order=("date", "desc"), whole=True, filters="project"),
     creates("/builds",                          "create a build",                    BUILD_SHOWN,      CREATE_BUILD, by="project"),
     get(    "/builds/<id>",                     "get a build",                       BUILD_SHOWN),
     put(    "/builds/<id>",                     "modify a build",                    BUILD_SHOWN,      MODIFY_BUILD),
     deletes("/builds/<id>",                     "delete a build"),
-    lists(  "/releases",                        "list releases",                     RELEASE_SHOWN,    BROWSE_RELEASES, limit=0, filters="product"),
+    lists(  "/releases",                        "list releases",                     RELEASE_SHOWN,    BROWSE_RELEASES, whole=True, filters="product"),
     get(    "/releases/<id>",                   "get a release",                     RELEASE_SHOWN),
     put(    "/releases/<id>",                   "modify a release",                  RELEASE_SHOWN,    MODIFY_RELEASE),
     deletes("/releases/<id>",                   "delete a release"),
@@ -4987,7 +4987,7 @@ COMPANIONS = (  # beyond the specification: the rest of the published interface
     creates("/testcases",                       "create a test case",                CASE_CREATED,     CREATE_CASE, by="product"),
     put(    "/testcases/<id>",                  "modify a test case",                CASE_LISTED,      MODIFY_CASE,       modify_case),
     deletes("/testcases/<id>",                  "delete a test case"),
-    lists(  "/testcases/<id>/results",          "list results of a test case",       RESULT_SHOWN, limit=-1),
+    lists(  "/testcases/<id>/results",          "list results of a test case",       RESULT_SHOWN, whole=True, bare=True),
     creates("/testcases/<id>/results",          "run a test case",                   RESULT_SHOWN,     RUN_CASE,          run_case, query="testtask version"),
     lists(  "/bugs",                            "list bugs",                         BUG_BRIEF,        BROWSE_BUGS, filters="product"),
     creates("/bugs",                            "create a bug",                      BUG_BRIEF,        CREATE_BUG,        create_bug, by="product"),
@@ -5009,7 +5009,7 @@ COMPANIONS = (  # beyond the specification: the rest of the published interface
     moves(  "/tasks/<id>/cancel",               "cancel a task",                     TASK_SHOWN,       COMMENT,           TASK_CANCEL),
     moves(  "/tasks/<id>/active",               "activate a task",                   TASK_SHOWN,       ACTIVATE_TASK,     TASK_ACTIVATE),
     moves(  "/tasks/<id>/activate",             "activate a task (alias)",           TASK_SHOWN,       ACTIVATE_TASK,     TASK_ACTIVATE),
-    lists(  "/tasks/<id>/estimate",             "list efforts of a task",            EFFORT_LISTED, key="effort", order=OLDEST, limit=-1),
+    lists(  "/tasks/<id>/estimate",             "list efforts of a task",            EFFORT_LISTED, key="effort", order=OLDEST, whole=True, bare=True),
     post(   "/tasks/<id>/estimate",             "record efforts of a task",          TASK_SHOWN,       ADD_EFFORT,        add_effort),
 )
 # fmt: on
@@ -5242,16 +5242,11 @@ def parse_query(environ: Environ, most: int | None = None) -> Texts:
     return dict(pairs)
 
 
-def with_page(query: Fields, default: int) -> Fields:
-    """Return the query of a list with limit (-1: everything), offset and, if it is paged, page.
-
-    default: the `limit` of the list, see Listing.
-    """
-    # A list that is whole unless pages are asked for.
-    if default <= 0 and not {"page", "limit"} & query.keys():
+def with_page(query: Fields, listing: Listing) -> Fields:
+    """Return the query of a list with limit (-1: everything), offset and, if it is paged, page."""
+    if listing.whole and not {"page", "limit"} & query.keys():
         return {**query, "limit": -1, "offset": 0}
-    # 20: the page of such a list when one is asked for.
-    paged = {"page": 1, "limit": default if default > 0 else 20, **query}
+    paged = {"page": 1, "limit": listing.limit, **query}
     before = paged["page"] - 1
     paged["offset"] = min(before * paged["limit"], MAX_INT)
     return paged
@@ -5604,7 +5599,7 @@ def written_text(store: Store, shows: Any, changed: Any) -> str:
 def list_begin(listing: Listing, query: Fields, total: int) -> str:
     """Return the JSON of a list up to its first record, with the numbers that come before it."""
     shown: dict[str, Any]
-    if listing.limit < 0:
+    if listing.bare:
         shown = {}
     elif "page" in query:
         shown = {"page": query["page"], "total": total, "limit": query["limit"]}
@@ -6057,7 +6052,7 @@ class Service:
         if "status" in given:
             given["status"] = given["status"].lower()
         checked = check(shape, given)
-        query = with_page(checked, listing.limit)
+        query = with_page(checked, listing)
         find_named(store, operation, id)  # only to refuse
         narrowed = filters_of(store, listing, query)
         if listing.within:
@@ -6218,10 +6213,10 @@ def list_schema(listing: Listing) -> Fields:
     schema = object_of({**numbers, listing.key: array_of(shown)}, title)
     if listing.beside[0]:
         schema["properties"][listing.beside[0]] = ANY_OBJECT
-    if listing.limit == 0:
-        schema["required"] = ["total", listing.key]
-    if listing.limit < 0:
+    if listing.bare:
         schema["required"] = [listing.key]
+    elif listing.whole:
+        schema["required"] = ["total", listing.key]
     return schema
 
 
@@ -10997,7 +10992,7 @@ class Pull:
 
     def converted(self, field: str, kind: Kind, value: Any) -> Any:
         """Return a value of an answer as a fixture has it."""
-        if kind.item:
+        if kind.part and kind.part.item:
             return ids_in(value)
         if kind.target:
             return id_in(value)
