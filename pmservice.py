@@ -853,7 +853,7 @@ def check_field(shape: Shape, field: str, value: Any, settle: Settle, values: Me
     required = field in shape.required
     if kind.is_given(value):
         read = kind.read
-        found = read.checked(value, settle) if isinstance(read, Items) else read(value)
+        found = read(value, settle) if isinstance(read, Items) else read(value)
         values[field] = settle(field, kind, found)
     elif field in shape.unset and value is not None:
         values[field] = None
@@ -885,12 +885,8 @@ class Items:
     def __init__(self, shape: Shape, least: int = 0, most: int | None = None):
         self.shape, self.least, self.most = shape, least, most
 
-    def __call__(self, value: Any) -> list[Members]:
-        """Return the checked objects. Raises Invalid with every broken field."""
-        return self.checked(value, unsettled)
-
-    def checked(self, value: Any, settle: Settle) -> list[Members]:
-        """Return the checked objects, with settled values. Raises Invalid."""
+    def __call__(self, value: Any, settle: Settle = unsettled) -> list[Members]:
+        """Return the checked objects, with settled values. Raises Invalid with every broken field."""
         if not isinstance(value, list) or len(value) < self.least:
             condition = ", not empty" if self.least else ""
             raise ValueError(f"must be an array of objects{condition}")
@@ -1809,36 +1805,23 @@ class View:
         return self.exceptions.get(field, writer), unset
 
     @functools.cached_property
-    def writers(self) -> list[tuple[int, Writer, str]]:
-        """The places of the columns that have writers, the writers, and the texts for "unset"."""
-        writers = []
-        for place, field in enumerate(self.columns):
-            writer, unset = self.writer(field)
-            if writer:
-                writers.append((place, writer, unset))
-        return writers
-
-    @functools.cached_property
-    def people_places(self) -> list[int]:
-        """The places of the columns that are written as user references."""
-        return [
-            place for place, writer, _ in self.writers if writer in (AS_REFERENCE, AS_REFERENCES)
-        ]
-
-    @functools.cached_property
     def template(self) -> str:
         """The JSON object with a %s for each column; the constant fields are written out."""
-        members = [f"{quote(field)}:{self.slot(field)}" for field in self.fields]
+        members = []
+        for field, kind in self.fields.items():
+            value = "%s"
+            if kind.source == "fixed":
+                value = to_json(kind.value).replace("%", "%%")
+            elif kind.look == "quoted" and field not in self.exceptions:
+                value = '"%s"'
+            members.append(f"{quote(field)}:{value}")
         return f"{{{','.join(members)}}}"
 
-    def slot(self, field: str) -> str:
-        """Return the part of the template that is a field's value."""
-        kind = self.fields[field]
-        if kind.source == "fixed":
-            return to_json(kind.value).replace("%", "%%")
-        if kind.look == "quoted" and field not in self.exceptions:
-            return '"%s"'
-        return "%s"
+    @functools.cached_property
+    def writers(self) -> list[tuple[int, Writer, str]]:
+        """The places of the columns that have writers, the writers, and the texts for "unset"."""
+        found = [(place, *self.writer(field)) for place, field in enumerate(self.columns)]
+        return [(place, writer, unset) for place, writer, unset in found if writer]
 
     def show(self, rows: Iterable[Sequence[Any]], scene: Scene) -> list[str]:
         """Return the JSON text of rows, at least one, with values in the order of `columns`."""
@@ -1850,11 +1833,13 @@ class View:
             return list(map(self.envelope.wrap, shown))
         return list(shown)
 
-    def people_in(self, rows: Iterable[Sequence[Any]]) -> set[str]:
+    def people_in(self, rows: Sequence[Sequence[Any]]) -> set[str]:
         """Return the accounts of everyone whom these rows show as a user reference."""
         cells = set()  # accounts and white lists, which accounts_in splits
-        for row in rows:
-            cells.update([row[place] for place in self.people_places if row[place]])
+        for place, writer, _ in self.writers:
+            if writer in (AS_REFERENCE, AS_REFERENCES):
+                cells.update([row[place] for row in rows])
+        cells.discard(None)
         return set().union(*map(accounts_in, cells))
 
 
@@ -1929,6 +1914,7 @@ SUCCESS = {"message": "success"}
 
 
 TOKEN_LIFETIME = 24 * 60 * 60  # seconds after its last use
+PATIENCE = 5  # seconds that a transaction waits for locks, of this process and of others together
 
 
 class Caller(NamedTuple):
@@ -2358,6 +2344,21 @@ CONSTRAINTS = (
 # fmt: on
 
 
+# How stories and bugs are linked to a plan and unlinked. A bug has one plan, a story several.
+PLAN_LINKS = {
+    "linked stories": """
+        INSERT OR IGNORE INTO plan_story SELECT :plan, value FROM json_each(:ids)""",
+    "unlinked stories": """
+        DELETE FROM plan_story
+        WHERE plan = :plan AND story IN (SELECT value FROM json_each(:ids))""",
+    "linked bugs": """
+        UPDATE bug SET plan = :plan WHERE id IN (SELECT value FROM json_each(:ids))""",
+    "unlinked bugs": """
+        UPDATE bug SET plan = 0
+        WHERE plan = :plan AND id IN (SELECT value FROM json_each(:ids))""",
+}
+
+
 def refuse_beyond_last(id: int) -> None:
     """Raise Refusal for an id above MAX_ID: a fixture with it could not be loaded again."""
     if id > MAX_ID:
@@ -2370,6 +2371,7 @@ class Store:
     me, clock, labels: of the transaction, see `begin`.
     ignored: the fields that were given without effect, which the answer names.
     changed: the table and the id of the row that was written, whose writer sees the answer.
+    timeout: milliseconds that the connection waits for SQLite's locks.
     """
 
     me: Caller
@@ -2377,6 +2379,7 @@ class Store:
     labels: Mapping[str, str]
     ignored: list[str]
     changed: tuple[str, int]
+    timeout = PATIENCE * 1000  # see Database.connect
 
     def __init__(self, connection: sqlite3.Connection, zone: tzinfo):
         self.connection, self.zone = connection, zone
@@ -2685,19 +2688,6 @@ class Store:
         """
         self.run(sql, {"story": story, "execution": execution})
 
-    def plan_records(self, table: str, plan: int, ids: list[int], on: bool) -> None:
-        """Link stories or bugs to a plan, or unlink them. A bug has one plan, a story several."""
-        chosen = "SELECT value FROM json_each(:ids)"
-        if table == "bug" and on:
-            sql = f"UPDATE bug SET plan = :plan WHERE id IN ({chosen})"
-        elif table == "bug":
-            sql = f"UPDATE bug SET plan = 0 WHERE id IN ({chosen}) AND plan = :plan"
-        elif on:
-            sql = f"INSERT OR IGNORE INTO plan_story SELECT :plan, value FROM ({chosen})"
-        else:
-            sql = f"DELETE FROM plan_story WHERE plan = :plan AND story IN ({chosen})"
-        self.run(sql, {"plan": plan, "ids": json.dumps(ids)})
-
     def build_names(self, product: int) -> dict[str, str]:
         """Return the names of a product's builds that the caller may see, by id."""
         sql = "SELECT CAST(id AS TEXT), title FROM shown_build WHERE product = ? AND NOT deleted"
@@ -2809,7 +2799,6 @@ PRAGMAS = (  # of every connection
     "PRAGMA journal_size_limit = 4194304",  # cuts a log that a long read made grow back to 4 MiB
     "PRAGMA temp_store = MEMORY",  # sorts lists even when the disk of temporary files is full
 )
-PATIENCE = 5  # seconds that a transaction waits for locks, of this process and of others together
 # The thread that receives all requests (room 16) must never work long: SQLite interrupts its reads
 # after QUICK_ROUNDS times QUICK_STEPS steps of its virtual machine, a millisecond or two.
 QUICK_STEPS = 10_000
@@ -2833,7 +2822,7 @@ class Database:
     ):
         self.path, self.zone, self.clock = path, zone, clock
         self.labels: Mapping[str, str] = {}  # see list_bug_options
-        self.idle: list[tuple[Store, int]] = []  # with the busy_timeout of each
+        self.idle: list[Store] = []
         self.closed = False
         self.in_memory = path == ":memory:"
         self.file = os.path.realpath(path)  # absolute, in case the process changes its directory
@@ -2914,8 +2903,7 @@ class Database:
         self.closed = True
         with contextlib.suppress(IndexError):
             while True:
-                store, _ = self.idle.pop()
-                store.connection.close()
+                self.idle.pop().connection.close()
         for _, keeper in self.snapshots.values():
             keeper.close()
 
@@ -2946,15 +2934,15 @@ class Database:
         is_quick_read = not patience and begin != "BEGIN IMMEDIATE"
         limit = make_limit() if is_quick_read else None
         try:
-            store, current_timeout = self.idle.pop()
+            store = self.idle.pop()
         except IndexError:
             store = self.new_store()
-            current_timeout = PATIENCE * 1000  # milliseconds; `connect` sets PATIENCE
         run = store.run
         try:
             store.begin(self.clock, me, self.labels)
-            if timeout != current_timeout:
+            if timeout != store.timeout:
                 run(f"PRAGMA busy_timeout = {timeout}")
+                store.timeout = timeout
             store.connection.set_progress_handler(limit, QUICK_STEPS)
             if links != LINKS_CHECKED:
                 run(links)
@@ -2967,9 +2955,9 @@ class Database:
             if begin:
                 run("COMMIT")
         finally:
-            self.take_back(store, timeout, links)
+            self.take_back(store, links)
 
-    def take_back(self, store: Store, timeout: int, links: str) -> None:
+    def take_back(self, store: Store, links: str) -> None:
         """End a transaction that is still open, and return its store to the pool."""
         connection = store.connection
         try:
@@ -2981,7 +2969,7 @@ class Database:
             # Not just dropped: the traceback would keep it open, and its lock would block writers.
             connection.close()
             raise
-        self.idle.append((store, timeout))
+        self.idle.append(store)
         if self.closed:
             self.close()
 
@@ -3451,37 +3439,24 @@ def with_versions(store: Store, resource: Resource, values: Fields, row: Any = N
     """Return a record's values with the present versions of the story and the case that they name.
 
     row: the stored record, None for a new one. A bug takes the version of its test case whenever
-    `case` is sent, unless a version is sent, too.
+    `case` is sent, unless a version is sent, too. A task takes that of its story whenever `story`
+    is sent, which confirms it; other records take it from another story only. The version of a
+    story that the caller does not see is 0, or stays if the record has that story already.
     """
     if resource is BUG and "case" in values:
         case = store.find("testcase", values["case"])
         if case:
             values = {"caseVersion": case["version"], **values}
-    if values.get("story") is None or "storyVersion" not in resource.fields:
+    story = values.get("story")
+    if not story or "storyVersion" not in resource.fields:
         return values
-    confirms = resource is TASK  # by sending the story that it has already
-    version = version_of_story(store, values["story"], row["story"] if row else None, confirms)
-    return values if version is None else {**values, "storyVersion": version}
-
-
-def version_of_story(store: Store, story: int, stored: int | None, confirms: bool) -> int | None:
-    """Return the version of a story that a record which names it takes, None for the one it has.
-
-    stored: the story that it has already, None for a new record.  confirms: whether naming the same
-    story again confirms its present version. `story` is no checked link.
-
-    a new record without a story            1
-    another story                           its version, 0 if the caller sees none with this id
-    the same story, confirmed               its version, or the one it has
-    the same story, or none any more        the one it has
-    """
-    is_kept = stored is not None and story in (0, stored)
-    if is_kept and not (story and confirms):
-        return None
+    is_same = row is not None and story == row["story"]
+    if is_same and resource is not TASK:
+        return values
     version = store.latest_version(story)
-    if version is None and not is_kept:
-        return 0 if story else 1
-    return version
+    if is_same and version is None:
+        return values
+    return {**values, "storyVersion": version or 0}
 
 
 def check_whole(resource: Resource, after: Fields) -> None:
@@ -3918,7 +3893,7 @@ def make_link(table: str, on: bool) -> Perform:
         if stranger:
             rule = f"{LIKE} plan (got {stranger})".format(product=plan["product"])
             raise Invalid({field: rule})
-        store.plan_records(table, id, body[field], on)
+        store.run(PLAN_LINKS[action], {"plan": id, "ids": json.dumps(body[field])})
         store.log_action("plan", id, action, body)
         return id
 
