@@ -188,6 +188,7 @@ MAX_LEVELS = 50  # of departments
 
 
 Members = dict[str, Any]  # of a JSON object, by name
+Fields = Mapping[str, Any]  # the same, only read: a body, a record, a JSON Schema
 
 
 class Refusal(Exception):
@@ -249,7 +250,6 @@ def sentences(parts: Iterable[str]) -> str:
 # `Settler` (room 8).
 
 
-Fields = Mapping[str, Any]  # a body, a record or a JSON Schema by its names
 # From a JSON value to a checked one; raises ValueError with the rule that it breaks.
 Reader = Callable[[Any], Any]
 
@@ -1913,6 +1913,8 @@ SUCCESS = {"message": "success"}
 # takes an unknown "name" for the text 'name'.
 
 
+Record = sqlite3.Row
+Now = Callable[[], datetime]  # a clock: the present moment, with its zone
 TOKEN_LIFETIME = 24 * 60 * 60  # seconds after its last use
 PATIENCE = 5  # seconds that a transaction waits for locks, of this process and of others together
 
@@ -2246,9 +2248,9 @@ class Constraint(NamedTuple):
 
     field: what is wrong with a row of the table that breaks the rule.
     when: the fields by whose change a request may break it, "" if none can.
-    rows: what follows FROM in the query for the rows that break it; {0} is the table.
-    rule: what they break, with the row's columns and the wrong link in braces.
-    link: the expression of the wrong link, if the field has several.
+    query: selects the rows that break it: their id, the wrong `link`, 0 if the field is none, and
+        what the rule names; {0} is the table.
+    rule: what they break, with columns of the query in braces.
     loaded: whether fixtures must keep it. They need not keep what the operations let happen later.
 
     A row of "story", "plan" says: once `plans` changed, no plan of the story may be of another
@@ -2258,55 +2260,82 @@ class Constraint(NamedTuple):
     table: str
     field: str
     when: str
-    rows: str
+    query: str
     rule: str
-    link: str = "0"
     loaded: bool = True
 
 
 IN_A_CIRCLE = """
-    project WHERE EXISTS (
+    SELECT id, parent AS link FROM project
+    WHERE EXISTS (
         WITH RECURSIVE up(id) AS (
             SELECT coalesce(project.project, project.parent)
             UNION
             SELECT coalesce(above.project, above.parent)
             FROM up JOIN project AS above ON above.id = up.id)
-        SELECT 1 FROM up WHERE up.id = project.id)"""
-NO_EXECUTION = "project WHERE project IS NOT NULL AND type IN ('program', 'project')"
+        SELECT 1 FROM up WHERE up.id = project.id)
+    ORDER BY id"""
+NO_EXECUTION = """
+    SELECT id, project AS link FROM project
+    WHERE project IS NOT NULL AND type IN ('program', 'project')
+    ORDER BY id"""
 LOOSE_OR_DEEP = f"""
-    department WHERE id NOT IN (
+    SELECT id, parent AS link FROM department
+    WHERE id NOT IN (
         WITH RECURSIVE root(id, level) AS (
             SELECT id, 1 FROM department WHERE parent IS NULL
             UNION ALL
             SELECT below.id, level + 1 FROM department AS below JOIN root ON below.parent = root.id)
-        SELECT id FROM root WHERE level <= {MAX_LEVELS})"""
-ABOVE = "{0} JOIN {0} AS up ON up.id = {0}.parent WHERE"
-HAS_CHILDREN = """{0} WHERE parent IS NOT NULL AND EXISTS (
-    SELECT 1 FROM {0} AS child WHERE child.parent = {0}.id AND NOT child.deleted)"""
-OTHER_PROJECT = """{0} JOIN project AS home ON home.id = execution
-    WHERE {0}.project <> coalesce(home.project, home.id)"""
+        SELECT id FROM root WHERE level <= {MAX_LEVELS})
+    ORDER BY id"""
+PARENT_ELSEWHERE = """
+    SELECT {0}.id, {0}.product, up.id AS link
+    FROM {0} JOIN {0} AS up ON up.id = {0}.parent
+    WHERE up.product <> {0}.product
+    ORDER BY {0}.id"""
+GRANDPARENT = """
+    SELECT {0}.id, up.id AS link
+    FROM {0} JOIN {0} AS up ON up.id = {0}.parent
+    WHERE up.parent IS NOT NULL AND NOT {0}.deleted
+    ORDER BY {0}.id"""
+HAS_CHILDREN = """
+    SELECT id, parent AS link FROM {0}
+    WHERE parent IS NOT NULL AND EXISTS (
+        SELECT 1 FROM {0} AS child WHERE child.parent = {0}.id AND NOT child.deleted)"""
+OTHER_PROJECT = """
+    SELECT {0}.id, {0}.project, home.id AS link
+    FROM {0} JOIN project AS home ON home.id = {0}.execution
+    WHERE {0}.project <> coalesce(home.project, home.id)
+    ORDER BY {0}.id"""
 PLANS_ELSEWHERE = """
-    story JOIN plan_story ON plan_story.story = story.id JOIN plan ON plan.id = plan_story.plan
-    WHERE plan.product <> story.product"""
+    SELECT story.id, story.product, plan.id AS link
+    FROM story JOIN plan_story ON plan_story.story = story.id JOIN plan ON plan.id = plan_story.plan
+    WHERE plan.product <> story.product
+    ORDER BY story.id"""
 ITEMS_ELSEWHERE = """
-    {0} JOIN {0}_{1} AS link ON link.{0} = {0}.id JOIN {2} AS item ON item.id = link."{1}"
-    WHERE item.product <> {0}.product"""
-NOT_OF_PROJECT = """build WHERE NOT EXISTS (
-    SELECT 1 FROM project_product AS of
-    WHERE of.project = build.project AND of.product = build.product)"""
-SAME_NAME = """build WHERE NOT deleted AND EXISTS (
-    SELECT 1 FROM build AS other
-    WHERE other.product = build.product AND other.name = build.name
-        AND NOT other.deleted AND other.id <> build.id)
+    SELECT {0}.id, {0}.product, item.id AS link
+    FROM {0} JOIN {0}_{1} ON {0}_{1}.{0} = {0}.id JOIN {2} AS item ON item.id = {0}_{1}."{1}"
+    WHERE item.product <> {0}.product
+    ORDER BY {0}.id"""
+NOT_OF_PROJECT = """
+    SELECT id, project, product AS link FROM build
+    WHERE NOT EXISTS (
+        SELECT 1 FROM project_product AS of
+        WHERE of.project = build.project AND of.product = build.product)"""
+SAME_NAME = """
+    SELECT id, 0 AS link FROM build
+    WHERE NOT deleted AND EXISTS (
+        SELECT 1 FROM build AS other
+        WHERE other.product = build.product AND other.name = build.name
+            AND NOT other.deleted AND other.id <> build.id)
     ORDER BY id DESC"""
 BUILD_STORIES = ITEMS_ELSEWHERE.format("build", "story", "story")
 BUILD_BUGS = ITEMS_ELSEWHERE.format("build", "bug", "bug")
 TESTTASK_CASES = ITEMS_ELSEWHERE.format("testtask", "case", "testcase")
-TESTTASK_BUILD = (
-    "testtask JOIN build AS item ON item.id = build WHERE item.product <> testtask.product"
-)
-PARENT_ELSEWHERE = f"{ABOVE} up.product <> {{0}}.product"
-GRANDPARENT = f"{ABOVE} up.parent IS NOT NULL AND NOT {{0}}.deleted"
+TESTTASK_BUILD = """
+    SELECT testtask.id, testtask.product, build.id AS link
+    FROM testtask JOIN build ON build.id = testtask.build
+    WHERE build.product <> testtask.product"""
 BELOW_ITSELF = "must not be the program itself or lie below it"
 TOO_DEEP = f"must not be the department itself, lie below it, or make more than {MAX_LEVELS} levels"
 ITS_PROJECT = "must be the project of its execution"
@@ -2317,29 +2346,29 @@ LIKE = "must belong to product {product}, like the"
 # fmt: off
 # THE RULES BETWEEN RECORDS, for a row that a request changed and for all rows that a fixture loaded.
 CONSTRAINTS = (
-    #          table         field        when               rows              rule
+    #          table         field        when               query             rule
     Constraint("project",    "parent",    "parent",          IN_A_CIRCLE,      BELOW_ITSELF),
     Constraint("project",    "project",   "",                NO_EXECUTION,     "must be 0: only executions belong to projects"),
     Constraint("department", "parent",    "parent",          LOOSE_OR_DEEP,    TOO_DEEP),
-    Constraint("story",      "parent",    "parent",          PARENT_ELSEWHERE, f"{LIKE} story (got {{parent}})"),
-    Constraint("story",      "plan",      "plans",           PLANS_ELSEWHERE,  f"{LIKE} story (got {{link}})", "plan.id", loaded=False),
-    Constraint("story",      "plans",     "",                PLANS_ELSEWHERE,  f"{LIKE} story (got {{link}})", "plan.id"),
-    Constraint("story",      "parent",    "parent",          GRANDPARENT,      "must be a story that has no parent itself (got {parent})"),
+    Constraint("story",      "parent",    "parent",          PARENT_ELSEWHERE, f"{LIKE} story (got {{link}})"),
+    Constraint("story",      "plan",      "plans",           PLANS_ELSEWHERE,  f"{LIKE} story (got {{link}})", loaded=False),
+    Constraint("story",      "plans",     "",                PLANS_ELSEWHERE,  f"{LIKE} story (got {{link}})"),
+    Constraint("story",      "parent",    "parent",          GRANDPARENT,      "must be a story that has no parent itself (got {link})"),
     Constraint("story",      "parent",    "parent",          HAS_CHILDREN,     "must be 0, because this story has children", loaded=False),
-    Constraint("plan",       "parent",    "parent",          PARENT_ELSEWHERE, f"{LIKE} plan (got {{parent}})"),
-    Constraint("plan",       "parent",    "parent",          GRANDPARENT,      "must be a plan that has no parent itself (got {parent})"),
+    Constraint("plan",       "parent",    "parent",          PARENT_ELSEWHERE, f"{LIKE} plan (got {{link}})"),
+    Constraint("plan",       "parent",    "parent",          GRANDPARENT,      "must be a plan that has no parent itself (got {link})"),
     Constraint("plan",       "parent",    "parent",          HAS_CHILDREN,     "must be 0, because this plan has children", loaded=False),
     Constraint("build",      "execution", "execution",       OTHER_PROJECT,    OF_THE_PROJECT, loaded=False),
     Constraint("build",      "product",   "product",         NOT_OF_PROJECT,   "must be a product of project {project}", loaded=False),
     Constraint("build",      "name",      "name product",    SAME_NAME,        ANOTHER_NAME),
-    Constraint("build",      "stories",   "stories product", BUILD_STORIES,    f"{LIKE} build (got {{link}})", "item.id"),
-    Constraint("build",      "bugs",      "bugs",            BUILD_BUGS,       f"{LIKE} build (got {{link}})", "item.id", loaded=False),
+    Constraint("build",      "stories",   "stories product", BUILD_STORIES,    f"{LIKE} build (got {{link}})"),
+    Constraint("build",      "bugs",      "bugs",            BUILD_BUGS,       f"{LIKE} build (got {{link}})", loaded=False),
     Constraint("build",      "project",   "",                OTHER_PROJECT,    ITS_PROJECT),
     Constraint("task",       "project",   "",                OTHER_PROJECT,    ITS_PROJECT),
     Constraint("testtask",   "project",   "",                OTHER_PROJECT,    ITS_PROJECT),
     Constraint("testtask",   "execution", "execution",       OTHER_PROJECT,    OF_THE_PROJECT, loaded=False),
-    Constraint("testtask",   "build",     "build product",   TESTTASK_BUILD,   f"{LIKE} testtask (got {{build}})", loaded=False),
-    Constraint("testtask",   "testcases", "testcases",       TESTTASK_CASES,   f"{LIKE} testtask (got {{link}})", "item.id", loaded=False),
+    Constraint("testtask",   "build",     "build product",   TESTTASK_BUILD,   f"{LIKE} testtask (got {{link}})", loaded=False),
+    Constraint("testtask",   "testcases", "testcases",       TESTTASK_CASES,   f"{LIKE} testtask (got {{link}})", loaded=False),
 )
 # fmt: on
 
@@ -2375,7 +2404,7 @@ class Store:
     """
 
     me: Caller
-    clock: Callable[[], datetime]
+    clock: Now
     labels: Mapping[str, str]
     ignored: list[str]
     changed: tuple[str, int]
@@ -2385,7 +2414,7 @@ class Store:
         self.connection, self.zone = connection, zone
         self.run = connection.execute
 
-    def begin(self, clock: Callable[[], datetime], me: Caller, labels: Mapping[str, str]) -> None:
+    def begin(self, clock: Now, me: Caller, labels: Mapping[str, str]) -> None:
         """Begin a transaction: when it is, whose, and what people read instead of words."""
         self.clock, self.me, self.labels = clock, me, labels
         self.ignored, self.changed = [], ("", 0)
@@ -2413,9 +2442,9 @@ class Store:
 
     # Running statements
 
-    def row(self, sql: str, values: Any = ()) -> sqlite3.Row | None:
+    def row(self, sql: str, values: Any = ()) -> Record | None:
         """Return the first row of a query, None without one."""
-        found: sqlite3.Row | None = self.run(sql, values).fetchone()
+        found: Record | None = self.run(sql, values).fetchone()
         return found
 
     def value(self, sql: str, values: Any = ()) -> Any | None:
@@ -2429,14 +2458,14 @@ class Store:
 
     # Any resource
 
-    def insert(self, table: str, values: Mapping[str, Any], conflict: str = "") -> int:
+    def insert(self, table: str, values: Fields, conflict: str = "") -> int:
         """Insert a row and return its id. Raises Refusal if ids are used up."""
         statement = insert_statement(table, tuple(values), conflict)
         id = int(self.run(statement, tuple(values.values())).lastrowid or 0)
         refuse_beyond_last(id)
         return id
 
-    def insert_record(self, resource: Resource, values: Mapping[str, Any]) -> int:
+    def insert_record(self, resource: Resource, values: Fields) -> int:
         """Insert a record and its parts, which are rows of other tables; return its id."""
         parts, columns = resource.parts_and_columns(values)
         id = self.insert(resource.table, columns)
@@ -2454,11 +2483,11 @@ class Store:
                 conflict = "" if "id" in row else "OR IGNORE"
                 self.insert(part.table, {part.owner: id, **row}, conflict)
 
-    def update(self, table: str, id: int, changes: Mapping[str, Any]) -> None:
+    def update(self, table: str, id: int, changes: Fields) -> None:
         columns = ", ".join(f'"{name}" = ?' for name in changes)
         self.run(f"UPDATE {table} SET {columns} WHERE id = ?", (*changes.values(), id))
 
-    def update_record(self, resource: Resource, id: int, values: Mapping[str, Any]) -> None:
+    def update_record(self, resource: Resource, id: int, values: Fields) -> None:
         """Change a record; parts that are given replace the stored ones."""
         parts, columns = resource.parts_and_columns(values)
         if columns:
@@ -2472,16 +2501,16 @@ class Store:
         conditions = " AND ".join(f'"{name}" = ?' for name in key)
         self.run(f"DELETE FROM {table} WHERE {conditions}", tuple(key.values()))
 
-    def get(self, table: str, id: int) -> sqlite3.Row:
+    def get(self, table: str, id: int) -> Record:
         """Return a row that exists."""
-        row: sqlite3.Row = self.run(f"SELECT * FROM {table} WHERE id = ?", (id,)).fetchone()
+        row: Record = self.run(f"SELECT * FROM {table} WHERE id = ?", (id,)).fetchone()
         return row
 
-    def find(self, target: str, id: int) -> sqlite3.Row | None:
+    def find(self, target: str, id: int) -> Record | None:
         """Return the row of a resource if it is not deleted and the caller may see it."""
         return self.row(find_statement(target), {"id": id})
 
-    def select(self, view: View, id: int) -> list[sqlite3.Row]:
+    def select(self, view: View, id: int) -> list[Record]:
         """Return the row of one record as a view shows it, in a list; an empty list without it."""
         named = all_of(f"{view.resource.table}.id = ?", view.resource.of_types)
         statement = f"{select_statement(view)} WHERE {named}"
@@ -2522,10 +2551,8 @@ class Store:
 
         id: of the only row that can break it; a department may make those below it break it.
         """
-        table = constraint.table
-        rows = constraint.rows.format(table)
-        sql = f"SELECT {table}.*, {constraint.link} AS link FROM {rows}"
-        if id and table != "department":
+        sql = constraint.query.format(constraint.table)
+        if id and constraint.table != "department":
             sql = f"SELECT * FROM ({sql}) WHERE id = {id}"
         for row in self.run(sql):
             yield row["id"], row["link"], constraint.rule.format(**row)
@@ -2561,7 +2588,7 @@ class Store:
         """
         return dict(self.run(sql, (json.dumps(list(accounts)),)))
 
-    def user(self, person: str | int) -> sqlite3.Row | None:
+    def user(self, person: str | int) -> Record | None:
         """Return the row of a user by account or id, None if it is unknown."""
         column = "id" if isinstance(person, int) else "account"
         return self.row(f"SELECT * FROM user WHERE {column} = ?", (person,))
@@ -2589,7 +2616,7 @@ class Store:
         """Return the real names of the administrators by account."""
         return dict(self.run("SELECT account, realname FROM user WHERE admin AND NOT deleted"))
 
-    def token(self, hash: str) -> sqlite3.Row | None:
+    def token(self, hash: str) -> Record | None:
         """Return the account of a token, whether it is an administrator's, and its last use.
 
         A token of a deleted user counts as unknown.
@@ -2620,7 +2647,7 @@ class Store:
 
     # Single operations
 
-    def begin_projects(self, task: sqlite3.Row) -> None:
+    def begin_projects(self, task: Record) -> None:
         """Set the execution and the project of a task to `doing` if they wait.
 
         Their real begin is today, unless it is set.
@@ -2665,7 +2692,7 @@ class Store:
         """
         self.run(sql, (story,))
 
-    def story_at(self, story: int, version: int) -> dict[str, Any]:
+    def story_at(self, story: int, version: int) -> Members:
         """Return what a story said in a version, or in the last one before it that is kept."""
         sql = """
             SELECT version, title, spec, verify FROM story_version
@@ -2693,7 +2720,7 @@ class Store:
         sql = "SELECT CAST(id AS TEXT), title FROM shown_build WHERE product = ? AND NOT deleted"
         return dict(self.run(sql, (product,)))
 
-    def steps(self, case: int) -> list[sqlite3.Row]:
+    def steps(self, case: int) -> list[Record]:
         """Return the steps of a test case."""
         sql = """
             SELECT id, parent, "case", version, type, desc, expect FROM step
@@ -2817,9 +2844,7 @@ class Database:
         cannot write is opened for reading only.
     """
 
-    def __init__(
-        self, path: str, zone: tzinfo, clock: Callable[[], datetime], existing: bool = False
-    ):
+    def __init__(self, path: str, zone: tzinfo, clock: Now, existing: bool = False):
         self.path, self.zone, self.clock = path, zone, clock
         self.labels: Mapping[str, str] = {}  # see list_bug_options
         self.idle: list[Store] = []
@@ -3335,7 +3360,6 @@ def empty_database() -> sqlite3.Connection:
 # `modify` and `move` end in `save`, which logs the action; a function that changes a record in
 # another way calls `log_action` itself. Creating a record logs nothing.
 
-Record = sqlite3.Row
 Perform = Callable[[Store, Any, Fields], int]
 
 
@@ -3412,7 +3436,7 @@ class Settler:
         return account
 
 
-def complete(store: Store, resource: Resource, given: Fields) -> dict[str, Any]:
+def complete(store: Store, resource: Resource, given: Fields) -> Members:
     """Return a new record with the resource's defaults where nothing was given.
 
     The specification: `whitelist` "takes effect only when acl is `private`". A record with acl
@@ -3428,7 +3452,7 @@ def complete(store: Store, resource: Resource, given: Fields) -> dict[str, Any]:
     return {field: value for field, value in values.items() if value is not None}
 
 
-def empty_whitelist(store: Store, values: dict[str, Any]) -> None:
+def empty_whitelist(store: Store, values: Members) -> None:
     """Empty the white list of an open record; one that was given is ignored."""
     if values.get("whitelist") not in (None, ","):
         store.ignored.append("whitelist")
@@ -3581,7 +3605,7 @@ class Transition(NamedTuple):
     sources: tuple[str, ...]
     to: str = ""
     signs: str = ""
-    sets: Mapping[str, Any] = {}
+    sets: Fields = {}
 
 
 # fmt: off
@@ -3652,7 +3676,7 @@ def move(store: Store, row: Any, body: Fields, transition: Transition) -> int:
     if state not in sources:
         refused = f'A {resource.name} in state "{state}" cannot be {action}'
         raise Refusal(400, f"{refused}; allowed states: {', '.join(sources)}.")
-    changes: dict[str, Any] = {}
+    changes: Members = {}
     for field, value in sets.items():
         changes[field] = value(row) if callable(value) else value
     if signs:
@@ -3964,7 +3988,7 @@ def run_case(store: Store, case: Record, body: Fields) -> int:
     return create(store, RESULT, made)
 
 
-def add_results(steps: list[dict[str, Any]], given: list[Fields]) -> None:
+def add_results(steps: list[Members], given: list[Fields]) -> None:
     """Add the results that a request gives to the steps of a test case, in the same order."""
     most = len(steps)
     if len(given) > most:
@@ -4059,7 +4083,7 @@ def check_hours(task: Record, after: Fields) -> None:
         raise Invalid(closedReason="is set by closing the task")
 
 
-def set_state(store: Store, task: Record, changes: dict[str, Any], after: Fields) -> int:
+def set_state(store: Store, task: Record, changes: Members, after: Fields) -> int:
     """Change a task whose state becomes another one, and return its id."""
     row = dict(task)
     status = after["status"]
@@ -4385,7 +4409,7 @@ def hashed_user(given: Fields) -> Fields:
     return with_hash(given)
 
 
-def modify_user(store: Store, user: sqlite3.Row, body: Fields) -> int:
+def modify_user(store: Store, user: Record, body: Fields) -> int:
     """Change what is sent of a user. Members may change their OWN_FIELDS only."""
     account = user["account"]
     changes = {}
@@ -4405,7 +4429,7 @@ def modify_user(store: Store, user: sqlite3.Row, body: Fields) -> int:
     return id
 
 
-def delete_user(store: Store, user: sqlite3.Row, body: Fields) -> int:
+def delete_user(store: Store, user: Record, body: Fields) -> int:
     """Soft-delete a user, who leaves the department and loses tokens and password."""
     id: int = user["id"]
     account = user["account"]
@@ -4441,7 +4465,7 @@ def give_token(store: Store, account: str) -> str:
     return token
 
 
-def log_in(database: Database, body: Fields) -> dict[str, Any]:
+def log_in(database: Database, body: Fields) -> Members:
     """Return a token for an account and its password, or the MD5 of it.
 
     It is given the database instead of a store, because hashing takes too long for a transaction.
@@ -4488,7 +4512,7 @@ BATCH = 200
 Places = dict[str, list[int]]  # the ids of each array's records, in the fixture's order
 
 
-def object_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def object_once(pairs: list[tuple[str, Any]]) -> Members:
     """Return a JSON object of a fixture. Raises Refusal for a name that stands twice."""
     fields = {}
     for name, value in pairs:
@@ -4498,7 +4522,7 @@ def object_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return fields
 
 
-def parse_fixture(text: str) -> dict[str, Any]:
+def parse_fixture(text: str) -> Members:
     """Return the arrays of a fixture by name. Raises Refusal."""
     try:
         document = json.loads(text, parse_constant=refuse_constant, object_pairs_hook=object_once)
@@ -4564,7 +4588,7 @@ def placing(array: str, place: int) -> Iterator[None]:
         raise Refusal(400, sentences(broken)) from None
 
 
-def check_record(store: Store, resource: Resource, record: Any) -> dict[str, Any]:
+def check_record(store: Store, resource: Resource, record: Any) -> Members:
     """Return the values of one record of a fixture. Raises Invalid.
 
     A person or a moment that is null stays unset, without a default: in a dump, null means that it
@@ -4584,7 +4608,7 @@ def check_record(store: Store, resource: Resource, record: Any) -> dict[str, Any
     return values
 
 
-def insert_loaded(store: Store, resource: Resource, values: dict[str, Any]) -> int:
+def insert_loaded(store: Store, resource: Resource, values: Members) -> int:
     """Insert one checked record, whose links may be wrong, and return its id. Raises Invalid."""
     try:
         if resource is USER:
@@ -5021,7 +5045,7 @@ OPERATIONS = SPECIFIED + COMPANIONS
 #     fault     room 14: the fault that it met
 #     headers   room 14: headers that a fault adds to the answer
 #     drop      room 14: set if a fault closes the connection without an answer
-Environ = dict[str, Any]
+Environ = Members
 Texts = dict[str, str]
 Handler = Callable[..., Any]
 Headers = list[tuple[str, str]]
@@ -5386,7 +5410,7 @@ def printable(text: str) -> str:
     return text if text.isprintable() else text.encode("unicode_escape").decode()
 
 
-def response(status: int, body: Mapping[str, Any]) -> bottle.HTTPResponse:
+def response(status: int, body: Fields) -> bottle.HTTPResponse:
     """Return a refusal, and note its sentences for the journal and the log."""
     environ = bottle.request.environ
     environ["pmservice.error"] = body["error"]
@@ -5494,7 +5518,7 @@ def resume(begin: list[bytes], pieces: Chunks) -> Chunks:
         yield from pieces
 
 
-def find_named(store: Store, operation: Operation, id: int | str) -> sqlite3.Row | None:
+def find_named(store: Store, operation: Operation, id: int | str) -> Record | None:
     """Return the row that the path names. Raises Refusal (404) for what the caller may not see."""
     if not operation.target:
         return None
@@ -5504,7 +5528,7 @@ def find_named(store: Store, operation: Operation, id: int | str) -> sqlite3.Row
     return row
 
 
-def carry_out(store: Store, operation: Operation, row: sqlite3.Row | None, fields: Fields) -> Any:
+def carry_out(store: Store, operation: Operation, row: Record | None, fields: Fields) -> Any:
     """Check the fields of a request, perform its operation, and return what that returns.
 
     row: the record that the path names.
@@ -5522,7 +5546,7 @@ def carry_out(store: Store, operation: Operation, row: sqlite3.Row | None, field
         raise Invalid(broken) from None
 
 
-def render(store: Store, view: View, rows: Sequence[sqlite3.Row]) -> str:
+def render(store: Store, view: View, rows: Sequence[Record]) -> str:
     """Return the JSON of records as a view shows them."""
     accounts = view.people_in(rows)
     people = store.people(accounts) if accounts else {}
@@ -5573,7 +5597,7 @@ def written_text(store: Store, shows: Any, changed: Any) -> str:
 
 def list_begin(listing: Listing, query: Fields, total: int) -> str:
     """Return the JSON of a list up to its first record, with the numbers that come before it."""
-    shown: dict[str, Any]
+    shown: Members
     if listing.bare:
         shown = {}
     elif "page" in query:
@@ -5740,7 +5764,7 @@ class Service:
     would wait there, or take too long, raises HandOver.
     """
 
-    def __init__(self, database: Database, settings: Mapping[str, Any]):
+    def __init__(self, database: Database, settings: Fields):
         self.database = database
         self.token: str = settings["token"] or secrets.token_hex(16)
         self.admin_hash = hash_token(self.token)
@@ -6439,7 +6463,7 @@ def problems_of(store: Store) -> Iterator[str]:
 class Clock:
     """The time by which everything is dated: that of `base`, shifted, or a frozen moment."""
 
-    base: Callable[[], datetime]
+    base: Now
     offset: float = 0.0  # seconds
     frozen: datetime | None = None
 
@@ -6464,7 +6488,7 @@ class Clock:
                 return
         raise Invalid({"advance": with_value("must lead to the years 2 to 9998", "", seconds)})
 
-    def state(self) -> dict[str, Any]:
+    def state(self) -> Members:
         """Return what GET /-/clock answers."""
         now = utc(self(), timezone.utc)
         is_frozen = self.frozen is not None
@@ -6595,7 +6619,7 @@ def read_json(value: Any) -> Any:
     return value
 
 
-Fault = dict[str, Any]
+Fault = Members
 
 # fmt: off
 #                look     read                               schema of a request
@@ -6949,7 +6973,7 @@ def up_to_secret(text: str) -> str:
     return text[: secret.end()] + BLANKED if secret else text
 
 
-def blank_fields(fields: Fields) -> dict[str, Any]:
+def blank_fields(fields: Fields) -> Members:
     """Return the fields of an object, with the secrets blanked."""
     return {name: BLANKED if SECRET.search(name) else fields[name] for name in fields}
 
@@ -8594,7 +8618,7 @@ Invoke-RestMethod {url}/products -Headers @{{Token = $T}} -Method Post\
  -Body '{{"name": "Shop"}}'"""
 
 
-def lines_for_programs(environ: Mapping[str, Any], account: str) -> Section:
+def lines_for_programs(environ: Fields, account: str) -> Section:
     """Return the lines that get JSON in the reader's shell, and links to what has no page."""
     on_windows = "Windows" in environ.get("HTTP_USER_AGENT", "")
     lines = POWERSHELL if on_windows else SHELL
@@ -8701,7 +8725,7 @@ class Page:
         # the latest query strings with which the page that ends a login was refused
         self.ended: deque[str] = deque(maxlen=MOST_ENDED)
 
-    def __call__(self, environ: dict[str, Any]) -> bottle.HTTPResponse:
+    def __call__(self, environ: Members) -> bottle.HTTPResponse:
         """Answer a request with a page, refusals included."""
         framing = " ".join(self.service.frames) or "'none'"
         headers = {**SEALED, "Content-Security-Policy": POLICY + framing}
@@ -8896,7 +8920,7 @@ class Page:
 #    nothing was received or sent for two minutes, or the server has finished.
 
 # No Server header; and proxy headers, which nothing here reads, are left alone.
-WAITRESS: dict[str, Any] = {"ident": None, "clear_untrusted_proxy_headers": False}
+WAITRESS: Members = {"ident": None, "clear_untrusted_proxy_headers": False}
 THREADS = 8
 CONNECTIONS = 900  # at most, where there is poll()
 # Windows has no poll(), and its select() takes 512 descriptors, of which LAST_CLIENTS and a few
@@ -9019,13 +9043,13 @@ class AnswerTask(WSGITask):  # type: ignore[misc]
 
     wrote_header: bool
 
-    def get_environment(self) -> dict[str, Any]:
+    def get_environment(self) -> Members:
         """Return the WSGI environment, with how many seconds the request may wait for others.
 
         waitress sets no such limit: time in the queue did not count, so that under a lock held
         elsewhere quick reads took 9.5 s and writers waited 10 s for their 503.
         """
-        environ: dict[str, Any] = super().get_environment()
+        environ: Members = super().get_environment()
         environ["pmservice.patience"] = self.patience()
         return environ
 
@@ -9707,7 +9731,7 @@ class Row:
 
     kind: str
     number: int
-    cells: dict[str, Any]
+    cells: Members
     id: int | str = 0
 
     def age(self, column: str) -> float:
@@ -9723,14 +9747,14 @@ def read_script(language: str) -> list[Row]:
     """Return the rows of the script, with the texts of one language."""
     columns: dict[str, list[str]] = {}
     keys: dict[str, Row] = {}
-    above: dict[str, Any] = {}
+    above: Members = {}
     rows: list[Row] = []
     for line in re.sub(r"\n +", " ", SCRIPT).splitlines():
         kind, *cells = map(str.strip, line.split("|"))
         if kind.endswith(":"):
             columns[kind[:-1]] = [cell.removesuffix(f" {language}") for cell in cells]
         elif kind:
-            own: dict[str, Any] = dict(zip(columns[kind], cells, strict=True))
+            own: Members = dict(zip(columns[kind], cells, strict=True))
             for column in ("plan", "testcase", "case"):
                 if own.get(column):
                     own[column] = keys[own[column]]
@@ -9882,8 +9906,8 @@ def share_password(database: Database) -> str:
 MANY_RECORDS = 20_000  # take seconds to load
 CALLS_REPORTED = 20  # of each service, when a test has failed
 FilePath = str | os.PathLike[str]
-FixtureSource = FilePath | Mapping[str, Any]  # a file or a document
-Values = Mapping[str, Any]  # the values of all settings, by name
+FixtureSource = FilePath | Fields  # a file or a document
+Values = Fields  # the values of all settings, by name
 YES = ("1", "true", "yes", "on")
 NO = ("0", "false", "no", "off")
 utc_now = functools.partial(datetime.now, timezone.utc)
@@ -9966,7 +9990,7 @@ def read_language(word: str) -> str:
     return word
 
 
-def read_clock(clock: Callable[[], datetime]) -> Callable[[], datetime]:
+def read_clock(clock: Now) -> Now:
     """Return a function that returns aware datetimes."""
     if clock().tzinfo is None:
         raise ValueError
@@ -10050,7 +10074,7 @@ class Settings(TypedDict, total=False):
 ARGUMENTS = {one.name: one.kind for one in SETTINGS if one.name in Settings.__annotations__}
 
 
-def read_settings(given: Mapping[str, Any]) -> dict[str, Any]:
+def read_settings(given: Fields) -> Members:
     """Return all settings, checked; those that are not given, or None, have their defaults.
 
     Raises TypeError for an unknown name and StartError for a wrong value.
@@ -10344,7 +10368,7 @@ class Client:
         """
         return int(self.post("/-/load", fixture_text(source).encode())["records"])
 
-    def dump(self) -> dict[str, Any]:
+    def dump(self) -> Members:
         """Return all records as a fixture."""
         return dict(self.get("/-/dump"))
 
@@ -10375,7 +10399,7 @@ class Client:
         """
         self.post("/-/faults", {"match": match, **effects})
 
-    def faults(self) -> list[dict[str, Any]]:
+    def faults(self) -> list[Members]:
         """Return the faults, with their hits and what is left of skip and times."""
         return list(self.get("/-/faults"))
 
@@ -10383,7 +10407,7 @@ class Client:
         """Remove all faults."""
         self.delete("/-/faults")
 
-    def calls(self, **wanted: str | int) -> list[dict[str, Any]]:
+    def calls(self, **wanted: str | int) -> list[Members]:
         """Return the calls of the journal that match, this client's included.
 
         They stand in the order of their answers. Each has id, time, method, path, status, account,
@@ -10394,9 +10418,7 @@ class Client:
         """
         return list(self.get(f"/-/journal?{urllib.parse.urlencode(wanted)}")["calls"])
 
-    def wait_for_calls(
-        self, count: int, seconds: float = 10, **wanted: str | int
-    ) -> list[dict[str, Any]]:
+    def wait_for_calls(self, count: int, seconds: float = 10, **wanted: str | int) -> list[Members]:
         """Return the answered calls that match as soon as there are `count`.
 
         Raises CallError if there are fewer in the end, or more.
@@ -10481,7 +10503,7 @@ def json_or_text(value: Any) -> str:
     return value if isinstance(value, str) else to_json(value)
 
 
-def call_lines(call: Mapping[str, Any]) -> Iterator[str]:
+def call_lines(call: Fields) -> Iterator[str]:
     """Yield the lines of a call in a test's report."""
     result = f"{call['status']} {call['duration']:.1f} ms {call['account']}"
     yield printable(f"{call['time'][11:23]} {call['method']} {call['url']} {result}")
@@ -10492,7 +10514,7 @@ def call_lines(call: Mapping[str, Any]) -> Iterator[str]:
             yield f"    {name:8}{printable(shortened(json_or_text(value)))}"
 
 
-def settings_of(request: Any, settings: Settings) -> dict[str, Any]:
+def settings_of(request: Any, settings: Settings) -> Members:
     """Return the settings of pmservice_settings, changed by a test's marks.
 
     Of several marks, the one nearest to the test wins. A file named by a mark is relative to the
@@ -10822,7 +10844,7 @@ def bug_state(bug: Fields) -> Any:
     return "resolved" if bug.get("resolution") else "active"
 
 
-def votes_on(story: Fields) -> list[dict[str, Any]]:
+def votes_on(story: Fields) -> list[Members]:
     """Return the votes on a story: answers name who has not voted; all others have agreed."""
     voters, waiting = names_in(story.get("reviewer")), names_in(story.get("notReview"))
     return [{"account": one, "result": "" if one in waiting else "pass"} for one in voters]
@@ -10957,7 +10979,7 @@ class Pull:
             if not full or len(seen) - before < full:
                 break
 
-    def as_fixture(self, array: str, record: Fields) -> dict[str, Any]:
+    def as_fixture(self, array: str, record: Fields) -> Members:
         """Return a record of an answer as a fixture has it."""
         made = {field: make(record) for field, make in MADE_OF.get(array, {}).items()}
         for field, kind in FIXTURE[array].fixture.fields.items():
@@ -11253,7 +11275,7 @@ def add_settings(
         if setting.name not in names:
             continue
         help = helps.get(setting.name, setting.help)
-        options: dict[str, Any] = {"default": argparse.SUPPRESS, "help": help}
+        options: Members = {"default": argparse.SUPPRESS, "help": help}
         if setting.default:
             options["help"] += f" (default {setting.default})"
         if setting.kind is SWITCH:
@@ -11266,7 +11288,7 @@ def add_settings(
         to.add_argument(*filter(None, [setting.short, setting.flag]), **options)
 
 
-def resolve(given: Mapping[str, Any]) -> dict[str, Any]:
+def resolve(given: Fields) -> Members:
     """Return every setting's value. Raises StartError for one that cannot be read.
 
     given: the texts of flags, a list for one that can be repeated.
@@ -11634,7 +11656,7 @@ class Command(NamedTuple):
     run: Callable[[Values, argparse.Namespace], int | None]
     help: str
     settings: tuple[str, ...] = ()
-    arguments: Mapping[str, Mapping[str, Any]] = {}
+    arguments: Mapping[str, Fields] = {}
     example: str = ""
     helps: Mapping[str, str] = {}
 
