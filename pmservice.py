@@ -19,7 +19,7 @@ sees it, are the views of schema.sql.
     6 Store         the queries: lists, rules between records, rows
     7 Database      the file: opening, transactions
     8 Rules         what the operations do; the table of transitions
-    9 Passwords     passwords and tokens
+    9 Users         users, their passwords and tokens
     10 Fixtures     all records as one JSON document, in and out
     11 Operations   the table of what can be called
     12 Service      HTTP: bodies, paths, tokens, refusals, answers
@@ -3346,10 +3346,10 @@ def empty_database() -> sqlite3.Connection:
 # --- 8 Rules: what the operations do --------------------------------------------------------------
 # First what all operations share, then the operations: plain functions on rows. No HTTP, no SQL.
 #
-# A function that performs an operation has one of three forms. A write gets the store of its transaction, the
-# record that the path names (None without one) and the checked body, and returns the id of the
-# record to show, or several. A read gets the store and the query, and returns a JSON value, or the
-# id of the record to show. The log-in gets the database.
+# A function that performs an operation has one of three forms. A write gets the store of its
+# transaction, the record that the path names (None without one) and the checked body, and returns
+# the id of the record to show, or several. A read gets the store and the query, and returns a JSON
+# value, or the id of the record to show. The log-in gets the database.
 #
 # The values of a body are settled before: `Settler` has found every link and person and turned
 # moments into UTC. (`story` of a task is a plain number and may name nothing.) Names in the values
@@ -4322,7 +4322,7 @@ def list_bug_options(store: Store, query: Fields) -> Fields:
     return {"options": options}
 
 
-# --- 9 Passwords: passwords and tokens ------------------------------------------------------------
+# --- 9 Users: users, their passwords and tokens ---------------------------------------------------
 # A password is stored as the scrypt hash of its MD5 in hex, because existing clients send either
 # the password or that MD5. A token is random and stored as its SHA-256 only.
 
