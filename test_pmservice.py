@@ -4852,7 +4852,7 @@ class TestSmallOnes:
         assert group["accounts"] == {"admin": "admin", "boss": "Bo"}
 
 
-# --- 9 Passwords: passwords and tokens ------------------------------------------------------------
+# --- 9 Users: users, their passwords and tokens ---------------------------------------------------
 
 
 LOGIN_FAILED = {"error": "Login failed. Please check your account and password."}
