@@ -273,47 +273,33 @@ class Kind(NamedTuple):
         texts that never need escaping: they are only put between quotes.
     read: how requests write it.
     schema: the JSON Schema of what requests may send; any text unless given.
-    none: the placeholder that some answers show for an unset value, where others show null. A
-        request that sends it back does not give the field, or empties it where "" does.
+    absent: the values by which a request does not give the field: null, "" unless it is a value,
+        and the placeholder that some answers show where it is unset.
     source: where values come from.
         "given": a column that requests or fixtures set.
         "derived": worked out by the resource's view.
         "part": rows of another table, see `part`.
         "fixed": the constant `value`, which every answer shows.
     target: the resource that a link must name (a key of RESOURCES).
-    needed: whether the link must name a record.
+    needed: whether a link that is given must name a record; None: if the body requires it.
     shown: the JSON Schema of answers, for the looks "plain" and "quoted"; others have a writer's.
     sql: the expression that answers show, "" for the column that is called like the field.
-    may_be_none: whether a required link may name nothing, as the trunk among builds does.
     part: where the rows of a part are.
     """
 
     look: str
     read: Reader
     schema: Fields = {"type": "string"}
-    none: Any = ""
+    absent: tuple[Any, ...] = (None, "")
     source: str = "given"
     value: Any = None
     target: str = ""
-    needed: bool = False
-    may_be_none: bool = False
+    needed: bool | None = None
     shown: Fields = {"type": "integer", "format": "int64"}
     sql: str = ""
     part: Part | None = None
 
-    def is_given(self, value: Any) -> bool:
-        """Tell whether a request gives a value.
 
-        null is never given; "" only for texts and persons; the placeholder of an unset value is
-        not.
-        """
-        if self.look in TEXT_LOOKS:
-            return value is not None
-        return value not in (None, "", self.none)
-
-
-# Of texts and persons, for which "" is a value.
-TEXT_LOOKS = ("text", "nullable", "person", "people", "references")
 ASCII_INT = re.compile(r"-?[0-9]{1,19}")
 ASCII_NUMBER = re.compile(r"-?[0-9]+(\.[0-9]+)?([eE][-+]?[0-9]+)?")
 ASCII_DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
@@ -681,6 +667,9 @@ def fixed(value: Any) -> Kind:
     return Kind("plain", read_text, source="fixed", value=value)
 
 
+# Of texts and persons, for which "" is a value.
+text_kind = functools.partial(Kind, absent=(None,))
+
 # The schemas say what clients should send. The readers take more, such as the text of a number.
 ONE_ACCOUNT = "[A-Za-z0-9_.@-]{1,30}"
 TIME_PATTERN = "^[0-9]{4}-[0-9]{2}-[0-9]{2} [0-9]{2}:[0-9]{2}:[0-9]{2}$"
@@ -695,35 +684,35 @@ ID           = whole_kind(1, MAX_ID)
 NATURAL      = whole_kind(0)
 COUNTER      = whole_kind(0, MAX_ID)
 SMALL        = whole_kind(0, 10**9)  # so that the orders that continue from it still fit
-PAGE         = whole_kind(1)._replace(none="0")  # 0 is not given
-LIMIT        = whole_kind(1, 100_000)._replace(none="0")
+PAGE         = whole_kind(1)._replace(absent=("", "0"))
+LIMIT        = whole_kind(1, 100_000)._replace(absent=("", "0"))
 MAYBE_INT    = INT._replace(look="number")
 MONEY        = INT._replace(look="quoted", shown=STRING)  # "int (sent) / string (returned)"
 RELEASE_BUILD = NATURAL._replace(read=only_one(whole(0)))
 #                   look         read               schema of a request
 HOURS        = Kind("hours",     number_of("hours", 0, MAX_INT), HOURS_SCHEMA)
 ESTIMATE     = Kind("hours",     number_of("hours", 0, 10**9), HOURS_SCHEMA)  # so that sums stay within 64 bits
-NAME         = Kind("text",      filled(MAX_NAME),  {**STRING, "minLength": 1, "maxLength": MAX_NAME})
-TEXT         = Kind("text",      read_text)
+NAME         = text_kind("text",      filled(MAX_NAME),  {**STRING, "minLength": 1, "maxLength": MAX_NAME})
+TEXT         = text_kind("text",      read_text)
 MAYBE_TEXT   = TEXT._replace(look="nullable")
-EMAIL        = Kind("text",      matching(r"[^@\s]+@[^@\s]+", "an e-mail address"))
-PHONE        = Kind("text",      matching(r"\+?[0-9][0-9 ()-]{4,24}", "a phone number"))
-FILLED       = Kind("text",      filled(MAX_TEXT),  {**STRING, "minLength": 1})
-COMMAS       = Kind("text",      read_commas)
-ACCOUNT      = Kind("text",      read_account,      ACCOUNT_SCHEMA)
+EMAIL        = text_kind("text",      matching(r"[^@\s]+@[^@\s]+", "an e-mail address"))
+PHONE        = text_kind("text",      matching(r"\+?[0-9][0-9 ()-]{4,24}", "a phone number"))
+FILLED       = text_kind("text",      filled(MAX_TEXT),  {**STRING, "minLength": 1})
+COMMAS       = text_kind("text",      read_commas)
+ACCOUNT      = text_kind("text",      read_account,      ACCOUNT_SCHEMA)
 PASSWORD     = FILLED._replace(look="nullable")
-NEW_PASSWORD = Kind("nullable",  filled(MAX_TEXT, least=6), {**STRING, "minLength": 6})
-DAYS         = Kind("day",       read_day,          DAY_SCHEMA, none="0000-00-00")
-DEADLINE     = DAYS._replace(none="1970-01-01")
-MOMENT       = Kind("moment",    read_moment,       text_schema(TIME_PATTERN), none="1969-12-31T16:00:00Z")  # "the form `YYYY-MM-DD hh:mm:ss`"
-STAMP        = MOMENT._replace(look="stamp", none="")  # a moment that every answer shows as "" when unset
-PERSON       = Kind("person",    read_person,       text_schema(f"^({ONE_ACCOUNT})?$"))
+NEW_PASSWORD = text_kind("nullable",  filled(MAX_TEXT, least=6), {**STRING, "minLength": 6})
+DAYS         = Kind("day",       read_day,          DAY_SCHEMA, absent=(None, "", "0000-00-00"))
+DEADLINE     = DAYS._replace(absent=(None, "", "1970-01-01"))
+MOMENT       = Kind("moment",    read_moment,       text_schema(TIME_PATTERN), absent=(None, "", "1969-12-31T16:00:00Z"))  # "the form `YYYY-MM-DD hh:mm:ss`"
+STAMP        = MOMENT._replace(look="stamp", absent=(None, ""))  # a moment that every answer shows as "" when unset
+PERSON       = text_kind("person",    read_person,       text_schema(f"^({ONE_ACCOUNT})?$"))
 ASSIGNEE     = PERSON._replace(read=only_one(read_person))
-PEOPLE       = Kind("people",    read_people,       array_of(ACCOUNT_SCHEMA))
-WHITELIST    = Kind("references", read_whitelist,    PEOPLE.schema)
+PEOPLE       = text_kind("people",    read_people,       array_of(ACCOUNT_SCHEMA))
+WHITELIST    = text_kind("references", read_whitelist,    PEOPLE.schema)
 FLAG         = Kind("flag",      read_flag,         FLAG_SCHEMA)
 YES_NO       = FLAG._replace(look="boolean")  # a flag that every answer shows as a boolean
-STAGES       = Kind("text",      read_stages,       one_of(*CASE_STAGES).schema)
+STAGES       = text_kind("text",      read_stages,       one_of(*CASE_STAGES).schema)
 BUG_STATE    = one_of(*BUG_STATES)._replace(read=read_bug_state)
 PRODUCTS     = Kind("plain",     read_some_ids,     array_of(INTEGER, minItems=1), target="product")
 STORY_IDS    = PRODUCTS._replace(target="story")
@@ -770,7 +759,7 @@ class Shape:
     What is sent          of a text or person   of a field in `unset`   of another field
     nothing, or null      not given             not given               not given
     ""                    a value               empties it              not given
-    `none` of the kind    a value               empties it              not given
+    placeholder of unset  a value               empties it              not given
 
     repeats: whether a refusal repeats the value that breaks a rule.
     """
@@ -847,38 +836,6 @@ def check(
     return values
 
 
-def check_field(shape: Shape, field: str, value: Any, settle: Settle, values: Members) -> None:
-    """Add the checked value of a field to `values`, if it is given. Raises ValueError, Invalid."""
-    kind = shape.fields[field]
-    required = field in shape.required
-    if kind.is_given(value):
-        read = kind.read
-        found = read(value, settle) if isinstance(read, Items) else read(value)
-        values[field] = settle(field, kind, found)
-    elif field in shape.unset and value is not None:
-        values[field] = None
-    elif required:
-        raise ValueError(f"is required{expectation(kind)}")
-    else:
-        return
-    # None names nothing; a required link must name something.
-    must_name = kind.needed or (required and not kind.may_be_none)
-    if values[field] is None and must_name:
-        raise ValueError(f"must name an existing {kind.target or 'user'}")
-
-
-def in_order(first: str, last: str) -> Rule:
-    """Return the rule that one day must not be before another."""
-
-    def rule(record: Fields, after: Fields) -> Problems:
-        begin, end = after.get(first), after.get(last)
-        if begin and end and begin > end:
-            return {last: f"must not be before {first}"}
-        return {}
-
-    return rule
-
-
 class Items:
     """A reader of an array of objects: it returns the checked fields of each."""
 
@@ -911,6 +868,37 @@ class Items:
 def inside(place: int, field: str) -> str:
     """Return "[2].name" for a field of an array's item, "[2]" for the item itself."""
     return f"[{place}].{field}" if field else f"[{place}]"
+
+
+def check_field(shape: Shape, field: str, value: Any, settle: Settle, values: Members) -> None:
+    """Add the checked value of a field to `values`, if it is given. Raises ValueError, Invalid."""
+    kind = shape.fields[field]
+    required = field in shape.required
+    if value not in kind.absent:
+        read = kind.read
+        found = read(value, settle) if isinstance(read, Items) else read(value)
+        values[field] = settle(field, kind, found)
+    elif field in shape.unset and value is not None:
+        values[field] = None
+    elif required:
+        raise ValueError(f"is required{expectation(kind)}")
+    else:
+        return
+    must_name = required if kind.needed is None else kind.needed
+    if values[field] is None and must_name:
+        raise ValueError(f"must name an existing {kind.target or 'user'}")
+
+
+def in_order(first: str, last: str) -> Rule:
+    """Return the rule that one day must not be before another."""
+
+    def rule(record: Fields, after: Fields) -> Problems:
+        begin, end = after.get(first), after.get(last)
+        if begin and end and begin > end:
+            return {last: f"must not be before {first}"}
+        return {}
+
+    return rule
 
 
 def flat_object(name: str, integers: str, strings: str, objects: str = "") -> Fields:
@@ -1121,13 +1109,13 @@ BUILD_OR_TRUNK = Kind(
     "quoted",
     read_trunk_or_build,
     target="build",
-    may_be_none=True,
+    needed=False,
     shown=STRING,
     sql="testtask.buildOrTrunk",
 )
 # "-1 = has children"
-STORY_PARENT = link("story")._replace(none=-1, sql="story.shownParent")
-PLAN_PARENT = link("plan")._replace(none=-1, sql="plan.shownParent")
+STORY_PARENT = link("story")._replace(absent=(None, "", -1), sql="story.shownParent")
+PLAN_PARENT = link("plan")._replace(absent=(None, "", -1), sql="plan.shownParent")
 
 # The kind of each field, by its name, which means the same in every resource; a name that is not
 # here is a text.
@@ -2050,7 +2038,9 @@ NAMES = ("title", "name", "realname")  # fields that name a record
 # words.
 FILTER_KINDS = {
     "type": one_of(*STORY_TYPES),
-    "title": NAME._replace(look="plain", read=lambda value: to_json(NAME.read(value).split())),
+    "title": NAME._replace(
+        look="plain", absent=(None, ""), read=lambda value: to_json(NAME.read(value).split())
+    ),
 }
 # Every word of the title is a part of the record's name; only ASCII is compared without case.
 HAS_WORDS = """NOT EXISTS (
@@ -6634,12 +6624,12 @@ Fault = Members
 SECONDS   = Kind("plain", number_of("seconds", 0, MAX_WAIT), {**HOURS_SCHEMA, "maximum": MAX_WAIT})
 COUNT     = Kind("plain", whole(0, MAX_CALLS),               whole_schema(0, MAX_CALLS))
 OFFSET    = Kind("plain", read_offset,                       {**FLOAT, "minimum": -MAX_OFFSET, "maximum": MAX_OFFSET})
-MATCH     = Kind("text",  read_match,                        {"type": "string", "pattern": f"^({CALL_PATTERN})$"})
+MATCH     = text_kind("plain", read_match,                      {"type": "string", "pattern": f"^({CALL_PATTERN})$"})
 CALL_PATH = TEXT._replace(read=lambda value: bare_path(read_text(value)))
 EFFECTS   = {
     "status":   Kind("plain", whole(200, 599),               whole_schema(200, 599)),
     "headers":  Kind("plain", read_headers,                  map_of(STRING)),
-    "body":     Kind("text",  read_json,                     {}),  # the look "text", because with it "" counts as given
+    "body":     text_kind("plain", read_json,                {}),
     "delay":    SECONDS,
     "drop":     FLAG._replace(read=lambda value: bool(read_flag(value))),
 }
@@ -8039,7 +8029,7 @@ class Sheet:
         # did not shows none.
         is_default = kind.read is INT.read and kind.source == "given"
         is_no_number = value == 0 and (target or is_default)
-        if is_no_number or value in (None, "", [], {}, kind.none):
+        if is_no_number or value in ("", [], {}, *kind.absent):
             return "", []
         if target:
             return "", [self.linked(target, item) for item in items_of(value)]
