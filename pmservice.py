@@ -909,23 +909,13 @@ def flat_object(name: str, integers: str, strings: str, objects: str = "") -> Fi
 
 
 STEP = Shape({"type": one_of(*STEP_TYPES), "desc": FILLED, "expect": TEXT}, "desc")
-LOADED_STEP = Shape({"id": ID, "parent": INT, "version": INT, **STEP.fields}, "desc")
 STEP_SHOWN = flat_object("TestCaseStep", "id parent case version", "type desc expect")
 STEP_RESULT = Shape({"result": one_of(*RUN_RESULTS), "real": TEXT})
-LOADED_STEP_RESULT = Shape({"case": INT, **LOADED_STEP.fields, **STEP_RESULT.fields})
 VERSION = Shape({"version": ID, "title": NAME, "spec": TEXT, "verify": TEXT}, "version title")
 REVIEWER = Shape({"account": PERSON, "result": one_of(*VOTES)}, "account")
 # The schema of an array of objects is made of their shape (room 13).
 STEPS = Kind("plain", Items(STEP), {}, shown=array_of(STEP_SHOWN))
 STEP_RESULTS = Kind("plain", Items(STEP_RESULT), {})
-
-
-def read_step_results(value: Any) -> str:
-    """Return the results of a run's steps as the JSON text that is stored."""
-    return to_json(Items(LOADED_STEP_RESULT)(value))
-
-
-LOADED_STEP_RESULTS = Kind("plain", read_step_results, {}, shown=array_of(ANY_OBJECT))
 
 
 # Moments are stored as UTC text, YYYY-MM-DDThh:mm:ssZ.
@@ -1011,7 +1001,6 @@ class Resource:
     types: the values of `type` that distinguish its rows from others of the table, "" if it has the
         table alone.
     rules: the rules between the fields of a record.
-    loaded: the fields that a fixture writes differently from a request.
     hidden: the fields that a view shows only if its `adds` names them.
     """
 
@@ -1023,7 +1012,6 @@ class Resource:
     defaults: Fields
     types: str = ""
     rules: tuple[Rule, ...] = ()
-    loaded: Mapping[str, Kind] = dataclasses.field(default_factory=dict)
     hidden: str = ""
 
     @property
@@ -1068,25 +1056,23 @@ class Resource:
         """Return the shape of a body that changes a record: it may have a comment, too."""
         return self.body(names, required, *rules, **more, comment=TEXT)
 
-    def parts_and_columns(self, values: Fields) -> tuple[list[tuple[Part, Any]], Members]:
-        """Return the values that are rows of other tables, with their places, and the columns."""
+    def parts_and_columns(
+        self, values: Fields, kinds: Mapping[str, Kind] | None = None
+    ) -> tuple[list[tuple[Part, Any]], Members]:
+        """Return the values that are rows of other tables, with their places, and the columns.
+
+        kinds: of a fixture's fields; a request has those of the resource.
+        """
+        kinds = kinds or self.fields
         parts, columns = [], {}
         for field, value in values.items():
             # Names that are no fields of the resource, such as `comment`, are not stored.
-            kind = self.loaded.get(field) or self.fields.get(field)
+            kind = kinds.get(field)
             if kind and kind.part:
                 parts.append((kind.part, value))
             elif kind and kind.source == "given":
                 columns[field] = value
         return parts, columns
-
-    @functools.cached_property
-    def fixture(self) -> Shape:
-        """The fields that a record of a fixture may have, and the rules between them."""
-        fields = {**self.settable("part"), **self.loaded}
-        if self.types:
-            fields["type"] = one_of(*self.types.split())
-        return Shape(fields, self.required, *self.rules)
 
 
 # Constants that several resources show.
@@ -1144,7 +1130,7 @@ KINDS_OF_NAMES = {
     "admin": YES_NO,
     "password": PASSWORD,
     "openedBuild": COMMAS,
-    "stepResults": LOADED_STEP_RESULTS,
+    "stepResults": Kind("plain", read_text, shown=array_of(ANY_OBJECT)),
     "acl": one_of(*ACLS),
     "budgetUnit": one_of(*BUDGET_UNITS),
     "caseResult": one_of(*RUN_RESULTS),
@@ -1392,14 +1378,8 @@ IN_PROJECT = {
     "planTitle": DERIVED_TEXT,
 }
 CASE_IN_TESTTASK = "task case assignedTo caseVersion storyTitle caseStatus bugs results stepNumber"
-LOADED_STORY = {
-    "parent": link("story"),
-    "estimate": HOURS,  # of a parent: a sum, which may be more than one story may have
-    "executions": rows_of(
-        Part("project_story", "story", "project"), "execution or project"
-    )._replace(sql="story.homes"),
-}
-STEPS_LOADED = TESTCASE_FIELDS["steps"]._replace(read=Items(LOADED_STEP))
+
+
 # fmt: off
 # THE TABLE OF RESOURCES, in the order of a fixture.
 #                     name          table         array          required         fields             defaults
@@ -1411,23 +1391,22 @@ PROGRAM    = Resource("program",    "project",    "programs",    "name",        
 PROJECT    = Resource("project",    "project",    "projects",    "name",          PROJECT_FIELDS,    A_PROJECT,
                       types="project", rules=(BEGIN_TO_END, require_own_project), hidden="products")
 EXECUTION  = Resource("execution",  "project",    "executions",  "name project",  PROJECT_FIELDS,    AN_EXECUTION,
-                      types="sprint stage", rules=(BEGIN_TO_END, require_own_project), hidden="products", loaded={"parent": PROJECT_LINK})
+                      types="sprint stage", rules=(BEGIN_TO_END, require_own_project), hidden="products")
 HOME       = Resource("execution or project", "project", "", "",                PROJECT_FIELDS,    {},
                       types="project sprint stage")
 PRODUCT    = Resource("product",    "product",    "products",    "name",          PRODUCT_FIELDS,    CREATED)
 PLAN       = Resource("plan",       "plan",       "plans",       "title product", PLAN_FIELDS,       {"begin": begins_today, "end": OPEN_END},
-                      rules=(BEGIN_TO_END,), loaded={"parent": link("plan")}, hidden="stories bugs hour project projectID expired")
+                      rules=(BEGIN_TO_END,), hidden="stories bugs hour project projectID expired")
 STORY      = Resource("story",      "story",      "stories",     "title product", STORY_FIELDS,      ASSIGNED,
-                      rules=(check_versions,), loaded=LOADED_STORY, hidden=f"{STORY_WHOLE} versions reviewers plans")
+                      rules=(check_versions,), hidden=f"{STORY_WHOLE} versions reviewers plans")
 BUILD      = Resource("build",      "build",      "builds",      "name product",  BUILD_FIELDS,      {"date": today, **AT_HOME},
                       rules=(require_home,), hidden="executionID branchName productType files")
-RELEASE    = Resource("release",    "release",    "releases",    "name product",  RELEASE_FIELDS,    {"date": today},
-                      loaded={"buildName": TEXT})
+RELEASE    = Resource("release",    "release",    "releases",    "name product",  RELEASE_FIELDS,    {"date": today})
 BUG        = Resource("bug",        "bug",        "bugs",        "title product", BUG_FIELDS,        ASSIGNED)
 TASK       = Resource("task",       "task",       "tasks",       "name",          TASK_FIELDS,
                       {**ASSIGNED, "left": same("estimate"), **AT_HOME}, rules=(START_TO_DEADLINE, require_home), hidden="cases")
 TESTCASE   = Resource("testcase",   "testcase",   "testcases",   "title product", TESTCASE_FIELDS,   OPENED,
-                      loaded={"steps": STEPS_LOADED}, hidden=f"caseFails {CASE_IN_TESTTASK}")
+                      hidden=f"caseFails {CASE_IN_TESTTASK}")
 TESTTASK   = Resource("testtask",   "testtask",   "testtasks",   "name product",  TESTTASK_FIELDS,   {**LASTING, **AT_HOME},
                       rules=(BEGIN_TO_END, require_home), hidden="productName branch executionName productType files testcases")
 EFFORT     = Resource("effort",     "effort",     "efforts",     "task",          EFFORT_FIELDS,     {"date": today, "account": caller})
@@ -2241,10 +2220,8 @@ class Constraint(NamedTuple):
     query: selects the rows that break it: their id, the wrong `link`, 0 if the field is none, and
         what the rule names; {0} is the table.
     rule: what they break, with columns of the query in braces.
-    loaded: whether fixtures must keep it. They need not keep what the operations let happen later.
-
-    A row of "story", "plan" says: once `plans` changed, no plan of the story may be of another
-    product; a request calls the field `plan`, a fixture `plans`.
+    in_fixture: the name of the field in a fixture, if that is another; "" for a rule that a fixture
+        need not keep, since operations let it be broken later.
     """
 
     table: str
@@ -2252,7 +2229,7 @@ class Constraint(NamedTuple):
     when: str
     query: str
     rule: str
-    loaded: bool = True
+    in_fixture: str | None = None
 
 
 IN_A_CIRCLE = """
@@ -2341,24 +2318,23 @@ CONSTRAINTS = (
     Constraint("project",    "project",   "",                NO_EXECUTION,     "must be 0: only executions belong to projects"),
     Constraint("department", "parent",    "parent",          LOOSE_OR_DEEP,    TOO_DEEP),
     Constraint("story",      "parent",    "parent",          PARENT_ELSEWHERE, f"{LIKE} story (got {{link}})"),
-    Constraint("story",      "plan",      "plans",           PLANS_ELSEWHERE,  f"{LIKE} story (got {{link}})", loaded=False),
-    Constraint("story",      "plans",     "",                PLANS_ELSEWHERE,  f"{LIKE} story (got {{link}})"),
+    Constraint("story",      "plan",      "plans",           PLANS_ELSEWHERE,  f"{LIKE} story (got {{link}})", "plans"),
     Constraint("story",      "parent",    "parent",          GRANDPARENT,      "must be a story that has no parent itself (got {link})"),
-    Constraint("story",      "parent",    "parent",          HAS_CHILDREN,     "must be 0, because this story has children", loaded=False),
+    Constraint("story",      "parent",    "parent",          HAS_CHILDREN,     "must be 0, because this story has children", ""),
     Constraint("plan",       "parent",    "parent",          PARENT_ELSEWHERE, f"{LIKE} plan (got {{link}})"),
     Constraint("plan",       "parent",    "parent",          GRANDPARENT,      "must be a plan that has no parent itself (got {link})"),
-    Constraint("plan",       "parent",    "parent",          HAS_CHILDREN,     "must be 0, because this plan has children", loaded=False),
-    Constraint("build",      "execution", "execution",       OTHER_PROJECT,    OF_THE_PROJECT, loaded=False),
-    Constraint("build",      "product",   "product",         NOT_OF_PROJECT,   "must be a product of project {project}", loaded=False),
+    Constraint("plan",       "parent",    "parent",          HAS_CHILDREN,     "must be 0, because this plan has children", ""),
+    Constraint("build",      "execution", "execution",       OTHER_PROJECT,    OF_THE_PROJECT, ""),
+    Constraint("build",      "product",   "product",         NOT_OF_PROJECT,   "must be a product of project {project}", ""),
     Constraint("build",      "name",      "name product",    SAME_NAME,        ANOTHER_NAME),
     Constraint("build",      "stories",   "stories product", BUILD_STORIES,    f"{LIKE} build (got {{link}})"),
-    Constraint("build",      "bugs",      "bugs",            BUILD_BUGS,       f"{LIKE} build (got {{link}})", loaded=False),
+    Constraint("build",      "bugs",      "bugs",            BUILD_BUGS,       f"{LIKE} build (got {{link}})", ""),
     Constraint("build",      "project",   "",                OTHER_PROJECT,    ITS_PROJECT),
     Constraint("task",       "project",   "",                OTHER_PROJECT,    ITS_PROJECT),
     Constraint("testtask",   "project",   "",                OTHER_PROJECT,    ITS_PROJECT),
-    Constraint("testtask",   "execution", "execution",       OTHER_PROJECT,    OF_THE_PROJECT, loaded=False),
-    Constraint("testtask",   "build",     "build product",   TESTTASK_BUILD,   f"{LIKE} testtask (got {{link}})", loaded=False),
-    Constraint("testtask",   "testcases", "testcases",       TESTTASK_CASES,   f"{LIKE} testtask (got {{link}})", loaded=False),
+    Constraint("testtask",   "execution", "execution",       OTHER_PROJECT,    OF_THE_PROJECT, ""),
+    Constraint("testtask",   "build",     "build product",   TESTTASK_BUILD,   f"{LIKE} testtask (got {{link}})", ""),
+    Constraint("testtask",   "testcases", "testcases",       TESTTASK_CASES,   f"{LIKE} testtask (got {{link}})", ""),
 )
 # fmt: on
 
@@ -2455,9 +2431,11 @@ class Store:
         refuse_beyond_last(id)
         return id
 
-    def insert_record(self, resource: Resource, values: Fields) -> int:
+    def insert_record(
+        self, resource: Resource, values: Fields, kinds: Mapping[str, Kind] | None = None
+    ) -> int:
         """Insert a record and its parts, which are rows of other tables; return its id."""
-        parts, columns = resource.parts_and_columns(values)
+        parts, columns = resource.parts_and_columns(values, kinds)
         id = self.insert(resource.table, columns)
         if resource.table in ("project", "product") and "order" not in columns:
             self.update(resource.table, id, {"order": id * 5})
@@ -2776,10 +2754,9 @@ class Store:
         rows = all_of(view.resource.of_types)
         return self.run(f"{select_statement(view)} WHERE {rows} ORDER BY {view.resource.table}.id")
 
-    def dangling(self, resource: Resource, field: str, target: str) -> sqlite3.Cursor:
+    def dangling(self, resource: Resource, field: str, kind: Kind) -> sqlite3.Cursor:
         """Return the id and the link of each record whose link names no record of its target."""
-        kind = resource.fixture.fields[field]
-        named = RESOURCES[target]
+        named = RESOURCES[kind.target]
         table, owner, item, condition = resource.table, "id", field, all_of(resource.of_types)
         if kind.part:
             table, owner, item = kind.part
@@ -4502,6 +4479,41 @@ BATCH = 200
 Places = dict[str, list[int]]  # the ids of each array's records, in the fixture's order
 
 
+FIXTURE_STEP = Shape({"id": ID, "parent": INT, "version": INT, **STEP.fields}, "desc")
+FIXTURE_STEP_RESULT = Shape({"case": INT, **FIXTURE_STEP.fields, **STEP_RESULT.fields})
+
+
+def read_step_results(value: Any) -> str:
+    """Return the results of a run's steps as the JSON text that is stored."""
+    return to_json(Items(FIXTURE_STEP_RESULT)(value))
+
+
+# The fields that a fixture writes differently from a request, or that it alone has.
+FIXTURE_KINDS = {
+    EXECUTION: {"parent": PROJECT_LINK},
+    PLAN: {"parent": link("plan")},
+    STORY: {
+        "parent": link("story"),
+        "estimate": HOURS,  # of a parent: a sum, which may be more than one story may have
+        "executions": rows_of(Part("project_story", "story", "project"), HOME.name)._replace(
+            sql="story.homes"
+        ),
+    },
+    RELEASE: {"buildName": TEXT},
+    TESTCASE: {"steps": TESTCASE_FIELDS["steps"]._replace(read=Items(FIXTURE_STEP))},
+    RESULT: {"stepResults": Kind("plain", read_step_results)},
+}
+
+
+@functools.cache
+def fixture_shape(resource: Resource) -> Shape:
+    """Return the fields that a record of a fixture may have, and the rules between them."""
+    fields = {**resource.settable("part"), **FIXTURE_KINDS.get(resource, {})}
+    if resource.types:
+        fields["type"] = one_of(*resource.types.split())
+    return Shape(fields, resource.required, *resource.rules)
+
+
 def object_once(pairs: list[tuple[str, Any]]) -> Members:
     """Return a JSON object of a fixture. Raises Refusal for a name that stands twice."""
     fields = {}
@@ -4595,7 +4607,7 @@ def check_record(store: Store, resource: Resource, record: Any) -> Members:
     if not isinstance(record, dict):
         raise Invalid({"": "must be an object"})
     refuse_unknown(resource, record)
-    given = check(resource.fixture, record, Settler(store, loading=True))
+    given = check(fixture_shape(resource), record, Settler(store, loading=True))
     if resource is USER:
         return dict(hashed_user(given))
     values = complete(store, resource, given)
@@ -4611,7 +4623,7 @@ def insert_loaded(store: Store, resource: Resource, values: Members) -> int:
     try:
         if resource is USER:
             return save_user(store, values)
-        return store.insert_record(resource, values)
+        return store.insert_record(resource, values, fixture_shape(resource).fields)
     except sqlite3.IntegrityError as error:
         # SQLite says "UNIQUE constraint failed: step.id" for an id of a test case's steps.
         field = "steps: an id" if " step." in str(error) else "id"
@@ -4629,7 +4641,7 @@ def refuse_unknown(resource: Resource, record: Fields) -> None:
     No unknown name is ignored, because a fixture is written by hand. Derived fields may stand in
     it, as in an answer; they are not read.
     """
-    known = resource.fixture.fields
+    known = fixture_shape(resource).fields
     for field, value in record.items():
         kind = known.get(field) or resource.fields.get(field)
         if not kind:
@@ -4658,17 +4670,18 @@ def problems_in(store: Store) -> Iterator[Problem]:
     for resource in FIXTURE.values():
         # A task's project follows from its execution, and stands before it in the fields. Going
         # backwards, the execution is checked first, and so named as the cause.
-        for field, kind in reversed(resource.fixture.fields.items()):
+        for field, kind in reversed(fixture_shape(resource).fields.items()):
             if not kind.target:
                 continue
-            for id, link in store.dangling(resource, field, kind.target):
+            for id, link in store.dangling(resource, field, kind):
                 rule = f"must name an existing {kind.target} (got {link})"
                 yield Problem(resource, id, field, rule, link)
     for constraint in CONSTRAINTS:
-        if constraint.loaded:
+        field = constraint.field if constraint.in_fixture is None else constraint.in_fixture
+        if field:
             resource = RESOURCES[constraint.table]
             for id, link, rule in store.breaking(constraint):
-                yield Problem(resource, id, constraint.field, rule, link)
+                yield Problem(resource, id, field, rule, link)
 
 
 def refuse_loaded(places: Places, problem: Problem) -> None:
@@ -4681,7 +4694,7 @@ def refuse_loaded(places: Places, problem: Problem) -> None:
 
 def dumped(resource: Resource) -> View:
     """Return how a fixture shows records: all that it may give, persons as accounts."""
-    fields = resource.fixture.fields
+    fields = fixture_shape(resource).fields
     # White lists as arrays of accounts.
     whitelists = {field: AS_ACCOUNTS for field, kind in fields.items() if kind is WHITELIST}
     return View(
@@ -4690,7 +4703,7 @@ def dumped(resource: Resource) -> View:
         stamp=NULL,
         only=" ".join(fields),
         exceptions=whitelists,
-        kinds=resource.loaded,
+        kinds=FIXTURE_KINDS.get(resource, {}),
     )
 
 
@@ -10980,7 +10993,7 @@ class Pull:
     def as_fixture(self, array: str, record: Fields) -> Members:
         """Return a record of an answer as a fixture has it."""
         made = {field: make(record) for field, make in MADE_OF.get(array, {}).items()}
-        for field, kind in FIXTURE[array].fixture.fields.items():
+        for field, kind in fixture_shape(FIXTURE[array]).fields.items():
             if field in record and field not in (*NOT_TAKEN, *made):
                 made[field] = self.converted(field, kind, record[field])
         return made
@@ -11366,7 +11379,7 @@ def command_user(settings: Values, options: argparse.Namespace) -> None:
     named = {"realname": options.realname, "admin": options.admin, "password": password}
     given = {field: value for field, value in named.items() if value is not None}
     try:
-        values = with_hash(check(USER.fixture, {"account": account, **given}))
+        values = with_hash(check(fixture_shape(USER), {"account": account, **given}))
     except Invalid as error:
         raise StartError(str(error)) from None
     with open_database(settings) as database, database.writing() as store:
