@@ -1077,7 +1077,8 @@ class Resource:
 
 # Constants that several resources show.
 EMPTY, ZERO, NO_ITEMS, ABSENT = fixed(""), fixed(0), fixed([]), fixed(None)
-# A home: an execution or, without one, the project itself.
+# A home is an execution or, without one, the project itself: the resource HOME, called so in
+# refusals.
 HOME_LINK = link("execution or project")
 PROJECT_LINK, PRODUCT_LINK = link("project"), needed("product")
 PRODUCTS_OF_PROJECT = Part("project_product", "project", "product")
@@ -1100,12 +1101,11 @@ BUILD_OR_TRUNK = Kind(
     sql="testtask.buildOrTrunk",
 )
 # "-1 = has children"
-STORY_PARENT = link("story")._replace(absent=(None, "", -1), sql="story.shownParent")
-PLAN_PARENT = link("plan")._replace(absent=(None, "", -1), sql="plan.shownParent")
+STORY_PARENT = link("story")._replace(absent=(None, "", -1), sql="story.parentShown")
+PLAN_PARENT = link("plan")._replace(absent=(None, "", -1), sql="plan.parentShown")
 
-# The kind of each field, by its name, which means the same in every resource; a name that is not
-# here is a text.
-# Where a resource means something else by a name, its fields below say so.
+# The usual kind of each field, by its name; a name that is not here is a text. Where a resource
+# means something else by a name, its fields below say so.
 # fmt: off
 KINDS_OF_NAMES = {
     # given by requests or fixtures, in columns
@@ -1157,8 +1157,6 @@ KINDS_OF_NAMES = {
     "hour": derived(HOURS),
     "storyID latestStoryVersion": derived(MAYBE_INT),
     "storyTitle storyStatus": derived(MAYBE_TEXT),
-    "buildName": TEXT._replace(sql="release.nameOfBuild"),
-    "planTitle": TEXTS._replace(sql="story.planTitles"),
     "notReview": TEXTS,
     "toBugs": BUG_TITLES,
     "stories requirements cases extraStories": MAP,
@@ -1223,7 +1221,8 @@ PRODUCT_FIELDS = fields_of("""
 RELEASE_FIELDS = fields_of("""
     id project product branch build name date desc status marker stories bugs leftBugs mailto notify
     subStatus deleted productName buildID buildName projectName
-""", build=RELEASE_BUILD, status=one_of(*RELEASE_STATES), stories=TEXT, bugs=TEXT, mailto=COMMAS)
+""", build=RELEASE_BUILD, status=one_of(*RELEASE_STATES), stories=TEXT, bugs=TEXT, mailto=COMMAS,
+    buildName=TEXT._replace(sql="release.nameOfBuild"))
 BUG_FIELDS = fields_of("""
     id product branch module project execution toTask toStory title keywords severity pri type os browser
     steps task story openedBy openedDate deadline assignedTo assignedDate resolvedBy resolvedDate
@@ -1248,7 +1247,7 @@ TESTCASE_FIELDS = fields_of("""
     files currentVersion caseFails task case assignedTo caseVersion storyTitle caseStatus bugs results
     stepNumber
 """, type=one_of(*CASE_TYPES), stage=STAGES, status=one_of(*CASE_STATES), path=ZERO,
-    steps=STEPS._replace(source="part", part=Part("step", "case")), task=derived(sql=":testtask"), assignedTo=EMPTY,
+    steps=STEPS._replace(source="part", part=Part("step", "case")), task=derived(sql=":within"), assignedTo=EMPTY,
     case=DERIVED_INT, caseVersion=DERIVED_INT)
 STORY_FIELDS = fields_of("""
     id vision parent product branch module plan source sourceNote fromBug feedback title keywords type
@@ -1260,7 +1259,7 @@ STORY_FIELDS = fields_of("""
     reviewers plans
 """, parent=STORY_PARENT, plan=DERIVED_TEXT, plans=rows_of(Part("plan_story", "story", "plan"), "plan"), type=one_of(*STORY_TYPES),
     status=one_of(*STORY_STATES), stage=derived(one_of(*STORY_STAGES)), closedReason=one_of("", *STORY_REASONS),
-    version=ID, estimate=ESTIMATE, mailto=WHITELIST, reviewer=TEXTS, feedbackBy=EMPTY, notifyEmail=EMPTY)
+    version=ID, estimate=ESTIMATE, mailto=WHITELIST, planTitle=TEXTS._replace(sql="story.planTitles"), reviewer=TEXTS, feedbackBy=EMPTY, notifyEmail=EMPTY)
 PLAN_FIELDS = fields_of("""
     id product branch parent title status desc begin end order closedReason deleted stories bugs hour
     project projectID expired
@@ -1340,8 +1339,8 @@ LASTING = {"begin": today, "end": LONG_TERM}
 OPENED = {"openedBy": caller, "openedDate": now}
 CREATED = {"createdBy": caller, "createdDate": now, "createdVersion": __version__}
 ASSIGNED = {**OPENED, "assignedDate": assigned_now}
-# Without an execution, the project itself is the home. `project` may be 0 in a fixture, until
-# Store.place_records works it out.
+# First the execution, then from it the project, which may be 0 in a fixture until
+# Store.place_records works it out. Without an execution, the project itself is the home.
 AT_HOME = {"execution": same("project"), "project": of_execution}
 A_PROGRAM = {"acl": "open", "type": "program", **LASTING, **OPENED}
 A_PROJECT = {
@@ -1360,7 +1359,7 @@ AN_EXECUTION = {
     "parent": same("project"),
     "team": same("name"),
 }
-# Plans as a request names them: one id stands for an array of one, too.
+# Plans as a request names them, in `plan`; see plans_and_reviewers (room 8).
 PLAN_IDS = STORY_FIELDS["plans"]._replace(read=read_plan_ids)
 STORY_WHOLE = (  # not in lists
     "spec verify executions stages extraStories reviewer notReview parentPri"
@@ -1698,7 +1697,8 @@ BOTH_WAYS = Envelope(
         "products": array_of(object_of(fields, "ProductInList")),
     },
 )
-# The reviewers of a story are left out of lists if nobody was asked.
+# The reviewers of a story are left out of lists if nobody was asked. The two are neighbours in
+# STORY_FIELDS, and no text has a quote that is not escaped.
 IF_ASKED = Envelope(
     lambda record: record.replace('"reviewer":[],"notReview":[],', ""),
     lambda fields: fields,
@@ -1987,7 +1987,7 @@ NARROWINGS = {
     "story project":      "story.id IN (SELECT story FROM project_story WHERE project_story.project = :project)",
     "story execution":    "story.id IN (SELECT story FROM project_story WHERE project_story.project = :execution)",
     "story plan":         "story.id IN (SELECT story FROM plan_story WHERE plan_story.plan = :plan)",
-    "story child":        "story.id = (SELECT child.parent FROM story AS child WHERE child.id = :child) AND story.type = 'requirement'",
+    "story parent_of":    "story.id = (SELECT child.parent FROM story AS child WHERE child.id = :parent_of) AND story.type = 'requirement'",
     "testcase project":   CASES_OF_HOME_OR_ITS_STORIES.format("project"),
     "testcase execution": CASES_OF_HOME_OR_ITS_STORIES.format("execution"),
     "testcase testtask":  'testcase.id IN (SELECT "case" FROM testtask_case WHERE testtask_case.testtask = :testtask)',
@@ -2062,14 +2062,14 @@ class Listing:
     def filter_defaults(self) -> dict[str, str]:
         """The default of each filter, "" without one."""
         filters = self.filters.split()
-        if self.name:
+        if self.name_column:
             filters.append("title")
         parted = (filter.partition("=") for filter in filters)
         return {name: default for name, _, default in parted}
 
     @property
-    def name(self) -> str:
-        """The column that names a record, "" without one."""
+    def name_column(self) -> str:
+        """The column that names a record, which the filter `title` searches; "" without one."""
         return next((field for field in NAMES if field in self.view.resource.fields), "")
 
     @functools.cached_property
@@ -2121,7 +2121,7 @@ ENCLOSED = {
         Listing("bugs", STORY_BUG, "story", order=OLDEST),
         Listing("cases", STORY_CASE, "story", order=OLDEST),
         # The requirement whose child this story is.
-        Listing("requirements", STORY_NAMED, "child", order=OLDEST),
+        Listing("requirements", STORY_NAMED, "parent_of", order=OLDEST),
     ),
 }
 
@@ -2189,7 +2189,7 @@ def list_statements(
     for name in names:
         condition = f'{table}."{name}" = :{name}'
         if name == "title":
-            condition = HAS_WORDS.format(name=f"{table}.{listing.name}")
+            condition = HAS_WORDS.format(name=f"{table}.{listing.name_column}")
         conditions.append(NARROWINGS.get(f"{table} {name}", condition))
     conditions += [listing.scope, listing.browse[status]]
     where = all_of(*conditions)
@@ -2217,7 +2217,7 @@ class Constraint(NamedTuple):
 
     field: what is wrong with a row of the table that breaks the rule.
     when: the fields by whose change a request may break it, "" if none can.
-    query: selects the rows that break it: their id, the wrong `link`, 0 if the field is none, and
+    query: selects the rows that break it: their id, the wrong `link`, 0 where the field is no link, and
         what the rule names; {0} is the table.
     rule: what they break, with columns of the query in braces.
     in_fixture: the name of the field in a fixture, if that is another; "" for a rule that a fixture
@@ -2365,7 +2365,7 @@ class Store:
 
     me, clock, labels: of the transaction, see `begin`.
     ignored: the fields that were given without effect, which the answer names.
-    changed: the table and the id of the row that was written, whose writer sees the answer.
+    written: the table and the id of the row that the request wrote, see `written` in schema.sql.
     timeout: milliseconds that the connection waits for SQLite's locks.
     """
 
@@ -2373,7 +2373,7 @@ class Store:
     clock: Now
     labels: Mapping[str, str]
     ignored: list[str]
-    changed: tuple[str, int]
+    written: tuple[str, int]
     timeout = PATIENCE * 1000  # see Database.connect
 
     def __init__(self, connection: sqlite3.Connection, zone: tzinfo):
@@ -2381,9 +2381,12 @@ class Store:
         self.run = connection.execute
 
     def begin(self, clock: Now, me: Caller, labels: Mapping[str, str]) -> None:
-        """Begin a transaction: when it is, whose, and what people read instead of words."""
+        """Begin a transaction.
+
+        labels: what people read instead of words, if that is not English; see LABELS (room 15).
+        """
         self.clock, self.me, self.labels = clock, me, labels
-        self.ignored, self.changed = [], ("", 0)
+        self.ignored, self.written = [], ("", 0)
         for name in ("now", "today"):  # those of the transaction before
             vars(self).pop(name, None)
 
@@ -2443,11 +2446,11 @@ class Store:
         return id
 
     def insert_parts(self, id: int, parts: Sequence[tuple[Part, Any]]) -> None:
-        """Insert the parts of a record. A link that is there already stays."""
+        """Insert the parts of a record."""
         for part, values in parts:
             for item in values:
                 row = {part.item: item} if part.item else item
-                # A link may be there already; a part with an id of its own must be new.
+                # A person may be named twice, by account and by id; an id of its own must be new.
                 conflict = "" if "id" in row else "OR IGNORE"
                 self.insert(part.table, {part.owner: id, **row}, conflict)
 
@@ -2813,7 +2816,7 @@ class Database:
 
     def __init__(self, path: str, zone: tzinfo, clock: Now, existing: bool = False):
         self.path, self.zone, self.clock = path, zone, clock
-        self.labels: Mapping[str, str] = {}  # see list_bug_options
+        self.labels: Mapping[str, str] = {}  # of its stores
         self.idle: list[Store] = []
         self.closed = False
         self.in_memory = path == ":memory:"
@@ -3253,7 +3256,7 @@ def add_functions(store: Store) -> None:
     for name, answer in functions.items():
         # SQLite takes "deterministic" to mean: within one statement.
         store.connection.create_function(name, 0, answer, deterministic=True)
-    store.connection.create_function("changed", 2, lambda *row: store.changed == row)
+    store.connection.create_function("written", 2, lambda *row: store.written == row)
 
 
 def statements_of(script: str) -> Iterator[str]:
@@ -3403,15 +3406,17 @@ class Settler:
         return account
 
 
-def complete(store: Store, resource: Resource, given: Fields) -> Members:
+def complete(store: Store, resource: Resource, given: Fields, unset: Iterable[str] = ()) -> Members:
     """Return a new record with the resource's defaults where nothing was given.
+
+    unset: the fields that stay unset.
 
     The specification: `whitelist` "takes effect only when acl is `private`". A record with acl
     "open" therefore gets an empty one.
     """
     values = dict(given)
     for field, default in resource.defaults.items():
-        if values.get(field) is None:
+        if values.get(field) is None and field not in unset:
             values[field] = default(store, values) if callable(default) else default
     if values.get("acl") == "open":
         empty_whitelist(store, values)
@@ -3426,18 +3431,13 @@ def empty_whitelist(store: Store, values: Members) -> None:
     values["whitelist"] = ","
 
 
-def with_versions(store: Store, resource: Resource, values: Fields, row: Any = None) -> Fields:
-    """Return a record's values with the present versions of the story and the case that they name.
+def with_story_version(store: Store, resource: Resource, values: Fields, row: Any = None) -> Fields:
+    """Return a record's values with the present version of the story that they name.
 
-    row: the stored record, None for a new one. A bug takes the version of its test case whenever
-    `case` is sent, unless a version is sent, too. A task takes that of its story whenever `story`
-    is sent, which confirms it; other records take it from another story only. The version of a
-    story that the caller does not see is 0, or stays if the record has that story already.
+    row: the stored record, None for a new one. A task takes the version whenever `story` is sent,
+    which confirms it; other records take it from another story only. That of a story that the
+    caller does not see is 0, or stays if the record has that story already.
     """
-    if resource is BUG and "case" in values:
-        case = store.find("testcase", values["case"])
-        if case:
-            values = {"caseVersion": case["version"], **values}
     story = values.get("story")
     if not story or "storyVersion" not in resource.fields:
         return values
@@ -3474,8 +3474,7 @@ def check_constraints(store: Store, resource: Resource, id: int, changed: Iterab
 
 def create(store: Store, resource: Resource, given: Fields) -> int:
     """Insert a record completed by its defaults, and return its id. Raises Invalid."""
-    given = with_versions(store, resource, given)
-    values = complete(store, resource, given)
+    values = complete(store, resource, with_story_version(store, resource, given))
     id = store.insert_record(resource, values)
     check_constraints(store, resource, id, values)
     return id
@@ -3533,7 +3532,7 @@ def save(store: Store, resource: Resource, row: Any, changes: Fields, action: st
     A new assignee sets `assignedDate` to now.
     """
     id: int = row["id"]
-    changes = with_versions(store, resource, changes, row)
+    changes = with_story_version(store, resource, changes, row)
     changes = {**changes, **last_edit(store)}
     if differs(row, changes, "assignedTo"):
         changes["assignedDate"] = store.now
@@ -3581,34 +3580,34 @@ IDLE                = ("wait", "done", "pause", "closed", "cancel")
 IN_REVIEW           = ("draft", "changed")
 # Fields to empty
 RESOLUTION_FIELDS   = {"resolvedBy": None, "resolvedDate": None, "resolvedBuild": "", "duplicateBug": 0}
-BUG_END_FIELDS      = {"resolution": "", **RESOLUTION_FIELDS, "closedBy": None, "closedDate": None}
-CLOSE_FIELDS        = {"closedBy": None, "closedDate": None, "closedReason": ""}
-STOP_FIELDS         = {**CLOSE_FIELDS, "canceledBy": None, "canceledDate": None}
-END_FIELDS          = {"finishedBy": None, "finishedDate": None, **STOP_FIELDS}
+UNRESOLVED          = {"resolution": "", **RESOLUTION_FIELDS, "closedBy": None, "closedDate": None}
+UNCLOSED            = {"closedBy": None, "closedDate": None, "closedReason": ""}
+UNSTOPPED           = {**UNCLOSED, "canceledBy": None, "canceledDate": None}
+UNFINISHED          = {"finishedBy": None, "finishedDate": None, **UNSTOPPED}
 # Fields to set
-DONE_FIELDS         = {**STOP_FIELDS, "left": 0}
+DONE                = {**UNSTOPPED, "left": 0}
 TO_OPENER           = {"assignedTo": operator.itemgetter("openedBy")}
 CONFIRMED_TO_OPENER = {"confirmed": 1, **TO_OPENER}
 STATE_AS_REASON     = {"closedReason": lambda task: task["status"] if task["status"] in ("done", "cancel") else ""}
-CLOSED_FIELDS       = {**END_FIELDS, **STATE_AS_REASON}
-ACTIVATED_FIELDS    = {**BUG_END_FIELDS, "activatedCount": lambda bug: bug["activatedCount"] + 1}
+CLOSED              = {**UNFINISHED, **STATE_AS_REASON}
+REACTIVATED         = {**UNRESOLVED, "activatedCount": lambda bug: bug["activatedCount"] + 1}
 # THE TABLE OF TRANSITIONS. The sources are those of the real server, quirks included.
 #                            resource action         sources                                       to          signs        sets
-TASK_START      = Transition(TASK,  "started",       IDLE,                                         "doing",    "",          END_FIELDS)
-TASK_RESTART    = Transition(TASK,  "restarted",     TASK_STATES,                                  "doing",    "",          END_FIELDS)
-TASK_FINISH     = Transition(TASK,  "finished",      TASK_STATES,                                  "done",     "finished",  DONE_FIELDS)
+TASK_START      = Transition(TASK,  "started",       IDLE,                                         "doing",    "",          UNFINISHED)
+TASK_RESTART    = Transition(TASK,  "restarted",     TASK_STATES,                                  "doing",    "",          UNFINISHED)
+TASK_FINISH     = Transition(TASK,  "finished",      TASK_STATES,                                  "done",     "finished",  DONE)
 TASK_PAUSE      = Transition(TASK,  "paused",        ("wait", "doing"),                            "pause")
 TASK_CLOSE      = Transition(TASK,  "closed",        ("wait", "doing", "done", "pause", "cancel"), "closed",   "closed",    STATE_AS_REASON)
 TASK_CANCEL     = Transition(TASK,  "canceled",      ("wait", "doing", "pause"),                   "cancel",   "canceled")
-TASK_ACTIVATE   = Transition(TASK,  "activated",     ("done", "pause", "closed", "cancel"),        "doing",    "activated", END_FIELDS)
+TASK_ACTIVATE   = Transition(TASK,  "activated",     ("done", "pause", "closed", "cancel"),        "doing",    "activated", UNFINISHED)
 TASK_ASSIGN     = Transition(TASK,  "assigned",      TASK_STATES)
-EFFORT_ADD      = Transition(TASK,  "worked on",     TASK_STATES,                                  "doing",    "",          END_FIELDS)
-EFFORT_LAST     = Transition(TASK,  "worked on",     TASK_STATES,                                  "done",     "finished",  {**DONE_FIELDS, **TO_OPENER})
+EFFORT_ADD      = Transition(TASK,  "worked on",     TASK_STATES,                                  "doing",    "",          UNFINISHED)
+EFFORT_LAST     = Transition(TASK,  "worked on",     TASK_STATES,                                  "done",     "finished",  {**DONE, **TO_OPENER})
 
 BUG_CONFIRM     = Transition(BUG,   "confirmed",     ("active",),                                  "active",   "",          {"confirmed": 1})
 BUG_RESOLVE     = Transition(BUG,   "resolved",      ("active",),                                  "resolved", "resolved",  CONFIRMED_TO_OPENER)
 BUG_CLOSE       = Transition(BUG,   "closed",        ("resolved",),                                "closed",   "closed")
-BUG_ACTIVATE    = Transition(BUG,   "activated",     ("resolved", "closed"),                       "active",   "activated", ACTIVATED_FIELDS)
+BUG_ACTIVATE    = Transition(BUG,   "activated",     ("resolved", "closed"),                       "active",   "activated", REACTIVATED)
 BUG_ASSIGN      = Transition(BUG,   "assigned",      BUG_STATES)
 STORY_CHANGE    = Transition(STORY, "changed",       ("draft", "active", "changed"))  # change_story sets "changed"
 STORY_VOTE      = Transition(STORY, "reviewed",      IN_REVIEW)
@@ -3617,29 +3616,31 @@ STORY_REJECT    = Transition(STORY, "reviewed",      IN_REVIEW,                 
 STORY_CLARIFY   = Transition(STORY, "reviewed",      IN_REVIEW,                                    "draft")
 STORY_RECALL    = Transition(STORY, "recalled",      IN_REVIEW,                                    "draft")
 STORY_CLOSE     = Transition(STORY, "closed",        ("draft", "active", "changed"),               "closed",   "closed")
-STORY_ACTIVATE  = Transition(STORY, "activated",     ("closed", "changed", "draft"),               "active",   "activated", CLOSE_FIELDS)
+STORY_ACTIVATE  = Transition(STORY, "activated",     ("closed", "changed", "draft"),               "active",   "activated", UNCLOSED)
 STORY_ASSIGN    = Transition(STORY, "assigned",      STORY_STATES)
 # By the "status" that PUT /tasks/<id> sends
 SET_TO = {
-    "wait":         Transition(TASK,  "set to wait",   ("doing", "pause", "done", "cancel"),         "wait",     "",          END_FIELDS),
-    "doing":        Transition(TASK,  "set to doing",  ("wait", "pause", "done", "cancel"),          "doing",    "",          END_FIELDS),
-    "pause":        Transition(TASK,  "set to pause",  ("wait", "doing", "done", "cancel"),          "pause",    "",          END_FIELDS),
-    "done":         Transition(TASK,  "set to done",   ("doing", "pause", "closed"),                 "done",     "finished",  DONE_FIELDS),
-    "cancel":       Transition(TASK,  "set to cancel", ("wait", "doing", "pause", "done", "closed"), "cancel",   "canceled",  END_FIELDS),
-    "closed":       Transition(TASK,  "set to closed", ("wait", "doing", "pause", "done", "cancel"), "closed",   "closed",    CLOSED_FIELDS),
+    "wait":         Transition(TASK,  "set to wait",   ("doing", "pause", "done", "cancel"),         "wait",     "",          UNFINISHED),
+    "doing":        Transition(TASK,  "set to doing",  ("wait", "pause", "done", "cancel"),          "doing",    "",          UNFINISHED),
+    "pause":        Transition(TASK,  "set to pause",  ("wait", "doing", "done", "cancel"),          "pause",    "",          UNFINISHED),
+    "done":         Transition(TASK,  "set to done",   ("doing", "pause", "closed"),                 "done",     "finished",  DONE),
+    "cancel":       Transition(TASK,  "set to cancel", ("wait", "doing", "pause", "done", "closed"), "cancel",   "canceled",  UNFINISHED),
+    "closed":       Transition(TASK,  "set to closed", ("wait", "doing", "pause", "done", "cancel"), "closed",   "closed",    CLOSED),
 }
 # By the vote that decides, "" before all have voted; the operation itself reverts the text
 REVIEWED = {"": STORY_VOTE, "pass": STORY_PASS, "reject": STORY_REJECT, "clarify": STORY_CLARIFY, "revert": STORY_PASS}
 # fmt: on
 
 
-def move(store: Store, row: Any, body: Fields, transition: Transition) -> int:
+def move(store: Store, row: Any, body: Fields, transition: Transition, source: str = "") -> int:
     """Take a record to its next state, and return its id.
 
     What is sent wins over what the transition sets, except for the state.
+
+    source: the state that it counts as being in, if that is another than its own.
     """
     resource, action, sources, to, signs, sets = transition
-    state = row["status"]
+    state = source or row["status"]
     if state not in sources:
         refused = f'A {resource.name} in state "{state}" cannot be {action}'
         raise Refusal(400, f"{refused}; allowed states: {', '.join(sources)}.")
@@ -3763,7 +3764,7 @@ def create_story(store: Store, product: Record, body: Fields) -> int:
     The first reviewer gets it, unless it is assigned to somebody else.
     """
     reviewers = body.get("reviewer")
-    given = {**body, **parts_of_story(body)}
+    given = {**body, **plans_and_reviewers(body)}
     given["product"] = product["id"]
     given["status"] = "draft" if reviewers else "active"
     if reviewers:
@@ -3777,7 +3778,7 @@ def create_story(store: Store, product: Record, body: Fields) -> int:
     return id
 
 
-def parts_of_story(body: Fields, votes: Fields = NO_FIELDS) -> Fields:
+def plans_and_reviewers(body: Fields, votes: Fields = NO_FIELDS) -> Fields:
     """Return the plans and the reviewers that a request gives a story.
 
     votes: those that reviewers keep, by account.
@@ -3798,7 +3799,7 @@ def modify_story(store: Store, story: Record, body: Fields) -> int:
     A new title replaces that of the present version; it makes no new one.
     """
     votes = store.votes(story["id"])
-    changes = {**body, **parts_of_story(body, votes)}
+    changes = {**body, **plans_and_reviewers(body, votes)}
     id = modify(store, story, changes, STORY)
     if differs(story, body, "estimate") and store.has_children("story", id):
         raise Invalid(estimate="is the sum of its children's")
@@ -3819,7 +3820,7 @@ def change_story(store: Store, story: Record, body: Fields) -> int:
     if reviewers and story["status"] == "active":
         changes["status"] = "changed"
         changes["assignedTo"] = reviewers[0]
-    changes |= parts_of_story({"reviewer": reviewers})  # without votes
+    changes |= plans_and_reviewers({"reviewer": reviewers})  # without votes
     return move(store, story, changes, STORY_CHANGE)
 
 
@@ -3865,7 +3866,7 @@ def deciding_vote(results: list[str]) -> str:
 def recall_story(store: Store, story: Record, body: Fields) -> int:
     """Take a story back from its reviewers, who will have to vote again."""
     reviewers = list(store.votes(story["id"]))
-    without_votes = parts_of_story({"reviewer": reviewers})
+    without_votes = plans_and_reviewers({"reviewer": reviewers})
     changes = {**body, **without_votes}
     return move(store, story, changes, STORY_RECALL)
 
@@ -4013,8 +4014,8 @@ def modify_task(store: Store, task: Record, body: Fields) -> int:
     if "estimate" in body and waits and not task["consumed"]:
         # Before any work, what is left is the estimate.
         changes.setdefault("left", body["estimate"])
+    changes["status"] = state_by_hours(task, {**task, **changes})
     after = {**task, **changes}
-    changes["status"] = after["status"] = state_by_hours(task, after)
     check_hours(task, after)
     if not differs(task, after, "status"):
         return modify(store, task, changes, TASK)
@@ -4052,17 +4053,15 @@ def check_hours(task: Record, after: Fields) -> None:
 
 def set_state(store: Store, task: Record, changes: Members, after: Fields) -> int:
     """Change a task whose state becomes another one, and return its id."""
-    row = dict(task)
-    status = after["status"]
+    source, status = task["status"], after["status"]
     if status == "done":
         changes["left"] = 0
-        if task["status"] == "wait" and after["consumed"] > 0:
-            # This does not start from "wait"; a task with hours counts as "doing".
-            row["status"] = "doing"
+        if source == "wait" and after["consumed"] > 0:
+            source = "doing"  # a task with hours counts as begun
     if status == "doing":
         store.begin_projects(task)
         changes["realStarted"] = start_of(store, task)
-    return move(store, row, changes, SET_TO[status])
+    return move(store, task, changes, SET_TO[status], source)
 
 
 def start_of(store: Store, task: Record) -> str:
@@ -4154,13 +4153,19 @@ def efforts_of(store: Store, body: Fields) -> list[Fields]:
 # Bugs
 
 
+def with_case_version(store: Store, values: Fields) -> Fields:
+    """Return a bug's values with the present version of its test case, unless one is sent."""
+    case = store.find("testcase", values["case"]) if "case" in values else None
+    return {"caseVersion": case["version"], **values} if case else values
+
+
 def create_bug(store: Store, product: Record, body: Fields) -> int:
     """Create a bug; it belongs to its execution's project unless another is named."""
     given = {**body, "product": product["id"]}
     execution = body.get("execution")
     if execution and not body.get("project"):
         given["project"] = store.project_of(execution)
-    return create(store, BUG, given)
+    return create(store, BUG, with_case_version(store, given))
 
 
 # The states to which PUT /bugs/<id> leads, in their order: the transition, the field that leads
@@ -4186,7 +4191,7 @@ def modify_bug(store: Store, bug: Record, body: Fields) -> int:
     for state in states:
         taken.update(BUG_STEPS[state][2])
     plain = {field: value for field, value in body.items() if field not in taken}
-    modify(store, bug, plain, BUG)
+    modify(store, bug, with_case_version(store, plain), BUG)
     for state in states:
         transition, _, fields = BUG_STEPS[state]
         given = {field: body[field] for field in fields if body.get(field)}
@@ -4610,12 +4615,13 @@ def check_record(store: Store, resource: Resource, record: Any) -> Members:
     given = check(fixture_shape(resource), record, Settler(store, loading=True))
     if resource is USER:
         return dict(hashed_user(given))
-    values = complete(store, resource, given)
-    for field in resource.defaults:
-        is_null = record.get(field, "") is None
-        if is_null and resource.fields[field].look in ("person", "moment"):
-            values.pop(field, None)
-    return values
+    kinds = resource.fields
+    unknown = [
+        field
+        for field in resource.defaults
+        if record.get(field, "") is None and kinds[field].look in ("person", "moment")
+    ]
+    return complete(store, resource, given, unknown)
 
 
 def insert_loaded(store: Store, resource: Resource, values: Members) -> int:
@@ -4655,7 +4661,7 @@ def refuse_unknown(resource: Resource, record: Fields) -> None:
 class Problem(NamedTuple):
     """A field of a loaded record that breaks a rule between records.
 
-    link: the wrong link, 0 if the field is none.
+    link: the wrong id, 0 where the field is no link.
     """
 
     resource: Resource
@@ -4791,7 +4797,7 @@ class Operation:
         """The query parameters that it takes."""
         parameters = dict(self.listing.shape.fields) if self.listing else {}
         for name in f"{self.query} {self.by}".split():
-            # `by` may be no field of the body: an id.
+            # A name that is no field of the body is an id.
             parameters[name] = self.reads.fields.get(name, ID)
         return parameters
 
@@ -5597,7 +5603,7 @@ def written_text(store: Store, shows: Any, changed: Any) -> str:
     changed: the id or the ids that perform returned.
     """
     if isinstance(shows, View):
-        store.changed = (shows.resource.table, changed)
+        store.written = (shows.resource.table, changed)
         return "".join(record_pieces(store, shows, changed))
     if isinstance(shows, Each):
         records = [f'"{id}":{written_text(store, shows.view, id)}' for id in changed]
@@ -8168,7 +8174,7 @@ class Sheet:
         return table._replace(
             sorts=address.sorts(listing, table.heads),
             filters=self.state_links(listing, address),
-            search="title" if listing.name else "",
+            search="title" if listing.name_column else "",
             query=address.query,
             links=address.pages(len(records), total),
         )

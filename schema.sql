@@ -182,7 +182,8 @@ CREATE TABLE project_story (
 CREATE INDEX project_of_story ON project_story (story);
 
 -- The estimate of a story that has children is the sum of theirs, without the noise of floats. A child that moves
--- changes both parents. One level is enough, as a parent has no parent itself. A new child is updated once, too.
+-- changes both parents. One level is enough, as a parent has no parent itself. create_story updates a new
+-- child once, too.
 CREATE TRIGGER story_estimated AFTER UPDATE OF estimate, parent, deleted ON story BEGIN
     UPDATE story SET estimate = (
         SELECT round(sum(estimate), 9) FROM story AS child WHERE child.parent = story.id AND NOT child.deleted)
@@ -266,7 +267,7 @@ CREATE INDEX release_of_product ON release (product, deleted);
 CREATE INDEX release_dated ON release (date) WHERE NOT deleted;
 
 -- The stories that releases name in their text, such as '3,7': a row for each, so that an index finds them. Text that
--- is no list of numbers names none. The triggers below keep the rows, by named_story, which is no view of the service.
+-- is no list of numbers names none. The triggers below keep the rows, by the view named_story.
 CREATE TABLE release_story (
     story INTEGER NOT NULL,
     release INTEGER NOT NULL REFERENCES release,
@@ -512,8 +513,8 @@ PRAGMA user_version = 10;
 -- shown_… what answers show of them (of users, efforts and results, their columns). A database whose
 -- views differ from these gets them anew when it is opened. The service's connections have their functions: me() is
 -- the caller's account, sees_all() whether the caller is an administrator, today() a day, monday() and next_monday()
--- the moments in which this week and the next begin in the service's time zone, and changed() tells whether this
--- request wrote a row, which its answer shows whoever may see it now.
+-- the moments in which this week and the next begin in the service's time zone, and written() tells whether this
+-- request wrote a row: its answer shows it even to who no longer sees it, having left the white list.
 -- Conditions such as `bug.plan <> 0` repeat that of a partial index: SQLite uses it only then.
 
 -- Who sees a record, besides administrators, is said here only; lists, totals, links and titles follow:
@@ -583,7 +584,7 @@ FROM (
         SELECT path FROM up WHERE above IS NULL) AS path,
         (SELECT json_group_array(product) FROM project_product WHERE project = project.id) AS products
     FROM project
-    WHERE EXISTS (SELECT 1 FROM seen_project AS seen WHERE seen.id = project.id) OR changed('project', id));
+    WHERE EXISTS (SELECT 1 FROM seen_project AS seen WHERE seen.id = project.id) OR written('project', id));
 
 -- Quirk: a product without stories shows more members. No story has the status '', which counts 0.
 CREATE VIEW shown_product AS
@@ -615,12 +616,12 @@ SELECT product.*,
     (SELECT coalesce(CAST(round(100.0 * count(*) FILTER (WHERE status = 'closed') / count(*)) AS INTEGER), 0)
         FROM story WHERE product = product.id AND deleted = 0) AS progress
 FROM product
-WHERE EXISTS (SELECT 1 FROM seen_product AS seen WHERE seen.id = product.id) OR changed('product', id);
+WHERE EXISTS (SELECT 1 FROM seen_product AS seen WHERE seen.id = product.id) OR written('product', id);
 
 CREATE VIEW shown_plan AS
 SELECT plan.*,
     iif(EXISTS (SELECT 1 FROM plan AS child WHERE child.parent = plan.id AND child.deleted = 0),
-        -1, coalesce(parent, 0)) AS shownParent,
+        -1, coalesce(parent, 0)) AS parentShown,  -- -1: it has children
     (SELECT count(*) FROM plan_story JOIN story ON story.id = plan_story.story
         WHERE plan_story.plan = plan.id AND story.product = plan.product AND story.deleted = 0) AS stories,
     (SELECT count(*) FROM bug
@@ -646,7 +647,7 @@ SELECT story.*,
         ELSE 'wait'
     END AS stage,
     iif(EXISTS (SELECT 1 FROM story AS child WHERE child.parent = story.id AND child.deleted = 0),
-        -1, coalesce(story.parent, 0)) AS shownParent,
+        -1, coalesce(story.parent, 0)) AS parentShown,  -- -1: it has children
     coalesce((SELECT group_concat(id) FROM story AS child WHERE parent = story.id AND deleted = 0), '') AS childStories,
     (SELECT json_group_object(CAST(id AS TEXT), title) FROM story AS child
         WHERE parent = story.id AND deleted = 0) AS extraStories,
@@ -699,7 +700,7 @@ FROM seen_release AS release;
 CREATE VIEW shown_bug AS
 SELECT bug.*,
     coalesce((SELECT version FROM seen_story WHERE id = bug.story) > storyVersion, 0) AS needconfirm,
-    -- "trunk,1" becomes ["trunk","1"]; of the conditions on the id, the first alone would take "1.0" for 1
+    -- "trunk,1" becomes ["trunk","1"]; `id = …` finds a build by the index; the CAST refuses "1.0"
     (SELECT json_group_array(json_object('id', named.value, 'title', coalesce(
         (SELECT title FROM shown_build WHERE id = named.value AND CAST(id AS TEXT) = named.value AND deleted = 0),
         iif(lower(named.value) = 'trunk', 'Trunk', ''))))

@@ -2414,7 +2414,7 @@ RARE = {"PUT /projects/<id>": {"project"}, "DELETE /users/<user>": {"token"}}
 OF_TRIGGERS = {"story_of_release", "task_of_project", "user_of_department"}
 # The functions of the views, with their numbers of parameters.
 FUNCTIONS = {
-    "me": 0, "sees_all": 0, "today": 0, "monday": 0, "next_monday": 0, "week_ago": 0, "changed": 2,
+    "me": 0, "sees_all": 0, "today": 0, "monday": 0, "next_monday": 0, "week_ago": 0, "written": 2,
 }
 # Beside REQUESTS: what belongs to an execution moves along to another project.
 MOVED = ("PUT", "/executions/3", dict(project=5))
