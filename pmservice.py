@@ -35,16 +35,19 @@ sees it, are the views of schema.sql.
 To add
     a field       a column in a new part of schema.sql; its name in the fields of the resource
                   (room 4), with its kind unless it is a text, and in the bodies that take it; its
-                  labels (room 1)
+                  labels (room 15)
     a list        a row of OPERATIONS made by lists(); states are conditions in a BROWSE_… table,
                   and NARROWINGS says which records are in it, unless a column of them does (room 6)
     an operation  a row of OPERATIONS; a function only if it does more than create, change or delete
                   a record, or than moves() does: a row of the table of transitions (room 8)
-    a resource    a table and its views in schema.sql; its words (room 1), fields, bodies and row of
-                  RESOURCES (room 4), views (room 5), states (room 6), rows of OPERATIONS, and lines
-                  in PULLED (room 19) and in the script of the demo (room 17)
+    a resource    a table and its views in schema.sql, with its line in the table of who sees what;
+                  its enumerations (room 1), fields, bodies and row of RESOURCES (room 4), views
+                  (room 5), states (room 6), rows of OPERATIONS, labels (room 15), and lines in
+                  PULLED (room 19) and in the script of the demo (room 17)
     a rule        between fields: a function of room 4; between records: a row of CONSTRAINTS
     a setting     a row of SETTINGS (room 18), and its line in Settings
+
+The tests say all of this again from the specification: they name what lacks a row there.
 """
 
 from __future__ import annotations
