@@ -272,8 +272,10 @@ class Part(NamedTuple):
 class Kind(NamedTuple):
     """A field's type: how requests write it and how answers show it.
 
-    look: how answers write it, see WRITERS (room 5); "plain" as SQLite returns it, "quoted" for
-        texts that never need escaping: they are only put between quotes.
+    look: how answers write it (View.writer, room 5) and how it is stored (Settler, room 8): "text",
+        "nullable", "number", "hours", "flag", "boolean", "person", "people", "references",
+        "moment", "stamp", "day"; "plain" as SQLite returns it; "word" for texts that never need
+        escaping, which are only put between quotes.
     read: how requests write it.
     schema: the JSON Schema of what requests may send; any text unless given.
     absent: the values by which a request does not give the field: null, "" unless it is a value,
@@ -284,8 +286,8 @@ class Kind(NamedTuple):
         "part": rows of another table, see `part`.
         "fixed": the constant `value`, which every answer shows.
     target: the resource that a link must name (a key of RESOURCES).
-    needed: whether a link that is given must name a record; None: if the body requires it.
-    shown: the JSON Schema of answers, for the looks "plain" and "quoted"; others have a writer's.
+    needed: whether a link or a person that is given must name something.
+    shown: the JSON Schema of answers, for the looks "plain" and "word"; others have a writer's.
     sql: the expression that answers show, "" for the column that is called like the field.
     part: where the rows of a part are.
     """
@@ -297,7 +299,7 @@ class Kind(NamedTuple):
     source: str = "given"
     value: Any = None
     target: str = ""
-    needed: bool | None = None
+    needed: bool = False
     shown: Fields = {"type": "integer", "format": "int64"}
     sql: str = ""
     part: Part | None = None
@@ -624,7 +626,7 @@ def array_of(items: Fields, **bounds: int) -> Fields:
 def one_of(*words: str) -> Kind:
     """Return the kind of an enumeration."""
     schema = {"type": "string", "enum": list(words)}
-    return Kind("quoted", words_of(words), schema, shown=schema)
+    return Kind("word", words_of(words), schema, shown=schema)
 
 
 def whole_kind(least: int = -MAX_INT - 1, most: int = MAX_INT) -> Kind:
@@ -665,6 +667,15 @@ def each_of(kind: Kind) -> Kind:
     return kind._replace(read=read, schema=array_of(kind.schema))
 
 
+def emptied(kind: Kind) -> Kind:
+    """Return the kind of a field that "" empties, as does the placeholder of an unset value."""
+
+    def read(value: Any) -> Any:
+        return None if value in kind.absent else kind.read(value)
+
+    return kind._replace(absent=(None,), read=read)
+
+
 def fixed(value: Any) -> Kind:
     """Return the kind of a constant field: the specification's samples show this value."""
     return Kind("plain", read_text, source="fixed", value=value)
@@ -686,11 +697,11 @@ INT          = whole_kind()
 ID           = whole_kind(1, MAX_ID)
 NATURAL      = whole_kind(0)
 COUNTER      = whole_kind(0, MAX_ID)
-SMALL        = whole_kind(0, 10**9)  # so that the orders that continue from it still fit
+DEPARTMENT_ORDER = whole_kind(0, 10**9)  # so that the orders that continue from it, see schema.sql, still fit
 PAGE         = whole_kind(1)._replace(absent=("", "0"))
 LIMIT        = whole_kind(1, 100_000)._replace(absent=("", "0"))
 MAYBE_INT    = INT._replace(look="number")
-MONEY        = INT._replace(look="quoted", shown=STRING)  # "int (sent) / string (returned)"
+MONEY        = INT._replace(look="word", shown=STRING)  # "int (sent) / string (returned)"
 RELEASE_BUILD = NATURAL._replace(read=only_one(whole(0)))
 #                   look         read               schema of a request
 HOURS        = Kind("hours",     number_of("hours", 0, MAX_INT), HOURS_SCHEMA)
@@ -710,6 +721,7 @@ DEADLINE     = DAYS._replace(absent=(None, "", "1970-01-01"))
 MOMENT       = Kind("moment",    read_moment,       text_schema(TIME_PATTERN), absent=(None, "", "1969-12-31T16:00:00Z"))  # "the form `YYYY-MM-DD hh:mm:ss`"
 STAMP        = MOMENT._replace(look="stamp", absent=(None, ""))  # a moment that every answer shows as "" when unset
 PERSON       = text_kind("person",    read_person,       text_schema(f"^({ONE_ACCOUNT})?$"))
+SOMEBODY     = PERSON._replace(needed=True)
 ASSIGNEE     = PERSON._replace(read=only_one(read_person))
 PEOPLE       = text_kind("people",    read_people,       array_of(ACCOUNT_SCHEMA))
 WHITELIST    = text_kind("references", read_whitelist,    PEOPLE.schema)
@@ -730,7 +742,7 @@ def derived(kind: Kind = INT, sql: str = "") -> Kind:
 
 # From the names of fields to what is wrong with them.
 Problems = Mapping[str, str]
-# From the stored record, and the record as the request would leave it.
+# See Shape.
 Rule = Callable[[Fields, Fields], Problems]
 # From a field, its kind and a checked value to the value that is stored.
 Settle = Callable[[str, Kind, Any], Any]
@@ -754,31 +766,19 @@ def expectation(kind: Kind) -> str:
 class Shape:
     """The fields that a body may have: their kinds, the required ones, and the rules between them.
 
-    A rule is called with the stored record and with the record as the request would leave it,
-    without its broken fields; it returns {field: problem}.
-
-    unset: the fields that "" empties.
-
-    What is sent          of a text or person   of a field in `unset`   of another field
-    nothing, or null      not given             not given               not given
-    ""                    a value               empties it              not given
-    placeholder of unset  a value               empties it              not given
+    A rule is called with the record that the path names (of a new record, the one it belongs to)
+    and with that record as the request would leave it, without broken fields; it returns {field:
+    problem}.
 
     repeats: whether a refusal repeats the value that breaks a rule.
     """
 
     def __init__(
-        self,
-        fields: Mapping[str, Kind],
-        required: str = "",
-        *rules: Rule,
-        unset: str = "",
-        repeats: bool = True,
+        self, fields: Mapping[str, Kind], required: str = "", *rules: Rule, repeats: bool = True
     ):
         self.fields = dict(fields)
         self.required = frozenset(required.split())
         self.rules = rules
-        self.unset = frozenset(unset.split())
         self.repeats = repeats
 
 
@@ -812,8 +812,8 @@ def check(
 ) -> Members:
     """Return the checked values of the fields that were given; others are ignored.
 
-    settle: from a checked value to the stored one.  record: the stored record. Raises Invalid with
-    every broken field.
+    settle: from a checked value to the stored one.  record: the one that the path names. Raises
+    Invalid with every broken field.
     """
     values: Members = {}
     broken: dict[str, str] = {}
@@ -876,20 +876,14 @@ def inside(place: int, field: str) -> str:
 def check_field(shape: Shape, field: str, value: Any, settle: Settle, values: Members) -> None:
     """Add the checked value of a field to `values`, if it is given. Raises ValueError, Invalid."""
     kind = shape.fields[field]
-    required = field in shape.required
     if value not in kind.absent:
         read = kind.read
         found = read(value, settle) if isinstance(read, Items) else read(value)
         values[field] = settle(field, kind, found)
-    elif field in shape.unset and value is not None:
-        values[field] = None
-    elif required:
+        if values[field] is None and kind.needed:
+            raise ValueError(f"must name an existing {kind.target or 'user'}")
+    elif field in shape.required:
         raise ValueError(f"is required{expectation(kind)}")
-    else:
-        return
-    must_name = required if kind.needed is None else kind.needed
-    if values[field] is None and must_name:
-        raise ValueError(f"must name an existing {kind.target or 'user'}")
 
 
 def in_order(first: str, last: str) -> Rule:
@@ -915,7 +909,7 @@ STEP = Shape({"type": one_of(*STEP_TYPES), "desc": FILLED, "expect": TEXT}, "des
 STEP_SHOWN = flat_object("TestCaseStep", "id parent case version", "type desc expect")
 STEP_RESULT = Shape({"result": one_of(*RUN_RESULTS), "real": TEXT})
 VERSION = Shape({"version": ID, "title": NAME, "spec": TEXT, "verify": TEXT}, "version title")
-REVIEWER = Shape({"account": PERSON, "result": one_of(*VOTES)}, "account")
+REVIEWER = Shape({"account": SOMEBODY, "result": one_of(*VOTES)}, "account")
 # The schema of an array of objects is made of their shape (room 13).
 STEPS = Kind("plain", Items(STEP), {}, shown=array_of(STEP_SHOWN))
 STEP_RESULTS = Kind("plain", Items(STEP_RESULT), {})
@@ -1003,7 +997,7 @@ class Resource:
         stand in schema.sql.
     types: the values of `type` that distinguish its rows from others of the table, "" if it has the
         table alone.
-    rules: the rules between the fields of a record.
+    rules: the rules between the fields of a whole record, after its defaults.
     hidden: the fields that a view shows only if its `adds` names them.
     """
 
@@ -1020,12 +1014,12 @@ class Resource:
     @property
     def seen(self) -> str:
         """The rows of its table that the caller may see."""
-        return self.table if self.table in ("user", "department") else f"seen_{self.table}"
+        return f"seen_{self.table}"
 
     @property
     def shown(self) -> str:
         """These rows with everything that answers show of them."""
-        return self.seen if self.table in ("user", "effort", "result") else f"shown_{self.table}"
+        return f"shown_{self.table}"
 
     @property
     def of_types(self) -> str:
@@ -1045,15 +1039,13 @@ class Resource:
         wanted = ("given", *sources)
         return {field: kind for field, kind in self.fields.items() if kind.source in wanted}
 
-    def body(
-        self, names: str, required: str = "", *rules: Rule, unset: str = "", **others: Kind
-    ) -> Shape:
+    def body(self, names: str, required: str = "", *rules: Rule, **others: Kind) -> Shape:
         """Return the shape of a body with the named fields, as the resource has them.
 
         others: the fields that only this body has, or writes differently.
         """
         fields = {name: self.fields[name] for name in names.split()}
-        return Shape(fields | others, required, *rules, unset=unset)
+        return Shape(fields | others, required, *rules)
 
     def change(self, names: str, required: str = "", *rules: Rule, **more: Any) -> Shape:
         """Return the shape of a body that changes a record: it may have a comment, too."""
@@ -1094,14 +1086,10 @@ BUILDS = MAP._replace(shown=array_of(flat_object("BuildTitle", "", "id title")))
 PARTS = Kind("plain", read_text, source="part", shown=array_of(ANY_OBJECT))
 # The kinds of fields that the views derive.
 DERIVED_INT, DERIVED_TEXT, DERIVED_FLAG = derived(), derived(TEXT), derived(YES_NO)
+OF_THE_LIST = derived(sql=":within")  # the record that narrows the list, see Store.page
 # An id, or "trunk", which is stored as NULL.
 BUILD_OR_TRUNK = Kind(
-    "quoted",
-    read_trunk_or_build,
-    target="build",
-    needed=False,
-    shown=STRING,
-    sql="testtask.buildOrTrunk",
+    "word", read_trunk_or_build, target="build", shown=STRING, sql="testtask.buildOrTrunk"
 )
 # "-1 = has children"
 STORY_PARENT = link("story")._replace(absent=(None, "", -1), sql="story.parentShown")
@@ -1250,7 +1238,7 @@ TESTCASE_FIELDS = fields_of("""
     files currentVersion caseFails task case assignedTo caseVersion storyTitle caseStatus bugs results
     stepNumber
 """, type=one_of(*CASE_TYPES), stage=STAGES, status=one_of(*CASE_STATES), path=ZERO,
-    steps=STEPS._replace(source="part", part=Part("step", "case")), task=derived(sql=":within"), assignedTo=EMPTY,
+    steps=STEPS._replace(source="part", part=Part("step", "case")), task=OF_THE_LIST, assignedTo=EMPTY,
     case=DERIVED_INT, caseVersion=DERIVED_INT)
 STORY_FIELDS = fields_of("""
     id vision parent product branch module plan source sourceNote fromBug feedback title keywords type
@@ -1370,7 +1358,7 @@ STORY_WHOLE = (  # not in lists
 )
 # The fields that come first where stories are listed for a project or an execution.
 IN_PROJECT = {
-    "project": derived(sql=":within"),  # see Store.page
+    "project": OF_THE_LIST,
     "product": link("product"),
     "branch": INT,
     "story": derived(sql="story.id"),
@@ -1424,7 +1412,7 @@ def check_effort(task: Fields, after: Fields) -> Problems:
 
     Clients send either `dates` or `date`.
     """
-    if "consumed" not in after:
+    if "consumed" not in after:  # it is broken
         return {}
     consumed = after["consumed"]
     broken = {}
@@ -1511,10 +1499,10 @@ NOTHING           = Shape({})
 COMMENT           = Shape({"comment": TEXT})
 IN_MODULES        = Shape({"type": one_of(*WITH_MODULES), "id": ID}, "type id")
 LOGIN             = Shape({"account": TEXT, "password": TEXT}, "account password", repeats=False)
-CREATE_DEPARTMENT = DEPARTMENT.body("name parent manager", "name", order=SMALL)
-MODIFY_DEPARTMENT = DEPARTMENT.change("name parent manager", order=SMALL)
+CREATE_DEPARTMENT = DEPARTMENT.body("name parent manager", "name", order=DEPARTMENT_ORDER)
+MODIFY_DEPARTMENT = DEPARTMENT.change("name parent manager", order=DEPARTMENT_ORDER)
 CREATE_USER       = USER.body(f"account {PROFILE_SENT}", "account password", **CHECKED_PROFILE)
-MODIFY_USER       = USER.change(PROFILE_SENT, **CHECKED_PROFILE, unset="birthday join")
+MODIFY_USER       = USER.change(PROFILE_SENT, **CHECKED_PROFILE, birthday=emptied(DAYS), join=emptied(DAYS))
 CREATE_PROGRAM    = PROGRAM.body(f"name begin end parent {BUDGETED}", "name begin end", BEGIN_TO_END)
 MODIFY_PROGRAM    = PROGRAM.change(f"name begin end realBegan realEnd parent {BUDGETED}", "", BEGIN_TO_END, REAL_BEGIN_TO_END)
 CREATE_PROJECT    = PROJECT.body(f"name begin end code parent {BUDGETED} PO QD RD days", "name begin end products", BEGIN_TO_END,
@@ -1534,7 +1522,7 @@ CREATE_STORY_VERSION = STORY.change("title spec verify", reviewer=PEOPLE)
 REVIEW_STORY      = STORY.change(REVIEW_SENT, "result", require_other_story, result=one_of(*VOTES))
 CLOSE_STORY       = STORY.change("duplicateStory", "", require_other_story, closedReason=one_of(*STORY_REASONS))
 ASSIGN            = STORY.change("assignedTo")  # and a bug
-CREATE_BUILD      = BUILD.body(BUILD_SENT, "execution product name builder date")
+CREATE_BUILD      = BUILD.body(BUILD_SENT, "execution product name builder date", builder=SOMEBODY)
 MODIFY_BUILD      = BUILD.change(BUILD_SENT)
 CREATE_RELEASE    = RELEASE.body(f"name date product branch {RELEASE_SENT}", "name date product")
 MODIFY_RELEASE    = RELEASE.change(f"name date {RELEASE_SENT}")
@@ -1544,20 +1532,21 @@ RUN_CASE          = RESULT.change("", steps=STEP_RESULTS, testtask=link("testtas
 CREATE_TESTTASK   = TESTTASK.body(TESTTASK_SENT, "product execution build name begin end", BEGIN_TO_END)
 MODIFY_TESTTASK   = TESTTASK.change(TESTTASK_SENT, "", BEGIN_TO_END)
 CREATE_BUG        = BUG.body(BUG_SENT, "title severity pri type openedBuild")
-MODIFY_BUG        = BUG.change(f"{BUG_SENT} {BUG_MODIFIED_ONLY}", unset="deadline resolvedDate")
+MODIFY_BUG        = BUG.change(f"{BUG_SENT} {BUG_MODIFIED_ONLY}", deadline=emptied(DEADLINE), resolvedDate=emptied(MOMENT))
 CONFIRM_BUG       = BUG.change("pri type assignedTo")
 RESOLVE_BUG       = BUG.change("resolvedDate resolvedBuild assignedTo duplicateBug", "resolution", resolution=one_of(*RESOLUTIONS))
 ACTIVATE_BUG      = BUG.change("assignedTo openedBuild")
 CREATE_TASK       = TASK.body(TASK_SENT, "name type estStarted deadline", START_TO_DEADLINE, assignedTo=PEOPLE)
 BATCH_TASK        = TASK.body(TASK_SENT, "name type", START_TO_DEADLINE)
 CREATE_TASKS      = Shape({"tasks": Kind("plain", Items(BATCH_TASK, 1, MAX_BATCH), {})}, "tasks")
-MODIFY_TASK       = TASK.change(f"{TASK_SENT} status consumed left closedReason", "", START_TO_DEADLINE, require_past_hours, unset="estStarted deadline")
+MODIFY_TASK       = TASK.change(f"{TASK_SENT} status consumed left closedReason", "", START_TO_DEADLINE, require_past_hours,
+                                estStarted=emptied(DAYS), deadline=emptied(DAYS))
 START_TASK        = TASK.change("assignedTo realStarted consumed left", "", require_past_hours)
 RESTART_TASK      = TASK.change("assignedTo realStarted consumed left", "consumed left", require_past_hours)
 FINISH_TASK       = TASK.change("assignedTo realStarted finishedDate", "finishedDate", check_finish, currentConsumed=HOURS)
 ACTIVATE_TASK     = TASK.change("assignedTo left")
 CLOSE_TASK        = TASK.change("closedReason")
-ASSIGN_TASK       = TASK.change("assignedTo left", "assignedTo")
+ASSIGN_TASK       = TASK.change("assignedTo left", "assignedTo", assignedTo=ASSIGNEE._replace(needed=True))
 ADD_EFFORT        = EFFORT.change("", "consumed left", check_effort, dates=each_of(DAYS), date=each_of(DAYS), work=each_of(TEXT),
                                   consumed=each_of(HOURS), left=each_of(HOURS))
 # fmt: on
@@ -1610,7 +1599,7 @@ def write_references(values: Column, scene: Scene, unset: str) -> Written:
     return map(people.__getitem__, values)
 
 
-def write_quoted(values: Column, scene: Scene, unset: str) -> Written:
+def write_stored(values: Column, scene: Scene, unset: str) -> Written:
     """Write accounts, days and moments as they are stored: they need no escaping."""
     return [unset if value is None else f'"{value}"' for value in values]
 
@@ -1656,9 +1645,9 @@ STATE_SCHEMA = object_of({"code": BUG_STATE.schema, "name": STRING}, "CodedState
 # fmt: off
 # Persons, datetimes and days, which may be unset.
 AS_REFERENCE  = Writer(write_references, REFERENCE_SCHEMA)  # "user reference: object"
-AS_ACCOUNT    = Writer(write_quoted,     STRING)  # "a plain account string"
-AS_DAY        = Writer(write_quoted,     DAY_SCHEMA)
-AS_ISO        = Writer(write_quoted,     {**STRING, "format": "date-time"})
+AS_ACCOUNT    = Writer(write_stored,     STRING)  # "a plain account string"
+AS_DAY        = Writer(write_stored,     DAY_SCHEMA)
+AS_ISO        = Writer(write_stored,     {**STRING, "format": "date-time"})
 AS_SPACED     = Writer(write_spaced,     STRING)
 # Flags.
 AS_BOOLEAN    = Writer(one_by_one(("false", "true").__getitem__), FLAG_SCHEMA)
@@ -1782,7 +1771,7 @@ class View:
             value = "%s"
             if kind.source == "fixed":
                 value = to_json(kind.value).replace("%", "%%")
-            elif kind.look == "quoted" and field not in self.exceptions:
+            elif kind.look == "word" and field not in self.exceptions:
                 value = '"%s"'
             members.append(f"{quote(field)}:{value}")
         return f"{{{','.join(members)}}}"
@@ -1840,7 +1829,7 @@ PLAN_SHOWN      = View(PLAN)  # and then the lists of ENCLOSED, room 6
 PLAN_LISTED     = View(PLAN,      adds=PLAN.hidden)
 STORY_SHOWN     = View(STORY,     adds=STORY_WHOLE)  # and then the lists of ENCLOSED, room 6
 STORY_LISTED    = View(STORY,     adds="reviewer notReview productStatus", kinds={"planTitle": DERIVED_TEXT}, envelope=IF_ASKED)
-STORY_LINKED    = View(STORY,     kinds=IN_PROJECT, only=" ".join([*IN_PROJECT, *STORY_LISTED.fields]), envelope=IF_ASKED)
+STORY_LINKED    = View(STORY,     kinds=IN_PROJECT, only=" ".join({**IN_PROJECT, **STORY_LISTED.fields}), envelope=IF_ASKED)
 BUILD_SHOWN     = View(BUILD,     adds="productType files")
 BUILD_LISTED    = View(BUILD,     adds="executionID branchName")
 BUILD_LINKED    = View(BUILD,     adds="branchName")
@@ -2016,14 +2005,16 @@ REQUIREMENTS = (
        AND story.deleted = 0 AND story.status = 'active'""",
 )
 NAMES = ("title", "name", "realname")  # fields that name a record
+
+
+def read_words(value: Any) -> str:
+    """Return the words of a text as a JSON array, as HAS_WORDS takes them."""
+    return to_json(NAME.read(value).split())
+
+
 # The kinds of the filters that are no links. `title`, which is ours, is read as a JSON array of
 # words.
-FILTER_KINDS = {
-    "type": one_of(*STORY_TYPES),
-    "title": NAME._replace(
-        look="plain", absent=(None, ""), read=lambda value: to_json(NAME.read(value).split())
-    ),
-}
+FILTER_KINDS = {"type": one_of(*STORY_TYPES), "title": Kind("plain", read_words, NAME.schema)}
 # Every word of the title is a part of the record's name; only ASCII is compared without case.
 HAS_WORDS = """NOT EXISTS (
     SELECT 1 FROM json_each(:title) AS word
@@ -2220,11 +2211,10 @@ class Constraint(NamedTuple):
 
     field: what is wrong with a row of the table that breaks the rule.
     when: the fields by whose change a request may break it, "" if none can.
-    query: selects the rows that break it: their id, the wrong `link`, 0 where the field is no link, and
-        what the rule names; {0} is the table.
+    query: selects the rows that break it: their id, the wrong `link`, 0 where the field is no link,
+        and what the rule names.
     rule: what they break, with columns of the query in braces.
-    in_fixture: the name of the field in a fixture, if that is another; "" for a rule that a fixture
-        need not keep, since operations let it be broken later.
+    in_fixture: whether fixtures must keep it: not what operations let be broken later.
     """
 
     table: str
@@ -2232,7 +2222,7 @@ class Constraint(NamedTuple):
     when: str
     query: str
     rule: str
-    in_fixture: str | None = None
+    in_fixture: bool = True
 
 
 IN_A_CIRCLE = """
@@ -2258,35 +2248,68 @@ LOOSE_OR_DEEP = f"""
             SELECT below.id, level + 1 FROM department AS below JOIN root ON below.parent = root.id)
         SELECT id FROM root WHERE level <= {MAX_LEVELS})
     ORDER BY id"""
-PARENT_ELSEWHERE = """
-    SELECT {0}.id, {0}.product, up.id AS link
-    FROM {0} JOIN {0} AS up ON up.id = {0}.parent
-    WHERE up.product <> {0}.product
-    ORDER BY {0}.id"""
-GRANDPARENT = """
-    SELECT {0}.id, up.id AS link
-    FROM {0} JOIN {0} AS up ON up.id = {0}.parent
-    WHERE up.parent IS NOT NULL AND NOT {0}.deleted
-    ORDER BY {0}.id"""
-HAS_CHILDREN = """
-    SELECT id, parent AS link FROM {0}
-    WHERE parent IS NOT NULL AND EXISTS (
-        SELECT 1 FROM {0} AS child WHERE child.parent = {0}.id AND NOT child.deleted)"""
-OTHER_PROJECT = """
-    SELECT {0}.id, {0}.project, home.id AS link
-    FROM {0} JOIN project AS home ON home.id = {0}.execution
-    WHERE {0}.project <> coalesce(home.project, home.id)
-    ORDER BY {0}.id"""
+
+
+def parent_elsewhere(table: str) -> str:
+    """Return the query for the records whose parent is of another product."""
+    return f"""
+        SELECT {table}.id, {table}.product, up.id AS link
+        FROM {table} JOIN {table} AS up ON up.id = {table}.parent
+        WHERE up.product <> {table}.product
+        ORDER BY {table}.id"""
+
+
+def grandparent(table: str) -> str:
+    """Return the query for the records whose parent has a parent."""
+    return f"""
+        SELECT {table}.id, up.id AS link
+        FROM {table} JOIN {table} AS up ON up.id = {table}.parent
+        WHERE up.parent IS NOT NULL AND NOT {table}.deleted
+        ORDER BY {table}.id"""
+
+
+def has_children(table: str) -> str:
+    """Return the query for the records that have a parent and children."""
+    return f"""
+        SELECT id, parent AS link FROM {table}
+        WHERE parent IS NOT NULL AND EXISTS (
+            SELECT 1 FROM {table} AS child WHERE child.parent = {table}.id AND NOT child.deleted)"""
+
+
+def other_project(table: str) -> str:
+    """Return the query for the records whose execution is of another project."""
+    return f"""
+        SELECT {table}.id, {table}.project, home.id AS link
+        FROM {table} JOIN project AS home ON home.id = {table}.execution
+        WHERE {table}.project <> coalesce(home.project, home.id)
+        ORDER BY {table}.id"""
+
+
+def items_elsewhere(table: str, name: str, items: str) -> str:
+    """Return the query for the records that are linked to items of another product.
+
+    name: the column of an item's id in the table of links.
+    """
+    links = f"{table}_{name}"
+    return f"""
+        SELECT {table}.id, {table}.product, item.id AS link
+        FROM {table}
+        JOIN {links} ON {links}.{table} = {table}.id
+        JOIN {items} AS item ON item.id = {links}."{name}"
+        WHERE item.product <> {table}.product
+        ORDER BY {table}.id"""
+
+
+def like(name: str) -> str:
+    """Return the rule that a link must be of the same product."""
+    return f"must belong to product {{product}}, like the {name} (got {{link}})"
+
+
 PLANS_ELSEWHERE = """
     SELECT story.id, story.product, plan.id AS link
     FROM story JOIN plan_story ON plan_story.story = story.id JOIN plan ON plan.id = plan_story.plan
     WHERE plan.product <> story.product
     ORDER BY story.id"""
-ITEMS_ELSEWHERE = """
-    SELECT {0}.id, {0}.product, item.id AS link
-    FROM {0} JOIN {0}_{1} ON {0}_{1}.{0} = {0}.id JOIN {2} AS item ON item.id = {0}_{1}."{1}"
-    WHERE item.product <> {0}.product
-    ORDER BY {0}.id"""
 NOT_OF_PROJECT = """
     SELECT id, project, product AS link FROM build
     WHERE NOT EXISTS (
@@ -2299,9 +2322,9 @@ SAME_NAME = """
         WHERE other.product = build.product AND other.name = build.name
             AND NOT other.deleted AND other.id <> build.id)
     ORDER BY id DESC"""
-BUILD_STORIES = ITEMS_ELSEWHERE.format("build", "story", "story")
-BUILD_BUGS = ITEMS_ELSEWHERE.format("build", "bug", "bug")
-TESTTASK_CASES = ITEMS_ELSEWHERE.format("testtask", "case", "testcase")
+BUILD_STORIES = items_elsewhere("build", "story", "story")
+BUILD_BUGS = items_elsewhere("build", "bug", "bug")
+TESTTASK_CASES = items_elsewhere("testtask", "case", "testcase")
 TESTTASK_BUILD = """
     SELECT testtask.id, testtask.product, build.id AS link
     FROM testtask JOIN build ON build.id = testtask.build
@@ -2312,32 +2335,32 @@ ITS_PROJECT = "must be the project of its execution"
 OF_THE_PROJECT = "must be an execution of project {project}, or the project itself"
 # Not "is taken": the caller may not see that build.
 ANOTHER_NAME = "cannot be given to a build of this product; choose another"
-LIKE = "must belong to product {product}, like the"
 # fmt: off
 # THE RULES BETWEEN RECORDS, for a row that a request changed and for all rows that a fixture loaded.
 CONSTRAINTS = (
-    #          table         field        when               query             rule
-    Constraint("project",    "parent",    "parent",          IN_A_CIRCLE,      BELOW_ITSELF),
-    Constraint("project",    "project",   "",                NO_EXECUTION,     "must be 0: only executions belong to projects"),
-    Constraint("department", "parent",    "parent",          LOOSE_OR_DEEP,    TOO_DEEP),
-    Constraint("story",      "parent",    "parent",          PARENT_ELSEWHERE, f"{LIKE} story (got {{link}})"),
-    Constraint("story",      "plan",      "plans",           PLANS_ELSEWHERE,  f"{LIKE} story (got {{link}})", "plans"),
-    Constraint("story",      "parent",    "parent",          GRANDPARENT,      "must be a story that has no parent itself (got {link})"),
-    Constraint("story",      "parent",    "parent",          HAS_CHILDREN,     "must be 0, because this story has children", ""),
-    Constraint("plan",       "parent",    "parent",          PARENT_ELSEWHERE, f"{LIKE} plan (got {{link}})"),
-    Constraint("plan",       "parent",    "parent",          GRANDPARENT,      "must be a plan that has no parent itself (got {link})"),
-    Constraint("plan",       "parent",    "parent",          HAS_CHILDREN,     "must be 0, because this plan has children", ""),
-    Constraint("build",      "execution", "execution",       OTHER_PROJECT,    OF_THE_PROJECT, ""),
-    Constraint("build",      "product",   "product",         NOT_OF_PROJECT,   "must be a product of project {project}", ""),
-    Constraint("build",      "name",      "name product",    SAME_NAME,        ANOTHER_NAME),
-    Constraint("build",      "stories",   "stories product", BUILD_STORIES,    f"{LIKE} build (got {{link}})"),
-    Constraint("build",      "bugs",      "bugs",            BUILD_BUGS,       f"{LIKE} build (got {{link}})", ""),
-    Constraint("build",      "project",   "",                OTHER_PROJECT,    ITS_PROJECT),
-    Constraint("task",       "project",   "",                OTHER_PROJECT,    ITS_PROJECT),
-    Constraint("testtask",   "project",   "",                OTHER_PROJECT,    ITS_PROJECT),
-    Constraint("testtask",   "execution", "execution",       OTHER_PROJECT,    OF_THE_PROJECT, ""),
-    Constraint("testtask",   "build",     "build product",   TESTTASK_BUILD,   f"{LIKE} testtask (got {{link}})", ""),
-    Constraint("testtask",   "testcases", "testcases",       TESTTASK_CASES,   f"{LIKE} testtask (got {{link}})", ""),
+    #          table         field        when               query                       rule
+    Constraint("project",    "parent",    "parent",          IN_A_CIRCLE,                BELOW_ITSELF),
+    Constraint("project",    "project",   "",                NO_EXECUTION,               "must be 0: only executions belong to projects"),
+    Constraint("department", "parent",    "parent",          LOOSE_OR_DEEP,              TOO_DEEP),
+    Constraint("story",      "parent",    "parent",          parent_elsewhere("story"),  like("story")),
+    Constraint("story",      "plan",      "plans",           PLANS_ELSEWHERE,            like("story"), in_fixture=False),
+    Constraint("story",      "plans",     "",                PLANS_ELSEWHERE,            like("story")),  # their name in a fixture
+    Constraint("story",      "parent",    "parent",          grandparent("story"),       "must be a story that has no parent itself (got {link})"),
+    Constraint("story",      "parent",    "parent",          has_children("story"),      "must be 0, because this story has children", in_fixture=False),
+    Constraint("plan",       "parent",    "parent",          parent_elsewhere("plan"),   like("plan")),
+    Constraint("plan",       "parent",    "parent",          grandparent("plan"),        "must be a plan that has no parent itself (got {link})"),
+    Constraint("plan",       "parent",    "parent",          has_children("plan"),       "must be 0, because this plan has children", in_fixture=False),
+    Constraint("build",      "execution", "execution",       other_project("build"),     OF_THE_PROJECT, in_fixture=False),
+    Constraint("build",      "product",   "product",         NOT_OF_PROJECT,             "must be a product of project {project}", in_fixture=False),
+    Constraint("build",      "name",      "name product",    SAME_NAME,                  ANOTHER_NAME),
+    Constraint("build",      "stories",   "stories product", BUILD_STORIES,              like("build")),
+    Constraint("build",      "bugs",      "bugs",            BUILD_BUGS,                 like("build"), in_fixture=False),
+    Constraint("build",      "project",   "",                other_project("build"),     ITS_PROJECT),
+    Constraint("task",       "project",   "",                other_project("task"),      ITS_PROJECT),
+    Constraint("testtask",   "project",   "",                other_project("testtask"),  ITS_PROJECT),
+    Constraint("testtask",   "execution", "execution",       other_project("testtask"),  OF_THE_PROJECT, in_fixture=False),
+    Constraint("testtask",   "build",     "build product",   TESTTASK_BUILD,             like("testtask"), in_fixture=False),
+    Constraint("testtask",   "testcases", "testcases",       TESTTASK_CASES,             like("testtask"), in_fixture=False),
 )
 # fmt: on
 
@@ -2495,6 +2518,7 @@ class Store:
     ) -> tuple[int, sqlite3.Cursor]:
         """Return how many records a list has in all, and the rows of the requested page.
 
+        query: the checked parameters, with `offset` made of `page`.
         counted: whether the total is needed; otherwise it is 0.
         """
         status = query.get("status", listing.default)
@@ -2525,7 +2549,7 @@ class Store:
 
         id: of the only row that can break it; a department may make those below it break it.
         """
-        sql = constraint.query.format(constraint.table)
+        sql = constraint.query
         if id and constraint.table != "department":
             sql = f"SELECT * FROM ({sql}) WHERE id = {id}"
         for row in self.run(sql):
@@ -2774,7 +2798,7 @@ class Store:
         """)
 
     def free_ids(self, users: Iterable[Fields]) -> None:
-        """Give new ids to users whose ids a fixture's users, other accounts, are about to get."""
+        """Give new ids to the users whose ids a fixture gives to other accounts."""
         given = {user["id"]: user.get("account") for user in users if "id" in user}
         last = max([self.number("SELECT max(id) FROM user"), *given])
         sql = "UPDATE user SET id = ? WHERE id = ? AND account <> ?"
@@ -3354,9 +3378,11 @@ class Settler:
         """Return a checked value as it is stored. Raises ValueError."""
         if kind.target:
             return self.link(field, kind, value)
+        if value is None:
+            return None
         if kind.look in ("moment", "stamp"):
             return utc(value, self.store.zone)
-        if kind.look == "person" and value is not None:
+        if kind.look == "person":
             return self.present(value, self.record.get(field))
         if kind.look == "people":  # deleted users are refused in a new record only
             settle = self.account if self.record else self.present
@@ -3409,17 +3435,19 @@ class Settler:
         return account
 
 
-def complete(store: Store, resource: Resource, given: Fields, unset: Iterable[str] = ()) -> Members:
+def complete(
+    store: Store, resource: Resource, given: Fields, without: Iterable[str] = ()
+) -> Members:
     """Return a new record with the resource's defaults where nothing was given.
 
-    unset: the fields that stay unset.
+    without: the fields that get no default.
 
     The specification: `whitelist` "takes effect only when acl is `private`". A record with acl
     "open" therefore gets an empty one.
     """
     values = dict(given)
     for field, default in resource.defaults.items():
-        if values.get(field) is None and field not in unset:
+        if values.get(field) is None and field not in without:
             values[field] = default(store, values) if callable(default) else default
     if values.get("acl") == "open":
         empty_whitelist(store, values)
@@ -3773,7 +3801,7 @@ def create_story(store: Store, product: Record, body: Fields) -> int:
     if reviewers:
         given["assignedTo"] = body.get("assignedTo") or reviewers[0]
     id = create(store, STORY, given)
-    store.update("story", id, {"parent": given.get("parent")})  # so that its estimate counts
+    store.update("story", id, {"parent": given.get("parent")})  # for the trigger story_estimated
     # The execution or project that it is created for.
     home = body.get("objectID")
     if home:
@@ -3886,7 +3914,7 @@ def make_link(table: str, on: bool) -> Perform:
         id: int = plan["id"]
         stranger = store.stranger(table, body[field], plan["product"])
         if stranger:
-            rule = f"{LIKE} plan (got {stranger})".format(product=plan["product"])
+            rule = like("plan").format(product=plan["product"], link=stranger)
             raise Invalid({field: rule})
         store.run(PLAN_LINKS[action], {"plan": id, "ids": json.dumps(body[field])})
         store.log_action("plan", id, action, body)
@@ -4018,11 +4046,10 @@ def modify_task(store: Store, task: Record, body: Fields) -> int:
         # Before any work, what is left is the estimate.
         changes.setdefault("left", body["estimate"])
     changes["status"] = state_by_hours(task, {**task, **changes})
-    after = {**task, **changes}
-    check_hours(task, after)
-    if not differs(task, after, "status"):
+    check_hours(task, {**task, **changes})
+    if not differs(task, changes, "status"):
         return modify(store, task, changes, TASK)
-    return set_state(store, task, changes, after)
+    return set_state(store, task, changes)
 
 
 def state_by_hours(task: Record, after: Fields) -> str:
@@ -4054,12 +4081,12 @@ def check_hours(task: Record, after: Fields) -> None:
         raise Invalid(closedReason="is set by closing the task")
 
 
-def set_state(store: Store, task: Record, changes: Members, after: Fields) -> int:
+def set_state(store: Store, task: Record, changes: Members) -> int:
     """Change a task whose state becomes another one, and return its id."""
-    source, status = task["status"], after["status"]
+    source, status = task["status"], changes["status"]
     if status == "done":
         changes["left"] = 0
-        if source == "wait" and after["consumed"] > 0:
+        if source == "wait" and changes.get("consumed", task["consumed"]) > 0:
             source = "doing"  # a task with hours counts as begun
     if status == "doing":
         store.begin_projects(task)
@@ -4171,13 +4198,13 @@ def create_bug(store: Store, product: Record, body: Fields) -> int:
     return create(store, BUG, with_case_version(store, given))
 
 
-# The states to which PUT /bugs/<id> leads, in their order: the transition, the field that leads
-# there without a `status`, and the fields that the transition takes.
+# The states to which PUT /bugs/<id> leads, in their order: the transition, the fields that lead
+# there even without a `status`, and the fields that the transition takes.
 # fmt: off
 BUG_STEPS = {
-    "resolved": (BUG_RESOLVE,  "resolution", ("resolution", *RESOLUTION_FIELDS, "assignedTo")),
-    "closed":   (BUG_CLOSE,    "closedBy",   ("closedBy",)),
-    "active":   (BUG_ACTIVATE, "",           ("assignedTo", "openedBuild")),
+    "resolved": (BUG_RESOLVE,  {"resolution"}, ("resolution", *RESOLUTION_FIELDS, "assignedTo")),
+    "closed":   (BUG_CLOSE,    {"closedBy"},   ("closedBy",)),
+    "active":   (BUG_ACTIVATE, set(),          ("assignedTo", "openedBuild")),
 }
 # fmt: on
 
@@ -4211,7 +4238,7 @@ def states_asked(bug: Record, body: Fields) -> list[str]:
     asked = {name for name in names if body.get(name) and differs(bug, body, name)}
     status = body["status"] if "status" in asked else ""
     states = [
-        state for state, (_, field, _) in BUG_STEPS.items() if state == status or field in asked
+        state for state, (_, leads, _) in BUG_STEPS.items() if state == status or leads & asked
     ]
     if "resolved" in states:
         if not body.get("resolution"):
@@ -4498,7 +4525,7 @@ def read_step_results(value: Any) -> str:
 
 # The fields that a fixture writes differently from a request, or that it alone has.
 FIXTURE_KINDS = {
-    EXECUTION: {"parent": PROJECT_LINK},
+    EXECUTION: {"project": needed("project"), "parent": PROJECT_LINK},
     PLAN: {"parent": link("plan")},
     STORY: {
         "parent": link("story"),
@@ -4686,11 +4713,10 @@ def problems_in(store: Store) -> Iterator[Problem]:
                 rule = f"must name an existing {kind.target} (got {link})"
                 yield Problem(resource, id, field, rule, link)
     for constraint in CONSTRAINTS:
-        field = constraint.field if constraint.in_fixture is None else constraint.in_fixture
-        if field:
+        if constraint.in_fixture:
             resource = RESOURCES[constraint.table]
             for id, link, rule in store.breaking(constraint):
-                yield Problem(resource, id, field, rule, link)
+                yield Problem(resource, id, constraint.field, rule, link)
 
 
 def refuse_loaded(places: Places, problem: Problem) -> None:
@@ -4743,14 +4769,16 @@ def dump(store: Store) -> Iterator[str]:
 
 # The resource that an id in a path names, by the word before the id.
 BY_WORD = {**FIXTURE, "product": PRODUCT, "productplans": PLAN, "productsplan": PLAN}
+# The columns that take its id, where they are called otherwise.
+COLUMN_OF = {HOME.name: "execution", TESTCASE.name: "case"}
 
 
 def target_of(path: str) -> str:
     """Return the name of the resource that the id in a path names, "" without one."""
-    word, *below = path.strip("/").split("/")
-    if word == "executions" and len(below) > 1:
-        return HOME.name  # a project can stand in for an execution
-    return BY_WORD[word].name if below and word in BY_WORD else ""
+    word, *rest = path.strip("/").split("/")
+    if word == "executions" and len(rest) > 1:  # something of an execution
+        return HOME.name  # a project can stand in for it
+    return BY_WORD[word].name if rest and word in BY_WORD else ""
 
 
 @dataclasses.dataclass(eq=False)
@@ -4765,7 +4793,8 @@ class Operation:
     open: whether it needs no token.
     admin: whether it is for administrators.
     query: fields of the body that may come as query parameters, too; a GET has these only.
-    by: where the path has no id, the field of the body or query parameter that names the record.
+    by: where the path has no id, the field of the body or query parameter that names the record, as
+        in POST /stories?product=3.
     """
 
     method: str
@@ -4865,8 +4894,7 @@ def lists(
     view, browse, key and more: the attributes of the Listing; its key is usually the resource's.
     """
     target = target_of(path)
-    # The names in NARROWINGS, which differ from the resources' for HOME and TESTCASE.
-    within = {"execution or project": "execution", "testcase": "case"}.get(target, target)
+    within = COLUMN_OF.get(target, target)
     return get(path, purpose, Listing(key or view.resource.array, view, within, browse, **more))
 
 
@@ -10878,7 +10906,7 @@ def steps_in(case: Fields) -> list[Any]:
 # fmt: off
 # By the look of a kind; others are taken as they are.
 TAKEN: dict[str, Callable[[Any], Any]] = {
-    "plain": first_in, "quoted": first_in, "text": text_in, "day": date_in, "moment": date_in, "stamp": date_in,
+    "plain": first_in, "word": first_in, "text": text_in, "day": date_in, "moment": date_in, "stamp": date_in,
     "person": person_in, "people": names_in, "references": names_in,
 }
 # The fields of a fixture that are made of several of an answer, or of one of another name.

@@ -70,8 +70,7 @@ CREATE TABLE project (
     model TEXT NOT NULL DEFAULT '', type TEXT NOT NULL,
     budget INTEGER NOT NULL DEFAULT 0, budgetUnit TEXT NOT NULL DEFAULT 'CNY',
     begin TEXT NOT NULL, end TEXT NOT NULL,
-    realBegan TEXT, realEnd TEXT,
-    desc TEXT NOT NULL DEFAULT '',
+    realBegan TEXT, realEnd TEXT, desc TEXT NOT NULL DEFAULT '',
     openedBy TEXT REFERENCES user (account), openedDate TEXT,
     PM TEXT REFERENCES user (account),
     acl TEXT NOT NULL, whitelist TEXT NOT NULL DEFAULT ',' CHECK (whitelist LIKE ',%' AND whitelist LIKE '%,'),
@@ -105,8 +104,7 @@ CREATE TABLE product (
     acl TEXT NOT NULL DEFAULT 'private',
     whitelist TEXT NOT NULL DEFAULT ',' CHECK (whitelist LIKE ',%' AND whitelist LIKE '%,'),
     createdBy TEXT REFERENCES user (account), createdDate TEXT,
-    status TEXT NOT NULL DEFAULT 'normal',
-    reviewer TEXT NOT NULL DEFAULT '',
+    status TEXT NOT NULL DEFAULT 'normal', reviewer TEXT NOT NULL DEFAULT '',
     createdVersion TEXT NOT NULL DEFAULT '',
     "order" INTEGER,  -- id × 5 unless given, see Store.insert_record
     deleted INTEGER NOT NULL DEFAULT 0 CHECK (deleted IN (0, 1))
@@ -182,8 +180,7 @@ CREATE TABLE project_story (
 CREATE INDEX project_of_story ON project_story (story);
 
 -- The estimate of a story that has children is the sum of theirs, without the noise of floats. A child that moves
--- changes both parents. One level is enough, as a parent has no parent itself. create_story updates a new
--- child once, too.
+-- changes both parents. One level is enough, as a parent has no parent itself.
 CREATE TRIGGER story_estimated AFTER UPDATE OF estimate, parent, deleted ON story BEGIN
     UPDATE story SET estimate = (
         SELECT round(sum(estimate), 9) FROM story AS child WHERE child.parent = story.id AND NOT child.deleted)
@@ -199,8 +196,7 @@ CREATE TABLE plan (
     branch INTEGER NOT NULL DEFAULT 0,
     parent INTEGER REFERENCES plan,
     title TEXT NOT NULL CHECK (length(title) BETWEEN 1 AND 255),
-    status TEXT NOT NULL DEFAULT 'wait',
-    desc TEXT NOT NULL DEFAULT '',
+    status TEXT NOT NULL DEFAULT 'wait', desc TEXT NOT NULL DEFAULT '',
     begin TEXT NOT NULL, end TEXT NOT NULL,
     closedReason TEXT NOT NULL DEFAULT '',
     deleted INTEGER NOT NULL DEFAULT 0 CHECK (deleted IN (0, 1)),
@@ -256,8 +252,7 @@ CREATE TABLE release (
     branch INTEGER NOT NULL DEFAULT 0, build INTEGER NOT NULL DEFAULT 0,
     name TEXT NOT NULL CHECK (length(name) BETWEEN 1 AND 255),
     date TEXT NOT NULL, marker TEXT NOT NULL DEFAULT '0',
-    desc TEXT NOT NULL DEFAULT '',
-    status TEXT NOT NULL DEFAULT 'normal',
+    desc TEXT NOT NULL DEFAULT '', status TEXT NOT NULL DEFAULT 'normal',
     stories TEXT NOT NULL DEFAULT '', bugs TEXT NOT NULL DEFAULT '', leftBugs TEXT NOT NULL DEFAULT '',
     mailto TEXT NOT NULL DEFAULT '', buildName TEXT NOT NULL DEFAULT '',
     deleted INTEGER NOT NULL DEFAULT 0 CHECK (deleted IN (0, 1))
@@ -277,9 +272,10 @@ CREATE INDEX story_of_release ON release_story (release);
 
 -- typeof() leaves out numbers that are not whole or exceed 64 bits; named.type leaves out true and false, which are
 -- 1 and 0.
-CREATE VIEW named_story AS SELECT value AS story, release.id AS release FROM release,
-    json_each(iif(json_valid('[' || trim(stories, ', ') || ']'), '[' || trim(stories, ', ') || ']', '[]')) AS named
-WHERE typeof(value) = 'integer' AND named.type = 'integer' AND NOT release.deleted;
+CREATE VIEW named_story AS SELECT named.value AS story, listing.release
+FROM (SELECT id AS release, '[' || trim(stories, ', ') || ']' AS list FROM release WHERE NOT deleted) AS listing,
+    json_each(iif(json_valid(list), list, '[]')) AS named
+WHERE typeof(named.value) = 'integer' AND named.type = 'integer';
 
 -- A story is released when a release names it, and no longer when the release no longer does.
 CREATE TRIGGER release_stories_named AFTER INSERT ON release WHEN NEW.stories <> '' BEGIN
@@ -303,8 +299,7 @@ CREATE TABLE bug (
     title TEXT NOT NULL CHECK (length(title) BETWEEN 1 AND 255), keywords TEXT NOT NULL DEFAULT '',
     severity INTEGER NOT NULL DEFAULT 3, pri INTEGER NOT NULL DEFAULT 3,
     type TEXT NOT NULL DEFAULT 'codeerror',
-    os TEXT NOT NULL DEFAULT '', browser TEXT NOT NULL DEFAULT '',
-    steps TEXT NOT NULL DEFAULT '',
+    os TEXT NOT NULL DEFAULT '', browser TEXT NOT NULL DEFAULT '', steps TEXT NOT NULL DEFAULT '',
     task INTEGER NOT NULL DEFAULT 0, plan INTEGER NOT NULL DEFAULT 0,
     story INTEGER NOT NULL DEFAULT 0, storyVersion INTEGER NOT NULL DEFAULT 1,
     openedBy TEXT REFERENCES user (account), openedDate TEXT,
@@ -365,13 +360,10 @@ CREATE TABLE task (
     estimate REAL NOT NULL DEFAULT 0 CHECK (estimate >= 0),
     consumed REAL NOT NULL DEFAULT 0 CHECK (consumed >= 0),
     left REAL NOT NULL DEFAULT 0 CHECK (left >= 0),
-    deadline TEXT,
-    status TEXT NOT NULL DEFAULT 'wait',
-    desc TEXT NOT NULL DEFAULT '',
+    deadline TEXT, status TEXT NOT NULL DEFAULT 'wait', desc TEXT NOT NULL DEFAULT '',
     openedBy TEXT REFERENCES user (account), openedDate TEXT,
     assignedTo TEXT REFERENCES user (account), assignedDate TEXT,
-    estStarted TEXT,
-    realStarted TEXT,
+    estStarted TEXT, realStarted TEXT,
     finishedBy TEXT REFERENCES user (account), finishedDate TEXT,
     closedBy TEXT REFERENCES user (account), closedDate TEXT,
     color TEXT NOT NULL DEFAULT '', version INTEGER NOT NULL DEFAULT 1,
@@ -509,8 +501,7 @@ CREATE INDEX action_of_object ON action (objectType, objectID);
 PRAGMA user_version = 10;
 
 -- === Views ========================================================================================
--- Two views a table: seen_… has the rows that the caller may see (of users and departments, everybody sees all),
--- shown_… what answers show of them (of users, efforts and results, their columns). A database whose
+-- Two views a table: seen_… has the rows that the caller may see, shown_… what answers show of them. A database whose
 -- views differ from these gets them anew when it is opened. The service's connections have their functions: me() is
 -- the caller's account, sees_all() whether the caller is an administrator, today() a day, monday() and next_monday()
 -- the moments in which this week and the next begin in the service's time zone, and written() tells whether this
@@ -525,6 +516,7 @@ PRAGMA user_version = 10;
 --     build, testtask, release    who sees its product and its project
 --     task                        who sees its execution
 --     effort, result              who sees its task, its case
+--     user, department            everybody
 -- A product or project of a private program is not private by that. sees_all() is asked first, because it is quick.
 CREATE VIEW seen_project AS SELECT * FROM project
 WHERE sees_all() OR EXISTS (
@@ -558,6 +550,12 @@ CREATE VIEW seen_effort AS SELECT * FROM effort
 WHERE sees_all() OR EXISTS (SELECT 1 FROM seen_task WHERE id = effort.task);
 CREATE VIEW seen_result AS SELECT * FROM result
 WHERE sees_all() OR EXISTS (SELECT 1 FROM seen_testcase WHERE id = result."case");
+
+CREATE VIEW seen_user AS SELECT * FROM user;
+CREATE VIEW seen_department AS SELECT * FROM department;
+CREATE VIEW shown_user AS SELECT * FROM user;
+CREATE VIEW shown_effort AS SELECT * FROM seen_effort;
+CREATE VIEW shown_result AS SELECT * FROM seen_result;
 
 CREATE VIEW shown_department AS
 SELECT *, length(path) - length(replace(path, ',', '')) - 1 AS grade
@@ -684,9 +682,9 @@ SELECT build.*, execution AS executionID,
     product.name AS productName, product.type AS productType,
     (SELECT json_group_array(story) FROM build_story WHERE build = build.id) AS stories,
     (SELECT json_group_array(bug) FROM build_bug WHERE build = build.id) AS bugs,
-    coalesce((SELECT name FROM seen_release
-        WHERE seen_release.build <> 0 AND seen_release.build = build.id AND product = build.product AND deleted = 0
-        ORDER BY id), build.name) AS title
+    coalesce((SELECT made.name FROM seen_release AS made
+        WHERE made.build <> 0 AND made.build = build.id AND made.product = build.product AND made.deleted = 0
+        ORDER BY made.id), build.name) AS title
 FROM seen_build AS build JOIN product ON product.id = build.product;
 
 CREATE VIEW shown_release AS
