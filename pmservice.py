@@ -1012,16 +1012,6 @@ class Resource:
     hidden: str = ""
 
     @property
-    def seen(self) -> str:
-        """The rows of its table that the caller may see."""
-        return f"seen_{self.table}"
-
-    @property
-    def shown(self) -> str:
-        """These rows with everything that answers show of them."""
-        return f"shown_{self.table}"
-
-    @property
     def of_types(self) -> str:
         """The SQL condition that a row of the table is one of this resource, "" if all are."""
         if not self.types:
@@ -2142,7 +2132,7 @@ def select_statement(view: View, page: str = "") -> str:
     """
     columns = ", ".join(column(view, field) for field in view.columns)
     table = view.resource.table
-    source = f"{view.resource.shown} AS {table}"
+    source = f"shown_{table} AS {table}"
     if page:
         # CROSS JOIN keeps the order of the page, so that only ids are sorted, not whole records.
         source = f"({page}) AS page CROSS JOIN {source} ON {table}.id = page.id"
@@ -2158,7 +2148,7 @@ def find_statement(target: str, id: str = ":id") -> str:
     named = RESOURCES[target]
     table = named.table
     found = all_of(f"{table}.id = {id}", named.undeleted, named.of_types)
-    return f"SELECT {table}.* FROM {named.seen} AS {table} WHERE {found}"
+    return f"SELECT {table}.* FROM seen_{table} AS {table} WHERE {found}"
 
 
 @functools.lru_cache(MOST_STATEMENTS)
@@ -2191,7 +2181,7 @@ def list_statements(
     sorting = f"{table}.id {way}"
     if field != "id":
         sorting = f'{table}."{field}" {way}, {sorting}'
-    source = f"{resource.seen} AS {table} WHERE {where}"
+    source = f"seen_{table} AS {table} WHERE {where}"
     page = f"SELECT {table}.id FROM {source} ORDER BY {sorting}"
     count = f"SELECT count(*) FROM {source}"
     return count, select_statement(listing.view, f"{page} LIMIT :limit OFFSET :offset")
@@ -7983,7 +7973,7 @@ def name_statement(resource: Resource) -> str:
     # the specification: "a deleted plan or build gives no title"
     kept = resource.undeleted if resource in (PLAN, BUILD) else ""
     named = all_of("id = :id", resource.of_types, kept)
-    return f"SELECT {name} FROM {resource.seen} AS {resource.table} WHERE {named}"
+    return f"SELECT {name} FROM seen_{resource.table} AS {resource.table} WHERE {named}"
 
 
 class Address(NamedTuple):
