@@ -1549,7 +1549,7 @@ REFUSED = {  # request: the broken field, a word of the rule, what is sent for i
     ],
     START: [
         ("comment", "text", ["x"]), ("realStarted", "YYYY-MM-DD hh:mm:ss", "yesterday", "2026-02-06 24:00:00"),
-        ("realStarted", "in the years 2 to 9998", "0001-01-01"),
+        ("realStarted", "in the years 2 to 9998", "0001-01-01", "9998-12-31T23:59:59-12:00"),
     ],
     FINISH: [("currentConsumed", "or less", 2**63 - 1), ("finishedDate", "before", "2026-01-03 03:59:59")],
 }
@@ -3570,6 +3570,7 @@ HOMES_MOVED = [  # one after the other: the request, what is sent, and the paths
 ]
 WHITELISTS = [  # each names dev1 and qa1
     ["dev1", "qa1"], "dev1,qa1", [4, 6], [reference("dev1"), {"id": 6}], ["dev1", "qa1", "dev1", ""],
+    ["dev1", 4, "qa1"],
 ]
 OPEN_WITH_LIST = dict(acl="open", whitelist=["dev1"])
 OPENED_LATER = [  # what is sent to an open record, one after the other, and its white list after that
@@ -7109,6 +7110,8 @@ class TestControlledClock:
             refusal = memory.refused("PUT", "/-/clock", {"advance": seconds})
             assert "must lead to the years 2 to 9998" in refusal["fields"]["advance"]
             assert memory.get("/-/clock") == before
+        refusal = memory.refused("PUT", "/-/clock", {"now": "9998-12-31T23:59:59-12:00"})
+        assert "must be in the years 2 to 9998" in refusal["fields"]["now"]
 
 
 # fmt: off
@@ -9532,6 +9535,7 @@ class TestPull:
 
     def test_all_of_this_service_comes_back(self, pull, kept):
         with pmservice.running(demo=True) as source:
+            source.put("/testtasks/1", {"build": "trunk"})
             code, out, told = pull(f"{source.url}/", TOKEN=source.token)
             there = source.dump()
         copy = kept(out)
@@ -9941,6 +9945,11 @@ class TestServing:
         assert re.fullmatch(
             rf"pmservice \S+ serves \S+ at {url}; press Ctrl-C to stop\.\n{told}", shown
         )
+
+    def test_no_credentials_are_shown_for_a_deleted_administrator(self, serve, run):
+        Path("f.json").write_text('{"users": [{"account": "admin", "deleted": true}]}')
+        assert run("load", "f.json")[0] == 0
+        assert serve("--verbose")[1].count("\n") == 1
 
     def test_flags_go_before_the_environment_and_that_before_the_defaults(self, serve):
         Path("f.json").write_text('{"products": [{"name": "P"}, {"name": "Q"}]}')
