@@ -1708,7 +1708,7 @@ class View:
     moment, never: the same for datetimes.
     no_day: how an unset day is written.
     flag: the writer of `deleted`.
-    stamp: how an unset datetime of the look "stamp" is written; the others follow `moment`.
+    stamp: how an unset datetime of the look "stamp" is written; the others follow `never`.
     adds: fields that only this view shows.
     only: the fields that it shows instead of all.
     exceptions: the writers of single fields.
@@ -2523,7 +2523,7 @@ class Store:
         order = query.get("order", listing.order)
         count, select = list_statements(listing, tuple(narrowed), status, order)
         values = {
-            "within": narrowed.get(listing.within, 0),  # for IN_PROJECT
+            "within": narrowed.get(listing.within, 0),  # for OF_THE_LIST
             "limit": query["limit"],
             "offset": query["offset"],
             **narrowed,
