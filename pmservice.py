@@ -668,7 +668,10 @@ def each_of(kind: Kind) -> Kind:
 
 
 def emptied(kind: Kind) -> Kind:
-    """Return the kind of a field that "" empties, as does the placeholder of an unset value."""
+    """Return the kind of a field that "" empties, as does the placeholder of an unset value.
+
+    null alone still means that the field is not sent.
+    """
 
     def read(value: Any) -> Any:
         return None if value in kind.absent else kind.read(value)
@@ -698,8 +701,8 @@ ID           = whole_kind(1, MAX_ID)
 NATURAL      = whole_kind(0)
 COUNTER      = whole_kind(0, MAX_ID)
 DEPARTMENT_ORDER = whole_kind(0, 10**9)  # so that the orders that continue from it, see schema.sql, still fit
-PAGE         = whole_kind(1)._replace(absent=("", "0"))
-LIMIT        = whole_kind(1, 100_000)._replace(absent=("", "0"))
+PAGE         = whole_kind(1)._replace(absent=(None, "", "0"))
+LIMIT        = whole_kind(1, 100_000)._replace(absent=(None, "", "0"))
 MAYBE_INT    = INT._replace(look="number")
 MONEY        = INT._replace(look="word", shown=STRING)  # "int (sent) / string (returned)"
 RELEASE_BUILD = NATURAL._replace(read=only_one(whole(0)))
@@ -846,7 +849,7 @@ class Items:
         self.shape, self.least, self.most = shape, least, most
 
     def __call__(self, value: Any, settle: Settle = unsettled) -> list[Members]:
-        """Return the checked objects, with settled values. Raises Invalid with every broken field."""
+        """Return the checked objects, with settled values. Raises Invalid."""
         if not isinstance(value, list) or len(value) < self.least:
             condition = ", not empty" if self.least else ""
             raise ValueError(f"must be an array of objects{condition}")
