@@ -93,8 +93,9 @@ from wsgiref.util import is_hop_by_hop
 try:
     import bottle
     from waitress.channel import ClientDisconnected, HTTPChannel
+    from waitress.parser import HTTPRequestParser
     from waitress.server import TcpWSGIServer
-    from waitress.task import ErrorTask, ThreadedTaskDispatcher, WSGITask
+    from waitress.task import ThreadedTaskDispatcher, WSGITask
 except ImportError as error:
     if __name__ != "__main__":
         raise
@@ -174,12 +175,7 @@ MAX_INT = 2**63 - 1
 MAX_ID = 2**53
 MAX_NAME = 255  # characters
 MAX_PEOPLE = 1000  # persons on a white list, or assignees of a task
-# Each name of a secret contains one of these words.
-SECRET = re.compile(
-    "pass|pwd|token|secret|session|sessid|zentaosid|credential|jwt|bearer|authorization|cookie"
-    "|signature|(api|private).?key|密码",
-    re.IGNORECASE,
-)
+SECRET = re.compile("password|token", re.IGNORECASE)  # each name of a secret has one of these words
 MAX_BATCH = 1000  # tasks that one request creates: other writers wait meanwhile
 MAX_TEXT = 64 * 1024  # bytes
 MAX_LEVELS = 50  # of departments
@@ -214,15 +210,6 @@ class Invalid(Refusal):
         broken = [f"{field} {rule}" for field, rule in self.fields.items()]
         super().__init__(400, sentences(broken))
         self.body["fields"] = self.fields
-
-
-class HandOver(BaseException):
-    """Raised when an answer would block the thread that reads the sockets.
-
-    That thread tries quick answers itself (room 16); on this, a worker thread answers instead. A
-    BaseException, so that no `except Exception` catches it. Nothing of the answer has been sent
-    yet.
-    """
 
 
 class StartError(Exception):
@@ -1793,12 +1780,18 @@ class View:
             return list(map(self.envelope.wrap, shown))
         return list(shown)
 
+    @functools.cached_property
+    def references(self) -> list[int]:
+        """The places of the columns that show persons as user references."""
+        return [
+            place for place, writer, _ in self.writers if writer in (AS_REFERENCE, AS_REFERENCES)
+        ]
+
     def people_in(self, rows: Sequence[Sequence[Any]]) -> set[str]:
         """Return the accounts of everyone whom these rows show as a user reference."""
         cells = set()  # accounts and white lists, which accounts_in splits
-        for place, writer, _ in self.writers:
-            if writer in (AS_REFERENCE, AS_REFERENCES):
-                cells.update([row[place] for row in rows])
+        for place in self.references:
+            cells.update([row[place] for row in rows])
         cells.discard(None)
         return set().union(*map(accounts_in, cells))
 
@@ -1996,7 +1989,6 @@ NARROWINGS = {
 
 
 MOST_STATEMENTS = 500  # that a function caches; filters, orders and states have more combinations
-QUICK_PAGE, QUICK_OFFSET = 100, 10_000  # records of a page that is answered in a millisecond or two
 NEWEST, OLDEST = ("id", "desc"), ("id", "asc")
 # "object id → title of the product's active requirements"
 REQUIREMENTS = (
@@ -2098,12 +2090,6 @@ class Listing:
             raise ValueError(f"must be a field of the list, alone or with _asc or _desc{near}")
 
         return Kind("plain", read, text_schema("^[A-Za-z]+(_asc|_desc)?$"))
-
-    def is_quick(self, query: Fields) -> bool:
-        """Tell whether a page is small and in the order of ids."""
-        field, _ = query.get("order", self.order)
-        is_small = 0 < query["limit"] <= QUICK_PAGE and query["offset"] <= QUICK_OFFSET
-        return bool(field == "id" and is_small)
 
 
 # The lists inside of single records, which follow the fields of the view.
@@ -2585,7 +2571,7 @@ class Store:
                 'id', user.id, 'account', account, 'avatar', avatar, 'realname', realname)
             FROM json_each(?) CROSS JOIN user ON account = value
         """
-        return dict(self.run(sql, (json.dumps(list(accounts)),)))
+        return dict(self.run(sql, (to_json(list(accounts)),)))
 
     def user(self, person: str | int) -> Record | None:
         """Return the row of a user by account or id, None if it is unknown."""
@@ -2824,10 +2810,6 @@ PRAGMAS = (  # of every connection
     "PRAGMA journal_size_limit = 4194304",  # cuts a log that a long read made grow back to 4 MiB
     "PRAGMA temp_store = MEMORY",  # sorts lists even when the disk of temporary files is full
 )
-# The thread that receives all requests (room 16) must never work long: SQLite interrupts its reads
-# after QUICK_ROUNDS times QUICK_STEPS steps of its virtual machine, a millisecond or two.
-QUICK_STEPS = 10_000
-QUICK_ROUNDS = 10
 # Files up to this size, in bytes, get a full quick_check when opened (a few milliseconds).
 CHECK_SIZE = 4 * 1024 * 1024
 
@@ -2936,8 +2918,8 @@ class Database:
     def transaction(
         self,
         begin: str,
-        patience: float = PATIENCE,
         me: Caller = ADMINISTRATOR,
+        patience: float = PATIENCE,
         links: str = LINKS_CHECKED,
     ) -> Iterator[Store]:
         """Run the block in one transaction: all of it happens, or nothing.
@@ -2945,17 +2927,14 @@ class Database:
         A transaction takes an idle store out of the pool, or opens a new connection. A reader waits
         for nobody; a writer waits for the lock of this process's writers and then for SQLite's
         lock, which another process may hold: up to `patience` seconds for both, before it raises
-        Busy. `patience` 0 means the receiving thread (room 16); SQLite interrupts a reader there
-        that takes long. The end of the block commits; an error, also one of the COMMIT, rolls back
-        and is raised again. Then the store returns to the pool; it is closed instead if it
-        cannot roll back, or if the database was closed meanwhile.
+        Busy. The end of the block commits; an error, also one of the COMMIT, rolls back and is
+        raised again. Then the store returns to the pool; it is closed instead if it cannot roll
+        back, or if the database was closed meanwhile.
 
         begin: the statement that begins the transaction, "" for a single statement.
         links: LINKS_CHECKED or LINKS_UNCHECKED.
         """
         timeout = math.ceil(patience * 1000)
-        is_quick_read = not patience and begin != "BEGIN IMMEDIATE"
-        limit = make_limit() if is_quick_read else None
         try:
             store = self.idle.pop()
         except IndexError:
@@ -2966,7 +2945,6 @@ class Database:
             if timeout != store.timeout:
                 run(f"PRAGMA busy_timeout = {timeout}")
                 store.timeout = timeout
-            store.connection.set_progress_handler(limit, QUICK_STEPS)
             if links != LINKS_CHECKED:
                 run(links)
             if begin:
@@ -2996,21 +2974,24 @@ class Database:
         if self.closed:
             self.close()
 
-    # One statement is a transaction by itself.
-    querying = functools.partialmethod(transaction, "")
-    # All statements of the block see one state, whatever others write.
-    reading = functools.partialmethod(transaction, "BEGIN")
+    def querying(self) -> contextlib.AbstractContextManager[Store]:
+        """Run the block without a transaction: each statement is one by itself."""
+        return self.transaction("")
+
+    def reading(self, me: Caller = ADMINISTRATOR) -> contextlib.AbstractContextManager[Store]:
+        """Run the block in a transaction: all statements see one state, whatever others write."""
+        return self.transaction("BEGIN", me)
 
     @contextlib.contextmanager
     def writing(
-        self, patience: float = PATIENCE, me: Caller = ADMINISTRATOR, links: str = LINKS_CHECKED
+        self, me: Caller = ADMINISTRATOR, patience: float = PATIENCE, links: str = LINKS_CHECKED
     ) -> Iterator[Store]:
         """Run the block as the only writer: what it reads stays true until it ends. Raises Busy."""
         until = time.monotonic() + patience
         try:
             with self.lock(patience):
                 rest = max(0, until - time.monotonic())
-                with self.transaction("BEGIN IMMEDIATE", rest, me, links) as store:
+                with self.transaction("BEGIN IMMEDIATE", me, rest, links) as store:
                     yield store
         except sqlite3.OperationalError as error:
             # From BEGIN IMMEDIATE, when another process kept SQLite's lock.
@@ -3091,16 +3072,6 @@ class Database:
             return False
         with self.reading() as store:
             return store.number("SELECT count(*) FROM user") > 0
-
-
-def make_limit() -> Callable[[], bool]:
-    """Return a function that SQLite calls every QUICK_STEPS steps; True is an interrupt."""
-    rounds = itertools.count()
-
-    def is_reached() -> bool:
-        return next(rounds) >= QUICK_ROUNDS
-
-    return is_reached
 
 
 # Which databases are refused
@@ -4484,13 +4455,13 @@ def log_in(database: Database, body: Fields) -> Members:
         return {"token": give_token(store, account)}
 
 
-def authenticate(database: Database, hash: str, patience: float) -> Caller | None:
+def authenticate(database: Database, hash: str) -> Caller | None:
     """Return the user whose token has this hash, or None if it is unknown or has expired.
 
     Its use is recorded at most once a minute, because reads should not write: best effort, skipped
-    when the database cannot be written. Raises HandOver if that has to be a worker thread.
+    when the database cannot be written at once.
     """
-    with database.querying(patience) as store:
+    with database.querying() as store:
         found = store.token(hash)
     if not found:
         return None
@@ -4498,8 +4469,6 @@ def authenticate(database: Database, hash: str, patience: float) -> Caller | Non
     if unused > TOKEN_LIFETIME:
         return None
     if unused >= 60:
-        if not patience:
-            raise HandOver
         with contextlib.suppress(Refusal, sqlite3.Error), database.writing(patience=0) as store:
             store.use_token(hash)
     return Caller(found["account"], bool(found["admin"]))
@@ -4509,9 +4478,7 @@ def authenticate(database: Database, hash: str, patience: float) -> Caller | Non
 # An object with an array for each resource; records in the interface's field names, persons as
 # accounts. No HTTP, and no statement.
 
-# Rows that are fetched, shown and sent at a time. More than QUICK_PAGE (room 6): a page that the
-# receiving thread answers is then a single piece.
-BATCH = 200
+BATCH = 200  # rows that are fetched and shown at a time
 Places = dict[str, list[int]]  # the ids of each array's records, in the fixture's order
 
 
@@ -5068,38 +5035,29 @@ OPERATIONS = SPECIFIED + COMPANIONS
 # HTTP around the operations: read a request, refuse it or perform its row of OPERATIONS, render the
 # answer. No SQL stands here, and nothing that only one operation means.
 #
-# A request is checked in this order, and the first check that fails refuses it: size, Host, Origin,
-# fault, path, method, token, loading, administrator, query, record, body.
-#
-# A write reads its body before its transaction begins, so that a slow client holds no lock. Within
-# the transaction, the record that the path names is found, the names in the body are checked, then
-# its values, and links and persons are settled against the database. The operation is performed on
-# the checked values. Its answer is rendered in the same transaction: it shows what this request
-# wrote, and nothing later. The transaction is committed, and only then is the answer sent. An error
-# before that rolls everything back.
+# A request, from its first byte to its last:
+#  1. waitress receives it, and room 16 chooses the thread that answers it.
+#  2. That thread calls Service.__call__, which makes an Exchange: all that is known of the request.
+#  3. What a browser asks for goes to room 15, everything else to Bottle's routes.
+#  4. Both begin with `admit`, which checks the size, the Host and the Origin, and cleans the path;
+#     on the way to a route, a fault may then answer in the operation's place (room 14).
+#  5. Bottle finds the row of OPERATIONS by method and path, or refuses the request (404, 405).
+#  6. `admit_caller` finds out whose token was sent, and refuses (503) while records are loading.
+#  7. A GET reads all that it shows from one state of the database. A write parses its body first,
+#     so that a slow client holds no lock; then, in one transaction, it finds the record in the path
+#     (404), checks the fields, performs the operation, and renders the answer.
+#  8. The answer is whole before its first byte is sent, so no reader holds a transaction open, and
+#     each error becomes a refusal (`render_errors`): what a write has done is then rolled back.
+#  9. Service.__call__ adds the headers that all answers have, the line in the log, and the entry in
+#     the journal.
+# 10. waitress sends the bytes.
 
-# The environ of WSGI, to which these names "pmservice.…" are added:
-#     patience  room 16: seconds that the request may wait for others, 0 in the receiving thread
-#     caller    the Caller whose token was sent
-#     body      the bytes of the body, replaced by its fields when these are parsed (the journal
-#               shows them)
-#     ignored   the names in the body and the query that are not taken
-#     status, id, answer   of the answer; `answer` is a list unless it is sent in pieces
-#     error, hint   the sentences of a refusal, for the journal and the log
-#     tried     the account of a login
-#     aside     set for a page or a preflight, which the journal leaves out
-#     service   the Service that was asked
-#     most      room 15: records that a list inside of a record may have
-#     number    room 14: the call's, in NUMBERS
-#     fault     room 14: the fault that it met
-#     headers   room 14: headers that a fault adds to the answer
-#     drop      room 14: set if a fault closes the connection without an answer
-Environ = Members
+Environ = Members  # of WSGI
 Texts = dict[str, str]
 Handler = Callable[..., Any]
 Headers = list[tuple[str, str]]
-Chunks = Iterator[bytes]
 
+NOBODY = Caller("-", False)
 PREFIXES = ("/zentao/api.php/v1", "/api.php/v1")  # where clients of the real server look
 # Below these, browsers get JSON, too. Compared with the path and a slash.
 NO_PAGES = tuple(f"{path}/" for path in (*PREFIXES, "/openapi.json", "/-"))
@@ -5122,13 +5080,16 @@ ID_IN_PATH = re.compile("/([1-9][0-9]{0,18})(?=/|$)")
 # An id, or an account that is not all digits.
 ONE_USER = "[1-9][0-9]{0,18}|(?![0-9]+(?:/|$))[A-Za-z0-9_.@-]{1,30}"
 FORM = "application/x-www-form-urlencoded"
+FORM_NAME = re.compile(r"[\w.\[\]-]*")
+FORM_ITEM = re.compile(r"(.*)\[[0-9]*\]")
 MAX_BODY = 1024 * 1024  # bytes
 MAX_LOAD = 64 * MAX_BODY  # bytes of a fixture that a control loads
-MAX_DEPTH = 100  # of a JSON body: far above any client's, below every Python's own limit
-URL_MARKS = "/?&=%:,;@!$'()*+[]~"  # the characters of a URL that stay as they are
+MAX_PARAMETERS = 100  # of a query
 MAX_PATH = 1000  # characters of a path in the journal and the log
 MAX_METHOD = 20  # of a method
-PIECE = 64 * 1024  # characters of a record that are collected before they are sent
+MOST_IGNORED = 20  # names that an answer says were ignored
+MAX_IGNORED_NAME = 50  # characters of each
+LEAST_PATIENCE = 0.5  # seconds that a write may wait for others, however long it was queued
 CALL_LINE = "%(method)s %(path)s %(status)d %(duration).1f ms %(account)s %(id)s"
 # The notes that the log adds to the line of a call.
 NOTES = {
@@ -5145,177 +5106,416 @@ ELSEWHERE = ("comments", "docs", "doclibs", "feedbacks", "files", "issues", "job
 FAILED = "The service failed; its log says why."
 ADMIN_ONLY = "Only an administrator may do this."
 LOADING = "The service is still loading."
-MOST_IGNORED = 20  # names that an answer says were ignored
-MAX_IGNORED = 1000  # characters that they take
-NO_NAME = '""'  # how the empty name is named
-# A percent-encoded character that is incomplete, because the text was cut in it.
-CUT_CHARACTER = re.compile(
-    r"""
-    ( %[C-F][0-9A-F] (%[89AB][0-9A-F])*  # a lead byte and its continuation bytes
-    | %[0-9A-F]? )                       # or a piece of one escape
-    (%[0-9A-F]?)?$                       # and a piece of the next escape
-    """,
-    re.VERBOSE,
-)
+TOO_DEEP = "The body is nested too deep."
 UNAUTHORIZED = "Unauthorized"
-LOGIN_EXAMPLE = 'POST /tokens {"account": "admin", "password": "…"} returns one.'
-SEND_TOKEN = "Send the header `Token: <token>`."  # noqa: S105  # no secret
-# fmt: off
-# (header, how its value begins, what to tell a client that sent it instead of a valid token)
-HINTS = (
-    ("HTTP_TOKEN",         "",       "This token is unknown, or it has expired."),
-    ("HTTP_AUTHORIZATION", "bearer", "Send the token as `Token: <token>`, not as `Authorization: Bearer`."),
-    ("HTTP_AUTHORIZATION", "basic",  f"Only the page for browsers takes HTTP Basic. {SEND_TOKEN}"),
-    ("HTTP_COOKIE",        "",       f"Cookies are not read. {SEND_TOKEN}"),
+# The hints of a 401; the second, if something was sent in another header.
+SEND_TOKEN = (
+    "Send the header `Token: <token>`."  # noqa: S105  # no secret
+    ' POST /tokens {"account": "admin", "password": "…"} returns a valid one.'
 )
-# Bottle's filters: what a name in a path matches, how that is read, how it is written.
-PATH_FILTERS: dict[str, Callable[[str], Any]] = {
-    "name": lambda _: ("[A-Za-z0-9_.-]{1,64}", str, str),
-    "user": lambda _: (ONE_USER, lambda text: int(text) if text.isdigit() else text, str),
+OTHER_HEADER = f"Authorization and cookies are not read. {SEND_TOKEN}"
+# SQLite's errors by a part of the message: Python 3.10's sqlite3 does not expose their codes.
+STORAGE_ERRORS = {
+    "locked": (503, BUSY),
+    "readonly": (503, "The database is read-only; nothing was written."),
+    "unable to open": (503, "The database cannot be opened now."),
+    "disk I/O": (503, "The database cannot be read or written now."),
+    "malformed": (503, "The database file is damaged; stop the service and run `pmservice check`."),
+    "full": (507, "The disk is full; nothing was written."),
+    # Links are checked before they are written: a broken one means that the records were replaced.
+    "FOREIGN KEY": (503, "The records were reset meanwhile; nothing was written."),
 }
-# fmt: on
-# The closing quote is optional: a text of open quotes would take quadratic time otherwise.
-JSON_STRING = re.compile(r'"(?:[^"\\]|\\.)*"?', re.DOTALL)
-FORM_NAME = re.compile(r"[\w.\[\]-]*")
-FORM_ITEM = re.compile(r"(.*)\[[0-9]*\]")
-DEEPER = {"[": 1, "{": 1, "]": -1, "}": -1}
 
 
-# Bodies and queries
+@dataclasses.dataclass(eq=False)
+class Exchange:
+    """A request, and what becomes known of it on the way to its answer.
+
+    raw_path: the path as WSGI gives it; `path` is without a prefix and a trailing slash.
+    method: cut and printable, for messages.
+    caller: who sent it, NOBODY until the token is known.
+    body: its bytes, once they are read.
+    ignored: the names in the body and the query that are not taken.
+    tried: the account of a log-in.
+    error, hint: the sentences of a refusal.
+    aside: whether it is a page or a preflight, which the journal leaves out.
+    number: the call's, in NUMBERS (room 14).
+    fault: the fault that it met (room 14).
+    duration: milliseconds.
+    answered: when it was answered, in seconds by the system's clock, whatever the service's says.
+    """
+
+    service: Service
+    environ: Environ
+    id: str
+    raw_path: str
+    path: str
+    method: str
+    caller: Caller = NOBODY
+    body: bytes = b""
+    ignored: list[str] = dataclasses.field(default_factory=list)
+    tried: str = ""
+    error: str = ""
+    hint: str = ""
+    aside: bool = False
+    number: int = 0
+    fault: Fields = dataclasses.field(default_factory=dict)
+    status: int = 0
+    answer: list[bytes] = dataclasses.field(default_factory=list)
+    duration: float = 0.0
+    answered: float = 0.0
+
+    @property
+    def shown_path(self) -> str:
+        """The path on one line, for the log and the journal."""
+        return logged_text(self.path).replace(" ", "%20")
+
+    @property
+    def ignored_text(self) -> str:
+        """The ignored names, as they stand in a header and in the log."""
+        cut = [name[:MAX_IGNORED_NAME] for name in self.ignored[:MOST_IGNORED]]
+        return ", ".join(urllib.parse.quote(name, "[]?.", errors="replace") for name in cut)
+
+    def note_ignored(self, found: Iterable[str]) -> None:
+        """Note the first names that are ignored, before those that were noted already."""
+        self.ignored[:0] = itertools.islice(found, MOST_IGNORED)
+
+    def read_body(self) -> bytes:
+        """Read the bytes of the body, and return them."""
+        length = int(self.environ.get("CONTENT_LENGTH") or 0)
+        self.body = bytes(self.environ["wsgi.input"].read(length))
+        return self.body
+
+    def fields(self) -> Fields:
+        """Return the fields of the body that was read. Raises Refusal."""
+        return parse_body(self.body, self.environ.get("CONTENT_TYPE", ""))
+
+    def query(self, shape: Shape) -> Texts:
+        """Return the parameters of the query that a shape has, and note the others."""
+        if not self.environ.get("QUERY_STRING"):
+            return {}
+        given = parse_query(self.environ)
+        # An empty parameter counts as not given.
+        not_empty = {name: value for name, value in given.items() if value}
+        self.note_ignored(ignored_fields(shape, not_empty, "?"))
+        return {name: given[name] for name in given if name in shape.fields}
+
+
+def this_exchange() -> Exchange:
+    """Return the exchange that this thread is answering."""
+    exchange: Exchange = bottle.request.environ["pmservice.exchange"]
+    return exchange
+
+
+class Service:
+    """The WSGI application. `token` acts as the administrator; `close()` releases everything.
+
+    settings: see Settings in room 18.
+    names: the Hosts that are answered; None: every Host.
+    allowed: the Hosts that --allowed-host adds.
+    frames: the origins whose pages may show ours in a frame.
+    url: where it is served, "" before.
+
+    Rooms below add to it:
+    routes: Bottle's, which all services of the process share: the request names its service.
+    paths: those that it answers, as OPERATIONS writes them, each with its method.
+    controls: a Controls of room 14.
+    page: a Page of room 15.
+    """
+
+    routes: bottle.Bottle
+    controls: Any
+    page: Any
+
+    def __init__(self, database: Database, settings: Fields):
+        self.database = database
+        self.token: str = settings["token"] or secrets.token_hex(16)
+        self.admin_hash = hash_token(self.token)
+        self.origins = set(listed(read_origins(settings["origin"])))
+        self.frames = listed(read_origins(settings["frame"]))
+        self.allowed = listed(settings["allowed_host"])
+        self.names: set[str] | None = None
+        if self.allowed or settings["loopback_only"]:
+            self.names = {*LOOPBACK_NAMES, *self.allowed}
+        self.loading = False
+        self.stopping = False
+        self.url = ""
+        self.id_prefix = secrets.token_hex(4)  # of the ids of requests
+        self.numbers = itertools.count(1)
+        self.paths = {(row.method, row.path) for row in OPERATIONS}
+
+    def close(self) -> None:
+        """Close the database's connections."""
+        self.database.close()
+
+    def __call__(self, environ: Environ, start_response: Handler) -> list[bytes]:
+        """Answer a request; record it in the log and the journal."""
+        began = time.perf_counter()
+        path, method = environ["PATH_INFO"], environ["REQUEST_METHOD"]
+        id = f"{self.id_prefix}-{next(self.numbers)}"
+        exchange = Exchange(self, environ, id, path, path, printable(method[:MAX_METHOD]))
+        environ["pmservice.exchange"] = exchange
+
+        def start(status: str, headers: Headers, *rest: Any) -> Any:
+            exchange.status = int(status[:3])
+            return start_response(status, [*headers, *self.headers_of(exchange)], *rest)
+
+        accept, token = environ.get("HTTP_ACCEPT", ""), environ.get("HTTP_TOKEN")
+        exchange.aside = self.wants_page(method, path, accept, token)
+        answer_with = self.page if exchange.aside else self.routes
+        exchange.answer = answer_with(environ, start)
+        answer = exchange.answer
+        exchange.duration = round((time.perf_counter() - began) * 1000, 3)
+        if log.isEnabledFor(logging.INFO):
+            log_call(exchange)
+        if self.controls.on:
+            self.controls.record(exchange)
+        del environ["pmservice.exchange"]  # which has the environ: a cycle would keep both
+        if exchange.fault.get("drop"):
+            raise ClientDisconnected  # waitress then closes the connection
+        return answer
+
+    def wants_page(self, method: str, path: str, accept: str, token: str | None) -> bool:
+        """Tell whether a browser asks: only browsers accept XHTML, only programs send a token."""
+        if "application/xhtml+xml" not in accept or token is not None:
+            return False
+        has_page = path in PAGES_OF_CONTROLS or not f"{path}/".startswith(NO_PAGES)
+        return has_page and method in ("GET", "HEAD")
+
+    def headers_of(self, exchange: Exchange) -> Headers:
+        """Return the headers that every answer has, refusals included."""
+        environ = exchange.environ
+        headers = [("Vary", "Accept, Origin"), ("Cache-Control", "no-store")]
+        headers.append(("X-Request-Id", exchange.id))
+        origin = environ.get("HTTP_ORIGIN")
+        if origin is not None and self.may_call(origin, environ.get("HTTP_HOST")):
+            headers.append(("Access-Control-Allow-Origin", origin))
+            headers.append(("Access-Control-Expose-Headers", EXPOSED))
+        if exchange.ignored:
+            headers.append(("Ignored-Fields", exchange.ignored_text))
+        return [*headers, *exchange.fault.get("headers", {}).items()]
+
+    # Before a route is looked up
+
+    def admit(self, exchange: Exchange) -> str:
+        """Make the checks that come first. Raises Refusal, or the answer to a preflight.
+
+        Set the path, and return why it is to be refused, "" if it is not.
+        """
+        environ = exchange.environ
+        if "pmservice.refused" in environ:  # by waitress
+            raise Refusal(*environ["pmservice.refused"])
+        refuse_size(environ)
+        if self.names is not None:
+            refuse_host(environ, self.names)
+        self.admit_origin(exchange)
+        exchange.path, reason = normalize_path(exchange)
+        environ["PATH_INFO"] = exchange.path
+        return reason
+
+    def admit_origin(self, exchange: Exchange) -> None:
+        """Refuse pages of an origin that may not call. Answer a preflight."""
+        environ = exchange.environ
+        origin = environ.get("HTTP_ORIGIN")
+        if origin is not None and not self.may_call(origin, environ.get("HTTP_HOST")):
+            name = printable(origin[:MAX_NAME]) or "an unnamed origin"
+            remedy = ""
+            with contextlib.suppress(ValueError):
+                remedy = f"; start it with --origin {read_origins(name)} to allow them"
+            raise Refusal(403, f"Pages of {name} may not call this service{remedy}.")
+        asks = "HTTP_ACCESS_CONTROL_REQUEST_METHOD" in environ
+        if origin and asks and environ["REQUEST_METHOD"] == "OPTIONS":
+            exchange.aside = True
+            # Any header: only so does a page see the hint about one that is not read.
+            asked = environ.get("HTTP_ACCESS_CONTROL_REQUEST_HEADERS", "")
+            allowed = asked if ASKED_HEADERS.fullmatch(asked) else "Token, Content-Type"
+            headers = {**PREFLIGHT, "Access-Control-Allow-Headers": allowed}
+            raise bottle.HTTPResponse(status=204, headers=headers)
+
+    def may_call(self, origin: str, host: str | None) -> bool:
+        """Tell whether pages of an origin may call: a named one, an app, this Host or machine."""
+        if "*" in self.origins or origin in self.origins:
+            return True
+        parts = ORIGIN.fullmatch(origin.lower())
+        if not parts:
+            return False
+        if parts[1] not in DEFAULT_PORTS:  # an app or a browser extension
+            return True
+        if host and parts[2] == host.lower():  # a page that this service sent
+            return True
+        return LOOPBACK_ORIGIN.fullmatch(parts[0]) is not None
+
+    def nothing_at(self, method: str, path: str) -> str:
+        """Return the sentence that there is nothing at a path, with the nearest of this method."""
+        for word in path.split("/"):
+            if word in ELSEWHERE:
+                return f"{word} are not part of this service; GET /openapi.json lists what is."
+        method = method.replace("HEAD", "GET")
+        known = [path for answered, path in self.paths if answered == method]
+        if any(differ_in_ids(path, one) for one in known):
+            return f"There is nothing at {path}; the id must be a whole number, such as 1."
+        pattern = pattern_of(path)
+        # A path that was cut short: the nearest of those that go on from it.
+        longer = [one for one in known if one.startswith(f"{pattern}/")]
+        near = suggest(pattern, longer or known)
+        for number in re.findall("/([0-9]+)(?=/|$)", path):
+            near = near.replace("<id>", number, 1)
+        return f"There is nothing at {path}{near or '; GET /openapi.json lists what there is.'}"
+
+    # Who asks
+
+    def caller(self, token: str, environ: Environ) -> Caller:
+        """Return whose token it is. Raises Refusal (401), with a hint from the environ."""
+        raw = token.encode("latin-1", "replace")  # WSGI passes the header's bytes as Latin-1
+        hash = hash_token(raw.decode("utf-8", "surrogateescape"))
+        found: Caller | None = ADMINISTRATOR
+        if not hmac.compare_digest(hash, self.admin_hash):
+            found = authenticate(self.database, hash)
+        if not found:
+            raise Refusal(401, UNAUTHORIZED, hint=hint_for(environ))
+        return found._replace(token=token)
+
+    def note_login(self, exchange: Exchange, account: Any) -> None:
+        """Note the account of a login for the log, unless it is none, or rather a token."""
+        is_account = isinstance(account, str) and ASCII_ACCOUNT.fullmatch(account)
+        if is_account and hash_token(account) != self.admin_hash:
+            exchange.tried = account
+
+    # Performing the operation that a route names. Each method returns the answer's JSON.
+
+    def answer_login(self, exchange: Exchange, operation: Operation, id: Any) -> str:
+        """Perform the operation that needs no token; it takes the database, because it hashes."""
+        exchange.query(NOTHING)
+        exchange.read_body()
+        fields = exchange.fields()
+        self.note_login(exchange, fields.get("account"))
+        exchange.note_ignored(ignored_fields(operation.reads, fields))
+        body = check(operation.reads, fields)
+        return to_json(operation.perform(self.database, body))
+
+    def answer_write(self, exchange: Exchange, operation: Operation, id: Any) -> str:
+        """Perform an operation that changes something; see the head of this room."""
+        exchange.read_body()
+        if operation.admin and not exchange.caller.admin:
+            raise Refusal(403, ADMIN_ONLY)
+        parameters, shape = operation.parameters, operation.query_shape
+        query = exchange.query(shape)
+        # Refuses wrong parameters now, before the record; their values are read below, with the
+        # body.
+        check(shape, query)
+        # Parsed before the transaction, for which others wait. A missing record is refused before a
+        # wrong body all the same.
+        fields: Fields = {}
+        wrong = None
+        try:
+            fields = exchange.fields()
+        except Refusal as error:
+            wrong = error
+        waited = exchange.environ.get("pmservice.waited", 0.0)
+        patience = max(LEAST_PATIENCE, PATIENCE - waited)
+        with self.database.writing(exchange.caller, patience) as store:
+            row = None
+            if not operation.by:
+                row = find_named(store, operation, id)
+            if wrong:
+                raise wrong
+            taken = Shape({**parameters, **operation.reads.fields})
+            exchange.note_ignored(ignored_fields(taken, fields))
+            given = {name: value for name, value in fields.items() if value not in (None, "")}
+            fields = {**fields, **query, **given}
+            if operation.by:
+                named = check(Shape(parameters, operation.by), fields)
+                row = find_named(store, operation, named[operation.by])
+            changed = carry_out(store, operation, row, fields)
+            exchange.note_ignored(store.ignored)
+            return written_text(store, operation.shows, changed)
+
+    def answer_read(self, exchange: Exchange, operation: Operation, id: Any) -> str:
+        """Return what a GET shows, from one state of the database."""
+        with self.database.reading(exchange.caller) as store:
+            return answer_text(store, exchange, operation, id)
+
+
+# Size, Host and Origin
 
 
 def refuse_size(environ: Environ) -> None:
     """Raise Refusal (413) for a body that is too large, (400) for an unreadable length."""
-    length = environ.get("CONTENT_LENGTH") or "0"
+    length = environ.get("CONTENT_LENGTH")
+    if not length:
+        return
     if not re.fullmatch("[0-9]{1,18}", length):
         raise Refusal(400, "The Content-Length must be a number of bytes.")
-    if int(length) <= MAX_BODY:
-        return
     limit = MAX_LOAD if bare_path(environ["PATH_INFO"]) == "/-/load" else MAX_BODY
     if int(length) > limit:
         raise Refusal(413, f"The body must be at most {limit} bytes long (got {length}).")
 
 
-def read_body(environ: Environ) -> bytes:
-    """Return the bytes of the body."""
-    length = int(environ.get("CONTENT_LENGTH") or 0)
-    return bytes(environ["wsgi.input"].read(length))
+def refuse_host(environ: Environ, names: Iterable[str]) -> None:
+    """Raise Refusal (421) for a Host that is not one of these names, which stops DNS rebinding."""
+    absolute = ABSOLUTE.match(environ.get("REQUEST_URI", ""))  # wins over the Host header
+    host = absolute[1] if absolute else environ.get("HTTP_HOST")
+    if host is None:
+        return
+    named = HOST.fullmatch(host)
+    if named and named[1].lower() in names:
+        return
+    sentence = f"The Host must be {' or '.join(sorted(names))}"
+    if named:
+        sentence += f"; start the service with --allowed-host {named[1]} to add it"
+    raise Refusal(421, f"{sentence}.")
 
 
-def decode(body: bytes) -> str:
-    """Return the text of a body, without a byte order mark. Raises Refusal."""
-    try:
-        return body.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        raise Refusal(400, "The body must be JSON in UTF-8.") from None
+def listed(words: str) -> list[str]:
+    """Return the words of a setting that may have several, separated by commas."""
+    return [word for word in map(str.strip, words.split(",")) if word]
 
 
-def parse_body(body: bytes, content_type: str) -> Fields:
-    """Return the fields of a body: JSON, unless it is labelled as a form and looks like one."""
-    text = decode(body)
-    if not text.strip():
-        return {}
-    # Some clients send JSON under a form's label.
-    if content_type.lower().startswith(FORM) and not text.lstrip().startswith("{"):
-        # `null` under a form's label is JSON, too.
-        return {} if text.strip() == "null" else parse_form(text)
-    value = parse_json(text)
-    if value is not None and not isinstance(value, dict):
-        raise Refusal(400, "The body must be a JSON object.")
-    return value or {}
-
-
-def parse_json(text: str, object_hook: Callable[[Members], Any] | None = None) -> Any:
-    """Return the value of a JSON text. Raises Refusal, also for NaN and Infinity."""
-    if depth_of(text) > MAX_DEPTH:
-        raise Refusal(400, f"The body must not be nested more than {MAX_DEPTH} deep.")
-    try:
-        return json.loads(text, parse_constant=refuse_constant, object_hook=object_hook)
-    except json.JSONDecodeError as error:  # its own words differ between versions of Python
-        place = f"line {error.lineno}, column {error.colno}"
-        rest = printable(text[error.pos : error.pos + 10])
-        found = f"{place} reads: {rest}" if rest else f"it ends at {place}."
-        # The log and the journal have this sentence; a text that is no JSON at all may be a secret.
-        is_word = error.pos == 0 and "=" not in rest
-        if rest and (is_word or SECRET.search(text)):
-            found = f"{place} is wrong."
-        raise Refusal(400, f"The body must be JSON, but {found}") from None
-    except ValueError:
-        raise Refusal(400, "The body must be JSON; it has a number with too many digits.") from None
-
-
-def depth_of(text: str) -> int:
-    """Return how deep a JSON text nests, 0 if it cannot be more than MAX_DEPTH.
-
-    It is not parsed, because each Python gives up at another depth.
-    """
-    if text.count("[") + text.count("{") <= MAX_DEPTH:
-        return 0
-    outside = JSON_STRING.sub("", text)
-    steps = (DEEPER.get(character, 0) for character in outside)
-    return max(itertools.accumulate(steps), default=0)
-
-
-def parse_form(text: str) -> Fields:
-    """Return the fields of a form; those whose name ends in [] or [0], [1], … are arrays."""
-    try:
-        pairs = urllib.parse.parse_qsl(
-            text.strip(), keep_blank_values=True, errors="strict", max_num_fields=1000
-        )
-    except UnicodeError:
-        raise Refusal(400, "The body must be JSON, or a form in UTF-8.") from None
-    except ValueError:
-        raise Refusal(400, "The form has too many fields.") from None
-    fields = {}
-    arrays: dict[str, list[str]] = {}
-    for name, value in pairs:
-        # Anything else is no form: the log must not name what may be a value.
-        if not ("=" in text and FORM_NAME.fullmatch(name)):
-            raise Refusal(400, "The body must be JSON, or a form such as name=Shop&acl=open.")
-        item = FORM_ITEM.fullmatch(name)
-        if item:
-            arrays.setdefault(item[1], []).append(value)
+def read_origins(words: str) -> str:
+    """Return origins, separated by commas, as browsers send them. Raises ValueError for others."""
+    origins = []
+    for word in listed(words):
+        parts = ORIGIN.fullmatch(word.lower())
+        if word in ("*", "null"):
+            origins.append(word)
+        elif parts and HOST.fullmatch(parts[2]):
+            default_port = DEFAULT_PORTS.get(parts[1], "")
+            origins.append(parts[0].removesuffix(default_port))
         else:
-            fields[name] = value
-    return {**fields, **arrays}
+            raise ValueError
+    return ",".join(origins)
 
 
-def parse_query(environ: Environ, most: int | None = None) -> Texts:
-    """Return the query parameters. Raises Refusal if there are more than `most`."""
-    text = environ.get("QUERY_STRING", "")
+def is_loopback(host: str) -> bool:
+    """Tell whether an address can be reached from this machine only."""
     try:
-        pairs = urllib.parse.parse_qsl(text, keep_blank_values=True, max_num_fields=most)
+        return ipaddress.ip_address(host).is_loopback
     except ValueError:
-        raise Refusal(400, "The query has too many parameters.") from None
-    return dict(pairs)
+        return host == "localhost"
 
 
-def with_page(query: Fields, listing: Listing) -> Fields:
-    """Return the query of a list with limit (-1: everything), offset and, if it is paged, page."""
-    if listing.whole and not {"page", "limit"} & query.keys():
-        return {**query, "limit": -1, "offset": 0}
-    paged = {"page": 1, "limit": listing.limit, **query}
-    before = paged["page"] - 1
-    paged["offset"] = min(before * paged["limit"], MAX_INT)
-    return paged
+def service_url() -> str:
+    """Return where the request found the service; the Host was checked."""
+    environ = bottle.request.environ
+    host = environ.get("HTTP_HOST") or environ["SERVER_NAME"]
+    return f"{environ['wsgi.url_scheme']}://{host}"
 
 
-# Paths
+# Paths and routes
 
 
-def normalize_path(environ: Environ) -> tuple[str, str]:
-    """Return (path, reason): reason is "" or says why the path is rejected.
+def normalize_path(exchange: Exchange) -> tuple[str, str]:
+    """Return (path, reason): reason is "" or says why the path is refused.
 
-    The path is without a prefix and a trailing slash. Rejected are paths that are not UTF-8, and
+    The path is without a prefix and a trailing slash. Refused are paths that are not UTF-8, and
     those that only a proxy or server would turn into one of our paths: with a leading double slash
     or an encoded slash.
     """
-    path = str(environ.get("bottle.raw_path", environ["PATH_INFO"]))
     try:
-        path = path.encode("latin-1").decode()
+        path = exchange.raw_path.encode("latin-1").decode()
     except UnicodeError:
-        return path, "This path is not UTF-8."
-    target = environ.get("REQUEST_URI") or ""
+        return exchange.raw_path, "This path is not UTF-8."
+    target = exchange.environ.get("REQUEST_URI") or ""
     raw = target.partition("?")[0]
     # "\n": the `$` of a route's pattern would match before it.
     if raw.startswith("//") or "%2f" in raw.lower() or "\n" in path:
@@ -5346,7 +5546,173 @@ def differ_in_ids(path: str, known: str) -> bool:
     return all(one in (word, "<id>") for word, one in pairs)
 
 
-# Ignored names
+class Router(bottle.Router):  # type: ignore[misc]
+    """Bottle's router, which looks up a path with an id as OPERATIONS writes it.
+
+    Bottle would compile a pattern for each of these routes, 9 ms in all, and try one after another
+    at each call.
+    """
+
+    def match(self, environ: Environ) -> tuple[Any, Fields]:
+        """Return the route of a request, and what the path names. Raises HTTPError (404, 405)."""
+        path = environ["PATH_INFO"]
+        if "<" in path:  # as in the routes themselves
+            raise bottle.HTTPError(404)
+        id, pattern = ID_IN_PATH.search(path), pattern_of(path)
+        if id and any(pattern in known for known in self.static.values()):
+            route, _ = super().match({**environ, "PATH_INFO": pattern})
+            return route, {"id": int(id[1])}
+        found: tuple[Any, Fields] = super().match(environ)
+        return found
+
+
+# Bottle's filters: what a name in a path matches, how that is read, how it is written.
+# fmt: off
+PATH_FILTERS: dict[str, Callable[[str], Any]] = {
+    "name": lambda _: ("[A-Za-z0-9_.-]{1,64}", str, str),
+    "user": lambda _: (ONE_USER, lambda text: int(text) if text.isdigit() else text, str),
+}
+# fmt: on
+
+
+def add_routes(
+    routes: bottle.Bottle, rows: Iterable[Any], make_handler: Callable[[Any], Handler]
+) -> None:
+    """Add the routes of a table: rows with method, path and open (without a token)."""
+    for row in rows:
+        # To Bottle, \<id> is text; <name> becomes <name:name>: the name, and its filter.
+        rule = re.sub("<(.*?)>", r"<\1:\1>", row.path).replace("<id:id>", r"\<id>")
+        decorators = [] if row.open else [admit_caller]
+        routes.route(rule, row.method, make_handler(row), apply=decorators)
+
+
+def admit_caller(handle: Handler) -> Handler:
+    """Decorate a handler: it is called once the token is known and everything is loaded."""
+
+    def admitted(**named: Any) -> Any:
+        exchange = this_exchange()
+        service, environ = exchange.service, exchange.environ
+        exchange.caller = service.caller(environ.get("HTTP_TOKEN", ""), environ)
+        if service.loading:
+            raise Refusal(503, LOADING)
+        return handle(**named)
+
+    return admitted
+
+
+def make_handler(operation: Operation) -> Handler:
+    """Return the function that Bottle calls for an operation."""
+    answer = Service.answer_write
+    if operation.method == "GET":
+        answer = Service.answer_read
+    elif operation.open:
+        answer = Service.answer_login
+
+    def handle(**named: Any) -> bytes:
+        exchange = this_exchange()
+        bottle.response.status = operation.status
+        bottle.response.content_type = "application/json"
+        id = next(iter(named.values()), 0)  # no path names two things
+        return answer(exchange.service, exchange, operation, id).encode()
+
+    return handle
+
+
+def hint_for(environ: Environ) -> str:
+    """Return what a request without a valid token should do."""
+    sends_other = not environ.get("HTTP_TOKEN") and (
+        environ.get("HTTP_AUTHORIZATION") or environ.get("HTTP_COOKIE")
+    )
+    return OTHER_HEADER if sends_other else SEND_TOKEN
+
+
+# Bodies and queries
+
+
+def decode(body: bytes) -> str:
+    """Return the text of a body, without a byte order mark. Raises Refusal."""
+    try:
+        return body.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise Refusal(400, "The body must be JSON in UTF-8.") from None
+
+
+def parse_body(body: bytes, content_type: str) -> Fields:
+    """Return the fields of a body: JSON, unless it is labelled as a form and looks like one."""
+    text = decode(body)
+    if not text.strip():
+        return {}
+    # Some clients send JSON under a form's label.
+    if content_type.lower().startswith(FORM) and not text.lstrip().startswith("{"):
+        # `null` under a form's label is JSON, too.
+        return {} if text.strip() == "null" else parse_form(text)
+    value = parse_json(text)
+    if value is not None and not isinstance(value, dict):
+        raise Refusal(400, "The body must be a JSON object.")
+    return value or {}
+
+
+def parse_json(text: str, object_hook: Callable[[Members], Any] | None = None) -> Any:
+    """Return the value of a JSON text. Raises Refusal, also for NaN and Infinity."""
+    try:
+        return json.loads(text, parse_constant=refuse_constant, object_hook=object_hook)
+    except json.JSONDecodeError as error:  # its own words differ between versions of Python
+        place = f"line {error.lineno}, column {error.colno}"
+        rest = printable(text[error.pos : error.pos + 10])
+        found = f"{place} reads: {rest}" if rest else f"it ends at {place}."
+        # The log and the journal have this sentence; a text that is no JSON at all may be a secret.
+        is_word = error.pos == 0 and "=" not in rest
+        if rest and (is_word or SECRET.search(text)):
+            found = f"{place} is wrong."
+        raise Refusal(400, f"The body must be JSON, but {found}") from None
+    except ValueError:
+        raise Refusal(400, "The body must be JSON; it has a number with too many digits.") from None
+    except RecursionError:
+        raise Refusal(400, TOO_DEEP) from None
+
+
+def parse_form(text: str) -> Fields:
+    """Return the fields of a form; those whose name ends in [] or [0], [1], … are arrays."""
+    try:
+        pairs = urllib.parse.parse_qsl(
+            text.strip(), keep_blank_values=True, errors="strict", max_num_fields=1000
+        )
+    except UnicodeError:
+        raise Refusal(400, "The body must be JSON, or a form in UTF-8.") from None
+    except ValueError:
+        raise Refusal(400, "The form has too many fields.") from None
+    fields = {}
+    arrays: dict[str, list[str]] = {}
+    for name, value in pairs:
+        # Anything else is no form: the log must not name what may be a value.
+        if not ("=" in text and FORM_NAME.fullmatch(name)):
+            raise Refusal(400, "The body must be JSON, or a form such as name=Shop&acl=open.")
+        item = FORM_ITEM.fullmatch(name)
+        if item:
+            arrays.setdefault(item[1], []).append(value)
+        else:
+            fields[name] = value
+    return {**fields, **arrays}
+
+
+def parse_query(environ: Environ) -> Texts:
+    """Return the query parameters. Raises Refusal if there are too many."""
+    text = environ.get("QUERY_STRING", "")
+    try:
+        pairs = urllib.parse.parse_qsl(text, keep_blank_values=True, max_num_fields=MAX_PARAMETERS)
+    except ValueError:
+        raise Refusal(400, "The query has too many parameters.") from None
+    return dict(pairs)
+
+
+def with_page(query: Fields, listing: Listing) -> Fields:
+    """Return the query of a list with limit (-1: everything), offset and, if it is paged, page."""
+    if listing.whole and not {"page", "limit"} & query.keys():
+        return {**query, "limit": -1, "offset": 0}
+    paged = {"page": 1, "limit": listing.limit, **query}
+    before = paged["page"] - 1
+    paged["offset"] = min(before * paged["limit"], MAX_INT)
+    return paged
 
 
 def ignored_fields(shape: Shape, given: Fields, within: str = "") -> Iterator[str]:
@@ -5358,7 +5724,7 @@ def ignored_fields(shape: Shape, given: Fields, within: str = "") -> Iterator[st
         kind = shape.fields.get(name)
         if kind is None:
             if value is not None:
-                yield within + (name or NO_NAME)
+                yield within + (name or '""')
         elif isinstance(kind.read, Items) and isinstance(value, list):
             for number, item in enumerate(value[: kind.read.most]):  # more are refused
                 if isinstance(item, dict):
@@ -5366,205 +5732,7 @@ def ignored_fields(shape: Shape, given: Fields, within: str = "") -> Iterator[st
                     yield from ignored_fields(kind.read.shape, item, place)
 
 
-def note_ignored(environ: Environ, found: Iterable[str]) -> None:
-    """Note the first names that are ignored, before those that were noted already."""
-    first = list(itertools.islice(found, MOST_IGNORED))
-    environ["pmservice.ignored"] = first + environ.get("pmservice.ignored", [])
-
-
-def ignored_text(environ: Environ) -> str:
-    """Return the ignored names of a request as they stand in a header and in the log."""
-    ignored = environ.get("pmservice.ignored", ())[:MOST_IGNORED]
-    encode = functools.partial(urllib.parse.quote, safe="[]?.", errors="replace")
-    text = ", ".join(map(encode, ignored))
-    if len(text) <= MAX_IGNORED:
-        return text
-    cut = text[:MAX_IGNORED]
-    whole_names = cut.rpartition(", ")[0]
-    return whole_names or CUT_CHARACTER.sub("", cut)
-
-
-# Hosts, origins and browsers
-
-
-def listed(words: str) -> list[str]:
-    """Return the words of a setting that may have several, separated by commas."""
-    return [word for word in map(str.strip, words.split(",")) if word]
-
-
-def read_origins(words: str) -> str:
-    """Return origins, separated by commas, as browsers send them. Raises ValueError for others."""
-    origins = []
-    for word in listed(words):
-        parts = ORIGIN.fullmatch(word.lower())
-        if word in ("*", "null"):
-            origins.append(word)
-        elif parts and HOST.fullmatch(parts[2]):
-            default_port = DEFAULT_PORTS.get(parts[1], "")
-            origins.append(parts[0].removesuffix(default_port))
-        else:
-            raise ValueError
-    return ",".join(origins)
-
-
-def refuse_host(environ: Environ, names: Iterable[str]) -> None:
-    """Raise Refusal (421) for a Host that is not one of these names, which stops DNS rebinding."""
-    absolute = ABSOLUTE.match(environ.get("REQUEST_URI", ""))  # wins over the Host header
-    host = absolute[1] if absolute else environ.get("HTTP_HOST")
-    if host is None:
-        return
-    named = HOST.fullmatch(host)
-    if named and named[1].lower() in names:
-        return
-    sentence = f"The Host must be {' or '.join(sorted(names))}"
-    if named:
-        sentence += f"; start the service with --allowed-host {named[1]} to add it"
-    raise Refusal(421, f"{sentence}.")
-
-
-def is_loopback(host: str) -> bool:
-    """Tell whether an address can be reached from this machine only."""
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
-
-
-def hint_for(environ: Environ) -> str:
-    """Return what a request without a valid token should do instead of what it did."""
-    for header, begin, words in HINTS:
-        sent = environ.get(header, "")
-        if sent and sent.lower().startswith(begin):
-            return f"{words} {LOGIN_EXAMPLE}"
-    return f"{SEND_TOKEN} {LOGIN_EXAMPLE}"
-
-
-# Refusals
-
-# SQLite's errors by a part of the message: Python 3.10's sqlite3 does not expose their codes.
-STORAGE_ERRORS = {
-    "locked": (503, BUSY),
-    "readonly": (503, "The database is read-only; nothing was written."),
-    "unable to open": (503, "The database cannot be opened now."),
-    "disk I/O": (503, "The database cannot be read or written now."),
-    "malformed": (503, "The database file is damaged; stop the service and run `pmservice check`."),
-    "full": (507, "The disk is full; nothing was written."),
-    # Links are checked before they are written: a broken one means that the records were replaced.
-    "FOREIGN KEY": (503, "The records were reset meanwhile; nothing was written."),
-}
-
-
-def printable(text: str) -> str:
-    """Return a text for one line: nothing in it breaks the line or controls the terminal."""
-    return text if text.isprintable() else text.encode("unicode_escape").decode()
-
-
-def response(status: int, body: Fields) -> bottle.HTTPResponse:
-    """Return a refusal, and note its sentences for the journal and the log."""
-    environ = bottle.request.environ
-    environ["pmservice.error"] = body["error"]
-    environ["pmservice.hint"] = body.get("hint", "")
-    content = to_json(body).encode("utf-8", "replace")
-    return bottle.HTTPResponse(content, status, {"Content-Type": "application/json"})
-
-
-def patience_of(environ: Environ) -> float:
-    """Return how many seconds a request may wait for others: 0 in the receiving thread."""
-    return float(environ.get("pmservice.patience", PATIENCE))
-
-
-def render_errors(work: Handler) -> Handler:
-    """Decorate a function that answers a request: here, and only here, errors become answers.
-
-    HandOver, a BaseException, passes.
-    """
-
-    @functools.wraps(work)
-    def wrapper(*args: Any, **named: Any) -> Any:
-        try:
-            return work(*args, **named)
-        except bottle.HTTPResponse:
-            raise
-        except Refusal as error:
-            raise response(error.status, error.body) from None
-        except sqlite3.DatabaseError as error:
-            if not patience_of(bottle.request.environ):
-                raise HandOver from None  # a thread that may wait tries again
-            known = (answer for part, answer in STORAGE_ERRORS.items() if part in str(error))
-            status, sentence = next(known, (500, FAILED))
-            log.error("database: %s", error, exc_info=status == 500)
-            raise response(status, {"error": sentence}) from None
-        except Exception:
-            log.exception("%s %s failed", bottle.request.method, bottle.request.path)
-            raise response(500, {"error": FAILED}) from None
-
-    return wrapper
-
-
-def notes_on(environ: Environ) -> Texts:
-    """Return what the log says of a call beside its line; see NOTES."""
-    client = environ.get("REMOTE_ADDR", "")
-    is_here = is_loopback(client.removeprefix("::ffff:"))  # IPv4, at a socket for both
-    notes = {"client": "" if is_here else client}
-    if environ["pmservice.status"] >= 400:
-        notes["tried"] = environ.get("pmservice.tried", "")
-        refused = environ.get("pmservice.error"), environ.get("pmservice.hint")
-        notes["error"] = logged_text(sentences(filter(None, refused)))
-    notes["ignored"] = ignored_text(environ)
-    return {name: text for name, text in notes.items() if text}
-
-
-def logged_text(text: Any) -> str:
-    """Return the beginning of a text for the log."""
-    return printable(str(text)[:MAX_PATH])
-
-
-def shown_method(environ: Environ) -> str:
-    """Return the method of a request, which may be any text, for messages and the log."""
-    return printable(environ["REQUEST_METHOD"][:MAX_METHOD])
-
-
-def log_entry(environ: Environ, duration: float) -> Fields:
-    """Return what the log and the journal say of a call."""
-    caller = environ.get("pmservice.caller")
-    return {
-        "id": environ["pmservice.id"],
-        "method": shown_method(environ),
-        "path": logged_text(environ["PATH_INFO"]).replace(" ", "%20"),
-        "status": environ["pmservice.status"],
-        "account": caller.account if caller else "-",
-        "duration": duration,
-    }
-
-
-def service_url() -> str:
-    """Return where the request found the service; the Host was checked."""
-    environ = bottle.request.environ
-    host = environ.get("HTTP_HOST") or environ["SERVER_NAME"]
-    return f"{environ['wsgi.url_scheme']}://{host}"
-
-
-# Answers
-
-
-def in_pieces(pieces: Chunks) -> bytes | Chunks:
-    """Return an answer: whole if it is one piece, else piece by piece.
-
-    Two pieces are made before anything is sent: the second shows whether the first is all, and an
-    error in either still gets a proper status.
-    """
-    begin = list(itertools.islice(pieces, 2))
-    if len(begin) == 1:
-        return begin[0]
-    return resume(begin, pieces)
-
-
-def resume(begin: list[bytes], pieces: Chunks) -> Chunks:
-    """Yield the pieces that were taken already, and the rest."""
-    # Closing the generator ends its transaction, also if the client does not read everything.
-    with contextlib.closing(pieces):  # type: ignore[type-var]
-        yield from begin
-        yield from pieces
+# Performing an operation
 
 
 def find_named(store: Store, operation: Operation, id: int | str) -> Record | None:
@@ -5595,77 +5763,6 @@ def carry_out(store: Store, operation: Operation, row: Record | None, fields: Fi
         raise Invalid(broken) from None
 
 
-def render(store: Store, view: View, rows: Sequence[Record]) -> str:
-    """Return the JSON of records as a view shows them."""
-    accounts = view.people_in(rows)
-    people = store.people(accounts) if accounts else {}
-    scene = Scene(people, store.zone)
-    return ",".join(view.show(rows, scene))
-
-
-def record_pieces(
-    store: Store, view: View, id: int | str, target: str = "", most: int = -1
-) -> Iterator[str]:
-    """Yield the JSON of one record in pieces. Raises Refusal (404).
-
-    most: the records that a list inside of it may have; -1: all.
-    """
-    number = store.id_of(id)
-    rows = store.select(view, number)
-    if not rows:
-        raise Refusal(404, f"There is no {target} {id}.")
-    text = render(store, view, rows).removesuffix("}")
-    for listing in ENCLOSED.get(view, ()):
-        cursor = store.enclosed(listing, number, most)
-        text += f',"{listing.key}":['
-        separator = ""
-        while items := cursor.fetchmany(BATCH):
-            text += separator + render(store, listing.view, items)
-            separator = ","
-            if len(text) > PIECE:
-                yield text
-                text = ""
-        text += "]"
-    yield text + "}"
-
-
-def written_text(store: Store, shows: Any, changed: Any) -> str:
-    """Return the JSON that a write answers.
-
-    changed: the id or the ids that perform returned.
-    """
-    if isinstance(shows, View):
-        store.written = (shows.resource.table, changed)
-        return "".join(record_pieces(store, shows, changed))
-    if isinstance(shows, Each):
-        records = [f'"{id}":{written_text(store, shows.view, id)}' for id in changed]
-        by_id = "{" + ",".join(records) + "}"
-        return f'{{"{shows.key}":{by_id}}}'
-    return to_json(SUCCESS)
-
-
-def list_begin(listing: Listing, query: Fields, total: int) -> str:
-    """Return the JSON of a list up to its first record, with the numbers that come before it."""
-    shown: Members
-    if listing.bare:
-        shown = {}
-    elif "page" in query:
-        shown = {"page": query["page"], "total": total, "limit": query["limit"]}
-    else:
-        shown = {"total": total}
-    shown[listing.key] = []
-    return to_json(shown).removesuffix("]}")
-
-
-def list_end(store: Store, listing: Listing, narrowed: Fields) -> str:
-    """Return the end of a list's JSON; a list of one product may have a further field after it."""
-    field, statement = listing.beside
-    if not (field and "product" in narrowed):
-        return "]}"
-    value = store.run(statement, narrowed).fetchone()[0]
-    return f'],"{field}":{value}}}'
-
-
 def filters_of(store: Store, listing: Listing, query: Fields) -> Fields:
     """Return the filters that are set. Raises Refusal (404) for a record that is not visible."""
     filters = {}
@@ -5679,446 +5776,176 @@ def filters_of(store: Store, listing: Listing, query: Fields) -> Fields:
     return filters
 
 
-def class_of_operation(operation: Operation) -> str:
-    """Return how quickly an operation can be answered.
+# Answers, as JSON
 
-    It is "login", "list", "record" or "", see Service.class_of.
+
+def answer_text(
+    store: Store, exchange: Exchange, operation: Operation, id: Any, most: int = -1
+) -> str:
+    """Return a list, the record that the path names, even a deleted one, or another JSON value.
+
+    most: the records that a list inside a record may have; -1: all.
     """
-    if operation.method == "POST" and operation.open:
-        return "login"
-    if operation.method != "GET":
-        return ""
     if operation.listing:
-        return "list"
-    return "record" if operation.view and operation.view not in ENCLOSED else ""
+        return list_text(store, exchange, operation, id)
+    checked = check(operation.query_shape, exchange.query(operation.query_shape))
+    view = operation.view
+    if not view:
+        # The name in the path is for GET /configurations/<name>.
+        return to_json(operation.perform(store, {**checked, "name": id}))
+    if not operation.target:  # GET /user: the caller
+        id = operation.perform(store, {})
+    return record_text(store, view, id, operation.target, most)
 
 
-# By method and path, see Service.class_of. The receiving thread answers /-/live, too, even when all
-# workers are busy.
-CLASSES = {(row.method, row.path): class_of_operation(row) for row in OPERATIONS}
-CLASSES["GET", "/-/live"] = "record"
+def list_text(store: Store, exchange: Exchange, operation: Operation, id: int) -> str:
+    """Return a list: its numbers, its records, and what stands beside them."""
+    listing = operation.shows
+    given = exchange.query(operation.query_shape)
+    if "status" in given:
+        given["status"] = given["status"].lower()
+    checked = check(operation.query_shape, given)
+    query = with_page(checked, listing)
+    find_named(store, operation, id)  # only to refuse
+    narrowed = filters_of(store, listing, query)
+    if listing.within:
+        narrowed = {listing.within: id, **narrowed}
+    total, rows = store.page(listing, narrowed, query)
+    numbers: Members = {"page": query.get("page"), "total": total, "limit": query["limit"]}
+    if listing.bare:
+        numbers = {}
+    elif "page" not in query:
+        numbers = {"total": total}
+    begin = "".join(f'"{name}":{number},' for name, number in numbers.items())
+    end = ""
+    field, statement = listing.beside
+    if field and "product" in narrowed:
+        end = f',"{field}":{store.run(statement, narrowed).fetchone()[0]}'
+    return f'{{{begin}"{listing.key}":[{render(store, listing.view, rows)}]{end}}}'
 
 
-class Router(bottle.Router):  # type: ignore[misc]
-    """Bottle's router, which looks up a path with an id as OPERATIONS writes it.
-
-    Bottle would compile a pattern for each of these routes, 9 ms in all, and try one after another
-    at each call.
-    """
-
-    def match(self, environ: Environ) -> tuple[Any, Fields]:
-        """Return the route of a request, and what the path names. Raises HTTPError (404, 405)."""
-        path = environ["PATH_INFO"]
-        if "<" in path:  # as in the routes themselves
-            raise bottle.HTTPError(404)
-        id, pattern = ID_IN_PATH.search(path), pattern_of(path)
-        if id and any(pattern in known for known in self.static.values()):
-            route, _ = super().match({**environ, "PATH_INFO": pattern})
-            return route, {"id": int(id[1])}
-        found: tuple[Any, Fields] = super().match(environ)
-        return found
+def record_text(store: Store, view: View, id: int | str, target: str = "", most: int = -1) -> str:
+    """Return a record. Raises Refusal (404). most: see answer_text."""
+    number = store.id_of(id)
+    rows = store.select(view, number)
+    if not rows:
+        raise Refusal(404, f"There is no {target} {id}.")
+    text = render(store, view, rows).removesuffix("}")
+    for listing in ENCLOSED.get(view, ()):
+        items = store.enclosed(listing, number, most)
+        text += f',"{listing.key}":[{render(store, listing.view, items)}]'
+    return text + "}"
 
 
-def add_routes(
-    routes: bottle.Bottle, rows: Iterable[Any], make_handler: Callable[[Any], Handler]
-) -> None:
-    """Add the routes of a table: rows with method, path and open (without a token)."""
-    for row in rows:
-        # To Bottle, \<id> is text; <name> becomes <name:name>: the name, and its filter.
-        rule = re.sub("<(.*?)>", r"<\1:\1>", row.path).replace("<id:id>", r"\<id>")
-        decorators = [] if row.open else [admit_caller]
-        routes.route(rule, row.method, make_handler(row), apply=decorators)
+def written_text(store: Store, shows: Any, changed: Any) -> str:
+    """Return what a write answers. changed: the id or the ids that perform returned."""
+    if isinstance(shows, View):
+        store.written = (shows.resource.table, changed)
+        return record_text(store, shows, changed)
+    if isinstance(shows, Each):
+        records = [f'"{id}":{written_text(store, shows.view, id)}' for id in changed]
+        by_id = "{" + ",".join(records) + "}"
+        return f'{{"{shows.key}":{by_id}}}'
+    return to_json(SUCCESS)
 
 
-def this_service() -> Service:
-    """Return the service that the request is for."""
-    service: Service = bottle.request.environ["pmservice.service"]
-    return service
+def render(store: Store, view: View, cursor: Iterable[Record]) -> str:
+    """Return the JSON of records as a view shows them, without brackets."""
+    rows = list(cursor)
+    if not rows:
+        return ""
+    accounts = view.people_in(rows)
+    people = store.people(accounts) if accounts else {}
+    scene = Scene(people, store.zone)
+    return ",".join(view.show(rows, scene))
 
 
-def admit() -> None:
-    """Make the checks that come before any route is looked up."""
-    this_service().admit(bottle.request.environ)
+# Refusals
 
 
-def admit_caller(handle: Handler) -> Handler:
-    """Decorate a handler: it is called once the token is known and everything is loaded."""
+def render_errors(work: Handler) -> Handler:
+    """Decorate a function that answers a request: here, and only here, errors become answers."""
 
-    def admitted(**named: Any) -> Any:
-        environ = bottle.request.environ
-        service = this_service()
-        environ["pmservice.caller"] = service.caller(environ)
-        if service.loading:
-            raise Refusal(503, LOADING)
-        return handle(**named)
+    @functools.wraps(work)
+    def wrapper(*args: Any, **named: Any) -> Any:
+        try:
+            return work(*args, **named)
+        except bottle.HTTPResponse:
+            raise
+        except Refusal as error:
+            raise refusal(error.status, error.body) from None
+        except sqlite3.DatabaseError as error:
+            known = (answer for part, answer in STORAGE_ERRORS.items() if part in str(error))
+            status, sentence = next(known, (500, FAILED))
+            log.error("database: %s", error, exc_info=status == 500)
+            raise refusal(status, {"error": sentence}) from None
+        except RecursionError:  # a value of the body, where it is checked or quoted
+            raise refusal(400, {"error": TOO_DEEP}) from None
+        except Exception:
+            log.exception("%s %s failed", bottle.request.method, bottle.request.path)
+            raise refusal(500, {"error": FAILED}) from None
 
-    return admitted
-
-
-def make_handler(operation: Operation) -> Handler:
-    """Return the function that Bottle calls for an operation."""
-    answer = answerer(operation)
-
-    def handle(**named: Any) -> Any:
-        bottle.response.status = operation.status
-        bottle.response.content_type = "application/json"
-        service = this_service()
-        id = next(iter(named.values()), 0)  # no path names two things
-        pieces = answer(service, operation, id, bottle.request.environ)
-        return service.sent(pieces)
-
-    return handle
+    return wrapper
 
 
-def answerer(operation: Operation) -> Callable[..., Chunks]:
-    """Return the method of Service that yields the pieces of an operation's answers."""
-    if operation.method == "GET":
-        return Service.answer_read
-    return Service.answer_login if operation.open else Service.answer_write
+def refusal(status: int, body: Fields) -> bottle.HTTPResponse:
+    """Return the answer of a refusal, and note its sentences for the journal and the log."""
+    exchange = this_exchange()
+    exchange.error = body["error"]
+    exchange.hint = body.get("hint", "")
+    content = to_json(body).encode("utf-8", "replace")
+    return bottle.HTTPResponse(content, status, {"Content-Type": "application/json"})
 
 
 def render_bottle_error(error: bottle.HTTPError) -> str:
     """Return the JSON of Bottle's own refusals: 404, 405, and 500 for a failure of its own."""
-    environ = bottle.request.environ
-    path, method = environ["PATH_INFO"], shown_method(environ)
-    sentence = FAILED
+    exchange = this_exchange()
+    path, method = exchange.path, exchange.method
+    exchange.error = FAILED
     if error.status_code == 404:
-        sentence = this_service().nothing_at(method, path)
+        exchange.error = exchange.service.nothing_at(method, path)
     elif error.status_code == 405:
         allowed = error.get_header("Allow").replace(",", ", ")
-        sentence = f"{method} is not allowed at {path}; allowed: {allowed}."
+        exchange.error = f"{method} is not allowed at {path}; allowed: {allowed}."
     elif error.exception:
         log.error("%s %s failed", method, path, exc_info=error.exception)
     bottle.response.content_type = "application/json"
-    environ["pmservice.error"] = sentence
-    return to_json({"error": sentence})
+    return to_json({"error": exchange.error})
 
 
-class Service:
-    """The WSGI application. `token` acts as the administrator; `close()` releases everything.
+# The log
 
-    settings: see Settings in room 18.
-    names: the Hosts that are answered; None: every Host.
-    allowed: the Hosts that --allowed-host adds.
-    frames: the origins whose pages may show ours in a frame.
 
-    Rooms below add to it:
-    routes: Bottle's, which all services of the process share: the request names its service.
-    paths: those that it answers, as OPERATIONS writes them, each with its method.
-    controls: a Controls of room 14. It sees each call before its path is looked up, and again when
-        it was answered.
-    page: answers what browsers ask for.
+def printable(text: str) -> str:
+    """Return a text for one line: nothing in it breaks the line or controls the terminal."""
+    return text if text.isprintable() else text.encode("unicode_escape").decode()
 
-    The receiving thread answers quick reads itself, with no patience (see `patience_of`): what
-    would wait there, or take too long, raises HandOver.
-    """
 
-    def __init__(self, database: Database, settings: Fields):
-        self.database = database
-        self.token: str = settings["token"] or secrets.token_hex(16)
-        self.admin_hash = hash_token(self.token)
-        self.origins = set(listed(read_origins(settings["origin"])))
-        self.frames = listed(read_origins(settings["frame"]))
-        self.allowed = listed(settings["allowed_host"])
-        self.names: set[str] | None = None
-        if self.allowed or settings["loopback_only"]:
-            self.names = {*LOOPBACK_NAMES, *self.allowed}
-        self.loading = False
-        self.stopping = threading.Event()
-        self.url = ""  # at which it is served, "" before
-        self.controls: Any = None
-        self.page: Any = None  # a Page of room 15
-        self.id_prefix = secrets.token_hex(4)  # of the ids of requests
-        self.numbers = itertools.count(1)
-        self.routes: Any = None
-        self.paths = {(row.method, row.path) for row in OPERATIONS}
+def logged_text(text: Any) -> str:
+    """Return the beginning of a text for the log."""
+    return printable(str(text)[:MAX_PATH])
 
-    def class_of(self, method: str, path: str, headers: Mapping[str, str]) -> str:
-        """Return the class of a request: "html", "login", "record", "list" or "".
 
-        "html" is a page for a browser. "login" is POST /tokens, or a page for which a password must
-        be checked first: it gets a thread of its own, so that other pages do not wait for it.
-        "record" and "list" are quick reads.
-        """
-        accept, token = headers.get("ACCEPT", ""), headers.get("TOKEN")
-        if self.wants_page(method, path, accept, token):
-            basic = headers.get("AUTHORIZATION", "")
-            known = self.page.remembered(basic) is not None
-            return "html" if known else "login"
-        pattern = pattern_of(bare_path(path))
-        return CLASSES.get((method, pattern), "")
-
-    def wants_page(self, method: str, path: str, accept: str, token: str | None) -> bool:
-        """Tell whether a browser asks: only browsers accept XHTML, only programs send a token."""
-        if not self.page or method not in ("GET", "HEAD") or token is not None:
-            return False
-        has_page = path in PAGES_OF_CONTROLS or not f"{path}/".startswith(NO_PAGES)
-        return has_page and "application/xhtml+xml" in accept
-
-    def __call__(self, environ: Environ, start_response: Handler) -> Iterable[bytes]:
-        """Answer a request; record it in the log and the journal."""
-        began = time.perf_counter()
-        environ["pmservice.service"] = self
-
-        def start(status: str, headers: Headers, *rest: Any) -> Any:
-            environ["pmservice.status"] = int(status[:3])
-            environ["pmservice.id"] = f"{self.id_prefix}-{next(self.numbers)}"
-            return start_response(status, self.all_headers(environ, headers), *rest)
-
-        answer: Iterable[bytes] = self.routes(environ, start)
-        environ["pmservice.answer"] = answer
-        if self.controls.on or log.isEnabledFor(logging.INFO):
-            duration = (time.perf_counter() - began) * 1000
-            self.record_call(environ, round(duration, 3))
-        if "pmservice.drop" in environ:
-            raise ClientDisconnected  # waitress then closes the connection
-        return answer
-
-    def all_headers(self, environ: Environ, headers: Headers) -> Headers:
-        """Return the headers of an answer, with those that a fault adds."""
-        sent = [*headers, ("X-Request-Id", environ["pmservice.id"])]
-        origin, host = environ.get("HTTP_ORIGIN"), environ.get("HTTP_HOST")
-        sent += self.shared_headers(origin, host)
-        ignored = ignored_text(environ)
-        if ignored:
-            sent.append(("Ignored-Fields", ignored))
-        added = environ.get("pmservice.headers", {})
-        return [*sent, *added.items()]
-
-    def shared_headers(self, origin: str | None, host: str | None) -> Headers:
-        """Return the headers of every answer, refusals included."""
-        headers = [("Vary", "Accept, Origin"), ("Cache-Control", "no-store")]
-        if origin is not None and self.may_call(origin, host):
-            headers.append(("Access-Control-Allow-Origin", origin))
-            headers.append(("Access-Control-Expose-Headers", EXPOSED))
-        return headers
-
-    def record_call(self, environ: Environ, duration: float) -> None:
-        """Write a call's line to the log, and note the call in the journal."""
-        call = log_entry(environ, duration)
-        if log.isEnabledFor(logging.INFO):
-            notes = notes_on(environ)
-            words = CALL_LINE + "".join(NOTES[name] for name in notes)
-            log.info(words, {**call, **notes})
-        if self.controls.on:
-            self.controls.record(environ, call)
-
-    def close(self) -> None:
-        """Close the database's connections."""
-        self.database.close()
-
-    @render_errors
-    def admit(self, environ: Environ) -> None:
-        """Make the checks that come before any route is looked up."""
-        refuse_size(environ)
-        if self.names is not None:
-            refuse_host(environ, self.names)
-        self.admit_origin(environ)
-        method, path = environ["REQUEST_METHOD"], environ["PATH_INFO"]
-        accept = environ.get("HTTP_ACCEPT", "")
-        token = environ.get("HTTP_TOKEN")
-        if self.wants_page(method, path, accept, token):
-            environ["pmservice.aside"] = True
-            raise self.page(environ)  # a response ends the hook only if it is raised
-        environ["PATH_INFO"], reason = normalize_path(environ)
-        self.controls.begin_call(environ)
-        if reason:  # only now: faults may apply to these calls, too
-            raise Refusal(404, reason)
-
-    def admit_origin(self, environ: Environ) -> None:
-        """Refuse pages of an origin that may not call. Answer a preflight."""
-        origin = environ.get("HTTP_ORIGIN")
-        if origin is not None and not self.may_call(origin, environ.get("HTTP_HOST")):
-            name = printable(origin[:MAX_NAME]) or "an unnamed origin"
-            remedy = ""
-            with contextlib.suppress(ValueError):
-                remedy = f"; start it with --origin {read_origins(name)} to allow them"
-            raise Refusal(403, f"Pages of {name} may not call this service{remedy}.")
-        asks = "HTTP_ACCESS_CONTROL_REQUEST_METHOD" in environ
-        if origin and asks and environ["REQUEST_METHOD"] == "OPTIONS":
-            environ["pmservice.aside"] = True
-            # Any header: only so does a page see the hint about one that is not read.
-            asked = environ.get("HTTP_ACCESS_CONTROL_REQUEST_HEADERS", "")
-            allowed = asked if ASKED_HEADERS.fullmatch(asked) else "Token, Content-Type"
-            headers = {**PREFLIGHT, "Access-Control-Allow-Headers": allowed}
-            raise bottle.HTTPResponse(status=204, headers=headers)
-
-    def may_call(self, origin: str, host: str | None) -> bool:
-        """Tell whether pages of an origin may call: a named one, an app, this Host or machine."""
-        if "*" in self.origins or origin in self.origins:
-            return True
-        parts = ORIGIN.fullmatch(origin.lower())
-        if not parts:
-            return False
-        if parts[1] not in DEFAULT_PORTS:  # an app or a browser extension
-            return True
-        if host and parts[2] == host.lower():  # a page that this service sent
-            return True
-        return LOOPBACK_ORIGIN.fullmatch(parts[0]) is not None
-
-    def caller(self, environ: Environ) -> Caller:
-        """Return who sends a request, by its token. Raises Refusal (401)."""
-        token = environ.get("HTTP_TOKEN", "")
-        raw = token.encode("latin-1", "replace")  # WSGI passes the header's bytes as Latin-1
-        hash = hash_token(raw.decode("utf-8", "surrogateescape"))
-        found: Caller | None = ADMINISTRATOR
-        if not hmac.compare_digest(hash, self.admin_hash):
-            found = authenticate(self.database, hash, patience_of(environ))
-        if not found:
-            raise Refusal(401, UNAUTHORIZED, hint=hint_for(environ))
-        return found._replace(token=token)
-
-    def note_login(self, environ: Environ, account: Any) -> None:
-        """Note the account of a login for the log, unless it is none, or rather a token."""
-        is_account = isinstance(account, str) and ASCII_ACCOUNT.fullmatch(account)
-        if is_account and hash_token(account) != self.admin_hash:
-            environ["pmservice.tried"] = account
-
-    def nothing_at(self, method: str, path: str) -> str:
-        """Return the sentence that there is nothing at a path, with the nearest of this method."""
-        for word in path.split("/"):
-            if word in ELSEWHERE:
-                return f"{word} are not part of this service; GET /openapi.json lists what is."
-        method = method.replace("HEAD", "GET")
-        known = [path for answered, path in self.paths if answered == method]
-        if any(differ_in_ids(path, one) for one in known):
-            return f"There is nothing at {path}; the id must be a whole number, such as 1."
-        pattern = pattern_of(path)
-        # A path that was cut short: the nearest of those that go on from it.
-        longer = [one for one in known if one.startswith(f"{pattern}/")]
-        near = suggest(pattern, longer or known)
-        for number in re.findall("/([0-9]+)(?=/|$)", path):
-            near = near.replace("<id>", number, 1)
-        return f"There is nothing at {path}{near or '; GET /openapi.json lists what there is.'}"
-
-    def query_of(self, environ: Environ, shape: Shape) -> Texts:
-        """Return the known parameters of the query, and note the others."""
-        if not environ.get("QUERY_STRING"):
-            return {}
-        given = parse_query(environ, 100)
-        query = {name: given[name] for name in given if name in shape.fields}
-        # An empty parameter counts as not given.
-        not_empty = {name: value for name, value in given.items() if value}
-        unknown = ignored_fields(shape, not_empty, "?")
-        note_ignored(environ, unknown)
-        return query
-
-    def fields_of(self, environ: Environ) -> Fields:
-        """Return the fields of the body that was read, and note them for the journal."""
-        content_type = environ.get("CONTENT_TYPE", "")
-        fields = parse_body(environ["pmservice.body"], content_type)
-        environ["pmservice.body"] = fields
-        return fields
-
-    def sent(self, pieces: Chunks) -> bytes | Chunks:
-        """Return an answer in pieces.
-
-        From a database in memory it is made whole first: there, a reader's open transaction blocks
-        writers.
-        """
-        return b"".join(pieces) if self.database.in_memory else in_pieces(pieces)
-
-    def answer_login(self, operation: Operation, id: Any, environ: Environ) -> Chunks:
-        """Perform the operation that needs no token; it takes the database, because it hashes."""
-        self.query_of(environ, NOTHING)
-        environ["pmservice.body"] = read_body(environ)
-        fields = self.fields_of(environ)
-        self.note_login(environ, fields.get("account"))
-        note_ignored(environ, ignored_fields(operation.reads, fields))
-        body = check(operation.reads, fields)
-        answer = operation.perform(self.database, body)
-        yield to_json(answer).encode()
-
-    def answer_write(self, operation: Operation, id: Any, environ: Environ) -> Chunks:
-        """Perform an operation that changes something; see the head of this room."""
-        me: Caller = environ["pmservice.caller"]
-        environ["pmservice.body"] = read_body(environ)
-        if operation.admin and not me.admin:
-            raise Refusal(403, ADMIN_ONLY)
-        parameters, shape = operation.parameters, operation.query_shape
-        query = self.query_of(environ, shape)
-        # Refuses wrong parameters now, before the record; their values are read below, with the
-        # body.
-        check(shape, query)
-        # Parsed before the transaction, for which others wait. A missing record is refused before a
-        # wrong body all the same.
-        fields: Fields = {}
-        wrong = None
-        try:
-            fields = self.fields_of(environ)
-        except Refusal as error:
-            wrong = error
-        with self.database.writing(patience_of(environ), me) as store:
-            row = None
-            if not operation.by:
-                row = find_named(store, operation, id)
-            if wrong:
-                raise wrong
-            taken = Shape({**parameters, **operation.reads.fields})
-            note_ignored(environ, ignored_fields(taken, fields))
-            given = {name: value for name, value in fields.items() if value not in (None, "")}
-            fields = {**fields, **query, **given}
-            if operation.by:
-                named = check(Shape(parameters, operation.by), fields)
-                row = find_named(store, operation, named[operation.by])
-            changed = carry_out(store, operation, row, fields)
-            note_ignored(environ, store.ignored)
-            answer = written_text(store, operation.shows, changed)
-        yield answer.encode()
-
-    def answer_read(self, operation: Operation, id: Any, environ: Environ) -> Chunks:
-        """Yield what a GET shows, from one state of the database."""
-        # None in the open operations, which read no records.
-        me = environ.get("pmservice.caller")
-        with self.database.reading(patience_of(environ), me) as store:
-            yield from self.read_pieces(store, operation, id, environ)
-
-    def read_pieces(self, store: Store, operation: Operation, id: Any, environ: Environ) -> Chunks:
-        """Yield the record that the path names, even a deleted one, a list or a JSON value."""
-        if operation.listing:
-            yield from self.list_pieces(store, operation, id, environ)
-            return
-        shape = operation.query_shape
-        checked = check(shape, self.query_of(environ, shape))
-        view = operation.view
-        if not view:
-            # The name in the path is for GET /configurations/<name>.
-            value = operation.perform(store, {**checked, "name": id})
-            yield to_json(value).encode()
-            return
-        if not operation.target:  # GET /user: the caller
-            id = operation.perform(store, {})
-        most = environ.get("pmservice.most", -1)
-        for piece in record_pieces(store, view, id, operation.target, most):
-            yield piece.encode()
-
-    def list_pieces(self, store: Store, operation: Operation, id: int, environ: Environ) -> Chunks:
-        """Yield a list; its batches bound the memory."""
-        patience = patience_of(environ)
-        listing, shape = operation.shows, operation.query_shape
-        given = self.query_of(environ, shape)
-        if "status" in given:
-            given["status"] = given["status"].lower()
-        checked = check(shape, given)
-        query = with_page(checked, listing)
-        find_named(store, operation, id)  # only to refuse
-        narrowed = filters_of(store, listing, query)
-        if listing.within:
-            narrowed = {listing.within: id, **narrowed}
-        # Without patience: the receiving thread.
-        if not (patience or listing.is_quick(query)):
-            raise HandOver
-        total, cursor = store.page(listing, narrowed, query)
-        text = list_begin(listing, query, total)
-        separator = ""
-        while rows := cursor.fetchmany(BATCH):
-            text += separator + render(store, listing.view, rows)
-            separator = ","
-            if len(rows) == BATCH:
-                yield text.encode()
-                text = ""
-        text += list_end(store, listing, narrowed)
-        yield text.encode()
+def log_call(exchange: Exchange) -> None:
+    """Write the line of a call, with the notes that there are; see NOTES."""
+    client = exchange.environ.get("REMOTE_ADDR", "")
+    is_here = is_loopback(client.removeprefix("::ffff:"))  # IPv4, at a socket for both
+    notes = {"client": "" if is_here else client}
+    if exchange.status >= 400:
+        notes["tried"] = exchange.tried
+        refused = filter(None, (exchange.error, exchange.hint))
+        notes["error"] = logged_text(sentences(refused))
+    notes["ignored"] = exchange.ignored_text
+    words = CALL_LINE + "".join(NOTES[name] for name, text in notes.items() if text)
+    call = {
+        "id": exchange.id,
+        "method": exchange.method,
+        "path": exchange.shown_path,
+        "status": exchange.status,
+        "account": exchange.caller.account,
+        "duration": exchange.duration,
+    }
+    log.info(words, {**call, **notes})
 
 
 # --- 13 OpenAPI: the tables above as a document ---------------------------------------------------
@@ -6459,24 +6286,21 @@ def openapi(url: str, day: date, further: Iterable[Any] = ()) -> Members:
 
 MAX_CALLS = 1000  # calls that the journal keeps
 MAX_KEPT = 8 * 1024  # bytes of a body or an answer that it keeps
-MAX_HEADERS = 100  # headers of a call that the journal keeps
+MAX_HEADERS = 100  # headers of a call that it keeps
 MAX_FAULTS = 100
 MAX_OFFSET = 10**9  # seconds by which the clock can be shifted
 MAX_WAIT = 60  # seconds of a delay, or of waiting for calls
-CONTROL_THREADS = 32  # workers of a service whose controls are on, in place of THREADS
-MAX_WAITING = 24  # calls that wait at once: the other threads answer the other calls
-# Seconds between two polls of a waiting call. With n calls waiting, each polls every n × TICK, so
-# that the polls of all cost no more than those of one.
-TICK = 0.005
+MAX_WAITING = 24  # calls that wait at once: the other workers (room 16) answer the other calls
 START_SNAPSHOT = ""  # a name that no path can have
 # The numbers of this process's calls, in the order in which they begin. A reset and the beginning
 # of a test take one, too: what came since has a higher number.
 NUMBERS = itertools.count(1)
 BLANKED = "***"
 CONTROLS_OFF = "The controls are off; start the service with --control."
-# The journal blanks the values of fields and parameters whose names match SECRET (room 1), and of
-# headers whose names match SECRET_HEADER.
-SECRET_HEADER = re.compile(f"{SECRET.pattern}|auth|cookie|key|sid", re.IGNORECASE)
+# What the journal keeps of the environ, beside the headers.
+OTHERS_SENT = ("CONTENT_TYPE", "CONTENT_LENGTH", "REQUEST_URI", "SCRIPT_NAME", "QUERY_STRING")
+SECRET_HEADERS = ("Token", "Authorization", "Cookie")
+URL_MARKS = "/?&=%:,;@!$'()*+[]~"  # the characters of a URL that stay as they are
 # The `match` of a fault: a pattern that begins with *; or a method, a space and a path.
 CALL_PATTERN = r"\*.*|[A-Z*?]+ [/*?].*"
 ONE_SEGMENT = re.compile(r"<[^/<>]*>|\{[^/{}]*\}|(?<=/):\w+")  # <id>, {id} or :id in such a pattern
@@ -6506,6 +6330,9 @@ def problems_of(store: Store) -> Iterator[str]:
         yield f"release_story: release {release} does not name story {story}, which is stored"
     for problem in problems_in(store):
         yield f"{problem.resource.name} {problem.id}: {problem.field} {problem.rule}"
+
+
+# The clock
 
 
 @dataclasses.dataclass
@@ -6547,61 +6374,130 @@ class Clock:
         return {"now": now, "frozen": is_frozen, "offset": self.offset}
 
 
-class NotedCall(NamedTuple):
-    """A call in the journal.
+# The journal
 
-    number: see NUMBERS.
-    text: the whole call as JSON, because its objects can take thirty times as much memory.
-    answer: the body of its answer.
-    """
 
-    number: int
-    method: str
-    path: str
-    status: int
-    text: str
-    answer: bytes
+def cut_for_journal(exchange: Exchange) -> None:
+    """Forget what the journal does not show; the rest is made into JSON when somebody reads it."""
+    environ = exchange.environ
+    headers = [name for name in environ if name[:5] == "HTTP_"][:MAX_HEADERS]
+    sent = (*headers, *OTHERS_SENT)
+    exchange.environ = {name[:MAX_PATH]: environ.get(name, "")[:MAX_PATH] for name in sent}
+    exchange.body = kept(exchange.body)
+    exchange.answer = list(map(kept, exchange.answer))
 
-    def shown(self) -> str:
-        """Return the call with its answer as JSON.
 
-        What cannot be read as JSON, or not be written again, is kept as text: what nests too deep.
-        """
-        text = self.answer.decode(errors="replace")
-        try:
-            answer = read_json(parse_json(text or "null", blank_fields))
-        except (Refusal, ValueError):
-            answer = up_to_secret(text)
-        return f'{self.text[:-1]},"answer":{to_json(answer)}}}'
+def kept(content: bytes) -> bytes:
+    """Return a body or an answer, above MAX_KEPT only its size, as a JSON text."""
+    return content if len(content) <= MAX_KEPT else b'"%d bytes"' % len(content)
 
-    def matches(self, wanted: Fields) -> bool:
-        """Tell whether it has the wanted method, status and path (* matches anything)."""
-        return (
-            self.method == wanted.get("method", self.method).upper()
-            and self.status == wanted.get("status", self.status)
-            and fnmatch.fnmatchcase(self.path, wanted.get("path", "*"))
-        )
+
+def matches(call: Exchange, wanted: Fields) -> bool:
+    """Tell whether a call has the wanted method, status and path (* matches anything)."""
+    return (
+        call.method == wanted.get("method", call.method).upper()
+        and call.status == wanted.get("status", call.status)
+        and fnmatch.fnmatchcase(call.shown_path, wanted.get("path", "*"))
+    )
 
 
 class Journal:
-    """The last answered calls, in the order of their answers.
+    """The last answered calls, in the order of their answers; see `cut_for_journal`.
 
     cleared: when it was cleared, in NUMBERS. The reports of tests show older calls, too.
     """
 
     def __init__(self) -> None:
-        self.calls = deque[NotedCall](maxlen=MAX_CALLS)
+        self.calls = deque[Exchange](maxlen=MAX_CALLS)
         self.cleared = 0
 
     def clear(self) -> None:
         """Forget the calls that have begun so far."""
         self.cleared = next(NUMBERS)
 
-    def matching(self, wanted: Fields) -> list[NotedCall]:
+    def matching(self, wanted: Fields) -> list[Exchange]:
         """Return the calls that match; with `since` in `wanted`, those since a number."""
         since = wanted.get("since", self.cleared)
         calls = self.calls.copy()  # in one step, while other threads add calls
-        return [call for call in calls if call.number > since and call.matches(wanted)]
+        return [call for call in calls if call.number > since and matches(call, wanted)]
+
+
+def shown_call(call: Exchange) -> str:
+    """Return a call of the journal as JSON, with its secrets blanked."""
+    moment = datetime.fromtimestamp(call.answered, timezone.utc)
+    query = "&".join(map(blank_parameter, call.environ["QUERY_STRING"].split("&")))
+    entry = {
+        "time": moment.isoformat(timespec="milliseconds"),
+        "id": call.id,
+        "method": call.method,
+        "path": call.shown_path,
+        "status": call.status,
+        "account": call.caller.account,
+        "duration": call.duration,
+        "url": sent_url(call, query),
+        "query": query,
+        "headers": shown_headers(call),
+        "body": blanked(call.body, call.environ.get("CONTENT_TYPE", "")),
+        "ignored": call.ignored_text or None,
+        "error": call.error[:MAX_KEPT].encode(errors="replace").decode() or None,
+        "hint": call.hint or None,
+        "fault": call.fault.get("match"),
+        "answer": blanked(b"".join(call.answer)),
+    }
+    return to_json(entry)
+
+
+def sent_url(call: Exchange, query: str) -> str:
+    """Return the path of a request as it was sent, with the query whose secrets are blanked."""
+    path = call.environ["REQUEST_URI"]
+    if not path:  # as with other servers than this one's
+        raw = call.environ["SCRIPT_NAME"] + call.raw_path
+        path = urllib.parse.quote(raw, "/", "latin-1", "replace")
+    url = ABSOLUTE.sub("", path).partition("?")[0][:MAX_PATH]
+    if query:
+        url += f"?{query}"
+    return urllib.parse.quote(url, URL_MARKS, "latin-1", "replace")
+
+
+def blank_parameter(parameter: str) -> str:
+    """Return a parameter of a query string, blanked if it is a secret."""
+    name = parameter.partition("=")[0]
+    if SECRET.search(urllib.parse.unquote_plus(name)):
+        return f"{name}={BLANKED}"
+    return parameter
+
+
+def shown_headers(call: Exchange) -> dict[str, str]:
+    """Return the headers of a request by name, with those that are secrets blanked."""
+    headers = {}
+    for key, value in sorted(call.environ.items()):
+        if value and key.startswith(("HTTP_", "CONTENT_")):
+            name = key.removeprefix("HTTP_").replace("_", "-").title()
+            headers[name] = BLANKED if name in SECRET_HEADERS else value
+    return headers
+
+
+def blanked(content: bytes, content_type: str = "") -> Any:
+    """Return a body with its secrets blanked: the value of JSON or of a form, None without one.
+
+    Anything else is returned as text up to its first secret.
+    """
+    text = content.decode("utf-8-sig", "replace")
+    with contextlib.suppress(Refusal, ValueError, RecursionError):
+        return read_json(parse_json(text.strip() or "null", blank_fields))
+    with contextlib.suppress(Refusal):
+        if content_type.lower().startswith(FORM):
+            return blank_fields(parse_form(text))
+    secret = SECRET.search(text)
+    return text[: secret.end()] + BLANKED if secret else text
+
+
+def blank_fields(fields: Fields) -> Members:
+    """Return the fields of an object, with the secrets blanked."""
+    return {name: BLANKED if SECRET.search(name) else fields[name] for name in fields}
+
+
+# What requests to controls say
 
 
 def read_offset(value: Any) -> Any:
@@ -6708,201 +6604,23 @@ CALLS_QUERY = {
 }
 
 
-def take_snapshot(database: Database, name: str) -> None:
-    """Save the records in memory under a name."""
-    uri = memory_uri()
-    with contextlib.ExitStack() as undo, database.lock(), database.querying() as store:
-        keeper = sqlite3.connect(uri, uri=True, check_same_thread=False)
-        undo.callback(keeper.close)
-        if database.in_memory:
-            # Several times as fast as VACUUM, and every fresh service of a test does it.
-            store.connection.backup(keeper)
-            keeper.execute("PRAGMA shrink_memory")  # it is read only when it is restored
-        else:
-            # A backup would be in WAL mode, which memory cannot have.
-            store.run("VACUUM INTO ?", (uri,))
-        undo.pop_all()
-        replaced = database.snapshots.get(name)
-        database.snapshots[name] = (uri, keeper)
-        if replaced:
-            _, old_keeper = replaced
-            old_keeper.close()
+def check_exactly(shape: Shape, given: Fields) -> Members:
+    """Return the checked values like `check`, but refuse fields that the shape does not have."""
+    if unknown := sorted(given.keys() - shape.fields.keys()):
+        raise Invalid(
+            {field: f"is not known here{suggest(field, shape.fields)}" for field in unknown}
+        )
+    return check(shape, given)
 
 
-def find_snapshot(database: Database, name: str) -> tuple[str, sqlite3.Connection]:
-    """Return the URI of a snapshot and the connection that keeps it. Raises Refusal (404)."""
-    if name not in database.snapshots:
-        remedy = suggest(name, database.snapshots) or "."
-        raise Refusal(404, f"There is no snapshot {name}{remedy}")
-    return database.snapshots[name]
-
-
-def apply_snapshot(
-    database: Database, name: str, return_to_start: Callable[[], None] | None = None
-) -> None:
-    """Restore the records of a snapshot and the sequences of ids, in one transaction.
-
-    return_to_start: if given, it is called before anybody else can write, and the tokens are
-    restored, too. Otherwise the present tokens stay, but for those of users whom the snapshot lacks
-    or has deleted.
-
-    Raises Refusal (404) without such a snapshot.
-    """
-    with database.lock(), contextlib.closing(database.connect()) as connection:
-        uri, _ = find_snapshot(database, name)
-        run = connection.execute
-        run("PRAGMA foreign_keys = OFF")  # a snapshot is consistent in itself
-        run("ATTACH ? AS saved", (uri,))
-        run("BEGIN IMMEDIATE")  # rolled back when the connection is closed before the COMMIT
-        names = run("SELECT name FROM saved.sqlite_schema WHERE type = 'table'")
-        tables = [name for (name,) in names]
-        if not return_to_start:
-            tables.remove("token")
-        restore_tables(run, tables)
-        # of the tokens that stayed, those whose users are gone
-        run("DELETE FROM token WHERE account NOT IN (SELECT account FROM user WHERE NOT deleted)")
-        run("COMMIT")
-        if return_to_start:
-            return_to_start()
-
-
-def restore_tables(run: Callable[..., sqlite3.Cursor], tables: Iterable[str]) -> None:
-    """Replace the rows of these tables by those of the attached snapshot."""
-    # Triggers fill these while the records return: empty them first, so that nothing collides, and
-    # at last replace what the triggers wrote by the saved rows.
-    for table in KEPT_TABLES:
-        run(f"DELETE FROM main.{table}")
-    records = [table for table in tables if table not in KEPT_TABLES]
-    for table in (*records, *KEPT_TABLES):
-        names = run("SELECT name FROM pragma_table_info(?, 'saved')", (table,))
-        columns = ", ".join(f'"{name}"' for (name,) in names)  # without the generated ones
-        run(f"DELETE FROM main.{table}")
-        run(f"INSERT INTO main.{table} ({columns}) SELECT {columns} FROM saved.{table}")
-
-
-class Controls:
-    """The state behind the control routes, and what they add to a service.
-
-    on: whether the routes exist; if not, nothing is noted, and no fault applies.
-    used: whether a call came since the start or a reset: pytest's shared service is reset before a
-        test only then.
-    was_reset: set at the next reset, which takes a new event.
-    """
-
-    alive: ClassVar[weakref.WeakSet[Controls]] = weakref.WeakSet()  # those that keep a journal
-
-    def __init__(self, service: Service, clock: Clock, on: bool):
-        self.service = service
-        self.database = service.database
-        self.clock = clock
-        self.on = on
-        # two calls must not both take the last turn of a fault, nor one bring cleared faults back
-        self.fault_lock = threading.Lock()
-        self.waiting: list[Callable[[], bool]] = []  # what each waiting call waits for
-        self.journal = Journal()
-        self.was_reset = threading.Event()
-        self.frozen_at_start = clock.frozen
-        self.return_to_start()
-        service.routes = routes()
-        service.paths |= {(row.method, row.path) for row in CONTROLS if on or row.open}
-        service.paths.add(("GET", "/openapi.json"))
-        if on:
-            self.alive.add(self)
-
-    def open_service(self) -> None:
-        """Let calls in, now that everything is loaded; a reset will return to this moment."""
-        if self.on:
-            take_snapshot(self.database, START_SNAPSHOT)
-        self.service.loading = False
-
-    def return_to_start(self) -> None:
-        """Set the clock, the faults and the journal to what they are at the start."""
-        self.used = False
-        self.clock.offset = 0.0
-        self.clock.frozen = self.frozen_at_start
-        with self.fault_lock:
-            self.faults: list[Fault] = []
-        self.journal.clear()
-        self.was_reset.set()
-        self.was_reset = threading.Event()
-
-    def record(self, environ: Environ, call: Fields) -> None:
-        """Add a call to the journal, unless it is for a control or a page, or a preflight."""
-        path = environ["PATH_INFO"]
-        if path != "/-/reset":
-            self.used = True
-        # aside: a page or a preflight (room 12)
-        if path.startswith("/-/") or "pmservice.aside" in environ:
-            return
-        self.journal.calls.append(note_call(environ, call))
-
-    def begin_call(self, environ: Environ) -> None:
-        """Give a call its number, and apply the first fault that matches it.
-
-        Refuse the paths of controls when these are off, but for the open ones.
-        """
-        path = environ["PATH_INFO"]
-        is_control = path.startswith("/-/")
-        if is_control and not self.on and path not in OPEN_CONTROLS:
-            raise Refusal(404, CONTROLS_OFF)
-        if is_control or not self.on:
-            return
-        was_reset = self.was_reset
-        environ["pmservice.number"] = next(NUMBERS)
-        if not self.faults:
-            return
-        # the receiving thread (patience 0) must not wait, and a fault may delay
-        if not patience_of(environ):
-            raise HandOver
-        fault = self.take_fault(environ)
-        environ["pmservice.fault"] = fault.get("match")
-        self.wait(was_reset.is_set, fault.get("delay", 0))
-        if was_reset.is_set():
-            raise Refusal(503, "The service was reset while this call was delayed.")
-        environ["pmservice.headers"] = fault.get("headers", {})
-        if fault.get("drop"):
-            # The call is not performed: an answer is made up for it (503 in the journal, unless the
-            # fault says otherwise), and none of it is sent.
-            environ["pmservice.drop"] = True
-            fault = {"status": 503, **fault}
-        if "status" in fault or "body" in fault:
-            raise faulty_answer(fault)
-
-    def take_fault(self, environ: Environ) -> Fault:
-        """Return the fault that applies to a call, counted down; {} if none does."""
-        call = f"{environ['REQUEST_METHOD']} {environ['PATH_INFO']}"
-        for fault in self.faults:
-            if call_pattern(fault["match"]).match(call):
-                with self.fault_lock:
-                    if takes_turn(fault):
-                        return fault
-        return {}
-
-    def wait(self, done: Callable[[], bool], seconds: float) -> None:
-        """Wait until `done` returns True, the time is up or the service stops.
-
-        Raises Refusal (503) if too many calls wait.
-        """
-        until = time.monotonic() + seconds
-        if done() or not seconds:
-            return
-        if len(self.waiting) >= MAX_WAITING:
-            rule = f"{MAX_WAITING} calls wait or are delayed already"
-            raise Refusal(503, f"{rule}; try again when fewer do.")
-        self.waiting.append(done)
-        try:
-            while not done():
-                left = until - time.monotonic()
-                pause = min(left, TICK * len(self.waiting))
-                if left <= 0 or self.service.stopping.wait(pause):
-                    break
-        finally:
-            self.waiting.remove(done)
-
-
-def moment_now() -> str:
-    """Return the moment of the system's clock, whatever the service's own says."""
-    return datetime.now(timezone.utc).isoformat(timespec="milliseconds")
+def read_fault(given: Any) -> Fault:
+    """Return a fault from JSON. Raises Refusal."""
+    if not isinstance(given, dict):
+        raise Refusal(400, "A fault must be a JSON object.")
+    fault = check_exactly(FAULT, given)
+    if not EFFECTS.keys() & fault.keys():
+        raise Refusal(400, f"A fault needs one of {', '.join(EFFECTS)}.")
+    return {**fault, "hits": 0}
 
 
 def takes_turn(fault: Fault) -> bool:
@@ -6920,7 +6638,8 @@ def takes_turn(fault: Fault) -> bool:
 
 def faulty_answer(fault: Fault) -> bottle.HTTPResponse:
     """Return the answer that a fault makes: a text as HTML, anything else as JSON."""
-    status = fault.get("status", 200)
+    # A call that is dropped gets an answer only for the journal; none of it is sent.
+    status = fault.get("status", 503 if fault.get("drop") else 200)
     body = fault.get("body", {"error": f"This is the fault {status} that was asked for."})
     kind = "text/html; charset=utf-8"
     if not isinstance(body, str):
@@ -6930,294 +6649,337 @@ def faulty_answer(fault: Fault) -> bottle.HTTPResponse:
     return bottle.HTTPResponse(body.encode(), status, headers)
 
 
-def note_call(environ: Environ, call: Fields) -> NotedCall:
-    """Return a call for the journal, with the secrets of its request blanked."""
-    error = environ.get("pmservice.error", "").encode("utf-8", "replace")[:MAX_KEPT]
-    query = sent_query(environ)
-    entry = {
-        "time": moment_now(),
-        **call,
-        "url": sent_url(environ, query),
-        "query": query,
-        "headers": sent_headers(environ),
-        "body": sent_body(environ),
-        "ignored": ignored_text(environ) or None,
-        "error": error.decode("utf-8", "replace") or None,
-        "hint": environ.get("pmservice.hint") or None,
-        "fault": environ.get("pmservice.fault"),
-    }
-    # A call that a check before the gates refused has no number yet.
-    number = environ.get("pmservice.number") or next(NUMBERS)
-    text = to_json(entry)
-    answer = sent_answer(environ)
-    return NotedCall(number, call["method"], call["path"], call["status"], text, answer)
+class Controls:
+    """The state behind the control routes, and what they add to a service.
 
+    on: whether the routes exist; if not, nothing is noted, and no fault applies.
+    used: whether a call came since the start or a reset: pytest's shared service is reset before a
+        test only then.
+    changed: notified when a call is noted, at a reset, and when the service stops. Its lock is that
+        of the faults, too: two calls must not both take the last turn of one.
+    places: of the calls that wait.
+    resets: how often the service was reset.
 
-def sent_query(environ: Environ) -> str:
-    """Return the query string of a request, with its secrets blanked."""
-    query = environ.get("QUERY_STRING", "")[:MAX_PATH]
-    return "&".join(map(blank_parameter, query.split("&")))
-
-
-def sent_url(environ: Environ, query: str) -> str:
-    """Return the path of a request as it was sent, with the query whose secrets are blanked."""
-    path = environ.get("REQUEST_URI")
-    if path is None:  # as with other servers than this one's
-        raw = environ.get("SCRIPT_NAME", "") + environ["bottle.raw_path"]
-        path = urllib.parse.quote(raw, "/", "latin-1", "replace")
-    url = ABSOLUTE.sub("", path).partition("?")[0][:MAX_PATH]
-    if query:
-        url += f"?{query}"
-    return urllib.parse.quote(url, URL_MARKS, "latin-1", "replace")
-
-
-def blank_parameter(parameter: str) -> str:
-    """Return a parameter of a query string, blanked if it is a secret."""
-    name = parameter.partition("=")[0]
-    if SECRET.search(urllib.parse.unquote_plus(name)):
-        return f"{name}={BLANKED}"
-    return parameter
-
-
-def sent_headers(environ: Environ) -> dict[str, str]:
-    """Return the first headers of a request, with its secrets blanked."""
-    sent = [key for key in environ if key.startswith(("HTTP_", "CONTENT_")) and environ[key]]
-    headers = {}
-    for key in sorted(sent)[:MAX_HEADERS]:
-        name = key.removeprefix("HTTP_")
-        shown = name[:MAX_PATH].replace("_", "-").title()
-        is_secret = SECRET_HEADER.search(name) or SECRET.search(environ[key])
-        headers[shown] = BLANKED if is_secret else environ[key][:MAX_PATH]
-    return headers
-
-
-def sent_body(environ: Environ) -> Any:
-    """Return the body of a request, with its secrets blanked; above MAX_KEPT only its size.
-
-    What is not JSON is returned as text up to its first secret.
+    The methods in CONTROLS are given one thing: the name in the path, the body or the checked
+    parameters. They return a JSON value, its text in bytes, or None for success.
     """
-    body: Any = environ.get("pmservice.body")
-    # still bytes if the call was refused before its body was parsed, or because it could not be
-    if isinstance(body, bytes):
+
+    alive: ClassVar[weakref.WeakSet[Controls]] = weakref.WeakSet()  # those that keep a journal
+
+    def __init__(self, service: Service, clock: Clock, on: bool):
+        self.service = service
+        self.database = service.database
+        self.clock = clock
+        self.on = on
+        self.changed = threading.Condition()
+        self.places = threading.BoundedSemaphore(MAX_WAITING)
+        self.journal = Journal()
+        self.resets = 0
+        self.frozen_at_start = clock.frozen
+        self.return_to_start()
+        service.routes = routes()
+        service.paths |= {(row.method, row.path) for row in CONTROLS if on or row.open}
+        service.paths.add(("GET", "/openapi.json"))
+        if on:
+            self.alive.add(self)
+
+    def open_service(self) -> None:
+        """Let calls in, now that everything is loaded; a reset will return to this moment."""
+        if self.on:
+            self.save_snapshot(START_SNAPSHOT)
+        self.service.loading = False
+
+    def return_to_start(self) -> None:
+        """Set the clock, the faults and the journal to what they are at the start."""
+        self.used = False
+        self.clock.offset = 0.0
+        self.clock.frozen = self.frozen_at_start
+        with self.changed:
+            self.faults: list[Fault] = []
+            self.resets += 1
+        self.journal.clear()
+        self.wake()
+
+    # Around a call
+
+    def begin_call(self, exchange: Exchange) -> None:
+        """Give a call its number, and apply the first fault that matches it.
+
+        Refuse the paths of controls when these are off, but for the open ones.
+        """
+        is_control = exchange.path.startswith("/-/")
+        if is_control and not self.on and exchange.path not in OPEN_CONTROLS:
+            raise Refusal(404, CONTROLS_OFF)
+        if is_control or not self.on:
+            return
+        exchange.number = next(NUMBERS)
+        if not self.faults:
+            return
+        exchange.fault = fault = self.take_fault(exchange)
+        if self.was_reset_within(fault.get("delay", 0)):
+            raise Refusal(503, "The service was reset while this call was delayed.")
+        if fault.get("drop") or "status" in fault or "body" in fault:
+            raise faulty_answer(fault)
+
+    def take_fault(self, exchange: Exchange) -> Fault:
+        """Return the fault that applies to a call, counted down; {} if none does."""
+        call = f"{exchange.environ['REQUEST_METHOD']} {exchange.path}"
+        with self.changed:
+            for fault in self.faults:
+                if call_pattern(fault["match"]).match(call) and takes_turn(fault):
+                    return fault
+        return {}
+
+    def was_reset_within(self, seconds: float, have_come: Callable[[], bool] | None = None) -> bool:
+        """Wait until `have_come` returns True, the time is up, or the service is reset or stops.
+
+        Return whether it was reset. Raises Refusal (503) if too many calls wait.
+        """
+        resets: int = self.resets
+
+        def is_over() -> bool:
+            if self.service.stopping or self.resets > resets:
+                return True
+            return have_come is not None and have_come()
+
+        if not seconds or is_over():
+            return self.resets > resets
+        if not self.places.acquire(blocking=False):
+            rule = f"{MAX_WAITING} calls wait or are delayed already"
+            raise Refusal(503, f"{rule}; try again when fewer do.")
         try:
-            body = parse_body(body, environ.get("CONTENT_TYPE", ""))
-        except Refusal:
-            body = up_to_secret(body.decode(errors="replace"))
-    # Write it as JSON to know its size, and read that again, because object_hook then blanks the
-    # secrets at every depth. NaN and Infinity become text.
-    text = json.dumps(body, ensure_ascii=False)
-    raw = text.encode("utf-8", "replace")
-    if len(raw) > MAX_KEPT:
-        return f"{len(raw)} bytes"
-    return json.loads(raw, parse_constant=str, object_hook=blank_fields)
+            with self.changed:
+                self.changed.wait_for(is_over, seconds)
+        finally:
+            self.places.release()
+        return self.resets > resets
 
+    def wake(self) -> None:
+        """Let the calls that wait look whether they still have to."""
+        with self.changed:
+            self.changed.notify_all()
 
-def sent_answer(environ: Environ) -> bytes:
-    """Return the body of an answer; above MAX_KEPT only its size, in pieces nothing."""
-    answer = environ.get("pmservice.answer")
-    body = b"".join(answer) if isinstance(answer, list) else b""
-    return body if len(body) <= MAX_KEPT else b'"%d bytes"' % len(body)
+    def record(self, exchange: Exchange) -> None:
+        """Add a call to the journal, unless it is for a control or a page, or a preflight."""
+        if exchange.path != "/-/reset":
+            self.used = True
+        if exchange.path.startswith("/-/") or exchange.aside:
+            return
+        # A call that was refused before its number was given gets one now.
+        exchange.number = exchange.number or next(NUMBERS)
+        exchange.answered = time.time()
+        cut_for_journal(exchange)
+        self.journal.calls.append(exchange)
+        self.wake()
 
+    # The state of the service
 
-def up_to_secret(text: str) -> str:
-    """Return a text up to its first secret."""
-    secret = SECRET.search(text)
-    return text[: secret.end()] + BLANKED if secret else text
+    def list_controls(self, _: Any) -> Any:
+        """Return the method, the path and the purpose of every control."""
+        listed = [
+            {"method": row.method, "path": row.path, "purpose": row.purpose} for row in CONTROLS
+        ]
+        return {"controls": listed}
 
+    def live(self, _: Any) -> Any:
+        """Say that the process answers."""
+        return {"status": "live"}
 
-def blank_fields(fields: Fields) -> Members:
-    """Return the fields of an object, with the secrets blanked."""
-    return {name: BLANKED if SECRET.search(name) else fields[name] for name in fields}
+    def ready(self, _: Any) -> Any:
+        """Refuse (503) until schema and fixture are loaded, and while the file cannot be written."""
+        if self.service.loading:
+            raise Refusal(503, LOADING)
+        if not self.database.ready():
+            raise Refusal(503, "The database cannot be written.")
+        return {"status": "ready"}
 
+    def reset(self, query: Fields) -> None:
+        """Return to the start; with `only=records`, clock, faults, journal and tokens stay."""
+        self.restore(START_SNAPSHOT, to_start="only" not in query)
 
-# The functions of the controls. Each is given the controls and one thing: the name in the path, the
-# body or the checked parameters. It returns a JSON value, an iterator of the pieces of its text, or
-# None for success.
+    def get_clock(self, _: Any) -> Any:
+        """Return the time of the service, and how the clock differs from the machine's."""
+        return self.clock.state()
 
+    def put_clock(self, body: bytes) -> Any:
+        """Freeze the clock at `now`, shift it by `offset` seconds, or release it with neither.
 
-def list_controls(controls: Controls, _: Any) -> Any:
-    """Return the method, the path and the purpose of every control."""
-    listed = [{"method": row.method, "path": row.path, "purpose": row.purpose} for row in CONTROLS]
-    return {"controls": listed}
-
-
-def live(controls: Controls, _: Any) -> Any:
-    """Say that the process answers."""
-    return {"status": "live"}
-
-
-def ready(controls: Controls, _: Any) -> Any:
-    """Refuse (503) until schema and fixture are loaded, and while the file cannot be written."""
-    if controls.service.loading:
-        raise Refusal(503, LOADING)
-    if not controls.database.ready():
-        raise Refusal(503, "The database cannot be written.")
-    return {"status": "ready"}
-
-
-def reset(controls: Controls, query: Fields) -> None:
-    """Return to the start; with `only=records`, clock, faults, journal and tokens stay."""
-    return_to_start = None if "only" in query else controls.return_to_start
-    apply_snapshot(controls.database, START_SNAPSHOT, return_to_start)
-
-
-def list_snapshots(controls: Controls, _: Any) -> Any:
-    """Return the names of the snapshots."""
-    names = controls.database.snapshots.keys() - {START_SNAPSHOT}
-    return {"snapshots": sorted(names)}
-
-
-def save_snapshot(controls: Controls, name: str) -> None:
-    """Save the records under a name."""
-    take_snapshot(controls.database, name)
-
-
-def restore_snapshot(controls: Controls, name: str) -> None:
-    """Return to the records of a snapshot."""
-    apply_snapshot(controls.database, name)
-
-
-def remove_snapshot(controls: Controls, name: str) -> None:
-    """Remove a snapshot."""
-    database = controls.database
-    with database.lock():
-        _, keeper = find_snapshot(database, name)
-        del database.snapshots[name]
-        keeper.close()
-
-
-def dump_all(controls: Controls, _: Any) -> Any:
-    """Write everything as a fixture. Yield its pieces."""
-    with controls.database.reading() as store:
-        yield from dump(store)
-
-
-def load_all(controls: Controls, body: bytes) -> Any:
-    """Load a fixture."""
-    document = parse_fixture(decode(body))
-    with controls.database.loading() as store:
-        return {"records": load(store, document)}
-
-
-def get_clock(controls: Controls, _: Any) -> Any:
-    """Return the time of the service, and how the clock differs from the machine's."""
-    return controls.clock.state()
-
-
-def check_exactly(shape: Shape, given: Fields) -> Members:
-    """Return the checked values like `check`, but refuse fields that the shape does not have."""
-    if unknown := sorted(given.keys() - shape.fields.keys()):
-        raise Invalid(
-            {field: f"is not known here{suggest(field, shape.fields)}" for field in unknown}
-        )
-    return check(shape, given)
-
-
-def put_clock(controls: Controls, body: bytes) -> Any:
-    """Freeze the clock at `now`, shift it by `offset` seconds, or release it with neither.
-
-    `advance` moves the frozen clock by seconds.
-    """
-    values = check_exactly(CLOCK, parse_body(body, ""))
-    clock = controls.clock
-    if "advance" in values:
-        if not clock.frozen or len(values) > 1:
-            rule = "must come alone, to a frozen clock: freeze it first, or use offset"
-            raise Invalid({"advance": rule})
-        clock.advance(values["advance"])
+        `advance` moves the frozen clock by seconds.
+        """
+        values = check_exactly(CLOCK, parse_body(body, ""))
+        clock = self.clock
+        if "advance" in values:
+            if not clock.frozen or len(values) > 1:
+                rule = "must come alone, to a frozen clock: freeze it first, or use offset"
+                raise Invalid({"advance": rule})
+            clock.advance(values["advance"])
+            return clock.state()
+        clock.offset = values.get("offset", 0)
+        if "now" in values:
+            clock.freeze(values["now"], self.database.zone)
+        else:
+            clock.frozen = None
         return clock.state()
-    clock.offset = values.get("offset", 0)
-    if "now" in values:
-        clock.freeze(values["now"], controls.database.zone)
-    else:
-        clock.frozen = None
-    return clock.state()
+
+    # Records
+
+    def dump_all(self, _: Any) -> bytes:
+        """Write everything as a fixture."""
+        with self.database.reading() as store:
+            return "".join(dump(store)).encode()
+
+    def load_all(self, body: bytes) -> Any:
+        """Load a fixture."""
+        document = parse_fixture(decode(body))
+        with self.database.loading() as store:
+            return {"records": load(store, document)}
+
+    def list_snapshots(self, _: Any) -> Any:
+        """Return the names of the snapshots."""
+        names = self.database.snapshots.keys() - {START_SNAPSHOT}
+        return {"snapshots": sorted(names)}
+
+    def save_snapshot(self, name: str) -> None:
+        """Save the records under a name."""
+        uri, database = memory_uri(), self.database
+        with contextlib.ExitStack() as undo, database.lock(), database.querying() as store:
+            keeper = sqlite3.connect(uri, uri=True, check_same_thread=False)
+            undo.callback(keeper.close)
+            if database.in_memory:
+                # Several times as fast as VACUUM, and every fresh service of a test does it.
+                store.connection.backup(keeper)
+                keeper.execute("PRAGMA shrink_memory")  # it is read only when it is restored
+            else:
+                # A backup would be in WAL mode, which memory cannot have.
+                store.run("VACUUM INTO ?", (uri,))
+            undo.pop_all()
+            _, old_keeper = database.snapshots.get(name, (uri, None))
+            database.snapshots[name] = (uri, keeper)
+            if old_keeper:
+                old_keeper.close()
+
+    def find_snapshot(self, name: str) -> tuple[str, sqlite3.Connection]:
+        """Return the URI of a snapshot and the connection that keeps it. Raises Refusal (404)."""
+        snapshots = self.database.snapshots
+        if name not in snapshots:
+            remedy = suggest(name, snapshots) or "."
+            raise Refusal(404, f"There is no snapshot {name}{remedy}")
+        return snapshots[name]
+
+    def restore_snapshot(self, name: str) -> None:
+        """Return to the records of a snapshot."""
+        self.restore(name)
+
+    def restore(self, name: str, to_start: bool = False) -> None:
+        """Restore the records of a snapshot and the sequences of ids, in one transaction.
+
+        to_start: whether clock, faults and journal return to the start, too, before anybody else
+            can write, and the tokens are restored. Otherwise the present tokens stay, but for those
+            of users whom the snapshot lacks or has deleted.
+
+        Raises Refusal (404) without such a snapshot.
+        """
+        with self.database.lock(), contextlib.closing(self.database.connect()) as connection:
+            uri, _ = self.find_snapshot(name)
+            run = connection.execute
+            run("PRAGMA foreign_keys = OFF")  # a snapshot is consistent in itself
+            run("ATTACH ? AS saved", (uri,))
+            run("BEGIN IMMEDIATE")  # rolled back when the connection is closed before the COMMIT
+            names = run("SELECT name FROM saved.sqlite_schema WHERE type = 'table'")
+            tables = [name for (name,) in names]
+            if not to_start:
+                tables.remove("token")
+            restore_tables(run, tables)
+            # of the tokens that stayed, those whose users are gone
+            run(
+                "DELETE FROM token"
+                " WHERE account NOT IN (SELECT account FROM user WHERE NOT deleted)"
+            )
+            run("COMMIT")
+            if to_start:
+                self.return_to_start()
+
+    def remove_snapshot(self, name: str) -> None:
+        """Remove a snapshot."""
+        with self.database.lock():
+            _, keeper = self.find_snapshot(name)
+            del self.database.snapshots[name]
+            keeper.close()
+
+    # The journal
+
+    def get_journal(self, wanted: Fields) -> bytes:
+        """Return the calls that match; with `count`, wait for that many answered ones.
+
+        Raises Refusal (409) if there are fewer or more, or if the service is reset meanwhile.
+        """
+        journal, count = self.journal, wanted.get("count", 0)
+
+        def have_come() -> bool:
+            return len(journal.matching(wanted)) >= count
+
+        if self.was_reset_within(wanted.get("wait", 0), have_come):
+            raise Refusal(409, "The service was reset meanwhile.")
+        calls = journal.matching(wanted)
+        if "count" in wanted and len(calls) != count:
+            names = [str(wanted[name]) for name in ("method", "path", "status") if name in wanted]
+            noun = "call" if count == 1 else "calls"
+            asked = f" of {' '.join(names)}" if names else ""
+            raise Refusal(409, f"expected {count} {noun}{asked}, {len(calls)} came.")
+        texts = ",".join(map(shown_call, calls))
+        return f'{{"total":{len(calls)},"calls":[{texts}]}}'.encode()
+
+    def clear_journal(self, _: Any) -> None:
+        """Forget the calls."""
+        self.journal.clear()
+
+    # Faults
+
+    def list_faults(self, _: Any) -> Any:
+        """Return the faults, the first that matches a call first."""
+        return self.faults
+
+    def set_faults(self, faults: list[Fault]) -> Any:
+        """Replace the faults, and return them. Raises Refusal if there are too many."""
+        if len(faults) > MAX_FAULTS:
+            rule = f"There are at most {MAX_FAULTS} faults"
+            raise Refusal(400, f"{rule}; DELETE /-/faults removes them.")
+        self.faults = faults
+        return faults
+
+    def add_fault(self, body: bytes) -> Any:
+        """Add a fault behind the others."""
+        fault = read_fault(parse_json(decode(body)))
+        with self.changed:
+            return self.set_faults([*self.faults, fault])
+
+    def put_faults(self, body: bytes) -> Any:
+        """Replace the faults."""
+        given = parse_json(decode(body))
+        if not isinstance(given, list):
+            raise Refusal(400, "The body must be a JSON array of faults.")
+        faults = [read_fault(fault) for fault in given]
+        with self.changed:
+            return self.set_faults(faults)
+
+    def clear_faults(self, _: Any) -> None:
+        """Remove all faults."""
+        with self.changed:
+            self.faults = []
 
 
-def get_journal(controls: Controls, wanted: Fields) -> Any:
-    """Yield the calls that match; with `count`, wait for that many answered ones."""
-    calls = await_calls(controls, wanted)
-    texts = ",".join(call.shown() for call in calls)
-    # yielded, because a returned string would be written as a JSON string
-    yield f'{{"total":{len(calls)},"calls":[{texts}]}}'
-
-
-def await_calls(controls: Controls, wanted: Fields) -> list[NotedCall]:
-    """Return the calls that match; with `count`, wait up to `wait` seconds for that many.
-
-    Raises Refusal (409) if there are fewer or more, or if the service is reset meanwhile.
-    """
-    journal, was_reset = controls.journal, controls.was_reset
-    if "count" not in wanted:
-        return journal.matching(wanted)
-    count = wanted["count"]
-
-    def is_over() -> bool:
-        """Tell whether `count` matching calls have come, or a reset."""
-        return was_reset.is_set() or len(journal.matching(wanted)) >= count
-
-    seconds = wanted.get("wait", 0)
-    controls.wait(is_over, seconds)
-    if was_reset.is_set():
-        raise Refusal(409, "The service was reset meanwhile.")
-    calls = journal.matching(wanted)
-    if len(calls) != count:
-        names = [str(wanted[name]) for name in ("method", "path", "status") if name in wanted]
-        noun = "call" if count == 1 else "calls"
-        asked = f" of {' '.join(names)}" if names else ""
-        raise Refusal(409, f"expected {count} {noun}{asked}, {len(calls)} came.")
-    return calls
-
-
-def read_fault(given: Any) -> Fault:
-    """Return a fault from JSON. Raises Refusal."""
-    if not isinstance(given, dict):
-        raise Refusal(400, "A fault must be a JSON object.")
-    fault = check_exactly(FAULT, given)
-    if not EFFECTS.keys() & fault.keys():
-        raise Refusal(400, f"A fault needs one of {', '.join(EFFECTS)}.")
-    return {**fault, "hits": 0}
-
-
-def set_faults(controls: Controls, faults: list[Fault]) -> Any:
-    """Replace the faults, and return them. Raises Refusal if there are too many."""
-    if len(faults) > MAX_FAULTS:
-        raise Refusal(400, f"There are at most {MAX_FAULTS} faults; DELETE /-/faults removes them.")
-    controls.faults = faults
-    return faults
-
-
-def put_faults(controls: Controls, body: bytes) -> Any:
-    """Replace the faults."""
-    given = parse_json(decode(body))
-    if not isinstance(given, list):
-        raise Refusal(400, "The body must be a JSON array of faults.")
-    faults = [read_fault(fault) for fault in given]
-    with controls.fault_lock:
-        return set_faults(controls, faults)
-
-
-def add_fault(controls: Controls, body: bytes) -> Any:
-    """Add a fault behind the others."""
-    fault = read_fault(parse_json(decode(body)))
-    with controls.fault_lock:
-        return set_faults(controls, [*controls.faults, fault])
-
-
-def clear_journal(controls: Controls, _: Any) -> None:
-    """Forget the calls."""
-    controls.journal.clear()
-
-
-def list_faults(controls: Controls, _: Any) -> Any:
-    """Return the faults, the first that matches a call first."""
-    return controls.faults
-
-
-def clear_faults(controls: Controls, _: Any) -> None:
-    """Remove all faults."""
-    with controls.fault_lock:
-        controls.faults = []
+def restore_tables(run: Callable[..., sqlite3.Cursor], tables: Iterable[str]) -> None:
+    """Replace the rows of these tables by those of the attached snapshot."""
+    # Triggers fill these while the records return: empty them first, so that nothing collides, and
+    # at last replace what the triggers wrote by the saved rows.
+    for table in KEPT_TABLES:
+        run(f"DELETE FROM main.{table}")
+    records = [table for table in tables if table not in KEPT_TABLES]
+    for table in (*records, *KEPT_TABLES):
+        names = run("SELECT name FROM pragma_table_info(?, 'saved')", (table,))
+        columns = ", ".join(f'"{name}"' for (name,) in names)  # without the generated ones
+        run(f"DELETE FROM main.{table}")
+        run(f"INSERT INTO main.{table} ({columns}) SELECT {columns} FROM saved.{table}")
 
 
 class Control(NamedTuple):
@@ -7228,7 +6990,7 @@ class Control(NamedTuple):
         as in the query.
     open: it needs no token, and exists even when controls are off.
     target, status: the same for all controls; `describe` (room 13) reads them, because it describes
-    Operations, too.
+        Operations, too.
     """
 
     method: str
@@ -7255,53 +7017,63 @@ CALLS = object_of({"total": INTEGER, "calls": array_of(ANY_OBJECT)}, "CallList")
 # THE TABLE OF CONTROLS.
 CONTROLS = (
     #        method    path                           purpose                                         perform, shows
-    Control("GET",    "/-/",                         "list the controls",                            list_controls, CONTROL_LIST),
-    Control("GET",    "/-/live",                     "tell whether the process answers",             live, STATE, open=True),
-    Control("GET",    "/-/ready",                    "tell whether records can be read and written", ready, STATE, open=True),
-    Control("POST",   "/-/reset",                    "return to the start",                          reset, parameters=ONLY),
-    Control("GET",    "/-/snapshots",                "list the snapshots",                           list_snapshots, SAVED),
-    Control("PUT",    "/-/snapshots/<name>",         "save a snapshot of the records",               save_snapshot),
-    Control("POST",   "/-/snapshots/<name>",         "save a snapshot of the records (alias)",       save_snapshot),
-    Control("DELETE", "/-/snapshots/<name>",         "remove a snapshot",                            remove_snapshot),
-    Control("POST",   "/-/snapshots/<name>/restore", "restore a snapshot",                           restore_snapshot),
-    Control("GET",    "/-/dump",                     "write all records as a fixture",               dump_all, ANY_OBJECT),
-    Control("POST",   "/-/load",                     "load a fixture",                               load_all, LOADED, reads=ANY_OBJECT),
-    Control("GET",    "/-/clock",                    "show the time of the service",                 get_clock, TIME),
-    Control("PUT",    "/-/clock",                    "set the clock",                                put_clock, TIME, reads=CLOCK),
-    Control("GET",    "/-/journal",                  "list the last calls",                          get_journal, CALLS, JOURNAL_QUERY),
-    Control("DELETE", "/-/journal",                  "forget the calls",                             clear_journal),
-    Control("GET",    "/-/faults",                   "list the faults",                              list_faults, [FAULT]),
-    Control("POST",   "/-/faults",                   "add a fault",                                  add_fault, [FAULT], reads=FAULT),
-    Control("PUT",    "/-/faults",                   "replace the faults",                           put_faults, [FAULT], reads=[FAULT]),
-    Control("DELETE", "/-/faults",                   "remove all faults",                            clear_faults),
+    Control("GET",    "/-/",                         "list the controls",                            Controls.list_controls, CONTROL_LIST),
+    Control("GET",    "/-/live",                     "tell whether the process answers",             Controls.live, STATE, open=True),
+    Control("GET",    "/-/ready",                    "tell whether records can be read and written", Controls.ready, STATE, open=True),
+    Control("POST",   "/-/reset",                    "return to the start",                          Controls.reset, parameters=ONLY),
+    Control("GET",    "/-/snapshots",                "list the snapshots",                           Controls.list_snapshots, SAVED),
+    Control("PUT",    "/-/snapshots/<name>",         "save a snapshot of the records",               Controls.save_snapshot),
+    Control("POST",   "/-/snapshots/<name>",         "save a snapshot of the records (alias)",       Controls.save_snapshot),
+    Control("DELETE", "/-/snapshots/<name>",         "remove a snapshot",                            Controls.remove_snapshot),
+    Control("POST",   "/-/snapshots/<name>/restore", "restore a snapshot",                           Controls.restore_snapshot),
+    Control("GET",    "/-/dump",                     "write all records as a fixture",               Controls.dump_all, ANY_OBJECT),
+    Control("POST",   "/-/load",                     "load a fixture",                               Controls.load_all, LOADED, reads=ANY_OBJECT),
+    Control("GET",    "/-/clock",                    "show the time of the service",                 Controls.get_clock, TIME),
+    Control("PUT",    "/-/clock",                    "set the clock",                                Controls.put_clock, TIME, reads=CLOCK),
+    Control("GET",    "/-/journal",                  "list the last calls",                          Controls.get_journal, CALLS, JOURNAL_QUERY),
+    Control("DELETE", "/-/journal",                  "forget the calls",                             Controls.clear_journal),
+    Control("GET",    "/-/faults",                   "list the faults",                              Controls.list_faults, [FAULT]),
+    Control("POST",   "/-/faults",                   "add a fault",                                  Controls.add_fault, [FAULT], reads=FAULT),
+    Control("PUT",    "/-/faults",                   "replace the faults",                           Controls.put_faults, [FAULT], reads=[FAULT]),
+    Control("DELETE", "/-/faults",                   "remove all faults",                            Controls.clear_faults),
 )
 # fmt: on
-
-
 OPEN_CONTROLS = [row.path for row in CONTROLS if row.open]
+
+
+# Routes
 
 
 def make_control(control: Control) -> Handler:
     """Return the function that Bottle calls for a control."""
 
-    def handle(name: str = "") -> Any:
-        environ = bottle.request.environ
-        service = this_service()
-        if not control.open and not environ["pmservice.caller"].admin:
+    def handle(name: str = "") -> bytes:
+        exchange = this_exchange()
+        if not (control.open or exchange.caller.admin):
             raise Refusal(403, ADMIN_ONLY)
-        body = read_body(environ)
-        query = parse_query(environ)
+        body = exchange.read_body()
+        query = parse_query(exchange.environ)
         if control.reads is NOTHING:  # then parameters may also come in the body
             query |= parse_body(body, "")
         parameters = check_exactly(Shape(control.parameters), query)
         given = body if control.reads is not NOTHING else name or parameters
         bottle.response.content_type = "application/json"
-        answer = control.perform(service.controls, given)
-        if isinstance(answer, Iterator):
-            return service.sent(piece.encode() for piece in answer)
+        answer = control.perform(exchange.service.controls, given)
+        if isinstance(answer, bytes):
+            return answer
         return to_json(SUCCESS if answer is None else answer).encode()
 
     return handle
+
+
+@render_errors
+def admit() -> None:
+    """Make the checks that come before any route is looked up."""
+    exchange = this_exchange()
+    reason = exchange.service.admit(exchange)
+    exchange.service.controls.begin_call(exchange)
+    if reason:  # only now: faults apply to these calls, too
+        raise Refusal(404, reason)
 
 
 @functools.cache
@@ -7329,7 +7101,7 @@ def openapi_text(url: str, day: date, on: bool) -> bytes:
 def get_document() -> bytes:
     """Answer with the OpenAPI document."""
     bottle.response.content_type = "application/json"
-    return openapi_text(service_url(), date.today(), this_service().controls.on)
+    return openapi_text(service_url(), date.today(), this_exchange().service.controls.on)
 
 
 # --- 15 Page: what browsers are shown -------------------------------------------------------------
@@ -8700,7 +8472,7 @@ def refuse_embedding(environ: Environ, frames: Sequence[str]) -> None:
 
 def page_query(environ: Environ) -> Texts:
     """Return the query parameters of a page that are not empty; links of the page repeat them."""
-    sent = parse_query(environ, most=100)
+    sent = parse_query(environ)
     return {name: value for name, value in sent.items() if value}
 
 
@@ -8744,7 +8516,7 @@ def search_calls(journal: Journal, wanted: Fields) -> list[Fields]:
     words = wanted.get("text", "").lower()
     found = []
     for noted in journal.matching(wanted):
-        text = noted.shown()
+        text = shown_call(noted)
         call = json.loads(text)
         is_of_account = wanted.get("account") in (None, call["account"])
         if is_of_account and words in text.lower():
@@ -8752,18 +8524,18 @@ def search_calls(journal: Journal, wanted: Fields) -> list[Fields]:
     return found
 
 
-def show_refusal(refusal: bottle.HTTPResponse, environ: Environ) -> Contents:
+def show_refusal(refused: bottle.HTTPResponse, exchange: Exchange) -> Contents:
     """Return the page of a refusal: the sentence of its JSON, or how to log in."""
-    if refusal.status_code == 401:
+    if refused.status_code == 401:
         return "Log in", [LOG_IN]
-    if isinstance(refusal, bottle.HTTPError):  # from Bottle's router
-        render_bottle_error(refusal)
-    title = HTTPStatus(refusal.status_code).phrase
-    return title, [Section(text=[environ["pmservice.error"]])]
+    if isinstance(refused, bottle.HTTPError):  # from Bottle's router
+        render_bottle_error(refused)
+    title = HTTPStatus(refused.status_code).phrase
+    return title, [Section(text=[exchange.error])]
 
 
 class Page:
-    """Answers what browsers ask for; see Service.page."""
+    """The WSGI application that answers what browsers ask for."""
 
     def __init__(self, service: Service, language: str):
         self.service, self.language = service, language
@@ -8777,8 +8549,17 @@ class Page:
         # the latest query strings with which the page that ends a login was refused
         self.ended: deque[str] = deque(maxlen=MOST_ENDED)
 
-    def __call__(self, environ: Members) -> bottle.HTTPResponse:
+    def __call__(self, environ: Environ, start_response: Handler) -> list[bytes]:
         """Answer a request with a page, refusals included."""
+        bottle.request.bind(environ)  # as Bottle does before it looks up a route
+        exchange = this_exchange()
+        answer = self.response(exchange)
+        start_response(answer.status_line, answer.headerlist)
+        return [answer.body] if answer.body and exchange.method == "GET" else []
+
+    def response(self, exchange: Exchange) -> bottle.HTTPResponse:
+        """Return the page that answers a request."""
+        environ = exchange.environ
         framing = " ".join(self.service.frames) or "'none'"
         headers = {**SEALED, "Content-Security-Policy": POLICY + framing}
         language = language_of(environ, self.language)
@@ -8786,13 +8567,13 @@ class Page:
         status = 200
         try:
             # as elsewhere, but the answer that it raises is made into a page
-            title, sections = render_errors(self.answer)(environ, say)
-        except bottle.HTTPResponse as refusal:
-            status = refusal.status_code
-            if status == 303:
-                return refusal
-            title, sections = show_refusal(refusal, environ)
-            headers = {**refusal.headers, **headers}  # such as Allow
+            title, sections = render_errors(self.contents)(exchange, say)
+        except bottle.HTTPResponse as refused:
+            status = refused.status_code
+            if status in (204, 303):
+                return refused
+            title, sections = show_refusal(refused, exchange)
+            headers = {**refused.headers, **headers}  # such as Allow
         if status == 401:
             headers["WWW-Authenticate"] = 'Basic realm="pmservice", charset="UTF-8"'
         page = TEMPLATE.render(
@@ -8805,27 +8586,33 @@ class Page:
             json_text=json_text,
             most_shown=MOST_SHOWN,
             top_of=top_of,
-            here="/" + environ["PATH_INFO"][1:].partition("/")[0],
-            me=environ.get("pmservice.caller"),
-            every=environ.get("pmservice.every"),
+            here="/" + exchange.path[1:].partition("/")[0],
+            me=None if exchange.caller is NOBODY else exchange.caller,
+            every=page_query(environ).get("every") if title == "Calls" else None,
         )
-        return bottle.HTTPResponse(page.encode(), status, headers)
+        content = page.encode()
+        headers["Content-Length"] = str(len(content))
+        return bottle.HTTPResponse(content, status, headers)
 
-    def caller(self, environ: Environ) -> Caller:
+    def hashes(self, header: str) -> bool:
+        """Tell whether the password in a header of HTTP Basic has to be checked."""
+        return self.remembered(header) is None
+
+    def caller(self, exchange: Exchange) -> Caller:
         """Return who asks, by HTTP Basic: an account and its password, or a token as the password.
 
         Raises Refusal (401).
         """
-        header = environ.get("HTTP_AUTHORIZATION", "")
+        header = exchange.environ.get("HTTP_AUTHORIZATION", "")
         given = bottle.parse_auth(header)
         if not given:
             raise Refusal(401, UNAUTHORIZED)
         account, password = given
-        self.service.note_login(environ, account)
+        self.service.note_login(exchange, account)
         token = password.encode().decode("latin-1")  # as WSGI passes a header
         with contextlib.suppress(Refusal):
-            me = self.service.caller({**environ, "HTTP_TOKEN": token})
-            # only for Service.class_of: the next page needs no login thread
+            me = self.service.caller(token, exchange.environ)
+            # only for `hashes`: the next page needs no hashing thread
             self.remember(header, "")
             return me._replace(token="")  # so that no page shows the token
         return self.caller_by_password(header, account, password)
@@ -8864,23 +8651,23 @@ class Page:
         checked[digest] = stored, self.now() + REMEMBERED
         self.checked = dict([*checked.items()][-MOST_REMEMBERED:])
 
-    def answer(self, environ: Environ, say: Say) -> Contents:
+    def contents(self, exchange: Exchange, say: Say) -> Contents:
         """Return the page at a path. Raises Refusal, Bottle's 404, or a redirection."""
+        reason = self.service.admit(exchange)
+        environ, path = exchange.environ, exchange.path
         refuse_embedding(environ, self.service.frames)
-        path, reason = normalize_path(environ)
-        environ["PATH_INFO"] = path
         if self.service.loading:  # its users and their passwords may not be there yet
             raise Refusal(503, LOADING)
         if path == OUT_PAGE:
             return self.log_out(environ)
-        me = environ["pmservice.caller"] = self.caller(environ)
+        me = exchange.caller = self.caller(exchange)
         if reason:
             raise Refusal(404, reason)
         if path == JOURNAL_PAGE:
             parts = self.calls(environ, me, say)
             return "Calls", [*parts, lines_for_programs(environ, me.account)]
         if path not in ("", "/"):
-            return self.answer_get(environ, me, say)
+            return self.answer_get(exchange, say)
         with self.database.reading(me=me) as store:
             return "Overview", Sheet(store, say).overview()
 
@@ -8901,22 +8688,21 @@ class Page:
         address = "/" if once else f"{OUT_PAGE}?once={secrets.token_hex(8)}"
         raise bottle.HTTPResponse(status=303, headers={"Location": address})
 
-    def answer_get(self, environ: Environ, me: Caller, say: Say) -> Contents:
+    def answer_get(self, exchange: Exchange, say: Say) -> Contents:
         """Return the page of what the operation at a path answers."""
+        environ = exchange.environ
         route, named = self.service.routes.router.match(environ)
         # The path as OPERATIONS writes it, see add_routes; other GETs have no page, see no_pages.
         operation = READS[re.sub(r"\\|:\w+", "", route.rule)]
-        environ["pmservice.most"] = MOST_ROWS  # of the lists inside a record
         query = {}
         if operation.listing:
             query = list_query(environ)
             environ["QUERY_STRING"] = urllib.parse.urlencode(query)
         id = next(iter(named.values()), 0)
-        with self.database.reading(me=me) as store:  # all of the page shows one moment
+        with self.database.reading(exchange.caller) as store:  # all of the page shows one moment
             # the operation itself: its answer is what the page shows
-            pieces = self.service.read_pieces(store, operation, id, environ)
-            value = json.loads(b"".join(pieces))
-            address = Address(environ["PATH_INFO"], query)
+            value = json.loads(answer_text(store, exchange, operation, id, MOST_ROWS))
+            address = Address(exchange.path, query)
             return Sheet(store, say).show(operation, address, id, value)
 
     def calls(self, environ: Environ, me: Caller, say: Say) -> list[Section]:
@@ -8927,7 +8713,6 @@ class Page:
             return [Section(text=[ADMIN_ONLY])]
         address = Address(JOURNAL_PAGE, page_query(environ))
         wanted = check_exactly(Shape(CALLS_QUERY), address.query)
-        environ["pmservice.every"] = wanted.get("every")
         found = search_calls(self.controls.journal, wanted)
         filters = {}
         for name in ("status", "account", "path"):
@@ -8955,25 +8740,32 @@ class Page:
 
 # --- 16 Server: connections and threads -----------------------------------------------------------
 # waitress reads and writes HTTP. This room decides which thread answers a request and how serving
-# ends; it does not know what an answer says. A docstring that says what waitress does tells why the
-# method overrides it.
+# ends; it does not know what an answer says.
 #
-# What happens to a request, from its first byte to the last one of its answer:
-# 1. The receiving thread runs Server.run: it waits for all sockets at once, accepts connections,
-#    each a Channel, and gives what it receives to the channel's parser.
-# 2. When a request is complete, Server.add_task queues its channel: quick reads and refusals for
-#    the receiving thread itself, logins and HTML pages for a thread each, all else for eight
-#    workers.
-# 3. The thread that takes the channel calls Channel.service, which answers with an AnswerTask (it
-#    calls the WSGI application) or, if the request is no proper HTTP, with a RefusalTask.
-# 4. waitress sends what the system takes at once; the receiving thread sends the rest when the
-#    socket has room, and a worker that has much more to send waits for that.
-# 5. Then the connection waits for its next request, until the client closes it, waitress finds that
-#    nothing was received or sent for two minutes, or the server has finished.
+# The receiving thread runs Server.run. It waits for all sockets at once, accepts connections, and
+# gives what it receives to waitress's parsers. When a request is complete, Server.add_task chooses
+# who answers it, by one rule:
+#     the receiving thread  answers what is quick, because handing it over takes as long: with a
+#                           database in memory all that waits for nothing; with a file, where a
+#                           write waits for the disk, single records and first pages of lists
+#     the hashing thread    answers log-ins: there is one, so they take nothing from the others
+#     the workers           answer everything else
+#
+# What is overridden of waitress, and why; the names of waitress's that this room uses are tested
+# with version 3.0.2, and the same in its main branch:
+#     Workers.start          eight threads at once take longer than most tests of its clients
+#     Request                 a request without a readable first line has neither method nor path
+#     Task.get_environment   waitress's own refusals are plain text, without an id and a log line;
+#                            a write's wait for a thread did not count, nor did the server's end
+#     Task.write             header and body, sent one after the other, wake each client twice
+#     Channel.service        a failure of waitress's own would end the receiving thread
+#     Server.add_task        any worker answers, so quick reads wait for writers and log-ins
+#     Server.handle_accept   a client that has gone again would end the server
+#     Server.pull_trigger    the receiving thread would wake itself, two system calls an answer
+#     Server.run             it ends at once, which cuts the answers that are being sent
 
-# No Server header; and proxy headers, which nothing here reads, are left alone.
-WAITRESS: Members = {"ident": None, "clear_untrusted_proxy_headers": False}
 THREADS = 8
+CONTROL_THREADS = 32  # of a service whose controls are on, where MAX_WAITING calls may wait
 CONNECTIONS = 900  # at most, where there is poll()
 # Windows has no poll(), and its select() takes 512 descriptors, of which LAST_CLIENTS and a few
 # others need some.
@@ -8982,9 +8774,8 @@ FEW_CONNECTIONS = 380
 LAST_CLIENTS = 128
 # Descriptors for all else. A connection takes two if its body or answer needs a temporary file.
 DESCRIPTORS = 100
-# Seconds that a request may wait for the database, however long it has waited for a thread.
-LEAST_PATIENCE = 0.5
-# Seconds of polling without sleep after an answer, in which its client often asks again.
+# Seconds of polling without sleep after an answer: its client often asks again, and waking a thread
+# takes a fifth of a quick read.
 EXPECTANT = 150e-6
 GRACE = 4.0  # seconds that running requests have to finish when the server stops
 QUIET = 0.05  # seconds without a request after which a stopping server closes its connections
@@ -8993,6 +8784,19 @@ QUIET = 0.05  # seconds without a request after which a stopping server closes i
 SWITCH_TIME = 0.001
 # The signals that stop the server; SIGBREAK is Ctrl-Break, on Windows only.
 STOPS = {signal.SIGTERM, signal.SIGINT, getattr(signal, "SIGBREAK", signal.SIGINT)}
+
+# Calls, each a method and a path as OPERATIONS writes it.
+LIVE_CALL = ("GET", "/-/live")
+LOGIN_CALL = ("POST", "/tokens")
+WAITING_CALL = ("GET", "/-/journal")
+RECORD_CALLS = {(row.method, row.path) for row in OPERATIONS if row.method == "GET" and row.view}
+RECORD_CALLS -= {
+    (row.method, row.path) for row in OPERATIONS if row.listing or row.view in ENCLOSED
+}
+LIST_CALLS = {(row.method, row.path): row.listing for row in OPERATIONS if row.listing}
+# In the query of a list, what is not among its first pages: a page beyond the 100th, more than 100
+# records, another order than that of the ids.
+BEYOND = re.compile(r"(page|limit)=(?!100\b)\d{3}|order=(?!id)")
 
 
 def listen(host: str, port: int) -> socket.socket:
@@ -9053,86 +8857,56 @@ def connection_limit() -> int:
 
 
 class Workers(ThreadedTaskDispatcher):  # type: ignore[misc]
-    """A queue of channels, and the threads that answer them.
-
-    waitress starts all its threads at once, which takes longer than most tests of its clients. Here
-    there is one at the start, and another whenever a channel would wait, up to `most`.
-
-    Raises RuntimeError without a thread.
-    """
+    """A queue of channels, and the threads that answer them: they start with the first channel."""
 
     # waitress logs a line for each request that has to wait: 7,833 of them froze a server whose
     # stderr nobody read.
     queue_logger = logging.Logger("queue", logging.ERROR)
 
-    def __init__(self, most: int):
+    def __init__(self, count: int):
         super().__init__()
-        self.most = most
-        self.set_thread_count(1)
-
-    def start_new_thread(self, target: Callable[[int], None], number: int) -> None:
-        """Start a thread. Raises RuntimeError if the system has none left."""
-        try:
-            super().start_new_thread(target, number)
-        except RuntimeError:
-            self.threads.discard(number)  # which waitress would wait for
-            raise
+        self.count = count
 
     def add_task(self, channel: Channel) -> None:
-        """Queue a channel, and start a thread for it if all are busy."""
+        """Queue a channel."""
+        if not self.threads:
+            self.set_thread_count(self.count)
         super().add_task(channel)
-        with self.lock:
-            threads = len(self.threads)
-            is_waiting = len(self.queue) > threads - self.active_count
-        if is_waiting and threads < self.most:
-            # RuntimeError: no more threads can be started; those that there are go on
-            with contextlib.suppress(RuntimeError):
-                self.set_thread_count(threads + 1)
 
 
-class AnswerTask(WSGITask):  # type: ignore[misc]
-    """An answer of the WSGI application."""
+class Request(HTTPRequestParser):  # type: ignore[misc]
+    """A request that is being received."""
+
+    # until they are known
+    command = "?"
+    path = request_uri = query = ""
+    url_scheme = "http"
+
+
+class Task(WSGITask):  # type: ignore[misc]
+    """An answer of the WSGI application, also to a request that waitress refuses."""
 
     wrote_header: bool
 
     def get_environment(self) -> Members:
-        """Return the WSGI environment, with how many seconds the request may wait for others.
+        """Return the WSGI environment, with how long the request has waited, and why it is refused.
 
-        waitress sets no such limit: time in the queue did not count, so that under a lock held
-        elsewhere quick reads took 9.5 s and writers waited 10 s for their 503.
+        The client is told whether its connection ends with this answer.
         """
         environ: Members = super().get_environment()
-        environ["pmservice.patience"] = self.patience()
+        environ["pmservice.waited"] = time.time() - self.channel.last_activity
+        error = self.request.error
+        if error:
+            status = 400 if error.code == 501 else error.code  # the service has not failed
+            reason = error.body.partition('"')[0].strip()  # without the header line that it quotes
+            environ["pmservice.refused"] = status, sentences([f"{error.reason}: {reason}"])
+        if error or self.channel.server.service.stopping:
+            self.set_close_on_finish()
         return environ
 
-    def patience(self) -> float:
-        """Return the seconds that are left to this request: none in the receiving thread."""
-        if threading.get_ident() == self.channel.server.receiver:
-            return 0
-        left: float = self.channel.queued + PATIENCE - time.monotonic()
-        return max(LEAST_PATIENCE, left)
-
-    def build_response_header(self) -> bytes:
-        """Return the header.
-
-        waitress keeps connections open while the server stops: a client that sends one more request
-        would see a reset. It also sends the last chunk of an answer to HEAD: the client would take
-        that for the beginning of its next answer.
-        """
-        if self.channel.server.service.stopping.is_set():
-            self.request.headers["CONNECTION"] = "close"
-        header = bytes(super().build_response_header())
-        if self.request.command == "HEAD":
-            self.chunked_response = False
-        return header
-
     def write(self, data: bytes) -> None:
-        """Send a piece; if it is the whole body, together with the header.
-
-        waitress sends the two one after the other, so that each answer wakes its client twice.
-        """
-        whole = data and self.has_body and self.content_length == len(data)
-        if self.wrote_header or not whole:
+        """Send the whole body together with the header."""
+        if self.wrote_header or not (data and self.has_body):
             super().write(data)
             return
         header = self.build_response_header()
@@ -9141,52 +8915,14 @@ class AnswerTask(WSGITask):  # type: ignore[misc]
         self.channel.write_soon(header + data)
 
 
-class RefusalTask(ErrorTask):  # type: ignore[misc]
-    """waitress's own refusal of a request: malformed HTTP, or too large a body."""
-
-    def execute(self) -> None:
-        """Answer with JSON and the headers that all answers have.
-
-        waitress sends plain text, and 501 for an unknown Transfer-Encoding, as if the service had
-        failed.
-        """
-        error, headers = self.request.error, self.request.headers
-        self.status = f"{error.code} {error.reason}"
-        if error.code == 501:
-            self.status = "400 Bad Request"
-        shared = self.channel.server.service.shared_headers(
-            headers.get("ORIGIN"), headers.get("HOST")
-        )
-        self.response_headers = [("Content-Type", "application/json"), *shared]
-        body = to_json({"error": self.sentence()}).encode()
-        self.set_close_on_finish()
-        self.content_length = len(body)
-        self.write(body)
-
-    def sentence(self) -> str:
-        """Return what is wrong with the request."""
-        error, length = self.request.error, self.request.content_length
-        if error.code == 413:
-            limit = self.channel.adj.max_request_body_size - 1  # one less: see Server
-            got = f" (got {length})" if length else ""  # 0 for a body in chunks
-            return f"The body must be at most {limit} bytes long{got}."
-        reason = error.body.partition('"')[0].strip()  # without the header line that it quotes
-        return sentences([f"{error.reason}: {reason}"])
-
-
 class Channel(HTTPChannel):  # type: ignore[misc]
     """A connection."""
 
-    task_class = AnswerTask
-    error_task_class = RefusalTask
-    queued = 0.0  # when its request was given to another thread, by the monotonic clock
+    parser_class = Request
+    task_class = error_task_class = Task
 
     def service(self) -> None:
-        """Answer a request.
-
-        waitress lets its own failures through: in the receiving thread one would end the server, in
-        a worker its client would wait for ever.
-        """
+        """Answer a request."""
         try:
             super().service()
         except Exception:  # waitress answers what fails in a request; this is its own failure
@@ -9194,55 +8930,122 @@ class Channel(HTTPChannel):  # type: ignore[misc]
             self.server.pull_trigger()
             log.exception("A connection failed")
 
-    def answering(self) -> bool:
-        """Tell whether a received request is not answered completely."""
-        return bool(self.requests or self.total_outbufs_len)
-
 
 class Server(TcpWSGIServer):  # type: ignore[misc]
-    """waitress on a socket, with quick answers and a graceful end.
-
-    The receiving thread answers quick reads itself, because handing a request to another thread
-    takes as long as answering it; so quick reads never wait for a writer, a login or a long list.
-    Logins and HTML pages have a thread each, so that a flood of them takes none from writers.
-    """
+    """waitress on a socket, with quick answers and a graceful end."""
 
     channel_class = Channel
     receiver = 0  # the ident of the receiving thread
-    closed = False
-    # Moments of the monotonic clock.
-    expectant_until = 0.0  # until then another request is likely
-    last_busy = 0.0  # when a server that is stopping last saw a request
-    deadline = 0.0  # when it ends, whatever is being answered
-    quiet_time = 0.0  # seconds without a request after which it ends
+    expectant_until = 0.0  # by the monotonic clock
+    quiet_time = 0.0  # seconds without a request after which a server that was stopped ends
 
     def __init__(self, service: Service, listener: socket.socket):
         self.service = service
-        self.lock = threading.RLock()  # reentrant: a signal handler may interrupt its holder
+        self.workers = Workers(CONTROL_THREADS if service.controls.on else THREADS)
+        self.hashing = Workers(1)
         # Channels that wait for the receiving thread. Other threads append to these queues, too.
-        self.records = deque[Channel]()  # with a quick read of a record, or a refusal
-        self.lists = deque[Channel]()  # with a quick read of a list
-        try:
-            workers = Workers(CONTROL_THREADS if service.controls.on else THREADS)
-            # for the classes of requests that have a thread of their own
-            self.single = {"login": Workers(1), "html": Workers(1)}
-        except RuntimeError as error:
-            raise StartError(f"cannot serve: {error}") from None  # "can't start new thread"
+        self.quick = deque[Channel]()
+        self.lists = deque[Channel]()
         super().__init__(
             service,
-            dispatcher=workers,
+            dispatcher=self.workers,
             _sock=listener,
             sockinfo=(listener.family, listener.type, listener.proto, listener.getsockname()),
             bind_socket=False,
-            # waitress refuses a body of exactly its limit, too
-            max_request_body_size=MAX_LOAD + 1,
             connection_limit=connection_limit(),
-            **WAITRESS,
+            ident=None,  # no Server header
+            clear_untrusted_proxy_headers=False,  # nothing here reads them
         )
         self.url = url_to_show(listener, service.allowed)
         service.url = self.url
 
-    # Waking, running and stopping
+    # Choosing the thread that answers
+
+    def add_task(self, channel: Channel) -> None:
+        """Queue a channel whose next request is complete."""
+        queue = self.queue_for(channel.requests[0])
+        queue(channel)
+
+    def queue_for(self, request: Request) -> Callable[[Channel], None]:
+        """Return the queue of the thread that answers a request: see the head of this room."""
+        service, headers = self.service, request.headers
+        if request.error:
+            return self.quick.append
+        call = (request.command, pattern_of(bare_path(request.path)))
+        is_page = service.wants_page(
+            request.command, request.path, headers.get("ACCEPT", ""), headers.get("TOKEN")
+        )
+        if call == LOGIN_CALL or (
+            is_page and service.page.hashes(headers.get("AUTHORIZATION", ""))
+        ):
+            return self.hashing.add_task
+        if call == LIVE_CALL:
+            return self.quick.append
+        if call == WAITING_CALL or service.controls.faults or service.loading:
+            return self.workers.add_task
+        in_memory = service.database.in_memory
+        if is_page and not in_memory:
+            return self.workers.add_task
+        if call in LIST_CALLS and (in_memory or is_first_page(LIST_CALLS[call], request.query)):
+            return self.lists.append
+        if call in RECORD_CALLS or in_memory:
+            return self.quick.append
+        return self.workers.add_task
+
+    def serve_once(self) -> None:
+        """Wait until something happens at a socket; then answer what this thread is to answer.
+
+        Of the lists only one, so that no record waits for more than one list.
+        """
+        # poll(), because select() fails above 1,024 descriptors
+        self.asyncore.loop(self.wait_time(), use_poll=True, map=self._map, count=1)
+        turns = [self.quick.popleft() for _ in range(len(self.quick))]
+        if self.lists:
+            turns.append(self.lists.popleft())
+        for channel in turns:
+            if len(channel.requests) > 1:
+                # With more to answer, waitress may first wait until the client has read this
+                # answer; this thread must not.
+                self.workers.add_task(channel)
+            else:
+                channel.service()
+        if turns:
+            self.expectant_until = time.monotonic() + EXPECTANT
+
+    def wait_time(self) -> float:
+        """Return how many seconds to wait at most until something happens at a socket."""
+        if self.quick or self.lists or time.monotonic() < self.expectant_until:
+            return 0
+        if self.service.stopping:
+            return 0.01  # finish() watches the clock
+        return 1  # some systems handle signals only between two waits
+
+    def pull_trigger(self) -> None:
+        """Wake the receiving thread, unless this is it, or it has ended."""
+        if threading.get_ident() != self.receiver and self._map:
+            self.trigger.pull_trigger()
+
+    def handle_accept(self) -> None:
+        """Accept a connection, unless its client has gone again."""
+        with contextlib.suppress(OSError):
+            super().handle_accept()
+
+    # Running and stopping
+
+    def run(self) -> None:
+        """Serve until stopped."""
+        self.receiver = threading.get_ident()
+        try:
+            while not self.service.stopping:
+                self.serve_once()
+            self.service.controls.wake()
+            self.finish()
+        finally:
+            for channel in list(self.active_channels.values()):
+                channel.handle_close()  # wakes a thread that waits for this client to read
+            self.workers.shutdown(timeout=0.5)
+            self.hashing.shutdown(timeout=0.1)
+            self.asyncore.close_all(self._map)
 
     def stop(self, number: int = 0, frame: Any = None) -> None:
         """Stop accepting, and finish running requests.
@@ -9255,142 +9058,38 @@ class Server(TcpWSGIServer):  # type: ignore[misc]
             # Clients still use a service that a signal stops: their connections get a moment for
             # one more request. A test's service ends at once.
             self.quiet_time = QUIET
-        self.service.stopping.set()
-        self.wake()
+        self.service.stopping = True
+        if self._map:
+            self.trigger.pull_trigger()  # a signal interrupts this very thread while it waits
 
-    def wake(self) -> None:
-        """Make the receiving thread look at the sockets."""
-        with self.lock:
-            if not self.closed:  # otherwise the descriptor may be somebody else's by now
-                self.trigger.pull_trigger()
-
-    def pull_trigger(self) -> None:
-        """Wake the receiving thread, unless this is it.
-
-        waitress also wakes the thread that calls this, at the cost of two system calls an answer.
-        """
-        if threading.get_ident() != self.receiver:
-            self.wake()
-
-    def run(self) -> None:
-        """Serve until stopped.
-
-        waitress ends at once: SIGTERM would cut the answers that are being sent.
-        """
-        self.receiver = threading.get_ident()
-        try:
-            while not self.service.stopping.is_set():
-                self.serve_once()
-            self.stop_accepting()
-            while not self.finished():
-                self.serve_once()
-        finally:
-            for channel in self.channels():
-                channel.handle_close()  # wakes a thread that waits for this client to read
-            self.task_dispatcher.shutdown(timeout=0.5)
-            for dispatcher in self.single.values():
-                dispatcher.shutdown(timeout=0.1)
-            with self.lock:
-                self.closed = True
-                self.asyncore.close_all(self._map)
-
-    def channels(self) -> list[Channel]:
-        """Return the open connections, as a list because any thread may close one."""
-        return list(self.active_channels.values())
-
-    def finished(self) -> bool:
-        """Tell whether a server that was stopped has answered all, or has tried for long enough."""
-        now = time.monotonic()
-        channels = self.channels()
-        if any(channel.request or channel.answering() for channel in channels):
-            self.last_busy = now
-            return now > self.deadline
-        return not channels or now >= self.last_busy + self.quiet_time
-
-    def stop_accepting(self) -> None:
-        """Accept the clients that have connected already, and close the listening socket."""
-        now = time.monotonic()
+    def finish(self) -> None:
+        """Answer the clients that have connected already, for GRACE seconds at most."""
         for _ in range(LAST_CLIENTS):
             self.handle_accept()
-        # only the listening socket: self.close() would also close what wakes the receiving thread
+        # only the listening socket: self.close() would also close what wakes this thread
         self.asyncore.dispatcher.close(self)
-        self.last_busy = now
-        self.deadline = now + GRACE
+        now = time.monotonic()
+        deadline, quiet = now + GRACE, now + self.quiet_time
+        while self.active_channels and now < deadline:
+            if self.is_busy():
+                quiet = now + self.quiet_time
+            elif now >= quiet:
+                break
+            self.serve_once()
+            now = time.monotonic()
 
-    # Choosing the thread that answers
+    def is_busy(self) -> bool:
+        """Tell whether a request is being received or answered."""
+        return any(
+            channel.request or channel.requests or channel.total_outbufs_len
+            for channel in list(self.active_channels.values())
+        )
 
-    def serve_once(self) -> None:
-        """Wait until something happens at a socket; then answer quick requests.
 
-        Every record that was asked for is answered, but only one list, so that no record waits for
-        more than one list.
-        """
-        # poll(), because select() fails above 1,024 descriptors
-        self.asyncore.loop(self.wait_time(), use_poll=True, map=self._map, count=1)
-        turns = [self.records.popleft() for _ in range(len(self.records))]
-        if self.lists:
-            turns.append(self.lists.popleft())
-        for channel in turns:
-            self.answer(channel)
-        if turns:
-            self.expectant_until = time.monotonic() + EXPECTANT
-
-    def wait_time(self) -> float:
-        """Return how many seconds to wait at most until something happens at a socket."""
-        if self.records or self.lists or time.monotonic() < self.expectant_until:
-            return 0
-        if self.service.stopping.is_set():
-            return 0.01  # finished() watches the clock
-        return 1  # some systems handle signals only between two waits
-
-    def add_task(self, channel: Channel) -> None:
-        """Queue a channel whose next request is complete, for the thread that is to answer it.
-
-        waitress lets any worker answer, so that quick reads wait for writers and logins.
-        """
-        request = channel.requests[0]
-        kind = "record"  # a refusal is as quick
-        if not request.error:
-            kind = self.service.class_of(request.command, request.path, request.headers)
-        if kind == "record":
-            self.records.append(channel)
-        elif kind == "list":
-            self.lists.append(channel)
-        else:
-            self.hand_over(channel, self.single.get(kind, self.task_dispatcher))
-
-    def answer(self, channel: Channel) -> None:
-        """Answer a request in the receiving thread, or hand it over if that would take long."""
-        try:
-            # If another request follows, waitress may first wait until the client has read this
-            # answer; this thread must not.
-            if len(channel.requests) > 1 and not channel.requests[0].error:
-                raise HandOver
-            channel.service()
-        except HandOver:
-            self.hand_over(channel, self.task_dispatcher)
-
-    def hand_over(self, channel: Channel, dispatcher: Any) -> None:
-        """Let another thread answer a request."""
-        channel.queued = time.monotonic()
-        dispatcher.add_task(channel)
-
-    # Accepting connections
-
-    def handle_accept(self) -> None:
-        """Accept a connection, unless its client has gone again.
-
-        waitress makes a Channel nevertheless, and the failure of that would end the server.
-        """
-        with contextlib.suppress(OSError):
-            super().handle_accept()
-
-    def handle_error(self) -> None:
-        """Raise what keeps the server from accepting, so that it ends.
-
-        waitress closes the listening socket and goes on: a process that runs, but answers nobody.
-        """
-        raise  # waitress calls this while it handles the exception
+def is_first_page(listing: Listing, query: str) -> bool:
+    """Tell whether a list is asked for one of its first pages; see BEYOND."""
+    is_whole = listing.whole and "limit=" not in query and "page=" not in query
+    return not is_whole and not BEYOND.search(query)
 
 
 # --- 17 Demo: a made-up company -------------------------------------------------------------------
@@ -10536,10 +10235,10 @@ def calls_since(number: int) -> list[tuple[str, str]]:
             lines.append(f"… {len(calls) - CALLS_REPORTED} earlier calls")
         for call in calls[-CALLS_REPORTED:]:
             try:
-                lines += call_lines(json.loads(call.shown()))
+                lines += call_lines(json.loads(shown_call(call)))
             except Exception as error:  # it would end the whole run of pytest
                 problem = type(error).__name__
-                lines.append(f"{call.method} {call.path} cannot be shown: {problem}")
+                lines.append(f"{call.method} {call.shown_path} cannot be shown: {problem}")
         unmet = [fault["match"] for fault in controls.faults if not fault.get("hits")]
         lines += [f"No call met the fault {match}" for match in unmet]
         noun = "call" if len(calls) == 1 else "calls"
@@ -11538,11 +11237,10 @@ def command_call(settings: Values, options: argparse.Namespace) -> int:
             "wsgi.input": io.BytesIO(body),
             "wsgi.errors": sys.stderr,
         }
-        pieces = service(environ, start)
+        answer = b"".join(service(environ, start))
         if sys.stdout.isatty():
-            pieces = [indented(b"".join(pieces))]
-        for piece in pieces:
-            sys.stdout.write(piece.decode())
+            answer = indented(answer)
+        sys.stdout.write(answer.decode())
     print()
     return 1 if statuses[0] >= "400" else 0
 
