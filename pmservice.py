@@ -5043,9 +5043,10 @@ OPERATIONS = SPECIFIED + COMPANIONS
 #     on the way to a route, a fault may then answer in the operation's place (room 14).
 #  5. Bottle finds the row of OPERATIONS by method and path, or refuses the request (404, 405).
 #  6. `admit_caller` finds out whose token was sent, and refuses (503) while records are loading.
-#  7. A GET reads all that it shows from one state of the database. A write parses its body first,
-#     so that a slow client holds no lock; then, in one transaction, it finds the record in the path
-#     (404), checks the fields, performs the operation, and renders the answer.
+#  7. A GET reads all that it shows from one state of the database. A write receives its body
+#     before its transaction, so that a slow client holds no lock; then, within it, it finds the
+#     record in the path (404), parses the body and checks the fields, performs the operation, and
+#     renders the answer.
 #  8. The answer is whole before its first byte is sent, so no reader holds a transaction open, and
 #     each error becomes a refusal (`render_errors`): what a write has done is then rolled back.
 #  9. Service.__call__ adds the headers that all answers have, the line in the log, and the entry in
@@ -5090,14 +5091,6 @@ MAX_METHOD = 20  # of a method
 MOST_IGNORED = 20  # names that an answer says were ignored
 MAX_IGNORED_NAME = 50  # characters of each
 LEAST_PATIENCE = 0.5  # seconds that a write may wait for others, however long it was queued
-CALL_LINE = "%(method)s %(path)s %(status)d %(duration).1f ms %(account)s %(id)s"
-# The notes that the log adds to the line of a call.
-NOTES = {
-    "client": " from %(client)s",  # the address of another machine
-    "tried": " tried %(tried)s",  # the account of a login that failed
-    "error": ": %(error)s",
-    "ignored": " ignored: %(ignored)s",
-}
 # What the real server has beyond this service, by the words in its paths.
 # fmt: off
 ELSEWHERE = ("comments", "docs", "doclibs", "feedbacks", "files", "issues", "jobs", "langs", "meetings", "members", "productlines",
@@ -5403,22 +5396,13 @@ class Service:
         # Refuses wrong parameters now, before the record; their values are read below, with the
         # body.
         check(shape, query)
-        # Parsed before the transaction, for which others wait. A missing record is refused before a
-        # wrong body all the same.
-        fields: Fields = {}
-        wrong = None
-        try:
-            fields = exchange.fields()
-        except Refusal as error:
-            wrong = error
         waited = exchange.environ.get("pmservice.waited", 0.0)
         patience = max(LEAST_PATIENCE, PATIENCE - waited)
         with self.database.writing(exchange.caller, patience) as store:
             row = None
             if not operation.by:
                 row = find_named(store, operation, id)
-            if wrong:
-                raise wrong
+            fields = exchange.fields()  # only now: a missing record is refused before a wrong body
             taken = Shape({**parameters, **operation.reads.fields})
             exchange.note_ignored(ignored_fields(taken, fields))
             given = {name: value for name, value in fields.items() if value not in (None, "")}
@@ -5927,25 +5911,20 @@ def logged_text(text: Any) -> str:
 
 
 def log_call(exchange: Exchange) -> None:
-    """Write the line of a call, with the notes that there are; see NOTES."""
+    """Write the line of a call to the log."""
+    line = f"{exchange.method} {exchange.shown_path} {exchange.status} {exchange.duration:.1f} ms"
+    line += f" {exchange.caller.account} {exchange.id}"
     client = exchange.environ.get("REMOTE_ADDR", "")
-    is_here = is_loopback(client.removeprefix("::ffff:"))  # IPv4, at a socket for both
-    notes = {"client": "" if is_here else client}
+    if client and not is_loopback(client.removeprefix("::ffff:")):  # IPv4, at a socket for both
+        line += f" from {client}"
     if exchange.status >= 400:
-        notes["tried"] = exchange.tried
-        refused = filter(None, (exchange.error, exchange.hint))
-        notes["error"] = logged_text(sentences(refused))
-    notes["ignored"] = exchange.ignored_text
-    words = CALL_LINE + "".join(NOTES[name] for name, text in notes.items() if text)
-    call = {
-        "id": exchange.id,
-        "method": exchange.method,
-        "path": exchange.shown_path,
-        "status": exchange.status,
-        "account": exchange.caller.account,
-        "duration": exchange.duration,
-    }
-    log.info(words, {**call, **notes})
+        if exchange.tried:
+            line += f" tried {exchange.tried}"
+        refused = sentences(filter(None, (exchange.error, exchange.hint)))
+        line += f": {logged_text(refused)}"
+    if exchange.ignored:
+        line += f" ignored: {exchange.ignored_text}"
+    log.info("%s", line)
 
 
 # --- 13 OpenAPI: the tables above as a document ---------------------------------------------------
@@ -6281,8 +6260,8 @@ def openapi(url: str, day: date, further: Iterable[Any] = ()) -> Members:
 
 
 # --- 14 Control: clock, journal, faults and snapshots, for tests ----------------------------------
-# The routes under /-/, by which tests and demos steer a service and see what it was asked, and the
-# check of what the database's triggers keep. Nothing here changes what operations mean.
+# The routes under /-/, by which tests and demos steer a service and see what it was asked. Nothing
+# here changes what operations mean.
 
 MAX_CALLS = 1000  # calls that the journal keeps
 MAX_KEPT = 8 * 1024  # bytes of a body or an answer that it keeps
@@ -6312,24 +6291,6 @@ HEADER_TEXT = re.compile(r"[\t -~]*")
 
 # The tables that triggers and SQLite itself write.
 KEPT_TABLES = ("release_story", "sqlite_sequence")
-# The query from which release_story could be made again.
-NAMED_STORIES = "SELECT story, release FROM named_story"
-
-
-def problems_of(store: Store) -> Iterator[str]:
-    """Yield what is wrong with the file or its records, a line each."""
-    for (line,) in store.run("PRAGMA integrity_check"):
-        if line != "ok":
-            yield str(line)
-    for table, id, other, _ in store.run("PRAGMA foreign_key_check"):
-        yield f"{table} {id} names a row of {other} that does not exist"
-    kept = "SELECT story, release FROM release_story"
-    for story, release in store.run(f"{NAMED_STORIES} EXCEPT {kept}"):
-        yield f"release_story: release {release} names story {story}, which is not stored"
-    for story, release in store.run(f"{kept} EXCEPT {NAMED_STORIES}"):
-        yield f"release_story: release {release} does not name story {story}, which is stored"
-    for problem in problems_in(store):
-        yield f"{problem.resource.name} {problem.id}: {problem.field} {problem.rule}"
 
 
 # The clock
@@ -6913,7 +6874,8 @@ class Controls:
 
         Raises Refusal (409) if there are fewer or more, or if the service is reset meanwhile.
         """
-        journal, count = self.journal, wanted.get("count", 0)
+        journal = self.journal
+        count: int = wanted.get("count", 0)
 
         def have_come() -> bool:
             return len(journal.matching(wanted)) >= count
@@ -8742,27 +8704,25 @@ class Page:
 # waitress reads and writes HTTP. This room decides which thread answers a request and how serving
 # ends; it does not know what an answer says.
 #
-# The receiving thread runs Server.run. It waits for all sockets at once, accepts connections, and
-# gives what it receives to waitress's parsers. When a request is complete, Server.add_task chooses
-# who answers it, by one rule:
-#     the receiving thread  answers what is quick, because handing it over takes as long: with a
-#                           database in memory all that waits for nothing; with a file, where a
-#                           write waits for the disk, single records and first pages of lists
-#     the hashing thread    answers log-ins: there is one, so they take nothing from the others
-#     the workers           answer everything else
+# The receiving thread runs Server.run: it waits for all sockets at once, accepts connections, and
+# gives what it receives to waitress's parsers. When a request is complete, Server.queue_for chooses
+# the thread that answers it, by one rule:
+#     the receiving thread  what is quick, because handing it over takes as long: with a database in
+#                           memory all that waits for nothing; with a file, where a write waits for
+#                           the disk, single records and the first pages of lists
+#     the hashing thread    log-ins, one after the other, so that they slow down nobody else
+#     the workers           everything else
 #
-# What is overridden of waitress, and why; the names of waitress's that this room uses are tested
-# with version 3.0.2, and the same in its main branch:
-#     Workers.start          eight threads at once take longer than most tests of its clients
-#     Request                 a request without a readable first line has neither method nor path
-#     Task.get_environment   waitress's own refusals are plain text, without an id and a log line;
-#                            a write's wait for a thread did not count, nor did the server's end
-#     Task.write             header and body, sent one after the other, wake each client twice
-#     Channel.service        a failure of waitress's own would end the receiving thread
-#     Server.add_task        any worker answers, so quick reads wait for writers and log-ins
-#     Server.handle_accept   a client that has gone again would end the server
-#     Server.pull_trigger    the receiving thread would wake itself, two system calls an answer
-#     Server.run             it ends at once, which cuts the answers that are being sent
+# What is overridden of waitress 3.0, and the harm that this prevents:
+#     Workers.add_task      starting all threads at once takes longer than most tests of a client
+#     Request               a request without a readable first line has no method and no path
+#     Task.get_environment  waitress refuses malformed requests in plain text, past log and journal
+#     Task.write            header and body, sent one after the other, wake the client twice
+#     Channel.service       a failure of waitress's own would end the receiving thread
+#     Server.add_task       quick reads wait for writers and log-ins, because any thread answers
+#     Server.pull_trigger   the receiving thread wakes itself after each answer
+#     Server.handle_accept  a client that has gone already would end the server
+#     Server.run            a stop cuts the answers that are being sent
 
 THREADS = 8
 CONTROL_THREADS = 32  # of a service whose controls are on, where MAX_WAITING calls may wait
@@ -8770,72 +8730,30 @@ CONNECTIONS = 900  # at most, where there is poll()
 # Windows has no poll(), and its select() takes 512 descriptors, of which LAST_CLIENTS and a few
 # others need some.
 FEW_CONNECTIONS = 380
-# Clients that have connected already, which a server that stops still accepts.
-LAST_CLIENTS = 128
+LAST_CLIENTS = 128  # that have connected already, which a server that stops still accepts
 # Descriptors for all else. A connection takes two if its body or answer needs a temporary file.
 DESCRIPTORS = 100
-# Seconds of polling without sleep after an answer: its client often asks again, and waking a thread
-# takes a fifth of a quick read.
+# Seconds of polling without sleep after an answer, because its client often asks again at once.
+# Without it, a quick read takes a sixth longer.
 EXPECTANT = 150e-6
 GRACE = 4.0  # seconds that running requests have to finish when the server stops
 QUIET = 0.05  # seconds without a request after which a stopping server closes its connections
-# Seconds after which a thread at work lets others on. With Python's 0.005 a quick read beside HTML
-# pages took 4.9 ms, now 1.8.
-SWITCH_TIME = 0.001
 # The signals that stop the server; SIGBREAK is Ctrl-Break, on Windows only.
 STOPS = {signal.SIGTERM, signal.SIGINT, getattr(signal, "SIGBREAK", signal.SIGINT)}
 
-# Calls, each a method and a path as OPERATIONS writes it.
+# Calls: a method, and a path as OPERATIONS writes it.
 LIVE_CALL = ("GET", "/-/live")
 LOGIN_CALL = ("POST", "/tokens")
 WAITING_CALL = ("GET", "/-/journal")
-RECORD_CALLS = {(row.method, row.path) for row in OPERATIONS if row.method == "GET" and row.view}
-RECORD_CALLS -= {
-    (row.method, row.path) for row in OPERATIONS if row.listing or row.view in ENCLOSED
-}
 LIST_CALLS = {(row.method, row.path): row.listing for row in OPERATIONS if row.listing}
-# In the query of a list, what is not among its first pages: a page beyond the 100th, more than 100
+RECORD_CALLS = {
+    (row.method, row.path)
+    for row in OPERATIONS
+    if row.method == "GET" and row.view and not row.listing and row.view not in ENCLOSED
+}
+# In the query of a list, what leads beyond its first pages: a page after the 100th, more than 100
 # records, another order than that of the ids.
 BEYOND = re.compile(r"(page|limit)=(?!100\b)\d{3}|order=(?!id)")
-
-
-def listen(host: str, port: int) -> socket.socket:
-    """Return a listening socket. Raises StartError.
-
-    Callers bind it first, so that a taken port leaves no new database behind.
-    """
-    if not 0 <= port <= 65535:
-        raise StartError(f"--port: {port} is not a port; use 0 to 65535, where 0 picks a free one")
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    try:
-        return socket.create_server((host, port), family=family)
-    except OSError as error:
-        # create_server adds "(while attempting to bind on address …)"
-        words = str(error.strerror or error).partition(" (while")[0].lower()
-        if error.errno == errno.EADDRINUSE:  # Windows says it in many words
-            words = "address already in use"
-        remedy = "pick another --host, or another --port (0 for a free one)"
-        raise StartError(f"cannot listen on {host}:{port}: {words}; {remedy}") from None
-
-
-def address_of_this_machine(family: int) -> str:
-    """Return an address at which other machines reach this one, its name if there is none."""
-    # An address that is reserved for documentation: connecting a UDP socket to it sends nothing.
-    elsewhere = "2001:db8::1" if family == socket.AF_INET6 else "192.0.2.1"
-    with contextlib.suppress(OSError), socket.socket(family, socket.SOCK_DGRAM) as probe:
-        probe.connect((elsewhere, 9))
-        return str(probe.getsockname()[0])
-    return socket.gethostname()
-
-
-def url_to_show(listener: socket.socket, names: Iterable[str]) -> str:
-    """Return the URL of a listening socket, with a name or address that other machines can open."""
-    host, port = listener.getsockname()[:2]
-    if ipaddress.ip_address(host).is_unspecified:
-        host = next(iter(names), "") or address_of_this_machine(listener.family)
-    if ":" in host:
-        host = f"[{host}]"
-    return f"http://{host}:{port}"
 
 
 def connection_limit() -> int:
@@ -8889,10 +8807,7 @@ class Task(WSGITask):  # type: ignore[misc]
     wrote_header: bool
 
     def get_environment(self) -> Members:
-        """Return the WSGI environment, with how long the request has waited, and why it is refused.
-
-        The client is told whether its connection ends with this answer.
-        """
+        """Return the WSGI environment, with how long the request has waited, and its refusal."""
         environ: Members = super().get_environment()
         environ["pmservice.waited"] = time.time() - self.channel.last_activity
         error = self.request.error
@@ -8901,7 +8816,7 @@ class Task(WSGITask):  # type: ignore[misc]
             reason = error.body.partition('"')[0].strip()  # without the header line that it quotes
             environ["pmservice.refused"] = status, sentences([f"{error.reason}: {reason}"])
         if error or self.channel.server.service.stopping:
-            self.set_close_on_finish()
+            self.set_close_on_finish()  # the client is told
         return environ
 
     def write(self, data: bytes) -> None:
@@ -8956,8 +8871,6 @@ class Server(TcpWSGIServer):  # type: ignore[misc]
             ident=None,  # no Server header
             clear_untrusted_proxy_headers=False,  # nothing here reads them
         )
-        self.url = url_to_show(listener, service.allowed)
-        service.url = self.url
 
     # Choosing the thread that answers
 
@@ -8972,12 +8885,9 @@ class Server(TcpWSGIServer):  # type: ignore[misc]
         if request.error:
             return self.quick.append
         call = (request.command, pattern_of(bare_path(request.path)))
-        is_page = service.wants_page(
-            request.command, request.path, headers.get("ACCEPT", ""), headers.get("TOKEN")
-        )
-        if call == LOGIN_CALL or (
-            is_page and service.page.hashes(headers.get("AUTHORIZATION", ""))
-        ):
+        accept, token, basic = map(headers.get, ("ACCEPT", "TOKEN", "AUTHORIZATION"))
+        is_page = service.wants_page(request.command, request.path, accept or "", token)
+        if call == LOGIN_CALL or (is_page and service.page.hashes(basic or "")):
             return self.hashing.add_task
         if call == LIVE_CALL:
             return self.quick.append
@@ -8993,19 +8903,15 @@ class Server(TcpWSGIServer):  # type: ignore[misc]
         return self.workers.add_task
 
     def serve_once(self) -> None:
-        """Wait until something happens at a socket; then answer what this thread is to answer.
-
-        Of the lists only one, so that no record waits for more than one list.
-        """
+        """Wait until something happens at a socket; then answer what this thread is to answer."""
         # poll(), because select() fails above 1,024 descriptors
         self.asyncore.loop(self.wait_time(), use_poll=True, map=self._map, count=1)
         turns = [self.quick.popleft() for _ in range(len(self.quick))]
-        if self.lists:
+        if self.lists:  # only one, so that no record waits for more than one list
             turns.append(self.lists.popleft())
         for channel in turns:
             if len(channel.requests) > 1:
-                # With more to answer, waitress may first wait until the client has read this
-                # answer; this thread must not.
+                # waitress may wait until the client has read the first answer
                 self.workers.add_task(channel)
             else:
                 channel.service()
@@ -9060,7 +8966,7 @@ class Server(TcpWSGIServer):  # type: ignore[misc]
             self.quiet_time = QUIET
         self.service.stopping = True
         if self._map:
-            self.trigger.pull_trigger()  # a signal interrupts this very thread while it waits
+            self.trigger.pull_trigger()  # also from the receiving thread, which a signal interrupts
 
     def finish(self) -> None:
         """Answer the clients that have connected already, for GRACE seconds at most."""
@@ -10190,10 +10096,50 @@ class Running(Client):
         self.app = app
 
 
+def listen(host: str, port: int) -> socket.socket:
+    """Return a listening socket. Raises StartError.
+
+    Callers bind it first, so that a taken port leaves no new database behind.
+    """
+    if not 0 <= port <= 65535:
+        raise StartError(f"--port: {port} is not a port; use 0 to 65535, where 0 picks a free one")
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        return socket.create_server((host, port), family=family)
+    except OSError as error:
+        # create_server adds "(while attempting to bind on address …)"
+        words = str(error.strerror or error).partition(" (while")[0].lower()
+        if error.errno == errno.EADDRINUSE:  # Windows says it in many words
+            words = "address already in use"
+        remedy = "pick another --host, or another --port (0 for a free one)"
+        raise StartError(f"cannot listen on {host}:{port}: {words}; {remedy}") from None
+
+
+def address_of_this_machine(family: int) -> str:
+    """Return an address at which other machines reach this one, its name if there is none."""
+    # An address that is reserved for documentation: connecting a UDP socket to it sends nothing.
+    elsewhere = "2001:db8::1" if family == socket.AF_INET6 else "192.0.2.1"
+    with contextlib.suppress(OSError), socket.socket(family, socket.SOCK_DGRAM) as probe:
+        probe.connect((elsewhere, 9))
+        return str(probe.getsockname()[0])
+    return socket.gethostname()
+
+
+def url_to_show(listener: socket.socket, names: Iterable[str]) -> str:
+    """Return the URL of a listening socket, with a name or address that other machines can open."""
+    host, port = listener.getsockname()[:2]
+    if ipaddress.ip_address(host).is_unspecified:
+        host = next(iter(names), "") or address_of_this_machine(listener.family)
+    if ":" in host:
+        host = f"[{host}]"
+    return f"http://{host}:{port}"
+
+
 @contextlib.contextmanager
 def serving(host: str, port: int, make: Callable[[], Service]) -> Iterator[Server]:
     """Yield a server for a service that is made once its socket listens; close both at the end."""
     with listen(host, port) as listener, contextlib.closing(make()) as service:
+        service.url = url_to_show(listener, service.allowed)
         yield Server(service, listener)
 
 
@@ -10208,7 +10154,8 @@ def running(database: FilePath = ":memory:", **settings: Unpack[Settings]) -> It
         thread = threading.Thread(target=server.run)
         thread.start()
         try:
-            yield Running(server.url, server.service.token, server.service)
+            service = server.service
+            yield Running(service.url, service.token, service)
         finally:
             server.stop()
             thread.join()
@@ -11190,6 +11137,26 @@ def command_backup(settings: Values, options: argparse.Namespace) -> None:
     tell(f"{settings['database']} copied to {out}")
 
 
+# The query from which the table release_story, which triggers keep, could be made again.
+NAMED_STORIES = "SELECT story, release FROM named_story"
+
+
+def problems_of(store: Store) -> Iterator[str]:
+    """Yield what is wrong with the file or its records, a line each."""
+    for (line,) in store.run("PRAGMA integrity_check"):
+        if line != "ok":
+            yield str(line)
+    for table, id, other, _ in store.run("PRAGMA foreign_key_check"):
+        yield f"{table} {id} names a row of {other} that does not exist"
+    kept = "SELECT story, release FROM release_story"
+    for story, release in store.run(f"{NAMED_STORIES} EXCEPT {kept}"):
+        yield f"release_story: release {release} names story {story}, which is not stored"
+    for story, release in store.run(f"{kept} EXCEPT {NAMED_STORIES}"):
+        yield f"release_story: release {release} does not name story {story}, which is stored"
+    for problem in problems_in(store):
+        yield f"{problem.resource.name} {problem.id}: {problem.field} {problem.rule}"
+
+
 def command_check(settings: Values, options: argparse.Namespace) -> int:
     """Check the file and the rules between records; return 1 if one is wrong."""
     with open_database(settings, existing=True) as database, database.reading() as store:
@@ -11245,6 +11212,11 @@ def command_call(settings: Values, options: argparse.Namespace) -> int:
     return 1 if statuses[0] >= "400" else 0
 
 
+# Seconds after which a thread at work lets others on. With Python's 0.005, a quick read beside HTML
+# pages took 4.9 ms, with this 1.8.
+SWITCH_TIME = 0.001
+
+
 def command_serve(settings: Values, options: argparse.Namespace) -> None:
     """Serve until stopped. While a fixture is being loaded, only /-/live and /-/ready answer."""
     path, host, loopback = settings["database"], settings["host"], is_loopback(settings["host"])
@@ -11271,7 +11243,7 @@ def command_serve(settings: Values, options: argparse.Namespace) -> None:
         def start() -> None:
             """Finish the start; if that fails, stop the server."""
             try:
-                finish_start(service, settings, server.url)
+                finish_start(service, settings, service.url)
             except Exception as error:
                 failures.append(error)
                 server.stop()
