@@ -5104,7 +5104,7 @@ UNAUTHORIZED = "Unauthorized"
 # The hints of a 401; the second, if something was sent in another header.
 SEND_TOKEN = (
     "Send the header `Token: <token>`."  # noqa: S105  # no secret
-    ' POST /tokens {"account": "admin", "password": "…"} returns a valid one.'
+    ' POST /tokens {"account": "admin", "password": "…"} returns one.'
 )
 OTHER_HEADER = f"Authorization and cookies are not read. {SEND_TOKEN}"
 # SQLite's errors by a part of the message: Python 3.10's sqlite3 does not expose their codes.
