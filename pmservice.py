@@ -5805,7 +5805,7 @@ def list_text(store: Store, exchange: Exchange, operation: Operation, id: int) -
     field, statement = listing.beside
     if field and "product" in narrowed:
         end = f',"{field}":{store.run(statement, narrowed).fetchone()[0]}'
-    return f'{{{begin}"{listing.key}":[{render(store, listing.view, rows)}]{end}}}'
+    return f'{{{begin}"{listing.key}":[{render_all(store, listing.view, rows)}]{end}}}'
 
 
 def record_text(store: Store, view: View, id: int | str, target: str = "", most: int = -1) -> str:
@@ -5817,7 +5817,7 @@ def record_text(store: Store, view: View, id: int | str, target: str = "", most:
     text = render(store, view, rows).removesuffix("}")
     for listing in ENCLOSED.get(view, ()):
         items = store.enclosed(listing, number, most)
-        text += f',"{listing.key}":[{render(store, listing.view, items)}]'
+        text += f',"{listing.key}":[{render_all(store, listing.view, items)}]'
     return text + "}"
 
 
@@ -5833,11 +5833,14 @@ def written_text(store: Store, shows: Any, changed: Any) -> str:
     return to_json(SUCCESS)
 
 
-def render(store: Store, view: View, cursor: Iterable[Record]) -> str:
-    """Return the JSON of records as a view shows them, without brackets."""
-    rows = list(cursor)
-    if not rows:
-        return ""
+def render_all(store: Store, view: View, cursor: sqlite3.Cursor) -> str:
+    """Return the JSON of all rows, some at a time, because their values take more memory."""
+    batches = iter(functools.partial(cursor.fetchmany, BATCH), [])
+    return ",".join(render(store, view, rows) for rows in batches)
+
+
+def render(store: Store, view: View, rows: Sequence[Record]) -> str:
+    """Return the JSON of records, at least one, as a view shows them, without brackets."""
     accounts = view.people_in(rows)
     people = store.people(accounts) if accounts else {}
     scene = Scene(people, store.zone)
