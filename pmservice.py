@@ -5103,7 +5103,7 @@ TOO_DEEP = "The body is nested too deep."
 UNAUTHORIZED = "Unauthorized"
 # The hints of a 401; the second, if something was sent in another header.
 SEND_TOKEN = (
-    "Send the header `Token: <token>`."  # noqa: S105  # no secret
+    "Send a valid token in the header `Token`."  # noqa: S105  # no secret
     ' POST /tokens {"account": "admin", "password": "…"} returns one.'
 )
 OTHER_HEADER = f"Authorization and cookies are not read. {SEND_TOKEN}"
@@ -8720,7 +8720,7 @@ class Page:
 #     Workers.add_task      starting all threads at once takes longer than most tests of a client
 #     Request               a request without a readable first line has no method and no path
 #     Task.get_environment  waitress refuses malformed requests in plain text, past log and journal
-#     Task.write            header and body, sent one after the other, wake the client twice
+#     Task.write            header and body, sent one after the other, wake each client twice
 #     Channel.service       a failure of waitress's own would end the receiving thread
 #     Server.add_task       quick reads wait for writers and log-ins, because any thread answers
 #     Server.pull_trigger   the receiving thread wakes itself after each answer
@@ -8739,6 +8739,7 @@ DESCRIPTORS = 100
 # Seconds of polling without sleep after an answer, because its client often asks again at once.
 # Without it, a quick read takes a sixth longer.
 EXPECTANT = 150e-6
+SENT_AT_ONCE = 64 * 1024  # bytes of a body that is sent together with its header
 GRACE = 4.0  # seconds that running requests have to finish when the server stops
 QUIET = 0.05  # seconds without a request after which a stopping server closes its connections
 # The signals that stop the server; SIGBREAK is Ctrl-Break, on Windows only.
@@ -8823,8 +8824,8 @@ class Task(WSGITask):  # type: ignore[misc]
         return environ
 
     def write(self, data: bytes) -> None:
-        """Send the whole body together with the header."""
-        if self.wrote_header or not (data and self.has_body):
+        """Send a body together with the header, unless it is long: that would copy it."""
+        if self.wrote_header or not (self.has_body and 0 < len(data) <= SENT_AT_ONCE):
             super().write(data)
             return
         header = self.build_response_header()

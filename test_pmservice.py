@@ -4983,12 +4983,12 @@ class TestLogins:
 
 # fmt: off
 HINTS = [  # what is sent, a part of the hint
-    ({},                              "Send the header `Token: <token>`."),
-    ({"Token": ""},                   "Send the header `Token: <token>`."),
-    ({"Authorization": "Bearer x"},   "Authorization and cookies are not read. Send the header `Token: <token>`."),
-    ({"Authorization": "BASIC eDp5"}, "Authorization and cookies are not read. Send the header `Token: <token>`."),
-    ({"Cookie": "zentaosid=x"},       "Authorization and cookies are not read. Send the header `Token: <token>`."),
-    ({"Token": "old", "Cookie": "x"}, "Send the header `Token: <token>`."),
+    ({},                              "Send a valid token in the header `Token`."),
+    ({"Token": ""},                   "Send a valid token in the header `Token`."),
+    ({"Authorization": "Bearer x"},   "Authorization and cookies are not read. Send a valid token in the header `Token`."),
+    ({"Authorization": "BASIC eDp5"}, "Authorization and cookies are not read. Send a valid token in the header `Token`."),
+    ({"Cookie": "zentaosid=x"},       "Authorization and cookies are not read. Send a valid token in the header `Token`."),
+    ({"Token": "old", "Cookie": "x"}, "Send a valid token in the header `Token`."),
 ]
 UNKNOWN_TOKENS = [
     " \t", "T", "t ", "Bearer t", "\xc3\xa9", "x" * 10_000, hashlib.sha256(b"t").hexdigest(),
@@ -8888,7 +8888,7 @@ REFUSED_HELPERS = [
     (lambda one: one.get("/prodcts"),
      "GET /prodcts was answered 404: There is nothing at /prodcts; did you mean /products[?]"),
     (lambda one: pmservice.Client(one.url, "x").get("/user"),
-     "GET /user was answered 401: Unauthorized. Send the header `Token: <token>`. *"),
+     "GET /user was answered 401: Unauthorized. Send a valid token in the header `Token`. *"),
     (lambda one: one.fail("*", statu=503),
      "POST /-/faults was answered 400: statu is not known here; did you mean status[?]"),
 ]
@@ -9103,7 +9103,7 @@ AT GET /products 500 MS -
     fault   GET /products
 AT GET /user 401 MS -
     error   Unauthorized
-    hint    Send the header `Token: <token>`. POST /tokens *
+    hint    Send a valid token in the header `Token`. POST /tokens *
 AT POST /products 400 MS admin
     body    {\\x1b[[]31m\\n'name': 'Shop', 'token***
     error   The body must be JSON, but line 1, column 2 is wrong.
