@@ -6365,27 +6365,6 @@ def matches(call: Exchange, wanted: Fields) -> bool:
     )
 
 
-class Journal:
-    """The last answered calls, in the order of their answers; see `cut_for_journal`.
-
-    cleared: when it was cleared, in NUMBERS. The reports of tests show older calls, too.
-    """
-
-    def __init__(self) -> None:
-        self.calls = deque[Exchange](maxlen=MAX_CALLS)
-        self.cleared = 0
-
-    def clear(self) -> None:
-        """Forget the calls that have begun so far."""
-        self.cleared = next(NUMBERS)
-
-    def matching(self, wanted: Fields) -> list[Exchange]:
-        """Return the calls that match; with `since` in `wanted`, those since a number."""
-        since = wanted.get("since", self.cleared)
-        calls = self.calls.copy()  # in one step, while other threads add calls
-        return [call for call in calls if call.number > since and matches(call, wanted)]
-
-
 def shown_call(call: Exchange) -> str:
     """Return a call of the journal as JSON, with its secrets blanked."""
     moment = datetime.fromtimestamp(call.answered, timezone.utc)
@@ -6619,6 +6598,9 @@ class Controls:
     on: whether the routes exist; if not, nothing is noted, and no fault applies.
     used: whether a call came since the start or a reset: pytest's shared service is reset before a
         test only then.
+    calls: the journal: the last answered calls, in the order of their answers; see
+        `cut_for_journal`.
+    cleared: when it was cleared, in NUMBERS. The reports of tests show older calls, too.
     changed: notified when a call is noted, at a reset, and when the service stops. Its lock is that
         of the faults, too: two calls must not both take the last turn of one.
     places: of the calls that wait.
@@ -6637,7 +6619,7 @@ class Controls:
         self.on = on
         self.changed = threading.Condition()
         self.places = threading.BoundedSemaphore(MAX_WAITING)
-        self.journal = Journal()
+        self.calls = deque[Exchange](maxlen=MAX_CALLS)
         self.resets = 0
         self.frozen_at_start = clock.frozen
         self.return_to_start()
@@ -6661,7 +6643,7 @@ class Controls:
         with self.changed:
             self.faults: list[Fault] = []
             self.resets += 1
-        self.journal.clear()
+        self.clear_journal()
         self.wake()
 
     # Around a call
@@ -6733,7 +6715,7 @@ class Controls:
         exchange.number = exchange.number or next(NUMBERS)
         exchange.answered = time.time()
         cut_for_journal(exchange)
-        self.journal.calls.append(exchange)
+        self.calls.append(exchange)
         self.wake()
 
     # The state of the service
@@ -6877,15 +6859,14 @@ class Controls:
 
         Raises Refusal (409) if there are fewer or more, or if the service is reset meanwhile.
         """
-        journal = self.journal
         count: int = wanted.get("count", 0)
 
         def have_come() -> bool:
-            return len(journal.matching(wanted)) >= count
+            return len(self.matching(wanted)) >= count
 
         if self.was_reset_within(wanted.get("wait", 0), have_come):
             raise Refusal(409, "The service was reset meanwhile.")
-        calls = journal.matching(wanted)
+        calls = self.matching(wanted)
         if "count" in wanted and len(calls) != count:
             names = [str(wanted[name]) for name in ("method", "path", "status") if name in wanted]
             noun = "call" if count == 1 else "calls"
@@ -6894,9 +6875,15 @@ class Controls:
         texts = ",".join(map(shown_call, calls))
         return f'{{"total":{len(calls)},"calls":[{texts}]}}'.encode()
 
-    def clear_journal(self, _: Any) -> None:
+    def matching(self, wanted: Fields) -> list[Exchange]:
+        """Return the calls that match; with `since` in `wanted`, those since a number."""
+        since = wanted.get("since", self.cleared)
+        calls = self.calls.copy()  # in one step, while other threads add calls
+        return [call for call in calls if call.number > since and matches(call, wanted)]
+
+    def clear_journal(self, _: Any = None) -> None:
         """Forget the calls."""
-        self.journal.clear()
+        self.cleared = next(NUMBERS)  # those under way, too
 
     # Faults
 
@@ -8476,11 +8463,11 @@ def json_text(value: Any) -> str:
     return json.dumps(value, indent=2, ensure_ascii=False)
 
 
-def search_calls(journal: Journal, wanted: Fields) -> list[Fields]:
+def search_calls(controls: Controls, wanted: Fields) -> list[Fields]:
     """Return the calls that match, are of the wanted account and have the wanted words."""
     words = wanted.get("text", "").lower()
     found = []
-    for noted in journal.matching(wanted):
+    for noted in controls.matching(wanted):
         text = shown_call(noted)
         call = json.loads(text)
         is_of_account = wanted.get("account") in (None, call["account"])
@@ -8678,7 +8665,7 @@ class Page:
             return [Section(text=[ADMIN_ONLY])]
         address = Address(JOURNAL_PAGE, page_query(environ))
         wanted = check_exactly(Shape(CALLS_QUERY), address.query)
-        found = search_calls(self.controls.journal, wanted)
+        found = search_calls(self.controls, wanted)
         filters = {}
         for name in ("status", "account", "path"):
             counts = Counter(str(call[name]) for call in found if call[name])
@@ -10178,7 +10165,7 @@ def calls_since(number: int) -> list[tuple[str, str]]:
     """
     sections = {}
     for controls in list(Controls.alive):
-        calls = controls.journal.matching({"since": number})
+        calls = controls.matching({"since": number})
         if not calls:
             continue
         lines = []
