@@ -5039,14 +5039,15 @@ OPERATIONS = SPECIFIED + COMPANIONS
 #  1. waitress receives it, and room 16 chooses the thread that answers it.
 #  2. That thread calls Service.__call__, which makes an Exchange: all that is known of the request.
 #  3. What a browser asks for goes to room 15, everything else to Bottle's routes.
-#  4. Both begin with `admit`, which checks the size, the Host and the Origin, and cleans the path;
-#     on the way to a route, a fault may then answer in the operation's place (room 14).
+#  4. Both begin with Service.admit, which checks the size, the Host and the Origin, and cleans the
+#     path; on the way to a route, a fault may then answer in the operation's place (room 14).
 #  5. Bottle finds the row of OPERATIONS by method and path, or refuses the request (404, 405).
-#  6. `admit_caller` finds out whose token was sent, and refuses (503) while records are loading.
+#  6. Unless the row is open, `needs_token` finds out whose token was sent (401), and refuses (503)
+#     while records are loading.
 #  7. A GET reads all that it shows from one state of the database. A write receives its body
-#     before its transaction, so that a slow client holds no lock; then, within it, it finds the
-#     record in the path (404), parses the body and checks the fields, performs the operation, and
-#     renders the answer.
+#     before its transaction, so that a slow client holds no lock, and checks its query; then,
+#     within it, it finds the record in the path (404), parses the body and checks the fields,
+#     performs the operation, and renders the answer.
 #  8. The answer is whole before its first byte is sent, so no reader holds a transaction open, and
 #     each error becomes a refusal (`render_errors`): what a write has done is then rolled back.
 #  9. Service.__call__ adds the headers that all answers have, the line in the log, and the entry in
@@ -5090,6 +5091,9 @@ MAX_PATH = 1000  # characters of a path in the journal and the log
 MAX_METHOD = 20  # of a method
 MOST_IGNORED = 20  # names that an answer says were ignored
 MAX_IGNORED_NAME = 50  # characters of each
+# The numbers of this process's calls, in the order in which they begin. A reset and the beginning
+# of a test take one, too: what came since has a higher number.
+NUMBERS = itertools.count(1)
 LEAST_PATIENCE = 0.5  # seconds that a write may wait for others, however long it was queued
 # What the real server has beyond this service, by the words in its paths.
 # fmt: off
@@ -5124,6 +5128,7 @@ STORAGE_ERRORS = {
 class Exchange:
     """A request, and what becomes known of it on the way to its answer.
 
+    number: see NUMBERS.
     raw_path: the path as WSGI gives it; `path` is without a prefix and a trailing slash.
     method: cut and printable, for messages.
     caller: who sent it, NOBODY until the token is known.
@@ -5132,7 +5137,6 @@ class Exchange:
     tried: the account of a log-in.
     error, hint: the sentences of a refusal.
     aside: whether it is a page or a preflight, which the journal leaves out.
-    number: the call's, in NUMBERS (room 14).
     fault: the fault that it met (room 14).
     duration: milliseconds.
     answered: when it was answered, in seconds by the system's clock, whatever the service's says.
@@ -5140,7 +5144,7 @@ class Exchange:
 
     service: Service
     environ: Environ
-    id: str
+    number: int
     raw_path: str
     path: str
     method: str
@@ -5151,12 +5155,16 @@ class Exchange:
     error: str = ""
     hint: str = ""
     aside: bool = False
-    number: int = 0
     fault: Fields = dataclasses.field(default_factory=dict)
     status: int = 0
     answer: list[bytes] = dataclasses.field(default_factory=list)
     duration: float = 0.0
     answered: float = 0.0
+
+    @property
+    def id(self) -> str:
+        """The id of the request, for its client, the log and the journal."""
+        return f"{self.service.id_prefix}-{self.number}"
 
     @property
     def shown_path(self) -> str:
@@ -5234,7 +5242,6 @@ class Service:
         self.stopping = False
         self.url = ""
         self.id_prefix = secrets.token_hex(4)  # of the ids of requests
-        self.numbers = itertools.count(1)
         self.paths = {(row.method, row.path) for row in OPERATIONS}
 
     def close(self) -> None:
@@ -5245,8 +5252,8 @@ class Service:
         """Answer a request; record it in the log and the journal."""
         began = time.perf_counter()
         path, method = environ["PATH_INFO"], environ["REQUEST_METHOD"]
-        id = f"{self.id_prefix}-{next(self.numbers)}"
-        exchange = Exchange(self, environ, id, path, path, printable(method[:MAX_METHOD]))
+        shown_method = printable(method[:MAX_METHOD])
+        exchange = Exchange(self, environ, next(NUMBERS), path, path, shown_method)
         environ["pmservice.exchange"] = exchange
 
         def start(status: str, headers: Headers, *rest: Any) -> Any:
@@ -5256,8 +5263,8 @@ class Service:
         accept, token = environ.get("HTTP_ACCEPT", ""), environ.get("HTTP_TOKEN")
         exchange.aside = self.wants_page(method, path, accept, token)
         answer_with = self.page if exchange.aside else self.routes
-        exchange.answer = answer_with(environ, start)
-        answer = exchange.answer
+        answer: list[bytes] = answer_with(environ, start)
+        exchange.answer = answer
         exchange.duration = round((time.perf_counter() - began) * 1000, 3)
         if log.isEnabledFor(logging.INFO):
             log_call(exchange)
@@ -5296,7 +5303,7 @@ class Service:
         Set the path, and return why it is to be refused, "" if it is not.
         """
         environ = exchange.environ
-        if "pmservice.refused" in environ:  # by waitress
+        if "pmservice.refused" in environ:  # malformed HTTP, see Task in room 16
             raise Refusal(*environ["pmservice.refused"])
         refuse_size(environ)
         if self.names is not None:
@@ -5378,6 +5385,8 @@ class Service:
 
     def answer_login(self, exchange: Exchange, operation: Operation, id: Any) -> str:
         """Perform the operation that needs no token; it takes the database, because it hashes."""
+        if self.loading:  # its users may not be there yet
+            raise Refusal(503, LOADING)
         exchange.query(NOTHING)
         exchange.read_body()
         fields = exchange.fields()
@@ -5396,7 +5405,7 @@ class Service:
         # Refuses wrong parameters now, before the record; their values are read below, with the
         # body.
         check(shape, query)
-        waited = exchange.environ.get("pmservice.waited", 0.0)
+        waited = exchange.environ.get("pmservice.waited", 0.0)  # see Task in room 16
         patience = max(LEAST_PATIENCE, PATIENCE - waited)
         with self.database.writing(exchange.caller, patience) as store:
             row = None
@@ -5566,11 +5575,11 @@ def add_routes(
     for row in rows:
         # To Bottle, \<id> is text; <name> becomes <name:name>: the name, and its filter.
         rule = re.sub("<(.*?)>", r"<\1:\1>", row.path).replace("<id:id>", r"\<id>")
-        decorators = [] if row.open else [admit_caller]
+        decorators = [] if row.open else [needs_token]
         routes.route(rule, row.method, make_handler(row), apply=decorators)
 
 
-def admit_caller(handle: Handler) -> Handler:
+def needs_token(handle: Handler) -> Handler:
     """Decorate a handler: it is called once the token is known and everything is loaded."""
 
     def admitted(**named: Any) -> Any:
@@ -5851,7 +5860,7 @@ def render(store: Store, view: View, rows: Sequence[Record]) -> str:
 
 
 def render_errors(work: Handler) -> Handler:
-    """Decorate a function that answers a request: here, and only here, errors become answers."""
+    """Decorate a function that answers a request: the answer of an error is raised instead of it."""
 
     @functools.wraps(work)
     def wrapper(*args: Any, **named: Any) -> Any:
@@ -6274,9 +6283,6 @@ MAX_OFFSET = 10**9  # seconds by which the clock can be shifted
 MAX_WAIT = 60  # seconds of a delay, or of waiting for calls
 MAX_WAITING = 24  # calls that wait at once: the other workers (room 16) answer the other calls
 START_SNAPSHOT = ""  # a name that no path can have
-# The numbers of this process's calls, in the order in which they begin. A reset and the beginning
-# of a test take one, too: what came since has a higher number.
-NUMBERS = itertools.count(1)
 BLANKED = "***"
 CONTROLS_OFF = "The controls are off; start the service with --control."
 # What the journal keeps of the environ, beside the headers.
@@ -6359,7 +6365,7 @@ def kept(content: bytes) -> bytes:
 def matches(call: Exchange, wanted: Fields) -> bool:
     """Tell whether a call has the wanted method, status and path (* matches anything)."""
     return (
-        call.method == wanted.get("method", call.method).upper()
+        call.method.upper() == wanted.get("method", call.method).upper()
         and call.status == wanted.get("status", call.status)
         and fnmatch.fnmatchcase(call.shown_path, wanted.get("path", "*"))
     )
@@ -6649,7 +6655,7 @@ class Controls:
     # Around a call
 
     def begin_call(self, exchange: Exchange) -> None:
-        """Give a call its number, and apply the first fault that matches it.
+        """Apply the first fault that matches a call.
 
         Refuse the paths of controls when these are off, but for the open ones.
         """
@@ -6658,11 +6664,10 @@ class Controls:
             raise Refusal(404, CONTROLS_OFF)
         if is_control or not self.on:
             return
-        exchange.number = next(NUMBERS)
         if not self.faults:
             return
         exchange.fault = fault = self.take_fault(exchange)
-        if self.was_reset_within(fault.get("delay", 0)):
+        if "delay" in fault and self.wait_or_reset(fault["delay"]):
             raise Refusal(503, "The service was reset while this call was delayed.")
         if fault.get("drop") or "status" in fault or "body" in fault:
             raise faulty_answer(fault)
@@ -6676,7 +6681,7 @@ class Controls:
                     return fault
         return {}
 
-    def was_reset_within(self, seconds: float, have_come: Callable[[], bool] | None = None) -> bool:
+    def wait_or_reset(self, seconds: float, have_come: Callable[[], bool] | None = None) -> bool:
         """Wait until `have_come` returns True, the time is up, or the service is reset or stops.
 
         Return whether it was reset. Raises Refusal (503) if too many calls wait.
@@ -6711,8 +6716,6 @@ class Controls:
             self.used = True
         if exchange.path.startswith("/-/") or exchange.aside:
             return
-        # A call that was refused before its number was given gets one now.
-        exchange.number = exchange.number or next(NUMBERS)
         exchange.answered = time.time()
         cut_for_journal(exchange)
         self.calls.append(exchange)
@@ -6760,11 +6763,11 @@ class Controls:
                 raise Invalid({"advance": rule})
             clock.advance(values["advance"])
             return clock.state()
-        clock.offset = values.get("offset", 0)
         if "now" in values:
             clock.freeze(values["now"], self.database.zone)
         else:
             clock.frozen = None
+        clock.offset = values.get("offset", 0)
         return clock.state()
 
     # Records
@@ -6864,7 +6867,7 @@ class Controls:
         def have_come() -> bool:
             return len(self.matching(wanted)) >= count
 
-        if self.was_reset_within(wanted.get("wait", 0), have_come):
+        if self.wait_or_reset(wanted.get("wait", 0), have_come):
             raise Refusal(409, "The service was reset meanwhile.")
         calls = self.matching(wanted)
         if "count" in wanted and len(calls) != count:
@@ -6875,9 +6878,10 @@ class Controls:
         texts = ",".join(map(shown_call, calls))
         return f'{{"total":{len(calls)},"calls":[{texts}]}}'.encode()
 
-    def matching(self, wanted: Fields) -> list[Exchange]:
-        """Return the calls that match; with `since` in `wanted`, those since a number."""
-        since = wanted.get("since", self.cleared)
+    def matching(self, wanted: Fields, since: int | None = None) -> list[Exchange]:
+        """Return the calls that match, since a number, by default since the journal was cleared."""
+        if since is None:
+            since = self.cleared
         calls = self.calls.copy()  # in one step, while other threads add calls
         return [call for call in calls if call.number > since and matches(call, wanted)]
 
@@ -6958,8 +6962,8 @@ class Control(NamedTuple):
 
 
 # fmt: off
-KEPT_PARTS = ("records",)
-ONLY  = {"only": one_of(*KEPT_PARTS)}
+RESET_PARTS = ("records",)
+ONLY  = {"only": one_of(*RESET_PARTS)}
 STATE = flat_object("State", "", "status")
 TIME  = object_of({"now": STRING, "frozen": FLAG_SCHEMA, "offset": FLOAT}, "ServiceTime")
 SAVED = object_of({"snapshots": array_of(STRING)}, "SnapshotList")
@@ -7019,8 +7023,8 @@ def make_control(control: Control) -> Handler:
 
 
 @render_errors
-def admit() -> None:
-    """Make the checks that come before any route is looked up."""
+def before_route() -> None:
+    """Make the checks that come before any route is looked up; Bottle calls this."""
     exchange = this_exchange()
     reason = exchange.service.admit(exchange)
     exchange.service.controls.begin_call(exchange)
@@ -7033,7 +7037,7 @@ def routes() -> bottle.Bottle:
     """Return the routes; they are made once for all services of the process."""
     made = bottle.Bottle()
     made.install(render_errors)
-    made.add_hook("before_request", admit)
+    made.add_hook("before_request", before_route)
     made.default_error_handler = render_bottle_error
     vars(made)["router"] = Router()  # Bottle refuses to have it assigned
     made.router.filters.update(PATH_FILTERS)
@@ -8696,17 +8700,19 @@ class Page:
 #
 # The receiving thread runs Server.run: it waits for all sockets at once, accepts connections, and
 # gives what it receives to waitress's parsers. When a request is complete, Server.queue_for chooses
-# the thread that answers it, by one rule:
-#     the receiving thread  what is quick, because handing it over takes as long: with a database in
-#                           memory all that waits for nothing; with a file, where a write waits for
-#                           the disk, single records and the first pages of lists
+# the thread that answers it:
+#     the workers           what may wait for other calls or for a delay: calls while faults are set
+#                           or records are loading, and the journal
 #     the hashing thread    log-ins, one after the other, so that they slow down nobody else
+#     the receiving thread  what is quick, because handing it over takes as long: with a database in
+#                           memory all else; with a file, where a write waits for the disk, single
+#                           records and the first pages of lists
 #     the workers           everything else
 #
 # What is overridden of waitress 3.0, and the harm that this prevents:
 #     Workers.add_task      starting all threads at once takes longer than most tests of a client
 #     Request               a request without a readable first line has no method and no path
-#     Task.get_environment  waitress refuses malformed requests in plain text, past log and journal
+#     Task                  waitress refuses malformed requests in plain text, past log and journal
 #     Task.write            header and body, sent one after the other, wake each client twice
 #     Channel.service       a failure of waitress's own would end the receiving thread
 #     Server.add_task       quick reads wait for writers and log-ins, because any thread answers
@@ -8742,9 +8748,8 @@ RECORD_CALLS = {
     for row in OPERATIONS
     if row.method == "GET" and row.view and not row.listing and row.view not in ENCLOSED
 }
-# In the query of a list, what leads beyond its first pages: a page after the 100th, more than 100
-# records, another order than that of the ids.
-BEYOND = re.compile(r"(page|limit)=(?!100\b)\d{3}|order=(?!id)")
+# The numbers, as text, of a list's first pages, and of how many records they may have.
+FIRST = {str(number) for number in range(101)}
 
 
 def connection_limit() -> int:
@@ -8800,6 +8805,7 @@ class Task(WSGITask):  # type: ignore[misc]
     def get_environment(self) -> Members:
         """Return the WSGI environment, with how long the request has waited, and its refusal."""
         environ: Members = super().get_environment()
+        # since the last byte of the request came
         environ["pmservice.waited"] = time.time() - self.channel.last_activity
         error = self.request.error
         if error:
@@ -8875,15 +8881,16 @@ class Server(TcpWSGIServer):  # type: ignore[misc]
         service, headers = self.service, request.headers
         if request.error:
             return self.quick.append
-        call = (request.command, pattern_of(bare_path(request.path)))
+        method = request.command.replace("HEAD", "GET")
+        call = (method, pattern_of(bare_path(request.path)))
         accept, token, basic = map(headers.get, ("ACCEPT", "TOKEN", "AUTHORIZATION"))
-        is_page = service.wants_page(request.command, request.path, accept or "", token)
-        if call == LOGIN_CALL or (is_page and service.page.hashes(basic or "")):
-            return self.hashing.add_task
+        is_page = service.wants_page(method, request.path, accept or "", token)
         if call == LIVE_CALL:
             return self.quick.append
         if call == WAITING_CALL or service.controls.faults or service.loading:
             return self.workers.add_task
+        if call == LOGIN_CALL or (is_page and service.page.hashes(basic or "")):
+            return self.hashing.add_task
         in_memory = service.database.in_memory
         if is_page and not in_memory:
             return self.workers.add_task
@@ -8901,8 +8908,9 @@ class Server(TcpWSGIServer):  # type: ignore[misc]
         if self.lists:  # only one, so that no record waits for more than one list
             turns.append(self.lists.popleft())
         for channel in turns:
-            if len(channel.requests) > 1:
-                # waitress may wait until the client has read the first answer
+            # Before a further answer, waitress may wait until the client has read this one; and a
+            # fault that has been set meanwhile may delay it.
+            if len(channel.requests) > 1 or self.service.controls.faults:
                 self.workers.add_task(channel)
             else:
                 channel.service()
@@ -8923,7 +8931,7 @@ class Server(TcpWSGIServer):  # type: ignore[misc]
             self.trigger.pull_trigger()
 
     def handle_accept(self) -> None:
-        """Accept a connection, unless its client has gone again."""
+        """Accept a connection, unless its client has gone before waitress has made its channel."""
         with contextlib.suppress(OSError):
             super().handle_accept()
 
@@ -8984,9 +8992,12 @@ class Server(TcpWSGIServer):  # type: ignore[misc]
 
 
 def is_first_page(listing: Listing, query: str) -> bool:
-    """Tell whether a list is asked for one of its first pages; see BEYOND."""
-    is_whole = listing.whole and "limit=" not in query and "page=" not in query
-    return not is_whole and not BEYOND.search(query)
+    """Tell whether a list is asked for one of its first pages, in the order of ids."""
+    given = dict(urllib.parse.parse_qsl(query))
+    if listing.whole and not {"page", "limit"} & given.keys():
+        return False
+    page, limit = given.get("page", "1"), given.get("limit", str(listing.limit))
+    return {page, limit} <= FIRST and given.get("order", "id").startswith("id")
 
 
 # --- 17 Demo: a made-up company -------------------------------------------------------------------
@@ -10165,7 +10176,7 @@ def calls_since(number: int) -> list[tuple[str, str]]:
     """
     sections = {}
     for controls in list(Controls.alive):
-        calls = controls.matching({"since": number})
+        calls = controls.matching({}, number)
         if not calls:
             continue
         lines = []
