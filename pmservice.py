@@ -8950,7 +8950,10 @@ class Server(TcpWSGIServer):  # type: ignore[misc]
                 channel.handle_close()  # wakes a thread that waits for this client to read
             self.workers.shutdown(timeout=0.5)
             self.hashing.shutdown(timeout=0.1)
-            self.asyncore.close_all(self._map)
+
+    def close_all(self) -> None:
+        """Close all sockets, now that nobody stops the server any more."""
+        self.asyncore.close_all(self._map)
 
     def stop(self, number: int = 0, frame: Any = None) -> None:
         """Stop accepting, and finish running requests.
@@ -10142,7 +10145,11 @@ def serving(host: str, port: int, make: Callable[[], Service]) -> Iterator[Serve
     """Yield a server for a service that is made once its socket listens; close both at the end."""
     with listen(host, port) as listener, contextlib.closing(make()) as service:
         service.url = url_to_show(listener, service.allowed)
-        yield Server(service, listener)
+        server = Server(service, listener)
+        try:
+            yield server
+        finally:
+            server.close_all()
 
 
 @contextlib.contextmanager
