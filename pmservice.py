@@ -93,7 +93,7 @@ from wsgiref.util import is_hop_by_hop
 try:
     import bottle
     from waitress.channel import ClientDisconnected, HTTPChannel
-    from waitress.parser import HTTPRequestParser
+    from waitress.parser import HTTPRequestParser, ParsingError
     from waitress.server import TcpWSGIServer
     from waitress.task import ThreadedTaskDispatcher, WSGITask
 except ImportError as error:
@@ -6433,7 +6433,10 @@ def blanked(content: bytes, content_type: str = "") -> Any:
     """
     text = content.decode("utf-8-sig", "replace")
     with contextlib.suppress(Refusal, ValueError, RecursionError):
-        return read_json(parse_json(text.strip() or "null", blank_fields))
+        value = read_json(parse_json(text.strip() or "null", blank_fields))
+        if not isinstance(value, str):
+            return value
+        text = value  # such as an object that was written as JSON twice
     with contextlib.suppress(Refusal):
         if content_type.lower().startswith(FORM):
             return blank_fields(parse_form(text))
@@ -8711,7 +8714,8 @@ class Page:
 #
 # What is overridden of waitress 3.0, and the harm that this prevents:
 #     Workers.add_task      starting all threads at once takes longer than most tests of a client
-#     Request               a request without a readable first line has no method and no path
+#     Request               a request without a readable first line has no method and no path, and
+#                           one whose address is no URL gets no answer
 #     Task                  waitress refuses malformed requests in plain text, past log and journal
 #     Task.write            header and body, sent one after the other, wake each client twice
 #     Channel.service       a failure of waitress's own would end the receiving thread
@@ -8795,6 +8799,13 @@ class Request(HTTPRequestParser):  # type: ignore[misc]
     command = "?"
     path = request_uri = query = ""
     url_scheme = "http"
+
+    def parse_header(self, header_plus: bytes) -> None:
+        """Parse the first line and the headers. Raises ParsingError."""
+        try:
+            super().parse_header(header_plus)
+        except ValueError as error:
+            raise ParsingError(str(error)) from None
 
 
 class Task(WSGITask):  # type: ignore[misc]

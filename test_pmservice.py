@@ -7123,6 +7123,7 @@ NOTED_BODIES = [
     (b'{"name": "", "x": 1e400, "y": "\\ud800"}',                '{"name": "", "x": 1e400, "y": "\\ud800"}'),
     ({"name": "", "x": {"Token": 1, "y": [{"password": 2}]}},
      {"name": "", "x": {"Token": "***", "y": [{"password": "***"}]}}),
+    (b'"{\\"name\\": 1, \\"password\\": \\"hush\\"}"',             '{"name": 1, "password***'),
 ]
 SENT_URLS = [
     # what is sent,                                what the journal keeps,                       its path
@@ -8319,6 +8320,8 @@ HTTP_REQUESTS = [  # the request line, headers, the status, and how the error be
     ("GET /user HTTP/1.1", "Content-Length: 1073741824",                            413,
          "Request Entity Too Large: exceeds max_body of 1073741824."),
     ("\x00", "",                                                                    400, "Bad Request: "),
+    ("GET http://[::1 HTTP/1.1", "Host: localhost",                                 400,
+         "Bad Request: Invalid IPv6 URL."),
     ("GET /user HTTP/1.1", f"X: {'x' * 262144}",                                    431,
          "Request Header Fields Too Large: exceeds max_header of 262144."),
     ("POST /products HTTP/1.1", f"Transfer-Encoding: chunked\r\n\r\n100001\r\n{'x' * 1048577}\r\n0", 413,
