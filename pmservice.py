@@ -8510,7 +8510,8 @@ class Page:
 
     def __call__(self, environ: Environ, start_response: Handler) -> list[bytes]:
         """Answer a request with a page, refusals included."""
-        bottle.request.bind(environ)  # as Bottle does before it looks up a route
+        bottle.request.bind(environ)  # both as Bottle does before it looks up a route
+        bottle.response.bind()
         exchange = this_exchange()
         answer = self.response(exchange)
         start_response(answer.status_line, answer.headerlist)

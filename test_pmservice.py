@@ -7579,6 +7579,10 @@ class TestPage:
                 browse(filled, path, Accept=accept)
             browse(filled, "/nothing", Accept=accept, status=404)
 
+    def test_first_page_that_a_thread_answers_may_be_a_refusal(self, filled):
+        with ThreadPoolExecutor(1) as fresh:
+            fresh.submit(browse, filled, "/nothing", status=404).result()
+
     def test_programs_get_json_and_so_does_who_asks_for_what_is_for_them(self, filled):
         for accept in NO_BROWSERS:
             answer = filled.call("GET", "/", Accept=accept)
