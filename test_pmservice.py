@@ -7146,7 +7146,7 @@ OTHER_NUMBERS = {  # query of the journal: the refusal
     "count=3":                "expected 3 calls, 2 came.",
 }
 # Answers of faults that cannot be read as JSON, or not written as JSON again.
-NO_JSON = ["[" * 20_000, "[" * 8000, "[" * 950 + "]" * 950, "NaN", "1e999", '"\\ud800"', "{"]
+NO_JSON = ["[" * 20_000, "[" * 8000, "NaN", "1e999", '"\\ud800"', "{"]
 # fmt: on
 
 
@@ -7180,6 +7180,15 @@ class TestJournal:
             *_, call = memory.calls()
             assert call["answer"] in (text, f"{len(text)} bytes")
             assert call["answer"][:50] in browse(memory, "/-/journal").text
+
+    def test_answer_that_nests_as_deep_as_it_can_is_kept(self, memory):
+        """As a value or as text: each Python gives up at another depth."""
+        for depth in range(900, 1000, 9):
+            text = "[" * depth + "]" * depth
+            memory.call("PUT", "/-/faults", [{"match": "GET /user", "body": text}])
+            memory.app.get("/user", headers={"Token": "t"})
+            *_, call = memory.calls()
+            assert json.dumps(call["answer"]).strip('"') == text
 
     def test_journal_waits_for_the_calls_of_others(self, memory):
         memory.fail("GET /programs", delay=0.1)
