@@ -5216,10 +5216,10 @@ class Service:
     allowed: the Hosts that --allowed-host adds.
     frames: the origins whose pages may show ours in a frame.
     url: where it is served, "" before.
-
-    Rooms below add to it:
-    routes: Bottle's, which all services of the process share: the request names its service.
     paths: those that it answers, as OPERATIONS writes them, each with its method.
+
+    Rooms below set these:
+    routes: Bottle's, which all services of the process share: the request names its service.
     controls: a Controls of room 14.
     page: a Page of room 15.
     """
@@ -5362,7 +5362,7 @@ class Service:
             near = near.replace("<id>", number, 1)
         return f"There is nothing at {path}{near or '; GET /openapi.json lists what there is.'}"
 
-    # Who asks
+    # The caller of a token
 
     def caller(self, token: str, environ: Environ) -> Caller:
         """Return whose token it is. Raises Refusal (401), with a hint from the environ."""
@@ -6285,7 +6285,7 @@ MAX_WAITING = 24  # calls that wait at once: the other workers (room 16) answer 
 START_SNAPSHOT = ""  # a name that no path can have
 BLANKED = "***"
 CONTROLS_OFF = "The controls are off; start the service with --control."
-# What the journal keeps of the environ, beside the headers.
+# The keys of the environ that the journal keeps besides the headers.
 OTHERS_SENT = ("CONTENT_TYPE", "CONTENT_LENGTH", "REQUEST_URI", "SCRIPT_NAME", "QUERY_STRING")
 SECRET_HEADERS = ("Token", "Authorization", "Cookie")
 URL_MARKS = "/?&=%:,;@!$'()*+[]~"  # the characters of a URL that stay as they are
@@ -6449,7 +6449,7 @@ def blank_fields(fields: Fields) -> Members:
     return {name: BLANKED if SECRET.search(name) else fields[name] for name in fields}
 
 
-# What requests to controls say
+# The fields of requests to controls
 
 
 def read_offset(value: Any) -> Any:
@@ -6652,8 +6652,8 @@ class Controls:
         with self.changed:
             self.faults: list[Fault] = []
             self.resets += 1
+            self.changed.notify_all()
         self.clear_journal()
-        self.wake()
 
     # Around a call
 
@@ -8555,8 +8555,8 @@ class Page:
         return bottle.HTTPResponse(content, status, headers)
 
     def hashes(self, header: str) -> bool:
-        """Tell whether the password in a header of HTTP Basic has to be checked."""
-        return self.remembered(header) is None
+        """Tell whether a header of HTTP Basic has a password that has to be checked."""
+        return header != "" and self.remembered(header) is None
 
     def caller(self, exchange: Exchange) -> Caller:
         """Return who asks, by HTTP Basic: an account and its password, or a token as the password.
@@ -8713,7 +8713,7 @@ class Page:
 #                           records and the first pages of lists
 #     the workers           everything else
 #
-# What is overridden of waitress 3.0, and the harm that this prevents:
+# The methods of waitress 3.0 that are overridden, each with the harm that this prevents:
 #     Workers.add_task      starting all threads at once takes longer than most tests of a client
 #     Request               a request without a readable first line has no method and no path, and
 #                           one whose address is no URL gets no answer
