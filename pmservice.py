@@ -72,6 +72,7 @@ import os
 import re
 import secrets
 import select
+import shlex
 import signal
 import socket
 import sqlite3
@@ -5063,8 +5064,15 @@ NOBODY = Caller("-", False)
 PREFIXES = ("/zentao/api.php/v1", "/api.php/v1")  # where clients of the real server look
 # Below these, browsers get JSON, too. Compared with the path and a slash.
 NO_PAGES = tuple(f"{path}/" for path in (*PREFIXES, "/openapi.json", "/-"))
-# The pages below /-/: of the calls, and the one that ends a login.
-PAGES_OF_CONTROLS = ("/-/journal", "/-/out")
+# What browsers ask of pages below /-/: those of all tasks and of the calls, and the two forms.
+LOGIN_PATH, LOGOUT_PATH, JOURNAL_PATH = "/-/in", "/-/out", "/-/journal"
+PAGE_CALLS = {
+    ("GET", "/-/tasks"),
+    ("GET", JOURNAL_PATH),
+    ("GET", LOGIN_PATH),
+    ("POST", LOGIN_PATH),
+    ("POST", LOGOUT_PATH),
+}
 HOST = re.compile(r"([A-Za-z0-9_][A-Za-z0-9_.-]*|\[[0-9A-Fa-f:.]+\])(:[0-9]+)?")
 LOOPBACK_NAMES = ("localhost", "127.0.0.1", "[::1]")
 ORIGIN = re.compile(r"([a-z][a-z0-9+.-]*)://([^\s/?#@,]+)")
@@ -5279,8 +5287,9 @@ class Service:
         """Tell whether a browser asks: only browsers accept XHTML, only programs send a token."""
         if "application/xhtml+xml" not in accept or token is not None:
             return False
-        has_page = path in PAGES_OF_CONTROLS or not f"{path}/".startswith(NO_PAGES)
-        return has_page and method in ("GET", "HEAD")
+        if (method.replace("HEAD", "GET"), path.removesuffix("/")) in PAGE_CALLS:
+            return True
+        return method in ("GET", "HEAD") and not f"{path}/".startswith(NO_PAGES)
 
     def headers_of(self, exchange: Exchange) -> Headers:
         """Return the headers that every answer has, refusals included."""
@@ -5367,13 +5376,17 @@ class Service:
     def caller(self, token: str, environ: Environ) -> Caller:
         """Return whose token it is. Raises Refusal (401), with a hint from the environ."""
         raw = token.encode("latin-1", "replace")  # WSGI passes the header's bytes as Latin-1
-        hash = hash_token(raw.decode("utf-8", "surrogateescape"))
-        found: Caller | None = ADMINISTRATOR
-        if not hmac.compare_digest(hash, self.admin_hash):
-            found = authenticate(self.database, hash)
+        found = self.caller_of(raw.decode("utf-8", "surrogateescape"))
         if not found:
             raise Refusal(401, UNAUTHORIZED, hint=hint_for(environ))
         return found._replace(token=token)
+
+    def caller_of(self, token: str) -> Caller | None:
+        """Return whose token it is, None if it is unknown."""
+        hash = hash_token(token)
+        if hmac.compare_digest(hash, self.admin_hash):
+            return ADMINISTRATOR
+        return authenticate(self.database, hash)
 
     def note_login(self, exchange: Exchange, account: Any) -> None:
         """Note the account of a login for the log, unless it is none, or rather a token."""
@@ -6547,13 +6560,7 @@ JOURNAL_QUERY = {
     "wait": SECONDS,
 }
 # Of the page of calls; `every`: seconds after which it is loaded again.
-CALLS_QUERY = {
-    "status": COUNT,
-    "account": TEXT,
-    "path": CALL_PATH,
-    "text": TEXT,
-    "every": Kind("plain", whole(1, 3600), whole_schema(1, 3600)),
-}
+CALLS_QUERY = {"text": TEXT, "every": Kind("plain", whole(1, 3600), whole_schema(1, 3600))}
 
 
 def check_exactly(shape: Shape, given: Fields) -> Members:
@@ -7065,41 +7072,31 @@ def get_document() -> bytes:
 
 # --- 15 Page: what browsers are shown -------------------------------------------------------------
 # Pages for people: an overview, and the answer of every GET as tables, made from OPERATIONS, the
-# lists and the views. Sheet collects what a page says, TEMPLATE writes it as HTML, Page checks who
-# asks. The template escapes all that it is given, and no page runs a script. The pages only read:
-# none changes a record.
+# lists and the views. Sheet collects what a page says, TEMPLATE writes it as HTML, Page finds out
+# who asks. The template escapes all that it is given, and no page runs a script. The pages only
+# show records: none changes one.
 
-REMEMBERED = 600  # seconds for which an Authorization header that was right is remembered
-MOST_REMEMBERED = 1000  # headers
-WEEKS = 26  # of the chart of bugs, and of past releases
+WEEKS = 26  # of the chart of bugs
 # Limits of a page.
 TOP = 12  # products, and running executions
-RELEASES = 40  # past ones, and as many planned ones
+RELEASES = 6  # past ones, and as many planned ones
 CALLS_SHOWN = 100
 MOST_SHOWN = 5000  # characters of a body, or of an answer, of such a call
-REFRESHED = {"": "never", "2": "2 s", "10": "10 s"}  # what the page of calls offers
-WORDS_SHOWN = 8  # accounts, paths and so on by which calls can be filtered
-MOST_ENDED = 1000  # logins that are ended at the same time
 ACTIONS = 100
-COLUMNS = 10
+BELOW = 10  # rows of a list below a record, which has a page of its own
 ROWS = 50  # of a list, unless its query has a limit
 MOST_ROWS = 500
 SEALED = {  # the headers of every page
     "Content-Type": "text/html; charset=utf-8",
     "Cross-Origin-Resource-Policy": "same-origin",
     "X-Content-Type-Options": "nosniff",
-    "Referrer-Policy": "no-referrer",
+    # With "no-referrer", browsers send the form that logs in with `Origin: null`.
+    "Referrer-Policy": "same-origin",
 }
 POLICY = (
     "default-src 'none'; style-src 'unsafe-inline'; img-src data:; form-action 'self';"
     " base-uri 'none'; frame-ancestors "
 )
-# The fields that tables show, the most telling first.
-TELLING = """
-    id name title account realname status stage product execution type caseResult severity pri
-    PM PO owner builder assignedTo consumed left progress bugs unResolved closedBugs stories
-    openedDate date begin end deadline role email
-"""
 # The labels that people read instead of the interface's words: fields, states, orders, filters and
 # titles. A row is the word, its English label and its Chinese one; a row of two is an English text
 # and the Chinese one. The Chinese ones follow ZenTao's own pages.
@@ -7111,7 +7108,7 @@ LABELS_TEXT = """
     activatedDate | Activated | 激活日期
     address | Address | 地址
     admin | Administrator | 管理员
-    assignToNull | Unassigned bugs | 未指派的Bug
+    assignToNull | Unassigned bugs | 未指派的 Bug
     assignedDate | Assigned | 指派日期
     assignedTo | Assigned to | 指派给
     attribute | Kind of stage | 阶段类型
@@ -7134,14 +7131,14 @@ LABELS_TEXT = """
     cases | Test cases | 用例
     category | Category | 类别
     children | Child stories | 子需求
-    closedBugs | Closed bugs | 已关闭的Bug
+    closedBugs | Closed bugs | 已关闭的 Bug
     closedBy | Closed by | 由谁关闭
     closedDate | Closed | 关闭日期
     closedReason | Close reason | 关闭原因
     code | Code | 代号
     commiter | Commits as | 源代码账号
     confirmed | Confirmed | 是否确认
-    consumed | Hours consumed | 总计消耗
+    consumed | Hours spent | 总计消耗
     createdBy | Created by | 由谁创建
     createdDate | Created | 创建日期
     date | Date | 日期
@@ -7152,7 +7149,7 @@ LABELS_TEXT = """
     dept | Department | 所属部门
     desc | Description | 描述
     dingding | DingTalk | 钉钉
-    duplicateBug | Duplicate of | 重复Bug
+    duplicateBug | Duplicate of | 重复 Bug
     duplicateStory | Duplicate of | 重复需求
     effort | Efforts | 日志
     email | E-mail | 邮箱
@@ -7162,30 +7159,31 @@ LABELS_TEXT = """
     execution | Execution | 执行
     executions | Executions | 执行
     expired | Overdue | 已过期
+    expect | Expected | 预期
     extraStories | Further stories | 相关需求
     feedbackBy | Reported by | 反馈者
     filePath | Download | 下载地址
     finishedBy | Finished by | 由谁完成
     finishedDate | Finished | 实际完成
     finishedList | Finished by (all) | 完成者列表
-    fixedBugs | Fixed bugs | 已修复的Bug
+    fixedBugs | Fixed bugs | 已修复的 Bug
     found | Found in | 如何发现
-    fromBug | From bug | 来源Bug
+    fromBug | From bug | 来源 Bug
     fromCaseID | From case | 来源用例
     hardware | Hardware | 硬件平台
     hour | Hours | 工时
     id | ID | ID
     join | Joined | 入职日期
     keywords | Keywords | 关键词
-    lastEditedBy | Edited by | 最后修改者
-    lastEditedDate | Edited | 最后修改日期
+    lastEditedBy | Last edited by | 最后修改者
+    lastEditedDate | Last edited | 最后修改日期
     lastRunDate | Last run | 执行时间
     lastRunResult | Last result | 上次结果
     lastRunner | Last run by | 执行人
     left | Hours left | 预计剩余
-    leftBugs | Bugs left | 遗留的Bug
+    leftBugs | Bugs left | 遗留的 Bug
     lifetime | Lifetime | 迭代类型
-    linkBug | Related bugs | 相关Bug
+    linkBug | Related bugs | 相关 Bug
     linkCase | Related cases | 相关用例
     mailto | Cc | 抄送给
     manager | Manager | 负责人
@@ -7247,6 +7245,7 @@ LABELS_TEXT = """
     status | Status | 状态
     stepNumber | Steps | 步骤数
     stepResults | Results of the steps | 步骤结果
+    step | Step | 步骤
     steps | Steps | 步骤
     stories | Stories | 需求
     story | Story | 需求
@@ -7257,13 +7256,13 @@ LABELS_TEXT = """
     testcases | Test cases | 用例
     testtask | Test task | 测试单
     testtasks | Test tasks | 测试单
-    thisWeekBugs | Bugs this week | 本周新增Bug
+    thisWeekBugs | Bugs this week | 本周新增 Bug
     title | Title | 标题
-    toBugs | Bugs found | 产生的Bug
+    toBugs | Bugs found | 产生的 Bug
     toStory | Became story | 转需求
     toTask | Became task | 转任务
     type | Type | 类型
-    unResolved | Active bugs | 激活的Bug
+    unResolved | Active bugs | 激活的 Bug
     user | User | 用户
     users | Users | 用户
     verify | Acceptance criteria | 验收标准
@@ -7322,18 +7321,18 @@ LABELS_TEXT = """
     market | Market | 市场
     misc | Miscellaneous | 其他
     n/a | Not applicable | 忽略
-    noclosed | Not closed | 未关闭
+    noclosed | Open | 未关闭
     normal | Normal | 正常
     notrepro | Not reproducible | 无法重现
     open | Open | 公开
     openedbyme | Opened by me | 由我创建
-    openedthisweek | Bugs opened this week | 本周新增Bug
+    openedthisweek | Bugs opened this week | 本周新增 Bug
     operation | Operations | 运营
     ops | Operations | 运维
     other | Other | 其他
     others | Others | 其他
     outside | External | 外部
-    overduebugs | Overdue | 过期Bug
+    overduebugs | Overdue | 已过期
     partner | Partner | 合作伙伴
     pass | Passed | 通过
     past | Past | 已发布
@@ -7354,7 +7353,7 @@ LABELS_TEXT = """
     requirement | Requirement | 用户需求
     resolved | Resolved | 已解决
     resolvedbyme | Resolved by me | 由我解决
-    resolvedthisweek | Bugs resolved this week | 本周解决Bug
+    resolvedthisweek | Bugs resolved this week | 本周解决 Bug
     reviewbyme | To be reviewed by me | 待我评审
     reviewedbyme | Reviewed by me | 我评审过
     reviewingstory | Under review | 评审中
@@ -7378,7 +7377,7 @@ LABELS_TEXT = """
     totalstatus | All | 所有
     trunk | Trunk | 主干
     ui | Interface design | 界面设计
-    unclosed | Not closed | 未关闭
+    unclosed | Open | 未关闭
     unconfirmed | Not confirmed | 未确认
     undone | Not done | 未完成
     unit | Unit test | 单元测试
@@ -7392,6 +7391,7 @@ LABELS_TEXT = """
 
     assigned | Assigned | 指派
     activated | Activated | 激活
+    commented | Commented | 备注
     canceled | Cancelled | 取消
     edited | Edited | 编辑
     finished | Finished | 完成
@@ -7404,56 +7404,76 @@ LABELS_TEXT = """
     worked on | Logged hours | 记录工时
 
     Overview | 概览
-    Lists | 列表
     my tasks | My tasks | 我的任务
-    Calls | 调用记录
-    Last calls | 最近的调用
-    Controls | 测试控制
-    Calls and examples | 调用记录与接口示例
-    For API clients | 供程序调用
-    Clients get JSON at the same paths: | 程序请求相同的路径，返回 JSON：
+    Plan | 规划
+    Build | 开发
+    Test | 测试
+    Company | 组织
+    API calls | 接口调用
+    Menu | 菜单
+    Close | 关闭
+    Lists | 列表
+    Where this is | 当前位置
+    Skip to the content | 跳到正文
     Log in | 登录
-    Log in again | 重新登录
+    Log in as | 选择身份登录
     Log out | 退出
-    Logged out | 已退出
-    You are logged out. | 您已退出登录。
-    Words | 关键词
-    Find | 搜索
+    Password or token | 密码或 token
+    People of this company | 公司成员
+    All of them have the password of admin. | 他们的密码都与 admin 相同。
+    Login failed. Please check your account and password. | 登录失败，账号或密码错误。
+    Summary | 概况
+    More | 更多
+    Mine | 与我有关
+    To look at | 待处理
+    This week | 本周
+    Stage | 阶段
     Show | 显示
-    Refresh | 刷新
-    never | Never | 不刷新
-    Unset | 未设置的字段
-    When | 时间
-    Who | 操作者
-    Only an administrator may do this. | 只有管理员可以查看。
-    The controls are off; start the service with --control. | 测试控制未开启，请用 --control 启动服务。
-    What | 动作
-    Comment | 备注
-    Action log | 历史记录
-    Fault | 故障
-    Query | 查询参数
-    Headers | 请求头
-    Body | 请求体
-    Ignored | 被忽略的字段
-    Answer | 响应
-    path | Path | 路径
+    Search titles | 搜索标题
+    Search | 搜索
+    highest | 最高
+    Details | 详情
+    People | 人员
+    Dates | 日期
+    Links | 关联
+    Not set | 未填写
+    History | 历史记录
     ‹ previous | ‹ 上一页
     next › | 下一页 ›
-    Bugs per week | 每周Bug
+    Bugs per week | 每周 Bug
+    Bugs by product | 各产品的 Bug
     Stories by stage | 各阶段的需求
-    Products | 产品
     Running executions | 进行中的执行
-    Releases | 发布
+    Next releases | 即将发布
+    Latest releases | 最近发布
     There is nothing here. | 没有符合条件的记录。
     There are no records yet | 还没有数据
     Start the service with --demo to see a made-up company. | 用 --demo 启动服务，可以看到一家示例公司。
     Load your own records with --load FILE, or with pmservice load FILE. | 用 --load FILE 或 pmservice load FILE 载入自己的数据。
     POST /products creates a product. | POST /products 创建产品。
-    Reload the page to enter an account and its password. | 请刷新页面，在浏览器弹出的窗口中输入账号和密码。
-    A token can be entered as the password, too. | 密码处也可以填写 token。
-    The password of admin was printed when the service first started. | admin 的密码在服务首次启动时显示在终端里。
-    If it is lost, run this in the folder of the database: | 忘记密码时，请在数据库所在目录运行以下命令重设：
-    {0:%B %Y} | {0.year}年{0.month}月
+    Calls | 调用
+    Every 2 s | 每 2 秒刷新
+    Controls | 测试控制
+    Body | 请求体
+    Answer | 响应
+    Ignored | 被忽略的字段
+    Fault | 故障
+    Headers | 请求头
+    Curl | curl
+    Only an administrator may do this. | 只有管理员可以查看。
+    The controls are off; start the service with --control. | 测试控制未开启，请用 --control 启动服务。
+    Bad Request | Bad request | 请求有误
+    Forbidden | 无权访问
+    Not Found | Not found | 找不到
+    Method Not Allowed | Method not allowed | 不支持的操作
+    Service Unavailable | Service unavailable | 服务暂不可用
+    Internal Server Error | Internal error | 服务出错
+    400 |  | 请求中有参数不符合规则。
+    403 |  | 您没有权限查看这个页面。
+    404 |  | 这里没有页面或记录，也可能是您无权查看。
+    500 |  | 服务处理请求时出错，原因见日志。
+    503 |  | 服务暂时无法回答，请稍后再试。
+    ,  | ,  | 、
     {0:%b} | {0.month}月
 """
 # fmt: on
@@ -7477,9 +7497,61 @@ def label(language: str, word: str) -> str:
     return LABELS[language].get(word, word)
 
 
+class Layout(NamedTuple):
+    """Where the fields of a resource stand, by name: a row of LAYOUTS.
+
+    above: the link to the record that it belongs to.
+    facts: those under the title.
+    below: the lists at the end of the page.
+    columns: those of its lists, after the id and the name; phones leave out the ones with a "-".
+    """
+
+    above: str
+    facts: list[str]
+    below: list[str]
+    columns: list[str]
+
+
+# fmt: off
+# resource | above     | facts                                    | below                                  | columns of lists
+LAYOUTS_TEXT = """
+department |           | manager                                  |                                        | manager
+user       | dept      | role dept email                          |                                        | account role dept email-
+program    | parent    | status PM begin end                      | projects products                      | status PM begin- end
+project    | parent    | status model PM begin end                | executions                             | status PM parent- begin- end
+execution  | project   | status PM project begin end              | tasks                                  | status PM project begin- end
+product    | program   | status unResolved PO program             | bugs                                   | status unResolved bugs- releases- PO program
+plan       | product   | status begin end product                 | stories bugs                           | status product stories- bugs- begin- end
+story      | product   | status stage pri assignedTo product      | tasks children bugs cases requirements | status stage pri- product assignedTo
+build      | product   | date builder product execution           |                                        | product execution builder- date
+release    | product   | status date marker product               |                                        | status product date
+bug        | product   | status severity pri assignedTo product   |                                        | status severity pri- product assignedTo openedDate-
+task       | execution | status pri assignedTo progress execution |                                        | status execution- assignedTo left deadline-
+testcase   | product   | status pri lastRunResult product         |                                        | lastRunResult type pri- product lastRunner-
+testtask   | product   | status pri owner begin end product       | testcases                              | status product owner begin- end
+effort     |           |                                          |                                        | date account work consumed left
+result     |           |                                          |                                        | date lastRunner caseResult version-
+"""
+# fmt: on
+
+
+def read_layouts(text: str) -> dict[str, Layout]:
+    """Return the layouts of resources by name."""
+    layouts = {}
+    for line in text.strip().split("\n"):
+        resource, above, facts, below, columns = line.split("|")
+        names = ["id-", *NAMES, *columns.split()]
+        layouts[resource.strip()] = Layout(above.strip(), facts.split(), below.split(), names)
+    return layouts
+
+
+LAYOUTS = read_layouts(LAYOUTS_TEXT)
+# The fields that have HTML on real servers.
+RICH = "desc report spec steps verify"
 # How pages show fields of which the kinds do not say it: as words of LABELS, with a color too, as
-# yes or nothing, or as links to the records of which they have the ids or accounts, also in a text
-# with commas. Hidden ones mean nothing to people, or another field says the same in words.
+# yes or nothing, as long texts, or as links to the records of which they have the ids or accounts,
+# also in a text with commas. Hidden ones mean nothing to people, or another field says the same in
+# words.
 FIELDS_BY_WAY = {
     "word": """
         acl attribute caseResult caseStatus category closedReason lastRunResult lifetime model
@@ -7487,25 +7559,30 @@ FIELDS_BY_WAY = {
     """,
     "state": "stage status",
     "flag": "confirmed marker",
+    "text": f"{RICH} precondition",
     "bug": "duplicateBug fromBug leftBugs linkBug toBugs",
     "build": "openedBuild resolvedBuild",
     "execution": "executions",
     "story": "extraStories toStory",
     "task": "toTask",
     "testcase": "case fromCaseID linkCase",
-    "user": "finishedList lastRunner mailto notReview reviewer whitelist",
+    "user": "finishedList lastRunner mailto manager notReview reviewer whitelist",
     "hidden": """
         assignedToRealName avatar branch buildID buildName caseVersion childStories color
         createdVersion currentVersion executionID executionName fromCaseVersion gender grade
-        latestStoryVersion line managerName module openedVersion order parentName parentPri path
-        percent planTitle productName productStatus productType programName projectName storyID
-        storyStatus storyTitle storyVersion
+        id latestStoryVersion line managerName module name openedVersion order parentName parentPri
+        path percent planTitle productName productStatus productType programName projectName
+        realname storyID storyStatus storyTitle storyVersion team title
     """,
 }
 # How values are shown, by the look of a kind; "" as text.
-CELLS = {"text": "long", "moment": "moment", "stamp": "moment", "flag": "flag", "boolean": "flag"}
+CELLS = {"moment": "moment", "stamp": "moment", "flag": "flag", "boolean": "flag"}
+# Where a record's page shows a field, by the CSS class of its cell; others are details.
+SIDES = {"person": "People", "day": "Dates", "link": "Links"}
+DEFAULT_TEXTS = ("0", "CNY")  # of fields that nobody has set
 LISTS_OF_IDS = {"bugs": "bug", "stories": "story"}  # of a release, as a text
-READS = {row.path: row for row in OPERATIONS if row.method == "GET"}
+ALL_TASKS = lists("/-/tasks", "list all tasks", TASK_SHOWN, BROWSE_TASKS)  # a page alone
+READS = {row.path: row for row in (*OPERATIONS, ALL_TASKS) if row.method == "GET"}
 LISTS = {path: row.listing for path, row in READS.items() if row.listing}
 # The path above each resource's records, such as /bugs. A resource may have several: reading the
 # table in reverse lets the first one win.
@@ -7517,6 +7594,29 @@ RECORD_PATHS = {
 WAYS = {resource: resource for resource in RECORD_PATHS}  # by field
 for _way, _fields in FIELDS_BY_WAY.items():
     WAYS.update(dict.fromkeys(_fields.split(), _way))
+# The navigation: paths in groups, and the words that stand for them.
+NAV = {
+    "": "/ /tasks",
+    "Plan": "/products /stories /productplans /releases",
+    "Build": f"/programs /projects /executions {ALL_TASKS.path} /builds",
+    "Test": "/bugs /testcases /testtasks",
+    "Company": "/users",
+}
+NAV_WORDS = {path: listing.key for path, listing in LISTS.items()}
+NAV_WORDS |= {"/": "Overview", "/tasks": "my tasks"}
+# What a list can be narrowed to that is no state: it unfolds.
+MORE = {
+    "Mine": """
+        assigntome assignedtome openedbyme resolvedbyme closedbyme assignedbyme reviewbyme
+        reviewedbyme
+    """,
+    "To look at": """
+        unconfirmed assigntonull postponedbugs overduebugs needconfirm longlifebugs reviewingstory
+    """,
+    "This week": "openedthisweek resolvedthisweek",
+    "Stage": "planned projected released",
+}
+GROUPS = {word: group for group, words in MORE.items() for word in words.split()}
 # The overview's queries. Its figures are the totals of lists, which have the bugs and stories of
 # deleted products, too.
 IN_ALL = """
@@ -7558,42 +7658,41 @@ TASKS_BY_STATE = ", ".join(
 )
 RUNNING_TASKS = f"""
     SELECT running.id, running.name, end, {TASKS_BY_STATE},
-        round(total(consumed), 1) AS consumed, round(total("left"), 1) AS "left"
+        total(consumed) AS consumed, total("left") AS "left"
     FROM ({RUNNING}) AS running
     LEFT JOIN task ON task.execution = running.id AND task.deleted = 0
     GROUP BY running.id
     ORDER BY end, running.id
 """
-RELEASED = """
-    SELECT id, name, date, iif(date > today(), 'planned', 'past') AS css_class
-    FROM seen_release
-    WHERE NOT deleted
-"""
-PAST = f"""
-    {RELEASED} AND date BETWEEN date(today(), '-{7 * WEEKS} days') AND today()
-    ORDER BY date DESC LIMIT {RELEASES}
-"""
-PLANNED = f"{RELEASED} AND date > today() ORDER BY date LIMIT {RELEASES}"
-PAST_AND_PLANNED = f"""
-    SELECT * FROM ({PAST})
-    UNION ALL SELECT * FROM ({PLANNED})
-    ORDER BY date, id
-"""
+RELEASED = "SELECT id, name, date FROM seen_release WHERE NOT deleted AND date"
+PLANNED = f"{RELEASED} > today() ORDER BY date, id LIMIT {RELEASES}"
+PAST = f"{RELEASED} <= today() ORDER BY date DESC, id DESC LIMIT {RELEASES}"
 # The action log of a record.
 LOGGED = f"""
-    SELECT date, actor, action, comment
+    SELECT date, actor, comment,
+        iif(action = 'edited' AND comment <> '', 'commented', action) AS action
     FROM action
     WHERE objectType = :table AND objectID = :id
     ORDER BY id DESC
     LIMIT {ACTIONS}
 """
+# Whom the page that logs in offers: the administrator, and whoever has a copy of that password.
+SHARING = f"""
+    SELECT account, realname, role, password = :shared AS by_click FROM user
+    WHERE NOT deleted AND password = (SELECT password FROM user WHERE account = '{ADMIN}')
+    ORDER BY id
+"""
+LOGIN_FORM = Shape({"account": TEXT, "password": TEXT, "to": TEXT}, repeats=False)
 
 
 # A piece of a cell: (text, path of its link or ""). In a cell of the class "bar": (word, number).
 Piece = tuple[str, Any]
 Pieces = list[Piece]
-Cell = tuple[str, Pieces]  # a CSS class and the contents; the class "bar" draws them
+# The CSS class and the contents. Of the class "state" and "word", the contents are words of LABELS;
+# of the class "bar", the template draws them.
+Cell = tuple[str, Pieces]
 Cells = list[Cell]  # a row
+Entry = tuple[Pieces, str, Pieces, str]  # of an action log: who, what, when, the comment
 # For each week, by the midnight that begins it: {word: number}, such as
 # {"opened": 3, "resolved": 1}.
 Weeks = Mapping[datetime, Mapping[str, int]]
@@ -7602,54 +7701,75 @@ Weeks = Mapping[datetime, Mapping[str, int]]
 Sorts = Mapping[str, tuple[str, str]]
 Say = Callable[[str], str]  # returns the label of a word
 
-JOURNAL_PAGE, OUT_PAGE = PAGES_OF_CONTROLS
-# The links above every page, to the lists; and those to the other GETs.
-NAV_LINKS: Pieces = [
-    ("my tasks" if path == "/tasks" else listing.key, path)
-    for path, listing in LISTS.items()
-    if "<" not in path
-]
-OTHER_LINKS: Pieces = [
-    (path, path)
-    for path in ("/openapi.json", *READS)
-    if path not in LISTS and "<" not in path and path != "/modules"  # it needs parameters
-]
+NOTHING_SET: Cell = ("", [])
+ONLY_ZERO: Pieces = [("0", "")]
 
 
 class Section(NamedTuple):
     """A part of a page. The template writes the labels of its words.
 
-    heads: over the columns of the table.  rows: of the table, None without one.
     css_class: of the part.
-    legend: words that have a color.
-    search: the name of a field for words.  query: what its form sends.
-    filters: for each name, links of which one is chosen; they fold on small screens.
-    links: above the table.
+    text: sentences.
+    heads: over the columns of the table.
+    rows: of the table, None without one.
+    wide: the heads of columns that phones leave out.
+    sorts: links of heads.
+    links: below the table.
     weeks: the numbers of a chart.
+    log: what was done.
     calls: of the journal; what was sent and answered unfolds.
-    text: sentences below the table.
-    unset: fields that unfold.
-    code: lines for a shell, or JSON.
+    prose, steps: a long text; if `steps` is a list, that of a test case, they stand in its place.
+    code: JSON.
     """
 
     title: str = ""
+    css_class: str = ""
+    text: Sequence[str] = ()
     heads: Sequence[str] = ()
     rows: Sequence[Cells] | None = None
-    css_class: str = ""
+    wide: Iterable[str] = ()
     sorts: Sorts = {}
-    legend: Iterable[str] = ()
-    search: str = ""
-    query: Texts = {}
-    filters: Mapping[str, Pieces] = {}
     links: Sequence[Piece] = ()
     weeks: Weeks = {}
+    log: Sequence[Entry] = ()
     calls: Sequence[Fields] = ()
-    text: Sequence[str] = ()
-    unset: Sequence[str] = ()
+    prose: str = ""
+    steps: Any = ""
     code: str = ""
 
 
-Contents = tuple[str, list[Section]]  # the title and the parts of a page
+class Contents(NamedTuple):
+    """What a page says.
+
+    css_class: of the page: the resource's name.
+    status: of the answer.
+    above: links to what the page's subject belongs to.
+    kind: what the subject is, as in "Bug 7".
+    facts: fields with their cells, under the title.
+    tabs: links by group, "" for those that do not unfold; the one without a path is chosen.
+    search: the name of a field for words.
+    query: what its form sends besides.
+    beside: fields that stand beside the sections, by heading, and when they were set.
+    unset: fields that unfold.
+    refresh: seconds after which the browser loads the page again.
+    door: of the page that logs in: `account` and `to`, which the form sends back, the `people` that
+        it offers, and the `alert`.
+    """
+
+    title: str
+    sections: Sequence[Section] = ()
+    css_class: str = ""
+    status: int = 200
+    above: Sequence[Piece] = ()
+    kind: str = ""
+    facts: Mapping[str, Cell] = {}
+    tabs: Mapping[str, Pieces] = {}
+    search: str = ""
+    query: Texts = {}
+    beside: Mapping[str, Sequence[tuple[str, Cell, Pieces]]] = {}
+    unset: Sequence[str] = ()
+    refresh: str = ""
+    door: Fields = {}
 
 
 def text_cell(text: str, css_class: str = "") -> Cell:
@@ -7661,7 +7781,8 @@ def figure(value: float | str, path: str = "") -> Cell:
     """Return the cell of a number, which may lead to what it counts, or of a day."""
     if isinstance(value, str):
         return text_cell(value, "day")
-    return "number", [(f"{value:,}", path)]
+    text = f"{value:,.1f}".removesuffix(".0")
+    return "number", [(text, path if value else "")]
 
 
 def text_of(value: Any, say: Say) -> str:
@@ -7672,17 +7793,16 @@ def text_of(value: Any, say: Say) -> str:
         return str(value)
     if "code" in value:  # of a bug's state, or of a role
         return str(value["code"])
-    if "desc" in value:  # of a step
-        return " → ".join(filter(None, (value["desc"], value["expect"])))
     # Counts by state, such as {"0": "", "1": "draft", "": 0, "draft": 1}: the numbers with a name.
     counts = [
-        f"{say(name)}: {count}" for name, count in value.items() if name and isinstance(count, int)
+        f"{say(name)} {count}"
+        for name, count in value.items()
+        if name and count and isinstance(count, int)
     ]
-    return "; ".join(counts)
+    return say(", ").join(counts)
 
 
-# The fields that have HTML on real servers, and what stands in it.
-RICH = ("desc", "steps", "spec", "verify", "report")
+# Where real servers have HTML, and what stands in it.
 TAG = re.compile(
     r"</?"
     r"(a|b|blockquote|br|code|div|em|font|h\d|hr|i|img|li|ol|p|pre|s|span|strong|su[bp]|t\w+|u|ul)"
@@ -7721,6 +7841,11 @@ def name_statement(resource: Resource) -> str:
     return f"SELECT {name} FROM seen_{resource.table} AS {resource.table} WHERE {named}"
 
 
+def date_of(field: str) -> str:
+    """Return the name of the moment that belongs to a person, such as openedDate to openedBy."""
+    return re.sub("(By|To|ner)$", "", field) + "Date"
+
+
 class Address(NamedTuple):
     """The path and the query of a page; links of the page change some query parameters."""
 
@@ -7733,17 +7858,6 @@ class Address(NamedTuple):
         given = {name: value for name, value in changed.items() if value}
         return f"{self.path}?{urllib.parse.urlencode(given)}"
 
-    def choices(self, name: str, texts: Texts, chosen: str = "") -> Pieces:
-        """Return a link for each value of a query parameter, except the one that is chosen.
-
-        texts: what stands for each value.
-        """
-        chosen = chosen or self.query.get(name, "")
-        return [
-            (text, "" if value == chosen else self.link(**{name: value}))
-            for value, text in texts.items()
-        ]
-
     def sorts(self, listing: Listing, fields: Iterable[str]) -> Sorts:
         """Return the links that sort a list by its fields."""
         by, way = listing.orders.read(self.query.get("order", "_".join(listing.order)))
@@ -7755,12 +7869,28 @@ class Address(NamedTuple):
                 sorts[field] = self.link(order=f"{field}_{turned}"), now
         return sorts
 
+    def tabs(self, listing: Listing) -> dict[str, Pieces]:
+        """Return links to the states of a list, one for each condition of `browse`, by group."""
+        browse = listing.browse
+        if len(browse) == 1:
+            return {}
+        # condition: the shortest of its words
+        words = {browse[word]: word for word in sorted(browse, key=len, reverse=True)}
+        chosen = words[browse[self.query.get("status", listing.default).lower()]]
+        tabs: dict[str, Pieces] = {group: [] for group in ("", *MORE)}
+        for word in browse:
+            if word == chosen:
+                tabs[""].append((word, ""))
+            elif word in words.values():
+                tabs[GROUPS.get(word, "")].append((word, self.link(status=word)))
+        return tabs
+
     def pages(self, count: int, total: int) -> Pieces:
         """Return which records of a list a page has, and links to the pages before and after it."""
         page = int(self.query["page"])
         before = (page - 1) * int(self.query["limit"])
         last = before + count
-        links = [(f"{before + 1:,}–{last:,} / {total:,}" if count else "0", "")]
+        links = [(f"{before + 1:,}–{last:,} / {total:,}" if count else "", "")]
         if page > 1:
             links.append(("‹ previous", self.link(page=page - 1)))
         if last < total:
@@ -7769,11 +7899,11 @@ class Address(NamedTuple):
 
 
 def top_of(weeks: Weeks) -> int:
-    """Return the end of a scale for all numbers: 2, 4, 6, 8 or 10 times a power of ten."""
+    """Return the end of a scale for all numbers: 2, 4, 6, … or 20 times a power of ten."""
     most = max(max(numbers.values()) for numbers in weeks.values())
-    # the step of which one to five reach the highest number
+    # the step of which one to ten reach the highest number
     step = 2
-    while most > 5 * step:
+    while most > 10 * step:
         step *= 10
     return step * max(1, math.ceil(most / step))
 
@@ -7810,14 +7940,12 @@ class Sheet:
         target = kind.target or (way if way in RECORD_PATHS else "")
         if isinstance(value, str):
             target = LISTS_OF_IDS.get(field, target)
-        # The 0 of a link is no record. A derived number shows its 0; one that requests may set and
-        # did not shows none.
-        is_default = kind.read is INT.read and kind.source == "given"
-        is_no_number = value == 0 and (target or is_default)
-        if is_no_number or value in ("", [], {}, *kind.absent):
-            return "", []
+        is_no_link = target and value == 0
+        if is_no_link or value in ("", [], {}, *DEFAULT_TEXTS, *kind.absent):
+            return NOTHING_SET
         if target:
-            return "", [self.linked(target, item) for item in items_of(value)]
+            css_class = "person" if target == "user" else "link"
+            return css_class, [self.linked(target, item) for item in items_of(value)]
         if way == "moment":
             return text_cell(self.minute(value), "day")
         if kind.look == "day":
@@ -7827,7 +7955,9 @@ class Sheet:
             return way, [(word, "") for word in listed(text)]
         if isinstance(value, (int, float)):
             return text_cell(text, "number")
-        return text_cell(plain_text(text) if field in RICH else text, "long")
+        if way == "text":
+            return text_cell(plain_text(text), "text")
+        return text_cell(text) if text else NOTHING_SET
 
     def linked(self, target: str, item: Any) -> Piece:
         """Return the name and the path of a user or record; of what is no id, its label.
@@ -7847,164 +7977,181 @@ class Sheet:
         return local(stored, self.store.zone)[:16]
 
     def cell(self, view: View, field: str, record: Fields) -> Cell:
-        """Return the cell of a record's field; the record's own name is a link to its page."""
+        """Return the cell of a field in a table; the record's own name is a link to its page."""
         css_class, pieces = self.value_cell(field, view.fields[field], record[field])
         path = RECORD_PATHS.get(view.resource.name)
-        if path and field in ("id", "name", "title", "account"):
-            pieces = [(text, f"{path}/{record['id']}") for text, _ in pieces]
+        if path and field in NAMES:
+            return "title", [(text, f"{path}/{record['id']}") for text, _ in pieces]
+        if css_class == "day":
+            pieces = [(text[:10], "") for text, _ in pieces]
         return css_class, pieces
 
     def table(self, listing: Listing, records: Sequence[Fields]) -> Section:
         """Return a table of records.
 
-        Its columns: the first COLUMNS of TELLING that a record has set, but not the field by which
-        the list is narrowed, which is the same in all of them.
+        Left out are the field by which the list is narrowed, which is the same in all of them, and
+        fields that are set in none.
         """
-        told = []
-        for field in TELLING.split():
-            known = field in listing.view.columns and field != listing.within
-            if known and any(record[field] for record in records):
-                told.append(field)
-        heads = told[:COLUMNS]
+        heads, wide = [], []
+        for column in LAYOUTS[listing.view.resource.name].columns:
+            field = column.removesuffix("-")
+            if field not in listing.view.columns or field == listing.within:
+                continue
+            if any(record[field] for record in records):
+                heads.append(field)
+                wide += [field] if field != column else []
         rows = []
         for record in records:
             rows.append([self.cell(listing.view, field, record) for field in heads])
-        return Section(heads=heads, rows=rows)
+        return Section(heads=heads, rows=rows, wide=wide, css_class="rows")
 
     # Records
 
-    def record(self, view: View, record: Fields) -> list[Section]:
-        """Return a record: its fields, the lists inside of it, and its action log."""
-        parts = [self.fields(view, record)]
-        for listing in ENCLOSED.get(view, ()):
-            if record[listing.key]:
-                parts.append(self.enclosed(listing, record))
-        log = self.log(view.resource, record["id"])
-        if log:
-            parts.append(Section("Action log", ("When", "Who", "What", "Comment"), log))
-        return parts
-
-    def fields(self, view: View, record: Fields) -> Section:
-        """Return the fields of a record, one a row, and links to the lists within it."""
-        rows, unset = [], []
-        for field in view.columns:
-            if WAYS.get(field) == "hidden":
+    def record(self, view: View, record: Fields) -> Contents:
+        """Return a record: its facts, its texts and lists, its action log, and the other fields."""
+        resource = view.resource
+        layout = LAYOUTS[resource.name]
+        cells = {
+            field: self.value_cell(field, view.fields[field], record[field])
+            for field in view.columns
+        }
+        facts = {field: cells[field] for field in layout.facts}
+        people = {date_of(field): field for field in cells}
+        beside: dict[str, Any] = {"Details": [], "People": [], "Dates": [], "Links": []}
+        texts, unset = [], []
+        for field, cell in cells.items():
+            css_class, pieces = cell
+            _, moment = cells.get(date_of(field), NOTHING_SET)
+            if WAYS.get(field) == "hidden" or (field in people and record[people[field]]):
+                continue  # a moment stands beside the person to whom it belongs
+            if field in facts and not moment:
                 continue
-            cell = self.cell(view, field, record)
-            _, pieces = cell
-            if pieces:
-                rows.append([text_cell(field, "field"), cell])
-            else:
+            if pieces in ([], ONLY_ZERO):
                 unset.append(field)
-        links = self.links_within(view, record)
-        return Section(rows=rows, links=links, unset=unset)
+            elif css_class == "text":
+                texts.append(Section(field, prose=pieces[0][0], steps=record[field]))
+            elif css_class != "link" or cell not in facts.values():
+                beside[SIDES.get(css_class, "Details")].append((field, cell, moment))
+        inner = self.lists_in(resource, record)
+        history = Section("History", log=self.log(resource, record["id"], cells))
+        return Contents(
+            next(record[field] for field in NAMES if field in record),
+            [*texts, *self.below(view, record), history],
+            css_class=resource.name,
+            above=self.above(resource, cells),
+            kind=f"{self.say(resource.name)} {record['id']}",
+            facts=facts,
+            tabs={"": [("Summary", ""), *inner]} if inner else {},
+            beside=beside,
+            unset=unset,
+        )
 
-    def links_within(self, view: View, record: Fields) -> Pieces:
+    def above(self, resource: Resource, cells: Mapping[str, Cell]) -> Pieces:
+        """Return links to what a record belongs to, and to its list there."""
+        path = RECORD_PATHS[resource.name].replace("/tasks", ALL_TASKS.path)
+        _, links = cells.get(LAYOUTS[resource.name].above, NOTHING_SET)
+        for _, record_path in links:
+            listed = f"{record_path}/{resource.array}"
+            path = listed if pattern_of(listed) in LISTS else path
+        return [*links, (self.say(resource.array), path)] if pattern_of(path) in LISTS else links
+
+    def lists_in(self, resource: Resource, record: Fields) -> Pieces:
         """Return links to the lists within a record, none if it is deleted."""
+        above = RECORD_PATHS[resource.name]
         if record.get("deleted") in (True, "1"):
             return []
-        above = RECORD_PATHS[view.resource.name]
         return [
-            (listing.key, f"{above}/{record['id']}/{path.rpartition('/')[2]}")
+            (listing.key, path.replace("<id>", str(record["id"])))
             for path, listing in LISTS.items()
             if path.startswith(f"{above}/<")
         ]
 
-    def enclosed(self, listing: Listing, record: Fields) -> Section:
-        """Return a list inside of a record, with how many are shown and how many there are."""
-        items = record[listing.key]
-        nothing = {"limit": 0, "offset": 0}
-        total, _ = self.store.page(listing, {listing.within: record["id"]}, nothing)
-        links = [(f"{len(items):,} / {total:,}", "")]
-        return self.table(listing, items)._replace(title=listing.key, links=links)
+    def below(self, view: View, record: Fields) -> Iterator[Section]:
+        """Yield lists of a record, or the first rows of those that have pages of their own."""
+        paths = dict(self.lists_in(view.resource, record))
+        listings = {listing.key: listing for listing in ENCLOSED.get(view, ())}
+        listings |= {key: LISTS[pattern_of(path)] for key, path in paths.items()}
+        for key in LAYOUTS[view.resource.name].below:
+            if key not in listings:  # it is deleted
+                continue
+            listing = listings[key]
+            place = {"limit": BELOW if key in paths else MOST_ROWS, "offset": 0}
+            total, rows = self.store.page(listing, {listing.within: record["id"]}, place)
+            items = json.loads(f"[{render_all(self.store, listing.view, rows)}]")
+            links = [(f"{len(items):,} / {total:,}", ""), ("all", paths.get(key, ""))]
+            if items:
+                table = self.table(listing, items)
+                yield table._replace(title=key, links=links if len(items) < total else [])
 
-    def log(self, resource: Resource, id: int) -> list[Cells]:
-        """Return the action log of a record, the last action first."""
-        return [
-            [
-                text_cell(self.minute(moment)),
-                ("", [self.linked("user", actor)]),
-                text_cell(action, "word"),
-                text_cell(plain_text(comment), "long"),
-            ]
-            for moment, actor, action, comment in self.rows(LOGGED, table=resource.table, id=id)
-        ]
+    def log(self, resource: Resource, id: int, cells: Mapping[str, Cell]) -> list[Entry]:
+        """Return the action log of a record, from its creation on."""
+        log = []
+        for row in self.rows(LOGGED, table=resource.table, id=id):
+            who = [self.linked("user", row["actor"])]
+            when: Pieces = [(self.minute(row["date"]), "")]
+            log.append((who, row["action"], when, plain_text(row["comment"])))
+        for field in ("openedBy", "createdBy"):
+            _, who = cells.get(field, NOTHING_SET)
+            _, when = cells.get(date_of(field), NOTHING_SET)
+            if who:
+                log.append((who, "opened", when, ""))
+        return log[::-1]
 
     # Lists
 
-    def listing(self, listing: Listing, address: Address, answer: Fields) -> Section:
+    def listing(self, operation: Operation, address: Address, id: int, answer: Fields) -> Contents:
         """Return a page of a list, with links to other pages, orders and states of it."""
+        listing: Any = operation.listing
         records = answer[listing.key]
-        total = answer.get("total", len(records))
         table = self.table(listing, records)
-        return table._replace(
+        part = table._replace(
             sorts=address.sorts(listing, table.heads),
-            filters=self.state_links(listing, address),
+            links=address.pages(len(records), answer.get("total", len(records))),
+        )
+        return Contents(
+            self.say(NAV_WORDS.get(operation.path, listing.key)),
+            [part],
+            css_class=listing.view.resource.name,
+            above=[self.name(operation.target, id)] if operation.target else [],
+            tabs=address.tabs(listing),
             search="title" if listing.name_column else "",
             query=address.query,
-            links=address.pages(len(records), total),
         )
-
-    def state_links(self, listing: Listing, address: Address) -> dict[str, Pieces]:
-        """Return links to the states of a list, one for each condition of `browse`."""
-        browse = listing.browse
-        if len(browse) == 1:
-            return {}
-        # condition: the shortest of its words
-        words = {browse[word]: word for word in sorted(browse, key=len, reverse=True)}
-        texts = {word: self.say(word) for word in browse if word in words.values()}
-        status = address.query.get("status", listing.default).lower()
-        return {"Show": address.choices("status", texts, words[browse[status]])}
 
     def show(self, operation: Operation, address: Address, id: Any, value: Any) -> Contents:
         """Return the page of what a GET answers."""
-        listing, view = operation.listing, operation.view
-        if listing:
-            title = self.say(listing.key)
-            if operation.target:
-                name, _ = self.name(operation.target, id)
-                title += f" · {name}"
-            return title, [self.listing(listing, address, value)]
-        if view:
+        if operation.listing:
+            return self.listing(operation, address, id, value)
+        if operation.view:
             # the only view with an envelope that a GET shows
-            record = value.get("profile", value)
-            name = next(record[field] for field in NAMES if field in record)
-            title = f"{self.say(view.resource.name)} {record['id']}: {name}"
-            return title, self.record(view, record)
-        return operation.purpose.capitalize(), [Section(code=json_text(value))]
+            return self.record(operation.view, value.get("profile", value))
+        return Contents(operation.purpose.capitalize(), [Section(code=json_text(value))])
 
     # The overview
 
-    def overview(self) -> list[Section]:
+    def overview(self) -> Contents:
         """Return what people look at first."""
         bug_heads = ("product", "bugs", *BUG_STATES, "all")
-        products = self.progress("Products", BUSIEST_PRODUCTS, bug_heads, BUG_STATES)
+        products = self.progress("Bugs by product", BUSIEST_PRODUCTS, bug_heads, BUG_STATES)
         task_heads = ("execution", "tasks", *TASK_STATES, "consumed", "left", "end")
         executions = self.progress("Running executions", RUNNING_TASKS, task_heads, TASK_STATES)
-        releases = self.release_rows()
-        if not (products.rows or executions.rows or releases):
-            return [NO_RECORDS]
+        planned = self.releases("Next releases", PLANNED)
+        past = self.releases("Latest releases", PAST)
+        shown = [part for part in (products, executions, planned, past) if part.rows]
+        if not shown:
+            return Contents("Overview", [NO_RECORDS])
         weeks = self.count_weeks()
+        bugs = Section("Bugs per week", "part", weeks=weeks)
+        stages = Section("Stories by stage", "part", rows=self.stage_rows())
         this_week = weeks[max(weeks)]
-        return [
-            self.totals(this_week),
-            Section("Bugs per week", legend=this_week, weeks=weeks, css_class="half"),
-            Section("Stories by stage", rows=self.stage_rows(), css_class="half"),
-            products,
-            executions,
-            Section("Releases", rows=releases, legend=("past", "planned"), css_class="line"),
-        ]
-
-    def totals(self, this_week: Mapping[str, int]) -> Section:
-        """Return the numbers that the overview begins with."""
-        [(products, active)] = self.rows(IN_ALL)
-        tiles = {
+        [(count, active)] = self.rows(IN_ALL)
+        facts = {
             "unResolved": figure(active, "/bugs?status=active"),
             "openedthisweek": figure(this_week["opened"], "/bugs?status=openedthisweek"),
             "resolvedthisweek": figure(this_week["resolved"], "/bugs?status=resolvedthisweek"),
-            "products": figure(products, "/products"),
+            "products": figure(count, "/products"),
         }
-        return Section(heads=list(tiles), rows=[list(tiles.values())], css_class="tiles")
+        return Contents("Overview", [bugs, stages, *shown], facts=facts)
 
     def count_weeks(self) -> Weeks:
         """Return how many bugs were opened and resolved in each week."""
@@ -8018,190 +8165,302 @@ class Sheet:
     ) -> Section:
         """Return a table of records with the numbers of their items by state, also as a bar.
 
-        heads: what the records are, what the items are, and columns of the query.
+        heads: what the records are, what the items are, and columns of the query; states in which
+        no item is are left out.
         """
         resource, items, *columns = heads
+        found = self.rows(sql)
+        columns = [
+            name for name in columns if name not in states or any(row[name] for row in found)
+        ]
         rows = []
-        for row in self.rows(sql):
+        for row in found:
             path = f"/{resource}s/{row['id']}"
-            bar = [(state, row[state]) for state in states]
-            cells = [("", [(row["name"], path)]), ("bar", bar)]
+            bar = [(state, row[state]) for state in states if row[state]]
+            cells = [("title", [(row["name"], path)]), ("bar", bar)]
             for column in columns:
                 is_state = column in (*states, "all")
                 link = f"{path}/{items}?status={column}" if is_state else ""
                 cells.append(figure(row[column], link))
             rows.append(cells)
-        return Section(title, heads, rows, legend=states)
+        wide = ("all", "consumed", "end")
+        return Section(title, "rows", heads=(resource, items, *columns), rows=rows, wide=wide)
 
     def stage_rows(self) -> list[Cells]:
-        """Return how many stories are in each stage, nothing if there is no story."""
+        """Return how many stories are in each stage that has some."""
         counts = dict(self.rows(STORIES_BY_STAGE))
-        if not counts:
-            return []
-        most = max(counts.values())
         rows = []
-        for stage in STORY_STAGES:
-            count = counts.get(stage, 0)
-            # An empty word fills each bar up to the longest; CSS draws it transparent. So all bars
-            # have one scale.
-            bar = ("bar", [(stage, count), ("", most - count)])
-            stories = figure(count, f"/stories?status={stage}")
-            rows.append([text_cell(stage, "word"), bar, stories])
+        for stage in filter(counts.get, STORY_STAGES):
+            count = counts[stage]
+            # An empty word fills each bar up to the longest, so that all bars have one scale.
+            bar: Cell = ("bar", [(stage, count), ("", max(counts.values()) - count)])
+            rows.append([text_cell(stage, "state"), bar, figure(count, f"/stories?status={stage}")])
         return rows
 
-    def release_rows(self) -> list[Cells]:
-        """Return the releases of the last half year and those ahead, by month."""
-        months: dict[str, Cells] = {}
-        for id, name, released, css_class in self.rows(PAST_AND_PLANNED):
-            day = date.fromisoformat(released)
-            month = self.say("{0:%B %Y}").format(day)
-            cells = months.setdefault(month, [text_cell(month, "field")])
-            cells.append((css_class, [(str(day.day), ""), (name, f"/releases/{id}")]))
-        return list(months.values())
+    def releases(self, title: str, sql: str) -> Section:
+        """Return releases with their days."""
+        rows = []
+        for id, name, day in self.rows(sql):
+            rows.append([figure(day), ("title", [(name, f"/releases/{id}")])])
+        return Section(title, "part days", rows=rows)
 
 
-# The CSS variable --word is the color of a word, such as a state, which is the CSS class of what
-# stands for it.
 CSS = """
-:root { color-scheme: light dark; --ink: #1d2530; --soft: #57616f; --line: #dfe3e9;\
- --back: #f4f5f7; --card: #fff; --link: #0a58b5;
-  --orange: #d55e00; --blue: #0072b2; --grey: #8b95a2; --green: #009e73; --yellow: #e0a100;\
- --purple: #b35f93; --pale: #c3cbd6; }
+:root { color-scheme: light dark; --ink: #1b2430; --soft: #576170; --line: #dde2e8; --rule: #aab3bf;
+  --back: #f4f6f8; --card: #fff; --link: #0a58b5;
+  --orange: #bf4a00; --blue: #0072b2; --green: #007f5f; --yellow: #b98a00; --grey: #8b95a2; }
 @media (prefers-color-scheme: dark) {
-  :root { --ink: #e6e9ee; --soft: #a4aebb; --line: #333c48; --back: #13171c; --card: #1b2129;\
- --link: #7db7ff;
-    --orange: #ff9a57; --blue: #4db3ff; --grey: #75808e; --green: #2fc79a; --yellow: #f0c04d;\
- --purple: #d99ac2; --pale: #465160; }
+  :root { --ink: #e6e9ee; --soft: #a4aebb; --line: #303945; --rule: #5a6675;
+    --back: #1a2028; --card: #12161b; --link: #82b9ff;
+    --orange: #ff9a57; --blue: #4db3ff; --green: #35c99c; --yellow: #e6bd4a; --grey: #75808e; }
 }
-.active, .opened, .blocked { --word: var(--orange); }
-.resolved, .doing, .projected, .past { --word: var(--blue); }
-.done, .released, .normal { --word: var(--green); }
-.planned, .pause, .changed, .suspended { --word: var(--yellow); }
-.cancel, .terminate { --word: var(--purple); }
-.wait, .draft { --word: var(--pale); }
-* { box-sizing: border-box; }
-body { margin: 0; background: var(--back); color: var(--ink);\
- font: 15px/1.5 system-ui, sans-serif; font-variant-numeric: tabular-nums; }
-a { color: var(--link); text-decoration: none; }
-a:hover { text-decoration: underline; }
-:focus-visible { outline: 3px solid var(--link); outline-offset: 2px; border-radius: 2px; }
-header, main, footer { max-width: 80rem; margin: auto; padding: .75rem 1rem;\
- overflow-wrap: anywhere; }
-nav, .links, .legend { display: flex; flex-wrap: wrap; gap: .2rem 1rem; margin: 0 0 .6rem; }
-main { display: grid; grid-template-columns: minmax(0, 2fr) minmax(0, 1fr); gap: 1rem; }
-h1 { font-size: 1.5rem; line-height: 1.25; margin: .25rem 0 0; }
-h2 { font-size: 1.1rem; margin: 0 0 .5rem; }
-h1, section { grid-column: 1 / -1; min-width: 0; }
-section { background: var(--card); border: 1px solid var(--line); border-radius: .5rem;\
- padding: 1rem 1.1rem; }
-p { margin: .5rem 0 0; max-width: 50rem; }
-section > p:first-child { margin-top: 0; }
-.box + p { color: var(--soft); font-size: .85rem; }
-.filter > .links > span, [aria-current] { font-weight: 600; }
-.who { margin-left: auto; }
-form { display: flex; gap: .5rem; margin: 0 0 .6rem; }
-input, button { font: inherit; color: inherit; background: var(--back); padding: .15rem .6rem;\
- border: 1px solid var(--line); border-radius: .3rem; min-width: 0; }
-summary { color: var(--soft); cursor: pointer; font-size: .85rem; }
-.filter > .links { margin: .3rem 0 .6rem; }
-.call > summary { display: grid; grid-template-columns: 4.5rem 3.5rem minmax(6rem, 1fr) 2.5rem\
- 5.5rem 6rem minmax(6rem, 2fr); gap: .8rem; padding: .3rem 0; border-top: 1px solid var(--line);\
- color: var(--ink); }
-.call > summary:hover { background: var(--back); }
-.call > pre { white-space: pre-wrap; }
-h3 { font-size: .85rem; margin: .5rem 0 0; }
+/* --word is the color of a word, such as a state, which is the class of what stands for it. Orange
+   needs somebody, blue is under way, green done, yellow paused, a ring not begun, grey over. */
+.active, .opened, .blocked, .changed, .fail { --word: var(--orange); }
+.doing, .projected, .normal { --word: var(--blue); }
+.resolved, .done, .released, .pass { --word: var(--green); }
+.pause, .suspended { --word: var(--yellow); }
+.story .active { --word: var(--blue); }
+.wait, .draft, .planned { --word: transparent; --edge: var(--grey); }
 .refused { color: var(--orange); }
-@media (max-width: 55rem) {
-  .call > summary { display: flex; flex-wrap: wrap; gap: 0 .8rem; }
-  .call > summary > .path { flex: 1 0 60%; }
-}
-@media (max-width: 40rem) {
-  .field { width: 7rem; }
-  .cards, .cards tbody { display: block; }
-  .cards tr { display: flex; flex-wrap: wrap; gap: .1rem .9rem; padding: .4rem 0;\
- border-top: 1px solid var(--line); }
-  .cards th, .cards td { border: 0; padding: 0; }
-  .cards th > span { display: none; }
-  .cards .bar { width: 100%; }
-  .cards .number { text-align: left; width: auto; }
-  .cards :is(.number, .day)::before { content: attr(data-head) " "; color: var(--soft);\
- font-size: .85rem; }
-}
-/* on wide screens the filters do not fold, where a browser can show them all the same */
-@media (min-width: 40rem) {
-  @supports selector(::details-content) {
-    .filter { display: flex; gap: 1rem; }
-    .filter > summary { list-style: none; pointer-events: none; padding-top: .35rem; }
-    .filter::details-content { content-visibility: visible; display: block; }
-    .chosen { display: none; }
-  }
-}
-[aria-sort=ascending]::after { content: " ↑"; }
-[aria-sort=descending]::after { content: " ↓"; }
-.half { grid-column: auto; }
-@media (max-width: 55rem) { .half { grid-column: 1 / -1; } }
+
+* { box-sizing: border-box; }
+body { margin: 0; display: grid; grid-template: 1fr auto / 13rem minmax(0, 1fr);
+  min-height: 100vh; background: var(--card); color: var(--ink);
+  font: 15px/1.5 -apple-system, "Segoe UI", Roboto, "Noto Sans", Arial, sans-serif;
+  font-variant-numeric: tabular-nums; overflow-wrap: anywhere; }
+a { color: inherit; text-decoration: underline var(--rule); text-underline-offset: .2em; }
+a:hover { text-decoration-color: currentColor; }
+.title a, .pages a { color: var(--link); text-decoration: none; }
+:is(.title, .pages) a:hover { text-decoration: underline; }
+:focus-visible { outline: 3px solid var(--link); outline-offset: 2px; border-radius: 3px; }
+h1 { font-size: 1.6rem; line-height: 1.25; margin: 0; text-wrap: balance; }
+h2 { font-size: 1.05rem; margin: 0 0 .5rem; }
+h3 { font-size: .85rem; margin: .6rem 0 0; }
+p, dl, dd, ul, ol, blockquote { margin: 0; padding: 0; list-style: none; }
+.soft, dt, th, summary, footer, .above, aside h2, time, .day { color: var(--soft);
+  font-size: .85rem; font-weight: 400; }
+td.day { color: inherit; font-size: inherit; }
+form { display: flex; gap: .5rem; }
+input, button { font: inherit; color: inherit; background: var(--card); padding: .3rem .7rem;
+  border: 1px solid var(--rule); border-radius: .35rem; min-width: 0; }
+button, summary { cursor: pointer; }
+::placeholder { color: var(--soft); opacity: 1; }
+pre { overflow-x: auto; margin: .3rem 0 0; padding: .75rem; background: var(--back);
+  border-radius: .3rem; font-size: .85rem; white-space: pre-wrap; }
+
+/* The side of the page, which is a menu on phones */
+.side { grid-row: 1 / 3; padding: 1.1rem .75rem 0; background: var(--back);
+  border-right: 1px solid var(--line); }
+.brand { display: flex; gap: .5rem; align-items: center; padding: 0 .6rem; font-size: 1rem;
+  font-weight: 700; text-decoration: none; }
+.brand svg { width: 1.25rem; height: 1.25rem; }
+#menu p { padding: .9rem .6rem .15rem; }
+#menu :is(a, form button) { display: block; padding: .15rem .6rem; border: 0;
+  border-radius: .35rem; background: none; text-decoration: none; }
+#menu :is(a, form button):hover, #menu [aria-current] { background: var(--line); }
+[aria-current] { font-weight: 600; }
+main { padding: 1.25rem 2rem 2.5rem; max-width: 78rem; }
+footer { grid-column: 2; padding: .75rem 2rem; }
+
+/* What a page begins with */
+.skip { position: absolute; left: -99rem; }
+.skip:focus { left: 1rem; top: 1rem; z-index: 2; padding: .5rem 1rem; background: var(--card); }
+.above { display: flex; flex-wrap: wrap; align-items: baseline; margin-bottom: .35rem; }
+.above > * + *::before { content: "›"; display: inline-block; margin: 0 .5rem; }
+.head { display: flex; flex-wrap: wrap; gap: .75rem 2rem; align-items: center;
+  justify-content: space-between; }
+.facts { display: flex; flex-wrap: wrap; gap: .6rem 2.5rem; margin-top: 1rem; padding: .7rem 0;
+  border-block: 1px solid var(--line); }
+.facts dd { font-weight: 600; }
+dd.number { text-align: left; }
+.facts dd.day { color: inherit; font-size: inherit; font-weight: 600; }
+span.state { white-space: nowrap; }
+span.state::before { content: ""; display: inline-block; width: .65em; height: .65em;
+  margin-right: .45em; border-radius: 50%; background: var(--word, var(--grey));
+  box-shadow: inset 0 0 0 2px var(--edge, transparent); }
+
+/* Tabs; the rare ones unfold below them */
+.tabs { display: flex; flex-wrap: wrap; gap: 0 1.5rem; position: relative; margin-top: 1rem;
+  border-bottom: 1px solid var(--line); }
+.tabs > :is(a, span), .tabs > details > summary { padding: .4rem 0; font-size: 1rem;
+  text-decoration: none; white-space: nowrap; }
+.tabs > [aria-current] { box-shadow: inset 0 -2px var(--ink); }
+.tabs details > div { position: absolute; z-index: 1; inset: 100% auto auto 0;
+  width: min(42rem, 100%); columns: 3 9rem; padding: .9rem 1.1rem; background: var(--card);
+  border: 1px solid var(--rule); border-radius: 0 0 .5rem .5rem; box-shadow: 0 .5rem 1.5rem #0003; }
+.tabs ul { break-inside: avoid; padding-bottom: .7rem; }
+
+/* Texts and tables, and beside them who, when and what a record belongs to */
+.parts { display: grid; grid-template-columns: minmax(0, 2fr) minmax(18rem, 1fr);
+  column-gap: 3rem; align-items: start; margin-top: 1.5rem; }
+section { grid-column: 1 / -1; margin-bottom: 1.9rem; min-width: 0; }
+.part { grid-column: auto; }
+.record { display: grid; align-content: start; grid-template-columns: minmax(0, 1fr) 17rem; column-gap: 3rem; }
+.record > header { grid-column: 1 / -1; }
+.record > .parts { display: block; }
+aside { margin-top: 1.5rem; }
+aside section { margin-bottom: 1.25rem; }
+aside h2 { font-weight: 600; padding-bottom: .25rem; border-bottom: 1px solid var(--line); }
+aside dl { display: grid; grid-template-columns: 6.2rem minmax(0, 1fr); gap: .35rem .75rem;
+  align-items: baseline; }
+aside time { display: block; }
+dd > a { display: block; width: fit-content; }
+.prose { white-space: pre-line; max-width: 44rem; }
+.log { margin-left: .35rem; border-left: 2px solid var(--line); max-width: 44rem; }
+.log li { position: relative; padding: 0 0 1rem 1.3rem; }
+.log li:last-child { padding-bottom: 0; }
+.log li::before { content: ""; position: absolute; left: calc(-.35rem - 1px); top: .45em;
+  width: .7rem; height: .7rem; border-radius: 50%; background: var(--card);
+  border: 2px solid var(--grey); }
+.log blockquote { margin-top: .3rem; padding: .6rem .9rem; background: var(--back);
+  border-radius: .4rem; white-space: pre-line; }
+
+/* Tables: only titles wrap; what is wider scrolls inside of its box */
 .box { overflow-x: auto; }
 table { border-collapse: collapse; width: 100%; }
-th, td { padding: .35rem .9rem .35rem 0; text-align: left; vertical-align: top;\
- border-top: 1px solid var(--line); overflow-wrap: break-word; }
-.field + td { overflow-wrap: anywhere; }
-.number, .day, .state { white-space: nowrap; }
-th, .field, .legend, .chart, .soft { color: var(--soft); font-size: .85rem; font-weight: 400; }
-thead th, tr:first-child > .field, tr:first-child > .field ~ td { border-top: 0; }
-:last-child:is(th, td) { padding-right: 0; }
-.field { width: 9rem; }
+th, td { padding: .45rem 1.1rem .45rem 0; text-align: left; vertical-align: baseline;
+  white-space: nowrap; border-bottom: 1px solid var(--line); }
+:is(th, td):last-child { padding-right: 0; }
+th a { text-decoration: none; }
+td a { text-decoration-color: var(--line); }
+tr:hover td a { text-decoration-color: var(--rule); }
+[aria-sort=ascending] a::after { content: " ↑"; }
+[aria-sort=descending] a::after { content: " ↓"; }
+[aria-sort] { color: var(--ink); font-weight: 600; }
+tbody tr:hover { background: var(--back); }
+.title { width: 99%; min-width: 12rem; white-space: normal; }
+.bars .title { width: auto; }
+.text { white-space: pre-line; }
 .number { text-align: right; }
-.number:first-child { width: 3.5rem; }
-.field + .number { text-align: left; }
-td > * + * { margin-left: .6rem; }
-section:not(.line) .field + td > * { display: block; width: fit-content; margin: 0; }
-.long > * { white-space: pre-wrap; }
-.box + details { margin-top: .6rem; }
-.tiles th, .tiles td { width: 25%; white-space: normal; border: 0; padding-top: 0;\
- text-align: left; vertical-align: bottom; }
-.tiles td { font-size: 1.9rem; line-height: 1; }
-.bar { width: 35%; min-width: 9rem; }
-.bar svg { display: block; width: 100%; height: .85rem; margin-top: .33rem; }
-.bar rect { fill: var(--word, var(--grey)); stroke: var(--card);\
- vector-effect: non-scaling-stroke; }
-.bar rect[class=""], .chart rect { fill: transparent; stroke: none; }
-.legend > ::before, .state > ::before, .line .past::before, .line .planned::before { content: "";\
- display: inline-block;
-  width: .7em; height: .7em; margin-right: .45em; border-radius: 2px;\
- background: var(--word, var(--grey)); }
-.chart { display: grid; grid-template-columns: auto 1fr; column-gap: .6rem; }
-.scale { display: flex; flex-direction: column; justify-content: space-between; margin: -.5em 0;\
- line-height: 1; text-align: right; }
-.chart svg { width: 100%; height: 13rem; }
-.chart ol { grid-column: 2; display: flex; list-style: none; margin: .4rem 0 0; padding: 0; }
-.chart li { flex: 1; width: 0; white-space: nowrap; }
+.none { color: var(--soft); }
+.pages { display: flex; gap: 1.5rem; align-items: baseline; padding-top: .7rem; }
+.pages span { margin-right: auto; }
+
+/* The overview */
+.tiles { display: grid; grid-template-columns: repeat(4, 1fr); margin: 1.5rem 0 0; border: 0;
+  padding: 0; }
+.tiles dd { font-size: 2rem; font-weight: 400; line-height: 1.2; }
+.tiles a { text-decoration: none; }
+.legend { display: flex; flex-wrap: wrap; gap: 0 1.25rem; margin-bottom: .6rem; }
+.bar { display: flex; gap: 1px; min-width: 6rem; height: .75rem; }
+.bars .full { width: 45%; }
+.bar i { background: var(--word, var(--grey));
+  box-shadow: inset 0 0 0 1px var(--edge, transparent); }
+.chart { display: grid; grid-template-columns: auto 1fr; column-gap: .7rem; padding-top: .5rem; }
+.scale { display: flex; flex-direction: column; justify-content: space-between;
+  margin: -.5em 0; line-height: 1; text-align: right; }
+.chart svg { width: 100%; height: 11rem; overflow: visible; }
+.chart path { stroke: var(--line); vector-effect: non-scaling-stroke; }
+.chart polyline { fill: none; stroke: var(--word); stroke-width: 2.5; stroke-linejoin: round;
+  vector-effect: non-scaling-stroke; }
+.chart rect { fill: transparent; }
 .chart rect:hover { fill: var(--line); fill-opacity: .5; }
-path, polyline { fill: none; stroke: var(--word, var(--line)); vector-effect: non-scaling-stroke; }
-polyline { stroke-width: 2.5; stroke-linejoin: round; }
-.line table { display: block; }
-.line tbody { display: grid; gap: 1rem;\
- grid-template-columns: repeat(auto-fill, minmax(8.4rem, 1fr)); }
-.line tr { display: flex; flex-direction: column;\
- border-top: 2px solid var(--line); padding-top: .3rem; }
-.line th { border: 0; padding: 0; width: auto; }
-.line td { border: 0; padding: .1rem 0 .1rem 1.1em; text-indent: -1.1em; white-space: normal; }
-.line a { display: inline; }
-.line ::before { border-radius: 50% !important; }
-.line .planned::before { background: none; border: 2px solid var(--word); }
-pre { overflow-x: auto; margin: .5rem 0 0; padding: .75rem; background: var(--back);\
- border-radius: .3rem; font-size: .85rem; }
+.chart ol { grid-column: 2; display: flex; margin-top: .4rem; }
+.chart li { flex: 1; width: 0; white-space: nowrap; }
+
+/* The page of calls */
+.call > summary { display: grid; padding: .3rem 0; gap: .8rem; color: var(--ink);
+  grid-template-columns: 4.5rem 3.5rem minmax(6rem, 2fr) 2.5rem 5rem 5rem minmax(6rem, 2fr);
+  border-top: 1px solid var(--line); }
+.call > summary:hover { background: var(--back); }
+
+/* Logging in */
+.door { grid-template: none; place-content: center; background: var(--back); }
+.door main { display: grid; gap: 1.25rem; padding: 1rem; width: min(24rem, 100vw); }
+.door form { display: grid; gap: 1rem; }
+.card { display: grid; gap: 1rem; padding: 1.75rem; background: var(--card);
+  border: 1px solid var(--line); border-radius: .6rem; }
+.door label { display: grid; gap: .25rem; }
+.door .go { background: var(--link); border-color: var(--link); color: var(--card);
+  font-weight: 600; padding: .5rem; }
+.door .brand { padding: 0; }
+.people { display: grid; gap: .4rem; }
+.people > * { display: flex; gap: .2rem 1rem; justify-content: space-between; padding: .3rem .7rem;
+  border: 1px solid var(--line); border-radius: .35rem; text-decoration: none; }
+.people > :hover { background: var(--back); }
+.alert { padding-left: .7rem; border-left: 3px solid var(--orange); }
+
+@media (min-width: 60.01rem) {
+  #menu { display: block; position: sticky; inset: 0 auto auto; width: auto; height: auto;
+    max-height: 100vh; margin: 0; padding: .75rem 0; border: 0; background: none;
+    color: inherit; }
+  .menu { display: none; }
+}
+@media (max-width: 75rem) {
+  .bars .wide { display: none; }
+}
+@media (max-width: 60rem) {
+  body:not(.door) { display: block; }
+  .side { display: flex; justify-content: space-between; align-items: center;
+    padding: .5rem 1rem; border: 0; border-bottom: 1px solid var(--line); }
+  .side > .brand { padding: .3rem 0; }
+  #menu { inset: 0 0 0 auto; margin: 0; width: 16rem; height: auto; padding: .6rem; border: 0;
+    background: var(--card); color: var(--ink); }
+  #menu::backdrop { background: #0007; }
+  #menu :is(a, form button) { padding-block: .3rem; }
+  #menu .menu { float: right; }
+  main, footer { padding-inline: 1rem; }
+  .record, .parts { display: block; }
+  .call > summary { display: flex; flex-wrap: wrap; gap: 0 .8rem; }
+  .call .url { flex: 1 0 60%; }
+}
+@media (max-width: 40rem) {
+  h1 { font-size: 1.35rem; }
+  .tiles { grid-template-columns: 1fr 1fr; gap: .6rem 1rem; }
+  .facts:not(.tiles) { display: grid; gap: .6rem 1rem;
+    grid-template-columns: repeat(auto-fill, minmax(6.5rem, 1fr)); }
+  .tabs { gap: 0 .8rem; }
+  .tabs > :is(a, span), .tabs > details > summary { font-size: .9rem; }
+  a { display: inline-block; line-height: 1.6rem; }
+  summary { line-height: 1.6rem; }
+  .head form, .head input { flex: 1; }
+  /* A row is a line with the title and a grey one; heads that sort are a line that scrolls. */
+  .rows table, .rows tbody { display: block; }
+  .rows tr { display: flex; flex-wrap: wrap; align-items: baseline; padding: .5rem 0;
+    border-bottom: 1px solid var(--line); }
+  .rows thead tr { flex-wrap: nowrap; gap: 1.25rem; overflow-x: auto; padding: 0; }
+  .rows :is(td, th) { border: 0; padding: 0; color: var(--soft); font-size: .85rem; }
+  .rows td.title { order: -1; flex: 1 0 100%; font-size: 1rem; }
+  .rows .full { flex: 1 0 100%; padding-block: .4rem; }
+  .rows :is(.wide, .blank), .rows th:not(:has(a)) { display: none; }
+  .rows td[data-head]::before { content: attr(data-head) " "; }
+  .rows td:not(.title, .full):has(~ td:not(.wide, .blank))::after { content: "·\\00a0"; }
+}
 """
 
+LOGO = (
+    '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 20 20" aria-hidden="true">'
+    '<rect width="20" height="20" rx="5" fill="#0a58b5"/>'
+    '<path d="M5 6.5l1.2 1.2L8.4 5.3M5 13l1.2 1.2 2.2-2.4M11 6.8h4.5M11 13.3h4.5" fill="none"'
+    ' stroke="#fff" stroke-width="1.7" stroke-linecap="round" stroke-linejoin="round"/></svg>'
+)
 TEMPLATE = bottle.SimpleTemplate("""\
-% # Write pieces, each as a link or as plain text. kind: "word": their texts are words of LABELS;
-% # "state": they are CSS classes, too; "": they are names and values, to be left as they are.
-% def say(pieces, kind="", here=None):
+% # Write the pieces of a cell, each as a link or as plain text. Of the class "word", their texts are
+% # words of LABELS, of "state", CSS classes, too; others are names and values, to be left as they are.
+% def show(css_class, pieces):
+% if not pieces:
+<span class="none">–</span>
+% end
 % for text, path in pieces:
-% shown = label(text) if kind else text
 % if path:
-<a href="{{path}}" {{!'aria-current="true"' if path == here else ""}}>{{shown}}</a>
+<a href="{{path}}">{{text}}</a>
+% elif css_class == "state":
+<span class="state {{text}}">{{label(text)}}</span>
+% elif css_class == "word":
+<span>{{label(text)}}</span>
 % else:
-<span class="{{text if kind == "state" else ""}}">{{shown}}</span>
+<span class="{{"none" if text == "0" else ""}}">{{text}}</span>
+% end
+% end
+% end
+% # Write links, of which the one that is chosen has no path.
+% def choose(links):
+% for text, path in links:
+% if path:
+<a href="{{path}}">{{label(text)}}</a>
+% else:
+<span aria-current="page">{{label(text)}}</span>
 % end
 % end
 % end
@@ -8210,77 +8469,183 @@ TEMPLATE = bottle.SimpleTemplate("""\
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
-% if every:
-<meta http-equiv="refresh" content="{{every}}">
+% if page.refresh:
+<meta http-equiv="refresh" content="{{page.refresh}}">
 % end
-<link rel="icon" href="data:,">
-<title>{{label(title)}} · pmservice</title>
-<style>{{!style}}</style>
+<link rel="icon" href="data:image/svg+xml,{{urllib.parse.quote(LOGO)}}">
+<title>{{" · ".join(filter(None, (label(page.title), page.kind, "pmservice")))}}</title>
+<style>{{!CSS}}</style>
 </head>
-<body>
-<header><nav aria-label="{{label("Lists")}}">
-<a href="/" {{!'aria-current="true"' if here == "/" else ""}}><strong>pmservice</strong></a>
-% if me:
-% say(nav, "word", here)
-<span class="who"><span class="soft">{{me.account}}</span>
-<a href="/-/out">{{label("Log out")}}</a></span>
-% end
-</nav></header>
+<body class="{{"" if me else "door"}}">
+% if page.door:
+% door = page.door
+% by_click = any(one["by_click"] for one in door["people"])
 <main>
-<h1>{{label(title)}}</h1>
-% for part in sections:
-<section class="{{part.css_class}}">
-% if part.title:
-<h2>{{label(part.title)}}</h2>
+<h1 class="brand">{{!LOGO}}pmservice</h1>
+% if door["alert"]:
+<p class="alert" role="alert">{{label(door["alert"])}}</p>
 % end
-% if part.legend and (part.rows or part.weeks):
-<p class="legend">
-% say([(word, "") for word in part.legend], "state")
-</p>
+% if by_click:
+<form method="post" action="/-/in" class="card">
+<input type="hidden" name="to" value="{{door["to"]}}">
+<h2>{{label("Log in as")}}</h2>
+<div class="people">
+% for one in door["people"]:
+<button name="account" value="{{one["account"]}}"><span>{{one["realname"]}}</span>
+<span class="soft">{{label(one["role"] or "admin")}}</span></button>
 % end
-% if part.search:
+</div>
+</form>
+% end
+<form method="post" action="/-/in" class="card">
+<input type="hidden" name="to" value="{{door["to"]}}">
+<label>{{label("account")}} <input name="account" value="{{door["account"]}}" autocomplete="username" \
+{{"" if door["account"] or by_click else "autofocus"}}></label>
+<label>{{label("Password or token")}} <input name="password" type="password" \
+autocomplete="current-password" {{"autofocus" if door["account"] else ""}}></label>
+<button class="go">{{label("Log in")}}</button>
+</form>
+% if len(door["people"]) > 1 and not by_click:
+<div class="card">
+<h2>{{label("People of this company")}}</h2>
+<div class="people">
+% for one in door["people"]:
+<a href="/-/in?account={{urllib.parse.quote(one["account"])}}&to={{urllib.parse.quote(door["to"])}}"><span>{{one["realname"]}}</span>
+<span class="soft">{{label(one["role"] or "admin")}}</span></a>
+% end
+</div>
+<p class="soft">{{label("All of them have the password of admin.")}}</p>
+</div>
+% end
+</main>
+% else:
+% if me:
+<a class="skip" href="#main">{{label("Skip to the content")}}</a>
+<header class="side">
+<a class="brand" href="/">{{!LOGO}}pmservice</a>
+<button class="menu" popovertarget="menu">{{label("Menu")}}</button>
+<nav id="menu" popover aria-label="{{label("Lists")}}">
+<button class="menu" popovertarget="menu" popovertargetaction="hide">{{label("Close")}}</button>
+% here = asked.partition("?")[0]
+% for group, paths in NAV.items():
+% if group:
+<p class="soft">{{label(group)}}</p>
+% end
+% for path in paths.split():
+% is_here = path == here or (path != "/tasks" and here.startswith(f"{path}/"))
+<a href="{{path}}" {{!'aria-current="page"' if is_here else ""}}>{{label(NAV_WORDS[path])}}</a>
+% end
+% end
+% if calls:
+<a href="/-/journal" {{!'aria-current="page"' if here == "/-/journal" else ""}}>{{label("API calls")}}</a>
+% end
+<p class="soft me">{{me["realname"] or me["account"]}}</p>
+<form method="post" action="/-/out"><button>{{label("Log out")}}</button></form>
+</nav>
+</header>
+% end
+<main id="main" class="{{page.css_class}} {{"record" if page.beside or page.unset else ""}}">
+<header>
+% if page.above or page.kind:
+<nav class="above" aria-label="{{label("Where this is")}}">
+% for text, path in page.above:
+% if path:
+<span><a href="{{path}}">{{text}}</a></span>
+% else:
+<span>{{text}}</span>
+% end
+% end
+<span>{{page.kind or label(page.title)}}</span>
+</nav>
+% end
+<div class="head"><h1>{{label(page.title)}}</h1>
+% if page.search:
 <form role="search">
-<input type="search" name="{{part.search}}" value="{{part.query.get(part.search, "")}}" \
-maxlength="255" aria-label="{{label("Words")}}" placeholder="{{label("Words")}}">
-% for name, given in part.query.items():
-% if name not in ("page", part.search):
+% words = label("Search titles" if page.search == "title" else "Search")
+<input type="search" name="{{page.search}}" value="{{page.query.get(page.search, "")}}" \
+maxlength="255" aria-label="{{words}}" placeholder="{{words}}">
+% for name, given in page.query.items():
+% if name not in ("page", page.search):
 <input type="hidden" name="{{name}}" value="{{given}}">
 % end
 % end
-<button>{{label("Find")}}</button>
+<button>{{label("Search")}}</button>
 </form>
 % end
-% for name, links in part.filters.items():
-% chosen = "".join(text for text, path in links if not path)
-<details class="filter"><summary>{{label(name)}}<span class="chosen">: {{chosen}}</span></summary>
-<p class="links">
-% say(links)
-</p>
-</details>
+</div>
+% if page.facts:
+<dl class="facts {{"" if page.kind else "tiles"}}">
+% for field, (css_class, pieces) in page.facts.items():
+<div><dt>{{label(field)}}</dt><dd class="{{css_class}}">
+% show(css_class, pieces)
+% if field in ("severity", "pri") and pieces == [("1", "")]:
+<span class="soft">{{label("highest")}}</span>
 % end
-% if part.links:
-<p class="links">
-% say(part.links, "word")
-</p>
+</dd></div>
+% end
+</dl>
+% end
+% if page.tabs:
+<nav class="tabs" aria-label="{{label("Show")}}">
+% choose(page.tabs[""])
+% if any(links for group, links in page.tabs.items() if group):
+<details><summary>{{label("More")}}</summary><div>
+% for group, links in page.tabs.items():
+% if group and links:
+<ul>
+<li class="soft">{{label(group)}}</li>
+% for text, path in links:
+<li><a href="{{path}}">{{label(text)}}</a></li>
+% end
+</ul>
+% end
+% end
+</div></details>
+% end
+</nav>
+% end
+</header>
+<div class="parts">
+% for part in filter(any, page.sections):
+% name = label(part.title or page.title)
+% has_bars = bool(part.rows) and any(css_class == "bar" for css_class, _ in part.rows[0])
+<section class="{{part.css_class}} {{"bars" if has_bars else ""}}">
+% if part.title:
+<h2>{{name}}</h2>
+% end
+% for line in part.text:
+<p>{{label(line)}}</p>
+% end
+% if isinstance(part.steps, list):
+<div class="box"><table>
+<thead><tr><th scope="col">{{label("step")}}</th><th scope="col">{{label("expect")}}</th></tr></thead>
+% for step in part.steps:
+<tr><td class="text">{{step["desc"]}}</td><td class="text">{{step["expect"]}}</td></tr>
+% end
+</table></div>
+% elif part.prose:
+<p class="prose">{{part.prose}}</p>
 % end
 % if part.weeks:
 % top = top_of(part.weeks)
 % width = len(part.weeks)
+<p class="legend soft"><span class="state opened">{{label("opened")}}</span>
+<span class="state resolved">{{label("resolved")}}</span></p>
 <div class="chart">
-<p class="scale"><span>{{top}}</span><span>{{top // 2}}</span><span>0</span></p>
+<p class="scale soft"><span>{{top}}</span><span>{{top // 2}}</span><span>0</span></p>
 <svg viewBox="0 0 {{width}} {{top}}" preserveAspectRatio="none" role="img">
-<title>{{label(part.title)}}: {{", ".join(map(label, part.legend))}}</title>
+<title>{{name}}</title>
 <path d="M0 0H{{width}}M0 {{top / 2}}H{{width}}M0 {{top}}H{{width}}"/>
-% for word in part.legend:
+% for word in ("resolved", "opened"):
 % points = [f"{n + .5} {top - numbers[word]}" for n, numbers in enumerate(part.weeks.values())]
 <polyline class="{{word}}" points="{{" ".join(points)}}"/>
 % end
 % for n, (monday, numbers) in enumerate(part.weeks.items()):
-% told = ", ".join(f"{label(word)} {number}" for word, number in numbers.items())
-<rect x="{{n}}" width="1" height="{{top}}"><title>{{monday.date()}}: {{told}}</title></rect>
+% told = label(", ").join(f"{label(word)} {number}" for word, number in numbers.items())
+<rect x="{{n}}" width="1" height="{{top}}"><title>{{monday.date()}} {{told}}</title></rect>
 % end
 </svg>
-<ol>
+<ol class="soft">
 % for monday in part.weeks:
 <li>{{label("{0:%b}").format(monday) if monday.day < 8 else ""}}</li>
 % end
@@ -8288,82 +8653,137 @@ maxlength="255" aria-label="{{label("Words")}}" placeholder="{{label("Words")}}"
 </div>
 % end
 % if part.rows:
-<div class="box" tabindex="0" role="region" aria-label="{{label(part.title or title)}}">
-<table class="{{"cards" if part.heads and part.css_class != "tiles" else ""}}">
+<div class="box" tabindex="0" role="region" aria-label="{{name}}">
+<table>
 % if part.heads:
 <thead><tr>
 % for head, (css_class, _) in zip(part.heads, part.rows[0]):
-% css_class = "number" if css_class == "number" else ""
+% css_class = {"number": "number", "bar": "full"}.get(css_class, "")
 % path, order = part.sorts.get(head, ("", ""))
 % sort = f' aria-sort="{order}"' if order else ""
-<th scope="col" class="{{css_class}}"{{!sort}}>
-% say([(head, path)], "word")
+<th scope="col" class="{{css_class}} {{"wide" if head in part.wide else ""}}"{{!sort}}>
+% if path:
+<a href="{{path}}">{{label(head)}}</a>
+% else:
+<span class="{{f"state {head}" if head in (*BUG_STATES, *TASK_STATES) else ""}}">{{label(head)}}</span>
+% end
 </th>
 % end
 </tr></thead>
 % end
+<tbody>
 % for row in part.rows:
 <tr>
 % for head, (css_class, pieces) in zip(part.heads or [""] * len(row), row):
-<{{"th scope=row" if css_class == "field" else "td"}} class="{{css_class}}" \
-data-head="{{label(head) if css_class in ("number", "day") else ""}}">
+% is_blank = not pieces or pieces == [("0", "")]
+% named = f'data-head="{label(head)}"' if head and css_class in ("number", "day") else ""
+% width = "wide" if head in part.wide else "blank" if is_blank else ""
+<td class="{{"full" if css_class == "bar" else css_class}} {{width}}" {{!named}}>
 % if css_class == "bar":
-% total = sum(number for _, number in pieces) or 1
-% x = 0
-% told = ", ".join(f"{label(word)} {number}" for word, number in pieces if word and number)
-<svg viewBox="0 0 {{total}} 1" preserveAspectRatio="none" role="img"><title>{{told}}</title>
+% told = label(", ").join(f"{label(word)} {number}" for word, number in pieces if word)
+<span class="bar" role="img" aria-label="{{told}}">
 % for word, number in pieces:
-<rect class="{{word}}" x="{{x}}" width="{{number}}" height="1"/>
-% x += number
+<{{"i" if word else "b"}} class="{{word}}" style="flex: {{number}}"></{{"i" if word else "b"}}>
 % end
-</svg>
+</span>
 % else:
-% say(pieces, {"field": "word", "word": "word", "state": "state"}.get(css_class, ""))
+% show(css_class, pieces)
 % end
-</{{"th" if css_class == "field" else "td"}}>
+</td>
 % end
 </tr>
 % end
+</tbody>
 </table>
 </div>
-% elif part.rows is not None and not part.calls:
+% elif part.rows is not None:
 <p>{{label("There is nothing here.")}}</p>
 % end
 % for call in part.calls:
 <details class="call"><summary>
 <span class="soft">{{call["time"][11:19]}}</span>
 <span>{{call["method"]}}</span>
-<span class="path">{{call["path"]}}</span>
+<span class="url">{{call["url"]}}</span>
 <span class="number {{"refused" if call["status"] >= 400 else ""}}">{{call["status"]}}</span>
 <span class="number soft">{{round(call["duration"], 1)}} ms</span>
 <span class="soft">{{call["account"]}}</span>
-<span class="refused">{{call["error"] or ""}}</span>
+% if call["error"]:
+<span class="refused">{{call["error"]}}</span>
+% elif call["ignored"]:
+<span class="soft">{{label("Ignored")}} {{call["ignored"]}}</span>
+% end
 </summary>
-% for name in ("query", "headers", "body", "ignored", "fault", "answer"):
+% for name in ("body", "answer", "ignored", "fault", "headers"):
 % if call[name]:
 <h3>{{label(name.capitalize())}}</h3>
-<pre>{{json_text(call[name])[:most_shown]}}</pre>
+<pre>{{json_text(call[name])[:MOST_SHOWN]}}</pre>
 % end
 % end
+<h3>curl</h3>
+<pre>{{curl_line(call)}}</pre>
 </details>
 % end
-% for line in part.text:
-<p>{{label(line)}}</p>
+% if part.log:
+<ol class="log">
+% for who, action, when, comment in part.log:
+<li>
+% show("", who)
+{{label(action).lower()}}
+% for moment, _ in when:
+<time>{{moment}}</time>
 % end
-% if part.unset:
-<details><summary>{{label("Unset")}}</summary><p>{{", ".join(map(label, part.unset))}}</p></details>
+% if comment:
+<blockquote>{{comment}}</blockquote>
+% end
+</li>
+% end
+</ol>
+% end
+% if part.links:
+<p class="pages soft">
+% for text, path in part.links:
+% if path:
+<a href="{{path}}">{{label(text)}}</a>
+% else:
+<span>{{text}}</span>
+% end
+% end
+</p>
 % end
 % if part.code:
 <pre>{{part.code}}</pre>
 % end
 </section>
 % end
-</main>
-<footer class="links">
-% if me:
-<a href="/-/journal">{{label("Calls and examples")}}</a>
+</div>
+% if page.beside or page.unset:
+<aside>
+% for heading, fields in page.beside.items():
+% if fields:
+<section><h2>{{label(heading)}}</h2>
+<dl>
+% for field, (css_class, pieces), when in fields:
+<dt>{{label(field)}}</dt><dd class="{{css_class}}">
+% show(css_class, pieces)
+% for moment, _ in when:
+<time>{{moment}}</time>
 % end
-</footer>
+</dd>
+% end
+</dl></section>
+% end
+% end
+% if page.unset:
+<details><summary>{{label("Not set")}} {{len(page.unset)}}</summary>
+<p class="soft">{{label(", ").join(map(label, page.unset))}}</p></details>
+% end
+</aside>
+% end
+</main>
+% if me:
+<footer>pmservice {{__version__}} · JSON <code>GET {{asked}}</code> · <a href="/openapi.json">OpenAPI</a></footer>
+% end
+% end
 </body>
 </html>
 """)
@@ -8376,57 +8796,6 @@ NO_RECORDS = Section(
         "POST /products creates a product.",
     ],
 )
-LOG_IN = Section(
-    text=[
-        "Reload the page to enter an account and its password.",
-        "A token can be entered as the password, too.",
-        "The password of admin was printed when the service first started.",
-        "If it is lost, run this in the folder of the database:",
-    ],
-    code="pmservice user admin --password",
-)
-LOGGED_OUT = Section(text=["You are logged out."], links=[("Log in again", "/")])
-
-# Lines for a shell, which get the products and create one.
-SHELL = """\
-T=$(curl -s {url}/tokens -d '{{"account": "{account}", "password": "PASSWORD"}}' |
-    python3 -c 'import json, sys; print(json.load(sys.stdin)["token"])')
-curl -s -H "Token: $T" {url}/products
-curl -s -H "Token: $T" {url}/products -d '{{"name": "Shop"}}'"""
-POWERSHELL = """\
-$T = (Invoke-RestMethod {url}/tokens -Method Post\
- -Body '{{"account": "{account}", "password": "PASSWORD"}}').token
-Invoke-RestMethod {url}/products -Headers @{{Token = $T}}
-Invoke-RestMethod {url}/products -Headers @{{Token = $T}} -Method Post\
- -Body '{{"name": "Shop"}}'"""
-
-
-def lines_for_programs(environ: Fields, account: str) -> Section:
-    """Return the lines that get JSON in the reader's shell, and links to what has no page."""
-    on_windows = "Windows" in environ.get("HTTP_USER_AGENT", "")
-    lines = POWERSHELL if on_windows else SHELL
-    return Section(
-        "For API clients",
-        links=OTHER_LINKS,
-        text=["Clients get JSON at the same paths:"],
-        code=lines.format(url=service_url(), account=account),
-    )
-
-
-def refuse_embedding(environ: Environ, frames: Sequence[str]) -> None:
-    """Raise Refusal (403) for a request of another site's page, unless a person followed a link.
-
-    Browsers add the credentials that they know to the requests of other sites' scripts, images and
-    frames, too. frames: the sites that may frame pages; the browser looks which site does.
-    """
-    site = environ.get("HTTP_SEC_FETCH_SITE", "")
-    mode = environ.get("HTTP_SEC_FETCH_MODE")
-    target = environ.get("HTTP_SEC_FETCH_DEST")
-    if site in ("", "same-origin", "none"):
-        return
-    if mode == "navigate" and (target == "document" or (frames and target == "iframe")):
-        return
-    raise Refusal(403, "Pages of other sites may only link to this page.")
 
 
 def page_query(environ: Environ) -> Texts:
@@ -8460,9 +8829,6 @@ def language_of(environ: Mapping[str, str], default: str) -> str:
     return max(likings, key=likings.__getitem__)
 
 
-# The page of calls
-
-
 def json_text(value: Any) -> str:
     """Return a JSON value as people read it; a text as it is."""
     if isinstance(value, str):
@@ -8470,43 +8836,65 @@ def json_text(value: Any) -> str:
     return json.dumps(value, indent=2, ensure_ascii=False)
 
 
-def search_calls(controls: Controls, wanted: Fields) -> list[Fields]:
-    """Return the calls that match, are of the wanted account and have the wanted words."""
-    words = wanted.get("text", "").lower()
-    found = []
-    for noted in controls.matching(wanted):
-        text = shown_call(noted)
-        call = json.loads(text)
-        is_of_account = wanted.get("account") in (None, call["account"])
-        if is_of_account and words in text.lower():
-            found.append(call)
-    return found
+def curl_line(call: Fields) -> str:
+    """Return the line for a shell that sends a call of the journal again."""
+    url = shlex.quote(service_url() + call["url"])
+    line = f'curl -X {call["method"]} {url} -H "Token: $TOKEN"'
+    body = call["body"]
+    return line if body is None else f"{line} -d {shlex.quote(json_text(body))}"
 
 
-def show_refusal(refused: bottle.HTTPResponse, exchange: Exchange) -> Contents:
-    """Return the page of a refusal: the sentence of its JSON, or how to log in."""
-    if refused.status_code == 401:
-        return "Log in", [LOG_IN]
+def show_refusal(refused: bottle.HTTPResponse, exchange: Exchange, say: Say) -> Contents:
+    """Return the page of a refusal: what its status means, and the sentence of its JSON."""
     if isinstance(refused, bottle.HTTPError):  # from Bottle's router
         render_bottle_error(refused)
-    title = HTTPStatus(refused.status_code).phrase
-    return title, [Section(text=[exchange.error])]
+    status = refused.status_code
+    explained = say(str(status))  # in a language that is not that of the sentence
+    section = Section(text=list(filter(None, [explained, exchange.error])))
+    return Contents(HTTPStatus(status).phrase, [section], status=status)
+
+
+def cookie_name(environ: Environ) -> str:
+    """Return the name of the cookie. Browsers send a cookie to all ports of a host."""
+    port = environ.get("HTTP_HOST", "").rpartition(":")[2]
+    return f"pmservice{port}" if port.isdigit() else "pmservice"
+
+
+def cookie_of(environ: Environ) -> str:
+    """Return the token of the cookie, "" without one.
+
+    Python's own parser drops all cookies if another one has a value that it does not know.
+    """
+    sent = environ.get("HTTP_COOKIE", "")
+    found = re.search(rf"(?:^|[; ]){cookie_name(environ)}=([^; ]*)", sent)
+    return urllib.parse.unquote(found[1]) if found else ""
+
+
+def asked_for(environ: Environ) -> str:
+    """Return the path and query of a request."""
+    query = environ.get("QUERY_STRING", "")
+    path = urllib.parse.quote(environ["PATH_INFO"])
+    return f"{path}?{query}" if query else path
+
+
+def local_path(address: str) -> str:
+    """Return the path and query to which the form that logs in leads, never another site's."""
+    return address if re.match(r"/(?![/\\])[!-~]*\Z", address) else "/"
 
 
 class Page:
-    """The WSGI application that answers what browsers ask for."""
+    """The WSGI application that answers what browsers ask for.
+
+    shared_password: the stored hash of a password that was made up at this start of a service that
+        only this machine can reach: who has a copy of it is logged in by a click. "" if there is
+        none.
+    """
 
     def __init__(self, service: Service, language: str):
         self.service, self.language = service, language
         self.database = service.database
         self.controls = service.controls
-        self.now = time.monotonic  # tests replace it
-        self.key = secrets.token_bytes(32)
-        # {keyed hash of a header that was right: (the stored password hash that it matched, or ""
-        # if it held a token; the time until which to trust it)}
-        self.checked: dict[bytes, tuple[str, float]] = {}
-        # the latest query strings with which the page that ends a login was refused
-        self.ended: deque[str] = deque(maxlen=MOST_ENDED)
+        self.shared_password = ""
 
     def __call__(self, environ: Environ, start_response: Handler) -> list[bytes]:
         """Answer a request with a page, refusals included."""
@@ -8515,187 +8903,177 @@ class Page:
         exchange = this_exchange()
         answer = self.response(exchange)
         start_response(answer.status_line, answer.headerlist)
-        return [answer.body] if answer.body and exchange.method == "GET" else []
+        return [answer.body] if answer.body and exchange.method != "HEAD" else []
 
     def response(self, exchange: Exchange) -> bottle.HTTPResponse:
         """Return the page that answers a request."""
         environ = exchange.environ
+        asked = asked_for(environ)
         framing = " ".join(self.service.frames) or "'none'"
         headers = {**SEALED, "Content-Security-Policy": POLICY + framing}
         language = language_of(environ, self.language)
         say = functools.partial(label, language)
-        status = 200
         try:
             # as elsewhere, but the answer that it raises is made into a page
-            title, sections = render_errors(self.contents)(exchange, say)
+            page = render_errors(self.contents)(exchange, say)
         except bottle.HTTPResponse as refused:
-            status = refused.status_code
-            if status in (204, 303):
+            if refused.status_code in (204, 303):
                 return refused
-            title, sections = show_refusal(refused, exchange)
+            page = show_refusal(refused, exchange, say)
             headers = {**refused.headers, **headers}  # such as Allow
-        if status == 401:
-            headers["WWW-Authenticate"] = 'Basic realm="pmservice", charset="UTF-8"'
-        page = TEMPLATE.render(
-            title=title,
-            sections=sections,
+        html = TEMPLATE.render(
+            globals(),  # for the tables and functions of this room
+            page=page,
             language=language,
             label=say,
-            style=CSS,
-            nav=NAV_LINKS,
-            json_text=json_text,
-            most_shown=MOST_SHOWN,
-            top_of=top_of,
-            here="/" + exchange.path[1:].partition("/")[0],
-            me=None if exchange.caller is NOBODY else exchange.caller,
-            every=page_query(environ).get("every") if title == "Calls" else None,
+            asked=asked,
+            me=self.reader(exchange),
+            calls=exchange.caller.admin and self.controls.on,
         )
-        content = page.encode()
+        content = html.encode()
         headers["Content-Length"] = str(len(content))
-        return bottle.HTTPResponse(content, status, headers)
+        return bottle.HTTPResponse(content, page.status, headers)
 
-    def hashes(self, header: str) -> bool:
-        """Tell whether a header of HTTP Basic has a password that has to be checked."""
-        return header != "" and self.remembered(header) is None
-
-    def caller(self, exchange: Exchange) -> Caller:
-        """Return who asks, by HTTP Basic: an account and its password, or a token as the password.
-
-        Raises Refusal (401).
-        """
-        header = exchange.environ.get("HTTP_AUTHORIZATION", "")
-        given = bottle.parse_auth(header)
-        if not given:
-            raise Refusal(401, UNAUTHORIZED)
-        account, password = given
-        self.service.note_login(exchange, account)
-        token = password.encode().decode("latin-1")  # as WSGI passes a header
-        with contextlib.suppress(Refusal):
-            me = self.service.caller(token, exchange.environ)
-            # only for `hashes`: the next page needs no hashing thread
-            self.remember(header, "")
-            return me._replace(token="")  # so that no page shows the token
-        return self.caller_by_password(header, account, password)
-
-    def caller_by_password(self, header: str, account: str, password: str) -> Caller:
-        """Return the caller with an account and its password. Raises Refusal (401)."""
-        with self.database.reading() as store:
-            stored = store.password(account)
-            me = Caller(account, account in store.administrators())
-        # `stored`: a user without a password must not pass because remembered() is None, too
-        if stored and self.remembered(header) == stored:
-            return me
-        self.checked.pop(self.digest(header), None)
-        # first the comparison, which takes the same time without a password
-        if not password_matches(password, stored) or not stored:
-            raise Refusal(401, UNAUTHORIZED)
-        self.remember(header, stored)
-        # Again: while the password was hashed, it may have been changed, or the user deleted.
-        return self.caller_by_password(header, account, password)
-
-    def digest(self, header: str) -> bytes:
-        """Return the keyed hash by which a checked header is remembered."""
-        return hmac.digest(self.key, header.encode(), "sha256")
-
-    def remembered(self, header: str) -> str | None:
-        """Return the stored hash that a header was checked against, None if not remembered."""
-        stored, until = self.checked.get(self.digest(header), (None, 0.0))
-        return stored if until >= self.now() else None
-
-    def remember(self, header: str, stored: str) -> None:
-        """Remember a checked header for a while; forget the oldest ones if there are too many."""
-        digest = self.digest(header)
-        # a copy: two threads may remember at once, and one must not resize what the other walks
-        checked = self.checked.copy()
-        checked.pop(digest, None)  # so that it comes last
-        checked[digest] = stored, self.now() + REMEMBERED
-        self.checked = dict([*checked.items()][-MOST_REMEMBERED:])
+    def reader(self, exchange: Exchange) -> Any:
+        """Return the row of the user who asks; None if nobody has logged in, or after a failure."""
+        with contextlib.suppress(Refusal, sqlite3.Error), self.database.querying() as store:
+            return store.user(exchange.caller.account)
 
     def contents(self, exchange: Exchange, say: Say) -> Contents:
         """Return the page at a path. Raises Refusal, Bottle's 404, or a redirection."""
         reason = self.service.admit(exchange)
         environ, path = exchange.environ, exchange.path
-        refuse_embedding(environ, self.service.frames)
         if self.service.loading:  # its users and their passwords may not be there yet
             raise Refusal(503, LOADING)
-        if path == OUT_PAGE:
-            return self.log_out(environ)
-        me = exchange.caller = self.caller(exchange)
+        if path == LOGIN_PATH:
+            if exchange.method == "POST":
+                return self.log_in(exchange)
+            query = page_query(environ)
+            return self.door(exchange, query, status=200)
+        token = cookie_of(environ)
+        me = self.service.caller_of(token)
+        if not me:
+            exchange.error = UNAUTHORIZED
+            return self.door(exchange, {"to": asked_for(environ)})
+        exchange.caller = me  # without the token, so that no page shows it
+        if path == LOGOUT_PATH:
+            self.log_out(environ, token)
         if reason:
             raise Refusal(404, reason)
-        if path == JOURNAL_PAGE:
-            parts = self.calls(environ, me, say)
-            return "Calls", [*parts, lines_for_programs(environ, me.account)]
+        if path == JOURNAL_PATH:
+            return self.journal(exchange)
         if path not in ("", "/"):
             return self.answer_get(exchange, say)
         with self.database.reading(me=me) as store:
-            return "Overview", Sheet(store, say).overview()
+            return Sheet(store, say).overview()
 
-    def log_out(self, environ: Environ) -> Contents:
-        """Return the page that ends a login.
+    # Logging in and out
 
-        Browsers forget a login that is refused: this page is refused (401) once, at an address of
-        its own. Whoever logs in there is sent to the overview.
-        """
-        header = environ.get("HTTP_AUTHORIZATION", "")
-        if not header:
-            return "Logged out", [LOGGED_OUT]
-        once = environ.get("QUERY_STRING", "")
-        if once and once not in self.ended:
-            self.ended.append(once)
-            self.checked.pop(self.digest(header), None)
-            raise Refusal(401, "You are logged out.")
-        address = "/" if once else f"{OUT_PAGE}?once={secrets.token_hex(8)}"
-        raise bottle.HTTPResponse(status=303, headers={"Location": address})
+    def people(self, environ: Environ) -> list[Record]:
+        """Return the users that the form offers, and whether a click logs them in."""
+        # a proxy on this machine may let others in
+        shared = "" if "HTTP_X_FORWARDED_FOR" in environ else self.shared_password
+        with self.database.querying() as store:
+            return store.run(SHARING, {"shared": shared}).fetchall()
+
+    def door(
+        self, exchange: Exchange, given: Fields, alert: str = "", status: int = 401
+    ) -> Contents:
+        """Return the page that logs in. given: `account`, and `to`, where it leads."""
+        door = {
+            "account": given.get("account", ""),
+            "to": local_path(given.get("to", "/")),
+            "people": self.people(exchange.environ),
+            "alert": alert,
+        }
+        # After a click on another site's link, only the page that it loads again gets the cookie.
+        is_linked = exchange.environ.get("HTTP_SEC_FETCH_SITE") == "cross-site"
+        refresh = "0" if is_linked and status == 401 else ""
+        return Contents("Log in", status=status, refresh=refresh, door=door)
+
+    def log_in(self, exchange: Exchange) -> Contents:
+        """Answer the form: with a cookie that leads to the page asked for, or with a refusal."""
+        environ = exchange.environ
+        exchange.read_body()
+        given = check(LOGIN_FORM, exchange.fields())
+        self.service.note_login(exchange, given.get("account"))
+        try:
+            token = self.token_for(given, environ)
+        except Refusal as refused:
+            exchange.error = refused.body["error"]
+            return self.door(exchange, given, exchange.error, refused.status)
+        headers = {"Location": local_path(given.get("to", "/"))}
+        headers["Set-Cookie"] = self.cookie(environ, token)
+        raise bottle.HTTPResponse(status=303, headers=headers)
+
+    def token_for(self, given: Fields, environ: Environ) -> str:
+        """Return the token that was entered, or a new one for an account. Raises Refusal."""
+        account, password = given.get("account", ""), given.get("password", "")
+        entered: str = password or account
+        if self.service.caller_of(entered):
+            return entered
+        by_click = {one["account"] for one in self.people(environ) if one["by_click"]}
+        if account in by_click and not password:
+            with self.database.writing() as store:
+                return give_token(store, account)
+        return str(log_in(self.database, {"account": account, "password": password})["token"])
+
+    def log_out(self, environ: Environ, token: str) -> None:
+        """End the token of the cookie. Raises a redirection to the page that logs in."""
+        with self.database.writing() as store:
+            store.delete("token", hash=hash_token(token))
+        headers = {"Location": "/", "Set-Cookie": self.cookie(environ, "")}
+        raise bottle.HTTPResponse(status=303, headers=headers)
+
+    def cookie(self, environ: Environ, token: str) -> str:
+        """Return the header that sets the cookie, or removes it without a token."""
+        # a page in another site's frame gets only cookies that say so
+        rule = "SameSite=None; Secure; Partitioned" if self.service.frames else "SameSite=Strict"
+        end = "" if token else "; Max-Age=0"
+        value = urllib.parse.quote(token, "")
+        return f"{cookie_name(environ)}={value}; Path=/; HttpOnly; {rule}{end}"
+
+    # The other pages
 
     def answer_get(self, exchange: Exchange, say: Say) -> Contents:
         """Return the page of what the operation at a path answers."""
         environ = exchange.environ
-        route, named = self.service.routes.router.match(environ)
-        # The path as OPERATIONS writes it, see add_routes; other GETs have no page, see no_pages.
-        operation = READS[re.sub(r"\\|:\w+", "", route.rule)]
+        operation, id = ALL_TASKS, 0
+        if exchange.path != ALL_TASKS.path:
+            route, named = self.service.routes.router.match(environ)
+            # The path as OPERATIONS writes it, see add_routes; other GETs have no page.
+            operation = READS[re.sub(r"\\|:\w+", "", route.rule)]
+            id = next(iter(named.values()), 0)
         query = {}
         if operation.listing:
             query = list_query(environ)
             environ["QUERY_STRING"] = urllib.parse.urlencode(query)
-        id = next(iter(named.values()), 0)
         with self.database.reading(exchange.caller) as store:  # all of the page shows one moment
             # the operation itself: its answer is what the page shows
-            value = json.loads(answer_text(store, exchange, operation, id, MOST_ROWS))
+            value = json.loads(answer_text(store, exchange, operation, id, 0))
             address = Address(exchange.path, query)
             return Sheet(store, say).show(operation, address, id, value)
 
-    def calls(self, environ: Environ, me: Caller, say: Say) -> list[Section]:
-        """Return the state of the controls and the last calls, for administrators."""
+    def journal(self, exchange: Exchange) -> Contents:
+        """Return the last calls that have the wanted words, and the state of the controls."""
         if not self.controls.on:
-            return [Section(text=[CONTROLS_OFF])]
-        if not me.admin:
-            return [Section(text=[ADMIN_ONLY])]
-        address = Address(JOURNAL_PAGE, page_query(environ))
-        wanted = check_exactly(Shape(CALLS_QUERY), address.query)
-        found = search_calls(self.controls, wanted)
-        filters = {}
-        for name in ("status", "account", "path"):
-            counts = Counter(str(call[name]) for call in found if call[name])
-            words = sorted(word for word, _ in counts.most_common(WORDS_SHOWN))
-            texts = {word: word or say("all") for word in ("", *words)}
-            filters[name] = address.choices(name, texts)
-        texts = {every: say(text) for every, text in REFRESHED.items()}
-        filters["Refresh"] = address.choices("every", texts)
-        last = found[: -CALLS_SHOWN - 1 : -1]
+            raise Refusal(404, CONTROLS_OFF)
+        if not exchange.caller.admin:
+            raise Refusal(403, ADMIN_ONLY)
+        query = page_query(exchange.environ)
+        wanted = check_exactly(Shape(CALLS_QUERY), query)
+        words = wanted.get("text", "").lower()
+        texts = map(shown_call, reversed(self.controls.matching({})))
+        found = itertools.islice((text for text in texts if words in text.lower()), CALLS_SHOWN)
+        calls = [json.loads(text) for text in found]
         state = {"clock": self.controls.clock.state(), "faults": self.controls.faults}
-        return [
-            Section(
-                "Last calls",
-                search="text",
-                query=address.query,
-                filters=filters,
-                links=[(f"{len(last)} / {len(found)}", "")],
-                rows=[],
-                calls=last,
-            ),
-            Section("Controls", code=json_text(state)),
-        ]
+        return Contents(
+            "API calls",
+            [Section(calls=calls), Section("Controls", code=json_text(state))],
+            search="text",
+            query=query,
+            refresh=query.get("every", ""),
+        )
 
 
 # --- 16 Server: connections and threads -----------------------------------------------------------
@@ -8895,13 +9273,14 @@ class Server(TcpWSGIServer):  # type: ignore[misc]
             return self.quick.append
         method = request.command.replace("HEAD", "GET")
         call = (method, pattern_of(bare_path(request.path)))
-        accept, token, basic = map(headers.get, ("ACCEPT", "TOKEN", "AUTHORIZATION"))
-        is_page = service.wants_page(method, request.path, accept or "", token)
+        is_page = service.wants_page(
+            method, request.path, headers.get("ACCEPT", ""), headers.get("TOKEN")
+        )
         if call == LIVE_CALL:
             return self.quick.append
         if call == WAITING_CALL or service.controls.faults or service.loading:
             return self.workers.add_task
-        if call == LOGIN_CALL or (is_page and service.page.hashes(basic or "")):
+        if call == LOGIN_CALL or (is_page and method == "POST"):
             return self.hashing.add_task
         in_memory = service.database.in_memory
         if is_page and not in_memory:
@@ -9290,7 +9669,7 @@ bug | 0.09 | | | hana | | 3 | 3 | codeerror | | | A walk cannot be given to anot
 execution | 5 | | | -14 | -50 | Trial in hall 2 | 二号库区试运行
 project | 15 | -20 | -150 | waterfall | aisha | open | | Returns without paper | 无纸化退货 | Door to shelf without a form. | 从门口到货架不用填单。
 
-product | 132.3 | app | marta | hana | sofia | Driver App | 司机 App | Tours, doors and signatures on each driver's phone. | 每位司机手机上的路线、门牌和签收。
+product | 132.3 | app | marta | hana | sofia | Driver App | 司机应用 | Tours, doors and signatures on each driver's phone. | 每位司机手机上的路线、门牌和签收。
 plan | tours | 130 | 20 | 126 | 21 | doing | Tours that fit the day | 跟得上当天变化的路线
 plan | offline | 40 | | 38 | -30 | doing | Works without a network | 没有网络也能用
 project | 131.3 | 124 | -48 | scrum | aisha | open | | Same-day delivery | 当日达 | Ordered before noon, delivered by nine. | 中午前下单，晚上九点前送达。
@@ -9299,8 +9678,8 @@ story | 120 | 118 | | wei | tours | 1 | 13 | A new order joins a tour on its way
 task | 117 | 110 | 94 | 92 | devel | sofia | 30 | 35 | 0 | 94 | Insert a stop where it costs least | 在代价最小处插入站点
 testcase | insert | 95 | feature | 1 | A stop is inserted into a tour | 路线中插入站点 |
         Order with an address on the way > The driver is asked // Accept > The map shows the stop | 下一张顺路的订单 > 询问司机 // 接受 > 地图显示该站
-build | 116 | Driver App 6.0 | 司机 App 6.0
-release | 52 | 51 | Driver App 6.0: tours renew themselves | 司机 App 6.0：路线自动更新
+build | 116 | Driver App 6.0 | 司机应用 6.0
+release | 52 | 51 | Driver App 6.0: tours renew themselves | 司机应用 6.0：路线自动更新
 bug | 111 | 106 | 103 | hana | sofia | 2 | 2 | codeerror | fixed | | The map is empty after the phone was locked | 手机锁屏后地图变空白 | Lock the
         phone on a tour for a minute//the map where it was//a grey area until the app is restarted | 行驶途中锁屏一分钟//地图保持原样//一片灰色，重启 App 才恢复
 bug | 105 | 100 | 96 | hana | sofia | 1 | 1 | codeerror | fixed | | Yesterday's tour is started again | 前一天的路线又被启动 | Leave a tour open overnight//
@@ -9325,8 +9704,8 @@ testcase | tunnel | 20 | feature | 1 | A stop is done inside a tunnel | 在隧�
         Finish a stop > It is ticked // Switch it on > The office sees it | 关闭网络 > 出现灰色云朵 // 完成一站 > 打上勾 // 打开网络 > 调度中心可见
 story | 16 | 14 | | wei | | 4 | 3 | Dark colours after sunset | 日落后使用深色界面 | The map and all lists. | 包括地图和所有列表。
 story | 10 | 8 | | wei | offline | 2 | 5 | The customer sees the van come | 顾客能看到车辆位置 | Of the next three stops. | 仅限后三站。
-build | 22 | Driver App 6.1 beta | 司机 App 6.1 测试版
-release | 1.4 | -13 | Driver App 6.1: offline tours | 司机 App 6.1：离线路线
+build | 22 | Driver App 6.1 beta | 司机应用 6.1 测试版
+release | 1.4 | -13 | Driver App 6.1: offline tours | 司机应用 6.1：离线路线
 testtask | 1.8 | | 2 | -5 | performance | A week on the road with 6.1 beta | 6.1 测试版一周路测
 run | 1.6 | hana | insert | pass // pass
 run | 0.45 | diego | tunnel | pass // pass // fail
@@ -10715,7 +11094,7 @@ class Pull:
         if take := TAKEN.get(kind.look):
             value = take(value)
         value = OTHER_WORDS.get(field, {}).get(str(value), value)
-        is_escaped = self.escapes and isinstance(value, str) and field not in RICH
+        is_escaped = self.escapes and isinstance(value, str) and field not in RICH.split()
         return unescape(value) if is_escaped else value
 
     # Repairing
@@ -11337,9 +11716,12 @@ def finish_start(service: Service, settings: Values, url: str) -> None:
     database = service.database
     patient = functools.partial(patiently, settings["database"])
     said = patient(fill, database, settings)
-    credentials = patient(make_credentials, database, settings, url)
+    password, credentials = patient(make_credentials, database, settings, url)
     if settings["demo"]:  # only now admin has a password to share
         said.append(patient(share_password, database))
+    if password and service.names is not None and not service.allowed:  # this machine alone
+        with database.querying() as store:
+            service.page.shared_password = store.password(ADMIN)
     patient(service.controls.open_service)
     write_out(sys.stdout, f"{url}\n", wait=True)
     place = f"{settings['database']} at {url}"
@@ -11348,23 +11730,26 @@ def finish_start(service: Service, settings: Values, url: str) -> None:
     tell(serving, *filter(None, said), *credentials)
 
 
-def make_credentials(database: Database, settings: Values, url: str) -> list[str]:
-    """Return lines that tell a person how to begin, with a new password and token if needed."""
+def make_credentials(database: Database, settings: Values, url: str) -> tuple[str, list[str]]:
+    """Make a password and a token for the administrator if they are needed.
+
+    Return the new password, "" if there is none, and lines that tell a person how to begin.
+    """
     with database.querying() as store:
         admin = store.user(ADMIN)
     if admin is None or admin["deleted"]:  # by a fixture
-        return []
+        return "", []
     needs_password = admin["password"] is None
     own_token = settings["token"]
     # started by a program with a token: no password in its log
     if needs_password and own_token and not sys.stderr.isatty():
         if database.in_memory:
-            return []
+            return "", []
         command = f"pmservice user {ADMIN} --password --database {database.path}"
-        return [f"{ADMIN} has no password. To set one, run: {command}"]
+        return "", [f"{ADMIN} has no password. To set one, run: {command}"]
     nothing_is_new = not needs_password and (own_token or not database.created)
     if nothing_is_new:
-        return []
+        return "", []
     password = secrets.token_urlsafe(12) if needs_password else ""
     user = with_hash({"account": ADMIN, "password": password}) if needs_password else {}
     with database.writing() as store:  # both or neither, because both are shown only now
@@ -11374,7 +11759,7 @@ def make_credentials(database: Database, settings: Values, url: str) -> list[str
         else:
             password = ""  # or another process that starts on this file has just set one
         token = "" if own_token else give_token(store, ADMIN)
-    return list(credential_lines(database.created, password, token, url))
+    return password, list(credential_lines(database.created, password, token, url))
 
 
 def credential_lines(created: bool, password: str, token: str, url: str) -> Iterator[str]:
