@@ -7122,7 +7122,7 @@ LABELS_TEXT = """
     build | Build | 版本
     builder | Built by | 构建者
     builds | Builds | 版本
-    canceledBy | Cancelled by | 由谁取消
+    canceledBy | Cancelled by | 取消者
     canceledDate | Cancelled | 取消时间
     case | Test case | 用例
     caseFails | Times failed | 失败次数
@@ -7132,14 +7132,14 @@ LABELS_TEXT = """
     category | Category | 类别
     children | Child stories | 子需求
     closedBugs | Closed bugs | 已关闭的 Bug
-    closedBy | Closed by | 由谁关闭
+    closedBy | Closed by | 关闭者
     closedDate | Closed | 关闭日期
     closedReason | Close reason | 关闭原因
     code | Code | 代号
     commiter | Commits as | 源代码账号
     confirmed | Confirmed | 是否确认
-    consumed | Hours spent | 总计消耗
-    createdBy | Created by | 由谁创建
+    consumed | Hours spent | 已消耗工时
+    createdBy | Created by | 创建者
     createdDate | Created | 创建日期
     date | Date | 日期
     days | Working days | 可用工作日
@@ -7151,11 +7151,11 @@ LABELS_TEXT = """
     dingding | DingTalk | 钉钉
     duplicateBug | Duplicate of | 重复 Bug
     duplicateStory | Duplicate of | 重复需求
-    effort | Efforts | 日志
+    effort | Work log | 工时记录
     email | E-mail | 邮箱
     end | Ends | 结束日期
     estStarted | Planned start | 预计开始
-    estimate | Estimated hours | 最初预计
+    estimate | Estimated hours | 预计工时
     execution | Execution | 执行
     executions | Executions | 执行
     expired | Overdue | 已过期
@@ -7163,7 +7163,7 @@ LABELS_TEXT = """
     extraStories | Further stories | 相关需求
     feedbackBy | Reported by | 反馈者
     filePath | Download | 下载地址
-    finishedBy | Finished by | 由谁完成
+    finishedBy | Finished by | 完成者
     finishedDate | Finished | 实际完成
     finishedList | Finished by (all) | 完成者列表
     fixedBugs | Fixed bugs | 已修复的 Bug
@@ -7180,7 +7180,7 @@ LABELS_TEXT = """
     lastRunDate | Last run | 执行时间
     lastRunResult | Last result | 上次结果
     lastRunner | Last run by | 执行人
-    left | Hours left | 预计剩余
+    left | Hours left | 剩余工时
     leftBugs | Bugs left | 遗留的 Bug
     lifetime | Lifetime | 迭代类型
     linkBug | Related bugs | 相关 Bug
@@ -7191,12 +7191,12 @@ LABELS_TEXT = """
     mobile | Mobile | 手机
     model | Model | 管理方式
     name | Name | 名称
-    needConfirm | Story changed | 需求变动
-    needconfirm | Story changed | 需求变动
+    needConfirm | Story changed | 需求变更
+    needconfirm | Story changed | 需求变更
     notReview | Not reviewed by | 待评审人员
     notifyEmail | E-mail to notify | 通知邮箱
     openedBuild | Affected build | 影响版本
-    openedBy | Opened by | 由谁创建
+    openedBy | Opened by | 创建者
     openedDate | Opened | 创建日期
     os | Operating system | 操作系统
     owner | Owner | 负责人
@@ -7212,13 +7212,13 @@ LABELS_TEXT = """
     products | Products | 产品
     program | Program | 项目集
     programs | Programs | 项目集
-    progress | Progress (%) | 进度 (%)
+    progress | Progress (%) | 进度（%）
     project | Project | 项目
     projects | Projects | 项目
     QD | Test lead | 测试负责人
     RD | Release manager | 发布负责人
-    realBegan | Began | 实际开始
-    realEnd | Ended | 实际完成
+    realBegan | Actual start | 实际开始
+    realEnd | Actual end | 实际完成
     realFinishedDate | Finished | 实际完成时间
     realStarted | Started | 实际开始
     realname | Name | 姓名
@@ -7232,9 +7232,9 @@ LABELS_TEXT = """
     resolvedDate | Resolved | 解决日期
     result | Result | 结果
     results | Results | 结果
-    reviewedBy | Reviewed by | 评审者
+    reviewedBy | Reviewed by | 评审人
     reviewedDate | Reviewed | 评审时间
-    reviewer | Reviewers | 评审人员
+    reviewer | Reviewers | 指定评审人
     role | Role | 职位
     scmPath | Source code | 源代码地址
     severity | Severity | 严重程度
@@ -7245,7 +7245,7 @@ LABELS_TEXT = """
     status | Status | 状态
     stepNumber | Steps | 步骤数
     stepResults | Results of the steps | 步骤结果
-    step | Step | 步骤
+    step | Step | 操作
     steps | Steps | 步骤
     stories | Stories | 需求
     story | Story | 需求
@@ -7274,7 +7274,8 @@ LABELS_TEXT = """
     acceptance | Acceptance test | 验收测试
     active | Active | 激活
     affair | Affair | 事务
-    all | All | 所有
+    all | All | 全部
+    total | Total | 合计
     assignedbyme | Assigned by me | 由我指派
     assignedtome | Assigned to me | 指派给我
     assigntome | Assigned to me | 指派给我
@@ -7296,7 +7297,7 @@ LABELS_TEXT = """
     customer | Customer | 客户
     design | Design | 设计
     designdefect | Design defect | 设计缺陷
-    dev | Developer | 研发
+    dev | Developer | 研发工程师
     devel | Development | 开发
     discuss | Discussion | 讨论
     doing | In progress | 进行中
@@ -7324,7 +7325,7 @@ LABELS_TEXT = """
     noclosed | Open | 未关闭
     normal | Normal | 正常
     notrepro | Not reproducible | 无法重现
-    open | Open | 公开
+    open | Public | 公开
     openedbyme | Opened by me | 由我创建
     openedthisweek | Bugs opened this week | 本周新增 Bug
     operation | Operations | 运营
@@ -7337,16 +7338,16 @@ LABELS_TEXT = """
     pass | Passed | 通过
     past | Past | 已发布
     pause | Paused | 已暂停
-    performance | Performance | 性能问题
+    performance | Performance | 性能
     planned | Planned | 已计划
     platform | Platforms | 多平台
     pm | Project manager | 项目经理
     po | Product owner | 产品经理
     postponed | Postponed | 延期处理
-    postponedbugs | Postponed | 被延期
+    postponedbugs | Postponed | 已延期
     private | Private | 私有
     projected | In a project | 已立项
-    qa | Tester | 测试
+    qa | Tester | 测试工程师
     reject | Rejected | 拒绝
     released | Released | 已发布
     request | Requirements work | 需求
@@ -7376,7 +7377,7 @@ LABELS_TEXT = """
     top | Senior management | 高层管理
     totalstatus | All | 所有
     trunk | Trunk | 主干
-    ui | Interface design | 界面设计
+    ui | Interface designer | 界面设计师
     unclosed | Open | 未关闭
     unconfirmed | Not confirmed | 未确认
     undone | Not done | 未完成
@@ -7391,15 +7392,16 @@ LABELS_TEXT = """
 
     assigned | Assigned | 指派
     activated | Activated | 激活
-    commented | Commented | 备注
+    commented | Commented | 评论
     canceled | Cancelled | 取消
-    edited | Edited | 编辑
+    edited | Edited | 修改
     finished | Finished | 完成
     opened | Opened | 创建
+    created | Created | 创建
     paused | Paused | 暂停
     restarted | Continued | 继续
     reviewed | Reviewed | 评审
-    run | Run | 执行
+    run | Ran | 执行
     started | Started | 开始
     worked on | Logged hours | 记录工时
 
@@ -7418,45 +7420,49 @@ LABELS_TEXT = """
     Log in | 登录
     Log in as | 选择身份登录
     Log out | 退出
-    Password or token | 密码或 token
-    People of this company | 公司成员
-    All of them have the password of admin. | 他们的密码都与 admin 相同。
+    Password or token | 密码或令牌
+    Log in as one of them | 选择登录身份
+    This company is made up. All of them have the password of admin. | 这是一家示例公司，他们的密码都与 admin 相同。
     Login failed. Please check your account and password. | 登录失败，账号或密码错误。
     Summary | 概况
     More | 更多
     Mine | 与我有关
-    To look at | 待处理
+    To look at | Needs attention | 待处理
     This week | 本周
     Stage | 阶段
     Show | 显示
-    Search titles | 搜索标题
+    Search names | 搜索名称
     Search | 搜索
     highest | 最高
     Details | 详情
     People | 人员
     Dates | 日期
     Links | 关联
-    Not set | 未填写
     History | 历史记录
-    ‹ previous | ‹ 上一页
-    next › | 下一页 ›
+    ‹ previous | ‹ Previous | ‹ 上一页
+    next › | Next › | 下一页 ›
     Bugs per week | 每周 Bug
+    New | New | 新增
+    Resolved | Resolved | 解决
+    Show all | 查看全部
+    Sort by | 排序
+    {} fields are not set | {} 个字段未填写
     Bugs by product | 各产品的 Bug
     Stories by stage | 各阶段的需求
     Running executions | 进行中的执行
     Next releases | 即将发布
     Latest releases | 最近发布
-    There is nothing here. | 没有符合条件的记录。
+    There is nothing here. | Nothing matches. | 没有符合条件的记录。
     There are no records yet | 还没有数据
     Start the service with --demo to see a made-up company. | 用 --demo 启动服务，可以看到一家示例公司。
     Load your own records with --load FILE, or with pmservice load FILE. | 用 --load FILE 或 pmservice load FILE 载入自己的数据。
     POST /products creates a product. | POST /products 创建产品。
     Calls | 调用
     Every 2 s | 每 2 秒刷新
-    Controls | 测试控制
+    Controls | Clock and faults | 时钟与故障
     Body | 请求体
     Answer | 响应
-    Ignored | 被忽略的字段
+    Ignored | Ignored fields | 被忽略的字段
     Fault | 故障
     Headers | 请求头
     Curl | curl
@@ -7464,13 +7470,13 @@ LABELS_TEXT = """
     The controls are off; start the service with --control. | 测试控制未开启，请用 --control 启动服务。
     Bad Request | Bad request | 请求有误
     Forbidden | 无权访问
-    Not Found | Not found | 找不到
+    Not Found | Not found | 未找到
     Method Not Allowed | Method not allowed | 不支持的操作
     Service Unavailable | Service unavailable | 服务暂不可用
     Internal Server Error | Internal error | 服务出错
     400 |  | 请求中有参数不符合规则。
     403 |  | 您没有权限查看这个页面。
-    404 |  | 这里没有页面或记录，也可能是您无权查看。
+    404 |  | 该页面或记录不存在，或您无权查看。
     500 |  | 服务处理请求时出错，原因见日志。
     503 |  | 服务暂时无法回答，请稍后再试。
     ,  | ,  | 、
@@ -7515,19 +7521,19 @@ class Layout(NamedTuple):
 # fmt: off
 # resource | above     | facts                                    | below                                  | columns of lists
 LAYOUTS_TEXT = """
-department |           | manager                                  |                                        | manager
+department |           | manager                                  | users                                  | manager
 user       | dept      | role dept email                          |                                        | account role dept email-
-program    | parent    | status PM begin end                      | projects products                      | status PM begin- end
+program    | parent    | PM begin end                             | projects products                      | PM parent- begin- end
 project    | parent    | status model PM begin end                | executions                             | status PM parent- begin- end
 execution  | project   | status PM project begin end              | tasks                                  | status PM project begin- end
-product    | program   | status unResolved PO program             | bugs                                   | status unResolved bugs- releases- PO program
+product    | program   | unResolved PO program                    | bugs                                   | unResolved bugs- releases- PO program
 plan       | product   | status begin end product                 | stories bugs                           | status product stories- bugs- begin- end
-story      | product   | status stage pri assignedTo product      | tasks children bugs cases requirements | status stage pri- product assignedTo
+story      | product   | status stage pri assignedTo product      | tasks children bugs cases requirements | status stage- pri- product assignedTo
 build      | product   | date builder product execution           |                                        | product execution builder- date
-release    | product   | status date marker product               |                                        | status product date
+release    | product   | date product build                       |                                        | product date
 bug        | product   | status severity pri assignedTo product   |                                        | status severity pri- product assignedTo openedDate-
-task       | execution | status pri assignedTo progress execution |                                        | status execution- assignedTo left deadline-
-testcase   | product   | status pri lastRunResult product         |                                        | lastRunResult type pri- product lastRunner-
+task       | execution | status pri assignedTo deadline execution |                                        | status execution- assignedTo deadline left-
+testcase   | product   | lastRunResult pri type product           |                                        | lastRunResult type pri- product lastRunner-
 testtask   | product   | status pri owner begin end product       | testcases                              | status product owner begin- end
 effort     |           |                                          |                                        | date account work consumed left
 result     |           |                                          |                                        | date lastRunner caseResult version-
@@ -7554,13 +7560,12 @@ RICH = "desc report spec steps verify"
 # words.
 FIELDS_BY_WAY = {
     "word": """
-        acl attribute caseResult caseStatus category closedReason lastRunResult lifetime model
-        resolution role source type
+        acl attribute caseStatus category closedReason lifetime model resolution role source type
     """,
-    "state": "stage status",
+    "state": "caseResult lastRunResult stage status",
     "flag": "confirmed marker",
     "text": f"{RICH} precondition",
-    "bug": "duplicateBug fromBug leftBugs linkBug toBugs",
+    "bug": "duplicateBug fromBug linkBug toBugs",
     "build": "openedBuild resolvedBuild",
     "execution": "executions",
     "story": "extraStories toStory",
@@ -7578,12 +7583,15 @@ FIELDS_BY_WAY = {
 # How values are shown, by the look of a kind; "" as text.
 CELLS = {"moment": "moment", "stamp": "moment", "flag": "flag", "boolean": "flag"}
 # Where a record's page shows a field, by the CSS class of its cell; others are details.
-SIDES = {"person": "People", "day": "Dates", "link": "Links"}
+SIDES = {"person": "People", "day": "Dates", "day late": "Dates", "link": "Links"}
+DUE_STATES = ("active", "doing", "pause", "wait")  # states in which a deadline counts
 DEFAULT_TEXTS = ("0", "CNY")  # of fields that nobody has set
-LISTS_OF_IDS = {"bugs": "bug", "stories": "story"}  # of a release, as a text
+# The records of a build or a release; of the latter as a text of ids.
+LISTS_OF_IDS = {"stories": "story", "bugs": "bug", "leftBugs": "bug"}
 ALL_TASKS = lists("/-/tasks", "list all tasks", TASK_SHOWN, BROWSE_TASKS)  # a page alone
 READS = {row.path: row for row in (*OPERATIONS, ALL_TASKS) if row.method == "GET"}
 LISTS = {path: row.listing for path, row in READS.items() if row.listing}
+MEMBERS = Listing("users", USER_LISTED, "dept")  # of a department, on its page alone
 # The path above each resource's records, such as /bugs. A resource may have several: reading the
 # table in reverse lets the first one win.
 RECORD_PATHS = {
@@ -7641,7 +7649,7 @@ STORIES_BY_STAGE = """
 """
 BUSIEST_PRODUCTS = f"""
     SELECT id, name, unResolved AS active, bugs - unResolved - closedBugs AS resolved,
-        closedBugs AS closed, bugs AS "all"
+        closedBugs AS closed, bugs AS total
     FROM shown_product
     WHERE NOT deleted
     ORDER BY unResolved DESC, id
@@ -7682,6 +7690,9 @@ SHARING = f"""
     WHERE NOT deleted AND password = (SELECT password FROM user WHERE account = '{ADMIN}')
     ORDER BY id
 """
+# How the keys of a proxy's headers begin.
+PROXIES = ("HTTP_FORWARDED", "HTTP_VIA", "HTTP_X_FORWARDED", "HTTP_X_REAL_IP")
+OWN_PAGES = "same-origin"  # as browsers say from where a request comes
 LOGIN_FORM = Shape({"account": TEXT, "password": TEXT, "to": TEXT}, repeats=False)
 
 
@@ -7932,8 +7943,9 @@ class Sheet:
                 return name, f"{RECORD_PATHS[resource]}/{id}"
         return str(id), ""
 
-    def value_cell(self, field: str, kind: Kind, value: Any) -> Cell:
-        """Return the cell of a field's value, with links; without pieces if it is unset."""
+    def value_cell(self, view: View, field: str, record: Fields) -> Cell:
+        """Return the cell of a record's field, with links; without pieces if it is unset."""
+        kind, value = view.fields[field], record[field]
         way = "user" if kind.look == "person" else WAYS.get(field, CELLS.get(kind.look, ""))
         if way == "flag":
             return "word", [("yes", "")] if value in (1, "1") else []
@@ -7949,7 +7961,9 @@ class Sheet:
         if way == "moment":
             return text_cell(self.minute(value), "day")
         if kind.look == "day":
-            return text_cell(value, "day")
+            is_late = field == "deadline" and value < self.store.today
+            is_late = is_late and record["status"] in DUE_STATES
+            return text_cell(value, "day late" if is_late else "day")
         text = text_of(value, self.say)
         if way in ("word", "state"):
             return way, [(word, "") for word in listed(text)]
@@ -7978,24 +7992,24 @@ class Sheet:
 
     def cell(self, view: View, field: str, record: Fields) -> Cell:
         """Return the cell of a field in a table; the record's own name is a link to its page."""
-        css_class, pieces = self.value_cell(field, view.fields[field], record[field])
+        css_class, pieces = self.value_cell(view, field, record)
         path = RECORD_PATHS.get(view.resource.name)
         if path and field in NAMES:
             return "title", [(text, f"{path}/{record['id']}") for text, _ in pieces]
-        if css_class == "day":
+        if css_class.startswith("day"):
             pieces = [(text[:10], "") for text, _ in pieces]
         return css_class, pieces
 
-    def table(self, listing: Listing, records: Sequence[Fields]) -> Section:
-        """Return a table of records.
+    def table(self, listing: Listing, records: Sequence[Fields], same: str = "") -> Section:
+        """Return a table of records, with the columns of their layout.
 
-        Left out are the field by which the list is narrowed, which is the same in all of them, and
-        fields that are set in none.
+        Left out are fields that are the same in all of them, because the list is narrowed by them,
+        or because `same` says so, and fields that are set in none.
         """
         heads, wide = [], []
         for column in LAYOUTS[listing.view.resource.name].columns:
             field = column.removesuffix("-")
-            if field not in listing.view.columns or field == listing.within:
+            if field not in listing.view.columns or field in (listing.within, same):
                 continue
             if any(record[field] for record in records):
                 heads.append(field)
@@ -8003,7 +8017,10 @@ class Sheet:
         rows = []
         for record in records:
             rows.append([self.cell(listing.view, field, record) for field in heads])
-        return Section(heads=heads, rows=rows, wide=wide, css_class="rows")
+        css_class = (
+            f"rows {listing.view.resource.name}"  # whose states may have colors of their own
+        )
+        return Section(heads=heads, rows=rows, wide=wide, css_class=css_class)
 
     # Records
 
@@ -8011,10 +8028,7 @@ class Sheet:
         """Return a record: its facts, its texts and lists, its action log, and the other fields."""
         resource = view.resource
         layout = LAYOUTS[resource.name]
-        cells = {
-            field: self.value_cell(field, view.fields[field], record[field])
-            for field in view.columns
-        }
+        cells = {field: self.value_cell(view, field, record) for field in view.columns}
         facts = {field: cells[field] for field in layout.facts}
         people = {date_of(field): field for field in cells}
         beside: dict[str, Any] = {"Details": [], "People": [], "Dates": [], "Links": []}
@@ -8024,19 +8038,24 @@ class Sheet:
             _, moment = cells.get(date_of(field), NOTHING_SET)
             if WAYS.get(field) == "hidden" or (field in people and record[people[field]]):
                 continue  # a moment stands beside the person to whom it belongs
+            if pieces == [(resource.name, "")]:
+                continue  # the type of a story or a project
             if field in facts and not moment:
                 continue
             if pieces in ([], ONLY_ZERO):
                 unset.append(field)
             elif css_class == "text":
                 texts.append(Section(field, prose=pieces[0][0], steps=record[field]))
+            elif css_class == "link" and field in LISTS_OF_IDS:
+                texts.append(Section(field, rows=[[("title", [piece])] for piece in pieces]))
             elif css_class != "link" or cell not in facts.values():
                 beside[SIDES.get(css_class, "Details")].append((field, cell, moment))
         inner = self.lists_in(resource, record)
-        history = Section("History", log=self.log(resource, record["id"], cells))
+        log = self.log(resource, record["id"], cells)
+        history = [Section("History", log=log)] if log else []
         return Contents(
             next(record[field] for field in NAMES if field in record),
-            [*texts, *self.below(view, record), history],
+            [*texts, *self.below(view, record), *history],
             css_class=resource.name,
             above=self.above(resource, cells),
             kind=f"{self.say(resource.name)} {record['id']}",
@@ -8069,7 +8088,7 @@ class Sheet:
     def below(self, view: View, record: Fields) -> Iterator[Section]:
         """Yield lists of a record, or the first rows of those that have pages of their own."""
         paths = dict(self.lists_in(view.resource, record))
-        listings = {listing.key: listing for listing in ENCLOSED.get(view, ())}
+        listings = {listing.key: listing for listing in (MEMBERS, *ENCLOSED.get(view, ()))}
         listings |= {key: LISTS[pattern_of(path)] for key, path in paths.items()}
         for key in LAYOUTS[view.resource.name].below:
             if key not in listings:  # it is deleted
@@ -8078,9 +8097,9 @@ class Sheet:
             place = {"limit": BELOW if key in paths else MOST_ROWS, "offset": 0}
             total, rows = self.store.page(listing, {listing.within: record["id"]}, place)
             items = json.loads(f"[{render_all(self.store, listing.view, rows)}]")
-            links = [(f"{len(items):,} / {total:,}", ""), ("all", paths.get(key, ""))]
+            links = [(f"{len(items):,} / {total:,}", ""), ("Show all", paths.get(key, ""))]
             if items:
-                table = self.table(listing, items)
+                table = self.table(listing, items, LAYOUTS[listing.view.resource.name].above)
                 yield table._replace(title=key, links=links if len(items) < total else [])
 
     def log(self, resource: Resource, id: int, cells: Mapping[str, Cell]) -> list[Entry]:
@@ -8094,7 +8113,7 @@ class Sheet:
             _, who = cells.get(field, NOTHING_SET)
             _, when = cells.get(date_of(field), NOTHING_SET)
             if who:
-                log.append((who, "opened", when, ""))
+                log.append((who, field.removesuffix("By"), when, ""))
         return log[::-1]
 
     # Lists
@@ -8111,7 +8130,6 @@ class Sheet:
         return Contents(
             self.say(NAV_WORDS.get(operation.path, listing.key)),
             [part],
-            css_class=listing.view.resource.name,
             above=[self.name(operation.target, id)] if operation.target else [],
             tabs=address.tabs(listing),
             search="title" if listing.name_column else "",
@@ -8131,7 +8149,7 @@ class Sheet:
 
     def overview(self) -> Contents:
         """Return what people look at first."""
-        bug_heads = ("product", "bugs", *BUG_STATES, "all")
+        bug_heads = ("product", "bugs", *BUG_STATES, "total")
         products = self.progress("Bugs by product", BUSIEST_PRODUCTS, bug_heads, BUG_STATES)
         task_heads = ("execution", "tasks", *TASK_STATES, "consumed", "left", "end")
         executions = self.progress("Running executions", RUNNING_TASKS, task_heads, TASK_STATES)
@@ -8179,11 +8197,11 @@ class Sheet:
             bar = [(state, row[state]) for state in states if row[state]]
             cells = [("title", [(row["name"], path)]), ("bar", bar)]
             for column in columns:
-                is_state = column in (*states, "all")
-                link = f"{path}/{items}?status={column}" if is_state else ""
+                is_state = column in (*states, "total")
+                link = f"{path}/{items}?status={column.replace('total', 'all')}" if is_state else ""
                 cells.append(figure(row[column], link))
             rows.append(cells)
-        wide = ("all", "consumed", "end")
+        wide = ("total", "consumed", "end")
         return Section(title, "rows", heads=(resource, items, *columns), rows=rows, wide=wide)
 
     def stage_rows(self) -> list[Cells]:
@@ -8222,7 +8240,7 @@ CSS = """
 .pause, .suspended { --word: var(--yellow); }
 .story .active { --word: var(--blue); }
 .wait, .draft, .planned { --word: transparent; --edge: var(--grey); }
-.refused { color: var(--orange); }
+.refused, .late { color: var(--orange) !important; }
 
 * { box-sizing: border-box; }
 body { margin: 0; display: grid; grid-template: 1fr auto / 13rem minmax(0, 1fr);
@@ -8276,7 +8294,7 @@ footer { grid-column: 2; padding: .75rem 2rem; }
 dd.number { text-align: left; }
 .facts dd.day { color: inherit; font-size: inherit; font-weight: 600; }
 span.state { white-space: nowrap; }
-span.state::before { content: ""; display: inline-block; width: .65em; height: .65em;
+span.state::before { content: ""; display: inline-block; width: 10px; height: 10px;
   margin-right: .45em; border-radius: 50%; background: var(--word, var(--grey));
   box-shadow: inset 0 0 0 2px var(--edge, transparent); }
 
@@ -8292,10 +8310,12 @@ span.state::before { content: ""; display: inline-block; width: .65em; height: .
 .tabs ul { break-inside: avoid; padding-bottom: .7rem; }
 
 /* Texts and tables, and beside them who, when and what a record belongs to */
-.parts { display: grid; grid-template-columns: minmax(0, 2fr) minmax(18rem, 1fr);
-  column-gap: 3rem; align-items: start; margin-top: 1.5rem; }
+.parts { display: grid; grid-template-columns: repeat(6, minmax(0, 1fr)); column-gap: 2.5rem;
+  align-items: start; margin-top: 1.5rem; }
 section { grid-column: 1 / -1; margin-bottom: 1.9rem; min-width: 0; }
-.part { grid-column: auto; }
+.part { grid-column: span 4; }
+.part + .part { grid-column: span 2; }
+.part.days { grid-column: span 3; }
 .record { display: grid; align-content: start; grid-template-columns: minmax(0, 1fr) 17rem; column-gap: 3rem; }
 .record > header { grid-column: 1 / -1; }
 .record > .parts { display: block; }
@@ -8307,12 +8327,13 @@ aside dl { display: grid; grid-template-columns: 6.2rem minmax(0, 1fr); gap: .35
 aside time { display: block; }
 dd > a { display: block; width: fit-content; }
 .prose { white-space: pre-line; max-width: 44rem; }
-.log { margin-left: .35rem; border-left: 2px solid var(--line); max-width: 44rem; }
+.log { margin-left: .35rem; max-width: 44rem; }
 .log li { position: relative; padding: 0 0 1rem 1.3rem; }
 .log li:last-child { padding-bottom: 0; }
-.log li::before { content: ""; position: absolute; left: calc(-.35rem - 1px); top: .45em;
-  width: .7rem; height: .7rem; border-radius: 50%; background: var(--card);
-  border: 2px solid var(--grey); }
+.log li::before { content: ""; position: absolute; left: -5px; top: 6px; width: 10px; height: 10px;
+  border-radius: 50%; border: 2px solid var(--grey); }
+.log li:not(:last-child)::after { content: ""; position: absolute; left: -1px; top: 18px;
+  bottom: -4px; width: 2px; background: var(--line); }
 .log blockquote { margin-top: .3rem; padding: .6rem .9rem; background: var(--back);
   border-radius: .4rem; white-space: pre-line; }
 
@@ -8329,8 +8350,10 @@ tr:hover td a { text-decoration-color: var(--rule); }
 [aria-sort=descending] a::after { content: " ↓"; }
 [aria-sort] { color: var(--ink); font-weight: 600; }
 tbody tr:hover { background: var(--back); }
-.title { width: 99%; min-width: 12rem; white-space: normal; }
+.title { width: 55%; min-width: 12rem; white-space: normal; }
+.number:first-child { width: 3rem; }
 .bars .title { width: auto; }
+.days .title { width: 99%; }
 .text { white-space: pre-line; }
 .number { text-align: right; }
 .none { color: var(--soft); }
@@ -8360,6 +8383,8 @@ tbody tr:hover { background: var(--back); }
 .chart li { flex: 1; width: 0; white-space: nowrap; }
 
 /* The page of calls */
+.call[open] { padding-bottom: 1.5rem; }
+.call pre { max-height: 24rem; overflow-y: auto; }
 .call > summary { display: grid; padding: .3rem 0; gap: .8rem; color: var(--ink);
   grid-template-columns: 4.5rem 3.5rem minmax(6rem, 2fr) 2.5rem 5rem 5rem minmax(6rem, 2fr);
   border-top: 1px solid var(--line); }
@@ -8376,9 +8401,12 @@ tbody tr:hover { background: var(--back); }
   font-weight: 600; padding: .5rem; }
 .door .brand { padding: 0; }
 .people { display: grid; gap: .4rem; }
-.people > * { display: flex; gap: .2rem 1rem; justify-content: space-between; padding: .3rem .7rem;
+.people > * { display: flex; gap: .2rem 1rem; justify-content: space-between;
+  align-items: baseline; padding: .3rem .7rem;
   border: 1px solid var(--line); border-radius: .35rem; text-decoration: none; }
 .people > :hover { background: var(--back); }
+.people > a::after { content: "›"; }
+.people .soft { margin-left: auto; }
 .alert { padding-left: .7rem; border-left: 3px solid var(--orange); }
 
 @media (min-width: 60.01rem) {
@@ -8407,25 +8435,27 @@ tbody tr:hover { background: var(--back); }
 }
 @media (max-width: 40rem) {
   h1 { font-size: 1.35rem; }
-  .tiles { grid-template-columns: 1fr 1fr; gap: .6rem 1rem; }
+  .tiles { grid-template-columns: 1fr 1fr; gap: 1rem; }
   .facts:not(.tiles) { display: grid; gap: .6rem 1rem;
     grid-template-columns: repeat(auto-fill, minmax(6.5rem, 1fr)); }
   .tabs { gap: 0 .8rem; }
   .tabs > :is(a, span), .tabs > details > summary { font-size: .9rem; }
-  a { display: inline-block; line-height: 1.6rem; }
+  a, dd > span, .tabs > span { display: inline-block; line-height: 1.6rem; }
   summary { line-height: 1.6rem; }
   .head form, .head input { flex: 1; }
   /* A row is a line with the title and a grey one; heads that sort are a line that scrolls. */
   .rows table, .rows tbody { display: block; }
-  .rows tr { display: flex; flex-wrap: wrap; align-items: baseline; padding: .5rem 0;
-    border-bottom: 1px solid var(--line); }
-  .rows thead tr { flex-wrap: nowrap; gap: 1.25rem; overflow-x: auto; padding: 0; }
+  .rows tr { display: flex; flex-wrap: wrap; align-items: baseline; gap: 0 1rem;
+    padding: .5rem 0; border-bottom: 1px solid var(--line); }
+  .rows thead { display: block; }
+  .rows thead tr { flex-wrap: nowrap; overflow-x: auto; padding: 0; }
+  .rows thead tr:not([data-sort=""])::before { content: attr(data-sort); font-size: .85rem; }
+  .rows thead tr[data-sort=""] { display: none; }
   .rows :is(td, th) { border: 0; padding: 0; color: var(--soft); font-size: .85rem; }
   .rows td.title { order: -1; flex: 1 0 100%; font-size: 1rem; }
   .rows .full { flex: 1 0 100%; padding-block: .4rem; }
   .rows :is(.wide, .blank), .rows th:not(:has(a)) { display: none; }
   .rows td[data-head]::before { content: attr(data-head) " "; }
-  .rows td:not(.title, .full):has(~ td:not(.wide, .blank))::after { content: "·\\00a0"; }
 }
 """
 
@@ -8507,14 +8537,14 @@ autocomplete="current-password" {{"autofocus" if door["account"] else ""}}></lab
 </form>
 % if len(door["people"]) > 1 and not by_click:
 <div class="card">
-<h2>{{label("People of this company")}}</h2>
+<h2>{{label("Log in as one of them")}}</h2>
 <div class="people">
 % for one in door["people"]:
 <a href="/-/in?account={{urllib.parse.quote(one["account"])}}&to={{urllib.parse.quote(door["to"])}}"><span>{{one["realname"]}}</span>
 <span class="soft">{{label(one["role"] or "admin")}}</span></a>
 % end
 </div>
-<p class="soft">{{label("All of them have the password of admin.")}}</p>
+<p class="soft">{{label("This company is made up. All of them have the password of admin.")}}</p>
 </div>
 % end
 </main>
@@ -8561,7 +8591,7 @@ autocomplete="current-password" {{"autofocus" if door["account"] else ""}}></lab
 <div class="head"><h1>{{label(page.title)}}</h1>
 % if page.search:
 <form role="search">
-% words = label("Search titles" if page.search == "title" else "Search")
+% words = label("Search names" if page.search == "title" else "Search")
 <input type="search" name="{{page.search}}" value="{{page.query.get(page.search, "")}}" \
 maxlength="255" aria-label="{{words}}" placeholder="{{words}}">
 % for name, given in page.query.items():
@@ -8606,15 +8636,15 @@ maxlength="255" aria-label="{{words}}" placeholder="{{words}}">
 % end
 </header>
 <div class="parts">
-% for part in filter(any, page.sections):
+% for part in page.sections:
 % name = label(part.title or page.title)
 % has_bars = bool(part.rows) and any(css_class == "bar" for css_class, _ in part.rows[0])
 <section class="{{part.css_class}} {{"bars" if has_bars else ""}}">
 % if part.title:
 <h2>{{name}}</h2>
 % end
-% for line in part.text:
-<p>{{label(line)}}</p>
+% for n, line in enumerate(part.text):
+<p class="{{"soft" if n else ""}}">{{label(line)}}</p>
 % end
 % if isinstance(part.steps, list):
 <div class="box"><table>
@@ -8629,8 +8659,8 @@ maxlength="255" aria-label="{{words}}" placeholder="{{words}}">
 % if part.weeks:
 % top = top_of(part.weeks)
 % width = len(part.weeks)
-<p class="legend soft"><span class="state opened">{{label("opened")}}</span>
-<span class="state resolved">{{label("resolved")}}</span></p>
+<p class="legend soft"><span class="state opened">{{label("New")}}</span>
+<span class="state resolved">{{label("Resolved")}}</span></p>
 <div class="chart">
 <p class="scale soft"><span>{{top}}</span><span>{{top // 2}}</span><span>0</span></p>
 <svg viewBox="0 0 {{width}} {{top}}" preserveAspectRatio="none" role="img">
@@ -8641,7 +8671,7 @@ maxlength="255" aria-label="{{words}}" placeholder="{{words}}">
 <polyline class="{{word}}" points="{{" ".join(points)}}"/>
 % end
 % for n, (monday, numbers) in enumerate(part.weeks.items()):
-% told = label(", ").join(f"{label(word)} {number}" for word, number in numbers.items())
+% told = f'{label("New")} {numbers["opened"]}{label(", ")}{label("Resolved")} {numbers["resolved"]}'
 <rect x="{{n}}" width="1" height="{{top}}"><title>{{monday.date()}} {{told}}</title></rect>
 % end
 </svg>
@@ -8656,7 +8686,7 @@ maxlength="255" aria-label="{{words}}" placeholder="{{words}}">
 <div class="box" tabindex="0" role="region" aria-label="{{name}}">
 <table>
 % if part.heads:
-<thead><tr>
+<thead><tr data-sort="{{label("Sort by") if part.sorts else ""}}">
 % for head, (css_class, _) in zip(part.heads, part.rows[0]):
 % css_class = {"number": "number", "bar": "full"}.get(css_class, "")
 % path, order = part.sorts.get(head, ("", ""))
@@ -8676,7 +8706,7 @@ maxlength="255" aria-label="{{words}}" placeholder="{{words}}">
 <tr>
 % for head, (css_class, pieces) in zip(part.heads or [""] * len(row), row):
 % is_blank = not pieces or pieces == [("0", "")]
-% named = f'data-head="{label(head)}"' if head and css_class in ("number", "day") else ""
+% named = f'data-head="{label(head)}"' if css_class.startswith(("number", "day")) and head != "date" else ""
 % width = "wide" if head in part.wide else "blank" if is_blank else ""
 <td class="{{"full" if css_class == "bar" else css_class}} {{width}}" {{!named}}>
 % if css_class == "bar":
@@ -8774,7 +8804,7 @@ maxlength="255" aria-label="{{words}}" placeholder="{{words}}">
 % end
 % end
 % if page.unset:
-<details><summary>{{label("Not set")}} {{len(page.unset)}}</summary>
+<details><summary>{{label("{} fields are not set").format(len(page.unset))}}</summary>
 <p class="soft">{{label(", ").join(map(label, page.unset))}}</p></details>
 % end
 </aside>
@@ -8945,21 +8975,23 @@ class Page:
         environ, path = exchange.environ, exchange.path
         if self.service.loading:  # its users and their passwords may not be there yet
             raise Refusal(503, LOADING)
+        if reason:
+            raise Refusal(404, reason)
+        if exchange.method == "POST" and environ.get("HTTP_SEC_FETCH_SITE", OWN_PAGES) != OWN_PAGES:
+            raise Refusal(403, "Pages of other origins cannot log in or out.")
         if path == LOGIN_PATH:
             if exchange.method == "POST":
                 return self.log_in(exchange)
             query = page_query(environ)
             return self.door(exchange, query, status=200)
         token = cookie_of(environ)
+        if path == LOGOUT_PATH:
+            self.log_out(environ, token)
         me = self.service.caller_of(token)
         if not me:
             exchange.error = UNAUTHORIZED
             return self.door(exchange, {"to": asked_for(environ)})
         exchange.caller = me  # without the token, so that no page shows it
-        if path == LOGOUT_PATH:
-            self.log_out(environ, token)
-        if reason:
-            raise Refusal(404, reason)
         if path == JOURNAL_PATH:
             return self.journal(exchange)
         if path not in ("", "/"):
@@ -8972,7 +9004,8 @@ class Page:
     def people(self, environ: Environ) -> list[Record]:
         """Return the users that the form offers, and whether a click logs them in."""
         # a proxy on this machine may let others in
-        shared = "" if "HTTP_X_FORWARDED_FOR" in environ else self.shared_password
+        is_proxied = any(name.startswith(PROXIES) for name in environ)
+        shared = "" if is_proxied else self.shared_password
         with self.database.querying() as store:
             return store.run(SHARING, {"shared": shared}).fetchall()
 

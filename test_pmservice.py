@@ -7565,7 +7565,6 @@ LINKED = [  # a record, ids of others that it gets, what is shown of them
     ("/bugs/1", dict(linkBug="2", openedBuild="1", case=1),
      {"Related bugs": "B", "Affected build": "B1", "Test case": "C"}),
     ("/stories/1",    dict(mailto=["dev1", "qa1"]),    {"Cc": "Dan Dev Quin Test"}),
-    ("/releases/1",   dict(bugs="1,2", stories="1"),   {"Bugs": "B B", "Stories": "S"}),
     ("/executions/2", {},                              {"Project": "Pr"}),
 ]
 ACCEPTED = [  # what a browser accepts, the setting, the language of pages
@@ -7582,7 +7581,7 @@ WORDS_WITH_LABELS = {
 }
 UNLABELLED = "qq skype slack whatsapp"  # names that are no words
 CALLS_WATCHED = ["GET /bugs/1", "GET /bgus", "GET /bugs/2", "GET /products"]
-CALLS_SHOWN = ["POST /products?token=*** 201 admin Ignored password, ?token", "GET /products 200 admin",
+CALLS_SHOWN = ["POST /products?token=*** 201 admin Ignored fields password, ?token", "GET /products 200 admin",
                "GET /bugs/2 503 -", "GET /bgus 404 - There is nothing at /bgus; did you mean /bugs?",
                "GET /bugs/1 200 admin"]
 CALLS_FOUND = {"": 5, "text=admin": 3, "text=Quiet": 1, "text=mean": 1, "text=nowhere": 0}
@@ -7710,7 +7709,7 @@ class TestPage:
         token = client.token_of("admin")
         client.app.post("/-/out", headers=as_browser(token), status=303)
         assert client.call("GET", "/user", Token=token).status_int == 401
-        client.app.post("/-/out", headers=as_browser(token), status=401)
+        client.app.post("/-/out", headers=as_browser(None), status=303)  # it has ended already
         answer = client.app.post("/-/out", headers=as_browser("t"), status=303)
         assert answer.headers["Location"] == "/"
         assert answer.headers["Set-Cookie"].startswith("pmservice80=; Path=/; HttpOnly;")
@@ -7723,6 +7722,9 @@ class TestPage:
                 headers = as_browser(Origin=origin)
                 answer = client.app.post(path, {"account": "t"}, headers=headers, status=403)
                 assert "Set-Cookie" not in answer.headers
+            for site in ("same-site", "cross-site", "none"):  # such as another port of this machine
+                headers = as_browser(Origin="http://localhost:3000", **{"Sec-Fetch-Site": site})
+                client.app.post(path, {"account": "t"}, headers=headers, status=403)
 
     def test_people_of_the_demo_are_named_and_may_be_chosen(self):
         with opened(demo=True, password="pass") as client:
@@ -7745,8 +7747,9 @@ class TestPage:
             assert buttons == [*FOLKS, None]
             for account in (*FOLKS, "bob", "hana"):
                 enter(client, 303 if account in FOLKS else 400, account=account)
-            proxied = as_browser(None, **{"X-Forwarded-For": "192.0.2.1"})
-            client.app.post("/-/in", {"account": "admin"}, headers=proxied, status=400)
+            for name in ("Forwarded", "Via", "X-Forwarded-For", "X-Forwarded-Host", "X-Real-IP"):
+                proxied = as_browser(None, **{name: "192.0.2.1"})
+                client.app.post("/-/in", {"account": "admin"}, headers=proxied, status=400)
             client.put("/users/admin", password="a new one")
             enter(client, 400, account="admin")
 
@@ -7892,8 +7895,8 @@ class TestPage:
             page = browse(client, path)
             assert column_of(page, 1) == shown
             assert said in page.text
-            assert ("next ›" in page.text) == (len(shown) == 50)
-            assert ("‹ previous" in page.text) == ("51" in said)
+            assert ("Next ›" in page.text) == (len(shown) == 50)
+            assert ("‹ Previous" in page.text) == ("51" in said)
             orders = [one["aria-sort"] for _, one in page.tags if "aria-sort" in one]
             assert orders == ["ascending" if "asc" in part else "descending"]
             assert links_here(page) == ["/products"]
@@ -7942,6 +7945,11 @@ class TestPage:
         for path, body, shown in LINKED:
             filled.put(path, **body)
             assert shown.items() <= browse(filled, path).fields.items()
+        filled.put("/releases/1", bugs="1,2", stories="1", leftBugs="2")
+        page = browse(filled, "/releases/1")
+        lists = {"Bugs": [["B"], ["B"]], "Stories": [["S"]], "Bugs left": [["B"]]}
+        assert lists.items() <= page.sections.items()
+        assert "History" not in page.sections
 
     def test_what_means_nothing_to_people_is_not_shown_and_what_is_unset_unfolds(self, filled):
         page = browse(filled, "/programs/6")
@@ -7986,6 +7994,23 @@ class TestPage:
         assert steps == [
             [step["desc"], step["expect"]] for step in filled.get("/testcases/1")["steps"]
         ]
+
+    def test_members_of_a_department_stand_below_it(self, filled):
+        for account in ("dev1", "qa1"):
+            filled.put(f"/users/{account}", dept=2)
+        page = browse(filled, "/departments/2")
+        assert sorted(column_of(page, 1, "Users")) == ["Dan Dev", "Quin Test"]
+
+    @each(("status", "deadline", "is_late"), [
+        ("doing", "2026-11-19", True), ("doing", "2026-11-20", False), ("wait", "2026-11-19", True),
+        ("pause", "2026-11-19", True), ("done", "2026-11-19", False), ("closed", "2026-11-19", False),
+    ])  # fmt: skip
+    def test_deadline_that_has_passed_stands_out(self, filled, status, deadline, is_late):
+        filled.sql("UPDATE task SET status = ?, deadline = ? WHERE id = 1", status, deadline)
+        for path in ("/tasks/1", "/executions/2/tasks"):
+            page = browse(filled, path)
+            late = [one for _, one in page.tags if "late" in (one.get("class") or "").split()]
+            assert bool(late) == is_late
 
     def test_tasks_have_a_page_of_all_and_one_of_those_of_the_reader(self, filled):
         token = filled.token_of("dev1")
@@ -8205,7 +8230,7 @@ class TestOverview:
             assert shown == [shown_as(row) for row in zip(*kept, strict=True)]
         weeks = client.sql(BUG_WEEKS, admin=admin, shift=shift)
         bars = [title for title in page.titles if re.match("[0-9-]{10} ", title)]
-        assert bars == ["{} Opened {}, Resolved {}".format(*week) for week in weeks]
+        assert bars == ["{} New {}, Resolved {}".format(*week) for week in weeks]
         active = column_of(page, 2, "Bugs by product")
         _, opened, resolved = weeks[-1]
         tiles = (sum(map(int, active)), opened, resolved, len(active))
