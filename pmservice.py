@@ -5040,8 +5040,8 @@ OPERATIONS = SPECIFIED + COMPANIONS
 #  1. waitress receives it, and room 16 chooses the thread that answers it.
 #  2. That thread calls Service.__call__, which makes an Exchange: all that is known of the request.
 #  3. What a browser asks for goes to room 15, everything else to Bottle's routes.
-#  4. Both begin with Service.admit, which checks the size, the Host and the Origin, and cleans the
-#     path; on the way to a route, a fault may then answer in the operation's place (room 14).
+#  4. Pages and routes begin with Service.admit, which checks the size, the Host and the Origin, and
+#     cleans the path; on the way to a route, a fault may then answer instead (room 14).
 #  5. Bottle finds the row of OPERATIONS by method and path, or refuses the request (404, 405).
 #  6. Unless the row is open, `needs_token` finds out whose token was sent (401), and refuses (503)
 #     while records are loading.
@@ -5051,8 +5051,8 @@ OPERATIONS = SPECIFIED + COMPANIONS
 #     performs the operation, and renders the answer.
 #  8. The answer is whole before its first byte is sent, so no reader holds a transaction open, and
 #     each error becomes a refusal (`render_errors`): what a write has done is then rolled back.
-#  9. Service.__call__ adds the headers that all answers have, the line in the log, and the entry in
-#     the journal.
+#  9. Service.__call__ adds the headers that all answers have, the line in the log and, but for pages
+#     and preflights, the entry in the journal.
 # 10. waitress sends the bytes.
 
 Environ = Members  # of WSGI
@@ -5062,9 +5062,9 @@ Headers = list[tuple[str, str]]
 
 NOBODY = Caller("-", False)
 PREFIXES = ("/zentao/api.php/v1", "/api.php/v1")  # where clients of the real server look
-# Below these, browsers get JSON, too. Compared with the path and a slash.
+# Below these, browsers get JSON, too. Compared with the path to which a slash is appended.
 NO_PAGES = tuple(f"{path}/" for path in (*PREFIXES, "/openapi.json", "/-"))
-# What browsers ask of pages below /-/: those of all tasks and of the calls, and the two forms.
+# The pages and forms below /-/.
 LOGIN_PATH, LOGOUT_PATH, JOURNAL_PATH = "/-/in", "/-/out", "/-/journal"
 PAGE_CALLS = {
     ("GET", "/-/tasks"),
@@ -5589,7 +5589,7 @@ def add_routes(
         # To Bottle, \<id> is text; <name> becomes <name:name>: the name, and its filter.
         rule = re.sub("<(.*?)>", r"<\1:\1>", row.path).replace("<id:id>", r"\<id>")
         decorators = [] if row.open else [needs_token]
-        routes.route(rule, row.method, make_handler(row), apply=decorators)
+        routes.route(rule, row.method, make_handler(row), row.path, apply=decorators)
 
 
 def needs_token(handle: Handler) -> Handler:
@@ -7073,20 +7073,20 @@ def get_document() -> bytes:
 # --- 15 Page: what browsers are shown -------------------------------------------------------------
 # Pages for people: an overview, and the answer of every GET as tables, made from OPERATIONS, the
 # lists and the views. Sheet collects what a page says, TEMPLATE writes it as HTML, Page finds out
-# who asks. The template escapes all that it is given, and no page runs a script. The pages only
-# show records: none changes one.
+# who asks. The template escapes every value of a record or a request, and no page runs a script.
+# The pages only show records: none changes one.
 
 WEEKS = 26  # of the chart of bugs
 # Limits of a page.
 TOP = 12  # products, and running executions
 RELEASES = 6  # past ones, and as many planned ones
 CALLS_SHOWN = 100
-MOST_SHOWN = 5000  # characters of a body, or of an answer, of such a call
-ACTIONS = 100
-BELOW = 10  # rows of a list below a record, which has a page of its own
+MOST_SHOWN = 5000  # characters of each part of a call
+ACTIONS = 1000
+BELOW = 10  # rows of each list on a record's page that has a page of its own
 ROWS = 50  # of a list, unless its query has a limit
 MOST_ROWS = 500
-SEALED = {  # the headers of every page
+PAGE_HEADERS = {  # the headers of every page
     "Content-Type": "text/html; charset=utf-8",
     "Cross-Origin-Resource-Policy": "same-origin",
     "X-Content-Type-Options": "nosniff",
@@ -7127,7 +7127,6 @@ LABELS_TEXT = """
     case | Test case | 用例
     caseFails | Times failed | 失败次数
     caseResult | Result | 测试结果
-    caseStatus | Status of the case | 用例状态
     cases | Test cases | 用例
     category | Category | 类别
     children | Child stories | 子需求
@@ -7137,7 +7136,7 @@ LABELS_TEXT = """
     closedReason | Close reason | 关闭原因
     code | Code | 代号
     commiter | Commits as | 源代码账号
-    confirmed | Confirmed | 是否确认
+    confirmed | Confirmed | 已确认
     consumed | Hours spent | 已消耗工时
     createdBy | Created by | 创建者
     createdDate | Created | 创建日期
@@ -7158,7 +7157,6 @@ LABELS_TEXT = """
     estimate | Estimated hours | 预计工时
     execution | Execution | 执行
     executions | Executions | 执行
-    expired | Overdue | 已过期
     expect | Expected | 预期
     extraStories | Further stories | 相关需求
     feedbackBy | Reported by | 反馈者
@@ -7171,7 +7169,6 @@ LABELS_TEXT = """
     fromBug | From bug | 来源 Bug
     fromCaseID | From case | 来源用例
     hardware | Hardware | 硬件平台
-    hour | Hours | 工时
     id | ID | ID
     join | Joined | 入职日期
     keywords | Keywords | 关键词
@@ -7243,15 +7240,12 @@ LABELS_TEXT = """
     spec | Specification | 需求描述
     stage | Stage | 阶段
     status | Status | 状态
-    stepNumber | Steps | 步骤数
-    stepResults | Results of the steps | 步骤结果
     step | Step | 操作
     steps | Steps | 步骤
     stories | Stories | 需求
     story | Story | 需求
     task | Task | 任务
     tasks | Tasks | 任务
-    team | Team | 团队
     testcase | Test case | 用例
     testcases | Test cases | 用例
     testtask | Test task | 测试单
@@ -7287,7 +7281,6 @@ LABELS_TEXT = """
     bydesign | By design | 设计如此
     cancel | Cancelled | 已取消
     changed | Changed | 已变更
-    changingstory | Changed | 已变更
     clarify | To be clarified | 有待明确
     closed | Closed | 已关闭
     closedbyme | Closed by me | 由我关闭
@@ -7336,7 +7329,6 @@ LABELS_TEXT = """
     overduebugs | Overdue | 已过期
     partner | Partner | 合作伙伴
     pass | Passed | 通过
-    past | Past | 已发布
     pause | Paused | 已暂停
     performance | Performance | 性能
     planned | Planned | 已计划
@@ -7373,9 +7365,7 @@ LABELS_TEXT = """
     system | System test | 系统测试
     terminate | Discontinued | 停止维护
     test | Test | 测试
-    toclosed | To be closed | 待关闭
     top | Senior management | 高层管理
-    totalstatus | All | 所有
     trunk | Trunk | 主干
     ui | Interface designer | 界面设计师
     unclosed | Open | 未关闭
@@ -7383,7 +7373,6 @@ LABELS_TEXT = """
     undone | Not done | 未完成
     unit | Unit test | 单元测试
     unittest | Unit test | 单元测试
-    unresolved | Active | 激活
     wait | Waiting | 未开始
     waterfall | Waterfall | 瀑布
     willnotdo | Will not be done | 不做
@@ -7399,6 +7388,17 @@ LABELS_TEXT = """
     opened | Opened | 创建
     created | Created | 创建
     paused | Paused | 暂停
+    linked bugs | Linked bugs | 关联 Bug
+    unlinked bugs | Unlinked bugs | 取消关联 Bug
+    linked stories | Linked stories | 关联需求
+    unlinked stories | Unlinked stories | 取消关联需求
+    recalled | Recalled | 撤回
+    set to wait | Set to waiting | 改为未开始
+    set to doing | Set to in progress | 改为进行中
+    set to pause | Set to paused | 改为已暂停
+    set to done | Set to done | 改为已完成
+    set to cancel | Set to cancelled | 改为已取消
+    set to closed | Set to closed | 改为已关闭
     restarted | Continued | 继续
     reviewed | Reviewed | 评审
     run | Ran | 执行
@@ -7446,26 +7446,23 @@ LABELS_TEXT = """
     Resolved | Resolved | 解决
     Show all | 查看全部
     Sort by | 排序
-    {} fields are not set | {} 个字段未填写
+    {} fields are empty or 0 | {} 个字段为空或 0
     Bugs by product | 各产品的 Bug
     Stories by stage | 各阶段的需求
     Running executions | 进行中的执行
     Next releases | 即将发布
     Latest releases | 最近发布
     There is nothing here. | Nothing matches. | 没有符合条件的记录。
-    There are no records yet | 还没有数据
+    There is nothing to show yet | 暂无内容
     Start the service with --demo to see a made-up company. | 用 --demo 启动服务，可以看到一家示例公司。
     Load your own records with --load FILE, or with pmservice load FILE. | 用 --load FILE 或 pmservice load FILE 载入自己的数据。
     POST /products creates a product. | POST /products 创建产品。
-    Calls | 调用
-    Every 2 s | 每 2 秒刷新
     Controls | Clock and faults | 时钟与故障
     Body | 请求体
     Answer | 响应
     Ignored | Ignored fields | 被忽略的字段
     Fault | 故障
     Headers | 请求头
-    Curl | curl
     Only an administrator may do this. | 只有管理员可以查看。
     The controls are off; start the service with --control. | 测试控制未开启，请用 --control 启动服务。
     Bad Request | Bad request | 请求有误
@@ -7473,12 +7470,20 @@ LABELS_TEXT = """
     Not Found | Not found | 未找到
     Method Not Allowed | Method not allowed | 不支持的操作
     Service Unavailable | Service unavailable | 服务暂不可用
+    Misdirected Request | Misdirected request | 主机名有误
+    Request Entity Too Large | Too large | 内容过大
+    Content Too Large | Too large | 内容过大
+    Insufficient Storage | The disk is full | 磁盘已满
     Internal Server Error | Internal error | 服务出错
-    400 |  | 请求中有参数不符合规则。
-    403 |  | 您没有权限查看这个页面。
-    404 |  | 该页面或记录不存在，或您无权查看。
-    500 |  | 服务处理请求时出错，原因见日志。
-    503 |  | 服务暂时无法回答，请稍后再试。
+    status 400 |  | 请求中有参数不符合规则。
+    status 403 |  | 您没有权限查看这个页面。
+    status 404 |  | 该页面或记录不存在，或您无权查看。
+    status 405 |  | 这个页面不支持该操作。
+    status 413 |  | 请求内容过大。
+    status 421 |  | 服务不回应这个主机名。
+    status 507 |  | 磁盘空间不足，未写入任何内容。
+    status 500 |  | 服务处理请求时出错，原因见日志。
+    status 503 |  | 服务暂时无法回答，请稍后再试。
     ,  | ,  | 、
     {0:%b} | {0.month}月
 """
@@ -7506,10 +7511,10 @@ def label(language: str, word: str) -> str:
 class Layout(NamedTuple):
     """Where the fields of a resource stand, by name: a row of LAYOUTS.
 
-    above: the link to the record that it belongs to.
+    above: the field that links to the record that it belongs to.
     facts: those under the title.
     below: the lists at the end of the page.
-    columns: those of its lists, after the id and the name; phones leave out the ones with a "-".
+    columns: those of its lists, after the id and the name; a "-" at the end hides one on phones.
     """
 
     above: str
@@ -7554,17 +7559,22 @@ def read_layouts(text: str) -> dict[str, Layout]:
 LAYOUTS = read_layouts(LAYOUTS_TEXT)
 # The fields that have HTML on real servers.
 RICH = "desc report spec steps verify"
-# How pages show fields of which the kinds do not say it: as words of LABELS, with a color too, as
-# yes or nothing, as long texts, or as links to the records of which they have the ids or accounts,
-# also in a text with commas. Hidden ones mean nothing to people, or another field says the same in
-# words.
-FIELDS_BY_WAY = {
-    "word": """
-        acl attribute caseStatus category closedReason lifetime model resolution role source type
-    """,
+# How pages show fields whose kind does not tell: "word" and "state" are words of LABELS, a state with
+# a color; a "flag" is yes or nothing; a "text" is long; "hidden" fields mean nothing to people, or
+# another field says the same in words. The name of a resource means links to its records, by their
+# ids or accounts, also in a text with commas.
+FIELDS_BY_STYLE = {
+    "word": "acl attribute category closedReason lifetime model resolution role source type",
     "state": "caseResult lastRunResult stage status",
     "flag": "confirmed marker",
     "text": f"{RICH} precondition",
+    "hidden": """
+        assignedToRealName avatar branch buildID buildName caseVersion childStories color
+        createdVersion currentVersion executionName fromCaseVersion gender grade
+        id latestStoryVersion line managerName module name openedVersion order parentName parentPri
+        path percent planTitle productName productStatus productType programName projectName
+        realname storyID storyStatus storyTitle storyVersion team title
+    """,
     "bug": "duplicateBug fromBug linkBug toBugs",
     "build": "openedBuild resolvedBuild",
     "execution": "executions",
@@ -7572,20 +7582,20 @@ FIELDS_BY_WAY = {
     "task": "toTask",
     "testcase": "case fromCaseID linkCase",
     "user": "finishedList lastRunner mailto manager notReview reviewer whitelist",
-    "hidden": """
-        assignedToRealName avatar branch buildID buildName caseVersion childStories color
-        createdVersion currentVersion executionID executionName fromCaseVersion gender grade
-        id latestStoryVersion line managerName module name openedVersion order parentName parentPri
-        path percent planTitle productName productStatus productType programName projectName
-        realname storyID storyStatus storyTitle storyVersion team title
-    """,
 }
-# How values are shown, by the look of a kind; "" as text.
-CELLS = {"moment": "moment", "stamp": "moment", "flag": "flag", "boolean": "flag"}
+# The style of a value by its kind's look; others are text.
+STYLES_OF_LOOKS = {
+    "person": "user",
+    "day": "day",
+    "moment": "moment",
+    "stamp": "moment",
+    "flag": "flag",
+    "boolean": "flag",
+}
 # Where a record's page shows a field, by the CSS class of its cell; others are details.
-SIDES = {"person": "People", "day": "Dates", "day late": "Dates", "link": "Links"}
+HEADINGS = {"person": "People", "day": "Dates", "day late": "Dates", "link": "Links"}
 DUE_STATES = ("active", "doing", "pause", "wait")  # states in which a deadline counts
-DEFAULT_TEXTS = ("0", "CNY")  # of fields that nobody has set
+DEFAULT_TEXTS = {"budget": "0", "budgetUnit": "CNY"}  # of fields that nobody has set
 # The records of a build or a release; of the latter as a text of ids.
 LISTS_OF_IDS = {"stories": "story", "bugs": "bug", "leftBugs": "bug"}
 ALL_TASKS = lists("/-/tasks", "list all tasks", TASK_SHOWN, BROWSE_TASKS)  # a page alone
@@ -7599,9 +7609,10 @@ RECORD_PATHS = {
     for path, row in reversed(READS.items())
     if row.target and row.view and not row.listing
 }
-WAYS = {resource: resource for resource in RECORD_PATHS}  # by field
-for _way, _fields in FIELDS_BY_WAY.items():
-    WAYS.update(dict.fromkeys(_fields.split(), _way))
+# By field; a field that is called as a resource links to one.
+STYLES = {resource: resource for resource in RECORD_PATHS}
+for _style, _fields in FIELDS_BY_STYLE.items():
+    STYLES.update(dict.fromkeys(_fields.split(), _style))
 # The navigation: paths in groups, and the words that stand for them.
 NAV = {
     "": "/ /tasks",
@@ -7612,7 +7623,7 @@ NAV = {
 }
 NAV_WORDS = {path: listing.key for path, listing in LISTS.items()}
 NAV_WORDS |= {"/": "Overview", "/tasks": "my tasks"}
-# What a list can be narrowed to that is no state: it unfolds.
+# Filters of lists that are not states; they unfold.
 MORE = {
     "Mine": """
         assigntome assignedtome openedbyme resolvedbyme closedbyme assignedbyme reviewbyme
@@ -7622,16 +7633,16 @@ MORE = {
         unconfirmed assigntonull postponedbugs overduebugs needconfirm longlifebugs reviewingstory
     """,
     "This week": "openedthisweek resolvedthisweek",
-    "Stage": "planned projected released",
+    "Stage": "",  # of stories
 }
 GROUPS = {word: group for group, words in MORE.items() for word in words.split()}
-# The overview's queries. Its figures are the totals of lists, which have the bugs and stories of
-# deleted products, too.
+# The overview's queries. Its figures equal the totals of the lists that they lead to, which include
+# bugs and stories of deleted products.
 IN_ALL = """
     SELECT count(*) FILTER (WHERE NOT deleted) AS products, coalesce(sum(unResolved), 0) AS active
     FROM shown_product
 """
-# :begins: the moments in which the weeks begin.
+# :begins: a JSON array of the moments at which the weeks begin.
 BUGS_BY_WEEK = f"""
     WITH week AS MATERIALIZED (
         SELECT value AS begin, lead(value, 1, '{MAXYEAR}') OVER (ORDER BY value) AS next
@@ -7661,11 +7672,14 @@ RUNNING = f"""
     ORDER BY end, id
     LIMIT {TOP}
 """
-TASKS_BY_STATE = ", ".join(
-    f"count(*) FILTER (WHERE task.status = '{state}') AS {state}" for state in TASK_STATES
-)
 RUNNING_TASKS = f"""
-    SELECT running.id, running.name, end, {TASKS_BY_STATE},
+    SELECT running.id, running.name, end,
+        count(*) FILTER (WHERE task.status = 'wait') AS wait,
+        count(*) FILTER (WHERE task.status = 'doing') AS doing,
+        count(*) FILTER (WHERE task.status = 'done') AS done,
+        count(*) FILTER (WHERE task.status = 'pause') AS pause,
+        count(*) FILTER (WHERE task.status = 'closed') AS closed,
+        count(*) FILTER (WHERE task.status = 'cancel') AS cancel,
         total(consumed) AS consumed, total("left") AS "left"
     FROM ({RUNNING}) AS running
     LEFT JOIN task ON task.execution = running.id AND task.deleted = 0
@@ -7684,7 +7698,7 @@ LOGGED = f"""
     ORDER BY id DESC
     LIMIT {ACTIONS}
 """
-# Whom the page that logs in offers: the administrator, and whoever has a copy of that password.
+# The users on the page that logs in: those whose stored password is the administrator's.
 SHARING = f"""
     SELECT account, realname, role, password = :shared AS by_click FROM user
     WHERE NOT deleted AND password = (SELECT password FROM user WHERE account = '{ADMIN}')
@@ -7758,12 +7772,12 @@ class Contents(NamedTuple):
     kind: what the subject is, as in "Bug 7".
     facts: fields with their cells, under the title.
     tabs: links by group, "" for those that do not unfold; the one without a path is chosen.
-    search: the name of a field for words.
-    query: what its form sends besides.
+    search: the name of the search field.
+    query: the parameters of the page, which the search sends again.
     beside: fields that stand beside the sections, by heading, and when they were set.
     unset: fields that unfold.
     refresh: seconds after which the browser loads the page again.
-    door: of the page that logs in: `account` and `to`, which the form sends back, the `people` that
+    login: of the page that logs in: `account` and `to`, which the form sends back, the `people` that
         it offers, and the `alert`.
     """
 
@@ -7780,7 +7794,7 @@ class Contents(NamedTuple):
     beside: Mapping[str, Sequence[tuple[str, Cell, Pieces]]] = {}
     unset: Sequence[str] = ()
     refresh: str = ""
-    door: Fields = {}
+    login: Fields = {}
 
 
 def text_cell(text: str, css_class: str = "") -> Cell:
@@ -7823,7 +7837,7 @@ END_OF_LINE = re.compile(r"</(div|h\d|li|p|tr)>|<br ?/?>")
 
 
 def plain_text(text: str) -> str:
-    """Return HTML, which begins with a tag, as text; other text as it is."""
+    """Return the text of HTML; a text that does not begin with a tag is returned unchanged."""
     if not TAG.match(text):
         return text
     import html
@@ -7841,15 +7855,6 @@ def items_of(value: Any) -> list[Any]:
         return listed(value)
     is_object = isinstance(value, dict) and "account" not in value
     return list(value) if is_object or isinstance(value, list) else [value]
-
-
-def name_statement(resource: Resource) -> str:
-    """Return the query for the name of the record :id, if the caller may see it."""
-    name = next(field for field in NAMES if field in resource.fields)
-    # the specification: "a deleted plan or build gives no title"
-    kept = resource.undeleted if resource in (PLAN, BUILD) else ""
-    named = all_of("id = :id", resource.of_types, kept)
-    return f"SELECT {name} FROM seen_{resource.table} AS {resource.table} WHERE {named}"
 
 
 def date_of(field: str) -> str:
@@ -7871,11 +7876,11 @@ class Address(NamedTuple):
 
     def sorts(self, listing: Listing, fields: Iterable[str]) -> Sorts:
         """Return the links that sort a list by its fields."""
-        by, way = listing.orders.read(self.query.get("order", "_".join(listing.order)))
+        by, direction = listing.orders.read(self.query.get("order", "_".join(listing.order)))
         sorts = {}
         for field in fields:
             if field in listing.sortable:
-                now = f"{way}ending" if field == by else ""
+                now = f"{direction}ending" if field == by else ""
                 turned = "desc" if now == "ascending" else "asc"
                 sorts[field] = self.link(order=f"{field}_{turned}"), now
         return sorts
@@ -7893,13 +7898,15 @@ class Address(NamedTuple):
             if word == chosen:
                 tabs[""].append((word, ""))
             elif word in words.values():
-                tabs[GROUPS.get(word, "")].append((word, self.link(status=word)))
+                # a task may wait, too
+                group = "Stage" if "stage" in browse[word] else GROUPS.get(word, "")
+                tabs[group].append((word, self.link(status=word)))
         return tabs
 
-    def pages(self, count: int, total: int) -> Pieces:
+    def pages(self, count: int, answer: Fields) -> Pieces:
         """Return which records of a list a page has, and links to the pages before and after it."""
-        page = int(self.query["page"])
-        before = (page - 1) * int(self.query["limit"])
+        page, total = answer.get("page", 1), answer.get("total", count)
+        before = (page - 1) * answer.get("limit", 0)
         last = before + count
         links = [(f"{before + 1:,}–{last:,} / {total:,}" if count else "", "")]
         if page > 1:
@@ -7912,7 +7919,7 @@ class Address(NamedTuple):
 def top_of(weeks: Weeks) -> int:
     """Return the end of a scale for all numbers: 2, 4, 6, … or 20 times a power of ten."""
     most = max(max(numbers.values()) for numbers in weeks.values())
-    # the step of which one to ten reach the highest number
+    # the smallest step (2, 20, 200, …) of which ten reach the maximum
     step = 2
     while most > 10 * step:
         step *= 10
@@ -7930,46 +7937,47 @@ class Sheet:
         self.say = say
         self.name = functools.cache(self.find_name)
 
-    def rows(self, sql: str, **values: Any) -> list[Any]:
-        """Return the rows of a query."""
-        return self.store.run(sql, values).fetchall()
-
     def find_name(self, target: str, id: int) -> Piece:
         """Return a record's name and path; its id alone if the caller may not see it."""
         if target == "program":
             target = "program or project"  # the parent of an execution
-        for resource in target.split(" or "):
-            for (name,) in self.rows(name_statement(RESOURCES[resource]), id=id):
-                return name, f"{RECORD_PATHS[resource]}/{id}"
+        for resource in map(RESOURCES.__getitem__, target.split(" or ")):
+            # the specification: "a deleted plan or build gives no title"
+            kept = resource.undeleted if resource in (PLAN, BUILD) else ""
+            name = next(field for field in NAMES if field in resource.fields)
+            table = f"seen_{resource.table} AS {resource.table}"
+            found = all_of("id = :id", resource.of_types, kept)
+            for (shown,) in self.store.run(f"SELECT {name} FROM {table} WHERE {found}", {"id": id}):
+                return shown, f"{RECORD_PATHS[resource.name]}/{id}"
         return str(id), ""
 
     def value_cell(self, view: View, field: str, record: Fields) -> Cell:
         """Return the cell of a record's field, with links; without pieces if it is unset."""
         kind, value = view.fields[field], record[field]
-        way = "user" if kind.look == "person" else WAYS.get(field, CELLS.get(kind.look, ""))
-        if way == "flag":
+        style = STYLES_OF_LOOKS.get(kind.look) or STYLES.get(field, "")
+        if style == "flag":
             return "word", [("yes", "")] if value in (1, "1") else []
-        target = kind.target or (way if way in RECORD_PATHS else "")
+        target = kind.target or (style if style in RECORD_PATHS else "")
         if isinstance(value, str):
             target = LISTS_OF_IDS.get(field, target)
-        is_no_link = target and value == 0
-        if is_no_link or value in ("", [], {}, *DEFAULT_TEXTS, *kind.absent):
+        is_unset = value in ("", [], {}, DEFAULT_TEXTS.get(field), *kind.absent)
+        if is_unset or (target and value == 0):
             return NOTHING_SET
         if target:
             css_class = "person" if target == "user" else "link"
             return css_class, [self.linked(target, item) for item in items_of(value)]
-        if way == "moment":
+        if style == "moment":
             return text_cell(self.minute(value), "day")
-        if kind.look == "day":
+        if style == "day":
             is_late = field == "deadline" and value < self.store.today
             is_late = is_late and record["status"] in DUE_STATES
             return text_cell(value, "day late" if is_late else "day")
         text = text_of(value, self.say)
-        if way in ("word", "state"):
-            return way, [(word, "") for word in listed(text)]
+        if style in ("word", "state"):
+            return style, [(word, "") for word in listed(text)]
         if isinstance(value, (int, float)):
             return text_cell(text, "number")
-        if way == "text":
+        if style == "text":
             return text_cell(plain_text(text), "text")
         return text_cell(text) if text else NOTHING_SET
 
@@ -7984,7 +7992,9 @@ class Sheet:
                 return item, ""
             return user["realname"] or user["account"], f"/users/{user['id']}"
         text = str(item["id"] if isinstance(item, dict) else item)
-        return self.name(target, int(text)) if text.isdigit() else (self.say(text), "")
+        if re.fullmatch("[0-9]{1,18}", text):
+            return self.name(target, int(text))
+        return self.say(text), ""
 
     def minute(self, stored: str) -> str:
         """Return the wall-clock time of a stored moment, without seconds."""
@@ -8030,17 +8040,16 @@ class Sheet:
         layout = LAYOUTS[resource.name]
         cells = {field: self.value_cell(view, field, record) for field in view.columns}
         facts = {field: cells[field] for field in layout.facts}
-        people = {date_of(field): field for field in cells}
+        dated = {date_of(field) for field in cells if record[field]}
         beside: dict[str, Any] = {"Details": [], "People": [], "Dates": [], "Links": []}
         texts, unset = [], []
         for field, cell in cells.items():
             css_class, pieces = cell
             _, moment = cells.get(date_of(field), NOTHING_SET)
-            if WAYS.get(field) == "hidden" or (field in people and record[people[field]]):
-                continue  # a moment stands beside the person to whom it belongs
-            if pieces == [(resource.name, "")]:
-                continue  # the type of a story or a project
-            if field in facts and not moment:
+            # A moment stands beside the person to whom it belongs, also if that is a fact. The type
+            # of a story or a project may say what it is anyway.
+            is_elsewhere = field in dated or (field in facts and not moment)
+            if is_elsewhere or STYLES.get(field) == "hidden" or pieces == [(resource.name, "")]:
                 continue
             if pieces in ([], ONLY_ZERO):
                 unset.append(field)
@@ -8049,7 +8058,7 @@ class Sheet:
             elif css_class == "link" and field in LISTS_OF_IDS:
                 texts.append(Section(field, rows=[[("title", [piece])] for piece in pieces]))
             elif css_class != "link" or cell not in facts.values():
-                beside[SIDES.get(css_class, "Details")].append((field, cell, moment))
+                beside[HEADINGS.get(css_class, "Details")].append((field, cell, moment))
         inner = self.lists_in(resource, record)
         log = self.log(resource, record["id"], cells)
         history = [Section("History", log=log)] if log else []
@@ -8086,7 +8095,7 @@ class Sheet:
         ]
 
     def below(self, view: View, record: Fields) -> Iterator[Section]:
-        """Yield lists of a record, or the first rows of those that have pages of their own."""
+        """Yield the lists on a record's page, of those with pages of their own the first rows."""
         paths = dict(self.lists_in(view.resource, record))
         listings = {listing.key: listing for listing in (MEMBERS, *ENCLOSED.get(view, ()))}
         listings |= {key: LISTS[pattern_of(path)] for key, path in paths.items()}
@@ -8097,7 +8106,8 @@ class Sheet:
             place = {"limit": BELOW if key in paths else MOST_ROWS, "offset": 0}
             total, rows = self.store.page(listing, {listing.within: record["id"]}, place)
             items = json.loads(f"[{render_all(self.store, listing.view, rows)}]")
-            links = [(f"{len(items):,} / {total:,}", ""), ("Show all", paths.get(key, ""))]
+            links = [(f"{len(items):,} / {total:,}", "")]
+            links += [("Show all", paths[key])] if key in paths else []
             if items:
                 table = self.table(listing, items, LAYOUTS[listing.view.resource.name].above)
                 yield table._replace(title=key, links=links if len(items) < total else [])
@@ -8105,7 +8115,7 @@ class Sheet:
     def log(self, resource: Resource, id: int, cells: Mapping[str, Cell]) -> list[Entry]:
         """Return the action log of a record, from its creation on."""
         log = []
-        for row in self.rows(LOGGED, table=resource.table, id=id):
+        for row in self.store.run(LOGGED, {"table": resource.table, "id": id}):
             who = [self.linked("user", row["actor"])]
             when: Pieces = [(self.minute(row["date"]), "")]
             log.append((who, row["action"], when, plain_text(row["comment"])))
@@ -8124,8 +8134,7 @@ class Sheet:
         records = answer[listing.key]
         table = self.table(listing, records)
         part = table._replace(
-            sorts=address.sorts(listing, table.heads),
-            links=address.pages(len(records), answer.get("total", len(records))),
+            sorts=address.sorts(listing, table.heads), links=address.pages(len(records), answer)
         )
         return Contents(
             self.say(NAV_WORDS.get(operation.path, listing.key)),
@@ -8148,7 +8157,7 @@ class Sheet:
     # The overview
 
     def overview(self) -> Contents:
-        """Return what people look at first."""
+        """Return the overview."""
         bug_heads = ("product", "bugs", *BUG_STATES, "total")
         products = self.progress("Bugs by product", BUSIEST_PRODUCTS, bug_heads, BUG_STATES)
         task_heads = ("execution", "tasks", *TASK_STATES, "consumed", "left", "end")
@@ -8157,25 +8166,25 @@ class Sheet:
         past = self.releases("Latest releases", PAST)
         shown = [part for part in (products, executions, planned, past) if part.rows]
         if not shown:
-            return Contents("Overview", [NO_RECORDS])
+            return Contents(self.say("Overview"), [NO_RECORDS])
         weeks = self.count_weeks()
         bugs = Section("Bugs per week", "part", weeks=weeks)
         stages = Section("Stories by stage", "part", rows=self.stage_rows())
         this_week = weeks[max(weeks)]
-        [(count, active)] = self.rows(IN_ALL)
+        [(count, active)] = self.store.run(IN_ALL)
         facts = {
             "unResolved": figure(active, "/bugs?status=active"),
             "openedthisweek": figure(this_week["opened"], "/bugs?status=openedthisweek"),
             "resolvedthisweek": figure(this_week["resolved"], "/bugs?status=resolvedthisweek"),
             "products": figure(count, "/products"),
         }
-        return Contents("Overview", [bugs, stages, *shown], facts=facts)
+        return Contents(self.say("Overview"), [bugs, stages, *shown], facts=facts)
 
     def count_weeks(self) -> Weeks:
         """Return how many bugs were opened and resolved in each week."""
         begins = [self.store.begin_of_week(-ago) for ago in reversed(range(WEEKS))]
         mondays = [moment_of(begin).astimezone(self.store.zone) for begin in begins]
-        weeks = self.rows(BUGS_BY_WEEK, begins=to_json(begins))
+        weeks = self.store.run(BUGS_BY_WEEK, {"begins": to_json(begins)})
         return dict(zip(mondays, map(dict, weeks), strict=True))
 
     def progress(
@@ -8187,7 +8196,7 @@ class Sheet:
         no item is are left out.
         """
         resource, items, *columns = heads
-        found = self.rows(sql)
+        found = self.store.run(sql).fetchall()
         columns = [
             name for name in columns if name not in states or any(row[name] for row in found)
         ]
@@ -8205,8 +8214,8 @@ class Sheet:
         return Section(title, "rows", heads=(resource, items, *columns), rows=rows, wide=wide)
 
     def stage_rows(self) -> list[Cells]:
-        """Return how many stories are in each stage that has some."""
-        counts = dict(self.rows(STORIES_BY_STAGE))
+        """Return a row for each stage that has stories."""
+        counts = dict(self.store.run(STORIES_BY_STAGE))
         rows = []
         for stage in filter(counts.get, STORY_STAGES):
             count = counts[stage]
@@ -8218,7 +8227,7 @@ class Sheet:
     def releases(self, title: str, sql: str) -> Section:
         """Return releases with their days."""
         rows = []
-        for id, name, day in self.rows(sql):
+        for id, name, day in self.store.run(sql):
             rows.append([figure(day), ("title", [(name, f"/releases/{id}")])])
         return Section(title, "part days", rows=rows)
 
@@ -8455,7 +8464,7 @@ tbody tr:hover { background: var(--back); }
   .rows td.title { order: -1; flex: 1 0 100%; font-size: 1rem; }
   .rows .full { flex: 1 0 100%; padding-block: .4rem; }
   .rows :is(.wide, .blank), .rows th:not(:has(a)) { display: none; }
-  .rows td[data-head]::before { content: attr(data-head) " "; }
+  .rows td:not([data-head=""])::before { content: attr(data-head) " "; }
 }
 """
 
@@ -8503,24 +8512,24 @@ TEMPLATE = bottle.SimpleTemplate("""\
 <meta http-equiv="refresh" content="{{page.refresh}}">
 % end
 <link rel="icon" href="data:image/svg+xml,{{urllib.parse.quote(LOGO)}}">
-<title>{{" · ".join(filter(None, (label(page.title), page.kind, "pmservice")))}}</title>
+<title>{{" · ".join(filter(None, (page.title, page.kind, "pmservice")))}}</title>
 <style>{{!CSS}}</style>
 </head>
 <body class="{{"" if me else "door"}}">
-% if page.door:
-% door = page.door
-% by_click = any(one["by_click"] for one in door["people"])
+% if page.login:
+% login = page.login
+% by_click = any(one["by_click"] for one in login["people"])
 <main>
 <h1 class="brand">{{!LOGO}}pmservice</h1>
-% if door["alert"]:
-<p class="alert" role="alert">{{label(door["alert"])}}</p>
+% if login["alert"]:
+<p class="alert" role="alert">{{label(login["alert"])}}</p>
 % end
 % if by_click:
 <form method="post" action="/-/in" class="card">
-<input type="hidden" name="to" value="{{door["to"]}}">
+<input type="hidden" name="to" value="{{login["to"]}}">
 <h2>{{label("Log in as")}}</h2>
 <div class="people">
-% for one in door["people"]:
+% for one in login["people"]:
 <button name="account" value="{{one["account"]}}"><span>{{one["realname"]}}</span>
 <span class="soft">{{label(one["role"] or "admin")}}</span></button>
 % end
@@ -8528,19 +8537,19 @@ TEMPLATE = bottle.SimpleTemplate("""\
 </form>
 % end
 <form method="post" action="/-/in" class="card">
-<input type="hidden" name="to" value="{{door["to"]}}">
-<label>{{label("account")}} <input name="account" value="{{door["account"]}}" autocomplete="username" \
-{{"" if door["account"] or by_click else "autofocus"}}></label>
+<input type="hidden" name="to" value="{{login["to"]}}">
+<label>{{label("account")}} <input name="account" value="{{login["account"]}}" autocomplete="username" \
+{{"" if login["account"] or by_click else "autofocus"}}></label>
 <label>{{label("Password or token")}} <input name="password" type="password" \
-autocomplete="current-password" {{"autofocus" if door["account"] else ""}}></label>
+autocomplete="current-password" {{"autofocus" if login["account"] else ""}}></label>
 <button class="go">{{label("Log in")}}</button>
 </form>
-% if len(door["people"]) > 1 and not by_click:
+% if len(login["people"]) > 1 and not by_click:
 <div class="card">
 <h2>{{label("Log in as one of them")}}</h2>
 <div class="people">
-% for one in door["people"]:
-<a href="/-/in?account={{urllib.parse.quote(one["account"])}}&to={{urllib.parse.quote(door["to"])}}"><span>{{one["realname"]}}</span>
+% for one in login["people"]:
+<a href="/-/in?account={{urllib.parse.quote(one["account"])}}&to={{urllib.parse.quote(login["to"])}}"><span>{{one["realname"]}}</span>
 <span class="soft">{{label(one["role"] or "admin")}}</span></a>
 % end
 </div>
@@ -8585,10 +8594,10 @@ autocomplete="current-password" {{"autofocus" if door["account"] else ""}}></lab
 <span>{{text}}</span>
 % end
 % end
-<span>{{page.kind or label(page.title)}}</span>
+<span>{{page.kind or page.title}}</span>
 </nav>
 % end
-<div class="head"><h1>{{label(page.title)}}</h1>
+<div class="head"><h1>{{page.title}}</h1>
 % if page.search:
 <form role="search">
 % words = label("Search names" if page.search == "title" else "Search")
@@ -8637,7 +8646,7 @@ maxlength="255" aria-label="{{words}}" placeholder="{{words}}">
 </header>
 <div class="parts">
 % for part in page.sections:
-% name = label(part.title or page.title)
+% name = label(part.title) if part.title else page.title
 % has_bars = bool(part.rows) and any(css_class == "bar" for css_class, _ in part.rows[0])
 <section class="{{part.css_class}} {{"bars" if has_bars else ""}}">
 % if part.title:
@@ -8706,9 +8715,10 @@ maxlength="255" aria-label="{{words}}" placeholder="{{words}}">
 <tr>
 % for head, (css_class, pieces) in zip(part.heads or [""] * len(row), row):
 % is_blank = not pieces or pieces == [("0", "")]
-% named = f'data-head="{label(head)}"' if css_class.startswith(("number", "day")) and head != "date" else ""
-% width = "wide" if head in part.wide else "blank" if is_blank else ""
-<td class="{{"full" if css_class == "bar" else css_class}} {{width}}" {{!named}}>
+% is_named = css_class.startswith(("number", "day")) and head != "date"
+% width = "blank" if is_blank else ""
+% width = "wide" if head in part.wide else width
+<td class="{{"full" if css_class == "bar" else css_class}} {{width}}" data-head="{{label(head) if is_named and head else ""}}">
 % if css_class == "bar":
 % told = label(", ").join(f"{label(word)} {number}" for word, number in pieces if word)
 <span class="bar" role="img" aria-label="{{told}}">
@@ -8804,14 +8814,18 @@ maxlength="255" aria-label="{{words}}" placeholder="{{words}}">
 % end
 % end
 % if page.unset:
-<details><summary>{{label("{} fields are not set").format(len(page.unset))}}</summary>
+<details><summary>{{label("{} fields are empty or 0").format(len(page.unset))}}</summary>
 <p class="soft">{{label(", ").join(map(label, page.unset))}}</p></details>
 % end
 </aside>
 % end
 </main>
 % if me:
-<footer>pmservice {{__version__}} · JSON <code>GET {{asked}}</code> · <a href="/openapi.json">OpenAPI</a></footer>
+<footer>pmservice {{__version__}}
+% if here != "/" and not here.startswith("/-/"):
+· JSON <code>GET {{asked}}</code>
+% end
+· <a href="/openapi.json">OpenAPI</a></footer>
 % end
 % end
 </body>
@@ -8819,7 +8833,7 @@ maxlength="255" aria-label="{{words}}" placeholder="{{words}}">
 """)
 
 NO_RECORDS = Section(
-    "There are no records yet",
+    "There is nothing to show yet",
     text=[
         "Start the service with --demo to see a made-up company.",
         "Load your own records with --load FILE, or with pmservice load FILE.",
@@ -8829,7 +8843,7 @@ NO_RECORDS = Section(
 
 
 def page_query(environ: Environ) -> Texts:
-    """Return the query parameters of a page that are not empty; links of the page repeat them."""
+    """Return the query parameters of a page that are not empty."""
     sent = parse_query(environ)
     return {name: value for name, value in sent.items() if value}
 
@@ -8843,20 +8857,11 @@ def list_query(environ: Environ) -> Texts:
     return query
 
 
-# A language of LABELS in Accept-Language, and how much the browser likes it, 1 if it says nothing.
-ACCEPTED_LANGUAGE = re.compile(
-    rf"(?:^|[ ,])({'|'.join(LANGUAGES)})(?:-[a-z0-9-]+)?"
-    r"(?: *; *q=([01](?:\.[0-9]+)?))?(?=[ ,]|$)"
-)
-
-
-def language_of(environ: Mapping[str, str], default: str) -> str:
-    """Return the language of a page: the one of LABELS that the browser likes best."""
+def language_of(environ: Environ, default: str) -> str:
+    """Return the language of a page: browsers name first the one that their user likes best."""
     header = environ.get("HTTP_ACCEPT_LANGUAGE", "").lower()
-    likings = {default: 0.0}
-    for language, quality in ACCEPTED_LANGUAGE.findall(header):
-        likings[language] = float(quality or 1)
-    return max(likings, key=likings.__getitem__)
+    named = re.findall(rf"\b({'|'.join(LANGUAGES)})\b", header)
+    return next(iter(named), default)
 
 
 def json_text(value: Any) -> str:
@@ -8869,9 +8874,9 @@ def json_text(value: Any) -> str:
 def curl_line(call: Fields) -> str:
     """Return the line for a shell that sends a call of the journal again."""
     url = shlex.quote(service_url() + call["url"])
-    line = f'curl -X {call["method"]} {url} -H "Token: $TOKEN"'
+    line = f'curl -X {shlex.quote(call["method"])} {url} -H "Token: $TOKEN"'
     body = call["body"]
-    return line if body is None else f"{line} -d {shlex.quote(json_text(body))}"
+    return line if body is None else f"{line} --data-raw {shlex.quote(json_text(body))}"
 
 
 def show_refusal(refused: bottle.HTTPResponse, exchange: Exchange, say: Say) -> Contents:
@@ -8879,9 +8884,10 @@ def show_refusal(refused: bottle.HTTPResponse, exchange: Exchange, say: Say) -> 
     if isinstance(refused, bottle.HTTPError):  # from Bottle's router
         render_bottle_error(refused)
     status = refused.status_code
-    explained = say(str(status))  # in a language that is not that of the sentence
+    # The sentence is always English, so another language explains the status first.
+    explained = say(f"status {status}").replace(f"status {status}", "")
     section = Section(text=list(filter(None, [explained, exchange.error])))
-    return Contents(HTTPStatus(status).phrase, [section], status=status)
+    return Contents(say(HTTPStatus(status).phrase), [section], status=status)
 
 
 def cookie_name(environ: Environ) -> str:
@@ -8900,24 +8906,23 @@ def cookie_of(environ: Environ) -> str:
     return urllib.parse.unquote(found[1]) if found else ""
 
 
-def asked_for(environ: Environ) -> str:
+def asked_for(exchange: Exchange) -> str:
     """Return the path and query of a request."""
-    query = environ.get("QUERY_STRING", "")
-    path = urllib.parse.quote(environ["PATH_INFO"])
+    path = urllib.parse.quote(exchange.raw_path, "/", "latin-1", "replace")
+    query = exchange.environ.get("QUERY_STRING", "")
     return f"{path}?{query}" if query else path
 
 
 def local_path(address: str) -> str:
-    """Return the path and query to which the form that logs in leads, never another site's."""
+    """Return the path and query to which the form that logs in leads; "/" for another site's."""
     return address if re.match(r"/(?![/\\])[!-~]*\Z", address) else "/"
 
 
 class Page:
     """The WSGI application that answers what browsers ask for.
 
-    shared_password: the stored hash of a password that was made up at this start of a service that
-        only this machine can reach: who has a copy of it is logged in by a click. "" if there is
-        none.
+    shared_password: the stored hash of the password that this start made, if only this machine can
+        reach the service: users who have it log in with a click. "" if there is none.
     """
 
     def __init__(self, service: Service, language: str):
@@ -8938,16 +8943,16 @@ class Page:
     def response(self, exchange: Exchange) -> bottle.HTTPResponse:
         """Return the page that answers a request."""
         environ = exchange.environ
-        asked = asked_for(environ)
+        asked = asked_for(exchange)
         framing = " ".join(self.service.frames) or "'none'"
-        headers = {**SEALED, "Content-Security-Policy": POLICY + framing}
+        headers = {**PAGE_HEADERS, "Content-Security-Policy": POLICY + framing}
         language = language_of(environ, self.language)
         say = functools.partial(label, language)
         try:
-            # as elsewhere, but the answer that it raises is made into a page
+            # what it raises is an answer in JSON, of which a page is made below
             page = render_errors(self.contents)(exchange, say)
         except bottle.HTTPResponse as refused:
-            if refused.status_code in (204, 303):
+            if refused.status_code == 303:
                 return refused
             page = show_refusal(refused, exchange, say)
             headers = {**refused.headers, **headers}  # such as Allow
@@ -8983,14 +8988,14 @@ class Page:
             if exchange.method == "POST":
                 return self.log_in(exchange)
             query = page_query(environ)
-            return self.door(exchange, query, status=200)
+            return self.login_page(exchange, query, status=200)
         token = cookie_of(environ)
         if path == LOGOUT_PATH:
             self.log_out(environ, token)
         me = self.service.caller_of(token)
         if not me:
             exchange.error = UNAUTHORIZED
-            return self.door(exchange, {"to": asked_for(environ)})
+            return self.login_page(exchange, {"to": asked_for(exchange)})
         exchange.caller = me  # without the token, so that no page shows it
         if path == JOURNAL_PATH:
             return self.journal(exchange)
@@ -9002,27 +9007,28 @@ class Page:
     # Logging in and out
 
     def people(self, environ: Environ) -> list[Record]:
-        """Return the users that the form offers, and whether a click logs them in."""
+        """Return the users that the form offers, each with `by_click`."""
         # a proxy on this machine may let others in
         is_proxied = any(name.startswith(PROXIES) for name in environ)
         shared = "" if is_proxied else self.shared_password
         with self.database.querying() as store:
             return store.run(SHARING, {"shared": shared}).fetchall()
 
-    def door(
+    def login_page(
         self, exchange: Exchange, given: Fields, alert: str = "", status: int = 401
     ) -> Contents:
         """Return the page that logs in. given: `account`, and `to`, where it leads."""
-        door = {
+        login = {
             "account": given.get("account", ""),
             "to": local_path(given.get("to", "/")),
             "people": self.people(exchange.environ),
             "alert": alert,
         }
-        # After a click on another site's link, only the page that it loads again gets the cookie.
+        # Browsers do not send a Strict cookie when a link on another site is followed, but do when
+        # the page loads itself again.
         is_linked = exchange.environ.get("HTTP_SEC_FETCH_SITE") == "cross-site"
         refresh = "0" if is_linked and status == 401 else ""
-        return Contents("Log in", status=status, refresh=refresh, door=door)
+        return Contents("Log in", status=status, refresh=refresh, login=login)
 
     def log_in(self, exchange: Exchange) -> Contents:
         """Answer the form: with a cookie that leads to the page asked for, or with a refusal."""
@@ -9034,10 +9040,8 @@ class Page:
             token = self.token_for(given, environ)
         except Refusal as refused:
             exchange.error = refused.body["error"]
-            return self.door(exchange, given, exchange.error, refused.status)
-        headers = {"Location": local_path(given.get("to", "/"))}
-        headers["Set-Cookie"] = self.cookie(environ, token)
-        raise bottle.HTTPResponse(status=303, headers=headers)
+            return self.login_page(exchange, given, exchange.error, refused.status)
+        raise self.redirection(environ, local_path(given.get("to", "/")), token)
 
     def token_for(self, given: Fields, environ: Environ) -> str:
         """Return the token that was entered, or a new one for an account. Raises Refusal."""
@@ -9055,16 +9059,22 @@ class Page:
         """End the token of the cookie. Raises a redirection to the page that logs in."""
         with self.database.writing() as store:
             store.delete("token", hash=hash_token(token))
-        headers = {"Location": "/", "Set-Cookie": self.cookie(environ, "")}
-        raise bottle.HTTPResponse(status=303, headers=headers)
+        raise self.redirection(environ, "/", "")
 
-    def cookie(self, environ: Environ, token: str) -> str:
-        """Return the header that sets the cookie, or removes it without a token."""
-        # a page in another site's frame gets only cookies that say so
-        rule = "SameSite=None; Secure; Partitioned" if self.service.frames else "SameSite=Strict"
-        end = "" if token else "; Max-Age=0"
+    def redirection(self, environ: Environ, path: str, token: str) -> bottle.HTTPResponse:
+        """Return the answer that leads to a path, with a new cookie or, without a token, none."""
         value = urllib.parse.quote(token, "")
-        return f"{cookie_name(environ)}={value}; Path=/; HttpOnly; {rule}{end}"
+        cookie = f"{cookie_name(environ)}={value}; Path=/; HttpOnly"
+        if self.service.frames:  # in a frame of another site, browsers send no other cookies
+            cookie += "; SameSite=None; Secure; Partitioned"
+        else:
+            cookie += "; SameSite=Strict"
+            if environ.get("HTTP_ORIGIN", "").startswith("https:"):
+                cookie += "; Secure"
+        if not token:
+            cookie += "; Max-Age=0"
+        headers = {"Location": path, "Set-Cookie": cookie, "Content-Length": "0"}
+        return bottle.HTTPResponse(status=303, headers=headers)
 
     # The other pages
 
@@ -9074,8 +9084,7 @@ class Page:
         operation, id = ALL_TASKS, 0
         if exchange.path != ALL_TASKS.path:
             route, named = self.service.routes.router.match(environ)
-            # The path as OPERATIONS writes it, see add_routes; other GETs have no page.
-            operation = READS[re.sub(r"\\|:\w+", "", route.rule)]
+            operation = READS[route.name]  # the path; other GETs have no page
             id = next(iter(named.values()), 0)
         query = {}
         if operation.listing:
@@ -9088,7 +9097,7 @@ class Page:
             return Sheet(store, say).show(operation, address, id, value)
 
     def journal(self, exchange: Exchange) -> Contents:
-        """Return the last calls that have the wanted words, and the state of the controls."""
+        """Return the last calls whose JSON has the wanted text, and the state of the controls."""
         if not self.controls.on:
             raise Refusal(404, CONTROLS_OFF)
         if not exchange.caller.admin:
@@ -9097,12 +9106,14 @@ class Page:
         wanted = check_exactly(Shape(CALLS_QUERY), query)
         words = wanted.get("text", "").lower()
         texts = map(shown_call, reversed(self.controls.matching({})))
-        found = itertools.islice((text for text in texts if words in text.lower()), CALLS_SHOWN)
-        calls = [json.loads(text) for text in found]
+        calls = [json.loads(text) for text in texts if words in text.lower()][:CALLS_SHOWN]
         state = {"clock": self.controls.clock.state(), "faults": self.controls.faults}
         return Contents(
             "API calls",
-            [Section(calls=calls), Section("Controls", code=json_text(state))],
+            [
+                Section(calls=calls, rows=[] if not calls else None),
+                Section("Controls", code=json_text(state)),
+            ],
             search="text",
             query=query,
             refresh=query.get("every", ""),
