@@ -7457,6 +7457,15 @@ LABELS_TEXT = """
     Start the service with --demo to see a made-up company. | 用 --demo 启动服务，可以看到一家示例公司。
     Load your own records with --load FILE, or with pmservice load FILE. | 用 --load FILE 或 pmservice load FILE 载入自己的数据。
     POST /products creates a product. | POST /products 创建产品。
+    Last calls | 最近的调用
+    list departments | Departments | 部门
+    show the token of the caller | Token of the caller | 当前令牌
+    say how to log in | How to log in | 如何登录
+    list the groups of users | Groups of users | 用户组
+    list modules | Modules | 模块
+    list configurations | Configurations | 配置
+    get a configuration | Configuration | 配置
+    list the choices for a bug | Choices for a bug | Bug 的可选项
     Controls | Clock and faults | 时钟与故障
     Body | 请求体
     Answer | 响应
@@ -8152,7 +8161,7 @@ class Sheet:
         if operation.view:
             # the only view with an envelope that a GET shows
             return self.record(operation.view, value.get("profile", value))
-        return Contents(operation.purpose.capitalize(), [Section(code=json_text(value))])
+        return Contents(self.say(operation.purpose), [Section(code=json_text(value))])
 
     # The overview
 
@@ -8256,6 +8265,7 @@ body { margin: 0; display: grid; grid-template: 1fr auto / 13rem minmax(0, 1fr);
   min-height: 100vh; background: var(--card); color: var(--ink);
   font: 15px/1.5 -apple-system, "Segoe UI", Roboto, "Noto Sans", Arial, sans-serif;
   font-variant-numeric: tabular-nums; overflow-wrap: anywhere; }
+a, td, dd { unicode-bidi: isolate; }
 a { color: inherit; text-decoration: underline var(--rule); text-underline-offset: .2em; }
 a:hover { text-decoration-color: currentColor; }
 .title a, .pages a { color: var(--link); text-decoration: none; }
@@ -8874,7 +8884,7 @@ def json_text(value: Any) -> str:
 def curl_line(call: Fields) -> str:
     """Return the line for a shell that sends a call of the journal again."""
     url = shlex.quote(service_url() + call["url"])
-    line = f'curl -X {shlex.quote(call["method"])} {url} -H "Token: $TOKEN"'
+    line = f'curl -g -X {shlex.quote(call["method"])} {url} -H "Token: $TOKEN"'
     body = call["body"]
     return line if body is None else f"{line} --data-raw {shlex.quote(json_text(body))}"
 
@@ -9041,6 +9051,7 @@ class Page:
         except Refusal as refused:
             exchange.error = refused.body["error"]
             return self.login_page(exchange, given, exchange.error, refused.status)
+        exchange.caller = self.service.caller_of(token) or NOBODY  # for the log
         raise self.redirection(environ, local_path(given.get("to", "/")), token)
 
     def token_for(self, given: Fields, environ: Environ) -> str:
@@ -9111,7 +9122,7 @@ class Page:
         return Contents(
             "API calls",
             [
-                Section(calls=calls, rows=[] if not calls else None),
+                Section("Last calls", calls=calls, rows=None if calls else []),
                 Section("Controls", code=json_text(state)),
             ],
             search="text",
