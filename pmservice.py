@@ -7084,8 +7084,8 @@ CALLS_SHOWN = 100
 MOST_SHOWN = 5000  # characters of each part of a call
 ACTIONS = 1000
 BELOW = 10  # rows of each list on a record's page that has a page of its own
-ROWS = 50  # of a list, unless its query has a limit
-MOST_ROWS = 500
+ROWS = 50  # of a page of a list
+MOST_ROWS = 500  # of a list that has no page
 PAGE_HEADERS = {  # the headers of every page
     "Content-Type": "text/html; charset=utf-8",
     "Cross-Origin-Resource-Policy": "same-origin",
@@ -7446,7 +7446,7 @@ LABELS_TEXT = """
     Resolved | Resolved | 解决
     Show all | 查看全部
     Sort by | 排序
-    {} fields are empty or 0 | {} 个字段为空或 0
+    Empty or 0 ({}) | 为空或 0（{}）
     Bugs by product | 各产品的 Bug
     Stories by stage | 各阶段的需求
     Running executions | 进行中的执行
@@ -7568,10 +7568,10 @@ def read_layouts(text: str) -> dict[str, Layout]:
 LAYOUTS = read_layouts(LAYOUTS_TEXT)
 # The fields that have HTML on real servers.
 RICH = "desc report spec steps verify"
-# How pages show fields whose kind does not tell: "word" and "state" are words of LABELS, a state with
-# a color; a "flag" is yes or nothing; a "text" is long; "hidden" fields mean nothing to people, or
-# another field says the same in words. The name of a resource means links to its records, by their
-# ids or accounts, also in a text with commas.
+# How pages show fields whose kind does not tell: "word" and "state" are words of LABELS, a state
+# with a color; a "flag" is yes or nothing; a "text" is long; "hidden" fields mean nothing to people,
+# or another field says the same in words. The name of a resource means links to its records, by
+# their ids or accounts, also in a text with commas.
 FIELDS_BY_STYLE = {
     "word": "acl attribute category closedReason lifetime model resolution role source type",
     "state": "caseResult lastRunResult stage status",
@@ -7628,10 +7628,10 @@ NAV = {
     "Plan": "/products /stories /productplans /releases",
     "Build": f"/programs /projects /executions {ALL_TASKS.path} /builds",
     "Test": "/bugs /testcases /testtasks",
-    "Company": "/users",
+    "Company": f"/users {JOURNAL_PATH}",
 }
 NAV_WORDS = {path: listing.key for path, listing in LISTS.items()}
-NAV_WORDS |= {"/": "Overview", "/tasks": "my tasks"}
+NAV_WORDS |= {"/": "Overview", "/tasks": "my tasks", JOURNAL_PATH: "API calls"}
 # Filters of lists that are not states; they unfold.
 MORE = {
     "Mine": """
@@ -7644,7 +7644,9 @@ MORE = {
     "This week": "openedthisweek resolvedthisweek",
     "Stage": "",  # of stories
 }
-GROUPS = {word: group for group, words in MORE.items() for word in words.split()}
+GROUPS: Texts = {}
+for _group, _words in MORE.items():
+    GROUPS.update(dict.fromkeys(_words.split(), _group))
 # The overview's queries. Its figures equal the totals of the lists that they lead to, which include
 # bugs and stories of deleted products.
 IN_ALL = """
@@ -7786,8 +7788,8 @@ class Contents(NamedTuple):
     beside: fields that stand beside the sections, by heading, and when they were set.
     unset: fields that unfold.
     refresh: seconds after which the browser loads the page again.
-    login: of the page that logs in: `account` and `to`, which the form sends back, the `people` that
-        it offers, and the `alert`.
+    login: of the page that logs in: `account` and `to`, which the form sends back, the `people`
+        that it offers, and the `alert`.
     """
 
     title: str
@@ -7926,13 +7928,9 @@ class Address(NamedTuple):
 
 
 def top_of(weeks: Weeks) -> int:
-    """Return the end of a scale for all numbers: 2, 4, 6, … or 20 times a power of ten."""
+    """Return the end of a scale for all numbers, which can be halved."""
     most = max(max(numbers.values()) for numbers in weeks.values())
-    # the smallest step (2, 20, 200, …) of which ten reach the maximum
-    step = 2
-    while most > 10 * step:
-        step *= 10
-    return step * max(1, math.ceil(most / step))
+    return max(2, most + most % 2)
 
 
 class Sheet:
@@ -8206,9 +8204,8 @@ class Sheet:
         """
         resource, items, *columns = heads
         found = self.store.run(sql).fetchall()
-        columns = [
-            name for name in columns if name not in states or any(row[name] for row in found)
-        ]
+        empty = {state for state in states if not sum(row[state] for row in found)}
+        columns = [column for column in columns if column not in empty]
         rows = []
         for row in found:
             path = f"/{resource}s/{row['id']}"
@@ -8335,7 +8332,8 @@ section { grid-column: 1 / -1; margin-bottom: 1.9rem; min-width: 0; }
 .part { grid-column: span 4; }
 .part + .part { grid-column: span 2; }
 .part.days { grid-column: span 3; }
-.record { display: grid; align-content: start; grid-template-columns: minmax(0, 1fr) 17rem; column-gap: 3rem; }
+.record { display: grid; align-content: start; grid-template-columns: minmax(0, 1fr) 17rem;
+  column-gap: 3rem; }
 .record > header { grid-column: 1 / -1; }
 .record > .parts { display: block; }
 aside { margin-top: 1.5rem; }
@@ -8485,8 +8483,8 @@ LOGO = (
     ' stroke="#fff" stroke-width="1.7" stroke-linecap="round" stroke-linejoin="round"/></svg>'
 )
 TEMPLATE = bottle.SimpleTemplate("""\
-% # Write the pieces of a cell, each as a link or as plain text. Of the class "word", their texts are
-% # words of LABELS, of "state", CSS classes, too; others are names and values, to be left as they are.
+% # Write the pieces of a cell, each as a link or as plain text. Of the class "word", their texts
+% # are words of LABELS, of "state", CSS classes, too; others are names and values.
 % def show(css_class, pieces):
 % if not pieces:
 <span class="none">–</span>
@@ -8548,9 +8546,11 @@ TEMPLATE = bottle.SimpleTemplate("""\
 % end
 <form method="post" action="/-/in" class="card">
 <input type="hidden" name="to" value="{{login["to"]}}">
-<label>{{label("account")}} <input name="account" value="{{login["account"]}}" autocomplete="username" \
+<label>{{label("account")}}
+<input name="account" value="{{login["account"]}}" autocomplete="username" \
 {{"" if login["account"] or by_click else "autofocus"}}></label>
-<label>{{label("Password or token")}} <input name="password" type="password" \
+<label>{{label("Password or token")}}
+<input name="password" type="password" \
 autocomplete="current-password" {{"autofocus" if login["account"] else ""}}></label>
 <button class="go">{{label("Log in")}}</button>
 </form>
@@ -8559,7 +8559,8 @@ autocomplete="current-password" {{"autofocus" if login["account"] else ""}}></la
 <h2>{{label("Log in as one of them")}}</h2>
 <div class="people">
 % for one in login["people"]:
-<a href="/-/in?account={{urllib.parse.quote(one["account"])}}&to={{urllib.parse.quote(login["to"])}}"><span>{{one["realname"]}}</span>
+% chosen = urllib.parse.urlencode({"account": one["account"], "to": login["to"]})
+<a href="/-/in?{{chosen}}"><span>{{one["realname"]}}</span>
 <span class="soft">{{label(one["role"] or "admin")}}</span></a>
 % end
 </div>
@@ -8581,12 +8582,11 @@ autocomplete="current-password" {{"autofocus" if login["account"] else ""}}></la
 <p class="soft">{{label(group)}}</p>
 % end
 % for path in paths.split():
+% if path != "/-/journal" or calls:
 % is_here = path == here or (path != "/tasks" and here.startswith(f"{path}/"))
 <a href="{{path}}" {{!'aria-current="page"' if is_here else ""}}>{{label(NAV_WORDS[path])}}</a>
 % end
 % end
-% if calls:
-<a href="/-/journal" {{!'aria-current="page"' if here == "/-/journal" else ""}}>{{label("API calls")}}</a>
 % end
 <p class="soft me">{{me["realname"] or me["account"]}}</p>
 <form method="post" action="/-/out"><button>{{label("Log out")}}</button></form>
@@ -8667,7 +8667,9 @@ maxlength="255" aria-label="{{words}}" placeholder="{{words}}">
 % end
 % if isinstance(part.steps, list):
 <div class="box"><table>
-<thead><tr><th scope="col">{{label("step")}}</th><th scope="col">{{label("expect")}}</th></tr></thead>
+<thead><tr>
+<th scope="col">{{label("step")}}</th><th scope="col">{{label("expect")}}</th>
+</tr></thead>
 % for step in part.steps:
 <tr><td class="text">{{step["desc"]}}</td><td class="text">{{step["expect"]}}</td></tr>
 % end
@@ -8714,7 +8716,8 @@ maxlength="255" aria-label="{{words}}" placeholder="{{words}}">
 % if path:
 <a href="{{path}}">{{label(head)}}</a>
 % else:
-<span class="{{f"state {head}" if head in (*BUG_STATES, *TASK_STATES) else ""}}">{{label(head)}}</span>
+% is_state = head in (*BUG_STATES, *TASK_STATES)
+<span class="{{f"state {head}" if is_state else ""}}">{{label(head)}}</span>
 % end
 </th>
 % end
@@ -8728,7 +8731,8 @@ maxlength="255" aria-label="{{words}}" placeholder="{{words}}">
 % is_named = css_class.startswith(("number", "day")) and head != "date"
 % width = "blank" if is_blank else ""
 % width = "wide" if head in part.wide else width
-<td class="{{"full" if css_class == "bar" else css_class}} {{width}}" data-head="{{label(head) if is_named and head else ""}}">
+% name_shown = label(head) if is_named and head else ""
+<td class="{{css_class.replace("bar", "full")}} {{width}}" data-head="{{name_shown}}">
 % if css_class == "bar":
 % told = label(", ").join(f"{label(word)} {number}" for word, number in pieces if word)
 <span class="bar" role="img" aria-label="{{told}}">
@@ -8824,7 +8828,7 @@ maxlength="255" aria-label="{{words}}" placeholder="{{words}}">
 % end
 % end
 % if page.unset:
-<details><summary>{{label("{} fields are empty or 0").format(len(page.unset))}}</summary>
+<details><summary>{{label("Empty or 0 ({})").format(len(page.unset))}}</summary>
 <p class="soft">{{label(", ").join(map(label, page.unset))}}</p></details>
 % end
 </aside>
@@ -8856,15 +8860,6 @@ def page_query(environ: Environ) -> Texts:
     """Return the query parameters of a page that are not empty."""
     sent = parse_query(environ)
     return {name: value for name, value in sent.items() if value}
-
-
-def list_query(environ: Environ) -> Texts:
-    """Return the query parameters of a list, with a page and a limit that suit a page of HTML."""
-    query = {"page": "1", "limit": str(ROWS), **page_query(environ)}
-    with contextlib.suppress(ValueError):  # the operation refuses what is not a limit
-        limit = LIMIT.read(query["limit"])
-        query["limit"] = str(min(limit, MOST_ROWS))
-    return query
 
 
 def language_of(environ: Environ, default: str) -> str:
@@ -9099,7 +9094,7 @@ class Page:
             id = next(iter(named.values()), 0)
         query = {}
         if operation.listing:
-            query = list_query(environ)
+            query = {"page": "1", **page_query(environ), "limit": str(ROWS)}
             environ["QUERY_STRING"] = urllib.parse.urlencode(query)
         with self.database.reading(exchange.caller) as store:  # all of the page shows one moment
             # the operation itself: its answer is what the page shows
