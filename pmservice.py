@@ -8520,7 +8520,8 @@ TEMPLATE = bottle.SimpleTemplate("""\
 <meta http-equiv="refresh" content="{{page.refresh}}">
 % end
 <link rel="icon" href="data:image/svg+xml,{{urllib.parse.quote(LOGO)}}">
-<title>{{" · ".join(filter(None, (page.title, page.kind, "pmservice")))}}</title>
+% title = label("Log in") if page.login else page.title
+<title>{{" · ".join(filter(None, (title, page.kind, "pmservice")))}}</title>
 <style>{{!CSS}}</style>
 </head>
 <body class="{{"" if me else "door"}}">
@@ -9003,7 +9004,7 @@ class Page:
             return self.login_page(exchange, {"to": asked_for(exchange)})
         exchange.caller = me  # without the token, so that no page shows it
         if path == JOURNAL_PATH:
-            return self.journal(exchange)
+            return self.journal(exchange, say)
         if path not in ("", "/"):
             return self.answer_get(exchange, say)
         with self.database.reading(me=me) as store:
@@ -9033,7 +9034,7 @@ class Page:
         # the page loads itself again.
         is_linked = exchange.environ.get("HTTP_SEC_FETCH_SITE") == "cross-site"
         refresh = "0" if is_linked and status == 401 else ""
-        return Contents("Log in", status=status, refresh=refresh, login=login)
+        return Contents("", status=status, refresh=refresh, login=login)
 
     def log_in(self, exchange: Exchange) -> Contents:
         """Answer the form: with a cookie that leads to the page asked for, or with a refusal."""
@@ -9102,7 +9103,7 @@ class Page:
             address = Address(exchange.path, query)
             return Sheet(store, say).show(operation, address, id, value)
 
-    def journal(self, exchange: Exchange) -> Contents:
+    def journal(self, exchange: Exchange, say: Say) -> Contents:
         """Return the last calls whose JSON has the wanted text, and the state of the controls."""
         if not self.controls.on:
             raise Refusal(404, CONTROLS_OFF)
@@ -9115,7 +9116,7 @@ class Page:
         calls = [json.loads(text) for text in texts if words in text.lower()][:CALLS_SHOWN]
         state = {"clock": self.controls.clock.state(), "faults": self.controls.faults}
         return Contents(
-            "API calls",
+            say("API calls"),
             [
                 Section("Last calls", calls=calls, rows=None if calls else []),
                 Section("Controls", code=json_text(state)),

@@ -7598,6 +7598,7 @@ MORE_OF_BUGS = [
     "assigntome", "resolvedbyme", "closedbyme", "assignedbyme", "unconfirmed", "assigntonull", "postponedbugs",
     "overduebugs", "needconfirm", "longlifebugs", "openedthisweek", "resolvedthisweek",
 ]
+PAGES_WITH_TITLES = dict.fromkeys(["/", "/-/journal", "/-/tasks", "/-/in", "/tasks", "/products", "/departments", "/groups"], 200)
 FOLKS = ["admin", "tomas", "marta", "emma", "diego", "priya"]
 NASTY = """<script>alert(1)</script>"'><img src=x onerror=alert(1)>'><b x='&amp; {{1}} % end</style><svg/onload=1>"""
 SHOWN_ON_PAGES = {"/": 200, "/products": 200, "/products/1": 200, "/products/1/bugs": 200, "/bugs/1": 200,
@@ -8092,6 +8093,9 @@ class TestPage:
             english.update(words_on(filled, path, "en"))
             chinese.update(words_on(filled, path, "zh"))
 
+        for path, status in {**PAGES_WITH_TITLES, "/nothing": 404}.items():
+            page = browse(filled, path, status=status, Accept_Language="zh")
+            assert not page.titles[0].partition(" · ")[0].isascii(), path
         look("/")
         look("/-/journal")
         for line in {*GETS} - {"GET /modules"}:
