@@ -7370,7 +7370,7 @@ LABELS_TEXT = """
     ui | Interface designer | 界面设计师
     unclosed | Open | 未关闭
     unconfirmed | Not confirmed | 未确认
-    undone | Not done | 未完成
+    undone | Open | 未完成
     unit | Unit test | 单元测试
     unittest | Unit test | 单元测试
     wait | Waiting | 未开始
@@ -7421,8 +7421,7 @@ LABELS_TEXT = """
     Log in as | 选择身份登录
     Log out | 退出
     Password or token | 密码或令牌
-    Log in as one of them | 选择登录身份
-    This company is made up. All of them have the password of admin. | 这是一家示例公司，他们的密码都与 admin 相同。
+    A made-up company: everybody has the same password as admin. | 这是一家示例公司，所有人的密码都与 admin 的密码相同。
     Login failed. Please check your account and password. | 登录失败，账号或密码错误。
     Summary | 概况
     More | 更多
@@ -7442,11 +7441,11 @@ LABELS_TEXT = """
     ‹ previous | ‹ Previous | ‹ 上一页
     next › | Next › | 下一页 ›
     Bugs per week | 每周 Bug
-    New | New | 新增
+    New | Opened | 新增
     Resolved | Resolved | 解决
     Show all | 查看全部
     Sort by | 排序
-    Empty or 0 ({}) | 为空或 0（{}）
+    Empty fields ({}) | 空字段（{}）
     Bugs by product | 各产品的 Bug
     Stories by stage | 各阶段的需求
     Running executions | 进行中的执行
@@ -7467,8 +7466,8 @@ LABELS_TEXT = """
     get a configuration | Configuration | 配置
     list the choices for a bug | Choices for a bug | Bug 的可选项
     Controls | Clock and faults | 时钟与故障
-    Body | 请求体
-    Answer | 响应
+    Body | Request body | 请求体
+    Answer | Response | 响应
     Ignored | Ignored fields | 被忽略的字段
     Fault | 故障
     Headers | 请求头
@@ -7542,7 +7541,7 @@ project    | parent    | status model PM begin end                | executions  
 execution  | project   | status PM project begin end              | tasks                                  | status PM project begin- end
 product    | program   | unResolved PO program                    | bugs                                   | unResolved bugs- releases- PO program
 plan       | product   | status begin end product                 | stories bugs                           | status product stories- bugs- begin- end
-story      | product   | status stage pri assignedTo product      | tasks children bugs cases requirements | status stage- pri- product assignedTo
+story      | product   | status stage pri assignedTo product      | tasks children bugs cases requirements | status stage pri- product assignedTo
 build      | product   | date builder product execution           |                                        | product execution builder- date
 release    | product   | date product build                       |                                        | product date
 bug        | product   | status severity pri assignedTo product   |                                        | status severity pri- product assignedTo openedDate-
@@ -8257,7 +8256,7 @@ CSS = """
 .wait, .draft, .planned { --word: transparent; --edge: var(--grey); }
 .refused, .late { color: var(--orange) !important; }
 
-* { box-sizing: border-box; }
+*, ::before, ::after { box-sizing: border-box; }
 body { margin: 0; display: grid; grid-template: 1fr auto / 13rem minmax(0, 1fr);
   min-height: 100vh; background: var(--card); color: var(--ink);
   font: 15px/1.5 -apple-system, "Segoe UI", Roboto, "Noto Sans", Arial, sans-serif;
@@ -8455,7 +8454,7 @@ tbody tr:hover { background: var(--back); }
   .tiles { grid-template-columns: 1fr 1fr; gap: 1rem; }
   .facts:not(.tiles) { display: grid; gap: .6rem 1rem;
     grid-template-columns: repeat(auto-fill, minmax(6.5rem, 1fr)); }
-  .tabs { gap: 0 .8rem; }
+  .tabs { gap: 0 .8rem; border: 0; }
   .tabs > :is(a, span), .tabs > details > summary { font-size: .9rem; }
   a, dd > span, .tabs > span { display: inline-block; line-height: 1.6rem; }
   summary { line-height: 1.6rem; }
@@ -8466,12 +8465,13 @@ tbody tr:hover { background: var(--back); }
     padding: .5rem 0; border-bottom: 1px solid var(--line); }
   .rows thead { display: block; }
   .rows thead tr { flex-wrap: nowrap; overflow-x: auto; padding: 0; }
-  .rows thead tr:not([data-sort=""])::before { content: attr(data-sort); font-size: .85rem; }
+  .rows thead tr:not([data-sort=""])::before { content: attr(data-sort); font-size: .85rem;
+    white-space: nowrap; }
   .rows thead tr[data-sort=""] { display: none; }
   .rows :is(td, th) { border: 0; padding: 0; color: var(--soft); font-size: .85rem; }
   .rows td.title { order: -1; flex: 1 0 100%; font-size: 1rem; }
   .rows .full { flex: 1 0 100%; padding-block: .4rem; }
-  .rows :is(.wide, .blank), .rows th:not(:has(a)) { display: none; }
+  .rows td:is(.wide, .blank), .rows th:not(:has(a)) { display: none; }
   .rows td:not([data-head=""])::before { content: attr(data-head) " "; }
 }
 """
@@ -8557,7 +8557,7 @@ autocomplete="current-password" {{"autofocus" if login["account"] else ""}}></la
 </form>
 % if len(login["people"]) > 1 and not by_click:
 <div class="card">
-<h2>{{label("Log in as one of them")}}</h2>
+<h2>{{label("Log in as")}}</h2>
 <div class="people">
 % for one in login["people"]:
 % chosen = urllib.parse.urlencode({"account": one["account"], "to": login["to"]})
@@ -8565,7 +8565,7 @@ autocomplete="current-password" {{"autofocus" if login["account"] else ""}}></la
 <span class="soft">{{label(one["role"] or "admin")}}</span></a>
 % end
 </div>
-<p class="soft">{{label("This company is made up. All of them have the password of admin.")}}</p>
+<p class="soft">{{label("A made-up company: everybody has the same password as admin.")}}</p>
 </div>
 % end
 </main>
@@ -8829,7 +8829,7 @@ maxlength="255" aria-label="{{words}}" placeholder="{{words}}">
 % end
 % end
 % if page.unset:
-<details><summary>{{label("Empty or 0 ({})").format(len(page.unset))}}</summary>
+<details><summary>{{label("Empty fields ({})").format(len(page.unset))}}</summary>
 <p class="soft">{{label(", ").join(map(label, page.unset))}}</p></details>
 % end
 </aside>

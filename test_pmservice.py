@@ -7759,6 +7759,7 @@ class TestPage:
             for name in ("Forwarded", "Via", "X-Forwarded-For", "X-Forwarded-Host", "X-Real-IP"):
                 proxied = as_browser(None, **{name: "192.0.2.1"})
                 client.app.post("/-/in", {"account": "admin"}, headers=proxied, status=400)
+            enter(client, 400, account="admin", password="wrong")
             client.put("/users/admin", password="a new one")
             enter(client, 400, account="admin")
 
@@ -7797,6 +7798,8 @@ class TestPage:
         assert not empty & page.fields.keys()
         opened = f"{page.fields['Opened by'][:-16]}opened {page.fields['Opened by'][-16:]}"
         assert page.log == [opened, "admin assigned 2026-11-20 15:42 To you,\nQuinn"]
+        shanghai.put("/bugs/1", comment="Soon.")
+        assert browse(shanghai, "/bugs/1").log[2] == "admin commented 2026-11-20 15:42 Soon."
         user = shanghai.get("/users/qa1")
         assert {f"/users/{user['id']}", "/products/1"} <= {*page.links}
         page = browse(shanghai, "/products/1")
@@ -7966,7 +7969,9 @@ class TestPage:
     def test_what_means_nothing_to_people_is_not_shown_and_what_is_unset_unfolds(self, filled):
         page = browse(filled, "/programs/6")
         assert not {"path", "grade", "order", "Path"} & page.fields.keys()
-        assert "Budget" not in page.fields  # it is 0
+        assert "Budget" not in page.fields
+        filled.sql("UPDATE task SET consumed = 0 WHERE id = 1")
+        assert "Hours spent" not in browse(filled, "/tasks/1").fields
         (unset,) = [one for tag, one in page.tags if tag == "details"]
         assert "open" not in unset
         assert "Budget, " in page.text
@@ -8000,6 +8005,10 @@ class TestPage:
         assert column_of(page, 1, "Bugs")[:2] == ["Bug 11", "Bug 10"]
         assert len(column_of(page, 1, "Bugs")) == 10
         assert links_with(page, "/products/1/bugs") == ["/products/1/bugs"] * 2
+        filled.post("/productplans/1/linkbugs", bugs=[1])
+        (heads, _) = browse(filled, "/productplans/1").sections["Bugs"]
+        assert {"Title", "Status"} <= {*heads}
+        assert "Product" not in heads  # it is the plan's
         page = browse(filled, "/testcases/1")
         head, *steps = page.sections["Steps"]
         assert head == ["Step", "Expected"]
@@ -8028,6 +8037,7 @@ class TestPage:
         shown = re.findall("status=([a-z]+)", " ".join(page.links))
         assert shown[:4] == ["all", "draft", "active", "closed"]
         at = shown.index("wait")
+        assert at > shown.index("assignedtome")
         assert shown[at : at + 4] == ["wait", "planned", "projected", "released"]
         assert "wait" in [
             text.strip()
@@ -8276,7 +8286,7 @@ class TestOverview:
             assert shown == [shown_as(row) for row in zip(*kept, strict=True)]
         weeks = client.sql(BUG_WEEKS, admin=admin, shift=shift)
         bars = [title for title in page.titles if re.match("[0-9-]{10} ", title)]
-        assert bars == ["{} New {}, Resolved {}".format(*week) for week in weeks]
+        assert bars == ["{} Opened {}, Resolved {}".format(*week) for week in weeks]
         active = column_of(page, 2, "Bugs by product")
         _, opened, resolved = weeks[-1]
         tiles = (sum(map(int, active)), opened, resolved, len(active))
