@@ -8053,8 +8053,10 @@ class Sheet:
             css_class, pieces = cell
             _, moment = cells.get(date_of(field), NOTHING_SET)
             # A moment stands beside the person to whom it belongs, also if that is a fact. The type
-            # of a story or a project may say what it is anyway.
+            # of a story or a project may say what it is anyway, and no operation changes the status
+            # of a program.
             is_elsewhere = field in dated or (field in facts and not moment)
+            is_elsewhere = is_elsewhere or (resource is PROGRAM and field == "status")
             if is_elsewhere or STYLES.get(field) == "hidden" or pieces == [(resource.name, "")]:
                 continue
             if pieces in ([], ONLY_ZERO):
@@ -8062,7 +8064,7 @@ class Sheet:
             elif css_class == "text":
                 texts.append(Section(field, prose=pieces[0][0], steps=record[field]))
             elif css_class == "link" and field in LISTS_OF_IDS:
-                texts.append(Section(field, rows=[[("title", [piece])] for piece in pieces]))
+                texts.append(self.linked_records(field, pieces))
             elif css_class != "link" or cell not in facts.values():
                 beside[HEADINGS.get(css_class, "Details")].append((field, cell, moment))
         inner = self.lists_in(resource, record)
@@ -8079,6 +8081,16 @@ class Sheet:
             beside=beside,
             unset=unset,
         )
+
+    def linked_records(self, field: str, links: Pieces) -> Section:
+        """Return a table of the records to which a build or a release leads."""
+        listing = LISTS[RECORD_PATHS[LISTS_OF_IDS[field]]]
+        rows = []
+        for _, path in links:
+            if path:  # the reader may see it
+                rows += self.store.select(listing.view, int(path.rpartition("/")[2]))
+        records = json.loads(f"[{render(self.store, listing.view, rows)}]") if rows else []
+        return self.table(listing, records, "product")._replace(title=field)
 
     def above(self, resource: Resource, cells: Mapping[str, Cell]) -> Pieces:
         """Return links to what a record belongs to, and to its list there."""
