@@ -7534,7 +7534,7 @@ class Layout(NamedTuple):
 # fmt: off
 # resource | above     | facts                                    | below                                  | columns of lists
 LAYOUTS_TEXT = """
-department |           | manager                                  | users                                  | manager
+department |           | manager                                  | users                                  |
 user       | dept      | role dept email                          |                                        | account role dept email-
 program    | parent    | PM begin end                             | projects products                      | PM parent- begin- end
 project    | parent    | status model PM begin end                | executions                             | status PM parent- begin- end
@@ -8215,8 +8215,10 @@ class Sheet:
         """
         resource, items, *columns = heads
         found = self.store.run(sql).fetchall()
-        empty = {state for state in states if not sum(row[state] for row in found)}
-        columns = [column for column in columns if column not in empty]
+        shown = set(columns) - set(states)
+        for row in found:
+            shown.update(state for state in states if row[state])
+        columns = [column for column in columns if column in shown]
         rows = []
         for row in found:
             path = f"/{resource}s/{row['id']}"
