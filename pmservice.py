@@ -5065,9 +5065,10 @@ PREFIXES = ("/zentao/api.php/v1", "/api.php/v1")  # where clients of the real se
 # Below these, browsers get JSON, too. Compared with the path to which a slash is appended.
 NO_PAGES = tuple(f"{path}/" for path in (*PREFIXES, "/openapi.json", "/-"))
 # The pages and forms below /-/.
-LOGIN_PATH, LOGOUT_PATH, JOURNAL_PATH = "/-/in", "/-/out", "/-/journal"
+LOGIN_PATH, LOGOUT_PATH = "/-/in", "/-/out"
+JOURNAL_PATH, TASKS_PATH = "/-/journal", "/-/tasks"
 PAGE_CALLS = {
-    ("GET", "/-/tasks"),
+    ("GET", TASKS_PATH),
     ("GET", JOURNAL_PATH),
     ("GET", LOGIN_PATH),
     ("POST", LOGIN_PATH),
@@ -5287,9 +5288,10 @@ class Service:
         """Tell whether a browser asks: only browsers accept XHTML, only programs send a token."""
         if "application/xhtml+xml" not in accept or token is not None:
             return False
-        if (method.replace("HEAD", "GET"), path.removesuffix("/")) in PAGE_CALLS:
+        method = method.replace("HEAD", "GET")
+        if (method, path.removesuffix("/")) in PAGE_CALLS:
             return True
-        return method in ("GET", "HEAD") and not f"{path}/".startswith(NO_PAGES)
+        return method == "GET" and not f"{path}/".startswith(NO_PAGES)
 
     def headers_of(self, exchange: Exchange) -> Headers:
         """Return the headers that every answer has, refusals included."""
@@ -7084,8 +7086,8 @@ CALLS_SHOWN = 100
 MOST_SHOWN = 5000  # characters of each part of a call
 ACTIONS = 1000
 BELOW = 10  # rows of each list on a record's page that has a page of its own
-ROWS = 50  # of a page of a list
-MOST_ROWS = 500  # of a list that has no page
+ROWS = 50  # of a list, unless its query has a limit
+MOST_ROWS = 500
 PAGE_HEADERS = {  # the headers of every page
     "Content-Type": "text/html; charset=utf-8",
     "Cross-Origin-Resource-Policy": "same-origin",
@@ -7606,7 +7608,7 @@ DUE_STATES = ("active", "doing", "pause", "wait")  # states in which a deadline 
 DEFAULT_TEXTS = {"budget": "0", "budgetUnit": "CNY"}  # of fields that nobody has set
 # The records of a build or a release; of the latter as a text of ids.
 LISTS_OF_IDS = {"stories": "story", "bugs": "bug", "leftBugs": "bug"}
-ALL_TASKS = lists("/-/tasks", "list all tasks", TASK_SHOWN, BROWSE_TASKS)  # a page alone
+ALL_TASKS = lists(TASKS_PATH, "list all tasks", TASK_SHOWN, BROWSE_TASKS)  # a page alone
 READS = {row.path: row for row in (*OPERATIONS, ALL_TASKS) if row.method == "GET"}
 LISTS = {path: row.listing for path, row in READS.items() if row.listing}
 MEMBERS = Listing("users", USER_LISTED, "dept")  # of a department, on its page alone
@@ -7617,6 +7619,7 @@ RECORD_PATHS = {
     for path, row in reversed(READS.items())
     if row.target and row.view and not row.listing
 }
+LIST_PATHS = {**RECORD_PATHS, "task": TASKS_PATH}  # of all records that the reader may see
 # By field; a field that is called as a resource links to one.
 STYLES = {resource: resource for resource in RECORD_PATHS}
 for _style, _fields in FIELDS_BY_STYLE.items():
@@ -7625,7 +7628,7 @@ for _style, _fields in FIELDS_BY_STYLE.items():
 NAV = {
     "": "/ /tasks",
     "Plan": "/products /stories /productplans /releases",
-    "Build": f"/programs /projects /executions {ALL_TASKS.path} /builds",
+    "Build": f"/programs /projects /executions {TASKS_PATH} /builds",
     "Test": "/bugs /testcases /testtasks",
     "Company": f"/users {JOURNAL_PATH}",
 }
@@ -7753,7 +7756,7 @@ class Section(NamedTuple):
     weeks: the numbers of a chart.
     log: what was done.
     calls: of the journal; what was sent and answered unfolds.
-    prose, steps: a long text; if `steps` is a list, that of a test case, they stand in its place.
+    prose: a long text, or the steps of a test case.
     code: JSON.
     """
 
@@ -7768,13 +7771,12 @@ class Section(NamedTuple):
     weeks: Weeks = {}
     log: Sequence[Entry] = ()
     calls: Sequence[Fields] = ()
-    prose: str = ""
-    steps: Any = ""
+    prose: Any = ""
     code: str = ""
 
 
 class Contents(NamedTuple):
-    """What a page says.
+    """The contents of a page.
 
     css_class: of the page: the resource's name.
     status: of the answer.
@@ -7903,14 +7905,15 @@ class Address(NamedTuple):
         # condition: the shortest of its words
         words = {browse[word]: word for word in sorted(browse, key=len, reverse=True)}
         chosen = words[browse[self.query.get("status", listing.default).lower()]]
+        groups = dict(GROUPS)
+        if listing.view.resource is STORY:  # a task may wait, too
+            groups.update(dict.fromkeys(STORY_STAGES[:-1], "Stage"))
         tabs: dict[str, Pieces] = {group: [] for group in ("", *MORE)}
         for word in browse:
             if word == chosen:
                 tabs[""].append((word, ""))
             elif word in words.values():
-                # a task may wait, too
-                group = "Stage" if "stage" in browse[word] else GROUPS.get(word, "")
-                tabs[group].append((word, self.link(status=word)))
+                tabs[groups.get(word, "")].append((word, self.link(status=word)))
         return tabs
 
     def pages(self, count: int, answer: Fields) -> Pieces:
@@ -7978,13 +7981,13 @@ class Sheet:
             is_late = field == "deadline" and value < self.store.today
             is_late = is_late and record["status"] in DUE_STATES
             return text_cell(value, "day late" if is_late else "day")
+        if style == "text":
+            return text_cell(str(value), "text")  # see Section.prose
         text = text_of(value, self.say)
         if style in ("word", "state"):
             return style, [(word, "") for word in listed(text)]
         if isinstance(value, (int, float)):
             return text_cell(text, "number")
-        if style == "text":
-            return text_cell(plain_text(text), "text")
         return text_cell(text) if text else NOTHING_SET
 
     def linked(self, target: str, item: Any) -> Piece:
@@ -8033,9 +8036,8 @@ class Sheet:
         rows = []
         for record in records:
             rows.append([self.cell(listing.view, field, record) for field in heads])
-        css_class = (
-            f"rows {listing.view.resource.name}"  # whose states may have colors of their own
-        )
+        # the resource, because its states may have colors of their own
+        css_class = f"rows {listing.view.resource.name}"
         return Section(heads=heads, rows=rows, wide=wide, css_class=css_class)
 
     # Records
@@ -8062,7 +8064,7 @@ class Sheet:
             if pieces in ([], ONLY_ZERO):
                 unset.append(field)
             elif css_class == "text":
-                texts.append(Section(field, prose=pieces[0][0], steps=record[field]))
+                texts.append(Section(field, prose=record[field]))
             elif css_class == "link" and field in LISTS_OF_IDS:
                 texts.append(self.linked_records(field, pieces))
             elif css_class != "link" or cell not in facts.values():
@@ -8084,7 +8086,7 @@ class Sheet:
 
     def linked_records(self, field: str, links: Pieces) -> Section:
         """Return a table of the records to which a build or a release leads."""
-        listing = LISTS[RECORD_PATHS[LISTS_OF_IDS[field]]]
+        listing = LISTS[LIST_PATHS[LISTS_OF_IDS[field]]]
         rows = []
         for _, path in links:
             if path:  # the reader may see it
@@ -8094,7 +8096,7 @@ class Sheet:
 
     def above(self, resource: Resource, cells: Mapping[str, Cell]) -> Pieces:
         """Return links to what a record belongs to, and to its list there."""
-        path = RECORD_PATHS[resource.name].replace("/tasks", ALL_TASKS.path)
+        path = LIST_PATHS[resource.name]
         _, links = cells.get(LAYOUTS[resource.name].above, NOTHING_SET)
         for _, record_path in links:
             listed = f"{record_path}/{resource.array}"
@@ -8225,8 +8227,8 @@ class Sheet:
             bar = [(state, row[state]) for state in states if row[state]]
             cells = [("title", [(row["name"], path)]), ("bar", bar)]
             for column in columns:
-                is_state = column in (*states, "total")
-                link = f"{path}/{items}?status={column.replace('total', 'all')}" if is_state else ""
+                status = "all" if column == "total" else column
+                link = f"{path}/{items}?status={status}" if column in (*states, "total") else ""
                 cells.append(figure(row[column], link))
             rows.append(cells)
         wide = ("total", "consumed", "end")
@@ -8515,16 +8517,6 @@ TEMPLATE = bottle.SimpleTemplate("""\
 % end
 % end
 % end
-% # Write links, of which the one that is chosen has no path.
-% def choose(links):
-% for text, path in links:
-% if path:
-<a href="{{path}}">{{label(text)}}</a>
-% else:
-<span aria-current="page">{{label(text)}}</span>
-% end
-% end
-% end
 <!DOCTYPE html>
 <html lang="{{language}}">
 <head>
@@ -8548,7 +8540,7 @@ TEMPLATE = bottle.SimpleTemplate("""\
 <p class="alert" role="alert">{{label(login["alert"])}}</p>
 % end
 % if by_click:
-<form method="post" action="/-/in" class="card">
+<form method="post" action="{{LOGIN_PATH}}" class="card">
 <input type="hidden" name="to" value="{{login["to"]}}">
 <h2>{{label("Log in as")}}</h2>
 <div class="people">
@@ -8559,7 +8551,7 @@ TEMPLATE = bottle.SimpleTemplate("""\
 </div>
 </form>
 % end
-<form method="post" action="/-/in" class="card">
+<form method="post" action="{{LOGIN_PATH}}" class="card">
 <input type="hidden" name="to" value="{{login["to"]}}">
 <label>{{label("account")}}
 <input name="account" value="{{login["account"]}}" autocomplete="username" \
@@ -8575,7 +8567,7 @@ autocomplete="current-password" {{"autofocus" if login["account"] else ""}}></la
 <div class="people">
 % for one in login["people"]:
 % chosen = urllib.parse.urlencode({"account": one["account"], "to": login["to"]})
-<a href="/-/in?{{chosen}}"><span>{{one["realname"]}}</span>
+<a href="{{LOGIN_PATH}}?{{chosen}}"><span>{{one["realname"]}}</span>
 <span class="soft">{{label(one["role"] or "admin")}}</span></a>
 % end
 </div>
@@ -8597,14 +8589,14 @@ autocomplete="current-password" {{"autofocus" if login["account"] else ""}}></la
 <p class="soft">{{label(group)}}</p>
 % end
 % for path in paths.split():
-% if path != "/-/journal" or calls:
+% if path != JOURNAL_PATH or calls:
 % is_here = path == here or (path != "/tasks" and here.startswith(f"{path}/"))
 <a href="{{path}}" {{!'aria-current="page"' if is_here else ""}}>{{label(NAV_WORDS[path])}}</a>
 % end
 % end
 % end
 <p class="soft me">{{me["realname"] or me["account"]}}</p>
-<form method="post" action="/-/out"><button>{{label("Log out")}}</button></form>
+<form method="post" action="{{LOGOUT_PATH}}"><button>{{label("Log out")}}</button></form>
 </nav>
 </header>
 % end
@@ -8651,7 +8643,13 @@ maxlength="255" aria-label="{{words}}" placeholder="{{words}}">
 % end
 % if page.tabs:
 <nav class="tabs" aria-label="{{label("Show")}}">
-% choose(page.tabs[""])
+% for text, path in page.tabs[""]:
+% if path:
+<a href="{{path}}">{{label(text)}}</a>
+% else:
+<span aria-current="page">{{label(text)}}</span>
+% end
+% end
 % if any(links for group, links in page.tabs.items() if group):
 <details><summary>{{label("More")}}</summary><div>
 % for group, links in page.tabs.items():
@@ -8680,17 +8678,17 @@ maxlength="255" aria-label="{{words}}" placeholder="{{words}}">
 % for n, line in enumerate(part.text):
 <p class="{{"soft" if n else ""}}">{{label(line)}}</p>
 % end
-% if isinstance(part.steps, list):
+% if isinstance(part.prose, list):
 <div class="box"><table>
 <thead><tr>
 <th scope="col">{{label("step")}}</th><th scope="col">{{label("expect")}}</th>
 </tr></thead>
-% for step in part.steps:
+% for step in part.prose:
 <tr><td class="text">{{step["desc"]}}</td><td class="text">{{step["expect"]}}</td></tr>
 % end
 </table></div>
 % elif part.prose:
-<p class="prose">{{part.prose}}</p>
+<p class="prose">{{plain_text(part.prose)}}</p>
 % end
 % if part.weeks:
 % top = top_of(part.weeks)
@@ -8877,6 +8875,15 @@ def page_query(environ: Environ) -> Texts:
     return {name: value for name, value in sent.items() if value}
 
 
+def list_query(environ: Environ) -> Texts:
+    """Return the query parameters of a list, with a page and a limit that suit a page of HTML."""
+    query = {"page": "1", "limit": str(ROWS), **page_query(environ)}
+    with contextlib.suppress(ValueError):  # the operation refuses what is not a limit
+        limit = LIMIT.read(query["limit"])
+        query["limit"] = str(min(limit, MOST_ROWS))
+    return query
+
+
 def language_of(environ: Environ, default: str) -> str:
     """Return the language of a page: browsers name first the one that their user likes best."""
     header = environ.get("HTTP_ACCEPT_LANGUAGE", "").lower()
@@ -8904,10 +8911,12 @@ def show_refusal(refused: bottle.HTTPResponse, exchange: Exchange, say: Say) -> 
     if isinstance(refused, bottle.HTTPError):  # from Bottle's router
         render_bottle_error(refused)
     status = refused.status_code
+    text = [exchange.error]
     # The sentence is always English, so another language explains the status first.
-    explained = say(f"status {status}").replace(f"status {status}", "")
-    section = Section(text=list(filter(None, [explained, exchange.error])))
-    return Contents(say(HTTPStatus(status).phrase), [section], status=status)
+    key = f"status {status}"
+    if say(key) not in ("", key):
+        text.insert(0, say(key))
+    return Contents(say(HTTPStatus(status).phrase), [Section(text=text)], status=status)
 
 
 def cookie_name(environ: Environ) -> str:
@@ -9103,13 +9112,13 @@ class Page:
         """Return the page of what the operation at a path answers."""
         environ = exchange.environ
         operation, id = ALL_TASKS, 0
-        if exchange.path != ALL_TASKS.path:
+        if exchange.path != TASKS_PATH:
             route, named = self.service.routes.router.match(environ)
             operation = READS[route.name]  # the path; other GETs have no page
             id = next(iter(named.values()), 0)
         query = {}
         if operation.listing:
-            query = {"page": "1", **page_query(environ), "limit": str(ROWS)}
+            query = list_query(environ)
             environ["QUERY_STRING"] = urllib.parse.urlencode(query)
         with self.database.reading(exchange.caller) as store:  # all of the page shows one moment
             # the operation itself: its answer is what the page shows

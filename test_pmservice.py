@@ -7553,7 +7553,8 @@ LED_TO = {  # what the form says, where it leads
     "https://evil.example": "/", "/a b": "/", "/x\r\nSet-Cookie: a=b": "/", "": "/",
 }
 REFUSED_PAGES = [
-    "/bugs/99", "/nothing", "/tasks/1/start", "/bugs?order=nope", "/bugs?page=x", "/products?program=99",
+    "/bugs/99", "/nothing", "/tasks/1/start", "/bugs?order=nope", "/bugs?limit=x", "/bugs?limit=100001",
+    f"/bugs?limit={'9' * 5000}", "/bugs?page=x", "/products?program=99",
 ]
 UNNAMED = ["GET /testcases/<id>/results", "GET /tasks/<id>/estimate"]  # lists of what has no name
 TITLES_FOUND = {
@@ -7912,15 +7913,15 @@ class TestPage:
             orders = [one["aria-sort"] for _, one in page.tags if "aria-sort" in one]
             assert orders == ["ascending" if "asc" in part else "descending"]
             assert links_here(page) == ["/products"]
-        for query, said in (("limit=0&page=2", "51–60 / 60"), ("limit=2&page=0", "1–50 / 60")):
+        for query, said in (("limit=0&page=2", "21–40 / 60"), ("limit=2&page=0", "1–2 / 60")):
             assert said in browse(client, f"/bugs?{query}").text
 
-    def test_page_has_fifty_rows_of_a_list_or_five_hundred_of_one_that_has_no_page(self, client):
+    def test_no_page_has_more_than_five_hundred_rows_of_a_list(self, client):
         plan = dict(product=1, title="T")
         client.load(plans=[plan], **bugs_of_one_product(510, plan=1))
-        for limit in ("0100000", "5", "x"):
+        for limit, count in (("0100000", 500), ("0005", 5), ("", 50)):
             page = browse(client, f"/bugs?limit={limit}")
-            assert len(column_of(page, 0)) == 50
+            assert len(column_of(page, 0)) == count
         plan = browse(client, "/productplans/1")
         assert len(column_of(plan, 0, "Bugs")) == 500
         assert "500 / 510" in plan.text
@@ -8303,7 +8304,7 @@ class TestOverview:
             ]
         client.call("DELETE", "/products/2", Token="t")
         page = browse(client, "/", client.token)
-        assert len(page.figures) > 15
+        assert len(page.figures) > (20 if admin else 15)
         for path, shown in page.figures.items():
             separator = "&" if "?" in path else "?"
             listed = client.get(f"{path}{separator}limit=1")
@@ -8444,9 +8445,15 @@ class TestBrowser:
                 context.add_cookies([cookie])
             for event in ("pageerror", "requestfailed"):
                 page.on(event, lambda what: complaints.append(str(what)))
+            page.on("console", complain)
             page.on("request", lambda sent: note(sent.resource_type, sent.url))
-            page.goto(url + path)
+            assert page.goto(url + path).status == 200 or not log_in
             return page
+
+        def complain(message: Any) -> None:
+            # of the pages of refusals, and of a log-in in a frame
+            if not re.match("Failed to load resource|Blocked autofocusing", message.text):
+                complaints.append(message.text)
 
         def note(kind: str, url: str) -> None:
             if kind != "document" and not url.startswith("data:image/svg+xml,"):
@@ -8572,7 +8579,7 @@ class TestBrowser:
             for summary in page.get_by_role("group").all():
                 summary.evaluate("one => one.open = true")
             texts = page.evaluate(CONTRASTS)
-            assert len(texts) > 5
+            assert len(texts) > (5 if path in ("/bugs/999", "/-/in") else 30)
             for text, contrast, is_light in texts:
                 is_button = text in ("Log in", "登录") and contrast >= 4.5
                 assert contrast >= 4.5, text
