@@ -10063,12 +10063,13 @@ class Setting(NamedTuple):
 
     `create_app` takes those that are in `Settings`.
 
-    help: of the flag; without it, there is none.  short: a short form of the flag.
+    group: where the help shows the flag; without it, there is no flag.  short: its short form.
     """
 
     name: str
     default: Any
     kind: SettingKind
+    group: str = ""
     help: str = ""
     short: str = ""
 
@@ -10148,33 +10149,36 @@ INSTANT  = SettingKind(read_now,     "must be a moment, such as 2026-01-05T09:00
 TIMER    = SettingKind(read_clock,   "must be a function that returns the time with its zone")
 
 SETTINGS = (
-    #       name              default         kind      help
-    Setting("database",       "pm.db",        ANY_TEXT, "the file that holds everything, created if needed; :memory: keeps nothing", "-d"),
-    Setting("host",           "127.0.0.1",    ANY_TEXT, "the address to listen on; other than loopback needs --token or --password"),
-    Setting("port",           8080,           WHOLE,    "the port to listen on; 0 picks a free one", "-p"),
-    Setting("token",          None,           WORD,     "a token that acts as the administrator", "-t"),
-    Setting("password",       None,           WORD,     "the password of admin; without it a new database gets one, which is printed once"),
-    Setting("load",           None,           SOURCE,   "a fixture to load if the database holds no records yet"),
-    Setting("demo",           False,          SWITCH,   "serve a made-up company, made anew in memory at each start; with --database, "
-                                                        "it is loaded if that file holds no records yet"),
-    Setting("language",       "en",           LANGUAGE, "the language of the demo and, unless a browser asks for another, of pages: en or zh"),
-    Setting("origin",         "",             ORIGINS,  "an origin whose web pages may call, such as https://app.example.org; "
-                                                        "*: all; can be repeated"),
-    Setting("frame",          "",             FRAMES,   "an origin whose pages may show ours in a frame, such as https://demo.example.org; "
-                                                        "*: all; can be repeated"),
-    Setting("allowed_host",   "",             HOSTS,    "a Host name to answer to, besides those of loopback; without one, "
-                                                        "every name unless listening on loopback; can be repeated"),
-    Setting("timezone",       "UTC",          ANY_TEXT, "the zone of datetimes that name none, such as Asia/Shanghai"),
-    Setting("control",        None,           SWITCH,   "offer the controls under /-/ for tests; the default with :memory:"),
-    Setting("verbose",        None,           SWITCH,   "write a line for each request to stderr; the default at a terminal"),
-    Setting("with_parent",    False,          SWITCH,   "stop when stdin ends: with the process that holds its other end, "
-                                                        "even if that is killed"),
+    #       name              default         kind      group      help
+    Setting("database",       "pm.db",        ANY_TEXT, "data",    "the file that holds everything, created if needed; "
+                                                                   ":memory: keeps nothing", "-d"),
+    Setting("load",           None,           SOURCE,   "data",    "a fixture to load if the database holds no records yet"),
+    Setting("demo",           False,          SWITCH,   "data",    "serve a made-up company, made anew in memory at each start; with "
+                                                                   "--database, it is loaded if that file holds no records yet"),
+    Setting("timezone",       "UTC",          ANY_TEXT, "data",    "the zone of datetimes that name none, such as Asia/Shanghai"),
+    Setting("host",           "127.0.0.1",    ANY_TEXT, "network", "the address to listen on; other than loopback needs --token or --password"),
+    Setting("port",           8080,           WHOLE,    "network", "the port to listen on; 0 picks a free one", "-p"),
+    Setting("allowed_host",   "",             HOSTS,    "network", "a Host name to answer to, besides those of loopback; without one, "
+                                                                   "every name unless listening on loopback; can be repeated"),
+    Setting("token",          None,           WORD,     "network", "a token that acts as the administrator", "-t"),
+    Setting("password",       None,           WORD,     "network", "the password of admin; without it a new database gets one, which is "
+                                                                   "printed once"),
+    Setting("origin",         "",             ORIGINS,  "browser", "an origin whose web pages may call, such as https://app.example.org; "
+                                                                   "*: all; can be repeated"),
+    Setting("frame",          "",             FRAMES,   "browser", "an origin whose pages may show ours in a frame, such as "
+                                                                   "https://demo.example.org; *: all; can be repeated"),
+    Setting("language",       "en",           LANGUAGE, "browser", "the language of pages, unless the browser asks for another, of the demo "
+                                                                   "and of GET /options/bug: en or zh"),
+    Setting("control",        None,           SWITCH,   "tests",   "offer the controls under /-/; the default with :memory:"),
+    Setting("with_parent",    False,          SWITCH,   "tests",   "stop when stdin ends: with the process that holds its other end, "
+                                                                   "even if that is killed"),
+    Setting("verbose",        None,           SWITCH,   "log",     "write a line for each request to stderr; the default at a terminal"),
     Setting("now",            None,           INSTANT),
     Setting("loopback_only",  True,           SWITCH),
     Setting("clock",          utc_now,        TIMER),
 )
 # fmt: on
-FLAGS = [setting for setting in SETTINGS if setting.help]
+FLAGS = [setting for setting in SETTINGS if setting.group]
 DEFAULTS = {setting.name: setting.default for setting in SETTINGS}
 
 
@@ -11240,16 +11244,21 @@ class Pull:
 
 PREFIX = "PMSERVICE_"
 PULL_VARIABLES = ("PULL_TOKEN", "PULL_PASSWORD")  # secrets have no place on a command line
+USAGE = """\
+pmservice [SETTING ...]
+       pmservice COMMAND [SETTING ...]"""
+ABOUT = """\
+A project-management service with ZenTao's REST API v1.
+Without a command it serves, and prints its URL when it is ready."""
 EXAMPLES = """\
 examples:
   pmservice --demo                      serve a made-up company
   pmservice -d team.db -p 9000          serve a file at another port
   pmservice load seed.json -d team.db   fill that file
-  pmservice call GET products -d team.db
   pmservice COMMAND --help              what a command takes
 
-Settings are also read from the environment: PMSERVICE_DATABASE,
-PMSERVICE_ALLOWED_HOST and so on.
+Each setting can also be given as a variable of the environment:
+PMSERVICE_DATABASE, PMSERVICE_ALLOWED_HOST and so on.
 """
 ASKED_FOR = object()  # the password of --password alone
 
@@ -11414,44 +11423,48 @@ def begins_flag(word: str, known: Sequence[str]) -> bool:
 
 def make_parser() -> argparse.ArgumentParser:
     """Return the parser of the command line: a command and its settings, or those of serving."""
-    top = Parser(
-        "pmservice",
-        description="A project-management service with ZenTao's REST API v1.\n"
-        "Without a command it serves.",
-        epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+    layout = argparse.RawDescriptionHelpFormatter
+    top = Parser("pmservice", USAGE, ABOUT, EXAMPLES, formatter_class=layout)
+    top.add_argument("--version", action="version", version=__version__, help="show the version")
+    for group in dict.fromkeys(setting.group for setting in FLAGS):
+        add_settings(
+            top.add_argument_group(group),
+            {one.name: one.help for one in FLAGS if one.group == group},
+        )
+    parsers = top.add_subparsers(
+        dest="command", metavar="COMMAND", title="commands", prog="pmservice"
     )
-    add_settings(top, [setting.name for setting in FLAGS])
-    top.add_argument("--version", action="version", version=__version__)
-    parsers = top.add_subparsers(dest="command", metavar="COMMAND", title="commands")
     for name, command in COMMANDS.items():
-        parser = parsers.add_parser(name, help=command.help, description=command.help)
-        if command.example:
-            parser.epilog = f"Example: pmservice {command.example}"
-        add_settings(parser, command.settings, command.helps)
+        parser = parsers.add_parser(
+            name,
+            help=command.help,
+            description=command.more,
+            epilog=f"Example: pmservice {command.example}",
+        )
+        add_settings(parser, command.settings)
         for flag, options in command.arguments.items():
             parser.add_argument(flag, **options)
     return top
 
 
-def add_settings(
-    to: argparse.ArgumentParser, names: Iterable[str], helps: Mapping[str, str] = NO_FIELDS
-) -> None:
-    """Add the flags of the settings of these names.
+def add_settings(to: argparse._ActionsContainer, helps: Mapping[str, str]) -> None:
+    """Add the flags of settings, with their help, by name.
 
     They have no default: `resolve` looks for a value in the environment first.
-
-    helps: what they mean to a command, where that is not the setting's own help.
     """
     for setting in FLAGS:
-        if setting.name not in names:
+        if setting.name not in helps:
             continue
-        help = helps.get(setting.name, setting.help)
-        options: Members = {"default": argparse.SUPPRESS, "help": help}
+        options: Members = {
+            "default": argparse.SUPPRESS,
+            "help": helps[setting.name] or setting.help,
+        }
         if setting.default:
             options["help"] += f" (default {setting.default})"
         if setting.kind is SWITCH:
             options |= {"action": "store_const", "const": "yes"}
+        elif setting.kind is SOURCE:
+            options["metavar"] = "FILE"
         else:
             # the last word: HOST for --allowed-host
             options["metavar"] = setting.name.upper().rpartition("_")[2]
@@ -11851,54 +11864,68 @@ def credential_lines(created: bool, password: str, token: str, url: str) -> Iter
 
 
 class Command(NamedTuple):
-    """A command. settings: those that it uses, by name.
+    """A command.
 
-    arguments: its own, with the options of argparse.  example: its line, after "pmservice ".
-    helps: the help of its settings, by name, where that is not the setting's own.
+    help: its line in the list of commands.  more: what its own help says, with what it prints.
+    example: a line, after "pmservice ".  settings: the help of those that it uses, "" for the
+    setting's own.  arguments: its own, with the options of argparse.
     """
 
     run: Callable[[Values, argparse.Namespace], int | None]
     help: str
-    settings: tuple[str, ...] = ()
+    more: str
+    example: str
+    settings: Mapping[str, str]
     arguments: Mapping[str, Fields] = {}
-    example: str = ""
-    helps: Mapping[str, str] = {}
 
 
 # fmt: off
 COMMANDS = {
-    "load": Command(command_load, "load a fixture into the database", ("database", "timezone"), {
-        "file":            dict(metavar="FILE", help="a JSON document; - reads stdin")}, "load seed.json -d team.db",
-        {"database": "the file to load it into, created if needed"}),
-    "dump": Command(command_dump, "write the database to stdout as a fixture", ("database",),
-        helps={"database": "the file to read, which must exist"}),
-    "backup": Command(command_backup, "copy the database to a new file, also while it is being served", ("database",), {
-        "out":             dict(metavar="OUT", help="the new file")}, "backup monday.db -d team.db",
-        {"database": "the file to copy, which must exist"}),
-    "pull": Command(command_pull, "write what an account may see on a running server to stdout, as a fixture", (), {
+    "load": Command(command_load, "load a fixture into the database",
+        "Load a fixture into the database, whole or not at all, and tell on stderr how many records it has.",
+        "load seed.json -d team.db",
+        {"database": "the file to load it into, created if needed", "timezone": ""},
+        {"file":            dict(metavar="FILE", help="a JSON document; - reads stdin")}),
+    "dump": Command(command_dump, "write the database to stdout as a fixture",
+        "Write all records of the database to stdout, as a fixture, which `load` takes.",
+        "dump -d team.db > team.json",
+        {"database": "the file to read, which must exist"}),
+    "backup": Command(command_backup, "copy the database to a new file",
+        "Copy the database to a new file, which only its owner can read, also while it is being served. Say so on stderr.",
+        "backup monday.db -d team.db",
+        {"database": "the file to copy, which must exist"},
+        {"out":             dict(metavar="OUT", help="the new file, which must not exist")}),
+    "pull": Command(command_pull, "copy the records of a running server",
+        "Write what an account may see on a running server to stdout, as a fixture. How many records of each kind came, and what was left "
+        "out, is told on stderr. The exit code is 1 if the server refused some.",
+        "pull https://pm.example.org --account dev1 > copy.json", {}, {
         "url":             dict(metavar="URL", help="the server's address, such as https://pm.example.org"),
         "--account":       dict(default=ADMIN, help=f"the account to log in with (default {ADMIN}); its password is asked for, or read from "
                                 f"{PREFIX}PULL_PASSWORD; a token in {PREFIX}PULL_TOKEN is used instead of logging in"),
-        "--insecure-http": dict(action="store_true", help="send the password to another machine without encryption")},
-        "pull https://pm.example.org --account dev1 > copy.json"),
-    "check": Command(command_check, "check the file and the rules between records; exit code 1 if one is wrong", ("database",),
-        helps={"database": "the file to check, which must exist"}),
-    "call": Command(command_call, "make one request as the administrator, without a server; exit code 1 for status 400 and above",
-        ("database", "timezone", "language"), {
-        "method":          dict(metavar="METHOD", help="GET, POST, PUT or DELETE"),
-        "path":            dict(metavar="PATH", help="such as /products or '/products/1/bugs?limit=5'"),
-        "body":            dict(metavar="BODY", nargs="?", default="", help="a JSON object; - reads stdin")},
+        "--insecure-http": dict(action="store_true", help="send the password to another machine without encryption")}),
+    "check": Command(command_check, "check the file and the rules between records",
+        "Check the file, its links and the rules between records. Print a line for each of the first 100 problems, or one that says that "
+        "there is none. The exit code is 1 if there are problems.",
+        "check -d team.db",
+        {"database": "the file to check, which must exist"}),
+    "call": Command(command_call, "make one request, without a server",
+        "Make one request as the administrator, without a server. Print the body of the answer, indented at a terminal; ignored fields are "
+        "named on stderr. The exit code is 1 for status 400 and above.",
         "call GET '/products/1/bugs?limit=5' -d team.db",
         {"database": "the file that holds everything; only a write creates it; :memory: keeps nothing",
-         "language": "the language of GET /options/bug: en or zh"}),
-    "user": Command(command_user, "create or change a user", ("database",), {
+         "timezone": "", "language": "the language of GET /options/bug: en or zh"}, {
+        "method":          dict(metavar="METHOD", help="GET, POST, PUT or DELETE"),
+        "path":            dict(metavar="PATH", help="such as /products or '/products/1/bugs?limit=5'"),
+        "body":            dict(metavar="BODY", nargs="?", default="", help="a JSON object; - reads stdin")}),
+    "user": Command(command_user, "create or change a user",
+        "Create a user, or change what is given of one that exists, and tell on stderr which. A new password ends the user's tokens.",
+        "user dev1 --password --realname 'Dana Li'",
+        {"database": "the file that has the users, created if needed"}, {
         "account":         dict(metavar="ACCOUNT", help="1 to 30 letters, digits, _ . - @"),
         "--password":      dict(dest="new_password", metavar="PASSWORD", nargs="?", const=ASKED_FOR,
                                 help="set the password; ask for it if none is given"),
         "--realname":      dict(help="set the real name"),
-        "--admin":         dict(action="store_const", const=True, help="make the user an administrator")},
-        "user dev1 --password --realname 'Dana Li'",
-        {"database": "the file that has the users, created if needed"}),
+        "--admin":         dict(action="store_const", const=True, help="make the user an administrator")}),
 }
 # fmt: on
 
