@@ -11289,15 +11289,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def run_command(arguments: Sequence[str]) -> int:
     """Run the command that the arguments name and return its exit code."""
-    refuse_unknown_flags(arguments)
-    options = make_parser().parse_args(arguments)
-    name = options.command
-    if name and name != arguments[0]:
-        raise StartError(f"{name} must come first, and its settings after it")
-    settings = resolve(vars(options))
+    name = arguments[0] if arguments and not arguments[0].startswith("-") else ""
+    if name and name not in COMMANDS:
+        remedy = suggest(name, COMMANDS) or "; pmservice --help lists them"
+        raise StartError(f"{name} is not a command{remedy}")
+    parser = command_parser(name) if name else serving_parser()
+    options = parser.parse_args(arguments[1:] if name else arguments)
+    run = COMMANDS[name].run if name else command_serve
+    settings = resolve(vars(options), serving=not name)
     set_up_log(settings["verbose"], serving=not name)
     warn_of_unknown_variables()
-    run = COMMANDS[name].run if name else command_serve
     code = run(settings, options)
     sys.stdout.flush()
     return code or 0
@@ -11388,63 +11389,31 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Raise StartError."""
-        if wrong := re.search("invalid choice: '(.*?)'", message):
-            remedy = suggest(wrong[1], COMMANDS) or "; pmservice --help lists them"
-            raise StartError(f"{wrong[1]} is not a command{remedy}")
         raise StartError(f"{message}; {self.prog} --help says more")
 
 
-def refuse_unknown_flags(arguments: Sequence[str]) -> None:
-    """Raise StartError for a flag that no command has.
-
-    argparse would take its value for a command.
-    """
-    known = ["-h", "--help", "--version"]
-    for setting in FLAGS:
-        known += [setting.short, setting.flag]
-    for command in COMMANDS.values():
-        known += command.arguments
-    for word in arguments:
-        flag = word.partition("=")[0]
-        if flag == "--":
-            return
-        if re.match("-[^0-9]", flag) and not begins_flag(flag, known):
-            remedy = suggest(flag, known) or "; pmservice --help lists them"
-            raise StartError(f"{flag} is not a setting{remedy}")
-
-
-def begins_flag(word: str, known: Sequence[str]) -> bool:
-    """Tell whether argparse reads a word as a flag, as it does with --datab and -p9000."""
-    if word.startswith("--"):
-        return any(flag.startswith(word) for flag in known)
-    # it would also read -port, as -p ort
-    return word[:2] in known and f"-{word}" not in known
-
-
-def make_parser() -> argparse.ArgumentParser:
-    """Return the parser of the command line: a command and its settings, or those of serving."""
+def serving_parser() -> Parser:
+    """Return the parser of the settings of serving, whose help lists the commands, too."""
+    commands = [f"  {name:8}{command.help}" for name, command in COMMANDS.items()]
+    below = "\n".join(["commands:", *commands, "", EXAMPLES])
     layout = argparse.RawDescriptionHelpFormatter
-    top = Parser("pmservice", USAGE, ABOUT, EXAMPLES, formatter_class=layout)
-    top.add_argument("--version", action="version", version=__version__, help="show the version")
+    parser = Parser("pmservice", USAGE, ABOUT, below, formatter_class=layout)
+    parser.add_argument("--version", action="version", version=__version__, help="show the version")
     for group in dict.fromkeys(setting.group for setting in FLAGS):
-        add_settings(
-            top.add_argument_group(group),
-            {one.name: one.help for one in FLAGS if one.group == group},
-        )
-    parsers = top.add_subparsers(
-        dest="command", metavar="COMMAND", title="commands", prog="pmservice"
-    )
-    for name, command in COMMANDS.items():
-        parser = parsers.add_parser(
-            name,
-            help=command.help,
-            description=command.more,
-            epilog=f"Example: pmservice {command.example}",
-        )
-        add_settings(parser, command.settings)
-        for flag, options in command.arguments.items():
-            parser.add_argument(flag, **options)
-    return top
+        helps = {setting.name: setting.help for setting in FLAGS if setting.group == group}
+        add_settings(parser.add_argument_group(group), helps)
+    return parser
+
+
+def command_parser(name: str) -> Parser:
+    """Return the parser of a command."""
+    command = COMMANDS[name]
+    example = f"Example: pmservice {command.example}"
+    parser = Parser(f"pmservice {name}", description=command.more, epilog=example)
+    add_settings(parser, command.settings)
+    for flag, options in command.arguments.items():
+        parser.add_argument(flag, **options)
+    return parser
 
 
 def add_settings(to: argparse._ActionsContainer, helps: Mapping[str, str]) -> None:
@@ -11473,7 +11442,7 @@ def add_settings(to: argparse._ActionsContainer, helps: Mapping[str, str]) -> No
         to.add_argument(*filter(None, [setting.short, setting.flag]), **options)
 
 
-def resolve(given: Fields) -> Members:
+def resolve(given: Fields, serving: bool) -> Members:
     """Return every setting's value. Raises StartError for one that cannot be read.
 
     given: the texts of flags, a list for one that can be repeated.
@@ -11494,8 +11463,7 @@ def resolve(given: Fields) -> Members:
             chosen[name] = setting.kind.value(text, source)
     settings = {**DEFAULTS, **chosen}
     # PMSERVICE_DEMO must not turn another command to an empty database.
-    serves = given.get("command") is None
-    if serves and settings["demo"] and "database" not in chosen:
+    if serving and settings["demo"] and "database" not in chosen:
         settings["database"] = ":memory:"
     return settings
 
