@@ -10622,21 +10622,27 @@ def serving(host: str, port: int, make: Callable[[], Service]) -> Iterator[Serve
 
 
 @contextlib.contextmanager
+def serving_in_thread(make: Callable[[], Service]) -> Iterator[Service]:
+    """Serve what `make` returns on a free port of 127.0.0.1, in a thread, while the block runs."""
+    with serving("127.0.0.1", 0, make) as server:
+        thread = threading.Thread(target=server.run)
+        thread.start()
+        try:
+            yield server.service
+        finally:
+            server.stop()
+            thread.join()
+
+
+@contextlib.contextmanager
 def running(database: FilePath = ":memory:", **settings: Unpack[Settings]) -> Iterator[Running]:
     """Serve on a free port of 127.0.0.1, in a thread, while the block runs.
 
     The settings are those of `create_app`.
     """
     make = functools.partial(create_app, database, **settings)
-    with serving("127.0.0.1", 0, make) as server:
-        thread = threading.Thread(target=server.run)
-        thread.start()
-        try:
-            service = server.service
-            yield Running(service.url, service.token, service)
-        finally:
-            server.stop()
-            thread.join()
+    with serving_in_thread(make) as service:
+        yield Running(service.url, service.token, service)
 
 
 # The parts of the pytest plugin. Fixtures are plain functions here, because serving imports no
@@ -11623,48 +11629,26 @@ def command_check(settings: Values, options: argparse.Namespace) -> int:
     return 0
 
 
-def indented(body: bytes) -> bytes:
-    """Return a body in JSON as a person reads it, another one as it is."""
-    try:
-        return json.dumps(json.loads(body), ensure_ascii=False, indent=2).encode()
-    except ValueError:
-        return body
-
-
 def command_call(settings: Values, options: argparse.Namespace) -> int:
-    """Make one request as the administrator, without a server; return 1 for status 400 or above."""
-    method = options.method.upper()
-    path, _, query = f"/{options.path.removeprefix('/')}".partition("?")
+    """Make one request as the administrator; return 1 for status 400 or above."""
+    method, path = options.method.upper(), f"/{options.path.removeprefix('/')}"
     body = (stdin_text() if options.body == "-" else options.body).encode()
-    statuses = []
-
-    def start(status: str, headers: list[tuple[str, str]], *rest: Any) -> None:
-        statuses.append(status)
-        if ignored := dict(headers).get("Ignored-Fields"):
-            tell(f"ignored: {ignored}")
-
-    chosen = {**settings, "control": False}
+    database = settings["database"]
     # only a write creates the database
-    reads = method in ("GET", "HEAD", "OPTIONS") and settings["database"] != ":memory:"
-    with contextlib.closing(make_service(settings["database"], chosen, existing=reads)) as service:
-        environ = {
-            "REQUEST_METHOD": method,
-            "PATH_INFO": path.encode().decode("latin-1"),
-            "QUERY_STRING": query,
-            "CONTENT_LENGTH": str(len(body)),
-            "HTTP_TOKEN": service.token,
-            # where the service would answer: the OpenAPI document names it
-            "HTTP_HOST": f"127.0.0.1:{settings['port']}",
-            "wsgi.url_scheme": "http",
-            "wsgi.input": io.BytesIO(body),
-            "wsgi.errors": sys.stderr,
-        }
-        answer = b"".join(service(environ, start))
-        if sys.stdout.isatty():
-            answer = indented(answer)
-        sys.stdout.write(answer.decode())
-    print()
-    return 1 if statuses[0] >= "400" else 0
+    reads = method in ("GET", "HEAD", "OPTIONS") and database != ":memory:"
+    # where the service would answer: the OpenAPI document names it
+    host = {"Host": f"127.0.0.1:{settings['port']}"}
+    make = functools.partial(make_service, database, {**settings, "control": False}, reads)
+    with serving_in_thread(make) as service:
+        client = Client(service.url, service.token)
+        answer = client.call(method, path, body, host)
+    if ignored := answer.headers["Ignored-Fields"]:
+        tell(f"ignored: {ignored}")
+    text = answer.text
+    if sys.stdout.isatty() and text:
+        text = json.dumps(answer.json, ensure_ascii=False, indent=2)
+    print(text)
+    return 1 if answer.status >= 400 else 0
 
 
 # Seconds after which a thread at work lets others on. With Python's 0.005, a quick read beside HTML
