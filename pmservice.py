@@ -11755,7 +11755,7 @@ def finish_start(service: Service, settings: Values, url: str) -> None:
     database = service.database
     patient = functools.partial(patiently, settings["database"])
     said = patient(fill, database, settings)
-    password, credentials = patient(make_credentials, database, settings, url)
+    password, token = patient(make_credentials, database, settings)
     if settings["demo"]:  # only now admin has a password to share
         said.append(patient(share_password, database))
     if password and service.names is not None and not service.allowed:  # this machine alone
@@ -11766,43 +11766,39 @@ def finish_start(service: Service, settings: Values, url: str) -> None:
     place = f"{settings['database']} at {url}"
     serving = f"pmservice {__version__} serves {place}; press Ctrl-C to stop."
     # in one write, so that no request's line comes between
+    credentials = credential_lines(database.created, password, token, url)
     tell(serving, *filter(None, said), *credentials)
 
 
-def make_credentials(database: Database, settings: Values, url: str) -> tuple[str, list[str]]:
-    """Make a password and a token for the administrator if they are needed.
+def make_credentials(database: Database, settings: Values) -> tuple[str, str]:
+    """Make a password and a token for the administrator if they are needed; return them.
 
-    Return the new password, "" if there is none, and lines that tell a person how to begin.
+    "" stands for one that is not made: a program that gave a token needs neither in its log.
     """
+    own_token = settings["token"]
+    is_read_by_person = not own_token or sys.stderr.isatty()
     with database.querying() as store:
         admin = store.user(ADMIN)
     if admin is None or admin["deleted"]:  # by a fixture
-        return "", []
-    needs_password = admin["password"] is None
-    own_token = settings["token"]
-    # started by a program with a token: no password in its log
-    if needs_password and own_token and not sys.stderr.isatty():
-        if database.in_memory:
-            return "", []
-        command = f"pmservice user {ADMIN} --password --database {database.path}"
-        return "", [f"{ADMIN} has no password. To set one, run: {command}"]
-    nothing_is_new = not needs_password and (own_token or not database.created)
-    if nothing_is_new:
-        return "", []
-    password = secrets.token_urlsafe(12) if needs_password else ""
-    user = with_hash({"account": ADMIN, "password": password}) if needs_password else {}
+        return "", ""
+    needs_password = admin["password"] is None and is_read_by_person
+    if not needs_password and (own_token or not database.created):
+        return "", ""
+    password, token = "", ""
     with database.writing() as store:  # both or neither, because both are shown only now
-        admin = store.user(ADMIN)
-        if needs_password and admin and admin["password"] is None:
-            save_user(store, user)
-        else:
-            password = ""  # or another process that starts on this file has just set one
-        token = "" if own_token else give_token(store, ADMIN)
-    return password, list(credential_lines(database.created, password, token, url))
+        # another process that starts on this file may just have set one
+        if needs_password and store.password(ADMIN) is None:
+            password = secrets.token_urlsafe(12)
+            save_user(store, with_hash({"account": ADMIN, "password": password}))
+        if not own_token:
+            token = give_token(store, ADMIN)
+    return password, token
 
 
 def credential_lines(created: bool, password: str, token: str, url: str) -> Iterator[str]:
     """Yield the lines that show new credentials; "" stands for none."""
+    if not (password or token):
+        return
     found = "This is a new database." if created else f"Nobody could log in as {ADMIN} yet."
     yield f"{found} Note these credentials; they are not shown again."
     if password:

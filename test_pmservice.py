@@ -10239,9 +10239,6 @@ NEW_FILE = rf"This is a new database\. {NOTE_THESE}"
 OLD_FILE = rf"Nobody could log in as admin yet\. {NOTE_THESE}"
 SHOWN_PASSWORD = r"  account +admin\n  password +(\S+)\n"
 SHOWN_TOKEN = r"  token +(\S+)\nOpen .*, or try:\n  curl\S* .*\n"
-HINT_AT_PASSWORD = (
-    r"admin has no password\. To set one, run: pmservice user admin --password --database pm\.db\n"
-)
 
 
 class TestServing:
@@ -10274,8 +10271,8 @@ class TestServing:
         (True,  "",                                False, OLD_FILE + SHOWN_PASSWORD + SHOWN_TOKEN),
         (False, "--password pass-word",            False, NEW_FILE + SHOWN_TOKEN),
         (False, "--password pass-word --token t",  False, ""),
-        (False, "--token t",                       False, HINT_AT_PASSWORD),  # to a program
-        (True,  "--token t",                       False, HINT_AT_PASSWORD),
+        (False, "--token t",                       False, ""),  # to a program
+        (True,  "--token t",                       False, ""),
         (False, "--token t --database :memory:",   False, ""),
         (False, "--token t",                       True,  NEW_FILE + SHOWN_PASSWORD),  # to a person
     ])  # fmt: skip
