@@ -11695,28 +11695,13 @@ def command_serve(settings: Values, options: argparse.Namespace) -> None:
 
 
 def refuse_stdin_without_parent() -> None:
-    """Raise StartError if no process can hold stdin open, or if reading it would stop this one."""
-    rule = "must be a pipe, held open by the process that starts the service"
+    """Raise StartError unless stdin is a pipe, which another process can hold open."""
     if sys.stdin is not None:
-        file = sys.stdin.fileno()
-        mode = os.fstat(file).st_mode
-        is_terminal = os.isatty(file) and os.name != "nt"  # Windows calls NUL a terminal, too
-        if is_terminal and in_background(file):  # SIGTTIN would stop it without a word
-            rule = (
-                "is the terminal, which a process in the background cannot read;"
-                " start it in the foreground, or with a pipe as stdin"
-            )
-        elif stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode) or is_terminal:  # Node's pipes are sockets
+        mode = os.fstat(sys.stdin.fileno()).st_mode
+        if stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode):  # Node's pipes are sockets
             return
+    rule = "must be a pipe, held open by the process that starts the service"
     raise StartError(f"--with-parent: stdin {rule}")
-
-
-def in_background(terminal: int) -> bool:
-    """Tell whether this process runs in the background of its terminal."""
-    try:
-        return os.tcgetpgrp(terminal) != os.getpgrp()
-    except OSError:  # the terminal of another session, which anybody may read
-        return False
 
 
 def stop_with_parent(server: Server) -> None:
