@@ -5103,11 +5103,6 @@ MAX_IGNORED_NAME = 50  # characters of each
 # of a test take one, too: what came since has a higher number.
 NUMBERS = itertools.count(1)
 LEAST_PATIENCE = 0.5  # seconds that a write may wait for others, however long it was queued
-# What the real server has beyond this service, by the words in its paths.
-# fmt: off
-ELSEWHERE = ("comments", "docs", "doclibs", "feedbacks", "files", "issues", "jobs", "langs", "meetings", "members", "productlines",
-             "reports", "repos", "risks", "stakeholders", "tabs", "testsuites", "tickets", "todos", "views")
-# fmt: on
 FAILED = "The service failed; its log says why."
 ADMIN_ONLY = "Only an administrator may do this."
 LOADING = "The service is still loading."
@@ -5224,7 +5219,6 @@ class Service:
     allowed: the Hosts that --allowed-host adds.
     frames: the origins whose pages may show ours in a frame.
     url: where it is served, "" before.
-    paths: those that it answers, as OPERATIONS writes them, each with its method.
 
     Rooms below set these:
     routes: Bottle's, which all services of the process share: the request names its service.
@@ -5250,7 +5244,6 @@ class Service:
         self.stopping = False
         self.url = ""
         self.id_prefix = secrets.token_hex(4)  # of the ids of requests
-        self.paths = {(row.method, row.path) for row in OPERATIONS}
 
     def close(self) -> None:
         """Close the database's connections."""
@@ -5354,23 +5347,6 @@ class Service:
         if host and parts[2] == host.lower():  # a page that this service sent
             return True
         return LOOPBACK_ORIGIN.fullmatch(parts[0]) is not None
-
-    def nothing_at(self, method: str, path: str) -> str:
-        """Return the sentence that there is nothing at a path, with the nearest of this method."""
-        for word in path.split("/"):
-            if word in ELSEWHERE:
-                return f"{word} are not part of this service; GET /openapi.json lists what is."
-        method = method.replace("HEAD", "GET")
-        known = [path for answered, path in self.paths if answered == method]
-        if any(differ_in_ids(path, one) for one in known):
-            return f"There is nothing at {path}; the id must be a whole number, such as 1."
-        pattern = pattern_of(path)
-        # A path that was cut short: the nearest of those that go on from it.
-        longer = [one for one in known if one.startswith(f"{pattern}/")]
-        near = suggest(pattern, longer or known)
-        for number in re.findall("/([0-9]+)(?=/|$)", path):
-            near = near.replace("<id>", number, 1)
-        return f"There is nothing at {path}{near or '; GET /openapi.json lists what there is.'}"
 
     # The caller of a token
 
@@ -5544,13 +5520,11 @@ def pattern_of(path: str) -> str:
     return ID_IN_PATH.sub("/<id>", path)
 
 
-def differ_in_ids(path: str, known: str) -> bool:
-    """Tell whether a path is one of OPERATIONS with something else in the place of an <id>."""
-    words, wanted = path.split("/"), known.split("/")
-    if len(words) != len(wanted) or "<id>" not in wanted:
-        return False
-    pairs = zip(words, wanted, strict=True)
-    return all(one in (word, "<id>") for word, one in pairs)
+def nothing_at(method: str, path: str) -> str:
+    """Return the sentence that there is nothing at a path, with the nearest of this method."""
+    known = [row.path for row in OPERATIONS if row.method == method.replace("HEAD", "GET")]
+    near = suggest(re.sub("/[0-9][^/]*", "/<id>", path), known)
+    return f"There is nothing at {path}{near or '; GET /openapi.json lists what there is.'}"
 
 
 class Router(bottle.Router):  # type: ignore[misc]
@@ -5903,7 +5877,7 @@ def render_bottle_error(error: bottle.HTTPError) -> str:
     path, method = exchange.path, exchange.method
     exchange.error = FAILED
     if error.status_code == 404:
-        exchange.error = exchange.service.nothing_at(method, path)
+        exchange.error = nothing_at(method, path)
     elif error.status_code == 405:
         allowed = error.get_header("Allow").replace(",", ", ")
         exchange.error = f"{method} is not allowed at {path}; allowed: {allowed}."
@@ -6631,8 +6605,6 @@ class Controls:
         self.frozen_at_start = clock.frozen
         self.return_to_start()
         service.routes = routes()
-        service.paths |= {(row.method, row.path) for row in CONTROLS if on or row.open}
-        service.paths.add(("GET", "/openapi.json"))
         if on:
             self.alive.add(self)
 

@@ -6829,7 +6829,7 @@ class TestControls:
         assert {"method": "POST", "path": "/-/reset", "purpose": "return to the start"} in listed
         assert memory.calls() == []
         refusal = memory.refused("GET", "/-", status=404)
-        assert refusal["error"] == "There is nothing at /-; did you mean /-/?"
+        assert refusal["error"] == "There is nothing at /-; GET /openapi.json lists what there is."
 
     def test_controls_need_an_administrator_and_can_be_off(self, memory):
         token = memory.token_of("dev1")
@@ -10073,12 +10073,11 @@ def refused(answer: tuple[int, str, str]) -> str:
 # fmt: off
 SENTENCES = [  # line, body, sentence
     ("POST /tokns",         {"account": "admin"}, "There is nothing at /tokns; did you mean /tokens?"),
-    ("GET /product/1/bug",  None, "There is nothing at /product/1/bug; did you mean /products/1/bugs?"),
+    ("GET /product/1/bug",  None, "There is nothing at /product/1/bug; did you mean /products/<id>/bugs?"),
     ("GET /",               None, "There is nothing at /; GET /openapi.json lists what there is."),
-    ("GET /tasks/01",       None, "There is nothing at /tasks/01; the id must be a whole number, such as 1."),
-    ("GET /product",        None, "There is nothing at /product; did you mean /product/<id>?"),
+    ("GET /tasks/01",       None, "There is nothing at /tasks/01; did you mean /tasks/<id>?"),
+    ("GET /product",        None, "There is nothing at /product; did you mean /products?"),
     ("OPTIONS /product",    None, "There is nothing at /product; GET /openapi.json lists what there is."),
-    ("GET /products/1/issues", None, "issues are not part of this service; GET /openapi.json lists what is."),
     ("PUT /products",       {},   "PUT is not allowed at /products; allowed: GET, POST."),
     ("POST /products",      b"{'name': 'Shop'}",  "The body must be JSON, but line 1, column 2 is wrong."),
     ("POST /products",      b'{"name":\n "Shop"', "The body must be JSON, but line 2, column 8 is wrong."),
