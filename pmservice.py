@@ -4557,11 +4557,8 @@ def load(store: Store, document: Fields, progress: Progress = lambda words: None
     other records name them by their ids, too. What else a record names may come later.
     """
     places: Places = {}
-    others = [array for array in document if array != "users"]
-    for arrays in (["users"], others):
-        checked = {array: check_array(store, array, document, progress) for array in arrays}
-        for array, records in checked.items():
-            places[array] = insert_array(store, array, records)
+    for array in sorted(document, key="users".__ne__):
+        places[array] = load_array(store, array, document[array] or (), progress)
     store.place_records()
     progress("checking the links …")
     for problem in problems_in(store):
@@ -4569,37 +4566,25 @@ def load(store: Store, document: Fields, progress: Progress = lambda words: None
     return sum(map(len, places.values()))
 
 
-def check_array(store: Store, array: str, document: Fields, progress: Progress) -> list[Members]:
-    """Return the values of the records of an array, checked each by itself. Raises Refusal."""
-    records = document.get(array) or ()
+def load_array(store: Store, array: str, records: Sequence[Any], progress: Progress) -> list[int]:
+    """Insert the records of an array, and return their ids. Raises Refusal."""
+    resource, place = FIXTURE[array], 0
     checked = []
-    for place, record in enumerate(records):
-        if place % 1000 == 0:
-            progress(f"{array}: {place:,} of {len(records):,} records")
-        with placing(array, place):
-            checked.append(check_record(store, FIXTURE[array], record))
-    return checked
-
-
-def insert_array(store: Store, array: str, records: list[Members]) -> list[int]:
-    """Insert the checked records of an array, and return their ids. Raises Refusal."""
-    if array == "users" and store.is_empty():
-        store.free_ids(records)
-    ids = []
-    for place, values in enumerate(records):
-        with placing(array, place):
-            ids.append(insert_loaded(store, FIXTURE[array], values))
-    return ids
-
-
-@contextlib.contextmanager
-def placing(array: str, place: int) -> Iterator[None]:
-    """Say which record of a fixture it is that the block refuses. Raises Refusal."""
+    ids: list[int] = []
     try:
-        yield
+        for place, record in enumerate(records):
+            if place % 1000 == 0:
+                progress(f"{array}: {place:,} of {len(records):,} records")
+            checked.append(check_record(store, resource, record))
+        if resource is USER and store.is_empty():
+            store.free_ids(checked)
+        for values in checked:
+            place = len(ids)
+            ids.append(insert_loaded(store, resource, values))
     except Invalid as error:
         broken = [f"{array}{inside(place, field)} {rule}" for field, rule in error.fields.items()]
         raise Refusal(400, sentences(broken)) from None
+    return ids
 
 
 def check_record(store: Store, resource: Resource, record: Any) -> Members:
