@@ -4518,30 +4518,18 @@ def fixture_shape(resource: Resource) -> Shape:
     return Shape(fields, resource.required, *resource.rules)
 
 
-def object_once(pairs: list[tuple[str, Any]]) -> Members:
-    """Return a JSON object of a fixture. Raises Refusal for a name that stands twice."""
-    fields = {}
-    for name, value in pairs:
-        if name in fields:
-            raise Refusal(400, f'"{name}" stands twice in one object.')
-        fields[name] = value
-    return fields
-
-
 def parse_fixture(text: str) -> Members:
     """Return the arrays of a fixture by name. Raises Refusal."""
     try:
-        document = json.loads(text, parse_constant=refuse_constant, object_pairs_hook=object_once)
-    except RecursionError:
-        raise Refusal(400, "A fixture must not be nested too deep.") from None
-    except ValueError as error:
+        document = json.loads(text, parse_constant=refuse_constant)
+    except (ValueError, RecursionError) as error:
         raise Refusal(400, f"A fixture must be JSON: {error}.") from None
     if not isinstance(document, dict):
         raise Refusal(400, "A fixture must be a JSON object.")
     for array, records in document.items():
         if array not in FIXTURE:
-            near = suggest(array, FIXTURE) or f"; expected one of {', '.join(FIXTURE)}."
-            raise Refusal(400, f'unknown array "{array}"{near}')
+            expected = ", ".join(FIXTURE)
+            raise Refusal(400, f'unknown array "{array}"; expected one of {expected}.')
         if not (records is None or isinstance(records, list)):
             raise Refusal(400, f"{array} must be an array.")
     return document

@@ -5289,7 +5289,7 @@ WRONG = [  # a part of a fixture, the place in it that is named, a part of what 
      "departments[0].parent", "lie below it"),
 ]
 NO_FIXTURES = (
-    '{"bugs": [], "bugs": []}', '{"products": [{"name": "P", "name": "Q"}]}', "", "{", "[]", "null", '{"bugs": [NaN]}',
+    "", "{", "[]", "null", '{"bugs": [NaN]}', "[" * 200_000,
 )
 # fmt: on
 
