@@ -1640,46 +1640,6 @@ class TestRefusals:
         assert client.product(name="Same", unknown=1, total=7)["id"] == 2
 
 
-# fmt: off
-NEIGHBOURS = "dev ev1 d 1 DEV1 dev11 dev1. .dev1 dev1@dev1 a a.dev"  # accounts like dev1
-ACCOUNTS = [dict(account=account) for account in ("dev1", "amy", "zoe", *NEIGHBOURS.split())]
-NAMING_DEV1 = [  # the field of a product, that of a program or project, who stands there
-    ("whitelist", "whitelist", ["dev1"]), ("whitelist", "whitelist", ["dev1", "zoe"]),
-    ("whitelist", "whitelist", ["amy", "dev1"]), ("whitelist", "whitelist", ["amy", "dev1", "zoe"]),
-    ("PO", "PO", "dev1"), ("createdBy", "openedBy", "dev1"),
-]
-FOR_DEV1 = "/products/1 /stories/1 /testtasks/1 /releases/1 /programs/1 /projects/2"
-# fmt: on
-
-
-class TestNamesLikeOneThatIsListed:
-    """An account is in a white list as a whole, not as a part of another one."""
-
-    @each(("of_product", "of_home", "named"), NAMING_DEV1)
-    def test_private_records_are_for_those_who_are_named_not_for_who_gets_mail(
-        self, client, of_product, of_home, named
-    ):
-        private = dict(name="N", acl="private")
-        home = {**private, of_home: named}
-        below = dict(product=1, project=2, name="B")
-        client.load(
-            users=ACCOUNTS,
-            products=[{**private, "id": 1, of_product: named}],
-            programs=[dict(home, id=1)],
-            projects=[dict(home, id=2, products=[1])],
-            stories=[dict(product=1, title="S", mailto=["dev", "dev11"])],
-            testtasks=[dict(below, mailto=["dev", "dev11"])],
-            releases=[dict(below, mailto="dev,dev11")],
-        )
-        for account in ("dev1", *NEIGHBOURS.split()):
-            client.token = client.token_of(account)
-            status = 200 if account == "dev1" else 404
-            for record in FOR_DEV1.split():
-                path, _, id = record.rpartition("/")
-                assert client.call("GET", record).status_int == status, account
-                assert shows(client, path, id) == (status == 200), account
-
-
 # --- 5 Views: how it looks ------------------------------------------------------------------------
 
 
@@ -2546,6 +2506,7 @@ SIGHT = {
     "only1": "p", "dev2": "",
 }
 ROLES = dict(PO="po1", QD="qd1", RD="rd1")
+NEIGHBOURS = "qa a1 1 QA1 qa11 qa1. .qa1 qa1@qa1 only1@qd1 d1 only"  # accounts like those in white lists
 OF_DEV1 = dict(ROLES, acl="private", openedBy="dev1", PM="pm1", whitelist=["qa1"])
 IN_OPEN, IN_PRIVATE = dict(project=3, execution=5), dict(project=4, execution=6)
 SINCE = dict(begin="2026-01-01")
@@ -2563,11 +2524,11 @@ PRIVATE = {
     "executions": [dict(id=5, name="open", project=3), dict(id=6, name="private", project=4, acl="open")],
     "products": [
         dict(id=1, name="open", acl="open"),
-        dict(ROLES, id=2, name="private", program=10, createdBy="dev1", whitelist=["qa1", "only1"]),
+        dict(ROLES, id=2, name="private", program=10, createdBy="dev1", whitelist=["qd1", "qa1", "only1"]),
         dict(id=3, name="open", acl="open", program=2),
     ],
     "releases": [
-        dict(id=id, name="R", product=product, project=project)
+        dict(id=id, name="R", product=product, project=project, mailto="dev2,")
         for id, product, project in ((1, 1, 3), (2, 2, 3), (3, 1, 4), (4, 2, 4))
     ],
     "bugs": [
@@ -2585,7 +2546,7 @@ PRIVATE = {
     "departments": [dict(id=1, name="open")],
     "stories": [
         dict(id=1, title="open", product=1, executions=[5, 6], plans=[1]),
-        dict(id=2, title="private", product=2, executions=[5], plans=[2]),
+        dict(id=2, title="private", product=2, executions=[5], plans=[2], mailto=["dev2"]),
         dict(id=3, title="open", product=1, type="requirement"),
         dict(id=4, title="private", product=2, type="requirement"),
     ],
@@ -2596,7 +2557,8 @@ PRIVATE = {
     ],
     "testtasks": [
         dict(IN_OPEN, id=1, name="open", product=1, testcases=[1]), dict(IN_OPEN, id=2, name="private", product=2),
-        dict(IN_PRIVATE, id=3, name="private", product=1), dict(IN_PRIVATE, id=4, name="private", product=2),
+        dict(IN_PRIVATE, id=3, name="private", product=1, mailto=["dev2"]),
+        dict(IN_PRIVATE, id=4, name="private", product=2),
     ],
     "efforts": [dict(id=1, task=1), dict(id=2, task=2)],
     "results": [dict(id=1, case=1), dict(id=2, case=2), dict(id=3, case=3)],
@@ -2737,6 +2699,13 @@ class TestWhoSeesWhat:
     @each_of(FOR_ADMINISTRATORS)
     def test_users_and_departments_are_for_administrators_to_change(self, private, operation):
         private.refused(operation.method, operation.at(1), {}, status=403, Token="dev2")
+
+    @each("account", NEIGHBOURS.split())
+    def test_account_is_in_a_white_list_as_a_whole(self, private, account):
+        load_user(private, account)
+        private.token = private.token_of(account)
+        for path in ("/products/2", "/programs/2", "/projects/4"):
+            private.refused("GET", path, status=404)
 
     def test_creator_sees_what_he_made(self, private):
         private.token = "dev2"
