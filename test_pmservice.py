@@ -2135,110 +2135,32 @@ class TestLooksOfCompanions:
 
 
 # fmt: off
-# Five products, of which the last has no `order` of its own, each with a release; and six bugs, of which the last is
-# deleted.
-FIVE = {
-    "products": [
-        dict(id=1, name="P1", order=9), dict(id=2, name="P2", order=8), dict(id=3, name="P0", order=7),
-        dict(id=4, name="P1", order=6), dict(id=5, name="P2"),
-    ],
-    "projects": [dict(id=1, name="Pr")],
-    "executions": [dict(id=id, project=1, name="Ex") for id in (2, 3, 4, 5, 6)],
-    "releases": [dict(id=id, product=id, project=1, name=f"R{id}") for id in (1, 2, 3, 4, 5)],
-    "bugs": [dict(id=id, product=1, title="B", severity=id % 3, deleted=id == 6) for id in (1, 2, 3, 4, 5, 6)],
-}
-DEFAULT_ORDERS = [  # path, the ids in the default order
-    ("/products", [1, 2, 3, 4, 5]), ("/products/1/bugs", [5, 4, 3, 2, 1]), ("/projects/1/releases", [5, 4, 3, 2, 1]),
-    ("/projects/1/executions", [6, 5, 4, 3, 2]),
-]
-ORDERED = [  # request, the ids in the order that it asks for
-    ("/products/1/bugs?order=severity_asc",                [3, 1, 4, 2, 5]),
-    ("/products?order=name_desc",                          [5, 2, 4, 1, 3]),
-    ("/products?order=order_asc",                          [4, 3, 2, 1, 5]),  # the last one shows 25
-    ("/projects/1/releases?order=product_asc",             [1, 2, 3, 4, 5]),
-]
-MISSPELT = [  # order, the nearest one
-    ("severty", "severity"), ("colour_asc", "color_asc"), ("severity_up", "severity"), ("id_asc;--", "id_asc"),
-]
-NARROWED = [  # query, the products of WORLD that belong to this program or project
-    ("program=1", [1]), ("program=4", []), ("project=2", [1, 2]), ("project=5", []), ("program=1&project=2", [1]),
-]
-# fmt: on
-
-
-class TestLists:
-    """The pages of lists, and the query parameters that page, order and narrow them."""
-
-    @pytest.fixture
-    def five(self):
-        """Yield an app that holds FIVE."""
-        yield from begun(database_of("FIVE"))
-
-    @each(("path", "order"), DEFAULT_ORDERS)
-    def test_pages_follow_one_another_in_the_default_order(self, five, path, order):
-        for page in (1, 2, 3, 4, 2**63 - 1):
-            answer = five.get(f"{path}?limit=2&page={page}")
-            shown = ids(records_in(answer))
-            assert shown == order[2 * page - 2 : 2 * page]
-            holds(answer, page=page, total=5, limit=2)
-
-    @each(("request_line", "order"), ORDERED)
-    def test_order_is_by_any_field_as_it_is_shown(self, five, request_line, order):
-        assert ids(records_in(five.get(request_line))) == order
-
-    def test_order_tells_nothing_of_what_is_not_shown(self, world):
-        assert broken(world, "GET /users?order=password_asc", None) == "order"
-
-    @each(("order", "nearest"), MISSPELT)
-    def test_unknown_order_is_refused_with_the_nearest(self, five, order, nearest):
-        refusal = five.refused("GET", f"/products/1/bugs?order={order}")
-        rule = refusal["fields"]["order"]
-        assert nearest in rule
-        assert len(rule) < 200  # it does not list all of them
-
-    @each("name", ["page", "limit"])
-    @each("number", ["00", "-1", "x", "1.5", "%D9%A1", str(2**64)])
-    def test_page_and_limit_have_bounds(self, five, name, number):
-        for path, _ in DEFAULT_ORDERS:
-            assert broken(five, f"GET {path}?{name}={number}", None) == name
-
-    def test_limit_is_100_000_at_most(self, five):
-        assert five.get("/products/1/bugs?limit=100000")["limit"] == 100_000
-        assert "100000" in five.refused("GET", "/products/1/bugs?limit=100001")["error"]
-
-    def test_query_has_100_parameters_at_most(self, five):
-        five.get(f"/products?{'a=1&' * 99}")
-        five.refused("GET", f"/products?{'a=1&' * 101}")
-
-    @each(("query", "found"), NARROWED)
-    def test_products_are_narrowed_to_a_program_or_a_project(self, world, query, found):
-        answer = world.get(f"/products?{query}")
-        assert ids(answer["products"]) == found
-        assert answer["total"] == len(found)
-
-
-# fmt: off
-STATES_IN_LISTS = {  # records that differ in what the parameter `status` of a list asks for
-    "products": [dict(id=1, name="P"), dict(id=2, name="Q", status="closed")],
+TO_LIST = {  # records that differ in what lists sort them by, and in what the parameter `status` asks for
+    "products": [dict(id=1, name="P", order=9), dict(id=2, name="Q", status="closed")],
     "programs": [dict(id=9, name="Pg")],
     "projects": [dict(id=1, name="Pr", parent=9, products=[1]), dict(id=2, name="Pr", status="doing", products=[1]),
                  *(dict(id=id, name="Pr", parent=9, status=status) for id,
                    status in ((3, "suspended"), (4, "closed")))],
     "executions": [dict(id=5, name="Ex", project=1, status="closed"), dict(id=6, name="Ex", project=1),
                    dict(id=7, name="Ex", project=2)],
-    "releases": [dict(id=1, product=1, project=1, name="R"), dict(id=2, product=1, project=1, name="S",
-        status="terminate")],
+    "releases": [dict(id=1, product=1, project=1, name="R"),
+                 dict(id=2, product=2, project=1, name="S", status="terminate")],
     "stories": [dict(id=1, product=1, title="S", version=2)],
+    "plans": [dict(product=1, title="P", status=status) for status in ("wait", "doing", "done", "closed")],
+    "testtasks": [dict(product=1, project=1, name="R", status=status) for status in ("wait", "doing", "blocked")],
+    "tasks": [dict(execution=6, name="T", status=status, assignedTo=account) for status,
+              account in (("pause", "admin"), ("cancel", "admin"), ("closed", "admin"), ("wait", "dev1"))],
     "bugs": [dict(product=1, title="B", **more) for more in (
         dict(id=1),
         dict(id=2, confirmed=1),
-        dict(id=3, status="closed", closedBy="admin"),
+        dict(id=3, status="closed", closedBy="admin", severity=1),
         dict(id=4, assignedTo="admin", confirmed=1),
-        dict(id=5, status="resolved", resolution="postponed", resolvedBy="admin", openedDate="2026-11-01"),
+        dict(id=5, status="resolved", resolution="postponed", resolvedBy="admin", openedDate="2026-11-01", severity=1),
         dict(id=6, openedBy="qa1", openedDate="2026-11-01"),
         dict(id=7, deadline="2026-11-19"),
         dict(id=8, deadline="2026-11-20", openedDate="2026-11-01", lastEditedDate="2026-11-15"),
         dict(id=9, assignedTo="dev1", story=1),
+        dict(id=10, deleted=True),
     )],
 }
 STATUSES = {  # path: status: the ids listed
@@ -2250,6 +2172,12 @@ STATUSES = {  # path: status: the ids listed
     "/products/1/projects": {"": [1, 2], "undone": [1, 2], "doing": [2]},
     "/executions": {"": [5, 6, 7], "all": [5, 6, 7], "undone": [6, 7], "wait": [6, 7], "closed": [5]},
     "/projects/1/executions": {"": [5, 6], "undone": [6], "suspended": []},
+    "/products/1/plans": {"": [1, 2, 3, 4], "all": [1, 2, 3, 4], "undone": [1, 2], "wait": [1], "doing": [2]},
+    "/productplans": {"undone": [1, 2], "done": [3], "closed": [4]},
+    "/testtasks": {"": [1, 2, 3], "totalStatus": [1, 2, 3], "wait": [1], "doing": [2], "done": []},
+    "/projects/1/testtasks": {"": [1, 2, 3], "blocked": [3]},
+    "/tasks": {"": [1, 2, 3], "all": [1, 2, 3], "unclosed": [1], "pause": [1], "closed": [3]},
+    "/executions/6/tasks": {"": [1, 2, 3, 4], "unclosed": [1, 4], "wait": [4], "cancel": [2]},
     "/products/1/bugs": {
         "": [1, 2, 3, 4, 5, 6, 7, 8, 9], "all": [1, 2, 3, 4, 5, 6, 7, 8, 9], "unclosed": [1, 2, 4, 5, 6, 7, 8, 9],
         "unresolved": [1, 2, 4, 6, 7, 8, 9],
@@ -2260,21 +2188,96 @@ STATUSES = {  # path: status: the ids listed
         "resolvedbyme": [5], "closedbyme": [3], "assignedbyme": [], "needconfirm": [9], "longlifebugs": [6],
     },
 }
+DEFAULT_ORDERS = [  # path, the ids in the default order
+    ("/products", [1, 2]), ("/products/1/bugs", [9, 8, 7, 6, 5, 4, 3, 2, 1]), ("/projects/1/releases", [2, 1]),
+    ("/projects/1/executions", [6, 5]), ("/tasks", [3, 2, 1]),
+]
+ORDERED = [  # request, the ids in the order that it asks for
+    ("/products/1/bugs?order=severity_asc",    [3, 5, 1, 2, 4, 6, 7, 8, 9]),
+    ("/products?order=name_desc",              [2, 1]),
+    ("/products?order=order_asc",              [1, 2]),  # the last one, which has no `order`, shows 10
+    ("/projects/1/releases?order=product_asc", [1, 2]),
+]
+MISSPELT = [  # order, the nearest one
+    ("severty", "severity"), ("colour_asc", "color_asc"), ("severity_up", "severity"), ("id_asc;--", "id_asc"),
+]
+NARROWED = [  # lists of WORLD that are narrowed, the ids in them
+    ("/products?program=1", [1]), ("/products?program=4", []), ("/products?project=2", [1, 2]),
+    ("/products?project=5", []), ("/products?program=1&project=2", [1]), ("/bugs?product=1", [2, 1]),
+    ("/bugs?product=2", []), ("/productplans?product=2", [2]), ("/builds?project=2", [2, 1]), ("/builds?project=5", []),
+    ("/releases?product=2", [2]), ("/testtasks?product=2", [2]), ("/executions?project=2", [3]),
+]
+MANY = 450  # records in a list: more than are rendered at once, twice
 # fmt: on
 
 
-class TestStatusOfLists:
-    """The query parameter `status`: a state, or a kind of browsing."""
+class TestLists:
+    """The pages of lists, and the query parameters that page, order and narrow them."""
+
+    @pytest.fixture
+    def listed(self):
+        """Yield an app that holds TO_LIST."""
+        yield from begun(database_of("TO_LIST"))
+
+    @each(("path", "order"), DEFAULT_ORDERS)
+    def test_pages_follow_one_another_in_the_default_order(self, listed, path, order):
+        for page in (1, 2, 3, 4, 2**63 - 1):
+            answer = listed.get(f"{path}?limit=1&page={page}")
+            assert ids(records_in(answer)) == order[page - 1 : page]
+            holds(answer, page=page, total=len(order), limit=1)
+
+    @each(("request_line", "order"), ORDERED)
+    def test_order_is_by_any_field_as_it_is_shown(self, listed, request_line, order):
+        assert ids(records_in(listed.get(request_line))) == order
+
+    def test_order_tells_nothing_of_what_is_not_shown(self, world):
+        assert broken(world, "GET /users?order=password_asc", None) == "order"
+
+    @each(("order", "nearest"), MISSPELT)
+    def test_unknown_order_is_refused_with_the_nearest(self, listed, order, nearest):
+        refusal = listed.refused("GET", f"/products/1/bugs?order={order}")
+        rule = refusal["fields"]["order"]
+        assert nearest in rule
+        assert len(rule) < 200  # it does not list all of them
+
+    @each("name", ["page", "limit"])
+    @each("number", ["00", "-1", "x", "1.5", "%D9%A1", str(2**64)])
+    def test_page_and_limit_have_bounds(self, listed, name, number):
+        for path, _ in DEFAULT_ORDERS:
+            assert broken(listed, f"GET {path}?{name}={number}", None) == name
+
+    def test_limit_is_100_000_at_most(self, listed):
+        assert listed.get("/products/1/bugs?limit=100000")["limit"] == 100_000
+        assert "100000" in listed.refused("GET", "/products/1/bugs?limit=100001")["error"]
+
+    def test_query_has_100_parameters_at_most(self, listed):
+        listed.get(f"/products?{'a=1&' * 99}")
+        listed.refused("GET", f"/products?{'a=1&' * 101}")
 
     @each("path", STATUSES)
-    def test_status_narrows_a_list_and_another_word_is_refused(self, client, path):
-        client.load(**STATES_IN_LISTS)
-        rule = client.refused("GET", f"{path}?status=whatever")["fields"]["status"]
+    def test_status_narrows_a_list_and_another_word_is_refused(self, listed, path):
+        rule = listed.refused("GET", f"{path}?status=whatever")["fields"]["status"]
         for status, found in STATUSES[path].items():
-            answer = client.get(f"{path}?status={status}&order=id")
+            answer = listed.get(f"{path}?status={status}&order=id")
             assert ids(records_in(answer)) == found, status
             assert answer["total"] == len(found), status
-            assert status in rule
+            assert status.lower() in rule
+
+    @each(("path", "found"), NARROWED)
+    def test_list_is_narrowed_to_what_its_query_names(self, world, path, found):
+        answer = world.get(path)
+        assert ids(records_in(answer)) == found
+        assert answer.get("total", len(found)) == len(found)
+
+    def test_long_lists_are_whole_also_in_a_record(self, client):
+        bugs = [dict(product=1, title="B", plan=1, assignedTo=f"user{n}") for n in range(MANY)]
+        stories = [dict(product=1, title="S", plans=[1])] * MANY
+        product, plan = dict(id=1, name="P", acl="open"), dict(product=1, title="P")
+        client.load(products=[product], plans=[plan], bugs=bugs, stories=stories)
+        plan = client.get("/productplans/1")
+        for array in ("bugs", "stories"):
+            assert len(plan[array]) == MANY
+            assert plan[array] == client.get(f"/{array}?limit=1000")[array]
 
 
 class TestOrders:
@@ -2306,61 +2309,6 @@ class TestOrders:
             assert second_page == whole[half : 2 * half], field
             backwards = listed(f"order={field}_desc&limit=1000")
             assert backwards == whole[::-1], field
-
-
-# fmt: off
-MANY = 450  # records in a list: more than fit into two batches
-LONG = {  # records that contain long lists
-    "products": [dict(id=1, name="P", acl="open")],
-    "projects": [dict(id=1, name="Pr", acl="open", products=[1])],
-    "executions": [dict(id=2, name="E", project=1)],
-    "plans": [dict(id=1, product=1, title="Plan")],
-    "stories": [dict(id=1, product=1, title="S", plans=[1]),
-                *[dict(product=1, title="S", plans=[1], parent=1)] * MANY],
-    "bugs": [dict(product=1, title="B", plan=1, story=1, assignedTo=f"user{n}") for n in range(MANY)],
-    "tasks": [dict(execution=2, name="T", story=1)] * MANY,
-    "testcases": [dict(product=1, title="C", story=1)] * MANY,
-    "testtasks": [dict(id=1, product=1, execution=2, name="R", testcases=[*range(1, MANY + 1)])],
-}
-LONG_LISTS = [  # path, the long lists in the answer
-    ("/productplans/1",            "stories bugs"),
-    ("/stories/1",                 "tasks children bugs cases"),
-    ("/testtasks/1",               "testcases"),
-    ("/products/1/bugs?limit=1000", "bugs"),
-]
-# fmt: on
-
-
-class TestLongAnswers:
-    """Answers with long lists."""
-
-    @pytest.fixture
-    def long(self, filed):
-        """Return an app on a file that holds LONG."""
-        filed.load(**LONG)
-        return filed
-
-    def test_lists_are_whole_and_show_what_lists_of_their_own_show(self, long):
-        for path, keys in LONG_LISTS:
-            record = long.get(path)
-            for key in keys.split():
-                assert len(record[key]) >= MANY
-        plan = long.get("/productplans/1")
-        assert plan["bugs"] == long.get("/bugs?limit=1000")["bugs"]
-        assert plan["stories"] == long.get("/stories?status=all&limit=1000")["stories"]
-
-    def test_they_are_of_one_state_whatever_is_written_meanwhile(self, statements, long):
-        whole = long.get("/productplans/1")
-
-        def delete_meanwhile(connection, sql, *_):
-            if "plan = " in sql:  # once the plan was read, its lists are
-                with another_program(long.uri) as other:
-                    other.execute("UPDATE bug SET deleted = 1")
-
-        statements.before = delete_meanwhile
-        assert long.get("/productplans/1") == whole
-        statements.before = ignore
-        assert long.get("/productplans/1")["bugs"] == []
 
 
 # Scans that a query plan may have: of all users, of the accounts in an answer, of the builds that
@@ -2715,54 +2663,6 @@ class TestWhoSeesWhat:
         assert shows(private, "/products", product)
 
 
-# fmt: off
-PRIVATE_STORY = dict(story=2, storyTitle="private", storyStatus="active", latestStoryVersion=2, needConfirm=True)
-TOLD_OF_OTHERS = [  # path, key of a list whose last record is meant, the sight that is needed, what is shown
-    ("/tasks/3",                      "",          "p", PRIVATE_STORY),
-    ("/executions/5/tasks?order=id",  "tasks",     "p", PRIVATE_STORY),
-    ("/testtasks/1",                  "testcases", "p", dict(story=2, storyTitle="private")),
-    ("/bugs/1",                       "",          "p", dict(needconfirm=True)),
-    ("/products/1/bugs?order=id_desc", "bugs",     "p", dict(needconfirm=True)),
-    ("/stories/1",                    "tasks",     "j", dict(id=2)),
-    ("/releases/1",                   "",          "j", dict(buildID=3, buildName="private B")),
-    ("/products/3",                   "",          "j", dict(program=2, programName="private")),
-    ("/products?order=id",            "products",  "j", dict(program=2, programName="private")),
-]
-# fmt: on
-
-
-class TestWhatRecordsTell:
-    """The fields about other records, such as `storyTitle`: who is shown them, and who not."""
-
-    @each(("path", "key", "needed", "shown"), TOLD_OF_OTHERS)
-    def test_title_or_count_is_shown_to_who_may_see_the_other(
-        self, private, path, key, needed, shown
-    ):
-        private.sql("UPDATE story SET version = 2 WHERE id = 2")
-        private.sql("UPDATE bug SET story = 2 WHERE id = 1")
-        private.sql("UPDATE testcase SET story = 2 WHERE id = 1")
-        private.sql("UPDATE release SET build = 3 WHERE id = 1")
-        for private.token in SIGHT:
-            if sees(private.token, needed):
-                record = private.get(path)
-                if key:
-                    record = record[key][-1]
-                holds(record, **shown)
-
-    def test_bug_is_not_to_be_confirmed_for_a_story_that_is_hidden(self, private):
-        private.sql("UPDATE story SET version = 2 WHERE id = 2")
-        private.sql("UPDATE bug SET story = 2 WHERE id = 1")
-        for private.token, total in (("only1", 1), ("dev2", 0)):
-            assert private.get("/products/1/bugs?status=needconfirm")["total"] == total
-
-    def test_lists_in_a_record_hold_what_a_member_may_see(self, private):
-        private.token = "pm1"
-        assert list(private.get("/stories/1")["executions"]) == ["5", "6"]
-        assert "3" in private.get("/options/bug?product=1")["options"]["build"]
-        private.token = "only1"
-        assert list(private.put("/tasks/1")["cases"]) == ["1", "2"]
-
-
 NAME_TAKEN = 'cannot be given to a build of this product (got "{}"); choose another'
 # fmt: off
 GUARDED = {  # array: the records that not everybody sees, with the sight that each needs
@@ -2779,7 +2679,7 @@ BESIDES = {  # array: id: what a record has beyond PRIVATE
     },
     "releases": {1: dict(build=3, stories="2", bugs="2"), 2: dict(build=1), 3: dict(build=1)},
     "testcases": {1: dict(story=2), 2: dict(story=1)},
-    "testtasks": {1: dict(build=3), 3: dict(testcases=[1])},
+    "testtasks": {1: dict(build=3), 3: dict(testcases=[1])}, "stories": {2: dict(version=2)},
     "results": {1: dict(testtask=3)}, "tasks": {2: dict(fromBug=1)},
 }
 ROLES_OF_OTHERS = dict(PO="dev1", QD="dev1", RD="dev1", whitelist=["po1"])
@@ -2827,6 +2727,7 @@ TELLING = {  # where an answer has to depend on what is hidden: how it is refuse
 }
 # fmt: on
 MEMBERS = ("dev2", "pm1", "only1")
+OF_THE_CALLER = {"/user", "/ping", "/tasks?limit=1000"}  # paths
 WRITING_AS_MEMBER = [one for one in WRITING if one not in FOR_ADMINISTRATORS]
 
 
@@ -2910,7 +2811,7 @@ class Member:
 
     def reads(self) -> Iterator[str]:
         """Yield the paths of all that this member can read, and of the next records."""
-        yield "/options/bug?product=1"
+        yield from ("/options/bug?product=1", "/products/1/bugs?status=needconfirm")
         for operation in OPERATIONS:
             path = operation.path.replace("<user>", self.account)
             if operation.method != "GET" or re.search("departments/|<name>", path):
@@ -3053,6 +2954,13 @@ class TestHiddenStaysHidden:
         first, second, third = member.facts
         assert first != second != third
         member.see_the_same()
+
+    def test_member_who_may_see_everything_is_shown_what_an_administrator_is(self, members):
+        member = members("dev1")
+        assert not any(member.hidden.values())
+        for path in {*member.reads()} - OF_THE_CALLER:
+            first, *_ = member.answers("GET", path)
+            assert first == answer_of(member.clients[0], "GET", path, "t"), path
 
     @each("account", MEMBERS)
     @each_of(WRITING_AS_MEMBER)
@@ -3986,11 +3894,6 @@ ENDING = [dict(id=id, product=1, title="P", begin="2026-01-01", end=end)
           for id, end in ((1, "2026-11-19"), (2, "2026-11-20"), (3, "2030-01-01"))]
 IN_PLAN = dict(product=1, title="X", plans=[1])
 THREE = [dict(IN_PLAN, id=1, parent=2, estimate=1), dict(IN_PLAN, id=2), dict(IN_PLAN, id=4, estimate=4, deleted=True)]
-PLANS = [  # with the ids 1 to 4
-    dict(product=1, title="P", status=status, begin=begin) for status, begin in
-    (("wait", "2026-01-01"), ("doing", "2026-03-01"), ("done", "2026-02-01"), ("closed", "2026-04-01"))
-]
-PLAN_LISTS = {"all": [4, 2, 3, 1], "undone": [2, 1], "wait": [1], "doing": [2], "done": [3], "closed": [4]}
 # fmt: on
 
 
@@ -4053,14 +3956,6 @@ class TestProductPlans:
         after = plans(shop)[1]
         holds(after, stories=1, hour=1)
         assert ids(shop.get("/productplans/1")["stories"]) == [1]
-
-    def test_lists_begin_with_the_latest_and_take_a_status(self, shop):
-        shop.load(plans=PLANS)
-        for path in ("/products/1/plans?", "/productplans?", "/productplans?product=1&"):
-            for status, found in PLAN_LISTS.items():
-                listed = shop.get(f"{path}status={status}")["plans"]
-                assert ids(listed) == found, (path, status)
-        assert shop.get("/productplans?product=2")["total"] == 0
 
 
 def released(client):
@@ -4200,7 +4095,6 @@ WRONG_BATCHES = [  # the tasks of a batch, the broken fields
     ([], "tasks"), ("x", "tasks"), ([DEVEL, dict(name="", type="x")], "tasks[1].name tasks[1].type"),
     ([DEVEL, dict(DEVEL, assignedTo=99)], "tasks[1].assignedTo"), ([DEVEL, 7], "tasks[1]"),
 ]
-MINE = dict(all=[6, 5, 4, 3, 2, 1], unclosed=[4, 3, 2, 1], pause=[3], closed=[6])
 # fmt: on
 
 
@@ -4236,12 +4130,6 @@ class TestTasks:
     def test_version_grows_when_name_or_plan_change(self, filled, body, version):
         task = filled.put("/tasks/1", **body)
         assert task["version"] == version
-
-    def test_mine_are_the_tasks_assigned_to_whoever_asks(self, work):
-        work.token = work.token_of("dev1")
-        for status, found in MINE.items():
-            tasks = work.get(f"/tasks?status={status}")["tasks"]
-            assert ids(tasks) == found
 
 
 # fmt: off
@@ -4648,7 +4536,6 @@ class TestBuilds:
             assert latest_first == [4, *range(22, 4, -1), 3, 2, 1]
             page = shop.get(f"{path}?limit=5&page=5")
             assert page["builds"] == listed[20:]
-        assert shop.get("/builds?project=4")["total"] == 0
 
 
 class TestReleases:
@@ -4666,15 +4553,6 @@ class TestReleases:
             for release in shown:
                 holds(release, **sent, buildName=build_name)
             filled.call("DELETE", "/builds/1")
-        assert filled.get("/releases?product=2")["total"] == 0
-
-
-ROUNDS = {  # list: the ids of its test tasks
-    "/testtasks?status=totalStatus": [5, 4, 3, 2, 1],
-    "/testtasks?status=doing": [5, 2],
-    "/testtasks?product=2": [5],
-    "/projects/1/testtasks?status=blocked": [4],
-}
 
 
 class TestTestTasks:
@@ -4687,16 +4565,6 @@ class TestTestTasks:
         run = filled.put("/testtasks/1", build="trunk")
         tested = [case["case"] for case in run["testcases"]]
         assert tested == [2]
-
-    def test_lists_take_product_and_status(self, filled):
-        run = least("POST /projects/<id>/testtasks", 2)
-        rounds = [dict(run, status=state) for state in ("doing", "done", "blocked")]
-        filled.load(testtasks=rounds)
-        body = good("POST /projects/5/testtasks", product=2, status="doing")
-        filled.post("/testtasks", **body)
-        for path, found in ROUNDS.items():
-            listed = filled.get(path)["testtasks"]
-            assert ids(listed) == found, path
 
 
 def chain(first, levels):
