@@ -6060,7 +6060,7 @@ BODIES = [  # Content-Type, body: each sends the name x
     ("application/json", b'\n{"name":\t"x", "type": null, "unknown": [1]}\r\n'),
     ("application/json", b'{"unknown": ' + b"[" * 99 + b"]" * 99 + b', "name": "x"}'),
     ("application/json", b'{"desc": "' + b"[" * 200 + b'", "name": "x"}'),
-    ("application/json", b'{"name": "x", "\\ud800": 1}'),
+    ("application/json", b'{"name": "x", "\\ud800": 1}'), ("application/json", b'\xef\xbb\xbf{"name": "x"}'),
 ]
 NO_OBJECTS = {  # a word of the refusal: bodies
     "object": [b"[]", b'"x"'],
@@ -6096,7 +6096,6 @@ IN_ORDER = [  # the status of the first mistake, what is mended then
     (400, "line",    "GET /products/99/bugs?order=x"),
     (400, "line",    "PUT /tasks/1"),
 ]
-WITH_MARK = [("PUT /products/1", b"{}"), ("POST /-/load", b"{}"), ("PUT /-/faults", b"[]")]
 # fmt: on
 
 
@@ -6108,11 +6107,6 @@ class TestReachingIt:
         /tasks/9223372036854775808 /tasks/9999999999999999999 /tasks/9223372036854775807
         /api.php/v1/api.php/v1/tasks/1 /api.php/v2/tasks/1 /TASKS/1 /tasks/1/stop
     """
-
-    @each(("line", "body"), WITH_MARK)
-    def test_byte_order_mark_before_json_is_passed_over(self, world, line, body):
-        answer = world.call(*line.split(), b"\xef\xbb\xbf" + body)
-        assert answer.status_int == 200, answer.text
 
     @each("prefix", ["", "/api.php/v1", "/zentao/api.php/v1"])
     @each("slash", ["", "/"])
@@ -6145,9 +6139,10 @@ class TestReachingIt:
     @each("people", FORMS_OF_PEOPLE)
     def test_form_has_texts_and_arrays(self, world, people):
         body = b"name=a+%C3%A9&type=devel&estStarted=2026-02-02&deadline=2026-02-20&estimate=2.5&"
-        body += people
-        second = world.call("POST", "/executions/3/tasks", body, Content_Type=FORM).json
-        holds(second, id=4, name="a é", estimate=2.5, assignedTo="dev2")
+        body += b"colours[]=a&colours[]=b&" + people
+        answer = world.call("POST", "/executions/3/tasks", body, Content_Type=FORM)
+        holds(answer.json, id=4, name="a é", estimate=2.5, assignedTo="dev2")
+        assert answer.headers["Ignored-Fields"] == "colours"
 
     @each("body", [b"", b" \n", b"null", b"{}", b"\xef\xbb\xbf"])
     def test_nothing_is_an_empty_object(self, world, body):
@@ -6250,6 +6245,9 @@ ORIGINS = [  # the setting `origin`, Host, origins that may call, origins that m
     ("null", "pm",               "null",                     "http://evil.example"),
     ("https://pm.example.org, http://other.example:81", "pm",
      "https://pm.example.org http://other.example:81", "http://pm.example.org https://a.pm.example.org"),
+    ("HTTPS://App.Example.org,https://a:443,http://b:80", "pm", "https://app.example.org https://a http://b", ""),
+    ("https://a:80,http://[::1]:80,app://my_app", "pm", "https://a:80 http://[::1] app://my_app", ""),
+    (" null , * ", "pm",              "null http://any.example", ""),
 ]
 ANSWERED = [("GET /products", 200), ("POST /tokens", 400), ("PUT /users", 405)]
 URLS_SHOWN = [  # the flags, the host that is shown
@@ -6355,15 +6353,17 @@ IGNORED = [  # request, its body, the header of the answer
     ("PUT /tasks/1?x=1&y=2", b'{"a b,\\u00fc%\\n": 1, "pri": 2, "comment": "c", "id": 1}',
      "a%20b%2C%C3%BC%25%0A, id, ?x, ?y"),
     ("POST /tokens",        b'{"account": "admin", "password": "x", "remember": true}', "remember"),
-    ("POST /stories?product=1&type=story", {**STORY, "type": "story", "product": 1}, None),
+    ("POST /stories?product=1&type=story",
+     b'{"title": "S", "spec": "s", "pri": 3, "category": "feature", "type": "story", "product": 1}', None),
     ("DELETE /bugs/1",      b'{"comment": "c", "reason": "r"}',             "reason"),
     ("POST /products",      b'{"name": "P", "": 1}',                        "%22%22"),
-    ("POST /products?x=1",  dict(name="P", y=1, acl="open", whitelist=["dev1"]), "whitelist, y, ?x"),
-    ("POST /products",      dict(name="P", whitelist=["dev1"]),             None),
-    ("PUT /products/1",     dict(acl="open", whitelist=[]),                 None),
-    ("PUT /products/1",     dict(acl="open", whitelist="dev1"),             "whitelist"),
-    ("PUT /projects/2",     dict(whitelist=["dev1"]),                       "whitelist"),
-    ("POST /programs",      dict(HOME, whitelist=["dev1"]),                 "whitelist"),
+    ("POST /products?x=1",  b'{"name": "P", "y": 1, "acl": "open", "whitelist": ["dev1"]}', "whitelist, y, ?x"),
+    ("POST /products",      b'{"name": "P", "whitelist": ["dev1"]}',        None),
+    ("PUT /products/1",     b'{"acl": "open", "whitelist": []}',            None),
+    ("PUT /products/1",     b'{"acl": "open", "whitelist": "dev1"}',        "whitelist"),
+    ("PUT /projects/2",     b'{"whitelist": ["dev1"]}',                     "whitelist"),
+    ("POST /programs",      b'{"name": "H", "begin": "2026-03-01", "end": "2026-04-30", "whitelist": ["dev1"]}',
+     "whitelist"),
     ("POST /products",      dict.fromkeys(("name", *map(chr, range(65, 91))), "P"), ", ".join("ABCDEFGHIJKLMNOPQRST")),
     ("POST /products",      {"name": "P", "b" * 5000: 1, "é" * 51: 1},      "b" * 50 + ", " + "%C3%A9" * 50),
 ]
@@ -6377,11 +6377,6 @@ class TestIgnoredNames:
     def test_answer_names_them(self, world, line, body, ignored):
         answer = world.call(*line.split(), body)
         assert answer.headers.get("Ignored-Fields") == ignored
-
-    def test_form_fields_are_named_without_brackets(self, client):
-        body = b"name=P&colours[]=a&colours[]=b"
-        answer = client.call("POST", "/products", body, Content_Type=FORM)
-        assert answer.headers["Ignored-Fields"] == "colours"
 
     @each("path", ["/products/1/bugs", "/bugs", "/executions/3/tasks", "/projects/2/builds"])
     def test_record_of_a_list_can_be_sent_back(self, world, path):
@@ -6493,7 +6488,7 @@ class TestOpenAPI:
     def test_body_is_described_with_the_fields_that_are_taken(self, filled, line):
         """Send the fields of all bodies, twenty at once: those of other bodies are ignored."""
         own = {*TAKING_FIELDS[line].fields, *INTERFACE[line].asks.split()}
-        names = {name for other in TAKING_FIELDS.values() for name in other.fields}
+        names = set().union(*(other.fields for other in TAKING_FIELDS.values()))
         left = [*own, *sorted(names - own)]
         if line.startswith("DELETE"):
             left = left[:20]  # only once
@@ -9909,44 +9904,40 @@ def refused(answer: tuple[int, str, str]) -> str:
 
 # fmt: off
 SENTENCES = [  # line, body, sentence
-    ("POST /tokns",         {"account": "admin"}, "There is nothing at /tokns; did you mean /tokens?"),
+    ("POST /tokns",         b"{}", "There is nothing at /tokns; did you mean /tokens?"),
     ("GET /product/1/bug",  None, "There is nothing at /product/1/bug; did you mean /products/<id>/bugs?"),
     ("GET /",               None, "There is nothing at /; GET /openapi.json lists what there is."),
     ("GET /tasks/01",       None, "There is nothing at /tasks/01; did you mean /tasks/<id>?"),
     ("GET /product",        None, "There is nothing at /product; did you mean /products?"),
     ("OPTIONS /product",    None, "There is nothing at /product; GET /openapi.json lists what there is."),
-    ("PUT /products",       {},   "PUT is not allowed at /products; allowed: GET, POST."),
+    ("PUT /products",       b"{}", "PUT is not allowed at /products; allowed: GET, POST."),
     ("POST /products",      b"{'name': 'Shop'}",  "The body must be JSON, but line 1, column 2 is wrong."),
     ("POST /products",      b'{"name":\n "Shop"', "The body must be JSON, but line 2, column 8 is wrong."),
     ("POST /products",      b'{"name": "a\x1b"}', None),
-    ("POST /products",      {"name": "P", "PO": "y" * 40},
+    ("POST /products",      b'{"name": "P", "PO": "' + b"y" * 40 + b'"}',
         "PO must be an account: 1 to 30 letters, digits, _ . - @ (got 40)."),
-    ("POST /products",      {"name": "P", "type": "norml"},
+    ("POST /products",      b'{"name": "P", "type": "norml"}',
         'type must be one of normal, branch, platform (got "norml"); did you mean normal?'),
-    ("POST /projects",      {"name": "P", "begin": "2026-01-01", "end": "2026-02-01"},
+    ("POST /projects",      b'{"name": "P", "begin": "2026-01-01", "end": "2026-02-01"}',
         "products is required and must be an array of ids, not empty."),
-    ("POST /products",      {"name": " ", "program": "1.5"},
+    ("POST /products",      b'{"name": " ", "program": "1.5"}',
         'name must be 1 to 255 characters, not blank (got " "). program must be a whole number (got "1.5").'),
-    ("PUT /programs/1",     {"parent": 1}, "parent must not be the program itself or lie below it (got 1)."),
-    ("POST /testcases?product=1", {"title": "C", "type": "unit", "pri": 1, "steps": [{"desc": ["汉", 2]}, 7]},
+    ("PUT /programs/1",     b'{"parent": 1}', "parent must not be the program itself or lie below it (got 1)."),
+    ("POST /testcases?product=1",
+        b'{"title": "C", "type": "unit", "pri": 1, "steps": [{"desc": ["\\u6c49", 2]}, 7]}',
         'steps[0].desc must be text (got ["汉", 2]). steps[1] must be an object with desc (got 7).'),
     ("POST /bugs?product=1", dict(BUG, severity={"a": "b" * 60}),
         f'severity must be a whole number (got {{"a": "{"b" * 43}…).'),
-    ("PUT /users/4",        {"password": "short", "email": "a@ b"},
+    ("PUT /users/4",        b'{"password": "short", "email": "a@ b"}',
         'email must be an e-mail address (got "a@ b"). password must be 6 to 65536 characters, not blank (got 5).'),
-    ("POST /tokens",        {"account": ["admin", "hidden"], "password": 7.5e300},
+    ("POST /tokens",        b'{"account": ["admin", "hidden"], "password": 7.5e300}',
         "account must be text. password must be text, or a number within 64 bits."),
-    ("POST /tasks/1/start", {"realStarted": "2026-02-30"},
+    ("POST /tasks/1/start", b'{"realStarted": "2026-02-30"}',
         'realStarted must be a moment, YYYY-MM-DD hh:mm:ss (got "2026-02-30").'),
-    ("POST /tasks/1/finish", {"finishedDate": "2026-01-02"},
+    ("POST /tasks/1/finish", b'{"finishedDate": "2026-01-02"}',
         'finishedDate must not be before realStarted, 2026-01-03T04:00:00Z (got "2026-01-02").'),
     ("GET /products/1/bugs?order=openDate", None,
         'order must be a field of the list, alone or with _asc or _desc (got "openDate"); did you mean openedDate?'),
-]
-ORIGIN_WORDS = [  # the setting, origins that are meant
-    ("HTTPS://App.Example.org,https://a:443,http://b:80", "https://app.example.org https://a http://b"),
-    ("https://a:80,http://[::1]:80,app://my_app", "https://a:80 http://[::1] app://my_app"),
-    (" null , * ", "null http://any.example"),
 ]
 # fmt: on
 
@@ -9960,13 +9951,6 @@ class TestMistakes:
         assert answer.status_int in (400, 404, 405)
         assert answer.json["error"] == (sentence or answer.json["error"])
         assert answer.json["error"].isprintable()
-
-    @each(("setting", "origins"), ORIGIN_WORDS)
-    def test_origins_are_read_as_browsers_send_them(self, setting, origins):
-        with opened(origin=setting, loopback_only=False) as client:
-            for origin in origins.split():
-                answer = client.call("GET", "/products", Host="pm", Origin=origin)
-                assert answer.status_int == 200
 
     def test_origins_that_no_browser_sends_are_refused(self, run):
         words = "https://*.example.org https://a:x https://[::1 https://a: https://a\\b"
