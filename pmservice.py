@@ -341,8 +341,8 @@ def whole(least: int, most: int = MAX_INT) -> Callable[[Any], int]:
     return read
 
 
-def number_of(unit: str, least: int, most: int) -> Reader:
-    """Return a reader of an int, a float or their text, between two inclusive bounds."""
+def number_of(unit: str, most: int) -> Reader:
+    """Return a reader of an int, a float or their text, from 0 to an inclusive bound."""
 
     def read(value: Any) -> float:
         if isinstance(value, str) and ASCII_NUMBER.fullmatch(value):
@@ -351,8 +351,8 @@ def number_of(unit: str, least: int, most: int) -> Reader:
             raise ValueError(f"must be a number of {unit}")
         # Before it becomes a float, which a huge int cannot, and after, because rounding may lift
         # it past `most`: 2^63 - 1 becomes 2^63.
-        checked = bounded(value, least, most)
-        return float(bounded(float(checked), least, most))
+        checked = bounded(value, 0, most)
+        return float(bounded(float(checked), 0, most))
 
     return read
 
@@ -695,8 +695,8 @@ MAYBE_INT    = INT._replace(look="number")
 MONEY        = INT._replace(look="word", shown=STRING)  # "int (sent) / string (returned)"
 RELEASE_BUILD = NATURAL._replace(read=only_one(whole(0)))
 #                   look         read               schema of a request
-HOURS        = Kind("hours",     number_of("hours", 0, MAX_INT), HOURS_SCHEMA)
-ESTIMATE     = Kind("hours",     number_of("hours", 0, 10**9), HOURS_SCHEMA)  # so that sums stay within 64 bits
+HOURS        = Kind("hours",     number_of("hours", MAX_INT), HOURS_SCHEMA)
+ESTIMATE     = Kind("hours",     number_of("hours", 10**9), HOURS_SCHEMA)  # so that sums stay within 64 bits
 NAME         = text_kind("text",      filled(MAX_NAME),  {**STRING, "minLength": 1, "maxLength": MAX_NAME})
 TEXT         = text_kind("text",      read_text)
 MAYBE_TEXT   = TEXT._replace(look="nullable")
@@ -783,12 +783,9 @@ def with_value(rule: str, field: str, value: Any) -> str:
     """
     if value is None or rule.startswith("is required") or "(got " in rule:
         return rule
-    sent = ""
-    for piece in json.JSONEncoder(ensure_ascii=False).iterencode(value):
-        sent += piece
-        if len(sent) > MOST_REPEATED:  # the rest may be long
-            sent = f"{sent[:MOST_REPEATED]}…"
-            break
+    sent = json.dumps(value, ensure_ascii=False)
+    if len(sent) > MOST_REPEATED:
+        sent = f"{sent[:MOST_REPEATED]}…"
     if SECRET.search(field) or SECRET.search(sent):
         return rule
     words, mark, remedy = rule.partition("; ")
@@ -1588,21 +1585,17 @@ def write_references(values: Column, scene: Scene, unset: str) -> Written:
     return map(people.__getitem__, values)
 
 
-def write_stored(values: Column, scene: Scene, unset: str) -> Written:
-    """Write accounts, days and moments as they are stored: they need no escaping."""
-    return [unset if value is None else f'"{value}"' for value in values]
+def if_set(write_one: Callable[[Any], str]) -> Write:
+    """Return the function that writes each value that is set by itself."""
+
+    def write(values: Column, scene: Scene, unset: str) -> Written:
+        return [unset if value is None else write_one(value) for value in values]
+
+    return write
 
 
 def write_spaced(values: Column, scene: Scene, unset: str) -> Written:
     return [unset if value is None else f'"{local(value, scene.zone)}"' for value in values]
-
-
-def write_nullable(values: Column, scene: Scene, unset: str) -> Written:
-    return ["null" if value is None else quote(value) for value in values]
-
-
-def write_numbers(values: Column, scene: Scene, unset: str) -> Written:
-    return ["null" if value is None else str(value) for value in values]
 
 
 def write_hours(values: Column, scene: Scene, unset: str) -> Written:
@@ -1634,24 +1627,24 @@ STATE_SCHEMA = object_of({"code": BUG_STATE.schema, "name": STRING}, "CodedState
 # fmt: off
 # Persons, datetimes and days, which may be unset.
 AS_REFERENCE  = Writer(write_references, REFERENCE_SCHEMA)  # "user reference: object"
-AS_ACCOUNT    = Writer(write_stored,     STRING)  # "a plain account string"
-AS_DAY        = Writer(write_stored,     DAY_SCHEMA)
-AS_ISO        = Writer(write_stored,     {**STRING, "format": "date-time"})
+AS_ACCOUNT    = Writer(if_set(quote),    STRING)  # "a plain account string"
+AS_DAY        = Writer(if_set(quote),    DAY_SCHEMA)
+AS_ISO        = Writer(if_set(quote),    {**STRING, "format": "date-time"})
 AS_SPACED     = Writer(write_spaced,     STRING)
 # Flags.
 AS_BOOLEAN    = Writer(one_by_one(("false", "true").__getitem__), FLAG_SCHEMA)
 AS_DIGIT      = Writer(one_by_one(('"0"', '"1"').__getitem__), STRING)
 # Other values.
 AS_TEXT       = Writer(one_by_one(quote),   STRING)
-AS_NULLABLE   = Writer(write_nullable,   or_null(STRING))
-AS_NUMBER     = Writer(write_numbers,    or_null(INTEGER))
+AS_NULLABLE   = Writer(if_set(quote),    STRING)
+AS_NUMBER     = Writer(if_set(str),      INTEGER)
 AS_HOURS      = Writer(write_hours,      HOURS_SCHEMA)
 AS_CODED      = Writer(write_states,     STATE_SCHEMA)  # "object (`code` string, `name` string)"
 AS_ROLE       = Writer(one_by_one(write_role), flat_object("Role", "", "code name"))
 AS_REFERENCES = Writer(write_whitelists, array_of(REFERENCE_SCHEMA))
 AS_ACCOUNTS   = Writer(one_by_one(write_accounts), array_of(STRING))
 # The writers that every view shares, by the look of a kind.
-WRITERS = {"text": AS_TEXT, "nullable": AS_NULLABLE, "number": AS_NUMBER, "hours": AS_HOURS, "boolean": AS_BOOLEAN,
+WRITERS = {"text": AS_TEXT, "hours": AS_HOURS, "boolean": AS_BOOLEAN,
            "references": AS_REFERENCES}
 # fmt: on
 
@@ -1747,6 +1740,8 @@ class View:
             "stamp": (self.moment, self.stamp),
             "day": (AS_DAY, self.no_day),
             "flag": (self.flag, ""),
+            "nullable": (AS_NULLABLE, NULL),
+            "number": (AS_NUMBER, NULL),
         }
         look = self.fields[field].look
         writer, unset = cells.get(look) or (WRITERS.get(look), "")
@@ -2150,14 +2145,6 @@ def find_statement(target: str, id: str = ":id") -> str:
 
 
 @functools.lru_cache(MOST_STATEMENTS)
-def insert_statement(table: str, names: tuple[str, ...], conflict: str = "") -> str:
-    """Return the statement that inserts these columns."""
-    columns = ", ".join(f'"{name}"' for name in names)
-    values = ", ".join("?" for _ in names)
-    return f"INSERT {conflict} INTO {table} ({columns}) VALUES ({values})"
-
-
-@functools.lru_cache(MOST_STATEMENTS)
 def list_statements(
     listing: Listing, names: tuple[str, ...], status: str, order: tuple[str, str]
 ) -> tuple[str, str]:
@@ -2443,8 +2430,10 @@ class Store:
 
     def insert(self, table: str, values: Fields, conflict: str = "") -> int:
         """Insert a row and return its id. Raises Refusal if ids are used up."""
-        statement = insert_statement(table, tuple(values), conflict)
-        id = int(self.run(statement, tuple(values.values())).lastrowid or 0)
+        columns = ", ".join(f'"{name}"' for name in values)
+        places = ", ".join("?" for _ in values)
+        sql = f"INSERT {conflict} INTO {table} ({columns}) VALUES ({places})"
+        id = int(self.run(sql, tuple(values.values())).lastrowid or 0)
         refuse_beyond_last(id)
         return id
 
@@ -2578,9 +2567,6 @@ class Store:
         """Return the row of a user by account or id, None if it is unknown."""
         column = "id" if isinstance(person, int) else "account"
         return self.row(f"SELECT * FROM user WHERE {column} = ?", (person,))
-
-    def is_deleted(self, account: str) -> bool:
-        return bool(self.value("SELECT deleted FROM user WHERE account = ?", (account,)))
 
     def password(self, account: str) -> str | None:
         """Return the stored hash of a user's password, None if nobody can log in as this user."""
@@ -3385,27 +3371,27 @@ class Settler:
         return value
 
     def account(self, person: str | int) -> str:
-        """Return the account of a person, and add a user for an unknown one. Raises ValueError.
+        """Return the account of a person, and add a user for an unknown one. Raises ValueError."""
+        return str(self.user(person)["account"])
 
-        An unknown id is refused.
-        """
+    def user(self, person: str | int) -> Record:
+        """Return the user that a person is, added if the account is unknown. Raises ValueError."""
+        if isinstance(person, str):
+            self.store.add_person(person)
         user = self.store.user(person)
-        if user:
-            return str(user["account"])
-        if isinstance(person, int):
+        if not user:
             raise ValueError(f"must name an existing user (got {person})")
-        self.store.add_person(person)
-        return person
+        return user
 
     def present(self, person: str | int, stored: str | None = None) -> str:
         """Return the account of a person who is not deleted. Raises ValueError.
 
         stored: the account that the field has already, which may be a deleted user's.
         """
-        account = self.account(person)
-        if not self.loading and account != stored and self.store.is_deleted(account):
+        user = self.user(person)
+        if user["deleted"] and user["account"] != stored and not self.loading:
             raise ValueError(f"must not name a deleted user (got {person})")
-        return account
+        return str(user["account"])
 
 
 def complete(
@@ -3860,11 +3846,8 @@ def deciding_vote(results: list[str]) -> str:
     """
     if "" in results:
         return ""
-    deciding = "pass"
-    for result in results:
-        if result != "pass":
-            deciding = result
-    return deciding
+    against = [result for result in results if result != "pass"]
+    return against[-1] if against else "pass"
 
 
 def recall_story(store: Store, story: Record, body: Fields) -> int:
@@ -3940,11 +3923,7 @@ def run_case(store: Store, case: Record, body: Fields) -> int:
     steps = list(map(dict, store.steps(id)))
     add_results(steps, body.get("steps", []))
     results = {step.get("result") for step in steps}
-    result = "pass"
-    if "fail" in results:
-        result = "fail"
-    elif "blocked" in results:
-        result = "blocked"
+    result = next((word for word in ("fail", "blocked") if word in results), "pass")
     run = {"lastRunner": store.me.account, "lastRunDate": store.now, "lastRunResult": result}
     if result == "fail":
         run["caseFails"] = case["caseFails"] + 1
@@ -6468,7 +6447,7 @@ Fault = Members
 
 # fmt: off
 #                look     read                               schema of a request
-SECONDS   = Kind("plain", number_of("seconds", 0, MAX_WAIT), {**HOURS_SCHEMA, "maximum": MAX_WAIT})
+SECONDS   = Kind("plain", number_of("seconds", MAX_WAIT),    {**HOURS_SCHEMA, "maximum": MAX_WAIT})
 COUNT     = Kind("plain", whole(0, MAX_CALLS),               whole_schema(0, MAX_CALLS))
 OFFSET    = Kind("plain", read_offset,                       {**FLOAT, "minimum": -MAX_OFFSET, "maximum": MAX_OFFSET})
 MATCH     = text_kind("plain", read_match,                      {"type": "string", "pattern": f"^({CALL_PATTERN})$"})

@@ -5153,8 +5153,8 @@ def loads_the_same(dumped):
 
 class TestFixtures:
     def test_no_load_leaves_a_link_to_nothing(self, client):
-        client.sql("""CREATE TRIGGER lost AFTER INSERT ON user
-            BEGIN DELETE FROM user WHERE id = NEW.id; END""")
+        client.sql("""CREATE TRIGGER lost AFTER INSERT ON bug
+            BEGIN DELETE FROM user WHERE account = NEW.assignedTo; END""")
         bug = dict(product=1, title="B", assignedTo="nobody")
         fixture = dict(products=[dict(name="P")], bugs=[bug])
         client.refused("POST", "/-/load", fixture, status=503)
