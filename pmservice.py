@@ -1423,14 +1423,6 @@ def check_finish(task: Fields, after: Fields) -> Problems:
     return broken
 
 
-def within_project(project: Fields, after: Fields) -> Problems:
-    """Require that a new execution's days lie within those of the project that the path names."""
-    begin, end = project["begin"], project["end"]
-    rule = f"must lie within the project's days, {begin} to {end}"
-    days = [day for day in ("begin", "end") if day in after]
-    return {day: rule for day in days if not begin <= after[day] <= end}
-
-
 def days_fit(record: Fields, after: Fields) -> Problems:
     """Require that an execution has no more working days than days."""
     begin, end, days = after.get("begin"), after.get("end"), after.get("days", 0)
@@ -1494,7 +1486,7 @@ MODIFY_PROGRAM    = PROGRAM.change(f"name begin end realBegan realEnd parent {BU
 CREATE_PROJECT    = PROJECT.body(f"name begin end code parent {BUDGETED} PO QD RD days", "name begin end products", BEGIN_TO_END,
                                  model=one_of(*MODELS), products=PRODUCTS)
 MODIFY_PROJECT    = PROJECT.change("name begin end acl parent desc PM whitelist", "", BEGIN_TO_END, model=one_of(*MODELS))
-CREATE_EXECUTION  = EXECUTION.body(f"{EXECUTION_SENT} code products", "name begin end", within_project, BEGIN_TO_END)
+CREATE_EXECUTION  = EXECUTION.body(f"{EXECUTION_SENT} code products", "name begin end", BEGIN_TO_END)
 MODIFY_EXECUTION  = EXECUTION.change(f"{EXECUTION_SENT} project products status", "", BEGIN_TO_END, days_fit)
 CREATE_PRODUCT    = PRODUCT.body(f"name program code {PRODUCT_SENT}", "name")
 MODIFY_PRODUCT    = PRODUCT.change(f"name program {PRODUCT_SENT} status")
@@ -2225,6 +2217,23 @@ LOOSE_OR_DEEP = f"""
     ORDER BY id"""
 
 
+def outside_project(day: str) -> str:
+    """Return the query for the executions that begin or end outside of their project's days."""
+    return f"""
+        SELECT execution.id, 0 AS link, home.begin, home.end
+        FROM project AS execution JOIN project AS home ON home.id = execution.project
+        WHERE execution.{day} NOT BETWEEN home.begin AND home.end"""
+
+
+def outside_executions(condition: str) -> str:
+    """Return the query for the projects whose days do not cover those of their executions."""
+    return f"""
+        SELECT project.id, 0 AS link, min(execution.begin) AS begin, max(execution.end) AS end
+        FROM project JOIN project AS execution ON execution.project = project.id
+        WHERE NOT execution.deleted
+        GROUP BY project.id HAVING {condition}"""
+
+
 def parent_elsewhere(table: str) -> str:
     """Return the query for the records whose parent is of another product."""
     return f"""
@@ -2304,6 +2313,10 @@ TESTTASK_BUILD = """
     SELECT testtask.id, testtask.product, build.id AS link
     FROM testtask JOIN build ON build.id = testtask.build
     WHERE build.product <> testtask.product"""
+BEGINS_LATE = outside_executions("project.begin > min(execution.begin)")
+ENDS_EARLY = outside_executions("project.end < max(execution.end)")
+WITHIN_PROJECT = "must lie within the project's days, {begin} to {end}"
+COVERING = "must cover the days of the executions, {begin} to {end}"
 BELOW_ITSELF = "must not be the program itself or lie below it"
 TOO_DEEP = f"must not be the department itself, lie below it, or make more than {MAX_LEVELS} levels"
 ITS_PROJECT = "must be the project of its execution"
@@ -2315,6 +2328,10 @@ ANOTHER_NAME = "cannot be given to a build of this product; choose another"
 CONSTRAINTS = (
     #          table         field        when               query                       rule
     Constraint("project",    "parent",    "parent",          IN_A_CIRCLE,                BELOW_ITSELF),
+    Constraint("project",    "begin",     "begin project",   outside_project("begin"),   WITHIN_PROJECT, in_fixture=False),
+    Constraint("project",    "end",       "end project",     outside_project("end"),     WITHIN_PROJECT, in_fixture=False),
+    Constraint("project",    "begin",     "begin",           BEGINS_LATE,                COVERING, in_fixture=False),
+    Constraint("project",    "end",       "end",             ENDS_EARLY,                 COVERING, in_fixture=False),
     Constraint("project",    "project",   "",                NO_EXECUTION,               "must be 0: only executions belong to projects"),
     Constraint("department", "parent",    "parent",          LOOSE_OR_DEEP,              TOO_DEEP),
     Constraint("story",      "parent",    "parent",          parent_elsewhere("story"),  like("story")),
@@ -2640,11 +2657,6 @@ class Store:
                 WHERE home.id = execution AND execution = ? AND {table}.project <> home.project
             """
             self.run(sql, (id,))
-
-    def days_of_executions(self, project: int) -> tuple[str | None, str | None]:
-        """Return the first and the last day of a project's executions, None without any."""
-        sql = "SELECT min(begin), max(end) FROM project WHERE project = ? AND NOT deleted"
-        return tuple(self.run(sql, (project,)).fetchone())
 
     def votes(self, story: int) -> dict[str, str]:
         """Return a story's votes by account, as `vote` orders them; first those not given, ""."""
@@ -3682,30 +3694,10 @@ def modify_project(store: Store, row: Record, body: Fields, resource: Resource) 
         changes["team"] = body["name"]  # quirk: the team is named like the project
     if resource is EXECUTION:  # its parent is always its project
         changes["project"] = changes["parent"] = body.get("project") or row["project"]
-    if differs(row, changes, "begin", "end", "project"):
-        check_days(store, {**row, **changes})
     id = modify(store, row, changes, resource)
     if resource is EXECUTION and differs(row, changes, "project"):
         store.move_execution(id)
     return id
-
-
-def check_days(store: Store, after: Fields) -> None:
-    """Raise Invalid unless the days of a project cover those of its executions."""
-    id, project = after["id"], after["project"]
-    broken: dict[str, str] = {}
-    if project:  # it is an execution
-        row = store.get("project", project)
-        broken |= within_project(dict(row), after)  # rules take mappings
-    else:
-        begin, end = store.days_of_executions(id)
-        rule = f"must cover the days of the executions, {begin} to {end}"
-        if begin and after["begin"] > begin:
-            broken["begin"] = rule
-        if end and after["end"] < end:
-            broken["end"] = rule
-    if broken:
-        raise Invalid(broken)
 
 
 # Departments and users

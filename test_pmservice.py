@@ -1583,7 +1583,7 @@ BROKEN_TOGETHER = [  # by themselves or with what is stored: request, body, the 
     (RESTART,                     dict(consumed=1),                                      "consumed left"),
     ("POST /tasks/2/finish",      dict(finishedDate="2026-02-09"),                       "realStarted"),
     (FINISH, dict(finishedDate="2020-01-01", currentConsumed=-1),                       "currentConsumed finishedDate"),
-    ("POST /projects/2/executions", dict(name="", begin="2020-01-01", end="2060-01-02"), "begin end name"),
+    ("POST /projects/2/executions", dict(name="", begin="2060-01-02", end="2020-01-01"), "end name"),
 ]
 TAKEN = [  # request, field, what is sent for it and what is shown
     (PRODUCTS, "line", ("7", 7), (-(2**63), -(2**63)), (2**63 - 1, 2**63 - 1)),
@@ -3530,6 +3530,16 @@ DAYS = [  # one after the other: what is sent to an execution, and the most days
 
 
 class TestExecutions:
+    def test_new_one_lies_within_its_projects_days(self, shop):
+        assert (
+            broken(
+                shop,
+                "POST /projects/1/executions",
+                dict(name="E", begin="2020-01-01", end="2060-01-02"),
+            )
+            == "begin end"
+        )
+
     def test_it_moves_only_to_a_project_whose_days_cover_its_own(self, shop):
         short = dict(MARCH, id=9, name="Short")
         shop.load(projects=[short])
