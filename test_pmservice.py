@@ -5122,10 +5122,6 @@ WRONG = [  # a part of a fixture, the place in it that is named, a part of what 
      "tasks[0].project", "its execution"),
     ('"testcases": [{"product": 1, "title": "C", "steps": [{"expect": "x"}]}]',
      "testcases[0].steps[0].desc", "is required"),
-    ('"stories": [{"product": 1, "title": "s", "version": 2, "versions":'
-     ' [{"version": 1, "title": "a"}, {"version": 1, "title": "b"}]}]', "stories[0].versions", "must differ"),
-    ('"stories": [{"product": 1, "title": "s", "versions": [{"version": 1, "title": "a"}]}]',
-     "stories[0].versions", "for version 1 what the story itself says"),
     ('"stories": [{"product": 2, "title": "s", "parent": 1}]', "stories[0].parent", "product 2, like the story (got 1)"),
     ('"stories": [{"product": 1, "title": "s", "parent": 2}]', "stories[0].parent", "a story that has no parent"),
     ('"builds": [{"project": 1, "product": 1, "name": "b"}, {"project": 1, "product": 1, "name": "b"}]',
