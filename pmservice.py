@@ -7587,14 +7587,6 @@ Pieces = list[Piece]
 # The CSS class and the contents. Of the class "state" and "word", the contents are words of LABELS;
 # of the class "bar", the template draws them.
 Cell = tuple[str, Pieces]
-Cells = list[Cell]  # a row
-Entry = tuple[Pieces, str, Pieces, str]  # of an action log: who, what, when, the comment
-# For each week, by the midnight that begins it: {word: number}, such as
-# {"opened": 3, "resolved": 1}.
-Weeks = Mapping[datetime, Mapping[str, int]]
-# For each head that sorts a table: the path that does so, and how the table is sorted by it now:
-# "ascending", "descending" or "" (not at all).
-Sorts = Mapping[str, tuple[str, str]]
 Say = Callable[[str], str]  # returns the label of a word
 
 NOTHING_SET: Cell = ("", [])
@@ -7607,12 +7599,13 @@ class Section(NamedTuple):
     css_class: of the part.
     text: sentences.
     heads: over the columns of the table.
-    rows: of the table, None without one.
+    rows: of the table, with a Cell for each head; None without one.
     wide: the heads of columns that phones leave out.
-    sorts: links of heads.
+    sorts: for the heads that sort the table: the path that does so, and how the table is sorted by
+        it now, "ascending", "descending" or "" (not at all).
     links: below the table.
-    weeks: the numbers of a chart.
-    log: what was done.
+    weeks: of a chart: for each week, by the midnight that begins it, {word: number}.
+    log: of actions: who, what, when, the comment.
     calls: of the journal; what was sent and answered unfolds.
     prose: a long text, or the steps of a test case.
     code: JSON.
@@ -7622,12 +7615,12 @@ class Section(NamedTuple):
     css_class: str = ""
     text: Sequence[str] = ()
     heads: Sequence[str] = ()
-    rows: Sequence[Cells] | None = None
+    rows: Sequence[Any] | None = None
     wide: Iterable[str] = ()
-    sorts: Sorts = {}
-    links: Sequence[Piece] = ()
-    weeks: Weeks = {}
-    log: Sequence[Entry] = ()
+    sorts: Fields = {}
+    links: Pieces = []
+    weeks: Mapping[datetime, Any] = {}
+    log: Sequence[Any] = ()
     calls: Sequence[Fields] = ()
     prose: Any = ""
     code: str = ""
@@ -7655,13 +7648,13 @@ class Contents(NamedTuple):
     sections: Sequence[Section] = ()
     css_class: str = ""
     status: int = 200
-    above: Sequence[Piece] = ()
+    above: Pieces = []
     kind: str = ""
     facts: Mapping[str, Cell] = {}
     tabs: Mapping[str, Pieces] = {}
     search: str = ""
     query: Texts = {}
-    beside: Mapping[str, Sequence[tuple[str, Cell, Pieces]]] = {}
+    beside: Fields = {}
     unset: Sequence[str] = ()
     refresh: str = ""
     login: Fields = {}
@@ -7744,34 +7737,33 @@ class Address(NamedTuple):
         given = {name: value for name, value in changed.items() if value}
         return f"{self.path}?{urllib.parse.urlencode(given)}"
 
-    def sorts(self, listing: Listing, fields: Iterable[str]) -> Sorts:
+    def sorts(self, listing: Listing) -> Fields:
         """Return the links that sort a list by its fields."""
         by, direction = listing.orders.read(self.query.get("order", "_".join(listing.order)))
         sorts = {}
-        for field in fields:
-            if field in listing.sortable:
-                now = f"{direction}ending" if field == by else ""
-                turned = "desc" if now == "ascending" else "asc"
-                sorts[field] = self.link(order=f"{field}_{turned}"), now
+        for field in listing.sortable:
+            now = f"{direction}ending" if field == by else ""
+            turned = "desc" if now == "ascending" else "asc"
+            sorts[field] = self.link(order=f"{field}_{turned}"), now
         return sorts
 
     def tabs(self, listing: Listing) -> dict[str, Pieces]:
-        """Return links to the states of a list, one for each condition of `browse`, by group."""
+        """Return links to the states of a list, by group."""
         browse = listing.browse
         if len(browse) == 1:
             return {}
-        # condition: the shortest of its words
-        words = {browse[word]: word for word in sorted(browse, key=len, reverse=True)}
-        chosen = words[browse[self.query.get("status", listing.default).lower()]]
-        groups = dict(GROUPS)
-        if listing.view.resource is STORY:  # a task may wait, too
-            groups.update(dict.fromkeys(STORY_STAGES[:-1], "Stage"))
+        chosen = browse[self.query.get("status", listing.default).lower()]
         tabs: dict[str, Pieces] = {group: [] for group in ("", *MORE)}
-        for word in browse:
-            if word == chosen:
+        for word, condition in browse.items():
+            group = GROUPS.get(word, "")
+            if listing.view.resource is STORY and word in STORY_STAGES[:-1]:  # a task may wait, too
+                group = "Stage"
+            if word not in LABELS["en"]:  # an alias of a word that has a label
+                continue
+            if condition == chosen:
                 tabs[""].append((word, ""))
-            elif word in words.values():
-                tabs[groups.get(word, "")].append((word, self.link(status=word)))
+            else:
+                tabs[group].append((word, self.link(status=word)))
         return tabs
 
     def pages(self, count: int, answer: Fields) -> Pieces:
@@ -7787,9 +7779,9 @@ class Address(NamedTuple):
         return links
 
 
-def top_of(weeks: Weeks) -> int:
+def top_of(weeks: Mapping[datetime, Any]) -> int:
     """Return the end of a scale for all numbers, which can be halved."""
-    most = max(max(numbers.values()) for numbers in weeks.values())
+    most: int = max(max(numbers.values()) for numbers in weeks.values())
     return max(2, most + most % 2)
 
 
@@ -7833,20 +7825,16 @@ class Sheet:
         if target:
             css_class = "person" if target == "user" else "link"
             return css_class, [self.linked(target, item) for item in items_of(value)]
+        css_class = style
         if style == "moment":
-            return text_cell(self.minute(value), "day")
-        if style == "day":
-            is_late = field == "deadline" and value < self.store.today
-            is_late = is_late and record["status"] in DUE_STATES
-            return text_cell(value, "day late" if is_late else "day")
-        if style == "text":
-            return text_cell(str(value), "text")  # see Section.prose
+            css_class, value = "day", self.minute(value)
+        elif isinstance(value, (int, float)):
+            css_class = "number"
+        elif field == "deadline" and value < self.store.today and record["status"] in DUE_STATES:
+            css_class = "day late"
         text = text_of(value, self.say)
-        if style in ("word", "state"):
-            return style, [(word, "") for word in listed(text)]
-        if isinstance(value, (int, float)):
-            return text_cell(text, "number")
-        return text_cell(text) if text else NOTHING_SET
+        words = listed(text) if style in ("word", "state") else [text]
+        return css_class, [(word, "") for word in words if word]
 
     def linked(self, target: str, item: Any) -> Piece:
         """Return the name and the path of a user or record; of what is no id, its label.
@@ -7877,11 +7865,13 @@ class Sheet:
             pieces = [(text[:10], "") for text, _ in pieces]
         return css_class, pieces
 
-    def table(self, listing: Listing, records: Sequence[Fields], same: str = "") -> Section:
+    def table(
+        self, listing: Listing, records: Sequence[Fields], same: str = "", **more: Any
+    ) -> Section:
         """Return a table of records, with the columns of their layout.
 
         Left out are fields that are the same in all of them, because the list is narrowed by them,
-        or because `same` says so, and fields that are set in none.
+        or because `same` says so, and fields that are set in none. more: of the section.
         """
         heads, wide = [], []
         for column in LAYOUTS[listing.view.resource.name].columns:
@@ -7896,7 +7886,7 @@ class Sheet:
             rows.append([self.cell(listing.view, field, record) for field in heads])
         # the resource, because its states may have colors of their own
         css_class = f"rows {listing.view.resource.name}"
-        return Section(heads=heads, rows=rows, wide=wide, css_class=css_class)
+        return Section(heads=heads, rows=rows, wide=wide, css_class=css_class, **more)
 
     # Records
 
@@ -7945,12 +7935,16 @@ class Sheet:
     def linked_records(self, field: str, links: Pieces) -> Section:
         """Return a table of the records to which a build or a release leads."""
         listing = LISTS[LIST_PATHS[LISTS_OF_IDS[field]]]
-        rows = []
-        for _, path in links:
-            if path:  # the reader may see it
-                rows += self.store.select(listing.view, int(path.rpartition("/")[2]))
-        records = json.loads(f"[{render(self.store, listing.view, rows)}]") if rows else []
-        return self.table(listing, records, "product")._replace(title=field)
+        # those that the reader may see
+        ids = [path.rpartition("/")[2] for _, path in links if path]
+        sql = select_statement(listing.view, "SELECT value AS id FROM json_each(?)")
+        rows = self.store.run(sql, (f"[{','.join(ids)}]",))
+        return self.table(listing, self.read(listing.view, rows), "product", title=field)
+
+    def read(self, view: View, rows: sqlite3.Cursor) -> list[Fields]:
+        """Return records as JSON has them."""
+        records: list[Fields] = json.loads(f"[{render_all(self.store, view, rows)}]")
+        return records
 
     def above(self, resource: Resource, cells: Mapping[str, Cell]) -> Pieces:
         """Return links to what a record belongs to, and to its list there."""
@@ -7983,14 +7977,16 @@ class Sheet:
             listing = listings[key]
             place = {"limit": BELOW if key in paths else MOST_ROWS, "offset": 0}
             total, rows = self.store.page(listing, {listing.within: record["id"]}, place)
-            items = json.loads(f"[{render_all(self.store, listing.view, rows)}]")
-            links = [(f"{len(items):,} / {total:,}", "")]
-            links += [("Show all", paths[key])] if key in paths else []
+            items = self.read(listing.view, rows)
+            links = []
+            if len(items) < total:
+                links = [(f"{len(items):,} / {total:,}", "")]
+                links += [("Show all", paths[key])] if key in paths else []
             if items:
-                table = self.table(listing, items, LAYOUTS[listing.view.resource.name].above)
-                yield table._replace(title=key, links=links if len(items) < total else [])
+                above = LAYOUTS[listing.view.resource.name].above
+                yield self.table(listing, items, above, title=key, links=links)
 
-    def log(self, resource: Resource, id: int, cells: Mapping[str, Cell]) -> list[Entry]:
+    def log(self, resource: Resource, id: int, cells: Mapping[str, Cell]) -> list[Any]:
         """Return the action log of a record, from its creation on."""
         log = []
         for row in self.store.run(LOGGED, {"table": resource.table, "id": id}):
@@ -8010,13 +8006,10 @@ class Sheet:
         """Return a page of a list, with links to other pages, orders and states of it."""
         listing: Any = operation.listing
         records = answer[listing.key]
-        table = self.table(listing, records)
-        part = table._replace(
-            sorts=address.sorts(listing, table.heads), links=address.pages(len(records), answer)
-        )
+        pages = address.pages(len(records), answer)
         return Contents(
             self.say(NAV_WORDS.get(operation.path, listing.key)),
-            [part],
+            [self.table(listing, records, sorts=address.sorts(listing), links=pages)],
             above=[self.name(operation.target, id)] if operation.target else [],
             tabs=address.tabs(listing),
             search="title" if listing.name_column else "",
@@ -8058,7 +8051,7 @@ class Sheet:
         }
         return Contents(self.say("Overview"), [bugs, stages, *shown], facts=facts)
 
-    def count_weeks(self) -> Weeks:
+    def count_weeks(self) -> dict[datetime, Any]:
         """Return how many bugs were opened and resolved in each week."""
         begins = [self.store.begin_of_week(-ago) for ago in reversed(range(WEEKS))]
         mondays = [moment_of(begin).astimezone(self.store.zone) for begin in begins]
@@ -8092,7 +8085,7 @@ class Sheet:
         wide = ("total", "consumed", "end")
         return Section(title, "rows", heads=(resource, items, *columns), rows=rows, wide=wide)
 
-    def stage_rows(self) -> list[Cells]:
+    def stage_rows(self) -> list[list[Cell]]:
         """Return a row for each stage that has stories."""
         counts = dict(self.store.run(STORIES_BY_STAGE))
         rows = []
