@@ -84,6 +84,7 @@ import urllib.parse
 import weakref
 from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from datetime import MAXYEAR, MINYEAR, date, datetime, timedelta, timezone, tzinfo
 from http import HTTPStatus
 from pathlib import Path, PurePath
@@ -96,7 +97,7 @@ try:
     from waitress.channel import ClientDisconnected, HTTPChannel
     from waitress.parser import HTTPRequestParser, ParsingError
     from waitress.server import TcpWSGIServer
-    from waitress.task import ThreadedTaskDispatcher, WSGITask
+    from waitress.task import WSGITask
 except ImportError as error:
     if __name__ != "__main__":
         raise
@@ -9017,7 +9018,6 @@ class Page:
 #     the workers           everything else
 #
 # The methods of waitress 3.0 that are overridden, each with the harm that this prevents:
-#     Workers.add_task      starting all threads at once takes longer than most tests of a client
 #     Request               a request without a readable first line has no method and no path, and
 #                           one whose address is no URL gets no answer
 #     Task                  waitress refuses malformed requests in plain text, past log and journal
@@ -9076,24 +9076,6 @@ def connection_limit() -> int:
     # Each connection takes two of the descriptors beyond DESCRIPTORS; under a very low limit, there
     # are as many connections as a quarter of it.
     return max((soft - DESCRIPTORS) // 2, soft // 4)
-
-
-class Workers(ThreadedTaskDispatcher):  # type: ignore[misc]
-    """A queue of channels, and the threads that answer them: they start with the first channel."""
-
-    # waitress logs a line for each request that has to wait: 7,833 of them froze a server whose
-    # stderr nobody read.
-    queue_logger = logging.Logger("queue", logging.ERROR)
-
-    def __init__(self, count: int):
-        super().__init__()
-        self.count = count
-
-    def add_task(self, channel: Channel) -> None:
-        """Queue a channel."""
-        if not self.threads:
-            self.set_thread_count(self.count)
-        super().add_task(channel)
 
 
 class Request(HTTPRequestParser):  # type: ignore[misc]
@@ -9168,14 +9150,15 @@ class Server(TcpWSGIServer):  # type: ignore[misc]
 
     def __init__(self, service: Service, listener: socket.socket):
         self.service = service
-        self.workers = Workers(CONTROL_THREADS if service.controls.on else THREADS)
-        self.hashing = Workers(1)
+        threads = CONTROL_THREADS if service.controls.on else THREADS
+        self.workers = ThreadPoolExecutor(threads, "pmservice-worker")
+        self.hashing = ThreadPoolExecutor(1, "pmservice-hashing")
         # Channels that wait for the receiving thread. Other threads append to these queues, too.
         self.quick = deque[Channel]()
         self.lists = deque[Channel]()
         super().__init__(
             service,
-            dispatcher=self.workers,
+            dispatcher=self.workers,  # which add_task uses
             _sock=listener,
             sockinfo=(listener.family, listener.type, listener.proto, listener.getsockname()),
             bind_socket=False,
@@ -9189,32 +9172,35 @@ class Server(TcpWSGIServer):  # type: ignore[misc]
     def add_task(self, channel: Channel) -> None:
         """Queue a channel whose next request is complete."""
         queue = self.queue_for(channel.requests[0])
-        queue(channel)
+        if isinstance(queue, ThreadPoolExecutor):
+            queue.submit(channel.service)
+        else:
+            queue.append(channel)
 
-    def queue_for(self, request: Request) -> Callable[[Channel], None]:
+    def queue_for(self, request: Request) -> ThreadPoolExecutor | deque[Channel]:
         """Return the queue of the thread that answers a request: see the head of this room."""
         service, headers = self.service, request.headers
         if request.error:
-            return self.quick.append
+            return self.quick
         method = request.command.replace("HEAD", "GET")
         call = (method, pattern_of(bare_path(request.path)))
         is_page = service.wants_page(
             method, request.path, headers.get("ACCEPT", ""), headers.get("TOKEN")
         )
         if call == LIVE_CALL:
-            return self.quick.append
+            return self.quick
         if call == WAITING_CALL or service.controls.faults or service.loading:
-            return self.workers.add_task
+            return self.workers
         if call == LOGIN_CALL or (is_page and method == "POST"):
-            return self.hashing.add_task
+            return self.hashing
         in_memory = service.database.in_memory
         if is_page and not in_memory:
-            return self.workers.add_task
+            return self.workers
         if call in LIST_CALLS and (in_memory or is_first_page(LIST_CALLS[call], request.query)):
-            return self.lists.append
+            return self.lists
         if call in RECORD_CALLS or in_memory:
-            return self.quick.append
-        return self.workers.add_task
+            return self.quick
+        return self.workers
 
     def serve_once(self) -> None:
         """Wait until something happens at a socket; then answer what this thread is to answer."""
@@ -9227,7 +9213,7 @@ class Server(TcpWSGIServer):  # type: ignore[misc]
             # Before a further answer, waitress may wait until the client has read this one; and a
             # fault that has been set meanwhile may delay it.
             if len(channel.requests) > 1 or self.service.controls.faults:
-                self.workers.add_task(channel)
+                self.workers.submit(channel.service)
             else:
                 channel.service()
         if turns:
@@ -9264,8 +9250,8 @@ class Server(TcpWSGIServer):  # type: ignore[misc]
         finally:
             for channel in list(self.active_channels.values()):
                 channel.handle_close()  # wakes a thread that waits for this client to read
-            self.workers.shutdown(timeout=0.5)
-            self.hashing.shutdown(timeout=0.1)
+            self.workers.shutdown()
+            self.hashing.shutdown()
 
     def close_all(self) -> None:
         """Close all sockets, now that nobody stops the server any more."""

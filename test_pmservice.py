@@ -1353,8 +1353,8 @@ def live(tmp_path):
 
 
 def threads_of_servers() -> set[threading.Thread]:
-    """Return waitress's threads that run in this process."""
-    return {thread for thread in threading.enumerate() if thread.name.startswith("waitress")}
+    """Return the threads of services that run in this process."""
+    return {thread for thread in threading.enumerate() if thread.name.startswith("pmservice")}
 
 
 def have_ended(threads: set[threading.Thread]) -> bool:
