@@ -7786,18 +7786,16 @@ def top_of(weeks: Mapping[datetime, Any]) -> int:
     return max(2, most + most % 2)
 
 
-class Sheet:
+class Sheet(NamedTuple):
     """The contents of the pages for one caller, read from one state of the database.
 
     say: for texts that are put together from several words.
     """
 
-    def __init__(self, store: Store, say: Say):
-        self.store = store
-        self.say = say
-        self.name = functools.cache(self.find_name)
+    store: Store
+    say: Say
 
-    def find_name(self, target: str, id: int) -> Piece:
+    def name(self, target: str, id: int) -> Piece:
         """Return a record's name and path; its id alone if the caller may not see it."""
         if target == "program":
             target = "program or project"  # the parent of an execution
@@ -8069,10 +8067,10 @@ class Sheet:
         """
         resource, items, *columns = heads
         found = self.store.run(sql).fetchall()
-        shown = set(columns) - set(states)
+        empty = set(states)
         for row in found:
-            shown.update(state for state in states if row[state])
-        columns = [column for column in columns if column in shown]
+            empty -= {state for state in states if row[state]}
+        columns = [column for column in columns if column not in empty]
         rows = []
         for row in found:
             path = f"/{resource}s/{row['id']}"
