@@ -7378,7 +7378,7 @@ def label(language: str, word: str) -> str:
 
 
 class Layout(NamedTuple):
-    """Where the fields of a resource stand, by name: a row of LAYOUTS.
+    """Where the fields of a resource stand: a row of LAYOUTS.
 
     above: the field that links to the record that it belongs to.
     facts: those under the title.
@@ -7387,9 +7387,9 @@ class Layout(NamedTuple):
     """
 
     above: str
-    facts: list[str]
-    below: list[str]
-    columns: list[str]
+    facts: str
+    below: str
+    columns: str
 
 
 # fmt: off
@@ -7419,9 +7419,8 @@ def read_layouts(text: str) -> dict[str, Layout]:
     """Return the layouts of resources by name."""
     layouts = {}
     for line in text.strip().split("\n"):
-        resource, above, facts, below, columns = line.split("|")
-        names = ["id-", *NAMES, *columns.split()]
-        layouts[resource.strip()] = Layout(above.strip(), facts.split(), below.split(), names)
+        resource, *cells = map(str.strip, line.split("|"))
+        layouts[resource] = Layout(*cells)
     return layouts
 
 
@@ -7478,7 +7477,6 @@ RECORD_PATHS = {
     for path, row in reversed(READS.items())
     if row.target and row.view and not row.listing
 }
-LIST_PATHS = {**RECORD_PATHS, "task": TASKS_PATH}  # of all records that the reader may see
 # By field; a field that is called as a resource links to one.
 STYLES = {resource: resource for resource in RECORD_PATHS}
 for _style, _fields in FIELDS_BY_STYLE.items():
@@ -7873,7 +7871,8 @@ class Sheet(NamedTuple):
         or because `same` says so, and fields that are set in none. more: of the section.
         """
         heads, wide = [], []
-        for column in LAYOUTS[listing.view.resource.name].columns:
+        layout = LAYOUTS[listing.view.resource.name]
+        for column in ("id-", *NAMES, *layout.columns.split()):
             field = column.removesuffix("-")
             if field not in listing.view.columns or field in (listing.within, same):
                 continue
@@ -7894,7 +7893,7 @@ class Sheet(NamedTuple):
         resource = view.resource
         layout = LAYOUTS[resource.name]
         cells = {field: self.value_cell(view, field, record) for field in view.columns}
-        facts = {field: cells[field] for field in layout.facts}
+        facts = {field: cells[field] for field in layout.facts.split()}
         dated = {date_of(field) for field in cells if record[field]}
         beside: dict[str, Any] = {"Details": [], "People": [], "Dates": [], "Links": []}
         texts, unset = [], []
@@ -7933,7 +7932,7 @@ class Sheet(NamedTuple):
 
     def linked_records(self, field: str, links: Pieces) -> Section:
         """Return a table of the records to which a build or a release leads."""
-        listing = LISTS[LIST_PATHS[LISTS_OF_IDS[field]]]
+        listing = LISTS[RECORD_PATHS[LISTS_OF_IDS[field]]]
         # those that the reader may see
         ids = [path.rpartition("/")[2] for _, path in links if path]
         sql = select_statement(listing.view, "SELECT value AS id FROM json_each(?)")
@@ -7947,7 +7946,7 @@ class Sheet(NamedTuple):
 
     def above(self, resource: Resource, cells: Mapping[str, Cell]) -> Pieces:
         """Return links to what a record belongs to, and to its list there."""
-        path = LIST_PATHS[resource.name]
+        path = RECORD_PATHS[resource.name]
         _, links = cells.get(LAYOUTS[resource.name].above, NOTHING_SET)
         for _, record_path in links:
             listed = f"{record_path}/{resource.array}"
@@ -7970,7 +7969,7 @@ class Sheet(NamedTuple):
         paths = dict(self.lists_in(view.resource, record))
         listings = {listing.key: listing for listing in (MEMBERS, *ENCLOSED.get(view, ()))}
         listings |= {key: LISTS[pattern_of(path)] for key, path in paths.items()}
-        for key in LAYOUTS[view.resource.name].below:
+        for key in LAYOUTS[view.resource.name].below.split():
             if key not in listings:  # it is deleted
                 continue
             listing = listings[key]
@@ -8737,8 +8736,8 @@ def list_query(environ: Environ) -> Texts:
 def language_of(environ: Environ, default: str) -> str:
     """Return the language of a page: browsers name first the one that their user likes best."""
     header = environ.get("HTTP_ACCEPT_LANGUAGE", "").lower()
-    named = re.findall(rf"\b({'|'.join(LANGUAGES)})\b", header)
-    return next(iter(named), default)
+    named = re.search(rf"\b({'|'.join(LANGUAGES)})\b", header)
+    return named[0] if named else default
 
 
 def json_text(value: Any) -> str:
@@ -8761,11 +8760,8 @@ def show_refusal(refused: bottle.HTTPResponse, exchange: Exchange, say: Say) -> 
     if isinstance(refused, bottle.HTTPError):  # from Bottle's router
         render_bottle_error(refused)
     status = refused.status_code
-    text = [exchange.error]
     # The sentence is always English, so another language explains the status first.
-    key = f"status {status}"
-    if say(key) not in ("", key):
-        text.insert(0, say(key))
+    text = list(filter(None, (say(f"status {status}"), exchange.error)))
     return Contents(say(HTTPStatus(status).phrase), [Section(text=text)], status=status)
 
 
@@ -8821,11 +8817,10 @@ class Page:
 
     def response(self, exchange: Exchange) -> bottle.HTTPResponse:
         """Return the page that answers a request."""
-        environ = exchange.environ
         asked = asked_for(exchange)
         framing = " ".join(self.service.frames) or "'none'"
         headers = {**PAGE_HEADERS, "Content-Security-Policy": POLICY + framing}
-        language = language_of(environ, self.language)
+        language = language_of(exchange.environ, self.language)
         say = functools.partial(label, language)
         try:
             # what it raises is an answer in JSON, of which a page is made below
@@ -8866,8 +8861,7 @@ class Page:
         if path == LOGIN_PATH:
             if exchange.method == "POST":
                 return self.log_in(exchange)
-            query = page_query(environ)
-            return self.login_page(exchange, query, status=200)
+            return self.login_page(exchange, parse_query(environ), status=200)
         token = cookie_of(environ)
         if path == LOGOUT_PATH:
             self.log_out(environ, token)
