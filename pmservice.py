@@ -4251,13 +4251,9 @@ def md5(password: str) -> str:
 
 
 def scrypt(secret: str, salt: str) -> str:
-    """Return the scrypt hash of a secret, in hex. Raises Refusal (503)."""
-    try:
-        with ONE_HASH:
-            hashed = hashlib.scrypt(secret.encode(), salt=bytes.fromhex(salt), **SCRYPT)
-    except (MemoryError, ValueError):  # OpenSSL says ValueError of memory
-        raise Refusal(503, "There is no memory to check a password with; try again.") from None
-    return hashed.hex()
+    """Return the scrypt hash of a secret, in hex."""
+    with ONE_HASH:
+        return hashlib.scrypt(secret.encode(), salt=bytes.fromhex(salt), **SCRYPT).hex()
 
 
 def password_matches(given: str, stored: str | None) -> bool:

@@ -4810,15 +4810,6 @@ class TestLogins:
             costs = [(one["n"], one["r"], one["p"]) for one in work]
             assert costs == [(16384, 8, 1)] * hashes
 
-    @each("error", [MemoryError, ValueError])  # of OpenSSL without memory
-    def test_login_without_memory_is_refused(self, dev1, hashing, error):
-        def fail(_):
-            raise error
-
-        hashing.before = fail
-        body = dict(account="dev1", password="secret")
-        assert "no memory" in dev1.refused("POST", "/tokens", body, status=503)["error"]
-
     @each(("body", "fields"), BROKEN_LOGINS)
     def test_login_needs_two_texts(self, client, body, fields):
         assert broken(client, "POST /tokens", body) == fields
