@@ -6150,7 +6150,6 @@ def openapi(url: str, day: date, further: Iterable[Any] = ()) -> Members:
 MAX_CALLS = 1000  # calls that the journal keeps
 MAX_KEPT = 8 * 1024  # bytes of a body or an answer that it keeps
 MAX_HEADERS = 100  # headers of a call that it keeps
-MAX_FAULTS = 100
 MAX_OFFSET = 10**9  # seconds by which the clock can be shifted
 MAX_WAIT = 60  # seconds of a delay, or of waiting for calls
 MAX_WAITING = 24  # calls that wait at once: the other workers (room 16) answer the other calls
@@ -6331,7 +6330,7 @@ def read_offset(value: Any) -> Any:
     return bounded(value, -MAX_OFFSET, MAX_OFFSET)
 
 
-@functools.lru_cache(MAX_FAULTS)
+@functools.lru_cache
 def call_pattern(match: str) -> re.Pattern[str]:
     """Return the regular expression of the calls that the `match` of a fault means."""
     # fnmatch keeps NUL, which no `match` has, as it is, and what stands between brackets. "+?",
@@ -6762,33 +6761,24 @@ class Controls:
         """Return the faults, the first that matches a call first."""
         return self.faults
 
-    def set_faults(self, faults: list[Fault]) -> Any:
-        """Replace the faults, and return them. Raises Refusal if there are too many."""
-        if len(faults) > MAX_FAULTS:
-            rule = f"There are at most {MAX_FAULTS} faults"
-            raise Refusal(400, f"{rule}; DELETE /-/faults removes them.")
-        self.faults = faults
-        return faults
-
     def add_fault(self, body: bytes) -> Any:
         """Add a fault behind the others."""
         fault = read_fault(parse_json(decode(body)))
         with self.changed:
-            return self.set_faults([*self.faults, fault])
+            self.faults = [*self.faults, fault]
+            return self.faults
 
     def put_faults(self, body: bytes) -> Any:
         """Replace the faults."""
         given = parse_json(decode(body))
         if not isinstance(given, list):
             raise Refusal(400, "The body must be a JSON array of faults.")
-        faults = [read_fault(fault) for fault in given]
-        with self.changed:
-            return self.set_faults(faults)
+        self.faults = [read_fault(fault) for fault in given]
+        return self.faults
 
     def clear_faults(self, _: Any) -> None:
         """Remove all faults."""
-        with self.changed:
-            self.faults = []
+        self.faults = []
 
 
 def restore_tables(run: Callable[..., sqlite3.Cursor], tables: Iterable[str]) -> None:

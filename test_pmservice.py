@@ -7256,13 +7256,10 @@ class TestFaults:
                 refusal = memory.refused(method, "/-/faults", body)
                 assert refusal["error"] == f"match fits no call (got {match[:255]}){rest}"
 
-    def test_there_are_a_hundred_faults_at_most_which_can_be_replaced_and_removed(self, memory):
+    def test_faults_can_be_replaced_and_removed(self, memory):
         fault = {"match": "GET /user", "status": 503}
         memory.call("PUT", "/-/faults", [fault] * 99)
-        assert len(memory.fail(**fault)) == 100
-        memory.refused("POST", "/-/faults", fault)
-        memory.refused("PUT", "/-/faults", [fault] * 101)
-        assert memory.get("/-/faults") == [{**fault, "hits": 0}] * 100
+        assert memory.fail(**fault) == [{**fault, "hits": 0}] * 100
         others = [{"match": "GET /openapi.json", "status": 500}]
         assert memory.call("PUT", "/-/faults", others).json == [{**others[0], "hits": 0}]
         assert memory.status("/openapi.json") == 500
