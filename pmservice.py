@@ -6424,9 +6424,7 @@ CALLS_QUERY = {"text": TEXT, "every": Kind("plain", whole(1, 3600), whole_schema
 def check_exactly(shape: Shape, given: Fields) -> Members:
     """Return the checked values like `check`, but refuse fields that the shape does not have."""
     if unknown := sorted(given.keys() - shape.fields.keys()):
-        raise Invalid(
-            {field: f"is not known here{suggest(field, shape.fields)}" for field in unknown}
-        )
+        raise Invalid(dict.fromkeys(unknown, "is not known here"))
     return check(shape, given)
 
 
@@ -6677,8 +6675,7 @@ class Controls:
         """Return the URI of a snapshot and the connection that keeps it. Raises Refusal (404)."""
         snapshots = self.database.snapshots
         if name not in snapshots:
-            remedy = suggest(name, snapshots) or "."
-            raise Refusal(404, f"There is no snapshot {name}{remedy}")
+            raise Refusal(404, f"There is no snapshot {name}.")
         return snapshots[name]
 
     def restore_snapshot(self, name: str) -> None:
