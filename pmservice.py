@@ -5775,8 +5775,6 @@ def render_bottle_error(error: bottle.HTTPError) -> str:
     elif error.status_code == 405:
         allowed = error.get_header("Allow").replace(",", ", ")
         exchange.error = f"{method} is not allowed at {path}; allowed: {allowed}."
-    elif error.exception:
-        log.error("%s %s failed", method, path, exc_info=error.exception)
     bottle.response.content_type = "application/json"
     return to_json({"error": exchange.error})
 
@@ -6043,7 +6041,7 @@ def describe(operation: Any, day: date) -> Fields:
     }
     described = {
         "operationId": name_operation(operation.purpose),
-        "summary": operation.purpose[:1].upper() + operation.purpose[1:],
+        "summary": operation.purpose.capitalize(),
         "description": sentence_about(operation),
         "tags": [tag_of(operation)],
         "responses": answers,
@@ -6528,8 +6526,6 @@ class Controls:
             raise Refusal(404, CONTROLS_OFF)
         if is_control or not self.on:
             return
-        if not self.faults:
-            return
         exchange.fault = fault = self.take_fault(exchange)
         if "delay" in fault and self.wait_or_reset(fault["delay"]):
             raise Refusal(503, "The service was reset while this call was delayed.")
@@ -6655,9 +6651,8 @@ class Controls:
     def save_snapshot(self, name: str) -> None:
         """Save the records under a name."""
         uri, database = memory_uri(), self.database
-        with contextlib.ExitStack() as undo, database.lock(), database.querying() as store:
+        with database.lock(), database.querying() as store:
             keeper = sqlite3.connect(uri, uri=True, check_same_thread=False)
-            undo.callback(keeper.close)
             if database.in_memory:
                 # Several times as fast as VACUUM, and every fresh service of a test does it.
                 store.connection.backup(keeper)
@@ -6665,7 +6660,6 @@ class Controls:
             else:
                 # A backup would be in WAL mode, which memory cannot have.
                 store.run("VACUUM INTO ?", (uri,))
-            undo.pop_all()
             _, old_keeper = database.snapshots.get(name, (uri, None))
             database.snapshots[name] = (uri, keeper)
             if old_keeper:
@@ -6678,12 +6672,10 @@ class Controls:
             raise Refusal(404, f"There is no snapshot {name}.")
         return snapshots[name]
 
-    def restore_snapshot(self, name: str) -> None:
-        """Return to the records of a snapshot."""
-        self.restore(name)
-
     def restore(self, name: str, to_start: bool = False) -> None:
-        """Restore the records of a snapshot and the sequences of ids, in one transaction.
+        """Return to the records of a snapshot.
+
+        The sequences of ids return, too, all in one transaction.
 
         to_start: whether clock, faults and journal return to the start, too, before anybody else
             can write, and the tokens are restored. Otherwise the present tokens stay, but for those
@@ -6832,7 +6824,7 @@ CONTROLS = (
     Control("PUT",    "/-/snapshots/<name>",         "save a snapshot of the records",               Controls.save_snapshot),
     Control("POST",   "/-/snapshots/<name>",         "save a snapshot of the records (alias)",       Controls.save_snapshot),
     Control("DELETE", "/-/snapshots/<name>",         "remove a snapshot",                            Controls.remove_snapshot),
-    Control("POST",   "/-/snapshots/<name>/restore", "restore a snapshot",                           Controls.restore_snapshot),
+    Control("POST",   "/-/snapshots/<name>/restore", "restore a snapshot",                           Controls.restore),
     Control("GET",    "/-/dump",                     "write all records as a fixture",               Controls.dump_all, ANY_OBJECT),
     Control("POST",   "/-/load",                     "load a fixture",                               Controls.load_all, LOADED, reads=ANY_OBJECT),
     Control("GET",    "/-/clock",                    "show the time of the service",                 Controls.get_clock, TIME),
