@@ -6321,13 +6321,6 @@ def blank_fields(fields: Fields) -> Members:
 # The fields of requests to controls
 
 
-def read_offset(value: Any) -> Any:
-    """Return by how many seconds to shift the clock; a whole number stays whole in answers."""
-    if type(value) not in (int, float):
-        raise ValueError("must be a number of seconds")
-    return bounded(value, -MAX_OFFSET, MAX_OFFSET)
-
-
 @functools.lru_cache
 def call_pattern(match: str) -> re.Pattern[str]:
     """Return the regular expression of the calls that the `match` of a fault means."""
@@ -6394,7 +6387,7 @@ Fault = Members
 #                look     read                               schema of a request
 SECONDS   = Kind("plain", number_of("seconds", MAX_WAIT),    {**HOURS_SCHEMA, "maximum": MAX_WAIT})
 COUNT     = Kind("plain", whole(0, MAX_CALLS),               whole_schema(0, MAX_CALLS))
-OFFSET    = Kind("plain", read_offset,                       {**FLOAT, "minimum": -MAX_OFFSET, "maximum": MAX_OFFSET})
+OFFSET    = Kind("plain", number_of("seconds", -MAX_OFFSET, MAX_OFFSET), {**FLOAT, "minimum": -MAX_OFFSET, "maximum": MAX_OFFSET})
 MATCH     = text_kind("plain", read_match,                      {"type": "string", "pattern": f"^({CALL_PATTERN})$"})
 CALL_PATH = TEXT._replace(read=lambda value: bare_path(read_text(value)))
 EFFECTS   = {
