@@ -4988,7 +4988,6 @@ FORM = "application/x-www-form-urlencoded"
 FORM_ITEM = re.compile(r"(.*)\[[0-9]*\]")
 MAX_BODY = 1024 * 1024  # bytes
 MAX_LOAD = 64 * MAX_BODY  # bytes of a fixture that a control loads
-MAX_PARAMETERS = 100  # of a query
 MAX_PATH = 1000  # characters of a path in the journal and the log
 MAX_METHOD = 20  # of a method
 MOST_IGNORED = 20  # names that an answer says were ignored
@@ -5090,12 +5089,8 @@ class Exchange:
 
     def query(self, shape: Shape) -> Texts:
         """Return the parameters of the query that a shape has, and note the others."""
-        if not self.environ.get("QUERY_STRING"):
-            return {}
         given = parse_query(self.environ)
-        # An empty parameter counts as not given.
-        not_empty = {name: value for name, value in given.items() if value}
-        self.note_ignored(ignored_fields(shape, not_empty, "?"))
+        self.note_ignored(ignored_fields(shape, given, "?"))
         return {name: given[name] for name in given if name in shape.fields}
 
 
@@ -5561,13 +5556,8 @@ def parse_form(text: str) -> Fields:
 
 
 def parse_query(environ: Environ) -> Texts:
-    """Return the query parameters. Raises Refusal if there are too many."""
-    text = environ.get("QUERY_STRING", "")
-    try:
-        pairs = urllib.parse.parse_qsl(text, keep_blank_values=True, max_num_fields=MAX_PARAMETERS)
-    except ValueError:
-        raise Refusal(400, "The query has too many parameters.") from None
-    return dict(pairs)
+    """Return the query parameters; an empty one counts as not given."""
+    return dict(urllib.parse.parse_qsl(environ.get("QUERY_STRING", "")))
 
 
 def with_page(query: Fields, listing: Listing) -> Fields:
@@ -8678,15 +8668,9 @@ NO_RECORDS = Section(
 )
 
 
-def page_query(environ: Environ) -> Texts:
-    """Return the query parameters of a page that are not empty."""
-    sent = parse_query(environ)
-    return {name: value for name, value in sent.items() if value}
-
-
 def list_query(environ: Environ) -> Texts:
     """Return the query parameters of a list, with a page and a limit that suit a page of HTML."""
-    query = {"page": "1", "limit": str(ROWS), **page_query(environ)}
+    query = {"page": "1", "limit": str(ROWS), **parse_query(environ)}
     with contextlib.suppress(ValueError):  # the operation refuses what is not a limit
         limit = LIMIT.read(query["limit"])
         query["limit"] = str(min(limit, MOST_ROWS))
@@ -8936,7 +8920,7 @@ class Page:
             raise Refusal(404, CONTROLS_OFF)
         if not exchange.caller.admin:
             raise Refusal(403, ADMIN_ONLY)
-        query = page_query(exchange.environ)
+        query = parse_query(exchange.environ)
         wanted = check_exactly(Shape(CALLS_QUERY), query)
         words = wanted.get("text", "").lower()
         texts = map(shown_call, reversed(self.controls.matching({})))
