@@ -5506,16 +5506,16 @@ def decode(body: bytes) -> str:
 def parse_body(body: bytes, content_type: str) -> Fields:
     """Return the fields of a body: JSON, unless it is labelled as a form and looks like one."""
     text = decode(body)
-    if not text.strip():
+    stripped = text.strip()
+    if stripped in ("", "null"):
         return {}
     # Some clients send JSON under a form's label.
-    if content_type.lower().startswith(FORM) and not text.lstrip().startswith("{"):
-        # `null` under a form's label is JSON, too.
-        return {} if text.strip() == "null" else parse_form(text)
+    if content_type.lower().startswith(FORM) and stripped[0] != "{":
+        return parse_form(stripped)
     value = parse_json(text)
-    if value is not None and not isinstance(value, dict):
+    if not isinstance(value, dict):
         raise Refusal(400, "The body must be a JSON object.")
-    return value or {}
+    return value
 
 
 def parse_json(text: str, object_hook: Callable[[Members], Any] | None = None) -> Any:
@@ -5527,15 +5527,13 @@ def parse_json(text: str, object_hook: Callable[[Members], Any] | None = None) -
         raise Refusal(400, f"The body must be JSON, but {place} is wrong.") from None
     except ValueError:
         raise Refusal(400, "The body must be JSON; it has a number with too many digits.") from None
-    except RecursionError:
-        raise Refusal(400, TOO_DEEP) from None
 
 
 def parse_form(text: str) -> Fields:
     """Return the fields of a form; those whose name ends in [] or [0], [1], … are arrays."""
     try:
         pairs = urllib.parse.parse_qsl(
-            text.strip(), keep_blank_values=True, strict_parsing=True, errors="strict"
+            text, keep_blank_values=True, strict_parsing=True, errors="strict"
         )
     except ValueError:
         rule = "The body must be JSON, or a form in UTF-8 such as name=Shop&acl=open"
