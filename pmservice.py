@@ -5208,11 +5208,9 @@ class Service:
         environ = exchange.environ
         origin = environ.get("HTTP_ORIGIN")
         if origin is not None and not self.may_call(origin, environ.get("HTTP_HOST")):
-            name = printable(origin[:MAX_NAME]) or "an unnamed origin"
-            remedy = ""
-            with contextlib.suppress(ValueError):
-                remedy = f"; start it with --origin {read_origins(name)} to allow them"
-            raise Refusal(403, f"Pages of {name} may not call this service{remedy}.")
+            name = printable(origin[:MAX_NAME])
+            remedy = f"start it with --origin {name} to allow them"
+            raise Refusal(403, f"Pages of {name} may not call this service; {remedy}.")
         asks = "HTTP_ACCESS_CONTROL_REQUEST_METHOD" in environ
         if origin and asks and environ["REQUEST_METHOD"] == "OPTIONS":
             exchange.aside = True
