@@ -6696,7 +6696,7 @@ class Controls:
             raise Refusal(409, "The service was reset meanwhile.")
         calls = self.matching(wanted)
         if "count" in wanted and len(calls) != count:
-            raise Refusal(409, f"calls that match: {len(calls)} instead of {count}.")
+            raise Refusal(409, f"{len(calls)} calls match instead of {count}.")
         texts = ",".join(map(shown_call, calls))
         return f'{{"total":{len(calls)},"calls":[{texts}]}}'.encode()
 
@@ -9169,8 +9169,8 @@ class Server(TcpWSGIServer):  # type: ignore[misc]
         finally:
             for channel in list(self.active_channels.values()):
                 channel.handle_close()  # wakes a thread that waits for this client to read
-            self.workers.shutdown()
-            self.hashing.shutdown()
+            self.workers.shutdown(cancel_futures=True)
+            self.hashing.shutdown(cancel_futures=True)
 
     def close_all(self) -> None:
         """Close all sockets, now that nobody stops the server any more."""
