@@ -11248,7 +11248,6 @@ def stdin_text() -> str:
 
 def command_load(settings: Values, options: argparse.Namespace) -> None:
     """Load a fixture from a file or stdin."""
-    unwind_on_sigterm()
     show_progress(f"reading {options.file} …")
     text = stdin_text() if options.file == "-" else fixture_text(options.file)
     with open_database(settings) as database:
@@ -11297,15 +11296,6 @@ def command_user(settings: Values, options: argparse.Namespace) -> None:
     tell(f"user {id}, {account}, {done}")
 
 
-def unwind_on_sigterm() -> None:
-    """Let SIGTERM raise SystemExit, so that half a copy is removed on the way out."""
-
-    def leave(number: int, _: object) -> None:
-        sys.exit(128 + number)
-
-    signal.signal(signal.SIGTERM, leave)
-
-
 def give_name(part: str, path: str) -> None:
     """Give a finished file its name without ever replacing another file. Raises FileExistsError."""
     try:
@@ -11336,7 +11326,7 @@ def command_pull(settings: Values, options: argparse.Namespace) -> int:
 
 def command_backup(settings: Values, options: argparse.Namespace) -> None:
     """Copy the database, as it is now, to a new file, which gets its name when it is whole."""
-    unwind_on_sigterm()
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # removes half a copy, as Ctrl-C
     out = options.out
     if os.path.lexists(out):
         raise StartError(f"{out}: File exists; name a file that does not exist yet")
