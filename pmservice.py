@@ -9786,7 +9786,6 @@ def share_password(database: Database) -> str:
 # The entry points for Python programs, and the table of settings, which the command line shares.
 # Nothing here answers requests.
 
-MANY_RECORDS = 20_000  # take seconds to load
 CALLS_REPORTED = 20  # of each service, when a test has failed
 FilePath = str | os.PathLike[str]
 FixtureSource = FilePath | Fields  # a file or a document
@@ -10024,18 +10023,6 @@ def naming(name: str) -> Iterator[None]:
         raise StartError(f"{name}: {error}") from None
     finally:
         show_progress("")
-
-
-def load_text(database: Database, text: str, name: str) -> int:
-    """Load the text of a fixture and return how many records it has. Raises StartError."""
-    with naming(name):
-        document = parse_fixture(text)
-        total = sum(len(records or ()) for records in document.values())
-        if total > MANY_RECORDS and not (database.in_memory or database.created):
-            words = f"loading {total:,} records; other writers wait meanwhile"
-            log.warning("%s: %s", database.path, words)
-        with database.loading() as store:
-            return load(store, document, show_progress)
 
 
 def set_password(database: Database, password: str) -> None:
@@ -11248,10 +11235,11 @@ def stdin_text() -> str:
 
 def command_load(settings: Values, options: argparse.Namespace) -> None:
     """Load a fixture from a file or stdin."""
-    show_progress(f"reading {options.file} …")
-    text = stdin_text() if options.file == "-" else fixture_text(options.file)
-    with open_database(settings) as database:
-        records = load_text(database, text, options.file)
+    name = options.file
+    show_progress(f"reading {name} …")
+    text = stdin_text() if name == "-" else fixture_text(name)
+    with open_database(settings) as database, naming(name), database.loading() as store:
+        records = load(store, parse_fixture(text), show_progress)
     tell(f"{records:,} records loaded into {settings['database']}")
 
 

@@ -10606,12 +10606,6 @@ class TestCommandLine:
                 assert pmservice.main(["call", method, "departments"]) == 0
         assert screen.shown() == f"{indented}\n\n"
 
-    def test_much_is_announced_to_those_who_use_the_database(self, run):
-        Path("f.json").write_text(json.dumps({"products": [{"name": "P"}] * 20_001}))
-        words = "pm.db: loading 20,001 records; other writers wait meanwhile\n"
-        for is_there in (False, True):
-            assert (words in run("load", "f.json")[2]) == is_there
-
     @each(("command", "statement", "error", "code", "told"), [
         ("load f.json", "COMMIT", KeyboardInterrupt(), 130, "f.json: stopped; nothing was loaded"),
         ("backup copy.db", "VACUUM", sqlite3.OperationalError("is full"), 2, "copy.db: is full"),
