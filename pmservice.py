@@ -10015,8 +10015,6 @@ def naming(name: str) -> Iterator[None]:
     """Load the fixture of this name in the block. Raises StartError that begins with the name."""
     try:
         yield
-    except KeyboardInterrupt:
-        raise KeyboardInterrupt(f"{name}: stopped; nothing was loaded") from None
     except Busy:  # a Refusal, too; `patiently` (room 20) tries again
         raise
     except (Refusal, sqlite3.Error) as error:
@@ -11017,10 +11015,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     prepare_streams()
     try:
         return run_command(sys.argv[1:] if arguments is None else arguments)
-    except (KeyboardInterrupt, EOFError) as stop:
+    except (KeyboardInterrupt, EOFError):  # Ctrl-C, or no answer to a question
         show_progress("")
-        if str(stop):
-            tell(f"pmservice: {stop}")
         return 130
     except BrokenPipeError:
         sys.stdout = discard()  # or Python would fail again when it flushes stdout at exit
