@@ -9850,14 +9850,6 @@ def read_hosts(words: str) -> str:
     return words.lower()
 
 
-def read_frames(words: str) -> str:
-    """Return the origins that may frame pages; browsers cannot be told of null."""
-    origins = read_origins(words)
-    if "null" in origins:
-        raise ValueError
-    return origins
-
-
 def yes_or_no(value: Any) -> bool:
     """Return the truth value of a boolean or a word."""
     word = str(value).lower()
@@ -9898,7 +9890,6 @@ SWITCH   = SettingKind(yes_or_no,    "must be yes or no")
 HOSTS    = SettingKind(read_hosts,   "must be a name without a port, such as pm.example.org")
 ORIGINS  = SettingKind(read_origins, "must be a scheme and a host such as https://app.example.org, with no path, or * or null")
 LANGUAGE = SettingKind(read_language, "must be en or zh")
-FRAMES   = SettingKind(read_frames,  "must be a scheme and a host such as https://demo.example.org, with no path, or *")
 SOURCE   = SettingKind(read_source,  "must be a file or a dict")
 INSTANT  = SettingKind(read_now,     "must be a moment, such as 2026-01-05T09:00:00Z")
 TIMER    = SettingKind(read_clock,   "must be a function that returns the time with its zone")
@@ -9920,7 +9911,7 @@ SETTINGS = (
                                                                    "printed once"),
     Setting("origin",         "",             ORIGINS,  "browser", "an origin whose web pages may call, such as https://app.example.org; "
                                                                    "*: all; can be repeated"),
-    Setting("frame",          "",             FRAMES,   "browser", "an origin whose pages may show ours in a frame, such as "
+    Setting("frame",          "",             ORIGINS,  "browser", "an origin whose pages may show ours in a frame, such as "
                                                                    "https://demo.example.org; *: all; can be repeated"),
     Setting("language",       "en",           LANGUAGE, "browser", "the language of pages, unless the browser asks for another, of the demo "
                                                                    "and of GET /options/bug: en or zh"),
@@ -11180,7 +11171,7 @@ def add_settings(to: argparse._ActionsContainer, helps: Mapping[str, str]) -> No
         else:
             # the last word: HOST for --allowed-host
             options["metavar"] = setting.name.upper().rpartition("_")[2]
-        if setting.kind in (ORIGINS, HOSTS, FRAMES):
+        if setting.kind in (ORIGINS, HOSTS):
             options["action"] = "append"
         to.add_argument(*filter(None, [setting.short, setting.flag]), **options)
 
