@@ -9850,6 +9850,11 @@ def read_hosts(words: str) -> str:
     return words.lower()
 
 
+def read_port(value: Any) -> int:
+    """Return the number of a port."""
+    return range(65536).index(int(value))
+
+
 def yes_or_no(value: Any) -> bool:
     """Return the truth value of a boolean or a word."""
     word = str(value).lower()
@@ -9885,7 +9890,7 @@ def read_source(value: Any) -> FixtureSource:
 # fmt: off
 ANY_TEXT = SettingKind(str,          "")
 WORD     = SettingKind(sendable,     "must not be empty, nor begin or end with a space, nor contain control characters")
-WHOLE    = SettingKind(int,          "must be a whole number")
+PORT     = SettingKind(read_port,    "must be a whole number from 0 to 65535; 0 picks a free one")
 SWITCH   = SettingKind(yes_or_no,    "must be yes or no")
 HOSTS    = SettingKind(read_hosts,   "must be a name without a port, such as pm.example.org")
 ORIGINS  = SettingKind(read_origins, "must be a scheme and a host such as https://app.example.org, with no path, or * or null")
@@ -9903,7 +9908,7 @@ SETTINGS = (
                                                                    "--database, it is loaded if that file holds no records yet"),
     Setting("timezone",       "UTC",          ANY_TEXT, "data",    "the zone of datetimes that name none, such as Asia/Shanghai"),
     Setting("host",           "127.0.0.1",    ANY_TEXT, "network", "the address to listen on; other than loopback needs --token or --password"),
-    Setting("port",           8080,           WHOLE,    "network", "the port to listen on; 0 picks a free one", "-p"),
+    Setting("port",           8080,           PORT,     "network", "the port to listen on; 0 picks a free one", "-p"),
     Setting("allowed_host",   "",             HOSTS,    "network", "a Host name to answer to, besides those of loopback; without one, "
                                                                    "every name unless listening on loopback; can be repeated"),
     Setting("token",          None,           WORD,     "network", "a token that acts as the administrator", "-t"),
@@ -10305,16 +10310,12 @@ def listen(host: str, port: int) -> socket.socket:
 
     Callers bind it first, so that a taken port leaves no new database behind.
     """
-    if not 0 <= port <= 65535:
-        raise StartError(f"--port: {port} is not a port; use 0 to 65535, where 0 picks a free one")
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
         return socket.create_server((host, port), family=family)
     except OSError as error:
         # create_server adds "(while attempting to bind on address …)"
         words = str(error.strerror or error).partition(" (while")[0].lower()
-        if error.errno == errno.EADDRINUSE:  # Windows says it in many words
-            words = "address already in use"
         remedy = "pick another --host, or another --port (0 for a free one)"
         raise StartError(f"cannot listen on {host}:{port}: {words}; {remedy}") from None
 
