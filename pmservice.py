@@ -10940,23 +10940,20 @@ class Pull:
         store.place_records()
 
     def sound(self, store: Store, array: str, id: int) -> Members | None:
-        """Return the checked values of a record, None for one that needs a broken one."""
-        while record := self.records[array].get(id):
+        """Return the checked values of a record, without broken ones; None if it needs one."""
+        record = self.records[array][id]
+        while True:
             try:
                 return check_record(store, FIXTURE[array], record)
             except Invalid as error:
-                self.leave_out(array, id, error)
-        return None
-
-    def leave_out(self, array: str, id: int, error: Invalid) -> None:
-        """Leave out the broken values of a record or, if they are not in it, the record."""
-        broken = {re.split(r"\W", name)[0] for name in error.fields}
-        given = broken & self.records[array][id].keys()
-        for field in given:
-            self.unset(array, id, field)
-        if not given:
-            del self.records[array][id]
-            self.left_out[array] += 1
+                broken = {re.split(r"\W", name)[0] for name in error.fields}
+            given = broken & record.keys()
+            for field in given:
+                self.unset(array, id, field)
+            if not given:
+                del self.records[array][id]
+                self.left_out[array] += 1
+                return None
 
     def unset(self, array: str, id: int, field: str, link: int = 0) -> None:
         """Unset a field or, of several links in it, a single one."""
