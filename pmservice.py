@@ -9967,8 +9967,6 @@ def read_settings(given: Fields) -> Members:
     for name, value in given.items():
         if value is not None:
             settings[name] = ARGUMENTS[name].value(value, name)
-    if settings["load"] and settings["demo"]:
-        raise StartError("load and demo: only one of them can be loaded")
     return settings
 
 
@@ -10054,6 +10052,8 @@ def fill(database: Database, settings: Values) -> list[str]:
 
 def make_service(database: FilePath, chosen: Values, existing: bool = False) -> Service:
     """Return a service that still has to be filled; see `create_app`. existing: see Database."""
+    if chosen["load"] and chosen["demo"]:
+        raise StartError("load and demo: only one of them can be loaded")
     clock = Clock(chosen["clock"])
     zone = zone_of(chosen["timezone"])
     if chosen["now"]:
@@ -11378,8 +11378,6 @@ def command_serve(settings: Values, options: argparse.Namespace) -> None:
     path, host, loopback = settings["database"], settings["host"], is_loopback(settings["host"])
     if not loopback and not (settings["token"] or settings["password"]):
         raise StartError(f"{host} can be reached from outside: set --token or --password first")
-    if settings["load"] and settings["demo"]:
-        raise StartError("--load and --demo: only one of them can be loaded")
     if settings["with_parent"]:
         refuse_stdin_without_parent()
     chosen = {**settings, "loopback_only": loopback}

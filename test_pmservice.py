@@ -10470,7 +10470,7 @@ REFUSED_LINES = [  # line, words
                                " characters\n"),
     ("--password \u3000 --port 0", "--password must not be empty"),
     ("load absent.json",       "absent.json: No such file or directory"),
-    ("--load f.json --demo --port 0", "--load and --demo: only one of them can be loaded"),
+    ("--load f.json --demo --port 0", "load and demo: only one of them can be loaded"),
     ("--database other.db --port 0", "other.db: a database of another program; name another file with --database"),
     ("--database newer.db --port 0", "newer.db: written by a newer pmservice; upgrade, or name another file"),
     ("--database empty.db --port 0", "empty.db: a database of another program"),
