@@ -11432,12 +11432,11 @@ def patiently(path: str, work: Callable[..., Any], *arguments: Any) -> Any:
 
     `work` itself waits some seconds for the lock before it raises Busy.
     """
-    for attempt in itertools.count():
+    while True:
         try:
             return work(*arguments)
         except Busy:
-            if attempt == 0:
-                log.warning("%s: waiting for another process that is writing to it", path)
+            log.warning("%s: waiting for another process that is writing to it", path)
 
 
 def finish_start(service: Service, settings: Values, url: str) -> None:
