@@ -10404,11 +10404,6 @@ def calls_since(number: int) -> list[tuple[str, str]]:
     return [sections[first] for first in sorted(sections)]
 
 
-def json_or_text(value: Any) -> str:
-    """Return a text as it is, and any other value as JSON."""
-    return value if isinstance(value, str) else to_json(value)
-
-
 def call_lines(call: Fields) -> Iterator[str]:
     """Yield the lines of a call in a test's report."""
     result = f"{call['status']} {call['duration']:.1f} ms {call['account']}"
@@ -10417,7 +10412,8 @@ def call_lines(call: Fields) -> Iterator[str]:
     told = ("error", "hint") if call["error"] else ("answer",)
     for name in ("body", *told, "ignored", "fault"):
         if value := call[name]:
-            yield f"    {name:8}{printable(shortened(json_or_text(value)))}"
+            text = value if isinstance(value, str) else to_json(value)
+            yield f"    {name:8}{printable(shortened(text))}"
 
 
 def settings_of(request: Any, settings: Settings) -> Members:
