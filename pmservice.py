@@ -9556,41 +9556,41 @@ note | 0.1 | yu | I see the cause. You'll get a build for the trial tomorrow at 
 bug | 0.02 | | | hana | | 3 | 4 | designdefect | | | The grey cloud covers the house number | 灰色云朵挡住门牌号 |
         Open a stop with a long address offline//the whole address//a cloud on the house number | 断网时打开地址较长的站点//完整显示地址//云朵盖住了门牌号
 """
-# THE ACTS: what happens to the rows of a kind, in this order.
+# THE ACTS: what happens to the rows of a kind, in this order. Each line: the kind | when | who | the operation | what it sends.
 #   when    the column that says when it happens, unless its cell is empty
 #   who     the column with the account of the caller, or an account
 #   sends   the fields of the body: `title` sends the cell of that column, `dept=department` the cell of another one, and `acl:open` this word
-ACTS = (
-    # kind         when         who           operation                         sends
-    ("department", "opened",    "admin",      "POST /departments",              "name manager"),
-    ("user",       "opened",    "admin",      "PUT /users/<user>",              "realname role email dept=department"),
-    ("program",    "opened",    "admin",      "POST /programs",                 "name begin end PM acl"),
-    ("product",    "opened",    "admin",      "POST /programs/<id>/products",   "name desc code PO QD RD acl"),
-    ("plan",       "opened",    "PO",         "POST /products/<id>/plans",      "title begin end status"),
-    ("plan",       "closed",    "PO",         "PUT /productplans/<id>",         "status:closed"),
-    ("project",    "opened",    "PM",         "POST /programs/<id>/projects",   "name desc code begin end model products PM PO QD RD acl whitelist"),
-    ("execution",  "opened",    "PM",         "POST /projects/<id>/executions", "name code begin end PM PO QD RD acl"),
-    ("execution",  "suspended", "PM",         "PUT /executions/<id>",           "status:suspended"),
-    ("execution",  "closed",    "PM",         "PUT /executions/<id>",           "status:closed"),
-    ("story",      "opened",    "PO",         "POST /products/<id>/stories",    "title spec reviewer plan pri estimate category:feature"),
-    ("story",      "reviewed",  "reviewer",   "POST /stories/<id>/review",      "result:pass assignedTo=RD"),
-    ("story",      "closed",    "PO",         "POST /stories/<id>/close",       "closedReason:done"),
-    ("task",       "opened",    "PM",         "POST /executions/<id>/tasks",    "name type pri assignedTo estimate story estStarted=opened deadline"),
-    ("task",       "started",   "assignedTo", "POST /tasks/<id>/start",         ""),
-    ("task",       "worked",    "assignedTo", "POST /tasks/<id>/estimate",      "consumed left work=name"),
-    ("task",       "closed",    "PM",         "POST /tasks/<id>/close",         ""),
-    ("testcase",   "opened",    "QD",         "POST /products/<id>/testcases",  "title type pri story steps"),
-    ("build",      "opened",    "RD",         "POST /projects/<id>/builds",     "name product execution builder=RD date=opened stories bugs"),
-    ("release",    "opened",    "PO",         "POST /projects/<id>/releases",   "name product build date stories bugs"),
-    ("testtask",   "opened",    "QD",         "POST /projects/<id>/testtasks",  "name product execution build begin end owner=QD type testcases status:doing"),
-    ("testtask",   "done",      "QD",         "PUT /testtasks/<id>",            "status:done"),
-    ("run",        "opened",    "by",         "POST /testcases/<id>/results",   "testtask steps"),
-    ("bug",        "opened",    "by",         "POST /products/<id>/bugs",       "title severity pri type steps assignedTo openedBuild=build execution case"),
-    ("bug",        "resolved",  "assignedTo", "POST /bugs/<id>/resolve",        "resolution resolvedBuild:trunk"),
-    ("bug",        "closed",    "by",         "POST /bugs/<id>/close",          ""),
-    ("note",       "opened",    "by",         "PUT /bugs/<id>",                 "comment"),
-    ("then",       "opened",    "by",         "",                               ""),  # both are in the row
-)
+# What follows a `then` stands in its own row.
+ACTS = """\
+department | opened    | admin      | POST /departments              | name manager
+user       | opened    | admin      | PUT /users/<user>              | realname role email dept=department
+program    | opened    | admin      | POST /programs                 | name begin end PM acl
+product    | opened    | admin      | POST /programs/<id>/products   | name desc code PO QD RD acl
+plan       | opened    | PO         | POST /products/<id>/plans      | title begin end status
+plan       | closed    | PO         | PUT /productplans/<id>         | status:closed
+project    | opened    | PM         | POST /programs/<id>/projects   | name desc code begin end model products PM PO QD RD acl whitelist
+execution  | opened    | PM         | POST /projects/<id>/executions | name code begin end PM PO QD RD acl
+execution  | suspended | PM         | PUT /executions/<id>           | status:suspended
+execution  | closed    | PM         | PUT /executions/<id>           | status:closed
+story      | opened    | PO         | POST /products/<id>/stories    | title spec reviewer plan pri estimate category:feature
+story      | reviewed  | reviewer   | POST /stories/<id>/review      | result:pass assignedTo=RD
+story      | closed    | PO         | POST /stories/<id>/close       | closedReason:done
+task       | opened    | PM         | POST /executions/<id>/tasks    | name type pri assignedTo estimate story estStarted=opened deadline
+task       | started   | assignedTo | POST /tasks/<id>/start         |
+task       | worked    | assignedTo | POST /tasks/<id>/estimate      | consumed left work=name
+task       | closed    | PM         | POST /tasks/<id>/close         |
+testcase   | opened    | QD         | POST /products/<id>/testcases  | title type pri story steps
+build      | opened    | RD         | POST /projects/<id>/builds     | name product execution builder=RD date=opened stories bugs
+release    | opened    | PO         | POST /projects/<id>/releases   | name product build date stories bugs
+testtask   | opened    | QD         | POST /projects/<id>/testtasks  | name product execution build begin end owner=QD type testcases status:doing
+testtask   | done      | QD         | PUT /testtasks/<id>            | status:done
+run        | opened    | by         | POST /testcases/<id>/results   | testtask steps
+bug        | opened    | by         | POST /products/<id>/bugs       | title severity pri type steps assignedTo openedBuild=build execution case
+bug        | resolved  | assignedTo | POST /bugs/<id>/resolve        | resolution resolvedBuild:trunk
+bug        | closed    | by         | POST /bugs/<id>/close          |
+note       | opened    | by         | PUT /bugs/<id>                 | comment
+then       | opened    | by         |                                |
+"""
 # Columns of ids, which are looked up: a build or release has the stories of its execution that are done, and the bugs fixed since the last build.
 IDS = {
     "testcases": "SELECT group_concat(id) FROM testcase WHERE product = :product",
@@ -9626,6 +9626,11 @@ class Row:
         return age + spread
 
 
+def cells_in(line: str) -> list[str]:
+    """Return the cells of a line of a table."""
+    return [cell.strip() for cell in line.split("|")]
+
+
 def read_script(language: str) -> list[Row]:
     """Return the rows of the script, with the texts of one language."""
     columns: dict[str, list[str]] = {}
@@ -9633,7 +9638,7 @@ def read_script(language: str) -> list[Row]:
     above: Members = {}
     rows: list[Row] = []
     for line in re.sub(r"\n +", " ", SCRIPT).splitlines():
-        kind, *cells = map(str.strip, line.split("|"))
+        kind, *cells = cells_in(line)
         if kind.endswith(":"):
             columns[kind[:-1]] = [cell.removesuffix(f" {language}") for cell in cells]
         elif kind:
@@ -9697,6 +9702,7 @@ class Play:
 
     def __init__(self, store: Store, language: str):
         self.script = read_script(language)
+        self.acts = [cells_in(line) for line in ACTS.splitlines()]
         self.store = store
         self.calendar = Calendar(store.clock().astimezone(store.zone))
         self.operations = {f"{row.method} {row.path}": row for row in OPERATIONS}
@@ -9708,7 +9714,7 @@ class Play:
             if row.kind == "user":
                 self.store.add_person(row.cells["account"])
                 row.id = row.cells["account"]
-            for kind, when, who, operation, sends in ACTS:
+            for kind, when, who, operation, sends in self.acts:
                 if kind == row.kind and row.cells[when]:
                     events.append((row.age(when), row, who, operation, sends))
         events.sort(key=lambda event: -event[0])
