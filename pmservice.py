@@ -6696,7 +6696,7 @@ class Controls:
             raise Refusal(409, "The service was reset meanwhile.")
         calls = self.matching(wanted)
         if "count" in wanted and len(calls) != count:
-            raise Refusal(409, f"{len(calls)} calls match instead of {count}.")
+            raise Refusal(409, f"Calls that match: {len(calls)} instead of {count}.")
         texts = ",".join(map(shown_call, calls))
         return f'{{"total":{len(calls)},"calls":[{texts}]}}'.encode()
 

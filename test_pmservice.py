@@ -6969,10 +6969,10 @@ NO_FORMS = [
     ("application/json", "hush"), ("application/json", '{"password": hush}'), ("", "token hush"),
 ]
 OTHER_NUMBERS = {  # query of the journal: the refusal
-    "path=/products&count=1": "calls that match: 2 instead of 1.",
-    "path=/product&count=1":  "calls that match: 0 instead of 1.",
-    "path=/products&method=get&status=200&count=0&wait=0.1": "calls that match: 2 instead of 0.",
-    "count=3":                "calls that match: 2 instead of 3.",
+    "path=/products&count=1": "Calls that match: 2 instead of 1.",
+    "path=/product&count=1":  "Calls that match: 0 instead of 1.",
+    "path=/products&method=get&status=200&count=0&wait=0.1": "Calls that match: 2 instead of 0.",
+    "count=3":                "Calls that match: 2 instead of 3.",
 }
 # Answers of faults that cannot be read as JSON, or not written as JSON again.
 NO_JSON = ["[" * 20_000, "[" * 8000, "NaN", "1e999", '"\\ud800"', "{"]
@@ -9090,9 +9090,9 @@ class TestRunning:
 
 # fmt: off
 REFUSED_HELPERS = [
-    (lambda one: one.wait_for_calls(1, seconds=0), "GET /-/journal* was answered 409: calls that match: 0 instead of 1."),
+    (lambda one: one.wait_for_calls(1, seconds=0), "GET /-/journal* was answered 409: Calls that match: 0 instead of 1."),
     (lambda one: one.wait_for_calls(3, 0.01, method="POST", path="/x"),
-     "GET /-/journal* 409: calls that match: 0 instead of 3."),
+     "GET /-/journal* 409: Calls that match: 0 instead of 3."),
     (lambda one: one.get("/prodcts"),
      "GET /prodcts was answered 404: There is nothing at /prodcts; did you mean /products[?]"),
     (lambda one: pmservice.Client(one.url, "x").get("/user"),
