@@ -2692,7 +2692,7 @@ OTHERWISE = {  # array: what all hidden records are in the second database, besi
                  story=0, plan=0, case=0),
     "tasks": dict(status="done", consumed=3, estimate=9, assignedTo="dev2", story=0, fromBug=0),
     "testcases": dict(status="wait", version=3, story=0, caseFails=3),
-    "stories": dict(status="closed", version=4, estimate=5, openedBy="dev2"),
+    "stories": dict(status="closed", version=1, estimate=5, openedBy="dev2"),
     "plans": dict(DATES, status="doing"),
     "builds": dict(date="2026-02-03", builder="dev1"),
     "testtasks": dict(DATES, status="doing", owner="dev2", testcases=[]),
@@ -3670,16 +3670,17 @@ STORY_VERSIONS = [  # of a story without a text
     (CHANGE_STORY, dict(spec="new"),   "", dict(version=3, spec="new")),
     (CHANGE_STORY, dict(verify="new"), "", dict(version=4, verify="new")),
 ]
-STORY_STAGES = [  # one after the other: the request, and the stage of story 1 after it
-    ("POST /productplans/1/linkstories",   dict(stories=[1]),               "planned"),
-    ("POST /executions/2/tasks",           dict(TASK, story=1),             "projected"),
-    ("POST /projects/1/releases",          dict(RELEASE, stories="2,1"),    "released"),
-    ("POST /stories/1/close",              {},                              "closed"),
-    ("POST /stories/1/active",             {},                              "released"),
-    ("DELETE /releases/2",                 None,                            "projected"),
-    ("POST /productplans/1/unlinkstories", dict(stories=[1]),               "projected"),
-    ("DELETE /projects/1",                 None,                            "projected"),
-    ("DELETE /executions/2",               None,                            "wait"),
+STORY_STAGES = [  # one after the other: the request, and the stages of the stories 1 to 3 after it; 3 is another product's
+    ("POST /productplans/1/linkstories",   dict(stories=[1]),               "planned wait wait"),
+    ("POST /executions/2/tasks",           dict(TASK, story=1),             "projected wait wait"),
+    ("POST /projects/1/releases",          dict(RELEASE, stories="3,1"),    "released wait wait"),
+    ("POST /stories/1/close",              {},                              "closed wait wait"),
+    ("POST /stories/1/active",             {},                              "released wait wait"),
+    ("PUT /releases/2",                    dict(stories="3,2"),             "projected released wait"),
+    ("DELETE /releases/2",                 None,                            "projected wait wait"),
+    ("POST /productplans/1/unlinkstories", dict(stories=[1]),               "projected wait wait"),
+    ("DELETE /projects/1",                 None,                            "projected wait wait"),
+    ("DELETE /executions/2",               None,                            "wait wait wait"),
 ]
 BUG_OF_STORY = dict(id=3, title="B", status="active", pri=3, severity=3)
 CASE_OF_STORY = dict(id=3, title="C", pri=1, status="normal")
@@ -3827,11 +3828,23 @@ class TestStories:
         holds(passed.json, status="active", reviewedBy="dev1", reviewedDate=NOW_ISO)
 
     def test_stage_follows_what_the_story_is_linked_with(self, filled):
-        for line, body, stage in STORY_STAGES:
+        for line, body, stages in STORY_STAGES:
             send(filled, line, body)
-            *_, listed = filled.get("/products/1/stories?status=all")["stories"]
-            for shown in (filled.get("/stories/1"), listed):
-                assert shown["stage"] == stage, line
+            listed = filled.get("/stories?status=all&order=id")["stories"]
+            single = [filled.get(f"/stories/{id}") for id in (1, 2, 3)]
+            for stories in (listed, single):
+                assert " ".join(one["stage"] for one in stories) == stages, line
+
+    def test_releases_and_stories_are_loaded_in_any_order(self, shop):
+        *first, last = FILLED["stories"]
+        release = dict(name="R", project=1, product=1, stories="1,3")
+        other = dict(release, product=2, stories="2,3")
+        shop.load(stories=first)
+        shop.load(releases=[release, other])
+        shop.load(stories=[last])
+        released = shop.get("/stories?status=released")["stories"]
+        assert ids(released) == [3, 1]
+        assert problems(shop) == []
 
     def test_story_shows_what_names_it(self, filled):
         follow(filled, STORY_SHOWN)
@@ -3962,40 +3975,6 @@ class TestProductPlans:
         after = plans(shop)[1]
         holds(after, stories=1, hour=1)
         assert ids(shop.get("/productplans/1")["stories"]) == [1]
-
-
-def released(client):
-    """Return the ids of the released stories, which their list and each by itself must show."""
-    found = []
-    for one in client.get("/stories?status=all")["stories"]:
-        single = client.get(f"/stories/{one['id']}")
-        assert single["stage"] == one["stage"]
-        if one["stage"] == "released":
-            found.append(one["id"])
-    return sorted(found)
-
-
-class TestReleasedStories:
-    """A story is released by the releases of its own product that name it, and by no others."""
-
-    def test_release_releases_no_story_of_another_product(self, filled):
-        made = filled.post("/projects/1/releases", **RELEASE, stories="1,3")
-        assert made["stories"] == "1,3"
-        assert released(filled) == [1]
-        filled.put(f"/releases/{made['id']}", stories="3,2")
-        assert released(filled) == [2]
-        remove(filled, f"/releases/{made['id']}")
-        assert released(filled) == []
-
-    def test_releases_and_stories_are_loaded_in_any_order(self, shop):
-        *first, last = FILLED["stories"]
-        release = dict(name="R", project=1, product=1, stories="1,3")
-        other = dict(release, product=2, stories="2,3")
-        shop.load(stories=first)
-        shop.load(releases=[release, other])
-        shop.load(stories=[last])
-        assert released(shop) == [1, 3]
-        assert problems(shop) == []
 
 
 QA1 = reference("qa1")
@@ -4677,10 +4656,6 @@ REFUSED_WORDS = [  # the status, the request, what is sent, words of the refusal
     (404, "POST /executions/6/tasks",           TASK,                                 "no execution or project 6"),
     (404, "GET /configurations/versoin",        None,                                 "did you mean version"),
 ]
-SOME_OF_EACH = [
-    "/programs/7", "/projects/1", "/executions/2", "/products/1", "/stories/1", "/productplans/2", "/bugs/1",
-    "/testcases/1", "/tasks/1",
-]
 # fmt: on
 
 
@@ -4689,17 +4664,6 @@ class TestSmallOnes:
     def test_refusal_says_what_is_allowed_or_missing(self, filled, status, line, body, words):
         refusal = filled.refused(*line.split(), body, status)
         assert words in refusal["error"]
-
-    @each("path", SOME_OF_EACH)
-    def test_deleted_record_has_no_lists_and_takes_no_moves(self, filled, path):
-        remove(filled, path)
-        _, array, id = path.split("/")
-        below = f"/{array}/<id>/"
-        for line in INTERFACE:
-            if below in line:
-                method, moved = line.replace("<id>", id).split()
-                body = least(line)
-                filled.refused(method, moved, body, status=404)
 
     def test_administrators_are_the_only_group(self, shop):
         shop.load(users=[BOSS])
@@ -5614,7 +5578,7 @@ class TestEveryOperation:
         unchanged_but(before, filled.get(path))
 
     @each("line", [line for line in INTERFACE if re.match("DELETE .*>$", line)])
-    def test_deleted_record_is_shown_alone_and_takes_no_changes(self, filled, line):
+    def test_deleted_record_is_shown_alone_has_no_lists_and_takes_no_changes(self, filled, line):
         _, path = on_filled(line)
         if path == "/programs/6":  # which has others below it
             path = "/programs/7"
@@ -5633,9 +5597,10 @@ class TestEveryOperation:
             assert lines(after) == lines({**before, "deleted": True})
         for one in lists:
             assert not shows(filled, one, id)
-        for method in ("PUT", "DELETE"):
-            if f"{method} {pattern}" in INTERFACE:
-                filled.refused(method, path, {}, status=404)
+        for one in INTERFACE:
+            method, other = one.split()
+            if (other == pattern and method != "GET") or other.startswith(f"{pattern}/"):
+                filled.refused(method, other.replace(pattern, path), least(one), status=404)
 
     @each("line", [line for line in INTERFACE if re.search("<id>|<user>", line)])
     def test_record_that_is_not_there_is_404(self, filled, line):
