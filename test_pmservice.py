@@ -6460,24 +6460,14 @@ class TestOpenAPI:
                 return
         pytest.fail(answer.text)
 
-    @each("operation", SHOWN)
-    def test_answer_that_lacks_a_field_or_has_another_is_not_as_described(self, world, operation):
-        _, path, body, _ = next(row for row in ANSWERS if row[0] == operation)
-        method = operation.split()[0]
-        answer = world.call(method, path, body)
-        validator = answers_of(method, path)[str(answer.status_int)]
-        shown = record = answer.json
-        array = path.split("/")[-1]
-        if method == "GET" and array in shown:
-            record = shown[array][0]
-        assert validator.is_valid(shown)
-        for part in (shown, record):
-            for field, value in list(part.items()):
-                del part[field]
-                assert not validator.is_valid(shown), field
-                part[field] = value
-        record["another"] = 1
-        assert not validator.is_valid(shown)
+    def test_answer_that_lacks_a_field_or_has_another_is_not_as_described(self, world):
+        for line in SHOWN:
+            answers = without(DESCRIBED[line.replace(":id", "<id>")]["responses"], "default")
+            for schema in inner_schemas(written_out(answers)):
+                optional = schema.get("properties", {}).keys() - {*schema.get("required", ())}
+                assert optional <= {"page", "limit"}, line
+        task, validators = world.get("/tasks/1"), answers_of("GET", "/tasks/1")
+        assert not validators["200"].is_valid({**task, "another": 1})
 
 
 # --- 14 Control: clock, journal, faults and snapshots ---------------------------------------------
@@ -7052,10 +7042,10 @@ class TestJournal:
 # fmt: off
 MADE_ANSWERS = [
     # fault,                                  status, content type,     beginning
-    (dict(status=502, body="<html>Bad</html>"), 502, "text/html",        "<html>Bad</html>"),
-    (dict(body={"page": 1}),                    200, "application/json", '{"page":1}'),
-    (dict(body=""),                             200, "text/html",        ""),
-    (dict(status=429),                          429, "application/json",
+    ('{"status": 502, "body": "<html>Bad</html>"}', 502, "text/html",        "<html>Bad</html>"),
+    ('{"body": {"page": 1}}',                       200, "application/json", '{"page":1}'),
+    ('{"body": ""}',                                200, "text/html",        ""),
+    ('{"status": 429}',                             429, "application/json",
      '{"error":"This is the fault 429 that was asked for."}'),
 ]
 MEANT = [
@@ -7169,7 +7159,7 @@ class TestFaults:
 
     @each(("fault", "status", "kind", "body"), MADE_ANSWERS)
     def test_fault_makes_an_answer(self, memory, fault, status, kind, body):
-        memory.fail("GET /products", **fault, times=1)
+        memory.fail("GET /products", **json.loads(fault), times=1)
         answer = memory.app.get("/products", headers={"Token": "t"}, status=status)
         assert answer.content_type == kind
         assert answer.text.startswith(body)
@@ -7298,10 +7288,10 @@ TITLES_FOUND = {
     "%": ["100%"],
 }
 LINKED = [  # a record, ids of others that it gets, what is shown of them
-    ("/bugs/1", dict(linkBug="2", openedBuild="1", case=1),
+    ("/bugs/1",       '{"linkBug": "2", "openedBuild": "1", "case": 1}',
      {"Related bugs": "B", "Affected build": "B1", "Test case": "C"}),
-    ("/stories/1",    dict(mailto=["dev1", "qa1"]),    {"Cc": "Dan Dev Quin Test"}),
-    ("/executions/2", {},                              {"Project": "Pr"}),
+    ("/stories/1",    '{"mailto": ["dev1", "qa1"]}', {"Cc": "Dan Dev Quin Test"}),
+    ("/executions/2", "{}",                          {"Project": "Pr"}),
 ]
 ACCEPTED = [  # what a browser accepts, the setting, the language of pages
     ("zh-CN,zh;q=0.9,en;q=0.8", "en", "zh"), ("en-US,en;q=0.5", "zh", "en"), ("de-DE, fr", "zh", "zh"), ("", "en", "en"),
@@ -7679,7 +7669,7 @@ class TestPage:
 
     def test_links_lead_to_what_ids_and_accounts_stand_for(self, filled):
         for path, body, shown in LINKED:
-            filled.put(path, **body)
+            filled.put(path, **json.loads(body))
             assert shown.items() <= browse(filled, path).fields.items()
         filled.put("/releases/1", bugs="1,2", stories="1", leftBugs="2")
         page = browse(filled, "/releases/1")
@@ -8073,24 +8063,13 @@ CONTRASTS = r"""() => {
 }"""
 
 
-PHONE_PATHS = (
-    "/",
-    "/bugs",
-    "/bugs/7",
-    "/tasks",
-    "/executions",
-    "/executions/16",
-    "/products/1",
-    "/stories/1",
-    "/testcases/1",
-    "/groups",
-    "/-/tasks",
-    "/-/journal",
-    "/bugs/999",
-)
+PHONE_PATHS = """
+    / /bugs /bugs/7 /tasks /executions /executions/16 /products/1 /stories/1 /testcases/1 /groups
+    /-/tasks /-/journal /bugs/999 /-/in
+"""
 # Returns the links that are lower than a finger needs.
-LOW_LINKS = """() => [...document.querySelectorAll("a, summary, button")]
-    .filter(one => one.offsetParent && one.getBoundingClientRect().height < 24 && one.className != "skip")
+LOW_LINKS = """() => [...document.querySelectorAll("a:not(.skip), summary, button")]
+    .filter(one => one.offsetParent && one.getBoundingClientRect().height < 24)
     .map(one => one.innerText)"""
 # Returns the tables that are wider than their place.
 CUT_TABLES = """() => [...document.querySelectorAll(".box")]
@@ -8106,11 +8085,8 @@ def browser():
         if BROWSER_NEEDED:
             raise
         pytest.skip("there is no Playwright")
-    arguments = [
-        "--no-sandbox",
-        "--disable-dev-shm-usage",
-        "--host-resolver-rules=MAP app.example 127.0.0.1",
-    ]
+    mapped = "--host-resolver-rules=MAP app.example 127.0.0.1"
+    arguments = ["--no-sandbox", "--disable-dev-shm-usage", mapped]
     with sync_api.sync_playwright() as playwright:
         browser = playwright.chromium.launch(
             executable_path=CHROMIUM, args=arguments, timeout=60_000
@@ -8137,7 +8113,7 @@ class TestBrowser:
         Unless a test says otherwise, the administrator has logged in. No page may have errors, run
         a script, or ask for anything but itself.
         """
-        complaints: list[str] = []
+        complaints = []
 
         def visit(path="/", log_in=True, url=served.url, **settings):
             context = browser.new_context(**settings)
@@ -8147,21 +8123,22 @@ class TestBrowser:
             if log_in:
                 cookie = {"name": f"pmservice{url.rpartition(':')[2]}", "value": "t", "url": url}
                 context.add_cookies([cookie])
-            for event in ("pageerror", "requestfailed"):
-                page.on(event, lambda what: complaints.append(str(what)))
-            page.on("console", complain)
-            page.on("request", lambda sent: note(sent.resource_type, sent.url))
+            for event in ("pageerror", "requestfailed", "console"):
+                page.on(event, complain)
+            page.on("request", note)
             assert page.goto(url + path).status == 200 or not log_in
             return page
 
-        def complain(message):
+        def complain(what):
             # of the pages of refusals, and of a log-in in a frame
-            if not re.match("Failed to load resource|Blocked autofocusing", message.text):
-                complaints.append(message.text)
+            expected = "Failed to load resource|Blocked autofocusing"
+            if not re.match(expected, getattr(what, "text", "")):
+                complaints.append(what)
 
-        def note(kind, url):
-            if kind != "document" and not url.startswith("data:image/svg+xml,"):
-                complaints.append(f"{kind} {url}")
+        def note(sent):
+            is_drawing = sent.url.startswith("data:image/svg+xml,")
+            if sent.resource_type != "document" and not is_drawing:
+                complaints.append(sent)
 
         with contextlib.ExitStack() as stack:
             yield visit
@@ -8290,7 +8267,7 @@ class TestBrowser:
         chart = page.get_by_role("img", name="Bugs per week").bounding_box()
         assert chart["width"] > 250
         assert chart["height"] > 150
-        for path in (*PHONE_PATHS, "/-/in"):
+        for path in PHONE_PATHS.split():
             page.goto(served.url + path)
             assert page.evaluate("document.documentElement.scrollWidth") == 360, path
             assert page.evaluate(CUT_TABLES) == [], path
@@ -8841,14 +8818,9 @@ class TestDemo:
 
     def test_every_state_resolution_and_type_occurs(self, demo):
         dumped = demo.dump()
-        for array, record in (
-            ("executions", "project"),
-            ("stories", "story"),
-            ("bugs", "bug"),
-            ("tasks", "task"),
-        ):
+        for array in ("executions", "stories", "bugs", "tasks"):
             states = {one["status"] for one in dumped[array]}
-            assert states == {*WORDS[record, "status"].split()}
+            assert states == {*WORDS[TABLES[array], "status"].split()}
         listed = demo.get("/stories?status=all&limit=1000")
         assert {one["stage"] for one in listed["stories"]} == {*STAGES}
         bugs = dumped["bugs"]
@@ -8937,14 +8909,12 @@ class TestRunning:
             pmservice.running(now="2026-01-05T09:00:00Z") as one,
             pmservice.running(load=WORLD) as two,
         ):
-            one.fail("GET /user", status=503)
+            one.fail("GET /products", status=503)
             assert one.post("/products", {"name": "P"})["createdDate"] == "2026-01-05T09:00:00Z"
-            assert two.call("GET", "/user").status == 200
-            assert one.call("GET", "/products", headers={"Token": two.token}).status == 401
-            assert [each.get("/products")["total"] for each in (one, two)] == [1, 2]
-            assert [call["path"] for call in two.calls()] == ["/user", "/products"]
+            assert one.call("GET", "/user", headers={"Token": two.token}).status == 401
             one.reset()
             assert two.get("/products")["total"] == 2
+            assert [call["path"] for call in two.calls()] == ["/products"]
 
     def test_running_that_cannot_start_leaves_nothing(self, tmp_path):
         others = {*threading.enumerate()}
@@ -9406,12 +9376,12 @@ class TestUsersOfAFixture:
     """Users of a fixture keep their ids, whatever ids those of the database have."""
 
     # fmt: off
-    IDS_KEPT = [  # the ids of accounts in the fixture, and afterwards
-        (dict(zoe=1, yan=2),            dict(zoe=1, yan=2, admin=3)),
-        (dict(admin=7, zoe=1),          dict(zoe=1, admin=7)),
-        (dict(admin=2, zoe=1, new=None), dict(zoe=1, admin=2, new=3)),
-        (dict(admin=9),                 dict(admin=9, zoe=10)),
-        (dict(zoe=5),                   dict(admin=1, zoe=5)),
+    IDS_KEPT = [  # accounts and ids in the fixture, and afterwards
+        ("zoe 1 yan 2",         "zoe 1 yan 2 admin 3"),
+        ("admin 7 zoe 1",       "zoe 1 admin 7"),
+        ("admin 2 zoe 1 new ",  "zoe 1 admin 2 new 3"),
+        ("admin 9",             "admin 9 zoe 10"),
+        ("zoe 5",               "admin 1 zoe 5"),
     ]
     # fmt: on
 
@@ -9419,12 +9389,14 @@ class TestUsersOfAFixture:
     def test_ids_are_kept_and_a_dump_loads_as_it_is(self, client, users, kept):
         client.token = client.token_of("admin")
         client.sql("UPDATE user SET password = ?", SECRET)
-        records = [dict(account=account, id=id) for account, id in users.items()]
+        pairs = re.findall(r"(\w+) (\d?)", users)
+        records = [dict(account=account, id=id or None) for account, id in pairs]
         named = dict(id=1, name="P", createdBy="zoe", PO="admin", whitelist=["zoe", "admin"])
         client.load(users=records, products=[dict(named, acl="private")])
         dumped = client.dump()
-        assert {one["account"]: one["id"] for one in dumped["users"]} == kept
-        assert client.get("/user")["profile"]["id"] == kept["admin"]
+        there = [f"{one['account']} {one['id']}" for one in dumped["users"]]
+        assert " ".join(there) == kept
+        assert f"admin {client.get('/user')['profile']['id']}" in there
         holds(client.get("/products/1"), **named)
         passwords = client.sql("SELECT account FROM user WHERE password = ?", SECRET)
         assert passwords == [("admin",)]
@@ -9500,7 +9472,7 @@ def other_server(answer):
     """Serve what a function answers: an object, status, headers and body, or plain bytes."""
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), OtherHandler) as server:
         server.answer, server.asked = answer, []
-        server.handle_error = lambda *_: None  # the client may be gone
+        server.handle_error = ignore  # the client may be gone
         server.url = f"http://127.0.0.1:{server.server_port}"
         with ThreadPoolExecutor(1) as thread:
             thread.submit(server.serve_forever, 0.002)
@@ -10334,10 +10306,10 @@ REFUSED_LINES = [  # line, words
       for line in READING for file in ("none.db", "blank.db")),
 ]
 CALL_COMMANDS = [  # arguments, code, shown
-    (["GET", "products"],                     0, {"total": 0, "products": []}),
-    (["get", "/api.php/v1/products?limit=5"], 0, {"page": 1, "total": 0, "limit": 5, "products": []}),
-    (["GET", "/products/9/bugs"],             1, {"error": "There is no product 9."}),
-    (["GET", "/-/clock"],                     1, {"error": "The controls are off; start the service with --control."}),
+    ("GET products",                     0, '{"total":0,"products":[]}'),
+    ("get /api.php/v1/products?limit=5", 0, '{"page":1,"total":0,"limit":5,"products":[]}'),
+    ("GET /products/9/bugs",             1, '{"error":"There is no product 9."}'),
+    ("GET /-/clock",                     1, '{"error":"The controls are off; start the service with --control."}'),
 ]
 DAMAGES = [  # at, bytes_there
     (0, bytes(4096)), (16, b"\0\7"), (100, NOISE[100:]),  # the first page
@@ -10561,9 +10533,7 @@ class TestCommandLine:
     @each(("arguments", "code", "shown"), CALL_COMMANDS)
     def test_call_prints_the_answer_and_exits_with_1_from_400(self, run, arguments, code, shown):
         assert run("user", "admin")[0] == 0  # makes the file, as reading does not
-        exit, out, _ = run("call", *arguments)
-        assert exit == code
-        assert json.loads(out) == shown
+        assert run("call", *arguments.split())[:2] == (code, f"{shown}\n")
 
     @TERMINALS
     def test_long_work_shows_progress_on_a_terminal(self, run):
@@ -10708,13 +10678,14 @@ def others(tmp_path_factory):
     """Return the folder of files that commands read and other processes prepare."""
     folder = tmp_path_factory.mktemp("others")
     for name, products in (
-        ("empty", []),
-        ("mine", [dict(id=50, name="mine")]),
-        ("theirs", [dict(name="theirs")]),
-        ("old", [dict(name="old")]),
+        ("empty", "[]"),
+        ("mine", '[{"id": 50, "name": "mine"}]'),
+        ("theirs", '[{"name": "theirs"}]'),
+        ("old", '[{"name": "old"}]'),
     ):
-        (folder / f"{name}.json").write_text(json.dumps({"products": products}))
-        Client(folder / f"{name}.db", load={"products": products}).close()
+        fixture = folder / f"{name}.json"
+        fixture.write_text(f'{{"products": {products}}}')
+        Client(folder / f"{name}.db", load=fixture).close()
     (folder / "wrong.json").write_text('{"products": [{}]}')
     (folder / "blank.db").touch()
     return folder
