@@ -10814,24 +10814,64 @@ def steps_of(heading: str) -> list[tuple[str, str]]:
     return [tuple(step.split("\n", 1)) for step in steps]
 
 
-def rows_of(heading: str) -> list[list[str]]:
-    """Return the rows of the first table below a heading, without its head."""
-    lines = re.findall(r"(?:^\|.*\n)+", section_of(heading), re.MULTILINE)[0].splitlines()
+def rows_of(heading: str, number: int = 0) -> list[list[str]]:
+    """Return the rows of a table below a heading, without its head."""
+    lines = re.findall(r"(?:^\|.*\n)+", section_of(heading), re.MULTILINE)[number].splitlines()
     return [[cell.strip() for cell in line[1:-1].split("|")] for line in lines[2:]]
 
 
-def calls_in(cell: str, below: str = "") -> Iterator[tuple[str, str]]:
-    """Yield the method and the path of the calls that a cell names."""
-    for clause in cell.split("; "):
-        methods = re.findall("GET|POST|PUT|DELETE", clause)
-        for path in re.findall("`(/[^`?]*)", clause):
-            for method in methods:
-                yield method, below + path
+def items_of(heading: str) -> list[str]:
+    """Return the items of the lists below a heading, each as a line."""
+    items = re.findall(r"^- (.*\n(?:  .*\n)*)", section_of(heading), re.MULTILINE)
+    return [" ".join(item.split()) for item in items]
+
+
+def alternatives_in(path: str) -> list[str]:
+    """Return the paths that one with a list in braces stands for."""
+    before, brace, rest = path.partition("{")
+    if not brace:
+        return [path]
+    words, _, after = rest.partition("}")
+    return [before + word + after for word in words.split(",")]
+
+
+def calls_in(text: str) -> Iterator[tuple[str, str]]:
+    """Yield the calls that a text names: methods, and the paths that follow them."""
+    methods: list[str] = []
+    last = ""
+    for word in re.findall(r"`[^`]*`|\b(?:GET|POST|PUT|DELETE)\b", text):
+        if word.startswith("`"):
+            if word.startswith("`/"):
+                for path in alternatives_in(word.strip("`")):
+                    yield from ((method, path) for method in methods)
+        elif last.startswith("`"):
+            methods = [word]
+        else:
+            methods.append(word)
+        last = word
+
+
+def default_of(setting: pmservice.Setting) -> str:
+    """Return what the table of settings says of a setting's default."""
+    if told := re.search(r"the default (with \S+|at a terminal)", setting.help):
+        return f"on {told[1]}"
+    if setting.default is False:
+        return "off"
+    return str(setting.default or "none")
 
 
 CURL = pytest.mark.skipif(
     not (shutil.which("bash") and shutil.which("curl")), reason="needs bash and curl"
 )
+TESTS = "python3 -m venv .venv && .venv/bin/pip install -e '.[test]' && .venv/bin/pytest -n auto"
+# Methods of Client that the README leaves to those who read the module.
+UNTOLD = {"succeed"}
+# Calls that follow the first command of the controls' session, with a fault on two of them.
+FAULTY = """
+for number in 1 2 3; do
+    curl -s -o told -w "%{http_code} " -H "Token: $T" $U/tasks/$number/start -d {}
+done
+"""
 
 
 class TestReadme:
@@ -10845,23 +10885,74 @@ class TestReadme:
         told = html.unescape((HERE / ".ci" / "page.txt").read_text("utf-8")).split()
         assert words == told, "run .ci/picture"
 
+    def test_links_lead_somewhere(self):
+        headings = re.findall(r"^##+ (.*)", README, re.MULTILINE)
+        anchors = {heading.lower().replace(" ", "-") for heading in headings}
+        links = re.findall(r"\]\((?!https:)([^)]*)\)", README)
+        assert {link[1:] for link in links if link.startswith("#")} <= anchors
+        assert all((HERE / link).exists() for link in links if not link.startswith("#"))
+
+    @each("heading", ["", "中文"])
+    def test_first_commands_serve_the_demo_and_run_the_tests(self, heading, tmp_path):
+        text = section_of(heading) if heading else README
+        demo, tests, *_ = re.findall(r"^```sh\n(.*?)```", text, re.MULTILINE | re.DOTALL)
+        assert tests == f"{TESTS}\n"
+        assert demo.startswith("git clone URL pmservice && cd pmservice && python3 -m venv .venv")
+        command = re.findall(r"\.venv/bin/pmservice (.*)", demo)
+        with Live(tmp_path, *command[0].split()) as live:
+            assert "4 products, 60 bugs" in live.hear("A made-up company")
+            with contextlib.closing(live.connect()) as connection:
+                connection.request("GET", "/", headers=as_browser())
+                page = connection.getresponse().read().decode()
+        assert '<button name="account" value="' in page  # a click logs in
+
     def test_families_name_every_operation(self):
         named = []
-        for _, lists, single, more, *_ in rows_of("Reference"):
-            (_, record), *_ = [*calls_in(single), ("", "")]
-            named += [*calls_in(lists), *calls_in(single), *calls_in(more, below=record)]
+        for item in items_of("Operations"):
+            named += calls_in(item.partition(": ")[2])
         assert sorted(f"{method} {path}" for method, path in named) == sorted(INTERFACE)
-
-    def test_it_counts_the_operations_names_all_controls_and_arrays_and_has_a_fixture(self, client):
         assert f"{len(INTERFACE)} operations" in README
+
+    def test_controls_and_helpers_are_all_named(self, client):
         named = []
-        for cell, _ in rows_of("Controls"):
-            named += calls_in(cell)
+        for item in items_of("Controls"):
+            named += calls_in(item.partition(": ")[0])
         listed = client.get("/-/")["controls"]
         assert sorted(named) == sorted((one["method"], one["path"]) for one in listed)
+        helpers = {name for name in vars(pmservice.Client) if not name.startswith("_")}
+        told = {*re.findall(r"`(\w+)\(", section_of("Controls"))}
+        told |= {*re.findall(r"`(\w+)\([a-z, ]+\)`", section_of("Test"))}
+        assert told == helpers - UNTOLD
+
+    def test_arrays_of_fixtures_are_named_and_its_fixture_can_be_loaded(self, client):
         (arrays,) = re.findall(r"any of the arrays (.*?)\.", section_of("Seeding"), re.DOTALL)
         assert {*re.findall(r"`(\w+)`", arrays)} == {*client.dump()}
-        assert client.load(**json.loads(code_of("Seeding", "json")[0])) == 4
+        (fixture,) = code_of("Seeding", "json")
+        (mistake,) = re.findall(r"`(bugs\[0\][^`]*)`", section_of("Seeding"))
+        wrong = json.loads(fixture.replace("severity", "severty"))
+        assert client.cannot_load(**wrong) == mistake
+        assert client.load(**json.loads(fixture)) == 3
+
+    def test_settings_are_told_with_their_defaults(self):
+        told = {}
+        for _, names, default, meaning in rows_of("Commands and settings", 1):
+            told[names.replace("`", "")] = default.replace("`", "")
+            assert meaning
+        expected = {}
+        for one in pmservice.FLAGS:
+            names = f"{one.short}, {one.flag}" if one.short else one.flag
+            expected[names] = default_of(one)
+        assert told == expected
+
+    def test_commands_are_told_with_what_they_take(self):
+        told = []
+        for command, purpose in rows_of("Commands and settings"):
+            name, _, arguments = command.strip("`").removeprefix("pmservice").strip().partition(" ")
+            usage = " ".join(help_of(*name.split()).split())
+            assert arguments in usage
+            assert purpose
+            told.append(name)
+        assert sorted(told) == sorted(COMMANDS)
 
     def test_settings_it_names_are_there(self):
         known = "".join(help_of(*command.split()) for command in COMMANDS)
@@ -10885,14 +10976,35 @@ class TestReadme:
         script = code_of("中文", "sh")[-1].replace("curl -s", r"curl -sS --fail -w '\n'")
         printed = self.bash(tmp_path, script).splitlines()
         changed, found = map(json.loads, filter(None, printed))
-        assert changed["pri"] == 1
-        assert [bug["title"] for bug in found["bugs"]] == ["登录失败"]
+        assert changed["name"] == "网上商城"
+        assert [product["name"] for product in found["products"]] == ["网上商城"]
 
-    def bash(self, folder: Path, script: str) -> str:
+    @CURL
+    def test_calls_of_the_controls_do_what_they_say(self, tmp_path):
+        (console,) = code_of("Controls", "console")
+        fault, journal = re.findall(r"^\$ curl (.*)", console, re.MULTILINE)
+        script = f"U={README_URL} T=t\ncurl -s -o told {fault}\n{FAULTY}\ncurl -s {journal}\n"
+        settings = ("--database", ":memory:", "--token", "t")
+        codes, _, shown = self.bash(tmp_path, script, *settings).partition("{")
+        assert codes.split() == ["503", "503", "404"]
+        statuses = [call["status"] for call in json.loads("{" + shown)["calls"]]
+        assert sorted(statuses) == [404, 503, 503]
+
+    def test_python_without_pytest_goes_as_it_is_written(self, tmp_path):
+        (tmp_path / "seed.json").write_text(code_of("Seeding", "json")[0])
+        words = [sys.executable, "-c", code_of("Test", "python")[1]]
+        environment = {**os.environ, "PYTHONPATH": str(HERE)}
+        done = subprocess.run(words, cwd=tmp_path, env=environment, capture_output=True, text=True)
+        assert done.stderr == ""
+        assert "'name': 'Shop'" in done.stdout
+
+    def bash(self, folder: Path, script: str, *settings: str) -> str:
         """Run a script of the README at a new service; return what it prints."""
-        with Live(folder, "--password", "secret") as live:
+        with Live(folder, *(settings or ("--password", "secret"))) as live:
             words = ["bash", "-e", "-c", script.replace(README_URL, live.url)]
-            done = subprocess.run(words, capture_output=True, encoding="utf-8", timeout=60)
+            done = subprocess.run(
+                words, cwd=folder, capture_output=True, encoding="utf-8", timeout=60
+            )
         assert done.stderr == ""
         return done.stdout
 
@@ -10901,7 +11013,7 @@ class TestWorkingOffline:
     """Copies of what a server holds."""
 
     def test_copy_of_the_demo_is_made_as_it_is_written(self, run, monkeypatch):
-        (export, _), *steps = steps_of("Work offline with your own records")
+        (export, _), *steps = steps_of("Work offline")
         monkeypatch.setenv(*export.split()[1].split("="))
         # How many tasks are open, and so shown to a member, depends on the day of the week.
         settings = dict(demo=True, password="secret", now="2026-11-22T12:00:00Z")
@@ -10940,21 +11052,31 @@ class TestWorkingOffline:
         assert "/user was not answered: [SSL: CERTIFICATE_VERIFY_FAILED]" in told
 
 
-OTHER_LANGUAGES = "In other languages"
+OTHER_LANGUAGES = "Other languages"
 NODE = pytest.mark.skipif(not shutil.which("node"), reason="needs Node")
 SHELL = pytest.mark.skipif(
     not (shutil.which("mkfifo") and shutil.which("curl")), reason="needs mkfifo and curl"
 )
-# What vitest does with its recipe: start the service, take its URL, use it and stop it.
-VITEST = """
-import start from "./pmservice.mjs";
-let url;
-await start({provide: (name, value) => { if (name === "url") url = value; }});
-console.log((await fetch(url + "/products", {headers: {Token: "t"}})).status);
+# What unittest does with the line that the README gives.
+UNITTEST = """
+import unittest
+import pmservice
+
+class ShopTest(unittest.TestCase):
+    def setUp(self):
+        BEGIN
+
+    def test_a_product_is_listed(self):
+        self.service.post("/products", {"name": "Shop"})
+        self.assertEqual(self.service.get("/products")["total"], 1)
+"""
+# A test that stands behind those of the recipe, and kills them.
+KILLING = """
+test("it is killed", () => process.kill(process.pid, "SIGKILL"));
 """
 # fmt: off
 KILLED = [  # command, its file, of which the last line kills the process that runs it
-    pytest.param("node killed.mjs", VITEST + 'process.kill(process.pid, "SIGKILL");', marks=NODE),
+    pytest.param("node killed.mjs", code_of(OTHER_LANGUAGES, "js")[0] + KILLING, marks=NODE),
     pytest.param("sh killed.sh",    code_of(OTHER_LANGUAGES, "sh")[0] + "kill -9 $$", marks=SHELL),
 ]
 # fmt: on
@@ -10968,8 +11090,8 @@ class TestInOtherLanguages:
         """Enter a folder with the recipes as files; the command `pmservice` is on the path."""
         (tmp_path / "shop.test.mjs").write_text(code_of(OTHER_LANGUAGES, "js")[0])
         (tmp_path / "run").write_text(code_of(OTHER_LANGUAGES, "sh")[0])
-        (tmp_path / "pmservice.mjs").write_text(code_of(OTHER_LANGUAGES, "js")[1])
-        (tmp_path / "test_shop.py").write_text(code_of(OTHER_LANGUAGES, "python")[0])
+        (tmp_path / "shop_test.go").write_text(code_of(OTHER_LANGUAGES, "go")[0])
+        (tmp_path / "go.mod").write_text("module shop\n")
         command = tmp_path / "pmservice"
         command.write_text(f"#!/bin/sh\nexec '{sys.executable}' '{HERE / 'pmservice.py'}' \"$@\"\n")
         command.chmod(0o755)
@@ -10988,15 +11110,25 @@ class TestInOtherLanguages:
 
     @NODE
     def test_node_s_tests_pass_and_stop_the_service(self):
+        recipe = Path("shop.test.mjs").read_text()
+        before, start, test = recipe.partition('test("')
+        again = start + test  # it finds no product of the first one
+        Path("shop.test.mjs").write_text(before + start + test + again)
         done = self.run_recipe("node --test")
         assert re.search("^. pass 2$", done.stdout, re.MULTILINE)
         self.check_ended(done.stdout)
 
+    @pytest.mark.skipif(not shutil.which("go"), reason="needs Go")
+    def test_go_s_test_passes(self):
+        assert self.run_recipe("go vet").returncode == 0
+        done = self.run_recipe("go test")
+        assert done.stdout.startswith("PASS\n")
+
     @SHELL
-    def test_script_creates_resets_and_lists_and_stops_the_service(self):
+    def test_script_creates_and_lists_and_stops_the_service(self):
         done = self.run_recipe("sh run")
-        created, _, listed = map(json.loads, done.stdout.splitlines())
-        assert (created["id"], listed["total"]) == (1, 0)
+        created, listed = map(json.loads, done.stdout.splitlines())
+        assert (created["id"], listed["total"]) == (1, 1)
         self.check_ended(done.stderr)
 
     @each("words", [pytest.param("node --test", marks=NODE), pytest.param("sh run", marks=SHELL)])
@@ -11016,6 +11148,10 @@ class TestInOtherLanguages:
 
     @pytest.mark.skipif(sys.version_info < (3, 11), reason="enterContext() came with Python 3.11")
     def test_unittest_passes(self, monkeypatch):
+        (begin,) = re.findall(
+            r"`(self\.service = .*?)` in `setUp\(\)`", section_of(OTHER_LANGUAGES)
+        )
+        Path("test_shop.py").write_text(UNITTEST.replace("BEGIN", begin))
         monkeypatch.setenv("PYTHONPATH", str(HERE), prepend=os.pathsep)
         done = subprocess.run([sys.executable, "-m", "unittest"], capture_output=True, text=True)
         assert done.returncode == 0
@@ -11046,16 +11182,16 @@ class TestRunningItForReal:
     @posix("Windows has no POSIX shell")
     def test_nightly_backup_makes_a_copy_and_removes_old_ones_then_only(self, tmp_path):
         def nightly() -> int:
-            return subprocess.run(["sh", "-c", line], stderr=subprocess.DEVNULL).returncode
+            return subprocess.run(["sh", "-e", "-c", script], stderr=subprocess.DEVNULL).returncode
 
-        (line,) = re.findall(r"^17 3 \* \* \* root (.*)", self.SECTION, re.MULTILINE)
+        (script,) = code_of("Run it for others", "sh")
+        assert script.startswith("#!/bin/sh -e\n")
         for name, here in (
-            (r"\%", "%"),
             ("/opt/pmservice/bin/pmservice", f"'{sys.executable}' '{HERE / 'pmservice.py'}'"),
             ("/var/backups/pmservice", f"'{tmp_path}'"),
             ("/var/lib/pmservice/pm.db", "served.db"),
         ):
-            line = line.replace(name, here)
+            script = script.replace(name, here)
         for name, days in (("pm-old.db", 16), ("pm-recent.db", 13)):
             (tmp_path / name).touch()
             then = time.time() - days * 86_400
