@@ -342,8 +342,8 @@ def whole(least: int, most: int = MAX_INT) -> Callable[[Any], int]:
     return read
 
 
-def number_of(unit: str, most: int) -> Reader:
-    """Return a reader of an int, a float or their text, from 0 to an inclusive bound."""
+def number_of(unit: str, least: int, most: int) -> Reader:
+    """Return a reader of an int, a float or their text, between two inclusive bounds."""
 
     def read(value: Any) -> float:
         if isinstance(value, str) and ASCII_NUMBER.fullmatch(value):
@@ -352,8 +352,8 @@ def number_of(unit: str, most: int) -> Reader:
             raise ValueError(f"must be a number of {unit}")
         # Before it becomes a float, which a huge int cannot, and after, because rounding may lift
         # it past `most`: 2^63 - 1 becomes 2^63.
-        checked = bounded(value, 0, most)
-        return float(bounded(float(checked), 0, most))
+        checked = bounded(value, least, most)
+        return float(bounded(float(checked), least, most))
 
     return read
 
@@ -674,8 +674,8 @@ MAYBE_INT    = INT._replace(look="number")
 MONEY        = INT._replace(look="word", shown=STRING)  # "int (sent) / string (returned)"
 RELEASE_BUILD = NATURAL._replace(read=only_one(whole(0)))
 #                   look         read               schema of a request
-HOURS        = Kind("hours",     number_of("hours", MAX_INT), HOURS_SCHEMA)
-ESTIMATE     = Kind("hours",     number_of("hours", 10**9), HOURS_SCHEMA)  # so that sums stay within 64 bits
+HOURS        = Kind("hours",     number_of("hours", 0, MAX_INT), HOURS_SCHEMA)
+ESTIMATE     = Kind("hours",     number_of("hours", 0, 10**9), HOURS_SCHEMA)  # so that sums stay within 64 bits
 NAME         = text_kind("text",      filled(MAX_NAME),  {**STRING, "minLength": 1, "maxLength": MAX_NAME})
 TEXT         = text_kind("text",      read_text)
 MAYBE_TEXT   = TEXT._replace(look="nullable")
@@ -6362,7 +6362,7 @@ Fault = Members
 
 # fmt: off
 #                look     read                               schema of a request
-SECONDS   = Kind("plain", number_of("seconds", MAX_WAIT),    {**HOURS_SCHEMA, "maximum": MAX_WAIT})
+SECONDS   = Kind("plain", number_of("seconds", 0, MAX_WAIT), {**HOURS_SCHEMA, "maximum": MAX_WAIT})
 COUNT     = Kind("plain", whole(0, MAX_CALLS),               whole_schema(0, MAX_CALLS))
 OFFSET    = Kind("plain", number_of("seconds", -MAX_OFFSET, MAX_OFFSET), {**FLOAT, "minimum": -MAX_OFFSET, "maximum": MAX_OFFSET})
 MATCH     = text_kind("plain", read_match,                      {"type": "string", "pattern": f"^({CALL_PATTERN})$"})
