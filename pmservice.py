@@ -4945,8 +4945,8 @@ OPERATIONS = SPECIFIED + COMPANIONS
 #     performs the operation, and renders the answer.
 #  8. The answer is whole before its first byte is sent, so no reader holds a transaction open, and
 #     each error becomes a refusal (`render_errors`): what a write has done is then rolled back.
-#  9. Service.__call__ adds the headers that all answers have, the line in the log and, but for pages
-#     and preflights, the entry in the journal.
+#  9. Service.__call__ adds the headers that all answers have and the line in the log; pages and
+#     preflights aside, it also adds the entry in the journal.
 # 10. waitress sends the bytes.
 
 Environ = Members  # of WSGI
@@ -5711,7 +5711,7 @@ def render(store: Store, view: View, rows: Sequence[Record]) -> str:
 
 
 def render_errors(work: Handler) -> Handler:
-    """Decorate a function that answers a request: the answer of an error is raised instead of it."""
+    """Decorate a function that answers a request: for an error, it raises the answer instead."""
 
     @functools.wraps(work)
     def wrapper(*args: Any, **named: Any) -> Any:
@@ -6565,7 +6565,7 @@ class Controls:
         return {"status": "live"}
 
     def ready(self, _: Any) -> Any:
-        """Refuse (503) until schema and fixture are loaded, and while the file cannot be written."""
+        """Refuse (503) until all records are loaded, and while the file cannot be written."""
         if self.service.loading:
             raise Refusal(503, LOADING)
         if not self.database.ready():
@@ -7363,9 +7363,9 @@ LAYOUTS = read_layouts(LAYOUTS_TEXT)
 # The fields that have HTML on real servers.
 RICH = "desc report spec steps verify"
 # How pages show fields whose kind does not tell: "word" and "state" are words of LABELS, a state
-# with a color; a "flag" is yes or nothing; a "text" is long; "hidden" fields mean nothing to people,
-# or another field says the same in words. The name of a resource means links to its records, by
-# their ids or accounts, also in a text with commas.
+# with a color; a "flag" is yes or nothing; a "text" is long; "hidden" fields mean nothing to
+# people, or another field says the same in words. The name of a resource means links to its
+# records, by their ids or accounts, also in a text with commas.
 FIELDS_BY_STYLE = {
     "word": "acl attribute category closedReason lifetime model resolution role source type",
     "state": "caseResult lastRunResult stage status",
