@@ -4626,7 +4626,7 @@ def dump(store: Store) -> Iterator[str]:
 
 
 # --- 11 Operations: what can be called ------------------------------------------------------------
-# THE TABLE OF OPERATIONS. The routes, the OpenAPI document, the README's tables and the tests are
+# THE TABLE OF OPERATIONS. The routes, the OpenAPI document, the README's list and the tests are
 # read from it or held against it.
 
 
