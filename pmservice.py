@@ -87,7 +87,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Se
 from concurrent.futures import ThreadPoolExecutor
 from datetime import MAXYEAR, MINYEAR, date, datetime, timedelta, timezone, tzinfo
 from http import HTTPStatus
-from pathlib import Path, PurePath
+from pathlib import Path
 from types import FunctionType, MappingProxyType, ModuleType
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, NoReturn, TextIO, TypedDict
 from wsgiref.util import is_hop_by_hop
@@ -2797,7 +2797,7 @@ class Database:
         elif self.read_only:
             self.uri = reading_uri(self.file)
         else:
-            self.uri = f"{file_uri(Path(self.file))}?mode=rw"  # never creates a file
+            self.uri = f"{Path(self.file).as_uri()}?mode=rw"  # never creates a file
         # By name: the URI of a memory database, and a connection that keeps it alive (room 14).
         self.snapshots: dict[str, tuple[str, sqlite3.Connection]] = {}
         self.write_lock = threading.Lock()
@@ -3152,20 +3152,12 @@ def memory_uri() -> str:
     return f"file:/{secrets.token_hex(8)}?vfs=memdb"
 
 
-def file_uri(path: PurePath) -> str:
-    """Return the URI by which SQLite opens a file. SQLite refuses the host of a Windows share."""
-    uri = path.as_uri()
-    if path.drive.startswith(r"\\"):
-        return uri.replace("file://", "file:////", 1)  # the host becomes part of the path
-    return uri
-
-
 def reading_uri(path: str) -> str:
     """Return the URI that opens a file for reading and creates no other file beside it.
 
     Without a log, `immutable` keeps SQLite from creating one.
     """
-    uri = f"{file_uri(Path(path).resolve())}?mode=ro"
+    uri = f"{Path(path).resolve().as_uri()}?mode=ro"
     if os.path.exists(f"{path}-wal"):
         return uri
     return f"{uri}&immutable=1"

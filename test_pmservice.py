@@ -55,7 +55,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor, wait
 from datetime import datetime, timedelta, timezone
 from functools import cache, partial
-from pathlib import Path, PureWindowsPath
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 from xml.etree import ElementTree
@@ -82,7 +82,6 @@ with warnings.catch_warnings():
     import webtest
 
 # The names of the module's inside that tests use, because nothing outside of it shows the rule.
-FILE_URI = "file_uri"  # how the path of a share becomes a URI, on Windows only
 SILENCE = "SILENCE"  # for how long `pull` listens to a silent server: a minute
 SCHEMA_VERSION = "SCHEMA_VERSION"  # a later version of the schema exists only in a changed copy
 
@@ -8712,13 +8711,6 @@ class TestTheSystem:
         statements.before = look
         filed.product()
         assert found[0] == wanted
-
-    @each(("path", "uri"), [
-        (PureWindowsPath(r"C:\Users\An na\pm.db"), "file:///C:/Users/An%20na/pm.db"),
-        (PureWindowsPath(r"\\server\my share\pm.db"), "file:////server/my%20share/pm.db"),
-    ])  # fmt: skip
-    def test_uri_of_a_file_is_one_that_sqlite_takes(self, path, uri):
-        assert getattr(pmservice, FILE_URI)(path) == uri
 
     def test_sqlite_that_is_too_old_is_refused(self, run, monkeypatch):
         monkeypatch.setattr(sqlite3, "sqlite_version_info", (3, 36, 0))
