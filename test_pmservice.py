@@ -5183,7 +5183,6 @@ REFUSED_BY_RECORDS = [  # request, what is sent, the field that is broken by wha
     ("PUT /stories/1",                       dict(parent=3),                         "parent"),  # 1 has a child
     ("POST /products/1/stories",             dict(STORY, parent=2),                  "parent"),  # 2 is a child
     ("PUT /stories/1",                       dict(estimate=99),                      "estimate"),
-    ("POST /stories/1/close",                dict(duplicateStory=1),                 "duplicateStory"),
     ("POST /products/1/plans",               dict(title="x", begin="2031-01-01"),    "end"),
     ("PUT /executions/2",                    dict(days=-1),                          "days"),
     ("POST /tasks/1/estimate",               dict(consumed=9e18, left=1),            "consumed"),
