@@ -809,14 +809,13 @@ def check(
 class Items:
     """A reader of an array of objects: it returns the checked fields of each."""
 
-    def __init__(self, shape: Shape, least: int = 0, most: int | None = None):
-        self.shape, self.least, self.most = shape, least, most
+    def __init__(self, shape: Shape, most: int | None = None):
+        self.shape, self.most = shape, most
 
     def __call__(self, value: Any, settle: Settle = unsettled) -> list[Members]:
         """Return the checked objects, with settled values. Raises Invalid."""
-        if not isinstance(value, list) or len(value) < self.least:
-            condition = ", not empty" if self.least else ""
-            raise ValueError(f"must be an array of objects{condition}")
+        if not isinstance(value, list):
+            raise ValueError("must be an array of objects")
         if self.most is not None and len(value) > self.most:
             raise ValueError(f"must have at most {self.most:,} items")
         read = []
@@ -824,9 +823,7 @@ class Items:
         for place, item in enumerate(value):
             try:
                 if not isinstance(item, dict):
-                    names = sorted(self.shape.required or self.shape.fields)
-                    rule = f"must be an object with {' and '.join(names)}"
-                    raise Invalid({"": with_value(rule, "", item)})
+                    raise Invalid({"": with_value("must be an object", "", item)})
                 read.append(check(self.shape, item, settle))
             except Invalid as error:
                 broken |= {inside(place, field): rule for field, rule in error.fields.items()}
@@ -1469,7 +1466,7 @@ RESOLVE_BUG       = BUG.change("resolvedDate resolvedBuild assignedTo duplicateB
 ACTIVATE_BUG      = BUG.change("assignedTo openedBuild")
 CREATE_TASK       = TASK.body(TASK_SENT, "name type estStarted deadline", START_TO_DEADLINE, assignedTo=PEOPLE)
 BATCH_TASK        = TASK.body(TASK_SENT, "name type", START_TO_DEADLINE)
-CREATE_TASKS      = Shape({"tasks": Kind("plain", Items(BATCH_TASK, 1, MAX_BATCH), {})}, "tasks")
+CREATE_TASKS      = Shape({"tasks": Kind("plain", Items(BATCH_TASK, MAX_BATCH), {}, absent=(None, "", []))}, "tasks")
 MODIFY_TASK       = TASK.change(f"{TASK_SENT} status consumed left closedReason", "", START_TO_DEADLINE, require_past_hours,
                                 estStarted=emptied(DAYS), deadline=emptied(DAYS))
 START_TASK        = TASK.change("assignedTo realStarted consumed left", "", require_past_hours)
@@ -5923,7 +5920,7 @@ def list_schema(listing: Listing) -> Fields:
 def sent_schema(kind: Kind) -> Fields:
     """Return the schema of a field or a parameter of requests; "" stands for "not given" there."""
     if isinstance(kind.read, Items):
-        bounds = {"minItems": kind.read.least}
+        bounds = {"minItems": 1 if [] in kind.absent else 0}
         if kind.read.most is not None:
             bounds["maxItems"] = kind.read.most
         return array_of(body_schema(kind.read.shape), **bounds)

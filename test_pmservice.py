@@ -9737,7 +9737,7 @@ SENTENCES = [  # line, body, sentence
     ("PUT /programs/1",     b'{"parent": 1}', "parent must not be the program itself or lie below it (got 1)."),
     ("POST /testcases?product=1",
         b'{"title": "C", "type": "unit", "pri": 1, "steps": [{"desc": ["\\u6c49", 2]}, 7]}',
-        'steps[0].desc must be text (got ["汉", 2]). steps[1] must be an object with desc (got 7).'),
+        'steps[0].desc must be text (got ["汉", 2]). steps[1] must be an object (got 7).'),
     ("POST /bugs?product=1", dict(BUG, severity={"a": "b" * 60}),
         f'severity must be a whole number (got {{"a": "{"b" * 43}…).'),
     ("PUT /users/4",        b'{"password": "short", "email": "a@ b"}',
