@@ -6122,9 +6122,6 @@ URL_MARKS = "/?&=%:,;@!$'()*+[]~"  # the characters of a URL that stay as they a
 # The `match` of a fault: a pattern that begins with *; or a method, a space and a path.
 CALL_PATTERN = r"\*.*|[A-Z*?]+ [/*?].*"
 ONE_SEGMENT = re.compile(r"<[^/<>]*>|\{[^/{}]*\}|(?<=/):\w+")  # <id>, {id} or :id in such a pattern
-# The calls that a fault can match. Bottle answers HEAD wherever it answers GET.
-KNOWN_CALLS = [*(f"{row.method} {row.path}" for row in OPERATIONS), "GET /openapi.json"]
-KNOWN_CALLS += [call.replace("GET", "HEAD") for call in KNOWN_CALLS if call.startswith("GET")]
 HEADER = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+:[\t -~]*")
 OWN_HEADERS = ("content-length", "content-type")
 
@@ -6294,11 +6291,11 @@ def call_pattern(match: str) -> re.Pattern[str]:
 
 def is_call(match: str) -> bool:
     """Tell whether a `match` without a * is a call that the service knows."""
-    sample = ONE_SEGMENT.sub("1", match)
-    if pattern_of(sample) in KNOWN_CALLS:
+    method, _, path = ONE_SEGMENT.sub("1", match).partition(" ")
+    with contextlib.suppress(bottle.HTTPError):
+        routes().router.match({"REQUEST_METHOD": method, "PATH_INFO": path})
         return True
-    # an account or another name may be any text
-    return any(call_pattern(call).match(sample) for call in KNOWN_CALLS if "<id>" not in call)
+    return False
 
 
 def read_match(value: Any) -> str:
@@ -6311,8 +6308,9 @@ def read_match(value: Any) -> str:
         raise ValueError('must be a method and a path, such as "POST /tasks/*"')
     method, space, path = value.partition(" ")
     match = method + space + bare_path(path)
-    if "*" not in match and not is_call(match):
-        near = suggest(pattern_of(match), KNOWN_CALLS) or "; GET /openapi.json lists all calls"
+    if "*" not in match and ("/-/" in match or not is_call(match)):
+        known = [f"{row.method} {row.path}" for row in OPERATIONS]
+        near = suggest(pattern_of(match), known) or "; GET /openapi.json lists all calls"
         if "/-/" in match:
             near = "; faults never apply to controls"
         raise ValueError(f"fits no call (got {printable(match[:MAX_NAME])}){near}")

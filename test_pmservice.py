@@ -7070,7 +7070,6 @@ UNFITTING = {  # what the error says after the match
     "GET /Products":          "; did you mean GET /products?",
     "GET /tasks/{id}/finish": "; did you mean POST /tasks/<id>/finish?",
     "GET /products?page=2":   "; did you mean GET /products?",
-    "HEAD /product":          "; did you mean HEAD /products?",
     "POST /-/reset":          "; faults never apply to controls.",
     "GET /" + "x" * 300:      "; GET /openapi.json lists all calls.",
     "GET /products/(":        "; did you mean GET /products?",
