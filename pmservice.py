@@ -6153,7 +6153,7 @@ class Clock:
         try:
             self.frozen = moment_of(checked_utc(moment, zone))
         except ValueError as error:
-            raise Invalid({"now": with_value(str(error), "", str(moment))}) from None
+            raise Invalid(now=f"{error} (got {moment})") from None
 
     def advance(self, seconds: float) -> None:
         """Move the moment at which it is frozen. Raises Invalid beyond the years of a moment."""
@@ -6162,7 +6162,7 @@ class Clock:
             if MINYEAR < moved.year < MAXYEAR:
                 self.frozen = moved
                 return
-        raise Invalid({"advance": with_value("must lead to the years 2 to 9998", "", seconds)})
+        raise Invalid(advance=f"must lead to the years 2 to 9998 (got {seconds})")
 
     def state(self) -> Members:
         """Return what GET /-/clock answers."""
