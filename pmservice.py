@@ -5217,13 +5217,16 @@ class Service:
 
     # The caller of a token
 
-    def caller(self, token: str, environ: Environ) -> Caller:
-        """Return whose token it is. Raises Refusal (401), with a hint from the environ."""
+    def caller(self, environ: Environ) -> Caller:
+        """Return whose token a request has. Raises Refusal (401), with a hint what to send."""
+        token = environ.get("HTTP_TOKEN", "")
         raw = token.encode("latin-1", "replace")  # WSGI passes the header's bytes as Latin-1
         found = self.caller_of(raw.decode("utf-8", "surrogateescape"))
-        if not found:
-            raise Refusal(401, UNAUTHORIZED, hint=hint_for(environ))
-        return found._replace(token=token)
+        if found:
+            return found._replace(token=token)
+        sent_other = environ.keys() & {"HTTP_AUTHORIZATION", "HTTP_COOKIE"}
+        hint = OTHER_HEADER if sent_other and not token else SEND_TOKEN
+        raise Refusal(401, UNAUTHORIZED, hint=hint)
 
     def caller_of(self, token: str) -> Caller | None:
         """Return whose token it is, None if it is unknown."""
@@ -5434,9 +5437,8 @@ def needs_token(handle: Handler) -> Handler:
 
     def admitted(**named: Any) -> Any:
         exchange = this_exchange()
-        service, environ = exchange.service, exchange.environ
-        exchange.caller = service.caller(environ.get("HTTP_TOKEN", ""), environ)
-        if service.loading:
+        exchange.caller = exchange.service.caller(exchange.environ)
+        if exchange.service.loading:
             raise Refusal(503, LOADING)
         return handle(**named)
 
@@ -5459,14 +5461,6 @@ def make_handler(operation: Operation) -> Handler:
         return answer(exchange.service, exchange, operation, id).encode()
 
     return handle
-
-
-def hint_for(environ: Environ) -> str:
-    """Return what a request without a valid token should do."""
-    sends_other = not environ.get("HTTP_TOKEN") and (
-        environ.get("HTTP_AUTHORIZATION") or environ.get("HTTP_COOKIE")
-    )
-    return OTHER_HEADER if sends_other else SEND_TOKEN
 
 
 # Bodies and queries
