@@ -7568,15 +7568,10 @@ class Contents(NamedTuple):
     login: Fields = {}
 
 
-def text_cell(text: str, css_class: str = "") -> Cell:
-    """Return a cell with a text and a CSS class."""
-    return css_class, [(text, "")]
-
-
 def figure(value: float | str, path: str = "") -> Cell:
     """Return the cell of a number, which may lead to what it counts, or of a day."""
     if isinstance(value, str):
-        return text_cell(value, "day")
+        return "day", [(value, "")]
     text = f"{value:,.1f}".removesuffix(".0")
     return "number", [(text, path if value else "")]
 
@@ -7764,9 +7759,9 @@ class Sheet(NamedTuple):
     def cell(self, view: View, field: str, record: Fields) -> Cell:
         """Return the cell of a field in a table; the record's own name is a link to its page."""
         css_class, pieces = self.value_cell(view, field, record)
-        path = RECORD_PATHS.get(view.resource.name)
-        if path and field in NAMES:
-            return "title", [(text, f"{path}/{record['id']}") for text, _ in pieces]
+        if field in NAMES:
+            path = f"{RECORD_PATHS[view.resource.name]}/{record['id']}"
+            return "title", [(text, path) for text, _ in pieces]
         if css_class.startswith("day"):
             pieces = [(text[:10], "") for text, _ in pieces]
         return css_class, pieces
@@ -8000,7 +7995,8 @@ class Sheet(NamedTuple):
             count = counts[stage]
             # An empty word fills each bar up to the longest, so that all bars have one scale.
             bar: Cell = ("bar", [(stage, count), ("", max(counts.values()) - count)])
-            rows.append([text_cell(stage, "state"), bar, figure(count, f"/stories?status={stage}")])
+            cell: Cell = ("state", [(stage, "")])
+            rows.append([cell, bar, figure(count, f"/stories?status={stage}")])
         return rows
 
     def releases(self, title: str, sql: str) -> Section:
