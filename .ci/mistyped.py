@@ -1,4 +1,4 @@
-"""Calls with mistakes: mypy and pyright report one error for each line marked as one, and no other."""
+"""Calls with mistakes: mypy and pyright report an error for each marked line, and no other."""
 
 import pmservice
 

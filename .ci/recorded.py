@@ -61,8 +61,7 @@ EXCHANGES = [Exchange(**one) for one in json.loads(gzip.decompress(RECORDED.read
 
 def replay(exchange) -> tuple[int, Any]:
     """Send a recorded request in the state before it; return the status and the answer."""
-    now = datetime.fromisoformat(exchange.now.replace("Z", "+00:00"))
-    settings = {"token": "t", "timezone": "Asia/Shanghai", "control": False, "clock": lambda: now}
+    settings = {"token": "t", "timezone": "Asia/Shanghai", "now": exchange.now, "control": False}
     with contextlib.closing(pmservice.create_app(load=exchange.before, **settings)) as service:
         app = webtest.TestApp(service)
         token = exchange.caller
@@ -183,7 +182,7 @@ def differences_of_records(recorded, ours, field) -> Iterator[Difference]:
 
 
 def refused(exchange, ours) -> Iterator[Difference]:
-    """Yield what is compared of two refusals: the sentence, the fields that the first one blames."""
+    """Yield what is compared of two refusals: the sentence and the fields that the first names."""
     error = exchange.answer["error"]
     yield Difference("error", "" if error == ours["error"] else "words", error, ours["error"])
     reasons = error.get("message", error) if isinstance(error, dict) else ()

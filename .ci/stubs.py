@@ -1,4 +1,7 @@
-"""Give the wheel the module's types: a single module cannot carry `py.typed`, but a stub package can stand beside it."""
+"""Give the wheel the module's types.
+
+A single module cannot carry `py.typed`, but a stub package can stand beside it.
+"""
 
 import shutil
 import tempfile

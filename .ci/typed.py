@@ -1,4 +1,4 @@
-"""Calls without mistakes: mypy and pyright report no error, in an environment with the installed package."""
+"""Calls without mistakes: with the package installed, mypy and pyright report no error."""
 
 from datetime import datetime, timezone
 
@@ -65,10 +65,13 @@ def test_app(pmservice_app: pmservice.Service) -> None:
     pmservice_app.close()
 
 
+def moment() -> datetime:
+    return datetime(2026, 1, 5, tzinfo=timezone.utc)
+
+
 def serve() -> str:
-    moment = datetime(2026, 1, 5, tzinfo=timezone.utc)
     with pmservice.running(
-        "pm.db", token="t", load={"products": []}, clock=lambda: moment, control=True
+        "pm.db", token="t", load={"products": []}, clock=moment, control=True
     ) as service:
         return service.url
 
