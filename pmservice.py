@@ -36,10 +36,12 @@ To add
     a field       a column in a new part of schema.sql; its name in the fields of the resource
                   (room 4), with its kind unless it is a text, and in the bodies that take it; its
                   labels (room 15)
-    a list        a row of OPERATIONS made by lists(); states are conditions in a BROWSE_… table,
-                  and NARROWINGS says which records are in it, unless a column of them does (room 6)
-    an operation  a row of OPERATIONS; a function only if it does more than create, change or delete
-                  a record, or than moves() does: a row of the table of transitions (room 8)
+    a list        a row of OPERATIONS made by lists(); its states are conditions in a BROWSE_… table
+                  (room 6); a row of NARROWINGS (room 6) if its records have no column with the id
+                  of the record in the path
+    an operation  a row of OPERATIONS. Creating, changing or deleting a record needs no function; a
+                  new state needs a row of the table of transitions (room 8) and moves(); anything
+                  else a function of room 8
     a resource    a table and its views in schema.sql, with its line in the table of who sees what;
                   its enumerations (room 1), fields, bodies and row of RESOURCES (room 4), views
                   (room 5), states (room 6), rows of OPERATIONS, labels (room 15), and lines in
@@ -267,16 +269,17 @@ class Kind(NamedTuple):
         escaping, which are only put between quotes.
     read: how requests write it.
     schema: the JSON Schema of what requests may send; any text unless given.
-    absent: the values by which a request does not give the field: null, "" unless it is a value,
-        and the placeholder that some answers show where it is unset.
+    absent: the values that count as "not sent": null; "", except for texts and persons, where it is
+        a value; and the placeholder that some answers show for an unset value.
     source: where values come from.
         "given": a column that requests or fixtures set.
         "derived": worked out by the resource's view.
         "part": rows of another table, see `part`.
         "fixed": the constant `value`, which every answer shows.
     target: the resource that a link must name (a key of RESOURCES).
-    needed: whether a link or a person that is given must name something.
-    shown: the JSON Schema of answers, for the looks "plain" and "word"; others have a writer's.
+    needed: whether a link that is sent must not be 0, and a person not "".
+    shown: the JSON Schema of answers, for the looks "plain" and "word", which have no Writer (room
+        5).
     sql: the expression that answers show, "" for the column that is called like the field.
     part: where the rows of a part are.
     """
@@ -520,7 +523,7 @@ def read_stages(value: Any) -> str:
 
 
 def refuse_constant(name: str) -> NoReturn:
-    """Raise Refusal for a constant that only Python reads as JSON."""
+    """Raise Refusal for NaN or Infinity, which Python reads but JSON does not have."""
     raise Refusal(400, f"JSON has no {name}.")
 
 
@@ -635,9 +638,9 @@ def each_of(kind: Kind) -> Kind:
 
 
 def emptied(kind: Kind) -> Kind:
-    """Return the kind of a field that "" empties, as does the placeholder of an unset value.
+    """Return a kind for which "" and the placeholder of an unset value empty the field.
 
-    null alone still means that the field is not sent.
+    For the given kind they mean "not sent", as null does for both.
     """
 
     def read(value: Any) -> Any:
@@ -651,7 +654,7 @@ def fixed(value: Any) -> Kind:
     return Kind("plain", read_text, source="fixed", value=value)
 
 
-# Of texts and persons, for which "" is a value.
+# Make a kind for which "" is a value: of texts and persons.
 text_kind = functools.partial(Kind, absent=(None,))
 
 # The schemas say what clients should send. The readers take more, such as the text of a number.
@@ -725,6 +728,7 @@ def unsettled(field: str, kind: Kind, value: Any) -> Any:
 
 def expectation(kind: Kind) -> str:
     """Return " and must be …", the rule that a missing value breaks, or ""."""
+    # "" first: it breaks the more exact rule, such as a length. Whoever takes "" refuses None.
     for nothing in ("", None):
         try:
             kind.read(nothing)
@@ -736,9 +740,9 @@ def expectation(kind: Kind) -> str:
 class Shape:
     """The fields that a body may have: their kinds, the required ones, and the rules between them.
 
-    A rule is called with the record that the path names (of a new record, the one it belongs to)
-    and with that record as the request would leave it, without broken fields; it returns {field:
-    problem}.
+    A rule is called as rule(record, after) and returns {field: problem}. record: the row that the
+    path names: the record to change or, for a new record, its parent; {} without one. after: the
+    same with the checked values, without the broken fields.
 
     repeats: whether a refusal repeats the value that breaks a rule.
     """
@@ -911,8 +915,8 @@ def local(stored: str, zone: tzinfo) -> str:
 # is run here.
 #
 # How constants are called: a body CREATE_BUG or START_TASK, the verb first; a view BUG_SHOWN or
-# TASK_STARTED, a participle last (room 5); a transition TASK_START, the verb last (room 8). The
-# OpenAPI document makes the names of its components of those of bodies, views and words (room 13).
+# TASK_STARTED, a participle last (room 5); a transition TASK_START, the verb last (room 8).
+# The components of the OpenAPI document are named after bodies, views and words (room 13).
 
 
 # From the Store (room 6) and what is given of a new record to the value of a field.
@@ -1018,7 +1022,7 @@ class Resource:
     ) -> tuple[list[tuple[Part, Any]], Members]:
         """Return the values that are rows of other tables, with their places, and the columns.
 
-        kinds: of a fixture's fields; a request has those of the resource.
+        kinds: the kinds of a fixture's fields; without them, the resource's.
         """
         kinds = kinds or self.fields
         parts, columns = [], {}
@@ -1034,8 +1038,8 @@ class Resource:
 
 # Constants that several resources show.
 EMPTY, ZERO, NO_ITEMS, ABSENT = fixed(""), fixed(0), fixed([]), fixed(None)
-# A home is an execution or, without one, the project itself: the resource HOME, called so in
-# refusals.
+# A home is an execution or, for a record without one, its project: the resource HOME, which
+# refusals call "execution or project".
 HOME_LINK = link("execution or project")
 PROJECT_LINK, PRODUCT_LINK = link("project"), needed("product")
 PRODUCTS_OF_PROJECT = Part("project_product", "project", "product")
@@ -1268,8 +1272,8 @@ LASTING = {"begin": today, "end": LONG_TERM}
 OPENED = {"openedBy": caller, "openedDate": now}
 CREATED = {"createdBy": caller, "createdDate": now, "createdVersion": __version__}
 ASSIGNED = {**OPENED, "assignedDate": assigned_now}
-# First the execution, then from it the project, which may be 0 in a fixture until
-# Store.place_records works it out. Without an execution, the project itself is the home.
+# In this order: without an execution, the project itself is the home; then the project follows from
+# the execution. It is 0 while a fixture has not loaded the execution: see Store.place_records.
 AT_HOME = {"execution": same("project"), "project": of_execution}
 A_PROGRAM = {"acl": "open", "type": "program", **LASTING, **OPENED}
 A_PROJECT = {
@@ -1444,12 +1448,13 @@ CREATE_PLAN       = PLAN.body(PLAN_SENT, "title", BEGIN_TO_END)
 MODIFY_PLAN       = PLAN.change(PLAN_SENT, "", BEGIN_TO_END)
 LINK_STORIES      = PLAN.change("", "stories", stories=STORY_IDS)
 LINK_BUGS         = PLAN.change("", "bugs", bugs=BUG_IDS)
+# objectID: the execution or project that the story is created for
 CREATE_STORY      = STORY.body(f"{STORY_SENT} spec verify assignedTo", "title spec pri category", **STORY_PEOPLE_AND_PLANS, objectID=HOME_LINK)
 MODIFY_STORY      = STORY.change(STORY_SENT, **STORY_PEOPLE_AND_PLANS)
 CREATE_STORY_VERSION = STORY.change("title spec verify", reviewer=PEOPLE)
 REVIEW_STORY      = STORY.change(REVIEW_SENT, "result", result=one_of(*VOTES))
 CLOSE_STORY       = STORY.change("duplicateStory", closedReason=one_of(*STORY_REASONS))
-ASSIGN            = STORY.change("assignedTo")  # and a bug
+ASSIGN            = STORY.change("assignedTo")  # of bugs, too
 CREATE_BUILD      = BUILD.body(BUILD_SENT, "execution product name builder date", builder=SOMEBODY)
 MODIFY_BUILD      = BUILD.change(BUILD_SENT)
 CREATE_RELEASE    = RELEASE.body(f"name date product branch {RELEASE_SENT}", "name date product")
@@ -1518,7 +1523,7 @@ def one_by_one(write_one: Callable[[Any], str]) -> Write:
 
 
 def accounts_in(whitelist: str) -> list[str]:
-    """Return the accounts of a stored white list, `,dev1,qa1,`; one account gives itself."""
+    """Return the accounts of a stored white list, `,dev1,qa1,`, or the single account."""
     return [account for account in whitelist.split(",") if account]
 
 
@@ -1613,8 +1618,8 @@ BOTH_WAYS = Envelope(
         "products": array_of(object_of(fields, "ProductInList")),
     },
 )
-# The reviewers of a story are left out of lists if nobody was asked. The two are neighbours in
-# STORY_FIELDS, and no text has a quote that is not escaped.
+# Lists leave out the reviewers of a story if nobody was asked. No text can have what is replaced:
+# its quotes are escaped. The two fields are neighbours in STORY_FIELDS.
 IF_ASKED = Envelope(
     lambda record: record.replace('"reviewer":[],"notReview":[],', ""),
     lambda fields: fields,
@@ -1799,9 +1804,9 @@ SUCCESS = {"message": "success"}
 
 # --- 6 Store: the queries: lists, rules between records, rows -------------------------------------
 # Every statement on records; rows in, rows out. No HTTP, and no JSON but user references. What the
-# caller may see is selected from the views of schema.sql, under the name of their table. Names in
-# statements come from the tables above only. A quoted column is always qualified, because SQLite
-# takes an unknown "name" for the text 'name'.
+# caller may see is selected from the views of schema.sql, with the table's name as the alias:
+# seen_bug AS bug. Names in statements come from the tables above only. A quoted column is always
+# qualified, because SQLite takes an unknown "name" for the text 'name'.
 
 
 Record = sqlite3.Row
@@ -1904,8 +1909,10 @@ CASES_OF_HOME_OR_ITS_STORIES = """testcase.id IN (
     SELECT linked.id FROM project_story
     CROSS JOIN testcase AS linked ON linked.story = project_story.story AND linked.story <> 0
     WHERE project_story.project = :{0})"""
-# The conditions that narrow a list to what belongs to a record that the path or the query names: by
-# the table that is listed and that name. For other pairs, the column of the name holds its id.
+# The SQL conditions of lists that are narrowed to one other record, which the path
+# (/projects/<id>/stories) or the query (?project=3) names. Key: the table that is listed, and the
+# parameter. A pair that is not here is narrowed by the column of that name: bug.product = :product.
+# "parent_of": the requirement whose child a story is (ENCLOSED).
 # fmt: off
 NARROWINGS = {
     "story project":      "story.id IN (SELECT story FROM project_story WHERE project_story.project = :project)",
@@ -2126,12 +2133,14 @@ LINK_TO_PROJECTS = """
 class Constraint(NamedTuple):
     """A rule between records: a row of CONSTRAINTS.
 
-    field: what is wrong with a row of the table that breaks the rule.
-    when: the fields by whose change a request may break it, "" if none can.
-    query: selects the rows that break it: their id, the wrong `link`, 0 where the field is no link,
-        and what the rule names.
-    rule: what they break, with columns of the query in braces.
-    in_fixture: whether fixtures must keep it: not what operations let be broken later.
+    table: the table whose rows the rule is about.
+    field: the field that the refusal names.
+    when: a request that changes one of these fields checks the rule; "" if only fixtures do.
+    query: selects the rows that break the rule: `id`; `link`, the wrong id (0 where the field is no
+        link); and the columns that `rule` names.
+    rule: the text of the refusal; {column} stands for a column of the query.
+    in_fixture: whether a fixture is checked, too. False where a later change of another record may
+        break the rule, because every dump must load again.
     """
 
     table: str
@@ -2152,7 +2161,7 @@ IN_A_CIRCLE = """
             FROM up JOIN project AS above ON above.id = up.id)
         SELECT 1 FROM up WHERE up.id = project.id)
     ORDER BY id"""
-NO_EXECUTION = """
+NOT_AN_EXECUTION = """
     SELECT id, project AS link FROM project
     WHERE project IS NOT NULL AND type IN ('program', 'project')
     ORDER BY id"""
@@ -2255,7 +2264,7 @@ SAME_NAME = """
         SELECT 1 FROM build AS other
         WHERE other.product = build.product AND other.name = build.name
             AND NOT other.deleted AND other.id <> build.id)
-    ORDER BY id DESC"""
+    ORDER BY id DESC"""  # of two in a fixture, the later one is refused
 BUILD_STORIES = items_elsewhere("build", "story", "story")
 BUILD_BUGS = items_elsewhere("build", "bug", "bug")
 TESTTASK_CASES = items_elsewhere("testtask", "case", "testcase")
@@ -2282,7 +2291,7 @@ CONSTRAINTS = (
     Constraint("project",    "end",       "end project",     outside_project("end"),     WITHIN_PROJECT, in_fixture=False),
     Constraint("project",    "begin",     "begin",           BEGINS_LATE,                COVERING, in_fixture=False),
     Constraint("project",    "end",       "end",             ENDS_EARLY,                 COVERING, in_fixture=False),
-    Constraint("project",    "project",   "",                NO_EXECUTION,               "must be 0: only executions belong to projects"),
+    Constraint("project",    "project",   "",                NOT_AN_EXECUTION,           "must be 0: only executions belong to projects"),
     Constraint("department", "parent",    "parent",          LOOSE_OR_DEEP,              TOO_DEEP),
     Constraint("story",      "parent",    "parent",          parent_elsewhere("story"),  like("story")),
     Constraint("story",      "plan",      "plans",           PLANS_ELSEWHERE,            like("story"), in_fixture=False),
@@ -2351,7 +2360,7 @@ class Store:
     def begin(self, clock: Now, me: Caller, labels: Mapping[str, str]) -> None:
         """Begin a transaction.
 
-        labels: what people read instead of words, if that is not English; see LABELS (room 15).
+        labels: the labels of the service's language by word, see LABELS (room 15); {} for English.
         """
         self.clock, self.me, self.labels = clock, me, labels
         self.ignored, self.written = [], ("", 0)
@@ -2420,7 +2429,7 @@ class Store:
         for part, values in parts:
             for item in values:
                 row = {part.item: item} if part.item else item
-                # An item may be named twice; one with an id of its own must be new.
+                # An id may be sent twice. A row with its own id (a fixture's step) must be new.
                 conflict = "" if "id" in row else "OR IGNORE"
                 self.insert(part.table, {part.owner: id, **row}, conflict)
 
@@ -2576,7 +2585,7 @@ class Store:
     def change_password(self, account: str, old_hash: str | None, new_hash: str) -> None:
         """Replace the stored hash of a password, and log out everybody who knew the old one.
 
-        In a demo, other users have copies of admin's hash: they change along.
+        Users who have a copy of admin's hash (see share_password, room 17) get admin's new one.
         """
         copies = f"account = :account OR (:account = '{ADMIN}' AND password = :old)"
         logins = f"SELECT account FROM user WHERE {copies}"
@@ -2609,7 +2618,7 @@ class Store:
             self.run(sql, (id,))
 
     def votes(self, story: int) -> dict[str, str]:
-        """Return a story's votes by account, as `vote` orders them; first those not given, ""."""
+        """Return a story's votes by account, in their order; first "" of who has not voted."""
         sql = "SELECT account, result FROM story_reviewer WHERE story = ? ORDER BY rowid"
         return dict(self.run(sql, (story,)))
 
@@ -2734,7 +2743,10 @@ class Store:
         """)
 
     def free_ids(self, users: Iterable[Fields]) -> None:
-        """Give new ids to the users whose ids a fixture gives to other accounts."""
+        """Make the ids free that a fixture gives to users.
+
+        A stored user with one of them and another account moves to an id above all others.
+        """
         given = {user["id"]: user.get("account") for user in users if "id" in user}
         last = max([self.number("SELECT max(id) FROM user"), *given])
         sql = "UPDATE user SET id = ? WHERE id = ? AND account <> ?"
@@ -2831,8 +2843,8 @@ class Database:
                     log.warning("%s: %s; older versions of pmservice refuse it", self.path, words)
             if self.read_only:
                 return False
-            # Not before `upgrade`: that commits `application_id` while there is no log yet, so that
-            # it stands in the file itself.
+            # Only now: `upgrade` must commit `application_id` to the database file itself, before
+            # there is a write-ahead log.
             store.run(WRITE_AHEAD)
         self.inode = inode
         return version == 0
@@ -2948,8 +2960,8 @@ class Database:
                 raise Busy from None
             raise
 
-    # For a fixture, whose links `problems_in` (room 10) checks when everything is there. SQLite
-    # would look through whole tables for each record that comes after one that names it.
+    # For a fixture: `problems_in` (room 10) checks its links when everything is there. With foreign
+    # keys on, SQLite would scan whole tables whenever a record is inserted after one that names it.
     loading = functools.partialmethod(writing, links=LINKS_UNCHECKED)
 
     @contextlib.contextmanager
@@ -3378,9 +3390,11 @@ def empty_whitelist(store: Store, values: Members) -> None:
 def with_story_version(store: Store, resource: Resource, values: Fields, row: Any = None) -> Fields:
     """Return a record's values with the present version of the story that they name.
 
-    row: the stored record, None for a new one. A task takes the version whenever `story` is sent,
-    which confirms it; other records take it from another story only. That of a story that the
-    caller does not see is 0, or stays if the record has that story already.
+    row: the stored record, None for a new one.
+
+    `storyVersion` becomes the story's present version when `story` changes; for a task also when
+    the same story is sent again, which confirms its changes (`needConfirm`). For a story that the
+    caller may not see it becomes 0, or stays if `story` stays.
     """
     story = values.get("story")
     if not story or "storyVersion" not in resource.fields:
@@ -3571,7 +3585,7 @@ SET_TO = {
     "cancel":       Transition(TASK,  "set to cancel", ("wait", "doing", "pause", "done", "closed"), "cancel",   "canceled",  UNFINISHED),
     "closed":       Transition(TASK,  "set to closed", ("wait", "doing", "pause", "done", "cancel"), "closed",   "closed",    CLOSED),
 }
-# By the vote that decides, "" before all have voted; the operation itself reverts the text
+# By the deciding vote, "" until all have voted. For "revert", review_story restores the texts
 REVIEWED = {"": STORY_VOTE, "pass": STORY_PASS, "reject": STORY_REJECT, "clarify": STORY_CLARIFY, "revert": STORY_PASS}
 # fmt: on
 
@@ -3694,7 +3708,8 @@ def create_story(store: Store, product: Record, body: Fields) -> int:
     if reviewers:
         given["assignedTo"] = body.get("assignedTo") or reviewers[0]
     id = create(store, STORY, given)
-    store.update("story", id, {"parent": given.get("parent")})  # for the trigger story_estimated
+    # The trigger story_estimated runs after an UPDATE only; it adds the estimate to the parent's.
+    store.update("story", id, {"parent": given.get("parent")})
     # The execution or project that it is created for.
     home = body.get("objectID")
     if home:
@@ -3939,13 +3954,15 @@ def modify_task(store: Store, task: Record, body: Fields) -> int:
 
 
 def state_by_hours(task: Record, after: Fields) -> str:
-    """Return the state of a changed task. Raises Invalid.
+    """Return the state to which a change leads: the one that is sent, or the present one.
 
-    One that would wait, though there are hours consumed and left now, has begun.
+    A task in state wait that gets hours consumed and hours left becomes doing. Raises Invalid if it
+    cannot become doing from its present state.
     """
     state: str = after["status"]
     has_hours = after["consumed"] > 0 and after["left"] > 0
-    if not (state == "wait" and has_hours and differs(task, after, "consumed", "left", "status")):
+    begins = has_hours and differs(task, after, "consumed", "left", "status")
+    if state != "wait" or not begins:
         return state
     if task["status"] not in SET_TO["doing"].sources:
         rule = f"must not be wait for a task in state {task['status']}"
@@ -4121,6 +4138,7 @@ def modify_bug(store: Store, bug: Record, body: Fields) -> int:
 def states_asked(bug: Record, body: Fields) -> list[str]:
     """Return the states to which a change of a bug leads, in their order. Raises Invalid."""
     names = ("status", "closedBy", "resolution", *RESOLUTION_FIELDS)
+    # Only a new value asks for something; an empty one never does.
     asked = {name for name in names if body.get(name) and differs(bug, body, name)}
     status = body["status"] if "status" in asked else ""
     states = [
@@ -4938,7 +4956,7 @@ Headers = list[tuple[str, str]]
 
 NOBODY = Caller("-", False)
 PREFIXES = ("/zentao/api.php/v1", "/api.php/v1")  # where clients of the real server look
-# Below these, browsers get JSON, too. Compared with the path to which a slash is appended.
+# At and below these paths, browsers get JSON, too.
 NO_PAGES = tuple(f"{path}/" for path in (*PREFIXES, "/openapi.json", "/-"))
 # The pages and forms below /-/.
 LOGIN_PATH, LOGOUT_PATH = "/-/in", "/-/out"
@@ -4981,7 +4999,7 @@ LEAST_PATIENCE = 0.5  # seconds that a write may wait for others, however long i
 FAILED = "The service failed; its log says why."
 ADMIN_ONLY = "Only an administrator may do this."
 LOADING = "The service is still loading."
-TOO_DEEP = "The body is nested too deep."
+NESTED_TOO_DEEP = "The body is nested too deep."
 UNAUTHORIZED = "Unauthorized"
 # The hints of a 401; the second, if something was sent in another header.
 SEND_TOKEN = (
@@ -5196,7 +5214,8 @@ class Service:
         asks = "HTTP_ACCESS_CONTROL_REQUEST_METHOD" in environ
         if origin and asks and environ["REQUEST_METHOD"] == "OPTIONS":
             exchange.aside = True
-            # Any header: only so does a page see the hint about one that is not read.
+            # Any header is allowed: else the browser blocks a request with `Authorization`, and its
+            # page never sees the hint OTHER_HEADER.
             asked = environ.get("HTTP_ACCESS_CONTROL_REQUEST_HEADERS", "")
             allowed = asked if ASKED_HEADERS.fullmatch(asked) else "Token, Content-Type"
             headers = {**PREFLIGHT, "Access-Control-Allow-Headers": allowed}
@@ -5236,7 +5255,7 @@ class Service:
         return authenticate(self.database, hash)
 
     def note_login(self, exchange: Exchange, account: Any) -> None:
-        """Note the account of a login for the log, unless it is none, or rather a token."""
+        """Note the account of a login for the log, unless it is malformed or is our token."""
         is_account = isinstance(account, str) and ASCII_ACCOUNT.fullmatch(account)
         if is_account and hash_token(account) != self.admin_hash:
             exchange.tried = account
@@ -5262,8 +5281,8 @@ class Service:
             raise Refusal(403, ADMIN_ONLY)
         parameters, shape = operation.parameters, operation.query_shape
         query = exchange.query(shape)
-        # Refuses wrong parameters now, before the record; their values are read below, with the
-        # body.
+        # Only refuses: wrong parameters come before a missing record (404). Their values are read
+        # in `carry_out`, together with the body.
         check(shape, query)
         waited = exchange.environ.get("pmservice.waited", 0.0)  # see Task in room 16
         patience = max(LEAST_PATIENCE, PATIENCE - waited)
@@ -5274,8 +5293,9 @@ class Service:
             fields = exchange.fields()  # only now: a missing record is refused before a wrong body
             taken = Shape({**parameters, **operation.reads.fields})
             exchange.note_ignored(ignored_fields(taken, fields))
-            given = {name: value for name, value in fields.items() if value not in (None, "")}
-            fields = {**fields, **query, **given}
+            # A field may come in the query and in the body: the body wins, unless empty there.
+            not_empty = {name: value for name, value in fields.items() if value not in (None, "")}
+            fields = {**fields, **query, **not_empty}
             if operation.by:
                 named = check(Shape(parameters, operation.by), fields)
                 row = find_named(store, operation, named[operation.by])
@@ -5426,7 +5446,8 @@ def add_routes(
 ) -> None:
     """Add the routes of a table: rows with method, path and open (without a token)."""
     for row in rows:
-        # To Bottle, \<id> is text; <name> becomes <name:name>: the name, and its filter.
+        # \<id> is literal text to Bottle: Router looks it up. <user> becomes <user:user>, the name
+        # with its filter in PATH_FILTERS.
         rule = re.sub("<(.*?)>", r"<\1:\1>", row.path).replace("<id:id>", r"\<id>")
         decorators = [] if row.open else [needs_token]
         routes.route(rule, row.method, make_handler(row), row.path, apply=decorators)
@@ -5703,7 +5724,7 @@ def render_errors(work: Handler) -> Handler:
             log.error("database: %s", error, exc_info=status == 500)
             raise refusal(status, {"error": sentence}) from None
         except RecursionError:  # a value of the body, where it is checked or quoted
-            raise refusal(400, {"error": TOO_DEEP}) from None
+            raise refusal(400, {"error": NESTED_TOO_DEEP}) from None
         except Exception:
             log.exception("%s %s failed", bottle.request.method, bottle.request.path)
             raise refusal(500, {"error": FAILED}) from None
@@ -5778,9 +5799,9 @@ ERROR = {**object_of(ERROR_FIELDS, "Error"), "required": ["error"]}
 
 
 # fmt: off
-# How components are called: the begin and the end of a constant's name, and what stands for them.
-# TASK_SHOWN is Task; without a row, TASK_STARTED is TaskStarted. CREATE_TASK is not NewTask, because
-# that is Go's name for the function that makes a Task.
+# How a component is named after a constant: (prefix, suffix, ending of the component's name).
+# BUG_LISTED is BugInList, TASK_SHOWN is Task; TASK_STARTED, which no row fits, is TaskStarted.
+# CREATE_TASK is not NewTask, because that is Go's name for the function that makes a Task.
 TITLES = (
     ("",        "_SHOWN",  ""),
     ("",        "_LISTED", "InList"),
@@ -5852,7 +5873,7 @@ def field_schema(view: View, field: str) -> Fields:
         return kind.shown
     if unset == NULL:
         return or_null(writer.schema)
-    # These two are neither moments nor days.
+    # "" and "0000-00-00" do not fit the formats date-time and date.
     return STRING if unset in (BLANK, ZERO_DAY) else writer.schema
 
 
@@ -5894,8 +5915,8 @@ def list_schema(listing: Listing) -> Fields:
     """
     numbers = dict.fromkeys(("page", "total", "limit"), INTEGER)
     shown = view_schema(listing.view)
-    # BugsInList for "BugInList", but BugList for "Bug": Python clients that are made of the
-    # document have no room for a schema Bugs with a field `bugs`.
+    # A list of BugInList is BugsInList. A list of Bug is BugList, not Bugs: in Python clients made
+    # of the document, a class Bugs could not have a field `bugs`.
     one, several = spelled(listing.view.resource.name), spelled(listing.key)
     if one == several:  # the list "effort"
         several += "s"
@@ -5924,7 +5945,7 @@ def sent_schema(kind: Kind) -> Fields:
 
 
 def body_schema(reads: Any) -> Fields:
-    """Return the schema of a body: of a shape's, of a list of those, or the schema that it is."""
+    """Return the schema of a body, given as a Shape, as a list of one Shape, or as a schema."""
     if isinstance(reads, list):
         return array_of(body_schema(reads[0]))
     if not isinstance(reads, Shape):
@@ -5981,7 +6002,10 @@ def tag_of(operation: Any) -> str:
     """Return the group of an operation: the resource that it shows or changes."""
     if operation.path.startswith("/-/"):
         return "controls"
-    if resource := operation.view.resource if operation.view else RESOURCES.get(operation.target):
+    resource = RESOURCES.get(operation.target)
+    if operation.view:
+        resource = operation.view.resource
+    if resource:
         return str(resource.array)
     word = operation.path.split("/")[1]
     return word if word in ("tokens", *FIXTURE) else "service"
@@ -6276,8 +6300,9 @@ def blank_fields(fields: Fields) -> Members:
 @functools.lru_cache
 def call_pattern(match: str) -> re.Pattern[str]:
     """Return the regular expression of the calls that the `match` of a fault means."""
-    # fnmatch keeps NUL, which no `match` has, as it is, and what stands between brackets. "+?",
-    # because it does not try again what comes between two * once that was found.
+    # A segment becomes NUL, which no `match` has and fnmatch leaves alone; ? and [ are put into
+    # brackets, where they mean themselves. fnmatch matches what lies between two * as an atomic
+    # group, without backtracking: a greedy [^/]+ could take too much there, so it is "+?".
     plain = re.sub(r"[?[]", r"[\g<0>]", ONE_SEGMENT.sub("\0", match))
     translated = fnmatch.translate(plain)
     return re.compile(translated.replace("\0", "[^/]+?"))
@@ -6410,8 +6435,8 @@ class Controls:
     """The state behind the control routes, and what they add to a service.
 
     on: whether the routes exist; if not, nothing is noted, and no fault applies.
-    used: whether a call came since the start or a reset: pytest's shared service is reset before a
-        test only then.
+    used: whether a call came since the start or the last reset. If not, the plugin (room 18) does
+        not reset the shared service before a test.
     calls: the journal: the last answered calls, in the order of their answers; see
         `cut_for_journal`.
     cleared: when it was cleared, in NUMBERS. The reports of tests show older calls, too.
@@ -7375,7 +7400,7 @@ DUE_STATES = ("active", "doing", "pause", "wait")  # states in which a deadline 
 DEFAULT_TEXTS = {"budget": "0", "budgetUnit": "CNY"}  # of fields that nobody has set
 # The records of a build or a release; of the latter as a text of ids.
 LISTS_OF_IDS = {"stories": "story", "bugs": "bug", "leftBugs": "bug"}
-ALL_TASKS = lists(TASKS_PATH, "list all tasks", TASK_SHOWN, BROWSE_TASKS)  # a page alone
+ALL_TASKS = lists(TASKS_PATH, "list all tasks", TASK_SHOWN, BROWSE_TASKS)  # of pages
 READS = {row.path: row for row in (*OPERATIONS, ALL_TASKS) if row.method == "GET"}
 LISTS = {path: row.listing for path, row in READS.items() if row.listing}
 MEMBERS = Listing("users", USER_LISTED, "dept")  # of a department, on its page alone
@@ -7477,7 +7502,8 @@ LOGGED = f"""
     ORDER BY id DESC
     LIMIT {ACTIONS}
 """
-# The users on the page that logs in: those whose stored password is the administrator's.
+# The users on the page that logs in: those whose stored password is the administrator's. by_click:
+# whether it is also :shared, see Page.shared_password.
 SHARING = f"""
     SELECT account, realname, role, password = :shared AS by_click FROM user
     WHERE NOT deleted AND password = (SELECT password FROM user WHERE account = '{ADMIN}')
@@ -7485,7 +7511,7 @@ SHARING = f"""
 """
 # How the keys of a proxy's headers begin.
 PROXIES = ("HTTP_FORWARDED", "HTTP_VIA", "HTTP_X_FORWARDED", "HTTP_X_REAL_IP")
-OWN_PAGES = "same-origin"  # as browsers say from where a request comes
+OWN_PAGES = "same-origin"  # Sec-Fetch-Site of requests from our own pages
 LOGIN_FORM = Shape({"account": TEXT, "password": TEXT, "to": TEXT}, repeats=False)
 
 
@@ -7542,10 +7568,11 @@ class Contents(NamedTuple):
     above: links to what the page's subject belongs to.
     kind: what the subject is, as in "Bug 7".
     facts: fields with their cells, under the title.
-    tabs: links by group, "" for those that do not unfold; the one without a path is chosen.
+    tabs: links by group; those of the group "" are always visible. A link without a path is the tab
+        that is shown now.
     search: the name of the search field.
     query: the parameters of the page, which the search sends again.
-    beside: fields that stand beside the sections, by heading, and when they were set.
+    beside: by heading, the fields beside the sections: (field, cell, moment at which it was set).
     unset: fields that unfold.
     refresh: seconds after which the browser loads the page again.
     login: of the page that logs in: `account` and `to`, which the form sends back, the `people`
@@ -7659,7 +7686,8 @@ class Address(NamedTuple):
         tabs: dict[str, Pieces] = {group: [] for group in ("", *MORE)}
         for word, condition in browse.items():
             group = GROUPS.get(word, "")
-            if listing.view.resource is STORY and word in STORY_STAGES[:-1]:  # a task may wait, too
+            # "wait" is a stage of stories, but a state of tasks
+            if listing.view.resource is STORY and word in STORY_STAGES[:-1]:
                 group = "Stage"
             if word not in LABELS["en"]:  # an alias of a word that has a label
                 continue
@@ -7804,12 +7832,14 @@ class Sheet(NamedTuple):
         for field, cell in cells.items():
             css_class, pieces = cell
             _, moment = cells.get(date_of(field), NOTHING_SET)
-            # A moment stands beside the person to whom it belongs, also if that is a fact. The type
-            # of a story or a project may say what it is anyway, and no operation changes the status
-            # of a program.
+            # A moment is shown beside its person, a fact under the title. A person with a moment is
+            # shown here even if it is a fact: its moment has no other place.
             is_elsewhere = field in dated or (field in facts and not moment)
-            is_elsewhere = is_elsewhere or (resource is PROGRAM and field == "status")
-            if is_elsewhere or STYLES.get(field) == "hidden" or pieces == [(resource.name, "")]:
+            # No operation changes the status of a program. The `type` of most stories and projects
+            # is the name of their resource, which stands above the title.
+            is_constant = resource is PROGRAM and field == "status"
+            says_nothing = is_constant or pieces == [(resource.name, "")]
+            if is_elsewhere or says_nothing or STYLES.get(field) == "hidden":
                 continue
             if pieces in ([], ONLY_ZERO):
                 unset.append(field)
@@ -7965,8 +7995,8 @@ class Sheet(NamedTuple):
     ) -> Section:
         """Return a table of records with the numbers of their items by state, also as a bar.
 
-        heads: what the records are, what the items are, and columns of the query; states in which
-        no item is are left out.
+        heads: the resource, the key of its items, then columns of the query. A state that no item
+        is in gets no column.
         """
         resource, items, *columns = heads
         found = self.store.run(sql).fetchall()
@@ -8945,7 +8975,7 @@ RECORD_CALLS = {
     for row in OPERATIONS
     if row.method == "GET" and row.view and not row.listing and row.view not in ENCLOSED
 }
-# The numbers, as text, of a list's first pages, and of how many records they may have.
+# The page numbers and the limits with which a list is quick, as text in the query.
 FIRST = {str(number) for number in range(101)}
 
 
@@ -9577,9 +9607,9 @@ GOLDEN = 0.618  # its multiples spread evenly, so that people do not act at the 
 class Row:
     """A row of the script.
 
-    cells: its own and those that it takes from the rows above; also the rows that it belongs to,
-        and itself, by their kinds.
-    id: of its record, once that is made; of a user, the account.
+    cells: by column, its own cells and those that it takes from the rows above; by kind, the row
+        itself and the last row above of each other kind, to which it belongs.
+    id: of its record, once that is made; before that, of a user, the account.
     """
 
     kind: str
@@ -9728,11 +9758,11 @@ class Play:
 
 
 def share_password(database: Database) -> str:
-    """Give the people one can log in as a copy of admin's password, as hashing takes 30 ms.
+    """Give admin's password to the users of DEMO_LOGINS. Return the sentence that says so, or "".
 
-    Return how to log in. Nobody gets one if admin has none, or has one already: who got a copy
-    follows admin. The addresses, at a domain that nobody can own, tell the demo's people from
-    others with these accounts.
+    They get a copy of its hash, because hashing takes 30 ms. Who has a password is left out: a
+    copy changes with admin's (Store.change_password). Their e-mail addresses, at a domain that
+    nobody can own, tell the demo's people from others with these accounts.
     """
     with database.writing() as store:
         given = store.run(f"""
@@ -9972,7 +10002,7 @@ def show_progress(words: str) -> None:
 
 @contextlib.contextmanager
 def naming(name: str) -> Iterator[None]:
-    """Load the fixture of this name in the block. Raises StartError that begins with the name."""
+    """Raise StartError that begins with a fixture's name if loading it in the block fails."""
     try:
         yield
     except Busy:  # a Refusal, too; `patiently` (room 20) tries again
@@ -10508,7 +10538,8 @@ def complete_report(item: Any) -> Generator[None, Any, None]:
         sections = calls_since(getattr(item, "pmservice_began", next(NUMBERS)))
         report.sections += sections
         noted = [("pmservice", "\n".join(section)) for section in sections]
-        # A JUnit file has the properties of the teardown's report, which begin with the item's.
+        # pytest writes the properties of the teardown's report to a JUnit file; that report begins
+        # with a copy of the item's.
         item.user_properties += noted
         report.user_properties += noted
 
@@ -10783,7 +10814,7 @@ PULLED = """
 # Real servers refuse these lists to projects that have no products or no executions.
 OF_A_PROJECT = re.compile("/(?:projects|executions)/([0-9]+)/(?:stories|tasks)")
 ALONE = ("users", "projects", "executions", "stories", "testcases", "testtasks")  # read by id, too
-NOT_TAKEN = ("password", "buildName")  # which is nobody's to give; which is that of the build
+NOT_TAKEN = ("password", "buildName")  # no server gives the one; the other follows from the build
 
 
 class Pull:
@@ -10822,6 +10853,7 @@ class Pull:
         for line in PULLED.strip().splitlines():
             array, source, owners, field = line.split()
             key = "effort" if array == "efforts" else array
+            # "-" in PULLED: a list that is read once; its field "-" is dropped by as_fixture
             for home in [*self.records.get(owners, [0])]:
                 for row in self.pages(source.format(home), key):
                     self.keep(array, row, field, home)
@@ -10883,7 +10915,8 @@ class Pull:
         """Write what fits of the records to stdout, as a fixture. Raises StartError."""
         for _ in range(MOST_ROUNDS):
             copy = Database(":memory:", self.zone, utc_now)
-            may_fail = contextlib.suppress(sqlite3.IntegrityError)  # links to nothing, at the end
+            # of the COMMIT: a link names nothing, which is among the problems
+            may_fail = contextlib.suppress(sqlite3.IntegrityError)
             with contextlib.closing(copy), may_fail, copy.loading() as store:
                 self.fill(store)
                 problems = [*problems_in(store)]
@@ -11446,7 +11479,8 @@ def make_credentials(database: Database, settings: Values) -> tuple[str, str]:
     if admin is None or admin["deleted"]:  # by a fixture
         return "", ""
     needs_password = admin["password"] is None and is_read_by_person
-    if not needs_password and (own_token or not database.created):
+    needs_token = not own_token and (needs_password or database.created)
+    if not (needs_password or needs_token):
         return "", ""
     password, token = "", ""
     with database.writing() as store:  # both or neither, because both are shown only now
@@ -11454,7 +11488,7 @@ def make_credentials(database: Database, settings: Values) -> tuple[str, str]:
         if needs_password and store.password(ADMIN) is None:
             password = secrets.token_urlsafe(12)
             save_user(store, with_hash({"account": ADMIN, "password": password}))
-        if not own_token:
+        if needs_token:
             token = give_token(store, ADMIN)
     return password, token
 

@@ -502,10 +502,14 @@ PRAGMA user_version = 10;
 
 -- === Views ========================================================================================
 -- Two views a table: seen_… has the rows that the caller may see, shown_… what answers show of them. A database whose
--- views differ from these gets them anew when it is opened. The service's connections have their functions: me() is
--- the caller's account, sees_all() whether the caller is an administrator, today() a day, monday() and next_monday()
--- the moments in which this week and the next begin in the service's time zone, and written() tells whether this
--- request wrote a row: its answer shows it even to who no longer sees it, having left the white list.
+-- views differ from these gets them anew when it is opened. The views call functions that the service defines on each
+-- of its connections (add_functions in pmservice.py):
+--     me()                     the caller's account
+--     sees_all()               whether the caller is an administrator
+--     today()                  the day in the service's time zone
+--     monday(), next_monday()  the moments at which this week and the next begin there
+--     written(table, id)       whether this request wrote that row. Its answer then shows the row even if the caller
+--                              may no longer see it, having left the white list; only projects and products have one.
 -- Conditions such as `bug.plan <> 0` repeat that of a partial index: SQLite uses it only then.
 
 -- Who sees a record, besides administrators, is said here only; lists, totals, links and titles follow:
@@ -584,7 +588,8 @@ FROM (
     FROM project
     WHERE EXISTS (SELECT 1 FROM seen_project AS seen WHERE seen.id = project.id) OR written('project', id));
 
--- Quirk: a product without stories shows more members. No story has the status '', which counts 0.
+-- Quirk: a product without stories shows more members. GROUP BY gives no row for it, so that coalesce() takes them.
+-- No story has the status '', which counts 0.
 CREATE VIEW shown_product AS
 SELECT product.*,
     coalesce((SELECT name FROM seen_project WHERE id = product.program), '') AS programName,
@@ -624,7 +629,8 @@ SELECT plan.*,
         WHERE plan_story.plan = plan.id AND story.product = plan.product AND story.deleted = 0) AS stories,
     (SELECT count(*) FROM bug
         WHERE bug.plan = plan.id AND bug.plan <> 0 AND bug.product = plan.product AND bug.deleted = 0) AS bugs,
-    -- in millionths: a sum of floats depends on their order; above 1e8 hours count as that, so that it fits in 64 bits
+    -- Whole millionths, because a sum of floats depends on their order. An estimate counts as 1e8 hours at most, so
+    -- that the sum fits in 64 bits.
     (SELECT coalesce(sum(CAST(round(min(estimate, 1e8) * 1e6) AS INTEGER)), 0) / 1e6
         FROM plan_story JOIN story ON story.id = plan_story.story
         WHERE plan_story.plan = plan.id AND story.product = plan.product AND story.deleted = 0) AS hour,
@@ -675,7 +681,7 @@ SELECT story.*,
     (SELECT json_group_array(project) FROM project_story WHERE story = story.id) AS homes
 FROM seen_story AS story JOIN product ON product.id = story.product;
 
--- A build that is released is called as its release in the choices for a bug.
+-- title: the name of the build's release, if it has one; bugs and the form for them show builds under this name.
 CREATE VIEW shown_build AS
 SELECT build.*, execution AS executionID,
     coalesce((SELECT name FROM seen_project WHERE id = build.execution), '') AS executionName,
