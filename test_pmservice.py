@@ -8064,10 +8064,34 @@ class TestBrowser:
         assert page.get_by_role("navigation", name="Lists").get_by_text("Marta Nowak").count() == 1
         (cookie,) = page.context.cookies()
         holds(cookie, httpOnly=True, sameSite="Strict", secure=False, expires=-1)
+        assert page.evaluate("document.cookie") == ""
         page.get_by_role("button", name="Log out").click()
         page.wait_for_url(f"{served.url}/")
         page.get_by_label("Account").wait_for()
         assert page.context.cookies() == []
+        assert served.call("GET", "/user", headers={"Token": cookie["value"]}).status == 401
+
+    def test_person_of_the_demo_is_chosen_with_a_click(self, visit):
+        page = visit(log_in=False)
+        page.get_by_role("link", name="Diego Ramos").click()
+        page.get_by_label("Password or token").fill("pass")
+        page.get_by_role("button", name="Log in").click()
+        page.get_by_role("heading", name="Overview").wait_for()
+
+    def test_figure_leads_to_a_list_to_a_record_and_back(self, visit, served):
+        page = visit()
+        figure = page.get_by_role("row", name="Web Shop").get_by_role("link").nth(1)
+        count = int(figure.inner_text())
+        figure.click()
+        assert page.get_by_role("row").count() == count + 1
+        title = page.get_by_role("row").nth(1).get_by_role("link").first
+        name = title.inner_text()
+        title.click()
+        assert page.get_by_role("heading", level=1).inner_text() == name
+        page.get_by_role("navigation", name="Where this is").get_by_role("link").first.click()
+        assert page.get_by_role("heading", level=1).inner_text() == "Web Shop"
+        page.get_by_role("link", name="Overview").click()
+        assert page.url == f"{served.url}/"
 
     def test_menu_of_a_phone_opens_without_a_script(self, visit):
         page = visit(viewport={"width": 360, "height": 700}, java_script_enabled=False)
