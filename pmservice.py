@@ -6140,7 +6140,7 @@ URL_MARKS = "/?&=%:,;@!$'()*+[]~"  # the characters of a URL that stay as they a
 # The `match` of a fault: a pattern that begins with *; or a method, a space and a path.
 CALL_PATTERN = r"\*.*|[A-Z*?]+ [/*?].*"
 ONE_SEGMENT = re.compile(r"<[^/<>]*>|\{[^/{}]*\}|(?<=/):\w+")  # <id>, {id} or :id in such a pattern
-HEADER = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+:[\t -~]*")
+HEADER = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+\n[\t -~]*")
 OWN_HEADERS = ("content-length", "content-type")
 
 # The tables that triggers and SQLite itself write.
@@ -6341,7 +6341,7 @@ def read_headers(value: Any) -> dict[str, str]:
     if not isinstance(value, dict):
         raise ValueError('must be an object such as {"Retry-After": "1"}')
     for name, given in value.items():
-        is_sendable = type(given) in (int, str) and HEADER.fullmatch(f"{name}:{given}")
+        is_sendable = type(given) in (int, str) and HEADER.fullmatch(f"{name}\n{given}")
         if not is_sendable or is_hop_by_hop(name) or name.lower() in OWN_HEADERS:
             rule = "must be a header that is not the server's own, with a text in ASCII or a number"
             raise ValueError(f"{printable(name)} {rule}")

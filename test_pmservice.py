@@ -6447,7 +6447,7 @@ WRONG_VALUES = [  # an array of values; faults have "match" and "drop" as well
     ("POST /-/faults", "delay",    "[-1]"),
     ("POST /-/faults", "body",     r'[{"a": "\ud800"}]'),
     ("POST /-/faults", "headers",
-     r"""[{"Content-Length": "3"}, {"content-type": "text/plain"}, {"Connection": "close"}, ["X"], {"a b": "c"},
+     r"""[{"Content-Length": "3"}, {"content-type": "text/plain"}, {"Connection": "close"}, ["X"], {"a b": "c"}, {"a:b": "c"},
           {"X": "a\r\nb"}, {"X": "é"}, {"X": true}]"""),
 ]
 # fmt: on
