@@ -1151,7 +1151,9 @@ OTHERS = {
     "releases": [dict(id=3, product=2, name="Gone", deleted=True)],
     **{array: [dict(id=3, product=2, title="Gone", deleted=True)] for array in ("bugs", "testcases")},
     **{array: [dict(id=3, product=2, project=5, name="Gone", deleted=True)] for array in ("builds", "testtasks")},
-    **{array: [dict(id=4, product=2, title="Gone", deleted=True)] for array in ("stories", "plans")},
+    "stories": [dict(id=4, product=2, title="Gone", deleted=True),
+                dict(id=5, product=2, title="Draft", status="draft", reviewers=[dict(account="admin", result="")])],
+    "plans": [dict(id=4, product=2, title="Gone", deleted=True)],
 }
 FULL = {array: [*WORLD.get(array, []), *OTHERS.get(array, [])] for array in {**WORLD, **OTHERS}}
 TABLES = {array: "project" if array in ("programs", "executions") else array[:-1] for array in WORLD}
@@ -5017,7 +5019,7 @@ WRONG = [  # a part of a fixture, the place in it that is named, a part of what 
 ADDED = [  # requests that add to FULL what only operations write
     ("POST /stories/1/change",              dict(title="New")),
     ("POST /products/1/stories?objectID=3", dict(STORY, reviewer=["admin", "dev1"])),
-    ("POST /stories/5/review",              dict(result="clarify")),
+    ("POST /stories/6/review",              dict(result="clarify")),
     ("PUT /users/4",                        dict(dept=2)),
     ("POST /testcases/1/results",           dict(steps=[dict(result="fail", real="r")])),
     ("POST /tasks/1/estimate",              dict(dates=["2026-11-16"], consumed=[2], left=[8], work=["w"])),
@@ -5137,8 +5139,6 @@ REFUSED_BY_RECORDS = [  # request, what is sent, the field that is broken by wha
     ("PUT /stories/1",                       dict(parent=3),                         "parent"),  # 1 has a child
     ("POST /products/1/stories",             dict(STORY, parent=2),                  "parent"),  # 2 is a child
     ("PUT /stories/1",                       dict(estimate=99),                      "estimate"),
-    ("POST /products/1/plans",               dict(title="x", begin="2031-01-01"),    "end"),
-    ("PUT /executions/2",                    dict(days=-1),                          "days"),
     ("POST /tasks/1/estimate",               dict(consumed=9e18, left=1),            "consumed"),
 ]
 # fmt: on
@@ -5248,7 +5248,7 @@ BROKEN_ALIKE = {  # a value, and the requests with the fields that refuse it: in
 WHITELIST_7 = dict(acl="private", whitelist=7)
 BROKEN = {  # what is sent beside the smallest body: each field of it is broken, or those that stand beside it
     "PUT /stories/1":        [dict(parent=1)],
-    "POST /products/1/plans": [(dict(begin="2026-04-30", end="2026-03-01"), "end"), dict(begin="2026-02-31")],
+    "POST /products/1/plans": [(dict(begin="2031-01-01"), "end"), (dict(begin="2026-04-30", end="2026-03-01"), "end"), dict(begin="2026-02-31")],
     "PUT /productplans/1":   [dict(parent=3)],
     "PUT /productplans/2":   [(dict(begin="2031-01-01"), "end")],
     "POST /productplans/1/linkstories":   [dict(stories=[1, 3]), dict(stories=[True]), dict(stories=[])],
@@ -5267,7 +5267,7 @@ BROKEN = {  # what is sent beside the smallest body: each field of it is broken,
     "PUT /projects/1":       [dict(begin="2026-02-02"), dict(end="2026-11-29"), dict(MARCH), dict(parent=3)],
     "PUT /executions/2": [
         dict(begin="2025-12-31"), dict(end="2027-01-01"), (dict(begin="2026-03-02", end="2026-03-01"), "end"),
-        dict(project=6),
+        dict(project=6), dict(days=-1),
     ],
     **{request: [(WHITELIST_7, "whitelist")] for request in (
         "PUT /programs/7", "PUT /products/2", "PUT /projects/4", "PUT /executions/3", "POST /projects", "POST /programs",
