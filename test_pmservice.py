@@ -2167,8 +2167,8 @@ TO_LIST = {  # records that differ in what lists sort them by, and in what the p
 STATUSES = {  # path: status: the ids listed, each of one digit
     "/products": {"all": "12", "noclosed": "1", "closed": "2"},
     "/projects/1/releases": {"all": "12", "normal": "1", "terminate": "2"},
-    "/projects": {"": "1234", "all": "1234", "undone": "123", "wait": "1", "doing": "2",
-                  "suspended": "3", "closed": "4"},
+    "/projects": {"": "1234", "all": "1234", "undone": "123", "wait": "1", "doing": "2", "suspended": "3",
+                  "closed": "4"},
     "/programs/9/projects": {"": "134", "undone": "13", "closed": "4"},
     "/products/1/projects": {"": "12", "undone": "12", "doing": "2"},
     "/executions": {"": "567", "all": "567", "undone": "67", "wait": "67", "closed": "5"},
@@ -2180,13 +2180,10 @@ STATUSES = {  # path: status: the ids listed, each of one digit
     "/tasks": {"": "123", "all": "123", "unclosed": "1", "pause": "1", "closed": "3"},
     "/executions/6/tasks": {"": "1234", "unclosed": "14", "wait": "4", "cancel": "2"},
     "/products/1/bugs": {
-        "": "123456789", "all": "123456789", "unclosed": "12456789",
-        "unresolved": "1246789",
-        "unconfirmed": "1356789", "assigntome": "4", "openedbyme": "12345789",
-        "assigntonull": "125678",
-        "toclosed": "5", "postponedbugs": "5", "overduebugs": "7", "active": "1246789", "resolved": "5",
-        "closed": "3",
-        "resolvedbyme": "5", "closedbyme": "3", "assignedbyme": "", "needconfirm": "9", "longlifebugs": "6",
+        "": "123456789", "all": "123456789", "unclosed": "12456789", "unresolved": "1246789", "unconfirmed": "1356789",
+        "assigntome": "4", "openedbyme": "12345789", "assigntonull": "125678", "toclosed": "5", "postponedbugs": "5",
+        "overduebugs": "7", "active": "1246789", "resolved": "5", "closed": "3", "resolvedbyme": "5", "closedbyme": "3",
+        "assignedbyme": "", "needconfirm": "9", "longlifebugs": "6",
     },
 }
 DEFAULT_ORDERS = [  # path, the ids in the default order
