@@ -5189,10 +5189,10 @@ class Service:
 
     # Before a route is looked up
 
-    def admit(self, exchange: Exchange) -> None:
-        """Make the checks that come first, and clean the path.
+    def admit(self, exchange: Exchange) -> str:
+        """Make the checks that come first. Raises Refusal, or the answer to a preflight.
 
-        Raises Refusal, or the answer to a preflight.
+        Set the path, and return why it is to be refused, "" if it is not.
         """
         environ = exchange.environ
         if "pmservice.refused" in environ:  # malformed HTTP, see Task in room 16
@@ -5201,7 +5201,9 @@ class Service:
         if self.names is not None:
             refuse_host(environ, self.names)
         self.admit_origin(exchange)
-        exchange.path = environ["PATH_INFO"] = normalize_path(exchange)
+        exchange.path, reason = normalize_path(exchange)
+        environ["PATH_INFO"] = exchange.path
+        return reason
 
     def admit_origin(self, exchange: Exchange) -> None:
         """Refuse pages of an origin that may not call. Answer a preflight."""
@@ -5373,22 +5375,23 @@ def service_url() -> str:
 # Paths and routes
 
 
-def normalize_path(exchange: Exchange) -> str:
-    """Return the path without a prefix and a trailing slash. Raises Refusal (404).
+def normalize_path(exchange: Exchange) -> tuple[str, str]:
+    """Return (path, reason): reason is "" or says why the path is refused.
 
-    Refused are paths that are not UTF-8, and those that only a proxy or server would turn into one
-    of our paths: with a leading double slash or an encoded slash.
+    The path is without a prefix and a trailing slash. Refused are paths that are not UTF-8, and
+    those that only a proxy or server would turn into one of our paths: with a leading double slash
+    or an encoded slash.
     """
     try:
         path = exchange.raw_path.encode("latin-1").decode()
     except UnicodeError:
-        raise Refusal(404, "This path is not UTF-8.") from None
+        return exchange.raw_path, "This path is not UTF-8."
     target = exchange.environ.get("REQUEST_URI") or ""
     raw = target.partition("?")[0]
     # "\n": the `$` of a route's pattern would match before it.
     if raw.startswith("//") or "%2f" in raw.lower() or "\n" in path:
-        raise Refusal(404, f"There is nothing at {raw or path}.")
-    return bare_path(path)
+        return bare_path(path), f"There is nothing at {raw or path}."
+    return bare_path(path), ""
 
 
 def bare_path(path: str) -> str:
@@ -6838,8 +6841,10 @@ def make_control(control: Control) -> Handler:
 def before_route() -> None:
     """Make the checks that come before any route is looked up; Bottle calls this."""
     exchange = this_exchange()
-    exchange.service.admit(exchange)
+    reason = exchange.service.admit(exchange)
     exchange.service.controls.begin_call(exchange)
+    if reason:  # only now: faults apply to these calls, too
+        raise Refusal(404, reason)
 
 
 @functools.cache
@@ -8779,10 +8784,12 @@ class Page:
 
     def contents(self, exchange: Exchange, say: Say) -> Contents:
         """Return the page at a path. Raises Refusal, Bottle's 404, or a redirection."""
-        self.service.admit(exchange)
+        reason = self.service.admit(exchange)
         environ, path = exchange.environ, exchange.path
         if self.service.loading:  # its users and their passwords may not be there yet
             raise Refusal(503, LOADING)
+        if reason:
+            raise Refusal(404, reason)
         if exchange.method == "POST" and environ.get("HTTP_SEC_FETCH_SITE", OWN_PAGES) != OWN_PAGES:
             raise Refusal(403, "Pages of other origins cannot log in or out.")
         if path == LOGIN_PATH:
