@@ -821,7 +821,7 @@ class Items:
         if not isinstance(value, list):
             raise ValueError("must be an array of objects")
         if self.most is not None and len(value) > self.most:
-            raise ValueError(f"must have at most {self.most:,} items")
+            raise ValueError(f"must have at most {self.most:,} items (got {len(value)})")
         read = []
         broken: dict[str, str] = {}
         for place, item in enumerate(value):
