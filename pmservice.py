@@ -5315,10 +5315,14 @@ class Service:
 
 
 def refuse_size(environ: Environ) -> None:
-    """Raise Refusal (413) for a body that is too large."""
-    length = int(environ.get("CONTENT_LENGTH") or 0)
+    """Raise Refusal (413) for a body that is too large, (400) for an unreadable length."""
+    length = environ.get("CONTENT_LENGTH")
+    if not length:
+        return
+    if not re.fullmatch("[0-9]{1,18}", length):
+        raise Refusal(400, "The Content-Length must be a number of bytes.")
     limit = MAX_LOAD if bare_path(environ["PATH_INFO"]) == "/-/load" else MAX_BODY
-    if length > limit:
+    if int(length) > limit:
         raise Refusal(413, f"The body must be at most {limit} bytes long (got {length}).")
 
 

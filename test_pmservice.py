@@ -5977,6 +5977,12 @@ class TestReachingIt:
         body = f'{{"{field}": 1e400}}'
         assert broken(world, "PUT /tasks/1", body.encode()) == field
 
+    @each("length", ["-1", "x", "1e3", "٣"])
+    def test_length_of_a_body_is_a_number(self, client, length):
+        app = webtest.TestApp(client.service, lint=False)
+        answer = app.get("/products", extra_environ={"CONTENT_LENGTH": length}, status=400)
+        assert "Content-Length" in answer.json["error"]
+
     def test_only_names_of_this_machine_are_answered(self, client):
         own = "localhost LocalHost:8080 127.0.0.1 127.0.0.1:1 [::1] [::1]:80"
         others = """
