@@ -11565,8 +11565,8 @@ COMMANDS = {
         "there is none. The exit code is 1 if there are problems.",
         "check -d team.db",
         {"database": "the file to check, which must exist"}),
-    "call": Command(command_call, "make one request, without a server",
-        "Make one request as the administrator, without a server. Print the body of the answer, indented at a terminal; ignored fields are "
+    "call": Command(command_call, "make one request, without a running service",
+        "Make one request as the administrator, without a running service. Print the answer's body, indented at a terminal; ignored fields are "
         "named on stderr. The exit code is 1 for status 400 and above.",
         "call GET '/products/1/bugs?limit=5' -d team.db",
         {"database": "the file that holds everything; only a write creates it; :memory: keeps nothing",
