@@ -2643,6 +2643,11 @@ class TestWhoSeesWhat:
         assert private.task(project)["project"] == project
         assert shows(private, "/products", product)
 
+    def test_link_to_what_is_hidden_is_an_id_without_a_title(self, private):
+        private.token = "dev2"
+        empty = dict.fromkeys(("storyID", "storyTitle", "storyStatus", "latestStoryVersion"))
+        holds(private.get("/tasks/3"), story=2, **empty)
+
 
 NAME_TAKEN = 'cannot be given to a build of this product (got "{}"); choose another'
 # fmt: off
@@ -3623,13 +3628,18 @@ class TestProducts:
                 total = private.get(f"{path}/releases")["total"]
                 assert product["releases"] == private.get(path)["releases"] == total
 
+    def test_counts_have_their_keys_in_the_order_of_the_specification(self, world):
+        first, second = world.get("/products")["products"]
+        assert [*first["stories"]] == [*NO_STORIES]
+        assert [*second["requirements"]] == [*COUNTS]
+
 
 # fmt: off
 STORY_MOVES = {
     # move:         what is sent,             from which states,             to which ("": it stays)
     "POST change":   (dict(title="New"),      "draft active changed",        ""),
     "POST close":    ({},                     "draft active changed",        "closed"),
-    "POST active":   ({},                     "closed changed draft",        "active"),
+    "POST active":   (dict(status="draft"),   "closed changed draft",        "active"),
     "DELETE recall": (None,                   "draft changed",               "draft"),
     "POST assign":   (dict(assignedTo="qa1"), "draft active changed closed", ""),
     "POST review":   (dict(result="pass"),    "draft changed",               "active"),
@@ -3669,7 +3679,7 @@ STORY_SHOWN = [
     ("POST /executions/2/tasks",   dict(TASK, story=4),     "/stories/4", dict(stage="projected")),
     ("POST /products/1/bugs",      dict(BUG, story=4),      "/stories/4", dict(bugs=[BUG_OF_STORY])),
     ("POST /products/1/testcases", dict(CASE, story=4),     "/stories/4", dict(cases=[CASE_OF_STORY])),
-    ("DELETE /productplans/2",     None,                    "/stories/4", dict(planTitle=["P"])),
+    ("DELETE /productplans/2",     None,                    "/stories/4", dict(plan="1,2", planTitle=["P"])),
     ("DELETE /bugs/3",             None,                    "/stories/4", dict(bugs=[])),
     ("DELETE /testcases/3",        None,                    "/stories/4", dict(cases=[])),
 ]
@@ -3939,6 +3949,11 @@ class TestProductPlans:
         remove(shop, "/stories/2")
         holds(plans(shop)[1], stories=2, hour=MOST + 1)
         assert ids(shop.get("/productplans/1")["stories"]) == [5, 1]
+
+    def test_fields_come_in_the_order_of_the_real_server(self, world):
+        assert " ".join(world.get("/productplans/1")) == (
+            "id product branch parent title status desc begin end order closedReason deleted stories bugs"
+        )
 
 
 QA1 = reference("qa1")
@@ -4257,6 +4272,13 @@ class TestEfforts:
             task = work.post("/tasks/2/estimate", **sent)
             holds(task, left=left, status="doing")
         assert task["consumed"] == 9
+
+    def test_hours_of_other_calls_are_no_efforts(self, work):
+        work.post("/tasks/1/start", **ONWARD)
+        work.post("/tasks/1/restart", **ONWARD)
+        work.post("/tasks/1/finish", **THEN, currentConsumed=1)
+        work.put("/tasks/1", consumed=9, status="done")
+        assert work.get("/tasks/1/estimate")["effort"] == []
 
 
 # fmt: off
@@ -4577,6 +4599,20 @@ class TestUsers:
         refusal = shop.refused("DELETE", "/users/boss")  # with the fixed token
         assert "last administrator" in refusal["error"]
 
+    @each("sent", [dict(realname="N"), dict(email="n@x.org"), dict(password="another")])
+    def test_member_changes_no_other_user(self, shop, sent):
+        shop.token = shop.token_of("dev1")
+        shop.refused("PUT", "/users/dev2", sent, status=403)
+
+    def test_empty_day_of_a_user_unsets_it(self, world):
+        world.put("/users/4", birthday="1970-02-03")
+        assert world.put("/users/4", birthday="")["birthday"] is None
+
+    def test_digits_in_a_path_are_an_id(self, shop):
+        shop.load(users=[dict(id=50, account="4"), dict(id=51, account="4000")])
+        assert shop.get("/users/4")["account"] == "dev1"
+        shop.refused("GET", "/users/4000", status=404)
+
 
 # fmt: off
 REFUSED_WORDS = [  # the status, the request, what is sent, words of the refusal
@@ -4768,6 +4804,8 @@ class TestTokens:
     def test_several_live_at_once_and_survive_a_restart_as_hashes_only(self, filed):
         filed.post("/users", account="dev1", password="secret")
         tokens = [filed.login("dev1") for _ in range(2)]
+        assert len({*tokens}) == 2
+        assert min(map(len, tokens)) >= 32
         filed.close()
         kept = filed.path.read_bytes()
         for secret in (*tokens, "secret", SECRET_MD5):
@@ -5540,6 +5578,13 @@ class TestEveryOperation:
             made = filled.post(path + query, **body, **{home: value})
             assert made[home] == 1
         filled.refused("POST", f"{path}?{home}=99", body, status=404)
+
+    @each("path", SETTABLE)
+    def test_null_is_not_given_in_a_change(self, filled, path):
+        filled.put(path, **SETTABLE[path])
+        before = filled.get(path)
+        filled.put(path, **dict.fromkeys(TAKING_FIELDS[operation_of(f"PUT {path}")].fields))
+        unchanged_but(before, filled.get(path))
 
 
 class TestProperties:
@@ -6335,6 +6380,7 @@ class TestOpenAPI:
             assert not {"const", "oneOf", "not", "default"} & schema.keys()
             types = schema["type"] if isinstance(schema["type"], list) else [schema["type"]]
             assert types[1:] in ([], ["null"])
+            assert schema.get("additionalProperties") is not False
             if "integer" in types:
                 assert schema["format"] == "int64"
             if schema["type"] == "number":
@@ -6358,7 +6404,7 @@ class TestOpenAPI:
         tags = {tag["name"] for tag in DOCUMENT["tags"]}
         for operation in DESCRIBED.values():
             assert re.fullmatch("[a-z]+([A-Z][a-z]*)+", operation["operationId"])
-            assert operation["description"]
+            assert re.fullmatch(r"[^.!?]+(?:[.!?]\S[^.!?]*)*[.!?]", operation["description"])
             assert {*operation["tags"]} <= tags
 
     def test_server_is_not_what_a_stranger_says(self, client):
@@ -6393,6 +6439,16 @@ class TestOpenAPI:
                 assert optional <= {"page", "limit"}, line
         task, validators = world.get("/tasks/1"), answers_of("GET", "/tasks/1")
         assert not validators["200"].is_valid({**task, "another": 1})
+
+    @each_of([one for one in WRITING if one.status == 200])
+    def test_comment_is_taken_by_what_changes_a_record(self, operation):
+        assert "comment" in operation.fields
+
+    def test_moments_are_date_times_unless_an_answer_writes_something_else(self):
+        task = DOCUMENT["components"]["schemas"]["Task"]["properties"]
+        for field, sort in SORTS["task"].items():
+            if sort in ("moment", "stamp"):
+                assert task[field].get("format") == ("date-time" if sort == "moment" else None)
 
 
 # --- 14 Control: clock, journal, faults and snapshots ---------------------------------------------
@@ -6447,7 +6503,7 @@ WRONG_VALUES = [  # an array of values; faults have "match" and "drop" as well
     ("POST /-/faults", "times",    "[-1]"),
     ("POST /-/faults", "skip",     "[1001]"),
     ("POST /-/faults", "hits",     "[-1]"),
-    ("POST /-/faults", "delay",    "[-1]"),
+    ("POST /-/faults", "delay",    "[-1, 61]"),
     ("POST /-/faults", "body",     r'[{"a": "\ud800"}]'),
     ("POST /-/faults", "headers",
      r"""[{"Content-Length": "3"}, {"content-type": "text/plain"}, {"Connection": "close"}, ["X"], {"a b": "c"}, {"a:b": "c"},
@@ -6695,6 +6751,15 @@ class TestSnapshots:
         memory.refused("DELETE", "/-/snapshots/one", status=404)
         memory.refused("POST", "/-/snapshots/one/restore", status=404)
         memory.post("/-/reset")  # the state at the start is not among those with names
+
+    def test_snapshots_are_in_no_file(self, filed):
+        filed.product()
+        before = sorted(os.listdir(filed.path.parent))
+        filed.put("/-/snapshots/a")
+        assert sorted(os.listdir(filed.path.parent)) == before
+        filed.close()
+        with opened(filed.path) as again:
+            assert again.get("/-/snapshots") == {"snapshots": []}
 
 
 ALONE = "must come alone, to a frozen clock: freeze it first, or use offset"
@@ -8774,6 +8839,10 @@ class TestDemo:
             there = dict(client.sql("SELECT account, password FROM user"))
         assert there == {**passwords, "marta": SECRET, "emma": None}
 
+    def test_it_tells_half_a_year(self, demo):
+        ((first,),) = demo.sql("SELECT min(date) FROM action")
+        assert 150 < (NOW - datetime.fromisoformat(first.replace("Z", "+00:00"))).days < 200
+
 
 # --- 18 Application: in a test of one's own -------------------------------------------------------
 
@@ -9448,6 +9517,7 @@ class TestPull:
             code, out, told = pull(server.url, TOKEN=f"token-of-{account}")
         copy = kept(out)
         assert code == 0
+        assert {line.split()[0] for line in server.asked} == {"GET"}
         assert " ".join(str(len(records)) for records in copy.values()) == counts
         left_out = re.findall(r"(.*) left out: (\d+)\n", told)
         expected = {"executions.parent", "projects.model", "stories.plans"}
@@ -10503,6 +10573,15 @@ class TestCommandLine:
                 assert not out.startswith("{") or out.count('"in the') == total
             assert {path: path.read_bytes() for path in Path().iterdir()} == before
 
+    def test_password_is_asked_for_at_a_terminal_and_ends_the_tokens(self, run, monkeypatch):
+        monkeypatch.setattr(sys, "stdin", SimpleNamespace(isatty=lambda: True))
+        monkeypatch.setattr("getpass.getpass", lambda _: "typed")
+        with opened("pm.db", load=dict(users=[dict(account="dev1")])) as client:
+            token = client.token_of("dev1")
+            assert run("user", "dev1", "--password")[0] == 0
+            assert status_with(client, token) == 401
+            assert client.login("dev1", "typed")
+
 
 class Meanwhile:
     """Another process. It acts once, at one of the moments at which a command may touch a file.
@@ -10786,6 +10865,7 @@ class TestReadme:
     def test_links_lead_somewhere(self):
         headings = re.findall(r"^##+ (.*)", README, re.MULTILINE)
         anchors = {heading.lower().replace(" ", "-") for heading in headings}
+        assert not re.search(r"</details>\n(?!\n|<details>)", README)  # it would swallow a heading
         links = re.findall(r"\]\((?!https:)([^)]*)\)", README)
         assert {link[1:] for link in links if link.startswith("#")} <= anchors
         assert all((HERE / link).exists() for link in links if not link.startswith("#"))
@@ -10905,6 +10985,17 @@ class TestReadme:
             )
         assert done.stderr == ""
         return done.stdout
+
+    @each("one", ["a field", "a list", "an operation", "a resource", "a rule", "a setting"])
+    def test_head_of_the_module_has_a_recipe(self, one):
+        head = (HERE / "pmservice.py").read_text("utf-8").partition('"""\n\nfrom')[0]
+        assert re.search(rf"^To add\n(?:.*\n)*? {{4}}{one} ", head, re.MULTILINE)
+
+    def test_settings_of_create_app_are_told(self):
+        (told,) = re.findall(r"`create_app\(\)` takes all but (.*?)\.", README, re.DOTALL)
+        others, also = (re.findall(r"`(\w+)`", one) for one in told.split("and also"))
+        settings = {one.name for one in pmservice.FLAGS} - {*others} | {*also}
+        assert settings - {"database"} == pmservice.Settings.__annotations__.keys()
 
 
 class TestWorkingOffline:
