@@ -4530,8 +4530,14 @@ def insert_loaded(store: Store, resource: Resource, values: Members) -> int:
             return save_user(store, values)
         return store.insert_record(resource, values, fixture_shape(resource).fields)
     except sqlite3.IntegrityError as error:
-        # "UNIQUE constraint failed: project.id", or step.id for one of a test case's steps
-        raise Invalid(id=f"is taken: {error}") from None
+        # SQLite says "UNIQUE constraint failed: step.id" for an id of a test case's steps.
+        field = "steps: an id" if " step." in str(error) else "id"
+        if "UNIQUE" not in str(error):
+            raise Invalid({field: f"breaks a rule of the database: {error}"}) from None
+        rule = "is taken"
+        if field == "id" and resource.table == "project":
+            rule += "; programs, projects and executions share one numbering"
+        raise Invalid({field: with_value(rule, field, values.get(field))}) from None
 
 
 def refuse_unknown(resource: Resource, record: Fields) -> None:
