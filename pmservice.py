@@ -8246,8 +8246,12 @@ tbody tr:hover { background: var(--back); }
     color: inherit; }
   .menu { display: none; }
 }
+@media (max-width: 80rem) {
+  .record .rows .wide { display: none; }
+}
 @media (max-width: 75rem) {
   .bars .wide { display: none; }
+  .record { display: block; }
 }
 @media (max-width: 60rem) {
   body:not(.door) { display: block; }
@@ -8260,7 +8264,7 @@ tbody tr:hover { background: var(--back); }
   #menu :is(a, form button) { padding-block: .3rem; }
   #menu .menu { float: right; }
   main, footer { padding-inline: 1rem; }
-  .record, .parts { display: block; }
+  .parts { display: block; }
   .call > summary { display: flex; flex-wrap: wrap; gap: 0 .8rem; }
   .call .url { flex: 1 0 60%; }
 }
