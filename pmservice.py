@@ -10336,6 +10336,8 @@ def listen(host: str, port: int) -> socket.socket:
     except OSError as error:
         # create_server adds "(while attempting to bind on address …)"
         words = str(error.strerror or error).partition(" (while")[0].lower()
+        if error.errno == errno.EADDRINUSE:  # Windows says it in many words
+            words = "address already in use"
         remedy = "pick another --host, or another --port (0 for a free one)"
         raise StartError(f"cannot listen on {host}:{port}: {words}; {remedy}") from None
 
