@@ -1593,7 +1593,7 @@ TAKEN = [  # request, field, what is sent for it and what is shown
     (TASKS, "estimate", (-0.0, 0), (1e18, 10**18), ("2.5", 2.5), (8, 8), (8.0, 8)),
     (CASES, "stage", (["unittest", "intergrate"], "unittest,intergrate")),
     (START, "realStarted", ("2026-02-09 17:00", "2026-02-09 17:00:00")),
-    (FINISH, "realStarted", ("2026-02-09T17:00Z", "2026-02-09T17:00:00Z")),
+    (FINISH, "realStarted", ("2026-02-09T17:00Z", "2026-02-09T17:00:00Z"), ("2026-02-09", "2026-02-09T00:00:00Z")),
     (FINISH, "finishedDate", ("2026-02-09 17:01", "2026-02-09T17:01:00Z")),
 ]
 # fmt: on
@@ -3576,6 +3576,11 @@ class TestExecutions:
         remove(filled, "/executions/2")
         assert filled.get("/tasks/1") == before
 
+    def test_project_may_begin_and_end_with_its_executions(self, filled):
+        execution = filled.get("/executions/2")
+        days = dict(begin=execution["begin"], end=execution["end"])
+        holds(filled.put("/projects/1", **days), **days)
+
 
 # fmt: off
 COUNTED_BUGS = [  # a bug, and what it adds to
@@ -5166,6 +5171,10 @@ class TestFixtures:
         for name in ("P", "Q"):
             with opened(tmp_path / "pm.db", load={"products": [{"name": name}]}) as client:
                 assert [one["name"] for one in client.get("/products")["products"]] == ["P"]
+
+    def test_flag_may_be_a_digit_as_answers_show_it(self, client):
+        client.load(products=[dict(name="P", deleted="1"), dict(name="Q", deleted="0")])
+        assert ids(client.get("/products")["products"]) == [2]
 
 
 # fmt: off
@@ -10449,9 +10458,11 @@ class TestCommandLine:
         monkeypatch.setenv("PMSERVICE_LOAD", "absent.json")  # what is served all the same ends here
         os.mkdir("folder")
         Path("garbage.db").write_bytes(b"no database " * 500)
+        schema = (HERE / "schema.sql").read_text("utf-8")
+        next_version = max(map(int, re.findall("=== Version ([0-9]+)", schema))) + 1
         for name, script in (
             ("other", "CREATE TABLE t (x)"),
-            ("newer", "PRAGMA application_id = 1886221174; PRAGMA user_version = 99"),
+            ("newer", f"PRAGMA application_id = 1886221174; PRAGMA user_version = {next_version}"),
             ("empty", "PRAGMA application_id = 7"),
         ):
             with another_program(f"{name}.db") as other:
