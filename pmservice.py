@@ -6872,12 +6872,17 @@ def routes() -> bottle.Bottle:
     return made
 
 
+@functools.lru_cache(4)
+def openapi_text(url: str, day: date, on: bool) -> bytes:
+    """Return the OpenAPI document of a service whose controls are on, or off, as JSON."""
+    rows = [row for row in CONTROLS if on or row.open]
+    return to_json(openapi(url, day, rows)).encode()
+
+
 def get_document() -> bytes:
-    """Answer with the OpenAPI document; controls that are off are not in it."""
-    is_on = this_exchange().service.controls.on
-    rows = [row for row in CONTROLS if is_on or row.open]
+    """Answer with the OpenAPI document."""
     bottle.response.content_type = "application/json"
-    return to_json(openapi(service_url(), date.today(), rows)).encode()
+    return openapi_text(service_url(), date.today(), this_exchange().service.controls.on)
 
 
 # --- 15 Page: what browsers are shown -------------------------------------------------------------
