@@ -6506,7 +6506,7 @@ class Controls:
         is_control = exchange.path.startswith("/-/")
         if is_control and not self.on and exchange.path not in OPEN_CONTROLS:
             raise Refusal(404, CONTROLS_OFF)
-        if is_control or not self.on:
+        if is_control or not self.on or not self.faults:
             return
         exchange.fault = fault = self.take_fault(exchange)
         if "delay" in fault and self.wait_or_reset(fault["delay"]):
