@@ -481,16 +481,29 @@ def read_flag(value: Any) -> int:
 
 
 def read_ids(value: Any) -> list[int]:
-    """Return the record ids of an array, or of text with commas, or one id, without duplicates."""
+    """Return the record ids of an array, or of text with commas, without duplicates."""
     if isinstance(value, str):
         value = [id for id in value.split(",") if id]
-    given = value if isinstance(value, list) else [value]
+    if not isinstance(value, list):
+        raise ValueError("must be an array of ids")
     read_id = whole(1)
     try:
-        ids = [read_id(one.get("id") if isinstance(one, dict) else one) for one in given]
+        ids = [read_id(one.get("id") if isinstance(one, dict) else one) for one in value]
     except ValueError:
         raise ValueError("must be an array of ids: whole numbers from 1") from None
     return list(dict.fromkeys(ids))
+
+
+def read_some_ids(value: Any) -> list[int]:
+    """Return the record ids of an array that is not empty, without duplicates."""
+    if not isinstance(value, list) or not value:
+        raise ValueError("must be an array of ids, not empty")
+    return read_ids(value)
+
+
+def read_plan_ids(value: Any) -> list[int]:
+    """Return the record ids of an array, or one id as an array."""
+    return read_ids([value] if isinstance(value, int) else value)
 
 
 def only_one(read: Reader) -> Reader:
@@ -702,7 +715,7 @@ FLAG         = Kind("flag",      read_flag,         FLAG_SCHEMA)
 YES_NO       = FLAG._replace(look="boolean")  # a flag that every answer shows as a boolean
 STAGES       = text_kind("text",      read_stages,       one_of(*CASE_STAGES).schema)
 BUG_STATE    = one_of(*BUG_STATES)._replace(read=read_bug_state)
-PRODUCTS     = Kind("plain",     read_ids,          array_of(INTEGER, minItems=1), absent=(None, "", []), target="product")
+PRODUCTS     = Kind("plain",     read_some_ids,     array_of(INTEGER, minItems=1), target="product")
 STORY_IDS    = PRODUCTS._replace(target="story")
 BUG_IDS      = PRODUCTS._replace(target="bug")
 # fmt: on
@@ -1292,6 +1305,8 @@ AN_EXECUTION = {
     "parent": same("project"),
     "team": same("name"),
 }
+# Plans as a request names them, in `plan`; see plans_and_reviewers (room 8).
+PLAN_IDS = STORY_FIELDS["plans"]._replace(read=read_plan_ids)
 STORY_WHOLE = (  # not in lists
     "spec verify executions stages extraStories reviewer notReview parentPri"
     " files productName moduleTitle"
@@ -1424,7 +1439,7 @@ BUILD_SENT = "execution product name builder date scmPath filePath desc branch s
 TESTTASK_SENT = (
     "product execution build name begin end owner type pri status desc mailto report testcases"
 )
-STORY_PEOPLE_AND_PLANS: Fields = {"reviewer": PEOPLE, "plan": STORY_FIELDS["plans"]}
+STORY_PEOPLE_AND_PLANS: Fields = {"reviewer": PEOPLE, "plan": PLAN_IDS}
 # fmt: off
 # THE BODIES OF REQUESTS: the resource's kinds, except where a request writes a field differently; the required fields; rules.
 NOTHING           = Shape({})

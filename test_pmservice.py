@@ -1555,8 +1555,8 @@ REFUSED = {  # request: the broken field, a word of the rule, what is sent for i
         ("end", "before", "2026-01-04"), ("parent", "program", "99", 2), ("budget", "whole number", "many"),
     ],
     PROJECTS: [
-        ("products", "is required", []), ("products", "product", [1, 99]), ("products", "whole number", [True]),
-        ("products", "array", "x"), ("model", "scrum, waterfall", "kanban"),
+        ("products", "empty", []), ("products", "product", [1, 99]), ("products", "whole number", [True]),
+        ("products", "array", "1"), ("model", "scrum, waterfall", "kanban"),
     ],
     CASES: [
         ("type", "unit, other", "step"), ("stage", "unittest, feature, intergrate", "integrate", ["bvt", 1]),
@@ -9716,7 +9716,7 @@ SENTENCES = [  # line, body, sentence
     ("POST /products",      b'{"name": "P", "type": "norml"}',
         'type must be one of normal, branch, platform (got "norml"); did you mean normal?'),
     ("POST /projects",      b'{"name": "P", "begin": "2026-01-01", "end": "2026-02-01"}',
-        "products is required and must be an array of ids: whole numbers from 1."),
+        "products is required and must be an array of ids, not empty."),
     ("POST /products",      b'{"name": " ", "program": "1.5"}',
         'name must be 1 to 255 characters, not blank (got " "). program must be a whole number (got "1.5").'),
     ("PUT /programs/1",     b'{"parent": 1}', "parent must not be the program itself or lie below it (got 1)."),
