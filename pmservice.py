@@ -7446,6 +7446,7 @@ RECORD_PATHS = {
     for path, row in reversed(READS.items())
     if row.target and row.view and not row.listing
 }
+LIST_PATHS = {**RECORD_PATHS, "task": TASKS_PATH}  # of all records that the reader may see
 # By field; a field that is called as a resource links to one.
 STYLES = {resource: resource for resource in RECORD_PATHS}
 for _style, _fields in FIELDS_BY_STYLE.items():
@@ -7915,7 +7916,7 @@ class Sheet(NamedTuple):
 
     def above(self, resource: Resource, cells: Mapping[str, Cell]) -> Pieces:
         """Return links to what a record belongs to, and to its list there."""
-        path = RECORD_PATHS[resource.name]
+        path = LIST_PATHS[resource.name]
         _, links = cells.get(LAYOUTS[resource.name].above, NOTHING_SET)
         for _, record_path in links:
             listed = f"{record_path}/{resource.array}"

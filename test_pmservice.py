@@ -7744,6 +7744,12 @@ class TestPage:
             assert column_of(browse(filled, path, token), 0) == shown
         assert filled.call("GET", "/-/tasks").status_int == 404
 
+    def test_task_of_a_project_leads_to_the_tasks_of_all(self, filled):
+        task = filled.post("/executions/1/tasks", **TASK)
+        page = browse(filled, f"/tasks/{task['id']}")
+        links = [one.get("href") for _, one in page.tags]
+        assert links.count("/-/tasks") == 2  # one of them in the menu
+
     def test_navigation_names_the_reader_and_has_calls_for_administrators(self, filled):
         for token, name, links in (
             ("t", "admin", ["/-/journal"]),
