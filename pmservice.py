@@ -9602,7 +9602,7 @@ bug | 0.02 | | | hana | | 3 | 4 | designdefect | | | The grey cloud covers the h
 #   when    the column that says when it happens, unless its cell is empty
 #   who     the column with the account of the caller, or an account
 #   sends   the fields of the body: `title` sends the cell of that column, `dept=department` the cell of another one, and `acl:open` this word
-# What follows a `then` stands in its own row.
+# A `then` names its operation and its fields in its own row.
 ACTS = """\
 department | opened    | admin      | POST /departments              | name manager
 user       | opened    | admin      | PUT /users/<user>              | realname role email dept=department

@@ -10810,7 +10810,7 @@ def steps_of(heading: str) -> list[tuple[str, str]]:
 def rows_of(heading: str, number: int = 0) -> list[list[str]]:
     """Return the rows of a table below a heading, without its head."""
     lines = re.findall(r"(?:^\|.*\n)+", section_of(heading), re.MULTILINE)[number].splitlines()
-    return [[cell.strip() for cell in line[1:-1].split("|")] for line in lines[2:]]
+    return [[*map(str.strip, line[1:-1].split("|"))] for line in lines[2:]]
 
 
 def items_of(heading: str) -> list[str]:
@@ -11062,7 +11062,7 @@ NODE = pytest.mark.skipif(not shutil.which("node"), reason="needs Node")
 SHELL = pytest.mark.skipif(
     not (shutil.which("mkfifo") and shutil.which("curl")), reason="needs mkfifo and curl"
 )
-# What unittest does with the line that the README gives.
+# A program for unittest around the line that the README gives.
 UNITTEST = """
 import unittest
 import pmservice
