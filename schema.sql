@@ -500,16 +500,54 @@ CREATE INDEX action_of_object ON action (objectType, objectID);
 
 PRAGMA user_version = 10;
 
+-- === Version 11 ==================================================================================
+-- What fixtures, and requests that now refuse it, could leave behind. A dump with it would not load again.
+
+UPDATE project SET days = max(0, min(days, CAST(julianday(end) - julianday(begin) AS INTEGER) + 1))
+WHERE type IN ('sprint', 'stage') AND days NOT BETWEEN 0 AND julianday(end) - julianday(begin) + 1;
+UPDATE project SET realEnd = NULL WHERE type = 'program' AND realEnd < realBegan;
+UPDATE user SET realname = account WHERE trim(realname, char(9, 10, 11, 12, 13, 32, 160)) = '';
+UPDATE user SET email = ''
+WHERE email NOT GLOB '?*@?*' OR email GLOB '*@*@*' OR email GLOB '*[' || char(9, 10, 11, 12, 13, 32, 160) || ']*';
+UPDATE user SET mobile = '' WHERE mobile NOT GLOB '[0-9+]*' OR substr(mobile, 2) GLOB '*[^0-9 ()-]*' OR length(mobile) < 5;
+UPDATE user SET phone = '' WHERE phone NOT GLOB '[0-9+]*' OR substr(phone, 2) GLOB '*[^0-9 ()-]*' OR length(phone) < 5;
+UPDATE task SET "left" = 0 WHERE status = 'done' AND "left" <> 0;
+UPDATE story SET estimate = 1e9 WHERE parent IS NOT NULL AND estimate > 1e9;
+UPDATE story SET estimate = children.estimate
+FROM (SELECT parent, round(sum(estimate), 9) AS estimate FROM story
+    WHERE parent IS NOT NULL AND NOT deleted GROUP BY parent) AS children
+WHERE story.id = children.parent AND story.estimate <> children.estimate;
+UPDATE bug SET openedBuild = substr(openedBuild, 1, 16000) WHERE length(CAST(openedBuild AS BLOB)) > 65536;
+UPDATE release SET mailto = substr(mailto, 1, 16000) WHERE length(CAST(mailto AS BLOB)) > 65536;
+UPDATE testcase SET stage = substr(stage, 1, 16000) WHERE length(CAST(stage AS BLOB)) > 65536;
+UPDATE story SET version = 9007199254740992 WHERE version > 9007199254740992;
+UPDATE task SET version = 9007199254740992 WHERE version > 9007199254740992;
+UPDATE testcase SET version = min(version, 9007199254740992), caseFails = min(caseFails, 9007199254740992)
+WHERE max(version, caseFails) > 9007199254740992;
+UPDATE bug SET activatedCount = 9007199254740992 WHERE activatedCount > 9007199254740992;
+UPDATE department SET "order" = 9007199254740992 WHERE "order" > 9007199254740992;
+
+-- The order of departments ends where the numbers of a fixture do.
+DROP TRIGGER department_ordered;
+CREATE TRIGGER department_ordered AFTER INSERT ON department WHEN NEW."order" IS NULL BEGIN
+    UPDATE department SET "order" = min(9007199254740992, 10 + (
+        SELECT coalesce(max("order"), 0) FROM department WHERE parent IS NEW.parent AND id <> NEW.id))
+    WHERE id = NEW.id;
+END;
+
+PRAGMA user_version = 11;
+
 -- === Views ========================================================================================
--- Two views a table: seen_… has the rows that the caller may see, shown_… what answers show of them. A database whose
--- views differ from these gets them anew when it is opened. The views call functions that the service defines on each
--- of its connections (add_functions in pmservice.py):
+-- Two views a table: seen_… has the rows that the caller may see, shown_… what answers show of them. Each connection to
+-- a file makes them for itself: what stands in the file decides nothing about who sees what. They call functions that
+-- the service defines on each of its connections (add_functions in pmservice.py):
 --     me()                     the caller's account
 --     sees_all()               whether the caller is an administrator
 --     today()                  the day in the service's time zone
 --     monday(), next_monday()  the moments at which this week and the next begin there
 --     written(table, id)       whether this request wrote that row. Its answer then shows the row even if the caller
 --                              may no longer see it, having left the white list; only projects and products have one.
+-- Lists call has_words(text, name), too: whether a name has the words of a search.
 -- Conditions such as `bug.plan <> 0` repeat that of a partial index: SQLite uses it only then.
 
 -- Who sees a record, besides administrators, is said here only; lists, totals, links and titles follow:
@@ -522,46 +560,53 @@ PRAGMA user_version = 10;
 --     effort, result              who sees its task, its case
 --     user, department            everybody
 -- A product or project of a private program is not private by that. sees_all() is asked first, because it is quick.
-CREATE VIEW seen_project AS SELECT * FROM project
+CREATE TEMP VIEW seen_project AS SELECT * FROM project
 WHERE sees_all() OR EXISTS (
     SELECT 1 FROM project AS owner
     WHERE owner.id = coalesce(project.project, project.id)
         AND (owner.acl = 'open' OR me() IN (owner.openedBy, owner.PM, owner.PO, owner.QD, owner.RD)
             OR instr(owner.whitelist, ',' || me() || ',')));
 
-CREATE VIEW seen_product AS SELECT * FROM product
+CREATE TEMP VIEW seen_product AS SELECT * FROM product
 WHERE sees_all() OR acl = 'open' OR me() IN (createdBy, PO, QD, RD) OR instr(whitelist, ',' || me() || ',');
-CREATE VIEW seen_plan AS SELECT * FROM plan
+
+-- What lists and counts may have of programs, projects, executions and products, and of what belongs to them (HOMES in
+-- pmservice.py): those that are not deleted, nor executions of a deleted project.
+CREATE TEMP VIEW live_project AS SELECT * FROM seen_project AS home
+WHERE deleted = 0 AND NOT EXISTS (SELECT 1 FROM project AS above WHERE above.id = home.project AND above.deleted);
+CREATE TEMP VIEW live_product AS SELECT * FROM seen_product WHERE deleted = 0;
+
+CREATE TEMP VIEW seen_plan AS SELECT * FROM plan
 WHERE sees_all() OR EXISTS (SELECT 1 FROM seen_product WHERE id = plan.product);
-CREATE VIEW seen_story AS SELECT * FROM story
+CREATE TEMP VIEW seen_story AS SELECT * FROM story
 WHERE sees_all() OR EXISTS (SELECT 1 FROM seen_product WHERE id = story.product);
-CREATE VIEW seen_bug AS SELECT * FROM bug
+CREATE TEMP VIEW seen_bug AS SELECT * FROM bug
 WHERE sees_all() OR EXISTS (SELECT 1 FROM seen_product WHERE id = bug.product);
-CREATE VIEW seen_testcase AS SELECT * FROM testcase
+CREATE TEMP VIEW seen_testcase AS SELECT * FROM testcase
 WHERE sees_all() OR EXISTS (SELECT 1 FROM seen_product WHERE id = testcase.product);
-CREATE VIEW seen_build AS SELECT * FROM build
+CREATE TEMP VIEW seen_build AS SELECT * FROM build
 WHERE sees_all() OR (EXISTS (SELECT 1 FROM seen_product WHERE id = build.product)
     AND EXISTS (SELECT 1 FROM seen_project WHERE id = build.project));
-CREATE VIEW seen_testtask AS SELECT * FROM testtask
+CREATE TEMP VIEW seen_testtask AS SELECT * FROM testtask
 WHERE sees_all() OR (EXISTS (SELECT 1 FROM seen_product WHERE id = testtask.product)
     AND EXISTS (SELECT 1 FROM seen_project WHERE id = testtask.project));
-CREATE VIEW seen_release AS SELECT * FROM release
+CREATE TEMP VIEW seen_release AS SELECT * FROM release
 WHERE sees_all() OR (EXISTS (SELECT 1 FROM seen_product WHERE id = release.product)
     AND (project IS NULL OR EXISTS (SELECT 1 FROM seen_project WHERE id = release.project)));
-CREATE VIEW seen_task AS SELECT * FROM task
+CREATE TEMP VIEW seen_task AS SELECT * FROM task
 WHERE sees_all() OR EXISTS (SELECT 1 FROM seen_project WHERE id = task.execution);
-CREATE VIEW seen_effort AS SELECT * FROM effort
+CREATE TEMP VIEW seen_effort AS SELECT * FROM effort
 WHERE sees_all() OR EXISTS (SELECT 1 FROM seen_task WHERE id = effort.task);
-CREATE VIEW seen_result AS SELECT * FROM result
+CREATE TEMP VIEW seen_result AS SELECT * FROM result
 WHERE sees_all() OR EXISTS (SELECT 1 FROM seen_testcase WHERE id = result."case");
 
-CREATE VIEW seen_user AS SELECT * FROM user;
-CREATE VIEW seen_department AS SELECT * FROM department;
-CREATE VIEW shown_user AS SELECT * FROM user;
-CREATE VIEW shown_effort AS SELECT * FROM seen_effort;
-CREATE VIEW shown_result AS SELECT * FROM seen_result;
+CREATE TEMP VIEW seen_user AS SELECT * FROM user;
+CREATE TEMP VIEW seen_department AS SELECT * FROM department;
+CREATE TEMP VIEW shown_user AS SELECT * FROM user;
+CREATE TEMP VIEW shown_effort AS SELECT * FROM seen_effort;
+CREATE TEMP VIEW shown_result AS SELECT * FROM seen_result;
 
-CREATE VIEW shown_department AS
+CREATE TEMP VIEW shown_department AS
 SELECT *, length(path) - length(replace(path, ',', '')) - 1 AS grade
 FROM (
     SELECT department.*,
@@ -574,7 +619,7 @@ FROM (
     FROM department);
 
 -- The path of an execution is that of its project, whatever is above that.
-CREATE VIEW shown_project AS
+CREATE TEMP VIEW shown_project AS
 SELECT *, iif(project IS NULL, length(path) - length(replace(path, ',', '')) - 1, 1) AS grade
 FROM (
     SELECT project.*,
@@ -590,7 +635,7 @@ FROM (
 
 -- Quirk: a product without stories shows more members. GROUP BY gives no row for it, so that coalesce() takes them.
 -- No story has the status '', which counts 0.
-CREATE VIEW shown_product AS
+CREATE TEMP VIEW shown_product AS
 SELECT product.*,
     coalesce((SELECT name FROM seen_project WHERE id = product.program), '') AS programName,
     coalesce((SELECT json_object('', 0,
@@ -606,7 +651,8 @@ SELECT product.*,
         '{"0":"","1":"draft","2":"active","3":"closed","4":"changed","":0,"draft":0,"active":0,"closed":0,"changed":0}'
     ) AS requirements,
     (SELECT count(*) FROM plan WHERE product = product.id AND deleted = 0 AND end > today()) AS plans,
-    (SELECT count(*) FROM seen_release WHERE product = product.id AND deleted = 0) AS releases,
+    (SELECT count(*) FROM release WHERE product = product.id AND deleted = 0
+        AND (project IS NULL OR EXISTS (SELECT 1 FROM live_project AS home WHERE home.id = release.project))) AS releases,
     (SELECT count(*) FROM bug WHERE product = product.id AND deleted = 0) AS bugs,
     (SELECT count(*) FROM bug WHERE product = product.id AND deleted = 0 AND status = 'active') AS unResolved,
     (SELECT count(*) FROM bug WHERE product = product.id AND deleted = 0 AND status = 'closed') AS closedBugs,
@@ -621,7 +667,7 @@ SELECT product.*,
 FROM product
 WHERE EXISTS (SELECT 1 FROM seen_product AS seen WHERE seen.id = product.id) OR written('product', id);
 
-CREATE VIEW shown_plan AS
+CREATE TEMP VIEW shown_plan AS
 SELECT plan.*,
     iif(EXISTS (SELECT 1 FROM plan AS child WHERE child.parent = plan.id AND child.deleted = 0),
         -1, coalesce(parent, 0)) AS parentShown,  -- -1: it has children
@@ -637,15 +683,17 @@ SELECT plan.*,
     end < today() AS expired
 FROM seen_plan AS plan;
 
-CREATE VIEW shown_story AS
+CREATE TEMP VIEW shown_story AS
 SELECT story.*,
     coalesce((SELECT group_concat(plan) FROM plan_story WHERE story = story.id), '') AS plan,
     CASE
         WHEN story.status = 'closed' THEN 'closed'
         WHEN EXISTS (SELECT 1 FROM release_story JOIN release ON release.id = release_story.release
-            WHERE release_story.story = story.id AND release.product = story.product) THEN 'released'
-        WHEN EXISTS (SELECT 1 FROM project_story JOIN project ON project.id = project_story.project
-            WHERE project_story.story = story.id AND project.deleted = 0) THEN 'projected'
+            WHERE release_story.story = story.id AND release.product = story.product
+                AND (release.project IS NULL
+                    OR EXISTS (SELECT 1 FROM seen_project AS home WHERE home.id = release.project))) THEN 'released'
+        WHEN EXISTS (SELECT 1 FROM project_story JOIN seen_project AS home ON home.id = project_story.project
+            WHERE project_story.story = story.id AND home.deleted = 0) THEN 'projected'
         WHEN EXISTS (SELECT 1 FROM plan_story JOIN plan ON plan.id = plan_story.plan
             WHERE plan_story.story = story.id AND plan.deleted = 0) THEN 'planned'
         ELSE 'wait'
@@ -682,7 +730,7 @@ SELECT story.*,
 FROM seen_story AS story JOIN product ON product.id = story.product;
 
 -- title: the name of the build's release, if it has one; bugs and the form for them show builds under this name.
-CREATE VIEW shown_build AS
+CREATE TEMP VIEW shown_build AS
 SELECT build.*, execution AS executionID,
     coalesce((SELECT name FROM seen_project WHERE id = build.execution), '') AS executionName,
     product.name AS productName, product.type AS productType,
@@ -693,7 +741,7 @@ SELECT build.*, execution AS executionID,
         ORDER BY made.id), build.name) AS title
 FROM seen_build AS build JOIN product ON product.id = build.product;
 
-CREATE VIEW shown_release AS
+CREATE TEMP VIEW shown_release AS
 SELECT release.*,
     (SELECT name FROM product WHERE id = release.product) AS productName,
     coalesce((SELECT name FROM project WHERE id = release.project), '') AS projectName,
@@ -701,18 +749,18 @@ SELECT release.*,
     build AS buildID
 FROM seen_release AS release;
 
-CREATE VIEW shown_bug AS
+CREATE TEMP VIEW shown_bug AS
 SELECT bug.*,
     coalesce((SELECT version FROM seen_story WHERE id = bug.story) > storyVersion, 0) AS needconfirm,
     -- "trunk,1" becomes ["trunk","1"]; `id = …` finds a build by the index; the CAST refuses "1.0"
     (SELECT json_group_array(json_object('id', named.value, 'title', coalesce(
         (SELECT title FROM shown_build WHERE id = named.value AND CAST(id AS TEXT) = named.value AND deleted = 0),
         iif(lower(named.value) = 'trunk', 'Trunk', ''))))
-        FROM json_each('[' || replace(json_quote(openedBuild), ',', '","') || ']') AS named
-        WHERE named.value <> '') AS openedBuilds
+        FROM (SELECT value FROM json_each('[' || replace(json_quote(openedBuild), ',', '","') || ']')
+            WHERE value <> '' LIMIT 100) AS named) AS openedBuilds
 FROM seen_bug AS bug;
 
-CREATE VIEW shown_task AS
+CREATE TEMP VIEW shown_task AS
 SELECT task.*,
     (SELECT id FROM seen_story WHERE id = task.story) AS storyID,
     (SELECT title FROM seen_story WHERE id = task.story) AS storyTitle,
@@ -727,17 +775,19 @@ SELECT task.*,
         WHEN consumed = 0 THEN 0
         ELSE CAST(round(100 * consumed / (consumed + "left"), 6) + 0.5 AS INTEGER)
     END AS progress,
-    (SELECT json_group_object(CAST(id AS TEXT), title) FROM seen_testcase
-        WHERE story <> 0 AND story = task.story AND storyVersion = task.storyVersion AND deleted = 0) AS cases
+    (SELECT json_group_object(CAST(id AS TEXT), title) FROM testcase
+        WHERE story <> 0 AND story = task.story AND storyVersion = task.storyVersion AND deleted = 0
+            AND EXISTS (SELECT 1 FROM live_product AS home WHERE home.id = testcase.product)) AS cases
 FROM seen_task AS task;
 
-CREATE VIEW shown_testcase AS
+CREATE TEMP VIEW shown_testcase AS
 SELECT testcase.*, id AS "case", version AS currentVersion, version AS caseVersion, status AS caseStatus,
     (SELECT json_group_array(json_object('id', id, 'parent', parent, 'case', "case", 'version', version,
         'type', type, 'desc', desc, 'expect', expect))
         FROM (SELECT * FROM step WHERE "case" = testcase.id ORDER BY id)) AS steps,
-    (SELECT json_group_array(json_object('id', id, 'title', title)) FROM seen_bug
-        WHERE "case" <> 0 AND "case" = testcase.id AND deleted = 0) AS toBugs,
+    (SELECT json_group_array(json_object('id', id, 'title', title)) FROM bug
+        WHERE "case" <> 0 AND "case" = testcase.id AND deleted = 0
+            AND EXISTS (SELECT 1 FROM live_product AS home WHERE home.id = bug.product)) AS toBugs,
     (SELECT title FROM seen_story WHERE id = testcase.story) AS storyTitle,
     (SELECT count(*) FROM bug
         WHERE "case" <> 0 AND "case" = testcase.id AND product = testcase.product AND deleted = 0) AS bugs,
@@ -745,7 +795,7 @@ SELECT testcase.*, id AS "case", version AS currentVersion, version AS caseVersi
     (SELECT count(*) FROM step WHERE "case" = testcase.id) AS stepNumber
 FROM seen_testcase AS testcase;
 
-CREATE VIEW shown_testtask AS
+CREATE TEMP VIEW shown_testtask AS
 SELECT testtask.*,
     product.name AS productName, product.type AS productType,
     coalesce((SELECT name FROM seen_project WHERE id = testtask.execution), '') AS executionName,
