@@ -1930,10 +1930,9 @@ VOTED_BY_ME = """story.id IN (
     SELECT asked.story FROM story_reviewer AS asked
     WHERE asked.account = me() AND asked.result <> '')"""
 HAS_REVIEWERS = "EXISTS (SELECT 1 FROM story_reviewer AS asked WHERE asked.story = story.id)"
-ASSIGNED_BY_ME = """EXISTS (
-    SELECT 1 FROM action
-    WHERE action.objectType = '{0}' AND action.objectID = {0}.id
-    AND action.action = 'assigned' AND action.actor = me())"""
+ASSIGNED_BY_ME = """+{0}.id IN (
+    SELECT action.objectID FROM action
+    WHERE action.objectType = '{0}' AND action.action = 'assigned' AND action.actor = me())"""
 
 
 def browsing(table: str, states: Iterable[str], **others: str) -> dict[str, str]:
@@ -2209,16 +2208,19 @@ HOMES = {
 }
 
 
-def of_the_living(table: str, known: Iterable[str] = ()) -> list[str]:
+def of_the_living(table: str, known: Iterable[str] = (), many: bool = True) -> list[str]:
     """Return the SQL conditions that the caller may see what a row belongs to, and that it lives.
 
-    known: the columns of which that is known already.
+    known: the columns of which that is known already.  many: whether many rows are looked at: then
+    SQLite works out what lives once for all of them. The + keeps it from beginning with that.
     """
     conditions = []
     for column, home in HOMES.get(table, {}).items():
         if column in known:
             continue
         lives = f"EXISTS (SELECT 1 FROM live_{home} AS home WHERE home.id = {table}.{column})"
+        if many:
+            lives = f"+{table}.{column} IN (SELECT id FROM live_{home})"
         if (table, column) == ("release", "project"):  # which a release need not have
             lives = f"(release.project IS NULL OR {lives})"
         conditions.append(lives)
@@ -2235,7 +2237,7 @@ def find_statement(target: str, id: str = ":id", living: bool = True) -> str:
     table = named.table
     conditions = [f"{table}.id = {id}", named.undeleted, named.of_types]
     if living:
-        conditions += of_the_living(table)
+        conditions += of_the_living(table, many=False)
     return f"SELECT {table}.* FROM seen_{table} AS {table} WHERE {all_of(*conditions)}"
 
 
@@ -3550,11 +3552,11 @@ class Settler:
             return None
         if self.loading:
             return value
-        unchanged: Sequence[Any] = [self.record.get(field)]
+        unchanged: set[Any] = {self.record.get(field)}
         if self.record and kind.part:
-            unchanged = self.store.linked(kind.part, self.record["id"])
+            unchanged = set(self.store.linked(kind.part, self.record["id"]))
         ids = value if isinstance(value, list) else [value]
-        new = [id for id in ids if id not in unchanged]
+        new = [id for id in dict.fromkeys(ids) if id not in unchanged]
         found = self.store.found(kind.target, new)
         missing = next((id for id in new if id not in found), None)
         if missing:
@@ -5274,6 +5276,8 @@ ID_IN_PATH = re.compile("/([1-9][0-9]{0,18})(?=/|$)")
 ONE_USER = "[1-9][0-9]{0,18}|(?![0-9]+(?:/|$))[A-Za-z0-9_.@-]{1,30}"
 FORM = "application/x-www-form-urlencoded"
 FORM_ITEM = re.compile(r"(.*)\[[0-9]*\]")
+MOST_FIELDS = 3000  # of a form or a query
+AT_MOST = f"with at most {MOST_FIELDS:,} fields"
 MAX_BODY = 1024 * 1024  # bytes
 MAX_LOAD = 64 * MAX_BODY  # bytes of a fixture that a control loads
 MAX_PATH = 1000  # characters of a path in the journal and the log
@@ -5515,7 +5519,8 @@ class Service:
         """Tell whether pages of an origin may call: a named one, an app, this Host or machine."""
         if "*" in self.origins or origin in self.origins:
             return True
-        parts = ORIGIN.fullmatch(origin.lower())
+        # The time for a match grows with the square of the length.
+        parts = ORIGIN.fullmatch(origin.lower()) if len(origin) <= MAX_NAME else None
         if not parts:
             return False
         if parts[1] not in DEFAULT_PORTS:  # an app or a browser extension
@@ -5820,10 +5825,14 @@ def parse_form(text: str) -> Fields:
     """Return the fields of a form; those whose name ends in [] or [0], [1], … are arrays."""
     try:
         pairs = urllib.parse.parse_qsl(
-            text, keep_blank_values=True, strict_parsing=True, errors="strict"
+            text,
+            keep_blank_values=True,
+            strict_parsing=True,
+            errors="strict",
+            max_num_fields=MOST_FIELDS,
         )
     except ValueError:
-        rule = "The body must be JSON, or a form in UTF-8 such as name=Shop&acl=open"
+        rule = f"The body must be JSON, or a form in UTF-8 such as name=Shop&acl=open, {AT_MOST}"
         raise Refusal(400, f"{rule}.") from None
     fields = {}
     arrays: dict[str, list[str]] = {}
@@ -5837,8 +5846,12 @@ def parse_form(text: str) -> Fields:
 
 
 def parse_query(environ: Environ) -> Texts:
-    """Return the query parameters; an empty one counts as not given."""
-    return dict(urllib.parse.parse_qsl(environ.get("QUERY_STRING", "")))
+    """Return the query parameters; an empty one counts as not given. Raises Refusal."""
+    query = environ.get("QUERY_STRING", "")
+    try:
+        return dict(urllib.parse.parse_qsl(query, max_num_fields=MOST_FIELDS))
+    except ValueError:
+        raise Refusal(400, f"The query must be like page=2&limit=50, {AT_MOST}.") from None
 
 
 def with_page(query: Fields, listing: Listing) -> Fields:
@@ -6438,7 +6451,7 @@ HEADER = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+\n[\t -~]*")
 OWN_HEADERS = ("content-length", "content-type")
 
 # The tables that triggers and SQLite itself write.
-KEPT_TABLES = ("release_story", "sqlite_sequence")
+KEPT_TABLES = ("release_story", "tally", "sqlite_sequence")
 
 
 # The clock
@@ -7182,6 +7195,7 @@ ACTIONS = 1000
 BELOW = 10  # rows of each list on a record's page that has a page of its own
 ROWS = 50  # of a list, unless its query has a limit
 MOST_ROWS = 500
+MOST_LINKS = 500  # of a field
 PAGE_HEADERS = {  # the headers of every page
     "Content-Type": "text/html; charset=utf-8",
     "Cross-Origin-Resource-Policy": "same-origin",
@@ -8059,7 +8073,7 @@ class Sheet(NamedTuple):
             return NOTHING_SET
         if target:
             css_class = "person" if target == "user" else "link"
-            return css_class, [self.linked(target, item) for item in items_of(value)]
+            return css_class, self.links(target, items_of(value))
         css_class = style
         if style == "moment":
             css_class, value = "day", self.minute(value)
@@ -8070,6 +8084,12 @@ class Sheet(NamedTuple):
         text = text_of(value, self.say)
         words = listed(text) if style in ("word", "state") else [text]
         return css_class, [(word, "") for word in words if word]
+
+    def links(self, target: str, items: list[Any]) -> Pieces:
+        """Return the names and paths of the first records or users, and how many more there are."""
+        pieces = [self.linked(target, item) for item in items[:MOST_LINKS]]
+        more = len(items) - MOST_LINKS
+        return [*pieces, (f"+ {more:,}", "")] if more > 0 else pieces
 
     def linked(self, target: str, item: Any) -> Piece:
         """Return the name and the path of a user or record; of what is no id, its label.
@@ -8174,7 +8194,7 @@ class Sheet(NamedTuple):
         """Return a table of the records to which a build or a release leads."""
         listing = LISTS[RECORD_PATHS[LISTS_OF_IDS[field]]]
         # those that the reader may see
-        ids = [path.rpartition("/")[2] for _, path in links if path]
+        ids = dict.fromkeys(path.rpartition("/")[2] for _, path in links if path)
         sql = select_statement(listing.view, "SELECT value AS id FROM json_each(?)")
         rows = self.store.run(sql, (f"[{','.join(ids)}]",))
         return self.table(listing, self.read(listing.view, rows), "product", title=field)
@@ -9544,6 +9564,8 @@ def stop_listening(listener: socket.socket) -> None:
 
 def is_first_page(listing: Listing, query: str) -> bool:
     """Tell whether a list is asked for one of its first pages, in the order of ids."""
+    if query.count("&") > MOST_FIELDS:  # it is refused
+        return True
     given = dict(urllib.parse.parse_qsl(query))
     if listing.whole and not {"page", "limit"} & given.keys():
         return False
@@ -11132,7 +11154,9 @@ PULLED = """
     stories      /products/{}/stories?status=allstory&type=story&branch=all&        products    product
     stories      /products/{}/stories?status=allstory&type=requirement&branch=all&  products    product
     stories      /projects/{}/stories?status=all&                                   projects    executions
+    stories      /executions/{}/stories?status=all&                                 executions  executions
     builds       /projects/{}/builds?                                               projects    project
+    builds       /executions/{}/builds?                                             executions  execution
     releases     /products/{}/releases?branch=all&                                  products    product
     releases     /projects/{}/releases?                                             projects    project
     bugs         /products/{}/bugs?status=all&                                      products    product
@@ -11155,13 +11179,15 @@ class Pull:
     """The records of a server as a fixture has them, and what of them was left out.
 
     records: by array and id.  left_out: how many values, by array and field, and how many records,
-    by array.  refused: the sentences of what was not answered.  zone: of moments that name none.
+    by array.  hidden: (array, id) of those whose product may not be opened.  refused: the sentences
+    of what was not answered.  zone: of moments that name none.
     """
 
     def __init__(self, remote: Remote):
         self.remote = remote
         self.records: dict[str, dict[int, Any]] = {array: {} for array in FIXTURE}
         self.left_out: Counter[str] = Counter()
+        self.hidden: set[tuple[str, int]] = set()
         self.refused: list[str] = []
         self.zone = zone_of(self.setting("timezone") or "UTC")
         self.escapes = id_in(self.setting("version").partition(".")[0]) >= ESCAPING
@@ -11191,14 +11217,18 @@ class Pull:
             for home in [*self.records.get(owners, [0])]:
                 for row in self.pages(source.format(home), key):
                     self.keep(array, row, field, home)
+        self.left_out.update(array for array, _ in self.hidden)
 
     def keep(self, array: str, row: Fields, field: str, home: int) -> None:
         """Add the record of a row in a list of another record."""
         id, records = id_in(row.get("id")), self.records[array]
         # Programs are listed with their projects, and cases with the scenes that they are in.
         is_other = row.get("isScene") or (array, row.get("type")) == ("programs", "project")
+        product = id_in(row.get("product"))
         if id in records and field in ("products", "executions"):
             records[id].setdefault(field, []).append(home)
+        elif field != "product" and product and product not in self.records["products"]:
+            self.hidden.add((array, id))  # of a product that the account may not open
         elif id and id not in records and not is_other:
             whole = self.get(f"/{array}/{id}") if array in ALONE else {}
             record = {**row, **dict_in(whole), "id": id}
@@ -11672,6 +11702,7 @@ def problems_of(store: Store) -> Iterator[str]:
             yield str(line)
     for table, id, other, _ in store.run("PRAGMA foreign_key_check"):
         yield f"{table} {id} names a row of {other} that does not exist"
+    yield from wrong_counters(store)
     kept = "SELECT story, release FROM release_story"
     for story, release in store.run(f"{NAMED_STORIES} EXCEPT {kept}"):
         yield f"release_story: release {release} names story {story}, which is not stored"
@@ -11679,6 +11710,16 @@ def problems_of(store: Store) -> Iterator[str]:
         yield f"release_story: release {release} does not name story {story}, which is stored"
     for problem in problems_in(store):
         yield f"{problem.resource.name} {problem.id}: {problem.field} {problem.rule}"
+
+
+def wrong_counters(store: Store) -> Iterator[str]:
+    """Yield the stored counters of products that differ from the records, a line each."""
+    recount = "SELECT product, counter, count(*) AS number FROM counted GROUP BY product, counter"
+    stored = "SELECT product, counter, number FROM tally WHERE number <> 0"
+    for product, counter, number in store.run(f"{recount} EXCEPT {stored}"):
+        yield f"tally: product {product} has {number:,} x {counter}, and another number is stored"
+    for product, counter, number in store.run(f"{stored} EXCEPT {recount}"):
+        yield f"tally: product {product} does not have {number:,} x {counter}, as is stored"
 
 
 def command_check(settings: Values, options: argparse.Namespace) -> int:

@@ -2322,7 +2322,7 @@ WHOLE = {  # lists of all records of a resource, which they read whole unless a 
 # Other requests that read a table whole: one moves a project, one deletes a user's tokens.
 RARE = {"PUT /projects/<id>": {"project"}, "DELETE /users/<user>": {"token"}}
 # Indexes for triggers and for the checks of links, of which SQLite shows no plan.
-OF_TRIGGERS = {"story_of_release", "task_of_project", "user_of_department"}
+OF_TRIGGERS = {"step_group", "story_of_release", "task_of_project", "user_of_department"}
 # The functions of the views, with their numbers of parameters.
 FUNCTIONS = {
     "me": 0, "sees_all": 0, "today": 0, "monday": 0, "next_monday": 0, "week_ago": 0, "written": 2,
@@ -3367,7 +3367,13 @@ class TestUpgrades:
         with another_program(kept) as file:
             views = dict(file.execute("SELECT name, sql FROM sqlite_schema WHERE type = 'view'"))
         assert views["shown_bug"] == "CREATE VIEW shown_bug AS SELECT 1 AS id"
-        assert views.keys() == {"named_story", "seen_product", "shown_bug", "bugs_of_mine"}
+        assert views.keys() == {
+            "named_story",
+            "counted",
+            "seen_product",
+            "shown_bug",
+            "bugs_of_mine",
+        }
 
     READING = ("check", "dump", "backup copy.db", "call GET /products")
 
@@ -10780,6 +10786,8 @@ class TestCommandLine:
     @each(("statement", "word"), [
         ("INSERT INTO release_story VALUES (77, 1)", "release 1 does not name story 77, which"),
         ("DELETE FROM release_story WHERE story = 2", "release 1 names story 2, which is not"),
+        ("UPDATE tally SET number = 9 WHERE counter = 'bug active'", "product 1 has 1 x bug active, and another number"),
+        ("INSERT INTO tally VALUES (1, 'story gone', 2)", "product 1 does not have 2 x story gone"),
         ("DELETE FROM user WHERE account = 'dev1'", "names a row of user that does not exist"),
         ("UPDATE project SET deleted = 2", "CHECK constraint failed in project"),
         ("UPDATE project SET parent = 1 WHERE id = 1", "project 1: parent must not be the program"),
