@@ -11410,12 +11410,10 @@ def discard() -> TextIO:
 
 
 def prepare_streams() -> None:
-    """Let stdout and stderr take any text, even if they are closed; a closed stdin is empty."""
+    """Let stdout and stderr take any text, even if they are closed."""
     # A closed stream is None, and print(file=None) writes to stdout.
     sys.stdout = sys.stdout or discard()
     sys.stderr = sys.stderr or discard()
-    if sys.stdin is None:
-        sys.stdin = open(os.devnull, encoding="utf-8")  # noqa: SIM115  # until the process ends
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # on Windows it has the console's code page
             stream.reconfigure(encoding="utf-8", errors=stream.errors)
@@ -11585,6 +11583,8 @@ def open_database(
 
 def stdin_text() -> str:
     """Return what stdin holds: UTF-8, whatever the system's encoding is. Raises StartError."""
+    if sys.stdin is None:
+        raise StartError("stdin is closed; name a file, or open stdin")
     try:
         return sys.stdin.buffer.read().decode("utf-8-sig")
     except UnicodeDecodeError:
@@ -11612,7 +11612,7 @@ def typed_password(whose: str, remedy: str) -> str:
 
     Raises StartError, with the remedy, where there is no terminal.
     """
-    if not sys.stdin.isatty():
+    if sys.stdin is None or not sys.stdin.isatty():
         raise StartError(f"there is no terminal to ask for the password at; {remedy}")
     import getpass
 

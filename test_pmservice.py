@@ -2242,6 +2242,21 @@ class TestLists:
         for path, _ in DEFAULT_ORDERS:
             assert broken(listed, f"GET {path}?{name}={number}", None) == name
 
+    def test_search_has_twenty_words_at_most(self, listed):
+        words = [f"w{n}" for n in range(21)]
+        for path, _ in DEFAULT_ORDERS:
+            assert listed.get(f"{path}?title={'+'.join(words[:20])}")["total"] == 0
+            assert broken(listed, f"GET {path}?title={'+'.join(words)}", None) == "title"
+
+    def test_query_and_form_have_three_thousand_fields_at_most(self, listed):
+        many = "&".join(["a=1"] * 3001)
+        for path in ("/products", "/tasks/1", "/users"):
+            assert "at most 3,000 fields" in listed.refused("GET", f"{path}?{many}")["error"]
+        for count, words in ((3000, "name is required"), (3001, "at most 3,000 fields")):
+            form = "&".join(["a=1"] * count).encode()
+            refusal = listed.refused("POST", "/products", form, Content_Type=FORM)
+            assert words in refusal["error"]
+
     def test_limit_is_100_000_at_most(self, listed):
         assert listed.get("/products/1/bugs?limit=100000")["limit"] == 100_000
         assert "100000" in listed.refused("GET", "/products/1/bugs?limit=100001")["error"]
@@ -2952,6 +2967,28 @@ class TestHiddenStaysHidden:
         for path in {*member.reads()} - OF_THE_CALLER:
             first, *_ = member.answers("GET", path)
             assert first == answer_of(member.clients[0], "GET", path, "t"), path
+
+    def test_stage_and_cases_follow_what_the_caller_may_see(self, private):
+        """A story of an open product in a hidden project, and a case of a hidden story there."""
+        private.load(
+            stories=[
+                dict(id=20, product=1, title="S", executions=[6]),
+                dict(id=21, product=2, title="H", executions=[5]),
+            ],
+            testcases=[dict(id=20, product=1, title="C", story=21)],
+            releases=[dict(id=20, product=1, project=4, name="R", stories="20")],
+        )
+        for token, stage, cases in (("dev1", "released", [20, 2, 1]), ("dev2", "wait", [1])):
+            private.token = token
+            assert private.get("/stories/20")["stage"] == stage
+            assert shows(private, "/stories?status=wait", "20") == (stage == "wait")
+            assert ids(private.get("/projects/3/testcases")["cases"]) == cases
+            assert ids(private.get("/executions/5/testcases")["cases"]) == cases
+
+    def test_user_called_like_nobody_is_nobody(self, private):
+        private.load(users=[dict(account="-", realname="Secret Name")])
+        for path in ("/", "/prodcts", "/bugs/1"):
+            assert "Secret Name" not in browse(private, path, None, 401).text
 
     @each("account", MEMBERS)
     @each_of(WRITING_AS_MEMBER)
@@ -4447,6 +4484,17 @@ class TestBugs:
         listed = shop.get("/bugs?status=assignedbyme")["bugs"]
         assert ids(listed) == [2]
 
+    def test_first_hundred_builds_are_shown_and_all_are_kept(self, shop):
+        """Sent back as they are shown, they change nothing; others replace them."""
+        text = ",".join(f"b{n}" for n in range(150))
+        bug = shop.post("/products/1/bugs", **{**BUG, "openedBuild": text})
+        path = f"/bugs/{bug['id']}"
+        shown = shop.get(path)["openedBuild"]
+        assert [one["id"] for one in shown] == text.split(",")[:100]
+        assert shop.put(path, openedBuild=shown)["openedBuild"] == text
+        fewer = shop.put(path, openedBuild=shown[:99])["openedBuild"]
+        assert fewer == ",".join(text.split(",")[:99])
+
 
 # fmt: off
 SAME_STEPS = [dict(desc="a"), dict(desc="b")]
@@ -5551,6 +5599,20 @@ DEAD_LINKS = {  # what is deleted: the requests that would link to it anew, with
     "/programs/7": "PUT /projects/1 parent; PUT /products/1 program",
     "/projects/4": "PUT /executions/2 project",
 }
+HELD = {  # beside those of FILLED
+    "efforts": dict(task=1), "results": dict(case=1), "releases": dict(RELEASE, project=1, product=2, id=2),
+}
+BELOW = [  # what is deleted, and the fields that name it or what is below it
+    ("/products/1", dict(product=[1])), ("/projects/1", dict(project=[1], execution=[1, 2, 3])), ("/executions/2", dict(execution=[2])),
+]
+BELOW_ARRAYS = {
+    "/products/1": "stories plans bugs builds releases testcases testtasks",
+    "/projects/1": "executions builds releases tasks testtasks", "/executions/2": "builds tasks",
+}
+MAKING_BELOW = [  # what makes records below another one
+    "POST /executions/<id>/tasks", "POST /executions/<id>/tasks/batchCreate", "POST /tasks/<id>/estimate",
+    "POST /testcases/<id>/results",
+]
 REFUSED_EVERYWHERE = [  # array, what is sent, what is said of its last field, the bodies in which it is right
     ("executions", dict(begin="2026-03-02", end="2026-03-03", days=3), "at most 2", ""),
     ("executions", dict(begin="2026-03-02", end="2026-03-03", days=-1), "0 or more", ""),
@@ -5624,32 +5686,43 @@ def on_filled(line: str) -> tuple[str, str]:
     return method, path
 
 
+def path_of(array: str) -> str:
+    """Return the name of an array's records in paths."""
+    return {"plans": "productplans"}.get(array, array)
+
+
+@cache
+def facts_in(table: str) -> str:
+    """Return the columns of a table but who edited its rows and when, and an order."""
+    with opened() as client:
+        columns = [name for _, name, *_ in client.sql(f"PRAGMA table_info({table})")]
+    names = ", ".join(f'"{name}"' for name in columns if not name.startswith("lastEdited"))
+    return f"{names} FROM {table} ORDER BY {'rowid' if table == 'story_reviewer' else '1, 2'}"
+
+
+STORED_TABLES = "department user project product project_product story story_version story_reviewer project_story plan "
+STORED_TABLES += "plan_story build build_story build_bug release release_story bug task effort testcase step result "
+STORED_TABLES += "testtask testtask_case tally"
+
+
+def stored(client: Client) -> dict[str, list[tuple[Any, ...]]]:
+    """Return the rows of all tables but the action log, without who edited them."""
+    with client.as_another_program() as connection:
+        run = connection.execute
+        return {
+            table: run(f"SELECT {facts_in(table)}").fetchall() for table in STORED_TABLES.split()
+        }
+
+
 def sends_back(client: Client, path: str, token: str) -> None:
     """Send a record back as a caller reads it: nothing changes but who edited it."""
-
-    def stored() -> Any:
-        """Return the rows of all tables but the action log, and the votes in their order."""
-        rows = {
-            table: unedited(client, table, rows)
-            for table, rows in client.rows().items()
-            if table not in ("action", "sqlite_sequence")
-        }
-        return rows, client.sql("SELECT story, account, result FROM story_reviewer ORDER BY rowid")
-
     read = client.call("GET", path, Token=token).json
     if "error" in read or read.get("deleted") in (True, "1"):
         return
-    before = stored()
+    before = stored(client)
     answer = client.call("PUT", path, read, Token=token)
     assert answer.status_int == 200, (path, answer.text)
-    assert stored() == before, path
-
-
-def unedited(client: Client, table: str, rows: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
-    """Return rows of a table without who edited them and when."""
-    columns = [name for _, name, *_ in client.sql(f"PRAGMA table_info({table})")]
-    places = [place for place, name in enumerate(columns) if not name.startswith("lastEdited")]
-    return [tuple(row[place] for place in places) for row in rows]
+    assert stored(client) == before, path
 
 
 class TestEveryOperation:
@@ -5771,6 +5844,7 @@ class TestEveryOperation:
 
     def test_what_was_read_changes_nothing_when_it_is_sent_back(self, shop):
         """Whatever happened to what the records are linked with."""
+        assert {*shop.rows()} - {"action", "sqlite_sequence"} == {*STORED_TABLES.split()}
         shop.load(**WITH_LINKS)
         for request, body in UNLINKED:
             send(shop, request, body)
@@ -5830,6 +5904,37 @@ class TestEveryOperation:
             method, other = one.split()
             if (other == pattern and method != "GET") or other.startswith(f"{pattern}/"):
                 filled.refused(method, other.replace(pattern, path), least(one), status=404)
+
+    @each(("path", "homes"), BELOW)
+    def test_what_lies_below_a_deleted_record_is_shown_by_its_id_alone(self, filled, path, homes):
+        """It leaves all lists and what they count, and takes no new records."""
+        for array, record in HELD.items():
+            filled.load(**{array: [record]})
+        below = {
+            (array, record["id"]): f"/{path_of(array)}/{record['id']}"
+            for array, records in filled.dump().items()
+            for record in records
+            if any(record.get(field) in ids for field, ids in homes.items())
+            and array in BELOW_ARRAYS[path].split()
+        }
+        assert {array for array, _ in below} == {*BELOW_ARRAYS[path].split()}
+        remove(filled, path)
+        for operation in LISTING:
+            _, listed = on_filled(operation.line)
+            answer = filled.call("GET", f"{listed}?limit=1000")
+            if answer.status_int == 200:
+                found = {(operation.array, one["id"]) for one in records_in(answer.json)}
+                assert not found & below.keys(), operation.line
+                assert answer.json.get("total", len(found)) == len(found)
+        for (array, id), shown in below.items():
+            if array in ("efforts", "results"):
+                continue
+            assert filled.get(shown)["id"] == id
+            for line in MAKING_BELOW:
+                if line.split()[1].startswith(f"/{path_of(array)}/<id>"):
+                    method, other = line.split()
+                    other = other.replace("<id>", str(id))
+                    filled.refused(method, other, good(f"{method} {other}"), status=404)
 
     @each("line", [line for line in INTERFACE if re.search("<id>|<user>", line)])
     def test_record_that_is_not_there_is_404(self, filled, line):
@@ -6461,6 +6566,11 @@ class TestCallsFromPages:
             assert f"--origin {origin} to allow" in refusal["error"]
         asked = {"Origin": sent, "Access-Control-Request-Method": "GET"}
         client.app.options("/products", headers=asked, status=403)
+
+    def test_long_origin_is_refused_without_looking_for_what_it_is(self, client):
+        """It could keep a regular expression busy for minutes."""
+        for origin in ("http://" + "127." * 50_000 + "x", "x" * 200_000 + "://a"):
+            client.refused("GET", "/products", status=403, Origin=origin)
 
     @each(("setting", "host", "allowed", "refused"), ORIGINS)
     def test_pages_of_this_machine_and_host_and_named_ones_may_call(
@@ -8643,6 +8753,8 @@ HTTP_REQUESTS = [  # the request line, headers, the status, and how the error be
     ("POST /products HTTP/1.1", f"Token: t\r\nContent-Length: 1048576\r\n\r\n{LARGEST}", 201, None),
     ("POST /products HTTP/1.1", f"Content-Length: 1048577\r\n\r\n{'x' * 1048575}",  413,
          "The body must be at most 1048576 bytes long (got 1048577)."),
+    ("GET /user HTTP/1.1", "Content-Length: 1073741823",                            413,
+         "Request Entity Too Large: exceeds max_body of 67108865."),
     ("GET /user HTTP/1.1", "Content-Length: 67108865",                            413,
          "Request Entity Too Large: exceeds max_body of 67108865."),
     ("\x00", "",                                                                    400, "Bad Request: "),
@@ -8756,6 +8868,7 @@ QUICK_READS = [
 ]
 SLOW_READS = [  # lists that are long, far down or sorted; what is no record
     "/products/1/bugs?limit=101", "/products/1/bugs?limit=100&page=101", "/products/1/bugs?order=pri_desc",
+    "/bugs?title=B", "/bugs?status=needconfirm", "/stories?status=planned", "/stories?status=reviewbyme",
     "/products", "/products?limit=", "/stories", "/-/ready", "/openapi.json", "//products/1",
 ]
 SERVED = {
@@ -9186,6 +9299,48 @@ class TestRunning:
             assert repr(served) == f"<pmservice at {served.url}>"
         with pytest.raises(ConnectionError, match=f"^GET {served.url}/products: "):
             served.get("/products")
+
+    @SIGNALS
+    def test_port_is_closed_though_a_child_process_lives(self):
+        reader, writer = os.pipe()
+        with pmservice.running() as served:
+            child = os.fork()
+            if not child:
+                os.close(writer)
+                os.read(reader, 1)  # until the other end is closed
+                os._exit(0)
+        host, port = urllib.parse.urlsplit(served.url).netloc.split(":")
+        with pytest.raises(ConnectionRefusedError):
+            socket.create_connection((host, int(port)), 10).close()
+        os.close(writer)
+        os.close(reader)
+        os.waitpid(child, 0)
+
+    @each("end", ["pass", "raise KeyboardInterrupt", "sys.exit(3)"])
+    def test_script_that_never_leaves_it_ends(self, tmp_path, end):
+        script = tmp_path / "script.py"
+        script.write_text(
+            "import contextlib, sys, pmservice\n"
+            "stack = contextlib.ExitStack()\n"
+            "served = stack.enter_context(pmservice.running())\n"
+            f"served.get('/products')\n{end}\n"
+        )
+        environment = {**os.environ, "PYTHONPATH": str(HERE)}
+        ran = subprocess.run(
+            [sys.executable, script], env=environment, timeout=60, capture_output=True
+        )
+        assert ran.returncode == {"pass": 0, "sys.exit(3)": 3}.get(end, ran.returncode)
+
+    def test_nothing_needs_a_temporary_file(self, monkeypatch):
+        with pmservice.running(
+            load=dict(products=[dict(name="P", desc="x" * 60_000)] * 40)
+        ) as served:
+            monkeypatch.setattr(tempfile, "tempdir", "/nowhere/at/all")
+            dumped = served.dump()
+            assert len(json.dumps(dumped)) > 2 * 1024 * 1024
+            assert served.load(dict(products=dumped["products"][:0], bugs=[])) == 0
+            long = dict(products=[dict(name="Q", desc="x" * 60_000)] * 20)
+            assert served.load(long) == 20
 
     def test_services_of_one_process_stay_apart(self):
         with (
@@ -9759,8 +9914,10 @@ def other_server(answer):
         server.url = f"http://127.0.0.1:{server.server_port}"
         with ThreadPoolExecutor(1) as thread:
             thread.submit(server.serve_forever, 0.002)
-            yield server
-            server.shutdown()
+            try:
+                yield server
+            finally:
+                server.shutdown()
 
 
 def showing(**answers):
@@ -9826,6 +9983,28 @@ class TestPull:
         ("16.5",  "gus",   "3 9 4 7 6 6 5 20 4 4 17 20 9 2 16 6"),
     ]
     # fmt: on
+
+    def test_what_belongs_to_a_product_that_may_not_be_opened_is_counted(self, pull, kept):
+        """Lists of projects and executions show it; it is asked for no further."""
+        days = dict(begin="2026-01-01", end="2026-12-31")
+        stories = [
+            dict(id=id, product=product, title="S") for id, product in ((1, 1), (2, 9), (3, 9))
+        ]
+        build = dict(id=1, product=9, project=1, execution=2, name="B", date="2026-01-01")
+        shown = showing(
+            products=dict(products=[dict(id=1, name="P")]),
+            projects=dict(projects=[dict(id=1, name="J", **days)]),
+            projects_1_executions=dict(executions=[dict(id=2, name="E", **days)]),
+            projects_1_stories=dict(stories=stories[:2]),
+            executions_2_stories=dict(stories=stories),
+            executions_2_builds=dict(builds=[build]),
+        )
+        with shown as server:
+            code, out, told = pull(server.url, TOKEN="given-token")
+        assert code == 0
+        assert ids(kept(out)["stories"]) == [1]
+        assert re.findall("(.*) left out: (.*)", told) == [("builds", "1"), ("stories", "2")]
+        assert not [line for line in server.asked if re.search("stories/[23]", line)]
 
     @each(("version", "account", "counts"), RECORDED)
     def test_real_server_gives_all_that_its_lists_show(self, pull, kept, version, account, counts):
@@ -10424,6 +10603,37 @@ class TestStreams:
             assert process.wait(30) == 2
         assert re.fullmatch(self.NO_SPACE, Path("err").read_text())
 
+    @each(
+        "command",
+        ["load -", "call POST /products -", "user new1 --password", "pull http://127.0.0.1:9"],
+    )
+    def test_closed_stdin_is_one_sentence(self, command):
+        streams = dict(stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        with process_of(*command.split(), redirections="<&-", **streams) as process:
+            out, told = process.communicate(timeout=60)
+        assert refused((process.returncode, out, told)).startswith(
+            ("stdin is closed", "there is no terminal")
+        )
+
+    @each(("line", "words"), [
+        ("-d pm.db", "the current folder was removed"), ("check", "the current folder was removed"),
+        ("load x.json -d pm.db", "x.json: No such file or directory"),
+    ])  # fmt: skip
+    def test_folder_that_is_gone_is_named(self, tmp_path, line, words):
+        gone = tmp_path / "gone"
+        gone.mkdir()
+        shell = f'cd "{gone}" && rmdir "{gone}" && exec "$0" "{HERE / "pmservice.py"}" {line}'
+        ran = subprocess.run(["sh", "-c", shell, sys.executable], capture_output=True, text=True)
+        assert words in refused((ran.returncode, ran.stdout, ran.stderr))
+
+    def test_memory_needs_no_folder(self, tmp_path):
+        gone = tmp_path / "gone"
+        gone.mkdir()
+        shell = f'cd "{gone}" && rmdir "{gone}" && exec "$0" "{HERE / "pmservice.py"}" call GET /ping -d :memory:'
+        assert (
+            subprocess.run(["sh", "-c", shell, sys.executable], capture_output=True).returncode == 0
+        )
+
     @each("redirection", ["2>/dev/full", "2>&-"])
     def test_work_is_done_though_nobody_can_be_told(self, redirection):
         Path("f.json").write_text(json.dumps(WORLD))
@@ -10622,6 +10832,16 @@ def help_of(*words: str, flag: str = "--help") -> str:
     return told.getvalue()
 
 
+# fmt: off
+OF_KUBERNETES = {
+    "PORT": "tcp://10.96.12.3:8080", "SERVICE_HOST": "10.96.12.3", "SERVICE_PORT": "8080", "SERVICE_PORT_HTTP": "8080",
+    "PORT_8080_TCP": "tcp://10.96.12.3:8080", "PORT_8080_TCP_PROTO": "tcp", "PORT_8080_TCP_PORT": "8080",
+    "PORT_8080_TCP_ADDR": "10.96.12.3", "PORT_53_UDP_ADDR": "10.96.12.3", "DB_SERVICE_HOST": "10.96.12.4",
+    "DB_PORT_5432_TCP": "tcp://10.96.12.4:5432",
+}
+# fmt: on
+
+
 class TestCommandLine:
     def test_load_and_dump_are_each_other_s_inverse_in_utf_8(self, run):
         """Whatever the system's encoding is, and with and without the mark of UTF-8."""
@@ -10669,9 +10889,43 @@ class TestCommandLine:
             if "COMMAND" not in words:
                 help_of(*words)
 
+    def test_variables_that_kubernetes_makes_are_passed_over(self, run, monkeypatch):
+        """For a Service that is called pmservice, with a named port, and for pmservice-db."""
+        for name, value in OF_KUBERNETES.items():
+            monkeypatch.setenv(f"PMSERVICE_{name}", value)
+        shown = run("call", "GET", "openapi.json", "-d", ":memory:")
+        assert json.loads(shown[1])["servers"] == [{"url": "http://127.0.0.1:8080"}]
+        assert shown[2] == ""
+
     def test_variable_that_cannot_be_read_is_named(self, run, monkeypatch):
         monkeypatch.setenv("PMSERVICE_CONTROL", "maybe")
         assert refused(run()) == "PMSERVICE_CONTROL must be yes or no (got 'maybe')"
+
+    def test_system_without_zone_files_is_told_to_install_them(self, run, monkeypatch):
+        monkeypatch.setattr("zoneinfo.available_timezones", set)
+        told = refused(run("--timezone", "Mars/Olympus", "--port", "0"))
+        assert told == (
+            "time zone Mars/Olympus: this system has no files of time zones; run: pip install tzdata"
+        )
+
+    @each("is_new", [True, False])
+    def test_file_system_that_shares_no_memory_is_named(self, statements, run, is_new):
+        """As some mounts of containers. A new file is removed again, another one stays."""
+
+        def fail(_, sql, *__):
+            if "journal_mode" in sql:
+                raise sqlite3.OperationalError("disk I/O error")
+
+        if not is_new:
+            Client("pm.db").close()
+        before = {file: file.read_bytes() for file in Path().glob("pm.db*")}
+        statements.before = fail
+        told = refused(run("user", "new1"))
+        assert told == (
+            "pm.db: this file system cannot hold the database (disk I/O error); keep the database on"
+            " a local disk or, in a container, in a named volume, or name another file with --database"
+        )
+        assert {file: file.read_bytes() for file in Path().glob("*")} == before
 
     def test_reading_commands_wait_for_no_writer(self, statements, run):
         def lose_patience(connection, sql, *_):
