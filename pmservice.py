@@ -1959,7 +1959,8 @@ BROWSE_BUGS = browsing(
     closedbyme="bug.closedBy = me()",
     assignedbyme=ASSIGNED_BY_ME.format("bug"),
     needconfirm="bug.story <> 0"  # as the partial index says
-    " AND bug.storyVersion < (SELECT version FROM seen_story WHERE id = bug.story)",
+    " AND bug.storyVersion < (SELECT version FROM story WHERE id = bug.story"
+    " AND product IN (SELECT id FROM seen_product))",
     longlifebugs="bug.status = 'active'"
     " AND coalesce(bug.lastEditedDate, bug.openedDate) < week_ago()",
     # ours: what the overview counts
@@ -2455,7 +2456,7 @@ ANOTHER_NAME = "cannot be given to a build of this product; choose another"
 # THE RULES BETWEEN RECORDS, for a row that a request changed and for all rows that a fixture loaded.
 CONSTRAINTS = (
     #          table         field        when               query                       rule
-    Constraint("project",    "parent",    "parent",          too_deep("project", "{}.project IS NULL"), TOO_DEEP.format("program")),
+    Constraint("project",    "parent",    "parent",          too_deep("project", "{}.type = 'program'"), TOO_DEEP.format("program")),
     Constraint("project",    "begin",     "begin project",   outside_project("begin"),   WITHIN_PROJECT, in_fixture=False),
     Constraint("project",    "end",       "end project",     outside_project("end"),     WITHIN_PROJECT, in_fixture=False),
     Constraint("project",    "begin",     "begin",           BEGINS_LATE,                COVERING, in_fixture=False),
