@@ -1959,8 +1959,7 @@ BROWSE_BUGS = browsing(
     closedbyme="bug.closedBy = me()",
     assignedbyme=ASSIGNED_BY_ME.format("bug"),
     needconfirm="bug.story <> 0"  # as the partial index says
-    " AND bug.storyVersion < (SELECT version FROM story WHERE id = bug.story"
-    " AND product IN (SELECT id FROM seen_product))",
+    " AND bug.storyVersion < (SELECT version FROM seen_story WHERE id = bug.story)",
     longlifebugs="bug.status = 'active'"
     " AND coalesce(bug.lastEditedDate, bug.openedDate) < week_ago()",
     # ours: what the overview counts
@@ -1996,7 +1995,7 @@ BROWSE_STORIES = {
     "closedbyme":     "story.closedBy = me()",
     "assignedbyme":   ASSIGNED_BY_ME.format("story"),
     # ours: what the overview counts; "closed" is above
-    **{stage: f"(SELECT stage FROM shown_story WHERE id = story.id) = '{stage}'" for stage in STORY_STAGES[:-1]},
+    **{stage: f"(SELECT stage FROM story_stage WHERE id = story.id) = '{stage}'" for stage in STORY_STAGES[:-1]},
 }
 # fmt: on
 
@@ -5992,9 +5991,11 @@ def written_text(store: Store, shows: Any, changed: Any) -> str:
         store.written = (shows.resource.table, changed)
         return record_text(store, shows, changed)
     if isinstance(shows, Each):
-        records = [f'"{id}":{written_text(store, shows.view, id)}' for id in changed]
-        by_id = "{" + ",".join(records) + "}"
-        return f'{{"{shows.key}":{by_id}}}'
+        sql = select_statement(shows.view, "SELECT value AS id FROM json_each(?)")
+        rows = store.run(sql, (to_json(changed),)).fetchall()
+        texts = zip(changed, rendered(store, shows.view, rows), strict=True)
+        by_id = ",".join(f'"{id}":{text}' for id, text in texts)
+        return f'{{"{shows.key}":{{{by_id}}}}}'
     return to_json(SUCCESS)
 
 
@@ -6006,10 +6007,14 @@ def render_all(store: Store, view: View, cursor: sqlite3.Cursor) -> str:
 
 def render(store: Store, view: View, rows: Sequence[Record]) -> str:
     """Return the JSON of records, at least one, as a view shows them, without brackets."""
+    return ",".join(rendered(store, view, rows))
+
+
+def rendered(store: Store, view: View, rows: Sequence[Record]) -> list[str]:
+    """Return the JSON of each record, of at least one, as a view shows it."""
     accounts = view.people_in(rows)
     people = store.people(accounts) if accounts else {}
-    scene = Scene(people, store.zone)
-    return ",".join(view.show(rows, scene))
+    return view.show(rows, Scene(people, store.zone))
 
 
 # Refusals
@@ -7776,9 +7781,8 @@ BUGS_BY_WEEK = f"""
     ORDER BY begin
 """
 STORIES_BY_STAGE = """
-    SELECT stage, count(*) FROM shown_story
-    WHERE type = 'story' AND deleted = 0
-    AND EXISTS (SELECT 1 FROM live_product AS home WHERE home.id = shown_story.product)
+    SELECT stage, count(*) FROM story_stage
+    WHERE type = 'story' AND deleted = 0 AND +product IN (SELECT id FROM live_product)
     GROUP BY stage
 """
 BUSIEST_PRODUCTS = f"""

@@ -740,9 +740,9 @@ SELECT plan.*,
     end < today() AS expired
 FROM seen_plan AS plan;
 
-CREATE TEMP VIEW shown_story AS
-SELECT story.*,
-    coalesce((SELECT group_concat(plan) FROM plan_story WHERE story = story.id), '') AS plan,
+-- By itself, so that lists of a stage need not show each story.
+CREATE TEMP VIEW story_stage AS
+SELECT id, product, type, deleted,
     CASE
         WHEN story.status = 'closed' THEN 'closed'
         WHEN EXISTS (SELECT 1 FROM release_story JOIN release ON release.id = release_story.release
@@ -754,7 +754,13 @@ SELECT story.*,
         WHEN EXISTS (SELECT 1 FROM plan_story JOIN plan ON plan.id = plan_story.plan
             WHERE plan_story.story = story.id AND plan.deleted = 0) THEN 'planned'
         ELSE 'wait'
-    END AS stage,
+    END AS stage
+FROM story;
+
+CREATE TEMP VIEW shown_story AS
+SELECT story.*,
+    coalesce((SELECT group_concat(plan) FROM plan_story WHERE story = story.id), '') AS plan,
+    (SELECT stage FROM story_stage WHERE story_stage.id = story.id) AS stage,
     iif(EXISTS (SELECT 1 FROM story AS child WHERE child.parent = story.id AND child.deleted = 0),
         -1, coalesce(story.parent, 0)) AS parentShown,  -- -1: it has children
     coalesce((SELECT group_concat(id) FROM story AS child WHERE parent = story.id AND deleted = 0), '') AS childStories,
