@@ -268,9 +268,10 @@ class Kind(NamedTuple):
     """A field's type: how requests write it and how answers show it.
 
     look: how answers write it (View.writer, room 5) and how it is stored (Settler, room 8): "text",
-        "commas" (text that may be sent as an array), "nullable", "number", "hours", "flag", "boolean", "person", "people", "references",
-        "moment", "stamp", "day"; "plain" as SQLite returns it; "word" for texts that never need
-        escaping, which are only put between quotes.
+        "nullable", "number", "hours", "flag", "boolean", "person", "people", "references",
+        "moment", "stamp", "day"; "commas" for a text that may be sent as an array; "plain" as
+        SQLite returns it; "word" for texts that never need escaping, which are only put between
+        quotes.
     read: how requests write it.
     schema: the JSON Schema of what requests may send; any text unless given.
     absent: the values that count as "not sent": null; "", except for texts and persons, where it is
@@ -2191,9 +2192,9 @@ def select_statement(view: View, page: str = "") -> str:
     return f"SELECT {columns} FROM {source}"
 
 
-# What records belong to: by their table, the columns of ids and the tables of these. What belongs to
-# a deleted record is in no list and no count but its own, and takes no new records; see live_… in
-# schema.sql.
+# What records belong to: by their table, the columns of ids and the tables of these. What belongs
+# to a deleted record is in no list and no count but its own, and takes no new records; see live_…
+# in schema.sql.
 HOMES = {
     "plan": {"product": "product"},
     "story": {"product": "product"},
@@ -2307,9 +2308,9 @@ NOT_AN_EXECUTION = """
 
 
 def too_deep(table: str, condition: str = "TRUE") -> str:
-    """Return the query for the rows that make too many levels or lie below themselves, deepest first.
+    """Return the query for the rows that make too many levels or lie below themselves.
 
-    condition: which rows have a place among the levels.
+    The deepest comes first.  condition: which rows have a place among the levels.
     """
     return f"""
         SELECT id, link FROM (
@@ -8219,9 +8220,9 @@ class Sheet(NamedTuple):
         return [*links, (self.say(resource.array), path)] if pattern_of(path) in LISTS else links
 
     def lists_in(self, resource: Resource, record: Fields) -> Pieces:
-        """Return links to the lists within a record, none if it is deleted."""
+        """Return links to the lists within a record, none if it or what is above it is deleted."""
         above = RECORD_PATHS[resource.name]
-        if record.get("deleted") in (True, "1"):
+        if not self.store.find(resource.name, record["id"]):
             return []
         return [
             (listing.key, path.replace("<id>", str(record["id"])))
@@ -11344,8 +11345,8 @@ class Pull:
 # A setting is read from its flag, or from the environment variable PMSERVICE_<NAME>.
 
 PREFIX = "PMSERVICE_"
-# Kubernetes describes a Service called pmservice to the containers beside it by PMSERVICE_PORT, a URL,
-# and by variables with these names; Docker does for links.
+# Kubernetes describes a Service called pmservice to the containers beside it by PMSERVICE_PORT, a
+# URL, and by variables with these names.
 OF_KUBERNETES = re.compile(
     "(.+_)?(SERVICE_HOST|SERVICE_PORT(_.+)?|PORT_[0-9]+_(TCP|UDP|SCTP)(_.+)?)"
 )
