@@ -5693,10 +5693,14 @@ def path_of(array: str) -> str:
 
 @cache
 def facts_in(table: str) -> str:
-    """Return the columns of a table but who edited its rows and when, and an order."""
+    """Return the columns of a table but who edited its rows and when, and an order.
+
+    A task that is sent its story again takes the story's present version, which confirms it.
+    """
     with opened() as client:
         columns = [name for _, name, *_ in client.sql(f"PRAGMA table_info({table})")]
-    names = ", ".join(f'"{name}"' for name in columns if not name.startswith("lastEdited"))
+    left_out = {"lastEditedBy", "lastEditedDate", "storyVersion" if table == "task" else ""}
+    names = ", ".join(f'"{name}"' for name in columns if name not in left_out)
     return f"{names} FROM {table} ORDER BY {'rowid' if table == 'story_reviewer' else '1, 2'}"
 
 
