@@ -2994,6 +2994,7 @@ class Database:
         self.in_memory = path == ":memory:"
         self.file = path if self.in_memory else absolute(path)
         self.inode: int | None = None  # of the file that is written, once it is open
+        self.made = False  # whether the file was not there before
         self.read_only = existing and not self.in_memory
         self.older = older
         if self.in_memory:
@@ -3012,6 +3013,10 @@ class Database:
             self.created = self.open()
         except BaseException as error:
             self.close()
+            if self.made and NO_SHARING in str(error):  # nobody can have written there
+                for suffix in ("", "-wal", "-shm"):
+                    with contextlib.suppress(OSError):
+                        os.unlink(self.file + suffix)
             if isinstance(error, (OSError, sqlite3.Error, UnicodeDecodeError)):
                 raise explain(path, error) from None
             raise
@@ -3026,21 +3031,13 @@ class Database:
                 empty_database().backup(store.connection)
                 store.run("PRAGMA shrink_memory")  # forgets the pages that the copy went through
             return True
-        made = False
         if not self.read_only:
             # With mode 0600, unless it exists: SQLite would give it 0644.
             with contextlib.suppress(FileExistsError):
                 Path(self.path).touch(mode=0o600, exist_ok=False)
-                made = True
+                self.made = True
         refuse_strange(self.path, self.read_only)
-        try:
-            return self.open_file()
-        except sqlite3.OperationalError as error:
-            if made and NO_SHARING in str(error):  # nobody can have written there
-                for suffix in ("", "-wal", "-shm"):
-                    with contextlib.suppress(OSError):
-                        os.unlink(self.file + suffix)
-            raise
+        return self.open_file()
 
     def open_file(self) -> bool:
         """Open a file that is there, upgrading it if needed. Return whether it was empty."""

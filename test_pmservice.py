@@ -10776,6 +10776,8 @@ REFUSED_LINES = [  # line, words
     ("dmp",                    "; did you mean dump?"),
     ("user",                   "the following arguments are required: ACCOUNT; pmservice user --help says more"),
     ("user a/b",               'account must be an account: 1 to 30 letters, digits, _ . - @ (got "a/b").'),
+    ("user dev1 --realname \u3000", "realname must be 1 to 255 characters, not blank"),
+    ("call GET\n /p",          "METHOD must be GET, POST, PUT or DELETE (got 'GET\\n')"),
     ("user dev1 --password",   "there is no terminal to ask for the password at; give it as --password PASSWORD"),
     ("--allowed-host pm:80",   "--allowed-host must be a name without a port, such as pm.example.org (got 'pm:80')"),
     ("--port none",            "--port must be a whole number from 0 to 65535; 0 picks a free one (got 'none')"),
