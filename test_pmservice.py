@@ -9329,7 +9329,8 @@ class TestRunning:
             "served = stack.enter_context(pmservice.running())\n"
             f"served.get('/products')\n{end}\n"
         )
-        environment = {**os.environ, "PYTHONPATH": str(HERE)}
+        folders = os.pathsep.join([str(HERE), os.environ.get("PYTHONPATH", "")])
+        environment = {**os.environ, "PYTHONPATH": folders}
         ran = subprocess.run(
             [sys.executable, script], env=environment, timeout=60, capture_output=True
         )
