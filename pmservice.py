@@ -55,6 +55,7 @@ The tests say all of this again from the specification: they name what lacks a r
 from __future__ import annotations
 
 import argparse
+import atexit
 import contextlib
 import dataclasses
 import errno
@@ -10714,14 +10715,22 @@ def serving(host: str, port: int, make: Callable[[], Service]) -> Iterator[Serve
 def serving_in_thread(make: Callable[[], Service]) -> Iterator[Service]:
     """Serve what `make` returns on a free port of 127.0.0.1, in a thread, while the block runs."""
     with serving("127.0.0.1", 0, make) as server:
-        # A daemon: a script that never leaves the block can end all the same.
         thread = threading.Thread(target=server.run, daemon=True)
+
+        def end() -> None:
+            """Stop the server, and wait for its thread."""
+            server.stop()
+            thread.join()
+
         thread.start()
+        # Python waits for no daemon, and then nobody may wait for it any more: so a script that
+        # never leaves the block ends.
+        atexit.register(end)
         try:
             yield server.service
         finally:
-            server.stop()
-            thread.join()
+            atexit.unregister(end)
+            end()
 
 
 @contextlib.contextmanager
