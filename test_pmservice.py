@@ -3360,6 +3360,28 @@ def careless(tmp_path_factory):
     return module_in(tmp_path_factory.mktemp("careless"), "pmservice_careless", OPEN_TO_ALL)
 
 
+# fmt: off
+ODD_ROWS = [
+    "INSERT INTO user (account, realname, admin) VALUES ('admin', 'admin', 1)",
+    "INSERT INTO user (account, realname, email, phone, mobile) VALUES ('a', '  ', 'x y', 'call me', '+49 123 456')",
+    "INSERT INTO department (name, \"order\") VALUES ('d', 9007199254740993)",
+    "INSERT INTO project (id, type, name, begin, end, acl) VALUES (1, 'project', 'J', '2026-02-02', '2026-02-03', 'open')",
+    "INSERT INTO project (id, type, name, begin, end, acl, project, parent, days)"
+    " VALUES (2, 'sprint', 'E', '2026-02-02', '2026-02-03', 'open', 1, 1, 500)",
+    "INSERT INTO project (id, type, name, begin, end, acl, realBegan, realEnd)"
+    " VALUES (3, 'program', 'P', '2026-02-02', '2026-02-03', 'open', '2026-02-02', '2026-02-01')",
+    "INSERT INTO product (id, name) VALUES (1, 'P')", "UPDATE product SET \"order\" = 5", "UPDATE project SET \"order\" = 5, model = 'scrum'",
+    "INSERT INTO story (id, product, title, version) VALUES (1, 1, 'S', 9007199254740993)",
+    "INSERT INTO story (id, product, title, parent, estimate) VALUES (2, 1, 'T', 1, 5e9)",
+    "INSERT INTO task (id, project, execution, name, status, \"left\") VALUES (1, 1, 2, 'T', 'done', 4)",
+    "INSERT INTO bug (product, title, status, resolution, activatedCount) VALUES (1, 'B', 'closed', 'fixed', 9007199254740993)",
+    "INSERT INTO bug (product, title, openedBuild) SELECT 1, 'B', hex(zeroblob(40000))",
+    "INSERT INTO release (product, name, date, mailto) SELECT 1, 'R', '2026-02-02', hex(zeroblob(40000))",
+    "INSERT INTO testcase (product, title, caseFails) VALUES (1, 'C', 9007199254740993)",
+]
+# fmt: on
+
+
 class TestUpgrades:
     """A file of an older version runs the parts of the schema that it lacks: here NEXT_PART."""
 
@@ -3476,6 +3498,23 @@ class TestUpgrades:
                 assert products == seen
                 assert again.call("GET", "/users", Token="dev2").status_int == 200
             another.close()
+
+    def test_upgrade_mends_what_a_dump_could_not_load(self, tmp_path):
+        """What version 10 took, and this one refuses; the counters are those of the records."""
+        path = tmp_path / "old.db"
+        first = SCHEMA[SCHEMA.index("-- === Version 10") : SCHEMA.index("-- === Version 11")]
+        with another_program(path) as file:
+            file.executescript(first)
+            for statement in ODD_ROWS:
+                file.execute(statement)
+        with opened(path) as client:
+            loads_the_same(client)
+            assert client.get("/executions/2")["days"] == 2
+            holds(client.get("/users/a"), realname="a", email="", phone="", mobile="+49 123 456")
+            assert client.get("/tasks/1")["left"] == 0
+            assert [one["estimate"] for one in client.dump()["stories"]] == [10**9, 10**9]
+            holds(client.get("/products/1"), bugs=2, unResolved=1, closedBugs=1, fixedBugs=1)
+            assert problems(client) == []
 
     def test_upgrade_says_so_in_the_log(self, kept, later, capsys):
         told = f"kept.db: upgraded from version {NEXT_VERSION - 1} of its tables to {NEXT_VERSION}"
