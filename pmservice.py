@@ -2614,18 +2614,14 @@ class Store:
 
     def replace_part(self, id: int, part: Part, values: Iterable[Any]) -> None:
         """Replace the rows of a part of a record; those that are wanted again stay as they are."""
-        kept = []
         wanted = {frozenset(row.items()): row for row in rows_of_part(id, part, values)}
         sql = f'SELECT * FROM {part.table} WHERE "{part.owner}" = ?'
         for row in self.run(sql, (id,)).fetchall():
             stored = dict(row)
-            if frozenset(stored.items()) in wanted:
-                kept.append(frozenset(stored.items()))
-            else:
+            if wanted.pop(frozenset(stored.items()), None) is None:
                 self.delete(part.table, **stored)
-        for key, row in wanted.items():
-            if key not in kept:
-                self.insert(part.table, row)
+        for row in wanted.values():
+            self.insert(part.table, row)
 
     def update(self, table: str, id: int, changes: Fields) -> None:
         columns = ", ".join(f'"{name}" = ?' for name in changes)
@@ -9574,7 +9570,7 @@ def is_first_page(listing: Listing, query: str) -> bool:
     given = dict(urllib.parse.parse_qsl(query))
     if listing.whole and not {"page", "limit"} & given.keys():
         return False
-    if "title" in given or given.get("status") in SEARCHING:
+    if "title" in given or given.get("status", "").lower() in SEARCHING:
         return False
     page, limit = given.get("page", "1"), given.get("limit", str(listing.limit))
     return {page, limit} <= FIRST and given.get("order", "id").startswith("id")
@@ -11438,8 +11434,8 @@ def warn_of_unknown_variables() -> None:
     known += PULL_VARIABLES
     for variable in sorted(os.environ):
         name = variable.removeprefix(PREFIX)
-        is_ours = name not in known and not OF_KUBERNETES.fullmatch(name)
-        if name != variable and is_ours:
+        is_known = name in known or OF_KUBERNETES.fullmatch(name)
+        if name != variable and not is_known:
             log.warning("%s is not a setting%s", variable, suggest(name, known, PREFIX) or ".")
 
 
