@@ -28,7 +28,7 @@ sees it, are the views of schema.sql.
     15 Page         what browsers are shown
     16 Server       waitress: connections and threads
     17 Demo         a made-up company
-    18 Application  create_app(), running() and the pytest plugin
+    18 Application  create_app(), running() and what the pytest plugin calls
     19 Pull         the records of a running server, read over HTTP
     20 Command      settings and the command line
 
@@ -83,15 +83,16 @@ import stat
 import sys
 import threading
 import time
+import unicodedata
 import urllib.parse
 import weakref
 from collections import Counter, defaultdict, deque
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import MAXYEAR, MINYEAR, date, datetime, timedelta, timezone, tzinfo
 from http import HTTPStatus
 from pathlib import Path
-from types import FunctionType, MappingProxyType, ModuleType
+from types import FunctionType, MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, NoReturn, TextIO, TypedDict
 from wsgiref.util import is_hop_by_hop
 
@@ -338,15 +339,23 @@ def bounded(value: Any, least: float, most: float) -> Any:
     return value
 
 
+def as_whole(value: Any) -> Any:
+    """Return a number without a fraction, such as 3.0, as an int, and anything else as it is."""
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    return value
+
+
 def next_count(count: int) -> int:
     """Return the number after a counter's, which ends where a fixture's numbers do."""
     return min(count + 1, MAX_ID)
 
 
 def whole(least: int, most: int = MAX_INT) -> Callable[[Any], int]:
-    """Return a reader of an int, or of its text, between two inclusive bounds."""
+    """Return a reader of an int, of its text or of 3.0, between two inclusive bounds."""
 
     def read(value: Any) -> int:
+        value = as_whole(value)
         if isinstance(value, str) and ASCII_INT.fullmatch(value):
             value = int(value)
         if not is_number(value) or isinstance(value, float):
@@ -377,7 +386,7 @@ def read_text(value: Any) -> str:
     if is_number(value):
         if not -MAX_INT - 1 <= value <= MAX_INT:
             raise ValueError("must be text, or a number within 64 bits")
-        value = str(value)
+        value = str(as_whole(value))
     if not isinstance(value, str):
         raise ValueError("must be text")
     try:
@@ -408,11 +417,21 @@ def read_commas(value: Any) -> str | list[str]:
 
     `Settler` joins the items by commas; together they are as long as a text may be.
     """
+    if not (isinstance(value, (str, list)) or is_number(value)):
+        raise ValueError("must be text or an array of texts")
     if not isinstance(value, list):
         return read_text(value)
     items = [read_text(one.get("id") if isinstance(one, dict) else one) for one in value]
     read_text(",".join(items))
     return items
+
+
+def read_filled_commas(value: Any) -> str | list[str]:
+    """Return what `read_commas` does, unless that is nothing but commas and blanks."""
+    words = read_commas(value)
+    if not "".join(words).strip(", "):
+        raise ValueError("must be text or an array of texts, not empty")
+    return words
 
 
 def split_commas(text: str) -> list[str]:
@@ -500,23 +519,25 @@ def read_whitelist(value: Any) -> list[str | int]:
 
 
 def read_flag(value: Any) -> int:
-    """Return 0 or 1 from a boolean as the interface writes it: true, false, 0, 1, "0", "1"."""
+    """Return 0 or 1 from a boolean as the interface and queries write it."""
     if value in (0, 1, "0", "1"):  # True equals 1, False equals 0
         return int(value)
+    if value in ("false", "true"):
+        return int(value == "true")
     raise ValueError("must be true or false")
 
 
-def read_ids(value: Any) -> list[int]:
+def read_ids(value: Any, least: int = 1) -> list[int]:
     """Return the record ids of an array, or of text with commas, without duplicates."""
     if isinstance(value, str):
         value = [id for id in split_commas(value) if id]
     if not isinstance(value, list):
         raise ValueError("must be an array of ids")
-    read_id = whole(1)
+    read_id = whole(least)
     try:
         ids = [read_id(one.get("id") if isinstance(one, dict) else one) for one in value]
     except ValueError:
-        raise ValueError("must be an array of ids: whole numbers from 1") from None
+        raise ValueError(f"must be an array of ids: whole numbers from {least}") from None
     return list(dict.fromkeys(ids))
 
 
@@ -528,8 +549,9 @@ def read_some_ids(value: Any) -> list[int]:
 
 
 def read_plan_ids(value: Any) -> list[int]:
-    """Return the record ids of an array, or one id as an array."""
-    return read_ids([value] if isinstance(value, int) else value)
+    """Return the record ids of an array, or one id as an array; 0 names none."""
+    listed = value if isinstance(value, (list, str)) else [value]
+    return [id for id in read_ids(listed, least=0) if id]
 
 
 def only_one(read: Reader) -> Reader:
@@ -632,6 +654,11 @@ def array_of(items: Fields, **bounds: int) -> Fields:
     return {"type": "array", "items": items, **bounds}
 
 
+def named(name: str, schema: Fields) -> Fields:
+    """Return a schema with a name among the components."""
+    return {"$anchor": name, **schema}
+
+
 def one_of(*words: str) -> Kind:
     """Return the kind of an enumeration."""
     schema = {"type": "string", "enum": list(words)}
@@ -725,6 +752,7 @@ EMAIL        = text_kind("text",      matching(r"[^@\s]+@[^@\s]+", "an e-mail ad
 PHONE        = text_kind("text",      matching(r"\+?[0-9][0-9 ()-]{4,24}", "a phone number"))
 FILLED       = text_kind("text",      filled(MAX_TEXT),  {**STRING, "minLength": 1})
 COMMAS       = text_kind("commas",    read_commas)
+FILLED_COMMAS = COMMAS._replace(read=read_filled_commas, schema=FILLED.schema)
 ACCOUNT      = text_kind("text",      read_account,      ACCOUNT_SCHEMA)
 PASSWORD     = FILLED._replace(look="nullable")
 NEW_PASSWORD = text_kind("nullable",  filled(MAX_TEXT, least=6), {**STRING, "minLength": 6})
@@ -858,10 +886,14 @@ def check(
 
 
 class Items:
-    """A reader of an array of objects: it returns the checked fields of each."""
+    """A reader of an array of objects: it returns the checked fields of each.
 
-    def __init__(self, shape: Shape):
+    may_be_empty: whether {} is taken, even if fields are required.
+    """
+
+    def __init__(self, shape: Shape, may_be_empty: bool = False):
         self.shape = shape
+        self.may_be_empty = may_be_empty
 
     def __call__(self, value: Any, settle: Settle = unsettled) -> list[Members]:
         """Return the checked objects, with settled values. Raises Invalid."""
@@ -873,7 +905,8 @@ class Items:
             try:
                 if not isinstance(item, dict):
                     raise Invalid({"": with_value("must be an object", "", item)})
-                read.append(check(self.shape, item, settle))
+                is_left_out = self.may_be_empty and not item
+                read.append({} if is_left_out else check(self.shape, item, settle))
             except Invalid as error:
                 rules = error.fields.items()
                 refused.append({inside(place, field): rule for field, rule in rules})
@@ -910,7 +943,7 @@ def check_field(
         try:
             found = read(value, settle) if isinstance(read, Items) else read(value)
         except ValueError:
-            if field in record and value == record[field]:
+            if field in record and is_stored(value, record[field]):
                 return  # what is stored already is not refused
             raise
         values[field] = settle(field, kind, found)
@@ -918,6 +951,12 @@ def check_field(
             raise ValueError(f"must name an existing {kind.target or 'user'}")
     elif field in shape.required:
         raise ValueError(f"is required{expectation(kind)}")
+
+
+def is_stored(value: Any, stored: Any) -> bool:
+    """Tell whether a value is the stored one; an array of nothing is the empty text."""
+    is_empty = isinstance(value, list) and not any(value)
+    return bool(value == stored or (is_empty and stored == ""))
 
 
 def in_order(first: str, last: str) -> Rule:
@@ -947,12 +986,13 @@ def flat_object(name: str, integers: str, strings: str, objects: str = "") -> Fi
 
 STEP = Shape({"type": one_of(*STEP_TYPES), "desc": FILLED, "expect": TEXT}, "desc")
 STEP_SHOWN = flat_object("TestCaseStep", "id parent case version", "type desc expect")
-STEP_RESULT = Shape({"result": one_of(*RUN_RESULTS), "real": TEXT})
+OUTCOME: Fields = {"result": one_of(*RUN_RESULTS), "real": TEXT}
+STEP_RESULT = Shape({"id": ID, **OUTCOME}, "result")
 VERSION = Shape({"version": ID, "title": NAME, "spec": TEXT, "verify": TEXT}, "version title")
 REVIEWER = Shape({"account": SOMEBODY, "result": one_of(*VOTES)}, "account")
 # The schema of an array of objects is made of their shape (room 13).
 STEPS = Kind("plain", Items(STEP), {}, shown=array_of(STEP_SHOWN))
-STEP_RESULTS = Kind("plain", Items(STEP_RESULT), {})
+STEP_RESULTS = Kind("plain", Items(STEP_RESULT, may_be_empty=True), {})
 
 
 # Moments are stored as UTC text, YYYY-MM-DDThh:mm:ssZ.
@@ -1023,9 +1063,19 @@ def assigned_now(store: Any, given: Fields) -> str | None:
     return str(store.now) if given.get("assignedTo") else None
 
 
-def begins_today(store: Any, given: Fields) -> str:
-    """Return the first day of a new plan: today, or the day on which it ends if that is earlier."""
-    return min(str(store.today), given.get("end") or OPEN_END)
+def begin_of_plan(store: Any, given: Fields) -> str:
+    """Return the first day of a new plan: today, or the nearest day in its parent's and its own."""
+    begin: str = store.today
+    parent = store.get("plan", given.get("parent"))
+    if parent:
+        begin = min(max(begin, parent["begin"]), parent["end"])
+    return min(begin, given.get("end") or end_of_plan(store, given))
+
+
+def end_of_plan(store: Any, given: Fields) -> str:
+    """Return the last day of a new plan: that of its parent, if it has one."""
+    parent = store.get("plan", given.get("parent"))
+    return str(parent["end"]) if parent else OPEN_END
 
 
 def of_execution(store: Any, given: Fields) -> int:
@@ -1124,6 +1174,18 @@ TEXTS = MAP._replace(shown=array_of(STRING))
 BUG_TITLES = MAP._replace(shown=array_of(flat_object("BugTitle", "id", "title")))
 BUILDS = MAP._replace(shown=array_of(flat_object("BuildTitle", "", "id title")))
 PARTS = Kind("plain", read_text, source="part", shown=array_of(ANY_OBJECT))
+PLAN_TITLES = array_of(flat_object("PlanTitle", "id", "title"))
+PRODUCT_IN_PROJECT = object_of(
+    {"id": INTEGER, "name": STRING, "plans": PLAN_TITLES}, "ProductInProject"
+)
+# What GET shows of a project or an execution, after the specification's fields.
+PRODUCTS_IN_FULL = {
+    "products": MAP._replace(shown=array_of(PRODUCT_IN_PROJECT), sql="project.productsInFull")
+}
+HOURS_OF_TASKS = {
+    **dict.fromkeys(("totalEstimate", "totalConsumed", "totalLeft"), derived(HOURS)),
+    "progress": derived(),
+}
 # The kinds of fields that the views derive.
 DERIVED_INT, DERIVED_TEXT, DERIVED_FLAG = derived(), derived(TEXT), derived(YES_NO)
 OF_THE_LIST = derived(sql=":within")  # the record that narrows the list, see Store.page
@@ -1160,7 +1222,7 @@ KINDS_OF_NAMES = {
     "deleted": FLAG,
     "admin": YES_NO,
     "password": PASSWORD,
-    "openedBuild": COMMAS,
+    "openedBuild": FILLED_COMMAS,
     "stepResults": Kind("plain", read_text, shown=array_of(ANY_OBJECT)),
     "acl": one_of(*ACLS),
     "budgetUnit": one_of(*BUDGET_UNITS),
@@ -1289,7 +1351,7 @@ STORY_FIELDS = fields_of("""
     extraStories reviewer notReview parentPri planTitle files productName productStatus moduleTitle versions
     reviewers plans
 """, parent=STORY_PARENT, plan=DERIVED_TEXT, plans=rows_of(Part("plan_story", "story", "plan"), "plan"), type=one_of(*STORY_TYPES),
-    status=one_of(*STORY_STATES), stage=derived(one_of(*STORY_STAGES)), closedReason=one_of("", *STORY_REASONS),
+    status=one_of(*STORY_STATES), category=FILLED, spec=FILLED, stage=derived(one_of(*STORY_STAGES)), closedReason=one_of("", *STORY_REASONS),
     version=ID, estimate=ESTIMATE, mailto=WHITELIST, planTitle=TEXTS._replace(sql="story.planTitles"), reviewer=TEXTS, feedbackBy=EMPTY, notifyEmail=EMPTY)
 PLAN_FIELDS = fields_of("""
     id product branch parent title status desc begin end order closedReason deleted stories bugs hour
@@ -1436,7 +1498,7 @@ EXECUTION  = Resource("execution",  "project",    "executions",  "name project",
 HOME       = Resource("execution or project", "project", "", "",                PROJECT_FIELDS,    {},
                       types="project sprint stage")
 PRODUCT    = Resource("product",    "product",    "products",    "name",          PRODUCT_FIELDS,    CREATED)
-PLAN       = Resource("plan",       "plan",       "plans",       "title product", PLAN_FIELDS,       {"begin": begins_today, "end": OPEN_END},
+PLAN       = Resource("plan",       "plan",       "plans",       "title product", PLAN_FIELDS,       {"begin": begin_of_plan, "end": end_of_plan},
                       rules=(BEGIN_TO_END,), hidden="stories bugs hour project projectID expired")
 STORY      = Resource("story",      "story",      "stories",     "title product", STORY_FIELDS,      ASSIGNED,
                       hidden=f"{STORY_WHOLE} versions reviewers plans")
@@ -1522,11 +1584,13 @@ BUILD_SENT = "execution product name builder date scmPath filePath desc branch s
 TESTTASK_SENT = (
     "product execution build name begin end owner type pri status desc mailto report testcases"
 )
+FIELDS_OF_CALLER = Kind("plain", split_commas, STRING)  # the keys of MINE, room 6
 STORY_PEOPLE_AND_PLANS: Fields = {"reviewer": PEOPLE, "plan": PLAN_IDS}
 # fmt: off
 # THE BODIES OF REQUESTS: the resource's kinds, except where a request writes a field differently; the required fields; rules.
 NOTHING           = Shape({})
 COMMENT           = Shape({"comment": TEXT})
+WITH_MINE         = Shape({"fields": FIELDS_OF_CALLER})
 IN_MODULES        = Shape({"type": one_of(*WITH_MODULES), "id": ID}, "type id")
 LOGIN             = Shape({"account": TEXT, "password": TEXT}, "account password", repeats=False)
 CREATE_DEPARTMENT = DEPARTMENT.body("name parent manager", "name", order=DEPARTMENT_ORDER)
@@ -1559,7 +1623,7 @@ CREATE_RELEASE    = RELEASE.body(f"name date product branch {RELEASE_SENT}", "na
 MODIFY_RELEASE    = RELEASE.change(f"name date {RELEASE_SENT}")
 CREATE_CASE       = TESTCASE.body(f"{CASE_SENT} keywords steps", "title type pri steps")
 MODIFY_CASE       = TESTCASE.change(f"product {CASE_SENT} steps")
-RUN_CASE          = RESULT.change("", steps=STEP_RESULTS, testtask=link("testtask"), version=NATURAL)
+RUN_CASE          = RESULT.change("", result=OUTCOME["result"], steps=STEP_RESULTS, testtask=link("testtask"), version=NATURAL)
 CREATE_TESTTASK   = TESTTASK.body(TESTTASK_SENT, "product execution build name begin end", BEGIN_TO_END)
 MODIFY_TESTTASK   = TESTTASK.change(TESTTASK_SENT, "", BEGIN_TO_END)
 CREATE_BUG        = BUG.body(BUG_SENT, "title severity pri type openedBuild")
@@ -1741,6 +1805,7 @@ class View:
     flag: the writer of `deleted`.
     stamp: how an unset datetime of the look "stamp" is written; the others follow `never`.
     adds: fields that only this view shows.
+    logged: whether the answer ends with `actions`, the action log of the record.
     only: the fields that it shows instead of all.
     exceptions: the writers of single fields.
     kinds: of fields that it shows by another kind.
@@ -1760,6 +1825,7 @@ class View:
     flag: Writer = AS_BOOLEAN
     stamp: str = BLANK
     adds: str = ""
+    logged: bool = False
     only: str = ""
     exceptions: Mapping[str, Writer] = dataclasses.field(default_factory=dict)
     kinds: Mapping[str, Kind] = dataclasses.field(default_factory=dict)
@@ -1861,18 +1927,22 @@ USER_SHOWN      = View(USER,      flag=AS_DIGIT)
 MY_PROFILE      = View(USER,      flag=AS_DIGIT, exceptions={"role": AS_ROLE}, envelope=PROFILE)
 PROJECT_SHOWN   = View(PROJECT,   no_day=ZERO_DAY)
 EXECUTION_SHOWN = View(EXECUTION, no_day=ZERO_DAY)
+PROJECT_IN_FULL = View(PROJECT,   no_day=ZERO_DAY, adds="products", kinds=PRODUCTS_IN_FULL)
+EXECUTION_IN_FULL = View(EXECUTION, no_day=ZERO_DAY, adds="products", kinds={**PRODUCTS_IN_FULL, **HOURS_OF_TASKS})
 PRODUCT_SHOWN   = View(PRODUCT)
 PLAN_SHOWN      = View(PLAN)  # and then the lists of ENCLOSED, room 6
 PLAN_LISTED     = View(PLAN,      adds=PLAN.hidden)
 STORY_SHOWN     = View(STORY,     adds=STORY_WHOLE)  # and then the lists of ENCLOSED, room 6
+STORY_IN_FULL   = View(STORY,     adds=STORY_WHOLE, logged=True)
 STORY_LISTED    = View(STORY,     adds="reviewer notReview productStatus", kinds={"planTitle": DERIVED_TEXT}, envelope=IF_ASKED)
 STORY_LINKED    = View(STORY,     kinds=IN_PROJECT, only=" ".join({**IN_PROJECT, **STORY_LISTED.fields}), envelope=IF_ASKED)
 BUILD_SHOWN     = View(BUILD,     adds="productType files")
 BUILD_LISTED    = View(BUILD,     adds="executionID branchName")
 BUILD_LINKED    = View(BUILD,     adds="branchName")
-BUG_SHOWN       = View(BUG,       kinds={"openedBuild": BUILDS._replace(sql="bug.openedBuilds")})
+BUG_SHOWN       = View(BUG,       kinds={"openedBuild": BUILDS._replace(sql="bug.openedBuilds")}, logged=True)
 BUG_BRIEF       = View(BUG)
 TASK_SHOWN      = TASK_CREATED
+TASK_IN_FULL    = View(TASK,      logged=True)
 CASE_LISTED     = View(TESTCASE)
 TESTTASK_SHOWN  = View(TESTTASK,  adds="productName branch executionName productType files")  # and then the lists of ENCLOSED, room 6
 TESTTASK_LISTED = View(TESTTASK,  adds="productName branch executionName")
@@ -1893,11 +1963,24 @@ TOKEN = flat_object("Token", "", "token")
 PING = flat_object("Ping", "", "token tokenLife")
 # Not "Configuration": clients that are made of the document have a class of that name.
 CONFIGURATION = flat_object("Setting", "", "name value")
-CONFIGURATION_LIST = array_of(flat_object("SettingInList", "", "key value"))
+CONFIGURATION_LIST = named("SettingList", array_of(flat_object("SettingInList", "", "key value")))
 GROUP = flat_object("Group", "id project", "vision name role desc acl developer", "privs accounts")
 MODULES = object_of({"modules": array_of({}, maxItems=0)}, "ModuleList")
 BUG_OPTIONS = flat_object("BugOptions", "", "", "options")
-DEPARTMENT_TREES = array_of(ANY_OBJECT)
+ACTION = object_of(
+    {
+        **dict.fromkeys(("id", "objectID"), INTEGER),
+        **dict.fromkeys(("objectType", "actor", "action", "comment"), STRING),
+        "date": or_null({**STRING, "format": "date-time"}),
+        "history": array_of({}, maxItems=0),
+    },
+    "Action",
+)
+GROUP_LIST = named("GroupList", array_of(GROUP))
+DEPARTMENTS = named("DepartmentTrees", array_of(named("DepartmentTree", ANY_OBJECT)))
+# Of a fixture: its arrays.
+RECORDS = dict.fromkeys(FIXTURE, array_of(ANY_OBJECT))
+FIXTURE_DOCUMENT = named("Fixture", {"type": "object", "properties": RECORDS})
 
 SUCCESS = {"message": "success"}
 
@@ -1968,10 +2051,22 @@ BROWSE_BUGS = browsing(
     openedthisweek="bug.openedDate >= monday()",
     resolvedthisweek="bug.resolvedDate >= monday()",
 )
-BROWSE_TASKS = browsing("task", TASK_STATES, unclosed="task.status NOT IN ('closed', 'cancel')")
+BROWSE_TASKS = browsing(
+    "task",
+    TASK_STATES,
+    unclosed="task.status NOT IN ('closed', 'cancel')",
+    undone="task.status IN ('wait', 'doing')",
+    assignedtome="task.assignedTo = me()",
+    myinvolved="me() IN (task.assignedTo, task.finishedBy, task.openedBy)",
+    assignedbyme=ASSIGNED_BY_ME.format("task"),
+    finishedbyme="task.finishedBy = me()",
+    delayed="task.status IN ('wait', 'doing') AND task.deadline < today()",
+    needconfirm="task.story <> 0 AND EXISTS (SELECT 1 FROM seen_story AS named"
+    " WHERE named.id = task.story AND named.status = 'active' AND named.version > task.storyVersion)",
+)
 BROWSE_PLANS = browsing("plan", PLAN_STATES, undone="plan.status IN ('wait', 'doing')")
 BROWSE_TESTTASKS = browsing("testtask", TESTTASK_STATES, totalstatus="")
-BROWSE_PRODUCTS = browsing("product", ["closed"], noclosed="product.status <> 'closed'")
+BROWSE_PRODUCTS = browsing("product", PRODUCT_STATES, noclosed="product.status <> 'closed'")
 # Also of executions.
 BROWSE_PROJECTS = browsing("project", PROJECT_STATES, undone="project.status <> 'closed'")
 BROWSE_RELEASES = browsing("release", RELEASE_STATES)
@@ -2026,6 +2121,7 @@ NARROWINGS = {
     "project product":    "project.id IN (SELECT project FROM project_product WHERE project_product.product = :product)",
     "project program":    "project.parent = :program",
     "task story":         "task.story = :story AND task.story <> 0",  # as the partial index says
+    "task search":        "",  # only lifts the scope
     "bug story":          "bug.story = :story AND bug.story <> 0",
     "testcase story":     "testcase.story = :story AND testcase.story <> 0",
     "bug plan":           "bug.plan = :plan AND bug.plan <> 0 AND bug.product = (SELECT plan.product FROM plan WHERE plan.id = :plan)",
@@ -2055,20 +2151,47 @@ def read_words(value: Any) -> str:
     return text
 
 
+def folded(text: str) -> str:
+    """Return a text in the form in which texts are searched and sorted, in all languages.
+
+    Upper and lower case are the same, and letters are those without their accents: "Äpfel" stands
+    between "Apfel" and "Birne".
+    """
+    if text.isascii():
+        return text.lower()
+    letters = unicodedata.normalize("NFKD", text.casefold())
+    return "".join(letter for letter in letters if not unicodedata.combining(letter))
+
+
 @functools.lru_cache(1)
 def folded_words(text: str) -> list[str]:
-    """Return the words of a search, in the form in which names are searched."""
-    return list(dict.fromkeys(text.lower().split()))
+    """Return the words of a search, as `folded` writes them."""
+    return list(dict.fromkeys(folded(text).split()))
 
 
 def has_words(text: str, name: str) -> bool:
-    """Tell whether every word of a search is a part of a name, whatever the case."""
-    folded = name.lower()
-    return all(word in folded for word in folded_words(text))
+    """Tell whether every word of a search is a part of a name."""
+    words = folded(name)
+    return all(word in words for word in folded_words(text))
 
 
-# The kinds of the filters that are no links; `title` is ours.
-FILTER_KINDS = {"type": one_of(*STORY_TYPES), "title": Kind("plain", read_words, NAME.schema)}
+def read_assignee(value: str) -> str | int | None:
+    """Return the account or the id of a user from a query; digits are an id, as in a path."""
+    return read_person(int(value) if ASCII_INT.fullmatch(value) else value)
+
+
+WORDS = Kind("plain", read_words, NAME.schema)
+EVERYBODY = {**FLAG_SCHEMA, "description": "true: everybody's, not only the caller's"}
+# The kinds of filters; the others are links. `title` is ours.
+FILTER_KINDS = {
+    "type": one_of(*STORY_TYPES),
+    "title": WORDS,
+    "name": WORDS,
+    "pri": NATURAL,
+    "execution": HOME_LINK,
+    "assignedTo": PERSON._replace(read=read_assignee, schema=ACCOUNT_SCHEMA, absent=(None, "")),
+    "search": FLAG._replace(schema=EVERYBODY, absent=(None, "", "0", "false")),
+}
 
 
 @dataclasses.dataclass(eq=False)
@@ -2085,7 +2208,7 @@ class Listing:
     bare: whether the answer shows no page, total or limit.
     filters: the query parameters that narrow it, some with a default, as in "type=story".
     default: the status if none is asked for.
-    scope: a further condition on a record.
+    scope: a further condition on a record, unless one of the filters in `unscoped` is set.
     beside: a field after the list, and the query that gives its JSON.
     """
 
@@ -2100,6 +2223,7 @@ class Listing:
     filters: str = ""
     default: str = "all"
     scope: str = ""
+    unscoped: str = ""
     beside: tuple[str, str] = ("", "")
 
     @functools.cached_property
@@ -2123,7 +2247,10 @@ class Listing:
         if len(self.browse) > 1:
             fields["status"] = one_of(*self.browse)
         for name in self.filter_defaults:
-            fields[name] = FILTER_KINDS.get(name) or link(name)
+            kind = FILTER_KINDS.get(name) or link(name)
+            if kind.target:  # 0 names none
+                kind = kind._replace(absent=(None, "", "0"))
+            fields[name] = kind
         return Shape(fields)
 
     @functools.cached_property
@@ -2139,10 +2266,12 @@ class Listing:
         for field in self.sortable:
             orders[field] = orders[f"{field}_asc"] = (field, "asc")
             orders[f"{field}_desc"] = (field, "desc")
+        in_lower_case = {word.lower(): order for word, order in orders.items()}
 
         def read(word: Any) -> tuple[str, str]:
-            if word in orders:
-                return orders[word]
+            order = in_lower_case.get(str(word).lower())
+            if order:
+                return order
             near = suggest(word, orders)
             raise ValueError(f"must be a field of the list, alone or with _asc or _desc{near}")
 
@@ -2150,7 +2279,7 @@ class Listing:
 
 
 # The lists inside of single records, which follow the fields of the view.
-ENCLOSED = {
+ENCLOSED: dict[View, tuple[Listing, ...]] = {
     PLAN_SHOWN: (Listing("stories", STORY_LISTED, "plan"), Listing("bugs", BUG_BRIEF, "plan")),
     TESTTASK_SHOWN: (Listing("testcases", TESTTASK_CASE, "testtask", order=OLDEST),),
     STORY_SHOWN: (
@@ -2162,6 +2291,18 @@ ENCLOSED = {
         Listing("requirements", STORY_NAMED, "parent_of", order=OLDEST),
     ),
 }
+ENCLOSED[STORY_IN_FULL] = ENCLOSED[STORY_SHOWN]
+
+
+def mine(view: View) -> Listing:
+    """Return the list of what is assigned to the caller and not closed."""
+    table = view.resource.table
+    scope = f"{table}.assignedTo = me() AND {table}.status <> 'closed'"
+    return Listing(view.resource.array, view, whole=True, scope=scope)
+
+
+# What GET /user?fields=bug,task shows beside the profile.
+MINE = {"bug": mine(BUG_BRIEF), "task": mine(TASK_SHOWN), "story": mine(STORY_LISTED)}
 
 
 def all_of(*conditions: str) -> str:
@@ -2257,15 +2398,20 @@ def list_statements(
     conditions = [resource.undeleted, resource.of_types, *of_the_living(table, names)]
     for name in names:
         condition = f'{table}."{name}" = :{name}'
-        if name == "title":
-            condition = f"has_words(:title, {table}.{listing.name_column})"
+        if FILTER_KINDS.get(name) is WORDS:
+            condition = f"has_words(:{name}, {table}.{listing.name_column})"
         conditions.append(NARROWINGS.get(f"{table} {name}", condition))
-    conditions += [listing.scope, listing.browse[status]]
+    if not {*names} & {*listing.unscoped.split()}:
+        conditions.append(listing.scope)
+    conditions.append(listing.browse[status])
     where = all_of(*conditions)
     field, way = order
     sorting = f"{table}.id {way}"
     if field != "id":
-        sorting = f'{table}."{field}" {way}, {sorting}'
+        key = f'{table}."{field}"'
+        if listing.view.fields[field].look == "text":
+            key = f"folded({key})"
+        sorting = f"{key} {way}, {sorting}"
     rows = table if table in HOMES else f"seen_{table} AS {table}"
     source = f"{rows} WHERE {where}"
     page = f"SELECT {table}.id FROM {source} ORDER BY {sorting}"
@@ -2337,21 +2483,24 @@ def too_deep(table: str, condition: str = "TRUE") -> str:
         ORDER BY level DESC, id"""
 
 
-def outside_project(day: str) -> str:
-    """Return the query for the executions that begin or end outside of their project's days."""
+def outside(table: str, above: str, day: str) -> str:
+    """Return the query for the rows that begin or end outside of the days of the row above.
+
+    above: the column of its id.
+    """
     return f"""
-        SELECT execution.id, 0 AS link, home.begin, home.end
-        FROM project AS execution JOIN project AS home ON home.id = execution.project
-        WHERE execution.{day} NOT BETWEEN home.begin AND home.end"""
+        SELECT below.id, 0 AS link, above_it.begin, above_it.end
+        FROM {table} AS below JOIN {table} AS above_it ON above_it.id = below.{above}
+        WHERE below.{day} NOT BETWEEN above_it.begin AND above_it.end"""
 
 
-def outside_executions(condition: str) -> str:
-    """Return the query for the projects whose days do not cover those of their executions."""
+def not_covering(table: str, above: str, condition: str) -> str:
+    """Return the query for the rows whose days do not cover those of the rows below."""
     return f"""
-        SELECT project.id, 0 AS link, min(execution.begin) AS begin, max(execution.end) AS end
-        FROM project JOIN project AS execution ON execution.project = project.id
-        WHERE NOT execution.deleted
-        GROUP BY project.id HAVING {condition}"""
+        SELECT above_it.id, 0 AS link, min(below.begin) AS begin, max(below.end) AS end
+        FROM {table} AS above_it JOIN {table} AS below ON below.{above} = above_it.id
+        WHERE NOT below.deleted
+        GROUP BY above_it.id HAVING {condition}"""
 
 
 def parent_elsewhere(table: str) -> str:
@@ -2445,10 +2594,12 @@ TESTTASK_BUILD = """
     SELECT testtask.id, testtask.product, build.id AS link
     FROM testtask JOIN build ON build.id = testtask.build
     WHERE build.product <> testtask.product"""
-BEGINS_LATE = outside_executions("project.begin > min(execution.begin)")
-ENDS_EARLY = outside_executions("project.end < max(execution.end)")
-WITHIN_PROJECT = "must lie within the project's days, {begin} to {end}"
-COVERING = "must cover the days of the executions, {begin} to {end}"
+BEGINS_LATE = "above_it.begin > min(below.begin)"
+ENDS_EARLY = "above_it.end < max(below.end)"
+WITHIN = "must lie within the {}'s days, {{begin}} to {{end}}"
+COVERING = "must cover the days of the {}, {{begin}} to {{end}}"
+IN_PROJECT_DAYS, IN_PLAN_DAYS = WITHIN.format("project"), WITHIN.format("parent")
+OVER_EXECUTIONS, OVER_PLANS = COVERING.format("executions"), COVERING.format("child plans")
 TOO_DEEP = f"must not be the {{}} itself, lie below it, or make more than {MAX_LEVELS} levels"
 ITS_PROJECT = "must be the project of its execution"
 OF_THE_PROJECT = "must be an execution of project {project}, or the project itself"
@@ -2459,10 +2610,10 @@ ANOTHER_NAME = "cannot be given to a build of this product; choose another"
 CONSTRAINTS = (
     #          table         field        when               query                       rule
     Constraint("project",    "parent",    "parent",          too_deep("project", "{}.type = 'program'"), TOO_DEEP.format("program")),
-    Constraint("project",    "begin",     "begin project",   outside_project("begin"),   WITHIN_PROJECT, in_fixture=False),
-    Constraint("project",    "end",       "end project",     outside_project("end"),     WITHIN_PROJECT, in_fixture=False),
-    Constraint("project",    "begin",     "begin",           BEGINS_LATE,                COVERING, in_fixture=False),
-    Constraint("project",    "end",       "end",             ENDS_EARLY,                 COVERING, in_fixture=False),
+    Constraint("project",    "begin",     "begin project",   outside("project", "project", "begin"), IN_PROJECT_DAYS, in_fixture=False),
+    Constraint("project",    "end",       "end project",     outside("project", "project", "end"), IN_PROJECT_DAYS, in_fixture=False),
+    Constraint("project",    "begin",     "begin",           not_covering("project", "project", BEGINS_LATE), OVER_EXECUTIONS, in_fixture=False),
+    Constraint("project",    "end",       "end",             not_covering("project", "project", ENDS_EARLY), OVER_EXECUTIONS, in_fixture=False),
     Constraint("project",    "project",   "",                NOT_AN_EXECUTION,           "must be 0: only executions belong to projects"),
     Constraint("department", "parent",    "parent",          too_deep("department"), TOO_DEEP.format("department")),
     Constraint("story",      "parent",    "parent",          parent_elsewhere("story"),  like("story")),
@@ -2475,6 +2626,10 @@ CONSTRAINTS = (
     Constraint("plan",       "parent",    "parent",          parent_elsewhere("plan"),   like("plan")),
     Constraint("plan",       "parent",    "parent",          grandparent("plan"),        "must be a plan that has no parent itself (got {link})"),
     Constraint("plan",       "parent",    "parent",          has_children("plan"),       "must be 0, because this plan has children", in_fixture=False),
+    Constraint("plan",       "begin",     "begin parent",    outside("plan", "parent", "begin"), IN_PLAN_DAYS, in_fixture=False),
+    Constraint("plan",       "end",       "end parent",      outside("plan", "parent", "end"), IN_PLAN_DAYS, in_fixture=False),
+    Constraint("plan",       "begin",     "begin",           not_covering("plan", "parent", BEGINS_LATE), OVER_PLANS, in_fixture=False),
+    Constraint("plan",       "end",       "end",             not_covering("plan", "parent", ENDS_EARLY), OVER_PLANS, in_fixture=False),
     Constraint("build",      "execution", "execution",       other_project("build"),     OF_THE_PROJECT, in_fixture=False),
     Constraint("build",      "product",   "product",         NOT_OF_PROJECT,             "must be a product of project {project}", in_fixture=False),
     Constraint("build",      "name",      "name product",    SAME_NAME,                  ANOTHER_NAME),
@@ -2640,10 +2795,9 @@ class Store:
         conditions = " AND ".join(f'"{name}" = ?' for name in key)
         self.run(f"DELETE FROM {table} WHERE {conditions}", tuple(key.values()))
 
-    def get(self, table: str, id: int) -> Record:
-        """Return a row that exists."""
-        row: Record = self.run(f"SELECT * FROM {table} WHERE id = ?", (id,)).fetchone()
-        return row
+    def get(self, table: str, id: int | None) -> Any:
+        """Return a row, None without one."""
+        return self.row(f"SELECT * FROM {table} WHERE id = ?", (id,))
 
     def find(self, target: str, id: int, living: bool = True) -> Record | None:
         """Return the row of a resource if it is not deleted and the caller may see it.
@@ -2731,13 +2885,22 @@ class Store:
         return dict(self.run(sql, (to_json(list(accounts)),)))
 
     def user(self, person: str | int) -> Record | None:
-        """Return the row of a user by account or id, None if it is unknown."""
-        column = "id" if isinstance(person, int) else "account"
-        return self.row(f"SELECT * FROM user WHERE {column} = ?", (person,))
+        """Return the row of a user by account, in any case, or id; None if it is unknown."""
+        if isinstance(person, int):
+            return self.row("SELECT * FROM user WHERE id = ?", (person,))
+        # Earlier versions took DEV1 for another user than dev1: the same spelling comes first.
+        sql = "SELECT * FROM user WHERE account = :account COLLATE NOCASE ORDER BY account <> :account"
+        return self.row(sql, {"account": person})
 
-    def password(self, account: str) -> str | None:
-        """Return the stored hash of a user's password, None if nobody can log in as this user."""
-        return self.value("SELECT password FROM user WHERE account = ? AND NOT deleted", (account,))
+    def login(self, account: str) -> tuple[str, str | None]:
+        """Return an account as it is stored, and the hash of its password.
+
+        The hash is None if nobody can log in as this user.
+        """
+        user = self.user(account)
+        if not user or user["deleted"]:
+            return account, None
+        return user["account"], user["password"]
 
     def id_of(self, name: int | str) -> int:
         """Return the id that a path names, as a number or an account; 0 if none can have it."""
@@ -2871,6 +3034,23 @@ class Store:
         """Return the day of a task's last effort, "" without one."""
         return self.value("SELECT max(date) FROM effort WHERE task = ?", (task,)) or ""
 
+    def actions(self, table: str, id: int) -> str:
+        """Return the action log of a record as JSON; who opened it comes first."""
+        sql = f"""
+            SELECT json_group_array(json_object(
+                'id', id, 'objectType', :table, 'objectID', :id, 'actor', actor,
+                'action', action, 'date', date, 'comment', comment, 'history', json_array()))
+            FROM (
+                SELECT 0 AS id, coalesce(openedBy, '') AS actor, 'opened' AS action,
+                    openedDate AS date, '' AS comment
+                FROM {table} WHERE id = :id
+                UNION ALL
+                SELECT id, actor, action, date, comment FROM action
+                WHERE objectType = :table AND objectID = :id
+                ORDER BY id)
+        """
+        return str(self.value(sql, {"table": table, "id": id}))
+
     def log_action(self, table: str, id: int, action: str, body: Fields) -> None:
         """Log who did what to a record, with the comment in the body."""
         entry = {
@@ -2944,7 +3124,7 @@ class Store:
         """
         given = {user["id"]: user.get("account") for user in users if "id" in user}
         last = max([self.number("SELECT max(id) FROM user"), *given])
-        sql = "UPDATE user SET id = ? WHERE id = ? AND account <> ?"
+        sql = "UPDATE user SET id = ? WHERE id = ? AND account <> ? COLLATE NOCASE"
         for id, account in given.items():
             last += self.run(sql, (last + 1, id, account)).rowcount
         refuse_beyond_last(last)
@@ -3438,6 +3618,7 @@ def add_functions(store: Store) -> None:
         store.connection.create_function(name, 0, answer, deterministic=True)
     store.connection.create_function("written", 2, lambda *row: store.written == row)
     store.connection.create_function("has_words", 2, has_words, deterministic=True)
+    store.connection.create_function("folded", 1, folded, deterministic=True)
 
 
 def statements_of(script: str) -> Iterator[str]:
@@ -4129,10 +4310,11 @@ def run_case(store: Store, case: Record, body: Fields) -> int:
     if version > latest:
         raise Invalid(version=f"must be at most {latest}, the test case's version")
     # Quirk: always the present steps, whatever version is run.
-    steps = list(map(dict, store.steps(id)))
+    steps = list(map(dict, store.steps(id))) or [{}]  # without steps, it takes one result
+    if not (body.get("steps") or body.get("result")):
+        raise Invalid(result="is required, unless steps have one")
     add_results(steps, body.get("steps", []))
-    results = {step.get("result") for step in steps}
-    result = next((word for word in ("fail", "blocked") if word in results), "pass")
+    result = result_of_run(steps, body.get("result", ""))
     run: Members = {"lastRunner": store.me.account, "lastRunDate": store.now}
     run["lastRunResult"] = result
     if result == "fail":
@@ -4144,22 +4326,59 @@ def run_case(store: Store, case: Record, body: Fields) -> int:
         "case": id,
         "version": version,
         "caseResult": result,
-        "stepResults": to_json(steps),
+        "stepResults": to_json(list(filter(None, steps))),
     }
     return create(store, RESULT, made)
 
 
+def result_of_run(steps: Iterable[Fields], given: str) -> str:
+    """Return the result of a run: the worst of its steps' and of the one that is given for it.
+
+    It is "n/a" if no step was run.
+    """
+    results = {step["result"] for step in steps if "result" in step}
+    for word in ("fail", "blocked"):
+        if word in {*results, given}:
+            return word
+    return "pass" if results else given or "n/a"
+
+
 def add_results(steps: list[Members], given: list[Fields]) -> None:
-    """Add the results that a request gives to the steps of a test case, in the same order."""
-    most = len(steps)
-    if len(given) > most:
-        rule = f"must have at most {most} items, one for each step of the test case"
-        raise Invalid(steps=rule)
-    for step, item in zip(steps, given, strict=False):
-        if item:  # {} leaves a step without a result: it was not run
-            step["result"] = "pass"
-            step["real"] = ""
-            step.update(item)
+    """Add the results that a request gives to the steps of a test case. Raises Invalid.
+
+    A result belongs to the step that its `id` names. Without ids they are in the order of the
+    steps: of those that are no groups, or of all if there are as many. {} is a step that was not
+    run.
+    """
+    runnable = [step for step in steps if step.get("type") != "group"]
+    if any("id" in item for item in given):
+        ordered = named_steps(steps, given)
+    elif len(given) == len(steps):
+        ordered = steps
+    elif len(given) <= len(runnable):
+        ordered = runnable
+    else:
+        counts = dict.fromkeys([len(runnable), len(steps)])
+        rule = f"must have at most {' or exactly '.join(map(str, counts))} items"
+        raise Invalid(steps=f"{rule}, one for each step of the test case (got {len(given)})")
+    for step, item in zip(ordered, given, strict=False):
+        if item:
+            step |= {"result": item["result"], "real": item.get("real", "")}
+
+
+def named_steps(steps: Iterable[Members], given: Iterable[Fields]) -> list[Members]:
+    """Return the step that each result names, {} for one that is left out. Raises Invalid."""
+    by_id = {step.get("id"): step for step in steps}
+    broken, named = {}, []
+    for place, item in enumerate(given):
+        step = by_id.pop(item.get("id"), None) if item else {}
+        if step is None:
+            rule = f"must be the id of a step of this test case, once (got {item.get('id')})"
+            broken[f"steps{inside(place, 'id')}"] = rule
+        named.append(step or {})
+    if broken:
+        raise Invalid(broken)
+    return named
 
 
 # Tasks
@@ -4255,9 +4474,14 @@ def set_state(store: Store, task: Record, changes: Members) -> int:
     return move(store, task, changes, SET_TO[status], source)
 
 
-def start_of(store: Store, task: Record) -> str:
-    """Return when a task was started: now, if it has not been yet."""
-    return task["realStarted"] or store.now
+def start_of(store: Store, task: Record, day: str = "") -> str:
+    """Return when a task was started; if it has not been yet: when `day` begins, or now."""
+    started: str | None = task["realStarted"]
+    if day and not started:
+        # A day at the end of time, or that of UNSET_MOMENT, has no moment that can be stored.
+        with contextlib.suppress(ValueError, OverflowError):
+            return checked_utc(datetime.fromisoformat(day), store.zone)
+    return started or store.now
 
 
 def start_task(store: Store, task: Record, body: Fields) -> int:
@@ -4312,7 +4536,7 @@ def add_effort(store: Store, task: Record, body: Fields) -> int:
         return modify(store, task, changes, TASK)
     changes["left"] = latest["left"]
     store.begin_projects(task)
-    changes["realStarted"] = start_of(store, task)
+    changes["realStarted"] = start_of(store, task, efforts[0]["date"])
     if not latest["left"]:
         return move(store, task, changes, EFFORT_LAST)
     if task["status"] != "doing":
@@ -4544,16 +4768,16 @@ def with_hash(user: Fields) -> Fields:
 
 def save_user(store: Store, given: Fields) -> int:
     """Create a user, or change a known one, and return the id. A password is given as its hash."""
-    account = given["account"]
-    known = store.user(account)
+    known = store.user(given["account"])
     if not known:
         return create(store, USER, given)
+    account = known["account"]
     if given.get("password"):
         # Also logs out; in a demo, changes the copies, too.
         store.change_password(account, known["password"], given["password"])
     if given.get("deleted"):
         store.delete("token", account=account)
-    store.update("user", known["id"], given)
+    store.update("user", known["id"], {**given, "account": account})
     id: int = given.get("id", known["id"])  # a fixture may give a known account another id
     return id
 
@@ -4630,13 +4854,13 @@ def log_in(database: Database, body: Fields) -> Members:
 
     It is given the database instead of a store, because hashing takes too long for a transaction.
     """
-    account = body["account"]
     with database.querying() as store:
-        stored = store.password(account)
+        account, stored = store.login(body["account"])
     if not password_matches(body["password"], stored):
         raise Refusal(400, LOGIN_FAILED)
     with database.writing() as store:
-        if store.password(account) != stored:  # changed, or the user was deleted, meanwhile
+        # changed, or the user was deleted, meanwhile
+        if store.login(account) != (account, stored):
             raise Refusal(400, LOGIN_FAILED)
         return {"token": give_token(store, account)}
 
@@ -4671,7 +4895,7 @@ Places = dict[str, list[int]]  # the ids of each array's records, in the fixture
 FIXTURE_STEP = Shape({"id": ID, "parent": INT, "version": INT, **STEP.fields}, "desc")
 # In the order of `run_case`, so that a dump is the same when it was loaded.
 FIXTURE_STEP_RESULT = Shape(
-    {**dict.fromkeys(("id", "parent", "case", "version"), INT), **STEP.fields, **STEP_RESULT.fields}
+    {**dict.fromkeys(("id", "parent", "case", "version"), INT), **STEP.fields, **OUTCOME}
 )
 
 
@@ -4687,11 +4911,14 @@ FIXTURE_KINDS = {
     STORY: {
         "parent": link("story"),
         "estimate": HOURS,  # of a parent: a sum, which may be more than one story may have
+        "category": TEXT,
+        "spec": TEXT,
         "executions": rows_of(Part("project_story", "story", "project"), HOME.name)._replace(
             sql="story.homes"
         ),
     },
     RELEASE: {"buildName": TEXT},
+    BUG: {"openedBuild": COMMAS},
     TESTCASE: {"steps": TESTCASE_FIELDS["steps"]._replace(read=Items(FIXTURE_STEP))},
     RESULT: {"stepResults": Kind("plain", read_step_results)},
     USER: {field: kind for field, kind in CHECKED_PROFILE.items() if field != "password"},
@@ -5073,13 +5300,13 @@ COMPANIONS = (  # beyond the specification: the rest of the published interface
     #       path                                purpose                              shows             reads              perform
     get(    "/tokens",                          "say how to log in",                 MESSAGE, perform=say_how_to_log_in, open=True),
     get(    "/ping",                            "show the token of the caller",      PING, perform=ping),
-    get(    "/user",                            "get the caller",                    MY_PROFILE, perform=show_me),
+    get(    "/user",                            "get the caller",                    MY_PROFILE,       WITH_MINE,         show_me, query="fields"),
     get(    "/configurations",                  "list configurations",               CONFIGURATION_LIST, perform=list_configurations),
     get(    "/configurations/<name>",           "get a configuration",               CONFIGURATION, perform=get_configuration),
-    get(    "/groups",                          "list the groups of users",          array_of(GROUP), perform=list_groups),
+    get(    "/groups",                          "list the groups of users",          GROUP_LIST, perform=list_groups),
     get(    "/options/bug",                     "list the choices for a bug",        BUG_OPTIONS, perform=list_bug_options, query="product"),
     get(    "/modules",                         "list modules",                      MODULES,          IN_MODULES,        list_modules, query="type id"),
-    get(    "/departments",                     "list departments",                  DEPARTMENT_TREES, perform=list_departments),
+    get(    "/departments",                     "list departments",                  DEPARTMENTS, perform=list_departments),
     creates("/departments",                     "create a department",               DEPARTMENT_SHOWN, CREATE_DEPARTMENT, admin=True),
     get(    "/departments/<id>",                "get a department",                  DEPARTMENT_SHOWN),
     put(    "/departments/<id>",                "modify a department",               DEPARTMENT_SHOWN, MODIFY_DEPARTMENT, admin=True),
@@ -5098,7 +5325,7 @@ COMPANIONS = (  # beyond the specification: the rest of the published interface
     lists(  "/programs/<id>/projects",          "list projects of a program",        PROJECT_SHOWN,    BROWSE_PROJECTS, order=OLDEST),
     creates("/programs/<id>/projects",          "create a project of a program",     PROJECT_CREATED,  CREATE_PROJECT,    create_project),
     lists(  "/projects",                        "list projects",                     PROJECT_SHOWN,    BROWSE_PROJECTS, order=OLDEST),
-    get(    "/projects/<id>",                   "get a project",                     PROJECT_SHOWN),
+    get(    "/projects/<id>",                   "get a project",                     PROJECT_IN_FULL),
     put(    "/projects/<id>",                   "modify a project",                  PROJECT_SHOWN,    MODIFY_PROJECT,
                                                                                      functools.partial(modify_project, resource=PROJECT)),
     deletes("/projects/<id>",                   "delete a project"),
@@ -5114,7 +5341,7 @@ COMPANIONS = (  # beyond the specification: the rest of the published interface
     creates("/projects/<id>/testtasks",         "create a test task of a project",   TESTTASK_SHOWN,   CREATE_TESTTASK),
     lists(  "/executions",                      "list executions",                   EXECUTION_SHOWN,  BROWSE_PROJECTS, filters="project"),
     creates("/executions",                      "create an execution",               EXECUTION_SHOWN,  CREATE_EXECUTION,  create_execution, by="project"),
-    get(    "/executions/<id>",                 "get an execution",                  EXECUTION_SHOWN),
+    get(    "/executions/<id>",                 "get an execution",                  EXECUTION_IN_FULL),
     put(    "/executions/<id>",                 "modify an execution",               EXECUTION_SHOWN,  MODIFY_EXECUTION,
                                                                                      functools.partial(modify_project, resource=EXECUTION)),
     deletes("/executions/<id>",                 "delete an execution"),
@@ -5143,7 +5370,7 @@ COMPANIONS = (  # beyond the specification: the rest of the published interface
                                                                                      filters="product type=story", default="unclosed", beside=REQUIREMENTS),
     creates("/stories",                         "create a story",                    STORY_SHOWN,      CREATE_STORY,
                                                                                      create_story, query="type objectID", by="product"),
-    get(    "/stories/<id>",                    "get a story",                       STORY_SHOWN),
+    get(    "/stories/<id>",                    "get a story",                       STORY_IN_FULL),
     put(    "/stories/<id>",                    "modify a story",                    STORY_SHOWN,      MODIFY_STORY,      modify_story),
     deletes("/stories/<id>",                    "delete a story"),
     post(   "/stories/<id>/change",             "write a new version of a story",    STORY_SHOWN,      CREATE_STORY_VERSION, change_story),
@@ -5196,8 +5423,10 @@ COMPANIONS = (  # beyond the specification: the rest of the published interface
     moves(  "/bugs/<id>/close",                 "close a bug",                       BUG_BRIEF,        COMMENT,           BUG_CLOSE),
     moves(  "/bugs/<id>/active",                "activate a bug",                    BUG_BRIEF,        ACTIVATE_BUG,      BUG_ACTIVATE),
     moves(  "/bugs/<id>/activate",              "activate a bug (alias)",            BUG_BRIEF,        ACTIVATE_BUG,      BUG_ACTIVATE),
-    lists(  "/tasks",                           "list tasks assigned to the caller", TASK_SHOWN,       BROWSE_TASKS, scope="task.assignedTo = me()"),
-    get(    "/tasks/<id>",                      "get a task",                        TASK_SHOWN),
+    lists(  "/tasks",                           "list tasks assigned to the caller", TASK_SHOWN,       BROWSE_TASKS,
+                                                                                     filters="assignedTo search name pri execution",
+                                                                                     scope="task.assignedTo = me()", unscoped="assignedTo search"),
+    get(    "/tasks/<id>",                      "get a task",                        TASK_IN_FULL),
     deletes("/tasks/<id>",                      "delete a task"),
     moves(  "/tasks/<id>/assignto",             "assign a task",                     TASK_SHOWN,       ASSIGN_TASK,       TASK_ASSIGN),
     moves(  "/tasks/<id>/pause",                "pause a task",                      TASK_SHOWN,       COMMENT,           TASK_PAUSE),
@@ -5243,7 +5472,7 @@ Headers = list[tuple[str, str]]
 NOBODY = Caller("", False)  # no account is called so
 PREFIXES = ("/zentao/api.php/v1", "/api.php/v1")  # where clients of the real server look
 # At and below these paths, browsers get JSON, too.
-NO_PAGES = tuple(f"{path}/" for path in (*PREFIXES, "/openapi.json", "/-"))
+NO_PAGES = tuple(f"{path}/" for path in (*PREFIXES, "/openapi.json", "/favicon.ico", "/-"))
 # The pages and forms below /-/.
 LOGIN_PATH, LOGOUT_PATH = "/-/in", "/-/out"
 JOURNAL_PATH, TASKS_PATH = "/-/journal", "/-/tasks"
@@ -5256,7 +5485,9 @@ PAGE_CALLS = {
 }
 HOST = re.compile(r"([A-Za-z0-9_][A-Za-z0-9_.-]*|\[[0-9A-Fa-f:.]+\])(:[0-9]+)?")
 LOOPBACK_NAMES = ("localhost", "127.0.0.1", "[::1]")
+PROBES = ("/-/live", "/-/ready")  # which whoever runs the service calls by its address
 ORIGIN = re.compile(r"([a-z][a-z0-9+.-]*)://([^\s/?#@,]+)")
+ORIGIN_WITHOUT_HOST = re.compile(r"(?!https?:)[a-z][a-z0-9+.-]*://")  # file://, as web views send
 DEFAULT_PORTS = {"http": ":80", "https": ":443"}  # which browsers leave out
 LOOPBACK_ORIGIN = re.compile(r"https?://([a-z0-9.-]+\.)?(localhost|127\.[0-9.]+|\[::1\])(:[0-9]+)?")
 EXPOSED = "X-Request-Id, Ignored-Fields, Retry-After, Allow"  # to scripts of other origins
@@ -5267,6 +5498,15 @@ PREFLIGHT = {
 # The names of headers that a preflight asks for.
 ASKED_HEADERS = re.compile("[A-Za-z0-9_, -]{1,1000}")
 ABSOLUTE = re.compile(r"\A[A-Za-z][A-Za-z0-9+.-]*://([^/?#]*)")  # GET http://host/path
+# What the real server has, and this service has not.
+NOT_OURS = """
+    /todos /testsuites /docs /doclibs /files /issues /risks /meetings /repos /jobs /feedbacks
+    /tickets /langs /views /tabs /mr /reports /host /ztf /z /gitlab /ciresults
+    /programs/<id>/stakeholders /products/<id>/issues /products/<id>/testsuites
+    /projects/<id>/issues /projects/<id>/risks /projects/<id>/meetings /stories/<id>/estimate
+    /bugs/<id>/estimate /tasks/batchCreate
+"""
+LIKE = 0.65  # how alike the segments of a path are that was nearly meant
 ID_IN_PATH = re.compile("/([1-9][0-9]{0,18})(?=/|$)")
 # An id, or an account that is not all digits.
 ONE_USER = "[1-9][0-9]{0,18}|(?![0-9]+(?:/|$))[A-Za-z0-9_.@-]{1,30}"
@@ -5274,6 +5514,7 @@ FORM = "application/x-www-form-urlencoded"
 FORM_ITEM = re.compile(r"(.*)\[[0-9]*\]")
 MOST_FIELDS = 3000  # of a form or a query
 AT_MOST = f"with at most {MOST_FIELDS:,} fields"
+READ = "a JSON object, or a form in UTF-8 such as name=Shop&acl=open"  # what a body must be
 MAX_BODY = 1024 * 1024  # bytes
 MAX_LOAD = 64 * MAX_BODY  # bytes of a fixture that a control loads
 MAX_PATH = 1000  # characters of a path in the journal and the log
@@ -5289,12 +5530,13 @@ ADMIN_ONLY = "Only an administrator may do this."
 LOADING = "The service is still loading."
 NESTED_TOO_DEEP = "The body is nested too deep."
 UNAUTHORIZED = "Unauthorized"
-# The hints of a 401; the second, if something was sent in another header.
-SEND_TOKEN = (
-    "Send a valid token in the header `Token`."  # noqa: S105  # no secret
-    ' POST /tokens {"account": "admin", "password": "…"} returns one.'
+# The hints of a 401: without a token, with one in another header, with a wrong one.
+LOG_IN = 'POST /tokens {"account": "admin", "password": "…"} returns one.'
+SEND_TOKEN = f"No token was sent. Send one in the header `Token`. {LOG_IN}"
+OTHER_HEADER = (
+    f"Authorization and cookies are not read. Send a token in the header `Token`. {LOG_IN}"
 )
-OTHER_HEADER = f"Authorization and cookies are not read. {SEND_TOKEN}"
+WRONG_TOKEN = f"This token is unknown or has expired. {LOG_IN}"
 # SQLite's errors by a part of the message: Python 3.10's sqlite3 does not expose their codes.
 STORAGE_ERRORS = {
     "locked": (503, BUSY),
@@ -5371,8 +5613,19 @@ class Exchange:
         self.body = bytes(self.environ["wsgi.input"].read(length))
         return self.body
 
+    def refuse_encoded(self) -> None:
+        """Raise Refusal (400) for a body that was read and is compressed or multipart."""
+        encoding = self.environ.get("HTTP_CONTENT_ENCODING", "").lower()
+        kind = self.environ.get("CONTENT_TYPE", "").partition(";")[0].lower()
+        if self.body and encoding not in ("", "identity"):
+            name = printable(encoding[:MAX_NAME])
+            raise Refusal(400, f"A body with Content-Encoding {name} is not read; send plain JSON.")
+        if kind.startswith("multipart/") and not self.body.lstrip().startswith(b"{"):
+            raise Refusal(400, f"A {printable(kind[:MAX_NAME])} body is not read; send {READ}.")
+
     def fields(self) -> Fields:
         """Return the fields of the body that was read. Raises Refusal."""
+        self.refuse_encoded()
         return parse_body(self.body, self.environ.get("CONTENT_TYPE", ""))
 
     def query(self, shape: Shape) -> Texts:
@@ -5436,7 +5689,11 @@ class Service:
 
         def start(status: str, headers: Headers, *rest: Any) -> Any:
             exchange.status = int(status[:3])
-            return start_response(status, [*headers, *self.headers_of(exchange)], *rest)
+            faulty: Texts = exchange.fault.get("headers", {})
+            if "content-type" in map(str.lower, faulty):  # the only one that it replaces
+                headers = [header for header in headers if header[0] != "Content-Type"]
+            added = [*self.headers_of(exchange), *faulty.items()]
+            return start_response(status, [*headers, *added], *rest)
 
         accept, token = environ.get("HTTP_ACCEPT", ""), environ.get("HTTP_TOKEN")
         exchange.aside = self.wants_page(method, path, accept, token)
@@ -5454,8 +5711,12 @@ class Service:
         return answer
 
     def wants_page(self, method: str, path: str, accept: str, token: str | None) -> bool:
-        """Tell whether a browser asks: only browsers accept XHTML, only programs send a token."""
-        if "application/xhtml+xml" not in accept or token is not None:
+        """Tell whether a browser asks: only browsers accept XHTML, only programs send a token.
+
+        At /, HTML is enough.
+        """
+        is_at_root = path == "/" and "text/html" in accept
+        if token is not None or not (is_at_root or "application/xhtml+xml" in accept):
             return False
         method = method.replace("HEAD", "GET")
         if (method, path.removesuffix("/")) in PAGE_CALLS:
@@ -5473,7 +5734,7 @@ class Service:
             headers.append(("Access-Control-Expose-Headers", EXPOSED))
         if exchange.ignored:
             headers.append(("Ignored-Fields", exchange.ignored_text))
-        return [*headers, *exchange.fault.get("headers", {}).items()]
+        return headers
 
     # Before a route is looked up
 
@@ -5486,7 +5747,7 @@ class Service:
         if "pmservice.refused" in environ:  # malformed HTTP, see Task in room 16
             raise Refusal(*environ["pmservice.refused"])
         refuse_size(environ)
-        if self.names is not None:
+        if self.names is not None and bare_path(exchange.raw_path) not in PROBES:
             refuse_host(environ, self.names)
         self.admit_origin(exchange)
         exchange.path, reason = normalize_path(exchange)
@@ -5509,6 +5770,8 @@ class Service:
             asked = environ.get("HTTP_ACCESS_CONTROL_REQUEST_HEADERS", "")
             allowed = asked if ASKED_HEADERS.fullmatch(asked) else "Token, Content-Type"
             headers = {**PREFLIGHT, "Access-Control-Allow-Headers": allowed}
+            if environ.get("HTTP_ACCESS_CONTROL_REQUEST_PRIVATE_NETWORK") == "true":
+                headers["Access-Control-Allow-Private-Network"] = "true"
             raise bottle.HTTPResponse(status=204, headers=headers)
 
     def may_call(self, origin: str, host: str | None) -> bool:
@@ -5521,7 +5784,9 @@ class Service:
             return False
         if parts[1] not in DEFAULT_PORTS:  # an app or a browser extension
             return True
-        if host and parts[2] == host.lower():  # a page that this service sent
+        port = DEFAULT_PORTS[parts[1]]
+        # a page that this service sent
+        if host and parts[2].removesuffix(port) == host.lower().removesuffix(port):
             return True
         return LOOPBACK_ORIGIN.fullmatch(parts[0]) is not None
 
@@ -5534,8 +5799,11 @@ class Service:
         found = self.caller_of(raw.decode("utf-8", "surrogateescape"))
         if found:
             return found._replace(token=token)
-        sent_other = environ.keys() & {"HTTP_AUTHORIZATION", "HTTP_COOKIE"}
-        hint = OTHER_HEADER if sent_other and not token else SEND_TOKEN
+        hint = SEND_TOKEN
+        if token:
+            hint = WRONG_TOKEN
+        elif environ.keys() & {"HTTP_AUTHORIZATION", "HTTP_COOKIE"}:
+            hint = OTHER_HEADER
         raise Refusal(401, UNAUTHORIZED, hint=hint)
 
     def caller_of(self, token: str) -> Caller | None:
@@ -5642,6 +5910,8 @@ def read_origins(words: str) -> str:
         parts = ORIGIN.fullmatch(word.lower())
         if word in ("*", "null"):
             origins.append(word)
+        elif ORIGIN_WITHOUT_HOST.fullmatch(word.lower()):
+            origins.append(word.lower())
         elif parts and HOST.fullmatch(parts[2]):
             default_port = DEFAULT_PORTS.get(parts[1], "")
             origins.append(parts[0].removesuffix(default_port))
@@ -5702,10 +5972,58 @@ def pattern_of(path: str) -> str:
 
 
 def nothing_at(method: str, path: str) -> str:
-    """Return the sentence that there is nothing at a path, with the nearest of this method."""
-    known = [row.path for row in OPERATIONS if row.method == method.replace("HEAD", "GET")]
-    near = suggest(re.sub("/[0-9][^/]*", "/<id>", path), known)
-    return f"There is nothing at {path}{near or '; GET /openapi.json lists what there is.'}"
+    """Return the sentence that there is nothing at a path, with the path that was nearly meant."""
+    for known in NOT_OURS.split():
+        if f"{pattern_of(path)}/".startswith(f"{known}/"):
+            return f"ZenTao has {known}; pmservice does not."
+    near = nearest_path(method, path)
+    remedy = f"did you mean {near}?" if near else "GET /openapi.json lists what there is."
+    return f"There is nothing at {path}; {remedy}"
+
+
+def nearest_path(method: str, path: str) -> str:
+    """Return the path of an operation that was nearly meant by another one, "" without one.
+
+    It has the method and as many segments, and each of them is nearly the same. * stands for any
+    segment, at the end for several.
+    """
+    words = re.sub("/[0-9][^/]*", "/<id>", path).split("/")
+    best = (0.0, "")
+    for row in OPERATIONS:
+        known = row.path.split("/")
+        if words[-1] == "*":
+            known = known[: len(words)]
+        if row.method != method.replace("HEAD", "GET") or len(known) != len(words):
+            continue
+        is_verb = row.method != "GET" and row.status == 200  # the last segment
+        likes = [likeness(*pair) for pair in zip(words[:-1], known[:-1], strict=True)]
+        likes.append(likeness(words[-1], known[-1], is_verb))
+        meant = ["*" if word == "*" else name for word, name in zip(words, known, strict=True)]
+        if all(likes):
+            best = max(best, (sum(likes), "/".join(meant)))
+    return best[1]
+
+
+def likeness(word: str, known: str, is_verb: bool = False) -> float:
+    """Return how alike two segments of paths are, from 0 to 1; 0 if another one is meant.
+
+    A verb differs only by letters that are swapped, missing or too many: nobody who asks to clone a
+    task means to close it.
+    """
+    import difflib  # here, because most processes never need it
+
+    word = word.lower()
+    if word in (known, "*") or known in ("<user>", "<name>"):
+        return 1
+    if word[:1] != known[:1]:
+        return 0
+    long, short = sorted((word, known), key=len, reverse=True)
+    letters = iter(long)
+    is_inside = len(long) - len(short) <= 2 and all(letter in letters for letter in short)
+    if is_verb and not is_inside and sorted(word) != sorted(known):
+        return 0
+    ratio = difflib.SequenceMatcher(None, word, known).ratio()
+    return ratio if ratio >= LIKE else 0
 
 
 class Router(bottle.Router):  # type: ignore[misc]
@@ -5787,8 +6105,9 @@ def decode(body: bytes) -> str:
     """Return the text of a body, without a byte order mark. Raises Refusal."""
     try:
         return body.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        raise Refusal(400, "The body must be JSON in UTF-8.") from None
+    except UnicodeDecodeError as error:
+        wrong = "it ends too early" if "end of data" in error.reason else "it is not UTF-8"
+        raise Refusal(400, f"The body must be JSON in UTF-8, but {wrong}.") from None
 
 
 def parse_body(body: bytes, content_type: str) -> Fields:
@@ -5812,9 +6131,21 @@ def parse_json(text: str, object_hook: Callable[[Members], Any] | None = None) -
         return json.loads(text, parse_constant=refuse_constant, object_hook=object_hook)
     except json.JSONDecodeError as error:  # its own words differ between versions of Python
         place = f"line {error.lineno}, column {error.colno}"
-        raise Refusal(400, f"The body must be JSON, but {place} is wrong.") from None
+        wrong = f"it ends too early, after {place}" if is_cut(error) else f"{place} is wrong"
+        raise Refusal(400, f"The body must be JSON, but {wrong}.") from None
     except ValueError:
         raise Refusal(400, "The body must be JSON; it has a number with too many digits.") from None
+
+
+def is_cut(error: json.JSONDecodeError) -> bool:
+    """Tell whether a JSON text is wrong because its end is missing."""
+    rest = error.doc[error.pos :].strip()
+    if error.msg == "Expecting value":  # where one begins, or nothing
+        return any(word.startswith(rest) for word in ("true", "false", "null", "-"))
+    if error.msg.startswith("Invalid \\"):  # an escape
+        return '"' not in rest
+    is_number = re.fullmatch(r"\.|[eE][-+]?", rest) and error.msg != "Extra data"
+    return not rest or bool(is_number) or error.msg.startswith("Unterminated")
 
 
 def parse_form(text: str) -> Fields:
@@ -5828,8 +6159,7 @@ def parse_form(text: str) -> Fields:
             max_num_fields=MOST_FIELDS,
         )
     except ValueError:
-        rule = f"The body must be JSON, or a form in UTF-8 such as name=Shop&acl=open, {AT_MOST}"
-        raise Refusal(400, f"{rule}.") from None
+        raise Refusal(400, f"The body must be {READ}, {AT_MOST}.") from None
     fields = {}
     arrays: dict[str, list[str]] = {}
     for name, value in pairs:
@@ -5911,11 +6241,17 @@ def filters_of(store: Store, listing: Listing, query: Fields) -> Fields:
     """Return the filters that are set. Raises Refusal (404) for a record that is not visible."""
     filters = {}
     for name, default in listing.filter_defaults.items():
-        value: Any = query.get(name) or default
-        if not value:
+        value: Any = query.get(name, default)
+        if value == "":
             continue
-        if name in RESOURCES and not store.find(name, value):  # not `type`
-            raise Refusal(404, f"There is no {name} {value}.")
+        kind = listing.shape.fields[name]
+        if kind.target and not store.find(kind.target, value):
+            raise Refusal(404, f"There is no {kind.target} {value}.")
+        if kind.look == "person":
+            user = store.user(value)
+            if not user:
+                raise Refusal(404, f"There is no user {value}.")
+            value = user["account"]
         filters[name] = value
     return filters
 
@@ -5939,7 +6275,21 @@ def answer_text(
         return to_json(operation.perform(store, {**checked, "name": id}))
     if not operation.target:  # GET /user: the caller
         id = operation.perform(store, {})
+        profile = record_text(store, view, id)
+        return with_mine(store, exchange, profile, checked.get("fields", ()))
     return record_text(store, view, id, operation.target, most)
+
+
+def with_mine(store: Store, exchange: Exchange, profile: str, words: Iterable[str]) -> str:
+    """Return the caller's profile with the lists of MINE that these words name."""
+    text = profile.removesuffix("}")
+    for word in dict.fromkeys(filter(None, words)):
+        listing = MINE.get(word)
+        if not listing:
+            exchange.note_ignored([f"?fields.{word}"])
+            continue
+        text += f',"{word}":{page_text(store, listing, {}, with_page({}, listing))}'
+    return text + "}"
 
 
 def list_text(store: Store, exchange: Exchange, operation: Operation, id: int) -> str:
@@ -5954,6 +6304,11 @@ def list_text(store: Store, exchange: Exchange, operation: Operation, id: int) -
     narrowed = filters_of(store, listing, query)
     if listing.within:
         narrowed = {listing.within: id, **narrowed}
+    return page_text(store, listing, narrowed, query)
+
+
+def page_text(store: Store, listing: Listing, narrowed: Fields, query: Fields) -> str:
+    """Return a page of a list as JSON; see Store.page."""
     total, rows = store.page(listing, narrowed, query)
     numbers: Members = {"page": query.get("page"), "total": total, "limit": query["limit"]}
     if listing.bare:
@@ -5978,6 +6333,8 @@ def record_text(store: Store, view: View, id: int | str, target: str = "", most:
     for listing in ENCLOSED.get(view, ()):
         items = store.enclosed(listing, number, most)
         text += f',"{listing.key}":[{render_all(store, listing.view, items)}]'
+    if view.logged:
+        text += f',"actions":{store.actions(view.resource.table, number)}'
     return text + "}"
 
 
@@ -6124,8 +6481,27 @@ NOUNS = {"case": "TestCase", "testcase": "TestCase", "testtask": "TestTask",
 EXAMPLE_IDS = {"project": 3, "execution": 16, "execution or project": 16, "plan": 5, "story": 13,
                "build": 9, "release": 5, "bug": 53, "task": 18, "testcase": 10, "testtask": 3, "department": 2,
                "user": "admin", "": "version"}
+# Where an example differs: by path, the id in it, and parameters and fields.
+EXAMPLES_AT: Mapping[str, Members] = {
+    "/tokens":                {"account": "admin"},
+    "/modules":               {"type": "story", "id": 1},
+    "/departments/<id>":      {"id": 5},
+    "/users/<user>":          {"id": "jonas"},
+    "/programs/<id>":         {"id": 20},
+    "/stories/<id>/review":   {"id": 20},
+    "/stories/<id>/active":   {"id": 1},
+    "/stories/<id>/activate": {"id": 1},
+    "/stories/<id>/recall":   {"id": 20},
+    "/testcases/<id>/results": {"result": "pass"},
+    "/bugs/<id>/close":       {"id": 36},
+    "/bugs/<id>/active":      {"id": 36},
+    "/bugs/<id>/activate":    {"id": 36},
+    "/tasks/<id>/start":      {"id": 17},
+    "/tasks/<id>/active":     {"id": 10},
+    "/tasks/<id>/activate":   {"id": 10},
+}
 EXAMPLE_VALUES = {
-    "account":  "lena",       "password": "secret-7", "name":  "Labels that scan", "title":      "Labels that scan",
+    "account":  "lena",       "password": "secret", "name":  "Labels that scan", "title":      "Labels that scan",
     "spec":     "Any angle.", "category": "feature",  "pri":   3,                  "severity":   3,
     "builder":  "admin",      "build":    "trunk",    "openedBuild": "trunk",      "resolution": "fixed",
     "assignedTo": "jonas",    "consumed": 12,         "left":  4,                  "comment":    "Agreed today.",
@@ -6199,10 +6575,16 @@ def view_schema(view: View) -> Fields:
     fields = {field: field_schema(view, field) for field in view.fields}
     for listing in ENCLOSED.get(view, ()):
         fields[listing.key] = array_of(view_schema(listing.view))
+    if view.logged:
+        fields["actions"] = array_of(ACTION)
     optional: Iterable[str] = ()
     if view.envelope:
         fields = dict(view.envelope.schema(fields))
         optional = view.envelope.optional
+    if view is MY_PROFILE:
+        for word, listing in MINE.items():
+            fields[word] = {**list_schema(listing), "$anchor": f"My{spelled(listing.key)}"}
+        optional = MINE
     shown = object_of(fields, component_names()[view])
     shown["required"] = [field for field in fields if field not in optional]
     return shown
@@ -6256,22 +6638,24 @@ def sent_schema(kind: Kind) -> Fields:
 def body_schema(reads: Any) -> Fields:
     """Return the schema of a body, given as a Shape, as a list of one Shape, or as a schema."""
     if isinstance(reads, list):
-        return array_of(body_schema(reads[0]))
+        return named(f"{component_names()[reads[0]]}List", array_of(body_schema(reads[0])))
     if not isinstance(reads, Shape):
         return reads  # type: ignore[no-any-return]  # it is one
     fields = {field: sent_schema(kind) for field, kind in reads.fields.items()}
     return {**object_of(fields, component_names()[reads]), "required": sorted(reads.required)}
 
 
-def example_of(reads: Any, day: date) -> Any:
-    """Return a body that works on the demo."""
+def example_of(reads: Any, day: date, special: Fields = NO_FIELDS) -> Any:
+    """Return a body that works on the demo. special: from EXAMPLES_AT."""
     if isinstance(reads, list):
         return [example_of(reads[0], day)]
     if not isinstance(reads, Shape):
         return {}
     example = {}
     for field, kind in reads.fields.items():
-        if field in reads.required or field in IN_EXAMPLES:
+        if field in special:
+            example[field] = special[field]
+        elif field in reads.required or field in IN_EXAMPLES:
             example[field] = example_value(field, kind, day)
     return example
 
@@ -6343,7 +6727,8 @@ def describe(operation: Any, day: date) -> Fields:
     reads = operation.reads
     if reads is not NOTHING and operation.method != "GET":  # a GET reads its query only
         required = not isinstance(reads, Shape) or bool(reads.required)
-        content = json_content(body_schema(reads), example=example_of(reads, day))
+        example = example_of(reads, day, EXAMPLES_AT.get(operation.path, NO_FIELDS))
+        content = json_content(body_schema(reads), example=example)
         described["requestBody"] = {"required": required, **content}
     return described
 
@@ -6354,14 +6739,17 @@ def query_parameter(operation: Any, name: str, kind: Kind) -> Fields:
     if name == getattr(operation, "by", ""):
         # It may also come in the body; a client that is made of this sends it here.
         return {**described, "required": True, "example": EXAMPLE_IDS.get(name, 1)}
-    is_needed = operation.method == "GET" and name in operation.reads.required
-    return {**described, "required": is_needed}
+    if operation.method == "GET" and name in operation.reads.required:
+        example = EXAMPLES_AT[operation.path][name]
+        return {**described, "required": True, "example": example}
+    return {**described, "required": False}
 
 
 def path_parameter(name: str, operation: Any) -> Fields:
     """Return a parameter in a path: <id>, <user> or <name>."""
     schema = PAGE.schema if name == "id" else STRING
-    example = EXAMPLE_IDS.get(operation.target, 1)
+    special = EXAMPLES_AT.get(operation.path, NO_FIELDS)
+    example = special.get("id", EXAMPLE_IDS.get(operation.target, 1))
     return {"name": name, "in": "path", "required": True, "schema": schema, "example": example}
 
 
@@ -6445,12 +6833,14 @@ CONTROLS_OFF = "The controls are off; start the service with --control."
 # The keys of the environ that the journal keeps besides the headers.
 OTHERS_SENT = ("CONTENT_TYPE", "CONTENT_LENGTH", "REQUEST_URI", "SCRIPT_NAME", "QUERY_STRING")
 SECRET_HEADERS = ("Token", "Authorization", "Cookie")
+METHODS = ("GET", "HEAD", "POST", "PUT", "DELETE")
+OTHER_CALLS = ("GET /", "GET /openapi.json")  # that are no operations
 URL_MARKS = "/?&=%:,;@!$'()*+[]~"  # the characters of a URL that stay as they are
 # The `match` of a fault: a pattern that begins with *; or a method, a space and a path.
 CALL_PATTERN = r"\*.*|[A-Z*?]+ [/*?].*"
 ONE_SEGMENT = re.compile(r"<[^/<>]*>|\{[^/{}]*\}|(?<=/):\w+")  # <id>, {id} or :id in such a pattern
 HEADER = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+\n[\t -~]*")
-OWN_HEADERS = ("content-length", "content-type")
+OWN_HEADER = "content-length"
 
 # The tables that triggers and SQLite itself write.
 KEPT_TABLES = ("release_story", "tally", "sqlite_sequence")
@@ -6626,22 +7016,56 @@ def is_call(match: str) -> bool:
     return False
 
 
+def fits_a_call(match: str) -> bool:
+    """Tell whether a `match` with a * fits some call that is no control."""
+    # What stands for an id or an account in the pattern may be what <id> is in a path.
+    named = [name for name in ("1", *match.replace("*", "").split("/")) if name][:9]
+    method, space, path = match.partition(" ")
+    pattern = call_pattern(method.replace("HEAD", "GET") + space + path)
+    calls = [f"{row.method} {row.path}" for row in OPERATIONS]
+    for call, name in itertools.product((*calls, *OTHER_CALLS), named):
+        if pattern.match(re.sub("<.*>", name, call)):
+            return True
+    return False
+
+
+def fits(match: str) -> bool:
+    """Tell whether a `match` fits some call that is no control."""
+    return fits_a_call(match) if "*" in match else "/-/" not in match and is_call(match)
+
+
+def nearest_call(match: str) -> str:
+    """Return the `match` that was nearly meant by one that fits no call, "" without one."""
+    import difflib
+
+    method, _, path = match.partition(" ")
+    path = ONE_SEGMENT.sub("<id>", pattern_of(path))
+    methods = difflib.get_close_matches(method, METHODS, 1)
+    if method in METHODS or "*" in method:
+        methods += METHODS
+    for one in methods:
+        meant = method if "*" in method else one
+        for near in (path, nearest_path(one, path)):
+            if near and fits(f"{meant} {near}"):
+                return f"{meant} {near}"
+    return ""
+
+
 def read_match(value: Any) -> str:
     """Return the pattern of calls: a method, a space and a path.
 
-    * matches anything, and <id>, {id} or :id one segment. Raises ValueError if there is no * in it
-    and no call matches.
+    * matches anything, and <id>, {id} or :id one segment. Raises ValueError if no call matches.
     """
     if not isinstance(value, str) or not re.fullmatch(CALL_PATTERN, read_text(value)):
         raise ValueError('must be a method and a path, such as "POST /tasks/*"')
     method, space, path = value.partition(" ")
     match = method + space + bare_path(path)
-    if "*" not in match and ("/-/" in match or not is_call(match)):
-        known = [f"{row.method} {row.path}" for row in OPERATIONS]
-        near = suggest(pattern_of(match), known) or "; GET /openapi.json lists all calls"
+    if not fits(match):
+        near = nearest_call(match)
+        remedy = f"; did you mean {near}?" if near else "; GET /openapi.json lists all calls"
         if "/-/" in match:
-            near = "; faults never apply to controls"
-        raise ValueError(f"fits no call (got {printable(match[:MAX_NAME])}){near}")
+            remedy = "; faults never apply to controls"
+        raise ValueError(f"fits no call (got {printable(match[:MAX_NAME])}){remedy}")
     return match
 
 
@@ -6650,11 +7074,12 @@ def read_headers(value: Any) -> dict[str, str]:
     if not isinstance(value, dict):
         raise ValueError('must be an object such as {"Retry-After": "1"}')
     for name, given in value.items():
+        given = as_whole(given)
         is_sendable = type(given) in (int, str) and HEADER.fullmatch(f"{name}\n{given}")
-        if not is_sendable or is_hop_by_hop(name) or name.lower() in OWN_HEADERS:
+        if not is_sendable or is_hop_by_hop(name) or name.lower() == OWN_HEADER:
             rule = "must be a header that is not the server's own, with a text in ASCII or a number"
             raise ValueError(f"{printable(name)} {rule}")
-    return {name: str(given) for name, given in value.items()}
+    return {name: str(as_whole(given)) for name, given in value.items()}
 
 
 def read_json(value: Any) -> Any:
@@ -6700,7 +7125,8 @@ CALLS_QUERY = {"text": TEXT, "every": Kind("plain", whole(1, 3600), whole_schema
 def check_exactly(shape: Shape, given: Fields) -> Members:
     """Return the checked values like `check`, but refuse fields that the shape does not have."""
     if unknown := sorted(given.keys() - shape.fields.keys()):
-        raise Invalid(dict.fromkeys(unknown, "is not known here"))
+        known = ", ".join(shape.fields) or "nothing"
+        raise Invalid(dict.fromkeys(unknown, f"is not known here; known: {known}"))
     return check(shape, given)
 
 
@@ -6751,6 +7177,7 @@ class Controls:
     cleared: when it was cleared, in NUMBERS. The reports of tests show older calls, too.
     changed: notified when a call is noted, at a reset, and when the service stops. Its lock is that
         of the faults, too: two calls must not both take the last turn of one.
+    faulted: when faults were given, in NUMBERS.
     places: of the calls that wait.
     resets: how often the service was reset.
 
@@ -6788,6 +7215,7 @@ class Controls:
         self.clock.frozen = self.frozen_at_start
         with self.changed:
             self.faults: list[Fault] = []
+            self.faulted = 0
             self.resets += 1
             self.changed.notify_all()
         self.clear_journal()
@@ -6808,6 +7236,7 @@ class Controls:
         if "delay" in fault and self.wait_or_reset(fault["delay"]):
             raise Refusal(503, "The service was reset while this call was delayed.")
         if fault.get("drop") or "status" in fault or "body" in fault:
+            exchange.read_body()  # for the journal
             raise faulty_answer(fault)
 
     def take_fault(self, exchange: Exchange) -> Fault:
@@ -7004,7 +7433,10 @@ class Controls:
             raise Refusal(409, "The service was reset meanwhile.")
         calls = self.matching(wanted)
         if "count" in wanted and len(calls) != count:
-            raise Refusal(409, f"Calls that match: {len(calls)} instead of {count}.")
+            noun = "call" if count == 1 else "calls"
+            words = [wanted[name] for name in ("method", "path", "status") if name in wanted]
+            what = " ".join(map(str, [noun, *(["of", *words] if words else [])]))
+            raise Refusal(409, f"expected {count} {what}, {len(calls)} came.")
         texts = ",".join(map(shown_call, calls))
         return f'{{"total":{len(calls)},"calls":[{texts}]}}'.encode()
 
@@ -7030,6 +7462,7 @@ class Controls:
         fault = read_fault(parse_json(decode(body)))
         with self.changed:
             self.faults = [*self.faults, fault]
+            self.faulted = next(NUMBERS)
             return self.faults
 
     def put_faults(self, body: bytes) -> Any:
@@ -7038,6 +7471,7 @@ class Controls:
         if not isinstance(given, list):
             raise Refusal(400, "The body must be a JSON array of faults.")
         self.faults = [read_fault(fault) for fault in given]
+        self.faulted = next(NUMBERS)
         return self.faults
 
     def clear_faults(self, _: Any) -> None:
@@ -7103,8 +7537,8 @@ CONTROLS = (
     Control("POST",   "/-/snapshots/<name>",         "save a snapshot of the records (alias)",       Controls.save_snapshot),
     Control("DELETE", "/-/snapshots/<name>",         "remove a snapshot",                            Controls.remove_snapshot),
     Control("POST",   "/-/snapshots/<name>/restore", "restore a snapshot",                           Controls.restore),
-    Control("GET",    "/-/dump",                     "write all records as a fixture",               Controls.dump_all, ANY_OBJECT),
-    Control("POST",   "/-/load",                     "load a fixture",                               Controls.load_all, LOADED, reads=ANY_OBJECT),
+    Control("GET",    "/-/dump",                     "write all records as a fixture",               Controls.dump_all, FIXTURE_DOCUMENT),
+    Control("POST",   "/-/load",                     "load a fixture",                               Controls.load_all, LOADED, reads=FIXTURE_DOCUMENT),
     Control("GET",    "/-/clock",                    "show the time of the service",                 Controls.get_clock, TIME),
     Control("PUT",    "/-/clock",                    "set the clock",                                Controls.put_clock, TIME, reads=CLOCK),
     Control("GET",    "/-/journal",                  "list the last calls",                          Controls.get_journal, CALLS, JOURNAL_QUERY),
@@ -7129,6 +7563,7 @@ def make_control(control: Control) -> Handler:
         if not (control.open or exchange.caller.admin):
             raise Refusal(403, ADMIN_ONLY)
         body = exchange.read_body()
+        exchange.refuse_encoded()
         query = parse_query(exchange.environ)
         if control.reads is NOTHING:  # then parameters may also come in the body
             query |= parse_body(body, "")
@@ -7165,6 +7600,8 @@ def routes() -> bottle.Bottle:
     add_routes(made, OPERATIONS, make_handler)
     add_routes(made, CONTROLS, make_control)
     made.route("/openapi.json", "GET", get_document)
+    made.route("/", "GET", get_summary)
+    made.route("/favicon.ico", "GET", get_icon)
     return made
 
 
@@ -7179,6 +7616,27 @@ def get_document() -> bytes:
     """Answer with the OpenAPI document."""
     bottle.response.content_type = "application/json"
     return openapi_text(service_url(), date.today(), this_exchange().service.controls.on)
+
+
+def get_summary() -> bytes:
+    """Answer with what this is, and whether it is ready: some tools ask for / until it is there."""
+    exchange = this_exchange()
+    exchange.aside = True
+    is_ready = not exchange.service.loading and exchange.service.database.ready()
+    summary = {
+        "name": "pmservice",
+        "version": __version__,
+        "document": f"{service_url()}/openapi.json",
+        "ready": is_ready,
+    }
+    bottle.response.content_type = "application/json"
+    return to_json(summary).encode()
+
+
+def get_icon() -> bottle.HTTPResponse:
+    """Answer that there is no icon: pages bring theirs; browsers ask for one beside JSON."""
+    this_exchange().aside = True
+    return bottle.HTTPResponse(status=204)
 
 
 # --- 15 Page: what browsers are shown -------------------------------------------------------------
@@ -7364,6 +7822,9 @@ LABELS_TEXT = """
     testtasks | Test tasks | 测试单
     thisWeekBugs | Bugs this week | 本周新增 Bug
     title | Title | 标题
+    totalConsumed | Hours spent | 已消耗工时
+    totalEstimate | Estimated hours | 预计工时
+    totalLeft | Hours left | 剩余工时
     toBugs | Bugs found | 产生的 Bug
     toStory | Became story | 转需求
     toTask | Became task | 转任务
@@ -7650,7 +8111,7 @@ department |           | manager                                  | users       
 user       | dept      | role dept email                          |                                        | account role dept email-
 program    | parent    | PM begin end                             | projects products                      | PM parent- begin- end
 project    | parent    | status model PM begin end                | executions                             | status PM parent- begin- end
-execution  | project   | status PM project begin end              | tasks                                  | status PM project begin- end
+execution  | project   | status progress totalConsumed totalLeft PM project begin end | tasks                                  | status PM project begin- end
 product    | program   | unResolved PO program                    | bugs                                   | unResolved bugs- releases- PO program
 plan       | product   | status begin end product                 | stories bugs                           | status product stories- bugs- begin- end
 story      | product   | status stage pri assignedTo product      | tasks children bugs cases requirements | status stage pri- product assignedTo
@@ -9783,7 +10244,7 @@ bug | 0.3 | 0.07 | | diego | yu | 2 | 2 | codeerror | fixed | invite | Umlauts i
         Invite a friend called "Jürgen"//a link that opens//"This invitation is not valid" | 邀请名叫“张垚燚”的好友//链接可以打开//提示“邀请无效”
 story | 27 | 25 | | marta | friends | 4 | 13 | A member's card of plastic | 实体会员卡 | For those with more than 5,000 points. | 寄给积分超过五千的会员。
 then | 20 | wei | POST /stories/<id>/close | closedReason:willnotdo comment | Nobody asked for it in the survey; a phone is enough. | 调研中没人要，手机就够。
-story | 1.6 | | | marta,diego | | 2 | 5 | Give points to another member | 积分转赠 | At most 1,000 a month. | 每月最多一千积分。
+story | 1.6 | | | marta,diego,admin | | 2 | 5 | Give points to another member | 积分转赠 | At most 1,000 a month. | 每月最多一千积分。
 
 program | 133.5 | 131 | -200 | aisha | open | Delivering | 履约配送
 product | 132.5 | depot | wei | hana | jonas | Warehouse | 仓储系统 | Receiving, picking and packing in two halls. | 两个库区的收货、拣货和打包。
@@ -9907,6 +10368,8 @@ note | 0.3 | aisha | This blocks the trial. When will it be fixed? | 这会阻�
 note | 0.1 | yu | I see the cause. You'll get a build for the trial tomorrow at noon. | 原因已找到，明天中午给路测版本。
 bug | 0.02 | | | hana | | 3 | 4 | designdefect | | | The grey cloud covers the house number | 灰色云朵挡住门牌号 |
         Open a stop with a long address offline//the whole address//a cloud on the house number | 断网时打开地址较长的站点//完整显示地址//云朵盖住了门牌号
+department | 4.2 | marta | Finance | 财务部
+program | 4.1 | -20 | -260 | marta | open | Selling abroad | 海外销售
 """
 # THE ACTS: what happens to the rows of a kind, in this order. Each line: the kind | when | who | the operation | what it sends.
 #   when    the column that says when it happens, unless its cell is empty
@@ -10132,7 +10595,7 @@ def share_password(database: Database) -> str:
     return f"You can log in as {', '.join(people)} with the password of {ADMIN}."
 
 
-# --- 18 Application: create_app(), running() and the pytest plugin --------------------------------
+# --- 18 Application: create_app(), running() and what the pytest plugin calls ---------------------
 # The entry points for Python programs, and the table of settings, which the command line shares.
 # Nothing here answers requests.
 
@@ -10370,7 +10833,7 @@ def naming(name: str) -> Iterator[None]:
 def set_password(database: Database, password: str) -> None:
     """Make this the administrator's password, unless it is already."""
     with database.querying() as store:
-        stored = store.password(ADMIN)
+        _, stored = store.login(ADMIN)
     if stored is None or not password_matches(password, stored):
         user = with_hash({"account": ADMIN, "password": password})  # before the transaction
         with database.writing() as store:
@@ -10475,11 +10938,17 @@ def reason_of(answer: Answer) -> str:
 
 
 class CallError(Exception):
-    """A call that was refused, in one sentence; `answer` is the answer."""
+    """A call that was refused, in one sentence; `answer` is the answer.
+
+    status, json: of the answer; json is None if its body is not JSON.
+    """
 
     def __init__(self, call: str, answer: Answer):
         super().__init__(f"{call} was answered {answer.status}: {reason_of(answer)}")
-        self.answer = answer
+        self.answer, self.status = answer, answer.status
+        self.json: Any = None
+        with contextlib.suppress(ValueError):
+            self.json = answer.json
 
 
 # pytest calls this with its ExceptionInfo: if the result is True, it shows the test's line instead
@@ -10740,8 +11209,7 @@ def running(database: FilePath = ":memory:", **settings: Unpack[Settings]) -> It
         yield Running(service.url, service.token, service)
 
 
-# The parts of the pytest plugin. Fixtures are plain functions here, because serving imports no
-# pytest.
+# What the pytest plugin, .ci/plugin.py, calls. Serving imports no pytest.
 
 SHARED: list[Running] = []  # the service of pmservice_shared, once a test has used it
 
@@ -10754,7 +11222,8 @@ def calls_since(number: int) -> list[tuple[str, str]]:
     sections = {}
     for controls in list(Controls.alive):
         calls = controls.matching({}, number)
-        if not calls:
+        unmet = [fault["match"] for fault in controls.faults if not fault.get("hits")]
+        if not (calls or (unmet and controls.faulted > number)):
             continue
         lines = []
         if len(calls) > CALLS_REPORTED:
@@ -10765,13 +11234,13 @@ def calls_since(number: int) -> list[tuple[str, str]]:
             except Exception as error:  # it would end the whole run of pytest
                 problem = type(error).__name__
                 lines.append(f"{call.method} {call.shown_path} cannot be shown: {problem}")
-        unmet = [fault["match"] for fault in controls.faults if not fault.get("hits")]
         lines += [f"No call met the fault {match}" for match in unmet]
         noun = "call" if len(calls) == 1 else "calls"
         url = controls.service.url
         place = f" at {url}" if url else ""
         heading = f"pmservice{place}: {len(calls)} {noun}"
-        sections[calls[0].number] = heading, "\n".join(lines)
+        first = calls[0].number if calls else next(NUMBERS)
+        sections[first] = heading, "\n".join(lines)
     return [sections[first] for first in sorted(sections)]
 
 
@@ -10827,47 +11296,24 @@ def create_closing(**settings: Any) -> contextlib.closing[Service]:
     return contextlib.closing(create_app(**settings))
 
 
-def give_settings() -> Settings:
-    """Return the settings of every pmservice fixture.
-
-    To give some, define a fixture pmservice_settings in conftest.py.
-    """
-    return {}
-
-
-def serve_fresh(request: Any, pmservice_settings: Settings) -> Iterator[Running]:
-    """Serve a fresh service in memory on a free port: .url, .token, .app and helpers.
-
-    The helpers: call, get, post, put, delete, reset, snapshot, restore, remove_snapshot, load,
-    dump, freeze, advance, shift, fail, faults, clear_faults, calls, wait_for_calls, clear_calls.
-    The mark pmservice(load="seed.json", now="2026-01-05T09:00:00Z") loads a fixture, named relative
-    to the test's file, and freezes the clock.
-    """
-    with start_or_fail(running, request, pmservice_settings) as served:
+def serve_fresh(request: Any, settings: Settings) -> Iterator[Running]:
+    """Serve a fresh service in memory on a free port while a test runs."""
+    with start_or_fail(running, request, settings) as served:
         yield served
 
 
-def serve_shared(request: Any, pmservice_settings: Settings) -> Iterator[Running]:
-    """Serve one service, like pmservice, for all tests; it is reset before each test.
-
-    Its settings are those of the fixture pmservice_settings.
-    """
-    with start_or_fail(running, request, pmservice_settings) as served:
+def serve_shared(request: Any, settings: Settings) -> Iterator[Running]:
+    """Serve one service for all tests."""
+    with start_or_fail(running, request, settings) as served:
         SHARED.append(served)
         yield served
         SHARED.remove(served)
 
 
-def create_fresh(request: Any, pmservice_settings: Settings) -> Iterator[Service]:
-    """Create a fresh WSGI application in memory, with the settings of pmservice."""
-    with start_or_fail(create_closing, request, pmservice_settings) as service:
+def create_fresh(request: Any, settings: Settings) -> Iterator[Service]:
+    """Create a fresh WSGI application in memory."""
+    with start_or_fail(create_closing, request, settings) as service:
         yield service
-
-
-def add_mark(config: Any) -> None:
-    """Tell pytest of the mark."""
-    words = "settings of pmservice and pmservice_app, those of create_app; now freezes the clock"
-    config.addinivalue_line("markers", f"pmservice(load=…, now=…, …): {words}")
 
 
 def prepare_test(item: Any) -> None:
@@ -10896,48 +11342,21 @@ def prepare_test(item: Any) -> None:
         pytest.fail(f"{words}; this test uses neither", pytrace=False)
 
 
-def complete_report(item: Any) -> Generator[None, Any, None]:
+def complete_report(item: Any, report: Any) -> None:
     """Add to a failed test's report the calls to the services of this process since it began."""
-    report = (yield).get_result()
-    if report.failed:
-        sections = calls_since(getattr(item, "pmservice_began", next(NUMBERS)))
-        report.sections += sections
-        noted = [("pmservice", "\n".join(section)) for section in sections]
-        # pytest writes the properties of the teardown's report to a JUnit file; that report begins
-        # with a copy of the item's.
-        item.user_properties += noted
-        report.user_properties += noted
+    # The first test that uses the service imports this module: it began before all calls.
+    sections = calls_since(getattr(item, "pmservice_began", 0))
+    report.sections += sections
+    noted = [("pmservice", "\n".join(section)) for section in sections]
+    # pytest writes the properties of the teardown's report to a JUnit file; that report begins with
+    # a copy of the item's.
+    item.user_properties += noted
+    report.user_properties += noted
 
 
 def __dir__() -> list[str]:
-    """Return the public names, for completion; not the plugin, because that imports pytest."""
+    """Return the public names, for completion."""
     return __all__
-
-
-if not TYPE_CHECKING:  # to a type checker, it would make every name known
-
-    def __getattr__(name: str) -> Any:
-        """Return the pytest plugin.
-
-        pytest loads pmservice.pytest_plugin (an entry point of the package). It is made only then,
-        because it imports pytest; it is a module, because a class would make the fixtures methods.
-        """
-        if name != "pytest_plugin":
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        import pytest
-
-        words = "Fixtures that serve pmservice, and the calls of a failed test."
-        plugin = ModuleType(f"{__name__}.{name}", words)
-        vars(plugin).update(
-            pmservice=pytest.fixture(serve_fresh),
-            pmservice_app=pytest.fixture(create_fresh),
-            pmservice_settings=pytest.fixture(give_settings, scope="session"),
-            pmservice_shared=pytest.fixture(serve_shared, scope="session"),
-            pytest_configure=add_mark,
-            pytest_runtest_setup=pytest.hookimpl(prepare_test, tryfirst=True),
-            pytest_runtest_makereport=pytest.hookimpl(complete_report, hookwrapper=True),
-        )
-        return plugin
 
 
 # --- 19 Pull: the records of a running server -----------------------------------------------------
@@ -11371,6 +11790,7 @@ examples:
 Each setting can also be given as a variable of the environment:
 PMSERVICE_DATABASE, PMSERVICE_ALLOWED_HOST and so on.
 """
+SERVE = "serve"  # a command that other programs have; here it may be left out
 ASKED_FOR = object()  # the password of --password alone
 
 
@@ -11398,12 +11818,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def run_command(arguments: Sequence[str]) -> int:
     """Run the command that the arguments name and return its exit code."""
+    if arguments and arguments[0] == SERVE:
+        arguments = arguments[1:]
     name = arguments[0] if arguments and not arguments[0].startswith("-") else ""
     if name and name not in COMMANDS:
-        remedy = suggest(name, COMMANDS) or "; pmservice --help lists them"
+        remedy = suggest(name, (SERVE, *COMMANDS)) or "; pmservice --help lists them"
+        if name in DEFAULTS:
+            remedy = f"; did you mean --{name}?"
         raise StartError(f"{name} is not a command{remedy}")
     parser = command_parser(name) if name else serving_parser()
-    options = parser.parse_args(arguments[1:] if name else arguments)
+    try:
+        options = parser.parse_args(arguments[1:] if name else arguments)
+    except StartError:
+        if not name:
+            refuse_early_settings(arguments)
+        raise
     run = COMMANDS[name].run if name else command_serve
     settings = resolve(vars(options), serving=not name)
     set_up_log(settings["verbose"], serving=not name)
@@ -11411,6 +11840,14 @@ def run_command(arguments: Sequence[str]) -> int:
     code = run(settings, options)
     sys.stdout.flush()
     return code or 0
+
+
+def refuse_early_settings(arguments: Sequence[str]) -> None:
+    """Raise StartError if the settings stand before a command."""
+    for place, command in enumerate(arguments):
+        if command in (SERVE, *COMMANDS):
+            meant = [command, *arguments[place + 1 :], *arguments[:place]]
+            raise StartError(f"settings go after the command: pmservice {shlex.join(meant)}")
 
 
 def discard() -> TextIO:
@@ -11857,7 +12294,7 @@ def finish_start(service: Service, settings: Values, url: str) -> None:
         said.append(patient(share_password, database))
     if password and service.names is not None and not service.allowed:  # this machine alone
         with database.querying() as store:
-            service.page.shared_password = store.password(ADMIN)
+            _, service.page.shared_password = store.login(ADMIN)
     patient(service.controls.open_service)
     write_out(sys.stdout, f"{url}\n", wait=True)
     place = f"{settings['database']} at {url}"
@@ -11885,7 +12322,7 @@ def make_credentials(database: Database, settings: Values) -> tuple[str, str]:
     password, token = "", ""
     with database.writing() as store:  # both or neither, because both are shown only now
         # another process that starts on this file may just have set one
-        if needs_password and store.password(ADMIN) is None:
+        if needs_password and store.login(ADMIN) == (ADMIN, None):
             password = secrets.token_urlsafe(12)
             save_user(store, with_hash({"account": ADMIN, "password": password}))
         if needs_token:

@@ -591,6 +591,13 @@ END;
 
 PRAGMA user_version = 11;
 
+-- === Version 12 ==================================================================================
+-- An account is the same in any case.
+
+CREATE INDEX user_in_any_case ON user (account COLLATE NOCASE);
+
+PRAGMA user_version = 12;
+
 -- === Views ========================================================================================
 -- Two views a table: seen_… has the rows that the caller may see, shown_… what answers show of them. Each connection to
 -- a file makes them for itself: what stands in the file decides nothing about who sees what. They call functions that
@@ -601,7 +608,7 @@ PRAGMA user_version = 11;
 --     monday(), next_monday()  the moments at which this week and the next begin there
 --     written(table, id)       whether this request wrote that row. Its answer then shows the row even if the caller
 --                              may no longer see it, having left the white list; only projects and products have one.
--- Lists call has_words(text, name), too: whether a name has the words of a search.
+-- Lists call has_words(text, name), too: whether a name has the words of a search, and folded(text), by which texts sort.
 -- Conditions such as `bug.plan <> 0` repeat that of a partial index: SQLite uses it only then.
 
 -- Who sees a record, besides administrators, is said here only; lists, totals, links and titles follow:
@@ -674,7 +681,8 @@ FROM (
 
 -- The path of an execution is that of its project, whatever is above that.
 CREATE TEMP VIEW shown_project AS
-SELECT *, iif(project IS NULL, length(path) - length(replace(path, ',', '')) - 1, 1) AS grade
+SELECT *, iif(project IS NULL, length(path) - length(replace(path, ',', '')) - 1, 1) AS grade,
+    iif(totalConsumed = 0, 0, CAST(round(100 * totalConsumed / (totalConsumed + totalLeft), 6) + 0.5 AS INTEGER)) AS progress
 FROM (
     SELECT project.*,
         (WITH RECURSIVE up(above, path) AS (
@@ -683,7 +691,20 @@ FROM (
             SELECT iif(project.project IS NULL, home.parent, NULL), ',' || home.id || path
             FROM up JOIN project AS home ON home.id = up.above)
         SELECT path FROM up WHERE above IS NULL) AS path,
-        (SELECT json_group_array(product) FROM project_product WHERE project = project.id) AS products
+        (SELECT json_group_array(product) FROM project_product WHERE project = project.id) AS products,
+        -- what the GET of one shows: its products with their plans, and the hours of its tasks
+        (SELECT json_group_array(json_object('id', id, 'name', name, 'plans', json(
+            (SELECT json_group_array(json_object('id', id, 'title', title))
+                FROM (SELECT id, title FROM plan WHERE product = linked.id AND deleted = 0 ORDER BY id)))))
+            FROM (SELECT id, name FROM live_product
+                WHERE id IN (SELECT product FROM project_product WHERE project = project.id) ORDER BY id) AS linked)
+            AS productsInFull,
+        (SELECT coalesce(round(sum(estimate), 9), 0.0) FROM task
+            WHERE execution = project.id AND deleted = 0 AND status <> 'cancel') AS totalEstimate,
+        (SELECT coalesce(round(sum(consumed), 9), 0.0) FROM task
+            WHERE execution = project.id AND deleted = 0 AND status <> 'cancel') AS totalConsumed,
+        (SELECT coalesce(round(sum("left"), 9), 0.0) FROM task
+            WHERE execution = project.id AND deleted = 0 AND status NOT IN ('cancel', 'closed')) AS totalLeft
     FROM project
     WHERE EXISTS (SELECT 1 FROM seen_project AS seen WHERE seen.id = project.id) OR written('project', id));
 

@@ -250,6 +250,14 @@ def another_program(path: Any) -> contextlib.closing[sqlite3.Connection]:
     return contextlib.closing(CONNECT(path, isolation_level=None, uri=True, timeout=0))
 
 
+HOURS_OF_TASKS = "totalEstimate totalConsumed totalLeft progress"
+SHOWN_BY_GET = {  # the fields that only the GET of a single record shows
+    **dict.fromkeys(("bugs", "tasks", "stories"), "actions"),
+    "projects": "products",
+    "executions": f"products {HOURS_OF_TASKS}",
+}
+
+
 class Client:
     """An app on a database. Requests carry the operator's token unless a test says otherwise.
 
@@ -321,7 +329,12 @@ class Client:
         return answer.json
 
     def get(self, path: str) -> Any:
-        return self.succeed("GET", path)
+        """Return what a GET answers; of a record only what other answers show, too."""
+        shown = self.succeed("GET", path)
+        if match := re.fullmatch("/([a-z]+)/[0-9]+", path):
+            for field in SHOWN_BY_GET.get(match[1], "").split():
+                del shown[field]
+        return shown
 
     def post(self, path: str, **body: Any) -> Any:
         return self.succeed("POST", path, body)
@@ -771,6 +784,7 @@ class Row(NamedTuple):
     needs: dict[str, Any] = {}  # the required fields, each with a value that is taken
     asks: str = ""  # the parameters of the query
     state: str = ""  # the state that the record must be in
+    sends: dict[str, Any] = {}  # what a request sends although no single field is required
 
 
 class List(NamedTuple):
@@ -808,7 +822,7 @@ INTERFACE: dict[str, Row | List] = {
     "POST /tasks/<id>/restart":                  Row("2j", dict(consumed=3, left=1)),
     "GET /tokens":                               Row(),
     "GET /ping":                                 Row(),
-    "GET /user":                                 Row(),
+    "GET /user":                                 Row(asks="fields"),
     "GET /configurations":                       Row(),
     "GET /configurations/<name>":                Row(),
     "GET /groups":                               Row(),
@@ -911,7 +925,7 @@ INTERFACE: dict[str, Row | List] = {
     "PUT /testcases/<id>":                       Row("2p 3"),
     "DELETE /testcases/<id>":                    Row("2p 3"),
     "GET /testcases/<id>/results":               List({"1": "1", "3": "3", "2p": "2p"}),
-    "POST /testcases/<id>/results":              Row("2p 3", asks="testtask version"),
+    "POST /testcases/<id>/results":              Row("2p 3", asks="testtask version", sends=dict(result="pass")),
     "GET /bugs":                                 List({"": "1 2p 3"}, "status product"),
     "POST /bugs":                                Row("2p 3", BUG, asks="product"),
     "GET /bugs/<id>":                            Row("2p 3"),
@@ -923,7 +937,7 @@ INTERFACE: dict[str, Row | List] = {
     "POST /bugs/<id>/close":                     Row("2p 3", state="resolved"),
     "POST /bugs/<id>/active":                    Row("2p 3", state="closed"),
     "POST /bugs/<id>/activate":                  Row("2p 3", state="closed"),
-    "GET /tasks":                                List({"": "1 2j 3"}, "status"),
+    "GET /tasks":                                List({"": "1 2j 3"}, "status assignedTo search name pri execution"),
     "GET /tasks/<id>":                           Row("2j"),
     "DELETE /tasks/<id>":                        Row("2j"),
     "POST /tasks/<id>/assignto":                 Row("2j", dict(assignedTo="dev1")),
@@ -941,7 +955,7 @@ INTERFACE: dict[str, Row | List] = {
 def least(line: str, id: int = 1) -> Any:
     """Return the smallest body that an operation takes, for a record of this id."""
     row = INTERFACE[line]
-    needs = json.dumps(row.needs if isinstance(row, Row) else {})
+    needs = json.dumps({**row.needs, **row.sends} if isinstance(row, Row) else {})
     return json.loads(needs.replace(json.dumps(ID), str(id)))
 
 
@@ -1546,7 +1560,7 @@ REFUSED = {  # request: the broken field, a word of the rule, what is sent for i
         ("name", "text", True, ["x"]), ("name", "surrogate", "a\ud800b", "\ude00\ud83d"),
         ("desc", "65536", "é" * 32769), ("desc", "text", {"html": "x"}), ("code", "64 bits", 2**63),
         ("program", "program", 99, 2), ("program", "0 or more (got -1)", -1),
-        ("line", "whole number", "x", True, 1.5, 1.0, "٣"), ("line", "or less (got", 2**63),
+        ("line", "whole number", "x", True, 1.5, "1.0", "٣"), ("line", "or less (got", 2**63),
         ("type", "normal, branch, platform", "other"), ("acl", "open, private", "custom", {}),
         ("PO", "existing user", 99), ("PO", "letters", "a b"), ("PO", "30", "x" * 31),
         ("PO", "user", ["po1"], {"realname": "x"}, True), ("PO", "existing user", {"id": 99}),
@@ -1587,8 +1601,8 @@ BROKEN_TOGETHER = [  # by themselves or with what is stored: request, body, the 
     ("POST /projects/2/executions", dict(name="", begin="2060-01-02", end="2020-01-01"), "end name"),
 ]
 TAKEN = [  # request, field, what is sent for it and what is shown
-    (PRODUCTS, "line", ("7", 7), (-(2**63), -(2**63)), (2**63 - 1, 2**63 - 1)),
-    (PRODUCTS, "code", (1.5, "1.5")),
+    (PRODUCTS, "line", ("7", 7), (3.0, 3), (-2e3, -2000), (-(2**63), -(2**63)), (2**63 - 1, 2**63 - 1)),
+    (PRODUCTS, "code", (1.5, "1.5"), (7.0, "7")),
     (PRODUCTS, "name", (2026, "2026"), ("𝕏" * 255, "𝕏" * 255)),
     (PRODUCTS, "desc", ("x" * 65536, "x" * 65536)),
     (PROGRAMS, "end", ("2026-03-01", "2026-03-01")),
@@ -1961,7 +1975,7 @@ MADE = [  # a record that is created: path, body, how it looks, the facts beside
      dict(name="N", date="2026-03-06", product=2, branch=1, desc="r", status="terminate", marker="1", stories="1,2",
           bugs="3", leftBugs="4", build=[5], mailto=["dev1", "qa1"]), "release",
      dict(id=3, project=2, build=5, buildID=5, mailto="dev1,qa1", productName="P two", projectName="Pr one")),
-    ("/testcases/2/results", dict(steps=[]), "result", dict(id=3, case=2)),
+    ("/testcases/2/results", dict(result="pass"), "result", dict(id=3, case=2)),
     ("/products/1/bugs", dict(NEW_BUG, openedBuild=["trunk", "b1"], assignedTo="dev1"), "bug",
      dict(id=3, product=1, storyVersion=0, openedBuild="trunk,b1", assignedDate=NOW_ISO)),
     ("/products/1/stories",
@@ -2149,11 +2163,17 @@ TO_LIST = {  # records that differ in what lists sort them by, and in what the p
                    dict(id=7, name="Ex", project=2)],
     "releases": [dict(id=1, product=1, project=1, name="R"),
                  dict(id=2, product=2, project=1, name="S", status="terminate")],
-    "stories": [dict(id=1, product=1, title="S", version=2)],
+    "stories": [dict(id=1, product=1, title="S", version=2), dict(id=2, product=1, title="D", status="draft", version=2)],
     "plans": [dict(product=1, title="P", status=status) for status in ("wait", "doing", "done", "closed")],
     "testtasks": [dict(product=1, project=1, name="R", status=status) for status in ("wait", "doing", "blocked")],
-    "tasks": [dict(execution=6, name="T", status=status, assignedTo=account) for status,
-              account in (("pause", "admin"), ("cancel", "admin"), ("closed", "admin"), ("wait", "dev1"))],
+    "tasks": [dict(execution=6, name="T", status=status, assignedTo=account, **more) for status, account, more in (
+        ("pause",  "admin", dict(openedBy="dev1", deadline="2026-11-19", estStarted="2026-11-19", story=2)),
+        ("cancel", "admin", dict(openedBy="dev1", deadline="2026-11-19")),
+        ("closed", "admin", dict(openedBy="dev1", story=1)),
+        ("wait",   "dev1",  dict(openedBy="dev1", deadline="2026-11-19", story=1, storyVersion=2, pri=2)),
+        ("doing",  "dev1",  dict(openedBy="admin", deadline="2026-11-20")),
+        ("done",   "dev1",  dict(openedBy="dev1", finishedBy="admin")),
+    )],
     "bugs": [dict(product=1, title="B", **more) for more in (
         dict(id=1),
         dict(id=2, confirmed=1),
@@ -2168,7 +2188,7 @@ TO_LIST = {  # records that differ in what lists sort them by, and in what the p
     )],
 }
 STATUSES = {  # path: status: the ids listed, each of one digit
-    "/products": {"all": "12", "noclosed": "1", "closed": "2"},
+    "/products": {"all": "12", "noclosed": "1", "closed": "2", "normal": "1", "NORMAL": "1"},
     "/projects/1/releases": {"all": "12", "normal": "1", "terminate": "2"},
     "/projects": {"": "1234", "all": "1234", "undone": "123", "wait": "1", "doing": "2", "suspended": "3",
                   "closed": "4"},
@@ -2181,7 +2201,11 @@ STATUSES = {  # path: status: the ids listed, each of one digit
     "/testtasks": {"": "123", "totalStatus": "123", "wait": "1", "doing": "2", "done": ""},
     "/projects/1/testtasks": {"": "123", "blocked": "3"},
     "/tasks": {"": "123", "all": "123", "unclosed": "1", "pause": "1", "closed": "3"},
-    "/executions/6/tasks": {"": "1234", "unclosed": "14", "wait": "4", "cancel": "2"},
+    "/executions/6/tasks": {
+        "": "123456", "all": "123456", "unclosed": "1456", "wait": "4", "cancel": "2", "undone": "45", "delayed": "4",
+        "assignedtome": "123", "assignedToMe": "123", "myinvolved": "12356", "assignedbyme": "", "finishedbyme": "6",
+        "needconfirm": "3",
+    },
     "/products/1/bugs": {
         "": "123456789", "all": "123456789", "unclosed": "12456789", "unresolved": "1246789", "unconfirmed": "1356789",
         "assigntome": "4", "openedbyme": "12345789", "assigntonull": "125678", "toclosed": "5", "postponedbugs": "5",
@@ -2198,6 +2222,7 @@ ORDERED = [  # request, the ids in the order that it asks for
     ("/products?order=name_desc",              "21"),
     ("/products?order=order_asc",              "12"),  # the last one, which has no `order`, shows 10
     ("/projects/1/releases?order=product_asc", "12"),
+    ("/products?order=id_DESC", "21"), ("/products?order=NAME_Desc", "21"), ("/products?order=Id", "12"),
 ]
 MISSPELT = [  # order, the nearest one
     ("severty", "severity"), ("colour_asc", "color_asc"), ("severity_up", "severity"), ("id_asc;--", "id_asc"),
@@ -2208,6 +2233,17 @@ NARROWED = [  # lists of WORLD that are narrowed, the ids in them
     ("/bugs?product=2", ""), ("/productplans?product=2", "2"), ("/builds?project=2", "21"), ("/builds?project=5", ""),
     ("/releases?product=2", "2"), ("/testtasks?product=2", "2"), ("/executions?project=2", "3"),
 ]
+TASKS_OF = [  # the query of GET /tasks on TO_LIST, the ids in it; 4 is dev1's user id there
+    ("", "321"), ("search=0", "321"), ("search=1", "654321"), ("search=true", "654321"), ("assignedTo=dev1", "654"),
+    ("assignedTo=DEV1&search=1", "654"), ("assignedTo=2", "654"), ("search=1&pri=2", "4"), ("pri=0", "321"), ("pri=2", ""),
+    ("search=1&name=t", "654321"), ("search=1&name=x", ""), ("search=1&title=T&status=delayed", "4"),
+    ("search=1&execution=6", "654321"), ("search=1&execution=7", ""), ("execution=6", "321"), ("search=1&execution=1", ""),
+]
+NAMES_BY_ID = "Zebra äpfel Apfel ÖL Ärger Éclair élan Żuk straße STRASSE Яблоко яма"
+IN_ORDER_OF_NAMES = "äpfel Apfel Ärger Éclair élan ÖL straße STRASSE Zebra Żuk Яблоко яма"
+FOUND_BY_WORDS = {  # words of a search, the names that have them
+    "ÄPFEL": "äpfel Apfel", "straße": "straße STRASSE", "ZUK": "Żuk", "ЯБЛ": "Яблоко", "l E": "äpfel Apfel Éclair élan",
+}
 MANY = 450  # records in a list: more than are rendered at once, twice
 # fmt: on
 
@@ -2275,6 +2311,39 @@ class TestLists:
         answer = world.get(path)
         assert digits(answer) == found
         assert answer.get("total", len(found)) == len(found)
+
+    @each(("query", "found"), TASKS_OF)
+    def test_tasks_are_of_the_caller_of_one_person_or_of_everybody(self, listed, query, found):
+        answer = listed.get(f"/tasks?{query}")
+        assert digits(answer) == found
+        assert answer["total"] == len(found)
+
+    def test_tasks_of_everybody_are_those_that_the_caller_may_see(self, world):
+        world.token = world.token_of("dev2")
+        shown = world.get("/executions/3/tasks")["tasks"]
+        assert world.get("/tasks?search=1")["tasks"] == shown
+        refusal = world.refused("GET", "/tasks?assignedTo=ghost", status=404)
+        assert refusal["error"] == "There is no user ghost."
+        assert (
+            broken(world, "GET /tasks?assignedTo=a+b&pri=-1&search=2", None)
+            == "assignedTo pri search"
+        )
+
+    @each(("array", "field"), [("products", "name"), ("users", "realname")])
+    def test_names_are_sorted_and_searched_in_all_languages(self, client, array, field):
+        def names(query: str) -> list[str]:
+            records = client.get(f"/{array}?limit=50&{query}")[array]
+            return [record[field] for record in records if record[field] != "admin"]
+
+        records = [{field: name} for name in NAMES_BY_ID.split()]
+        if array == "users":
+            records = [{**record, "account": f"u{n}"} for n, record in enumerate(records)]
+        client.load(**{array: records})
+        in_order = IN_ORDER_OF_NAMES.split()
+        assert names(f"order={field}") == in_order
+        assert names(f"order={field}_desc") == in_order[::-1]
+        for words, found in FOUND_BY_WORDS.items():
+            assert names(f"order={field}&title={urllib.parse.quote(words)}") == found.split()
 
     def test_long_lists_are_whole_also_in_a_record(self, client):
         bugs = [dict(product=1, title="B", plan=1, assignedTo=f"user{n}") for n in range(MANY)]
@@ -2461,7 +2530,7 @@ SIGHT = {
     "only1": "p", "dev2": "",
 }
 ROLES = dict(PO="po1", QD="qd1", RD="rd1")
-NEIGHBOURS = "qa a1 1 QA1 qa11 qa1. .qa1 qa1@qa1 only1@qd1 d1 only"  # accounts like those in white lists
+NEIGHBOURS = "qa a1 1 qa11 qa1. .qa1 qa1@qa1 only1@qd1 d1 only"  # accounts like those in white lists
 OF_DEV1 = dict(ROLES, acl="private", openedBy="dev1", PM="pm1", whitelist=["qa1"])
 IN_OPEN, IN_PRIVATE = dict(project=3, execution=5), dict(project=4, execution=6)
 SINCE = dict(begin="2026-01-01")
@@ -4074,6 +4143,65 @@ def plans(client):
     return {plan["id"]: plan for plan in listed}
 
 
+# fmt: off
+DAYS_OF_PLANS = [  # request on FILLED, whose plan 3 is a child of plan 1 (MARCH), what is sent, the broken fields or days then
+    ("PUT /productplans/3",     dict(begin="2026-02-28"),                     "begin"),
+    ("PUT /productplans/3",     dict(end="2026-05-01"),                       "end"),
+    ("PUT /productplans/3",     dict(begin="2026-01-01", end="2026-12-31"),   "begin end"),
+    ("PUT /productplans/3",     dict(begin="2026-03-02", end="2026-04-29"),   "2026-03-02 2026-04-29"),
+    ("PUT /productplans/1",     dict(begin="2026-03-02"),                     "begin"),
+    ("PUT /productplans/1",     dict(end="2026-04-29"),                       "end"),
+    ("PUT /productplans/1",     dict(begin="2026-02-01", end="2026-05-31"),   "2026-02-01 2026-05-31"),
+    ("PUT /productplans/2",     dict(parent=1, begin="2026-02-01"),           "begin"),
+    ("PUT /productplans/2",     dict(parent=1),                               "2026-03-01 2026-04-30"),
+    ("POST /products/1/plans",  dict(title="P", parent=2, end="2026-05-01"),  "end"),
+    ("POST /products/1/plans",  dict(title="P", parent=2, begin="2026-02-01"), "begin"),
+    ("POST /products/1/plans",  dict(title="P", parent=2, begin="2026-04-01"), "2026-04-01 2026-04-30"),
+    ("POST /products/1/plans",  dict(title="P", parent=2, end="2026-04-01"),  "2026-04-01 2026-04-01"),
+    ("POST /products/1/plans",  dict(title="P", parent=2),                    "2026-04-30 2026-04-30"),  # today is later
+    ("POST /productplans?product=1", dict(title="P"),                         "2026-11-20 2030-01-01"),
+]
+# fmt: on
+
+
+class TestDaysOfPlans:
+    """The days of a child plan lie within its parent's."""
+
+    @each(("line", "sent", "wanted"), DAYS_OF_PLANS)
+    def test_days_of_a_child_lie_within_its_parents(self, filled, line, sent, wanted):
+        if wanted[0].isdigit():
+            plan = send(filled, line, sent)
+            assert f"{plan['begin']} {plan['end']}" == wanted
+        else:
+            assert broken(filled, line, sent) == wanted
+
+    def test_child_of_a_plan_to_come_begins_with_it(self, filled):
+        filled.put("/productplans/2", begin="2027-01-01", end="2027-02-01")
+        plan = filled.post("/products/1/plans", title="P", parent=2)
+        holds(plan, begin="2027-01-01", end="2027-02-01")
+
+    def test_deleted_child_does_not_count(self, filled):
+        remove(filled, "/productplans/3")
+        assert filled.put("/productplans/1", end="2026-03-02")["end"] == "2026-03-02"
+
+    def test_plans_that_an_earlier_version_took_can_be_loaded_and_changed_otherwise(self, client):
+        plans = [
+            dict(
+                id=id,
+                product=1,
+                title="P",
+                parent=parent,
+                begin=f"2026-0{id}-01",
+                end=f"2026-0{id}-02",
+            )
+            for id, parent in ((1, 0), (2, 1))
+        ]
+        client.load(products=[dict(id=1, name="P")], plans=plans)
+        loads_the_same(client)
+        for id in (1, 2):
+            assert client.put(f"/productplans/{id}", title="Q")["title"] == "Q"
+
+
 class TestProductPlans:
     @each(("sent", "begin", "end"), PLAN_DAYS)
     def test_days_have_defaults(self, shop, sent, begin, end):
@@ -4402,7 +4530,8 @@ class TestEfforts:
         before = work.get(path)
         after = work.post(f"{path}/estimate", **effort_body(efforts))
         assert hours_of(after) == wanted
-        changes = dict(UNFINISHED, realStarted=known_start(before))
+        begun = f"{min(effort_body(efforts)['dates'])}T00:00:00Z"
+        changes = dict(UNFINISHED, realStarted=before["realStarted"] or begun)
         if after["status"] == "done":
             opener = dict(TO_PM1, assignedToRealName="Pam Manager")
             changes |= dict(DONE, **opener)
@@ -4415,6 +4544,24 @@ class TestEfforts:
             recorded.append(f"{effort['date']} {effort['consumed']} {effort['left']}")
             holds(effort, task=before["id"], account="qa1", work="")
         assert recorded == sorted(efforts.split(", "))
+
+    def test_first_effort_of_a_past_day_lets_the_task_be_finished_on_it(self, shanghai):
+        shanghai.load(**SHOP)
+        path = f"/tasks/{shanghai.task(2)['id']}"
+        shanghai.post(
+            f"{path}/estimate", dates=["2026-11-17", "2026-11-16"], consumed=[1, 1], left=[1, 2]
+        )
+        assert shanghai.get(path)["realStarted"] == "2026-11-15T16:00:00Z"
+        shanghai.post(f"{path}/estimate", date="2026-11-18", consumed=1, left=1)
+        finished = shanghai.post(f"{path}/finish", finishedDate="2026-11-18")
+        holds(finished, realStarted="2026-11-15T16:00:00Z", consumed=3)
+
+    @each("day", ["0001-01-01", "1970-01-01"])  # a day without a moment that can be stored
+    def test_effort_of_the_first_of_all_days_starts_a_task_now(self, shanghai, day):
+        shanghai.load(**SHOP)
+        path = f"/tasks/{shanghai.task(2)['id']}"
+        shanghai.post(f"{path}/estimate", date=day, consumed=1, left=1)
+        assert shanghai.get(path)["realStarted"] == NOW_ISO
 
     def test_placeholder_of_an_unset_day_counts_as_no_day(self, work):
         work.post("/tasks/1/estimate", consumed=1, left=2, date="0000-00-00")
@@ -4556,8 +4703,38 @@ STEPS_SENT = [  # the steps that are sent to a case with SAME_STEPS, its version
     (SAME_STEPS[:1], 2), (SAME_STEPS[::-1], 2),
     ([dict(desc="a", expect="c"), dict(desc="b")], 2), ([dict(desc="a", type="group"), dict(desc="b")], 2),
 ]
+PASS, FAIL = dict(result="pass"), dict(result="fail", real="r")
+# The steps of a new case on FILLED, with the ids 3 to 6: a group with two items, and a step.
+GROUPED = [dict(desc="G", type="group"), dict(desc="a", type="item"), dict(desc="b", type="item"), dict(desc="c")]
+RUNS = [  # what is sent, the result of the run, the results of the four steps
+    (dict(steps=[PASS, FAIL]),                       "fail",    "- pass fail -"),
+    (dict(steps=[PASS, PASS, FAIL]),                 "fail",    "- pass pass fail"),
+    (dict(steps=[PASS, PASS, PASS, FAIL]),           "fail",    "pass pass pass fail"),
+    (dict(steps=[{}, FAIL]),                         "fail",    "- - fail -"),
+    (dict(steps=[{}, {}, {}]),                       "n/a",     "- - - -"),
+    (dict(steps=[dict(FAIL, id=6), dict(PASS, id=4)]), "fail",  "- pass - fail"),
+    (dict(steps=[dict(FAIL, id=3.0), {}]),           "fail",    "fail - - -"),
+    (dict(result="fail"),                            "fail",    "- - - -"),
+    (dict(result="blocked", steps=[PASS]),           "blocked", "- pass - -"),
+    (dict(result="pass", steps=[FAIL]),              "fail",    "- fail - -"),
+    (dict(result="n/a"),                             "n/a",     "- - - -"),
+    (dict(result="n/a", steps=[PASS]),               "pass",    "- pass - -"),
+    (dict(steps=[dict(result="n/a")]),               "pass",    "- n/a - -"),
+]
+WRONG_RUNS = [  # what is sent to the same case, the fields that are refused
+    ({}, "result"), (dict(steps=[]), "result"), (dict(steps=None, result=""), "result"), (dict(result="failed"), "result"),
+    (dict(steps=[PASS] * 5), "steps"), (dict(steps=[PASS, dict(status="fail")]), "steps[1].result"),
+    (dict(steps=[dict(real="crashed")]), "steps[0].result"), (dict(steps=[dict(result="FAILED")]), "steps[0].result"),
+    (dict(steps=[dict(id=4)]), "steps[0].result"), (dict(steps=[dict(PASS, id=2)]), "steps[0].id"),
+    (dict(steps=[dict(PASS, id=4), dict(FAIL, id=4)]), "steps[1].id"), (dict(steps=[dict(PASS, id=4), FAIL]), "steps[1].id"),
+    (dict(steps=[dict(PASS, id="x")]), "steps[0].id"), (dict(steps=[7]), "steps[0]"), (dict(steps=FAIL), "steps"),
+]
+RUNS_WITHOUT_STEPS = [  # what is sent to a case without steps, the result, what it shows of steps
+    (dict(steps=[FAIL]), "fail", [FAIL]), (dict(result="fail"), "fail", []), (dict(result="pass"), "pass", []),
+    (dict(steps=[PASS], result="blocked"), "blocked", [dict(PASS, real="")]),
+]
 RESULTS = [  # the results of the steps, the result of the case
-    ("", "pass"), ("pass pass", "pass"), ("pass fail", "fail"), ("fail blocked", "fail"),
+    ("pass", "pass"), ("pass pass", "pass"), ("pass fail", "fail"), ("fail blocked", "fail"),
     ("pass n/a", "pass"), ("pass blocked", "blocked"),
 ]
 # fmt: on
@@ -4609,12 +4786,35 @@ class TestCases:
         after = filled.get("/testcases/1")
         assert lines(after) == lines(before)
 
+    @each(("sent", "outcome", "by_step"), RUNS)
+    def test_results_belong_to_steps_and_no_failure_passes(self, filled, sent, outcome, by_step):
+        case = filled.case(1, steps=GROUPED)["id"]
+        result = filled.post(f"/testcases/{case}/results", **sent)
+        holds(result, case=case, caseResult=outcome)
+        shown = [step.get("result", "-") for step in result["stepResults"]]
+        assert shown == by_step.split()
+        holds(filled.get(f"/testcases/{case}"), lastRunResult=outcome)
+        loads_the_same(filled)
+
+    @each(("sent", "fields"), WRONG_RUNS)
+    def test_wrong_results_are_refused_by_their_place(self, filled, sent, fields):
+        filled.case(1, steps=GROUPED)
+        assert broken(filled, "POST /testcases/3/results", sent) == fields
+
+    @each(("sent", "outcome", "shown"), RUNS_WITHOUT_STEPS)
+    def test_case_without_steps_takes_one_result(self, filled, sent, outcome, shown):
+        result = filled.post("/testcases/2/results", **sent)
+        holds(result, caseResult=outcome, stepResults=shown)
+        for wrong in (dict(steps=[PASS, PASS]), dict(steps=[dict(PASS, id=1)]), dict(steps=[]), {}):
+            filled.refused("POST", "/testcases/2/results", wrong)
+        loads_the_same(filled)
+
     def test_results_are_of_a_test_task_and_a_version(self, filled):
         path = "/testcases/1/results"
         filled.put("/testcases/1", steps=SAME_STEPS[::-1])
         failed = dict(result="fail")
         filled.post(f"{path}?testtask=1&version=2", steps=[failed, {}])
-        filled.post(f"{path}?version=1", steps=[dict(real="r")])
+        filled.post(f"{path}?version=1", steps=[dict(result="pass", real="r")])
         second, first = filled.get(path)["results"]
         holds(first, id=1, version=2, testtask=1, caseResult="fail")
         holds(second, id=2, version=1, testtask=0, caseResult="pass")
@@ -4815,6 +5015,137 @@ REFUSED_WORDS = [  # the status, the request, what is sent, words of the refusal
 # fmt: on
 
 
+def word(array):
+    """Return the word of a resource by its array: "bug" of "bugs"."""
+    return {"stories": "story"}.get(array, array[:-1])
+
+
+class TestActions:
+    """The action log at the end of single bugs, tasks and stories."""
+
+    @each("array", ["bugs", "tasks", "stories"])
+    def test_log_begins_with_who_opened_a_record_and_has_all_comments(self, filled, array):
+        path = f"/{array}/1"
+        move = {"bugs": "assign", "tasks": "assignto", "stories": "assign"}[array]
+        opened = filled.succeed("GET", path)
+        filled.clock.forward(hours=1)
+        filled.token = filled.token_of("qa1")
+        filled.put(path, comment='first "words"')
+        filled.clock.forward(hours=1)
+        filled.post(f"{path}/{move}", assignedTo="dev2", comment="then")
+        shown = filled.succeed("GET", path)
+        assert [*shown][-1] == "actions"
+        same = dict(objectType=word(array), objectID=1, history=[])
+        opener = opened["openedBy"]["account"]
+        assert shown["actions"][0] == dict(
+            same, id=0, actor=opener, action="opened", date=NOW_ISO, comment=""
+        )
+        told = [
+            (one["actor"], one["action"], one["date"], one["comment"])
+            for one in shown["actions"][1:]
+        ]
+        assert told == [
+            ("qa1", "edited", "2026-11-20T08:42:17Z", 'first "words"'),
+            ("qa1", "assigned", "2026-11-20T09:42:17Z", "then"),
+        ]
+        ids_of = [one["id"] for one in shown["actions"]]
+        assert ids_of == sorted({*ids_of})
+        assert (
+            filled.call("PUT", path, shown).headers["Ignored-Fields"].endswith("actions") or array
+        )
+
+    def test_record_that_nobody_opened_has_no_actor(self, shop):
+        shop.load(bugs=[dict(BUG, product=1, openedBy=None, openedDate=None)])
+        (action,) = shop.succeed("GET", "/bugs/1")["actions"]
+        assert (action["actor"], action["date"]) == ("", None)
+
+    def test_log_is_no_part_of_lists_and_other_answers(self, filled):
+        for path in ("/products/1/bugs", "/executions/2/tasks", "/products/1/stories"):
+            assert "actions" not in filled.call("GET", path).text
+        for path in ("/bugs/1", "/tasks/1", "/stories/1"):
+            assert "actions" not in filled.put(path, comment="c")
+
+
+class TestBesideARecord:
+    """What the GET of one project or execution shows after the specification's fields."""
+
+    def test_products_are_those_of_the_caller_with_their_plans(self, filled):
+        filled.put("/products/2", acl="private")
+        filled.load(plans=[dict(id=9, product=2, title="Q", **MARCH)])
+        remove(filled, "/productplans/2")
+        titles = [dict(id=1, title="P"), dict(id=3, title="P")]
+        shop = dict(id=1, name="Shop", plans=titles)
+        till = dict(id=2, name="Till", plans=[dict(id=9, title="Q")])
+        filled.put("/executions/2", products=[1, 2])
+        for path in ("/projects/1", "/executions/2"):
+            shown = filled.succeed("GET", path)
+            assert [*shown][-1] == ("products" if path == "/projects/1" else "progress")
+            assert shown["products"] == [shop, till]
+            assert filled.call("PUT", path, shown).status_int == 200
+            assert filled.succeed("GET", path)["products"] == [shop, till]
+        filled.token = filled.token_of("dev2")
+        assert filled.succeed("GET", "/executions/2")["products"] == [shop]
+        filled.token = "t"
+        remove(filled, "/products/1")
+        assert filled.succeed("GET", "/projects/1")["products"] == [till]
+
+    def test_hours_are_those_of_the_tasks_of_an_execution(self, shop):
+        hours = [  # estimate, consumed, left, and the state
+            (3, 2.5, 6, "doing"),
+            (0.1, 1, 2, "closed"),
+            (0.2, 0, 0.5, "wait"),
+            (9, 9, 9, "cancel"),
+            (2, 0.5, 0, "done"),
+        ]
+        shop.load(
+            tasks=[
+                dict(
+                    execution=2,
+                    name="T",
+                    estimate=estimate,
+                    consumed=consumed,
+                    left=left,
+                    status=status,
+                )
+                for estimate, consumed, left, status in hours
+            ]
+        )
+        remove(shop, f"/tasks/{shop.task(2, estimate=50)['id']}")
+        shown = shop.succeed("GET", "/executions/2")
+        holds(shown, totalEstimate=5.3, totalConsumed=4, totalLeft=6.5, progress=38)
+        empty = shop.succeed("GET", "/executions/3")
+        holds(empty, totalEstimate=0, totalConsumed=0, totalLeft=0, progress=0, products=[])
+
+
+class TestMine:
+    """GET /user?fields=…: what is assigned to the caller and not closed."""
+
+    def test_lists_are_those_that_are_asked_for(self, filled):
+        filled.load(
+            stories=[
+                dict(product=1, title="S", assignedTo="dev1", status=status)
+                for status in ("active", "closed")
+            ],
+            bugs=[
+                dict(BUG, product=1, assignedTo="dev1", status=status)
+                for status in ("resolved", "closed")
+            ],
+        )
+        filled.token = filled.token_of("dev1")
+        answer = filled.call("GET", "/user?fields=bug,task,story,bug,,todo")
+        assert answer.headers["Ignored-Fields"] == "?fields.todo"
+        shown = answer.json
+        assert [*shown] == ["profile", "bug", "task", "story"]
+        assert shown["profile"] == filled.get("/user")["profile"]
+        assert (shown["bug"]["total"], ids(shown["bug"]["bugs"])) == (3, [3, 2, 1])
+        assert shown["task"] == {"total": 1, "tasks": filled.get("/tasks")["tasks"]}
+        assert (shown["story"]["total"], ids(shown["story"]["stories"])) == (1, [4])
+
+    def test_without_the_parameter_it_is_the_profile_alone(self, filled):
+        for query in ("", "?fields=", "?fields=profile"):
+            assert [*filled.get(f"/user{query}")] == ["profile"]
+
+
 class TestSmallOnes:
     @each(("status", "line", "body", "words"), REFUSED_WORDS)
     def test_refusal_says_what_is_allowed_or_missing(self, filled, status, line, body, words):
@@ -4887,16 +5218,72 @@ def two_users():
 
 # fmt: off
 WRONG_PASSWORDS = ["Secret", SECRET_MD5.upper(), "", " "]
-WRONG_ACCOUNTS = ["nobody", "dev2", "DEV1", ""]  # dev2 has no password
+WRONG_ACCOUNTS = ["nobody", "dev2", "DEV2", ""]  # dev2 has no password
 PASSWORDS_SENT = [("/tokens", "secret"), ("/api.php/v1/tokens/", SECRET_MD5)]
 HASHES_MADE = [("wrong", 1), (SECRET_MD5.upper(), 1), (SALT, 2)]  # a wrong password, how many hashes are made of it
 PERSONS_SENT = ["dev1", 4, reference("dev1"), {"id": 4}, {"account": "dev1"}]
+NAMED_IN_CAPITALS = [  # request on FILLED, a field, what is sent, what is shown
+    ("POST /products", "PO", "DEV1", "dev1"), ("PUT /products/1", "QD", {"account": "DEV1"}, "dev1"),
+    ("POST /products", "whitelist", ["DEV1", "dev1"], ["dev1"]), ("PUT /products/2", "RD", "Dev2", "dev2"),
+    ("POST /bugs/1/assign", "assignedTo", ["Dev2"], "dev2"), ("POST /tasks/1/assignto", "assignedTo", "QA1", "qa1"),
+    ("POST /projects/1/builds", "builder", "DEV1", "dev1"), ("PUT /departments/1", "manager", "DEV1", "dev1"),
+    ("PUT /stories/1", "mailto", ["DEV1"], ["dev1"]), ("POST /products/1/stories", "reviewer", ["DEV1"], ["dev1"]),
+]
 BROKEN_LOGINS = [  # a body, the fields that are refused
     (b"{}",                                         "account password"),
     (b'{"account": 1, "password": []}',             "password"),
     (b'{"account": "dev1", "password": "\\ud800"}', "password"),
 ]
 # fmt: on
+
+
+class TestAccountsInAnyCase:
+    """DEV1 is dev1, and shown as it was first written."""
+
+    def test_login_is_in_any_case_and_gives_a_token_of_the_user(self, dev1):
+        users = dev1.get("/users")["total"]
+        for account in ("DEV1", "Dev1"):
+            dev1.token = dev1.login(account)
+            assert dev1.get("/user")["profile"]["account"] == "dev1"
+        dev1.token = "t"
+        assert dev1.get("/users")["total"] == users
+        assert dev1.get("/users/DEV1") == dev1.get("/users/dev1")
+        dev1.put("/users/DEV1", password="secret2")
+        assert tokens_in(dev1) == ""
+        assert dev1.login("dEV1", "secret2")
+
+    @each(("line", "field", "value", "shown"), NAMED_IN_CAPITALS)
+    def test_person_is_the_same_in_any_case(self, filled, line, field, value, shown):
+        before = filled.get("/users?limit=100")
+        record = send(filled, line, good(line, **{field: value}))
+        holds(record, **{field: shown})
+        assert filled.get("/users?limit=100") == before
+
+    def test_several_spellings_make_one_person(self, shop):
+        task = shop.task(2, assignedTo=["Dev1", "dev1", "DEV1"])
+        assert (task["id"], task["assignedTo"]["account"]) == (1, "dev1")
+
+    def test_user_who_was_only_named_before_can_be_made_in_any_case(self, client):
+        client.product(PO="Zoe")
+        made = client.post("/users", account="zoe", password="secret")
+        assert made["account"] == "Zoe"
+        assert broken(client, "POST /users", dict(account="zOE", password="secret")) == "account"
+        assert client.login("ZOE")
+
+    def test_fixture_names_people_in_any_case(self, client):
+        users = [dict(account="Dev1", id=7), dict(account="DEV1", realname="Dan")]
+        client.load(users=users, products=[dict(name="P", PO="dev1", whitelist=["dEV1"])])
+        product = client.get("/products/1")
+        holds(product, PO="Dev1", whitelist=["Dev1"])
+        assert [one["account"] for one in client.get("/users")["users"]] == ["Dev1", "admin"]
+        loads_the_same(client)
+
+    def test_two_spellings_of_an_earlier_version_stay_two_users(self, filed):
+        """It took DEV1 for another user than dev1."""
+        filed.load(users=[dict(account="dev1", realname="small")])
+        filed.sql("INSERT INTO user (account, realname) VALUES ('DEV1', 'LARGE')")
+        for account, name in (("dev1", "small"), ("DEV1", "LARGE"), ("Dev1", "small")):
+            assert filed.get(f"/users/{account}")["realname"] == name
 
 
 class TestLogins:
@@ -4959,12 +5346,12 @@ class TestLogins:
 
 # fmt: off
 HINTS = [  # what is sent, a part of the hint
-    ({},                              "Send a valid token in the header `Token`."),
-    ({"Token": ""},                   "Send a valid token in the header `Token`."),
-    ({"Authorization": "Bearer x"},   "Authorization and cookies are not read. Send a valid token in the header `Token`."),
-    ({"Authorization": "BASIC eDp5"}, "Authorization and cookies are not read. Send a valid token in the header `Token`."),
-    ({"Cookie": "zentaosid=x"},       "Authorization and cookies are not read. Send a valid token in the header `Token`."),
-    ({"Token": "old", "Cookie": "x"}, "Send a valid token in the header `Token`."),
+    ({},                              "No token was sent. Send one in the header `Token`."),
+    ({"Token": ""},                   "No token was sent. Send one in the header `Token`."),
+    ({"Authorization": "Bearer x"},   "Authorization and cookies are not read. Send a token in the header `Token`."),
+    ({"Authorization": "BASIC eDp5"}, "Authorization and cookies are not read. Send a token in the header `Token`."),
+    ({"Cookie": "zentaosid=x"},       "Authorization and cookies are not read. Send a token in the header `Token`."),
+    ({"Token": "old", "Cookie": "x"}, "This token is unknown or has expired."),
 ]
 UNKNOWN_TOKENS = [
     " \t", "T", "t ", "Bearer t", "\xc3\xa9", "x" * 10_000, hashlib.sha256(b"t").hexdigest(),
@@ -5768,6 +6155,93 @@ def sends_back(client: Client, path: str, token: str) -> None:
     assert stored(client) == before, path
 
 
+# fmt: off
+EMPTY_AND_REQUIRED = {  # a required text or array: the bodies that have it, what makes it empty
+    "openedBuild": ("POST /products/1/bugs  POST /bugs?product=1  PUT /bugs/1  POST /bugs/3/activate", ["", [], [""], ["", ""], ",", " "]),
+    "category":    ("POST /products/1/stories  POST /stories?product=1  PUT /stories/1", ["", " "]),
+    "spec":        ("POST /products/1/stories  POST /stories/4/change", ["", "\n"]),
+}
+WHOLE_NUMBERS = [  # request, what is sent, what is shown
+    ("PUT /products/1", dict(program=6.0, line=3.0), dict(program=6, line=3)), ("PUT /tasks/1", dict(pri=2.0, module=-3.0), dict(pri=2, module=-3)),
+    ("PUT /builds/1", dict(stories=[1.0, 2.0], bugs=[{"id": 1.0}]), dict(stories=[1, 2], bugs=[1])),
+    ("POST /projects", dict(HOME, products=[1.0], days=5e0, budget=100.0), dict(days=5, budget="100")),
+    ("POST /bugs/1/assign", dict(assignedTo=2.0), dict(assignedTo="pm1")), ("PUT /products/1", dict(PO={"id": 2.0}), dict(PO="pm1")),
+    ("PUT /stories/1", dict(plan=1.0), dict(plan="1")), ("PUT /stories/1", dict(plan=[1.0, 2]), dict(plan="1,2")),
+    ("PUT /bugs/1", dict(openedBuild=[1.0, "trunk"]), dict(openedBuild="1,trunk")), ("PUT /products/1", dict(name=7.0), dict(name="7")),
+    ("PUT /testtasks/1", dict(build=1.0, testcases=[1.0]), dict(build="1", testcases=[])),
+    ("PUT /users/dev2", dict(dept=1.0), dict(dept=1)), ("PUT /departments/1", dict(order=7.0), dict(order=7)),
+    ("POST /tasks/1/restart", dict(consumed=2.0, left=1.5), dict(consumed=2, left=1.5)),
+]
+NO_PLAN = [0, 0.0, "0", [0], ["0"], [], [0, 0.0]]  # ways to say that a story has none
+# fmt: on
+
+
+class TestValues:
+    """Values as data frames, other languages and half-filled forms write them."""
+
+    @each("field", EMPTY_AND_REQUIRED)
+    def test_what_is_required_may_not_be_empty_either(self, filled, field):
+        filled.load(bugs=[dict(BUG, id=3, product=1, status="closed")])
+        filled.load(stories=[dict(STORY, id=4, product=1)])
+        lines, empty = EMPTY_AND_REQUIRED[field]
+        for line in lines.split("  "):
+            for value in empty:
+                assert broken(filled, line, good(line, **{field: value})) == field
+        refusal = filled.refused(*lines.split("  ")[0].split(), {field: None})
+        assert refusal["fields"][field].startswith("is required and must be ")
+
+    @each("field", EMPTY_AND_REQUIRED)
+    def test_what_is_empty_already_may_stay_so(self, filled, field):
+        """A fixture may leave it out."""
+        filled.load(bugs=[dict(product=1, title="B", id=3, status="closed")])
+        filled.load(stories=[dict(product=1, title="S", id=4)])
+        loads_the_same(filled)
+        for path in ("/bugs/3", "/stories/4"):
+            record = filled.succeed("GET", path)
+            assert filled.call("PUT", path, record).status_int == 200
+        lines, (value, *_) = EMPTY_AND_REQUIRED[field]
+        for line in lines.split("  "):
+            method, path = re.sub("/[0-9]", "/3" if "/bugs/" in line else "/4", line).split()
+            if re.match("/(bugs|stories)/[0-9]", path):
+                assert filled.call(method, path, {field: value}).status_int == 200
+
+    @each(("line", "sent", "shown"), WHOLE_NUMBERS)
+    def test_number_without_a_fraction_is_a_whole_number(self, filled, line, sent, shown):
+        body = json.dumps(good(line, **sent)).encode()
+        answer = filled.call(*line.split(), body)
+        assert answer.status_int in (200, 201), answer.text
+        shown = {field: value for field, value in shown.items() if value != []}
+        holds(answer.json, **shown)
+
+    @each("value", [1.5, -0.5, 1e300, 2.0**63, True, "3.0"])
+    def test_other_numbers_are_no_whole_numbers(self, filled, value):
+        assert broken(filled, "PUT /products/1", dict(line=value)) == "line"
+        assert broken(filled, "PUT /builds/1", dict(stories=[value])) == "stories"
+
+    def test_whole_numbers_of_fixtures_and_faults_may_have_a_point(self, client):
+        client.load(
+            products=[dict(id=5.0, name="P", line=2.0)],
+            bugs=[dict(product=5.0, title="B", pri=1.0)],
+        )
+        assert client.get("/products/5")["line"] == 2
+        assert client.get("/bugs/1")["pri"] == 1
+        fault = dict(
+            match="GET /user", status=503.0, times=1.0, skip=0.0, headers={"Retry-After": 2.0}
+        )
+        assert client.post("/-/faults", **fault)[0]["times"] == 1
+        answer = client.call("GET", "/user")
+        assert (answer.status_int, answer.headers["Retry-After"]) == (503, "2")
+
+    @each("value", NO_PLAN)
+    def test_zero_is_no_plan(self, filled, value):
+        story = filled.post("/products/1/stories", **STORY, plan=value)
+        assert story["plan"] == ""
+        assert filled.put("/stories/1", plan=[1])["plan"] == "1"
+        assert filled.put("/stories/1", plan=value)["plan"] == ""
+        for wrong in ([True], False, [-1], -1, [1.5]):
+            assert broken(filled, "PUT /stories/1", dict(plan=wrong)) == "plan"
+
+
 class TestEveryOperation:
     """Rules of all operations alike: those of INTERFACE and the tables above."""
 
@@ -6414,6 +6888,17 @@ IN_ORDER = [  # the status of the first mistake, what is mended then
 # fmt: on
 
 
+# fmt: off
+CUT = ['{"name": "\\u00e9\\\\é", "line": -1.5e+3, "x": [true, false, null, {"a": "b"}]}', '{ "name" : "汉字" }']
+UNREAD = [  # headers, what the refusal says
+    (dict(Content_Type="multipart/form-data; boundary=x"), "A multipart/form-data body is not read; send a JSON object, or a form"),
+    (dict(Content_Type="Multipart/Mixed"),                 "A multipart/mixed body is not read"),
+    (dict(Content_Encoding="gzip"),                        "A body with Content-Encoding gzip is not read"),
+    (dict(Content_Encoding="BR", Content_Type="application/json"), "A body with Content-Encoding br is not read"),
+]
+# fmt: on
+
+
 class TestReachingIt:
     NOWHERE = """
         /tasks/01 /tasks/0 /tasks/-1 /tasks/+1 /tasks/1.0 /tasks/1e0 /tasks/%D9%A1 /tasks/%FF1
@@ -6471,6 +6956,38 @@ class TestReachingIt:
             refusal = client.refused("POST", "/products", body)
             assert word in refusal["error"]
 
+    @each("whole", CUT)
+    def test_json_that_ends_too_early_says_so(self, client, whole):
+        for end in range(1, len(whole.encode())):
+            refusal = client.refused("POST", "/products", whole.encode()[:end])
+            assert "ends too early" in refusal["error"], whole.encode()[:end]
+        for wrong in (
+            "{'a': 1}",
+            '{"a": tru}',
+            '{"a": 1} e',
+            '{"a": "\\x"}',
+            '{"a" t: 1}',
+            "{a: 1}",
+        ):
+            refusal = client.refused("POST", "/products", wrong.encode())
+            assert "is wrong" in refusal["error"], wrong
+
+    @each(("sent", "words"), UNREAD)
+    def test_body_that_is_not_read_is_named(self, client, sent, words):
+        body = b"\x1f\x8b\x08\x00" if "encoding" in str(sent).lower() else b"--x\r\nname=x"
+        for path in ("/products", "/tokens", "/-/load", "/-/faults"):
+            refusal = client.refused("POST", path, body, **sent)
+            assert words in refusal["error"]
+
+    def test_label_does_not_matter_to_json(self, client):
+        for sent in (dict(Content_Type="multipart/form-data"), dict(Content_Encoding="Identity")):
+            assert client.call("POST", "/products", {"name": "P"}, **sent).status_int == 201
+        assert client.call("GET", "/products", Content_Encoding="gzip").status_int == 200
+
+    def test_array_labelled_as_a_form_is_told_that_an_object_is_wanted(self, client):
+        refusal = client.refused("POST", "/products", b"[]", Content_Type=FORM)
+        assert refusal["error"].startswith("The body must be a JSON object, or a form")
+
     def test_what_is_no_form_is_refused(self, client):
         for body in (b"name=x%FF", b"name=x\xff", b"name=x&" * 1001):
             client.refused("POST", "/products", body, Content_Type=FORM)
@@ -6500,6 +7017,12 @@ class TestReachingIt:
             assert status_with(client, Host=host) == 421, host
         refusal = client.refused("GET", "/user", status=421, Host="evil.example:80")
         assert "--allowed-host evil.example to add it" in refusal["error"]
+
+    @each("path", ["/-/live", "/-/ready", "/-/ready/", "/api.php/v1/-/live"])
+    def test_probes_come_by_any_address(self, client, path):
+        for host in ("10.1.2.3:8080", "evil.example", ""):
+            assert client.call("GET", path, Token=None, Host=host).status_int == 200
+            assert client.call("GET", f"{path}x", Token=None, Host=host).status_int == 421
 
     @each(("named", "loopback_only", "others"), HOSTS)
     def test_hosts_that_are_named_count_on_every_address(self, named, loopback_only, others):
@@ -6556,6 +7079,11 @@ ORIGINS = [  # the setting `origin`, Host, origins that may call, origins that m
     ("",     "pm.internal:8080", "http://pm.internal:8080 https://pm.internal:8080",
      "http://pm.internal:8081 http://pm.internal null"),
     ("",     "pm.INTERNAL",      "https://PM.internal",      "http://pm.internal:8080"),
+    ("",     "pm.internal:443",  "https://pm.internal https://pm.internal:443", "http://pm.internal https://pm.internal:80"),
+    ("",     "pm.internal:80",   "http://pm.internal http://pm.internal:80", "https://pm.internal"),
+    ("",     "pm.internal",      "https://pm.internal:443 http://pm.internal:80", "https://pm.internal:80"),
+    ("file://,CONTENT://", "pm", "file:// content://",       "http://evil.example"),
+    ("",     "pm",               "",                         "file:// content:// https://"),
     ("*",    "pm",               "http://evil.example null", ""),
     ("null", "pm",               "null",                     "http://evil.example"),
     ("https://pm.example.org, http://other.example:81", "pm",
@@ -6645,6 +7173,12 @@ class TestCallsFromPages:
                 assert "Content-Type" not in answer.headers
                 assert self.shown(answer) == shown
             assert client.get("/-/journal")["total"] == 0
+            private = {**asked, "Access-Control-Request-Private-Network": "true"}
+            answer = client.app.options("/products", headers=private, status=204)
+            assert self.shown(answer) == {**shown, "Access-Control-Allow-Private-Network": "true"}
+            client.app.options(
+                "/products", headers={**private, "Origin": "http://evil.example"}, status=403
+            )
             usual, others = "Token, Content-Type", "authorization,x-requested-with"
             for names, allowed in ((others, others), ("", usual), ("Token\x0b", usual)):
                 asked["Access-Control-Request-Headers"] = names
@@ -6969,7 +7503,7 @@ WRONG_VALUES = [  # an array of values; faults have "match" and "drop" as well
     ("POST /-/faults", "delay",    "[-1, 61]"),
     ("POST /-/faults", "body",     r'[{"a": "\ud800"}]'),
     ("POST /-/faults", "headers",
-     r"""[{"Content-Length": "3"}, {"content-type": "text/plain"}, {"Connection": "close"}, ["X"], {"a b": "c"}, {"a:b": "c"},
+     r"""[{"Content-Length": "3"}, {"content-length": 3}, {"Connection": "close"}, ["X"], {"a b": "c"}, {"a:b": "c"},
           {"X": "a\r\nb"}, {"X": "é"}, {"X": true}]"""),
 ]
 # fmt: on
@@ -7315,10 +7849,10 @@ NO_FORMS = [
     ("application/json", "hush"), ("application/json", '{"password": hush}'), ("", "token hush"),
 ]
 OTHER_NUMBERS = {  # query of the journal: the refusal
-    "path=/products&count=1": "Calls that match: 2 instead of 1.",
-    "path=/product&count=1":  "Calls that match: 0 instead of 1.",
-    "path=/products&method=get&status=200&count=0&wait=0.1": "Calls that match: 2 instead of 0.",
-    "count=3":                "Calls that match: 2 instead of 3.",
+    "path=/products&count=1": "expected 1 call of /products, 2 came.",
+    "path=/product&count=1":  "expected 1 call of /product, 0 came.",
+    "path=/products&method=get&status=200&count=0&wait=0.1": "expected 0 calls of get /products 200, 2 came.",
+    "count=3":                "expected 3 calls, 2 came.",
 }
 # Answers of faults that cannot be read as JSON, or not written as JSON again.
 NO_JSON = ["[" * 20_000, "[" * 8000, "NaN", "1e999", '"\\ud800"', "{"]
@@ -7506,8 +8040,8 @@ MEANT = [
     ("G*T /user",                         "GET /user",              "PUT /user"),
 ]
 FITTING = """
-    *  * *  GET *  * /*  */finish  PUT /*  PATCH *  POST /tasks/7/*  POST /tasks/7/finish
-    GET /products/27*bugs  * /{a}/{b}/{c}/{d}/*  GET /tasks/9223372036854775807  GET /users/dev1
+    *  * *  GET *  * /*  */finish  PUT /*  POST /tasks/7/*  POST /tasks/7/finish
+    GET /products/27*bugs  * /{a}/{b}/{c}/*  GET /tasks/9223372036854775807  GET /users/dev1
     GET /users/a.b@c-d  GET /users/<account>  GET /configurations/language  GET /openapi.json
     HEAD /openapi.json/  GET /api.php/v1/products/  POST /zentao/api.php/v1/tasks/{id}/start
 """
@@ -7518,8 +8052,17 @@ UNFITTING = {  # what the error says after the match
     "GET /products?page=2":   "; did you mean GET /products?",
     "POST /-/reset":          "; faults never apply to controls.",
     "GET /" + "x" * 300:      "; GET /openapi.json lists all calls.",
-    "GET /products/(":        "; did you mean GET /products?",
-    "GET /tasks/0":           "; did you mean GET /tasks?",
+    "GET /products/(":        "; GET /openapi.json lists all calls.",
+    "GET /tasks/0":           "; did you mean GET /tasks/<id>?",
+    "PSOT /tasks/*":          "; did you mean POST /tasks/*?",
+    "POST /tsks/*":           "; did you mean POST /tasks/*?",
+    "PATCH /tasks/*":         "; GET /openapi.json lists all calls.",
+    "GET /tasks/*/begin":     "; GET /openapi.json lists all calls.",
+    "PUT /tasks/*/start":     "; did you mean POST /tasks/*/start?",
+    "* /task/7":              "; did you mean * /tasks/<id>?",
+    "* /{a}/{b}/{c}/{d}/*":   "; GET /openapi.json lists all calls.",
+    "DELETE /products/*/x":   "; GET /openapi.json lists all calls.",
+    "GET /-/*":               "; faults never apply to controls.",
 }
 # fmt: on
 
@@ -7618,6 +8161,22 @@ class TestFaults:
         assert answer.json["total"] == 2
         assert answer.headers["Retry-After"] == "7"
         assert answer.headers.getall("Vary") == ["Accept, Origin", "Fault"]
+
+    @each("effects", [{}, {"body": "busy"}, {"body": {"a": 1}, "status": 503}])
+    def test_fault_may_say_another_content_type(self, memory, effects):
+        memory.fail("GET /products", headers={"content-type": "text/plain"}, **effects)
+        answer = memory.app.get("/products", headers={"Token": "t"}, expect_errors=True)
+        assert answer.headers.getall("Content-Type") == ["text/plain"]
+
+    @each("effects", [{"status": 503}, {"body": {"error": "e"}, "status": 500}, {"drop": True}])
+    def test_body_of_a_call_that_a_fault_answered_is_kept(self, memory, effects):
+        memory.fail("POST /products", times=1, **effects)
+        with contextlib.suppress(pmservice.ClientDisconnected):
+            memory.call("POST", "/products", {"name": "P", "password": "x"})
+        memory.post("/products", name="P", password="y")
+        first, second = memory.calls()
+        assert first["body"] == second["body"] == {"name": "P", "password": "***"}
+        assert first["fault"]
 
     def test_dropped_call_is_not_performed_and_has_no_answer(self):
         with pmservice.running() as served:
@@ -7786,14 +8345,39 @@ class TestPage:
 
     def test_programs_get_json_and_so_does_who_asks_for_what_is_for_them(self, filled):
         for accept in NO_BROWSERS:
-            answer = filled.call("GET", "/", Accept=accept)
-            assert answer.status_int == 404
+            assert filled.get("/programs/6")["id"] == 6
             sent = dict(Accept=accept, Token=None, Cookie="pmservice80=t")
             answer = filled.call("GET", "/products", **sent)  # a cookie is for pages alone
             assert answer.status_int == 401
         for path in FOR_PROGRAMS.split():
             answer = filled.call("GET", path, Accept=CHROME, Token=None)
             assert answer.status_int in (200, 401, 404)
+
+    @each("accept", [None, "", "*/*", "application/json, text/plain, */*", "text/plain"])
+    @each("token", [None, "t", "wrong"])
+    def test_root_says_what_this_is_and_whether_it_is_ready(self, client, accept, token):
+        shown = dict(name="pmservice", version=pmservice.__version__, ready=True)
+        for path in ("/", "/api.php/v1/"):
+            answer = client.call("GET", path, Accept=accept, Token=token)
+            assert answer.json == dict(shown, document="http://localhost:80/openapi.json")
+            assert client.call("HEAD", path, Accept=accept, Token=token).status_int == 200
+        client.service.loading = True
+        assert client.call("GET", "/", Token=token).json == dict(answer.json, ready=False)
+        client.service.loading = False
+        assert client.get("/-/journal")["total"] == 0
+
+    def test_html_is_enough_to_get_a_page_at_the_root_alone(self, client):
+        for accept in ("text/html", "text/html,*/*;q=0.8"):
+            page = client.app.get("/", headers={"Accept": accept}, status=401)
+            assert page.content_type == "text/html"
+            assert client.call("GET", "/products", Accept=accept, Token=None).status_int == 401
+            assert client.call("GET", "/", Accept=accept, Token="t").json["name"] == "pmservice"
+
+    def test_icon_is_answered_and_in_no_journal(self, client):
+        for accept in ("image/avif,image/webp,*/*", CHROME):
+            answer = client.app.get("/favicon.ico", headers={"Accept": accept}, status=204)
+            assert answer.body == b""
+        assert client.get("/-/journal")["total"] == 0
 
     def test_token_header_and_other_methods_get_json(self, filled):
         elsewhere = {"Sec_Fetch_Site": "cross-site", "Origin": "http://localhost:3000"}
@@ -9182,7 +9766,7 @@ WORKERS = ("marta", "diego", "tomas", "priya", "emma", "admin")
 CHINESE = re.compile("[\u3000-\u9fff\uff00-\uffef]")
 
 # fmt: off
-IN_DEMO = "4 12 2 5 12 4 9 21 9 8 60 25 11 4 20 8"  # the records of each array
+IN_DEMO = "5 12 3 5 12 4 9 21 9 8 60 25 11 4 20 8"  # the records of each array
 TITLED = "products projects executions plans stories tasks testcases builds releases testtasks bugs"
 SAID = "name title desc spec steps realname team versions work stepResults"  # to people
 MOMENTS = [  # a Saturday, early on a Monday, a leap day, the end and the beginning of a year, when clocks change
@@ -9412,15 +9996,15 @@ class TestRunning:
 
 # fmt: off
 REFUSED_HELPERS = [
-    (lambda one: one.wait_for_calls(1, seconds=0), "GET /-/journal* was answered 409: Calls that match: 0 instead of 1."),
+    (lambda one: one.wait_for_calls(1, seconds=0), "GET /-/journal* was answered 409: expected 1 call, 0 came."),
     (lambda one: one.wait_for_calls(3, 0.01, method="POST", path="/x"),
-     "GET /-/journal* 409: Calls that match: 0 instead of 3."),
+     "GET /-/journal* 409: expected 3 calls of POST /x, 0 came."),
     (lambda one: one.get("/prodcts"),
      "GET /prodcts was answered 404: There is nothing at /prodcts; did you mean /products[?]"),
     (lambda one: pmservice.Client(one.url, "x").get("/user"),
-     "GET /user was answered 401: Unauthorized. Send a valid token in the header `Token`. *"),
+     "GET /user was answered 401: Unauthorized. This token is unknown or has expired. *"),
     (lambda one: one.fail("*", statu=503),
-     "POST /-/faults was answered 400: statu is not known here."),
+     "POST /-/faults was answered 400: statu is not known here; known: match, status, *"),
 ]
 STRANGE_ANSWERS = [  # status, body, what the error says
     (502, "<html>" + "x" * 400, "<html>" + "x" * 294 + "…"), (502, {"error": None}, '{"error":null}'), (502, "", ""),
@@ -9473,6 +10057,18 @@ class TestHelpers:
         assert served.load({"products": [{"name": "A"}, {"name": "B"}]}) == 2
         served.reset()
         assert not served.get("/-/clock")["frozen"]
+
+    def test_refused_call_has_the_status_and_the_json_of_its_answer(self, served):
+        with pytest.raises(pmservice.CallError) as refused:
+            served.post("/products", {"name": ""})
+        error = refused.value
+        assert (error.status, error.answer.status) == (400, 400)
+        assert error.json == error.answer.json
+        assert [*error.json["fields"]] == ["name"]
+        served.fail("GET /user", status=502, body="<html>")
+        with pytest.raises(pmservice.CallError) as refused:
+            served.get("/user")
+        assert (refused.value.status, refused.value.json) == (502, None)
 
     def test_freeze_advance_and_shift(self, served):
         east = timezone(timedelta(hours=8))
@@ -9584,6 +10180,12 @@ FAILING = r"""
     def test_without_a_call(pmservice):
         assert not pmservice
 
+    def test_fault_without_a_call(pmservice, pmservice_shared):
+        pmservice.fail("GET /users", status=503)
+        pmservice_shared.fail("GET /users", status=503)
+        pmservice_shared.clear_faults()
+        assert not pmservice
+
     def test_application(pmservice_app):
         app = webtest.TestApp(pmservice_app)
         app.get("/programs", headers={"Token": pmservice_app.token})
@@ -9631,7 +10233,7 @@ AT GET /products 500 MS -
     fault   GET /products
 AT GET /user 401 MS -
     error   Unauthorized
-    hint    Send a valid token in the header `Token`. POST /tokens *
+    hint    No token was sent. Send one in the header `Token`. POST /tokens *
 AT POST /products 400 MS admin
     body    {\\x1b[[]31m\\n'name': 'Shop', 'token***
     error   The body must be JSON, but line 1, column 2 is wrong.
@@ -9651,6 +10253,7 @@ AT POST /products 201 MS admin
     ("1 call", """\
 AT GET /products 200 MS -
     answer  [[][[][[]*"""),
+    ("0 calls", "No call met the fault GET /users"),
     ("1 call", """\
 AT GET /programs 200 MS admin
     answer  {*}"""),
@@ -9779,7 +10382,7 @@ class TestPlugin:
     def test_report_of_a_failed_test_shows_the_calls_that_were_answered(self, pytester):
         pytester.makepyfile(FAILING)
         outcome = pytester.runpytest_inprocess("-W", "ignore::DeprecationWarning")
-        outcome.assert_outcomes(passed=1, failed=5)
+        outcome.assert_outcomes(passed=1, failed=6)
         text = re.sub(r"\d\d:\d\d:\d\d\.\d{3} ", "AT ", outcome.stdout.str())
         text = re.sub(r"\d+\.\d ms", "MS", text)
         head = r"^-+ pmservice(?: at http://127.0.0.1:\d+)?: (\d+ calls?) -+\n"
@@ -9818,6 +10421,18 @@ class TestPlugin:
         """)
         pytester.makepyfile(test_named=SHARING, test_unnamed=SHARING_UNNAMED)
         pytester.runpytest_inprocess("-W", "error").assert_outcomes(passed=6, failed=1)
+
+    def test_run_that_does_not_use_it_does_not_import_it(self, pytester):
+        pytester.makepyfile("""
+            import sys
+
+            def test_alone():
+                assert not {"pmservice", "bottle", "waitress"} & {*sys.modules}
+        """)
+        outcome = pytester.runpytest_subprocess()
+        outcome.assert_outcomes(passed=1)
+        fixtures = pytester.runpytest_subprocess("--fixtures")
+        fixtures.stdout.fnmatch_lines(["pmservice -- *", "*Serve a fresh service in memory*"])
 
     def test_file_to_load_is_beside_the_test_whose_mark_names_it(self, pytester):
         inner = pytester.mkdir("inner")
@@ -10234,13 +10849,15 @@ def refused(answer: tuple[int, str, str]) -> str:
 SENTENCES = [  # line, body, sentence
     ("POST /tokns",         b"{}", "There is nothing at /tokns; did you mean /tokens?"),
     ("GET /product/1/bug",  None, "There is nothing at /product/1/bug; did you mean /products/<id>/bugs?"),
-    ("GET /",               None, "There is nothing at /; GET /openapi.json lists what there is."),
+    ("GET /Products",       None, "There is nothing at /Products; did you mean /products?"),
+    ("POST /tasks/1/begin", b"{}", "There is nothing at /tasks/1/begin; GET /openapi.json lists what there is."),
     ("GET /tasks/01",       None, "There is nothing at /tasks/01; did you mean /tasks/<id>?"),
     ("GET /product",        None, "There is nothing at /product; did you mean /products?"),
     ("OPTIONS /product",    None, "There is nothing at /product; GET /openapi.json lists what there is."),
     ("PUT /products",       b"{}", "PUT is not allowed at /products; allowed: GET, POST."),
     ("POST /products",      b"{'name': 'Shop'}",  "The body must be JSON, but line 1, column 2 is wrong."),
-    ("POST /products",      b'{"name":\n "Shop"', "The body must be JSON, but line 2, column 8 is wrong."),
+    ("POST /products",      b'{"name":\n "Shop"',
+        "The body must be JSON, but it ends too early, after line 2, column 8."),
     ("POST /products",      b'{"name": "a\x1b"}', None),
     ("POST /products",      b'{"name": "P", "PO": "' + b"y" * 40 + b'"}',
         f'PO must be an account: 1 to 30 letters, digits, _ . - @ (got "{"y" * 40}").'),
@@ -10270,6 +10887,27 @@ SENTENCES = [  # line, body, sentence
 # fmt: on
 
 
+# fmt: off
+NEARLY_MEANT = {  # a path: the one that is suggested
+    "GET /tasc": "/tasks", "GET /tsak": "/tasks", "GET /bugs/1/estimates": "", "GET /product/1/bug": "/products/<id>/bugs", "GET /story/1": "/stories/<id>",
+    "GET /Products/1": "/products/<id>", "GET /execution": "/executions", "POST /bugs/1/clsoe": "/bugs/<id>/close",
+    "POST /bugs/1/closed": "/bugs/<id>/close", "POST /tasks/1/strat": "/tasks/<id>/start", "POST /task/1/start": "/tasks/<id>/start",
+    "POST /tasks/1/assign": "/tasks/<id>/assignto", "POST /bugs/1/assignto": "/bugs/<id>/assign", "DELETE /user/lena": "/users/<user>",
+    "GET /products/1/bug?x=1": "/products/<id>/bugs", "POST /token": "/tokens", "HEAD /project": "/projects",
+    # other verbs, and what nobody has
+    "POST /bugs/1/comments": "", "POST /tasks/1/begin": "", "POST /tasks/1/deactivate": "", "POST /bugs/1/unconfirm": "",
+    "POST /tasks/1/clone": "", "POST /bugs/1/unassign": "", "POST /stories/1/revert": "", "POST /tasks/1/complete": "",
+    "POST /tasks/1/stop": "", "POST /tasks/1/resume": "", "POST /bugs/1/reopen": "", "POST /bugs/1/reject": "",
+    "POST /tasks/1/unpause": "", "POST /tasks/1/parse": "", "POST /productplans/1/linktasks": "", "GET /sprints": "",
+    "GET /boards": "", "GET /labels": "", "GET /teams": "", "GET /search": "", "GET /options/story": "", "PATCH /product": "",
+}
+ONLY_THERE = """
+    /todos /todos/1 /todos/1/finish /testsuites /docs/7 /doclibs /files /issues /risks/1 /meetings /repos /repos/rules /jobs
+    /feedbacks /tickets/2/close /langs /reports /tabs/work /mr /ciresults /api.php/v1/todos /zentao/api.php/v1/tickets
+"""
+# fmt: on
+
+
 class TestMistakes:
     """Typical mistakes of new users, and the sentence that explains each."""
 
@@ -10280,9 +10918,30 @@ class TestMistakes:
         assert answer.json["error"] == (sentence or answer.json["error"])
         assert answer.json["error"].isprintable()
 
+    @each("line", NEARLY_MEANT)
+    def test_only_what_was_nearly_meant_is_suggested(self, world, line):
+        answer = world.call(*line.split())
+        assert answer.status_int == 404
+        path, near = line.split()[1].partition("?")[0], NEARLY_MEANT[line]
+        remedy = f"did you mean {near}?" if near else "GET /openapi.json lists what there is."
+        if not line.startswith("HEAD"):
+            assert answer.json["error"] == f"There is nothing at {path}; {remedy}"
+
+    def test_what_only_the_real_server_has_is_named(self, world):
+        for path in ONLY_THERE.split():
+            bare = re.sub("^(/zentao)?/api.php/v1", "", path)
+            (first,) = re.findall("^/[a-z]+", bare)
+            for method in ("GET", "POST", "DELETE"):
+                error = world.refused(method, path, status=404)["error"]
+                assert error == f"ZenTao has {first}; pmservice does not."
+        for path in ("/bugs/1/estimate", "/projects/5/risks", "/products/1/testsuites"):
+            known = re.sub("[0-9]", "<id>", path)
+            error = world.refused("GET", path, status=404)["error"]
+            assert error == f"ZenTao has {known}; pmservice does not."
+
     def test_origins_that_no_browser_sends_are_refused(self, run):
         words = "https://*.example.org https://a:x https://[::1 https://a: https://a\\b"
-        words += " https://ä.example a.example NULL file:// http://a/ http://a/b"
+        words += " https://ä.example a.example NULL http:// file:///a http://a/ http://a/b"
         for word in words.split():
             assert "--origin must be a scheme and a host" in refused(run("--origin", word)), word
 
@@ -10827,7 +11486,14 @@ REFUSED_LINES = [  # line, words
     ("--host 0.0.0.0 --port 0", "0.0.0.0 can be reached from outside: set --token or --password first"),
     ("--host :: --port 0",     ":: can be reached from outside: set --token or --password first"),
     ("version",                "version is not a command; pmservice --help lists them"),
-    ("-d pm.db load absent.json", "unrecognized arguments: load absent.json; pmservice --help says more"),
+    ("-d pm.db load absent.json", "settings go after the command: pmservice load absent.json -d pm.db\n"),
+    ("-d pm.db user dev1 --password", "settings go after the command: pmservice user dev1 --password -d pm.db\n"),
+    ("--port 0 serve",         "settings go after the command: pmservice serve --port 0\n"),
+    ("--port 0 absent.json",   "unrecognized arguments: absent.json; pmservice --help says more"),
+    ("load absent.json dump",  "unrecognized arguments: dump; pmservice load --help says more"),
+    ("demo",                   "demo is not a command; did you mean --demo?\n"),
+    ("serv",                   "serv is not a command; did you mean serve?\n"),
+    ("serve --port x",         "--port must be a whole number from 0 to 65535"),
     ("--timezone Mars/Olympus --port 0", "time zone Mars/Olympus: not known here; use a name such as Asia/Shanghai"),
     ("--token \tt --port 0",   "--token must not be empty, nor begin or end with a space, nor contain control"
                                " characters\n"),
