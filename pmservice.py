@@ -2061,8 +2061,8 @@ BROWSE_TASKS = browsing(
     assignedbyme=ASSIGNED_BY_ME.format("task"),
     finishedbyme="task.finishedBy = me()",
     delayed="task.status IN ('wait', 'doing') AND task.deadline < today()",
-    needconfirm="task.story <> 0 AND EXISTS (SELECT 1 FROM seen_story AS named"
-    " WHERE named.id = task.story AND named.status = 'active' AND named.version > task.storyVersion)",
+    needconfirm="task.story <> 0 AND task.storyVersion < ("
+    "SELECT version FROM seen_story WHERE id = task.story AND status = 'active')",
 )
 BROWSE_PLANS = browsing("plan", PLAN_STATES, undone="plan.status IN ('wait', 'doing')")
 BROWSE_TESTTASKS = browsing("testtask", TESTTASK_STATES, totalstatus="")
@@ -2889,8 +2889,8 @@ class Store:
         if isinstance(person, int):
             return self.row("SELECT * FROM user WHERE id = ?", (person,))
         # Earlier versions took DEV1 for another user than dev1: the same spelling comes first.
-        sql = "SELECT * FROM user WHERE account = :account COLLATE NOCASE ORDER BY account <> :account"
-        return self.row(sql, {"account": person})
+        sql = "SELECT * FROM user WHERE account = :name COLLATE NOCASE ORDER BY account <> :name"
+        return self.row(sql, {"name": person})
 
     def login(self, account: str) -> tuple[str, str | None]:
         """Return an account as it is stored, and the hash of its password.
@@ -5506,7 +5506,6 @@ NOT_OURS = """
     /projects/<id>/issues /projects/<id>/risks /projects/<id>/meetings /stories/<id>/estimate
     /bugs/<id>/estimate /tasks/batchCreate
 """
-LIKE = 0.65  # how alike the segments of a path are that was nearly meant
 ID_IN_PATH = re.compile("/([1-9][0-9]{0,18})(?=/|$)")
 # An id, or an account that is not all digits.
 ONE_USER = "[1-9][0-9]{0,18}|(?![0-9]+(?:/|$))[A-Za-z0-9_.@-]{1,30}"
@@ -5982,48 +5981,35 @@ def nothing_at(method: str, path: str) -> str:
 
 
 def nearest_path(method: str, path: str) -> str:
-    """Return the path of an operation that was nearly meant by another one, "" without one.
+    """Return the path of an operation that was nearly meant by another path, "" without one.
 
-    It has the method and as many segments, and each of them is nearly the same. * stands for any
-    segment, at the end for several.
+    The operation has this method. * stands for any segment, at the end for several.
     """
     words = re.sub("/[0-9][^/]*", "/<id>", path).split("/")
-    best = (0.0, "")
     for row in OPERATIONS:
         known = row.path.split("/")
         if words[-1] == "*":
             known = known[: len(words)]
         if row.method != method.replace("HEAD", "GET") or len(known) != len(words):
             continue
-        is_verb = row.method != "GET" and row.status == 200  # the last segment
-        likes = [likeness(*pair) for pair in zip(words[:-1], known[:-1], strict=True)]
-        likes.append(likeness(words[-1], known[-1], is_verb))
-        meant = ["*" if word == "*" else name for word, name in zip(words, known, strict=True)]
-        if all(likes):
-            best = max(best, (sum(likes), "/".join(meant)))
-    return best[1]
+        if all(map(is_nearly, words, known)):
+            meant = zip(words, known, strict=True)
+            return "/".join("*" if word == "*" else name for word, name in meant)
+    return ""
 
 
-def likeness(word: str, known: str, is_verb: bool = False) -> float:
-    """Return how alike two segments of paths are, from 0 to 1; 0 if another one is meant.
+def is_nearly(word: str, known: str) -> bool:
+    """Tell whether a segment of a path is another one, but for swapped, missing or added letters.
 
-    A verb differs only by letters that are swapped, missing or too many: nobody who asks to clone a
-    task means to close it.
+    No other differences count: who asks to clone a task does not mean to close it.
     """
-    import difflib  # here, because most processes never need it
-
-    word = word.lower()
-    if word in (known, "*") or known in ("<user>", "<name>"):
-        return 1
-    if word[:1] != known[:1]:
-        return 0
-    long, short = sorted((word, known), key=len, reverse=True)
-    letters = iter(long)
-    is_inside = len(long) - len(short) <= 2 and all(letter in letters for letter in short)
-    if is_verb and not is_inside and sorted(word) != sorted(known):
-        return 0
-    ratio = difflib.SequenceMatcher(None, word, known).ratio()
-    return ratio if ratio >= LIKE else 0
+    if word == "*" or known in (word, "<user>", "<name>"):
+        return True
+    word = word.lower().replace("y", "ie")  # story, stories
+    short, long = sorted((word, known), key=len)
+    rest = iter(long)
+    is_inside = len(long) - len(short) <= 2 and all(letter in rest for letter in short)
+    return word[:1] == known[:1] and (is_inside or sorted(word) == sorted(known))
 
 
 class Router(bottle.Router):  # type: ignore[misc]
@@ -6137,15 +6123,16 @@ def parse_json(text: str, object_hook: Callable[[Members], Any] | None = None) -
         raise Refusal(400, "The body must be JSON; it has a number with too many digits.") from None
 
 
+# What is wrong at a place where a number, a word or an escape has no end.
+BEGUN = re.compile(r"[eE][-+]?|[-.]|t(ru?)?|f(a(ls?)?)?|n(ul?)?|u?[0-9a-fA-F]*|\\u?[0-9a-fA-F]*|")
+
+
 def is_cut(error: json.JSONDecodeError) -> bool:
     """Tell whether a JSON text is wrong because its end is missing."""
     rest = error.doc[error.pos :].strip()
-    if error.msg == "Expecting value":  # where one begins, or nothing
-        return any(word.startswith(rest) for word in ("true", "false", "null", "-"))
-    if error.msg.startswith("Invalid \\"):  # an escape
-        return '"' not in rest
-    is_number = re.fullmatch(r"\.|[eE][-+]?", rest) and error.msg != "Extra data"
-    return not rest or bool(is_number) or error.msg.startswith("Unterminated")
+    if error.msg == "Extra data":
+        return False
+    return error.msg.startswith("Unterminated") or BEGUN.fullmatch(rest) is not None
 
 
 def parse_form(text: str) -> Fields:
@@ -7023,10 +7010,8 @@ def fits_a_call(match: str) -> bool:
     method, space, path = match.partition(" ")
     pattern = call_pattern(method.replace("HEAD", "GET") + space + path)
     calls = [f"{row.method} {row.path}" for row in OPERATIONS]
-    for call, name in itertools.product((*calls, *OTHER_CALLS), named):
-        if pattern.match(re.sub("<.*>", name, call)):
-            return True
-    return False
+    pairs = itertools.product(named, (*calls, *OTHER_CALLS))
+    return any(pattern.match(re.sub("<.*>", *pair)) for pair in pairs)
 
 
 def fits(match: str) -> bool:
@@ -7039,7 +7024,7 @@ def nearest_call(match: str) -> str:
     import difflib
 
     method, _, path = match.partition(" ")
-    path = ONE_SEGMENT.sub("<id>", pattern_of(path))
+    path = ONE_SEGMENT.sub("<id>", pattern_of(path.partition("?")[0]))
     methods = difflib.get_close_matches(method, METHODS, 1)
     if method in METHODS or "*" in method:
         methods += METHODS
@@ -11209,9 +11194,7 @@ def running(database: FilePath = ":memory:", **settings: Unpack[Settings]) -> It
         yield Running(service.url, service.token, service)
 
 
-# What the pytest plugin, .ci/plugin.py, calls. Serving imports no pytest.
-
-SHARED: list[Running] = []  # the service of pmservice_shared, once a test has used it
+# What the pytest plugin, .ci/plugin.py, adds to the report of a failed test.
 
 
 def calls_since(number: int) -> list[tuple[str, str]]:
@@ -11254,104 +11237,6 @@ def call_lines(call: Fields) -> Iterator[str]:
         if value := call[name]:
             text = value if isinstance(value, str) else to_json(value)
             yield f"    {name:8}{printable(shortened(text))}"
-
-
-def settings_of(request: Any, settings: Settings) -> Members:
-    """Return the settings of pmservice_settings, changed by a test's marks.
-
-    Of several marks, the one nearest to the test wins. A file named by a mark is relative to the
-    test's file, otherwise to pytest's root directory.
-    """
-    chosen = {**settings}
-    folder = request.config.rootpath
-    for mark in reversed(list(request.node.iter_markers("pmservice"))):
-        if mark.args:
-            example = '@pytest.mark.pmservice(load="seed.json", now="2026-01-05T09:00:00Z")'
-            raise TypeError(f"name the settings: {example}")
-        chosen |= mark.kwargs
-        if "load" in mark.kwargs:
-            folder = request.path.parent
-    if isinstance(chosen.get("load"), (str, os.PathLike)):
-        chosen["load"] = folder / chosen["load"]
-    return chosen
-
-
-@contextlib.contextmanager
-def start_or_fail(start: Callable[..., Any], request: Any, settings: Settings) -> Iterator[Any]:
-    """Yield what a function starts with a test's settings; fail the test if it cannot start."""
-    import pytest
-
-    with contextlib.ExitStack() as stack:
-        try:
-            # not "with start(…)": the errors of the test itself must pass
-            service = stack.enter_context(start(**settings_of(request, settings)))
-        except (StartError, TypeError) as error:
-            # as pytest.fail(), but without the first error
-            raise pytest.fail.Exception(f"pmservice cannot start: {error}", pytrace=False) from None
-        yield service
-
-
-def create_closing(**settings: Any) -> contextlib.closing[Service]:
-    """Return a context manager that closes a new application at its end."""
-    return contextlib.closing(create_app(**settings))
-
-
-def serve_fresh(request: Any, settings: Settings) -> Iterator[Running]:
-    """Serve a fresh service in memory on a free port while a test runs."""
-    with start_or_fail(running, request, settings) as served:
-        yield served
-
-
-def serve_shared(request: Any, settings: Settings) -> Iterator[Running]:
-    """Serve one service for all tests."""
-    with start_or_fail(running, request, settings) as served:
-        SHARED.append(served)
-        yield served
-        SHARED.remove(served)
-
-
-def create_fresh(request: Any, settings: Settings) -> Iterator[Service]:
-    """Create a fresh WSGI application in memory."""
-    with start_or_fail(create_closing, request, settings) as service:
-        yield service
-
-
-def prepare_test(item: Any) -> None:
-    """Note when a test begins, and reset the service that tests share if it was used.
-
-    Fail a test whose mark has no effect.
-    """
-    import pytest
-
-    item.pmservice_began = next(NUMBERS)
-    # Look at the services, not at item.fixturenames: a test can get the fixture by another way
-    # (getfixturevalue).
-    for served in SHARED:
-        if served.app.controls.used:
-            served.reset()
-    names = set(getattr(item, "fixturenames", ()))
-    if names & {"pmservice", "pmservice_app"} or not item.get_closest_marker("pmservice"):
-        return
-    # A class or a module may be marked for some of its tests only. With "request", a test can get
-    # a fixture that is not named here.
-    own = {mark.name for mark in item.own_markers}
-    words = "the mark pmservice is for the fixtures pmservice and pmservice_app"
-    if "pmservice_shared" in names:
-        pytest.fail(f"{words}; pmservice_shared has .load() and .freeze()", pytrace=False)
-    if "pmservice" in own and "request" not in names:
-        pytest.fail(f"{words}; this test uses neither", pytrace=False)
-
-
-def complete_report(item: Any, report: Any) -> None:
-    """Add to a failed test's report the calls to the services of this process since it began."""
-    # The first test that uses the service imports this module: it began before all calls.
-    sections = calls_since(getattr(item, "pmservice_began", 0))
-    report.sections += sections
-    noted = [("pmservice", "\n".join(section)) for section in sections]
-    # pytest writes the properties of the teardown's report to a JUnit file; that report begins with
-    # a copy of the item's.
-    item.user_properties += noted
-    report.user_properties += noted
 
 
 def __dir__() -> list[str]:

@@ -10889,7 +10889,8 @@ SENTENCES = [  # line, body, sentence
 
 # fmt: off
 NEARLY_MEANT = {  # a path: the one that is suggested
-    "GET /tasc": "/tasks", "GET /tsak": "/tasks", "GET /bugs/1/estimates": "", "GET /product/1/bug": "/products/<id>/bugs", "GET /story/1": "/stories/<id>",
+    "GET /tasc": "", "GET /tsak": "", "GET /tasjks": "/tasks", "GET /tsaks": "/tasks",
+    "GET /bugs/1/estimates": "", "GET /product/1/bug": "/products/<id>/bugs", "GET /story/1": "/stories/<id>",
     "GET /Products/1": "/products/<id>", "GET /execution": "/executions", "POST /bugs/1/clsoe": "/bugs/<id>/close",
     "POST /bugs/1/closed": "/bugs/<id>/close", "POST /tasks/1/strat": "/tasks/<id>/start", "POST /task/1/start": "/tasks/<id>/start",
     "POST /tasks/1/assign": "/tasks/<id>/assignto", "POST /bugs/1/assignto": "/bugs/<id>/assign", "DELETE /user/lena": "/users/<user>",
