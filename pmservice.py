@@ -977,7 +977,7 @@ def differs(record: Any, after: Fields, *fields: str) -> bool:
     return not record or any(after[field] != record[field] for field in sent)
 
 
-def flat_object(name: str, integers: str, strings: str, objects: str = "") -> Fields:
+def flat_object(name: str, integers: str, strings: str, objects: str = "") -> Members:
     """Return the schema of an object with these integer, string and object fields."""
     fields = dict.fromkeys(integers.split(), INTEGER)
     fields |= dict.fromkeys(strings.split(), STRING)
@@ -1977,7 +1977,11 @@ ACTION = object_of(
     "Action",
 )
 GROUP_LIST = named("GroupList", array_of(GROUP))
-DEPARTMENTS = named("DepartmentTrees", array_of(named("DepartmentTree", ANY_OBJECT)))
+DEPARTMENT_TREE = flat_object(
+    "DepartmentTree", "id parent grade order", "name path position function manager managerName"
+)
+DEPARTMENT_TREE["properties"].update(children=array_of(ANY_OBJECT), actions=ANY_OBJECT)
+DEPARTMENTS = named("DepartmentTrees", array_of(DEPARTMENT_TREE))
 # Of a fixture: its arrays.
 RECORDS = dict.fromkeys(FIXTURE, array_of(ANY_OBJECT))
 FIXTURE_DOCUMENT = named("Fixture", {"type": "object", "properties": RECORDS})
@@ -2409,7 +2413,7 @@ def list_statements(
     sorting = f"{table}.id {way}"
     if field != "id":
         key = f'{table}."{field}"'
-        if listing.view.fields[field].look == "text":
+        if field in NAMES:
             key = f"folded({key})"
         sorting = f"{key} {way}, {sorting}"
     rows = table if table in HOMES else f"seen_{table} AS {table}"
@@ -4373,7 +4377,9 @@ def named_steps(steps: Iterable[Members], given: Iterable[Fields]) -> list[Membe
     for place, item in enumerate(given):
         step = by_id.pop(item.get("id"), None) if item else {}
         if step is None:
-            rule = f"must be the id of a step of this test case, once (got {item.get('id')})"
+            rule = (
+                f"must be the id of a step of this test case, once (got {item.get('id', 'none')})"
+            )
             broken[f"steps{inside(place, 'id')}"] = rule
         named.append(step or {})
     if broken:
@@ -11970,7 +11976,7 @@ def command_user(settings: Values, options: argparse.Namespace) -> None:
     done = "created"
     if known:
         done = "changed" if given else "unchanged: nothing was asked for"
-    tell(f"user {id}, {account}, {done}")
+    tell(f"user {id}, {known['account'] if known else account}, {done}")
 
 
 def give_name(part: str, path: str) -> None:
