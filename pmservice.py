@@ -588,11 +588,14 @@ def refuse_constant(name: str) -> NoReturn:
     raise Refusal(400, f"JSON has no {name}.")
 
 
+ALIKE = 0.7  # the least ratio of difflib at which one word is suggested for another
+
+
 def suggest(word: Any, known: Iterable[str], prefix: str = "") -> str:
     """Return "; did you mean WORD?" for the known word most like an unknown one, or ""."""
     import difflib  # here, because most processes never need it
 
-    near = difflib.get_close_matches(str(word)[:MAX_NAME], known, 1)
+    near = difflib.get_close_matches(str(word)[:MAX_NAME], known, 1, ALIKE)
     return f"; did you mean {prefix}{near[0]}?" if near else ""
 
 
@@ -1584,7 +1587,8 @@ BUILD_SENT = "execution product name builder date scmPath filePath desc branch s
 TESTTASK_SENT = (
     "product execution build name begin end owner type pri status desc mailto report testcases"
 )
-FIELDS_OF_CALLER = Kind("plain", split_commas, STRING)  # the keys of MINE, room 6
+WORDS_OF_MINE = {**STRING, "description": "bug, task and story, separated by commas"}
+FIELDS_OF_CALLER = Kind("plain", split_commas, WORDS_OF_MINE)  # the keys of MINE, room 6
 STORY_PEOPLE_AND_PLANS: Fields = {"reviewer": PEOPLE, "plan": PLAN_IDS}
 # fmt: off
 # THE BODIES OF REQUESTS: the resource's kinds, except where a request writes a field differently; the required fields; rules.
@@ -2276,7 +2280,7 @@ class Listing:
             order = in_lower_case.get(str(word).lower())
             if order:
                 return order
-            near = suggest(word, orders)
+            near = suggest(re.sub("_(asc|desc)$", "", str(word)), self.sortable)
             raise ValueError(f"must be a field of the list, alone or with _asc or _desc{near}")
 
         return Kind("plain", read, text_schema("^[A-Za-z]+(_asc|_desc)?$"))
@@ -4338,13 +4342,10 @@ def run_case(store: Store, case: Record, body: Fields) -> int:
 def result_of_run(steps: Iterable[Fields], given: str) -> str:
     """Return the result of a run: the worst of its steps' and of the one that is given for it.
 
-    It is "n/a" if no step was run.
+    It is "n/a" if nothing was run.
     """
-    results = {step["result"] for step in steps if "result" in step}
-    for word in ("fail", "blocked"):
-        if word in {*results, given}:
-            return word
-    return "pass" if results else given or "n/a"
+    results = {step.get("result") for step in steps} | {given}
+    return next(word for word in ("fail", "blocked", "pass", "n/a") if word in {*results, "n/a"})
 
 
 def add_results(steps: list[Members], given: list[Fields]) -> None:
@@ -4362,9 +4363,10 @@ def add_results(steps: list[Members], given: list[Fields]) -> None:
     elif len(given) <= len(runnable):
         ordered = runnable
     else:
-        counts = dict.fromkeys([len(runnable), len(steps)])
-        rule = f"must have at most {' or exactly '.join(map(str, counts))} items"
-        raise Invalid(steps=f"{rule}, one for each step of the test case (got {len(given)})")
+        rule = f"must have at most {len(runnable)} items, one for each step of the test case"
+        if len(steps) > len(runnable):
+            rule += f", or {len(steps)} with its groups"
+        raise Invalid(steps=f"{rule} (got {len(given)})")
     for step, item in zip(ordered, given, strict=False):
         if item:
             step |= {"result": item["result"], "real": item.get("real", "")}
@@ -4377,9 +4379,9 @@ def named_steps(steps: Iterable[Members], given: Iterable[Fields]) -> list[Membe
     for place, item in enumerate(given):
         step = by_id.pop(item.get("id"), None) if item else {}
         if step is None:
-            rule = (
-                f"must be the id of a step of this test case, once (got {item.get('id', 'none')})"
-            )
+            rule = "is required, because other results name their steps"
+            if "id" in item:
+                rule = f"must be the id of a step of this test case, once (got {item['id']})"
             broken[f"steps{inside(place, 'id')}"] = rule
         named.append(step or {})
     if broken:

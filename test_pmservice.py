@@ -2225,7 +2225,7 @@ ORDERED = [  # request, the ids in the order that it asks for
     ("/products?order=id_DESC", "21"), ("/products?order=NAME_Desc", "21"), ("/products?order=Id", "12"),
 ]
 MISSPELT = [  # order, the nearest one
-    ("severty", "severity"), ("colour_asc", "color_asc"), ("severity_up", "severity"), ("id_asc;--", "id_asc"),
+    ("severty", "severity"), ("colour_asc", "color?"), ("severity_up", "severity"), ("id;", "id?"),
 ]
 NARROWED = [  # lists of WORLD that are narrowed, the ids in them
     ("/products?program=1", "1"), ("/products?program=4", ""), ("/products?project=2", "12"),
@@ -4719,7 +4719,8 @@ RUNS = [  # what is sent, the result of the run, the results of the four steps
     (dict(result="pass", steps=[FAIL]),              "fail",    "- fail - -"),
     (dict(result="n/a"),                             "n/a",     "- - - -"),
     (dict(result="n/a", steps=[PASS]),               "pass",    "- pass - -"),
-    (dict(steps=[dict(result="n/a")]),               "pass",    "- n/a - -"),
+    (dict(steps=[dict(result="n/a")]),               "n/a",     "- n/a - -"),
+    (dict(steps=[dict(result="n/a")], result="pass"), "pass",   "- n/a - -"),
 ]
 WRONG_RUNS = [  # what is sent to the same case, the fields that are refused
     ({}, "result"), (dict(steps=[]), "result"), (dict(steps=None, result=""), "result"), (dict(result="failed"), "result"),
