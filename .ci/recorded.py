@@ -231,9 +231,15 @@ ELSEWHERE = (
 )
 RAW = "The reference's raw forms (accounts as text here, local times there) are not copied"
 KEPT_RECORD = (
-    "Programs, projects and executions keep the spec's record in every answer, `0000-00-00` included."
+    "Programs, projects and executions keep the spec's record in every answer, `0000-00-00` included"
 )
-LEFT_OUT = "`actions` and `preAndNext` are left out"
+LEFT_OUT = "`preAndNext` is left out"
+LOGGED = "`GET` of a bug, a task, a story (not of the fourteen) ends with `actions`, oldest first"
+IN_FULL = (
+    "after it, `GET /executions/:id` has `products` (`[{id, name, plans: [{id, title}]}]`), "
+    "`totalEstimate`, `totalConsumed`, `totalLeft`, `progress`, and `GET /projects/:id` `products`"
+)
+STARTED = "a task that was never started was really started on the effort's day"
 CREATED = "201 where something is created (operations 2, 4, 6, 8, 10, tokens), else 200."
 CREATIONS = "**Creations 201**, the rest 200, the record itself"
 ABSENT = "404 for what is not there or not visible"
@@ -354,15 +360,19 @@ DECIDED = [
     ("18", "47_*.program-parent", "value",        "budget",             "An int field takes an int or its text"),
     ("18", "20_*",                "value",        "openedVersion",      VERSIONED),
     ("18", "20_*",                "value",        "days",               KEPT_RECORD),
+    ("18", "48_*.project-get-after", "adds",      "products",           IN_FULL),
+    # The tasks of the recorded one were made by other calls than these.
+    ("16", "54_*.execution",      "value",        "total* progress",    IN_FULL),
     ("18", "55_*-projects", "person adds lacks", "projects.*",          KEPT_RECORD),
     ("18", "55_*-projects",       "adds",         "page limit",         "**Lists** page as 3 does"),
+    ("*",  f"{BUG_CALLS} {TASK_CALLS} 40_*", "lacks", "actions",            LOGGED),
     # bugs
     ("*",  BUG_CALLS,             "lacks",
      "injection identify feedback issueKey mr priOrder severityOrder statusName productName productStatus "
      "moduleTitle executionName projectName planTitle planName storyTitle storyStatus latestStoryVersion taskName "
      "linkMRTitles toCases files delay",
      ONLY_OURS),
-    ("*",  BUG_CALLS,             "lacks",        "actions preAndNext", LEFT_OUT),
+    ("*",  BUG_CALLS,             "lacks",        "preAndNext",         LEFT_OUT),
     ("*",  BUG_CALLS,             "adds",         "needconfirm",        ONLY_OURS),
     ("*",  "03_*",                "unset",        "bugs.*Date bugs.deadline",
      "| 3 list bugs | reference | null | ISO | `1969-12-31T16:00:00Z` | boolean |"),
@@ -407,7 +417,7 @@ DECIDED = [
     ("*",  TASK_CALLS,            "lacks",
      "delay storySpec storyVerify storyFiles executionName executionStatus moduleTitle linkedBranch",
      ONLY_OURS),
-    ("*",  TASK_CALLS,            "lacks",        "actions preAndNext", LEFT_OUT),
+    ("*",  TASK_CALLS,            "lacks",        "preAndNext",         LEFT_OUT),
     ("*",  TASK_CALLS,            "adds",
      "mode fromIssue order team storyID storyTitle latestStoryVersion storyStatus assignedToRealName children "
      "members files needConfirm progress",
@@ -427,6 +437,7 @@ DECIDED = [
     ("18", "15_*.from-done-no-left 15_*.empty-body-*", "value", "status finished* activatedDate lastEdited*",
      NEVER_200),
     ("16", "52_*.ok-one 52_*.from-done", "value", "realStarted finished*",  "effects as V18's"),
+    ("*",  "52_*.ok-one 52_*.from-closed", "value", "realStarted",      STARTED),
     ("16", "53_*",                "value",        "realStarted",        "`realStarted` is never wiped"),
     ("16", "53_*-to-cancel",      "value",        "assigned*",          "the assignee stays"),
     ("18", "53_task_batch.ok",    "value",        "task.*.assigned*",   DEFECT),
@@ -439,7 +450,7 @@ DECIDED = [
      "changedBy changedDate releasedDate linkRequirements twins BSA duration demand submitedBy roadmap priOrder "
      "multiple files",
      NOT_18),
-    ("*",  "40_*",                "lacks",        "actions preAndNext", LEFT_OUT),
+    ("*",  "40_*",                "lacks",        "preAndNext",         LEFT_OUT),
     ("*",  "40_*",                "adds",
      "parentName extraStories reviewer notReview parentPri planTitle productName productStatus moduleTitle bugs "
      "cases requirements files",
