@@ -429,7 +429,7 @@ def read_commas(value: Any) -> str | list[str]:
 def read_filled_commas(value: Any) -> str | list[str]:
     """Return what `read_commas` does, unless that is nothing but commas and blanks."""
     words = read_commas(value)
-    if not "".join(words).strip(", "):
+    if not "".join(words).replace(",", "").strip():
         raise ValueError("must be text or an array of texts, not empty")
     return words
 
@@ -957,9 +957,13 @@ def check_field(
 
 
 def is_stored(value: Any, stored: Any) -> bool:
-    """Tell whether a value is the stored one; an array of nothing is the empty text."""
-    is_empty = isinstance(value, list) and not any(value)
-    return bool(value == stored or (is_empty and stored == ""))
+    """Tell whether a value is the stored one, which of an array has its items between commas."""
+    if isinstance(value, bool):  # true is no 1
+        return False
+    if isinstance(value, list):
+        items = [one.get("id") if isinstance(one, dict) else one for one in value]
+        value = ",".join(map(str, items))
+    return bool(value == stored)
 
 
 def in_order(first: str, last: str) -> Rule:
@@ -1079,6 +1083,23 @@ def end_of_plan(store: Any, given: Fields) -> str:
     """Return the last day of a new plan: that of its parent, if it has one."""
     parent = store.get("plan", given.get("parent"))
     return str(parent["end"]) if parent else OPEN_END
+
+
+def results_in(steps: Iterable[Fields]) -> list[Any]:
+    """Return the results of the steps that were run."""
+    return [step["result"] for step in steps if step.get("result")]
+
+
+def worst_result(results: Iterable[Any]) -> str:
+    """Return the result of a run: the worst of these; "n/a" without one."""
+    given = {*results, "n/a"}
+    return next(word for word in ("fail", "blocked", "pass", "n/a") if word in given)
+
+
+def result_of_steps(store: Any, given: Fields) -> str | None:
+    """Return the result of a loaded run: that of its steps, if one was run."""
+    results = results_in(json.loads(given.get("stepResults") or "[]"))
+    return worst_result(results) if results else None
 
 
 def of_execution(store: Any, given: Fields) -> int:
@@ -1449,6 +1470,7 @@ ASSIGNED = {**OPENED, "assignedDate": assigned_now}
 # In this order: without an execution, the project itself is the home; then the project follows from
 # the execution. It is 0 while a fixture has not loaded the execution: see Store.place_records.
 AT_HOME = {"execution": same("project"), "project": of_execution}
+RUN_NOW = {"date": now, "lastRunner": caller, "caseResult": result_of_steps}
 A_PROGRAM = {"acl": "open", "type": "program", **LASTING, **OPENED}
 A_PROJECT = {
     **LASTING,
@@ -1516,7 +1538,7 @@ TESTCASE   = Resource("testcase",   "testcase",   "testcases",   "title product"
 TESTTASK   = Resource("testtask",   "testtask",   "testtasks",   "name product",  TESTTASK_FIELDS,   {**LASTING, **AT_HOME},
                       rules=(BEGIN_TO_END, require_home), hidden="productName branch executionName productType files testcases")
 EFFORT     = Resource("effort",     "effort",     "efforts",     "task",          EFFORT_FIELDS,     {"date": today, "account": caller})
-RESULT     = Resource("result",     "result",     "results",     "case",          RESULT_FIELDS,     {"date": now, "lastRunner": caller})
+RESULT     = Resource("result",     "result",     "results",     "case",          RESULT_FIELDS,     RUN_NOW)
 # fmt: on
 # Collected, so that a new row needs no second place.
 RESOURCES = {row.name: row for row in list(globals().values()) if isinstance(row, Resource)}
@@ -2159,6 +2181,10 @@ def read_words(value: Any) -> str:
     return text
 
 
+# Letters that Unicode does not take apart, and what they are searched and sorted as.
+LETTERS = str.maketrans({"ł": "l", "ø": "o", "đ": "d", "ð": "d", "ı": "i", "æ": "ae", "œ": "oe"})
+
+
 def folded(text: str) -> str:
     """Return a text in the form in which texts are searched and sorted, in all languages.
 
@@ -2167,7 +2193,7 @@ def folded(text: str) -> str:
     """
     if text.isascii():
         return text.lower()
-    letters = unicodedata.normalize("NFKD", text.casefold())
+    letters = unicodedata.normalize("NFKD", text.casefold().translate(LETTERS))
     return "".join(letter for letter in letters if not unicodedata.combining(letter))
 
 
@@ -2179,8 +2205,8 @@ def folded_words(text: str) -> list[str]:
 
 def has_words(text: str, name: str) -> bool:
     """Tell whether every word of a search is a part of a name."""
-    words = folded(name)
-    return all(word in words for word in folded_words(text))
+    words, wanted = folded(name), folded_words(text)
+    return bool(wanted) and all(word in words for word in wanted)
 
 
 def read_assignee(value: str) -> str | int | None:
@@ -2499,7 +2525,8 @@ def outside(table: str, above: str, day: str) -> str:
     return f"""
         SELECT below.id, 0 AS link, above_it.begin, above_it.end
         FROM {table} AS below JOIN {table} AS above_it ON above_it.id = below.{above}
-        WHERE below.{day} NOT BETWEEN above_it.begin AND above_it.end"""
+        WHERE below.{day} NOT BETWEEN above_it.begin AND above_it.end
+        AND NOT below.deleted AND NOT above_it.deleted"""
 
 
 def not_covering(table: str, above: str, condition: str) -> str:
@@ -2634,8 +2661,8 @@ CONSTRAINTS = (
     Constraint("plan",       "parent",    "parent",          parent_elsewhere("plan"),   like("plan")),
     Constraint("plan",       "parent",    "parent",          grandparent("plan"),        "must be a plan that has no parent itself (got {link})"),
     Constraint("plan",       "parent",    "parent",          has_children("plan"),       "must be 0, because this plan has children", in_fixture=False),
-    Constraint("plan",       "begin",     "begin parent",    outside("plan", "parent", "begin"), IN_PLAN_DAYS, in_fixture=False),
-    Constraint("plan",       "end",       "end parent",      outside("plan", "parent", "end"), IN_PLAN_DAYS, in_fixture=False),
+    Constraint("plan",       "begin",     "begin parent",    outside("plan", "parent", "begin"), IN_PLAN_DAYS),
+    Constraint("plan",       "end",       "end parent",      outside("plan", "parent", "end"), IN_PLAN_DAYS),
     Constraint("plan",       "begin",     "begin",           not_covering("plan", "parent", BEGINS_LATE), OVER_PLANS, in_fixture=False),
     Constraint("plan",       "end",       "end",             not_covering("plan", "parent", ENDS_EARLY), OVER_PLANS, in_fixture=False),
     Constraint("build",      "execution", "execution",       other_project("build"),     OF_THE_PROJECT, in_fixture=False),
@@ -4322,7 +4349,7 @@ def run_case(store: Store, case: Record, body: Fields) -> int:
     if not (body.get("steps") or body.get("result")):
         raise Invalid(result="is required, unless steps have one")
     add_results(steps, body.get("steps", []))
-    result = result_of_run(steps, body.get("result", ""))
+    result = worst_result([*results_in(steps), body.get("result")])
     run: Members = {"lastRunner": store.me.account, "lastRunDate": store.now}
     run["lastRunResult"] = result
     if result == "fail":
@@ -4337,15 +4364,6 @@ def run_case(store: Store, case: Record, body: Fields) -> int:
         "stepResults": to_json(list(filter(None, steps))),
     }
     return create(store, RESULT, made)
-
-
-def result_of_run(steps: Iterable[Fields], given: str) -> str:
-    """Return the result of a run: the worst of its steps' and of the one that is given for it.
-
-    It is "n/a" if nothing was run.
-    """
-    results = {step.get("result") for step in steps} | {given}
-    return next(word for word in ("fail", "blocked", "pass", "n/a") if word in {*results, "n/a"})
 
 
 def add_results(steps: list[Members], given: list[Fields]) -> None:
@@ -4363,7 +4381,8 @@ def add_results(steps: list[Members], given: list[Fields]) -> None:
     elif len(given) <= len(runnable):
         ordered = runnable
     else:
-        rule = f"must have at most {len(runnable)} items, one for each step of the test case"
+        noun = "item" if len(runnable) == 1 else "items"
+        rule = f"must have at most {len(runnable)} {noun}, one for each step of the test case"
         if len(steps) > len(runnable):
             rule += f", or {len(steps)} with its groups"
         raise Invalid(steps=f"{rule} (got {len(given)})")
@@ -5722,7 +5741,7 @@ class Service:
 
         At /, HTML is enough.
         """
-        is_at_root = path == "/" and "text/html" in accept
+        is_at_root = path == "/" and "text/html" in accept.lower()
         if token is not None or not (is_at_root or "application/xhtml+xml" in accept):
             return False
         method = method.replace("HEAD", "GET")

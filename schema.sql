@@ -593,8 +593,13 @@ PRAGMA user_version = 11;
 
 -- === Version 12 ==================================================================================
 -- An account is the same in any case.
-
 CREATE INDEX user_in_any_case ON user (account COLLATE NOCASE);
+
+-- The days of a plan cover those of its children.
+UPDATE plan SET begin = min(plan.begin, children.begin), end = max(plan.end, children.end)
+FROM (SELECT parent, min(begin) AS begin, max(end) AS end FROM plan WHERE parent IS NOT NULL AND NOT deleted GROUP BY parent)
+    AS children
+WHERE plan.id = children.parent;
 
 PRAGMA user_version = 12;
 

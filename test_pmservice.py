@@ -2239,10 +2239,10 @@ TASKS_OF = [  # the query of GET /tasks on TO_LIST, the ids in it; 4 is dev1's u
     ("search=1&name=t", "654321"), ("search=1&name=x", ""), ("search=1&title=T&status=delayed", "4"),
     ("search=1&execution=6", "654321"), ("search=1&execution=7", ""), ("execution=6", "321"), ("search=1&execution=1", ""),
 ]
-NAMES_BY_ID = "Zebra äpfel Apfel ÖL Ärger Éclair élan Żuk straße STRASSE Яблоко яма"
-IN_ORDER_OF_NAMES = "äpfel Apfel Ärger Éclair élan ÖL straße STRASSE Zebra Żuk Яблоко яма"
+NAMES_BY_ID = "Zebra äpfel Apfel ÖL Ärger Łódź Éclair élan Żuk straße STRASSE Яблоко яма"
+IN_ORDER_OF_NAMES = "äpfel Apfel Ärger Éclair élan Łódź ÖL straße STRASSE Zebra Żuk Яблоко яма"
 FOUND_BY_WORDS = {  # words of a search, the names that have them
-    "ÄPFEL": "äpfel Apfel", "straße": "straße STRASSE", "ZUK": "Żuk", "ЯБЛ": "Яблоко", "l E": "äpfel Apfel Éclair élan",
+    "ÄPFEL": "äpfel Apfel", "lodz": "Łódź", "\u0308": "", "straße": "straße STRASSE", "ZUK": "Żuk", "ЯБЛ": "Яблоко", "l E": "äpfel Apfel Éclair élan",
 }
 MANY = 450  # records in a list: more than are rendered at once, twice
 # fmt: on
@@ -3447,6 +3447,8 @@ ODD_ROWS = [
     "INSERT INTO bug (product, title, openedBuild) SELECT 1, 'B', hex(zeroblob(40000))",
     "INSERT INTO release (product, name, date, mailto) SELECT 1, 'R', '2026-02-02', hex(zeroblob(40000))",
     "INSERT INTO testcase (product, title, caseFails) VALUES (1, 'C', 9007199254740993)",
+    "INSERT INTO plan (id, product, title, begin, end) VALUES (1, 1, 'P', '2026-03-01', '2026-03-31')",
+    "INSERT INTO plan (id, product, parent, title, begin, end) VALUES (2, 1, 1, 'P', '2026-02-01', '2026-04-30')",
 ]
 # fmt: on
 
@@ -3583,6 +3585,7 @@ class TestUpgrades:
             assert client.get("/tasks/1")["left"] == 0
             assert [one["estimate"] for one in client.dump()["stories"]] == [10**9, 10**9]
             holds(client.get("/products/1"), bugs=2, unResolved=1, closedBugs=1, fixedBugs=1)
+            holds(client.get("/productplans/1"), begin="2026-02-01", end="2026-04-30")
             assert problems(client) == []
 
     def test_upgrade_says_so_in_the_log(self, kept, later, capsys):
@@ -4184,22 +4187,21 @@ class TestDaysOfPlans:
         remove(filled, "/productplans/3")
         assert filled.put("/productplans/1", end="2026-03-02")["end"] == "2026-03-02"
 
-    def test_plans_that_an_earlier_version_took_can_be_loaded_and_changed_otherwise(self, client):
+    def test_fixture_is_held_to_it_too(self, client):
         plans = [
-            dict(
-                id=id,
-                product=1,
-                title="P",
-                parent=parent,
-                begin=f"2026-0{id}-01",
-                end=f"2026-0{id}-02",
-            )
-            for id, parent in ((1, 0), (2, 1))
+            dict(MARCH, id=1, product=1, title="P"),
+            dict(id=2, product=1, title="Q", parent=1),
         ]
-        client.load(products=[dict(id=1, name="P")], plans=plans)
-        loads_the_same(client)
-        for id in (1, 2):
-            assert client.put(f"/productplans/{id}", title="Q")["title"] == "Q"
+        client.load(products=[dict(id=1, name="P")])
+        for days, field in ((dict(begin="2026-02-28"), "begin"), (dict(end="2026-05-01"), "end")):
+            told = client.cannot_load(plans=[plans[0], {**plans[1], **MARCH, **days}])
+            assert told.startswith(f"plans[1].{field} must lie within the parent's days")
+        client.load(plans=[plans[0], dict(plans[1], **YEAR, deleted=True)])
+
+    def test_child_of_a_deleted_plan_is_free(self, filled):
+        remove(filled, "/productplans/1")
+        assert filled.put("/productplans/3", begin="2020-01-01")["begin"] == "2020-01-01"
+        loads_the_same(filled)
 
 
 class TestProductPlans:
@@ -4796,6 +4798,12 @@ class TestCases:
         assert shown == by_step.split()
         holds(filled.get(f"/testcases/{case}"), lastRunResult=outcome)
         loads_the_same(filled)
+
+    def test_loaded_run_has_the_worst_result_of_its_steps(self, filled):
+        runs = [[FAIL, PASS], [PASS, {}], [dict(result="n/a")], []]
+        filled.load(results=[dict(case=1, stepResults=steps) for steps in runs])
+        shown = filled.get("/testcases/1/results")["results"]
+        assert [one["caseResult"] for one in shown[::-1]] == ["fail", "pass", "n/a", "pass"]
 
     @each(("sent", "fields"), WRONG_RUNS)
     def test_wrong_results_are_refused_by_their_place(self, filled, sent, fields):
@@ -6158,7 +6166,7 @@ def sends_back(client: Client, path: str, token: str) -> None:
 
 # fmt: off
 EMPTY_AND_REQUIRED = {  # a required text or array: the bodies that have it, what makes it empty
-    "openedBuild": ("POST /products/1/bugs  POST /bugs?product=1  PUT /bugs/1  POST /bugs/3/activate", ["", [], [""], ["", ""], ",", " "]),
+    "openedBuild": ("POST /products/1/bugs  POST /bugs?product=1  PUT /bugs/1  POST /bugs/3/activate", ["", [], [""], ["", ""], ",", " ", "\u3000,\t", [" "]]),
     "category":    ("POST /products/1/stories  POST /stories?product=1  PUT /stories/1", ["", " "]),
     "spec":        ("POST /products/1/stories  POST /stories/4/change", ["", "\n"]),
 }
@@ -6192,15 +6200,17 @@ class TestValues:
         assert refusal["fields"][field].startswith("is required and must be ")
 
     @each("field", EMPTY_AND_REQUIRED)
-    def test_what_is_empty_already_may_stay_so(self, filled, field):
-        """A fixture may leave it out."""
-        filled.load(bugs=[dict(product=1, title="B", id=3, status="closed")])
+    @each("empty", ["", " "])
+    def test_what_is_empty_already_may_stay_so(self, filled, field, empty):
+        """A fixture may leave it out, or give blanks."""
+        filled.load(bugs=[dict(product=1, title="B", id=3, status="closed", openedBuild=empty)])
         filled.load(stories=[dict(product=1, title="S", id=4)])
         loads_the_same(filled)
         for path in ("/bugs/3", "/stories/4"):
             record = filled.succeed("GET", path)
             assert filled.call("PUT", path, record).status_int == 200
-        lines, (value, *_) = EMPTY_AND_REQUIRED[field]
+        lines, _ = EMPTY_AND_REQUIRED[field]
+        value = empty if field == "openedBuild" else ""
         for line in lines.split("  "):
             method, path = re.sub("/[0-9]", "/3" if "/bugs/" in line else "/4", line).split()
             if re.match("/(bugs|stories)/[0-9]", path):
@@ -6213,6 +6223,13 @@ class TestValues:
         assert answer.status_int in (200, 201), answer.text
         shown = {field: value for field, value in shown.items() if value != []}
         holds(answer.json, **shown)
+
+    def test_boolean_is_not_the_stored_one_or_zero(self, filled):
+        filled.put("/bugs/1", pri=1)
+        assert (
+            broken(filled, "PUT /bugs/1", dict(pri=True, duplicateBug=False)) == "duplicateBug pri"
+        )
+        assert filled.put("/bugs/1", pri=1.0, duplicateBug=0)["pri"] == 1
 
     @each("value", [1.5, -0.5, 1e300, 2.0**63, True, "3.0"])
     def test_other_numbers_are_no_whole_numbers(self, filled, value):
