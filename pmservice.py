@@ -5643,7 +5643,9 @@ class Exchange:
         """Raise Refusal (400) for a body that was read and is compressed or multipart."""
         encoding = self.environ.get("HTTP_CONTENT_ENCODING", "").lower()
         kind = self.environ.get("CONTENT_TYPE", "").partition(";")[0].lower()
-        if self.body and encoding not in ("", "identity"):
+        if not self.body:
+            return
+        if encoding not in ("", "identity"):
             name = printable(encoding[:MAX_NAME])
             raise Refusal(400, f"A body with Content-Encoding {name} is not read; send plain JSON.")
         if kind.startswith("multipart/") and not self.body.lstrip().startswith(b"{"):

@@ -7000,7 +7000,9 @@ class TestReachingIt:
     def test_label_does_not_matter_to_json(self, client):
         for sent in (dict(Content_Type="multipart/form-data"), dict(Content_Encoding="Identity")):
             assert client.call("POST", "/products", {"name": "P"}, **sent).status_int == 201
-        assert client.call("GET", "/products", Content_Encoding="gzip").status_int == 200
+        for sent in (dict(Content_Type="multipart/form-data"), dict(Content_Encoding="gzip")):
+            for path in ("/products", "/-/journal"):
+                assert client.call("GET", path, **sent).status_int == 200
 
     def test_array_labelled_as_a_form_is_told_that_an_object_is_wanted(self, client):
         refusal = client.refused("POST", "/products", b"[]", Content_Type=FORM)
