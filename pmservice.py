@@ -2181,6 +2181,7 @@ def read_words(value: Any) -> str:
     return text
 
 
+ACCENTS = re.compile("[\u0300-\u036f]+")
 # Letters that Unicode does not take apart, and what they are searched and sorted as.
 LETTERS = str.maketrans({"ł": "l", "ø": "o", "đ": "d", "ð": "d", "ı": "i", "æ": "ae", "œ": "oe"})
 
@@ -2194,7 +2195,7 @@ def folded(text: str) -> str:
     if text.isascii():
         return text.lower()
     letters = unicodedata.normalize("NFKD", text.casefold().translate(LETTERS))
-    return "".join(letter for letter in letters if not unicodedata.combining(letter))
+    return ACCENTS.sub("", letters)
 
 
 @functools.lru_cache(1)
