@@ -5649,7 +5649,7 @@ class Exchange:
         if encoding not in ("", "identity"):
             name = printable(encoding[:MAX_NAME])
             raise Refusal(400, f"A body with Content-Encoding {name} is not read; send plain JSON.")
-        if kind.startswith("multipart/") and not self.body.lstrip().startswith(b"{"):
+        if kind.startswith("multipart/") and self.body.lstrip().startswith(b"--"):
             raise Refusal(400, f"A {printable(kind[:MAX_NAME])} body is not read; send {READ}.")
 
     def fields(self) -> Fields:
@@ -6016,6 +6016,7 @@ def nearest_path(method: str, path: str) -> str:
     The operation has this method. * stands for any segment, at the end for several.
     """
     words = re.sub("/[0-9][^/]*", "/<id>", path).split("/")
+    found = []
     for row in OPERATIONS:
         known = row.path.split("/")
         if words[-1] == "*":
@@ -6024,8 +6025,9 @@ def nearest_path(method: str, path: str) -> str:
             continue
         if all(map(is_nearly, words, known)):
             meant = zip(words, known, strict=True)
-            return "/".join("*" if word == "*" else name for word, name in meant)
-    return ""
+            found.append(["*" if word == "*" else name for word, name in meant])
+    found.sort(key=lambda segments: sum(map(operator.ne, words, segments)))
+    return "/".join(found[0]) if found else ""
 
 
 def is_nearly(word: str, known: str) -> bool:

@@ -7000,6 +7000,7 @@ class TestReachingIt:
     def test_label_does_not_matter_to_json(self, client):
         for sent in (dict(Content_Type="multipart/form-data"), dict(Content_Encoding="Identity")):
             assert client.call("POST", "/products", {"name": "P"}, **sent).status_int == 201
+            assert client.call("PUT", "/products/1", b" null", **sent).status_int == 200
         for sent in (dict(Content_Type="multipart/form-data"), dict(Content_Encoding="gzip")):
             for path in ("/products", "/-/journal"):
                 assert client.call("GET", path, **sent).status_int == 200
@@ -10905,7 +10906,7 @@ NEARLY_MEANT = {  # a path: the one that is suggested
     "GET /Products/1": "/products/<id>", "GET /execution": "/executions", "POST /bugs/1/clsoe": "/bugs/<id>/close",
     "POST /bugs/1/closed": "/bugs/<id>/close", "POST /tasks/1/strat": "/tasks/<id>/start", "POST /task/1/start": "/tasks/<id>/start",
     "POST /tasks/1/assign": "/tasks/<id>/assignto", "POST /bugs/1/assignto": "/bugs/<id>/assign", "DELETE /user/lena": "/users/<user>",
-    "GET /products/1/bug?x=1": "/products/<id>/bugs", "POST /token": "/tokens", "HEAD /project": "/projects",
+    "GET /products/1/bug?x=1": "/products/<id>/bugs", "DELETE /product/0": "/product/<id>", "POST /token": "/tokens", "HEAD /project": "/projects",
     # other verbs, and what nobody has
     "POST /bugs/1/comments": "", "POST /tasks/1/begin": "", "POST /tasks/1/deactivate": "", "POST /bugs/1/unconfirm": "",
     "POST /tasks/1/clone": "", "POST /bugs/1/unassign": "", "POST /stories/1/revert": "", "POST /tasks/1/complete": "",
