@@ -412,6 +412,11 @@ def filled(most: int, *, least: int = 1) -> Reader:
     return read
 
 
+def id_or_value(item: Any) -> Any:
+    """Return the id of an object, as answers show linked records, or the item itself."""
+    return item.get("id") if isinstance(item, dict) else item
+
+
 def read_commas(value: Any) -> str | list[str]:
     """Return text, or the items of an array of texts, or of objects with an `id`.
 
@@ -421,7 +426,7 @@ def read_commas(value: Any) -> str | list[str]:
         raise ValueError("must be text or an array of texts")
     if not isinstance(value, list):
         return read_text(value)
-    items = [read_text(one.get("id") if isinstance(one, dict) else one) for one in value]
+    items = [read_text(id_or_value(one)) for one in value]
     read_text(",".join(items))
     return items
 
@@ -535,7 +540,7 @@ def read_ids(value: Any, least: int = 1) -> list[int]:
         raise ValueError("must be an array of ids")
     read_id = whole(least)
     try:
-        ids = [read_id(one.get("id") if isinstance(one, dict) else one) for one in value]
+        ids = [read_id(id_or_value(one)) for one in value]
     except ValueError:
         raise ValueError(f"must be an array of ids: whole numbers from {least}") from None
     return list(dict.fromkeys(ids))
@@ -961,8 +966,7 @@ def is_stored(value: Any, stored: Any) -> bool:
     if isinstance(value, bool):  # true is no 1
         return False
     if isinstance(value, list):
-        items = [one.get("id") if isinstance(one, dict) else one for one in value]
-        value = ",".join(map(str, items))
+        value = ",".join(str(id_or_value(one)) for one in value)
     return bool(value == stored)
 
 
@@ -1070,19 +1074,22 @@ def assigned_now(store: Any, given: Fields) -> str | None:
     return str(store.now) if given.get("assignedTo") else None
 
 
-def begin_of_plan(store: Any, given: Fields) -> str:
-    """Return the first day of a new plan: today, or the nearest day in its parent's and its own."""
-    begin: str = store.today
-    parent = store.get("plan", given.get("parent"))
-    if parent:
-        begin = min(max(begin, parent["begin"]), parent["end"])
-    return min(begin, given.get("end") or end_of_plan(store, given))
-
-
 def end_of_plan(store: Any, given: Fields) -> str:
     """Return the last day of a new plan: that of its parent, if it has one."""
     parent = store.get("plan", given.get("parent"))
     return str(parent["end"]) if parent else OPEN_END
+
+
+def begin_of_plan(store: Any, given: Fields) -> str:
+    """Return the first day of a new plan, whose end is known.
+
+    It is today, or the nearest day in the parent's and before the end.
+    """
+    begin: str = store.today
+    parent = store.get("plan", given.get("parent"))
+    if parent:
+        begin = min(max(begin, parent["begin"]), parent["end"])
+    return min(begin, str(given["end"]))
 
 
 def results_in(steps: Iterable[Fields]) -> list[Any]:
@@ -1202,7 +1209,7 @@ PLAN_TITLES = array_of(flat_object("PlanTitle", "id", "title"))
 PRODUCT_IN_PROJECT = object_of(
     {"id": INTEGER, "name": STRING, "plans": PLAN_TITLES}, "ProductInProject"
 )
-# What GET shows of a project or an execution, after the specification's fields.
+# The fields that the GET of a project or an execution adds to the specification's.
 PRODUCTS_IN_FULL = {
     "products": MAP._replace(shown=array_of(PRODUCT_IN_PROJECT), sql="project.productsInFull")
 }
@@ -1523,7 +1530,7 @@ EXECUTION  = Resource("execution",  "project",    "executions",  "name project",
 HOME       = Resource("execution or project", "project", "", "",                PROJECT_FIELDS,    {},
                       types="project sprint stage")
 PRODUCT    = Resource("product",    "product",    "products",    "name",          PRODUCT_FIELDS,    CREATED)
-PLAN       = Resource("plan",       "plan",       "plans",       "title product", PLAN_FIELDS,       {"begin": begin_of_plan, "end": end_of_plan},
+PLAN       = Resource("plan",       "plan",       "plans",       "title product", PLAN_FIELDS,       {"end": end_of_plan, "begin": begin_of_plan},
                       rules=(BEGIN_TO_END,), hidden="stories bugs hour project projectID expired")
 STORY      = Resource("story",      "story",      "stories",     "title product", STORY_FIELDS,      ASSIGNED,
                       hidden=f"{STORY_WHOLE} versions reviewers plans")
@@ -2336,7 +2343,7 @@ def mine(view: View) -> Listing:
     return Listing(view.resource.array, view, whole=True, scope=scope)
 
 
-# What GET /user?fields=bug,task shows beside the profile.
+# The lists that GET /user?fields=bug,task adds to the profile.
 MINE = {"bug": mine(BUG_BRIEF), "task": mine(TASK_SHOWN), "story": mine(STORY_LISTED)}
 
 
@@ -5513,20 +5520,22 @@ PAGE_CALLS = {
 }
 HOST = re.compile(r"([A-Za-z0-9_][A-Za-z0-9_.-]*|\[[0-9A-Fa-f:.]+\])(:[0-9]+)?")
 LOOPBACK_NAMES = ("localhost", "127.0.0.1", "[::1]")
-PROBES = ("/-/live", "/-/ready")  # which whoever runs the service calls by its address
+# The controls that always exist; whoever runs the service calls them by its address.
+PROBES = ("/-/live", "/-/ready")
 ORIGIN = re.compile(r"([a-z][a-z0-9+.-]*)://([^\s/?#@,]+)")
 ORIGIN_WITHOUT_HOST = re.compile(r"(?!https?:)[a-z][a-z0-9+.-]*://")  # file://, as web views send
 DEFAULT_PORTS = {"http": ":80", "https": ":443"}  # which browsers leave out
 LOOPBACK_ORIGIN = re.compile(r"https?://([a-z0-9.-]+\.)?(localhost|127\.[0-9.]+|\[::1\])(:[0-9]+)?")
 EXPOSED = "X-Request-Id, Ignored-Fields, Retry-After, Allow"  # to scripts of other origins
+METHODS = ("GET", "HEAD", "POST", "PUT", "DELETE")
 PREFLIGHT = {
-    "Access-Control-Allow-Methods": "GET, HEAD, POST, PUT, DELETE",
+    "Access-Control-Allow-Methods": ", ".join(METHODS),
     "Access-Control-Max-Age": "600",  # seconds
 }
 # The names of headers that a preflight asks for.
 ASKED_HEADERS = re.compile("[A-Za-z0-9_, -]{1,1000}")
 ABSOLUTE = re.compile(r"\A[A-Za-z][A-Za-z0-9+.-]*://([^/?#]*)")  # GET http://host/path
-# What the real server has, and this service has not.
+# Paths of the real server that this service does not have.
 NOT_OURS = """
     /todos /testsuites /docs /doclibs /files /issues /risks /meetings /repos /jobs /feedbacks
     /tickets /langs /views /tabs /mr /reports /host /ztf /z /gitlab /ciresults
@@ -5642,10 +5651,10 @@ class Exchange:
 
     def refuse_encoded(self) -> None:
         """Raise Refusal (400) for a body that was read and is compressed or multipart."""
-        encoding = self.environ.get("HTTP_CONTENT_ENCODING", "").lower()
-        kind = self.environ.get("CONTENT_TYPE", "").partition(";")[0].lower()
         if not self.body:
             return
+        encoding = self.environ.get("HTTP_CONTENT_ENCODING", "").lower()
+        kind = self.environ.get("CONTENT_TYPE", "").partition(";")[0].lower()
         if encoding not in ("", "identity"):
             name = printable(encoding[:MAX_NAME])
             raise Refusal(400, f"A body with Content-Encoding {name} is not read; send plain JSON.")
@@ -6155,7 +6164,7 @@ def parse_json(text: str, object_hook: Callable[[Members], Any] | None = None) -
         raise Refusal(400, "The body must be JSON; it has a number with too many digits.") from None
 
 
-# What is wrong at a place where a number, a word or an escape has no end.
+# The rest of a JSON text that ends inside of a number, a word or an escape.
 BEGUN = re.compile(r"[eE][-+]?|[-.]|t(ru?)?|f(a(ls?)?)?|n(ul?)?|u?[0-9a-fA-F]*|\\u?[0-9a-fA-F]*|")
 
 
@@ -6852,7 +6861,6 @@ CONTROLS_OFF = "The controls are off; start the service with --control."
 # The keys of the environ that the journal keeps besides the headers.
 OTHERS_SENT = ("CONTENT_TYPE", "CONTENT_LENGTH", "REQUEST_URI", "SCRIPT_NAME", "QUERY_STRING")
 SECRET_HEADERS = ("Token", "Authorization", "Cookie")
-METHODS = ("GET", "HEAD", "POST", "PUT", "DELETE")
 OTHER_CALLS = ("GET /", "GET /openapi.json")  # that are no operations
 URL_MARKS = "/?&=%:,;@!$'()*+[]~"  # the characters of a URL that stay as they are
 # The `match` of a fault: a pattern that begins with *; or a method, a space and a path.
@@ -7037,7 +7045,7 @@ def is_call(match: str) -> bool:
 
 def fits_a_call(match: str) -> bool:
     """Tell whether a `match` with a * fits some call that is no control."""
-    # What stands for an id or an account in the pattern may be what <id> is in a path.
+    # A segment of the pattern may be an id or an account: try each in place of <id>.
     named = [name for name in ("1", *match.replace("*", "").split("/")) if name][:9]
     method, space, path = match.partition(" ")
     pattern = call_pattern(method.replace("HEAD", "GET") + space + path)
@@ -7245,7 +7253,7 @@ class Controls:
         Refuse the paths of controls when these are off, but for the open ones.
         """
         is_control = exchange.path.startswith("/-/")
-        if is_control and not self.on and exchange.path not in OPEN_CONTROLS:
+        if is_control and not self.on and exchange.path not in PROBES:
             raise Refusal(404, CONTROLS_OFF)
         if is_control or not self.on or not self.faults:
             return
@@ -7566,7 +7574,6 @@ CONTROLS = (
     Control("DELETE", "/-/faults",                   "remove all faults",                            Controls.clear_faults),
 )
 # fmt: on
-OPEN_CONTROLS = [row.path for row in CONTROLS if row.open]
 
 
 # Routes
@@ -11226,7 +11233,7 @@ def running(database: FilePath = ":memory:", **settings: Unpack[Settings]) -> It
         yield Running(service.url, service.token, service)
 
 
-# What the pytest plugin, .ci/plugin.py, adds to the report of a failed test.
+# The sections that the pytest plugin, .ci/plugin.py, adds to the report of a failed test.
 
 
 def calls_since(number: int) -> list[tuple[str, str]]:
