@@ -245,9 +245,57 @@ def statements():
         yield observer
 
 
+def connect_again(path: Any) -> sqlite3.Connection:
+    """Return a connection to a database that waits for nobody."""
+    return CONNECT(path, isolation_level=None, uri=True, timeout=0, check_same_thread=False)
+
+
 def another_program(path: Any) -> contextlib.closing[sqlite3.Connection]:
     """Return a connection to a database that waits for nobody, for a `with` that closes it."""
-    return contextlib.closing(CONNECT(path, isolation_level=None, uri=True, timeout=0))
+    return contextlib.closing(connect_again(path))
+
+
+TABLES_OF = "SELECT name, sql FROM sqlite_schema WHERE type = 'table' ORDER BY name"
+
+
+@cache
+def contents(records: sqlite3.Connection) -> tuple[list[Any], dict[str, Any]]:
+    """Return the tables of a database that does not change, and their rows by what selects them."""
+    tables = records.execute(TABLES_OF).fetchall()
+    rows = {}
+    for table, sql in tables:
+        select = f"SELECT * FROM {table}"
+        if "WITHOUT ROWID" not in sql:
+            select = f"SELECT rowid AS rowid, * FROM {table}"
+        rows[select] = records.execute(select).fetchall()
+    return tables, rows
+
+
+def replace_rows(connection: sqlite3.Connection, records: sqlite3.Connection) -> bool:
+    """Give a database the rows of another one; tell whether it has the same ones then.
+
+    Triggers may write to tables that were the same, so that all are compared again.
+    """
+    tables, wanted = contents(records)
+    if connection.execute(TABLES_OF).fetchall() != tables:
+        return False
+    run = connection.execute
+    run("PRAGMA foreign_keys = OFF")
+    for _ in range(3):
+        differing = [select for select in wanted if run(select).fetchall() != wanted[select]]
+        if not differing:
+            return True
+        run("BEGIN IMMEDIATE")
+        for select in differing:
+            fields = run(f"{select} LIMIT 0").description
+            columns = ", ".join(f'"{name}"' for name, *_ in fields)
+            marks = ", ".join("?" * len(fields))
+            table = select.split()[-1]
+            run(f"DELETE FROM {table}")
+            sql = f"INSERT INTO {table} ({columns}) VALUES ({marks})"
+            connection.executemany(sql, wanted[select])
+        run("COMMIT")
+    return False
 
 
 HOURS_OF_TASKS = "totalEstimate totalConsumed totalLeft progress"
@@ -266,7 +314,8 @@ class Client:
 
     def __init__(self, path: Any = ":memory:", **settings: Any):
         self.path, self.clock, self.token = path, Clock(), "t"
-        self.given_tokens = 0
+        self.given_tokens, self.has_begun = 0, False
+        self.spare: list[sqlite3.Connection] = []
         settings = {"token": "t", "clock": self.clock, "control": True, **settings}
         with connecting() as opened:
             self.service = pmservice.create_app(path, **settings)
@@ -274,20 +323,41 @@ class Client:
         self.app = webtest.TestApp(self.service)
 
     def close(self) -> None:
+        for connection in self.spare:
+            connection.close()
         self.service.close()
 
     @contextlib.contextmanager
     def as_another_program(self) -> Iterator[sqlite3.Connection]:
-        """Yield a connection of another program, which checks links as the service does."""
-        with another_program(self.uri) as connection:
+        """Yield a connection of another program, which checks links as the service does.
+
+        One to memory is kept for the next time, because each new one has to read the schema.
+        """
+        connection = self.spare.pop() if self.spare else connect_again(self.uri)
+        try:
             connection.execute("PRAGMA foreign_keys = ON")
             yield connection
+            connection.rollback()
+        except BaseException:
+            connection.close()
+            raise
+        if self.path == ":memory:":
+            self.spare.append(connection)
+        else:
+            connection.close()
 
     def begin_with(self, records: sqlite3.Connection) -> None:
-        """Replace the records by a copy of those of another database."""
+        """Replace the records by a copy of those of another database.
+
+        From the second time on, only rows are replaced: after a copy of the whole, SQLite reads the
+        schema anew, and the service prepares all its statements again.
+        """
         self.token = "t"
+        self.clock.moment = NOW
         with self.as_another_program() as connection:
-            records.backup(connection)
+            if not (self.has_begun and replace_rows(connection, records)):
+                records.backup(connection)
+        self.has_begun = True
 
     def sql(self, statement: str, *values: Any, **named: Any) -> list[tuple[Any, ...]]:
         with self.as_another_program() as connection:
@@ -419,6 +489,20 @@ class Client:
         )
 
 
+# A service in a process of its own: as a module, it is compiled once for all of them.
+SERVICE = (sys.executable, "-m", "pmservice")
+
+
+@pytest.fixture(autouse=True, scope="session")
+def processes_start_quickly(tmp_path_factory):
+    """Let processes find the module here, and keep what they compile in a folder of this run."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYTHONPATH", str(HERE), prepend=os.pathsep)
+        patch.setenv("PYTHONPYCACHEPREFIX", str(tmp_path_factory.mktemp("bytecode")))
+        patch.delenv("PYTHONDONTWRITEBYTECODE", raising=False)
+        yield
+
+
 @pytest.fixture(autouse=True)
 def log_as_it_was():
     """Take off the handler of the command line's log: it ends a process without memory."""
@@ -455,10 +539,14 @@ def copy_of(client: Client) -> sqlite3.Connection:
     return copy
 
 
-def begun(records: sqlite3.Connection, **settings: Any) -> Iterator[Client]:
-    """Yield an app that begins with a copy of a database."""
-    with contextlib.closing(Client(**settings)) as client:
-        client.begin_with(records)
+@pytest.fixture(scope="class")
+def shared():
+    """Yield an app that the tests of a class share, because its statements stay prepared.
+
+    Each test begins with its own records, at NOW. Tests that use the controls, or note the
+    statements, need an app of their own.
+    """
+    with contextlib.closing(Client()) as client:
         yield client
 
 
@@ -473,8 +561,9 @@ def holding(records: str) -> Any:
     """Return a fixture: an app that holds WORLD, SHOP ..."""
 
     @pytest.fixture
-    def client():
-        yield from begun(database_of(records))
+    def client(shared):
+        shared.begin_with(database_of(records))
+        return shared
 
     return client
 
@@ -1312,7 +1401,7 @@ class Live:
     def __init__(self, folder: Path, *arguments: str, **environment: str):
         named = {f"PMSERVICE_{name}": value for name, value in environment.items()}
         self.process = subprocess.Popen(
-            [sys.executable, HERE / "pmservice.py", "--port", "0", *arguments],
+            [*SERVICE, "--port", "0", *arguments],
             cwd=folder,
             env={**os.environ, **named},
             stdout=subprocess.PIPE,
@@ -1506,9 +1595,10 @@ def company() -> sqlite3.Connection:
 
 
 @pytest.fixture
-def demo():
-    """Yield an app that holds the demo."""
-    yield from begun(company())
+def demo(shared):
+    """Return an app that holds the demo."""
+    shared.begin_with(company())
+    return shared
 
 
 TEXTS = st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=300)
@@ -2617,11 +2707,11 @@ def private_records() -> sqlite3.Connection:
 
 
 @pytest.fixture
-def private(client):
-    """Yield an app that holds PRIVATE, in which each caller's token is the caller's account."""
-    client.begin_with(private_records())
-    client.token = "admin"
-    return client
+def private(shared):
+    """Return an app that holds PRIVATE, in which each caller's token is the caller's account."""
+    shared.begin_with(private_records())
+    shared.token = "admin"
+    return shared
 
 
 # fmt: off
@@ -3288,6 +3378,13 @@ MORE_WRITES = [  # a login, and two that are refused within their transaction, w
 class TestFailingStatements:
     ERRORS = (sqlite3.OperationalError, MemoryError)
 
+    @pytest.fixture
+    def world(self, statements):
+        """Yield an app of its own, whose statements are seen, that holds WORLD."""
+        with contextlib.closing(Client()) as client:
+            client.begin_with(database_of("WORLD"))
+            yield client
+
     @each(("method", "path", "body"), [*WRITES, *MORE_WRITES])
     def test_any_leaves_no_trace_and_no_lock(self, statements, world, method, path, body):
         def fail(*_):
@@ -3335,7 +3432,7 @@ class TestSideBySide:
         filed.product()
         # The checks of the second app must not close a descriptor of their own.
         with contextlib.closing(pmservice.create_app(filed.path)):
-            command = [sys.executable, HERE / "pmservice.py", "check", "--database", filed.path]
+            command = [*SERVICE, "check", "--database", filed.path]
             subprocess.run(command, check=True, capture_output=True)
             filed.product()
         filed.close()
@@ -7570,7 +7667,7 @@ class TestControls:
 @contextlib.contextmanager
 def process_of(*arguments, redirections="", **options):
     """Yield a process of the command, whose streams a shell may redirect; end it afterwards."""
-    words = [sys.executable, HERE / "pmservice.py", *arguments]
+    words = [*SERVICE, *arguments]
     if redirections:
         words = ["sh", "-c", f'exec "$@" {redirections}', "sh", *words]
     with subprocess.Popen(words, **options) as process:
@@ -8822,17 +8919,18 @@ class TestPage:
         words = {"en": ("Configuration", "Trunk"), "zh": ("配置相关", "主干")}[setting]
         assert (offered["type"]["config"], offered["build"]["trunk"]) == words
 
-    def test_every_word_of_a_page_has_a_label_in_both_languages(self, filled):
+    def test_every_word_of_a_page_has_a_label_in_both_languages(self, client):
         child = dict(product=1, title="S", parent=1)
-        filled.load(results=[dict(case=1)], efforts=[dict(task=1)], stories=[child])
+        client.load(**FILLED)
+        client.load(results=[dict(case=1)], efforts=[dict(task=1)], stories=[child])
         english, chinese = set(), set()
 
         def look(path):
-            english.update(words_on(filled, path, "en"))
-            chinese.update(words_on(filled, path, "zh"))
+            english.update(words_on(client, path, "en"))
+            chinese.update(words_on(client, path, "zh"))
 
         for path, status in {**PAGES_WITH_TITLES, "/nothing": 404}.items():
-            page = browse(filled, path, status=status, Accept_Language="zh")
+            page = browse(client, path, status=status, Accept_Language="zh")
             assert not page.titles[0].partition(" · ")[0].isascii(), path
         look("/")
         look("/-/journal")
@@ -8842,7 +8940,7 @@ class TestPage:
         pages |= {"plan": "/productplans/1", "result": "/testcases/1/results"}
         for (table, field), words in WORDS_WITH_LABELS.items():
             for word in {*words.split()} - {"program", "project"}:
-                filled.sql(f"UPDATE {table} SET {field} = ?", word)
+                client.sql(f"UPDATE {table} SET {field} = ?", word)
                 look(pages[table])
         assert {word for word in english if word[0].islower()} == {*UNLABELLED.split()}
         same = {"ID", "Bug", "Scrum", *UNLABELLED.split()}
@@ -9964,11 +10062,7 @@ class TestRunning:
             "served = stack.enter_context(pmservice.running())\n"
             f"served.get('/products')\n{end}\n"
         )
-        folders = os.pathsep.join([str(HERE), os.environ.get("PYTHONPATH", "")])
-        environment = {**os.environ, "PYTHONPATH": folders}
-        ran = subprocess.run(
-            [sys.executable, script], env=environment, timeout=60, capture_output=True
-        )
+        ran = subprocess.run([sys.executable, script], timeout=60, capture_output=True)
         assert ran.returncode == {"pass": 0, "sys.exit(3)": 3}.get(end, ran.returncode)
 
     def test_nothing_needs_a_temporary_file(self, monkeypatch):
@@ -11010,7 +11104,7 @@ def run_words(*words, **options):
 def run_on(stdin, *arguments, **environment):
     """Give bytes to a process of the command; return its exit code, stdout and stderr."""
     variables = {**os.environ, **environment}
-    return run_words(sys.executable, HERE / "pmservice.py", *arguments, input=stdin, env=variables)
+    return run_words(*SERVICE, *arguments, input=stdin, env=variables)
 
 
 @pytest.fixture
@@ -12270,8 +12364,7 @@ class TestReadme:
     def test_python_without_pytest_goes_as_it_is_written(self, tmp_path):
         (tmp_path / "seed.json").write_text(code_of("Seeding", "json")[0])
         words = [sys.executable, "-c", code_of("Test", "python")[1]]
-        environment = {**os.environ, "PYTHONPATH": str(HERE)}
-        done = subprocess.run(words, cwd=tmp_path, env=environment, capture_output=True, text=True)
+        done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True)
         assert done.stderr == ""
         assert "'name': 'Shop'" in done.stdout
 
@@ -12435,12 +12528,11 @@ class TestInOtherLanguages:
         self.check_ended(done.stderr)
 
     @pytest.mark.skipif(sys.version_info < (3, 11), reason="enterContext() came with Python 3.11")
-    def test_unittest_passes(self, monkeypatch):
+    def test_unittest_passes(self):
         (begin,) = re.findall(
             r"`(self\.service = .*?)` in `setUp\(\)`", section_of(OTHER_LANGUAGES)
         )
         Path("test_shop.py").write_text(UNITTEST.replace("BEGIN", begin))
-        monkeypatch.setenv("PYTHONPATH", str(HERE), prepend=os.pathsep)
         done = subprocess.run([sys.executable, "-m", "unittest"], capture_output=True, text=True)
         assert done.returncode == 0
         assert "Ran 1 test in" in done.stderr
