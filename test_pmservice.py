@@ -9,6 +9,13 @@ of which sort, SHOWN how each operation shows them. Both are written from the sp
 nothing of them is imported from the module, so a changed cell there turns a test red here. Besides,
 every answer that a test receives through a Client is held against the service's own OpenAPI
 document. What else tests know of an operation is its row of INTERFACE.
+
+The tables use five notations, besides requests ("PUT /bugs/1") and operations ("PUT /bugs/<id>"):
+    words      "id name": a list
+    phrases    "PUT /bugs/1 title; PUT /tasks/1 name": a list of such lines, see `phrases`
+    sorts      "int: id product; string: name": the fields of each sort of value, see SPECIFIED
+    digits     "351": the records with these ids, in this order
+    sights     "2p 3": ids, each with the sight that its record needs, see INTERFACE
 """
 
 from __future__ import annotations
@@ -22,7 +29,7 @@ import html
 import html.parser
 import http.client
 import http.server
-import importlib
+import importlib.util
 import io
 import itertools
 import json
@@ -99,15 +106,23 @@ settings.load_profile("repeatable")
 each = pytest.mark.parametrize
 
 
-def posix(reason: str) -> pytest.MarkDecorator:
-    """Return a mark for what only POSIX has."""
-    return pytest.mark.skipif(os.name == "nt", reason=reason)
+def only_if(is_so: object, reason: str) -> pytest.MarkDecorator:
+    """Return a mark that leaves tests out unless something is so; pytest says why at the end."""
+    if is_so:
+        return pytest.mark.skipif(False, reason=reason)
+    return pytest.mark.skip(reason)  # the reason is said once for all; a `skipif` says it each time
 
 
-SIGNALS = posix("Windows sends no signals to a single process")
-MODES = posix("Windows has access lists, no file modes")
-OPEN_FILES = posix("Windows neither renames nor removes open files")
-TERMINALS = posix("Windows has no pseudo-terminals that tests can open")
+def needs(*programs: str) -> pytest.MarkDecorator:
+    """Return a mark for a test that runs these programs."""
+    return only_if(all(map(shutil.which, programs)), f"install {' and '.join(programs)} to run it")
+
+
+POSIX = os.name != "nt"
+SIGNALS = only_if(POSIX, "Windows sends no signals to a single process")
+MODES = only_if(POSIX, "Windows has access lists, no file modes")
+OPEN_FILES = only_if(POSIX, "Windows neither renames nor removes open files")
+TERMINALS = only_if(POSIX, "Windows has no pseudo-terminals that tests can open")
 pytest_plugins = ["pytester"]
 
 
@@ -260,14 +275,14 @@ TABLES_OF = "SELECT name, sql FROM sqlite_schema WHERE type = 'table' ORDER BY n
 
 @cache
 def contents(records: sqlite3.Connection) -> tuple[list[Any], dict[str, Any]]:
-    """Return the tables of a database that does not change, and their rows by what selects them."""
+    """Return the tables of a database that does not change, and their rows by the query."""
     tables = records.execute(TABLES_OF).fetchall()
     rows = {}
     for table, sql in tables:
-        select = f"SELECT * FROM {table}"
+        query = f"SELECT * FROM {table}"
         if "WITHOUT ROWID" not in sql:
-            select = f"SELECT rowid AS rowid, * FROM {table}"
-        rows[select] = records.execute(select).fetchall()
+            query = f"SELECT rowid AS rowid, * FROM {table}"
+        rows[query] = records.execute(query).fetchall()
     return tables, rows
 
 
@@ -282,18 +297,18 @@ def replace_rows(connection: sqlite3.Connection, records: sqlite3.Connection) ->
     run = connection.execute
     run("PRAGMA foreign_keys = OFF")
     for _ in range(3):
-        differing = [select for select in wanted if run(select).fetchall() != wanted[select]]
+        differing = [query for query in wanted if run(query).fetchall() != wanted[query]]
         if not differing:
             return True
         run("BEGIN IMMEDIATE")
-        for select in differing:
-            fields = run(f"{select} LIMIT 0").description
+        for query in differing:
+            fields = run(f"{query} LIMIT 0").description
             columns = ", ".join(f'"{name}"' for name, *_ in fields)
             marks = ", ".join("?" * len(fields))
-            table = select.split()[-1]
+            table = query.split()[-1]
             run(f"DELETE FROM {table}")
             sql = f"INSERT INTO {table} ({columns}) VALUES ({marks})"
-            connection.executemany(sql, wanted[select])
+            connection.executemany(sql, wanted[query])
         run("COMMIT")
     return False
 
@@ -846,6 +861,11 @@ WORLD = {
         dict(id=2, case=2)],
 }
 # fmt: on
+
+
+def phrases(text: str) -> list[str]:
+    """Return the phrases of a text: ["PUT /bugs/1 title", "PUT /tasks/1 name"]."""
+    return [one.strip() for one in text.split(";") if one.strip()]
 
 
 def lines(value: Any) -> list[str]:
@@ -2620,7 +2640,6 @@ SIGHT = {
     "only1": "p", "dev2": "",
 }
 ROLES = dict(PO="po1", QD="qd1", RD="rd1")
-NEIGHBOURS = "qa a1 1 qa11 qa1. .qa1 qa1@qa1 only1@qd1 d1 only"  # accounts like those in white lists
 OF_DEV1 = dict(ROLES, acl="private", openedBy="dev1", PM="pm1", whitelist=["qa1"])
 IN_OPEN, IN_PRIVATE = dict(project=3, execution=5), dict(project=4, execution=6)
 SINCE = dict(begin="2026-01-01")
@@ -2806,7 +2825,10 @@ class TestWhoSeesWhat:
     def test_users_and_departments_are_for_administrators_to_change(self, private, operation):
         private.refused(operation.method, operation.at(1), {}, status=403, Token="dev2")
 
-    @each("account", NEIGHBOURS.split())
+    # accounts like those in white lists
+    @each(
+        "account", ["qa", "a1", "1", "qa11", "qa1.", ".qa1", "qa1@qa1", "only1@qd1", "d1", "only"]
+    )
     def test_account_is_in_a_white_list_as_a_whole(self, private, account):
         load_user(private, account)
         private.token = private.token_of(account)
@@ -2999,12 +3021,18 @@ class Member:
 
 
 def answer_of(client: Client, method: str, path: str, token: str, body: Any = None) -> Any:
-    """Return the status, the headers and the bytes of an answer."""
-    request = webtest.TestRequest.blank(path, method=method, headers={"Token": token})
-    request.body = json.dumps(body or {}).encode()
-    answer = request.get_response(client.service)
-    answer.headers.pop("X-Request-Id", None)
-    return answer.status_int, answer.headerlist, answer.body
+    """Return the status, the headers and the bytes of an answer, without what webtest looks at."""
+    path, _, query = path.partition("?")
+    sent = json.dumps(body or {}).encode()
+    environ = {"REQUEST_METHOD": method, "PATH_INFO": path, "QUERY_STRING": query}
+    environ |= {"CONTENT_LENGTH": str(len(sent)), "wsgi.input": io.BytesIO(sent)}
+    environ["HTTP_TOKEN"] = token
+    wsgiref.util.setup_testing_defaults(environ)
+    started = []
+    content = b"".join(client.service(environ, lambda *answer: started.extend(answer)))
+    status, headers = started
+    headers = [header for header in headers if header[0] != "X-Request-Id"]
+    return int(status.split()[0]), headers, content
 
 
 def ids_in(arrays: list[str]) -> list[tuple[str, int]]:
@@ -3315,7 +3343,7 @@ class TestTroubleWithTheFile:
                 wait([threads.submit(client.product) for _ in range(8)])
         assert max(timeouts_in(said)) <= 5000
 
-    @posix("Windows has no limit of the size of files")
+    @only_if(POSIX, "Windows has no limit of the size of files")
     def test_files_that_cannot_grow_take_no_writes_but_are_read_and_sorted(self, filed):
         filed.load(**bugs_of_one_product(100, steps="x" * 60_000))
         limits = resource.getrlimit(resource.RLIMIT_FSIZE)
@@ -3446,7 +3474,7 @@ class TestSideBySide:
             assert client.product()["id"] == 1
             assert client.call("GET", "/-/ready").status_int == 200
 
-    @posix("Windows does not list the descriptors of a process")
+    @only_if(POSIX, "Windows does not list the descriptors of a process")
     @each("is_in_use", [False, True])
     def test_closed_app_leaves_no_descriptor_or_thread(self, statements, tmp_path, is_in_use):
         """A connection that is in use is closed when it is returned."""
@@ -3978,7 +4006,6 @@ STORY_MOVES = {
     "POST assign":   (dict(assignedTo="qa1"), "draft active changed closed", ""),
     "POST review":   (dict(result="pass"),    "draft changed",               "active"),
 }
-CHANGED_STATES = {"draft": "draft", "active": "changed", "changed": "changed"}  # by a change, with reviewers
 VERDICTS = [  # the votes of both reviewers, the state that they lead to, and who closed the story
     ("dev1 pass",   "qa1 pass",     "active", None),   ("qa1 reject",  "dev1 pass", "closed", "dev1"),
     ("qa1 reject",  "dev1 clarify", "draft",  None),   ("qa1 clarify", "dev1 pass", "draft",  None),
@@ -4054,7 +4081,6 @@ STORY_STATES = {  # status: the states that a list then shows
     "draft": "draft", "active": "active", "changed": "changed", "closed": "closed", "draftstory": "draft",
     "activestory": "active", "changedstory": "changed", "closedstory": "closed", "changingstory": "changed",
 }
-LINKED_STORY = dict(product=1, title="S", executions=[2])
 STORY_KINDS = [*itertools.product(("story", "requirement"), ("draft", "active", "changed", "closed"))]
 STATE_LISTS = {  # list: the types that it shows
     "/products/1/stories?type=story": "story", "/products/1/stories?type=requirement": "requirement",
@@ -4102,7 +4128,8 @@ class TestStories:
             else:
                 shop.refused(method, f"{path}/{name}", sent)
 
-    @each(("state", "after"), CHANGED_STATES.items())
+    # by a change, with reviewers
+    @each(("state", "after"), {"draft": "draft", "active": "changed", "changed": "changed"}.items())
     def test_changed_story_is_to_be_reviewed_again(self, shop, state, after):
         id = story_in(shop, state, "qa1")
         changed = shop.post(f"/stories/{id}/change", spec="new")
@@ -4182,7 +4209,8 @@ class TestStories:
         follow(filled, STORY_CONFIRMED)
 
     def test_status_of_lists_chooses_by_state(self, shop):
-        loaded = [dict(LINKED_STORY, type=type, status=state) for type, state in STORY_KINDS]
+        linked = dict(product=1, title="S", executions=[2])
+        loaded = [dict(linked, type=type, status=state) for type, state in STORY_KINDS]
         deleted = [dict(one, deleted=True) for one in loaded]
         shop.load(stories=loaded + deleted)
         for status, path in itertools.product(STORY_STATES, STATE_LISTS):
@@ -4224,7 +4252,6 @@ PARENT_PLAN = [
     ("PUT /productplans/1",    dict(end="2026-04-01"), "/productplans/3", dict(parent=1, end="2026-04-01")),
     ("DELETE /productsplan/3", None,                   "/productplans/1", dict(parent=0, end="2026-04-01")),
 ]
-LEFT_IN_PLAN = {"stories": [2, 1], "bugs": [2]}  # of both, when another plan gets the first
 TWO = [dict(id=id, product=1, title="X") for id in (1, 2)]
 ENDING = [dict(id=id, product=1, title="P", begin="2026-01-01", end=end)
           for id, end in ((1, "2026-11-19"), (2, "2026-11-20"), (3, "2030-01-01"))]
@@ -4310,7 +4337,8 @@ class TestProductPlans:
     def test_parent_shows_that_it_has_children(self, filled):
         follow(filled, PARENT_PLAN)
 
-    @each(("what", "kept"), LEFT_IN_PLAN.items())
+    # of both, when another plan gets the first
+    @each(("what", "kept"), {"stories": [2, 1], "bugs": [2]}.items())
     def test_story_has_several_plans_and_a_bug_one(self, shop, what, kept):
         shop.load(stories=TWO, bugs=TWO, plans=TWO)
         first = {what: [1]}
@@ -4444,7 +4472,6 @@ ASSIGNING = [
     "POST /bugs/2/assign", "PUT /bugs/2", "POST /stories/2/assign",
     "POST /tasks/1/assignto", "POST /tasks/1/start", "PUT /tasks/1",
 ]
-MAKE_BATCH = "POST /executions/2/tasks/batchCreate"
 DEVEL = dict(name="A", type="devel")
 # fmt: on
 
@@ -4466,7 +4493,8 @@ class TestTasks:
         assert broken(filled, line, dict(assignedTo=["dev1", "dev2"])) == "assignedTo"
 
     def test_batch_makes_at_most_a_thousand_tasks(self, shop):
-        refusal = shop.refused(*MAKE_BATCH.split(), dict(tasks=[DEVEL] * 1001))
+        path = "/executions/2/tasks/batchCreate"
+        refusal = shop.refused("POST", path, dict(tasks=[DEVEL] * 1001))
         assert refusal["fields"] == {"tasks": "must have at most 1,000 items (got 1001)"}
         schema = DOCUMENT["components"]["schemas"]["TasksToCreate"]["properties"]["tasks"]
         assert (schema["minItems"], schema["maxItems"]) == (1, 1000)
@@ -4604,7 +4632,7 @@ class TestTaskMoves:
 # fmt: off
 EFFORTS = [  # the task's state, its efforts (day, hours consumed, hours left), the state and the hours then
     ("wait",   "2026-11-16 2 8",                 "doing 2 8"), ("done",  "2026-11-18 1 0",                 "done 5 0"),
-    ("doing",  "2026-11-17 3 5, 2026-11-18 2 3", "doing 9 3"), ("doing", "2026-11-18 3 3, 2026-11-17 2 5", "doing 9 3"),
+    ("doing",  "2026-11-17 3 5; 2026-11-18 2 3", "doing 9 3"), ("doing", "2026-11-18 3 3; 2026-11-17 2 5", "doing 9 3"),
     ("doing",  "2026-11-18 3 0",                 "done 7 0"),  ("pause", "2026-11-18 3 2",                 "doing 7 2"),
     ("done",   "2026-11-18 1 2",                 "doing 5 2"), ("cancel", "2026-11-18 1 2",                "doing 1 2"),
     ("closed", "2026-11-18 1 2",                 "doing 5 2"), ("wait",  "2026-11-18 1 0",                 "done 1 0"),
@@ -4616,8 +4644,8 @@ ONE_BY_ONE = {  # efforts of a task that has 6 hours left, the hours left after 
 
 
 def effort_body(efforts):
-    """Return what a request says of efforts, "2026-11-17 3 5, 2026-11-18 2 3", in arrays."""
-    rows = [effort.split() for effort in efforts.split(", ")]
+    """Return what a request says of efforts, "2026-11-17 3 5; 2026-11-18 2 3", in arrays."""
+    rows = [effort.split() for effort in phrases(efforts)]
     dates, consumed, left = zip(*rows, strict=True)
     return dict(dates=dates, consumed=consumed, left=left)
 
@@ -4642,7 +4670,7 @@ class TestEfforts:
         for effort in work.get(f"{path}/estimate")["effort"]:
             recorded.append(f"{effort['date']} {effort['consumed']} {effort['left']}")
             holds(effort, task=before["id"], account="qa1", work="")
-        assert recorded == sorted(efforts.split(", "))
+        assert recorded == sorted(phrases(efforts))
 
     def test_first_effort_of_a_past_day_lets_the_task_be_finished_on_it(self, shanghai):
         shanghai.load(**SHOP)
@@ -4722,7 +4750,6 @@ BUG_MOVES = [
     ("",         dict(resolution="mended"),            "-        -        -",       {}),
     ("",         dict(status="gone"),                  "-        -        -",       {}),
 ]
-PROJECT_OF_BUG = [({}, 4), (dict(project=1), 1)]  # what is sent with execution 5, the project of the bug
 MOVED_BUG = dict(product=2, project=4, execution=3)
 LISTS_OF_BUG = ("/products/2/bugs", "/bugs?product=2", "/projects/4/bugs", "/executions/3/bugs")  # these have it then
 WEEK_AGO = [dict(product=1, title="B", openedDate=f"2026-11-13T07:42:{second}Z") for second in (17, 16)]
@@ -4747,7 +4774,8 @@ class TestBugs:
         holds(bug, **sent, assignedTo="pm1", assignedDate=LATER, resolvedBy="qa1", closedBy="qa1")
 
     def test_new_bug_belongs_to_the_project_of_its_execution(self, shop):
-        for sent, project in PROJECT_OF_BUG:
+        # what is sent with execution 5, the project of the bug
+        for sent, project in [({}, 4), (dict(project=1), 1)]:
             bug = shop.post("/products/1/bugs", **BUG, execution=5, **sent)
             holds(bug, execution=5, project=project)
 
@@ -5323,11 +5351,6 @@ def two_users():
 
 
 # fmt: off
-WRONG_PASSWORDS = ["Secret", SECRET_MD5.upper(), "", " "]
-WRONG_ACCOUNTS = ["nobody", "dev2", "DEV2", ""]  # dev2 has no password
-PASSWORDS_SENT = [("/tokens", "secret"), ("/api.php/v1/tokens/", SECRET_MD5)]
-HASHES_MADE = [("wrong", 1), (SECRET_MD5.upper(), 1), (SALT, 2)]  # a wrong password, how many hashes are made of it
-PERSONS_SENT = ["dev1", 4, reference("dev1"), {"id": 4}, {"account": "dev1"}]
 NAMED_IN_CAPITALS = [  # request on FILLED, a field, what is sent, what is shown
     ("POST /products", "PO", "DEV1", "dev1"), ("PUT /products/1", "QD", {"account": "DEV1"}, "dev1"),
     ("POST /products", "whitelist", ["DEV1", "dev1"], ["dev1"]), ("PUT /products/2", "RD", "Dev2", "dev2"),
@@ -5393,7 +5416,7 @@ class TestAccountsInAnyCase:
 
 
 class TestLogins:
-    @each(("path", "password"), PASSWORDS_SENT)
+    @each(("path", "password"), [("/tokens", "secret"), ("/api.php/v1/tokens/", SECRET_MD5)])
     def test_login_is_with_the_password_or_its_md5(self, dev1, path, password):
         body = dict(account="dev1", password=password)
         answer = dev1.call("POST", path, body, Token=None)
@@ -5402,13 +5425,15 @@ class TestLogins:
         assert dev1.get("/products")["total"] == 1  # of those that dev1 may see
 
     def test_failed_logins_are_answered_alike_and_lock_nobody_out(self, dev1):
-        for password in WRONG_PASSWORDS:
+        for password in ["Secret", SECRET_MD5.upper(), "", " "]:
             fail_to_log_in(dev1, "dev1", password)
-        for account in WRONG_ACCOUNTS:
+        # dev2 has no password
+        for account in ["nobody", "dev2", "DEV2", ""]:
             fail_to_log_in(dev1, account)
         assert dev1.login("dev1")
 
-    @each(("password", "hashes"), HASHES_MADE)
+    # a wrong password, how many hashes are made of it
+    @each(("password", "hashes"), [("wrong", 1), (SECRET_MD5.upper(), 1), (SALT, 2)])
     def test_failed_login_costs_the_same_work_whoever_it_names(
         self, dev1, hashing, password, hashes
     ):
@@ -5440,7 +5465,7 @@ class TestLogins:
                 assert status_with(client, new) == 200
 
     def test_person_is_an_account_an_id_or_a_reference(self, world):
-        for person in PERSONS_SENT:
+        for person in ["dev1", 4, reference("dev1"), {"id": 4}, {"account": "dev1"}]:
             assert world.product(PO=person)["PO"] == reference("dev1")
 
     def test_new_person_becomes_a_user_who_cannot_log_in(self, world):
@@ -5513,7 +5538,6 @@ class TestTokens:
 
 
 # fmt: off
-BACK = ["/-/reset?only=records", "/-/snapshots/start/restore", "/-/snapshots/gone/restore"]  # to records without new1
 LOADED_ANEW = [  # what a fixture says of a user, the status of its tokens then, the tokens that are left
     (dict(realname="Dan"), 200, "dev1 dev1"),
     (dict(password="new"), 401, ""),
@@ -5533,7 +5557,10 @@ class TestEndOfTokens:
             assert status_with(dev1, token) == status
         assert tokens_in(dev1) == left
 
-    @each("back", BACK)
+    # to records without new1
+    @each(
+        "back", ["/-/reset?only=records", "/-/snapshots/start/restore", "/-/snapshots/gone/restore"]
+    )
     def test_token_of_a_user_who_is_not_there_is_forgotten(self, two_users, back):
         two_users.put("/-/snapshots/start")
         load_user(two_users, "new1")
@@ -5611,7 +5638,6 @@ LIKE_HASHES = [
     f"scrypt:16384:8:1:{SALT}:{ZEROS[1:]}", f"scrypt:16384:8:1:{SALT[1:]}:{ZEROS}", f"scrypt:{SALT}", "scrypt:",
     f"{SECRET} ", f"{SECRET}\n",
 ]
-UNFIT = ["12345", "äöüß€", " " * 6, "x" * 65_537]  # passwords that are too short or too long
 SETTING = [  # an operation that sets a password, whose, who calls
     ("POST", "/users",      "new1", "admin"),
     ("PUT",  "/users/dev1", "dev1", "admin"),
@@ -5649,7 +5675,8 @@ class TestPasswords:
     ):
         dev1.token = dev1.token_of(caller)
         line, body = f"{method} {path}", dict(account=account)
-        for password in UNFIT:
+        # passwords that are too short or too long
+        for password in ["12345", "äöüß€", " " * 6, "x" * 65_537]:
             assert broken(dev1, line, dict(body, password=password)) == "password"
         # A hash that is stored is a text as any other, also for the user who has it.
         send(dev1, line, dict(body, password=SECRET))
@@ -6149,11 +6176,11 @@ REFUSED_EVERYWHERE = [  # array, what is sent, what is said of its last field, t
     ("executions", dict(begin="2026-03-02", end="2026-03-03", days=3), "at most 2", ""),
     ("executions", dict(begin="2026-03-02", end="2026-03-03", days=-1), "0 or more", ""),
     ("executions", dict(begin="2026-03-03", end="2026-03-02"), "before begin", ""),
-    ("stories", dict(estimate=99), "must be 4, the sum", "POST /stories, POST /products/<id>/stories"),
+    ("stories", dict(estimate=99), "must be 4, the sum", "POST /stories; POST /products/<id>/stories"),
     ("stories", dict(estimate=1e9 + 1), "1000000000 or less", ""),
     ("stories", dict(reviewer=["gone"]), "deleted user", ""),
     ("tasks", dict(left=1), "must be 0 for a task in state done",  # the others lead to doing
-     "POST /tasks/<id>/start, POST /tasks/<id>/restart, POST /tasks/<id>/activate, POST /tasks/<id>/active"),
+     "POST /tasks/<id>/start; POST /tasks/<id>/restart; POST /tasks/<id>/activate; POST /tasks/<id>/active"),
     ("tasks", dict(estStarted="2026-03-03", deadline="2026-03-02"), "before estStarted", ""),
     ("users", dict(realname=" "), "not blank", ""),
     ("users", dict(email="x"), "an e-mail address", ""),
@@ -6202,7 +6229,6 @@ WRONG_PARAMETERS = [  # path, parameter, a word of what it allows
     ("/modules?type=bug",                "id",      "required"),
     ("/modules?id=1",                    "type",    "required"),
 ]
-FIRST_IDS = {"programs": "6", "departments": "4", "executions": "2", "users": "4"}  # in FILLED, where it is not 1
 # fmt: on
 
 
@@ -6210,7 +6236,8 @@ def on_filled(line: str) -> tuple[str, str]:
     """Return the method and path of an operation on the first records of FILLED."""
     method, path = line.split()
     array = path.split("/")[1]
-    id = FIRST_IDS.get(array, "1")
+    # in FILLED, where it is not 1
+    id = {"programs": "6", "departments": "4", "executions": "2", "users": "4"}.get(array, "1")
     path = re.sub("<.+>", id, path)
     home = INTERFACE[line].asks.rpartition(" ")[2]
     if method == "POST" and home in ("product", "project"):
@@ -6263,9 +6290,10 @@ def sends_back(client: Client, path: str, token: str) -> None:
 
 # fmt: off
 EMPTY_AND_REQUIRED = {  # a required text or array: the bodies that have it, what makes it empty
-    "openedBuild": ("POST /products/1/bugs  POST /bugs?product=1  PUT /bugs/1  POST /bugs/3/activate", ["", [], [""], ["", ""], ",", " ", "\u3000,\t", [" "]]),
-    "category":    ("POST /products/1/stories  POST /stories?product=1  PUT /stories/1", ["", " "]),
-    "spec":        ("POST /products/1/stories  POST /stories/4/change", ["", "\n"]),
+    "openedBuild": ("POST /products/1/bugs; POST /bugs?product=1; PUT /bugs/1; POST /bugs/3/activate",
+                    ["", [], [""], ["", ""], ",", " ", "\u3000,\t", [" "]]),
+    "category":    ("POST /products/1/stories; POST /stories?product=1; PUT /stories/1", ["", " "]),
+    "spec":        ("POST /products/1/stories; POST /stories/4/change", ["", "\n"]),
 }
 WHOLE_NUMBERS = [  # request, what is sent, what is shown
     ("PUT /products/1", dict(program=6.0, line=3.0), dict(program=6, line=3)), ("PUT /tasks/1", dict(pri=2.0, module=-3.0), dict(pri=2, module=-3)),
@@ -6278,7 +6306,6 @@ WHOLE_NUMBERS = [  # request, what is sent, what is shown
     ("PUT /users/dev2", dict(dept=1.0), dict(dept=1)), ("PUT /departments/1", dict(order=7.0), dict(order=7)),
     ("POST /tasks/1/restart", dict(consumed=2.0, left=1.5), dict(consumed=2, left=1.5)),
 ]
-NO_PLAN = [0, 0.0, "0", [0], ["0"], [], [0, 0.0]]  # ways to say that a story has none
 # fmt: on
 
 
@@ -6290,10 +6317,10 @@ class TestValues:
         filled.load(bugs=[dict(BUG, id=3, product=1, status="closed")])
         filled.load(stories=[dict(STORY, id=4, product=1)])
         lines, empty = EMPTY_AND_REQUIRED[field]
-        for line in lines.split("  "):
+        for line in phrases(lines):
             for value in empty:
                 assert broken(filled, line, good(line, **{field: value})) == field
-        refusal = filled.refused(*lines.split("  ")[0].split(), {field: None})
+        refusal = filled.refused(*phrases(lines)[0].split(), {field: None})
         assert refusal["fields"][field].startswith("is required and must be ")
 
     @each("field", EMPTY_AND_REQUIRED)
@@ -6308,7 +6335,7 @@ class TestValues:
             assert filled.call("PUT", path, record).status_int == 200
         lines, _ = EMPTY_AND_REQUIRED[field]
         value = empty if field == "openedBuild" else ""
-        for line in lines.split("  "):
+        for line in phrases(lines):
             method, path = re.sub("/[0-9]", "/3" if "/bugs/" in line else "/4", line).split()
             if re.match("/(bugs|stories)/[0-9]", path):
                 assert filled.call(method, path, {field: value}).status_int == 200
@@ -6347,7 +6374,8 @@ class TestValues:
         answer = client.call("GET", "/user")
         assert (answer.status_int, answer.headers["Retry-After"]) == (503, "2")
 
-    @each("value", NO_PLAN)
+    # ways to say that a story has none
+    @each("value", [0, 0.0, "0", [0], ["0"], [], [0, 0.0]])
     def test_zero_is_no_plan(self, filled, value):
         story = filled.post("/products/1/stories", **STORY, plan=value)
         assert story["plan"] == ""
@@ -6374,7 +6402,7 @@ class TestEveryOperation:
 
     @each("value", BROKEN_ALIKE)
     def test_broken_value_is_refused_by_each_field(self, filled, value):
-        for request in BROKEN_ALIKE[value].split(";"):
+        for request in phrases(BROKEN_ALIKE[value]):
             method, path, *fields = request.split()
             line = f"{method} {path}"
             body = good(line, **dict.fromkeys(fields, value))
@@ -6424,7 +6452,7 @@ class TestEveryOperation:
         filled.load(users=[dict(account="gone", deleted=True)])
         filled.sql("UPDATE story SET status = 'draft'")
         bodies = [one for one in WRITING if one.array == array and {*sent} <= {*one.fields}]
-        spared = {*filter(None, not_in.split(", "))}
+        spared = {*phrases(not_in)}
         asked = [one for one in bodies if one.line not in spared]
         assert asked
         assert spared <= {one.line for one in bodies}
@@ -6583,7 +6611,7 @@ class TestEveryOperation:
         remove(filled, path)
         filled.put("/testtasks/1", **links)  # these exist
         id = path.split("/")[-1]
-        for request in DEAD_LINKS[path].split(";"):
+        for request in phrases(DEAD_LINKS[path]):
             method, other, field = request.split()
             line = f"{method} {other}"
             body = good(line, **{field: [id] if field.endswith("s") else id})
@@ -7210,7 +7238,6 @@ ORIGINS = [  # the setting `origin`, Host, origins that may call, origins that m
     ("https://a:80,http://[::1]:80,app://my_app", "pm", "https://a:80 http://[::1] app://my_app", ""),
     (" null , * ", "pm",              "null http://any.example", ""),
 ]
-ANSWERED = [("GET /products", 200), ("POST /tokens", 400), ("PUT /users", 405)]
 URLS_SHOWN = [  # the flags, the host that is shown
     ("--host 0.0.0.0 --allowed-host pm.example.org,pm", r"pm\.example\.org"),
     ("--host 0.0.0.0",                                  r"(?!0\.0\.0\.0)[\w.-]+"),
@@ -7231,7 +7258,7 @@ class TestCallsFromPages:
         headers = answer.headers
         return {name: headers[name] for name in headers if name.startswith("Access-Control-")}
 
-    @each(("line", "status"), ANSWERED)
+    @each(("line", "status"), [("GET /products", 200), ("POST /tokens", 400), ("PUT /users", 405)])
     def test_every_answer_to_them_can_be_read(self, client, line, status):
         answer = client.call(*line.split(), Origin="app://-")
         assert answer.status_int == status
@@ -7679,13 +7706,12 @@ def process_of(*arguments, redirections="", **options):
 
 # Requests that a service refuses while it is loading, whatever their query or record.
 WHILE_LOADING = ["GET /-/ready", "GET /products/99/bugs?order=x", "PUT /tasks/1", "POST /tokens"]
-LOSSES = [("pm.db", "removed"), ("pm.db", "replaced"), (".", "removed")]  # ".": its folder
 
 
 class TestReadiness:
     """The answers to probes, also when the file is gone."""
 
-    @posix("Windows has no named pipes among its files")
+    @only_if(POSIX, "Windows has no named pipes among its files")
     def test_service_that_is_loading_is_live_and_not_ready(self, tmp_path):
         fixture, port = tmp_path / "f.json", free_port()
         os.mkfifo(fixture)
@@ -7713,7 +7739,8 @@ class TestReadiness:
             assert ask_once(url, "GET", "/products")[1]["total"] == 1
 
     @OPEN_FILES
-    @each(("name", "loss"), LOSSES)
+    # ".": its folder
+    @each(("name", "loss"), [("pm.db", "removed"), ("pm.db", "replaced"), (".", "removed")])
     def test_lost_file_is_not_ready_and_takes_no_writes(self, filed_world, name, loss):
         lost = filed_world.path.parent / name
         lost.rename(f"{lost}.old")
@@ -7930,7 +7957,6 @@ FOUND = {  # how many of the calls NOTED match a query
     "method=post": 2, "path=/tasks/*": 2, "path=/products/": 1, "path=/api.php/v1/products": 1,
     "status=404": 2, "method=POST&status=404": 1,
 }
-NOTED = ("POST /zentao/api.php/v1/products/", "POST /tasks/99/start", "GET /tasks/99")
 NOTED_BODIES = [
     # what is sent to a path that is not there,                  what the journal keeps
     (b"{'name': 'Shop'}",                                        "{'name': 'Shop'}"),
@@ -7984,7 +8010,7 @@ class TestJournal:
         assert ", ".join(told) == expected
 
     def test_journal_lists_calls_that_match(self, memory):
-        for line in NOTED:
+        for line in ("POST /zentao/api.php/v1/products/", "POST /tasks/99/start", "GET /tasks/99"):
             memory.call(*line.split(), {"name": "P"})
         for query, total in FOUND.items():
             assert memory.get(f"/-/journal?{query}")["total"] == total, query
@@ -8149,10 +8175,9 @@ MEANT = [
     ("G*T /user",                         "GET /user",              "PUT /user"),
 ]
 FITTING = """
-    *  * *  GET *  * /*  */finish  PUT /*  POST /tasks/7/*  POST /tasks/7/finish
-    GET /products/27*bugs  * /{a}/{b}/{c}/*  GET /tasks/9223372036854775807  GET /users/dev1
-    GET /users/a.b@c-d  GET /users/<account>  GET /configurations/language  GET /openapi.json
-    HEAD /openapi.json/  GET /api.php/v1/products/  POST /zentao/api.php/v1/tasks/{id}/start
+    *; * *; GET *; * /*; */finish; PUT /*; POST /tasks/7/*; POST /tasks/7/finish; GET /products/27*bugs; * /{a}/{b}/{c}/*;
+    GET /tasks/9223372036854775807; GET /users/dev1; GET /users/a.b@c-d; GET /users/<account>; GET /configurations/language;
+    GET /openapi.json; HEAD /openapi.json/; GET /api.php/v1/products/; POST /zentao/api.php/v1/tasks/{id}/start
 """
 UNFITTING = {  # what the error says after the match
     "POST /task/7/finish":    "; did you mean POST /tasks/<id>/finish?",
@@ -8232,7 +8257,7 @@ class TestFaults:
             assert not second["fault"], match
 
     def test_match_that_fits_no_call_is_refused_with_the_nearest(self, memory):
-        for match in re.split("  +|\n +", FITTING.strip()):
+        for match in phrases(FITTING):
             memory.fail(match, status=503)
         for match, rest in UNFITTING.items():
             fault = {"match": match, "status": 503}
@@ -8374,8 +8399,6 @@ def words_on(client: Client, path: str, language: str) -> set[str]:
 FOR_PROGRAMS = """
     /api.php/v1/products /zentao/api.php/v1/products /openapi.json /openapi.json/ /-/live /-/clock /-/nothing
 """
-WRONG_LOG_INS = [{}, dict(account="dev1"), dict(account="dev1", password="Secret")]
-LOG_INS_BY_TOKEN = [dict(account="t"), dict(account="x", password="t"), dict(password="t")]
 COOKIES = [  # what a browser sends of this host's cookies
     "pmservice80={}", "a=b; pmservice80={}", 'x={{"a": 1}}; pmservice80={}; c', "pmservice80={};pmservice81=x",
 ]
@@ -8410,7 +8433,6 @@ WORDS_WITH_LABELS = {
     ("story", "category"): "feature experience improve", ("project", "lifetime"): "short long ops",
 }
 UNLABELLED = "qq skype slack whatsapp"  # names that are no words
-CALLS_WATCHED = ["GET /bugs/1", "GET /bgus", "GET /bugs/2", "GET /products"]
 CALLS_SHOWN = ["POST /products?token=*** 201 admin Ignored fields password, ?token", "GET /products 200 admin",
                "GET /bugs/2 503 -", "GET /bgus 404 - There is nothing at /bgus; did you mean /bugs?",
                "GET /bugs/1 200 admin"]
@@ -8507,7 +8529,7 @@ class TestPage:
 
     def test_form_takes_a_password_or_a_token_and_sets_a_cookie(self, client):
         load_user(client, "dev1", realname="Dan Dev", password=SECRET)
-        for fields in WRONG_LOG_INS:
+        for fields in [{}, dict(account="dev1"), dict(account="dev1", password="Secret")]:
             answer = enter(client, 400, **fields)
             assert "Set-Cookie" not in answer.headers
             page = Read(answer.text)
@@ -8521,7 +8543,7 @@ class TestPage:
             page = browse(client, "/user", None, Cookie=cookie)
             assert "Dan Dev" in page.text
             assert cookie.partition("=")[2] not in page.text
-        for fields in LOG_INS_BY_TOKEN:
+        for fields in [dict(account="t"), dict(account="x", password="t"), dict(password="t")]:
             answer = enter(client, **fields)
             assert answer.headers["Set-Cookie"].startswith("pmservice80=t;")
         assert token not in browse(client, "/ping", token).text
@@ -8963,7 +8985,7 @@ class TestPage:
         """Yield an app with controls and five calls, the last one refused by a fault."""
         with contextlib.closing(Controlled(load=FILLED)) as client:
             client.fail("GET /bugs/2", status=503)
-            for request in CALLS_WATCHED:
+            for request in ["GET /bugs/1", "GET /bgus", "GET /bugs/2", "GET /products"]:
                 client.call(*request.split())
             client.post("/products?token=hush", name="Quiet", password="hush")
             yield client
@@ -8980,9 +9002,8 @@ class TestPage:
             watched.put("/-/clock", **body)
             assert shown in browse(watched, "/-/journal").text
 
+    @needs("curl", "sh")
     def test_line_of_a_call_sends_it_again(self):
-        if not (shutil.which("curl") and shutil.which("sh")):
-            pytest.skip("there is no curl")
         with pmservice.running(token="t") as served:
             served.post("/products?mode=x", {"name": 'It\'s "odd" $HOME'})
             served.call("`ID`", "/products")
@@ -9150,11 +9171,9 @@ class TestOverview:
             assert page.sections[heading] == [[f"2026-11-{day}", f"R{day}"] for day in days]
 
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
-# .ci/run sets this: there the browser's tests must not be left out.
-BROWSER_NEEDED = bool(os.environ.get("BROWSER_NEEDED"))
-
-
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")  # None: Playwright's own
+BROWSER = "to run the browser's tests: pip install -e '.[browser]', and, unless there is a Chromium, "
+BROWSER += "playwright install chromium"
 CALLING_PAGE = """<!DOCTYPE html><link rel="icon" href="data:,"><title>calls</title><script>
 async function send(url, body, headers) {
     return await fetch(url, {method: "POST", headers, body: JSON.stringify(body)});
@@ -9205,12 +9224,8 @@ CUT_TABLES = """() => [...document.querySelectorAll(".box")]
 @pytest.fixture(scope="class")
 def browser():
     """Yield Chromium, for which http://app.example is this machine."""
-    try:
-        from playwright import sync_api
-    except ImportError:
-        if BROWSER_NEEDED:
-            raise
-        pytest.skip("there is no Playwright")
+    from playwright import sync_api
+
     mapped = "--host-resolver-rules=MAP app.example 127.0.0.1"
     arguments = ["--no-sandbox", "--disable-dev-shm-usage", mapped]
     with sync_api.sync_playwright() as playwright:
@@ -9228,7 +9243,7 @@ def served():
         yield served
 
 
-@pytest.mark.skipif(not BROWSER_NEEDED and not CHROMIUM, reason="there is no Chromium")
+@only_if(importlib.util.find_spec("playwright"), BROWSER)
 class TestBrowser:
     """The pages in Chromium, and pages that call the service."""
 
@@ -9826,7 +9841,7 @@ class TestStopping:
 class TestTheSystem:
     """The differences between Linux, macOS and Windows."""
 
-    @posix("Windows cannot tell whether a pipe is full")
+    @only_if(POSIX, "Windows cannot tell whether a pipe is full")
     def test_lines_of_the_log_that_nobody_reads_are_dropped(self, tmp_path):
         with Live(tmp_path, "--token", "t", "--verbose") as live:
             for _ in range(100):
@@ -10579,12 +10594,12 @@ class TestUsersOfAFixture:
     """Users of a fixture keep their ids, whatever ids those of the database have."""
 
     # fmt: off
-    IDS_KEPT = [  # accounts and ids in the fixture, and afterwards
-        ("zoe 1 yan 2",         "zoe 1 yan 2 admin 3"),
-        ("admin 7 zoe 1",       "zoe 1 admin 7"),
-        ("admin 2 zoe 1 new ",  "zoe 1 admin 2 new 3"),
-        ("admin 9",             "admin 9 zoe 10"),
-        ("zoe 5",               "admin 1 zoe 5"),
+    IDS_KEPT = [  # the ids of accounts in the fixture, and afterwards
+        (dict(zoe=1, yan=2),             dict(zoe=1, yan=2, admin=3)),
+        (dict(admin=7, zoe=1),           dict(zoe=1, admin=7)),
+        (dict(admin=2, zoe=1, new=None), dict(zoe=1, admin=2, new=3)),
+        (dict(admin=9),                  dict(admin=9, zoe=10)),
+        (dict(zoe=5),                    dict(admin=1, zoe=5)),
     ]
     # fmt: on
 
@@ -10592,14 +10607,13 @@ class TestUsersOfAFixture:
     def test_ids_are_kept_and_a_dump_loads_as_it_is(self, client, users, kept):
         client.token = client.token_of("admin")
         client.sql("UPDATE user SET password = ?", SECRET)
-        pairs = re.findall(r"(\w+) (\d?)", users)
-        records = [dict(account=account, id=id or None) for account, id in pairs]
+        records = [dict(account=account, id=id) for account, id in users.items()]
         named = dict(id=1, name="P", createdBy="zoe", PO="admin", whitelist=["zoe", "admin"])
         client.load(users=records, products=[dict(named, acl="private")])
         dumped = client.dump()
-        there = [f"{one['account']} {one['id']}" for one in dumped["users"]]
-        assert " ".join(there) == kept
-        assert f"admin {client.get('/user')['profile']['id']}" in there
+        there = [(one["account"], one["id"]) for one in dumped["users"]]
+        assert there == [*kept.items()]
+        assert client.get("/user")["profile"]["id"] == kept["admin"]
         holds(client.get("/products/1"), **named)
         passwords = client.sql("SELECT account FROM user WHERE password = ?", SECRET)
         assert passwords == [("admin",)]
@@ -11160,7 +11174,7 @@ SHOWN_TOKEN = r"  token +(\S+)\nOpen .*, or try:\n  curl\S* .*\n"
 
 
 class TestServing:
-    @pytest.mark.skipif(sys.platform == "darwin", reason="macOS has 127.0.0.1 only")
+    @only_if(sys.platform != "darwin", "macOS has 127.0.0.1 only")
     def test_every_address_of_this_machine_answers_to_its_own_name(self, tmp_path):
         with Live(tmp_path, "--host", "127.0.0.2", "--token", "t") as live:
             assert live.url.startswith("http://127.0.0.2:")
@@ -11267,7 +11281,7 @@ class TestParent:
             out, _ = process.communicate(timeout=60)
         assert (process.returncode, out) == (0, "")
 
-    @posix("Windows has no such pipes")
+    @only_if(POSIX, "Windows has no such pipes")
     def test_stdin_that_does_not_block_is_waited_for(self):
         reader, writer = socket.socketpair()
         with reader, writer:
@@ -11279,7 +11293,7 @@ class TestParent:
                 writer.close()
                 assert process.wait(60) == 0
 
-    @posix("Windows has no POSIX shell")
+    @only_if(POSIX, "Windows has no POSIX shell")
     @each("redirection", ["<&-", "</dev/null", f"<'{HERE / 'schema.sql'}'"])
     def test_stdin_that_no_process_holds_is_refused(self, redirection):
         with self.started(redirections=redirection) as process:
@@ -11320,7 +11334,7 @@ REDIRECTIONS = [  # of stdout and stderr, otherwise a full pipe, and the exit co
 # fmt: on
 
 
-@posix("Windows has no such streams")
+@only_if(POSIX, "Windows has no such streams")
 class TestStreams:
     """stdout and stderr that nobody reads, that take nothing, or that are closed."""
 
@@ -12025,8 +12039,8 @@ EVERY_MOMENT = [  # command, which file is there, what the other process does, o
     ("backup",  "-",     "makes",    "2 theirs",                    "0 mine"),
     ("move",    "-",     "makes",    "2 theirs",                    "0 mine"),
     ("load",    "-",     "makes",    "0 theirs mine",               "0 mine"),
-    ("load",    "empty", "writes",   "0 theirs mine|0 mine theirs", "0 mine"),
-    ("load",    "empty", "replaces", "2 theirs|0 theirs mine",      "0 mine"),
+    ("load",    "empty", "writes",   "0 theirs mine; 0 mine theirs", "0 mine"),
+    ("load",    "empty", "replaces", "2 theirs; 0 theirs mine",      "0 mine"),
     ("wrong",   "-",     "makes",    "2 theirs",                    "2 nothing"),
     ("wrong",   "-",     "writes",   "2 theirs",                    "2 nothing"),
     ("wrong",   "blank", "writes",   "2 theirs",                    "2 nothing"),
@@ -12035,12 +12049,11 @@ EVERY_MOMENT = [  # command, which file is there, what the other process does, o
     ("upgrade", "old",   "writes",   "0 old theirs",                "0 old"),
     ("upgrade", "old",   "replaces", "0 theirs",                    "0 old"),
     ("--load",  "-",     "makes",    "0 theirs",                    "0 mine"),
-    ("--load",  "-",     "writes",   "0 theirs|0 mine theirs",      "0 mine"),
-    ("--load",  "empty", "writes",   "0 theirs|0 mine theirs",      "0 mine"),
-    ("--load",  "empty", "replaces", "2 theirs|0 theirs",           "0 mine"),
+    ("--load",  "-",     "writes",   "0 theirs; 0 mine theirs",      "0 mine"),
+    ("--load",  "empty", "writes",   "0 theirs; 0 mine theirs",      "0 mine"),
+    ("--load",  "empty", "replaces", "2 theirs; 0 theirs",           "0 mine"),
 ]
 # fmt: on
-WRITTEN = "INSERT INTO product (name) VALUES ('theirs')"
 
 
 @pytest.fixture(scope="module")
@@ -12108,7 +12121,7 @@ class TestFilesOfOthers:
         else:
             other = another_program(f"{Path(file).absolute().as_uri()}?mode=rw")
             with other as connection:
-                connection.execute(WRITTEN)
+                connection.execute("INSERT INTO product (name) VALUES ('theirs')")
 
     def content(self, file):
         """Return the names of the products and users that a file has."""
@@ -12138,7 +12151,7 @@ class TestFilesOfOthers:
             if has_ended := meanwhile.acted is None:
                 meanwhile.come(at_last=True)
             outcome = " ".join([str(code), *self.content(file)])
-            possible = (outcomes if meanwhile.acted else otherwise).split("|")
+            possible = phrases(outcomes if meanwhile.acted else otherwise)
             if does == "replaces" and (meanwhile.is_late or has_ended):
                 possible.append("0 theirs")
             assert outcome in possible, (seen, told)
@@ -12147,9 +12160,9 @@ class TestFilesOfOthers:
             seen[outcome] += 1
             if has_ended:
                 break
-        assert outcomes.split("|")[0] in seen
+        assert phrases(outcomes)[0] in seen
 
-    @posix("Windows lets only administrators make links")
+    @only_if(POSIX, "Windows lets only administrators make links")
     def test_backup_replaces_no_link_to_nothing(self):
         os.symlink("absent.db", "copy.db")
         code, told = self.perform("backup")
@@ -12230,9 +12243,7 @@ def default_of(setting: pmservice.Setting) -> str:
     return str(setting.default or "none")
 
 
-CURL = pytest.mark.skipif(
-    not (shutil.which("bash") and shutil.which("curl")), reason="needs bash and curl"
-)
+CURL = needs("bash", "curl")
 TESTS = "python3 -m venv .venv && .venv/bin/pip install -e '.[test]' && .venv/bin/pytest -n auto"
 # Methods of Client that the README leaves to those who read the module.
 UNTOLD = {"succeed"}
@@ -12409,9 +12420,7 @@ class TestWorkingOffline:
                 for lines in expected.split("…\n"):  # it leaves out the others
                     assert lines in shown
 
-    @pytest.mark.skipif(
-        not shutil.which("openssl"), reason="there is no openssl to make a certificate"
-    )
+    @needs("openssl")
     def test_certificate_must_be_trusted(self, client, run, monkeypatch):
         command = "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes"
         command += " -keyout key.pem -out cert.pem -days 2"
@@ -12434,10 +12443,8 @@ class TestWorkingOffline:
 
 
 OTHER_LANGUAGES = "Other languages"
-NODE = pytest.mark.skipif(not shutil.which("node"), reason="needs Node")
-SHELL = pytest.mark.skipif(
-    not (shutil.which("mkfifo") and shutil.which("curl")), reason="needs mkfifo and curl"
-)
+NODE = needs("node")
+SHELL = needs("mkfifo", "curl")
 # A program for unittest around the line that the README gives.
 UNITTEST = """
 import unittest
@@ -12499,7 +12506,7 @@ class TestInOtherLanguages:
         assert re.search("^. pass 2$", done.stdout, re.MULTILINE)
         self.check_ended(done.stdout)
 
-    @pytest.mark.skipif(not shutil.which("go"), reason="needs Go")
+    @needs("go")
     def test_go_s_test_passes(self):
         assert self.run_recipe("go vet").returncode == 0
         done = self.run_recipe("go test")
@@ -12527,7 +12534,7 @@ class TestInOtherLanguages:
         assert done.returncode == -signal.SIGKILL
         self.check_ended(done.stderr)
 
-    @pytest.mark.skipif(sys.version_info < (3, 11), reason="enterContext() came with Python 3.11")
+    @only_if(sys.version_info >= (3, 11), "enterContext() came with Python 3.11")
     def test_unittest_passes(self):
         (begin,) = re.findall(
             r"`(self\.service = .*?)` in `setUp\(\)`", section_of(OTHER_LANGUAGES)
@@ -12559,7 +12566,7 @@ class TestRunningItForReal:
             assert self.health(served.url) == 1
         assert self.health(served.url) == 1
 
-    @posix("Windows has no POSIX shell")
+    @only_if(POSIX, "Windows has no POSIX shell")
     def test_nightly_backup_makes_a_copy_and_removes_old_ones_then_only(self, tmp_path):
         def nightly() -> int:
             return subprocess.run(["sh", "-e", "-c", script], stderr=subprocess.DEVNULL).returncode
