@@ -64,7 +64,7 @@ from datetime import datetime, timedelta, timezone
 from functools import cache, partial
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 from xml.etree import ElementTree
 
 import pytest
@@ -607,6 +607,22 @@ def shanghai():
         yield client
 
 
+class Table(dict[Any, Any]):
+    """A table of these tests, which says which row it lacks."""
+
+    def __init__(self, name: str, rows: dict[Any, Any]) -> None:
+        super().__init__(rows)
+        self.name = name
+
+    def __missing__(self, row: Any) -> NoReturn:
+        pytest.fail(f"{self.name} has no row for {row}", pytrace=False)
+
+
+def phrases(text: str) -> list[str]:
+    """Return the phrases of a text: ["PUT /bugs/1 title", "PUT /tasks/1 name"]."""
+    return [one.strip() for one in text.split(";") if one.strip()]
+
+
 # --- The specification as data --------------------------------------------------------------------
 # The fields of each record by the sort of value that the specification gives them: described fields
 # and those seen only in samples alike. A moment is a datetime; `stamp` is the one that is "string"
@@ -673,7 +689,7 @@ def sorts_of(record: str) -> dict[str, str]:
     return sorts
 
 
-SORTS = {name: sorts_of(record) for name, record in SPECIFIED.items()}
+SORTS = Table("SORTS", {name: sorts_of(record) for name, record in SPECIFIED.items()})
 # "objects holding a count per status under the keys …; the sample also carries index keys 0 to 4"
 NO_STORIES = {"": 0, "draft": 0, "active": 0, "closed": 0, "changed": 0}
 COUNTS = {"0": "", "1": "draft", "2": "active", "3": "closed", "4": "changed", **NO_STORIES}
@@ -682,7 +698,7 @@ EMPTY = {  # the empty value of each sort, where it is not None
     "number": 0, "array": [], "object": {},
 }
 OPENED = {"openedBy": "admin", "openedDate": NOW_ISO}
-USUAL = {  # the defaults of a record, where they are not the empty value of the field's sort
+USUAL = Table("USUAL", {  # the defaults of a record, where they are not the empty value of the field's sort
     "product":  dict(type="normal", acl="private", createdBy="admin", createdDate=NOW_ISO, status="normal", bind="0",
                      createdVersion=pmservice.__version__),
     "bug":      dict(OPENED, severity=3, pri=3, type="codeerror", status="active", storyVersion=1, caseVersion=1),
@@ -691,7 +707,7 @@ USUAL = {  # the defaults of a record, where they are not the empty value of the
                      version=1, fromCaseVersion=1, currentVersion=1),
     "project":  dict(OPENED, budget="0", budgetUnit="CNY", status="wait", milestone="0", pri="1", grade=1),
     "release":  dict(status="normal", marker="0"),
-}
+})
 USERS = {  # account: id, real name
     "admin": (1, "admin"), "pm1": (2, "Pam Manager"), "po1": (3, "Olga Owner"), "dev1": (4, "Dan Dev"),
     "dev2": (5, "Dora Dev"), "qa1": (6, "Quin Test"), "qd1": (7, "Qadir Lead"), "rd1": (8, "Rod Release"),
@@ -750,7 +766,7 @@ class Shown(NamedTuple):
 
 
 # fmt: off
-SHOWN = {  # by operation: what is shown otherwise than by the defaults of Shown
+SHOWN = Table("SHOWN", {  # by operation: what is shown otherwise than by the defaults of Shown
     #                                     record     persons nobody datetime unset no day        deleted
     "GET /products":                Shown("product",                                             deleted=digit),
     "POST /products":               Shown("product",                                             deleted=digit),
@@ -766,7 +782,7 @@ SHOWN = {  # by operation: what is shown otherwise than by the defaults of Shown
     "POST /tasks/:id/start":        Shown("task",     plain, "",    spaced,  "",   "",           digit),
     "POST /tasks/:id/finish":       Shown("task",     plain, "",    iso,     None, None,         digit),
     "POST /tasks/:id/restart":      Shown("task",     plain, "",    spaced,  "",   "",           digit),
-}
+})
 
 # A fixture in which the first record of each sort has every field that can be set at another value than the usual one,
 # and the second none.
@@ -863,11 +879,6 @@ WORLD = {
 # fmt: on
 
 
-def phrases(text: str) -> list[str]:
-    """Return the phrases of a text: ["PUT /bugs/1 title", "PUT /tasks/1 name"]."""
-    return [one.strip() for one in text.split(";") if one.strip()]
-
-
 def lines(value: Any) -> list[str]:
     """Return JSON as lines, which tell 8 from 8.0 and 0 from false."""
     return json.dumps(value, indent=0, sort_keys=True, ensure_ascii=False).splitlines()
@@ -913,7 +924,7 @@ STORY   = dict(title="S", spec="s", pri=3, category="feature")
 BUILD   = dict(execution=ID, product=1, name="B9", builder="dev1", date="2026-11-20")
 RELEASE = dict(name="R", date="2026-03-05", product=1)
 RUN     = dict(product=1, execution=ID, build="trunk", name="Round", begin="2026-11-23", end="2026-11-27")
-INTERFACE: dict[str, Row | List] = {
+INTERFACE = Table("INTERFACE", {
     "POST /tokens":                              Row("", dict(account="admin", password="secret")),
     "GET /products":                             List({"": "1 2p 3"}, "status program project"),
     "POST /products":                            Row("", dict(name="P")),
@@ -1057,7 +1068,7 @@ INTERFACE: dict[str, Row | List] = {
     "POST /tasks/<id>/activate":                 Row("2j", state="done"),
     "GET /tasks/<id>/estimate":                  List({"1": "1", "2j": "2j"}),
     "POST /tasks/<id>/estimate":                 Row("2j", dict(consumed=1, left=1)),
-}
+})
 # fmt: on
 
 
@@ -1282,8 +1293,8 @@ OTHERS = {
     "plans": [dict(id=4, product=2, title="Gone", deleted=True)],
 }
 FULL = {array: [*WORLD.get(array, []), *OTHERS.get(array, [])] for array in {**WORLD, **OTHERS}}
-TABLES = {array: "project" if array in ("programs", "executions") else array[:-1] for array in WORLD}
-TABLES["stories"] = "story"
+TABLES = Table("WORLD", {array: array[:-1] for array in WORLD})
+TABLES |= {"programs": "project", "executions": "project", "stories": "story"}
 # fmt: on
 
 
@@ -1659,6 +1670,18 @@ class TestStructure:
         [fields] = [one["properties"] for name, one in schemas if name.lower() == table]
         assert {*written_out(fields[field])["enum"]} == {*words}
 
+    def test_every_move_has_a_row(self):
+        """A POST to a story, bug or task; TestEfforts has the one that adds efforts."""
+        moves = {"stories": "STORY_MOVES", "bugs": "BUG_MOVES", "tasks": "TASK_MOVES"}
+        for operation in WRITING:
+            line = operation.line
+            match = re.fullmatch("POST /([a-z]+)/<id>/([a-z]+)", line)
+            if not match or match[1] not in moves or match[2] == "estimate":
+                continue
+            table = moves[match[1]]
+            rows = {row if isinstance(row, str) else row[0] for row in globals()[table]}
+            assert {match[2], f"POST {match[2]}"} & rows, f"{table} has no row for {line}"
+
 
 # fmt: off
 PRODUCTS, PROGRAMS, PROJECTS = "POST /products", "POST /programs", "POST /projects"
@@ -1946,7 +1969,7 @@ USUAL |= {
 USUAL["profile"] = dict(USUAL["user"], role={"code": "", "name": ""})
 USUAL["project's testtask"] = USUAL["testtask"]
 USUAL["story"] = dict(USUAL["listed story"], moduleTitle="/")
-COMPANIONS = {
+COMPANIONS = Table("COMPANIONS", {
     **{record: Shown(record) for record in SORTS},
     "whole bug":         Shown("bug", builds=titled),
     "project":           Shown("project", no_day="0000-00-00"),  # and program, execution
@@ -1960,7 +1983,7 @@ COMPANIONS = {
     "whole testtask":    Shown("testtask", adds="productType files testcases"),
     "tested case":       Shown("testcase", adds="task case assignedTo caseVersion storyTitle caseStatus bugs results"
                                " caseFails stepNumber"),
-}
+})
 NEW_BUG   = dict(title="N", severity=1, pri=2, type="config", branch=1, module=2, project=2, execution=3, plan=4,
                  story=5, task=6, keywords="k", os="o", browser="b", hardware="h", found="f", steps="<p>s</p>",
                  deadline="2026-12-01", case=7, caseVersion=8, result=9, testtask=10, color="#00f", feedbackBy="fb",
@@ -2643,7 +2666,7 @@ ROLES = dict(PO="po1", QD="qd1", RD="rd1")
 OF_DEV1 = dict(ROLES, acl="private", openedBy="dev1", PM="pm1", whitelist=["qa1"])
 IN_OPEN, IN_PRIVATE = dict(project=3, execution=5), dict(project=4, execution=6)
 SINCE = dict(begin="2026-01-01")
-PRIVATE = {
+PRIVATE = Table("PRIVATE", {
     "users": [dict(account=one, admin=one == "boss") for one in SIGHT if one != "admin"],
     "programs": [
         dict(id=1, name="open"), dict(OF_DEV1, id=2, name="private"), dict(id=7, name="open", parent=2),
@@ -2695,7 +2718,7 @@ PRIVATE = {
     ],
     "efforts": [dict(id=1, task=1), dict(id=2, task=2)],
     "results": [dict(id=1, case=1), dict(id=2, case=2), dict(id=3, case=3)],
-}
+})
 OPEN = {"projects": 3, "executions": 5}  # array: the first record that is open, if it is not 1
 HIDDEN = {"projects": 4, "executions": 6}  # array: the first one that is private, if it is not 2
 # fmt: on
@@ -2821,6 +2844,23 @@ class TestWhoSeesWhat:
             told.append((answer.status_int, text))
         assert told[0] == told[1]
 
+    @each("caller", SIGHT)
+    def test_views_have_what_the_caller_may_see(self, private, caller):
+        """Of efforts and results, too, which requests reach through their task or case only."""
+        hidden = defaultdict(set)
+        for array, records in GUARDED.items():
+            needed = sights(records)
+            hidden[TABLES[array]] |= {id for id in needed if not sees(caller, needed[id])}
+        with another_program(private.uri) as connection:
+            connection.create_function("me", 0, lambda: caller)
+            connection.create_function("sees_all", 0, lambda: caller in ("admin", "boss"))
+            for table, ids in hidden.items():
+                every, seen = (
+                    {id for (id,) in connection.execute(f"SELECT id FROM {name}")}
+                    for name in (table, f"seen_{table}")
+                )
+                assert seen == every - ids, table
+
     @each_of(FOR_ADMINISTRATORS)
     def test_users_and_departments_are_for_administrators_to_change(self, private, operation):
         private.refused(operation.method, operation.at(1), {}, status=403, Token="dev2")
@@ -2869,7 +2909,7 @@ BESIDES = {  # array: id: what a record has beyond PRIVATE
 }
 ROLES_OF_OTHERS = dict(PO="dev1", QD="dev1", RD="dev1", whitelist=["po1"])
 DATES = dict(begin="2026-02-02", end="2026-02-03")
-OTHERWISE = {  # array: what all hidden records are in the second database, besides their names
+OTHERWISE = Table("OTHERWISE", {  # array: what all hidden records are in the second database, besides their names
     "programs": dict(ROLES_OF_OTHERS, **DATES, PM="dev1", openedBy="qd1", status="doing", code="o", desc="o"),
     "projects": dict(
         ROLES_OF_OTHERS, **DATES, PM="dev1", openedBy="qd1", status="closed", code="o", model="waterfall", days=1,
@@ -2887,7 +2927,7 @@ OTHERWISE = {  # array: what all hidden records are in the second database, besi
     "testtasks": dict(DATES, status="doing", owner="dev2", testcases=[]),
     "efforts": dict(date="2026-02-03", consumed=4, left=5, account="dev1"),
     "results": dict(caseResult="fail", lastRunner="dev1"),
-}
+})
 STATES = dict(tasks="wait", bugs="active", stories="active")  # that records start from, unless INTERFACE says otherwise
 # The numbers in bodies: those that name a record of an array although they are no links, and the others.
 NUMBERED = dict(story="stories", plan="plans", build="builds", task="tasks", case="testcases", testtask="testtasks",
@@ -4002,6 +4042,7 @@ STORY_MOVES = {
     "POST change":   (dict(title="New"),      "draft active changed",        ""),
     "POST close":    ({},                     "draft active changed",        "closed"),
     "POST active":   (dict(status="draft"),   "closed changed draft",        "active"),
+    "POST activate": ({},                     "closed changed draft",        "active"),
     "DELETE recall": (None,                   "draft changed",               "draft"),
     "POST assign":   (dict(assignedTo="qa1"), "draft active changed closed", ""),
     "POST review":   (dict(result="pass"),    "draft changed",               "active"),
@@ -4531,6 +4572,7 @@ TASK_MOVES = [
     ("close",    {},                            "closed closed closed closed closed -",      CLOSED,      "closed"),
     ("cancel",   {},                            "cancel cancel cancel -      -      -",      CANCELED,    "canceled"),
     ("active",   {},                            "-      -      doing  doing  doing  doing",  REACTIVATED, "activated"),
+    ("activate", {},                            "-      -      doing  doing  doing  doing",  REACTIVATED, "activated"),
     ("assignto", TAKE,                          "wait   doing  pause  done   cancel closed", BY_QA1,      "assigned"),
     ("assignto", dict(assignedTo="dev1", left=7), "wait doing  pause  -      cancel closed", {"left": 7}, "assigned"),
     ("",         dict(status="wait"),           "wait   -      doing  wait   wait   -",      UNFINISHED,  "set to {}"),
@@ -9172,7 +9214,9 @@ class TestOverview:
 
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")  # None: Playwright's own
-BROWSER = "to run the browser's tests: pip install -e '.[browser]', and, unless there is a Chromium, "
+BROWSER = (
+    "to run the browser's tests: pip install -e '.[browser]', and, unless there is a Chromium, "
+)
 BROWSER += "playwright install chromium"
 CALLING_PAGE = """<!DOCTYPE html><link rel="icon" href="data:,"><title>calls</title><script>
 async function send(url, body, headers) {
