@@ -2296,7 +2296,8 @@ TO_LIST = {  # records that differ in what lists sort them by, and in what the p
                    dict(id=7, name="Ex", project=2)],
     "releases": [dict(id=1, product=1, project=1, name="R"),
                  dict(id=2, product=2, project=1, name="S", status="terminate")],
-    "stories": [dict(id=1, product=1, title="S", version=2), dict(id=2, product=1, title="D", status="draft", version=2)],
+    "stories": [dict(id=1, product=1, title="S", version=2),
+                dict(id=2, product=1, title="D", status="draft", version=2)],
     "plans": [dict(product=1, title="P", status=status) for status in ("wait", "doing", "done", "closed")],
     "testtasks": [dict(product=1, project=1, name="R", status=status) for status in ("wait", "doing", "blocked")],
     "tasks": [dict(execution=6, name="T", status=status, assignedTo=account, **more) for status, account, more in (
@@ -2358,7 +2359,8 @@ ORDERED = [  # request, the ids in the order that it asks for
     ("/products?order=id_DESC", "21"), ("/products?order=NAME_Desc", "21"), ("/products?order=Id", "12"),
 ]
 MISSPELT = [  # order, the nearest one
-    ("severty", "severity"), ("colour_asc", "color?"), ("severity_up", "severity"), ("id;", "id?"), ("id_asc;--", "a field of the list"),
+    ("severty", "severity"), ("colour_asc", "color?"), ("severity_up", "severity"), ("id;", "id?"),
+    ("id_asc;--", "a field of the list"),
 ]
 NARROWED = [  # lists of WORLD that are narrowed, the ids in them
     ("/products?program=1", "1"), ("/products?program=4", ""), ("/products?project=2", "12"),
@@ -2368,14 +2370,17 @@ NARROWED = [  # lists of WORLD that are narrowed, the ids in them
 ]
 TASKS_OF = [  # the query of GET /tasks on TO_LIST, the ids in it; dev1 is user 2 there
     ("", "321"), ("search=0", "321"), ("search=1", "654321"), ("search=true", "654321"), ("assignedTo=dev1", "654"),
-    ("assignedTo=DEV1&search=1", "654"), ("assignedTo=2", "654"), ("search=1&pri=2", "4"), ("pri=0", "321"), ("pri=2", ""),
+    ("assignedTo=DEV1&search=1", "654"), ("assignedTo=2", "654"), ("search=1&pri=2", "4"), ("pri=0", "321"),
+    ("pri=2", ""),
     ("search=1&name=t", "654321"), ("search=1&name=x", ""), ("search=1&title=T&status=delayed", "4"),
-    ("search=1&execution=6", "654321"), ("search=1&execution=7", ""), ("execution=6", "321"), ("search=1&execution=1", ""),
+    ("search=1&execution=6", "654321"), ("search=1&execution=7", ""), ("execution=6", "321"),
+    ("search=1&execution=1", ""),
 ]
 NAMES_BY_ID = "Zebra äpfel Apfel ÖL Ärger Łódź Éclair élan Żuk straße STRASSE Яблоко яма"
 IN_ORDER_OF_NAMES = "äpfel Apfel Ärger Éclair élan Łódź ÖL straße STRASSE Zebra Żuk Яблоко яма"
 FOUND_BY_WORDS = {  # words of a search, the names that have them
-    "ÄPFEL": "äpfel Apfel", "lodz": "Łódź", "\u0308": "", "straße": "straße STRASSE", "ZUK": "Żuk", "ЯБЛ": "Яблоко", "l E": "äpfel Apfel Éclair élan",
+    "ÄPFEL": "äpfel Apfel", "lodz": "Łódź", "\u0308": "", "straße": "straße STRASSE", "ZUK": "Żuk", "ЯБЛ": "Яблоко",
+    "l E": "äpfel Apfel Éclair élan",
 }
 MANY = 450  # records in a list: more than are rendered at once, twice
 # fmt: on
@@ -3069,8 +3074,8 @@ def answer_of(client: Client, method: str, path: str, token: str, body: Any = No
     environ["HTTP_TOKEN"] = token
     wsgiref.util.setup_testing_defaults(environ)
     started = []
-    content = b"".join(client.service(environ, lambda *answer: started.extend(answer)))
-    status, headers = started
+    content = b"".join(client.service(environ, lambda *answer: started.append(answer)))
+    [(status, headers, *_)] = started
     headers = [header for header in headers if header[0] != "X-Request-Id"]
     return int(status.split()[0]), headers, content
 
@@ -3599,16 +3604,19 @@ ODD_ROWS = [
     "INSERT INTO user (account, realname, admin) VALUES ('admin', 'admin', 1)",
     "INSERT INTO user (account, realname, email, phone, mobile) VALUES ('a', '  ', 'x y', 'call me', '+49 123 456')",
     "INSERT INTO department (name, \"order\") VALUES ('d', 9007199254740993)",
-    "INSERT INTO project (id, type, name, begin, end, acl) VALUES (1, 'project', 'J', '2026-02-02', '2026-02-03', 'open')",
+    "INSERT INTO project (id, type, name, begin, end, acl)"
+    " VALUES (1, 'project', 'J', '2026-02-02', '2026-02-03', 'open')",
     "INSERT INTO project (id, type, name, begin, end, acl, project, parent, days)"
     " VALUES (2, 'sprint', 'E', '2026-02-02', '2026-02-03', 'open', 1, 1, 500)",
     "INSERT INTO project (id, type, name, begin, end, acl, realBegan, realEnd)"
     " VALUES (3, 'program', 'P', '2026-02-02', '2026-02-03', 'open', '2026-02-02', '2026-02-01')",
-    "INSERT INTO product (id, name) VALUES (1, 'P')", "UPDATE product SET \"order\" = 5", "UPDATE project SET \"order\" = 5, model = 'scrum'",
+    "INSERT INTO product (id, name) VALUES (1, 'P')", "UPDATE product SET \"order\" = 5",
+    "UPDATE project SET \"order\" = 5, model = 'scrum'",
     "INSERT INTO story (id, product, title, version) VALUES (1, 1, 'S', 9007199254740993)",
     "INSERT INTO story (id, product, title, parent, estimate) VALUES (2, 1, 'T', 1, 5e9)",
     "INSERT INTO task (id, project, execution, name, status, \"left\") VALUES (1, 1, 2, 'T', 'done', 4)",
-    "INSERT INTO bug (product, title, status, resolution, activatedCount) VALUES (1, 'B', 'closed', 'fixed', 9007199254740993)",
+    "INSERT INTO bug (product, title, status, resolution, activatedCount)"
+    " VALUES (1, 'B', 'closed', 'fixed', 9007199254740993)",
     "INSERT INTO bug (product, title, openedBuild) SELECT 1, 'B', hex(zeroblob(40000))",
     "INSERT INTO release (product, name, date, mailto) SELECT 1, 'R', '2026-02-02', hex(zeroblob(40000))",
     "INSERT INTO testcase (product, title, caseFails) VALUES (1, 'C', 9007199254740993)",
@@ -4060,7 +4068,8 @@ STORY_VERSIONS = [  # of a story without a text
     (CHANGE_STORY, dict(spec="new"),   "", dict(version=3, spec="new")),
     (CHANGE_STORY, dict(verify="new"), "", dict(version=4, verify="new")),
 ]
-STORY_STAGES = [  # one after the other: the request, and the stages of the stories 1 to 3 after it; 3 is another product's
+# one after the other: the request, and the stages of the stories 1 to 3 after it; 3 is another product's
+STORY_STAGES = [
     ("POST /productplans/1/linkstories",   dict(stories=[1]),               "planned wait wait"),
     ("POST /executions/2/tasks",           dict(TASK, story=1),             "projected wait wait"),
     ("POST /projects/1/releases",          dict(RELEASE, stories="3,1"),    "released wait wait"),
@@ -4312,7 +4321,8 @@ def plans(client):
 
 
 # fmt: off
-DAYS_OF_PLANS = [  # request on FILLED, whose plan 3 is a child of plan 1 (MARCH), what is sent, the broken fields or days then
+# request on FILLED, whose plan 3 is a child of plan 1 (MARCH), what is sent, the broken fields or the days then
+DAYS_OF_PLANS = [
     ("PUT /productplans/3",     dict(begin="2026-02-28"),                     "begin"),
     ("PUT /productplans/3",     dict(end="2026-05-01"),                       "end"),
     ("PUT /productplans/3",     dict(begin="2026-01-01", end="2026-12-31"),   "begin end"),
@@ -4326,7 +4336,7 @@ DAYS_OF_PLANS = [  # request on FILLED, whose plan 3 is a child of plan 1 (MARCH
     ("POST /products/1/plans",  dict(title="P", parent=2, begin="2026-02-01"), "begin"),
     ("POST /products/1/plans",  dict(title="P", parent=2, begin="2026-04-01"), "2026-04-01 2026-04-30"),
     ("POST /products/1/plans",  dict(title="P", parent=2, end="2026-04-01"),  "2026-04-01 2026-04-01"),
-    ("POST /products/1/plans",  dict(title="P", parent=2),                    "2026-04-30 2026-04-30"),  # today is later
+    ("POST /products/1/plans",  dict(title="P", parent=2),                    "2026-04-30 2026-04-30"),  # before today
     ("POST /productplans?product=1", dict(title="P"),                         "2026-11-20 2030-01-01"),
 ]
 # fmt: on
@@ -4892,11 +4902,13 @@ RUNS = [  # what is sent, the result of the run, the results of the four steps
     (dict(steps=[dict(result="n/a")], result="pass"), "pass",   "- n/a - -"),
 ]
 WRONG_RUNS = [  # what is sent to the same case, the fields that are refused
-    ({}, "result"), (dict(steps=[]), "result"), (dict(steps=None, result=""), "result"), (dict(result="failed"), "result"),
+    ({}, "result"), (dict(steps=[]), "result"), (dict(steps=None, result=""), "result"),
+    (dict(result="failed"), "result"),
     (dict(steps=[PASS] * 5), "steps"), (dict(steps=[PASS, dict(status="fail")]), "steps[1].result"),
     (dict(steps=[dict(real="crashed")]), "steps[0].result"), (dict(steps=[dict(result="FAILED")]), "steps[0].result"),
     (dict(steps=[dict(id=4)]), "steps[0].result"), (dict(steps=[dict(PASS, id=2)]), "steps[0].id"),
-    (dict(steps=[dict(PASS, id=4), dict(FAIL, id=4)]), "steps[1].id"), (dict(steps=[dict(PASS, id=4), FAIL]), "steps[1].id"),
+    (dict(steps=[dict(PASS, id=4), dict(FAIL, id=4)]), "steps[1].id"),
+    (dict(steps=[dict(PASS, id=4), FAIL]), "steps[1].id"),
     (dict(steps=[dict(PASS, id="x")]), "steps[0].id"), (dict(steps=[7]), "steps[0]"), (dict(steps=FAIL), "steps"),
 ]
 RUNS_WITHOUT_STEPS = [  # what is sent to a case without steps, the result, what it shows of steps
@@ -5772,15 +5784,18 @@ WRONG = [  # a part of a fixture, the place in it that is named, a part of what 
     ('"bugs": {}', "bugs", "must be an array"),
     ('"things": []', "unknown array", "things"),
     ('"bugs": [], "bugs": []', "bugs", "is given twice in one object (got {"),
-    ('"products": [{"name": "P", "acl": "open", "name": "Q"}]', "name", 'is given twice in one object (got {"name": "Q"'),
+    ('"products": [{"name": "P", "acl": "open", "name": "Q"}]', "name",
+     'is given twice in one object (got {"name": "Q"'),
     ('"testcases": [{"product": 1, "title": "C", "steps": [{"desc": "a", "desc": "b"}]}]', "desc", "is given twice"),
     ('"users": [{"account": "new1", "realname": " "}]', "users[0].realname", "not blank"),
     ('"users": [{"account": "new1", "email": "x"}]', "users[0].email", "must be an e-mail address"),
     ('"executions": [{"name": "E", "project": 1, "begin": "2026-02-02", "end": "2026-02-03", "days": 3}]',
      "executions[0].days", "must be at most 2"),
-    ('"programs": [{"name": "P", "realBegan": "2026-02-02", "realEnd": "2026-02-01"}]', "programs[0].realEnd", "realBegan"),
+    ('"programs": [{"name": "P", "realBegan": "2026-02-02", "realEnd": "2026-02-01"}]', "programs[0].realEnd",
+     "realBegan"),
     ('"tasks": [{"name": "T", "execution": 2, "status": "done", "left": 1}]', "tasks[0].left", "must be 0"),
-    ('"stories": [{"product": 1, "title": "s", "parent": 1, "estimate": 2e9}]', "stories[0].estimate", "1000000000 or less"),
+    ('"stories": [{"product": 1, "title": "s", "parent": 1, "estimate": 2e9}]', "stories[0].estimate",
+     "1000000000 or less"),
     ('"users": [{"id": 1e999, "account": "x"}]', "users[0].id", "must be a whole number"),
     ('"products": [{"id": 0, "name": "P"}]', "products[0].id", "1 or more"),
     ('"products": [{"id": 1, "name": "P"}]', "products[0].id", "is taken (got 1)."),
@@ -5803,7 +5818,8 @@ WRONG = [  # a part of a fixture, the place in it that is named, a part of what 
      "tasks[0].project", "its execution"),
     ('"testcases": [{"product": 1, "title": "C", "steps": [{"expect": "x"}]}]',
      "testcases[0].steps[0].desc", "is required"),
-    ('"stories": [{"product": 2, "title": "s", "parent": 1}]', "stories[0].parent", "product 2, like the story (got 1)"),
+    ('"stories": [{"product": 2, "title": "s", "parent": 1}]', "stories[0].parent",
+     "product 2, like the story (got 1)"),
     ('"stories": [{"product": 1, "title": "s", "parent": 2}]', "stories[0].parent", "a story that has no parent"),
     ('"builds": [{"project": 1, "product": 1, "name": "b"}, {"project": 1, "product": 1, "name": "b"}]',
      "builds[1].name", "cannot be given to a build of this product"),
@@ -5831,7 +5847,8 @@ AT_THE_END = {  # records whose counters are at their end, and then the requests
     "departments": (dict(name="d", order=LAST_COUNT), "POST /departments", dict(name="next")),
 }
 JOINED = [  # requests that join an array to a text, and the field
-    ("POST /products/1/bugs",      "openedBuild"), ("PUT /bugs/1",     "openedBuild"), ("POST /bugs/1/activate", "openedBuild"),
+    ("POST /products/1/bugs",      "openedBuild"), ("PUT /bugs/1",     "openedBuild"),
+    ("POST /bugs/1/activate", "openedBuild"),
     ("POST /projects/1/releases",  "mailto"),      ("PUT /releases/1", "mailto"),
 ]
 NO_FIXTURES = (
@@ -6056,7 +6073,8 @@ BROKEN_ALIKE = {  # a value, and the requests with the fields that refuse it: in
         PUT /stories/1 title; POST /stories/1/change title; POST /products/1/plans title; PUT /productplans/1 title;
         POST /projects/1/builds name; PUT /builds/1 name; PUT /releases/1 name; PUT /testcases/1 title;
         PUT /departments/1 name; PUT /users/dev2 realname password; PUT /programs/6 name; PUT /executions/2 name;
-        POST /programs begin; POST /products/1/bugs severity; POST /executions/2/tasks type; POST /tasks/1/restart consumed;
+        POST /programs begin; POST /products/1/bugs severity; POST /executions/2/tasks type;
+        POST /tasks/1/restart consumed;
         POST /products/1/testcases type; POST /bugs/1/resolve resolution
     """,
     " ": "POST /products/1/stories title; POST /projects/1/testtasks name; PUT /products/1 name",
@@ -6082,7 +6100,8 @@ BROKEN_ALIKE = {  # a value, and the requests with the fields that refuse it: in
 WHITELIST_7 = dict(acl="private", whitelist=7)
 BROKEN = {  # what is sent beside the smallest body: each field of it is broken, or those that stand beside it
     "PUT /stories/1":        [dict(parent=1)],
-    "POST /products/1/plans": [(dict(begin="2031-01-01"), "end"), (dict(begin="2026-04-30", end="2026-03-01"), "end"), dict(begin="2026-02-31")],
+    "POST /products/1/plans": [(dict(begin="2031-01-01"), "end"), (dict(begin="2026-04-30", end="2026-03-01"), "end"),
+                               dict(begin="2026-02-31")],
     "PUT /productplans/1":   [dict(parent=3)],
     "PUT /productplans/2":   [(dict(begin="2031-01-01"), "end")],
     "POST /productplans/1/linkstories":   [dict(stories=[1, 3]), dict(stories=[True]), dict(stories=[])],
@@ -6104,7 +6123,8 @@ BROKEN = {  # what is sent beside the smallest body: each field of it is broken,
         dict(project=6), dict(days=-1),
     ],
     **{request: [(WHITELIST_7, "whitelist")] for request in (
-        "PUT /programs/7", "PUT /products/2", "PUT /projects/4", "PUT /executions/3", "POST /projects", "POST /programs",
+        "PUT /programs/7", "PUT /products/2", "PUT /projects/4", "PUT /executions/3", "POST /projects",
+        "POST /programs",
     )},
     "POST /testcases/1/results": [(dict(steps=[dict(result="maybe")]), "steps[0].result"), dict(steps=[{}, {}, {}])],
     "POST /testcases/1/results?version=2":   [({}, "version")],
@@ -6204,7 +6224,8 @@ HELD = {  # beside those of FILLED
     "efforts": dict(task=1), "results": dict(case=1), "releases": dict(RELEASE, project=1, product=2, id=2),
 }
 BELOW = [  # what is deleted, and the fields that name it or what is below it
-    ("/products/1", dict(product=[1])), ("/projects/1", dict(project=[1], execution=[1, 2, 3])), ("/executions/2", dict(execution=[2])),
+    ("/products/1", dict(product=[1])), ("/projects/1", dict(project=[1], execution=[1, 2, 3])),
+    ("/executions/2", dict(execution=[2])),
 ]
 BELOW_ARRAYS = {
     "/products/1": "stories plans bugs builds releases testcases testtasks",
@@ -6235,15 +6256,19 @@ SPECIAL = {  # fields that bodies of a resource bound in different ways, as the 
     ("tasks", "assignedTo"),
 }
 ALSO_ARRAYS = {"openedBuild", "stage"}  # texts that may come as arrays
-ONLY_ARRAYS = {"steps", "tasks", "consumed", "left", "date", "dates", "work", "products", "stories", "bugs"}  # not as texts
+# that may not come as texts
+ONLY_ARRAYS = {"steps", "tasks", "consumed", "left", "date", "dates", "work", "products", "stories", "bugs"}
 WITH_LINKS = dict(
-    bugs=[dict(id=id, product=1, title="B", openedBuild=",1,,trunk,") for id in (1, 2, 3)] + [dict(id=4, product=2, title="B")],
+    bugs=[dict(id=id, product=1, title="B", openedBuild=",1,,trunk,") for id in (1, 2, 3)]
+    + [dict(id=4, product=2, title="B")],
     testcases=[dict(id=id, product=1, title="C", steps=[dict(desc="a", type="group")]) for id in (1, 2, 3)],
     plans=[dict(id=1, product=1, title="P"), dict(id=2, product=1, title="Q", parent=1)],
     stories=[
-        dict(id=1, product=1, title="S", plans=[1, 2], executions=[1], estimate=3), dict(id=2, product=1, title="T", parent=1, estimate=3),
+        dict(id=1, product=1, title="S", plans=[1, 2], executions=[1], estimate=3),
+        dict(id=2, product=1, title="T", parent=1, estimate=3),
         dict(id=3, product=1, title="U", status="draft", mailto=["dev1"],
-             reviewers=[dict(account="qa1", result="reject"), dict(account="dev1", result="pass"), dict(account="boss")]),
+             reviewers=[dict(account="qa1", result="reject"), dict(account="dev1", result="pass"),
+                        dict(account="boss")]),
     ],
     builds=[dict(id=1, project=1, product=1, name="b", bugs=[1, 2], stories=[1])],
     testtasks=[dict(id=id, project=1, product=1, name="t", testcases=[1, 2, 3]) for id in (1, 2)],
@@ -6338,12 +6363,15 @@ EMPTY_AND_REQUIRED = {  # a required text or array: the bodies that have it, wha
     "spec":        ("POST /products/1/stories; POST /stories/4/change", ["", "\n"]),
 }
 WHOLE_NUMBERS = [  # request, what is sent, what is shown
-    ("PUT /products/1", dict(program=6.0, line=3.0), dict(program=6, line=3)), ("PUT /tasks/1", dict(pri=2.0, module=-3.0), dict(pri=2, module=-3)),
+    ("PUT /products/1", dict(program=6.0, line=3.0), dict(program=6, line=3)),
+    ("PUT /tasks/1", dict(pri=2.0, module=-3.0), dict(pri=2, module=-3)),
     ("PUT /builds/1", dict(stories=[1.0, 2.0], bugs=[{"id": 1.0}]), dict(stories=[1, 2], bugs=[1])),
     ("POST /projects", dict(HOME, products=[1.0], days=5e0, budget=100.0), dict(days=5, budget="100")),
-    ("POST /bugs/1/assign", dict(assignedTo=2.0), dict(assignedTo="pm1")), ("PUT /products/1", dict(PO={"id": 2.0}), dict(PO="pm1")),
+    ("POST /bugs/1/assign", dict(assignedTo=2.0), dict(assignedTo="pm1")),
+    ("PUT /products/1", dict(PO={"id": 2.0}), dict(PO="pm1")),
     ("PUT /stories/1", dict(plan=1.0), dict(plan="1")), ("PUT /stories/1", dict(plan=[1.0, 2]), dict(plan="1,2")),
-    ("PUT /bugs/1", dict(openedBuild=[1.0, "trunk"]), dict(openedBuild="1,trunk")), ("PUT /products/1", dict(name=7.0), dict(name="7")),
+    ("PUT /bugs/1", dict(openedBuild=[1.0, "trunk"]), dict(openedBuild="1,trunk")),
+    ("PUT /products/1", dict(name=7.0), dict(name="7")),
     ("PUT /testtasks/1", dict(build=1.0, testcases=[1.0]), dict(build="1", testcases=[])),
     ("PUT /users/dev2", dict(dept=1.0), dict(dept=1)), ("PUT /departments/1", dict(order=7.0), dict(order=7)),
     ("POST /tasks/1/restart", dict(consumed=2.0, left=1.5), dict(consumed=2, left=1.5)),
@@ -7076,7 +7104,8 @@ IN_ORDER = [  # the status of the first mistake, what is mended then
 # fmt: off
 CUT = ['{"name": "\\u00e9\\\\é", "line": -1.5e+3, "x": [true, false, null, {"a": "b"}]}', '{ "name" : "汉字" }']
 UNREAD = [  # headers, what the refusal says
-    (dict(Content_Type="multipart/form-data; boundary=x"), "A multipart/form-data body is not read; send a JSON object, or a form"),
+    (dict(Content_Type="multipart/form-data; boundary=x"),
+     "A multipart/form-data body is not read; send a JSON object, or a form"),
     (dict(Content_Type="Multipart/Mixed"),                 "A multipart/mixed body is not read"),
     (dict(Content_Encoding="gzip"),                        "A body with Content-Encoding gzip is not read"),
     (dict(Content_Encoding="BR", Content_Type="application/json"), "A body with Content-Encoding br is not read"),
@@ -7267,7 +7296,8 @@ ORIGINS = [  # the setting `origin`, Host, origins that may call, origins that m
     ("",     "pm.internal:8080", "http://pm.internal:8080 https://pm.internal:8080",
      "http://pm.internal:8081 http://pm.internal null"),
     ("",     "pm.INTERNAL",      "https://PM.internal",      "http://pm.internal:8080"),
-    ("",     "pm.internal:443",  "https://pm.internal https://pm.internal:443", "http://pm.internal https://pm.internal:80"),
+    ("",     "pm.internal:443",  "https://pm.internal https://pm.internal:443",
+     "http://pm.internal https://pm.internal:80"),
     ("",     "pm.internal:80",   "http://pm.internal http://pm.internal:80", "https://pm.internal"),
     ("",     "pm.internal",      "https://pm.internal:443 http://pm.internal:80", "https://pm.internal:80"),
     ("file://,CONTENT://", "pm", "file:// content://",       "http://evil.example"),
@@ -8217,8 +8247,9 @@ MEANT = [
     ("G*T /user",                         "GET /user",              "PUT /user"),
 ]
 FITTING = """
-    *; * *; GET *; * /*; */finish; PUT /*; POST /tasks/7/*; POST /tasks/7/finish; GET /products/27*bugs; * /{a}/{b}/{c}/*;
-    GET /tasks/9223372036854775807; GET /users/dev1; GET /users/a.b@c-d; GET /users/<account>; GET /configurations/language;
+    *; * *; GET *; * /*; */finish; PUT /*; POST /tasks/7/*; POST /tasks/7/finish; GET /products/27*bugs;
+    * /{a}/{b}/{c}/*; GET /tasks/9223372036854775807; GET /users/dev1; GET /users/a.b@c-d; GET /users/<account>;
+    GET /configurations/language;
     GET /openapi.json; HEAD /openapi.json/; GET /api.php/v1/products/; POST /zentao/api.php/v1/tasks/{id}/start
 """
 UNFITTING = {  # what the error says after the match
@@ -8465,7 +8496,8 @@ LINKED = [  # a record, ids of others that it gets, what is shown of them
     ("/executions/2", "{}",                          {"Project": "Pr"}),
 ]
 ACCEPTED = [  # what a browser accepts, the setting, the language of pages
-    ("zh-CN,zh;q=0.9,en;q=0.8", "en", "zh"), ("en-US,en;q=0.5", "zh", "en"), ("de-DE, fr", "zh", "zh"), ("", "en", "en"),
+    ("zh-CN,zh;q=0.9,en;q=0.8", "en", "zh"), ("en-US,en;q=0.5", "zh", "en"), ("de-DE, fr", "zh", "zh"),
+    ("", "en", "en"),
     ("zhx, x;q=y", "en", "en"), ("de, EN-gb;q=0.7, zh;q=0.5", "zh", "en"), ("zh", "en", "zh"),
 ]
 WORDS_WITH_LABELS = {
@@ -8495,7 +8527,8 @@ TABS_AND_MORE_OF_BUGS = """
     assigntome resolvedbyme closedbyme assignedbyme unconfirmed assigntonull postponedbugs overduebugs needconfirm
     longlifebugs openedthisweek resolvedthisweek
 """
-PAGES_WITH_TITLES = dict.fromkeys(["/", "/-/journal", "/-/tasks", "/-/in", "/tasks", "/products", "/departments", "/groups"], 200)
+PAGES_WITH_TITLES = dict.fromkeys(["/", "/-/journal", "/-/tasks", "/-/in", "/tasks", "/products", "/departments",
+                                   "/groups"], 200)
 FOLKS = ["admin", "tomas", "marta", "emma", "diego", "priya"]
 NASTY = """<script>alert(1)</script>"'><img src=x onerror=alert(1)>'><b x='&amp; {{1}} % end</style><svg/onload=1>"""
 SHOWN_ON_PAGES = {"/": 200, "/products": 200, "/products/1": 200, "/products/1/bugs": 200, "/bugs/1": 200,
@@ -11031,7 +11064,8 @@ SENTENCES = [  # line, body, sentence
         "products is required and must be an array of ids, not empty."),
     ("POST /products",      b'{"name": " ", "program": "1.5"}',
         'name must be 1 to 255 characters, not blank (got " "). program must be a whole number (got "1.5").'),
-    ("PUT /programs/1",     b'{"parent": 1}', "parent must not be the program itself, lie below it, or make more than 50 levels (got 1)."),
+    ("PUT /programs/1",     b'{"parent": 1}',
+     "parent must not be the program itself, lie below it, or make more than 50 levels (got 1)."),
     ("POST /testcases?product=1",
         b'{"title": "C", "type": "unit", "pri": 1, "steps": [{"desc": ["\\u6c49", 2]}, 7]}',
         'steps[0].desc must be text (got ["汉", 2]). steps[1] must be an object (got 7).'),
@@ -11056,18 +11090,24 @@ NEARLY_MEANT = {  # a path: the one that is suggested
     "GET /tasc": "", "GET /tsak": "", "GET /tasjks": "/tasks", "GET /tsaks": "/tasks",
     "GET /bugs/1/estimates": "", "GET /product/1/bug": "/products/<id>/bugs", "GET /story/1": "/stories/<id>",
     "GET /Products/1": "/products/<id>", "GET /execution": "/executions", "POST /bugs/1/clsoe": "/bugs/<id>/close",
-    "POST /bugs/1/closed": "/bugs/<id>/close", "POST /tasks/1/strat": "/tasks/<id>/start", "POST /task/1/start": "/tasks/<id>/start",
-    "POST /tasks/1/assign": "/tasks/<id>/assignto", "POST /bugs/1/assignto": "/bugs/<id>/assign", "DELETE /user/lena": "/users/<user>",
-    "GET /products/1/bug?x=1": "/products/<id>/bugs", "DELETE /product/0": "/product/<id>", "POST /token": "/tokens", "HEAD /project": "/projects",
+    "POST /bugs/1/closed": "/bugs/<id>/close", "POST /tasks/1/strat": "/tasks/<id>/start",
+    "POST /task/1/start": "/tasks/<id>/start",
+    "POST /tasks/1/assign": "/tasks/<id>/assignto", "POST /bugs/1/assignto": "/bugs/<id>/assign",
+    "DELETE /user/lena": "/users/<user>",
+    "GET /products/1/bug?x=1": "/products/<id>/bugs", "DELETE /product/0": "/product/<id>", "POST /token": "/tokens",
+    "HEAD /project": "/projects",
     # other verbs, and what nobody has
-    "POST /bugs/1/comments": "", "POST /tasks/1/begin": "", "POST /tasks/1/deactivate": "", "POST /bugs/1/unconfirm": "",
+    "POST /bugs/1/comments": "", "POST /tasks/1/begin": "", "POST /tasks/1/deactivate": "",
+    "POST /bugs/1/unconfirm": "",
     "POST /tasks/1/clone": "", "POST /bugs/1/unassign": "", "POST /stories/1/revert": "", "POST /tasks/1/complete": "",
     "POST /tasks/1/stop": "", "POST /tasks/1/resume": "", "POST /bugs/1/reopen": "", "POST /bugs/1/reject": "",
     "POST /tasks/1/unpause": "", "POST /tasks/1/parse": "", "POST /productplans/1/linktasks": "", "GET /sprints": "",
-    "GET /boards": "", "GET /labels": "", "GET /teams": "", "GET /search": "", "GET /options/story": "", "PATCH /product": "",
+    "GET /boards": "", "GET /labels": "", "GET /teams": "", "GET /search": "", "GET /options/story": "",
+    "PATCH /product": "",
 }
 ONLY_THERE = """
-    /todos /todos/1 /todos/1/finish /testsuites /docs/7 /doclibs /files /issues /risks/1 /meetings /repos /repos/rules /jobs
+    /todos /todos/1 /todos/1/finish /testsuites /docs/7 /doclibs /files /issues /risks/1 /meetings /repos
+    /repos/rules /jobs
     /feedbacks /tickets/2/close /langs /reports /tabs/work /mr /ciresults /api.php/v1/todos /zentao/api.php/v1/tickets
 """
 # fmt: on
@@ -11917,7 +11957,8 @@ class TestCommandLine:
     @each(("statement", "word"), [
         ("INSERT INTO release_story VALUES (77, 1)", "release 1 does not name story 77, which"),
         ("DELETE FROM release_story WHERE story = 2", "release 1 names story 2, which is not"),
-        ("UPDATE tally SET number = 9 WHERE counter = 'bug active'", "product 1 has 1 x bug active, and another number"),
+        ("UPDATE tally SET number = 9 WHERE counter = 'bug active'",
+         "product 1 has 1 x bug active, and another number"),
         ("INSERT INTO tally VALUES (1, 'story gone', 2)", "product 1 does not have 2 x story gone"),
         ("DELETE FROM user WHERE account = 'dev1'", "names a row of user that does not exist"),
         ("UPDATE project SET deleted = 2", "CHECK constraint failed in project"),
