@@ -509,12 +509,16 @@ SERVICE = (sys.executable, "-m", "pmservice")
 
 
 @pytest.fixture(autouse=True, scope="session")
-def processes_start_quickly(tmp_path_factory):
-    """Let processes find the module here, and keep what they compile in a folder of this run."""
+def nothing_twice(tmp_path_factory):
+    """Let nothing be compiled twice, in a folder of this run, nor a password hashed alike twice.
+
+    Other processes find the module here.
+    """
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYTHONPATH", str(HERE), prepend=os.pathsep)
         patch.setenv("PYTHONPYCACHEPREFIX", str(tmp_path_factory.mktemp("bytecode")))
         patch.delenv("PYTHONDONTWRITEBYTECODE", raising=False)
+        patch.setattr(hashlib, "scrypt", cache(hashlib.scrypt))
         yield
 
 
@@ -1621,8 +1625,13 @@ def story_in(client: Client, state: str, *reviewers: str) -> int:
 
 @cache
 def company() -> sqlite3.Connection:
-    """Return a database with the demo."""
-    return copy_of(Client(demo=True, password="secret"))
+    """Return a database with the demo, and with a record of each array that it lacks."""
+    client = Client(demo=True, password="secret")
+    dumped = client.dump()
+    for operation in WRITING:
+        if operation.status == 201 and dumped.get(operation.array) == []:
+            client.succeed(*example_of(operation.line))
+    return copy_of(client)
 
 
 @pytest.fixture
@@ -7482,6 +7491,17 @@ def body_of(line: str) -> dict[str, Any]:
     return DESCRIBED[line]["requestBody"]["content"]["application/json"]
 
 
+def example_of(line: str) -> tuple[str, str, Any]:
+    """Return the method, the path and the body that the document gives as an example."""
+    method, path = line.split()
+    for parameter in item_of(line).get("parameters", []):
+        path = re.sub("<.*?>", str(parameter["example"]), path)
+    needed = [one for one in DESCRIBED[line].get("parameters", []) if one["required"]]
+    query = urllib.parse.urlencode({one["name"]: one["example"] for one in needed})
+    body = body_of(line)["example"] if line in TAKING_FIELDS else None
+    return method, f"{path}?{query}", body
+
+
 IDS_ON_FILLED = {"programs": 6, "executions": 2, "users": "dev1", "configurations": "language"}
 
 
@@ -7620,14 +7640,7 @@ class TestOpenAPI:
     @each("line", [*INTERFACE])
     def test_example_works_on_the_demo(self, demo, line):
         """The record that the path names, and the fields and parameters that are required."""
-        method, address = line.split()
-        for parameter in item_of(line).get("parameters", []):
-            address = re.sub("<.*?>", str(parameter["example"]), address)
-        needed = [one for one in DESCRIBED[line].get("parameters", []) if one["required"]]
-        query = urllib.parse.urlencode({one["name"]: one["example"] for one in needed})
-        body = body_of(line)["example"] if line in TAKING_FIELDS else None
-        answer = demo.call(method, f"{address}?{query}", body)
-        assert answer.status_int in (200, 201), answer.text
+        demo.succeed(*example_of(line))
 
     def test_every_body_and_answer_has_a_name(self):
         for line, operation in DESCRIBED.items():
@@ -9968,7 +9981,10 @@ WORKERS = ("marta", "diego", "tomas", "priya", "emma", "admin")
 CHINESE = re.compile("[\u3000-\u9fff\uff00-\uffef]")
 
 # fmt: off
-IN_DEMO = "5 12 3 5 12 4 9 21 9 8 60 25 11 4 20 8"  # the records of each array
+IN_DEMO = """
+    departments 5; users 12; programs 3; projects 5; executions 12; products 4; plans 9; stories 21; builds 9;
+    releases 8; bugs 60; tasks 25; testcases 11; testtasks 4; efforts 20; results 8
+"""  # arrays, and how many records each has
 TITLED = "products projects executions plans stories tasks testcases builds releases testtasks bugs"
 SAID = "name title desc spec steps realname team versions work stepResults"  # to people
 MOMENTS = [  # a Saturday, early on a Monday, a leap day, the end and the beginning of a year, when clocks change
@@ -9988,7 +10004,8 @@ class TestDemo:
     def test_it_has_these_records_and_keeps_every_rule(self, demo, client):
         assert problems(demo) == []
         dumped = demo.dump()
-        assert " ".join(str(len(records)) for records in dumped.values()) == IN_DEMO
+        there = {f"{array} {len(records)}" for array, records in dumped.items()}
+        assert {*phrases(IN_DEMO)} <= there
         client.load(**dumped)
         assert client.dump() == dumped
 
