@@ -2694,7 +2694,7 @@ PRIVATE = Table("PRIVATE", {
     "executions": [dict(id=5, name="open", project=3), dict(id=6, name="private", project=4, acl="open")],
     "products": [
         dict(id=1, name="open", acl="open"),
-        dict(ROLES, id=2, name="private", program=10, createdBy="dev1", whitelist=["qd1", "qa1", "only1"]),
+        dict(ROLES, id=2, name="private", program=10, createdBy="dev1", whitelist=["boss", "qa1", "only1"]),
         dict(id=3, name="open", acl="open", program=2),
     ],
     "releases": [
@@ -2881,7 +2881,7 @@ class TestWhoSeesWhat:
 
     # accounts like those in white lists
     @each(
-        "account", ["qa", "a1", "1", "qa11", "qa1.", ".qa1", "qa1@qa1", "only1@qd1", "d1", "only"]
+        "account", ["qa", "a1", "1", "qa11", "qa1.", ".qa1", "qa1@qa1", "only1@boss", "oss", "only"]
     )
     def test_account_is_in_a_white_list_as_a_whole(self, private, account):
         load_user(private, account)
