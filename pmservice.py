@@ -7639,7 +7639,9 @@ def openapi_text(url: str, day: date, on: bool) -> bytes:
 def get_document() -> bytes:
     """Answer with the OpenAPI document."""
     bottle.response.content_type = "application/json"
-    return openapi_text(service_url(), date.today(), this_exchange().service.controls.on)
+    service = this_exchange().service
+    today = service.database.clock().astimezone(service.database.zone).date()
+    return openapi_text(service_url(), today, service.controls.on)
 
 
 def get_summary() -> bytes:
