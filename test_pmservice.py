@@ -1766,7 +1766,8 @@ REFUSED = {  # request: the broken field, a word of the rule, what is sent for i
     ],
     START: [
         ("comment", "text", ["x"]), ("realStarted", "YYYY-MM-DD hh:mm:ss", "yesterday", "2026-02-06 24:00:00"),
-        ("realStarted", "in the years 2 to 9998", "0001-01-01", "9998-12-31T23:59:59-12:00"),
+        ("realStarted", "in the years 2 to 9998", "0001-01-01", "9998-12-31T23:59:59-12:00",
+         "0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59-12:00"),
     ],
     FINISH: [("currentConsumed", "or less", 2**63 - 1), ("finishedDate", "before", "2026-01-03 03:59:59")],
 }
@@ -1818,6 +1819,11 @@ class TestRefusals:
         world.sql("UPDATE task SET consumed = ? WHERE id = 1", 2.0**62)
         body = good(FINISH, currentConsumed=2.0**62)
         assert broken(world, FINISH, body) == "currentConsumed"
+
+    def test_secret_in_a_value_is_not_repeated(self, world):
+        for sent in ({"password": "hush"}, [{"Token": "hush"}]):
+            refusal = world.refused("PUT", "/tasks/1", dict(name=sent))
+            assert refusal["fields"] == {"name": "must be text"}
 
     @each("request_line", [TASKS, "POST /products/1/bugs", "PUT /bugs/2", "PUT /tasks/2"])
     def test_deleted_user_is_given_nothing(self, world, request_line):
@@ -4159,6 +4165,7 @@ STORY_CHILDREN = [
     ("PUT /stories/3",    dict(parent=0),           "/stories/1", dict(parent=-1, childStories="2", estimate=3)),
     ("PUT /stories/3",    dict(parent=1),           "/stories/1", dict(childStories="2,3", estimate=7.5)),
     ("DELETE /stories/3", None,                     "/stories/1", dict(childStories="2", estimate=3)),
+    ("DELETE /stories/2", None,                     "/stories/1", dict(childStories="", parent=0, extraStories={})),
 ]
 STORY_CONFIRMED = [
     ("POST /products/1/testcases", dict(CASE, story=1), "",         dict(story=1, storyVersion=1)),
@@ -4255,6 +4262,12 @@ class TestStories:
         holds(half.json, status="draft", notReview=[waiting])
         whole = reviewed(shop, 1, *last.split())
         holds(whole.json, status=state, closedBy=closed_by)
+
+    def test_later_vote_takes_the_place_of_the_reviewer_s_earlier_one(self, shop):
+        story(shop, reviewer=["qa1", "dev1"])
+        reviewed(shop, 1, "dev1", "reject")
+        reviewed(shop, 1, "dev1", "pass")
+        assert reviewed(shop, 1, "qa1", "pass").json["status"] == "active"
 
     def test_revert_brings_the_version_before_back_if_there_is_one(self, shop):
         story_in(shop, "active", "qa1")
@@ -5961,6 +5974,7 @@ class TestFixtures:
                 shown = {field: found[record["id"]][field] for field in wanted}
                 assert lines(shown) == lines(wanted)
         assert dumped["programs"][0]["budget"] == "200000"
+        assert dumped["tasks"][1]["activatedDate"] is None  # as every unset moment
         for array, records in dumped.items():
             for field in records[0].keys() - given[TABLES[array]]:
                 pytest.fail(f"WORLD and OTHERS have no {field} of {array}", pytrace=False)
