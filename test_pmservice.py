@@ -64,7 +64,7 @@ from datetime import datetime, timedelta, timezone
 from functools import cache, partial
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NamedTuple
 from xml.etree import ElementTree
 
 import pytest
@@ -128,9 +128,7 @@ pytest_plugins = ["pytester"]
 
 # --- The answers as the OpenAPI document describes them -------------------------------------------
 
-with contextlib.closing(
-    pmservice.create_app(":memory:", token="t", clock=lambda: NOW)
-) as described_app:
+with contextlib.closing(pmservice.create_app(":memory:", token="t", now=NOW_ISO)) as described_app:
     DOCUMENT = webtest.TestApp(described_app).get("/openapi.json").json
 
 
@@ -620,8 +618,14 @@ class Table(dict[Any, Any]):
         super().__init__(rows)
         self.name = name
 
-    def __missing__(self, row: Any) -> NoReturn:
-        pytest.fail(f"{self.name} has no row for {row}", pytrace=False)
+    def must_have(self, *rows: Any) -> None:
+        """Let the tests fail unless these rows are there."""
+        lacking = [row for row in rows if row not in self]
+        if lacking:
+            pytest.fail(f"{self.name} has no row for {', '.join(lacking)}", pytrace=False)
+
+    def __missing__(self, row: Any) -> None:
+        self.must_have(row)
 
 
 def phrases(text: str) -> list[str]:
@@ -1221,8 +1225,7 @@ def operation(line: str) -> Operation:
 
 
 OPERATIONS = [operation(line) for line in DESCRIBED if " /-/" not in line]
-if lacking := {one.line for one in OPERATIONS} - INTERFACE.keys():
-    INTERFACE[", ".join(sorted(lacking))]  # says so
+INTERFACE.must_have(*(one.line for one in OPERATIONS))
 LISTING = [one for one in OPERATIONS if isinstance(INTERFACE[one.line], List)]
 FOR_ADMINISTRATORS = [one for one in OPERATIONS if one.line in ADMINISTRATORS_ONLY]
 WRITING = [one for one in OPERATIONS if one.method != "GET" and one.path != "/tokens"]
@@ -2920,13 +2923,11 @@ class TestWhoSeesWhat:
             needed = sights(records)
             hidden[TABLES[array]] |= {id for id in needed if not sees(caller, needed[id])}
         with another_program(private.uri) as connection:
-            connection.create_function("me", 0, lambda: caller)
-            connection.create_function("sees_all", 0, lambda: caller in ("admin", "boss"))
+            connection.create_function("me", 0, partial(str, caller))
+            connection.create_function("sees_all", 0, partial(bool, caller in ("admin", "boss")))
             for table, ids in hidden.items():
-                every, seen = (
-                    {id for (id,) in connection.execute(f"SELECT id FROM {name}")}
-                    for name in (table, f"seen_{table}")
-                )
+                every = {id for (id,) in connection.execute(f"SELECT id FROM {table}")}
+                seen = {id for (id,) in connection.execute(f"SELECT id FROM seen_{table}")}
                 assert seen == every - ids, table
 
     @each_of(FOR_ADMINISTRATORS)
