@@ -44,8 +44,8 @@ To add
                   else a function of room 8
     a resource    a table and its views in schema.sql, with its line in the table of who sees what;
                   its enumerations (room 1), fields, bodies and row of RESOURCES (room 4), views
-                  (room 5), states and row of HOMES (room 6), rows of OPERATIONS, labels (room 15),
-                  and lines in PULLED (room 19) and in the script of the demo (room 17)
+                  (room 5), states and row of HOMES (room 6), rows of OPERATIONS, labels and row of
+                  LAYOUTS (room 15), a line in PULLED (room 19) if real servers have it
     a rule        between fields: a function of room 4; between records: a row of CONSTRAINTS
     a setting     a row of SETTINGS (room 18), and its line in Settings
 
