@@ -2345,6 +2345,7 @@ class TestLooksOfCompanions:
         assert lines(answer.json) == lines(answered(array, after))
 
     def test_choices_of_a_bug_are_those_of_its_fields_and_the_builds_of_its_product(self, world):
+        world.refused("GET", "/options/bug?product=99", status=404)
         choices = world.get("/options/bug?product=1")["options"]
         assert list(choices.pop("type")) == ["", *WORDS["bug", "type"].split()]
         assert choices == dict(
@@ -11247,6 +11248,10 @@ class TestMistakes:
         words += " https://ä.example a.example NULL http:// file:///a http://a/ http://a/b"
         for word in words.split():
             assert "--origin must be a scheme and a host" in refused(run("--origin", word)), word
+
+    @each("token", ["", " t", "t ", "t\n", "a\tb"])
+    def test_token_that_no_header_can_carry_is_refused(self, run, token):
+        assert "--token" in refused(run("--token", token, "--database", ":memory:"))
 
     def test_variable_that_is_no_setting_is_named(self, run, monkeypatch):
         run("user", "admin")
