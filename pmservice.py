@@ -10892,15 +10892,15 @@ def fill(database: Database, settings: Values) -> list[str]:
         return [f"{total:,} records loaded from {name}."]
 
 
-def make_service(database: FilePath, chosen: Values, existing: bool = False) -> Service:
-    """Return a service that still has to be filled; see `create_app`. existing: see Database."""
+def make_service(database: FilePath, chosen: Values) -> Service:
+    """Return a service that still has to be filled; see `create_app`."""
     if chosen["load"] and chosen["demo"]:
         raise StartError("load and demo: only one of them can be loaded")
     clock = Clock(chosen["clock"])
     zone = zone_of(chosen["timezone"])
     if chosen["now"]:
         clock.freeze(chosen["now"], zone)
-    opened = Database(os.fspath(database), zone, clock, existing)
+    opened = Database(os.fspath(database), zone, clock)
     if chosen["language"] != "en":  # the English words are those of the real server
         opened.labels = LABELS[chosen["language"]]
     service = Service(opened, chosen)
@@ -12105,30 +12105,6 @@ def command_check(settings: Values, options: argparse.Namespace) -> int:
     return 0
 
 
-def command_call(settings: Values, options: argparse.Namespace) -> int:
-    """Make one request as the administrator; return 1 for status 400 or above."""
-    method, path = options.method.upper(), f"/{options.path.removeprefix('/')}"
-    if not method.isalpha():
-        raise StartError(f"METHOD must be GET, POST, PUT or DELETE (got {options.method!r})")
-    body = (stdin_text() if options.body == "-" else options.body).encode()
-    database = settings["database"]
-    # only a write creates the database
-    reads = method in ("GET", "HEAD", "OPTIONS") and database != ":memory:"
-    # where the service would answer: the OpenAPI document names it
-    host = {"Host": f"127.0.0.1:{settings['port']}"}
-    make = functools.partial(make_service, database, {**settings, "control": False}, reads)
-    with serving_in_thread(make) as service:
-        client = Client(service.url, service.token)
-        answer = client.call(method, path, body, host)
-    if ignored := answer.headers["Ignored-Fields"]:
-        tell(f"ignored: {ignored}")
-    text = answer.text
-    if sys.stdout.isatty() and text:
-        text = json.dumps(answer.json, ensure_ascii=False, indent=2)
-    print(text)
-    return 1 if answer.status >= 400 else 0
-
-
 # Seconds after which a thread at work lets others on. With Python's 0.005, a quick read beside HTML
 # pages took 4.9 ms, with this 1.8.
 SWITCH_TIME = 0.001
@@ -12317,15 +12293,6 @@ COMMANDS = {
         "there is none. The exit code is 1 if there are problems.",
         "check -d team.db",
         {"database": "the file to check, which must exist"}),
-    "call": Command(command_call, "make one request, without a running service",
-        "Make one request as the administrator, without a running service. Print the answer's body, indented at a terminal; ignored fields are "
-        "named on stderr. The exit code is 1 for status 400 and above.",
-        "call GET '/products/1/bugs?limit=5' -d team.db",
-        {"database": "the file that holds everything; only a write creates it; :memory: keeps nothing",
-         "timezone": "", "language": "the language of GET /options/bug: en or zh"}, {
-        "method":          dict(metavar="METHOD", help="GET, POST, PUT or DELETE"),
-        "path":            dict(metavar="PATH", help="such as /products or '/products/1/bugs?limit=5'"),
-        "body":            dict(metavar="BODY", nargs="?", default="", help="a JSON object; - reads stdin")}),
     "user": Command(command_user, "create or change a user",
         "Create a user, or change what is given of one that exists, and tell on stderr which. A new password ends the user's tokens.",
         "user dev1 --password --realname 'Dana Li'",

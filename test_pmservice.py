@@ -3763,7 +3763,7 @@ class TestUpgrades:
             "bugs_of_mine",
         }
 
-    READING = ("check", "dump", "backup copy.db", "call GET /products")
+    READING = ("check", "dump", "backup copy.db")
 
     @staticmethod
     def bytes_of(path: Path) -> dict[str, bytes]:
@@ -3794,8 +3794,8 @@ class TestUpgrades:
             code, shown, _ = run(*command.split(), "-d", str(kept))
             assert code == 0
             assert self.bytes_of(kept) == before
-            if state in ("served", "killed") and "/products" in command:
-                assert json.loads(shown)["total"] == 3
+            if state in ("served", "killed") and command == "dump":
+                assert len(json.loads(shown)["products"]) == 3
 
     @each("command", READING)
     def test_reading_upgrades_nothing(self, kept, later, monkeypatch, capsys, command):
@@ -3813,7 +3813,7 @@ class TestUpgrades:
             assert code == 2
             assert "written by an older pmservice; upgrade it by serving it once" in told
 
-    @each("command", [*READING, "user dev9", "load x.json", 'call POST /products {"name":"P"}'])
+    @each("command", [*READING, "user dev9", "load x.json"])
     def test_another_copy_shows_nobody_more(self, tmp_path, careless, monkeypatch, command):
         """Whatever a command of a copy with other views does beside a running service."""
         monkeypatch.chdir(tmp_path)
@@ -3849,8 +3849,7 @@ class TestUpgrades:
     def test_upgrade_says_so_in_the_log(self, kept, later, capsys):
         told = f"kept.db: upgraded from version {NEXT_VERSION - 1} of its tables to {NEXT_VERSION}"
         for path, words in ((kept, [told]), (kept, []), (kept.with_name("new.db"), [])):
-            call = ["call", "POST", "products", '{"name": "P"}', "--database", str(path)]
-            assert later.main(call) == 0
+            assert later.main(["user", "new1", "--database", str(path)]) == 0
             assert re.findall("[a-z]+.db: upgraded from .*(?=;)", capsys.readouterr().err) == words
 
     def test_interrupted_upgrade_leaves_the_old_version_and_is_made_up_for(
@@ -7544,10 +7543,6 @@ class TestIgnoredNames:
         array = path.split("/")[-1]
         answer = world.call("PUT", f"/{array}/{record['id']}", record)
         assert answer.status_int == 200, answer.text
-
-    def test_call_command_says_what_was_ignored(self, run):
-        _, _, told = run("call", "POST", "/products", '{"name": "P", "progam": 1}')
-        assert told == "ignored: progam\n"
 
 
 # --- 13 OpenAPI -----------------------------------------------------------------------------------
@@ -11256,7 +11251,7 @@ class TestMistakes:
         run("user", "admin")
         monkeypatch.setenv("PMSERVICE_TOKN", "x")
         monkeypatch.setenv("PMSERVICE_XYZZY", "x")
-        first, second = run("call", "GET", "/users/1")[2].splitlines()
+        first, second = run("check")[2].splitlines()
         assert first.endswith(" PMSERVICE_TOKN is not a setting; did you mean PMSERVICE_TOKEN?")
         assert second.endswith(" PMSERVICE_XYZZY is not a setting.")
 
@@ -11609,14 +11604,12 @@ class TestStreams:
             assert process.wait(30) == 141
 
     def test_answer_that_cannot_be_written_is_an_error(self):
-        with self.process(">/dev/full 2>err", "call GET /ping -d :memory:") as process:
+        Client("pm.db").close()
+        with self.process(">/dev/full 2>err", "dump") as process:
             assert process.wait(30) == 2
         assert re.fullmatch(self.NO_SPACE, Path("err").read_text())
 
-    @each(
-        "command",
-        ["load -", "call POST /products -", "user new1 --password", "pull http://127.0.0.1:9"],
-    )
+    @each("command", ["load -", "user new1 --password", "pull http://127.0.0.1:9"])
     def test_closed_stdin_is_one_sentence(self, command):
         streams = dict(stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         with process_of(*command.split(), redirections="<&-", **streams) as process:
@@ -11639,7 +11632,7 @@ class TestStreams:
     def test_memory_needs_no_folder(self, tmp_path):
         gone = tmp_path / "gone"
         gone.mkdir()
-        shell = f'cd "{gone}" && rmdir "{gone}" && exec "$0" "{HERE / "pmservice.py"}" call GET /ping -d :memory:'
+        shell = f'cd "{gone}" && rmdir "{gone}" && exec "$0" "{HERE / "pmservice.py"}" user new1 -d :memory:'
         assert (
             subprocess.run(["sh", "-c", shell, sys.executable], capture_output=True).returncode == 0
         )
@@ -11741,7 +11734,7 @@ class TestLog:
         assert re.search(r"-\d+( from \S+)?: Unauth", caplog.messages[-1])[1] == shown
 
 
-READING = ("check", "dump", "call GET /products", "call HEAD /products/1")
+READING = ("check", "dump")
 NOISE = random.Random(2).randbytes(4096)
 MIDDLE = 50 * 4096  # of a file that holds WORLD
 DAMAGED = r"pm\.db: damaged \(.+\); restore a backup, or name another file with --database"
@@ -11783,7 +11776,6 @@ REFUSED_LINES = [  # line, words
     ("user",                   "the following arguments are required: ACCOUNT; pmservice user --help says more"),
     ("user a/b",               'account must be an account: 1 to 30 letters, digits, _ . - @ (got "a/b").'),
     ("user dev1 --realname \u3000", "realname must be 1 to 255 characters, not blank"),
-    ("call GET\n /p",          "METHOD must be GET, POST, PUT or DELETE (got 'GET\\n')"),
     ("user dev1 --password",   "there is no terminal to ask for the password at; give it as --password PASSWORD"),
     ("--allowed-host pm:80",   "--allowed-host must be a name without a port, such as pm.example.org (got 'pm:80')"),
     ("--port none",            "--port must be a whole number from 0 to 65535; 0 picks a free one (got 'none')"),
@@ -11813,16 +11805,9 @@ REFUSED_LINES = [  # line, words
     ("--database garbage.db --port 0", "garbage.db: file is not a database; name another file with --database"),
     ("--database folder --port 0", "folder: "),
     ("--database absent/pm.db --port 0", "absent/pm.db: No such file or directory; name another file with --database"),
-    ("call POST /products \udcff", "surrogates not allowed"),
     ("user admin --password ", "password must be 1 to 65536 characters, not blank."),
     *((f"{line} -d {file}", f"{file}: there is no such database; name one with --database")
       for line in READING for file in ("none.db", "blank.db")),
-]
-CALL_COMMANDS = [  # arguments, code, shown
-    ("GET products",                     0, '{"total":0,"products":[]}'),
-    ("get /api.php/v1/products?limit=5", 0, '{"page":1,"total":0,"limit":5,"products":[]}'),
-    ("GET /products/9/bugs",             1, '{"error":"There is no product 9."}'),
-    ("GET /-/clock",                     1, '{"error":"The controls are off; start the service with --control."}'),
 ]
 DAMAGES = [  # at, bytes_there
     (0, bytes(4096)), (16, b"\0\7"), (100, NOISE[100:]),  # the first page
@@ -11835,12 +11820,12 @@ DAMAGES = [  # at, bytes_there
 ]
 UNWRITABLE = [  # command, mode of the folder, mode of its files
     ("--port 0", 0o777, 0o444), ("--port 0", 0o555, 0o666), ("--port 0 --database new.db", 0o555, 0o666),
-    ("call POST /products {}", 0o555, 0o444), ("user new1", 0o555, 0o444),
+    ("user new1", 0o555, 0o444),
 ]
 # fmt: on
 
 
-COMMANDS = ("", "load", "dump", "backup", "check", "call", "user", "pull")  # "": serving
+COMMANDS = ("", "load", "dump", "backup", "check", "user", "pull")  # "": serving
 
 
 def help_of(*words: str, flag: str = "--help") -> str:
@@ -11874,18 +11859,9 @@ class TestCommandLine:
         told = run_on(dumped.encode("utf-8-sig"), "load", "-", "--database", "again.db")[2]
         assert "records loaded into again.db" in told
         assert run("dump", "--database", "again.db")[1] == dumped
-        sent = json.dumps(product, ensure_ascii=False).encode("utf-8-sig")
-        shown = run_on(sent, "call", "POST", "/departments", "-", **ascii)[1]
-        assert json.loads(shown)["name"] == product["name"]
         assert "✓.json" in run_on(b"", "load", "no ✓.json", **ascii)[2]
-        for command in ("load -", "call POST /products -"):
-            told = refused(run_on(b'{"name": "P\xe4per"}', *command.split()))
-            assert told == "stdin must be text in UTF-8"
-
-    def test_call_gets_the_document_of_the_service_that_would_serve(self, run, monkeypatch):
-        monkeypatch.setenv("PMSERVICE_PORT", "9000")
-        shown = run("call", "GET", "openapi.json", "-d", ":memory:")[1]
-        assert json.loads(shown)["servers"] == [{"url": "http://127.0.0.1:9000"}]
+        told = refused(run_on(b'{"name": "P\xe4per"}', "load", "-"))
+        assert told == "stdin must be text in UTF-8"
 
     @each("command", COMMANDS)
     def test_help_fits_a_terminal_and_is_true_for_the_command(self, monkeypatch, command):
@@ -11912,9 +11888,7 @@ class TestCommandLine:
         """For a Service that is called pmservice, with a named port, and for pmservice-db."""
         for name, value in OF_KUBERNETES.items():
             monkeypatch.setenv(f"PMSERVICE_{name}", value)
-        shown = run("call", "GET", "openapi.json", "-d", ":memory:")
-        assert json.loads(shown[1])["servers"] == [{"url": "http://127.0.0.1:8080"}]
-        assert shown[2] == ""
+        assert run("user", "new1")[2] == "user 2, new1, created\n"
 
     def test_variable_that_cannot_be_read_is_named(self, run, monkeypatch):
         monkeypatch.setenv("PMSERVICE_CONTROL", "maybe")
@@ -11955,7 +11929,7 @@ class TestCommandLine:
         statements.before = lose_patience
         with another_program("pm.db") as writer:
             writer.execute("BEGIN IMMEDIATE")
-            for command in ("check", "backup copy.db", "call GET /products"):
+            for command in ("check", "backup copy.db", "dump"):
                 assert run(*command.split())[0] == 0
             assert refused(run("user", "dev1")) == "The database is busy; try again."
 
@@ -11972,18 +11946,6 @@ class TestCommandLine:
         for file in Path().glob("*.db"):
             with another_program(file) as connection:
                 assert connection.execute("SELECT count(*) FROM product").fetchone() == (0,)
-
-    @TERMINALS
-    def test_call_is_indented_at_a_terminal_only_and_not_logged(self, run):
-        Client("pm.db", load={"departments": [{"name": "开发"}]}).close()
-        _, piped, _ = run("call", "GET", "departments")
-        assert piped.count("\n") == 1
-        indented = json.dumps(json.loads(piped), indent=2, ensure_ascii=False)
-        screen = to_terminal()
-        with contextlib.redirect_stdout(screen), contextlib.redirect_stderr(screen):
-            for method in ("GET", "HEAD"):  # which has no body
-                assert pmservice.main(["call", method, "departments"]) == 0
-        assert screen.shown() == f"{indented}\n\n"
 
     @each(("command", "statement", "error", "code", "told"), [
         ("load f.json", "COMMIT", KeyboardInterrupt(), 130, ""),
@@ -12002,7 +11964,7 @@ class TestCommandLine:
         statements.before = fail
         assert run(*command.split()) == (code, "", told)
         statements.before = ignore
-        assert json.loads(run("call", "GET", "products")[1])["total"] == 0
+        assert json.loads(run("dump")[1])["products"] == []
         assert sorted(os.listdir()) == ["f.json", "pm.db"]
 
     def test_without_its_libraries_or_tables_it_says_what_to_do(self, tmp_path):
@@ -12091,11 +12053,6 @@ class TestCommandLine:
         with opened("copy.db") as copy:
             assert copy.get(f"/products/{removed}")["deleted"] is False
             assert copy.product()["id"] == removed + 1
-
-    @each(("arguments", "code", "shown"), CALL_COMMANDS)
-    def test_call_prints_the_answer_and_exits_with_1_from_400(self, run, arguments, code, shown):
-        assert run("user", "admin")[0] == 0  # makes the file, as reading does not
-        assert run("call", *arguments.split())[:2] == (code, f"{shown}\n")
 
     @TERMINALS
     def test_long_work_shows_progress_on_a_terminal(self, run):
