@@ -5,11 +5,11 @@ Programs, projects, products, stories, plans, builds, releases, tasks, bugs, tes
 tasks over HTTP with JSON, for clients that were written for the real server. `pmservice` serves it;
 `create_app()` returns the WSGI application.
 
-Read the file from top to bottom: each room uses only the rooms above it. Rooms 1 to 12 are the
-product; the others surround it. To find out what a request does, search for its path in OPERATIONS
-(room 11): the row names the view or list that shows the answer (rooms 5 and 6), the body that the
-operation reads (room 4) and the function that performs it (room 8). What a record shows, and who
-sees it, are the views of schema.sql.
+Read the file from top to bottom: each room uses only the rooms above it, types aside. Rooms 1 to 12
+are the product; the others surround it. To find out what a request does, search for its path in
+OPERATIONS (room 11): the row names the view or list that shows the answer (rooms 5 and 6), the body
+that the operation reads (room 4) and the function that performs it (room 8). What a record shows,
+and who sees it, are the views of schema.sql. All routes stand at the head of room 16.
 
     1 Words         the specification's enumerations and odd constants
     2 Errors        how a request is refused
@@ -22,15 +22,16 @@ sees it, are the views of schema.sql.
     9 Users         users, their passwords and tokens
     10 Fixtures     all records as one JSON document, in and out
     11 Operations   the table of what can be called
-    12 Service      HTTP: bodies, paths, tokens, refusals, answers
+    12 Exchange     a request: its path, query and body; the answers of operations as JSON
     13 OpenAPI      the tables above as a document
     14 Control      clock, journal, faults and snapshots, for tests
     15 Page         what browsers are shown
-    16 Server       waitress: connections and threads
-    17 Demo         a made-up company
-    18 Application  create_app(), running() and what the pytest plugin calls
-    19 Pull         the records of a running server, read over HTTP
-    20 Command      settings and the command line
+    16 Service      the WSGI application: all routes, for programs and for browsers
+    17 Server       waitress: connections and threads
+    18 Demo         a made-up company
+    19 Application  create_app(), running() and what the pytest plugin calls
+    20 Pull         the records of a running server, read over HTTP
+    21 Command      settings and the command line
 
 To add
     a field       a column in a new part of schema.sql; its name in the fields of the resource
@@ -45,9 +46,9 @@ To add
     a resource    a table and its views in schema.sql, with its line in the table of who sees what;
                   its enumerations (room 1), fields, bodies and row of RESOURCES (room 4), views
                   (room 5), states and row of HOMES (room 6), rows of OPERATIONS, labels and row of
-                  LAYOUTS (room 15), a line in PULLED (room 19) if real servers have it
+                  LAYOUTS (room 15), a line in PULLED (room 20) if real servers have it
     a rule        between fields: a function of room 4; between records: a row of CONSTRAINTS
-    a setting     a row of SETTINGS (room 18), and its line in Settings
+    a setting     a row of SETTINGS (room 19), and its line in Settings
 
 The tests say all of this again from the specification: they name what lacks a row there.
 """
@@ -2982,7 +2983,7 @@ class Store:
     def change_password(self, account: str, old_hash: str | None, new_hash: str) -> None:
         """Replace the stored hash of a password, and log out everybody who knew the old one.
 
-        Users who have a copy of admin's hash (see share_password, room 17) get admin's new one.
+        Users who have a copy of admin's hash (see share_password, room 18) get admin's new one.
         """
         copies = f"account = :account OR (:account = '{ADMIN}' AND password = :old)"
         logins = f"SELECT account FROM user WHERE {copies}"
@@ -5476,28 +5477,25 @@ COMPANIONS = (  # beyond the specification: the rest of the published interface
 OPERATIONS = SPECIFIED + COMPANIONS
 
 
-# --- 12 Service: HTTP -----------------------------------------------------------------------------
-# HTTP around the operations: read a request, refuse it or perform its row of OPERATIONS, render the
-# answer. No SQL stands here, and nothing that only one operation means.
+# --- 12 Exchange: a request and its answer --------------------------------------------------------
+# What a request says is read here, its operation is performed, and the answer is written as JSON.
+# No SQL stands here, and nothing that only one operation means.
 #
 # A request, from its first byte to its last:
-#  1. waitress receives it, and room 16 chooses the thread that answers it.
-#  2. That thread calls Service.__call__, which makes an Exchange: all that is known of the request.
-#  3. What a browser asks for goes to room 15, everything else to Bottle's routes.
-#  4. Pages and routes begin with Service.admit, which checks the size, the Host and the Origin, and
-#     cleans the path; on the way to a route, a fault may then answer instead (room 14).
-#  5. Bottle finds the row of OPERATIONS by method and path, or refuses the request (404, 405).
-#  6. Unless the row is open, `needs_token` finds out whose token was sent (401), and refuses (503)
-#     while records are loading.
-#  7. A GET reads all that it shows from one state of the database. A write receives its body
-#     before its transaction, so that a slow client holds no lock, and checks its query; then,
-#     within it, it finds the record in the path (404), parses the body and checks the fields,
-#     performs the operation, and renders the answer.
-#  8. The answer is whole before its first byte is sent, so no reader holds a transaction open, and
-#     each error becomes a refusal (`render_errors`): what a write has done is then rolled back.
-#  9. Service.__call__ adds the headers that all answers have and the line in the log; pages and
-#     preflights aside, it also adds the entry in the journal.
-# 10. waitress sends the bytes.
+# 1. waitress receives it, and room 17 chooses the thread that answers it.
+# 2. Service.__call__ (room 16) makes an Exchange: all that is known of the request.
+# 3. `before_route` checks its size, Host and Origin, and cleans its path. A fault may then answer
+#    instead (room 14). A browser that wants a page must have logged in.
+# 4. Bottle looks the path up among the routes, or refuses it (404, 405).
+# 5. `needs_token` finds out whose token a program sent (401).
+# 6. A GET reads all that it shows from one state of the database. A write receives its body before
+#    its transaction, so that a slow client holds no lock; within it, it finds the record in the
+#    path (404), checks the fields, performs the operation, and writes the answer.
+# 7. `as_answer` makes HTML of a page (room 15), and a refusal of each error: what a write has done
+#    is then rolled back. `answer_error` says it as JSON or as a page.
+# 8. Service.__call__ adds the headers that all answers have, the line in the log and the entry in
+#    the journal. The answer is whole before its first byte is sent, so no reader holds a
+#    transaction open.
 
 Environ = Members  # of WSGI
 Texts = dict[str, str]
@@ -5511,6 +5509,7 @@ NO_PAGES = tuple(f"{path}/" for path in (*PREFIXES, "/openapi.json", "/favicon.i
 # The pages and forms below /-/.
 LOGIN_PATH, LOGOUT_PATH = "/-/in", "/-/out"
 JOURNAL_PATH, TASKS_PATH = "/-/journal", "/-/tasks"
+PAGES_ALONE = (TASKS_PATH, LOGIN_PATH, LOGOUT_PATH)  # where programs find nothing
 PAGE_CALLS = {
     ("GET", TASKS_PATH),
     ("GET", JOURNAL_PATH),
@@ -5553,6 +5552,8 @@ AT_MOST = f"with at most {MOST_FIELDS:,} fields"
 READ = "a JSON object, or a form in UTF-8 such as name=Shop&acl=open"  # what a body must be
 MAX_BODY = 1024 * 1024  # bytes
 MAX_LOAD = 64 * MAX_BODY  # bytes of a fixture that a control loads
+ROWS = 50  # of a list on a page of HTML, unless its query has a limit
+MOST_ROWS = 500
 MAX_PATH = 1000  # characters of a path in the journal and the log
 MAX_METHOD = 20  # of a method
 MOST_IGNORED = 20  # names that an answer says were ignored
@@ -5593,12 +5594,13 @@ class Exchange:
     number: see NUMBERS.
     raw_path: the path as WSGI gives it; `path` is without a prefix and a trailing slash.
     method: cut and printable, for messages.
+    is_page: whether a browser asks for a page; otherwise the answer is JSON.
+    aside: whether the journal leaves it out: a page, a preflight, what is no operation.
     caller: who sent it, NOBODY until the token is known.
     body: its bytes, once they are read.
     ignored: the names in the body and the query that are not taken.
     tried: the account of a log-in.
     error, hint: the sentences of a refusal.
-    aside: whether it is a page or a preflight, which the journal leaves out.
     fault: the fault that it met (room 14).
     duration: milliseconds.
     answered: when it was answered, in seconds by the system's clock, whatever the service's says.
@@ -5610,13 +5612,14 @@ class Exchange:
     raw_path: str
     path: str
     method: str
+    is_page: bool
+    aside: bool
     caller: Caller = NOBODY
     body: bytes = b""
     ignored: list[str] = dataclasses.field(default_factory=list)
     tried: str = ""
     error: str = ""
     hint: str = ""
-    aside: bool = False
     fault: Fields = dataclasses.field(default_factory=dict)
     status: int = 0
     answer: list[bytes] = dataclasses.field(default_factory=list)
@@ -5639,13 +5642,18 @@ class Exchange:
         cut = [name[:MAX_IGNORED_NAME] for name in self.ignored[:MOST_IGNORED]]
         return ", ".join(urllib.parse.quote(name, "[]?.", errors="replace") for name in cut)
 
+    def header(self, name: str, default: str = "") -> str:
+        """Return a header, by its key in the environ. Bottle's get_header() fails at some bytes."""
+        text: str = self.environ.get(name, default)
+        return text
+
     def note_ignored(self, found: Iterable[str]) -> None:
         """Note the first names that are ignored, before those that were noted already."""
         self.ignored[:0] = itertools.islice(found, MOST_IGNORED)
 
     def read_body(self) -> bytes:
         """Read the bytes of the body, and return them."""
-        length = int(self.environ.get("CONTENT_LENGTH") or 0)
+        length = int(self.header("CONTENT_LENGTH") or 0)
         self.body = bytes(self.environ["wsgi.input"].read(length))
         return self.body
 
@@ -5653,8 +5661,8 @@ class Exchange:
         """Raise Refusal (400) for a body that was read and is compressed or multipart."""
         if not self.body:
             return
-        encoding = self.environ.get("HTTP_CONTENT_ENCODING", "").lower()
-        kind = self.environ.get("CONTENT_TYPE", "").partition(";")[0].lower()
+        encoding = self.header("HTTP_CONTENT_ENCODING").lower()
+        kind = self.header("CONTENT_TYPE").partition(";")[0].lower()
         if encoding not in ("", "identity"):
             name = printable(encoding[:MAX_NAME])
             raise Refusal(400, f"A body with Content-Encoding {name} is not read; send plain JSON.")
@@ -5664,13 +5672,29 @@ class Exchange:
     def fields(self) -> Fields:
         """Return the fields of the body that was read. Raises Refusal."""
         self.refuse_encoded()
-        return parse_body(self.body, self.environ.get("CONTENT_TYPE", ""))
+        return parse_body(self.body, self.header("CONTENT_TYPE"))
+
+    def parameters(self) -> Texts:
+        """Return the query parameters; an empty one counts as not given. Raises Refusal."""
+        query = self.header("QUERY_STRING")
+        try:
+            return dict(urllib.parse.parse_qsl(query, max_num_fields=MOST_FIELDS))
+        except ValueError:
+            raise Refusal(400, f"The query must be like page=2&limit=50, {AT_MOST}.") from None
 
     def query(self, shape: Shape) -> Texts:
-        """Return the parameters of the query that a shape has, and note the others."""
-        given = parse_query(self.environ)
+        """Return the query parameters that a shape has, and note the others."""
+        given = self.parameters()
+        if self.is_page and "page" in shape.fields:
+            given = with_rows(given)
         self.note_ignored(ignored_fields(shape, given, "?"))
         return {name: given[name] for name in given if name in shape.fields}
+
+    def asked_for(self) -> str:
+        """Return the path and query, as a link."""
+        path = urllib.parse.quote(self.raw_path, "/", "latin-1", "replace")
+        query = self.header("QUERY_STRING")
+        return f"{path}?{query}" if query else path
 
 
 def this_exchange() -> Exchange:
@@ -5679,252 +5703,41 @@ def this_exchange() -> Exchange:
     return exchange
 
 
-class Service:
-    """The WSGI application. `token` acts as the administrator; `close()` releases everything.
+def wants_page(method: str, path: str, accept: str, token: str | None) -> bool:
+    """Tell whether a browser asks: only browsers accept XHTML, only programs send a token.
 
-    settings: see Settings in room 18.
-    names: the Hosts that are answered; None: every Host.
-    allowed: the Hosts that --allowed-host adds.
-    frames: the origins whose pages may show ours in a frame.
-    url: where it is served, "" before.
-
-    Rooms below set these:
-    routes: Bottle's, which all services of the process share: the request names its service.
-    controls: a Controls of room 14.
-    page: a Page of room 15.
+    At /, HTML is enough.
     """
-
-    routes: bottle.Bottle
-    controls: Any
-    page: Any
-
-    def __init__(self, database: Database, settings: Fields):
-        self.database = database
-        self.token: str = settings["token"] or secrets.token_hex(16)
-        self.admin_hash = hash_token(self.token)
-        self.origins = set(listed(read_origins(settings["origin"])))
-        self.frames = listed(read_origins(settings["frame"]))
-        self.allowed = listed(settings["allowed_host"])
-        self.names: set[str] | None = None
-        if self.allowed or settings["loopback_only"]:
-            self.names = {*LOOPBACK_NAMES, *self.allowed}
-        self.loading = False
-        self.stopping = False
-        self.url = ""
-        self.id_prefix = secrets.token_hex(4)  # of the ids of requests
-
-    def close(self) -> None:
-        """Close the database's connections."""
-        self.database.close()
-
-    def __call__(self, environ: Environ, start_response: Handler) -> list[bytes]:
-        """Answer a request; record it in the log and the journal."""
-        began = time.perf_counter()
-        path, method = environ["PATH_INFO"], environ["REQUEST_METHOD"]
-        shown_method = printable(method[:MAX_METHOD])
-        exchange = Exchange(self, environ, next(NUMBERS), path, path, shown_method)
-        environ["pmservice.exchange"] = exchange
-
-        def start(status: str, headers: Headers, *rest: Any) -> Any:
-            exchange.status = int(status[:3])
-            faulty: Texts = exchange.fault.get("headers", {})
-            if "content-type" in map(str.lower, faulty):  # the only one that it replaces
-                headers = [header for header in headers if header[0] != "Content-Type"]
-            added = [*self.headers_of(exchange), *faulty.items()]
-            return start_response(status, [*headers, *added], *rest)
-
-        accept, token = environ.get("HTTP_ACCEPT", ""), environ.get("HTTP_TOKEN")
-        exchange.aside = self.wants_page(method, path, accept, token)
-        answer_with = self.page if exchange.aside else self.routes
-        answer: list[bytes] = answer_with(environ, start)
-        exchange.answer = answer
-        exchange.duration = round((time.perf_counter() - began) * 1000, 3)
-        if log.isEnabledFor(logging.INFO):
-            log_call(exchange)
-        if self.controls.on:
-            self.controls.record(exchange)
-        del environ["pmservice.exchange"]  # which has the environ: a cycle would keep both
-        if exchange.fault.get("drop"):
-            raise ClientDisconnected  # waitress then closes the connection
-        return answer
-
-    def wants_page(self, method: str, path: str, accept: str, token: str | None) -> bool:
-        """Tell whether a browser asks: only browsers accept XHTML, only programs send a token.
-
-        At /, HTML is enough.
-        """
-        is_at_root = path == "/" and "text/html" in accept.lower()
-        if token is not None or not (is_at_root or "application/xhtml+xml" in accept):
-            return False
-        method = method.replace("HEAD", "GET")
-        if (method, path.removesuffix("/")) in PAGE_CALLS:
-            return True
-        return method == "GET" and not f"{path}/".startswith(NO_PAGES)
-
-    def headers_of(self, exchange: Exchange) -> Headers:
-        """Return the headers that every answer has, refusals included."""
-        environ = exchange.environ
-        headers = [("Vary", "Accept, Origin"), ("Cache-Control", "no-store")]
-        headers.append(("X-Request-Id", exchange.id))
-        origin = environ.get("HTTP_ORIGIN")
-        if origin is not None and self.may_call(origin, environ.get("HTTP_HOST")):
-            headers.append(("Access-Control-Allow-Origin", origin))
-            headers.append(("Access-Control-Expose-Headers", EXPOSED))
-        if exchange.ignored:
-            headers.append(("Ignored-Fields", exchange.ignored_text))
-        return headers
-
-    # Before a route is looked up
-
-    def admit(self, exchange: Exchange) -> str:
-        """Make the checks that come first. Raises Refusal, or the answer to a preflight.
-
-        Set the path, and return why it is to be refused, "" if it is not.
-        """
-        environ = exchange.environ
-        if "pmservice.refused" in environ:  # malformed HTTP, see Task in room 16
-            raise Refusal(*environ["pmservice.refused"])
-        refuse_size(environ)
-        if self.names is not None and bare_path(exchange.raw_path) not in PROBES:
-            refuse_host(environ, self.names)
-        self.admit_origin(exchange)
-        exchange.path, reason = normalize_path(exchange)
-        environ["PATH_INFO"] = exchange.path
-        return reason
-
-    def admit_origin(self, exchange: Exchange) -> None:
-        """Refuse pages of an origin that may not call. Answer a preflight."""
-        environ = exchange.environ
-        origin = environ.get("HTTP_ORIGIN")
-        if origin is not None and not self.may_call(origin, environ.get("HTTP_HOST")):
-            name = printable(origin[:MAX_NAME])
-            remedy = f"start it with --origin {name} to allow them"
-            raise Refusal(403, f"Pages of {name} may not call this service; {remedy}.")
-        asks = "HTTP_ACCESS_CONTROL_REQUEST_METHOD" in environ
-        if origin and asks and environ["REQUEST_METHOD"] == "OPTIONS":
-            exchange.aside = True
-            # Any header is allowed: else the browser blocks a request with `Authorization`, and its
-            # page never sees the hint OTHER_HEADER.
-            asked = environ.get("HTTP_ACCESS_CONTROL_REQUEST_HEADERS", "")
-            allowed = asked if ASKED_HEADERS.fullmatch(asked) else "Token, Content-Type"
-            headers = {**PREFLIGHT, "Access-Control-Allow-Headers": allowed}
-            if environ.get("HTTP_ACCESS_CONTROL_REQUEST_PRIVATE_NETWORK") == "true":
-                headers["Access-Control-Allow-Private-Network"] = "true"
-            raise bottle.HTTPResponse(status=204, headers=headers)
-
-    def may_call(self, origin: str, host: str | None) -> bool:
-        """Tell whether pages of an origin may call: a named one, an app, this Host or machine."""
-        if "*" in self.origins or origin in self.origins:
-            return True
-        # The time for a match grows with the square of the length.
-        parts = ORIGIN.fullmatch(origin.lower()) if len(origin) <= MAX_NAME else None
-        if not parts:
-            return False
-        if parts[1] not in DEFAULT_PORTS:  # an app or a browser extension
-            return True
-        port = DEFAULT_PORTS[parts[1]]
-        # a page that this service sent
-        if host and parts[2].removesuffix(port) == host.lower().removesuffix(port):
-            return True
-        return LOOPBACK_ORIGIN.fullmatch(parts[0]) is not None
-
-    # The caller of a token
-
-    def caller(self, environ: Environ) -> Caller:
-        """Return whose token a request has. Raises Refusal (401), with a hint what to send."""
-        token = environ.get("HTTP_TOKEN", "")
-        raw = token.encode("latin-1", "replace")  # WSGI passes the header's bytes as Latin-1
-        found = self.caller_of(raw.decode("utf-8", "surrogateescape"))
-        if found:
-            return found._replace(token=token)
-        hint = SEND_TOKEN
-        if token:
-            hint = WRONG_TOKEN
-        elif environ.keys() & {"HTTP_AUTHORIZATION", "HTTP_COOKIE"}:
-            hint = OTHER_HEADER
-        raise Refusal(401, UNAUTHORIZED, hint=hint)
-
-    def caller_of(self, token: str) -> Caller | None:
-        """Return whose token it is, None if it is unknown."""
-        hash = hash_token(token)
-        if hmac.compare_digest(hash, self.admin_hash):
-            return ADMINISTRATOR
-        return authenticate(self.database, hash)
-
-    def note_login(self, exchange: Exchange, account: Any) -> None:
-        """Note the account of a login for the log, unless it is malformed or is our token."""
-        is_account = isinstance(account, str) and ASCII_ACCOUNT.fullmatch(account)
-        if is_account and hash_token(account) != self.admin_hash:
-            exchange.tried = account
-
-    # Performing the operation that a route names. Each method returns the answer's JSON.
-
-    def answer_login(self, exchange: Exchange, operation: Operation, id: Any) -> str:
-        """Perform the operation that needs no token; it takes the database, because it hashes."""
-        if self.loading:  # its users may not be there yet
-            raise Refusal(503, LOADING)
-        exchange.query(NOTHING)
-        exchange.read_body()
-        fields = exchange.fields()
-        self.note_login(exchange, fields.get("account"))
-        exchange.note_ignored(ignored_fields(operation.reads, fields))
-        body = check(operation.reads, fields)
-        return to_json(operation.perform(self.database, body))
-
-    def answer_write(self, exchange: Exchange, operation: Operation, id: Any) -> str:
-        """Perform an operation that changes something; see the head of this room."""
-        exchange.read_body()
-        if operation.admin and not exchange.caller.admin:
-            raise Refusal(403, ADMIN_ONLY)
-        parameters, shape = operation.parameters, operation.query_shape
-        query = exchange.query(shape)
-        # Only refuses: wrong parameters come before a missing record (404). Their values are read
-        # in `carry_out`, together with the body.
-        check(shape, query)
-        waited = exchange.environ.get("pmservice.waited", 0.0)  # see Task in room 16
-        patience = max(LEAST_PATIENCE, PATIENCE - waited)
-        with self.database.writing(exchange.caller, patience) as store:
-            row = None
-            if not operation.by:
-                row = find_named(store, operation, id)
-            fields = exchange.fields()  # only now: a missing record is refused before a wrong body
-            taken = Shape({**parameters, **operation.reads.fields})
-            exchange.note_ignored(ignored_fields(taken, fields))
-            # A field may come in the query and in the body: the body wins, unless empty there.
-            not_empty = {name: value for name, value in fields.items() if value not in (None, "")}
-            fields = {**fields, **query, **not_empty}
-            if operation.by:
-                named = check(Shape(parameters, operation.by), fields)
-                row = find_named(store, operation, named[operation.by])
-            changed = carry_out(store, operation, row, fields)
-            exchange.note_ignored(store.ignored)
-            return written_text(store, operation.shows, changed)
-
-    def answer_read(self, exchange: Exchange, operation: Operation, id: Any) -> str:
-        """Return what a GET shows, from one state of the database."""
-        with self.database.reading(exchange.caller) as store:
-            return answer_text(store, exchange, operation, id)
+    is_at_root = path == "/" and "text/html" in accept.lower()
+    if token is not None or not (is_at_root or "application/xhtml+xml" in accept):
+        return False
+    method = method.replace("HEAD", "GET")
+    if (method, path.removesuffix("/")) in PAGE_CALLS:
+        return True
+    return method == "GET" and not f"{path}/".startswith(NO_PAGES)
 
 
 # Size, Host and Origin
 
 
-def refuse_size(environ: Environ) -> None:
+def refuse_size(exchange: Exchange) -> None:
     """Raise Refusal (413) for a body that is too large, (400) for an unreadable length."""
-    length = environ.get("CONTENT_LENGTH")
+    length = exchange.header("CONTENT_LENGTH")
     if not length:
         return
     if not re.fullmatch("[0-9]{1,18}", length):
         raise Refusal(400, "The Content-Length must be a number of bytes.")
-    limit = MAX_LOAD if bare_path(environ["PATH_INFO"]) == "/-/load" else MAX_BODY
+    limit = MAX_LOAD if bare_path(exchange.raw_path) == "/-/load" else MAX_BODY
     if int(length) > limit:
         raise Refusal(413, f"The body must be at most {limit} bytes long (got {length}).")
 
 
-def refuse_host(environ: Environ, names: Iterable[str]) -> None:
+def refuse_host(exchange: Exchange, names: Iterable[str]) -> None:
     """Raise Refusal (421) for a Host that is not one of these names, which stops DNS rebinding."""
-    absolute = ABSOLUTE.match(environ.get("REQUEST_URI", ""))  # wins over the Host header
-    host = absolute[1] if absolute else environ.get("HTTP_HOST")
+    if bare_path(exchange.raw_path) in PROBES:
+        return
+    absolute = ABSOLUTE.match(exchange.header("REQUEST_URI"))  # wins over the Host header
+    host = absolute[1] if absolute else exchange.environ.get("HTTP_HOST")
     if host is None:
         return
     named = HOST.fullmatch(host)
@@ -5973,7 +5786,7 @@ def service_url() -> str:
     return f"{environ['wsgi.url_scheme']}://{host}"
 
 
-# Paths and routes
+# Paths
 
 
 def normalize_path(exchange: Exchange) -> tuple[str, str]:
@@ -5987,8 +5800,7 @@ def normalize_path(exchange: Exchange) -> tuple[str, str]:
         path = exchange.raw_path.encode("latin-1").decode()
     except UnicodeError:
         return exchange.raw_path, "This path is not UTF-8."
-    target = exchange.environ.get("REQUEST_URI") or ""
-    raw = target.partition("?")[0]
+    raw = exchange.header("REQUEST_URI").partition("?")[0]
     # "\n": the `$` of a route's pattern would match before it.
     if raw.startswith("//") or "%2f" in raw.lower() or "\n" in path:
         return bare_path(path), f"There is nothing at {raw or path}."
@@ -6051,78 +5863,6 @@ def is_nearly(word: str, known: str) -> bool:
     rest = iter(long)
     is_inside = len(long) - len(short) <= 2 and all(letter in rest for letter in short)
     return word[:1] == known[:1] and (is_inside or sorted(word) == sorted(known))
-
-
-class Router(bottle.Router):  # type: ignore[misc]
-    """Bottle's router, which looks up a path with an id as OPERATIONS writes it.
-
-    Bottle would compile a pattern for each of these routes, 9 ms in all, and try one after another
-    at each call.
-    """
-
-    def match(self, environ: Environ) -> tuple[Any, Fields]:
-        """Return the route of a request, and what the path names. Raises HTTPError (404, 405)."""
-        path = environ["PATH_INFO"]
-        if "<" in path:  # as in the routes themselves
-            raise bottle.HTTPError(404)
-        id, pattern = ID_IN_PATH.search(path), pattern_of(path)
-        if id and any(pattern in known for known in self.static.values()):
-            route, _ = super().match({**environ, "PATH_INFO": pattern})
-            return route, {"id": int(id[1])}
-        found: tuple[Any, Fields] = super().match(environ)
-        return found
-
-
-# Bottle's filters: what a name in a path matches, how that is read, how it is written.
-# fmt: off
-PATH_FILTERS: dict[str, Callable[[str], Any]] = {
-    "name": lambda _: ("[A-Za-z0-9_.-]{1,64}", str, str),
-    "user": lambda _: (ONE_USER, lambda text: int(text) if text.isdigit() else text, str),
-}
-# fmt: on
-
-
-def add_routes(
-    routes: bottle.Bottle, rows: Iterable[Any], make_handler: Callable[[Any], Handler]
-) -> None:
-    """Add the routes of a table: rows with method, path and open (without a token)."""
-    for row in rows:
-        # \<id> is literal text to Bottle: Router looks it up. <user> becomes <user:user>, the name
-        # with its filter in PATH_FILTERS.
-        rule = re.sub("<(.*?)>", r"<\1:\1>", row.path).replace("<id:id>", r"\<id>")
-        decorators = [] if row.open else [needs_token]
-        routes.route(rule, row.method, make_handler(row), row.path, apply=decorators)
-
-
-def needs_token(handle: Handler) -> Handler:
-    """Decorate a handler: it is called once the token is known and everything is loaded."""
-
-    def admitted(**named: Any) -> Any:
-        exchange = this_exchange()
-        exchange.caller = exchange.service.caller(exchange.environ)
-        if exchange.service.loading:
-            raise Refusal(503, LOADING)
-        return handle(**named)
-
-    return admitted
-
-
-def make_handler(operation: Operation) -> Handler:
-    """Return the function that Bottle calls for an operation."""
-    answer = Service.answer_write
-    if operation.method == "GET":
-        answer = Service.answer_read
-    elif operation.open:
-        answer = Service.answer_login
-
-    def handle(**named: Any) -> bytes:
-        exchange = this_exchange()
-        bottle.response.status = operation.status
-        bottle.response.content_type = "application/json"
-        id = next(iter(named.values()), 0)  # no path names two things
-        return answer(exchange.service, exchange, operation, id).encode()
-
-    return handle
 
 
 # Bodies and queries
@@ -6199,13 +5939,12 @@ def parse_form(text: str) -> Fields:
     return {**fields, **arrays}
 
 
-def parse_query(environ: Environ) -> Texts:
-    """Return the query parameters; an empty one counts as not given. Raises Refusal."""
-    query = environ.get("QUERY_STRING", "")
-    try:
-        return dict(urllib.parse.parse_qsl(query, max_num_fields=MOST_FIELDS))
-    except ValueError:
-        raise Refusal(400, f"The query must be like page=2&limit=50, {AT_MOST}.") from None
+def with_rows(query: Texts) -> Texts:
+    """Return the query of a list with a page and a limit that suit a page of HTML."""
+    paged = {"page": "1", "limit": str(ROWS), **query}
+    with contextlib.suppress(ValueError):  # the operation refuses what is not a limit
+        paged["limit"] = str(min(LIMIT.read(paged["limit"]), MOST_ROWS))
+    return paged
 
 
 def with_page(query: Fields, listing: Listing) -> Fields:
@@ -6282,6 +6021,50 @@ def filters_of(store: Store, listing: Listing, query: Fields) -> Fields:
             value = user["account"]
         filters[name] = value
     return filters
+
+
+def answer_login(exchange: Exchange, operation: Operation, id: Any) -> str:
+    """Log in, and return the answer's JSON; this takes the database, because it hashes."""
+    service = exchange.service
+    if service.loading:  # its users may not be there yet
+        raise Refusal(503, LOADING)
+    exchange.query(NOTHING)
+    exchange.read_body()
+    fields = exchange.fields()
+    service.note_login(exchange, fields.get("account"))
+    exchange.note_ignored(ignored_fields(operation.reads, fields))
+    body = check(operation.reads, fields)
+    return to_json(operation.perform(service.database, body))
+
+
+def answer_write(exchange: Exchange, operation: Operation, id: Any) -> str:
+    """Perform an operation that changes something, and return its answer's JSON."""
+    exchange.read_body()
+    if operation.admin and not exchange.caller.admin:
+        raise Refusal(403, ADMIN_ONLY)
+    parameters, shape = operation.parameters, operation.query_shape
+    query = exchange.query(shape)
+    # Only refuses: wrong parameters come before a missing record (404). Their values are read
+    # in `carry_out`, together with the body.
+    check(shape, query)
+    waited = exchange.environ.get("pmservice.waited", 0.0)  # see Task in room 17
+    patience = max(LEAST_PATIENCE, PATIENCE - waited)
+    with exchange.service.database.writing(exchange.caller, patience) as store:
+        row = None
+        if not operation.by:
+            row = find_named(store, operation, id)
+        fields = exchange.fields()  # only now: a missing record is refused before a wrong body
+        taken = Shape({**parameters, **operation.reads.fields})
+        exchange.note_ignored(ignored_fields(taken, fields))
+        # A field may come in the query and in the body: the body wins, unless empty there.
+        not_empty = {name: value for name, value in fields.items() if value not in (None, "")}
+        fields = {**fields, **query, **not_empty}
+        if operation.by:
+            named = check(Shape(parameters, operation.by), fields)
+            row = find_named(store, operation, named[operation.by])
+        changed = carry_out(store, operation, row, fields)
+        exchange.note_ignored(store.ignored)
+        return written_text(store, operation.shows, changed)
 
 
 # Answers, as JSON
@@ -6398,57 +6181,6 @@ def rendered(store: Store, view: View, rows: Sequence[Record]) -> list[str]:
     return view.show(rows, Scene(people, store.zone))
 
 
-# Refusals
-
-
-def render_errors(work: Handler) -> Handler:
-    """Decorate a function that answers a request: for an error, it raises the answer instead."""
-
-    @functools.wraps(work)
-    def wrapper(*args: Any, **named: Any) -> Any:
-        try:
-            return work(*args, **named)
-        except bottle.HTTPResponse:
-            raise
-        except Refusal as error:
-            raise refusal(error.status, error.body) from None
-        except sqlite3.DatabaseError as error:
-            known = (answer for part, answer in STORAGE_ERRORS.items() if part in str(error))
-            status, sentence = next(known, (500, FAILED))
-            log.error("database: %s", error, exc_info=status == 500)
-            raise refusal(status, {"error": sentence}) from None
-        except RecursionError:  # a value of the body, where it is checked or quoted
-            raise refusal(400, {"error": NESTED_TOO_DEEP}) from None
-        except Exception:
-            log.exception("%s %s failed", bottle.request.method, bottle.request.path)
-            raise refusal(500, {"error": FAILED}) from None
-
-    return wrapper
-
-
-def refusal(status: int, body: Fields) -> bottle.HTTPResponse:
-    """Return the answer of a refusal, and note its sentences for the journal and the log."""
-    exchange = this_exchange()
-    exchange.error = body["error"]
-    exchange.hint = body.get("hint", "")
-    content = to_json(body).encode("utf-8", "replace")
-    return bottle.HTTPResponse(content, status, {"Content-Type": "application/json"})
-
-
-def render_bottle_error(error: bottle.HTTPError) -> str:
-    """Return the JSON of Bottle's own refusals: 404, 405, and 500 for a failure of its own."""
-    exchange = this_exchange()
-    path, method = exchange.path, exchange.method
-    exchange.error = FAILED
-    if error.status_code == 404:
-        exchange.error = nothing_at(method, path)
-    elif error.status_code == 405:
-        allowed = error.get_header("Allow").replace(",", ", ")
-        exchange.error = f"{method} is not allowed at {path}; allowed: {allowed}."
-    bottle.response.content_type = "application/json"
-    return to_json({"error": exchange.error})
-
-
 # The log
 
 
@@ -6466,7 +6198,7 @@ def log_call(exchange: Exchange) -> None:
     """Write the line of a call to the log."""
     line = f"{exchange.method} {exchange.shown_path} {exchange.status} {exchange.duration:.1f} ms"
     line += f" {exchange.caller.account or '-'} {exchange.id}"
-    client = exchange.environ.get("REMOTE_ADDR", "")
+    client = exchange.header("REMOTE_ADDR")
     if client and not is_loopback(client.removeprefix("::ffff:")):  # IPv4, at a socket for both
         line += f" from {client}"
     if exchange.status >= 400:
@@ -6854,7 +6586,7 @@ MAX_KEPT = 8 * 1024  # bytes of a body or an answer that it keeps
 MAX_HEADERS = 100  # headers of a call that it keeps
 MAX_OFFSET = 10**9  # seconds by which the clock can be shifted
 MAX_WAIT = 60  # seconds of a delay, or of waiting for calls
-MAX_WAITING = 24  # calls that wait at once: the other workers (room 16) answer the other calls
+MAX_WAITING = 24  # calls that wait at once: the other workers (room 17) answer the other calls
 START_SNAPSHOT = ""  # a name that no path can have
 BLANKED = "***"
 CONTROLS_OFF = "The controls are off; start the service with --control."
@@ -6957,7 +6689,7 @@ def shown_call(call: Exchange) -> str:
         "url": sent_url(call, query),
         "query": query,
         "headers": shown_headers(call),
-        "body": blanked(call.body, call.environ.get("CONTENT_TYPE", "")),
+        "body": blanked(call.body, call.header("CONTENT_TYPE")),
         "ignored": call.ignored_text or None,
         "error": call.error[:MAX_KEPT].encode(errors="replace").decode() or None,
         "hint": call.hint or None,
@@ -7038,7 +6770,7 @@ def is_call(match: str) -> bool:
     """Tell whether a `match` without a * is a call that the service knows."""
     method, _, path = ONE_SEGMENT.sub("1", match).partition(" ")
     with contextlib.suppress(bottle.HTTPError):
-        routes().router.match({"REQUEST_METHOD": method, "PATH_INFO": path})
+        bottle.request.app.router.match({"REQUEST_METHOD": method, "PATH_INFO": path})
         return True
     return False
 
@@ -7195,7 +6927,7 @@ class Controls:
     """The state behind the control routes, and what they add to a service.
 
     on: whether the routes exist; if not, nothing is noted, and no fault applies.
-    used: whether a call came since the start or the last reset. If not, the plugin (room 18) does
+    used: whether a call came since the start or the last reset. If not, the plugin (room 19) does
         not reset the shared service before a test.
     calls: the journal: the last answered calls, in the order of their answers; see
         `cut_for_journal`.
@@ -7223,7 +6955,6 @@ class Controls:
         self.resets = 0
         self.frozen_at_start = clock.frozen
         self.return_to_start()
-        service.routes = routes()
         if on:
             self.alive.add(self)
 
@@ -7576,99 +7307,10 @@ CONTROLS = (
 # fmt: on
 
 
-# Routes
-
-
-def make_control(control: Control) -> Handler:
-    """Return the function that Bottle calls for a control."""
-
-    def handle(name: str = "") -> bytes:
-        exchange = this_exchange()
-        if not (control.open or exchange.caller.admin):
-            raise Refusal(403, ADMIN_ONLY)
-        body = exchange.read_body()
-        exchange.refuse_encoded()
-        query = parse_query(exchange.environ)
-        if control.reads is NOTHING:  # then parameters may also come in the body
-            query |= parse_body(body, "")
-        parameters = check_exactly(Shape(control.parameters), query)
-        given = body if control.reads is not NOTHING else name or parameters
-        bottle.response.content_type = "application/json"
-        answer = control.perform(exchange.service.controls, given)
-        if isinstance(answer, bytes):
-            return answer
-        return to_json(SUCCESS if answer is None else answer).encode()
-
-    return handle
-
-
-@render_errors
-def before_route() -> None:
-    """Make the checks that come before any route is looked up; Bottle calls this."""
-    exchange = this_exchange()
-    reason = exchange.service.admit(exchange)
-    exchange.service.controls.begin_call(exchange)
-    if reason:  # only now: faults apply to these calls, too
-        raise Refusal(404, reason)
-
-
-@functools.cache
-def routes() -> bottle.Bottle:
-    """Return the routes; they are made once for all services of the process."""
-    made = bottle.Bottle()
-    made.install(render_errors)
-    made.add_hook("before_request", before_route)
-    made.default_error_handler = render_bottle_error
-    vars(made)["router"] = Router()  # Bottle refuses to have it assigned
-    made.router.filters.update(PATH_FILTERS)
-    add_routes(made, OPERATIONS, make_handler)
-    add_routes(made, CONTROLS, make_control)
-    made.route("/openapi.json", "GET", get_document)
-    made.route("/", "GET", get_summary)
-    made.route("/favicon.ico", "GET", get_icon)
-    return made
-
-
-@functools.lru_cache(4)
-def openapi_text(url: str, day: date, on: bool) -> bytes:
-    """Return the OpenAPI document of a service whose controls are on, or off, as JSON."""
-    rows = [row for row in CONTROLS if on or row.open]
-    return to_json(openapi(url, day, rows)).encode()
-
-
-def get_document() -> bytes:
-    """Answer with the OpenAPI document."""
-    bottle.response.content_type = "application/json"
-    service = this_exchange().service
-    today = service.database.clock().astimezone(service.database.zone).date()
-    return openapi_text(service_url(), today, service.controls.on)
-
-
-def get_summary() -> bytes:
-    """Answer with what this is, and whether it is ready: some tools ask for / until it is there."""
-    exchange = this_exchange()
-    exchange.aside = True
-    is_ready = not exchange.service.loading and exchange.service.database.ready()
-    summary = {
-        "name": "pmservice",
-        "version": __version__,
-        "document": f"{service_url()}/openapi.json",
-        "ready": is_ready,
-    }
-    bottle.response.content_type = "application/json"
-    return to_json(summary).encode()
-
-
-def get_icon() -> bottle.HTTPResponse:
-    """Answer that there is no icon: pages bring theirs; browsers ask for one beside JSON."""
-    this_exchange().aside = True
-    return bottle.HTTPResponse(status=204)
-
-
 # --- 15 Page: what browsers are shown -------------------------------------------------------------
 # Pages for people: an overview, and the answer of every GET as tables, made from OPERATIONS, the
-# lists and the views. Sheet collects what a page says, TEMPLATE writes it as HTML, Page finds out
-# who asks. The template escapes every value of a record or a request, and no page runs a script.
+# lists and the views. Sheet collects what a page says, TEMPLATE writes it as HTML. The template
+# escapes every value of a record or a request, and no page runs a script.
 # The pages only show records: none changes one.
 
 WEEKS = 26  # of the chart of bugs
@@ -7679,8 +7321,6 @@ CALLS_SHOWN = 100
 MOST_SHOWN = 5000  # characters of each part of a call
 ACTIONS = 1000
 BELOW = 10  # rows of each list on a record's page that has a page of its own
-ROWS = 50  # of a list, unless its query has a limit
-MOST_ROWS = 500
 MOST_LINKS = 500  # of a field
 PAGE_HEADERS = {  # the headers of every page
     "Content-Type": "text/html; charset=utf-8",
@@ -8372,7 +8012,6 @@ class Contents(NamedTuple):
     """The contents of a page.
 
     css_class: of the page: the resource's name.
-    status: of the answer.
     above: links to what the page's subject belongs to.
     kind: what the subject is, as in "Bug 7".
     facts: fields with their cells, under the title.
@@ -8390,7 +8029,6 @@ class Contents(NamedTuple):
     title: str
     sections: Sequence[Section] = ()
     css_class: str = ""
-    status: int = 200
     above: Pieces = []
     kind: str = ""
     facts: Mapping[str, Cell] = {}
@@ -9471,22 +9109,6 @@ NO_RECORDS = Section(
 )
 
 
-def list_query(environ: Environ) -> Texts:
-    """Return the query parameters of a list, with a page and a limit that suit a page of HTML."""
-    query = {"page": "1", "limit": str(ROWS), **parse_query(environ)}
-    with contextlib.suppress(ValueError):  # the operation refuses what is not a limit
-        limit = LIMIT.read(query["limit"])
-        query["limit"] = str(min(limit, MOST_ROWS))
-    return query
-
-
-def language_of(environ: Environ, default: str) -> str:
-    """Return the language of a page: browsers name first the one that their user likes best."""
-    header = environ.get("HTTP_ACCEPT_LANGUAGE", "").lower()
-    named = re.search(rf"\b({'|'.join(LANGUAGES)})\b", header)
-    return named[0] if named else default
-
-
 def json_text(value: Any) -> str:
     """Return a JSON value as people read it; a text as it is."""
     if isinstance(value, str):
@@ -9502,37 +9124,546 @@ def curl_line(call: Fields) -> str:
     return line if body is None else f"{line} --data-raw {shlex.quote(json_text(body))}"
 
 
-def show_refusal(refused: bottle.HTTPResponse, exchange: Exchange, say: Say) -> Contents:
+# --- 16 Service: the WSGI application -------------------------------------------------------------
+# All that may be asked for, by programs and by browsers, is a route of Bottle's: see `routes`. A
+# handler is given the exchange, and returns JSON or the Contents of a page.
+#
+# Bottle's request.query, request.forms, get_cookie(), set_cookie() and redirect() are not used:
+# they fail at bytes, cookies and sizes that clients send, or trust X-Forwarded-Host.
+
+
+@dataclasses.dataclass
+class PageSettings:
+    """What only pages are made with.
+
+    language: of browsers that ask for none of LANGUAGES.
+    shared_password: the stored hash of the password that this start made, if only this machine can
+        reach the service: users who have it log in with a click. "" if there is none.
+    """
+
+    language: str
+    shared_password: str = ""
+
+
+class Service:
+    """The WSGI application. `token` acts as the administrator; `close()` releases everything.
+
+    settings: see Settings in room 19.
+    names: the Hosts that are answered; None: every Host.
+    allowed: the Hosts that --allowed-host adds.
+    frames: the origins whose pages may show ours in a frame.
+    url: where it is served, "" before.
+    """
+
+    def __init__(self, database: Database, settings: Fields, clock: Clock):
+        self.database = database
+        self.token: str = settings["token"] or secrets.token_hex(16)
+        self.admin_hash = hash_token(self.token)
+        self.origins = set(listed(read_origins(settings["origin"])))
+        self.frames = listed(read_origins(settings["frame"]))
+        self.allowed = listed(settings["allowed_host"])
+        self.names: set[str] | None = None
+        if self.allowed or settings["loopback_only"]:
+            self.names = {*LOOPBACK_NAMES, *self.allowed}
+        self.loading = False
+        self.stopping = False
+        self.url = ""
+        self.id_prefix = secrets.token_hex(4)  # of the ids of requests
+        self.page = PageSettings(settings["language"])
+        on = settings["control"]
+        self.controls = Controls(self, clock, database.in_memory if on is None else on)
+        self.routes = routes()  # of all services of the process: a request names its service
+
+    def close(self) -> None:
+        """Close the database's connections."""
+        self.database.close()
+
+    def __call__(self, environ: Environ, start_response: Handler) -> list[bytes]:
+        """Answer a request; record it in the log and the journal."""
+        began = time.perf_counter()
+        path, method = environ["PATH_INFO"], environ["REQUEST_METHOD"]
+        accept, token = environ.get("HTTP_ACCEPT", ""), environ.get("HTTP_TOKEN")
+        is_page = wants_page(method, path, accept, token)
+        shown_method = printable(method[:MAX_METHOD])
+        exchange = Exchange(
+            self, environ, next(NUMBERS), path, path, shown_method, is_page, aside=is_page
+        )
+        environ["pmservice.exchange"] = exchange
+
+        def start(status: str, headers: Headers, *rest: Any) -> Any:
+            exchange.status = int(status[:3])
+            faulty: Texts = exchange.fault.get("headers", {})
+            if "content-type" in map(str.lower, faulty):  # the only one that it replaces
+                headers = [header for header in headers if header[0] != "Content-Type"]
+            added = [*self.headers_of(exchange), *faulty.items()]
+            return start_response(status, [*headers, *added], *rest)
+
+        answer: list[bytes] = self.routes(environ, start)
+        exchange.answer = answer
+        exchange.duration = round((time.perf_counter() - began) * 1000, 3)
+        if log.isEnabledFor(logging.INFO):
+            log_call(exchange)
+        if self.controls.on:
+            self.controls.record(exchange)
+        del environ["pmservice.exchange"]  # which has the environ: a cycle would keep both
+        if exchange.fault.get("drop"):
+            raise ClientDisconnected  # waitress then closes the connection
+        return answer
+
+    def headers_of(self, exchange: Exchange) -> Headers:
+        """Return the headers that every answer has, refusals included."""
+        environ = exchange.environ
+        headers = [("Vary", "Accept, Origin"), ("Cache-Control", "no-store")]
+        headers.append(("X-Request-Id", exchange.id))
+        origin = environ.get("HTTP_ORIGIN")
+        if origin is not None and self.may_call(origin, environ.get("HTTP_HOST")):
+            headers.append(("Access-Control-Allow-Origin", origin))
+            headers.append(("Access-Control-Expose-Headers", EXPOSED))
+        if exchange.ignored:
+            headers.append(("Ignored-Fields", exchange.ignored_text))
+        return headers
+
+    # Before a route is looked up
+
+    def admit_origin(self, exchange: Exchange) -> None:
+        """Refuse pages of an origin that may not call. Answer a preflight."""
+        environ = exchange.environ
+        origin = environ.get("HTTP_ORIGIN")
+        if origin is not None and not self.may_call(origin, environ.get("HTTP_HOST")):
+            name = printable(origin[:MAX_NAME])
+            remedy = f"start it with --origin {name} to allow them"
+            raise Refusal(403, f"Pages of {name} may not call this service; {remedy}.")
+        asks = "HTTP_ACCESS_CONTROL_REQUEST_METHOD" in environ
+        if origin and asks and environ["REQUEST_METHOD"] == "OPTIONS":
+            exchange.aside = True
+            # Any header is allowed: else the browser blocks a request with `Authorization`, and its
+            # page never sees the hint OTHER_HEADER.
+            asked = environ.get("HTTP_ACCESS_CONTROL_REQUEST_HEADERS", "")
+            allowed = asked if ASKED_HEADERS.fullmatch(asked) else "Token, Content-Type"
+            headers = {**PREFLIGHT, "Access-Control-Allow-Headers": allowed}
+            if environ.get("HTTP_ACCESS_CONTROL_REQUEST_PRIVATE_NETWORK") == "true":
+                headers["Access-Control-Allow-Private-Network"] = "true"
+            raise bottle.HTTPResponse(status=204, headers=headers)
+
+    def may_call(self, origin: str, host: str | None) -> bool:
+        """Tell whether pages of an origin may call: a named one, an app, this Host or machine."""
+        if "*" in self.origins or origin in self.origins:
+            return True
+        # The time for a match grows with the square of the length.
+        parts = ORIGIN.fullmatch(origin.lower()) if len(origin) <= MAX_NAME else None
+        if not parts:
+            return False
+        if parts[1] not in DEFAULT_PORTS:  # an app or a browser extension
+            return True
+        port = DEFAULT_PORTS[parts[1]]
+        # a page that this service sent
+        if host and parts[2].removesuffix(port) == host.lower().removesuffix(port):
+            return True
+        return LOOPBACK_ORIGIN.fullmatch(parts[0]) is not None
+
+    # The caller of a token
+
+    def caller(self, exchange: Exchange) -> Caller:
+        """Return whose token was sent: in the cookie for a page, otherwise in the header.
+
+        Raises Refusal (401), with a hint what programs are to send.
+        """
+        if exchange.is_page:
+            found = self.caller_of(cookie_token(exchange))
+            if found:
+                return found  # without its token, so that no page shows it
+            raise Refusal(401, UNAUTHORIZED)
+        token = exchange.header("HTTP_TOKEN")
+        raw = token.encode("latin-1", "replace")  # WSGI passes the header's bytes as Latin-1
+        found = self.caller_of(raw.decode("utf-8", "surrogateescape"))
+        if found:
+            return found._replace(token=token)
+        hint = SEND_TOKEN
+        if token:
+            hint = WRONG_TOKEN
+        elif exchange.environ.keys() & {"HTTP_AUTHORIZATION", "HTTP_COOKIE"}:
+            hint = OTHER_HEADER
+        raise Refusal(401, UNAUTHORIZED, hint=hint)
+
+    def caller_of(self, token: str) -> Caller | None:
+        """Return whose token it is, None if it is unknown."""
+        hash = hash_token(token)
+        if hmac.compare_digest(hash, self.admin_hash):
+            return ADMINISTRATOR
+        return authenticate(self.database, hash)
+
+    def note_login(self, exchange: Exchange, account: Any) -> None:
+        """Note the account of a login for the log, unless it is malformed or is our token."""
+        is_account = isinstance(account, str) and ASCII_ACCOUNT.fullmatch(account)
+        if is_account and hash_token(account) != self.admin_hash:
+            exchange.tried = account
+
+
+# All routes
+
+
+@functools.cache
+def routes() -> bottle.Bottle:
+    """Return Bottle's application; it is made once for all services of the process."""
+    app = bottle.Bottle()
+    vars(app)["router"] = Router()  # Bottle refuses to have it assigned
+    app.router.filters.update(PATH_FILTERS)
+    app.uninstall("json")  # Bottle's plugin would write the bodies of refusals
+    app.install(as_answer)
+    app.add_hook("before_request", as_answer(before_route))
+    app.default_error_handler = answer_error
+    add_routes(app, (*OPERATIONS, ALL_TASKS), make_handler)
+    add_routes(app, CONTROLS, make_control)
+    app.get("/", callback=get_root)
+    app.get("/openapi.json", callback=get_document)
+    app.get("/favicon.ico", callback=get_icon)
+    app.get(LOGIN_PATH, callback=get_form)
+    app.post(LOGIN_PATH, callback=answer_form)
+    app.post(LOGOUT_PATH, callback=log_out)
+    return app
+
+
+class Router(bottle.Router):  # type: ignore[misc]
+    """Bottle's router, which looks up a path with an id as OPERATIONS writes it.
+
+    Bottle would compile one pattern of all these routes anew for each of them, 85 ms in all, and
+    try one after another at each call.
+    """
+
+    def match(self, environ: Environ) -> tuple[Any, Fields]:
+        """Return the route of a request, and what the path names. Raises HTTPError (404, 405)."""
+        path = environ["PATH_INFO"]
+        if "<" in path:  # as in the routes themselves
+            raise bottle.HTTPError(404)
+        id, pattern = ID_IN_PATH.search(path), pattern_of(path)
+        if id and any(pattern in known for known in self.static.values()):
+            route, _ = super().match({**environ, "PATH_INFO": pattern})
+            return route, {"id": int(id[1])}
+        found: tuple[Any, Fields] = super().match(environ)
+        return found
+
+
+# Bottle's filters: what a name in a path matches, how that is read, how it is written.
+# fmt: off
+PATH_FILTERS: dict[str, Callable[[str], Any]] = {
+    "name": lambda _: ("[A-Za-z0-9_.-]{1,64}", str, str),
+    "user": lambda _: (ONE_USER, lambda text: int(text) if text.isdigit() else text, str),
+}
+# fmt: on
+
+
+def add_routes(
+    app: bottle.Bottle, rows: Iterable[Any], make_handler: Callable[[Any], Handler]
+) -> None:
+    """Add the routes of a table: rows with method, path and open (without a token)."""
+    for row in rows:
+        # \<id> is literal text to Bottle: Router looks it up. <user> becomes <user:user>, the name
+        # with its filter in PATH_FILTERS.
+        rule = re.sub("<(.*?)>", r"<\1:\1>", row.path).replace("<id:id>", r"\<id>")
+        decorators = [] if row.open else [needs_token]
+        app.route(rule, row.method, make_handler(row), row.path, apply=decorators)
+
+
+# Around every handler
+
+
+def before_route(exchange: Exchange) -> None:
+    """Make the checks that come before any route is looked up, and set the path."""
+    environ, service = exchange.environ, exchange.service
+    if "pmservice.refused" in environ:  # malformed HTTP, see Task in room 17
+        raise Refusal(*environ["pmservice.refused"])
+    refuse_size(exchange)
+    if service.names is not None:
+        refuse_host(exchange, service.names)
+    service.admit_origin(exchange)
+    exchange.path, reason = normalize_path(exchange)
+    environ["PATH_INFO"] = exchange.path
+    bottle.response.content_type = "application/json"  # unless it is a page
+    if exchange.is_page:
+        admit_reader(exchange, reason)
+        return
+    service.controls.begin_call(exchange)
+    if reason:  # only now: faults apply to these calls, too
+        raise Refusal(404, reason)
+    if exchange.path in PAGES_ALONE:
+        raise bottle.HTTPError(404)
+
+
+def admit_reader(exchange: Exchange, reason: str) -> None:
+    """Find out who asks for a page. Raises Refusal (401), also for a path that does not exist.
+
+    reason: why the path is refused, or "".
+    """
+    service = exchange.service
+    if service.loading:  # its users and their passwords may not be there yet
+        raise Refusal(503, LOADING)
+    if reason:
+        raise Refusal(404, reason)
+    if exchange.method == "POST":
+        if exchange.header("HTTP_SEC_FETCH_SITE", OWN_PAGES) != OWN_PAGES:
+            raise Refusal(403, "Pages of other origins cannot log in or out.")
+    elif exchange.path != LOGIN_PATH:
+        exchange.caller = service.caller(exchange)
+
+
+def needs_token(handle: Handler) -> Handler:
+    """Decorate a handler: it is called once the token is known and everything is loaded."""
+
+    def admitted(exchange: Exchange, **named: Any) -> Any:
+        if not exchange.is_page:  # see admit_reader
+            exchange.caller = exchange.service.caller(exchange)
+            if exchange.service.loading:
+                raise Refusal(503, LOADING)
+        return handle(exchange, **named)
+
+    return admitted
+
+
+def as_answer(handle: Handler) -> Handler:
+    """Give a handler the exchange; make HTML of its page, and a refusal of its error."""
+
+    @functools.wraps(handle)
+    def wrapper(**named: Any) -> Any:
+        exchange = this_exchange()
+        try:
+            answer = handle(exchange, **named)
+            return as_html(exchange, answer) if isinstance(answer, Contents) else answer
+        except bottle.HTTPResponse:
+            raise
+        except Refusal as error:
+            status, body = error.status, error.body
+        except sqlite3.DatabaseError as error:
+            known = (answer for part, answer in STORAGE_ERRORS.items() if part in str(error))
+            status, sentence = next(known, (500, FAILED))
+            body = {"error": sentence}
+            log.error("database: %s", error, exc_info=status == 500)
+        except RecursionError:  # a value of the body, where it is checked or quoted
+            status, body = 400, {"error": NESTED_TOO_DEEP}
+        except Exception:
+            log.exception("%s %s failed", bottle.request.method, bottle.request.path)
+            status, body = 500, {"error": FAILED}
+        raise bottle.HTTPError(status, body)  # answer_error answers it
+
+    return wrapper
+
+
+def answer_error(error: bottle.HTTPError) -> str | bytes:
+    """Return the answer of a refusal, ours or Bottle's own, as a page or as JSON."""
+    exchange, body = this_exchange(), error.body
+    if not isinstance(body, dict):  # Bottle's
+        body = {"error": sentence_of(error, exchange)}
+    exchange.error, exchange.hint = body["error"], body.get("hint", "")
+    if exchange.is_page:
+        # a browser, too, gets JSON if the database fails again
+        with contextlib.suppress(Refusal, sqlite3.Error):
+            return as_html(exchange, refusal_page(exchange, error.status_code))
+    bottle.response.content_type = "application/json"
+    return to_json(body).encode("utf-8", "replace")
+
+
+def sentence_of(error: bottle.HTTPError, exchange: Exchange) -> str:
+    """Return the sentence of a refusal of Bottle's: 404, 405, or 500 for a failure of its own."""
+    path, method = exchange.path, exchange.method
+    if error.status_code == 404:
+        return nothing_at(method, path)
+    if error.status_code == 405:
+        allowed = error.get_header("Allow").replace(",", ", ")
+        return f"{method} is not allowed at {path}; allowed: {allowed}."
+    return FAILED
+
+
+# Handlers
+
+
+def make_handler(operation: Operation) -> Handler:
+    """Return the function that Bottle calls for an operation."""
+    answer: Callable[..., str | Contents] = answer_write
+    if operation.method == "GET":
+        answer = answer_read
+    elif operation.open:
+        answer = answer_login
+
+    def handle(exchange: Exchange, **named: Any) -> str | Contents:
+        bottle.response.status = operation.status
+        id = next(iter(named.values()), 0)  # no path names two things
+        return answer(exchange, operation, id)
+
+    return handle
+
+
+def answer_read(exchange: Exchange, operation: Operation, id: Any) -> str | Contents:
+    """Return what a GET shows, as JSON or as a page, from one state of the database."""
+    with exchange.service.database.reading(exchange.caller) as store:
+        if not exchange.is_page:
+            return answer_text(store, exchange, operation, id)
+        query = with_rows(exchange.parameters()) if operation.listing else {}
+        # the operation itself: its answer is what the page shows
+        value = json.loads(answer_text(store, exchange, operation, id, 0))
+        address = Address(exchange.path, query)
+        return Sheet(store, sayer(exchange)).show(operation, address, id, value)
+
+
+def make_control(control: Control) -> Handler:
+    """Return the function that Bottle calls for a control."""
+
+    def handle(exchange: Exchange, name: str = "") -> bytes | Contents:
+        if exchange.is_page:  # the only one that browsers ask for
+            return calls_page(exchange)
+        if not (control.open or exchange.caller.admin):
+            raise Refusal(403, ADMIN_ONLY)
+        body = exchange.read_body()
+        exchange.refuse_encoded()
+        query = exchange.parameters()
+        if control.reads is NOTHING:  # then parameters may also come in the body
+            query |= parse_body(body, "")
+        parameters = check_exactly(Shape(control.parameters), query)
+        given = body if control.reads is not NOTHING else name or parameters
+        answer = control.perform(exchange.service.controls, given)
+        if isinstance(answer, bytes):
+            return answer
+        return to_json(SUCCESS if answer is None else answer).encode()
+
+    return handle
+
+
+def get_root(exchange: Exchange) -> str | Contents:
+    """Show the overview. To programs, say what this is, and whether it is ready.
+
+    Some tools ask for / until a service is there.
+    """
+    service = exchange.service
+    if exchange.is_page:
+        with service.database.reading(exchange.caller) as store:
+            return Sheet(store, sayer(exchange)).overview()
+    exchange.aside = True
+    summary = {
+        "name": "pmservice",
+        "version": __version__,
+        "document": f"{service_url()}/openapi.json",
+        "ready": not service.loading and service.database.ready(),
+    }
+    return to_json(summary)
+
+
+def get_document(exchange: Exchange) -> bytes:
+    """Answer with the OpenAPI document."""
+    service = exchange.service
+    today = service.database.clock().astimezone(service.database.zone).date()
+    return openapi_text(service_url(), today, service.controls.on)
+
+
+@functools.lru_cache(4)
+def openapi_text(url: str, day: date, on: bool) -> bytes:
+    """Return the OpenAPI document of a service whose controls are on, or off, as JSON."""
+    rows = [row for row in CONTROLS if on or row.open]
+    return to_json(openapi(url, day, rows)).encode()
+
+
+def get_icon(exchange: Exchange) -> bottle.HTTPResponse:
+    """Answer that there is no icon: pages bring theirs; browsers ask for one beside JSON."""
+    exchange.aside = True
+    return bottle.HTTPResponse(status=204)
+
+
+# Pages
+
+
+def as_html(exchange: Exchange, page: Contents) -> str:
+    """Return a page as HTML, and give its answer the headers of pages."""
+    framing = " ".join(exchange.service.frames) or "'none'"
+    bottle.response.headers.update(PAGE_HEADERS)
+    bottle.response.set_header("Content-Security-Policy", POLICY + framing)
+    html: str = TEMPLATE.render(
+        globals(),  # for the tables and functions of room 15
+        page=page,
+        language=language_of(exchange),
+        label=sayer(exchange),
+        asked=exchange.asked_for(),
+        me=reader(exchange),
+        calls=exchange.caller.admin and exchange.service.controls.on,
+    )
+    return html
+
+
+def reader(exchange: Exchange) -> Record | None:
+    """Return the row of the user who asks; None if nobody has logged in, or after a failure."""
+    with contextlib.suppress(Refusal, sqlite3.Error), exchange.service.database.querying() as store:
+        return store.user(exchange.caller.account)
+    return None
+
+
+def language_of(exchange: Exchange) -> str:
+    """Return the language of a page: browsers name first the one that their user likes best."""
+    wanted = exchange.header("HTTP_ACCEPT_LANGUAGE").lower()
+    named = re.search(rf"\b({'|'.join(LANGUAGES)})\b", wanted)
+    return named[0] if named else exchange.service.page.language
+
+
+def sayer(exchange: Exchange) -> Say:
+    """Return the function that says words in the language of a page."""
+    return functools.partial(label, language_of(exchange))
+
+
+def refusal_page(exchange: Exchange, status: int) -> Contents:
     """Return the page of a refusal: what its status means, and the sentence of its JSON."""
-    if isinstance(refused, bottle.HTTPError):  # from Bottle's router
-        render_bottle_error(refused)
-    status = refused.status_code
+    if status == 401:
+        return login_page(exchange, {"to": exchange.asked_for()})
+    say = sayer(exchange)
     # The sentence is always English, so another language explains the status first.
     text = list(filter(None, (say(f"status {status}"), exchange.error)))
-    return Contents(say(HTTPStatus(status).phrase), [Section(text=text)], status=status)
+    return Contents(say(HTTPStatus(status).phrase), [Section(text=text)])
 
 
-def cookie_name(environ: Environ) -> str:
-    """Return the name of the cookie. Browsers send a cookie to all ports of a host."""
-    port = environ.get("HTTP_HOST", "").rpartition(":")[2]
-    return f"pmservice{port}" if port.isdigit() else "pmservice"
+def calls_page(exchange: Exchange) -> Contents:
+    """Return the last calls whose JSON has the wanted text, and the state of the controls."""
+    controls = exchange.service.controls
+    if not controls.on:
+        raise Refusal(404, CONTROLS_OFF)
+    if not exchange.caller.admin:
+        raise Refusal(403, ADMIN_ONLY)
+    query = exchange.parameters()
+    wanted = check_exactly(Shape(CALLS_QUERY), query)
+    words = wanted.get("text", "").lower()
+    texts = map(shown_call, reversed(controls.matching({})))
+    calls = [json.loads(text) for text in texts if words in text.lower()][:CALLS_SHOWN]
+    state = {"clock": controls.clock.state(), "faults": controls.faults}
+    return Contents(
+        sayer(exchange)("API calls"),
+        [
+            Section("Last calls", calls=calls, rows=None if calls else []),
+            Section("Controls", code=json_text(state)),
+        ],
+        search="text",
+        query=query,
+        refresh=query.get("every", ""),
+    )
 
 
-def cookie_of(environ: Environ) -> str:
-    """Return the token of the cookie, "" without one.
-
-    Python's own parser drops all cookies if another one has a value that it does not know.
-    """
-    sent = environ.get("HTTP_COOKIE", "")
-    found = re.search(rf"(?:^|[; ]){cookie_name(environ)}=([^; ]*)", sent)
-    return urllib.parse.unquote(found[1]) if found else ""
+# Logging in and out
 
 
-def asked_for(exchange: Exchange) -> str:
-    """Return the path and query of a request."""
-    path = urllib.parse.quote(exchange.raw_path, "/", "latin-1", "replace")
-    query = exchange.environ.get("QUERY_STRING", "")
-    return f"{path}?{query}" if query else path
+def people(exchange: Exchange) -> list[Record]:
+    """Return the users that the form offers, each with `by_click`."""
+    # a proxy on this machine may let others in
+    is_proxied = any(name.startswith(PROXIES) for name in exchange.environ)
+    shared = "" if is_proxied else exchange.service.page.shared_password
+    with exchange.service.database.querying() as store:
+        return store.run(SHARING, {"shared": shared}).fetchall()
+
+
+def login_page(exchange: Exchange, given: Fields, alert: str = "") -> Contents:
+    """Return the page that logs in. given: `account`, and `to`, where it leads."""
+    login = {
+        "account": given.get("account", ""),
+        "to": local_path(given.get("to", "/")),
+        "people": people(exchange),
+        "alert": alert,
+    }
+    # Browsers do not send a Strict cookie when a link on another site is followed, but do when the
+    # page loads itself again.
+    is_linked = exchange.header("HTTP_SEC_FETCH_SITE") == "cross-site"
+    refresh = "0" if is_linked and bottle.response.status_code == 401 else ""
+    return Contents("", refresh=refresh, login=login)
 
 
 def local_path(address: str) -> str:
@@ -9540,208 +9671,78 @@ def local_path(address: str) -> str:
     return address if re.match(r"/(?![/\\])[!-~]*\Z", address) else "/"
 
 
-class Page:
-    """The WSGI application that answers what browsers ask for.
+def get_form(exchange: Exchange) -> Contents:
+    """Show the form that logs in."""
+    return login_page(exchange, exchange.parameters())
 
-    shared_password: the stored hash of the password that this start made, if only this machine can
-        reach the service: users who have it log in with a click. "" if there is none.
+
+def answer_form(exchange: Exchange) -> Contents:
+    """Answer the form: with a cookie that leads to the page asked for, or with a refusal."""
+    exchange.read_body()
+    given = check(LOGIN_FORM, exchange.fields())
+    exchange.service.note_login(exchange, given.get("account"))
+    try:
+        token = token_for(exchange, given)
+    except Refusal as refused:
+        bottle.response.status, exchange.error = refused.status, refused.body["error"]
+        return login_page(exchange, given, exchange.error)
+    exchange.caller = exchange.service.caller_of(token) or NOBODY  # for the log
+    raise redirection(exchange, local_path(given.get("to", "/")), token)
+
+
+def token_for(exchange: Exchange, given: Fields) -> str:
+    """Return the token that was entered, or a new one for an account. Raises Refusal."""
+    database = exchange.service.database
+    account, password = given.get("account", ""), given.get("password", "")
+    entered: str = password or account
+    if exchange.service.caller_of(entered):
+        return entered
+    by_click = {one["account"] for one in people(exchange) if one["by_click"]}
+    if account in by_click and not password:
+        with database.writing() as store:
+            return give_token(store, account)
+    return str(log_in(database, {"account": account, "password": password})["token"])
+
+
+def log_out(exchange: Exchange) -> NoReturn:
+    """End the token of the cookie. Raises a redirection to the page that logs in."""
+    with exchange.service.database.writing() as store:
+        store.delete("token", hash=hash_token(cookie_token(exchange)))
+    raise redirection(exchange, "/", "")
+
+
+def redirection(exchange: Exchange, path: str, token: str) -> bottle.HTTPResponse:
+    """Return the answer that leads to a path, with a new cookie or, without a token, none."""
+    value = urllib.parse.quote(token, "")
+    cookie = f"{cookie_name(exchange)}={value}; Path=/; HttpOnly"
+    if exchange.service.frames:  # in a frame of another site, browsers send no other cookies
+        cookie += "; SameSite=None; Secure; Partitioned"
+    else:
+        cookie += "; SameSite=Strict"
+        if exchange.header("HTTP_ORIGIN").startswith("https:"):
+            cookie += "; Secure"
+    if not token:
+        cookie += "; Max-Age=0"
+    return bottle.HTTPResponse(status=303, headers={"Location": path, "Set-Cookie": cookie})
+
+
+def cookie_name(exchange: Exchange) -> str:
+    """Return the name of the cookie. Browsers send a cookie to all ports of a host."""
+    port = exchange.header("HTTP_HOST").rpartition(":")[2]
+    return f"pmservice{port}" if port.isdigit() else "pmservice"
+
+
+def cookie_token(exchange: Exchange) -> str:
+    """Return the token of the cookie, "" without one.
+
+    Python's own parser drops all cookies if another one has a value that it does not know.
     """
-
-    def __init__(self, service: Service, language: str):
-        self.service, self.language = service, language
-        self.database = service.database
-        self.controls = service.controls
-        self.shared_password = ""
-
-    def __call__(self, environ: Environ, start_response: Handler) -> list[bytes]:
-        """Answer a request with a page, refusals included."""
-        bottle.request.bind(environ)  # both as Bottle does before it looks up a route
-        bottle.response.bind()
-        exchange = this_exchange()
-        answer = self.response(exchange)
-        start_response(answer.status_line, answer.headerlist)
-        return [answer.body] if answer.body and exchange.method != "HEAD" else []
-
-    def response(self, exchange: Exchange) -> bottle.HTTPResponse:
-        """Return the page that answers a request."""
-        asked = asked_for(exchange)
-        framing = " ".join(self.service.frames) or "'none'"
-        headers = {**PAGE_HEADERS, "Content-Security-Policy": POLICY + framing}
-        language = language_of(exchange.environ, self.language)
-        say = functools.partial(label, language)
-        try:
-            # what it raises is an answer in JSON, of which a page is made below
-            page = render_errors(self.contents)(exchange, say)
-        except bottle.HTTPResponse as refused:
-            if refused.status_code == 303:
-                return refused
-            page = show_refusal(refused, exchange, say)
-            headers = {**refused.headers, **headers}  # such as Allow
-        html = TEMPLATE.render(
-            globals(),  # for the tables and functions of this room
-            page=page,
-            language=language,
-            label=say,
-            asked=asked,
-            me=self.reader(exchange),
-            calls=exchange.caller.admin and self.controls.on,
-        )
-        content = html.encode()
-        headers["Content-Length"] = str(len(content))
-        return bottle.HTTPResponse(content, page.status, headers)
-
-    def reader(self, exchange: Exchange) -> Any:
-        """Return the row of the user who asks; None if nobody has logged in, or after a failure."""
-        with contextlib.suppress(Refusal, sqlite3.Error), self.database.querying() as store:
-            return store.user(exchange.caller.account)
-
-    def contents(self, exchange: Exchange, say: Say) -> Contents:
-        """Return the page at a path. Raises Refusal, Bottle's 404, or a redirection."""
-        reason = self.service.admit(exchange)
-        environ, path = exchange.environ, exchange.path
-        if self.service.loading:  # its users and their passwords may not be there yet
-            raise Refusal(503, LOADING)
-        if reason:
-            raise Refusal(404, reason)
-        if exchange.method == "POST" and environ.get("HTTP_SEC_FETCH_SITE", OWN_PAGES) != OWN_PAGES:
-            raise Refusal(403, "Pages of other origins cannot log in or out.")
-        if path == LOGIN_PATH:
-            if exchange.method == "POST":
-                return self.log_in(exchange)
-            return self.login_page(exchange, parse_query(environ), status=200)
-        token = cookie_of(environ)
-        if path == LOGOUT_PATH:
-            self.log_out(environ, token)
-        me = self.service.caller_of(token)
-        if not me:
-            exchange.error = UNAUTHORIZED
-            return self.login_page(exchange, {"to": asked_for(exchange)})
-        exchange.caller = me  # without the token, so that no page shows it
-        if path == JOURNAL_PATH:
-            return self.journal(exchange, say)
-        if path not in ("", "/"):
-            return self.answer_get(exchange, say)
-        with self.database.reading(me=me) as store:
-            return Sheet(store, say).overview()
-
-    # Logging in and out
-
-    def people(self, environ: Environ) -> list[Record]:
-        """Return the users that the form offers, each with `by_click`."""
-        # a proxy on this machine may let others in
-        is_proxied = any(name.startswith(PROXIES) for name in environ)
-        shared = "" if is_proxied else self.shared_password
-        with self.database.querying() as store:
-            return store.run(SHARING, {"shared": shared}).fetchall()
-
-    def login_page(
-        self, exchange: Exchange, given: Fields, alert: str = "", status: int = 401
-    ) -> Contents:
-        """Return the page that logs in. given: `account`, and `to`, where it leads."""
-        login = {
-            "account": given.get("account", ""),
-            "to": local_path(given.get("to", "/")),
-            "people": self.people(exchange.environ),
-            "alert": alert,
-        }
-        # Browsers do not send a Strict cookie when a link on another site is followed, but do when
-        # the page loads itself again.
-        is_linked = exchange.environ.get("HTTP_SEC_FETCH_SITE") == "cross-site"
-        refresh = "0" if is_linked and status == 401 else ""
-        return Contents("", status=status, refresh=refresh, login=login)
-
-    def log_in(self, exchange: Exchange) -> Contents:
-        """Answer the form: with a cookie that leads to the page asked for, or with a refusal."""
-        environ = exchange.environ
-        exchange.read_body()
-        given = check(LOGIN_FORM, exchange.fields())
-        self.service.note_login(exchange, given.get("account"))
-        try:
-            token = self.token_for(given, environ)
-        except Refusal as refused:
-            exchange.error = refused.body["error"]
-            return self.login_page(exchange, given, exchange.error, refused.status)
-        exchange.caller = self.service.caller_of(token) or NOBODY  # for the log
-        raise self.redirection(environ, local_path(given.get("to", "/")), token)
-
-    def token_for(self, given: Fields, environ: Environ) -> str:
-        """Return the token that was entered, or a new one for an account. Raises Refusal."""
-        account, password = given.get("account", ""), given.get("password", "")
-        entered: str = password or account
-        if self.service.caller_of(entered):
-            return entered
-        by_click = {one["account"] for one in self.people(environ) if one["by_click"]}
-        if account in by_click and not password:
-            with self.database.writing() as store:
-                return give_token(store, account)
-        return str(log_in(self.database, {"account": account, "password": password})["token"])
-
-    def log_out(self, environ: Environ, token: str) -> None:
-        """End the token of the cookie. Raises a redirection to the page that logs in."""
-        with self.database.writing() as store:
-            store.delete("token", hash=hash_token(token))
-        raise self.redirection(environ, "/", "")
-
-    def redirection(self, environ: Environ, path: str, token: str) -> bottle.HTTPResponse:
-        """Return the answer that leads to a path, with a new cookie or, without a token, none."""
-        value = urllib.parse.quote(token, "")
-        cookie = f"{cookie_name(environ)}={value}; Path=/; HttpOnly"
-        if self.service.frames:  # in a frame of another site, browsers send no other cookies
-            cookie += "; SameSite=None; Secure; Partitioned"
-        else:
-            cookie += "; SameSite=Strict"
-            if environ.get("HTTP_ORIGIN", "").startswith("https:"):
-                cookie += "; Secure"
-        if not token:
-            cookie += "; Max-Age=0"
-        headers = {"Location": path, "Set-Cookie": cookie, "Content-Length": "0"}
-        return bottle.HTTPResponse(status=303, headers=headers)
-
-    # The other pages
-
-    def answer_get(self, exchange: Exchange, say: Say) -> Contents:
-        """Return the page of what the operation at a path answers."""
-        environ = exchange.environ
-        operation, id = ALL_TASKS, 0
-        if exchange.path != TASKS_PATH:
-            route, named = self.service.routes.router.match(environ)
-            operation = READS[route.name]  # the path; other GETs have no page
-            id = next(iter(named.values()), 0)
-        query = {}
-        if operation.listing:
-            query = list_query(environ)
-            environ["QUERY_STRING"] = urllib.parse.urlencode(query)
-        with self.database.reading(exchange.caller) as store:  # all of the page shows one moment
-            # the operation itself: its answer is what the page shows
-            value = json.loads(answer_text(store, exchange, operation, id, 0))
-            address = Address(exchange.path, query)
-            return Sheet(store, say).show(operation, address, id, value)
-
-    def journal(self, exchange: Exchange, say: Say) -> Contents:
-        """Return the last calls whose JSON has the wanted text, and the state of the controls."""
-        if not self.controls.on:
-            raise Refusal(404, CONTROLS_OFF)
-        if not exchange.caller.admin:
-            raise Refusal(403, ADMIN_ONLY)
-        query = parse_query(exchange.environ)
-        wanted = check_exactly(Shape(CALLS_QUERY), query)
-        words = wanted.get("text", "").lower()
-        texts = map(shown_call, reversed(self.controls.matching({})))
-        calls = [json.loads(text) for text in texts if words in text.lower()][:CALLS_SHOWN]
-        state = {"clock": self.controls.clock.state(), "faults": self.controls.faults}
-        return Contents(
-            say("API calls"),
-            [
-                Section("Last calls", calls=calls, rows=None if calls else []),
-                Section("Controls", code=json_text(state)),
-            ],
-            search="text",
-            query=query,
-            refresh=query.get("every", ""),
-        )
+    sent = exchange.header("HTTP_COOKIE")
+    found = re.search(rf"(?:^|[; ]){cookie_name(exchange)}=([^; ]*)", sent)
+    return urllib.parse.unquote(found[1]) if found else ""
 
 
-# --- 16 Server: connections and threads -----------------------------------------------------------
+# --- 17 Server: connections and threads -----------------------------------------------------------
 # waitress reads and writes HTTP. This room decides which thread answers a request and how serving
 # ends; it does not know what an answer says.
 #
@@ -9931,9 +9932,7 @@ class Server(TcpWSGIServer):  # type: ignore[misc]
             return self.quick
         method = request.command.replace("HEAD", "GET")
         call = (method, pattern_of(bare_path(request.path)))
-        is_page = service.wants_page(
-            method, request.path, headers.get("ACCEPT", ""), headers.get("TOKEN")
-        )
+        is_page = wants_page(method, request.path, headers.get("ACCEPT", ""), headers.get("TOKEN"))
         if call == LIVE_CALL:
             return self.quick
         if call == WAITING_CALL or service.controls.faults or service.loading:
@@ -10063,7 +10062,7 @@ def is_first_page(listing: Listing, query: str) -> bool:
     return {page, limit} <= FIRST and given.get("order", "id").startswith("id")
 
 
-# --- 17 Demo: a made-up company -------------------------------------------------------------------
+# --- 18 Demo: a made-up company -------------------------------------------------------------------
 # A shop that delivers what it sells, and half a year of its work, told by a script. Its rows become
 # requests to the operations of room 11, which are performed as of the moments that the script says.
 
@@ -10621,7 +10620,7 @@ def share_password(database: Database) -> str:
     return f"You can log in as {', '.join(people)} with the password of {ADMIN}."
 
 
-# --- 18 Application: create_app(), running() and what the pytest plugin calls ---------------------
+# --- 19 Application: create_app(), running() and what the pytest plugin calls ---------------------
 # The entry points for Python programs, and the table of settings, which the command line shares.
 # Nothing here answers requests.
 
@@ -10848,7 +10847,7 @@ def naming(name: str) -> Iterator[None]:
     """Raise StartError that begins with a fixture's name if loading it in the block fails."""
     try:
         yield
-    except Busy:  # a Refusal, too; `patiently` (room 20) tries again
+    except Busy:  # a Refusal, too; `patiently` (room 21) tries again
         raise
     except (Refusal, sqlite3.Error) as error:
         raise StartError(f"{name}: {error}") from None
@@ -10903,11 +10902,7 @@ def make_service(database: FilePath, chosen: Values) -> Service:
     opened = Database(os.fspath(database), zone, clock)
     if chosen["language"] != "en":  # the English words are those of the real server
         opened.labels = LABELS[chosen["language"]]
-    service = Service(opened, chosen)
-    on = opened.in_memory if chosen["control"] is None else chosen["control"]
-    service.controls = Controls(service, clock, on)
-    service.page = Page(service, chosen["language"])
-    return service
+    return Service(opened, chosen, clock)
 
 
 def create_app(database: FilePath = ":memory:", **settings: Unpack[Settings]) -> Service:
@@ -11285,7 +11280,7 @@ def __dir__() -> list[str]:
     return __all__
 
 
-# --- 19 Pull: the records of a running server -----------------------------------------------------
+# --- 20 Pull: the records of a running server -----------------------------------------------------
 # It reads what an account may see on another server, this service or a real one, and writes it as a
 # fixture. Versions of the real server differ in the shapes of their answers. Only GETs and the POST
 # that logs in are sent. No statement is run here.
@@ -11688,7 +11683,7 @@ class Pull:
         yield from self.refused
 
 
-# --- 20 Command: settings and the command line ----------------------------------------------------
+# --- 21 Command: settings and the command line ----------------------------------------------------
 # stdout carries what programs read (the base URL, a dump); everything for people goes to stderr.
 # A setting is read from its flag, or from the environment variable PMSERVICE_<NAME>.
 
@@ -12196,7 +12191,8 @@ def finish_start(service: Service, settings: Values, url: str) -> None:
         said.append(patient(share_password, database))
     if password and service.names is not None and not service.allowed:  # this machine alone
         with database.querying() as store:
-            _, service.page.shared_password = store.login(ADMIN)
+            _, stored = store.login(ADMIN)
+        service.page.shared_password = stored or ""
     patient(service.controls.open_service)
     write_out(sys.stdout, f"{url}\n", wait=True)
     place = f"{settings['database']} at {url}"
