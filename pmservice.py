@@ -642,6 +642,17 @@ def whole_schema(least: int, most: int) -> Fields:
     return INTEGER | {name: bound for name, bound in bounds.items() if bound not in ends}
 
 
+# fmt: off
+NOUNS = {"case": "TestCase", "testcase": "TestCase", "testtask": "TestTask",
+         "testcases": "TestCases", "testtasks": "TestTasks"}  # words that are not written as one
+# fmt: on
+
+
+def spelled(words: str) -> str:
+    """Return words as the name of a component: TestCases for "testcases"."""
+    return "".join(NOUNS.get(word) or word.title() for word in words.lower().split("_"))
+
+
 def object_of(properties: Fields, name: str) -> Members:
     """Return the schema of an object that has all of these properties."""
     return {
@@ -668,10 +679,16 @@ def named(name: str, schema: Fields) -> Fields:
     return {"$anchor": name, **schema}
 
 
-def one_of(*words: str) -> Kind:
-    """Return the kind of an enumeration."""
-    schema = {"type": "string", "enum": list(words)}
-    return Kind("word", words_of(words), schema, shown=schema)
+def one_of(name: str, *words: str) -> Kind:
+    """Return the kind of an enumeration, with its name among the components.
+
+    What is sent need not be "", even if that is a word.
+    """
+    sent = named(name, {"type": "string", "enum": [word for word in words if word]})
+    shown = sent
+    if "" in words:
+        shown = {**sent, "$anchor": f"{name}OrEmpty", "enum": list(words)}
+    return Kind("word", words_of(words), sent, shown=shown)
 
 
 def whole_kind(least: int = -MAX_INT - 1, most: int = MAX_INT) -> Kind:
@@ -776,8 +793,8 @@ PEOPLE       = text_kind("people",    read_people,       array_of(ACCOUNT_SCHEMA
 WHITELIST    = text_kind("references", read_whitelist,    PEOPLE.schema)
 FLAG         = Kind("flag",      read_flag,         FLAG_SCHEMA)
 YES_NO       = FLAG._replace(look="boolean")  # a flag that every answer shows as a boolean
-STAGES       = text_kind("text",      read_stages,       one_of(*CASE_STAGES).schema)
-BUG_STATE    = one_of(*BUG_STATES)._replace(read=read_bug_state)
+STAGES       = text_kind("text",      read_stages,       one_of("TestCaseStage", *CASE_STAGES).schema)
+BUG_STATE    = one_of("BugState", *BUG_STATES)._replace(read=read_bug_state)
 PRODUCTS     = Kind("plain",     read_some_ids,     array_of(INTEGER, minItems=1), target="product")
 STORY_IDS    = PRODUCTS._replace(target="story")
 BUG_IDS      = PRODUCTS._replace(target="bug")
@@ -823,6 +840,7 @@ class Shape:
     repeats: whether a refusal repeats the value that breaks a rule.
     bounded: whether its arrays have at most MOST_ITEMS. Not those of a fixture, because requests
         add to some one by one, and every dump must load again.
+    called: its name among the components.
     """
 
     def __init__(
@@ -832,12 +850,14 @@ class Shape:
         *rules: Rule,
         repeats: bool = True,
         bounded: bool = True,
+        called: str = "",
     ):
         self.fields = dict(fields)
         self.required = frozenset(required.split())
         self.rules = rules
         self.repeats = repeats
         self.bounded = bounded
+        self.called = called
 
 
 MOST_REPEATED = 50  # characters of a value that breaks a rule
@@ -996,12 +1016,14 @@ def flat_object(name: str, integers: str, strings: str, objects: str = "") -> Me
     return object_of(fields | dict.fromkeys(objects.split(), ANY_OBJECT), name)
 
 
-STEP = Shape({"type": one_of(*STEP_TYPES), "desc": FILLED, "expect": TEXT}, "desc")
+STEP = Shape(
+    {"type": one_of("StepType", *STEP_TYPES), "desc": FILLED, "expect": TEXT}, "desc", called="Step"
+)
 STEP_SHOWN = flat_object("TestCaseStep", "id parent case version", "type desc expect")
-OUTCOME: Fields = {"result": one_of(*RUN_RESULTS), "real": TEXT}
-STEP_RESULT = Shape({"id": ID, **OUTCOME}, "result")
+OUTCOME: Fields = {"result": one_of("RunResult", *RUN_RESULTS), "real": TEXT}
+STEP_RESULT = Shape({"id": ID, **OUTCOME}, "result", called="StepResult")
 VERSION = Shape({"version": ID, "title": NAME, "spec": TEXT, "verify": TEXT}, "version title")
-REVIEWER = Shape({"account": SOMEBODY, "result": one_of(*VOTES)}, "account")
+REVIEWER = Shape({"account": SOMEBODY, "result": one_of("Vote", *VOTES)}, "account")
 # The schema of an array of objects is made of their shape (room 13).
 STEPS = Kind("plain", Items(STEP), {}, shown=array_of(STEP_SHOWN))
 STEP_RESULTS = Kind("plain", Items(STEP_RESULT, may_be_empty=True), {})
@@ -1042,7 +1064,6 @@ def local(stored: str, zone: tzinfo) -> str:
 #
 # How constants are called: a body CREATE_BUG or START_TASK, the verb first; a view BUG_SHOWN or
 # TASK_STARTED, a participle last (room 5); a transition TASK_START, the verb last (room 8).
-# The components of the OpenAPI document are named after bodies, views and words (room 13).
 
 
 # From the Store (room 6) and what is given of a new record to the value of a field.
@@ -1161,17 +1182,24 @@ class Resource:
         wanted = ("given", *sources)
         return {field: kind for field, kind in self.fields.items() if kind.source in wanted}
 
-    def body(self, names: str, required: str = "", *rules: Rule, **others: Kind) -> Shape:
+    def body(
+        self, names: str, required: str = "", *rules: Rule, called: str = "", **others: Kind
+    ) -> Shape:
         """Return the shape of a body with the named fields, as the resource has them.
 
         others: the fields that only this body has, or writes differently.
         """
         fields = {name: self.fields[name] for name in names.split()}
-        return Shape(fields | others, required, *rules)
+        # not NewTask, because that is Go's name for the function that makes a Task
+        called = called or f"{spelled(self.name)}ToCreate"
+        return Shape(fields | others, required, *rules, called=called)
 
-    def change(self, names: str, required: str = "", *rules: Rule, **more: Any) -> Shape:
+    def change(
+        self, names: str, required: str = "", *rules: Rule, called: str = "", **others: Kind
+    ) -> Shape:
         """Return the shape of a body that changes a record: it may have a comment, too."""
-        return self.body(names, required, *rules, **more, comment=TEXT)
+        called = called or f"{spelled(self.name)}Change"
+        return self.body(names, required, *rules, called=called, **others, comment=TEXT)
 
     def parts_and_columns(
         self, values: Fields, kinds: Mapping[str, Kind] | None = None
@@ -1256,12 +1284,12 @@ KINDS_OF_NAMES = {
     "password": PASSWORD,
     "openedBuild": FILLED_COMMAS,
     "stepResults": Kind("plain", read_text, shown=array_of(ANY_OBJECT)),
-    "acl": one_of(*ACLS),
-    "budgetUnit": one_of(*BUDGET_UNITS),
-    "caseResult": one_of(*RUN_RESULTS),
-    "gender": one_of(*GENDERS),
-    "model": one_of("", *MODELS),
-    "resolution": one_of("", *RESOLUTIONS),
+    "acl": one_of("Acl", *ACLS),
+    "budgetUnit": one_of("BudgetUnit", *BUDGET_UNITS),
+    "caseResult": one_of("RunResult", *RUN_RESULTS),
+    "gender": one_of("Gender", *GENDERS),
+    "model": one_of("Model", "", *MODELS),
+    "resolution": one_of("Resolution", "", *RESOLUTIONS),
     # links
     "product": PRODUCT_LINK,
     "project": PROJECT_LINK,
@@ -1330,23 +1358,23 @@ USER_FIELDS = fields_of("""
     birthday gender skype qq mobile phone weixin dingding slack whatsapp address zipcode nature analysis
     strategy join visits visions ip last fails locked feedback ranzhi ldap score scoreLevel resetToken
     deleted clientStatus clientLang superReviewer view
-""", type=one_of(*USER_TYPES), feedback=fixed("0"))
+""", type=one_of("UserType", *USER_TYPES), feedback=fixed("0"))
 PROJECT_FIELDS = fields_of("""
     id name code model type budget budgetUnit parent begin end realBegan realEnd desc openedBy openedDate PM
     acl whitelist status project lifetime attribute percent milestone output auth path grade days subStatus
     pri version parentVersion planDuration realDuration openedVersion lastEditedBy lastEditedDate closedBy
     closedDate canceledBy canceledDate PO QD RD team order deleted products
-""", parent=link("program"), type=one_of(*PROJECT_TYPES),
-    status=one_of(*PROJECT_STATES), pri=fixed("1"), version=INT)
+""", parent=link("program"), type=one_of("ProjectType", *PROJECT_TYPES),
+    status=one_of("ProjectState", *PROJECT_STATES), pri=fixed("1"), version=INT)
 PRODUCT_FIELDS = fields_of("""
     id program name code line PO QD RD type desc acl whitelist createdBy createdDate status bind subStatus
     reviewer createdVersion order deleted lineName programName stories requirements plans releases bugs
     unResolved closedBugs fixedBugs thisWeekBugs assignToNull progress
-""", type=one_of(*PRODUCT_TYPES), status=one_of(*PRODUCT_STATES))
+""", type=one_of("ProductType", *PRODUCT_TYPES), status=one_of("ProductState", *PRODUCT_STATES))
 RELEASE_FIELDS = fields_of("""
     id project product branch build name date desc status marker stories bugs leftBugs mailto notify
     subStatus deleted productName buildID buildName projectName
-""", build=RELEASE_BUILD, status=one_of(*RELEASE_STATES), stories=TEXT, bugs=TEXT, mailto=COMMAS,
+""", build=RELEASE_BUILD, status=one_of("ReleaseState", *RELEASE_STATES), stories=TEXT, bugs=TEXT, mailto=COMMAS,
     buildName=TEXT._replace(sql="release.nameOfBuild"))
 BUG_FIELDS = fields_of("""
     id product branch module project execution toTask toStory title keywords severity pri type os browser
@@ -1355,7 +1383,7 @@ BUG_FIELDS = fields_of("""
     activatedCount activatedDate feedbackBy notifyEmail mailto openedBuild resolution duplicateBug linkBug
     case caseVersion result repo entry lines v1 v2 repoType testtask lastEditedBy lastEditedDate deleted
     needconfirm
-""", type=one_of(*BUG_TYPES), status=BUG_STATE)
+""", type=one_of("BugType", *BUG_TYPES), status=BUG_STATE)
 TASK_FIELDS = fields_of("""
     id project parent execution module story fromBug name type pri estimate consumed left deadline status
     desc openedBy openedDate assignedTo assignedDate estStarted realStarted finishedBy finishedDate closedBy
@@ -1363,7 +1391,7 @@ TASK_FIELDS = fields_of("""
     finishedList canceledBy canceledDate planDuration realDuration closedReason lastEditedBy lastEditedDate
     activatedDate order repo mr entry lines v1 v2 deleted vision storyID storyTitle latestStoryVersion
     storyStatus assignedToRealName children members files needConfirm progress cases
-""", parent=INT, type=one_of(*TASK_TYPES), status=one_of(*TASK_STATES), deadline=DAYS, activatedDate=STAMP, team=NO_ITEMS)
+""", parent=INT, type=one_of("TaskType", *TASK_TYPES), status=one_of("TaskState", *TASK_STATES), deadline=DAYS, activatedDate=STAMP, team=NO_ITEMS)
 TESTCASE_FIELDS = fields_of("""
     id product branch module story storyVersion title precondition pri type stage steps fromBug fromCaseID
     openedBy openedDate status project execution lib path keywords auto frame howRun scriptedBy scriptedDate
@@ -1371,7 +1399,7 @@ TESTCASE_FIELDS = fields_of("""
     lastEditedDate version linkCase fromCaseVersion deleted lastRunner lastRunDate lastRunResult toBugs
     files currentVersion caseFails task case assignedTo caseVersion storyTitle caseStatus bugs results
     stepNumber
-""", type=one_of(*CASE_TYPES), stage=STAGES, status=one_of(*CASE_STATES), path=ZERO,
+""", type=one_of("TestCaseType", *CASE_TYPES), stage=STAGES, status=one_of("TestCaseState", *CASE_STATES), path=ZERO,
     steps=STEPS._replace(source="part", part=Part("step", "case")), task=OF_THE_LIST, assignedTo=EMPTY,
     case=DERIVED_INT, caseVersion=DERIVED_INT)
 STORY_FIELDS = fields_of("""
@@ -1382,13 +1410,14 @@ STORY_FIELDS = fields_of("""
     storyChanged feedbackBy notifyEmail URChanged deleted spec verify parentName executions stages
     extraStories reviewer notReview parentPri planTitle files productName productStatus moduleTitle versions
     reviewers plans
-""", parent=STORY_PARENT, plan=DERIVED_TEXT, plans=rows_of(Part("plan_story", "story", "plan"), "plan"), type=one_of(*STORY_TYPES),
-    status=one_of(*STORY_STATES), category=FILLED, spec=FILLED, stage=derived(one_of(*STORY_STAGES)), closedReason=one_of("", *STORY_REASONS),
+""", parent=STORY_PARENT, plan=DERIVED_TEXT, plans=rows_of(Part("plan_story", "story", "plan"), "plan"), type=one_of("StoryType", *STORY_TYPES),
+    status=one_of("StoryState", *STORY_STATES), category=FILLED, spec=FILLED, stage=derived(one_of("StoryStage", *STORY_STAGES)),
+    closedReason=one_of("StoryReason", "", *STORY_REASONS),
     version=ID, estimate=ESTIMATE, mailto=WHITELIST, planTitle=TEXTS._replace(sql="story.planTitles"), reviewer=TEXTS, feedbackBy=EMPTY, notifyEmail=EMPTY)
 PLAN_FIELDS = fields_of("""
     id product branch parent title status desc begin end order closedReason deleted stories bugs hour
     project projectID expired
-""", parent=PLAN_PARENT, order=EMPTY, status=one_of(*PLAN_STATES), project=ZERO, stories=DERIVED_INT)
+""", parent=PLAN_PARENT, order=EMPTY, status=one_of("PlanState", *PLAN_STATES), project=ZERO, stories=DERIVED_INT)
 BUILD_FIELDS = fields_of("""
     id project product branch execution name scmPath filePath date stories bugs builder desc deleted
     executionName executionID productName productType branchName files
@@ -1399,7 +1428,7 @@ TESTTASK_FIELDS = fields_of("""
     status testreport auto subStatus deleted productName productType branch executionName buildName files
     testcases
 """, project=needed("project"), execution=needed("execution or project"), build=BUILD_OR_TRUNK, type=TEXT,
-    status=one_of(*TESTTASK_STATES), mailto=WHITELIST, branch=ZERO, buildName=DERIVED_TEXT)
+    status=one_of("TestTaskState", *TESTTASK_STATES), mailto=WHITELIST, branch=ZERO, buildName=DERIVED_TEXT)
 EFFORT_FIELDS = fields_of("""
     id task date left consumed account work
 """, account=PERSON, task=needed("task"))
@@ -1547,9 +1576,12 @@ TESTTASK   = Resource("testtask",   "testtask",   "testtasks",   "name product",
                       rules=(BEGIN_TO_END, require_home), hidden="productName branch executionName productType files testcases")
 EFFORT     = Resource("effort",     "effort",     "efforts",     "task",          EFFORT_FIELDS,     {"date": today, "account": caller})
 RESULT     = Resource("result",     "result",     "results",     "case",          RESULT_FIELDS,     RUN_NOW)
+ALL_RESOURCES = (
+    DEPARTMENT, USER, PROGRAM, PROJECT, EXECUTION, HOME, PRODUCT, PLAN, STORY, BUILD, RELEASE, BUG, TASK, TESTCASE,
+    TESTTASK, EFFORT, RESULT,
+)
 # fmt: on
-# Collected, so that a new row needs no second place.
-RESOURCES = {row.name: row for row in list(globals().values()) if isinstance(row, Resource)}
+RESOURCES = {row.name: row for row in ALL_RESOURCES}
 FIXTURE = {resource.array: resource for resource in RESOURCES.values() if resource.array}
 
 
@@ -1623,10 +1655,10 @@ STORY_PEOPLE_AND_PLANS: Fields = {"reviewer": PEOPLE, "plan": PLAN_IDS}
 # fmt: off
 # THE BODIES OF REQUESTS: the resource's kinds, except where a request writes a field differently; the required fields; rules.
 NOTHING           = Shape({})
-COMMENT           = Shape({"comment": TEXT})
+COMMENT           = Shape({"comment": TEXT}, called="Comment")
 WITH_MINE         = Shape({"fields": FIELDS_OF_CALLER})
-IN_MODULES        = Shape({"type": one_of(*WITH_MODULES), "id": ID}, "type id")
-LOGIN             = Shape({"account": TEXT, "password": TEXT}, "account password", repeats=False)
+IN_MODULES        = Shape({"type": one_of("WithModule", *WITH_MODULES), "id": ID}, "type id")
+LOGIN             = Shape({"account": TEXT, "password": TEXT}, "account password", repeats=False, called="Login")
 CREATE_DEPARTMENT = DEPARTMENT.body("name parent manager", "name", order=DEPARTMENT_ORDER)
 MODIFY_DEPARTMENT = DEPARTMENT.change("name parent manager", order=DEPARTMENT_ORDER)
 CREATE_USER       = USER.body(f"account {PROFILE_SENT}", "account password", **CHECKED_PROFILE)
@@ -1634,50 +1666,51 @@ MODIFY_USER       = USER.change(PROFILE_SENT, **CHECKED_PROFILE, birthday=emptie
 CREATE_PROGRAM    = PROGRAM.body(f"name begin end parent {BUDGETED}", "name begin end", BEGIN_TO_END)
 MODIFY_PROGRAM    = PROGRAM.change(f"name begin end realBegan realEnd parent {BUDGETED}", "", BEGIN_TO_END, REAL_BEGIN_TO_END)
 CREATE_PROJECT    = PROJECT.body(f"name begin end code parent {BUDGETED} PO QD RD days", "name begin end products", BEGIN_TO_END,
-                                 model=one_of(*MODELS), products=PRODUCTS)
-MODIFY_PROJECT    = PROJECT.change("name begin end acl parent desc PM whitelist", "", BEGIN_TO_END, model=one_of(*MODELS))
+                                 model=one_of("Model", *MODELS), products=PRODUCTS)
+MODIFY_PROJECT    = PROJECT.change("name begin end acl parent desc PM whitelist", "", BEGIN_TO_END, model=one_of("Model", *MODELS))
 CREATE_EXECUTION  = EXECUTION.body(f"{EXECUTION_SENT} code products", "name begin end", BEGIN_TO_END, days_fit)
 MODIFY_EXECUTION  = EXECUTION.change(f"{EXECUTION_SENT} project products status", "", BEGIN_TO_END, days_fit)
 CREATE_PRODUCT    = PRODUCT.body(f"name program code {PRODUCT_SENT}", "name")
 MODIFY_PRODUCT    = PRODUCT.change(f"name program {PRODUCT_SENT} status")
 CREATE_PLAN       = PLAN.body(PLAN_SENT, "title", BEGIN_TO_END)
 MODIFY_PLAN       = PLAN.change(PLAN_SENT, "", BEGIN_TO_END)
-LINK_STORIES      = PLAN.change("", "stories", stories=STORY_IDS)
-LINK_BUGS         = PLAN.change("", "bugs", bugs=BUG_IDS)
+LINK_STORIES      = PLAN.change("", "stories", stories=STORY_IDS, called="LinkStories")
+LINK_BUGS         = PLAN.change("", "bugs", bugs=BUG_IDS, called="LinkBugs")
 # objectID: the execution or project that the story is created for
 CREATE_STORY      = STORY.body(f"{STORY_SENT} spec verify assignedTo", "title spec pri category", **STORY_PEOPLE_AND_PLANS, objectID=HOME_LINK)
 MODIFY_STORY      = STORY.change(STORY_SENT, **STORY_PEOPLE_AND_PLANS)
-CREATE_STORY_VERSION = STORY.change("title spec verify", reviewer=PEOPLE)
-REVIEW_STORY      = STORY.change(REVIEW_SENT, "result", result=one_of(*VOTES))
-CLOSE_STORY       = STORY.change("duplicateStory", closedReason=one_of(*STORY_REASONS))
-ASSIGN            = STORY.change("assignedTo")  # of bugs, too
+CREATE_STORY_VERSION = STORY.change("title spec verify", reviewer=PEOPLE, called="StoryVersionToCreate")
+REVIEW_STORY      = STORY.change(REVIEW_SENT, "result", result=one_of("Vote", *VOTES), called="ReviewStory")
+CLOSE_STORY       = STORY.change("duplicateStory", closedReason=one_of("StoryReason", *STORY_REASONS), called="CloseStory")
+ASSIGN            = STORY.change("assignedTo", called="Assign")  # of bugs, too
 CREATE_BUILD      = BUILD.body(BUILD_SENT, "execution product name builder date", builder=SOMEBODY)
 MODIFY_BUILD      = BUILD.change(BUILD_SENT)
 CREATE_RELEASE    = RELEASE.body(f"name date product branch {RELEASE_SENT}", "name date product")
 MODIFY_RELEASE    = RELEASE.change(f"name date {RELEASE_SENT}")
 CREATE_CASE       = TESTCASE.body(f"{CASE_SENT} keywords steps", "title type pri steps")
 MODIFY_CASE       = TESTCASE.change(f"product {CASE_SENT} steps")
-RUN_CASE          = RESULT.change("", result=OUTCOME["result"], steps=STEP_RESULTS, testtask=link("testtask"), version=NATURAL)
+RUN_CASE          = RESULT.change("", result=OUTCOME["result"], steps=STEP_RESULTS, testtask=link("testtask"), version=NATURAL, called="RunTestCase")
 CREATE_TESTTASK   = TESTTASK.body(TESTTASK_SENT, "product execution build name begin end", BEGIN_TO_END)
 MODIFY_TESTTASK   = TESTTASK.change(TESTTASK_SENT, "", BEGIN_TO_END)
 CREATE_BUG        = BUG.body(BUG_SENT, "title severity pri type openedBuild")
 MODIFY_BUG        = BUG.change(f"{BUG_SENT} {BUG_MODIFIED_ONLY}", deadline=emptied(DEADLINE), resolvedDate=emptied(MOMENT))
-CONFIRM_BUG       = BUG.change("pri type assignedTo")
-RESOLVE_BUG       = BUG.change("resolvedDate resolvedBuild assignedTo duplicateBug", "resolution", resolution=one_of(*RESOLUTIONS))
-ACTIVATE_BUG      = BUG.change("assignedTo openedBuild")
+CONFIRM_BUG       = BUG.change("pri type assignedTo", called="ConfirmBug")
+RESOLVE_BUG       = BUG.change("resolvedDate resolvedBuild assignedTo duplicateBug", "resolution",
+                                 resolution=one_of("Resolution", *RESOLUTIONS), called="ResolveBug")
+ACTIVATE_BUG      = BUG.change("assignedTo openedBuild", called="ActivateBug")
 CREATE_TASK       = TASK.body(TASK_SENT, "name type estStarted deadline", START_TO_DEADLINE, assignedTo=PEOPLE)
-BATCH_TASK        = TASK.body(TASK_SENT, "name type", START_TO_DEADLINE)
-CREATE_TASKS      = Shape({"tasks": Kind("plain", Items(BATCH_TASK), {}, absent=(None, "", []))}, "tasks")
+BATCH_TASK        = TASK.body(TASK_SENT, "name type", START_TO_DEADLINE, called="BatchTask")
+CREATE_TASKS      = Shape({"tasks": Kind("plain", Items(BATCH_TASK), {}, absent=(None, "", []))}, "tasks", called="TasksToCreate")
 MODIFY_TASK       = TASK.change(f"{TASK_SENT} status consumed left closedReason", "", START_TO_DEADLINE, require_past_hours,
                                 estStarted=emptied(DAYS), deadline=emptied(DAYS))
-START_TASK        = TASK.change("assignedTo realStarted consumed left", "", require_past_hours)
-RESTART_TASK      = TASK.change("assignedTo realStarted consumed left", "consumed left", require_past_hours)
-FINISH_TASK       = TASK.change("assignedTo realStarted finishedDate", "finishedDate", check_finish, currentConsumed=HOURS)
-ACTIVATE_TASK     = TASK.change("assignedTo left")
-CLOSE_TASK        = TASK.change("closedReason")
-ASSIGN_TASK       = TASK.change("assignedTo left", "assignedTo", leave_nothing, require_hours, assignedTo=ASSIGNEE._replace(needed=True))
+START_TASK        = TASK.change("assignedTo realStarted consumed left", "", require_past_hours, called="StartTask")
+RESTART_TASK      = TASK.change("assignedTo realStarted consumed left", "consumed left", require_past_hours, called="RestartTask")
+FINISH_TASK       = TASK.change("assignedTo realStarted finishedDate", "finishedDate", check_finish, currentConsumed=HOURS, called="FinishTask")
+ACTIVATE_TASK     = TASK.change("assignedTo left", called="ActivateTask")
+CLOSE_TASK        = TASK.change("closedReason", called="CloseTask")
+ASSIGN_TASK       = TASK.change("assignedTo left", "assignedTo", leave_nothing, require_hours, assignedTo=ASSIGNEE._replace(needed=True), called="AssignTask")
 ADD_EFFORT        = EFFORT.change("", "consumed left", check_effort, dates=each_of(DAYS), date=each_of(DAYS), work=each_of(TEXT),
-                                  consumed=each_of(HOURS), left=each_of(HOURS))
+                                  consumed=each_of(HOURS), left=each_of(HOURS), called="AddEffort")
 # fmt: on
 
 
@@ -1833,6 +1866,7 @@ PROFILE = Envelope(
 class View:
     """How one operation shows a record: a row of the quirk table, which says what is odd.
 
+    title: its name among the components, if that is not the resource's.
     person, nobody: the writer of persons, and how nobody is written.
     moment, never: the same for datetimes.
     no_day: how an unset day is written.
@@ -1850,6 +1884,7 @@ class View:
     """
 
     resource: Resource
+    title: str = ""
     _: dataclasses.KW_ONLY
     person: Writer = AS_REFERENCE
     nobody: str = NULL
@@ -1942,53 +1977,55 @@ class View:
 # fmt: off
 # THE QUIRK TABLE: one row a way of showing a record.
 #                       resource   what is odd
-PRODUCT_LISTED  = View(PRODUCT,   flag=AS_DIGIT)
-PRODUCT_CREATED = View(PRODUCT,   flag=AS_DIGIT, envelope=BOTH_WAYS)
-BUG_LISTED      = View(BUG,       never=EPOCH, no_day=EPOCH_DAY, exceptions={"status": AS_CODED})
-CASE_CREATED    = View(TESTCASE,  person=AS_ACCOUNT, nobody=BLANK)
-CASE_SHOWN      = View(TESTCASE,  adds="caseFails")
-PROGRAM_SHOWN   = View(PROGRAM,   no_day=ZERO_DAY)
-PROJECT_CREATED = View(PROJECT,   person=AS_ACCOUNT, nobody=BLANK, never=BLANK, no_day=ZERO_DAY, flag=AS_DIGIT, exceptions={"whitelist": AS_TEXT})
+PRODUCT_LISTED  = View(PRODUCT,    "ProductInList",    flag=AS_DIGIT)
+PRODUCT_CREATED = View(PRODUCT,    "ProductCreated",   flag=AS_DIGIT, envelope=BOTH_WAYS)
+BUG_LISTED      = View(BUG,        "BugInList",        never=EPOCH, no_day=EPOCH_DAY, exceptions={"status": AS_CODED})
+CASE_CREATED    = View(TESTCASE,   "TestCaseCreated",  person=AS_ACCOUNT, nobody=BLANK)
+CASE_SHOWN      = View(TESTCASE,                       adds="caseFails")
+PROGRAM_SHOWN   = View(PROGRAM,                        no_day=ZERO_DAY)
+PROJECT_CREATED = View(PROJECT,    "ProjectCreated",   person=AS_ACCOUNT, nobody=BLANK, never=BLANK, no_day=ZERO_DAY, flag=AS_DIGIT,
+                                                    exceptions={"whitelist": AS_TEXT})
 RELEASE_SHOWN   = View(RELEASE)
 TASK_CREATED    = View(TASK)
-TASK_MODIFIED   = View(TASK,      adds="cases")
-TASK_STARTED    = View(TASK,      person=AS_ACCOUNT, nobody=BLANK, moment=AS_SPACED, never=BLANK, no_day=BLANK, flag=AS_DIGIT)  # and restarted
-TASK_FINISHED   = View(TASK,      person=AS_ACCOUNT, nobody=BLANK, flag=AS_DIGIT)
+TASK_MODIFIED   = View(TASK,       "TaskModified",     adds="cases")
+TASK_STARTED    = View(TASK,       "TaskStarted",      person=AS_ACCOUNT, nobody=BLANK, moment=AS_SPACED, never=BLANK, no_day=BLANK,
+                                                    flag=AS_DIGIT)  # and restarted
+TASK_FINISHED   = View(TASK,       "TaskFinished",     person=AS_ACCOUNT, nobody=BLANK, flag=AS_DIGIT)
 # Beyond the specification.
-DEPARTMENT_SHOWN = View(DEPARTMENT, person=AS_ACCOUNT, nobody=BLANK)
-USER_LISTED     = View(USER,      flag=AS_DIGIT, only="id dept account realname role pinyin email group")
-USER_SHOWN      = View(USER,      flag=AS_DIGIT)
-MY_PROFILE      = View(USER,      flag=AS_DIGIT, exceptions={"role": AS_ROLE}, envelope=PROFILE)
-PROJECT_SHOWN   = View(PROJECT,   no_day=ZERO_DAY)
-EXECUTION_SHOWN = View(EXECUTION, no_day=ZERO_DAY)
-PROJECT_IN_FULL = View(PROJECT,   no_day=ZERO_DAY, adds="products", kinds=PRODUCTS_IN_FULL)
-EXECUTION_IN_FULL = View(EXECUTION, no_day=ZERO_DAY, adds="products", kinds={**PRODUCTS_IN_FULL, **HOURS_OF_TASKS})
+DEPARTMENT_SHOWN = View(DEPARTMENT,                     person=AS_ACCOUNT, nobody=BLANK)
+USER_LISTED     = View(USER,       "UserInList",       flag=AS_DIGIT, only="id dept account realname role pinyin email group")
+USER_SHOWN      = View(USER,                           flag=AS_DIGIT)
+MY_PROFILE      = View(USER,       "MyProfile",        flag=AS_DIGIT, exceptions={"role": AS_ROLE}, envelope=PROFILE)
+PROJECT_SHOWN   = View(PROJECT,                        no_day=ZERO_DAY)
+EXECUTION_SHOWN = View(EXECUTION,                      no_day=ZERO_DAY)
+PROJECT_IN_FULL = View(PROJECT,    "ProjectInFull",    no_day=ZERO_DAY, adds="products", kinds=PRODUCTS_IN_FULL)
+EXECUTION_IN_FULL = View(EXECUTION,  "ExecutionInFull",  no_day=ZERO_DAY, adds="products", kinds={**PRODUCTS_IN_FULL, **HOURS_OF_TASKS})
 PRODUCT_SHOWN   = View(PRODUCT)
 PLAN_SHOWN      = View(PLAN)  # and then the lists of ENCLOSED, room 6
-PLAN_LISTED     = View(PLAN,      adds=PLAN.hidden)
-STORY_SHOWN     = View(STORY,     adds=STORY_WHOLE)  # and then the lists of ENCLOSED, room 6
-STORY_IN_FULL   = View(STORY,     adds=STORY_WHOLE, logged=True)
-STORY_LISTED    = View(STORY,     adds="reviewer notReview productStatus", kinds={"planTitle": DERIVED_TEXT}, envelope=IF_ASKED)
-STORY_LINKED    = View(STORY,     kinds=IN_PROJECT, only=" ".join({**IN_PROJECT, **STORY_LISTED.fields}), envelope=IF_ASKED)
-BUILD_SHOWN     = View(BUILD,     adds="productType files")
-BUILD_LISTED    = View(BUILD,     adds="executionID branchName")
-BUILD_LINKED    = View(BUILD,     adds="branchName")
-BUG_SHOWN       = View(BUG,       kinds={"openedBuild": BUILDS._replace(sql="bug.openedBuilds")}, logged=True)
-BUG_BRIEF       = View(BUG)
+PLAN_LISTED     = View(PLAN,       "PlanInList",       adds=PLAN.hidden)
+STORY_SHOWN     = View(STORY,                          adds=STORY_WHOLE)  # and then the lists of ENCLOSED, room 6
+STORY_IN_FULL   = View(STORY,      "StoryInFull",      adds=STORY_WHOLE, logged=True)
+STORY_LISTED    = View(STORY,      "StoryInList",      adds="reviewer notReview productStatus", kinds={"planTitle": DERIVED_TEXT}, envelope=IF_ASKED)
+STORY_LINKED    = View(STORY,      "StoryLinked",      kinds=IN_PROJECT, only=" ".join({**IN_PROJECT, **STORY_LISTED.fields}), envelope=IF_ASKED)
+BUILD_SHOWN     = View(BUILD,                          adds="productType files")
+BUILD_LISTED    = View(BUILD,      "BuildInList",      adds="executionID branchName")
+BUILD_LINKED    = View(BUILD,      "BuildLinked",      adds="branchName")
+BUG_SHOWN       = View(BUG,                            kinds={"openedBuild": BUILDS._replace(sql="bug.openedBuilds")}, logged=True)
+BUG_BRIEF       = View(BUG,        "BugBrief")
 TASK_SHOWN      = TASK_CREATED
-TASK_IN_FULL    = View(TASK,      logged=True)
-CASE_LISTED     = View(TESTCASE)
-TESTTASK_SHOWN  = View(TESTTASK,  adds="productName branch executionName productType files")  # and then the lists of ENCLOSED, room 6
-TESTTASK_LISTED = View(TESTTASK,  adds="productName branch executionName")
-TESTTASK_LINKED = View(TESTTASK)
-TESTTASK_CASE   = View(TESTCASE,  adds=f"caseFails {CASE_IN_TESTTASK}")
-EFFORT_LISTED   = View(EFFORT,    person=AS_ACCOUNT, nobody=BLANK)
+TASK_IN_FULL    = View(TASK,       "TaskInFull",       logged=True)
+CASE_LISTED     = View(TESTCASE,   "TestCaseInList")
+TESTTASK_SHOWN  = View(TESTTASK,                       adds="productName branch executionName productType files")  # and then the lists of ENCLOSED, room 6
+TESTTASK_LISTED = View(TESTTASK,   "TestTaskInList",   adds="productName branch executionName")
+TESTTASK_LINKED = View(TESTTASK,   "TestTaskLinked")
+TESTTASK_CASE   = View(TESTCASE,   "TestTaskTestCase", adds=f"caseFails {CASE_IN_TESTTASK}")
+EFFORT_LISTED   = View(EFFORT,     "EffortInList",     person=AS_ACCOUNT, nobody=BLANK)
 RESULT_SHOWN    = View(RESULT)
 # Inside of a story.
-STORY_TASK      = View(TASK,      only="id name type status assignedTo")
-STORY_BUG       = View(BUG,       only="id title status pri severity")
-STORY_CASE      = View(TESTCASE,  only="id title pri status")
-STORY_NAMED     = View(STORY,     only="id title")
+STORY_TASK      = View(TASK,       "StoryTask",        only="id name type status assignedTo")
+STORY_BUG       = View(BUG,        "StoryBug",         only="id title status pri severity")
+STORY_CASE      = View(TESTCASE,   "StoryTestCase",    only="id title pri status")
+STORY_NAMED     = View(STORY,      "StoryNamed",       only="id title")
 # fmt: on
 
 # The schemas of answers that are no records.
@@ -2227,7 +2264,7 @@ WORDS = Kind("plain", read_words, NAME.schema)
 EVERYBODY = {**FLAG_SCHEMA, "description": "true: everybody's, not only the caller's"}
 # The kinds of filters; the others are links. `title` is ours.
 FILTER_KINDS = {
-    "type": one_of(*STORY_TYPES),
+    "type": one_of("StoryType", *STORY_TYPES),
     "title": WORDS,
     "name": WORDS,
     "pri": NATURAL,
@@ -2288,7 +2325,8 @@ class Listing:
         """The query parameters that the list takes."""
         fields = {"page": PAGE, "limit": LIMIT, "order": self.orders}
         if len(self.browse) > 1:
-            fields["status"] = one_of(*self.browse)
+            array = RESOURCES[self.view.resource.table].array
+            fields["status"] = one_of(f"{spelled(array)}Filter", *self.browse)
         for name in self.filter_defaults:
             kind = FILTER_KINDS.get(name) or link(name)
             if kind.target:  # 0 names none
@@ -4966,7 +5004,7 @@ def fixture_shape(resource: Resource) -> Shape:
     """Return the fields that a record of a fixture may have, and the rules between them."""
     fields = {**resource.settable("part"), **FIXTURE_KINDS.get(resource, {})}
     if resource.types:
-        fields["type"] = one_of(*resource.types.split())
+        fields["type"] = one_of("", *resource.types.split())
     return Shape(fields, resource.required, *resource.rules, bounded=False)
 
 
@@ -5185,33 +5223,44 @@ def target_of(path: str) -> str:
     return BY_WORD[word].name if rest and word in BY_WORD else ""
 
 
+Performer = Callable[..., Any]
+
+
 @dataclasses.dataclass(eq=False)
 class Operation:
-    """An operation: a row of OPERATIONS.
+    """An operation: a row of OPERATIONS or CONTROLS.
 
     purpose: what it does, in a few words.
-    shows: a View, a Listing, an Each, or the JSON Schema of the answer.
+    view: how the answer shows records, None if it shows none.
     reads: the fields of the body.
-    perform: the function of room 8 or 9, None if there is nothing to do.
+    perform: the function of room 8, 9 or 14, None if there is nothing to do.
     status: of success.
     open: whether it needs no token.
     admin: whether it is for administrators.
     query: fields of the body that may come as query parameters, too; a GET has these only.
     by: where the path has no id, the field of the body or query parameter that names the record, as
         in POST /stories?product=3.
+    listing: the list that it shows.
+    key: the field of an answer that has several new records, by id.
+    schema: the JSON Schema of an answer without records.
+    body: the JSON Schema of a body that is not an object with the fields of `reads`.
     """
 
     method: str
     path: str
     purpose: str
-    shows: Any
+    view: View | None
     reads: Shape = NOTHING
-    perform: Any = None
+    perform: Any = None  # a Performer, which is called only where there is one
     status: int = 200
     open: bool = False
     admin: bool = False
     query: str = ""
     by: str = ""
+    listing: Listing | None = None
+    key: str = ""
+    schema: Fields = dataclasses.field(default_factory=lambda: MESSAGE)
+    body: Fields | None = None
 
     @functools.cached_property
     def target(self) -> str:
@@ -5225,16 +5274,6 @@ class Operation:
         Then nothing to which this one belongs may be deleted.
         """
         return bool(self.listing) or self.status == 201 or self.perform is add_effort
-
-    @property
-    def view(self) -> View | None:
-        """The view of the records that it shows, None if it shows none."""
-        return self.shows if isinstance(self.shows, View) else getattr(self.shows, "view", None)
-
-    @property
-    def listing(self) -> Listing | None:
-        """The list that it shows, None if it shows none."""
-        return self.shows if isinstance(self.shows, Listing) else None
 
     @functools.cached_property
     def parameters(self) -> dict[str, Kind]:
@@ -5252,45 +5291,51 @@ class Operation:
         return Shape(self.parameters, " ".join(required))
 
 
-class Each(NamedTuple):
-    """An answer with several new records: an object with the records by id under a key."""
-
-    key: str
-    view: View
-
-
 get = functools.partial(Operation, "GET")
 post = functools.partial(Operation, "POST")
 
 
 def creates(
-    path: str, purpose: str, shows: Any, reads: Any, perform: Any = None, by: str = "", **more: Any
+    path: str,
+    purpose: str,
+    view: View,
+    reads: Shape,
+    perform: Performer | None = None,
+    by: str = "",
+    **more: Any,
 ) -> Operation:
     """Return the row that creates a record, within the one that the path or the body names."""
     within = by or target_of(path)
     if not perform:
-        perform = functools.partial(create_within, resource=shows.resource, within=within)
-    return Operation("POST", path, purpose, shows, reads, perform, 201, by=by, **more)
+        perform = functools.partial(create_within, resource=view.resource, within=within)
+    return Operation("POST", path, purpose, view, reads, perform, 201, by=by, **more)
 
 
 def put(
-    path: str, purpose: str, shows: View, reads: Shape, perform: Any = None, **more: Any
+    path: str, purpose: str, view: View, reads: Shape, perform: Performer | None = None, **more: Any
 ) -> Operation:
     """Return the row that changes what is sent of a record."""
-    perform = perform or functools.partial(modify, resource=shows.resource)
-    return Operation("PUT", path, purpose, shows, reads, perform, **more)
+    perform = perform or functools.partial(modify, resource=view.resource)
+    return Operation("PUT", path, purpose, view, reads, perform, **more)
 
 
-def moves(path: str, purpose: str, shows: View, reads: Shape, transition: Transition) -> Operation:
+def moves(path: str, purpose: str, view: View, reads: Shape, transition: Transition) -> Operation:
     """Return the row that is a transition and nothing else."""
-    return post(path, purpose, shows, reads, functools.partial(move, transition=transition))
+    return post(path, purpose, view, reads, functools.partial(move, transition=transition))
 
 
-def deletes(path: str, purpose: str, perform: Any = None, **more: Any) -> Operation:
+def deletes(path: str, purpose: str, perform: Performer | None = None, **more: Any) -> Operation:
     """Return the row that deletes a record."""
     if not perform:
         perform = functools.partial(delete_record, resource=RESOURCES[target_of(path)])
-    return Operation("DELETE", path, purpose, MESSAGE, COMMENT, perform, **more)
+    return Operation("DELETE", path, purpose, None, COMMENT, perform, **more)
+
+
+def tells(
+    path: str, purpose: str, schema: Fields, perform: Performer, reads: Shape = NOTHING, **more: Any
+) -> Operation:
+    """Return the row of a GET whose answer has no records."""
+    return get(path, purpose, None, reads, perform, schema=schema, **more)
 
 
 def lists(
@@ -5307,15 +5352,15 @@ def lists(
     """
     target = target_of(path)
     within = COLUMN_OF.get(target, target)
-    return get(path, purpose, Listing(key or view.resource.array, view, within, browse, **more))
+    listing = Listing(key or view.resource.array, view, within, browse, **more)
+    return get(path, purpose, view, listing=listing)
 
 
-EACH_TASK = Each("task", TASK_SHOWN)
 # fmt: off
 SPECIFIED = (
-    #       path                                purpose                              shows             reads              perform
+    #       path                                purpose                              view              reads              perform
     # lists:                                                                         view, browse; more as in Listing
-    creates("/tokens",                          "log in",                            TOKEN,            LOGIN,             log_in, open=True),
+    post(   "/tokens",                          "log in",                            None,             LOGIN,             log_in, 201, open=True, schema=TOKEN),
     lists(  "/products",                        "list products",                     PRODUCT_LISTED,   BROWSE_PRODUCTS,
                                                                                      order=OLDEST, whole=True, filters="program project"),
     creates("/products",                        "create a product",                  PRODUCT_CREATED,  CREATE_PRODUCT),
@@ -5333,16 +5378,16 @@ SPECIFIED = (
     post(   "/tasks/<id>/restart",              "restart a task",                    TASK_STARTED,     RESTART_TASK,      restart_task),
 )
 COMPANIONS = (  # beyond the specification: the rest of the published interface
-    #       path                                purpose                              shows             reads              perform
-    get(    "/tokens",                          "say how to log in",                 MESSAGE, perform=say_how_to_log_in, open=True),
-    get(    "/ping",                            "show the token of the caller",      PING, perform=ping),
+    #       path                                purpose                              view              reads              perform
+    tells(  "/tokens",                          "say how to log in",                 MESSAGE, say_how_to_log_in, open=True),
+    tells(  "/ping",                            "show the token of the caller",      PING, ping),
     get(    "/user",                            "get the caller",                    MY_PROFILE,       WITH_MINE,         show_me, query="fields"),
-    get(    "/configurations",                  "list configurations",               CONFIGURATION_LIST, perform=list_configurations),
-    get(    "/configurations/<name>",           "get a configuration",               CONFIGURATION, perform=get_configuration),
-    get(    "/groups",                          "list the groups of users",          GROUP_LIST, perform=list_groups),
-    get(    "/options/bug",                     "list the choices for a bug",        BUG_OPTIONS, perform=list_bug_options, query="product"),
-    get(    "/modules",                         "list modules",                      MODULES,          IN_MODULES,        list_modules, query="type id"),
-    get(    "/departments",                     "list departments",                  DEPARTMENTS, perform=list_departments),
+    tells(  "/configurations",                  "list configurations",               CONFIGURATION_LIST, list_configurations),
+    tells(  "/configurations/<name>",           "get a configuration",               CONFIGURATION, get_configuration),
+    tells(  "/groups",                          "list the groups of users",          GROUP_LIST, list_groups),
+    tells(  "/options/bug",                     "list the choices for a bug",        BUG_OPTIONS, list_bug_options, query="product"),
+    tells(  "/modules",                         "list modules",                      MODULES, list_modules, IN_MODULES, query="type id"),
+    tells(  "/departments",                     "list departments",                  DEPARTMENTS, list_departments),
     creates("/departments",                     "create a department",               DEPARTMENT_SHOWN, CREATE_DEPARTMENT, admin=True),
     get(    "/departments/<id>",                "get a department",                  DEPARTMENT_SHOWN),
     put(    "/departments/<id>",                "modify a department",               DEPARTMENT_SHOWN, MODIFY_DEPARTMENT, admin=True),
@@ -5382,7 +5427,7 @@ COMPANIONS = (  # beyond the specification: the rest of the published interface
                                                                                      functools.partial(modify_project, resource=EXECUTION)),
     deletes("/executions/<id>",                 "delete an execution"),
     lists(  "/executions/<id>/tasks",           "list tasks of an execution",        TASK_SHOWN,       BROWSE_TASKS),
-    creates("/executions/<id>/tasks/batchCreate", "create tasks of an execution",    EACH_TASK,        CREATE_TASKS,      create_tasks),
+    creates("/executions/<id>/tasks/batchCreate", "create tasks of an execution",    TASK_SHOWN,       CREATE_TASKS,      create_tasks, key="task"),
     lists(  "/executions/<id>/stories",         "list stories of an execution",      STORY_LINKED,     BROWSE_STORIES),
     lists(  "/executions/<id>/bugs",            "list bugs of an execution",         BUG_BRIEF,        BROWSE_BUGS),
     lists(  "/executions/<id>/testcases",       "list test cases of an execution",   CASE_LISTED, key="cases"),
@@ -6064,7 +6109,7 @@ def answer_write(exchange: Exchange, operation: Operation, id: Any) -> str:
             row = find_named(store, operation, named[operation.by])
         changed = carry_out(store, operation, row, fields)
         exchange.note_ignored(store.ignored)
-        return written_text(store, operation.shows, changed)
+        return written_text(store, operation, changed)
 
 
 # Answers, as JSON
@@ -6078,7 +6123,7 @@ def answer_text(
     most: the records that a list inside a record may have; -1: all.
     """
     if operation.listing:
-        return list_text(store, exchange, operation, id)
+        return list_text(store, exchange, operation, operation.listing, id)
     checked = check(operation.query_shape, exchange.query(operation.query_shape))
     view = operation.view
     if not view:
@@ -6103,9 +6148,10 @@ def with_mine(store: Store, exchange: Exchange, profile: str, words: Iterable[st
     return text + "}"
 
 
-def list_text(store: Store, exchange: Exchange, operation: Operation, id: int) -> str:
+def list_text(
+    store: Store, exchange: Exchange, operation: Operation, listing: Listing, id: int
+) -> str:
     """Return a list: its numbers, its records, and what stands beside them."""
-    listing = operation.shows
     given = exchange.query(operation.query_shape)
     if "status" in given:
         given["status"] = given["status"].lower()
@@ -6149,18 +6195,19 @@ def record_text(store: Store, view: View, id: int | str, target: str = "", most:
     return text + "}"
 
 
-def written_text(store: Store, shows: Any, changed: Any) -> str:
+def written_text(store: Store, operation: Operation, changed: Any) -> str:
     """Return what a write answers. changed: the id or the ids that perform returned."""
-    if isinstance(shows, View):
-        store.written = (shows.resource.table, changed)
-        return record_text(store, shows, changed)
-    if isinstance(shows, Each):
-        sql = select_statement(shows.view, "SELECT value AS id FROM json_each(?)")
-        rows = store.run(sql, (to_json(changed),)).fetchall()
-        texts = zip(changed, rendered(store, shows.view, rows), strict=True)
-        by_id = ",".join(f'"{id}":{text}' for id, text in texts)
-        return f'{{"{shows.key}":{{{by_id}}}}}'
-    return to_json(SUCCESS)
+    view = operation.view
+    if not view:
+        return to_json(SUCCESS)
+    if not operation.key:
+        store.written = (view.resource.table, changed)
+        return record_text(store, view, changed)
+    sql = select_statement(view, "SELECT value AS id FROM json_each(?)")
+    rows = store.run(sql, (to_json(changed),)).fetchall()
+    texts = zip(changed, rendered(store, view, rows), strict=True)
+    by_id = ",".join(f'"{id}":{text}' for id, text in texts)
+    return f'{{"{operation.key}":{{{by_id}}}}}'
 
 
 def render_all(store: Store, view: View, cursor: sqlite3.Cursor) -> str:
@@ -6225,18 +6272,6 @@ ERROR = {**object_of(ERROR_FIELDS, "Error"), "required": ["error"]}
 
 
 # fmt: off
-# How a component is named after a constant: (prefix, suffix, ending of the component's name).
-# BUG_LISTED is BugInList, TASK_SHOWN is Task; TASK_STARTED, which no row fits, is TaskStarted.
-# CREATE_TASK is not NewTask, because that is Go's name for the function that makes a Task.
-TITLES = (
-    ("",        "_SHOWN",  ""),
-    ("",        "_LISTED", "InList"),
-    ("CREATE_", "",        "ToCreate"),
-    ("MODIFY_", "",        "Change"),
-    ("BROWSE_", "",        "Filter"),
-)
-NOUNS = {"case": "TestCase", "testcase": "TestCase", "testtask": "TestTask",
-         "testcases": "TestCases", "testtasks": "TestTasks"}  # words that are not written as one
 # The records of the demo that paths and bodies name in examples; they belong together.
 EXAMPLE_IDS = {"project": 3, "execution": 16, "execution or project": 16, "plan": 5, "story": 13,
                "build": 9, "release": 5, "bug": 53, "task": 18, "testcase": 10, "testtask": 3, "department": 2,
@@ -6281,33 +6316,6 @@ JSON_SCHEMAS: dict[type, Fields] = {
 }
 
 
-def spelled(words: str) -> str:
-    """Return the words of a constant as a name: TestCaseStage for CASE_STAGE."""
-    return "".join(NOUNS.get(word) or word.title() for word in words.lower().split("_"))
-
-
-def title_of(constant: str) -> str:
-    """Return the name of the component that a constant stands for: see TITLES."""
-    for begin, end, after in TITLES:
-        if constant.startswith(begin) and constant.endswith(end):
-            return spelled(constant.removeprefix(begin).removesuffix(end)) + after
-    return spelled(constant)
-
-
-@functools.cache
-def component_names() -> dict[Any, str]:
-    """Return the names of components by what they describe: a view, a shape, words."""
-    named: dict[Any, str] = {}
-    for name, value in globals().items():
-        if isinstance(value, (View, Shape)):
-            named[value] = title_of(name)
-        elif name.startswith("BROWSE_"):
-            named[tuple(value)] = title_of(name)
-        elif isinstance(value, tuple) and {*map(type, value)} == {str}:
-            named.setdefault(value, title_of(name).removesuffix("s"))
-    return named
-
-
 def field_schema(view: View, field: str) -> Fields:
     """Return the schema of a field as a view shows it."""
     kind = view.fields[field]
@@ -6322,13 +6330,23 @@ def field_schema(view: View, field: str) -> Fields:
     return STRING if unset in (BLANK, ZERO_DAY) else writer.schema
 
 
-@functools.singledispatch
-def answer_schema(shows: Any) -> Fields:
-    """Return the schema of an answer. This is the case of neither a view nor a list of records."""
-    return body_schema(shows)
+def answer_schema(operation: Operation) -> Fields:
+    """Return the schema of an answer."""
+    if operation.listing:
+        return list_schema(operation.listing)
+    if not operation.view:
+        return operation.schema
+    shown = view_schema(operation.view)
+    if operation.key:
+        return object_of({operation.key: map_of(shown)}, f"{title_of(operation.view)}ById")
+    return shown
 
 
-@answer_schema.register(View)
+def title_of(view: View) -> str:
+    """Return the name of what a view shows among the components."""
+    return view.title or spelled(view.resource.name)
+
+
 @functools.cache
 def view_schema(view: View) -> Fields:
     """Return the schema of what a view shows, with its envelope and lists."""
@@ -6345,20 +6363,11 @@ def view_schema(view: View) -> Fields:
         for word, listing in MINE.items():
             fields[word] = {**list_schema(listing), "$anchor": f"My{spelled(listing.key)}"}
         optional = MINE
-    shown = object_of(fields, component_names()[view])
+    shown = object_of(fields, title_of(view))
     shown["required"] = [field for field in fields if field not in optional]
     return shown
 
 
-@answer_schema.register(Each)
-def each_schema(each: Each) -> Fields:
-    """Return the schema of several new records."""
-    return object_of(
-        {each.key: map_of(view_schema(each.view))}, f"{component_names()[each.view]}ById"
-    )
-
-
-@answer_schema.register(Listing)
 def list_schema(listing: Listing) -> Fields:
     """Return the schema of a list.
 
@@ -6371,7 +6380,7 @@ def list_schema(listing: Listing) -> Fields:
     one, several = spelled(listing.view.resource.name), spelled(listing.key)
     if one == several:  # the list "effort"
         several += "s"
-    name = component_names()[listing.view]
+    name = title_of(listing.view)
     title = f"{name}List" if name == one else name.replace(one, several)
     schema = object_of({**numbers, listing.key: array_of(shown)}, title)
     if listing.beside[0]:
@@ -6390,27 +6399,17 @@ def sent_schema(kind: Kind) -> Fields:
         return array_of(body_schema(kind.read.shape), minItems=least, maxItems=MOST_ITEMS)
     if kind.schema.get("type") == "array":
         return {**kind.schema, "maxItems": MOST_ITEMS}
-    if "enum" in kind.schema:
-        return {**kind.schema, "enum": [word for word in kind.schema["enum"] if word]}
     return kind.schema
 
 
-def body_schema(reads: Any) -> Fields:
-    """Return the schema of a body, given as a Shape, as a list of one Shape, or as a schema."""
-    if isinstance(reads, list):
-        return named(f"{component_names()[reads[0]]}List", array_of(body_schema(reads[0])))
-    if not isinstance(reads, Shape):
-        return reads  # type: ignore[no-any-return]  # it is one
+def body_schema(reads: Shape) -> Fields:
+    """Return the schema of a body that is an object with these fields."""
     fields = {field: sent_schema(kind) for field, kind in reads.fields.items()}
-    return {**object_of(fields, component_names()[reads]), "required": sorted(reads.required)}
+    return {**object_of(fields, reads.called), "required": sorted(reads.required)}
 
 
-def example_of(reads: Any, day: date, special: Fields = NO_FIELDS) -> Any:
+def example_of(reads: Shape, day: date, special: Fields = NO_FIELDS) -> Members:
     """Return a body that works on the demo. special: from EXAMPLES_AT."""
-    if isinstance(reads, list):
-        return [example_of(reads[0], day)]
-    if not isinstance(reads, Shape):
-        return {}
     example = {}
     for field, kind in reads.fields.items():
         if field in special:
@@ -6443,7 +6442,7 @@ def name_operation(purpose: str) -> str:
     return "".join([first, *map(str.capitalize, others)])
 
 
-def sentence_about(operation: Any) -> str:
+def sentence_about(operation: Operation) -> str:
     """Return a sentence about an operation: its function's, or else its purpose."""
     perform = operation.perform
     if isinstance(perform, FunctionType) and perform.__doc__:
@@ -6451,7 +6450,7 @@ def sentence_about(operation: Any) -> str:
     return f"{operation.purpose.capitalize()}."
 
 
-def tag_of(operation: Any) -> str:
+def tag_of(operation: Operation) -> str:
     """Return the group of an operation: the resource that it shows or changes."""
     if operation.path.startswith("/-/"):
         return "controls"
@@ -6464,14 +6463,14 @@ def tag_of(operation: Any) -> str:
     return word if word in ("tokens", *FIXTURE) else "service"
 
 
-def describe(operation: Any, day: date) -> Fields:
+def describe(operation: Operation, day: date) -> Fields:
     """Return an operation of the document. day: today, for the example of its body."""
-    done = json_content(answer_schema(operation.shows))
+    done = json_content(answer_schema(operation))
     answers = {
         str(operation.status): {"description": "Done.", **done},
         "default": {"$ref": "#/components/responses/Refused"},
     }
-    described = {
+    described: Members = {
         "operationId": name_operation(operation.purpose),
         "summary": operation.purpose.capitalize(),
         "description": sentence_about(operation),
@@ -6485,18 +6484,21 @@ def describe(operation: Any, day: date) -> Fields:
             query_parameter(operation, name, kind) for name, kind in operation.parameters.items()
         ]
     reads = operation.reads
-    if reads is not NOTHING and operation.method != "GET":  # a GET reads its query only
-        required = not isinstance(reads, Shape) or bool(reads.required)
-        example = example_of(reads, day, EXAMPLES_AT.get(operation.path, NO_FIELDS))
-        content = json_content(body_schema(reads), example=example)
-        described["requestBody"] = {"required": required, **content}
+    reads_body = operation.body or reads is not NOTHING
+    if reads_body and operation.method != "GET":  # a GET reads its query only
+        schema = operation.body or body_schema(reads)
+        example: Any = example_of(reads, day, EXAMPLES_AT.get(operation.path, NO_FIELDS))
+        if schema["type"] == "array":
+            example = [example]
+        required = bool(operation.body or reads.required)
+        described["requestBody"] = {"required": required, **json_content(schema, example=example)}
     return described
 
 
-def query_parameter(operation: Any, name: str, kind: Kind) -> Fields:
+def query_parameter(operation: Operation, name: str, kind: Kind) -> Fields:
     """Return a query parameter of an operation."""
     described = {"name": name, "in": "query", "schema": sent_schema(kind)}
-    if name == getattr(operation, "by", ""):
+    if name == operation.by:
         # It may also come in the body; a client that is made of this sends it here.
         return {**described, "required": True, "example": EXAMPLE_IDS.get(name, 1)}
     if operation.method == "GET" and name in operation.reads.required:
@@ -6505,7 +6507,7 @@ def query_parameter(operation: Any, name: str, kind: Kind) -> Fields:
     return {**described, "required": False}
 
 
-def path_parameter(name: str, operation: Any) -> Fields:
+def path_parameter(name: str, operation: Operation) -> Fields:
     """Return a parameter in a path: <id>, <user> or <name>."""
     schema = PAGE.schema if name == "id" else STRING
     special = EXAMPLES_AT.get(operation.path, NO_FIELDS)
@@ -6521,16 +6523,13 @@ def json_content(schema: Fields, **example: Any) -> Members:
 def hoist(part: Any, components: Members) -> Any:
     """Return a part of the document in which references stand for the schemas that have a name.
 
-    A schema has one if it has an `$anchor`, or if it lists words; it is added to the components.
+    A schema has one if it has an `$anchor`; it is added to the components.
     """
     if isinstance(part, list):
         return [hoist(one, components) for one in part]
     if not isinstance(part, dict):
         return part
     name = part.get("$anchor")
-    if "enum" in part:
-        words = tuple(part["enum"])
-        name = component_names().get(words) or f"{component_names()[words[1:]]}OrEmpty"
     if name not in components:
         rest = {key: hoist(one, components) for key, one in part.items() if key != "$anchor"}
         if not name:
@@ -6539,7 +6538,7 @@ def hoist(part: Any, components: Members) -> Any:
     return {"$ref": f"#/components/schemas/{name}"}
 
 
-def openapi(url: str, day: date, further: Iterable[Any] = ()) -> Members:
+def openapi(url: str, day: date, further: Iterable[Operation] = ()) -> Members:
     """Return the OpenAPI 3.1 document of the service.
 
     url: where it is served.  day: today, for the examples.  further: operations of other tables.
@@ -6864,19 +6863,15 @@ EFFECTS   = {
     "delay":    SECONDS,
     "drop":     FLAG._replace(read=lambda value: bool(read_flag(value))),
 }
-FAULT     = Shape({"match": MATCH, **EFFECTS, "skip": COUNT, "times": COUNT, "hits": NATURAL}, "match")
-CLOCK     = Shape({"now": MOMENT, "offset": OFFSET, "advance": OFFSET})
+FAULT     = Shape({"match": MATCH, **EFFECTS, "skip": COUNT, "times": COUNT, "hits": NATURAL}, "match", called="Fault")
+CLOCK     = Shape({"now": MOMENT, "offset": OFFSET, "advance": OFFSET}, called="Clock")
 # fmt: on
 # A status is a COUNT here: every status is below MAX_CALLS.
-JOURNAL_QUERY = {
-    "method": TEXT,
-    "path": CALL_PATH,
-    "status": COUNT,
-    "count": COUNT,
-    "wait": SECONDS,
-}
+JOURNAL = Shape(
+    {"method": TEXT, "path": CALL_PATH, "status": COUNT, "count": COUNT, "wait": SECONDS}
+)
 # Of the page of calls; `every`: seconds after which it is loaded again.
-CALLS_QUERY = {"text": TEXT, "every": Kind("plain", whole(1, 3600), whole_schema(1, 3600))}
+CALLS_QUERY = Shape({"text": TEXT, "every": Kind("plain", whole(1, 3600), whole_schema(1, 3600))})
 
 
 def check_exactly(shape: Shape, given: Fields) -> Members:
@@ -7249,32 +7244,26 @@ def restore_tables(run: Callable[..., sqlite3.Cursor], tables: Iterable[str]) ->
         run(f"INSERT INTO main.{table} ({columns}) SELECT {columns} FROM saved.{table}")
 
 
-class Control(NamedTuple):
-    """A control: a row of CONTROLS.
+def control(
+    method: str,
+    path: str,
+    purpose: str,
+    perform: Callable[[Controls, Any], Any],
+    schema: Fields = MESSAGE,
+    **more: Any,
+) -> Operation:
+    """Return the row of a control.
 
-    shows: its answer, as a shape, a list of one, or a schema.  parameters: of the query.
-    reads: the body, likewise. If a control has none, its parameters may come in a JSON body as well
-        as in the query.
+    If it has no body of its own, its parameters may come in a JSON body as well as in the query.
     open: it needs no token, and exists even when controls are off.
-    target, status: the same for all controls; `describe` (room 13) reads them, because it describes
-        Operations, too.
     """
-
-    method: str
-    path: str
-    purpose: str
-    perform: Callable[[Controls, Any], Any]
-    shows: Any = MESSAGE
-    parameters: Mapping[str, Kind] = {}
-    reads: Any = NOTHING
-    open: bool = False
-    target: str = ""
-    status: int = 200
+    return Operation(method, path, purpose, None, perform=perform, schema=schema, **more)
 
 
 # fmt: off
 RESET_PARTS = ("records",)
-ONLY  = {"only": one_of(*RESET_PARTS)}
+ONLY  = Shape({"only": one_of("ResetPart", *RESET_PARTS)}, called="Only")
+FAULTS = named("FaultList", array_of(body_schema(FAULT)))
 STATE = flat_object("State", "", "status")
 TIME  = object_of({"now": STRING, "frozen": FLAG_SCHEMA, "offset": FLOAT}, "ServiceTime")
 SAVED = object_of({"snapshots": array_of(STRING)}, "SnapshotList")
@@ -7284,25 +7273,26 @@ CALLS = object_of({"total": INTEGER, "calls": array_of(ANY_OBJECT)}, "CallList")
 # THE TABLE OF CONTROLS.
 CONTROLS = (
     #        method    path                           purpose                                         perform, shows
-    Control("GET",    "/-/",                         "list the controls",                            Controls.list_controls, CONTROL_LIST),
-    Control("GET",    "/-/live",                     "tell whether the process answers",             Controls.live, STATE, open=True),
-    Control("GET",    "/-/ready",                    "tell whether records can be read and written", Controls.ready, STATE, open=True),
-    Control("POST",   "/-/reset",                    "return to the start",                          Controls.reset, parameters=ONLY),
-    Control("GET",    "/-/snapshots",                "list the snapshots",                           Controls.list_snapshots, SAVED),
-    Control("PUT",    "/-/snapshots/<name>",         "save a snapshot of the records",               Controls.save_snapshot),
-    Control("POST",   "/-/snapshots/<name>",         "save a snapshot of the records (alias)",       Controls.save_snapshot),
-    Control("DELETE", "/-/snapshots/<name>",         "remove a snapshot",                            Controls.remove_snapshot),
-    Control("POST",   "/-/snapshots/<name>/restore", "restore a snapshot",                           Controls.restore),
-    Control("GET",    "/-/dump",                     "write all records as a fixture",               Controls.dump_all, FIXTURE_DOCUMENT),
-    Control("POST",   "/-/load",                     "load a fixture",                               Controls.load_all, LOADED, reads=FIXTURE_DOCUMENT),
-    Control("GET",    "/-/clock",                    "show the time of the service",                 Controls.get_clock, TIME),
-    Control("PUT",    "/-/clock",                    "set the clock",                                Controls.put_clock, TIME, reads=CLOCK),
-    Control("GET",    "/-/journal",                  "list the last calls",                          Controls.get_journal, CALLS, JOURNAL_QUERY),
-    Control("DELETE", "/-/journal",                  "forget the calls",                             Controls.clear_journal),
-    Control("GET",    "/-/faults",                   "list the faults",                              Controls.list_faults, [FAULT]),
-    Control("POST",   "/-/faults",                   "add a fault",                                  Controls.add_fault, [FAULT], reads=FAULT),
-    Control("PUT",    "/-/faults",                   "replace the faults",                           Controls.put_faults, [FAULT], reads=[FAULT]),
-    Control("DELETE", "/-/faults",                   "remove all faults",                            Controls.clear_faults),
+    control("GET",    "/-/",                         "list the controls",                            Controls.list_controls, CONTROL_LIST),
+    control("GET",    "/-/live",                     "tell whether the process answers",             Controls.live, STATE, open=True),
+    control("GET",    "/-/ready",                    "tell whether records can be read and written", Controls.ready, STATE, open=True),
+    control("POST",   "/-/reset",                    "return to the start",                          Controls.reset, reads=ONLY, query="only"),
+    control("GET",    "/-/snapshots",                "list the snapshots",                           Controls.list_snapshots, SAVED),
+    control("PUT",    "/-/snapshots/<name>",         "save a snapshot of the records",               Controls.save_snapshot),
+    control("POST",   "/-/snapshots/<name>",         "save a snapshot of the records (alias)",       Controls.save_snapshot),
+    control("DELETE", "/-/snapshots/<name>",         "remove a snapshot",                            Controls.remove_snapshot),
+    control("POST",   "/-/snapshots/<name>/restore", "restore a snapshot",                           Controls.restore),
+    control("GET",    "/-/dump",                     "write all records as a fixture",               Controls.dump_all, FIXTURE_DOCUMENT),
+    control("POST",   "/-/load",                     "load a fixture",                               Controls.load_all, LOADED, body=FIXTURE_DOCUMENT),
+    control("GET",    "/-/clock",                    "show the time of the service",                 Controls.get_clock, TIME),
+    control("PUT",    "/-/clock",                    "set the clock",                                Controls.put_clock, TIME, reads=CLOCK),
+    control("GET",    "/-/journal",                  "list the last calls",                          Controls.get_journal, CALLS, reads=JOURNAL,
+                                                                                                     query=" ".join(JOURNAL.fields)),
+    control("DELETE", "/-/journal",                  "forget the calls",                             Controls.clear_journal),
+    control("GET",    "/-/faults",                   "list the faults",                              Controls.list_faults, FAULTS),
+    control("POST",   "/-/faults",                   "add a fault",                                  Controls.add_fault, FAULTS, reads=FAULT),
+    control("PUT",    "/-/faults",                   "replace the faults",                           Controls.put_faults, FAULTS, reads=FAULT, body=FAULTS),
+    control("DELETE", "/-/faults",                   "remove all faults",                            Controls.clear_faults),
 )
 # fmt: on
 
@@ -9353,9 +9343,9 @@ PATH_FILTERS: dict[str, Callable[[str], Any]] = {
 
 
 def add_routes(
-    app: bottle.Bottle, rows: Iterable[Any], make_handler: Callable[[Any], Handler]
+    app: bottle.Bottle, rows: Iterable[Operation], make_handler: Callable[[Operation], Handler]
 ) -> None:
-    """Add the routes of a table: rows with method, path and open (without a token)."""
+    """Add the routes of a table."""
     for row in rows:
         # \<id> is literal text to Bottle: Router looks it up. <user> becomes <user:user>, the name
         # with its filter in PATH_FILTERS.
@@ -9503,8 +9493,9 @@ def answer_read(exchange: Exchange, operation: Operation, id: Any) -> str | Cont
         return Sheet(store, sayer(exchange)).show(operation, address, id, value)
 
 
-def make_control(control: Control) -> Handler:
+def make_control(control: Operation) -> Handler:
     """Return the function that Bottle calls for a control."""
+    reads_body = control.body or not (control.query or control.reads is NOTHING)
 
     def handle(exchange: Exchange, name: str = "") -> bytes | Contents:
         if exchange.is_page:  # the only one that browsers ask for
@@ -9513,11 +9504,11 @@ def make_control(control: Control) -> Handler:
             raise Refusal(403, ADMIN_ONLY)
         body = exchange.read_body()
         exchange.refuse_encoded()
-        query = exchange.parameters()
-        if control.reads is NOTHING:  # then parameters may also come in the body
+        query: Members = dict(exchange.parameters())
+        if not reads_body:  # then parameters may also come in the body
             query |= parse_body(body, "")
-        parameters = check_exactly(Shape(control.parameters), query)
-        given = body if control.reads is not NOTHING else name or parameters
+        parameters = check_exactly(control.query_shape, query)
+        given = body if reads_body else name or parameters
         answer = control.perform(exchange.service.controls, given)
         if isinstance(answer, bytes):
             return answer
@@ -9622,7 +9613,7 @@ def calls_page(exchange: Exchange) -> Contents:
     if not exchange.caller.admin:
         raise Refusal(403, ADMIN_ONLY)
     query = exchange.parameters()
-    wanted = check_exactly(Shape(CALLS_QUERY), query)
+    wanted = check_exactly(CALLS_QUERY, query)
     words = wanted.get("text", "").lower()
     texts = map(shown_call, reversed(controls.matching({})))
     calls = [json.loads(text) for text in texts if words in text.lower()][:CALLS_SHOWN]

@@ -7548,7 +7548,7 @@ class TestIgnoredNames:
 # --- 13 OpenAPI -----------------------------------------------------------------------------------
 
 
-TAKING_A_BODY = ("PUT /-/clock", "POST /-/load", "PUT /-/faults", "POST /-/faults")
+TAKING_A_BODY = ("POST /-/reset", "PUT /-/clock", "POST /-/load", "PUT /-/faults", "POST /-/faults")
 ASKED_OF_CONTROLS = {"POST /-/reset": "only", "GET /-/journal": "method path status count wait"}
 
 
