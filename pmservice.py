@@ -297,7 +297,7 @@ class Kind(NamedTuple):
     schema: Fields = {"type": "string"}
     absent: tuple[Any, ...] = (None, "")
     source: str = "given"
-    value: Any = None
+    value: object = None
     target: str = ""
     needed: bool = False
     shown: Fields = {"type": "integer", "format": "int64"}
@@ -326,9 +326,9 @@ ASCII_ACCOUNT = re.compile(r"[A-Za-z0-9_.@-]{1,30}")
 to_json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode
 
 
-def is_number(value: Any) -> bool:
+def is_number(value: object) -> bool:
     """Tell whether a JSON value is a number; Python counts booleans among them."""
-    return isinstance(value, (int, float)) and not isinstance(value, bool)
+    return type(value) in (int, float)
 
 
 def bounded(value: Any, least: float, most: float) -> Any:
@@ -340,7 +340,7 @@ def bounded(value: Any, least: float, most: float) -> Any:
     return value
 
 
-def as_whole(value: Any) -> Any:
+def as_whole(value: object) -> Any:
     """Return a number without a fraction, such as 3.0, as an int, and anything else as it is."""
     if isinstance(value, float) and value.is_integer():
         return int(value)
@@ -355,7 +355,7 @@ def next_count(count: int) -> int:
 def whole(least: int, most: int = MAX_INT) -> Callable[[Any], int]:
     """Return a reader of an int, of its text or of 3.0, between two inclusive bounds."""
 
-    def read(value: Any) -> int:
+    def read(value: object) -> int:
         value = as_whole(value)
         if isinstance(value, str) and ASCII_INT.fullmatch(value):
             value = int(value)
@@ -369,7 +369,7 @@ def whole(least: int, most: int = MAX_INT) -> Callable[[Any], int]:
 def number_of(unit: str, least: int, most: int) -> Reader:
     """Return a reader of an int, a float or their text, between two inclusive bounds."""
 
-    def read(value: Any) -> float:
+    def read(value: object) -> float:
         if isinstance(value, str) and ASCII_NUMBER.fullmatch(value):
             value = float(value)
         if not is_number(value):
@@ -404,7 +404,7 @@ def read_text(value: Any) -> str:
 def filled(most: int, *, least: int = 1) -> Reader:
     """Return a reader of text that is not blank and has so many characters."""
 
-    def read(value: Any) -> str:
+    def read(value: object) -> str:
         words = read_text(value)
         if not (words.strip() and least <= len(words) <= most):
             raise ValueError(f"must be {least} to {most} characters, not blank")
@@ -413,12 +413,12 @@ def filled(most: int, *, least: int = 1) -> Reader:
     return read
 
 
-def id_or_value(item: Any) -> Any:
+def id_or_value(item: object) -> Any:
     """Return the id of an object, as answers show linked records, or the item itself."""
     return item.get("id") if isinstance(item, dict) else item
 
 
-def read_commas(value: Any) -> str | list[str]:
+def read_commas(value: object) -> str | list[str]:
     """Return text, or the items of an array of texts, or of objects with an `id`.
 
     `Settler` joins the items by commas; together they are as long as a text may be.
@@ -432,7 +432,7 @@ def read_commas(value: Any) -> str | list[str]:
     return items
 
 
-def read_filled_commas(value: Any) -> str | list[str]:
+def read_filled_commas(value: object) -> str | list[str]:
     """Return what `read_commas` does, unless that is nothing but commas and blanks."""
     words = read_commas(value)
     if not "".join(words).replace(",", "").strip():
@@ -455,7 +455,7 @@ def refuse_many(count: int) -> None:
 def matching(pattern: str, what: str) -> Reader:
     """Return a reader of text that is empty or matches a pattern; `what` says what it must be."""
 
-    def read(value: Any) -> str:
+    def read(value: object) -> str:
         words = read_text(value)
         if words and not re.fullmatch(pattern, words):
             raise ValueError(f"must be {what}")
@@ -464,7 +464,7 @@ def matching(pattern: str, what: str) -> Reader:
     return read
 
 
-def read_day(value: Any) -> str:
+def read_day(value: object) -> str:
     """Return a real day, YYYY-MM-DD."""
     if isinstance(value, str) and ASCII_DAY.fullmatch(value):
         with contextlib.suppress(ValueError):
@@ -472,7 +472,7 @@ def read_day(value: Any) -> str:
     raise ValueError("must be a real day, YYYY-MM-DD")
 
 
-def read_moment(value: Any) -> datetime:
+def read_moment(value: object) -> datetime:
     """Return a moment from YYYY-MM-DD hh:mm:ss, a day (its midnight), or ISO 8601 with its zone.
 
     Seconds may be left out. Without a zone the result is naive: the service's is not known here.
@@ -487,14 +487,14 @@ def read_moment(value: Any) -> datetime:
     raise ValueError("must be a moment, YYYY-MM-DD hh:mm:ss")
 
 
-def read_account(value: Any) -> str:
+def read_account(value: object) -> str:
     """Return an account: 1 to 30 letters, digits and _ . - @ signs."""
     if isinstance(value, str) and ASCII_ACCOUNT.fullmatch(value):
         return value
     raise ValueError("must be an account: 1 to 30 letters, digits, _ . - @")
 
 
-def read_person(value: Any) -> str | int | None:
+def read_person(value: object) -> str | int | None:
     """Return the account or the id of a user, also from a user reference object; None for ""."""
     if isinstance(value, dict):
         value = value.get("account") or value.get("id")
@@ -507,7 +507,7 @@ def read_person(value: Any) -> str | int | None:
     raise ValueError("must be an account, a user's id or a user reference")
 
 
-def read_people(value: Any) -> list[str | int]:
+def read_people(value: object) -> list[str | int]:
     """Return persons from an array, from accounts separated by commas, or from one person."""
     if isinstance(value, str):
         value = split_commas(value)
@@ -517,14 +517,14 @@ def read_people(value: Any) -> list[str | int]:
     return [person for person in people if person is not None]
 
 
-def read_whitelist(value: Any) -> list[str | int]:
+def read_whitelist(value: object) -> list[str | int]:
     """Return persons from an array or from accounts separated by commas."""
     if not isinstance(value, (list, str)):
         raise ValueError("must be an array of persons, or accounts separated by commas")
     return read_people(value)
 
 
-def read_flag(value: Any) -> int:
+def read_flag(value: object) -> int:
     """Return 0 or 1 from a boolean as the interface and queries write it."""
     if value in (0, 1, "0", "1"):  # True equals 1, False equals 0
         return int(value)
@@ -533,7 +533,7 @@ def read_flag(value: Any) -> int:
     raise ValueError("must be true or false")
 
 
-def read_ids(value: Any, least: int = 1) -> list[int]:
+def read_ids(value: object, least: int = 1) -> list[int]:
     """Return the record ids of an array, or of text with commas, without duplicates."""
     if isinstance(value, str):
         value = [id for id in split_commas(value) if id]
@@ -547,14 +547,14 @@ def read_ids(value: Any, least: int = 1) -> list[int]:
     return list(dict.fromkeys(ids))
 
 
-def read_some_ids(value: Any) -> list[int]:
+def read_some_ids(value: object) -> list[int]:
     """Return the record ids of an array that is not empty, without duplicates."""
     if not isinstance(value, list) or not value:
         raise ValueError("must be an array of ids, not empty")
     return read_ids(value)
 
 
-def read_plan_ids(value: Any) -> list[int]:
+def read_plan_ids(value: object) -> list[int]:
     """Return the record ids of an array, or one id as an array; 0 names none."""
     listed = value if isinstance(value, (list, str)) else [value]
     return [id for id in read_ids(listed, least=0) if id]
@@ -563,7 +563,7 @@ def read_plan_ids(value: Any) -> list[int]:
 def only_one(read: Reader) -> Reader:
     """Return a reader that takes the array of one value, which some clients send, for the value."""
 
-    def read_one(value: Any) -> Any:
+    def read_one(value: object) -> Any:
         if isinstance(value, list) and len(value) == 1:
             value = value[0]
         return read(value)
@@ -571,7 +571,7 @@ def only_one(read: Reader) -> Reader:
     return read_one
 
 
-def read_trunk_or_build(value: Any) -> int:
+def read_trunk_or_build(value: object) -> int:
     """Return the id of a build, 0 for "trunk"."""
     if value == "trunk":
         return 0
@@ -580,7 +580,7 @@ def read_trunk_or_build(value: Any) -> int:
     raise ValueError("must be trunk or the id of a build")
 
 
-def read_stages(value: Any) -> str:
+def read_stages(value: object) -> str:
     """Return stages joined by commas, from an array or from text that is joined already."""
     if not isinstance(value, list):
         value = [word for word in read_text(value).split(",") if word]
@@ -597,7 +597,7 @@ def refuse_constant(name: str) -> NoReturn:
 ALIKE = 0.7  # the least ratio of difflib at which one word is suggested for another
 
 
-def suggest(word: Any, known: Iterable[str], prefix: str = "") -> str:
+def suggest(word: object, known: Iterable[str], prefix: str = "") -> str:
     """Return "; did you mean WORD?" for the known word most like an unknown one, or ""."""
     import difflib  # here, because most processes never need it
 
@@ -608,7 +608,7 @@ def suggest(word: Any, known: Iterable[str], prefix: str = "") -> str:
 def words_of(words: Sequence[str]) -> Callable[[Any], str]:
     """Return a reader of one word of an enumeration."""
 
-    def read(value: Any) -> str:
+    def read(value: object) -> str:
         if isinstance(value, str) and value in words:
             return value
         allowed = ", ".join(word or "(empty)" for word in words)
@@ -617,7 +617,7 @@ def words_of(words: Sequence[str]) -> Callable[[Any], str]:
     return read
 
 
-def read_bug_state(value: Any) -> str:
+def read_bug_state(value: object) -> str:
     """Return the state of a bug, also from the object that answers show."""
     if isinstance(value, dict):
         value = value.get("code")
@@ -722,7 +722,7 @@ def rows_of(part: Part, target: str) -> Kind:
 def each_of(kind: Kind) -> Kind:
     """Return the kind of an array of values, or of one value that stands for an array of one."""
 
-    def read(value: Any) -> list[Any]:
+    def read(value: object) -> list[Any]:
         values = value if isinstance(value, list) else [value]
         return [kind.read(one) for one in values]
 
@@ -735,13 +735,13 @@ def emptied(kind: Kind) -> Kind:
     For the given kind they mean "not sent", as null does for both.
     """
 
-    def read(value: Any) -> Any:
+    def read(value: object) -> Any:
         return None if value in kind.absent else kind.read(value)
 
     return kind._replace(absent=(None,), read=read)
 
 
-def fixed(value: Any) -> Kind:
+def fixed(value: object) -> Kind:
     """Return the kind of a constant field: the specification's samples show this value."""
     return Kind("plain", read_text, source="fixed", value=value)
 
@@ -814,7 +814,7 @@ Rule = Callable[[Fields, Fields], Problems]
 Settle = Callable[[str, Kind, Any], Any]
 
 
-def unsettled(field: str, kind: Kind, value: Any) -> Any:
+def unsettled(field: str, kind: Kind, value: object) -> Any:
     """Return a checked value as it is, where there is no database to resolve it against."""
     return value
 
@@ -863,7 +863,7 @@ class Shape:
 MOST_REPEATED = 50  # characters of a value that breaks a rule
 
 
-def with_value(rule: str, field: str, value: Any) -> str:
+def with_value(rule: str, field: str, value: object) -> str:
     """Return a rule with the value that breaks it, as it was sent: "must be 0 or more (got -3)".
 
     A secret is not repeated, because the log and the journal keep refusals.
@@ -924,7 +924,7 @@ class Items:
         self.shape = shape
         self.may_be_empty = may_be_empty
 
-    def __call__(self, value: Any, settle: Settle = unsettled) -> list[Members]:
+    def __call__(self, value: object, settle: Settle = unsettled) -> list[Members]:
         """Return the checked objects, with settled values. Raises Invalid."""
         if not isinstance(value, list):
             raise ValueError("must be an array of objects")
@@ -961,7 +961,7 @@ def inside(place: int, field: str) -> str:
 
 
 def check_field(
-    shape: Shape, field: str, value: Any, settle: Settle, record: Fields, values: Members
+    shape: Shape, field: str, value: object, settle: Settle, record: Fields, values: Members
 ) -> None:
     """Add the checked value of a field to `values`, if it is given. Raises ValueError, Invalid."""
     kind = shape.fields[field]
@@ -982,7 +982,7 @@ def check_field(
         raise ValueError(f"is required{expectation(kind)}")
 
 
-def is_stored(value: Any, stored: Any) -> bool:
+def is_stored(value: object, stored: object) -> bool:
     """Tell whether a value is the stored one, which of an array has its items between commas."""
     if isinstance(value, bool):  # true is no 1
         return False
@@ -1067,47 +1067,47 @@ def local(stored: str, zone: tzinfo) -> str:
 
 
 # From the Store (room 6) and what is given of a new record to the value of a field.
-Default = Callable[[Any, Fields], Any]
+Default = Callable[["Store", Fields], Any]
 
 
-def caller(store: Any, given: Fields) -> str:
-    return str(store.me.account)
+def caller(store: Store, given: Fields) -> str:
+    return store.me.account
 
 
-def now(store: Any, given: Fields) -> str:
-    return str(store.now)
+def now(store: Store, given: Fields) -> str:
+    return store.now
 
 
-def today(store: Any, given: Fields) -> str:
-    return str(store.today)
+def today(store: Store, given: Fields) -> str:
+    return store.today
 
 
 def same(field: str) -> Default:
     """Return the default that takes the value of another field of the same record."""
 
-    def value(store: Any, given: Fields) -> Any:
+    def value(store: Store, given: Fields) -> Any:
         return given.get(field)
 
     return value
 
 
-def assigned_now(store: Any, given: Fields) -> str | None:
+def assigned_now(store: Store, given: Fields) -> str | None:
     """Return the present moment if a new record is assigned to somebody, else None."""
-    return str(store.now) if given.get("assignedTo") else None
+    return store.now if given.get("assignedTo") else None
 
 
-def end_of_plan(store: Any, given: Fields) -> str:
+def end_of_plan(store: Store, given: Fields) -> str:
     """Return the last day of a new plan: that of its parent, if it has one."""
     parent = store.get("plan", given.get("parent"))
     return str(parent["end"]) if parent else OPEN_END
 
 
-def begin_of_plan(store: Any, given: Fields) -> str:
+def begin_of_plan(store: Store, given: Fields) -> str:
     """Return the first day of a new plan, whose end is known.
 
     It is today, or the nearest day in the parent's and before the end.
     """
-    begin: str = store.today
+    begin = store.today
     parent = store.get("plan", given.get("parent"))
     if parent:
         begin = min(max(begin, parent["begin"]), parent["end"])
@@ -1125,15 +1125,15 @@ def worst_result(results: Iterable[Any]) -> str:
     return next(word for word in ("fail", "blocked", "pass", "n/a") if word in given)
 
 
-def result_of_steps(store: Any, given: Fields) -> str | None:
+def result_of_steps(store: Store, given: Fields) -> str | None:
     """Return the result of a loaded run: that of its steps, if one was run."""
     results = results_in(json.loads(given.get("stepResults") or "[]"))
     return worst_result(results) if results else None
 
 
-def of_execution(store: Any, given: Fields) -> int:
+def of_execution(store: Store, given: Fields) -> int:
     """Return the project of a record's execution; 0 if that is not there yet, in a fixture."""
-    return int(store.project_of(given["execution"]))
+    return store.project_of(given["execution"])
 
 
 @dataclasses.dataclass(eq=False)
@@ -1492,7 +1492,7 @@ def require_hours(task: Fields, after: Fields) -> Problems:
     return {}
 
 
-def estimated(store: Any, given: Fields) -> Any:
+def estimated(store: Store, given: Fields) -> Any:
     """Return the hours left of a new task: its estimate, unless it is done already."""
     return 0 if given.get("status") == "done" else given.get("estimate")
 
@@ -2217,7 +2217,7 @@ NAMES = ("title", "name", "realname")  # fields that name a record
 MOST_WORDS = 20  # of a search, because each is looked for in every name
 
 
-def read_words(value: Any) -> str:
+def read_words(value: object) -> str:
     """Return the text of a search, which has at most MOST_WORDS words."""
     text: str = NAME.read(value)
     count = len(text.split())
@@ -2349,7 +2349,7 @@ class Listing:
             orders[f"{field}_desc"] = (field, "desc")
         in_lower_case = {word.lower(): order for word, order in orders.items()}
 
-        def read(word: Any) -> tuple[str, str]:
+        def read(word: object) -> tuple[str, str]:
             order = in_lower_case.get(str(word).lower())
             if order:
                 return order
@@ -3802,7 +3802,7 @@ class Settler:
             return stored if is_stored else ",".join(value)
         return value
 
-    def link(self, field: str, kind: Kind, value: Any) -> Any:
+    def link(self, field: str, kind: Kind, value: object) -> Any:
         """Return an id or a list of ids if they name records that the caller may see.
 
         0, which names nothing, becomes None.
@@ -4973,7 +4973,7 @@ FIXTURE_STEP_RESULT = Shape(
 )
 
 
-def read_step_results(value: Any) -> str:
+def read_step_results(value: object) -> str:
     """Return the results of a run's steps as the JSON text that is stored."""
     return to_json(Items(FIXTURE_STEP_RESULT)(value))
 
@@ -5075,7 +5075,7 @@ def load_array(store: Store, array: str, records: Sequence[Any], progress: Progr
     return ids
 
 
-def check_record(store: Store, resource: Resource, record: Any) -> Members:
+def check_record(store: Store, resource: Resource, record: object) -> Members:
     """Return the values of one record of a fixture. Raises Invalid.
 
     A person or a moment that is null stays unset, without a default: in a dump, null means that it
@@ -6068,7 +6068,7 @@ def filters_of(store: Store, listing: Listing, query: Fields) -> Fields:
     return filters
 
 
-def answer_login(exchange: Exchange, operation: Operation, id: Any) -> str:
+def answer_login(exchange: Exchange, operation: Operation, id: object) -> str:
     """Log in, and return the answer's JSON; this takes the database, because it hashes."""
     service = exchange.service
     if service.loading:  # its users may not be there yet
@@ -6236,7 +6236,7 @@ def printable(text: str) -> str:
     return text if text.isprintable() else text.encode("unicode_escape").decode()
 
 
-def logged_text(text: Any) -> str:
+def logged_text(text: object) -> str:
     """Return the beginning of a text for the log."""
     return printable(str(text)[:MAX_PATH])
 
@@ -6487,7 +6487,7 @@ def describe(operation: Operation, day: date) -> Fields:
     reads_body = operation.body or reads is not NOTHING
     if reads_body and operation.method != "GET":  # a GET reads its query only
         schema = operation.body or body_schema(reads)
-        example: Any = example_of(reads, day, EXAMPLES_AT.get(operation.path, NO_FIELDS))
+        example: object = example_of(reads, day, EXAMPLES_AT.get(operation.path, NO_FIELDS))
         if schema["type"] == "array":
             example = [example]
         required = bool(operation.body or reads.required)
@@ -6520,7 +6520,7 @@ def json_content(schema: Fields, **example: Any) -> Members:
     return {"content": {"application/json": {"schema": schema, **example}}}
 
 
-def hoist(part: Any, components: Members) -> Any:
+def hoist(part: object, components: Members) -> Any:
     """Return a part of the document in which references stand for the schemas that have a name.
 
     A schema has one if it has an `$anchor`; it is added to the components.
@@ -6807,7 +6807,7 @@ def nearest_call(match: str) -> str:
     return ""
 
 
-def read_match(value: Any) -> str:
+def read_match(value: object) -> str:
     """Return the pattern of calls: a method, a space and a path.
 
     * matches anything, and <id>, {id} or :id one segment. Raises ValueError if no call matches.
@@ -6825,7 +6825,7 @@ def read_match(value: Any) -> str:
     return match
 
 
-def read_headers(value: Any) -> dict[str, str]:
+def read_headers(value: object) -> dict[str, str]:
     """Return the headers that a fault adds to an answer."""
     if not isinstance(value, dict):
         raise ValueError('must be an object such as {"Retry-After": "1"}')
@@ -6838,7 +6838,7 @@ def read_headers(value: Any) -> dict[str, str]:
     return {name: str(as_whole(given)) for name, given in value.items()}
 
 
-def read_json(value: Any) -> Any:
+def read_json(value: object) -> Any:
     """Return a JSON value that an answer can carry."""
     try:
         to_json(value).encode()
@@ -6882,7 +6882,7 @@ def check_exactly(shape: Shape, given: Fields) -> Members:
     return check(shape, given)
 
 
-def read_fault(given: Any) -> Fault:
+def read_fault(given: object) -> Fault:
     """Return a fault from JSON. Raises Refusal."""
     if not isinstance(given, dict):
         raise Refusal(400, "A fault must be a JSON object.")
@@ -7041,18 +7041,18 @@ class Controls:
 
     # The state of the service
 
-    def list_controls(self, _: Any) -> Any:
+    def list_controls(self, _: object) -> Any:
         """Return the method, the path and the purpose of every control."""
         listed = [
             {"method": row.method, "path": row.path, "purpose": row.purpose} for row in CONTROLS
         ]
         return {"controls": listed}
 
-    def live(self, _: Any) -> Any:
+    def live(self, _: object) -> Any:
         """Say that the process answers."""
         return {"status": "live"}
 
-    def ready(self, _: Any) -> Any:
+    def ready(self, _: object) -> Any:
         """Refuse (503) until all records are loaded, and while the file cannot be written."""
         if self.service.loading:
             raise Refusal(503, LOADING)
@@ -7064,7 +7064,7 @@ class Controls:
         """Return to the start; with `only=records`, clock, faults, journal and tokens stay."""
         self.restore(START_SNAPSHOT, to_start="only" not in query)
 
-    def get_clock(self, _: Any) -> Any:
+    def get_clock(self, _: object) -> Any:
         """Return the time of the service, and how the clock differs from the machine's."""
         return self.clock.state()
 
@@ -7090,7 +7090,7 @@ class Controls:
 
     # Records
 
-    def dump_all(self, _: Any) -> bytes:
+    def dump_all(self, _: object) -> bytes:
         """Write everything as a fixture."""
         with self.database.reading() as store:
             return "".join(dump(store)).encode()
@@ -7101,7 +7101,7 @@ class Controls:
         with self.database.loading() as store:
             return {"records": load(store, document)}
 
-    def list_snapshots(self, _: Any) -> Any:
+    def list_snapshots(self, _: object) -> Any:
         """Return the names of the snapshots."""
         names = self.database.snapshots.keys() - {START_SNAPSHOT}
         return {"snapshots": sorted(names)}
@@ -7198,13 +7198,13 @@ class Controls:
         calls = self.calls.copy()  # in one step, while other threads add calls
         return [call for call in calls if call.number > since and matches(call, wanted)]
 
-    def clear_journal(self, _: Any = None) -> None:
+    def clear_journal(self, _: object = None) -> None:
         """Forget the calls."""
         self.cleared = next(NUMBERS)  # those under way, too
 
     # Faults
 
-    def list_faults(self, _: Any) -> Any:
+    def list_faults(self, _: object) -> Any:
         """Return the faults, the first that matches a call first."""
         return self.faults
 
@@ -7225,7 +7225,7 @@ class Controls:
         self.faulted = next(NUMBERS)
         return self.faults
 
-    def clear_faults(self, _: Any) -> None:
+    def clear_faults(self, _: object) -> None:
         """Remove all faults."""
         self.faults = []
 
@@ -7994,7 +7994,7 @@ class Section(NamedTuple):
     weeks: Mapping[datetime, Any] = {}
     log: Sequence[Any] = ()
     calls: Sequence[Fields] = ()
-    prose: Any = ""
+    prose: object = ""
     code: str = ""
 
 
@@ -8039,7 +8039,7 @@ def figure(value: float | str, path: str = "") -> Cell:
     return "number", [(text, path if value else "")]
 
 
-def text_of(value: Any, say: Say) -> str:
+def text_of(value: object, say: Say) -> str:
     """Return a JSON value in words."""
     if isinstance(value, list):
         return "\n".join(text_of(one, say) for one in value)
@@ -9099,7 +9099,7 @@ NO_RECORDS = Section(
 )
 
 
-def json_text(value: Any) -> str:
+def json_text(value: object) -> str:
     """Return a JSON value as people read it; a text as it is."""
     if isinstance(value, str):
         return value
@@ -9481,7 +9481,7 @@ def make_handler(operation: Operation) -> Handler:
     return handle
 
 
-def answer_read(exchange: Exchange, operation: Operation, id: Any) -> str | Contents:
+def answer_read(exchange: Exchange, operation: Operation, id: object) -> str | Contents:
     """Return what a GET shows, as JSON or as a page, from one state of the database."""
     with exchange.service.database.reading(exchange.caller) as store:
         if not exchange.is_page:
@@ -9994,7 +9994,7 @@ class Server(TcpWSGIServer):  # type: ignore[misc]
         """Close all sockets, now that nobody stops the server any more."""
         self.asyncore.close_all(self._map)
 
-    def stop(self, number: int = 0, frame: Any = None) -> None:
+    def stop(self, number: int = 0, frame: object = None) -> None:
         """Stop accepting, and finish running requests.
 
         As a signal handler: a second signal ends the process at once.
@@ -10633,7 +10633,7 @@ class SettingKind(NamedTuple):
     read: Callable[[Any], Any]
     rule: str
 
-    def value(self, given: Any, name: str) -> Any:
+    def value(self, given: object, name: str) -> Any:
         """Return the value of the setting that a message calls `name`. Raises StartError."""
         try:
             return self.read(given)
@@ -10651,7 +10651,7 @@ class Setting(NamedTuple):
     """
 
     name: str
-    default: Any
+    default: object
     kind: SettingKind
     group: str = ""
     help: str = ""
@@ -10684,7 +10684,7 @@ def read_port(value: Any) -> int:
     return range(65536).index(int(value))
 
 
-def yes_or_no(value: Any) -> bool:
+def yes_or_no(value: object) -> bool:
     """Return the truth value of a boolean or a word."""
     word = str(value).lower()
     if word not in YES + NO:
@@ -10706,7 +10706,7 @@ def read_clock(clock: Now) -> Now:
     return clock
 
 
-def read_now(value: Any) -> datetime:
+def read_now(value: object) -> datetime:
     """Return a moment from a datetime or from text."""
     return value if isinstance(value, datetime) else read_moment(value)
 
@@ -10990,7 +10990,7 @@ class Client:
         self,
         method: str,
         path: str,
-        body: Any = None,
+        body: object = None,
         headers: Mapping[str, str | None] | None = None,
     ) -> Answer:
         """Send a request and return the answer, whatever its status.
@@ -11015,7 +11015,7 @@ class Client:
             except (http.client.HTTPException, OSError) as error:
                 raise ConnectionError(f"{method} {self.url}{path}: {error}") from None
 
-    def succeed(self, method: str, path: str, body: Any = None) -> Any:
+    def succeed(self, method: str, path: str, body: object = None) -> Any:
         """Send a request and return the JSON of its answer.
 
         Raises CallError for a refusal, and for an answer that is not JSON.
@@ -11030,11 +11030,11 @@ class Client:
         """Return what a GET answers. Raises CallError."""
         return self.succeed("GET", path)
 
-    def post(self, path: str, body: Any = None) -> Any:
+    def post(self, path: str, body: object = None) -> Any:
         """Return what a POST answers. Raises CallError."""
         return self.succeed("POST", path, body)
 
-    def put(self, path: str, body: Any = None) -> Any:
+    def put(self, path: str, body: object = None) -> Any:
         """Return what a PUT answers. Raises CallError."""
         return self.succeed("PUT", path, body)
 
@@ -11367,12 +11367,12 @@ class Remote:
 # From the values of an answer, whatever version it is of, to those of a fixture.
 
 
-def dict_in(value: Any) -> Fields:
+def dict_in(value: object) -> Fields:
     """Return an object, {} instead of anything else."""
     return value if isinstance(value, dict) else {}
 
 
-def items_in(value: Any) -> list[Any]:
+def items_in(value: object) -> list[Any]:
     """Return the items of an array, or between commas; PHP writes some arrays as objects."""
     if isinstance(value, str):
         return [item for item in value.split(",") if item]
@@ -11381,7 +11381,7 @@ def items_in(value: Any) -> list[Any]:
     return value if isinstance(value, list) else [value]
 
 
-def ids_in(value: Any) -> list[int]:
+def ids_in(value: object) -> list[int]:
     """Return the ids in an array of ids or records, between commas, or of records by id."""
     ids = []
     for item in list(value) if isinstance(value, dict) else items_in(value):
@@ -11390,7 +11390,7 @@ def ids_in(value: Any) -> list[int]:
     return ids
 
 
-def id_in(value: Any) -> int:
+def id_in(value: object) -> int:
     """Return the first id in a value, 0 without one."""
     return next(iter(ids_in(value)), 0)
 
@@ -11403,29 +11403,29 @@ def name_in(value: Any) -> Any:
     return value
 
 
-def names_in(value: Any) -> list[Any]:
+def names_in(value: object) -> list[Any]:
     """Return the accounts of several persons, or the ids of objects."""
     return [name_in(item) for item in items_in(value) if item]
 
 
-def person_in(value: Any) -> Any:
+def person_in(value: object) -> Any:
     """Return the account of a person, None of nobody."""
     # Real servers assign what is closed to "closed", which is no user.
     return name_in(value) if name_in(value) not in ("", 0, "closed") else None
 
 
-def first_in(value: Any) -> Any:
+def first_in(value: object) -> Any:
     """Return a word, or the first of several; of a number, what is before its fraction."""
     first = next(iter(items_in(name_in(value))), None)
     return FRACTION.sub(r"\1", first) if isinstance(first, str) else first
 
 
-def text_in(value: Any) -> Any:
+def text_in(value: object) -> Any:
     """Return text; the names of several objects are joined by commas."""
     return ",".join(map(str, names_in(value))) if isinstance(value, list) else name_in(value)
 
 
-def date_in(value: Any) -> Any:
+def date_in(value: object) -> Any:
     """Return a moment or a day, None for one that is unset."""
     return None if not value or ZERO_DATE.match(str(value)) else value
 
