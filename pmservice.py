@@ -1839,10 +1839,16 @@ class Envelope(NamedTuple):
     optional: tuple[str, ...] = ()
 
 
+def with_members(record: str, members: Mapping[str, str]) -> str:
+    """Return the JSON text of a record with members after its own. members: JSON texts by name."""
+    added = "".join(f',"{name}":{text}' for name, text in members.items())
+    return f"{record[:-1]}{added}}}"
+
+
 # A created product is sent twice: at the top level, where real clients read `id`, and in
 # `products`, because "the sample response is the same envelope as operation 1".
 BOTH_WAYS = Envelope(
-    lambda record: f'{record[:-1]},"total":1,"products":[{record}]}}',
+    lambda record: with_members(record, {"total": "1", "products": f"[{record}]"}),
     lambda fields: {
         **fields,
         "total": INTEGER,
@@ -2836,8 +2842,6 @@ class Store:
         """Insert a record and its parts, which are rows of other tables; return its id."""
         parts, columns = resource.parts_and_columns(values, kinds)
         id = self.insert(resource.table, columns)
-        if resource.table in ("project", "product") and "order" not in columns:
-            self.update(resource.table, id, {"order": id * 5})
         self.insert_parts(id, parts)
         return id
 
@@ -4231,7 +4235,8 @@ def create_story(store: Store, product: Record, body: Fields) -> int:
     if reviewers:
         given["assignedTo"] = body.get("assignedTo") or reviewers[0]
     id = create(store, STORY, given)
-    # The trigger story_estimated runs after an UPDATE only; it adds the estimate to the parent's.
+    # The trigger story_estimated runs after an UPDATE only; it adds the estimate to the parent's. One
+    # after each INSERT would make loading many children of one story slow.
     store.update("story", id, {"parent": given.get("parent")})
     # The execution or project that it is created for.
     home = body.get("objectID")
@@ -4487,11 +4492,16 @@ def link_story_of(store: Store, execution: int, body: Fields) -> None:
         store.link_story(execution, story)
 
 
-def modify_task(store: Store, task: Record, body: Fields) -> int:
-    """Change a task: first its hours, which may change the state, then the state.
+# What a field of PUT /tasks/<id> asks for, besides its own change:
+#   name, estStarted, deadline   a new version
+#   estimate                     as many hours left, before any work, unless `left` is sent
+#   consumed, left               the state doing, if the task has hours of both and waits
+#   status                       a transition of SET_TO, if it is another one
+#   story                        a link of the story to the task's execution
 
-    If the state becomes another one, that is a transition.
-    """
+
+def modify_task(store: Store, task: Record, body: Fields) -> int:
+    """Change a task: first its hours, which may change the state, then the state."""
     if differs(task, body, "story"):
         link_story_of(store, task["execution"], body)
     changes = dict(body)
@@ -4657,8 +4667,15 @@ def create_bug(store: Store, product: Record, body: Fields) -> int:
     return create(store, BUG, with_case_version(store, given))
 
 
-# The states to which PUT /bugs/<id> leads, in their order: the transition, the fields that lead
-# there even without a `status`, and the fields that the transition takes.
+# What a field of PUT /bugs/<id> asks for, if its value is new and not empty:
+#   status                                 the transition to that state
+#   resolution, closedBy                   the transitions to resolved and to closed
+#   resolvedBuild and the like             nothing; an active bug needs a resolution with them
+#   assignedTo, openedBuild                what the transition makes of it, if there is one
+#   title and all others                   their own change, before any transition
+#
+# The states to which it leads, in their order: the transition, the fields that lead there even
+# without a `status`, and the fields that the transition takes.
 # fmt: off
 BUG_STEPS = {
     "resolved": (BUG_RESOLVE,  {"resolution"}, ("resolution", *RESOLUTION_FIELDS, "assignedTo")),
@@ -4669,11 +4686,7 @@ BUG_STEPS = {
 
 
 def modify_bug(store: Store, bug: Record, body: Fields) -> int:
-    """Change what is sent of a bug.
-
-    `resolution`, `closedBy` and `status` lead to transitions, or are refused; other fields are just
-    changed: {"title": …, "resolution": …} changes the title, and then resolves the bug.
-    """
+    """Change what is sent of a bug; then take it to the states that are asked for."""
     id: int = bug["id"]
     states = states_asked(bug, body)
     taken = {"status", "closedBy"}
@@ -5045,8 +5058,8 @@ def load(store: Store, document: Fields, progress: Progress = lambda words: None
     other records name them by their ids, too. What else a record names may come later.
     """
     places: Places = {}
-    for array in sorted(document, key="users".__ne__):
-        places[array] = load_array(store, array, document[array] or (), progress)
+    for array in dict.fromkeys(["users", *document]):
+        places[array] = load_array(store, array, document.get(array) or (), progress)
     store.place_records()
     progress("checking the links …")
     for problem in problems_in(store):
@@ -6138,14 +6151,14 @@ def answer_text(
 
 def with_mine(store: Store, exchange: Exchange, profile: str, words: Iterable[str]) -> str:
     """Return the caller's profile with the lists of MINE that these words name."""
-    text = profile.removesuffix("}")
+    members = {}
     for word in dict.fromkeys(filter(None, words)):
         listing = MINE.get(word)
         if not listing:
             exchange.note_ignored([f"?fields.{word}"])
             continue
-        text += f',"{word}":{page_text(store, listing, {}, with_page({}, listing))}'
-    return text + "}"
+        members[word] = page_text(store, listing, {}, with_page({}, listing))
+    return with_members(profile, members)
 
 
 def list_text(
@@ -6186,13 +6199,13 @@ def record_text(store: Store, view: View, id: int | str, target: str = "", most:
     rows = store.select(view, number)
     if not rows:
         raise Refusal(404, f"There is no {target} {id}.")
-    text = render(store, view, rows).removesuffix("}")
+    members = {}
     for listing in ENCLOSED.get(view, ()):
         items = store.enclosed(listing, number, most)
-        text += f',"{listing.key}":[{render_all(store, listing.view, items)}]'
+        members[listing.key] = f"[{render_all(store, listing.view, items)}]"
     if view.logged:
-        text += f',"actions":{store.actions(view.resource.table, number)}'
-    return text + "}"
+        members["actions"] = store.actions(view.resource.table, number)
+    return with_members(render(store, view, rows), members)
 
 
 def written_text(store: Store, operation: Operation, changed: Any) -> str:
@@ -11634,7 +11647,7 @@ class Pull:
     def fill(self, store: Store) -> None:
         """Insert the records into an empty database."""
         store.free_ids(self.records["users"].values())
-        for array in sorted(self.records, key="users".__ne__):
+        for array in dict.fromkeys(["users", *self.records]):
             for id in [*self.records[array]]:
                 values = self.sound(store, array, id)
                 if values:

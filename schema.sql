@@ -83,7 +83,7 @@ CREATE TABLE project (
     canceledBy TEXT REFERENCES user (account), canceledDate TEXT,
     PO TEXT REFERENCES user (account), QD TEXT REFERENCES user (account), RD TEXT REFERENCES user (account),
     team TEXT NOT NULL DEFAULT '',
-    "order" INTEGER,  -- id × 5 unless given, see Store.insert_record
+    "order" INTEGER,  -- id × 5 unless given
     deleted INTEGER NOT NULL DEFAULT 0 CHECK (deleted IN (0, 1)),
     CHECK (begin <= end)
 ) STRICT;
@@ -106,7 +106,7 @@ CREATE TABLE product (
     createdBy TEXT REFERENCES user (account), createdDate TEXT,
     status TEXT NOT NULL DEFAULT 'normal', reviewer TEXT NOT NULL DEFAULT '',
     createdVersion TEXT NOT NULL DEFAULT '',
-    "order" INTEGER,  -- id × 5 unless given, see Store.insert_record
+    "order" INTEGER,  -- id × 5 unless given
     deleted INTEGER NOT NULL DEFAULT 0 CHECK (deleted IN (0, 1))
 ) STRICT;
 CREATE INDEX product_listed ON product (deleted);
@@ -602,6 +602,17 @@ FROM (SELECT parent, min(begin) AS begin, max(end) AS end FROM plan WHERE parent
 WHERE plan.id = children.parent;
 
 PRAGMA user_version = 12;
+
+-- === Version 13 ==================================================================================
+-- What does not say its order gets its id × 5.
+CREATE TRIGGER project_ordered AFTER INSERT ON project WHEN NEW."order" IS NULL BEGIN
+    UPDATE project SET "order" = NEW.id * 5 WHERE id = NEW.id;
+END;
+CREATE TRIGGER product_ordered AFTER INSERT ON product WHEN NEW."order" IS NULL BEGIN
+    UPDATE product SET "order" = NEW.id * 5 WHERE id = NEW.id;
+END;
+
+PRAGMA user_version = 13;
 
 -- === Views ========================================================================================
 -- Two views a table: seen_… has the rows that the caller may see, shown_… what answers show of them. Each connection to

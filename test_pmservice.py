@@ -258,6 +258,7 @@ def statements():
     observer = SimpleNamespace(before=ignore)
     with connecting(lambda *statement: observer.before(*statement)):
         yield observer
+    observer.before = ignore  # of connections that are kept for other tests
 
 
 def connect_again(path: Any) -> sqlite3.Connection:
