@@ -4686,7 +4686,7 @@ BUG_STEPS = {
 
 
 def modify_bug(store: Store, bug: Record, body: Fields) -> int:
-    """Change what is sent of a bug; then take it to the states that are asked for."""
+    """Change what is sent of a bug. Then take it to the states that are asked for."""
     id: int = bug["id"]
     states = states_asked(bug, body)
     taken = {"status", "closedBy"}
