@@ -48,6 +48,9 @@ To add
                   (room 5), states and row of HOMES (room 6), rows of OPERATIONS, labels and row of
                   LAYOUTS (room 15), a line in PULLED (room 20) if real servers have it
     a rule        between fields: a function of room 4; between records: a row of CONSTRAINTS
+    a control     a row of CONTROLS and a method of Controls (room 14)
+    a page        a row of PAGES and its function (room 16), what it shows in Sheet, its labels
+                  (room 15)
     a setting     a row of SETTINGS (room 19), and its line in Settings
 
 The tests say all of this again from the specification: they name what lacks a row there.
@@ -5246,7 +5249,9 @@ class Operation:
     purpose: what it does, in a few words.
     view: how the answer shows records, None if it shows none.
     reads: the fields of the body.
-    perform: the function of room 8, 9 or 14, None if there is nothing to do.
+    perform: the function that is called with the store, the row that the path names and the body;
+        for a GET with the store and the query, for a control with the Controls and what it takes,
+        for a log-in with the database and the body. None: the view or the list is all.
     status: of success.
     open: whether it needs no token.
     admin: whether it is for administrators.
@@ -5542,8 +5547,8 @@ OPERATIONS = SPECIFIED + COMPANIONS
 # A request, from its first byte to its last:
 # 1. waitress receives it, and room 17 chooses the thread that answers it.
 # 2. Service.__call__ (room 16) makes an Exchange: all that is known of the request.
-# 3. `before_route` checks its size, Host and Origin, and cleans its path. A fault may then answer
-#    instead (room 14). A browser that wants a page must have logged in.
+# 3. `before_route` checks its size, Host and Origin, and cleans its path. Then a fault may answer a
+#    program (room 14), and a browser that wants a page must have logged in.
 # 4. Bottle looks the path up among the routes, or refuses it (404, 405).
 # 5. `needs_token` finds out whose token a program sent (401).
 # 6. A GET reads all that it shows from one state of the database. A write receives its body before
@@ -5562,19 +5567,9 @@ Headers = list[tuple[str, str]]
 
 NOBODY = Caller("", False)  # no account is called so
 PREFIXES = ("/zentao/api.php/v1", "/api.php/v1")  # where clients of the real server look
-# At and below these paths, browsers get JSON, too.
-NO_PAGES = tuple(f"{path}/" for path in (*PREFIXES, "/openapi.json", "/favicon.ico", "/-"))
 # The pages and forms below /-/.
 LOGIN_PATH, LOGOUT_PATH = "/-/in", "/-/out"
 JOURNAL_PATH, TASKS_PATH = "/-/journal", "/-/tasks"
-PAGES_ALONE = (TASKS_PATH, LOGIN_PATH, LOGOUT_PATH)  # where programs find nothing
-PAGE_CALLS = {
-    ("GET", TASKS_PATH),
-    ("GET", JOURNAL_PATH),
-    ("GET", LOGIN_PATH),
-    ("POST", LOGIN_PATH),
-    ("POST", LOGOUT_PATH),
-}
 HOST = re.compile(r"([A-Za-z0-9_][A-Za-z0-9_.-]*|\[[0-9A-Fa-f:.]+\])(:[0-9]+)?")
 LOOPBACK_NAMES = ("localhost", "127.0.0.1", "[::1]")
 # The controls that always exist; whoever runs the service calls them by its address.
@@ -5652,7 +5647,7 @@ class Exchange:
     number: see NUMBERS.
     raw_path: the path as WSGI gives it; `path` is without a prefix and a trailing slash.
     method: cut and printable, for messages.
-    is_page: whether a browser asks for a page; otherwise the answer is JSON.
+    is_html: whether a browser asks for a page; otherwise the answer is JSON.
     aside: whether the journal leaves it out: a page, a preflight, what is no operation.
     caller: who sent it, NOBODY until the token is known.
     body: its bytes, once they are read.
@@ -5670,7 +5665,7 @@ class Exchange:
     raw_path: str
     path: str
     method: str
-    is_page: bool
+    is_html: bool
     aside: bool
     caller: Caller = NOBODY
     body: bytes = b""
@@ -5743,8 +5738,8 @@ class Exchange:
     def query(self, shape: Shape) -> Texts:
         """Return the query parameters that a shape has, and note the others."""
         given = self.parameters()
-        if self.is_page and "page" in shape.fields:
-            given = with_rows(given)
+        if self.is_html and "page" in shape.fields:
+            given = with_html_limits(given)
         self.note_ignored(ignored_fields(shape, given, "?"))
         return {name: given[name] for name in given if name in shape.fields}
 
@@ -5759,20 +5754,6 @@ def this_exchange() -> Exchange:
     """Return the exchange that this thread is answering."""
     exchange: Exchange = bottle.request.environ["pmservice.exchange"]
     return exchange
-
-
-def wants_page(method: str, path: str, accept: str, token: str | None) -> bool:
-    """Tell whether a browser asks: only browsers accept XHTML, only programs send a token.
-
-    At /, HTML is enough.
-    """
-    is_at_root = path == "/" and "text/html" in accept.lower()
-    if token is not None or not (is_at_root or "application/xhtml+xml" in accept):
-        return False
-    method = method.replace("HEAD", "GET")
-    if (method, path.removesuffix("/")) in PAGE_CALLS:
-        return True
-    return method == "GET" and not f"{path}/".startswith(NO_PAGES)
 
 
 # Size, Host and Origin
@@ -5997,7 +5978,7 @@ def parse_form(text: str) -> Fields:
     return {**fields, **arrays}
 
 
-def with_rows(query: Texts) -> Texts:
+def with_html_limits(query: Texts) -> Texts:
     """Return the query of a list with a page and a limit that suit a page of HTML."""
     paged = {"page": "1", "limit": str(ROWS), **query}
     with contextlib.suppress(ValueError):  # the operation refuses what is not a limit
@@ -6095,16 +6076,21 @@ def answer_login(exchange: Exchange, operation: Operation, id: object) -> str:
     return to_json(operation.perform(service.database, body))
 
 
+def merged(body: Fields, query: Fields) -> Members:
+    """Return the fields of a body and of a query: the body wins, unless it is empty there."""
+    not_empty = {name: value for name, value in body.items() if value not in (None, "")}
+    return {**body, **query, **not_empty}
+
+
 def answer_write(exchange: Exchange, operation: Operation, id: Any) -> str:
     """Perform an operation that changes something, and return its answer's JSON."""
     exchange.read_body()
     if operation.admin and not exchange.caller.admin:
         raise Refusal(403, ADMIN_ONLY)
-    parameters, shape = operation.parameters, operation.query_shape
-    query = exchange.query(shape)
+    query = exchange.query(operation.query_shape)
     # Only refuses: wrong parameters come before a missing record (404). Their values are read
     # in `carry_out`, together with the body.
-    check(shape, query)
+    check(operation.query_shape, query)
     waited = exchange.environ.get("pmservice.waited", 0.0)  # see Task in room 17
     patience = max(LEAST_PATIENCE, PATIENCE - waited)
     with exchange.service.database.writing(exchange.caller, patience) as store:
@@ -6112,13 +6098,11 @@ def answer_write(exchange: Exchange, operation: Operation, id: Any) -> str:
         if not operation.by:
             row = find_named(store, operation, id)
         fields = exchange.fields()  # only now: a missing record is refused before a wrong body
-        taken = Shape({**parameters, **operation.reads.fields})
+        taken = Shape({**operation.parameters, **operation.reads.fields})
         exchange.note_ignored(ignored_fields(taken, fields))
-        # A field may come in the query and in the body: the body wins, unless empty there.
-        not_empty = {name: value for name, value in fields.items() if value not in (None, "")}
-        fields = {**fields, **query, **not_empty}
+        fields = merged(fields, query)
         if operation.by:
-            named = check(Shape(parameters, operation.by), fields)
+            named = check(Shape(operation.parameters, operation.by), fields)
             row = find_named(store, operation, named[operation.by])
         changed = carry_out(store, operation, row, fields)
         exchange.note_ignored(store.ignored)
@@ -6205,7 +6189,8 @@ def record_text(store: Store, view: View, id: int | str, target: str = "", most:
         members[listing.key] = f"[{render_all(store, listing.view, items)}]"
     if view.logged:
         members["actions"] = store.actions(view.resource.table, number)
-    return with_members(render(store, view, rows), members)
+    (record,) = rendered(store, view, rows)
+    return with_members(record, members)
 
 
 def written_text(store: Store, operation: Operation, changed: Any) -> str:
@@ -6226,12 +6211,7 @@ def written_text(store: Store, operation: Operation, changed: Any) -> str:
 def render_all(store: Store, view: View, cursor: sqlite3.Cursor) -> str:
     """Return the JSON of all rows, some at a time, because their values take more memory."""
     batches = iter(functools.partial(cursor.fetchmany, BATCH), [])
-    return ",".join(render(store, view, rows) for rows in batches)
-
-
-def render(store: Store, view: View, rows: Sequence[Record]) -> str:
-    """Return the JSON of records, at least one, as a view shows them, without brackets."""
-    return ",".join(rendered(store, view, rows))
+    return ",".join(",".join(rendered(store, view, rows)) for rows in batches)
 
 
 def rendered(store: Store, view: View, rows: Sequence[Record]) -> list[str]:
@@ -7056,10 +7036,10 @@ class Controls:
 
     def list_controls(self, _: object) -> Any:
         """Return the method, the path and the purpose of every control."""
-        listed = [
+        rows = [
             {"method": row.method, "path": row.path, "purpose": row.purpose} for row in CONTROLS
         ]
-        return {"controls": listed}
+        return {"controls": rows}
 
     def live(self, _: object) -> Any:
         """Say that the process answers."""
@@ -7234,6 +7214,7 @@ class Controls:
         given = parse_json(decode(body))
         if not isinstance(given, list):
             raise Refusal(400, "The body must be a JSON array of faults.")
+        # one assignment needs no lock; a call that takes its turn has the old faults or the new
         self.faults = [read_fault(fault) for fault in given]
         self.faulted = next(NUMBERS)
         return self.faults
@@ -8338,8 +8319,8 @@ class Sheet(NamedTuple):
         path = LIST_PATHS[resource.name]
         _, links = cells.get(LAYOUTS[resource.name].above, NOTHING_SET)
         for _, record_path in links:
-            listed = f"{record_path}/{resource.array}"
-            path = listed if pattern_of(listed) in LISTS else path
+            within = f"{record_path}/{resource.array}"
+            path = within if pattern_of(within) in LISTS else path
         return [*links, (self.say(resource.array), path)] if pattern_of(path) in LISTS else links
 
     def lists_in(self, resource: Resource, record: Fields) -> Pieces:
@@ -9175,7 +9156,7 @@ class Service:
         self.page = PageSettings(settings["language"])
         on = settings["control"]
         self.controls = Controls(self, clock, database.in_memory if on is None else on)
-        self.routes = routes()  # of all services of the process: a request names its service
+        self.app = bottle_app()  # of all services of the process: a request names its service
 
     def close(self) -> None:
         """Close the database's connections."""
@@ -9186,10 +9167,10 @@ class Service:
         began = time.perf_counter()
         path, method = environ["PATH_INFO"], environ["REQUEST_METHOD"]
         accept, token = environ.get("HTTP_ACCEPT", ""), environ.get("HTTP_TOKEN")
-        is_page = wants_page(method, path, accept, token)
+        is_html = wants_html(method, path, accept, token)
         shown_method = printable(method[:MAX_METHOD])
         exchange = Exchange(
-            self, environ, next(NUMBERS), path, path, shown_method, is_page, aside=is_page
+            self, environ, next(NUMBERS), path, path, shown_method, is_html, aside=is_html
         )
         environ["pmservice.exchange"] = exchange
 
@@ -9201,7 +9182,7 @@ class Service:
             added = [*self.headers_of(exchange), *faulty.items()]
             return start_response(status, [*headers, *added], *rest)
 
-        answer: list[bytes] = self.routes(environ, start)
+        answer: list[bytes] = self.app(environ, start)
         exchange.answer = answer
         exchange.duration = round((time.perf_counter() - began) * 1000, 3)
         if log.isEnabledFor(logging.INFO):
@@ -9271,7 +9252,7 @@ class Service:
 
         Raises Refusal (401), with a hint what programs are to send.
         """
-        if exchange.is_page:
+        if exchange.is_html:
             found = self.caller_of(cookie_token(exchange))
             if found:
                 return found  # without its token, so that no page shows it
@@ -9306,7 +9287,7 @@ class Service:
 
 
 @functools.cache
-def routes() -> bottle.Bottle:
+def bottle_app() -> bottle.Bottle:
     """Return Bottle's application; it is made once for all services of the process."""
     app = bottle.Bottle()
     vars(app)["router"] = Router()  # Bottle refuses to have it assigned
@@ -9315,22 +9296,22 @@ def routes() -> bottle.Bottle:
     app.install(as_answer)
     app.add_hook("before_request", as_answer(before_route))
     app.default_error_handler = answer_error
-    add_routes(app, (*OPERATIONS, ALL_TASKS), make_handler)
+    add_routes(app, OPERATIONS, make_handler)
     add_routes(app, CONTROLS, make_control)
     app.get("/", callback=get_root)
     app.get("/openapi.json", callback=get_document)
     app.get("/favicon.ico", callback=get_icon)
-    app.get(LOGIN_PATH, callback=get_form)
-    app.post(LOGIN_PATH, callback=answer_form)
-    app.post(LOGOUT_PATH, callback=log_out)
+    for (method, path), handle in PAGES.items():
+        app.route(rule_of(path), method, handle)
     return app
 
 
 class Router(bottle.Router):  # type: ignore[misc]
     """Bottle's router, which looks up a path with an id as OPERATIONS writes it.
 
-    At each of these routes that is added, Bottle would compile the pattern of all of them anew,
-    which takes 20 times as long in all, and it would try one after another at each call.
+    Bottle compiles all routes with patterns anew whenever one is added, 20 times as slow in all,
+    and tries one after another. So "/bugs/<id>" is added as if it were a plain text, and `match`
+    looks up "/bugs/7" as that text.
     """
 
     def match(self, environ: Environ) -> tuple[Any, Fields]:
@@ -9356,15 +9337,39 @@ PATH_FILTERS: dict[str, Callable[[str], Any]] = {
 
 
 def add_routes(
-    app: bottle.Bottle, rows: Iterable[Operation], make_handler: Callable[[Operation], Handler]
+    app: bottle.Bottle, rows: Iterable[Operation], handler_of: Callable[[Operation], Handler]
 ) -> None:
     """Add the routes of a table."""
     for row in rows:
-        # \<id> is literal text to Bottle: Router looks it up. <user> becomes <user:user>, the name
-        # with its filter in PATH_FILTERS.
-        rule = re.sub("<(.*?)>", r"<\1:\1>", row.path).replace("<id:id>", r"\<id>")
         decorators = [] if row.open else [needs_token]
-        app.route(rule, row.method, make_handler(row), row.path, apply=decorators)
+        app.route(rule_of(row.path), row.method, handler_of(row), apply=decorators)
+
+
+def rule_of(path: str) -> str:
+    """Return a path as Bottle's rules write it.
+
+    <id> becomes plain text, see Router; <user> becomes <user:user>, a name and its filter in
+    PATH_FILTERS.
+    """
+    return re.sub("<(.*?)>", r"<\1:\1>", path).replace("<id:id>", r"\<id>")
+
+
+# Programs and browsers
+
+
+def wants_html(method: str, path: str, accept: str, token: str | None) -> bool:
+    """Tell whether a browser asks: only browsers accept XHTML, only programs send a token.
+
+    At /, HTML is enough.
+    """
+    is_at_root = path == "/" and "text/html" in accept.lower()
+    if token is not None or not (is_at_root or "application/xhtml+xml" in accept):
+        return False
+    method = method.replace("HEAD", "GET")
+    call = (method, pattern_of(path.removesuffix("/")))
+    if call in PAGES or call == ("GET", JOURNAL_PATH):
+        return True
+    return method == "GET" and not f"{path}/".startswith(NO_PAGES)
 
 
 # Around every handler
@@ -9382,18 +9387,18 @@ def before_route(exchange: Exchange) -> None:
     exchange.path, reason = normalize_path(exchange)
     environ["PATH_INFO"] = exchange.path
     bottle.response.content_type = "application/json"  # unless it is a page
-    if exchange.is_page:
+    if exchange.is_html:
         admit_reader(exchange, reason)
         return
     service.controls.begin_call(exchange)
     if reason:  # only now: faults apply to these calls, too
         raise Refusal(404, reason)
-    if exchange.path in PAGES_ALONE:
+    if exchange.path.startswith("/-/") and pattern_of(exchange.path) in PAGE_PATHS:
         raise bottle.HTTPError(404)
 
 
 def admit_reader(exchange: Exchange, reason: str) -> None:
-    """Find out who asks for a page. Raises Refusal (401), also for a path that does not exist.
+    """Find out who asks for a page. Raises Refusal (401), also for a path without a route.
 
     reason: why the path is refused, or "".
     """
@@ -9413,7 +9418,7 @@ def needs_token(handle: Handler) -> Handler:
     """Decorate a handler: it is called once the token is known and everything is loaded."""
 
     def admitted(exchange: Exchange, **named: Any) -> Any:
-        if not exchange.is_page:  # see admit_reader
+        if not exchange.is_html:  # see admit_reader
             exchange.caller = exchange.service.caller(exchange)
             if exchange.service.loading:
                 raise Refusal(503, LOADING)
@@ -9456,7 +9461,7 @@ def answer_error(error: bottle.HTTPError) -> str | bytes:
     if not isinstance(body, dict):  # Bottle's
         body = {"error": sentence_of(error, exchange)}
     exchange.error, exchange.hint = body["error"], body.get("hint", "")
-    if exchange.is_page:
+    if exchange.is_html:
         # a browser, too, gets JSON if the database fails again
         with contextlib.suppress(Refusal, sqlite3.Error):
             return as_html(exchange, refusal_page(exchange, error.status_code))
@@ -9497,9 +9502,9 @@ def make_handler(operation: Operation) -> Handler:
 def answer_read(exchange: Exchange, operation: Operation, id: object) -> str | Contents:
     """Return what a GET shows, as JSON or as a page, from one state of the database."""
     with exchange.service.database.reading(exchange.caller) as store:
-        if not exchange.is_page:
+        if not exchange.is_html:
             return answer_text(store, exchange, operation, id)
-        query = with_rows(exchange.parameters()) if operation.listing else {}
+        query = with_html_limits(exchange.parameters()) if operation.listing else {}
         # the operation itself: its answer is what the page shows
         value = json.loads(answer_text(store, exchange, operation, id, 0))
         address = Address(exchange.path, query)
@@ -9507,21 +9512,24 @@ def answer_read(exchange: Exchange, operation: Operation, id: object) -> str | C
 
 
 def make_control(control: Operation) -> Handler:
-    """Return the function that Bottle calls for a control."""
-    reads_body = control.body or not (control.query or control.reads is NOTHING)
+    """Return the function that Bottle calls for a control.
+
+    Its `perform` is given the name in the path, the bytes of the body, or the parameters.
+    """
+    takes_body = control.body or not (control.query or control.reads is NOTHING)
 
     def handle(exchange: Exchange, name: str = "") -> bytes | Contents:
-        if exchange.is_page:  # the only one that browsers ask for
+        if exchange.is_html:  # the only control that browsers ask for
             return calls_page(exchange)
         if not (control.open or exchange.caller.admin):
             raise Refusal(403, ADMIN_ONLY)
         body = exchange.read_body()
         exchange.refuse_encoded()
-        query: Members = dict(exchange.parameters())
-        if not reads_body:  # then parameters may also come in the body
-            query |= parse_body(body, "")
-        parameters = check_exactly(control.query_shape, query)
-        given = body if reads_body else name or parameters
+        parameters: Members = dict(exchange.parameters())
+        if not takes_body:  # then parameters may also come in the body
+            parameters |= parse_body(body, "")
+        parameters = check_exactly(control.query_shape, parameters)
+        given = name or (body if takes_body else parameters)
         answer = control.perform(exchange.service.controls, given)
         if isinstance(answer, bytes):
             return answer
@@ -9536,7 +9544,7 @@ def get_root(exchange: Exchange) -> str | Contents:
     Some tools ask for / until a service is there.
     """
     service = exchange.service
-    if exchange.is_page:
+    if exchange.is_html:
         with service.database.reading(exchange.caller) as store:
             return Sheet(store, sayer(exchange)).overview()
     exchange.aside = True
@@ -9746,13 +9754,25 @@ def cookie_token(exchange: Exchange) -> str:
     return urllib.parse.unquote(found[1]) if found else ""
 
 
+# Where browsers get JSON, too, at these paths and below, but for PAGES and the journal.
+NO_PAGES = tuple(f"{path}/" for path in (*PREFIXES, "/openapi.json", "/favicon.ico", "/-"))
+# THE TABLE OF PAGES that programs do not find.
+PAGES: dict[tuple[str, str], Handler] = {
+    ("GET", TASKS_PATH): make_handler(ALL_TASKS),
+    ("GET", LOGIN_PATH): get_form,
+    ("POST", LOGIN_PATH): answer_form,
+    ("POST", LOGOUT_PATH): log_out,
+}
+PAGE_PATHS = {path for _, path in PAGES}
+
+
 # --- 17 Server: connections and threads -----------------------------------------------------------
 # waitress reads and writes HTTP. This room decides which thread answers a request and how serving
 # ends; it does not know what an answer says.
 #
 # The receiving thread runs Server.run: it waits for all sockets at once, accepts connections, and
 # gives what it receives to waitress's parsers. When a request is complete, Server.queue_for chooses
-# the thread that answers it:
+# the thread that answers it; the first line that fits decides:
 #     the workers           what may wait for other calls or for a delay: calls while faults are set
 #                           or records are loading, and the journal
 #     the hashing thread    log-ins, one after the other, so that they slow down nobody else
@@ -9936,15 +9956,15 @@ class Server(TcpWSGIServer):  # type: ignore[misc]
             return self.quick
         method = request.command.replace("HEAD", "GET")
         call = (method, pattern_of(bare_path(request.path)))
-        is_page = wants_page(method, request.path, headers.get("ACCEPT", ""), headers.get("TOKEN"))
+        is_html = wants_html(method, request.path, headers.get("ACCEPT", ""), headers.get("TOKEN"))
         if call == LIVE_CALL:
             return self.quick
         if call == WAITING_CALL or service.controls.faults or service.loading:
             return self.workers
-        if call == LOGIN_CALL or (is_page and method == "POST"):
+        if call == LOGIN_CALL or (is_html and method == "POST"):
             return self.hashing
         in_memory = service.database.in_memory
-        if is_page and not in_memory:
+        if is_html and not in_memory:
             return self.workers
         if call in LIST_CALLS and (in_memory or is_first_page(LIST_CALLS[call], request.query)):
             return self.lists
@@ -10631,7 +10651,6 @@ def share_password(database: Database) -> str:
 CALLS_REPORTED = 20  # of each service, when a test has failed
 FilePath = str | os.PathLike[str]
 FixtureSource = FilePath | Fields  # a file or a document
-Values = Fields  # the values of all settings, by name
 YES = ("1", "true", "yes", "on")
 NO = ("0", "false", "no", "off")
 utc_now = functools.partial(datetime.now, timezone.utc)
@@ -10869,7 +10888,7 @@ def set_password(database: Database, password: str) -> None:
             save_user(store, user)
 
 
-def fill(database: Database, settings: Values) -> list[str]:
+def fill(database: Database, settings: Fields) -> list[str]:
     """Set the administrator's password, and load a fixture or the demo into an empty database.
 
     Return what there is to say about the records. Raises StartError.
@@ -10895,7 +10914,7 @@ def fill(database: Database, settings: Values) -> list[str]:
         return [f"{total:,} records loaded from {name}."]
 
 
-def make_service(database: FilePath, chosen: Values) -> Service:
+def make_service(database: FilePath, chosen: Fields) -> Service:
     """Return a service that still has to be filled; see `create_app`."""
     if chosen["load"] and chosen["demo"]:
         raise StartError("load and demo: only one of them can be loaded")
@@ -11213,8 +11232,8 @@ def serving_in_thread(make: Callable[[], Service]) -> Iterator[Service]:
             thread.join()
 
         thread.start()
-        # Python waits for no daemon, and then nobody may wait for it any more: so a script that
-        # never leaves the block ends.
+        # A script may end without leaving the block. Python would then kill the daemon thread, so
+        # the server is stopped before.
         atexit.register(end)
         try:
             yield server.service
@@ -11580,13 +11599,16 @@ class Pull:
         product = id_in(row.get("product"))
         if id in records and field in ("products", "executions"):
             records[id].setdefault(field, []).append(home)
-        elif field != "product" and product and product not in self.records["products"]:
+            return
+        if field != "product" and product and product not in self.records["products"]:
             self.hidden.add((array, id))  # of a product that the account may not open
-        elif id and id not in records and not is_other:
-            whole = self.get(f"/{array}/{id}") if array in ALONE else {}
-            record = {**row, **dict_in(whole), "id": id}
-            record[field] = record.get(field) or home
-            records[id] = self.as_fixture(array, record)
+            return
+        if not id or id in records or is_other:
+            return
+        whole = self.get(f"/{array}/{id}") if array in ALONE else {}
+        record = {**row, **dict_in(whole), "id": id}
+        record[field] = record.get(field) or home
+        records[id] = self.as_fixture(array, record)
 
     def pages(self, path: str, key: str) -> Iterator[Fields]:
         """Yield the rows of a list, each once, until a page is not full or has no new ones."""
@@ -11944,7 +11966,7 @@ def resolve(given: Fields, serving: bool) -> Members:
 
 @contextlib.contextmanager
 def open_database(
-    settings: Values, existing: bool = False, older: bool = False
+    settings: Fields, existing: bool = False, older: bool = False
 ) -> Iterator[Database]:
     """Open the database of a command. existing, older: see Database."""
     path, zone = settings["database"], zone_of(settings["timezone"])
@@ -11962,7 +11984,7 @@ def stdin_text() -> str:
         raise StartError("stdin must be text in UTF-8") from None
 
 
-def command_load(settings: Values, options: argparse.Namespace) -> None:
+def command_load(settings: Fields, options: argparse.Namespace) -> None:
     """Load a fixture from a file or stdin."""
     name = options.file
     show_progress(f"reading {name} …")
@@ -11972,7 +11994,7 @@ def command_load(settings: Values, options: argparse.Namespace) -> None:
     tell(f"{records:,} records loaded into {settings['database']}")
 
 
-def command_dump(settings: Values, options: argparse.Namespace) -> None:
+def command_dump(settings: Fields, options: argparse.Namespace) -> None:
     """Write everything to stdout as a fixture."""
     with open_database(settings, existing=True) as database, database.reading() as store:
         sys.stdout.writelines(dump(store))
@@ -11991,7 +12013,7 @@ def typed_password(whose: str, remedy: str) -> str:
     return getpass.getpass(f"Password of {whose}: ")
 
 
-def command_user(settings: Values, options: argparse.Namespace) -> None:
+def command_user(settings: Fields, options: argparse.Namespace) -> None:
     """Create a user, or change what is given of one that exists."""
     account, password = options.account, options.new_password
     if password is ASKED_FOR:
@@ -12024,7 +12046,7 @@ def give_name(part: str, path: str) -> None:
         os.replace(part, path)
 
 
-def command_pull(settings: Values, options: argparse.Namespace) -> int:
+def command_pull(settings: Fields, options: argparse.Namespace) -> int:
     """Write the records of a running server to stdout; return 1 if it refused some."""
     remote = Remote(options.url, options.insecure_http)
     token, password = (os.environ.get(PREFIX + name, "") for name in PULL_VARIABLES)
@@ -12041,7 +12063,7 @@ def command_pull(settings: Values, options: argparse.Namespace) -> int:
     return 1 if pull.refused else 0
 
 
-def command_backup(settings: Values, options: argparse.Namespace) -> None:
+def command_backup(settings: Fields, options: argparse.Namespace) -> None:
     """Copy the database, as it is now, to a new file, which gets its name when it is whole."""
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # removes half a copy, as Ctrl-C
     out = options.out
@@ -12093,7 +12115,7 @@ def wrong_counters(store: Store) -> Iterator[str]:
         yield f"tally: product {product} does not have {number:,} x {counter}, as is stored"
 
 
-def command_check(settings: Values, options: argparse.Namespace) -> int:
+def command_check(settings: Fields, options: argparse.Namespace) -> int:
     """Check the file and the rules between records; return 1 if one is wrong."""
     with open_database(settings, existing=True) as database, database.reading() as store:
         problems = list(itertools.islice(problems_of(store), 100))
@@ -12109,7 +12131,7 @@ def command_check(settings: Values, options: argparse.Namespace) -> int:
 SWITCH_TIME = 0.001
 
 
-def command_serve(settings: Values, options: argparse.Namespace) -> None:
+def command_serve(settings: Fields, options: argparse.Namespace) -> None:
     """Serve until stopped. While a fixture is being loaded, only /-/live and /-/ready answer."""
     path, host, loopback = settings["database"], settings["host"], is_loopback(settings["host"])
     if not loopback and not (settings["token"] or settings["password"]):
@@ -12133,7 +12155,7 @@ def command_serve(settings: Values, options: argparse.Namespace) -> None:
         def start() -> None:
             """Finish the start; if that fails, stop the server."""
             try:
-                finish_start(service, settings, service.url)
+                finish_start(service, settings)
             except Exception as error:
                 failures.append(error)
                 server.stop()
@@ -12182,12 +12204,12 @@ def patiently(path: str, work: Callable[..., Any], *arguments: Any) -> Any:
             log.warning("%s: waiting for another process that is writing to it", path)
 
 
-def finish_start(service: Service, settings: Values, url: str) -> None:
+def finish_start(service: Service, settings: Fields) -> None:
     """Load what is to be served, make credentials, and print that the service is ready.
 
     Raises StartError.
     """
-    database = service.database
+    database, url = service.database, service.url
     patient = functools.partial(patiently, settings["database"])
     said = patient(fill, database, settings)
     password, token = patient(make_credentials, database, settings)
@@ -12206,7 +12228,7 @@ def finish_start(service: Service, settings: Values, url: str) -> None:
     tell(serving, *filter(None, said), *credentials)
 
 
-def make_credentials(database: Database, settings: Values) -> tuple[str, str]:
+def make_credentials(database: Database, settings: Fields) -> tuple[str, str]:
     """Make a password and a token for the administrator if they are needed; return them.
 
     "" stands for one that is not made: a program that gave a token needs neither in its log.
@@ -12256,7 +12278,7 @@ class Command(NamedTuple):
     setting's own.  arguments: its own, with the options of argparse.
     """
 
-    run: Callable[[Values, argparse.Namespace], int | None]
+    run: Callable[[Fields, argparse.Namespace], int | None]
     help: str
     more: str
     example: str
