@@ -5227,7 +5227,7 @@ def dump(store: Store) -> Iterator[str]:
 
 # The resource that an id in a path names, by the word before the id.
 BY_WORD = {**FIXTURE, "product": PRODUCT, "productplans": PLAN, "productsplan": PLAN}
-# The columns that take its id, where they are called otherwise.
+# The columns that narrow a list to one of its records, where they have another name.
 COLUMN_OF = {HOME.name: "execution", TESTCASE.name: "case"}
 
 
@@ -5572,7 +5572,8 @@ LOGIN_PATH, LOGOUT_PATH = "/-/in", "/-/out"
 JOURNAL_PATH, TASKS_PATH = "/-/journal", "/-/tasks"
 HOST = re.compile(r"([A-Za-z0-9_][A-Za-z0-9_.-]*|\[[0-9A-Fa-f:.]+\])(:[0-9]+)?")
 LOOPBACK_NAMES = ("localhost", "127.0.0.1", "[::1]")
-# The controls that always exist; whoever runs the service calls them by its address.
+# The controls that always exist. Whoever runs the service calls them by its address, so that they
+# are answered whatever the Host is.
 PROBES = ("/-/live", "/-/ready")
 ORIGIN = re.compile(r"([a-z][a-z0-9+.-]*)://([^\s/?#@,]+)")
 ORIGIN_WITHOUT_HOST = re.compile(r"(?!https?:)[a-z][a-z0-9+.-]*://")  # file://, as web views send
@@ -5602,7 +5603,7 @@ FORM = "application/x-www-form-urlencoded"
 FORM_ITEM = re.compile(r"(.*)\[[0-9]*\]")
 MOST_FIELDS = 3000  # of a form or a query
 AT_MOST = f"with at most {MOST_FIELDS:,} fields"
-READ = "a JSON object, or a form in UTF-8 such as name=Shop&acl=open"  # what a body must be
+BODY_FORMS = "a JSON object, or a form in UTF-8 such as name=Shop&acl=open"  # what a body must be
 MAX_BODY = 1024 * 1024  # bytes
 MAX_LOAD = 64 * MAX_BODY  # bytes of a fixture that a control loads
 ROWS = 50  # of a list on a page of HTML, unless its query has a limit
@@ -5612,7 +5613,7 @@ MAX_METHOD = 20  # of a method
 MOST_IGNORED = 20  # names that an answer says were ignored
 MAX_IGNORED_NAME = 50  # characters of each
 # The numbers of this process's calls, in the order in which they begin. A reset and the beginning
-# of a test take one, too: what came since has a higher number.
+# of a test take one, too: the calls since then have higher numbers.
 NUMBERS = itertools.count(1)
 LEAST_PATIENCE = 0.5  # seconds that a write may wait for others, however long it was queued
 FAILED = "The service failed; its log says why."
@@ -5720,7 +5721,9 @@ class Exchange:
             name = printable(encoding[:MAX_NAME])
             raise Refusal(400, f"A body with Content-Encoding {name} is not read; send plain JSON.")
         if kind.startswith("multipart/") and self.body.lstrip().startswith(b"--"):
-            raise Refusal(400, f"A {printable(kind[:MAX_NAME])} body is not read; send {READ}.")
+            raise Refusal(
+                400, f"A {printable(kind[:MAX_NAME])} body is not read; send {BODY_FORMS}."
+            )
 
     def fields(self) -> Fields:
         """Return the fields of the body that was read. Raises Refusal."""
@@ -5840,7 +5843,7 @@ def normalize_path(exchange: Exchange) -> tuple[str, str]:
     except UnicodeError:
         return exchange.raw_path, "This path is not UTF-8."
     raw = exchange.header("REQUEST_URI").partition("?")[0]
-    # "\n": the `$` of a route's pattern would match before it.
+    # a path that ends in "\n" would match a route, whose `$` matches before it
     if raw.startswith("//") or "%2f" in raw.lower() or "\n" in path:
         return bare_path(path), f"There is nothing at {raw or path}."
     return bare_path(path), ""
@@ -5873,7 +5876,8 @@ def nothing_at(method: str, path: str) -> str:
 def nearest_path(method: str, path: str) -> str:
     """Return the path of an operation that was nearly meant by another path, "" without one.
 
-    The operation has this method. * stands for any segment, at the end for several.
+    The operation has this method. In the path that a fault matches (room 14), * stands for any
+    segment, at the end for several.
     """
     words = re.sub("/[0-9][^/]*", "/<id>", path).split("/")
     found = []
@@ -5897,7 +5901,7 @@ def is_nearly(word: str, known: str) -> bool:
     """
     if word == "*" or known in (word, "<user>", "<name>"):
         return True
-    word = word.lower().replace("y", "ie")  # story, stories
+    word = word.lower().replace("y", "ie")  # "story" is nearly "stories"
     short, long = sorted((word, known), key=len)
     rest = iter(long)
     is_inside = len(long) - len(short) <= 2 and all(letter in rest for letter in short)
@@ -5966,7 +5970,7 @@ def parse_form(text: str) -> Fields:
             max_num_fields=MOST_FIELDS,
         )
     except ValueError:
-        raise Refusal(400, f"The body must be {READ}, {AT_MOST}.") from None
+        raise Refusal(400, f"The body must be {BODY_FORMS}, {AT_MOST}.") from None
     fields = {}
     arrays: dict[str, list[str]] = {}
     for name, value in pairs:
@@ -6031,13 +6035,13 @@ def carry_out(store: Store, operation: Operation, row: Record | None, fields: Fi
 
     row: the record that the path names.
     """
-    record: Members = {}  # in a creation (201), where the path names the parent
-    if row and operation.status != 201:
+    record: Members = {}
+    if row and operation.status != 201:  # in a creation, the path names the parent
         record = dict(row)
     body = check(operation.reads, fields, Settler(store, record), record)
     try:
         return operation.perform(store, row, body)
-    except Invalid as error:
+    except Invalid as error:  # of room 8, which does not know what was sent
         rules = error.fields.items()
         broken = {name: with_value(rule, name, fields.get(name)) for name, rule in rules}
         raise Invalid(broken) from None
@@ -6063,7 +6067,10 @@ def filters_of(store: Store, listing: Listing, query: Fields) -> Fields:
 
 
 def answer_login(exchange: Exchange, operation: Operation, id: object) -> str:
-    """Log in, and return the answer's JSON; this takes the database, because it hashes."""
+    """Log in, and return the answer's JSON.
+
+    This takes the database, not a store: no transaction is open while the password is hashed.
+    """
     service = exchange.service
     if service.loading:  # its users may not be there yet
         raise Refusal(503, LOADING)
@@ -6171,7 +6178,7 @@ def page_text(store: Store, listing: Listing, narrowed: Fields, query: Fields) -
         numbers = {"total": total}
     begin = "".join(f'"{name}":{number},' for name, number in numbers.items())
     end = ""
-    field, statement = listing.beside
+    field, statement = listing.beside  # such as the requirements beside the stories of a product
     if field and "product" in narrowed:
         end = f',"{field}":{store.run(statement, narrowed).fetchone()[0]}'
     return f'{{{begin}"{listing.key}":[{render_all(store, listing.view, rows)}]{end}}}'
@@ -6239,7 +6246,7 @@ def log_call(exchange: Exchange) -> None:
     line = f"{exchange.method} {exchange.shown_path} {exchange.status} {exchange.duration:.1f} ms"
     line += f" {exchange.caller.account or '-'} {exchange.id}"
     client = exchange.header("REMOTE_ADDR")
-    if client and not is_loopback(client.removeprefix("::ffff:")):  # IPv4, at a socket for both
+    if client and not is_loopback(client.removeprefix("::ffff:")):  # IPv4 at a socket for both
         line += f" from {client}"
     if exchange.status >= 400:
         if exchange.tried:
@@ -6253,7 +6260,7 @@ def log_call(exchange: Exchange) -> None:
 
 # --- 13 OpenAPI: the tables above as a document ---------------------------------------------------
 # Made from OPERATIONS, the shapes and the views, so that it cannot differ from what they do. It is
-# written for programs that make clients of it: its forms are those that all of them understand.
+# written for programs that make clients of it, with nothing that some of them do not understand.
 
 
 def map_of(values: Fields) -> Fields:
@@ -6269,7 +6276,7 @@ ERROR = {**object_of(ERROR_FIELDS, "Error"), "required": ["error"]}
 EXAMPLE_IDS = {"project": 3, "execution": 16, "execution or project": 16, "plan": 5, "story": 13,
                "build": 9, "release": 5, "bug": 53, "task": 18, "testcase": 10, "testtask": 3, "department": 2,
                "user": "admin", "": "version"}
-# Where an example differs: by path, the id in it, and parameters and fields.
+# By path: the id in its example, and the parameters and fields that differ from EXAMPLE_VALUES.
 EXAMPLES_AT: Mapping[str, Members] = {
     "/tokens":                {"account": "admin"},
     "/modules":               {"type": "story", "id": 1},
@@ -6594,7 +6601,7 @@ HEADER = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+\n[\t -~]*")
 OWN_HEADER = "content-length"
 
 # The tables that triggers and SQLite itself write.
-KEPT_TABLES = ("release_story", "tally", "sqlite_sequence")
+TRIGGER_TABLES = ("release_story", "tally", "sqlite_sequence")
 
 
 # The clock
@@ -6859,8 +6866,7 @@ EFFECTS   = {
 FAULT     = Shape({"match": MATCH, **EFFECTS, "skip": COUNT, "times": COUNT, "hits": NATURAL}, "match", called="Fault")
 CLOCK     = Shape({"now": MOMENT, "offset": OFFSET, "advance": OFFSET}, called="Clock")
 # fmt: on
-# A status is a COUNT here: every status is below MAX_CALLS.
-JOURNAL = Shape(
+JOURNAL = Shape(  # a status is a COUNT, because every status is below MAX_CALLS
     {"method": TEXT, "path": CALL_PATH, "status": COUNT, "count": COUNT, "wait": SECONDS}
 )
 # Of the page of calls; `every`: seconds after which it is loaded again.
@@ -6976,7 +6982,7 @@ class Controls:
             raise Refusal(404, CONTROLS_OFF)
         if is_control or not self.on or not self.faults:
             return
-        exchange.fault = fault = self.take_fault(exchange)
+        exchange.fault = fault = self.take_fault(exchange)  # its headers and drop: Service.__call__
         if "delay" in fault and self.wait_or_reset(fault["delay"]):
             raise Refusal(503, "The service was reset while this call was delayed.")
         if fault.get("drop") or "status" in fault or "body" in fault:
@@ -7128,9 +7134,9 @@ class Controls:
 
         The sequences of ids return, too, all in one transaction.
 
-        to_start: whether clock, faults and journal return to the start, too, before anybody else
-            can write, and the tokens are restored. Otherwise the present tokens stay, but for those
-            of users whom the snapshot lacks or has deleted.
+        to_start: whether the tokens are restored, too, and clock, faults and journal return to the
+            start before anybody else can write. Otherwise the present tokens stay, but for those of
+            users whom the snapshot lacks or has deleted.
 
         Raises Refusal (404) without such a snapshot.
         """
@@ -7177,9 +7183,10 @@ class Controls:
             raise Refusal(409, "The service was reset meanwhile.")
         calls = self.matching(wanted)
         if "count" in wanted and len(calls) != count:
-            noun = "call" if count == 1 else "calls"
-            words = [wanted[name] for name in ("method", "path", "status") if name in wanted]
-            what = " ".join(map(str, [noun, *(["of", *words] if words else [])]))
+            what = "call" if count == 1 else "calls"
+            words = [str(wanted[name]) for name in ("method", "path", "status") if name in wanted]
+            if words:
+                what += f" of {' '.join(words)}"
             raise Refusal(409, f"expected {count} {what}, {len(calls)} came.")
         texts = ",".join(map(shown_call, calls))
         return f'{{"total":{len(calls)},"calls":[{texts}]}}'.encode()
@@ -7228,10 +7235,10 @@ def restore_tables(run: Callable[..., sqlite3.Cursor], tables: Iterable[str]) ->
     """Replace the rows of these tables by those of the attached snapshot."""
     # Triggers fill these while the records return: empty them first, so that nothing collides, and
     # at last replace what the triggers wrote by the saved rows.
-    for table in KEPT_TABLES:
+    for table in TRIGGER_TABLES:
         run(f"DELETE FROM main.{table}")
-    records = [table for table in tables if table not in KEPT_TABLES]
-    for table in (*records, *KEPT_TABLES):
+    records = [table for table in tables if table not in TRIGGER_TABLES]
+    for table in (*records, *TRIGGER_TABLES):
         names = run("SELECT name FROM pragma_table_info(?, 'saved')", (table,))
         columns = ", ".join(f'"{name}"' for (name,) in names)  # without the generated ones
         run(f"DELETE FROM main.{table}")
@@ -8082,7 +8089,7 @@ def items_of(value: Any) -> list[Any]:
 
 def date_of(field: str) -> str:
     """Return the name of the moment that belongs to a person, such as openedDate to openedBy."""
-    return re.sub("(By|To|ner)$", "", field) + "Date"
+    return re.sub("(By|To|ner)$", "", field) + "Date"  # lastRunner: lastRunDate
 
 
 class Address(NamedTuple):
@@ -8117,7 +8124,7 @@ class Address(NamedTuple):
         for word, condition in browse.items():
             group = GROUPS.get(word, "")
             # "wait" is a stage of stories, but a state of tasks
-            if listing.view.resource is STORY and word in STORY_STAGES[:-1]:
+            if listing.view.resource is STORY and word in STORY_STAGES[:-1]:  # "closed" is a state
                 group = "Stage"
             if word not in LABELS["en"]:  # an alias of a word that has a label
                 continue
@@ -9109,181 +9116,14 @@ def curl_line(call: Fields) -> str:
 
 
 # --- 16 Service: the WSGI application -------------------------------------------------------------
-# All that may be asked for, by programs and by browsers, is a route of Bottle's: see `routes`. A
-# handler is given the exchange, and returns JSON or the Contents of a page.
+# All that may be asked for, by programs and by browsers, is a route of Bottle's. A handler is given
+# the exchange, and returns JSON or the Contents of a page.
 #
-# Bottle's request.query, request.forms, get_cookie(), set_cookie() and redirect() are not used:
-# they fail at bytes, cookies and sizes that clients send, or trust X-Forwarded-Host.
-
-
-@dataclasses.dataclass
-class PageSettings:
-    """What only pages are made with.
-
-    language: of browsers that ask for none of LANGUAGES.
-    shared_password: the stored hash of the password that this start made, if only this machine can
-        reach the service: users who have it log in with a click. "" if there is none.
-    """
-
-    language: str
-    shared_password: str = ""
-
-
-class Service:
-    """The WSGI application. `token` acts as the administrator; `close()` releases everything.
-
-    settings: see Settings in room 19.
-    names: the Hosts that are answered; None: every Host.
-    allowed: the Hosts that --allowed-host adds.
-    frames: the origins whose pages may show ours in a frame.
-    url: where it is served, "" before.
-    """
-
-    def __init__(self, database: Database, settings: Fields, clock: Clock):
-        self.database = database
-        self.token: str = settings["token"] or secrets.token_hex(16)
-        self.admin_hash = hash_token(self.token)
-        self.origins = set(listed(read_origins(settings["origin"])))
-        self.frames = listed(read_origins(settings["frame"]))
-        self.allowed = listed(settings["allowed_host"])
-        self.names: set[str] | None = None
-        if self.allowed or settings["loopback_only"]:
-            self.names = {*LOOPBACK_NAMES, *self.allowed}
-        self.loading = False
-        self.stopping = False
-        self.url = ""
-        self.id_prefix = secrets.token_hex(4)  # of the ids of requests
-        self.page = PageSettings(settings["language"])
-        on = settings["control"]
-        self.controls = Controls(self, clock, database.in_memory if on is None else on)
-        self.app = bottle_app()  # of all services of the process: a request names its service
-
-    def close(self) -> None:
-        """Close the database's connections."""
-        self.database.close()
-
-    def __call__(self, environ: Environ, start_response: Handler) -> list[bytes]:
-        """Answer a request; record it in the log and the journal."""
-        began = time.perf_counter()
-        path, method = environ["PATH_INFO"], environ["REQUEST_METHOD"]
-        accept, token = environ.get("HTTP_ACCEPT", ""), environ.get("HTTP_TOKEN")
-        is_html = wants_html(method, path, accept, token)
-        shown_method = printable(method[:MAX_METHOD])
-        exchange = Exchange(
-            self, environ, next(NUMBERS), path, path, shown_method, is_html, aside=is_html
-        )
-        environ["pmservice.exchange"] = exchange
-
-        def start(status: str, headers: Headers, *rest: Any) -> Any:
-            exchange.status = int(status[:3])
-            faulty: Texts = exchange.fault.get("headers", {})
-            if "content-type" in map(str.lower, faulty):  # the only one that it replaces
-                headers = [header for header in headers if header[0] != "Content-Type"]
-            added = [*self.headers_of(exchange), *faulty.items()]
-            return start_response(status, [*headers, *added], *rest)
-
-        answer: list[bytes] = self.app(environ, start)
-        exchange.answer = answer
-        exchange.duration = round((time.perf_counter() - began) * 1000, 3)
-        if log.isEnabledFor(logging.INFO):
-            log_call(exchange)
-        if self.controls.on:
-            self.controls.record(exchange)
-        del environ["pmservice.exchange"]  # which has the environ: a cycle would keep both
-        if exchange.fault.get("drop"):
-            raise ClientDisconnected  # waitress then closes the connection
-        return answer
-
-    def headers_of(self, exchange: Exchange) -> Headers:
-        """Return the headers that every answer has, refusals included."""
-        environ = exchange.environ
-        headers = [("Vary", "Accept, Origin"), ("Cache-Control", "no-store")]
-        headers.append(("X-Request-Id", exchange.id))
-        origin = environ.get("HTTP_ORIGIN")
-        if origin is not None and self.may_call(origin, environ.get("HTTP_HOST")):
-            headers.append(("Access-Control-Allow-Origin", origin))
-            headers.append(("Access-Control-Expose-Headers", EXPOSED))
-        if exchange.ignored:
-            headers.append(("Ignored-Fields", exchange.ignored_text))
-        return headers
-
-    # Before a route is looked up
-
-    def admit_origin(self, exchange: Exchange) -> None:
-        """Refuse pages of an origin that may not call. Answer a preflight."""
-        environ = exchange.environ
-        origin = environ.get("HTTP_ORIGIN")
-        if origin is not None and not self.may_call(origin, environ.get("HTTP_HOST")):
-            name = printable(origin[:MAX_NAME])
-            remedy = f"start it with --origin {name} to allow them"
-            raise Refusal(403, f"Pages of {name} may not call this service; {remedy}.")
-        asks = "HTTP_ACCESS_CONTROL_REQUEST_METHOD" in environ
-        if origin and asks and environ["REQUEST_METHOD"] == "OPTIONS":
-            exchange.aside = True
-            # Any header is allowed: else the browser blocks a request with `Authorization`, and its
-            # page never sees the hint OTHER_HEADER.
-            asked = environ.get("HTTP_ACCESS_CONTROL_REQUEST_HEADERS", "")
-            allowed = asked if ASKED_HEADERS.fullmatch(asked) else "Token, Content-Type"
-            headers = {**PREFLIGHT, "Access-Control-Allow-Headers": allowed}
-            if environ.get("HTTP_ACCESS_CONTROL_REQUEST_PRIVATE_NETWORK") == "true":
-                headers["Access-Control-Allow-Private-Network"] = "true"
-            raise bottle.HTTPResponse(status=204, headers=headers)
-
-    def may_call(self, origin: str, host: str | None) -> bool:
-        """Tell whether pages of an origin may call: a named one, an app, this Host or machine."""
-        if "*" in self.origins or origin in self.origins:
-            return True
-        # The time for a match grows with the square of the length.
-        parts = ORIGIN.fullmatch(origin.lower()) if len(origin) <= MAX_NAME else None
-        if not parts:
-            return False
-        if parts[1] not in DEFAULT_PORTS:  # an app or a browser extension
-            return True
-        port = DEFAULT_PORTS[parts[1]]
-        # a page that this service sent
-        if host and parts[2].removesuffix(port) == host.lower().removesuffix(port):
-            return True
-        return LOOPBACK_ORIGIN.fullmatch(parts[0]) is not None
-
-    # The caller of a token
-
-    def caller(self, exchange: Exchange) -> Caller:
-        """Return whose token was sent: in the cookie for a page, otherwise in the header.
-
-        Raises Refusal (401), with a hint what programs are to send.
-        """
-        if exchange.is_html:
-            found = self.caller_of(cookie_token(exchange))
-            if found:
-                return found  # without its token, so that no page shows it
-            raise Refusal(401, UNAUTHORIZED)
-        token = exchange.header("HTTP_TOKEN")
-        raw = token.encode("latin-1", "replace")  # WSGI passes the header's bytes as Latin-1
-        found = self.caller_of(raw.decode("utf-8", "surrogateescape"))
-        if found:
-            return found._replace(token=token)
-        hint = SEND_TOKEN
-        if token:
-            hint = WRONG_TOKEN
-        elif exchange.environ.keys() & {"HTTP_AUTHORIZATION", "HTTP_COOKIE"}:
-            hint = OTHER_HEADER
-        raise Refusal(401, UNAUTHORIZED, hint=hint)
-
-    def caller_of(self, token: str) -> Caller | None:
-        """Return whose token it is, None if it is unknown."""
-        hash = hash_token(token)
-        if hmac.compare_digest(hash, self.admin_hash):
-            return ADMINISTRATOR
-        return authenticate(self.database, hash)
-
-    def note_login(self, exchange: Exchange, account: Any) -> None:
-        """Note the account of a login for the log, unless it is malformed or is our token."""
-        is_account = isinstance(account, str) and ASCII_ACCOUNT.fullmatch(account)
-        if is_account and hash_token(account) != self.admin_hash:
-            exchange.tried = account
-
-
-# All routes
+# Where Bottle's users look: application and routes are in `bottle_app`; the hook is `before_route`,
+# the plugin `as_answer`, the error handler `answer_error`; the request is an Exchange (room 12),
+# the response Bottle's own, the template TEMPLATE (room 15). Bottle's request.query, request.forms,
+# get_cookie(), set_cookie() and redirect() are not used: they fail at bytes, cookies and sizes that
+# clients send, or trust X-Forwarded-Host. Nor is abort(): a Refusal has more than a sentence.
 
 
 @functools.cache
@@ -9294,7 +9134,7 @@ def bottle_app() -> bottle.Bottle:
     app.router.filters.update(PATH_FILTERS)
     app.uninstall("json")  # Bottle's plugin would write the bodies of refusals
     app.install(as_answer)
-    app.add_hook("before_request", as_answer(before_route))
+    app.add_hook("before_request", as_answer(before_route))  # plugins do not wrap hooks
     app.default_error_handler = answer_error
     add_routes(app, OPERATIONS, make_handler)
     add_routes(app, CONTROLS, make_control)
@@ -9354,6 +9194,183 @@ def rule_of(path: str) -> str:
     return re.sub("<(.*?)>", r"<\1:\1>", path).replace("<id:id>", r"\<id>")
 
 
+# The application
+
+
+@dataclasses.dataclass
+class PageSettings:
+    """What only pages are made with.
+
+    language: of browsers that ask for none of LANGUAGES.
+    shared_password: the stored hash of the password that this start made, if only this machine can
+        reach the service: users who have it log in with a click. "" if there is none.
+    """
+
+    language: str
+    shared_password: str = ""
+
+
+class Service:
+    """The WSGI application. `token` acts as the administrator; `close()` releases everything.
+
+    settings: see Settings in room 19.
+    names: the Hosts that are answered; None: every Host.
+    allowed: the Hosts that --allowed-host adds.
+    frames: the origins whose pages may show ours in a frame.
+    url: where it is served, "" before.
+    """
+
+    def __init__(self, database: Database, settings: Fields, clock: Clock):
+        self.database = database
+        self.token: str = settings["token"] or secrets.token_hex(16)
+        self.admin_hash = hash_token(self.token)
+        self.origins = set(listed(read_origins(settings["origin"])))
+        self.frames = listed(read_origins(settings["frame"]))
+        self.allowed = listed(settings["allowed_host"])
+        self.names: set[str] | None = None
+        if self.allowed or settings["loopback_only"]:
+            self.names = {*LOOPBACK_NAMES, *self.allowed}
+        self.loading = False
+        self.stopping = False
+        self.url = ""
+        self.id_prefix = secrets.token_hex(4)  # of the ids of requests
+        self.page = PageSettings(settings["language"])
+        on = settings["control"]
+        self.controls = Controls(self, clock, database.in_memory if on is None else on)
+        self.app = bottle_app()  # of all services of the process: a request names its service
+
+    def close(self) -> None:
+        """Close the database's connections."""
+        self.database.close()
+
+    def __call__(self, environ: Environ, start_response: Handler) -> list[bytes]:
+        """Answer a request; record it in the log and the journal."""
+        began = time.perf_counter()
+        path, method = environ["PATH_INFO"], environ["REQUEST_METHOD"]
+        accept, token = environ.get("HTTP_ACCEPT", ""), environ.get("HTTP_TOKEN")
+        is_html = wants_html(method, path, accept, token)
+        shown_method = printable(method[:MAX_METHOD])
+        exchange = Exchange(
+            self,
+            environ,
+            number=next(NUMBERS),
+            raw_path=path,
+            path=path,
+            method=shown_method,
+            is_html=is_html,
+            aside=is_html,
+        )
+        environ["pmservice.exchange"] = exchange
+
+        def start(status: str, headers: Headers, *rest: Any) -> Any:
+            exchange.status = int(status[:3])
+            faulty: Texts = exchange.fault.get("headers", {})
+            if "content-type" in map(str.lower, faulty):  # the only one that it replaces
+                headers = [header for header in headers if header[0] != "Content-Type"]
+            added = [*self.headers_of(exchange), *faulty.items()]
+            return start_response(status, [*headers, *added], *rest)
+
+        answer: list[bytes] = self.app(environ, start)
+        exchange.answer = answer
+        exchange.duration = round((time.perf_counter() - began) * 1000, 3)
+        if log.isEnabledFor(logging.INFO):
+            log_call(exchange)
+        if self.controls.on:
+            self.controls.record(exchange)
+        del environ["pmservice.exchange"]  # the exchange has the environ: a cycle would keep both
+        if exchange.fault.get("drop"):
+            raise ClientDisconnected  # waitress then closes the connection
+        return answer
+
+    def headers_of(self, exchange: Exchange) -> Headers:
+        """Return the headers that every answer has, refusals included."""
+        environ = exchange.environ
+        headers = [("Vary", "Accept, Origin"), ("Cache-Control", "no-store")]
+        headers.append(("X-Request-Id", exchange.id))
+        origin = environ.get("HTTP_ORIGIN")
+        if origin is not None and self.may_call(origin, environ.get("HTTP_HOST")):
+            headers.append(("Access-Control-Allow-Origin", origin))
+            headers.append(("Access-Control-Expose-Headers", EXPOSED))
+        if exchange.ignored:
+            headers.append(("Ignored-Fields", exchange.ignored_text))
+        return headers
+
+    # Before a route is looked up
+
+    def admit_origin(self, exchange: Exchange) -> None:
+        """Refuse pages of an origin that may not call. Answer a preflight."""
+        environ = exchange.environ
+        origin = environ.get("HTTP_ORIGIN")
+        if origin is not None and not self.may_call(origin, environ.get("HTTP_HOST")):
+            name = printable(origin[:MAX_NAME])
+            remedy = f"start it with --origin {name} to allow them"
+            raise Refusal(403, f"Pages of {name} may not call this service; {remedy}.")
+        asks = "HTTP_ACCESS_CONTROL_REQUEST_METHOD" in environ
+        if origin and asks and environ["REQUEST_METHOD"] == "OPTIONS":
+            exchange.aside = True
+            # Any header is allowed: else the browser blocks a request with `Authorization`, and its
+            # page never sees the hint OTHER_HEADER.
+            asked = environ.get("HTTP_ACCESS_CONTROL_REQUEST_HEADERS", "")
+            allowed = asked if ASKED_HEADERS.fullmatch(asked) else "Token, Content-Type"
+            headers = {**PREFLIGHT, "Access-Control-Allow-Headers": allowed}
+            if environ.get("HTTP_ACCESS_CONTROL_REQUEST_PRIVATE_NETWORK") == "true":
+                headers["Access-Control-Allow-Private-Network"] = "true"
+            raise bottle.HTTPResponse(status=204, headers=headers)
+
+    def may_call(self, origin: str, host: str | None) -> bool:
+        """Tell whether pages of an origin may call: a named one, an app, this Host or machine."""
+        if "*" in self.origins or origin in self.origins:
+            return True
+        # A match takes time that grows with the square of the length, so a long origin has none.
+        parts = ORIGIN.fullmatch(origin.lower()) if len(origin) <= MAX_NAME else None
+        if not parts:
+            return False
+        if parts[1] not in DEFAULT_PORTS:  # an app or a browser extension
+            return True
+        port = DEFAULT_PORTS[parts[1]]
+        # a page that this service sent
+        if host and parts[2].removesuffix(port) == host.lower().removesuffix(port):
+            return True
+        return LOOPBACK_ORIGIN.fullmatch(parts[0]) is not None
+
+    # The caller of a token
+
+    def caller(self, exchange: Exchange) -> Caller:
+        """Return whose token was sent: in the cookie for a page, otherwise in the header.
+
+        Raises Refusal (401), with a hint what programs are to send.
+        """
+        if exchange.is_html:
+            found = self.caller_of(cookie_token(exchange))
+            if found:
+                return found  # without its token, which the page of GET /ping would show
+            raise Refusal(401, UNAUTHORIZED)
+        token = exchange.header("HTTP_TOKEN")
+        raw = token.encode("latin-1", "replace")  # WSGI passes the header's bytes as Latin-1
+        found = self.caller_of(raw.decode("utf-8", "surrogateescape"))
+        if found:
+            return found._replace(token=token)
+        hint = SEND_TOKEN
+        if token:
+            hint = WRONG_TOKEN
+        elif exchange.environ.keys() & {"HTTP_AUTHORIZATION", "HTTP_COOKIE"}:
+            hint = OTHER_HEADER
+        raise Refusal(401, UNAUTHORIZED, hint=hint)
+
+    def caller_of(self, token: str) -> Caller | None:
+        """Return whose token it is, None if it is unknown."""
+        hash = hash_token(token)
+        if hmac.compare_digest(hash, self.admin_hash):
+            return ADMINISTRATOR
+        return authenticate(self.database, hash)
+
+    def note_login(self, exchange: Exchange, account: Any) -> None:
+        """Note the account of a login for the log, unless it is malformed or is our token."""
+        is_account = isinstance(account, str) and ASCII_ACCOUNT.fullmatch(account)
+        if is_account and hash_token(account) != self.admin_hash:
+            exchange.tried = account
+
+
 # Programs and browsers
 
 
@@ -9410,7 +9427,7 @@ def admit_reader(exchange: Exchange, reason: str) -> None:
     if exchange.method == "POST":
         if exchange.header("HTTP_SEC_FETCH_SITE", OWN_PAGES) != OWN_PAGES:
             raise Refusal(403, "Pages of other origins cannot log in or out.")
-    elif exchange.path != LOGIN_PATH:
+    elif exchange.path != LOGIN_PATH:  # here, because a path without a route needs a log-in, too
         exchange.caller = service.caller(exchange)
 
 
@@ -9441,7 +9458,7 @@ def as_answer(handle: Handler) -> Handler:
         except Refusal as error:
             status, body = error.status, error.body
         except sqlite3.DatabaseError as error:
-            known = (answer for part, answer in STORAGE_ERRORS.items() if part in str(error))
+            known = (entry for part, entry in STORAGE_ERRORS.items() if part in str(error))
             status, sentence = next(known, (500, FAILED))
             body = {"error": sentence}
             log.error("database: %s", error, exc_info=status == 500)
@@ -9488,7 +9505,7 @@ def make_handler(operation: Operation) -> Handler:
     answer: Callable[..., str | Contents] = answer_write
     if operation.method == "GET":
         answer = answer_read
-    elif operation.open:
+    elif operation.open:  # POST /tokens
         answer = answer_login
 
     def handle(exchange: Exchange, **named: Any) -> str | Contents:
@@ -9506,7 +9523,7 @@ def answer_read(exchange: Exchange, operation: Operation, id: object) -> str | C
             return answer_text(store, exchange, operation, id)
         query = with_html_limits(exchange.parameters()) if operation.listing else {}
         # the operation itself: its answer is what the page shows
-        value = json.loads(answer_text(store, exchange, operation, id, 0))
+        value = json.loads(answer_text(store, exchange, operation, id, most=0))
         address = Address(exchange.path, query)
         return Sheet(store, sayer(exchange)).show(operation, address, id, value)
 
@@ -9671,8 +9688,8 @@ def login_page(exchange: Exchange, given: Fields, alert: str = "") -> Contents:
         "people": people(exchange),
         "alert": alert,
     }
-    # Browsers do not send a Strict cookie when a link on another site is followed, but do when the
-    # page loads itself again.
+    # Browsers do not send a Strict cookie when a link on another site is followed. So the page
+    # loads itself again, and then they do.
     is_linked = exchange.header("HTTP_SEC_FETCH_SITE") == "cross-site"
     refresh = "0" if is_linked and bottle.response.status_code == 401 else ""
     return Contents("", refresh=refresh, login=login)
@@ -9706,7 +9723,7 @@ def token_for(exchange: Exchange, given: Fields) -> str:
     """Return the token that was entered, or a new one for an account. Raises Refusal."""
     database = exchange.service.database
     account, password = given.get("account", ""), given.get("password", "")
-    entered: str = password or account
+    entered: str = password or account  # a token may stand in either field
     if exchange.service.caller_of(entered):
         return entered
     by_click = {one["account"] for one in people(exchange) if one["by_click"]}
@@ -9843,7 +9860,7 @@ def connection_limit() -> int:
         return most
     soft = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
     resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
-    # Under a very low limit, there are as many connections as a quarter of it.
+    # under a very low limit, at least a quarter of it
     return max(soft - DESCRIPTORS, soft // 4)
 
 
@@ -9866,7 +9883,7 @@ class Request(HTTPRequestParser):  # type: ignore[misc]
 class Task(WSGITask):  # type: ignore[misc]
     """An answer of the WSGI application, also to a request that waitress refuses."""
 
-    wrote_header: bool
+    wrote_header: bool  # waitress sets it
 
     def get_environment(self) -> Members:
         """Return the WSGI environment, with how long the request has waited, and its refusal."""
@@ -9927,7 +9944,7 @@ class Server(TcpWSGIServer):  # type: ignore[misc]
         self.lists = deque[Channel]()
         super().__init__(
             service,
-            dispatcher=self.workers,  # which add_task uses
+            dispatcher=self.workers,  # waitress wants one; add_task chooses
             _sock=listener,
             sockinfo=(listener.family, listener.type, listener.proto, listener.getsockname()),
             bind_socket=False,
@@ -9974,7 +9991,7 @@ class Server(TcpWSGIServer):  # type: ignore[misc]
 
     def serve_once(self) -> None:
         """Wait until something happens at a socket; then answer what this thread is to answer."""
-        # poll(), because select() fails above 1,024 descriptors
+        # waitress's own asyncore, with poll(), because select() fails above 1,024 descriptors
         self.asyncore.loop(self.wait_time(), use_poll=True, map=self._map, count=1)
         turns = [self.quick.popleft() for _ in range(len(self.quick))]
         if self.lists:  # only one, so that no record waits for more than one list
