@@ -7263,7 +7263,7 @@ def control(
 
 # fmt: off
 RESET_PARTS = ("records",)
-ONLY  = Shape({"only": one_of("ResetPart", *RESET_PARTS)}, called="Only")
+ONLY  = Shape({"only": one_of("ResetPart", *RESET_PARTS)}, called="Reset")
 FAULTS = named("FaultList", array_of(body_schema(FAULT)))
 STATE = flat_object("State", "", "status")
 TIME  = object_of({"now": STRING, "frozen": FLAG_SCHEMA, "offset": FLOAT}, "ServiceTime")
