@@ -12178,8 +12178,11 @@ def command_serve(settings: Fields, options: argparse.Namespace) -> None:
                 server.stop()
 
         # A daemon: a server that is stopped does not wait for what is still being loaded.
-        threading.Thread(target=start, daemon=True).start()
+        starter = threading.Thread(target=start, daemon=True)
+        starter.start()
         server.run()
+        if not service.loading:
+            starter.join(GRACE)  # what it still says; Python may crash at its end beside a daemon
         if failures:
             raise failures[0]
 
