@@ -7942,7 +7942,7 @@ LOGGED = f"""
     LIMIT {ACTIONS}
 """
 # The users on the page that logs in: those whose stored password is the administrator's. by_click:
-# whether it is also :shared, see Page.shared_password.
+# whether it is also :shared, see PageSettings (room 16).
 SHARING = f"""
     SELECT account, realname, role, password = :shared AS by_click FROM user
     WHERE NOT deleted AND password = (SELECT password FROM user WHERE account = '{ADMIN}')
