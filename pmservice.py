@@ -44,9 +44,9 @@ To add
                   new state needs a row of the table of transitions (room 8) and moves(); anything
                   else a function of room 8
     a resource    a table and its views in schema.sql, with its line in the table of who sees what;
-                  its enumerations (room 1), fields, bodies and row of RESOURCES (room 4), views
-                  (room 5), states and row of HOMES (room 6), rows of OPERATIONS, labels and row of
-                  LAYOUTS (room 15), a line in PULLED (room 20) if real servers have it
+                  its enumerations (room 1), fields, row, bodies and name in RESOURCES (room 4),
+                  views (room 5), states and row of HOMES (room 6), rows of OPERATIONS, labels and
+                  row of LAYOUTS (room 15), a line in PULLED (room 20) if real servers have it
     a rule        between fields: a function of room 4; between records: a row of CONSTRAINTS
     a control     a row of CONTROLS and a method of Controls (room 14)
     a page        a row of PAGES and its function (room 16), what it shows in Sheet, its labels
@@ -1579,12 +1579,11 @@ TESTTASK   = Resource("testtask",   "testtask",   "testtasks",   "name product",
                       rules=(BEGIN_TO_END, require_home), hidden="productName branch executionName productType files testcases")
 EFFORT     = Resource("effort",     "effort",     "efforts",     "task",          EFFORT_FIELDS,     {"date": today, "account": caller})
 RESULT     = Resource("result",     "result",     "results",     "case",          RESULT_FIELDS,     RUN_NOW)
-ALL_RESOURCES = (
+RESOURCES = {row.name: row for row in (
     DEPARTMENT, USER, PROGRAM, PROJECT, EXECUTION, HOME, PRODUCT, PLAN, STORY, BUILD, RELEASE, BUG, TASK, TESTCASE,
     TESTTASK, EFFORT, RESULT,
-)
+)}
 # fmt: on
-RESOURCES = {row.name: row for row in ALL_RESOURCES}
 FIXTURE = {resource.array: resource for resource in RESOURCES.values() if resource.array}
 
 
@@ -4495,7 +4494,7 @@ def link_story_of(store: Store, execution: int, body: Fields) -> None:
         store.link_story(execution, story)
 
 
-# What a field of PUT /tasks/<id> asks for, besides its own change:
+# The fields of PUT /tasks/<id> that change more than themselves, and what else they change:
 #   name, estStarted, deadline   a new version
 #   estimate                     as many hours left, before any work, unless `left` is sent
 #   consumed, left               the state doing, if the task has hours of both and waits
@@ -4670,14 +4669,14 @@ def create_bug(store: Store, product: Record, body: Fields) -> int:
     return create(store, BUG, with_case_version(store, given))
 
 
-# What a field of PUT /bugs/<id> asks for, if its value is new and not empty:
-#   status                                 the transition to that state
-#   resolution, closedBy                   the transitions to resolved and to closed
-#   resolvedBuild and the like             nothing; an active bug needs a resolution with them
-#   assignedTo, openedBuild                what the transition makes of it, if there is one
-#   title and all others                   their own change, before any transition
+# What the fields of PUT /bugs/<id> do, if their values are new and not empty:
+#   status                       takes the bug to that state
+#   resolution, closedBy         take it to resolved, to closed
+#   RESOLUTION_FIELDS            need a resolution, unless the bug has one
+#   assignedTo, openedBuild      go to the transition, if there is one that takes them
+#   title and all others         are changed before any transition
 #
-# The states to which it leads, in their order: the transition, the fields that lead there even
+# By the state to which it is taken, in their order: the transition, the fields that lead there even
 # without a `status`, and the fields that the transition takes.
 # fmt: off
 BUG_STEPS = {
@@ -5541,8 +5540,8 @@ OPERATIONS = SPECIFIED + COMPANIONS
 
 
 # --- 12 Exchange: a request and its answer --------------------------------------------------------
-# What a request says is read here, its operation is performed, and the answer is written as JSON.
-# No SQL stands here, and nothing that only one operation means.
+# This room reads a request, performs its operation, and writes the answer as JSON. No SQL stands
+# here, and nothing that only one operation means.
 #
 # A request, from its first byte to its last:
 # 1. waitress receives it, and room 17 chooses the thread that answers it.
@@ -5697,7 +5696,10 @@ class Exchange:
         return ", ".join(urllib.parse.quote(name, "[]?.", errors="replace") for name in cut)
 
     def header(self, name: str, default: str = "") -> str:
-        """Return a header, by its key in the environ. Bottle's get_header() fails at some bytes."""
+        """Return a text of the environ by its key, such as HTTP_HOST for the header Host.
+
+        Bottle's get_header() fails at some bytes.
+        """
         text: str = self.environ.get(name, default)
         return text
 
@@ -9199,7 +9201,7 @@ def rule_of(path: str) -> str:
 
 @dataclasses.dataclass
 class PageSettings:
-    """What only pages are made with.
+    """The settings that only pages need.
 
     language: of browsers that ask for none of LANGUAGES.
     shared_password: the stored hash of the password that this start made, if only this machine can
