@@ -5605,8 +5605,6 @@ AT_MOST = f"with at most {MOST_FIELDS:,} fields"
 BODY_FORMS = "a JSON object, or a form in UTF-8 such as name=Shop&acl=open"  # what a body must be
 MAX_BODY = 1024 * 1024  # bytes
 MAX_LOAD = 64 * MAX_BODY  # bytes of a fixture that a control loads
-ROWS = 50  # of a list on a page of HTML, unless its query has a limit
-MOST_ROWS = 500
 MAX_PATH = 1000  # characters of a path in the journal and the log
 MAX_METHOD = 20  # of a method
 MOST_IGNORED = 20  # names that an answer says were ignored
@@ -5732,8 +5730,9 @@ class Exchange:
         self.refuse_encoded()
         return parse_body(self.body, self.header("CONTENT_TYPE"))
 
+    @functools.cached_property
     def parameters(self) -> Texts:
-        """Return the query parameters; an empty one counts as not given. Raises Refusal."""
+        """The query parameters; an empty one counts as not given. Raises Refusal."""
         query = self.header("QUERY_STRING")
         try:
             return dict(urllib.parse.parse_qsl(query, max_num_fields=MOST_FIELDS))
@@ -5742,9 +5741,7 @@ class Exchange:
 
     def query(self, shape: Shape) -> Texts:
         """Return the query parameters that a shape has, and note the others."""
-        given = self.parameters()
-        if self.is_html and "page" in shape.fields:
-            given = with_html_limits(given)
+        given = self.parameters
         self.note_ignored(ignored_fields(shape, given, "?"))
         return {name: given[name] for name in given if name in shape.fields}
 
@@ -5982,14 +5979,6 @@ def parse_form(text: str) -> Fields:
         else:
             fields[name] = value
     return {**fields, **arrays}
-
-
-def with_html_limits(query: Texts) -> Texts:
-    """Return the query of a list with a page and a limit that suit a page of HTML."""
-    paged = {"page": "1", "limit": str(ROWS), **query}
-    with contextlib.suppress(ValueError):  # the operation refuses what is not a limit
-        paged["limit"] = str(min(LIMIT.read(paged["limit"]), MOST_ROWS))
-    return paged
 
 
 def with_page(query: Fields, listing: Listing) -> Fields:
@@ -7307,12 +7296,22 @@ CONTROLS = (
 # The pages only show records: none changes one.
 
 WEEKS = 26  # of the chart of bugs
+UNITS = {  # of times, in seconds
+    "years": 365 * 86400,
+    "months": 30 * 86400,
+    "weeks": 7 * 86400,
+    "days": 86400,
+    "hours": 3600,
+    "minutes": 60,
+}
 # Limits of a page.
 TOP = 12  # products, and running executions
 RELEASES = 6  # past ones, and as many planned ones
 CALLS_SHOWN = 100
 MOST_SHOWN = 5000  # characters of each part of a call
 ACTIONS = 1000
+ROWS = 50  # of a list, unless its query has a limit
+MOST_ROWS = 500
 BELOW = 10  # rows of each list on a record's page that has a page of its own
 MOST_LINKS = 500  # of a field
 PAGE_HEADERS = {  # the headers of every page
@@ -7438,7 +7437,7 @@ LABELS_TEXT = """
     products | Products | 产品
     program | Program | 项目集
     programs | Programs | 项目集
-    progress | Progress (%) | 进度（%）
+    progress | Progress | 进度
     project | Project | 项目
     projects | Projects | 项目
     QD | Test lead | 测试负责人
@@ -7643,8 +7642,10 @@ LABELS_TEXT = """
     Build | 开发
     Test | 测试
     Company | 组织
+    For developers | 开发者
     API calls | 接口调用
     Menu | 菜单
+    In English | 英文原文
     Close | 关闭
     Lists | 列表
     Where this is | 当前位置
@@ -7662,9 +7663,23 @@ LABELS_TEXT = """
     This week | 本周
     Stage | 阶段
     Show | 显示
-    Search names | 搜索名称
+    Search names | Search names or IDs | 搜索名称或编号
     Search | 搜索
     highest | 最高
+    high | 较高
+    medium | 中等
+    low | 较低
+    share of task | {} % of the hours | 工时的 {}%
+    share of execution | {} % of the hours | 工时的 {}%
+    share of product | {} % of the stories | 需求的 {}%
+    {} of {} stories | {} of {} stories closed | {1} 个需求中 {0} 个已关闭
+    just now | 刚刚
+    {} minutes ago | {} 分钟前
+    {} hours ago | {} 小时前
+    {} days ago | {} 天前
+    {} weeks ago | {} 周前
+    {} months ago | {} 个月前
+    {} years ago | {} 年前
     Details | 详情
     People | 人员
     Dates | 日期
@@ -7683,7 +7698,9 @@ LABELS_TEXT = """
     Running executions | 进行中的执行
     Next releases | 即将发布
     Latest releases | 最近发布
-    There is nothing here. | Nothing matches. | 没有符合条件的记录。
+    Nothing matches. | 没有符合条件的记录。
+    There is nothing here yet. | 这里还没有内容。
+    {} creates one. | 用 {} 创建。
     There is nothing to show yet | 暂无内容
     Start the service with --demo to see a made-up company. | 用 --demo 启动服务，可以看到一家示例公司。
     Load your own records with --load FILE, or with pmservice load FILE. | 用 --load FILE 或 pmservice load FILE 载入自己的数据。
@@ -7702,9 +7719,16 @@ LABELS_TEXT = """
     Answer | Response | 响应
     Ignored | Ignored fields | 被忽略的字段
     Fault | 故障
+    match | Calls | 调用
+    times | Times left | 剩余次数
+    hits | Times met | 触发次数
+    clock True | The clock is frozen at {}. | 时钟停在 {}。
+    clock False | The clock says {}. | 当前时间 {}。
+    offset | It is shifted by {} seconds. | 时钟偏移 {} 秒。
+    no faults | There are no faults. | 没有设置故障。
+    demo in en | The demo is in English. | 演示数据是英文的；如需中文，请用 pmservice --demo --language zh 启动。
+    demo in zh | The demo is in Chinese; for English, start pmservice --demo --language en. | 演示数据是中文的。
     Headers | 请求头
-    Only an administrator may do this. | 只有管理员可以查看。
-    The controls are off; start the service with --control. | 测试控制未开启，请用 --control 启动服务。
     Bad Request | Bad request | 请求有误
     Forbidden | 无权访问
     Not Found | Not found | 未找到
@@ -7715,17 +7739,38 @@ LABELS_TEXT = """
     Content Too Large | Too large | 内容过大
     Insufficient Storage | The disk is full | 磁盘已满
     Internal Server Error | Internal error | 服务出错
-    status 400 |  | 请求中有参数不符合规则。
-    status 403 |  | 您没有权限查看这个页面。
-    status 404 |  | 该页面或记录不存在，或您无权查看。
-    status 405 |  | 这个页面不支持该操作。
-    status 413 |  | 请求内容过大。
-    status 421 |  | 服务不回应这个主机名。
-    status 507 |  | 磁盘空间不足，未写入任何内容。
-    status 500 |  | 服务处理请求时出错，原因见日志。
-    status 503 |  | 服务暂时无法回答，请稍后再试。
     ,  | ,  | 、
     {0:%b} | {0.month}月
+"""
+# The sentences of frequent refusals, with {} for what varies, and the same in Chinese.
+SENTENCES_TEXT = """
+    There is no {} {}. | “{} {}”不存在，或者您无权查看。
+    There is nothing at {}; GET /openapi.json lists what there is. | 没有 {} 这个地址，全部地址见 GET /openapi.json。
+    There is nothing at {}; did you mean {}? | 没有 {} 这个地址，您要找的是不是 {}？
+    There is nothing at {}. | 没有 {} 这个地址。
+    ZenTao has {}; pmservice does not. | 禅道有 {}，但 pmservice 没有。
+    {} is not allowed at {}; allowed: {}. | {1} 不支持 {0}，只支持 {2}。
+    {} is not known here; known: {}. | 这里没有参数 {}，只有 {}。
+    {} must be a whole number (got {}). | {} 必须是整数（现为 {}）。
+    {} must be {} or more (got {}). | {} 不能小于 {}（现为 {}）。
+    {} must be {} or less (got {}). | {} 不能大于 {}（现为 {}）。
+    {} must be one of {} (got {}); did you mean {}? | {} 只能是 {}（现为 {}）；是不是 {}？
+    {} must be one of {} (got {}). | {} 只能是 {}（现为 {}）。
+    {} must be a field of the list, alone or with _asc or _desc (got {}); did you mean {}? | {} 应为列表的字段，可加 _asc 或 _desc（现为 {}）；是不是 {}？
+    {} must be a field of the list, alone or with _asc or _desc (got {}). | {} 应为列表的字段，可加 _asc 或 _desc（现为 {}）。
+    {} must have at most {} words (got {}). | {} 最多有 {} 个词，现在有 {} 个。
+    {} must be {} to {} characters, not blank (got {}). | {} 必须有 {} 到 {} 个字，不能为空（现为 {}）。
+    The query must be like page=2&limit=50, with at most {} fields. | 参数应写成 page=2&limit=50 的形式，最多 {} 个。
+    Only an administrator may do this. | 只有管理员可以查看。
+    The controls are off; start the service with --control. | 测试控制未开启，请用 --control 启动服务。
+    Pages of other origins cannot log in or out. | 其他网站的页面不能登录或退出。
+    Pages of {} may not call this service; start it with --origin {} to allow them. | {} 的页面不能调用本服务；如要允许，请用 --origin {} 启动服务。
+    The Host must be {}; start the service with --allowed-host {} to add it. | 只能用主机名 {} 访问；如要加上现在的主机名，请用 --allowed-host {} 启动服务。
+    The service is still loading. | 服务还在载入数据，请稍后再试。
+    The database is busy; try again. | 数据库正忙，请重试。
+    The database is read-only; nothing was written. | 数据库只读，未写入任何内容。
+    The disk is full; nothing was written. | 磁盘已满，未写入任何内容。
+    The service failed; its log says why. | 服务处理请求时出错，原因见日志。
 """
 # fmt: on
 
@@ -7741,6 +7786,30 @@ def read_labels(text: str) -> dict[str, dict[str, str]]:
 
 LABELS = read_labels(LABELS_TEXT)
 LANGUAGES = tuple(LABELS)
+
+
+def read_sentences(text: str) -> list[tuple[re.Pattern[str], str]]:
+    """Return a pattern of each English sentence, and what it is in Chinese."""
+    sentences = []
+    for line in text.strip().split("\n"):
+        english, chinese = line.strip().split(" | ")
+        pattern = re.escape(english).replace(r"\{\}", "(.*?)")
+        sentences.append((re.compile(pattern, re.DOTALL), chinese))
+    return sentences
+
+
+SENTENCES = read_sentences(SENTENCES_TEXT)
+
+
+def in_chinese(sentence: str) -> str:
+    """Return the sentence of a refusal in Chinese; "" if there is no translation."""
+    for pattern, chinese in SENTENCES:
+        found = pattern.fullmatch(sentence)
+        if found:
+            # Only resources are translated; parameters and values are named as they are sent.
+            words = (LABELS["zh"][word] if word in RESOURCES else word for word in found.groups())
+            return chinese.format(*words)
+    return ""
 
 
 def label(language: str, word: str) -> str:
@@ -7767,15 +7836,15 @@ class Layout(NamedTuple):
 # resource | above     | facts                                    | below                                  | columns of lists
 LAYOUTS_TEXT = """
 department |           | manager                                  | users                                  |
-user       | dept      | role dept email                          |                                        | account role dept email-
+user       | dept      | role dept email                          | tasks bugs stories testcases           | account role dept email-
 program    | parent    | PM begin end                             | projects products                      | PM parent- begin- end
 project    | parent    | status model PM begin end                | executions                             | status PM parent- begin- end
-execution  | project   | status progress totalConsumed totalLeft PM project begin end | tasks                                  | status PM project begin- end
+execution  | project   | status progress totalConsumed totalLeft PM begin end | tasks              | status PM project begin- end
 product    | program   | unResolved PO program                    | bugs                                   | unResolved bugs- releases- PO program
-plan       | product   | status begin end product                 | stories bugs                           | status product stories- bugs- begin- end
+plan       | product   | status progress begin end product        | stories bugs                           | status product stories- bugs- begin- end
 story      | product   | status stage pri assignedTo product      | tasks children bugs cases requirements | status stage pri- product assignedTo
 build      | product   | date builder product execution           |                                        | product execution builder- date
-release    | product   | date product build                       |                                        | product date
+release    | product   | status date product build                |                                        | status product date
 bug        | product   | status severity pri assignedTo product   |                                        | status severity pri- product assignedTo openedDate-
 task       | execution | status pri assignedTo deadline execution |                                        | status execution- assignedTo deadline left-
 testcase   | product   | lastRunResult pri type product           |                                        | lastRunResult type pri- product lastRunner-
@@ -7799,13 +7868,16 @@ LAYOUTS = read_layouts(LAYOUTS_TEXT)
 # The fields that have HTML on real servers.
 RICH = "desc report spec steps verify"
 # How pages show fields whose kind does not tell: "word" and "state" are words of LABELS, a state
-# with a color; a "flag" is yes or nothing; a "text" is long; "hidden" fields mean nothing to
-# people, or another field says the same in words. The name of a resource means links to its
+# with a color; a "flag" is yes or nothing; a "level" is one of LEVELS; a "share" is a number of
+# percent; a "text" is long; "hidden" fields mean nothing to people, or another field says the same
+# in words. The name of a resource means links to its
 # records, by their ids or accounts, also in a text with commas.
 FIELDS_BY_STYLE = {
     "word": "acl attribute category closedReason lifetime model resolution role source type",
     "state": "caseResult lastRunResult stage status",
     "flag": "confirmed marker",
+    "level": "pri severity",
+    "share": "progress",
     "text": f"{RICH} precondition",
     "hidden": """
         assignedToRealName avatar branch buildID buildName caseVersion childStories color
@@ -7817,6 +7889,7 @@ FIELDS_BY_STYLE = {
     "bug": "duplicateBug fromBug linkBug toBugs",
     "build": "openedBuild resolvedBuild",
     "execution": "executions",
+    "product": "products",
     "story": "extraStories toStory",
     "task": "toTask",
     "testcase": "case fromCaseID linkCase",
@@ -7832,7 +7905,16 @@ STYLES_OF_LOOKS = {
     "boolean": "flag",
 }
 # Where a record's page shows a field, by the CSS class of its cell; others are details.
-HEADINGS = {"person": "People", "day": "Dates", "day late": "Dates", "link": "Links"}
+HEADINGS = {
+    "person": "People",
+    "day": "Dates",
+    "day late": "Dates",
+    "moment": "Dates",
+    "link": "Links",
+}
+# A field that is left out if another one has the same value.
+REPEATED = {"reviewer": "reviewedBy", "notReview": "reviewer"}
+LEVELS = ("highest", "high", "medium", "low")  # of severities and priorities, from 1 on
 DUE_STATES = ("active", "doing", "pause", "wait")  # states in which a deadline counts
 DEFAULT_TEXTS = {"budget": "0", "budgetUnit": "CNY"}  # of fields that nobody has set
 # The records of a build or a release; of the latter as a text of ids.
@@ -7840,7 +7922,16 @@ LISTS_OF_IDS = {"stories": "story", "bugs": "bug", "leftBugs": "bug"}
 ALL_TASKS = lists(TASKS_PATH, "list all tasks", TASK_SHOWN, BROWSE_TASKS)  # of pages
 READS = {row.path: row for row in (*OPERATIONS, ALL_TASKS) if row.method == "GET"}
 LISTS = {path: row.listing for path, row in READS.items() if row.listing}
-MEMBERS = Listing("users", USER_LISTED, "dept")  # of a department, on its page alone
+# Lists on the pages of a department and of a person, which have no pages of their own.
+OF_NO_PATH = {
+    DEPARTMENT: (Listing("users", USER_LISTED, "dept"),),
+    USER: (
+        Listing("tasks", TASK_SHOWN, "assignedTo", BROWSE_TASKS, default="unclosed"),
+        Listing("bugs", BUG_LISTED, "assignedTo", BROWSE_BUGS),
+        Listing("stories", STORY_LISTED, "assignedTo", BROWSE_STORIES, default="unclosed"),
+        Listing("testcases", CASE_LISTED, "openedBy"),
+    ),
+}
 # The path above each resource's records, such as /bugs. A resource may have several: reading the
 # table in reverse lets the first one win.
 RECORD_PATHS = {
@@ -7859,8 +7950,13 @@ NAV = {
     "Plan": "/products /stories /productplans /releases",
     "Build": f"/programs /projects /executions {TASKS_PATH} /builds",
     "Test": "/bugs /testcases /testtasks",
-    "Company": f"/users {JOURNAL_PATH}",
+    "Company": "/users",
+    "For developers": JOURNAL_PATH,
 }
+NAV_PATHS = " ".join(NAV.values()).split()
+# Where the navigation has what stands below other paths.
+NAV_PLACES = {"/tasks": TASKS_PATH, "/product": "/products"}
+NAV_PLACES |= dict.fromkeys(("/user", "/departments", "/groups"), "/users")
 NAV_WORDS = {path: listing.key for path, listing in LISTS.items()}
 NAV_WORDS |= {"/": "Overview", "/tasks": "my tasks", JOURNAL_PATH: "API calls"}
 # Filters of lists that are not states; they unfold.
@@ -7878,6 +7974,11 @@ MORE = {
 GROUPS: Texts = {}
 for _group, _words in MORE.items():
     GROUPS.update(dict.fromkeys(_words.split(), _group))
+PLAN_PROGRESS = """
+    SELECT count(*) FILTER (WHERE story.status = 'closed') AS done, count(*) AS total
+    FROM plan_story JOIN seen_story AS story ON story.id = plan_story.story
+    WHERE plan_story.plan = :id AND NOT story.deleted
+"""
 # The overview's queries. Its figures equal the totals of the lists that they lead to.
 IN_ALL = """
     SELECT count(*) AS products, coalesce(sum(unResolved), 0) AS active
@@ -7959,8 +8060,9 @@ LOGIN_FORM = Shape({"account": TEXT, "password": TEXT, "to": TEXT}, repeats=Fals
 # A piece of a cell: (text, path of its link or ""). In a cell of the class "bar": (word, number).
 Piece = tuple[str, Any]
 Pieces = list[Piece]
-# The CSS class and the contents. Of the class "state" and "word", the contents are words of LABELS;
-# of the class "bar", the template draws them.
+# The CSS class and the contents. Of the classes "state" and "word", the contents are words of LABELS;
+# of the class "bar", the template draws them; of the class "moment", the only piece is how long ago
+# it was, and the time.
 Cell = tuple[str, Pieces]
 Say = Callable[[str], str]  # returns the label of a word
 
@@ -7984,6 +8086,7 @@ class Section(NamedTuple):
     calls: of the journal; what was sent and answered unfolds.
     prose: a long text, or the steps of a test case.
     code: JSON.
+    original: an English sentence that unfolds.
     """
 
     title: str = ""
@@ -7999,6 +8102,7 @@ class Section(NamedTuple):
     calls: Sequence[Fields] = ()
     prose: object = ""
     code: str = ""
+    original: str = ""
 
 
 class Contents(NamedTuple):
@@ -8008,15 +8112,16 @@ class Contents(NamedTuple):
     above: links to what the page's subject belongs to.
     kind: what the subject is, as in "Bug 7".
     facts: fields with their cells, under the title.
-    tabs: links by group; those of the group "" are always visible. A link without a path is the tab
-        that is shown now.
+    tabs: links to the summary and the lists of a record.
+    filters: links by group; those of the group "" are always visible. A link without a path is the
+        filter that is set now.
     search: the name of the search field.
     query: the parameters of the page, which the search sends again.
     beside: by heading, the fields beside the sections: (field, cell, moment at which it was set).
     unset: fields that unfold.
     refresh: seconds after which the browser loads the page again.
     login: of the page that logs in: `account` and `to`, which the form sends back, the `people`
-        that it offers, and the `alert`.
+        that it offers, the `alert`, and a `note`.
     """
 
     title: str
@@ -8025,7 +8130,8 @@ class Contents(NamedTuple):
     above: Pieces = []
     kind: str = ""
     facts: Mapping[str, Cell] = {}
-    tabs: Mapping[str, Pieces] = {}
+    tabs: Pieces = []
+    filters: Mapping[str, Pieces] = {}
     search: str = ""
     query: Texts = {}
     beside: Fields = {}
@@ -8094,6 +8200,23 @@ def date_of(field: str) -> str:
     return re.sub("(By|To|ner)$", "", field) + "Date"  # lastRunner: lastRunDate
 
 
+def default_status(listing: Listing) -> str:
+    """Return which records of a list its page shows; of bugs, as of stories, the open ones."""
+    is_of_bugs = listing.view.resource is BUG and "unclosed" in listing.browse
+    return "unclosed" if is_of_bugs else listing.default
+
+
+def page_query(listing: Listing, given: Texts) -> Texts:
+    """Return the query of a list with a status, a page and a limit that suit a page of HTML."""
+    query = {"page": "1", "limit": str(ROWS), **given}
+    status = default_status(listing)
+    if status != listing.default:
+        query.setdefault("status", status)
+    with contextlib.suppress(ValueError):  # the operation refuses what is not a limit
+        query["limit"] = str(min(LIMIT.read(query["limit"]), MOST_ROWS))
+    return query
+
+
 class Address(NamedTuple):
     """The path and the query of a page; links of the page change some query parameters."""
 
@@ -8116,13 +8239,13 @@ class Address(NamedTuple):
             sorts[field] = self.link(order=f"{field}_{turned}"), now
         return sorts
 
-    def tabs(self, listing: Listing) -> dict[str, Pieces]:
+    def filters(self, listing: Listing) -> dict[str, Pieces]:
         """Return links to the states of a list, by group."""
         browse = listing.browse
         if len(browse) == 1:
             return {}
         chosen = browse[self.query.get("status", listing.default).lower()]
-        tabs: dict[str, Pieces] = {group: [] for group in ("", *MORE)}
+        filters: dict[str, Pieces] = {group: [] for group in ("", *MORE)}
         for word, condition in browse.items():
             group = GROUPS.get(word, "")
             # "wait" is a stage of stories, but a state of tasks
@@ -8131,10 +8254,23 @@ class Address(NamedTuple):
             if word not in LABELS["en"]:  # an alias of a word that has a label
                 continue
             if condition == chosen:
-                tabs[""].append((word, ""))
+                filters[""].append((word, ""))
             else:
-                tabs[group].append((word, self.link(status=word)))
-        return tabs
+                filters[group].append((word, self.link(status=word)))
+        return filters
+
+    def narrows(self, listing: Listing) -> bool:
+        """Tell whether the query asks for some of a list, not for what it shows by default."""
+        names = [*listing.filter_defaults, "status"]
+        default = {"status": default_status(listing)}
+        return any(self.query.get(name, default.get(name)) != default.get(name) for name in names)
+
+    def to_all(self, listing: Listing) -> str:
+        """Return the link to all records of a list."""
+        changes = dict.fromkeys(listing.filter_defaults, "")
+        if "status" in listing.shape.fields:
+            changes["status"] = "all"
+        return self.link(**changes)
 
     def pages(self, count: int, answer: Fields) -> Pieces:
         """Return which records of a list a page has, and links to the pages before and after it."""
@@ -8193,10 +8329,16 @@ class Sheet(NamedTuple):
         if target:
             css_class = "person" if target == "user" else "link"
             return css_class, self.links(target, items_of(value))
-        css_class = style
         if style == "moment":
-            css_class, value = "day", self.minute(value)
-        elif isinstance(value, (int, float)):
+            return style, [self.moment(value)]
+        if style == "share":
+            return style, [(self.say(f"share of {view.resource.name}").format(value), "")]
+        if style == "level" and 1 <= value <= len(LEVELS):
+            return style, [(f"{value} · {self.say(LEVELS[value - 1])}", "")]
+        if view.resource is RELEASE and value == "normal":
+            value = "planned" if record["date"] > self.store.today else "released"
+        css_class = style
+        if isinstance(value, (int, float)):
             css_class = "number"
         elif field == "deadline" and value < self.store.today and record["status"] in DUE_STATES:
             css_class = "day late"
@@ -8225,9 +8367,15 @@ class Sheet(NamedTuple):
             return self.name(target, int(text))
         return self.say(text), ""
 
-    def minute(self, stored: str) -> str:
-        """Return the wall-clock time of a stored moment, without seconds."""
-        return local(stored, self.store.zone)[:16]
+    def moment(self, stored: str) -> Piece:
+        """Return how long ago a stored moment was, "" if it was not, and its wall-clock time."""
+        seconds = (self.store.clock() - moment_of(stored)).total_seconds()
+        told = self.say("just now") if seconds >= 0 else ""
+        for unit, size in UNITS.items():
+            if seconds >= 1.5 * size:  # so that no unit is in the singular
+                told = self.say(f"{{}} {unit} ago").format(round(seconds / size))
+                break
+        return told, local(stored, self.store.zone)[:16]
 
     def cell(self, view: View, field: str, record: Fields) -> Cell:
         """Return the cell of a field in a table; the record's own name is a link to its page."""
@@ -8235,8 +8383,8 @@ class Sheet(NamedTuple):
         if field in NAMES:
             path = f"{RECORD_PATHS[view.resource.name]}/{record['id']}"
             return "title", [(text, path) for text, _ in pieces]
-        if css_class.startswith("day"):
-            pieces = [(text[:10], "") for text, _ in pieces]
+        if css_class == "moment":
+            return "day", [(time[:10], "") for _, time in pieces]
         return css_class, pieces
 
     def table(
@@ -8268,22 +8416,25 @@ class Sheet(NamedTuple):
     def record(self, view: View, record: Fields) -> Contents:
         """Return a record: its facts, its texts and lists, its action log, and the other fields."""
         resource = view.resource
-        layout = LAYOUTS[resource.name]
-        cells = {field: self.value_cell(view, field, record) for field in view.columns}
-        facts = {field: cells[field] for field in layout.facts.split()}
-        dated = {date_of(field) for field in cells if record[field]}
+        cells = self.cells(view, record)
+        page = self.header(view, record, cells)
+        dated = {date_of(field) for field in cells if record.get(field)}
+        # An edit at the moment of another action is that action.
+        other_moments = [cells[field] for field in cells if field != "lastEditedDate"]
         beside: dict[str, Any] = {"Details": [], "People": [], "Dates": [], "Links": []}
         texts, unset = [], []
         for field, cell in cells.items():
             css_class, pieces = cell
-            _, moment = cells.get(date_of(field), NOTHING_SET)
+            moment = cells.get(date_of(field), NOTHING_SET)
             # A moment is shown beside its person, a fact under the title. A person with a moment is
             # shown here even if it is a fact: its moment has no other place.
-            is_elsewhere = field in dated or (field in facts and not moment)
+            is_elsewhere = field in dated or (field in page.facts and moment == NOTHING_SET)
             # No operation changes the status of a program. The `type` of most stories and projects
             # is the name of their resource, which stands above the title.
             is_constant = resource is PROGRAM and field == "status"
-            says_nothing = is_constant or pieces == [(resource.name, "")]
+            is_repeated = cells.get(REPEATED.get(field, "")) == cell
+            is_repeated |= field == "lastEditedBy" and moment in other_moments
+            says_nothing = is_constant or is_repeated or pieces == [(resource.name, "")]
             if is_elsewhere or says_nothing or STYLES.get(field) == "hidden":
                 continue
             if pieces in ([], ONLY_ZERO):
@@ -8292,21 +8443,34 @@ class Sheet(NamedTuple):
                 texts.append(Section(field, prose=record[field]))
             elif css_class == "link" and field in LISTS_OF_IDS:
                 texts.append(self.linked_records(field, pieces))
-            elif css_class != "link" or cell not in facts.values():
+            elif css_class != "link" or cell not in page.facts.values():
                 beside[HEADINGS.get(css_class, "Details")].append((field, cell, moment))
-        inner = self.lists_in(resource, record)
         log = self.log(resource, record["id"], cells)
         history = [Section("History", log=log)] if log else []
+        sections = [*texts, *self.below(view, record), *history]
+        return page._replace(sections=sections, beside=beside, unset=unset)
+
+    def cells(self, view: View, record: Fields) -> dict[str, Cell]:
+        """Return the cells of a record's fields, and of what its page says besides."""
+        cells = {field: self.value_cell(view, field, record) for field in view.columns}
+        if view.resource is PLAN:
+            [(done, total)] = self.store.run(PLAN_PROGRESS, {"id": record["id"]})
+            told = self.say("{} of {} stories").format(done, total)
+            cells["progress"] = ("share", [(told, "")] if total else [])
+        return cells
+
+    def header(self, view: View, record: Fields, cells: Mapping[str, Cell]) -> Contents:
+        """Return what the pages of a record and of its lists begin with."""
+        resource = view.resource
+        path = f"{RECORD_PATHS[resource.name]}/{record['id']}"
+        inner = self.lists_in(resource, record)
         return Contents(
             next(record[field] for field in NAMES if field in record),
-            [*texts, *self.below(view, record), *history],
             css_class=resource.name,
             above=self.above(resource, cells),
             kind=f"{self.say(resource.name)} {record['id']}",
-            facts=facts,
-            tabs={"": [("Summary", ""), *inner]} if inner else {},
-            beside=beside,
-            unset=unset,
+            facts={field: cells[field] for field in LAYOUTS[resource.name].facts.split()},
+            tabs=[("Summary", path), *inner] if inner else [],
         )
 
     def linked_records(self, field: str, links: Pieces) -> Section:
@@ -8314,9 +8478,12 @@ class Sheet(NamedTuple):
         listing = LISTS[RECORD_PATHS[LISTS_OF_IDS[field]]]
         # those that the reader may see
         ids = dict.fromkeys(path.rpartition("/")[2] for _, path in links if path)
-        sql = select_statement(listing.view, "SELECT value AS id FROM json_each(?)")
-        rows = self.store.run(sql, (f"[{','.join(ids)}]",))
-        return self.table(listing, self.read(listing.view, rows), "product", title=field)
+        return self.table(listing, self.with_ids(listing.view, ids), "product", title=field)
+
+    def with_ids(self, view: View, ids: Iterable[str]) -> list[Fields]:
+        """Return the records with some ids, as JSON has them."""
+        sql = select_statement(view, "SELECT value AS id FROM json_each(?)")
+        return self.read(view, self.store.run(sql, (f"[{','.join(ids)}]",)))
 
     def read(self, view: View, rows: sqlite3.Cursor) -> list[Fields]:
         """Return records as JSON has them."""
@@ -8345,15 +8512,19 @@ class Sheet(NamedTuple):
 
     def below(self, view: View, record: Fields) -> Iterator[Section]:
         """Yield the lists on a record's page, of those with pages of their own the first rows."""
-        paths = dict(self.lists_in(view.resource, record))
-        listings = {listing.key: listing for listing in (MEMBERS, *ENCLOSED.get(view, ()))}
+        resource = view.resource
+        paths = dict(self.lists_in(resource, record))
+        others = (*OF_NO_PATH.get(resource, ()), *ENCLOSED.get(view, ()))
+        listings = {listing.key: listing for listing in others}
         listings |= {key: LISTS[pattern_of(path)] for key, path in paths.items()}
-        for key in LAYOUTS[view.resource.name].below.split():
+        within = record["account" if resource is USER else "id"]
+        for key in LAYOUTS[resource.name].below.split():
             if key not in listings:  # it is deleted
                 continue
-            listing = listings[key]
-            place = {"limit": BELOW if key in paths else MOST_ROWS, "offset": 0}
-            total, rows = self.store.page(listing, {listing.within: record["id"]}, place)
+            listing, status = listings[key], default_status(listings[key])
+            limit = BELOW if key in paths else MOST_ROWS
+            query = {"status": status, "limit": limit, "offset": 0}
+            total, rows = self.store.page(listing, {listing.within: within}, query)
             items = self.read(listing.view, rows)
             links = []
             if len(items) < total:
@@ -8361,18 +8532,19 @@ class Sheet(NamedTuple):
                 links += [("Show all", paths[key])] if key in paths else []
             if items:
                 above = LAYOUTS[listing.view.resource.name].above
-                yield self.table(listing, items, above, title=key, links=links)
+                title = key if status == "all" else f"{self.say(key)} · {self.say(status)}"
+                yield self.table(listing, items, above, title=title, links=links)
 
     def log(self, resource: Resource, id: int, cells: Mapping[str, Cell]) -> list[Any]:
         """Return the action log of a record, from its creation on."""
         log = []
         for row in self.store.run(LOGGED, {"table": resource.table, "id": id}):
             who = [self.linked("user", row["actor"])]
-            when: Pieces = [(self.minute(row["date"]), "")]
+            when = ("moment", [self.moment(row["date"])])
             log.append((who, row["action"], when, plain_text(row["comment"])))
         for field in ("openedBy", "createdBy"):
             _, who = cells.get(field, NOTHING_SET)
-            _, when = cells.get(date_of(field), NOTHING_SET)
+            when = cells.get(date_of(field), NOTHING_SET)
             if who:
                 log.append((who, field.removesuffix("By"), when, ""))
         return log[::-1]
@@ -8380,18 +8552,54 @@ class Sheet(NamedTuple):
     # Lists
 
     def listing(self, operation: Operation, address: Address, id: int, answer: Fields) -> Contents:
-        """Return a page of a list, with links to other pages, orders and states of it."""
+        """Return a page of a list, with links to other pages, orders and states of it.
+
+        The record whose id is searched for stands above those whose names have the words.
+        """
         listing: Any = operation.listing
         records = answer[listing.key]
-        pages = address.pages(len(records), answer)
-        return Contents(
-            self.say(NAV_WORDS.get(operation.path, listing.key)),
-            [self.table(listing, records, sorts=address.sorts(listing), links=pages)],
-            above=[self.name(operation.target, id)] if operation.target else [],
-            tabs=address.tabs(listing),
+        page = Contents(self.say(NAV_WORDS.get(operation.path, listing.key)))
+        if operation.target:
+            _, path = self.name(operation.target, id)
+            view: Any = READS[pattern_of(path)].view
+            (record,) = self.with_ids(view, [str(id)])
+            page = self.header(view, record, self.cells(view, record))
+        sections = list(self.searched_for(listing, address.query.get("title", "")))
+        if records:
+            links = address.pages(len(records), answer)
+            sorts = address.sorts(listing)
+            sections.append(self.table(listing, records, sorts=sorts, links=links))
+        elif not sections:
+            sections.append(self.nothing_in(operation, address, id))
+        return page._replace(
+            sections=sections,
+            filters=address.filters(listing),
             search="title" if listing.name_column else "",
             query=address.query,
         )
+
+    def searched_for(self, listing: Listing, words: str) -> Iterator[Section]:
+        """Yield a table with the record whose id is searched for, as 7 or #7."""
+        name = listing.view.resource.name
+        asked = re.fullmatch("#?([1-9][0-9]{0,17})", words)
+        if asked and self.store.find(name, int(asked[1])):
+            title = f"{self.say(name)} {asked[1]}"
+            yield self.table(listing, self.with_ids(listing.view, [asked[1]]), title=title)
+
+    def nothing_in(self, operation: Operation, address: Address, id: int) -> Section:
+        """Return why a list shows no record, and what to do."""
+        listing: Any = operation.listing
+        narrowed = dict(filters_of(self.store, listing, {}))
+        if listing.within:
+            narrowed[listing.within] = id
+        everything = {"status": "all", "limit": 0, "offset": 0}
+        total, _ = self.store.page(listing, narrowed, everything)
+        if total or address.narrows(listing):
+            return Section(text=["Nothing matches."], links=[("Show all", address.to_all(listing))])
+        text = ["There is nothing here yet."]
+        if any(row.method == "POST" and row.path == operation.path for row in OPERATIONS):
+            text.append(self.say("{} creates one.").format(f"POST {address.path}"))
+        return Section(text=text)
 
     def show(self, operation: Operation, address: Address, id: Any, value: Any) -> Contents:
         """Return the page of what a GET answers."""
@@ -8546,8 +8754,6 @@ footer { grid-column: 2; padding: .75rem 2rem; }
 .skip:focus { left: 1rem; top: 1rem; z-index: 2; padding: .5rem 1rem; background: var(--card); }
 .above { display: flex; flex-wrap: wrap; align-items: baseline; margin-bottom: .35rem; }
 .above > * + *::before { content: "›"; display: inline-block; margin: 0 .5rem; }
-.head { display: flex; flex-wrap: wrap; gap: .75rem 2rem; align-items: center;
-  justify-content: space-between; }
 .facts { display: flex; flex-wrap: wrap; gap: .6rem 2.5rem; margin-top: 1rem; padding: .7rem 0;
   border-block: 1px solid var(--line); }
 .facts dd { font-weight: 600; }
@@ -8558,16 +8764,22 @@ span.state::before { content: ""; display: inline-block; width: 10px; height: 10
   margin-right: .45em; border-radius: 50%; background: var(--word, var(--grey));
   box-shadow: inset 0 0 0 2px var(--edge, transparent); }
 
-/* Tabs; the rare ones unfold below them */
-.tabs { display: flex; flex-wrap: wrap; gap: 0 1.5rem; position: relative; margin-top: 1rem;
-  border-bottom: 1px solid var(--line); }
-.tabs > :is(a, span), .tabs > details > summary { padding: .4rem 0; font-size: 1rem;
-  text-decoration: none; white-space: nowrap; }
+/* Tabs of a record; filters of a list, of which the rare ones unfold below them */
+.tabs { display: flex; gap: 1.5rem; margin-top: 1rem; overflow-x: auto;
+  box-shadow: inset 0 -1px var(--line); }
+.tabs > a { padding: .4rem 0; text-decoration: none; white-space: nowrap; }
 .tabs > [aria-current] { box-shadow: inset 0 -2px var(--ink); }
-.tabs details > div { position: absolute; z-index: 1; inset: 100% auto auto 0;
+.find { display: flex; flex-wrap: wrap; gap: .75rem 2rem; align-items: center;
+  justify-content: space-between; margin-top: 1rem; position: relative; }
+.filters { display: flex; flex-wrap: wrap; gap: .4rem; }
+.filters > :is(a, span), .filters > details > summary { padding: .1rem .8rem; font-size: .9rem;
+  border: 1px solid var(--line); border-radius: 1rem; text-decoration: none; }
+.filters > a:hover { border-color: var(--rule); }
+.filters > [aria-current] { background: var(--line); }
+.filters details > div { position: absolute; z-index: 1; inset: calc(100% + .4rem) auto auto 0;
   width: min(42rem, 100%); columns: 3 9rem; padding: .9rem 1.1rem; background: var(--card);
-  border: 1px solid var(--rule); border-radius: 0 0 .5rem .5rem; box-shadow: 0 .5rem 1.5rem #0003; }
-.tabs ul { break-inside: avoid; padding-bottom: .7rem; }
+  border: 1px solid var(--rule); border-radius: .5rem; box-shadow: 0 .5rem 1.5rem #0003; }
+.filters ul { break-inside: avoid; padding-bottom: .7rem; }
 
 /* Texts and tables, and beside them who, when and what a record belongs to */
 .parts { display: grid; grid-template-columns: repeat(6, minmax(0, 1fr)); column-gap: 2.5rem;
@@ -8586,6 +8798,8 @@ aside h2 { font-weight: 600; padding-bottom: .25rem; border-bottom: 1px solid va
 aside dl { display: grid; grid-template-columns: 6.2rem minmax(0, 1fr); gap: .35rem .75rem;
   align-items: baseline; }
 aside time { display: block; }
+aside dt + dd.moment time { display: inline; color: inherit; font-size: inherit; }
+aside time span { display: none; }
 dd > a { display: block; width: fit-content; }
 .prose { white-space: pre-line; max-width: 44rem; }
 .log { margin-left: .35rem; max-width: 44rem; }
@@ -8618,13 +8832,13 @@ tbody tr:hover { background: var(--back); }
 .text { white-space: pre-line; }
 .number { text-align: right; }
 .none { color: var(--soft); }
-.pages { display: flex; gap: 1.5rem; align-items: baseline; padding-top: .7rem; }
+.pages { display: flex; gap: 1.5rem; align-items: baseline; padding-block: .7rem; }
 .pages span { margin-right: auto; }
 
 /* The overview */
 .tiles { display: grid; grid-template-columns: repeat(4, 1fr); margin: 1.5rem 0 0; border: 0;
   padding: 0; }
-.tiles dd { font-size: 2rem; font-weight: 400; line-height: 1.2; }
+.tiles dd { font-size: 2rem; font-weight: 400; line-height: 1.2; margin-top: .3rem; }
 .tiles a { text-decoration: none; }
 .legend { display: flex; flex-wrap: wrap; gap: 0 1.25rem; margin-bottom: .6rem; }
 .bar { display: flex; gap: 1px; min-width: 6rem; height: .75rem; }
@@ -8692,7 +8906,7 @@ tbody tr:hover { background: var(--back); }
     background: var(--card); color: var(--ink); }
   #menu::backdrop { background: #0007; }
   #menu :is(a, form button) { padding-block: .3rem; }
-  #menu .menu { float: right; }
+  #menu .menu { display: block; margin-left: auto; }
   main, footer { padding-inline: 1rem; }
   .parts { display: block; }
   .call > summary { display: flex; flex-wrap: wrap; gap: 0 .8rem; }
@@ -8700,20 +8914,21 @@ tbody tr:hover { background: var(--back); }
 }
 @media (max-width: 40rem) {
   h1 { font-size: 1.35rem; }
-  .tiles { grid-template-columns: 1fr 1fr; gap: 1rem; }
-  .facts:not(.tiles) { display: grid; gap: .6rem 1rem;
-    grid-template-columns: repeat(auto-fill, minmax(6.5rem, 1fr)); }
-  .tabs { gap: 0 .8rem; border: 0; }
-  .tabs > :is(a, span), .tabs > details > summary { font-size: .9rem; }
-  a, dd > span, .tabs > span { display: inline-block; line-height: 1.6rem; }
+  .tiles { grid-template-columns: 1fr 1fr; gap: 1.5rem 1rem; }
+  .facts:not(.tiles) { display: grid; gap: .8rem 1.25rem;
+    grid-template-columns: repeat(auto-fill, minmax(8rem, 1fr)); }
+  /* Tabs scroll, and those at the edge fade. */
+  .tabs { gap: 1.1rem; padding-right: 2rem; scrollbar-width: none;
+    mask-image: linear-gradient(90deg, #000 calc(100% - 2rem), transparent); }
+  a, dd > span, .filters > span { display: inline-block; line-height: 1.6rem; }
   summary { line-height: 1.6rem; }
-  .head form, .head input { flex: 1; }
-  /* A row is a line with the title and a grey one; heads that sort are a line that scrolls. */
+  .find form, .find input { flex: 1; }
+  /* A row is a line with the title and a grey one; above the rows stand the heads that sort. */
   .rows table, .rows tbody { display: block; }
   .rows tr { display: flex; flex-wrap: wrap; align-items: baseline; gap: 0 1rem;
     padding: .5rem 0; border-bottom: 1px solid var(--line); }
   .rows thead { display: block; }
-  .rows thead tr { flex-wrap: nowrap; overflow-x: auto; padding: 0; }
+  .rows thead tr { padding: 0 0 .3rem; }
   .rows thead tr:not([data-sort=""])::before { content: attr(data-sort); font-size: .85rem;
     white-space: nowrap; }
   .rows thead tr[data-sort=""] { display: none; }
@@ -8739,7 +8954,9 @@ TEMPLATE = bottle.SimpleTemplate("""\
 <span class="none">–</span>
 % end
 % for text, path in pieces:
-% if path:
+% if css_class == "moment":
+<time title="{{path}}">{{text}} <span>{{"·" if text else ""}} {{path}}</span></time>
+% elif path:
 <a href="{{path}}">{{text}}</a>
 % elif css_class == "state":
 <span class="state {{text}}">{{label(text)}}</span>
@@ -8759,8 +8976,10 @@ TEMPLATE = bottle.SimpleTemplate("""\
 <meta http-equiv="refresh" content="{{page.refresh}}">
 % end
 <link rel="icon" href="data:image/svg+xml,{{urllib.parse.quote(LOGO)}}">
+% here = asked.partition("?")[0].rstrip("/") or "/"
+% tabs = [label(text) for text, path in page.tabs[1:] if path == here]
 % title = label("Log in") if page.login else page.title
-<title>{{" · ".join(filter(None, (title, page.kind, "pmservice")))}}</title>
+<title>{{" · ".join(filter(None, (*tabs, title, page.kind, "pmservice")))}}</title>
 <style>{{!CSS}}</style>
 </head>
 <body class="{{"" if me else "door"}}">
@@ -8769,6 +8988,9 @@ TEMPLATE = bottle.SimpleTemplate("""\
 % by_click = any(one["by_click"] for one in login["people"])
 <main>
 <h1 class="brand">{{!LOGO}}pmservice</h1>
+% if login["note"]:
+<p>{{label(login["note"])}}</p>
+% end
 % if login["alert"]:
 <p class="alert" role="alert">{{label(login["alert"])}}</p>
 % end
@@ -8816,16 +9038,16 @@ autocomplete="current-password" {{"autofocus" if login["account"] else ""}}></la
 <button class="menu" popovertarget="menu">{{label("Menu")}}</button>
 <nav id="menu" popover aria-label="{{label("Lists")}}">
 <button class="menu" popovertarget="menu" popovertargetaction="hide">{{label("Close")}}</button>
-% here = asked.partition("?")[0]
+% place = place_of(here)
 % for group, paths in NAV.items():
+% if paths == JOURNAL_PATH and not calls:
+% continue
+% end
 % if group:
 <p class="soft">{{label(group)}}</p>
 % end
 % for path in paths.split():
-% if path != JOURNAL_PATH or calls:
-% is_here = path == here or (path != "/tasks" and here.startswith(f"{path}/"))
-<a href="{{path}}" {{!'aria-current="page"' if is_here else ""}}>{{label(NAV_WORDS[path])}}</a>
-% end
+<a href="{{path}}" {{!'aria-current="page"' if path == place else ""}}>{{label(NAV_WORDS[path])}}</a>
 % end
 % end
 <p class="soft me">{{me["realname"] or me["account"]}}</p>
@@ -8847,7 +9069,50 @@ autocomplete="current-password" {{"autofocus" if login["account"] else ""}}></la
 <span>{{page.kind or page.title}}</span>
 </nav>
 % end
-<div class="head"><h1>{{page.title}}</h1>
+<h1>{{page.title}}</h1>
+% if page.facts:
+<dl class="facts {{"" if page.kind else "tiles"}}">
+% for field, (css_class, pieces) in page.facts.items():
+<div><dt>{{label(field)}}</dt><dd class="{{css_class}}">
+% show(css_class, pieces)
+</dd></div>
+% end
+</dl>
+% end
+% if page.tabs:
+<nav class="tabs" aria-label="{{page.title}}">
+% for text, path in page.tabs:
+<a href="{{path}}" {{!'aria-current="page"' if path == here else ""}}>{{label(text)}}</a>
+% end
+</nav>
+% end
+% if page.filters or page.search:
+<div class="find">
+% if page.filters:
+<nav class="filters" aria-label="{{label("Show")}}">
+% for text, path in page.filters[""]:
+% if path:
+<a href="{{path}}">{{label(text)}}</a>
+% else:
+<span aria-current="page">{{label(text)}}</span>
+% end
+% end
+% if any(links for group, links in page.filters.items() if group):
+<details><summary>{{label("More")}}</summary><div>
+% for group, links in page.filters.items():
+% if group and links:
+<ul>
+<li class="soft">{{label(group)}}</li>
+% for text, path in links:
+<li><a href="{{path}}">{{label(text)}}</a></li>
+% end
+</ul>
+% end
+% end
+</div></details>
+% end
+</nav>
+% end
 % if page.search:
 <form role="search">
 % words = label("Search names" if page.search == "title" else "Search")
@@ -8862,42 +9127,6 @@ maxlength="255" aria-label="{{words}}" placeholder="{{words}}">
 </form>
 % end
 </div>
-% if page.facts:
-<dl class="facts {{"" if page.kind else "tiles"}}">
-% for field, (css_class, pieces) in page.facts.items():
-<div><dt>{{label(field)}}</dt><dd class="{{css_class}}">
-% show(css_class, pieces)
-% if field in ("severity", "pri") and pieces == [("1", "")]:
-<span class="soft">{{label("highest")}}</span>
-% end
-</dd></div>
-% end
-</dl>
-% end
-% if page.tabs:
-<nav class="tabs" aria-label="{{label("Show")}}">
-% for text, path in page.tabs[""]:
-% if path:
-<a href="{{path}}">{{label(text)}}</a>
-% else:
-<span aria-current="page">{{label(text)}}</span>
-% end
-% end
-% if any(links for group, links in page.tabs.items() if group):
-<details><summary>{{label("More")}}</summary><div>
-% for group, links in page.tabs.items():
-% if group and links:
-<ul>
-<li class="soft">{{label(group)}}</li>
-% for text, path in links:
-<li><a href="{{path}}">{{label(text)}}</a></li>
-% end
-</ul>
-% end
-% end
-</div></details>
-% end
-</nav>
 % end
 </header>
 <div class="parts">
@@ -8974,7 +9203,7 @@ maxlength="255" aria-label="{{words}}" placeholder="{{words}}">
 <tr>
 % for head, (css_class, pieces) in zip(part.heads or [""] * len(row), row):
 % is_blank = not pieces or pieces == [("0", "")]
-% is_named = css_class.startswith(("number", "day")) and head != "date"
+% is_named = css_class.startswith(("number", "day", "level")) and head != "date"
 % width = "blank" if is_blank else ""
 % width = "wide" if head in part.wide else width
 % name_shown = label(head) if is_named and head else ""
@@ -8996,8 +9225,6 @@ maxlength="255" aria-label="{{words}}" placeholder="{{words}}">
 </tbody>
 </table>
 </div>
-% elif part.rows is not None:
-<p>{{label("There is nothing here.")}}</p>
 % end
 % for call in part.calls:
 <details class="call"><summary>
@@ -9013,7 +9240,7 @@ maxlength="255" aria-label="{{words}}" placeholder="{{words}}">
 <span class="soft">{{label("Ignored")}} {{call["ignored"]}}</span>
 % end
 </summary>
-% for name in ("body", "answer", "ignored", "fault", "headers"):
+% for name in ("answer", "body", "ignored", "fault", "headers"):
 % if call[name]:
 <h3>{{label(name.capitalize())}}</h3>
 <pre>{{json_text(call[name])[:MOST_SHOWN]}}</pre>
@@ -9029,9 +9256,7 @@ maxlength="255" aria-label="{{words}}" placeholder="{{words}}">
 <li>
 % show("", who)
 {{label(action).lower()}}
-% for moment, _ in when:
-<time>{{moment}}</time>
-% end
+% show(*when)
 % if comment:
 <blockquote>{{comment}}</blockquote>
 % end
@@ -9053,6 +9278,10 @@ maxlength="255" aria-label="{{words}}" placeholder="{{words}}">
 % if part.code:
 <pre>{{part.code}}</pre>
 % end
+% if part.original:
+<details><summary>{{label("In English")}}</summary>
+<p lang="en">{{part.original}}</p></details>
+% end
 </section>
 % end
 </div>
@@ -9065,8 +9294,8 @@ maxlength="255" aria-label="{{words}}" placeholder="{{words}}">
 % for field, (css_class, pieces), when in fields:
 <dt>{{label(field)}}</dt><dd class="{{css_class}}">
 % show(css_class, pieces)
-% for moment, _ in when:
-<time>{{moment}}</time>
+% if when != NOTHING_SET:
+% show(*when)
 % end
 </dd>
 % end
@@ -9081,11 +9310,7 @@ maxlength="255" aria-label="{{words}}" placeholder="{{words}}">
 % end
 </main>
 % if me:
-<footer>pmservice {{__version__}}
-% if here != "/" and not here.startswith("/-/"):
-· JSON <code>GET {{asked}}</code>
-% end
-· <a href="/openapi.json">OpenAPI</a></footer>
+<footer>pmservice {{__version__}} · <a href="/openapi.json">OpenAPI</a></footer>
 % end
 % end
 </body>
@@ -9100,6 +9325,12 @@ NO_RECORDS = Section(
         "POST /products creates a product.",
     ],
 )
+
+
+def place_of(path: str) -> str:
+    """Return which path of the navigation leads to a page or to a list above it."""
+    first = f"/{path.split('/')[1]}"
+    return path if path in NAV_PATHS else NAV_PLACES.get(first, first)
 
 
 def json_text(value: object) -> str:
@@ -9203,12 +9434,13 @@ def rule_of(path: str) -> str:
 class PageSettings:
     """The settings that only pages need.
 
-    language: of browsers that ask for none of LANGUAGES.
+    language: of browsers that ask for none of LANGUAGES, and of the demo.
     shared_password: the stored hash of the password that this start made, if only this machine can
         reach the service: users who have it log in with a click. "" if there is none.
     """
 
     language: str
+    is_demo: bool
     shared_password: str = ""
 
 
@@ -9236,7 +9468,7 @@ class Service:
         self.stopping = False
         self.url = ""
         self.id_prefix = secrets.token_hex(4)  # of the ids of requests
-        self.page = PageSettings(settings["language"])
+        self.page = PageSettings(settings["language"], settings["demo"])
         on = settings["control"]
         self.controls = Controls(self, clock, database.in_memory if on is None else on)
         self.app = bottle_app()  # of all services of the process: a request names its service
@@ -9523,10 +9755,11 @@ def answer_read(exchange: Exchange, operation: Operation, id: object) -> str | C
     with exchange.service.database.reading(exchange.caller) as store:
         if not exchange.is_html:
             return answer_text(store, exchange, operation, id)
-        query = with_html_limits(exchange.parameters()) if operation.listing else {}
+        if operation.listing:
+            exchange.parameters = page_query(operation.listing, exchange.parameters)
         # the operation itself: its answer is what the page shows
         value = json.loads(answer_text(store, exchange, operation, id, most=0))
-        address = Address(exchange.path, query)
+        address = Address(exchange.path, exchange.parameters)
         return Sheet(store, sayer(exchange)).show(operation, address, id, value)
 
 
@@ -9544,7 +9777,7 @@ def make_control(control: Operation) -> Handler:
             raise Refusal(403, ADMIN_ONLY)
         body = exchange.read_body()
         exchange.refuse_encoded()
-        parameters: Members = dict(exchange.parameters())
+        parameters: Members = dict(exchange.parameters)
         if not takes_body:  # then parameters may also come in the body
             parameters |= parse_body(body, "")
         parameters = check_exactly(control.query_shape, parameters)
@@ -9636,13 +9869,16 @@ def sayer(exchange: Exchange) -> Say:
 
 
 def refusal_page(exchange: Exchange, status: int) -> Contents:
-    """Return the page of a refusal: what its status means, and the sentence of its JSON."""
+    """Return the page of a refusal: the sentence of its JSON, and ways to go on."""
     if status == 401:
         return login_page(exchange, {"to": exchange.asked_for()})
     say = sayer(exchange)
-    # The sentence is always English, so another language explains the status first.
-    text = list(filter(None, (say(f"status {status}"), exchange.error)))
-    return Contents(say(HTTPStatus(status).phrase), [Section(text=text)])
+    here = place_of(exchange.path)
+    above = [(NAV_WORDS[here], here)] if here in NAV_PATHS and here != exchange.path else []
+    part = Section(text=[exchange.error], links=[*above, ("Overview", "/")])
+    if language_of(exchange) == "zh" and (chinese := in_chinese(exchange.error)):
+        part = part._replace(text=[chinese], original=exchange.error)
+    return Contents(say(HTTPStatus(status).phrase), [part])
 
 
 def calls_page(exchange: Exchange) -> Contents:
@@ -9652,22 +9888,39 @@ def calls_page(exchange: Exchange) -> Contents:
         raise Refusal(404, CONTROLS_OFF)
     if not exchange.caller.admin:
         raise Refusal(403, ADMIN_ONLY)
-    query = exchange.parameters()
+    query = exchange.parameters
     wanted = check_exactly(CALLS_QUERY, query)
     words = wanted.get("text", "").lower()
     texts = map(shown_call, reversed(controls.matching({})))
     calls = [json.loads(text) for text in texts if words in text.lower()][:CALLS_SHOWN]
-    state = {"clock": controls.clock.state(), "faults": controls.faults}
+    say = sayer(exchange)
+    shown = Section("Last calls", calls=calls)
+    if not calls:
+        shown = Section(text=["Nothing matches." if words else "There is nothing here yet."])
     return Contents(
-        sayer(exchange)("API calls"),
-        [
-            Section("Last calls", calls=calls, rows=None if calls else []),
-            Section("Controls", code=json_text(state)),
-        ],
+        say("API calls"),
+        [shown, controls_section(controls, say)],
         search="text",
         query=query,
         refresh=query.get("every", ""),
     )
+
+
+def controls_section(controls: Controls, say: Say) -> Section:
+    """Return what the clock says and which faults there are."""
+    clock = controls.clock.state()
+    now = clock["now"].replace("T", " ").replace("Z", " UTC")
+    text = [say(f"clock {clock['frozen']}").format(now)]
+    if clock["offset"]:
+        text.append(say("offset").format(clock["offset"]))
+    if not controls.faults:
+        return Section("Controls", text=[*text, "no faults"])
+    rows = []
+    for fault in controls.faults:
+        effects = [f"{name} {to_json(fault[name])}" for name in EFFECTS if name in fault]
+        row = [fault["match"], ", ".join(effects), fault.get("times", ""), fault["hits"]]
+        rows.append([("", [(str(value), "")]) for value in row])
+    return Section("Controls", text=text, heads=("match", "Fault", "times", "hits"), rows=rows)
 
 
 # Logging in and out
@@ -9684,7 +9937,11 @@ def people(exchange: Exchange) -> list[Record]:
 
 def login_page(exchange: Exchange, given: Fields, alert: str = "") -> Contents:
     """Return the page that logs in. given: `account`, and `to`, where it leads."""
+    settings, note = exchange.service.page, ""
+    if settings.is_demo and settings.language != language_of(exchange):
+        note = f"demo in {settings.language}"
     login = {
+        "note": note,
         "account": given.get("account", ""),
         "to": local_path(given.get("to", "/")),
         "people": people(exchange),
@@ -9704,7 +9961,7 @@ def local_path(address: str) -> str:
 
 def get_form(exchange: Exchange) -> Contents:
     """Show the form that logs in."""
-    return login_page(exchange, exchange.parameters())
+    return login_page(exchange, exchange.parameters)
 
 
 def answer_form(exchange: Exchange) -> Contents:

@@ -1428,11 +1428,12 @@ def as_browser(token: str | None = "t", **headers: str) -> dict[str, str]:
 
 
 def browse(
-    client: Client, path: str = "/", token: str | None = "t", status: int = 200, **headers: str
+    client: Client, path: str = "/", token: str | None = "t", status: Any = 200, **headers: str
 ) -> Read:
-    """Ask as a browser does; return the page."""
+    """Ask as a browser does; return the page. status: "*" is any."""
     answer = client.app.get(path, headers=as_browser(token, **headers), status="*")
-    assert (answer.status_int, answer.content_type) == (status, "text/html"), path
+    assert status in (answer.status_int, "*"), path
+    assert answer.content_type == "text/html"
     assert answer.charset.lower() == "utf-8"
     rules = answer.headers["Content-Security-Policy"].split("; ")
     assert dict(one.split(" ", 1) for one in rules) == SEALED
@@ -8600,7 +8601,25 @@ CALLS_SHOWN = ["POST /products?token=*** 201 admin Ignored fields password, ?tok
                "GET /bugs/2 503 -", "GET /bgus 404 - There is nothing at /bgus; did you mean /bugs?",
                "GET /bugs/1 200 admin"]
 CALLS_FOUND = {"": 5, "text=admin": 3, "text=Quiet": 1, "text=mean": 1, "text=nowhere": 0}
-CLOCKS_SHOWN = [(dict(offset=90), '"offset": 90.0\n'), (FROZEN, '"frozen": true'), ({}, '"frozen": false')]
+CLOCKS_SHOWN = [(dict(offset=90), "It is shifted by 90.0 seconds."), (FROZEN, "The clock is frozen at 2026-01-05 09:00:00 UTC."),
+                ({}, "The clock says 20")]
+CHINESE_REFUSALS = [
+    ("/bugs/99", "“Bug 99”不存在"), ("/productplans/99", "“计划 99”不存在"), ("/users/nobody", "“用户 nobody”不存在"),
+    ("/products/99/bugs", "“产品 99”不存在"), ("/nothing", "没有 /nothing 这个地址，全部地址见"),
+    ("/bgus", "没有 /bgus 这个地址，您要找的是不是 /bugs？"), ("/todos", "禅道有 /todos，但 pmservice 没有"),
+    ("/tasks/1/start", "/tasks/1/start 不支持 GET，只支持 POST"), ("/bugs?page=1.5", 'page 必须是整数（现为 "1.5"）'),
+    ("/bugs?limit=100001", 'limit 不能大于 100000（现为 "100001"）'), ("/bugs?page=-1", 'page 不能小于 1（现为 "-1"）'),
+    ("/stories?type=x", 'type 只能是 story, requirement（现为 "x"）'), ("/bugs?status=closd", "是不是 closed？"),
+    ("/bugs?order=x", '应为列表的字段，可加 _asc 或 _desc（现为 "x"）'), ("/bugs?order=tilte", "是不是 title？"),
+    (f"/bugs?title={'a+' * 21}", "title 最多有 20 个词，现在有 21 个"),
+    (f"/bugs?title={'a' * 256}", "title 必须有 1 到 255 个字，不能为空"),
+]  # fmt: skip
+LISTS_OF_ALL = """
+    /programs /products /projects /executions /productplans /stories /builds /releases /bugs /testcases /testtasks
+    /tasks /-/tasks /users
+"""
+NOT_IN_THE_MENU = ["/configurations", "/configurations/language", "/modules?type=bug&id=1", "/options/bug", "/ping",
+                   "/tokens"]  # of no list
 NOT_LINKED = {  # the shape of a path without a page that leads to it, and the path
     "/configurations/0": "/configurations/language", "/product/0": "/product/1", "/modules": "/modules?type=bug&id=1",
     "/configurations": "/configurations", "/departments": "/departments", "/groups": "/groups", "/ping": "/ping",
@@ -8608,7 +8627,7 @@ NOT_LINKED = {  # the shape of a path without a page that leads to it, and the p
 }  # shape: path
 ABOVE = [  # a page, and its links to what it belongs to
     ("/bugs/1",       "/products/1 /products/1/bugs"),       ("/tasks/1",         "/executions/2 /executions/2/tasks"),
-    ("/executions/2", "/projects/1 /projects/1/executions"), ("/products/1/bugs", "/products/1"),
+    ("/executions/2", "/projects/1 /projects/1/executions"), ("/products/1/bugs", "/products /products/1 /products/1/bugs"),
     ("/testtasks/1",  "/products/1 /testtasks"),             ("/programs/6",      "/programs"),
 ]
 TABS_AND_MORE_OF_BUGS = """
@@ -8789,6 +8808,19 @@ class TestPage:
             client.put("/users/admin", password="a new one")
             enter(client, 400, account="admin")
 
+    @each(("demo", "language", "accepted", "said"), [
+        (True, "en", "zh-CN", "--demo --language zh"), (True, "zh", "en", "--demo --language en"),
+        (True, "en", "de", ""), (True, "zh", "zh", ""), (False, "en", "zh", ""),
+    ])  # fmt: skip
+    def test_page_that_logs_in_says_how_to_get_the_demo_in_the_language_of_the_reader(
+        self, demo, language, accepted, said
+    ):
+        with opened(demo=demo, language=language) as client:
+            page = browse(client, "/", None, 401, Accept_Language=accepted)
+            assert ("--language" in page.text) == bool(said)
+            assert said in page.text
+            assert "--language" not in browse(client, "/", Accept_Language=accepted).text
+
     def test_link_of_another_site_leads_to_the_page_that_gets_the_cookie(self, client):
         for site, times in (("cross-site", ["0"]), ("same-origin", []), ("none", [])):
             page = browse(client, "/", None, 401, **{"Sec-Fetch-Site": site})
@@ -8819,13 +8851,14 @@ class TestPage:
         page = browse(shanghai, "/bugs/1")
         assert page.titles[0] == "B · Bug 1 · pmservice"
         holds(page.fields, Product="Shop", Deadline="2026-12-01")
-        assert page.fields["Assigned to"] == "Quin Test Quin Test 2026-11-20 15:42"
+        assert page.fields["Assigned to"] == "Quin Test Quin Test just now · 2026-11-20 15:42"
         empty = {"Resolved by", "Closed", "branch", "lines", "Deleted"}
         assert not empty & page.fields.keys()
-        opened = f"{page.fields['Opened by'][:-16]}opened {page.fields['Opened by'][-16:]}"
-        assert page.log == [opened, "admin assigned 2026-11-20 15:42 To you,\nQuinn"]
+        who, when = page.fields["Opened by"].split(maxsplit=1)
+        now = "just now · 2026-11-20 15:42"
+        assert page.log == [f"{who} opened {when}", f"admin assigned {now} To you,\nQuinn"]
         shanghai.put("/bugs/1", comment="Soon.")
-        assert browse(shanghai, "/bugs/1").log[2] == "admin commented 2026-11-20 15:42 Soon."
+        assert browse(shanghai, "/bugs/1").log[2] == f"admin commented {now} Soon."
         user = shanghai.get("/users/qa1")
         assert {f"/users/{user['id']}", "/products/1"} <= {*page.links}
         page = browse(shanghai, "/products/1")
@@ -8911,17 +8944,38 @@ class TestPage:
             for path in (*REFUSED_PAGES, "/productplans"):
                 refusal = client.call("GET", path)
                 assert refusal.status_int >= 400
-                # The sentence stays English; what the status means stands above it in Chinese.
+                page = browse(client, path, status=refusal.status_int)
+                assert refusal.json["error"] in page.text
+                assert links_with(page, "/")[-2:] == ["/", "/openapi.json"]  # a way to go on
+                assert "In English" not in page.text
                 page = browse(client, path, status=refusal.status_int, Accept_Language="zh-CN")
                 assert refusal.json["error"] in page.text
                 assert not page.titles[0].isascii()
+
+    @each(("path", "chinese"), CHINESE_REFUSALS)
+    def test_frequent_refusals_are_told_in_chinese_and_the_english_unfolds(
+        self, filled, path, chinese
+    ):
+        english = filled.call("GET", path).json["error"]
+        page = browse(filled, path, status="*", Accept_Language="zh")
+        assert chinese in page.text
+        opened = page.tags.index(("details", {}))
+        assert english in page.text.partition("英文原文")[2]
+        assert ("p", {"lang": "en"}) in page.tags[opened:]
+
+    @each("path", ["/bugs/99", "/products/99/bugs", "/nothing"])
+    def test_page_of_a_refusal_leads_to_the_list_and_the_overview(self, filled, path):
+        main = browse(filled, path, status=404).links[-3:]
+        lists = {"/bugs/99": "/bugs", "/products/99/bugs": "/products"}
+        assert main[-2:] == ["/", "/openapi.json"]
+        assert path not in lists or main[0] == lists[path]
 
     def test_list_is_paged_sorted_and_narrowed_by_links(self, client):
         titles = [f"Bug {n:02}" for n in range(60)]
         bugs = [dict(product=1, title=title) for title in titles]
         client.load(products=[dict(name="P")], bugs=bugs)
         client.sql("UPDATE bug SET status = 'closed' WHERE id > 40")
-        page = browse(client, "/products/1/bugs")
+        page = browse(client, "/products/1/bugs?status=all")
         assert column_of(page, 1) == titles[:9:-1]
         for part, shown, said in (
             ("page=2", titles[9::-1], "51–60 / 60"),
@@ -8937,8 +8991,8 @@ class TestPage:
             assert ("‹ Previous" in page.text) == ("51" in said)
             orders = [one["aria-sort"] for _, one in page.tags if "aria-sort" in one]
             assert orders == ["ascending" if "asc" in part else "descending"]
-            assert links_here(page) == ["/products"]
-        for query, said in (("limit=0&page=2", "21–40 / 60"), ("limit=2&page=0", "1–2 / 60")):
+            assert links_here(page) == ["/products", "/products/1/bugs"]
+        for query, said in (("limit=0&page=2", "21–40 / 40"), ("limit=2&page=0", "1–2 / 40")):
             assert said in browse(client, f"/bugs?{query}").text
 
     def test_no_page_has_more_than_five_hundred_rows_of_a_list(self, client):
@@ -9019,12 +9073,184 @@ class TestPage:
         chosen = page.tags.index(("span", {"aria-current": "page"}))
         assert chosen < page.tags.index(("details", {}))  # it stands among the tabs
 
+    def test_header_and_tabs_of_a_record_stay_on_its_lists(self, filled):
+        inside = [line for line in GETS if re.match("GET /[a-z]+/<id>/[a-z]+$", line)]
+        seen = 0
+        for line in inside:
+            path = address_of(line)
+            above = path.rpartition("/")[0]
+            record, page = browse(filled, above), browse(filled, path)
+            if path not in record.links:  # of an alias
+                continue
+            seen += 1
+            assert page.titles[0].endswith(record.titles[0])
+            assert page.fields.keys() <= record.fields.keys()
+            tabs = [link for link in record.links if link.startswith(f"{above}/") or link == above]
+            assert [link for link in page.links if link in tabs][: len(tabs)] == tabs
+            assert links_here(page)[1:] == [path]
+            assert links_here(record)[1:] == [above]
+        assert seen > 20
+        # a project's id serves as an execution's
+        assert browse(filled, "/executions/1/tasks").titles[0].startswith("Pr · Project 1")
+
+    def test_menu_shows_where_every_page_is(self, filled):
+        for line in GETS:
+            path = NOT_LINKED.get("/modules") if "/modules" in line else address_of(line)
+            (*_, here) = ["", *links_here(browse(filled, path))][:2]
+            first = path.partition("?")[0].split("/")[1]
+            others = {"product": "/products", "user": "/users", "departments": "/users",
+                      "groups": "/users"}  # fmt: skip
+            if first == "tasks":
+                assert here == ("/tasks" if path == "/tasks" else "/-/tasks")
+            elif path in NOT_IN_THE_MENU:
+                assert here == ""
+            else:
+                assert here == others.get(first, f"/{first}")
+        assert links_here(browse(filled, "/bugs/99", status=404)) == ["/bugs"]
+        assert links_here(browse(filled, "/-/journal")) == ["/-/journal"]
+
+    def test_empty_list_says_how_to_fill_it_and_a_search_that_nothing_matches(self, client):
+        nothing, no_match = "There is nothing here yet.", "Nothing matches."
+        for path in LISTS_OF_ALL.split():
+            text = browse(client, path).text
+            assert (nothing in text) == (path != "/users")
+            creates = f"POST {path}" in {*INTERFACE}
+            assert (f"POST {path} creates one." in text) == (creates and path != "/users")
+        for query in ("title=x", "status=active", "status=all&title=x"):
+            page = browse(client, f"/bugs?{query}")
+            assert no_match in page.text
+            assert nothing not in page.text
+        client.load(**bugs_of_one_product(1, status="closed"))
+        for path in ("/bugs", "/products/1/bugs"):  # which show the open ones
+            page = browse(client, path)
+            assert no_match in page.text
+            shown_all = browse(client, page.links[-2])
+            assert column_of(shown_all, 1) == ["B"]
+        assert nothing in browse(client, "/products/1/plans").text
+        assert nothing in browse(client, "/-/journal").text
+        assert no_match in browse(client, "/-/journal?text=nowhere").text
+
+    def test_bugs_open_on_those_that_are_open(self, filled):
+        filled.post("/bugs/2/resolve", resolution="fixed")
+        filled.post("/bugs/2/close")
+        for query, ids in (("", ["1"]), ("?status=all", ["2", "1"]), ("?status=closed", ["2"])):
+            assert column_of(browse(filled, f"/bugs{query}"), 0) == ids
+        assert filled.get("/bugs")["total"] == 2
+        assert "Bugs · Open" not in browse(filled, "/products/2").sections
+
+    def test_release_says_whether_it_is_out(self, filled):
+        for day, status, said in (
+            ("2026-11-20", "normal", "Released"),
+            ("2026-11-21", "normal", "Planned"),
+            ("2026-11-19", "terminate", "Discontinued"),
+        ):
+            filled.put("/releases/1", date=day, status=status)
+            assert browse(filled, "/releases/1").fields["Status"] == said
+            (row,) = browse(filled, "/releases").sections[""][1:]
+            assert said in row
+
+    def test_progress_says_of_what(self, filled):
+        filled.put("/executions/2", status="doing")
+        filled.post("/tasks/1/start", consumed=1, left=3, realStarted="2026-11-20 10:00:00")
+        fields = browse(filled, "/executions/2").fields
+        assert fields["Progress"] == browse(filled, "/tasks/1").fields["Progress"]
+        assert fields["Progress"] == "25 % of the hours"
+        assert (fields["Hours spent"], fields["Hours left"]) == ("1", "3")
+        filled.post("/productplans/1/linkstories", stories=[1, 2])
+        filled.post("/stories/2/close", closedReason="done")
+        for language, word, said in (
+            ("en", "Progress", "1 of 2 stories closed"),
+            ("zh", "进度", "2 个需求中 1 个已关闭"),
+        ):
+            page = browse(filled, "/productplans/1", Accept_Language=language)
+            assert page.fields[word] == said
+        assert browse(filled, "/productplans/2").fields["Progress"] == "–"
+        assert browse(filled, "/products/1").fields["Progress"] == "50 % of the stories"
+
+    @each(
+        ("level", "said"), [(1, "1 · highest"), (2, "2 · high"), (3, "3 · medium"), (4, "4 · low")]
+    )
+    def test_severity_and_priority_have_words(self, filled, level, said):
+        filled.put("/bugs/1", severity=level, pri=level)
+        fields = browse(filled, "/bugs/1").fields
+        assert (fields["Severity"], fields["Priority"]) == (said, said)
+        (row,) = [row for row in browse(filled, "/bugs").sections[""] if row[0] == "1"]
+        assert row.count(said) == 2
+
+    def test_search_finds_an_id(self, filled):
+        filled.load(
+            bugs=[dict(product=1, title="Room 2"), dict(product=2, title="x", status="closed")]
+        )
+        for words in ("2", "%232"):
+            page = browse(filled, f"/bugs?title={words}")
+            assert column_of(page, 0, "Bug 2") == ["2"]
+            assert [row[1] for row in page.sections[""][1:]] == (["Room 2"] if words == "2" else [])
+            assert "Nothing matches." not in page.text
+        assert column_of(browse(filled, "/bugs?title=4"), 0, "Bug 4") == ["4"]  # a closed one
+        for words in ("99", "%23", "2x", "0", "-1", "9" * 19):
+            assert "Nothing matches." in browse(filled, f"/bugs?title={words}").text
+        filled.put("/products/2", acl="private")
+        filled.load(users=[dict(account="outsider")])
+        page = browse(filled, "/bugs?title=2", filled.token_of("outsider"))
+        assert "Bug 2" not in page.sections
+        for path in ("/stories", "/users", "/-/tasks", "/executions/2/tasks", "/departments"):
+            browse(filled, f"{path}?title=1")
+
+    @each(("ago", "said"), [
+        (dict(seconds=0), "just now"),     (dict(seconds=89), "just now"),   (dict(seconds=91), "2 minutes ago"),
+        (dict(minutes=89), "89 minutes ago"), (dict(minutes=90), "2 hours ago"), (dict(hours=35), "35 hours ago"),
+        (dict(hours=36), "2 days ago"),    (dict(days=10), "10 days ago"),   (dict(days=12), "2 weeks ago"),
+        (dict(days=44), "6 weeks ago"),    (dict(days=60), "2 months ago"),  (dict(days=800), "2 years ago"),
+        (dict(days=-1), ""),
+    ])  # fmt: skip
+    def test_times_are_told_by_how_long_ago_they_were_beside_the_moment(self, filled, ago, said):
+        moment = NOW - timedelta(**ago)
+        told = f"{moment:%Y-%m-%dT%H:%M:%SZ}"
+        filled.sql("UPDATE bug SET openedDate = ? WHERE id = 1", told)
+        page = browse(filled, "/bugs/1")
+        minute = f"{moment:%Y-%m-%d %H:%M}"
+        assert page.log[0].endswith(f"opened {said} · {minute}" if said else f"opened {minute}")
+        assert ("time", {"title": minute}) in page.tags
+        (row,) = [row for row in browse(filled, "/bugs").sections[""] if row[0] == "1"]
+        assert row[-1] == minute[:10]  # which can be compared
+
+    def test_details_that_repeat_others_are_left_out(self, filled):
+        filled.sql("UPDATE bug SET openedDate = '2026-11-19T07:42:00Z', assignedDate = NULL")
+        filled.put("/bugs/1", title="T")
+        assert "Last edited by" in browse(filled, "/bugs/1").fields
+        filled.sql("UPDATE bug SET openedDate = lastEditedDate WHERE id = 1")
+        assert "Last edited by" not in browse(filled, "/bugs/1").fields
+        story = filled.post("/products/1/stories", title="S", spec="x", category="feature", pri=1,
+                            estimate=1, reviewer=["qa1"])  # fmt: skip
+        path = f"/stories/{story['id']}"
+        fields = browse(filled, path).fields
+        assert "Reviewers" in fields
+        assert "Not reviewed by" not in fields
+        filled.sql("UPDATE story SET reviewedBy = 'qa1' WHERE id = ?", story["id"])
+        assert "Reviewers" not in browse(filled, path).fields
+
+    def test_page_of_a_person_has_their_work(self, filled):
+        filled.post("/stories/1/assign", assignedTo="dev1")
+        filled.load(bugs=[dict(product=1, title="Over", status="closed", assignedTo="dev1")],
+                    testcases=[dict(product=1, title="Mine", openedBy="dev1")])  # fmt: skip
+        page = browse(filled, "/users/dev1")
+        work = {"Tasks · Open": TASK["name"], "Stories · Open": "S", "Test cases": "Mine"}
+        for heading, name in work.items():
+            assert column_of(page, 1, heading) == [name]
+        assert column_of(page, 0, "Bugs · Open") == ["2", "1"]
+        filled.put("/products/2", acl="private")
+        filled.load(users=[dict(account="outsider")])
+        page = browse(filled, "/users/dev1", filled.token_of("outsider"))
+        assert column_of(page, 0, "Bugs · Open") == ["1"]
+        assert {*browse(filled, "/user").sections} <= {"", "History", *work, "Bugs · Open"}
+        assert "/users/4" in browse(filled, "/bugs/1").links  # from their name
+
     def test_lists_of_a_record_stand_below_it(self, filled):
         bugs = [dict(product=1, title=f"Bug {n:02}") for n in range(12)]
         filled.load(bugs=bugs)
         page = browse(filled, "/products/1")
-        assert column_of(page, 1, "Bugs")[:2] == ["Bug 11", "Bug 10"]
-        assert len(column_of(page, 1, "Bugs")) == 10
+        assert column_of(page, 1, "Bugs · Open")[:2] == ["Bug 11", "Bug 10"]
+        assert len(column_of(page, 1, "Bugs · Open")) == 10
         assert links_with(page, "/products/1/bugs") == ["/products/1/bugs"] * 2
         filled.post("/productplans/1/linkbugs", bugs=[1])
         (heads, _) = browse(filled, "/productplans/1").sections["Bugs"]
@@ -9161,7 +9387,7 @@ class TestPage:
         for text in ('"name": "Quiet"', '"password": "***"', "token=***", "did you mean", "Fault"):
             assert text in page.text
         assert "hush" not in page.text
-        assert '"match": "GET /bugs/2",\n      "status": 503' in page.text
+        assert page.sections["Clock and faults"][1:] == [["GET /bugs/2", "status 503", "", "1"]]
         for body, shown in CLOCKS_SHOWN:
             watched.put("/-/clock", **body)
             assert shown in browse(watched, "/-/journal").text
@@ -9181,6 +9407,12 @@ class TestPage:
             subprocess.check_output(["sh", "-c", f"TOKEN=t; {line} -s"])
             names = [one["name"] for one in served.get("/products")["products"]]
         assert names == ['It\'s "odd" $HOME'] * 2
+
+    def test_answer_of_a_call_stands_first(self, watched):
+        text = browse(watched, "/-/journal").text
+        assert 0 < text.index("\nResponse\n") < text.index("\nRequest body\n")
+        watched.call("DELETE", "/-/faults")
+        assert "There are no faults." in browse(watched, "/-/journal").text
 
     def test_calls_are_found_by_words_and_loaded_again(self, watched):
         for query, count in CALLS_FOUND.items():
@@ -9376,14 +9608,19 @@ CONTRASTS = r"""() => {
 
 PHONE_PATHS = """
     / /bugs /bugs/7 /tasks /executions /executions/16 /products/1 /stories/1 /testcases/1 /groups
-    /-/tasks /-/journal /bugs/999 /-/in
+    /-/tasks /-/journal /bugs/999 /-/in /products/1/bugs /users/10 /productplans/1 /releases/1 /bugs?title=none
 """
+PLACES_SHOWN = {
+    "/": "Overview", "/tasks": "My tasks", "/tasks/1": "Tasks", "/bugs/7": "Bugs", "/bugs/9999": "Bugs",
+    "/products/1/bugs": "Products", "/users/3": "Users", "/departments/1": "Users", "/executions/16/tasks": "Executions",
+    "/-/journal": "API calls",
+}  # fmt: skip
 # Returns the links that are lower than a finger needs.
 LOW_LINKS = """() => [...document.querySelectorAll("a:not(.skip), summary, button")]
     .filter(one => one.offsetParent && one.getBoundingClientRect().height < 24)
     .map(one => one.innerText)"""
-# Returns the tables that are wider than their place.
-CUT_TABLES = """() => [...document.querySelectorAll(".box")]
+# Returns the tables, and the heads that sort them, that are wider than their place.
+CUT_TABLES = """() => [...document.querySelectorAll(".box, thead tr")]
     .filter(box => box.scrollWidth > box.clientWidth).map(box => box.innerText)"""
 
 
@@ -9513,6 +9750,78 @@ class TestBrowser:
         link.click()
         assert page.get_by_role("heading", level=1).inner_text() == "Test tasks"
 
+    def test_close_of_the_menu_covers_no_link(self, visit):
+        page = visit(viewport={"width": 360, "height": 700})
+        page.get_by_role("button", name="Menu").click()
+        close = page.get_by_role("button", name="Close").bounding_box()
+        first = page.get_by_role("link", name="Overview").bounding_box()
+        assert close["y"] + close["height"] <= first["y"]
+
+    def test_tabs_of_a_record_stay_on_its_lists_and_look_unlike_filters(self, visit):
+        page = visit("/products/1")
+        tabs = page.get_by_role("navigation", name="Web Shop")
+        names = tabs.get_by_role("link").all_inner_texts()
+        for name in names:
+            tabs.get_by_role("link", name=name, exact=True).click()
+            assert page.get_by_role("heading", level=1).inner_text() == "Web Shop"
+            assert tabs.get_by_role("link").all_inner_texts() == names
+            assert tabs.locator("[aria-current]").all_inner_texts() == [name]
+        tabs.get_by_role("link", name="Bugs").click()
+        filters = page.get_by_role("navigation", name="Show")
+        assert filters.locator("[aria-current]").all_inner_texts() == ["Open"]
+        for style in ("borderTopStyle", "borderTopLeftRadius"):
+            look = f"one => getComputedStyle(one).{style}"
+            tab = tabs.get_by_role("link", name="Bugs").evaluate(look)
+            assert tab != filters.get_by_role("link", name="All").evaluate(look)
+
+    def test_menu_shows_where_one_is(self, visit, served):
+        page = visit("/")
+        menu = page.get_by_role("navigation", name="Lists")
+        for path, name in PLACES_SHOWN.items():
+            page.goto(served.url + path)
+            assert menu.locator("[aria-current]").all_inner_texts() == [name], path
+
+    def test_search_finds_an_id_and_nothing_says_what_to_do(self, visit):
+        page = visit("/bugs")
+        for words in ("57", "#57"):
+            page.get_by_role("searchbox").fill(words)
+            page.get_by_role("button", name="Search").click()
+            page.get_by_role("heading", name="Bug 57").wait_for()
+        page.get_by_role("searchbox").fill("no such thing")
+        page.get_by_role("searchbox").press("Enter")
+        page.get_by_text("Nothing matches.").wait_for()
+        page.get_by_role("link", name="Show all").click()
+        assert page.get_by_role("row").count() > 40
+        assert page.get_by_role("searchbox").input_value() == ""
+
+    def test_empty_list_says_how_to_fill_it(self, visit):
+        with pmservice.running(token="t") as empty:
+            page = visit("/bugs", url=empty.url)
+            page.get_by_text("There is nothing here yet.").wait_for()
+            page.get_by_text("POST /bugs creates one.").wait_for()
+
+    def test_name_leads_to_a_page_of_the_work_of_that_person(self, visit):
+        page = visit("/bugs")
+        name = page.get_by_role("row", name="Active").get_by_role("link", name="Priya Nair").first
+        name.click()
+        for heading in ("Tasks · Open", "Bugs · Open", "Stories · Open"):
+            table = page.get_by_role("region", name=heading)
+            table.get_by_role("link").first.wait_for()
+        page.get_by_role("region", name="Bugs · Open").get_by_role("link").first.click()
+        facts = page.get_by_role("definition").filter(has_text="Priya Nair")
+        assert facts.count() >= 1
+
+    def test_page_of_a_refusal_has_a_way_back(self, visit, served):
+        page = visit("/", locale="zh-CN")
+        page.goto(f"{served.url}/bugs/9999")
+        page.get_by_text("“Bug 9999”不存在").wait_for()
+        english = page.get_by_text("There is no bug 9999.")
+        assert not english.is_visible()
+        page.get_by_text("英文原文").click()
+        assert english.is_visible()
+        page.get_by_role("main").get_by_role("link", name="Bug").click()
+        assert page.url == f"{served.url}/bugs"
+
     def test_link_of_another_site_opens_the_page_for_who_has_logged_in(
         self, visit, served, calling
     ):
@@ -9562,7 +9871,10 @@ class TestBrowser:
     @each(("scheme", "locale"), [("light", "en-US"), ("dark", "zh-CN")])
     def test_every_text_stands_out_from_what_is_behind_it(self, visit, served, scheme, locale):
         page = visit("/", color_scheme=scheme, locale=locale)
-        for path in ("/", "/bugs", "/bugs/7", "/executions/16", "/-/journal", "/bugs/999", "/-/in"):
+        for path in (
+            *("/", "/bugs", "/bugs/7", "/executions/16", "/products/1/bugs", "/users/10"),
+            *("/-/journal", "/bugs/999", "/-/in"),
+        ):
             page.goto(served.url + path)
             for summary in page.get_by_role("group").all():
                 summary.evaluate("one => one.open = true")
@@ -9586,6 +9898,8 @@ class TestBrowser:
             assert page.evaluate("document.documentElement.scrollWidth") == 360, path
             assert page.evaluate(CUT_TABLES) == [], path
             assert page.evaluate(LOW_LINKS) == [], path
+            tabs = page.locator(".tabs a").evaluate_all("all => all.map(one => one.offsetTop)")
+            assert len({*tabs}) <= 1  # they stand on one line
             assert page.evaluate("getComputedStyle(document.body).fontSize") == "15px"
 
     def test_pages_of_this_machine_and_of_named_origins_alone_may_call(
