@@ -7313,7 +7313,6 @@ ACTIONS = 1000
 ROWS = 50  # of a list, unless its query has a limit
 MOST_ROWS = 500
 BELOW = 10  # rows of each list on a record's page that has a page of its own
-MOST_LINKS = 500  # of a field
 PAGE_HEADERS = {  # the headers of every page
     "Content-Type": "text/html; charset=utf-8",
     "Cross-Origin-Resource-Policy": "same-origin",
@@ -7719,9 +7718,9 @@ LABELS_TEXT = """
     Answer | Response | 响应
     Ignored | Ignored fields | 被忽略的字段
     Fault | 故障
-    match | Calls | 调用
-    times | Times left | 剩余次数
-    hits | Times met | 触发次数
+    match | Fault: | 故障：
+    times | times left | 剩余次数
+    hits | times met | 触发次数
     clock True | The clock is frozen at {}. | 时钟停在 {}。
     clock False | The clock says {}. | 当前时间 {}。
     offset | It is shifted by {} seconds. | 时钟偏移 {} 秒。
@@ -7741,9 +7740,7 @@ LABELS_TEXT = """
     Internal Server Error | Internal error | 服务出错
     ,  | ,  | 、
     {0:%b} | {0.month}月
-"""
-# The sentences of frequent refusals, with {} for what varies, and the same in Chinese.
-SENTENCES_TEXT = """
+
     There is no {} {}. | “{} {}”不存在，或者您无权查看。
     There is nothing at {}; GET /openapi.json lists what there is. | 没有 {} 这个地址，全部地址见 GET /openapi.json。
     There is nothing at {}; did you mean {}? | 没有 {} 这个地址，您要找的是不是 {}？
@@ -7788,33 +7785,28 @@ LABELS = read_labels(LABELS_TEXT)
 LANGUAGES = tuple(LABELS)
 
 
-def read_sentences(text: str) -> list[tuple[re.Pattern[str], str]]:
-    """Return a pattern of each English sentence, and what it is in Chinese."""
-    sentences = []
-    for line in text.strip().split("\n"):
-        english, chinese = line.strip().split(" | ")
-        pattern = re.escape(english).replace(r"\{\}", "(.*?)")
-        sentences.append((re.compile(pattern, re.DOTALL), chinese))
-    return sentences
-
-
-SENTENCES = read_sentences(SENTENCES_TEXT)
-
-
-def in_chinese(sentence: str) -> str:
-    """Return the sentence of a refusal in Chinese; "" if there is no translation."""
-    for pattern, chinese in SENTENCES:
-        found = pattern.fullmatch(sentence)
-        if found:
-            # Only resources are translated; parameters and values are named as they are sent.
-            words = (LABELS["zh"][word] if word in RESOURCES else word for word in found.groups())
-            return chinese.format(*words)
-    return ""
+# The sentences among them, by a pattern of the texts in which {} stands for what varies.
+SENTENCES = {
+    re.escape(words).replace(r"\{\}", "(.*?)"): words
+    for words in LABELS["en"]
+    if words.endswith((".", "?"))
+}
 
 
 def label(language: str, word: str) -> str:
     """Return what people read instead of a word; the word itself if it has no label."""
     return LABELS[language].get(word, word)
+
+
+def translated(language: str, sentence: str) -> str:
+    """Return the sentence of a refusal in a language; itself if there is no translation."""
+    for pattern, words in SENTENCES.items():
+        found = re.fullmatch(pattern, sentence, re.DOTALL)
+        if found:
+            # Only resources have labels here; parameters and values are named as they are sent.
+            given = (label(language, one) if one in RESOURCES else one for one in found.groups())
+            return label(language, words).format(*given)
+    return sentence
 
 
 class Layout(NamedTuple):
@@ -7920,6 +7912,7 @@ DEFAULT_TEXTS = {"budget": "0", "budgetUnit": "CNY"}  # of fields that nobody ha
 # The records of a build or a release; of the latter as a text of ids.
 LISTS_OF_IDS = {"stories": "story", "bugs": "bug", "leftBugs": "bug"}
 ALL_TASKS = lists(TASKS_PATH, "list all tasks", TASK_SHOWN, BROWSE_TASKS)  # of pages
+CALLABLE = {(row.method, row.path) for row in OPERATIONS}
 READS = {row.path: row for row in (*OPERATIONS, ALL_TASKS) if row.method == "GET"}
 LISTS = {path: row.listing for path, row in READS.items() if row.listing}
 # Lists on the pages of a department and of a person, which have no pages of their own.
@@ -8202,16 +8195,14 @@ def date_of(field: str) -> str:
 
 def default_status(listing: Listing) -> str:
     """Return which records of a list its page shows; of bugs, as of stories, the open ones."""
-    is_of_bugs = listing.view.resource is BUG and "unclosed" in listing.browse
-    return "unclosed" if is_of_bugs else listing.default
+    return "unclosed" if listing.browse is BROWSE_BUGS else listing.default
 
 
 def page_query(listing: Listing, given: Texts) -> Texts:
     """Return the query of a list with a status, a page and a limit that suit a page of HTML."""
     query = {"page": "1", "limit": str(ROWS), **given}
-    status = default_status(listing)
-    if status != listing.default:
-        query.setdefault("status", status)
+    if listing.browse is BROWSE_BUGS:
+        query.setdefault("status", default_status(listing))
     with contextlib.suppress(ValueError):  # the operation refuses what is not a limit
         query["limit"] = str(min(LIMIT.read(query["limit"]), MOST_ROWS))
     return query
@@ -8258,19 +8249,6 @@ class Address(NamedTuple):
             else:
                 filters[group].append((word, self.link(status=word)))
         return filters
-
-    def narrows(self, listing: Listing) -> bool:
-        """Tell whether the query asks for some of a list, not for what it shows by default."""
-        names = [*listing.filter_defaults, "status"]
-        default = {"status": default_status(listing)}
-        return any(self.query.get(name, default.get(name)) != default.get(name) for name in names)
-
-    def to_all(self, listing: Listing) -> str:
-        """Return the link to all records of a list."""
-        changes = dict.fromkeys(listing.filter_defaults, "")
-        if "status" in listing.shape.fields:
-            changes["status"] = "all"
-        return self.link(**changes)
 
     def pages(self, count: int, answer: Fields) -> Pieces:
         """Return which records of a list a page has, and links to the pages before and after it."""
@@ -8328,7 +8306,7 @@ class Sheet(NamedTuple):
             return NOTHING_SET
         if target:
             css_class = "person" if target == "user" else "link"
-            return css_class, self.links(target, items_of(value))
+            return css_class, [self.linked(target, item) for item in items_of(value)]
         if style == "moment":
             return style, [self.moment(value)]
         if style == "share":
@@ -8345,12 +8323,6 @@ class Sheet(NamedTuple):
         text = text_of(value, self.say)
         words = listed(text) if style in ("word", "state") else [text]
         return css_class, [(word, "") for word in words if word]
-
-    def links(self, target: str, items: list[Any]) -> Pieces:
-        """Return the names and paths of the first records or users, and how many more there are."""
-        pieces = [self.linked(target, item) for item in items[:MOST_LINKS]]
-        more = len(items) - MOST_LINKS
-        return [*pieces, (f"+ {more:,}", "")] if more > 0 else pieces
 
     def linked(self, target: str, item: Any) -> Piece:
         """Return the name and the path of a user or record; of what is no id, its label.
@@ -8589,15 +8561,13 @@ class Sheet(NamedTuple):
     def nothing_in(self, operation: Operation, address: Address, id: int) -> Section:
         """Return why a list shows no record, and what to do."""
         listing: Any = operation.listing
-        narrowed = dict(filters_of(self.store, listing, {}))
-        if listing.within:
-            narrowed[listing.within] = id
-        everything = {"status": "all", "limit": 0, "offset": 0}
-        total, _ = self.store.page(listing, narrowed, everything)
-        if total or address.narrows(listing):
-            return Section(text=["Nothing matches."], links=[("Show all", address.to_all(listing))])
+        narrowed = {**filters_of(self.store, listing, {}), listing.within: id}
+        count, _ = self.store.page(listing, narrowed, {"status": "all", "limit": 0, "offset": 0})
+        if count or "title" in address.query:
+            every = address.link(status="all", title="")
+            return Section(text=["Nothing matches."], links=[("Show all", every)])
         text = ["There is nothing here yet."]
-        if any(row.method == "POST" and row.path == operation.path for row in OPERATIONS):
+        if ("POST", operation.path) in CALLABLE:
             text.append(self.say("{} creates one.").format(f"POST {address.path}"))
         return Section(text=text)
 
@@ -9875,9 +9845,10 @@ def refusal_page(exchange: Exchange, status: int) -> Contents:
     say = sayer(exchange)
     here = place_of(exchange.path)
     above = [(NAV_WORDS[here], here)] if here in NAV_PATHS and here != exchange.path else []
-    part = Section(text=[exchange.error], links=[*above, ("Overview", "/")])
-    if language_of(exchange) == "zh" and (chinese := in_chinese(exchange.error)):
-        part = part._replace(text=[chinese], original=exchange.error)
+    sentence = translated(language_of(exchange), exchange.error)
+    original = "" if sentence == exchange.error else exchange.error
+    links = [*above, ("Overview", "/")]
+    part = Section(text=[sentence], original=original, links=links)
     return Contents(say(HTTPStatus(status).phrase), [part])
 
 
@@ -9913,14 +9884,9 @@ def controls_section(controls: Controls, say: Say) -> Section:
     text = [say(f"clock {clock['frozen']}").format(now)]
     if clock["offset"]:
         text.append(say("offset").format(clock["offset"]))
-    if not controls.faults:
-        return Section("Controls", text=[*text, "no faults"])
-    rows = []
     for fault in controls.faults:
-        effects = [f"{name} {to_json(fault[name])}" for name in EFFECTS if name in fault]
-        row = [fault["match"], ", ".join(effects), fault.get("times", ""), fault["hits"]]
-        rows.append([("", [(str(value), "")]) for value in row])
-    return Section("Controls", text=text, heads=("match", "Fault", "times", "hits"), rows=rows)
+        text.append(say(", ").join(f"{say(name)} {fault[name]}" for name in fault))
+    return Section("Controls", text=[*text, *([] if controls.faults else ["no faults"])])
 
 
 # Logging in and out
