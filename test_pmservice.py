@@ -10372,15 +10372,23 @@ CHINESE = re.compile("[\u3000-\u9fff\uff00-\uffef]")
 
 # fmt: off
 IN_DEMO = """
-    departments 5; users 12; programs 3; projects 5; executions 12; products 4; plans 9; stories 21; builds 9;
-    releases 8; bugs 60; tasks 25; testcases 11; testtasks 4; efforts 20; results 8
+    departments 5; users 12; programs 3; projects 5; executions 12; products 4; plans 9; stories 25; builds 17;
+    releases 12; bugs 70; tasks 39; testcases 19; testtasks 6; efforts 31; results 11
 """  # arrays, and how many records each has
+AT_LEAST = {"product": "stories 5; bugs 15; testcases 4; plans 2; builds 3; releases 2", "execution": "tasks 2"}
 TITLED = "products projects executions plans stories tasks testcases builds releases testtasks bugs"
 SAID = "name title desc spec steps realname team versions work stepResults"  # to people
 MOMENTS = [  # a Saturday, early on a Monday, a leap day, the end and the beginning of a year, when clocks change
     "2026-11-21T10:00:00", "2026-11-23T00:00:05", "2028-02-29T23:59:59", "2026-12-31T17:30:00",
     "2027-01-01T08:00:00", "2026-11-01T01:30:00",
 ]
+ENDS_OF_WEEKS = [  # a Monday's morning, the middle of a week, a Friday's evening, a Sunday, a New Year's Day
+    "2026-11-23T09:10:00Z", "2026-11-25T12:00:00Z", "2026-11-20T18:30:00Z", "2026-11-22T12:00:00Z", "2027-01-01T08:00:00Z",
+]
+NAMED_IN_DEMO = """
+    bugs openedBuild builds; bugs execution executions; bugs case testcases; tasks execution executions;
+    tasks story stories; testcases story stories; builds execution executions; releases build builds
+"""  # an array, a field, and the array of the records that it names
 # fmt: on
 
 
@@ -10410,6 +10418,8 @@ class TestDemo:
             for one, other in zip(records, chinese[array], strict=True):
                 differing = {field for field in one if one[field] != other[field]}
                 assert differing <= {*SAID.split(), "password"}, array
+                for field in {"desc", "spec", "steps"} & differing:
+                    assert CHINESE.search(json.dumps(other[field], ensure_ascii=False))
 
     @each("moment", MOMENTS)
     def test_it_is_alive_and_the_same_at_any_moment(self, demo, moment):
@@ -10503,6 +10513,80 @@ class TestDemo:
         with opened("pm.db") as client:
             there = dict(client.sql("SELECT account, password FROM user"))
         assert there == {**passwords, "marta": SECRET, "emma": None}
+
+    @each("language", ["en", "zh"])
+    @each("moment", ENDS_OF_WEEKS)
+    def test_work_is_spread_like_that_of_people(self, moment, language):
+        with opened(demo=True, language=language, now=moment) as client:
+            dumped = client.dump()
+        now = datetime.fromisoformat(moment.replace("Z", "+00:00"))
+        tomorrow = now.replace(hour=0, minute=0) + timedelta(1)
+        monday = tomorrow - timedelta(now.weekday() + 1)
+        found, resolved, meeting = Counter(), Counter(), 0
+        for bug in dumped["bugs"]:
+            told = [bug[f"{word}Date"] for word in ("opened", "resolved", "closed")]
+            moments = [datetime.fromisoformat(iso.replace("Z", "+00:00")) for iso in told if iso]
+            assert moments == sorted(moments)
+            meeting += len({moment.minute for moment in moments}) < len(moments)
+            found[(moments[0] - monday).days // 7] += 1
+            resolved[(moments[1] - monday).days // 7 if len(moments) > 1 else None] += 1
+        weeks = [found[week] for week in range(-25, 0)]
+        assert 1 <= min(weeks) <= max(weeks) <= 6
+        assert max(abs(one - other) for one, other in itertools.pairwise(weeks)) <= 2
+        assert sum(weeks[-4:]) > sum(weeks[-8:-4]) >= sum(weeks[:8]) / 2
+        assert 2 <= found[0] <= 6
+        assert max(resolved[week] for week in range(-25, 1)) <= 6
+        assert meeting <= 0.05 * len(dumped["bugs"])
+        today = str(now.date())
+        states = Counter((one["status"], one["date"] > today) for one in dumped["releases"])
+        assert states == {("normal", True): 4, ("normal", False): 4, ("terminate", False): 4}
+
+    def test_lists_have_sizes_that_people_have(self, demo):
+        dumped = demo.dump()
+        for owner, phrase in AT_LEAST.items():
+            for words in phrases(phrase):
+                array, number = words.split()
+                sizes = Counter(record[owner] for record in dumped[array])
+                ids = [record["id"] for record in dumped[f"{owner}s"]]
+                assert min(sizes[id] for id in ids) >= int(number), words
+
+    def test_nothing_names_what_comes_later(self, demo):
+        dumped = demo.dump()
+        begun = {
+            (array, one["id"]): one.get("openedDate") or one["date"]
+            for array in (
+                "bugs",
+                "tasks",
+                "stories",
+                "testcases",
+                "executions",
+                "builds",
+                "releases",
+            )
+            for one in dumped[array]
+        }
+        for words in phrases(NAMED_IN_DEMO):
+            array, column, named = words.split()
+            links = [(one["id"], int(one[column] or 0)) for one in dumped[array]]
+            assert any(other for _, other in links), words
+            for id, other in links:
+                assert not other or begun[named, other] <= begun[array, id], (words, id)
+        bugs = {bug["id"]: bug for bug in dumped["bugs"]}
+        for build in dumped["builds"]:
+            for id in build["bugs"]:
+                assert bugs[id]["resolvedDate"][:10] <= build["date"]
+        (twice,) = [bug for bug in bugs.values() if bug["resolution"] == "duplicate"]
+        assert "was locked" in bugs[twice["duplicateBug"]]["title"]
+        ended: set[int] = set()
+        logged = "SELECT objectID, action, date FROM action WHERE objectType = 'bug' ORDER BY id"
+        for id, action, moment in demo.sql(logged):
+            if action == "edited":
+                assert id not in ended
+                assert moment > bugs[id]["openedDate"]
+            elif action == "activated":
+                ended.remove(id)
+            else:
+                ended.add(id)
 
     def test_it_tells_half_a_year(self, demo):
         ((first,),) = demo.sql("SELECT min(date) FROM action")
