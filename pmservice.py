@@ -6264,8 +6264,8 @@ ERROR = {**object_of(ERROR_FIELDS, "Error"), "required": ["error"]}
 
 # fmt: off
 # The records of the demo that paths and bodies name in examples; they belong together.
-EXAMPLE_IDS = {"project": 3, "execution": 16, "execution or project": 16, "plan": 5, "story": 13,
-               "build": 9, "release": 5, "bug": 53, "task": 18, "testcase": 10, "testtask": 3, "department": 2,
+EXAMPLE_IDS = {"project": 3, "execution": 16, "execution or project": 16, "plan": 5, "story": 15,
+               "build": 17, "release": 8, "bug": 68, "task": 29, "testcase": 17, "testtask": 5, "department": 2,
                "user": "admin", "": "version"}
 # By path: the id in its example, and the parameters and fields that differ from EXAMPLE_VALUES.
 EXAMPLES_AT: Mapping[str, Members] = {
@@ -6274,15 +6274,15 @@ EXAMPLES_AT: Mapping[str, Members] = {
     "/departments/<id>":      {"id": 5},
     "/users/<user>":          {"id": "jonas"},
     "/programs/<id>":         {"id": 20},
-    "/stories/<id>/review":   {"id": 20},
+    "/stories/<id>/review":   {"id": 24},
     "/stories/<id>/active":   {"id": 1},
     "/stories/<id>/activate": {"id": 1},
-    "/stories/<id>/recall":   {"id": 20},
+    "/stories/<id>/recall":   {"id": 24},
     "/testcases/<id>/results": {"result": "pass"},
-    "/bugs/<id>/close":       {"id": 36},
-    "/bugs/<id>/active":      {"id": 36},
-    "/bugs/<id>/activate":    {"id": 36},
-    "/tasks/<id>/start":      {"id": 17},
+    "/bugs/<id>/close":       {"id": 50},
+    "/bugs/<id>/active":      {"id": 50},
+    "/bugs/<id>/activate":    {"id": 50},
+    "/tasks/<id>/start":      {"id": 27},
     "/tasks/<id>/active":     {"id": 10},
     "/tasks/<id>/activate":   {"id": 10},
 }
@@ -7800,6 +7800,8 @@ def label(language: str, word: str) -> str:
 
 def translated(language: str, sentence: str) -> str:
     """Return the sentence of a refusal in a language; itself if there is no translation."""
+    if language == "en":
+        return sentence
     for pattern, words in SENTENCES.items():
         found = re.fullmatch(pattern, sentence, re.DOTALL)
         if found:
@@ -8561,9 +8563,13 @@ class Sheet(NamedTuple):
     def nothing_in(self, operation: Operation, address: Address, id: int) -> Section:
         """Return why a list shows no record, and what to do."""
         listing: Any = operation.listing
-        narrowed = {**filters_of(self.store, listing, {}), listing.within: id}
+        narrowed = {**filters_of(self.store, listing, {})}
+        if listing.within:
+            narrowed[listing.within] = id
         count, _ = self.store.page(listing, narrowed, {"status": "all", "limit": 0, "offset": 0})
-        if count or "title" in address.query:
+        default = default_status(listing)
+        is_filtered = address.query.get("status", default) != default
+        if count or is_filtered or "title" in address.query:
             every = address.link(status="all", title="")
             return Section(text=["Nothing matches."], links=[("Show all", every)])
         text = ["There is nothing here yet."]
