@@ -7725,8 +7725,8 @@ LABELS_TEXT = """
     clock False | The clock says {}. | 当前时间 {}。
     offset | It is shifted by {} seconds. | 时钟偏移 {} 秒。
     no faults | There are no faults. | 没有设置故障。
-    demo in en | The demo is in English. | 演示数据是英文的；如需中文，请用 pmservice --demo --language zh 启动。
-    demo in zh | The demo is in Chinese; for English, start pmservice --demo --language en. | 演示数据是中文的。
+    demo in en | The demo is in English. | 演示数据是英文的；如需中文，请加上 --language zh 启动。
+    demo in zh | The demo is in Chinese; start it with --language en for English. | 演示数据是中文的。
     Headers | 请求头
     Bad Request | Bad request | 请求有误
     Forbidden | 无权访问
@@ -8773,6 +8773,7 @@ aside section { margin-bottom: 1.25rem; }
 aside h2 { font-weight: 600; padding-bottom: .25rem; border-bottom: 1px solid var(--line); }
 aside dl { display: grid; grid-template-columns: 6.2rem minmax(0, 1fr); gap: .35rem .75rem;
   align-items: baseline; }
+time span { white-space: nowrap; }
 aside time { display: block; }
 aside dt + dd.moment time { display: inline; color: inherit; font-size: inherit; }
 aside time span { display: none; }
@@ -8881,7 +8882,8 @@ tbody tr:hover { background: var(--back); }
   #menu { inset: 0 0 0 auto; margin: 0; width: 16rem; height: auto; padding: .6rem; border: 0;
     background: var(--card); color: var(--ink); }
   #menu::backdrop { background: #0007; }
-  #menu :is(a, form button) { padding-block: .3rem; }
+  #menu :is(a, form button) { padding-block: .25rem; }
+  #menu p { padding-top: .5rem; }
   #menu .menu { display: block; margin-left: auto; }
   main, footer { padding-inline: 1rem; }
   .parts { display: block; }
@@ -9850,7 +9852,7 @@ def refusal_page(exchange: Exchange, status: int) -> Contents:
         return login_page(exchange, {"to": exchange.asked_for()})
     say = sayer(exchange)
     here = place_of(exchange.path)
-    above = [(NAV_WORDS[here], here)] if here in NAV_PATHS and here != exchange.path else []
+    above = [(NAV_WORDS[here], here)] if here in NAV_PATHS else []
     sentence = translated(language_of(exchange), exchange.error)
     original = "" if sentence == exchange.error else exchange.error
     links = [*above, ("Overview", "/")]
