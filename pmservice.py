@@ -12541,18 +12541,23 @@ def finish_start(service: Service, settings: Fields) -> None:
     patient = functools.partial(patiently, settings["database"])
     said = patient(fill, database, settings)
     password, token = patient(make_credentials, database, settings)
-    if settings["demo"]:  # only now admin has a password to share
-        said.append(patient(share_password, database))
-    if password and service.names is not None and not service.allowed:  # this machine alone
+    by_click = password and service.names is not None and not service.allowed  # this machine alone
+    if by_click:
         with database.querying() as store:
             _, stored = store.login(ADMIN)
         service.page.shared_password = stored or ""
+        if settings["demo"]:
+            said.append("Open the URL in a browser and click on a name.")
+    if settings["demo"]:  # only now admin has a password to share
+        said.append(patient(share_password, database))
     patient(service.controls.open_service)
     write_out(sys.stdout, f"{url}\n", wait=True)
-    place = f"{settings['database']} at {url}"
-    serving = f"pmservice {__version__} serves {place}; press Ctrl-C to stop."
+    # at a terminal, the line above has just shown the URL
+    place = "" if sys.stdout.isatty() and sys.stderr.isatty() else f" at {url}"
+    serving = f"pmservice {__version__} serves {settings['database']}{place}; press Ctrl-C to stop."
+    call = "" if settings["demo"] and by_click else f"{url}/products"
     # in one write, so that no request's line comes between
-    credentials = credential_lines(database.created, password, token, url)
+    credentials = credential_lines(database, password, token, call)
     tell(serving, *filter(None, said), *credentials)
 
 
@@ -12582,20 +12587,28 @@ def make_credentials(database: Database, settings: Fields) -> tuple[str, str]:
     return password, token
 
 
-def credential_lines(created: bool, password: str, token: str, url: str) -> Iterator[str]:
-    """Yield the lines that show new credentials; "" stands for none."""
+def credential_lines(database: Database, password: str, token: str, call: str) -> Iterator[str]:
+    """Yield the lines that show new credentials; "" stands for none.
+
+    call: the URL of an example for the token, "" for no example.
+    """
     if not (password or token):
         return
-    found = "This is a new database." if created else f"Nobody could log in as {ADMIN} yet."
-    yield f"{found} Note these credentials; they are not shown again."
+    found = (
+        "This is a new database. " if database.created else f"Nobody could log in as {ADMIN} yet. "
+    )
+    if database.in_memory:  # it is new at each start
+        found = ""
+    yield f"{found}Note these credentials; they are not shown again."
     if password:
         yield f"  account   {ADMIN}"
         yield f"  password  {password}"
     if token:
-        curl = "curl.exe" if os.name == "nt" else "curl"  # PowerShell has another curl
         yield f"  token     {token}"
-        yield "Open that URL in a browser, or try:"
-        yield f'  {curl} -H "Token: {token}" {url}/products'
+    if token and call:
+        curl = "curl.exe" if os.name == "nt" else "curl"  # PowerShell has another curl
+        yield "Open the URL in a browser, or try:"
+        yield f'  {curl} -H "Token: {token}" {call}'
 
 
 class Command(NamedTuple):
@@ -12622,7 +12635,7 @@ COMMANDS = {
         {"database": "the file to load it into, created if needed", "timezone": ""},
         {"file":            dict(metavar="FILE", help="a JSON document; - reads stdin")}),
     "dump": Command(command_dump, "write the database to stdout as a fixture",
-        "Write all records of the database to stdout, as a fixture, which `load` takes.",
+        "Write all records of the database to stdout, as a fixture, which `load` takes. The histories of records are left out.",
         "dump -d team.db > team.json",
         {"database": "the file to read, which must exist"}),
     "backup": Command(command_backup, "copy the database to a new file",

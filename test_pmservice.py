@@ -11748,8 +11748,10 @@ def get_products(url):
 
 NOTE_THESE = r"Note these credentials; they are not shown again\.\n"
 NEW_FILE = rf"This is a new database\. {NOTE_THESE}"
+IN_MEMORY = NOTE_THESE  # which is new at each start
 OLD_FILE = rf"Nobody could log in as admin yet\. {NOTE_THESE}"
 SHOWN_PASSWORD = r"  account +admin\n  password +(\S+)\n"
+PEOPLE = r"You can log in as marta .* with the password of admin\.\n"
 SHOWN_TOKEN = r"  token +(\S+)\nOpen .*, or try:\n  curl\S* .*\n"
 
 
@@ -11786,6 +11788,7 @@ class TestServing:
         (False, "--token t",                       False, ""),  # to a program
         (True,  "--token t",                       False, ""),
         (False, "--token t --database :memory:",   False, ""),
+        (False, "--database :memory:",             False, IN_MEMORY + SHOWN_PASSWORD + SHOWN_TOKEN),
         (False, "--token t",                       True,  NEW_FILE + SHOWN_PASSWORD),  # to a person
     ])  # fmt: skip
     @TERMINALS
@@ -11796,6 +11799,33 @@ class TestServing:
         assert re.fullmatch(
             rf"pmservice \S+ serves \S+ at {url}; press Ctrl-C to stop\.\n{told}", shown
         )
+
+    @each(("flags", "told"), [
+        ("", rf"Open .* and click on a name\.\n{PEOPLE}{NOTE_THESE}{SHOWN_PASSWORD}  token +\S+\n"),
+        ("--password pass-word", rf"{PEOPLE}{NOTE_THESE}{SHOWN_TOKEN}"),  # nobody is let in by a click
+    ])  # fmt: skip
+    def test_demo_says_to_click_before_it_shows_credentials(self, serve, flags, told):
+        shown = serve("--demo", *flags.split())[1]
+        assert re.fullmatch(rf"pmservice .*\nA made-up company was loaded\.\n{told}", shown)
+
+    @each(("flags", "other_urls"), [("--demo", 0), ("--token t", 0), ("", 1)])  # 1: of an example
+    @TERMINALS
+    def test_url_is_printed_once_at_a_terminal(self, tmp_path, flags, other_urls):
+        reader, screen = os.openpty()
+        words = [*SERVICE, "--port", "0", *flags.split()]
+        process = subprocess.Popen(words, cwd=tmp_path, stdout=screen, stderr=screen)
+        os.close(screen)
+        shown = ""
+        with contextlib.suppress(OSError):  # Linux raises it at the end, macOS reads nothing
+            while got := os.read(reader, 4096):
+                shown += got.decode()
+                if "Ctrl-C to stop" in shown:
+                    process.send_signal(signal.SIGINT)
+        os.close(reader)
+        assert process.wait(30) == 0
+        assert len(re.findall(r"(?:^|[\r\n])http://[0-9.:]+\r\n", shown)) == 1
+        assert shown.count("http://") == 1 + other_urls
+        assert re.search(r"serves \S+; press Ctrl-C to stop\.", shown)
 
     @each(("flags", "status"), [
         ("", 303),
