@@ -12764,15 +12764,10 @@ def code_of(heading: str, language: str) -> list[str]:
     return re.findall(pattern, section_of(heading), re.MULTILINE | re.DOTALL)
 
 
-def steps_of(heading: str) -> list[tuple[str, str]]:
-    """Return the commands of the first session below a heading, each with what it prints."""
-    _, *steps = re.split(r"^\$ ", code_of(heading, "console")[0], flags=re.MULTILINE)
-    return [tuple(step.split("\n", 1)) for step in steps]
-
-
-def rows_of(heading: str, number: int = 0) -> list[list[str]]:
-    """Return the rows of a table below a heading, without its head."""
-    lines = re.findall(r"(?:^\|.*\n)+", section_of(heading), re.MULTILINE)[number].splitlines()
+def rows_of(heading: str) -> list[list[str]]:
+    """Return the rows of the table below a heading, without its head."""
+    (table,) = re.findall(r"(?:^\|.*\n)+", section_of(heading), re.MULTILINE)
+    lines = table.splitlines()
     return [[*map(str.strip, line[1:-1].split("|"))] for line in lines[2:]]
 
 
@@ -12839,6 +12834,42 @@ class TestReadme:
         told = html.unescape((HERE / ".ci" / "page.txt").read_text("utf-8")).split()
         assert words == told, "run .ci/picture"
 
+    def test_reference_comes_after_what_most_come_for(self):
+        headings = re.findall(r"^## (.*)", README, re.MULTILINE)
+        expected = ["Embed it in a demo", "Test", "Write a client", "Work offline"]
+        expected += ["Run it for others", "Change it", "Reference", "中文", "Licence"]
+        assert headings == expected
+        assert README.index("**Run the tests**") < README.index("**What it is.**")
+
+    def test_blocks_can_be_pasted(self):
+        blocks = re.findall(r"^```sh\n(.*?)```", README, re.MULTILINE | re.DOTALL)
+        for block in blocks:
+            assert not re.search(r"^\$ ", block, re.MULTILINE)
+            if "set -eu" not in block and "#!/bin/sh" not in block:  # no script of a file
+                assert " # " not in block  # at its prompt, zsh takes a comment for words
+            if re.search(r"\bURL\b", block):
+                before = README[: README.index(block)].rsplit("\n\n", 1)[1]
+                assert "`URL` " in before
+        assert "console" not in re.findall(r"^```(\w+)$", README, re.MULTILINE)
+        assert "source .venv" not in README  # POSIX has the dot only
+
+    def test_lines_are_few_and_short(self):
+        lines = README.splitlines()
+        assert len(lines) <= 480
+        assert max(map(len, lines)) <= 125
+
+    def test_fourteen_operations_are_named_with_what_is_odd(self, world):
+        items = items_of("The fourteen exact operations")
+        named = [f"{method} {path}" for item in items for method, path in calls_in(item)]
+        fourteen = {
+            f"{row.method} {row.path}" for row in pmservice.SPECIFIED if row.path != "/tokens"
+        }
+        assert {*named} == fourteen
+        assert len(fourteen) == 14
+        first, second = world.get("/products")["products"]
+        assert [*first] == [*second]  # the same order
+        assert first["deleted"] == "0"
+
     def test_links_lead_somewhere(self):
         headings = re.findall(r"^##+ (.*)", README, re.MULTILINE)
         anchors = {heading.lower().replace(" ", "-") for heading in headings}
@@ -12893,7 +12924,7 @@ class TestReadme:
 
     def test_settings_are_told_with_their_defaults(self):
         told = {}
-        for _, names, default, meaning in rows_of("Commands and settings", 1):
+        for _, names, default, meaning in rows_of("Commands and settings"):
             told[names.replace("`", "")] = default.replace("`", "")
             assert meaning
         expected = {}
@@ -12904,7 +12935,8 @@ class TestReadme:
 
     def test_commands_are_told_with_what_they_take(self):
         told = []
-        for command, purpose in rows_of("Commands and settings"):
+        for item in items_of("Commands and settings"):
+            command, _, purpose = item.partition(": ")
             name, _, arguments = command.strip("`").removeprefix("pmservice").strip().partition(" ")
             usage = " ".join(help_of(*name.split()).split())
             assert arguments in usage
@@ -12918,16 +12950,13 @@ class TestReadme:
         flags = {*re.findall(r"(?<![\w-])(--[a-z][a-z-]+)", named)}
         flags |= {f"--{name.lower()}" for name in re.findall(r"PMSERVICE_([A-Z]+)\b", README)}
         assert flags <= {*re.findall("--[a-z-]+", known)}
-        commands = {*re.findall(r"(?:\$ |(?<!Error\()`)pmservice ([a-z]+)", README)}
-        assert commands <= {*COMMANDS}
+        commands = {*re.findall(r"(?:^|(?<!Error\()`)pmservice ([a-z]+)", README, re.MULTILINE)}
+        assert {"load", "dump", "pull"} <= commands <= {*COMMANDS}
 
     @CURL
     def test_session_goes_as_it_is_written(self, tmp_path):
-        script, expected = "", ""
-        for command, told in steps_of("A session"):
-            script += f"{command}\necho\n"
-            expected += f"{told}\n"
-        assert self.bash(tmp_path, script).split() == expected.split()
+        (script,), (expected,) = code_of("A session", "sh"), code_of("A session", "text")
+        assert self.bash(tmp_path, script) == expected
 
     @CURL
     def test_first_calls_of_the_chinese_section_are_answered(self, tmp_path):
@@ -12939,14 +12968,71 @@ class TestReadme:
 
     @CURL
     def test_calls_of_the_controls_do_what_they_say(self, tmp_path):
-        (console,) = code_of("Controls", "console")
-        fault, journal = re.findall(r"^\$ curl (.*)", console, re.MULTILINE)
-        script = f"U={README_URL} T=t\ncurl -s -o told {fault}\n{FAULTY}\ncurl -s {journal}\n"
+        (script,) = code_of("Controls", "sh")
         settings = ("--database", ":memory:", "--token", "t")
-        codes, _, shown = self.bash(tmp_path, script, *settings).partition("{")
-        assert codes.split() == ["503", "503", "404"]
-        statuses = [call["status"] for call in json.loads("{" + shown)["calls"]]
-        assert sorted(statuses) == [404, 503, 503]
+        again = script.splitlines()[-1]
+        told = self.bash(tmp_path, f"{script}echo\n{script}echo\n{again}\n", *settings)
+        faults, refused = '"match":"POST /tasks/*"', '"error":"This is the fault 503'
+        first, second, third = told.splitlines()
+        for line in (first, second):
+            assert line.count(faults) == 1
+        assert first.count(refused) == 2 * 2  # in the answers and in the journal
+        calls = json.loads(first[first.index('{"total"') :])["calls"]
+        assert sorted(call["status"] for call in calls) == [404, 503, 503]
+        # six calls are not exactly three
+        assert '"error":"expected 3 calls of POST /tasks/*, 6 came."' in second
+        assert '"error":"expected 3 calls of POST /tasks/*, 6 came."' in third
+
+    def test_fields_of_a_call_are_told(self, client):
+        client.get("/products")
+        (call,) = client.get("/-/journal")["calls"]
+        assert {*re.findall(r"`(\w+)`", self.item("A call in the journal"))} == {*call}
+
+    def test_faults_and_the_calls_that_they_answer_are_as_told(self):
+        told = self.item("The body of a fault")
+        with pmservice.running(token="t") as service:
+            for body, kind in (("<p>", "text/html; charset=utf-8"), ([1], "application/json")):
+                service.fail("GET /bugs", body=body, times=1)
+                answer = service.call("GET", "/bugs")
+                assert (answer.status, answer.headers["Content-Type"]) == (200, kind)
+            with pytest.raises(pmservice.CallError, match="A fault needs one of"):
+                service.fail("GET /bugs", body=None)
+            service.clear_calls()
+            service.fail("POST /products", status=503)
+            service.fail("GET /bugs", drop=True)
+            answer = service.call("POST", "/products", {"name": "P"})
+            with pytest.raises(ConnectionError):
+                service.get("/bugs")
+            assert f"`{json.dumps(answer.json)}`" in told
+            assert service.get("/products")["total"] == 0
+            refused, dropped, _ = service.calls()
+        for call, match in ((refused, "POST /products"), (dropped, "GET /bugs")):
+            shown = [call[name] for name in ("fault", "status", "account", "error")]
+            assert shown == [match, 503, "-", None]
+        assert refused["answer"] == answer.json
+
+    def item(self, words: str) -> str:
+        """Return an item of the controls' list, after the words in bold that it begins with."""
+        (item,) = [one for one in items_of("Controls") if one.startswith(f"**{words}**")]
+        return item.removeprefix(f"**{words}**")
+
+    def test_call_errors_have_what_is_told(self):
+        (sentence,) = re.findall(
+            r"they raise\s(`pmservice\.CallError`.*?\.`) ", section_of("Test"), re.DOTALL
+        )
+        _, *names, message = re.findall("`([^`]+)`", sentence)
+        with pmservice.running(token="t") as service:
+            with pytest.raises(pmservice.CallError) as refusal:
+                service.get("/tasks/7")
+            service.fail("GET /bugs", body="<p>")
+            with pytest.raises(pmservice.CallError) as no_json:
+                service.get("/bugs")
+        assert str(refusal.value) == message
+        for name in names:
+            assert hasattr(refusal.value, name.removeprefix("."))
+        assert (refusal.value.status, no_json.value.status) == (404, 200)
+        assert refusal.value.json == {"error": "There is no task 7."}
+        assert no_json.value.json is None
 
     def test_python_without_pytest_goes_as_it_is_written(self, tmp_path):
         (tmp_path / "seed.json").write_text(code_of("Seeding", "json")[0])
@@ -12983,20 +13069,24 @@ class TestWorkingOffline:
     """Copies of what a server holds."""
 
     def test_copy_of_the_demo_is_made_as_it_is_written(self, run, monkeypatch):
-        (export, _), *steps = steps_of("Work offline")
+        export, *commands = code_of("Work offline", "sh")[0].splitlines()
+        first, last = re.findall(
+            r"`(departments \d+|\d+ records[^`]*)`", section_of("Work offline")
+        )
         monkeypatch.setenv(*export.split()[1].split("="))
         # How many tasks are open, and so shown to a member, depends on the day of the week.
         settings = dict(demo=True, password="secret", now="2026-11-22T12:00:00Z")
+        shown = ""
         with pmservice.running(**settings) as source:
-            for command, expected in steps:
+            for command in commands:
                 words, _, file = command.replace(README_URL, source.url).partition(" > ")
                 code, out, told = run(*words.split()[1:])
                 assert code == 0
                 if file:
                     Path(file).write_text(out)
-                shown = told if file else told + out
-                for lines in expected.split("…\n"):  # it leaves out the others
-                    assert lines in shown
+                shown += told if file else told + out
+        assert shown.splitlines()[0] == first
+        assert shown.splitlines()[-1] == last
 
     @needs("openssl")
     def test_certificate_must_be_trusted(self, client, run, monkeypatch):
