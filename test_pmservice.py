@@ -13011,6 +13011,30 @@ class TestReadme:
             assert shown == [match, 503, "-", None]
         assert refused["answer"] == answer.json
 
+    def test_journal_leaves_out_what_is_told(self, client):
+        client.get("/-/clock")
+        client.get("/")
+        browse(client, "/bugs")
+        assert client.get("/-/journal")["calls"] == []
+        assert "Controls, pages and `/` are left out" in self.item("A call in the journal")
+
+    def test_demo_has_what_is_told(self):
+        with opened(demo=True) as client:
+            there = client.dump()
+        (told,) = re.findall(r"four products, (\d+)\s+bugs", section_of("Embed it in a demo"))
+        assert (len(there["products"]), len(there["bugs"])) == (4, int(told))
+
+    def test_deleted_records_are_as_told(self, client):
+        client.load(products=[dict(id=1, name="P")], departments=[dict(id=1, name="D")])
+        for path in ("/products/1", "/departments/1"):
+            client.succeed("DELETE", path)
+        assert client.get("/products")["total"] == 0
+        assert client.get("/products/1")["deleted"]
+        for method, path in (("PUT", "/products/1"), ("GET", "/departments/1")):
+            assert client.call(method, path, {}).status_int == 404
+        (product,) = client.dump()["products"]  # "all records, also deleted ones"
+        assert product["deleted"] is True
+
     def item(self, words: str) -> str:
         """Return an item of the controls' list, after the words in bold that it begins with."""
         (item,) = [one for one in items_of("Controls") if one.startswith(f"**{words}**")]
