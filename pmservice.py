@@ -7600,7 +7600,7 @@ LABELS_TEXT = """
     ui | Interface designer | 界面设计师
     unclosed | Open | 未关闭
     unconfirmed | Not confirmed | 未确认
-    undone | Open | 未完成
+    undone | Unfinished | 未完成
     unit | Unit test | 单元测试
     unittest | Unit test | 单元测试
     wait | Waiting | 未开始
@@ -7645,6 +7645,7 @@ LABELS_TEXT = """
     API calls | 接口调用
     Menu | 菜单
     In English | 英文原文
+    Back to {} | 返回{}
     Close | 关闭
     Lists | 列表
     Where this is | 当前位置
@@ -7653,6 +7654,8 @@ LABELS_TEXT = """
     Log in as | 选择身份登录
     Log out | 退出
     Password or token | 密码或令牌
+    A made-up company: a click on a name is enough. | 这是一家示例公司，点击姓名即可登录。
+    Log in with a password | 用密码登录
     A made-up company: everybody has the same password as admin. | 这是一家示例公司，所有人的密码都与 admin 的密码相同。
     Login failed. Please check your account and password. | 登录失败，账号或密码错误。
     Summary | 概况
@@ -7660,18 +7663,33 @@ LABELS_TEXT = """
     Mine | 与我有关
     To look at | Needs attention | 待处理
     This week | 本周
+    More states | 更多状态
     Stage | 阶段
     Show | 显示
-    Search names | Search names or IDs | 搜索名称或编号
+    Search names | Search names or IDs | 搜索名称或 ID
     Search | 搜索
-    highest | 最高
-    high | 较高
-    medium | 中等
-    low | 较低
-    share of task | {} % of the hours | 工时的 {}%
-    share of execution | {} % of the hours | 工时的 {}%
-    share of product | {} % of the stories | 需求的 {}%
-    {} of {} stories | {} of {} stories closed | {1} 个需求中 {0} 个已关闭
+    severity 1 | highest | 致命
+    severity 2 | high | 严重
+    severity 3 | medium | 一般
+    severity 4 | low | 轻微
+    pri 1 | highest | 最高
+    pri 2 | high | 较高
+    pri 3 | medium | 中等
+    pri 4 | low | 较低
+    share of task | {} % of the hours | {}%（按工时）
+    share of execution | {} % of the hours | {}%（按工时）
+    share of product | {} % of the stories | {}%（按需求）
+    {} of {} stories | {} of {} stories closed | 已关闭 {} / {} 个需求
+    {} of {} open | {} of {} open ones | {} / {} 个未关闭
+    open bugs | Open bugs | 未关闭的 Bug
+    open stories | Open stories | 未关闭的需求
+    open tasks | Open tasks | 未关闭的任务
+    contained bugs | Bugs fixed | 解决的 Bug
+    contained stories | Stories done | 完成的需求
+    contained leftBugs | Bugs left | 遗留的 Bug
+    release normal | Not discontinued | 维护中
+    not run | Not run | 未执行
+    {} · late | {} · overdue | {} · 已逾期
     just now | 刚刚
     {} minutes ago | {} 分钟前
     {} hours ago | {} 小时前
@@ -7730,7 +7748,7 @@ LABELS_TEXT = """
     Headers | 请求头
     Bad Request | Bad request | 请求有误
     Forbidden | 无权访问
-    Not Found | Not found | 未找到
+    Not Found | Not found | 页面不存在
     Method Not Allowed | Method not allowed | 不支持的操作
     Service Unavailable | Service unavailable | 服务暂不可用
     Misdirected Request | Misdirected request | 主机名有误
@@ -7840,7 +7858,7 @@ story      | product   | status stage pri assignedTo product      | tasks childr
 build      | product   | date builder product execution           |                                        | product execution builder- date
 release    | product   | status date product build                |                                        | status product date
 bug        | product   | status severity pri assignedTo product   |                                        | status severity pri- product assignedTo openedDate-
-task       | execution | status pri assignedTo deadline execution |                                        | status execution- assignedTo deadline left-
+task       | execution | status pri assignedTo deadline execution | effort                                 | status execution- assignedTo deadline left-
 testcase   | product   | lastRunResult pri type product           |                                        | lastRunResult type pri- product lastRunner-
 testtask   | product   | status pri owner begin end product       | testcases                              | status product owner begin- end
 effort     |           |                                          |                                        | date account work consumed left
@@ -7862,7 +7880,7 @@ LAYOUTS = read_layouts(LAYOUTS_TEXT)
 # The fields that have HTML on real servers.
 RICH = "desc report spec steps verify"
 # How pages show fields whose kind does not tell: "word" and "state" are words of LABELS, a state
-# with a color; a "flag" is yes or nothing; a "level" is one of LEVELS; a "share" is a number of
+# with a color; a "flag" is yes or nothing; a "level" may have a word; a "share" is a number of
 # percent; a "text" is long; "hidden" fields mean nothing to people, or another field says the same
 # in words. The name of a resource means links to its
 # records, by their ids or accounts, also in a text with commas.
@@ -7906,9 +7924,10 @@ HEADINGS = {
     "moment": "Dates",
     "link": "Links",
 }
+# The texts of fields that say nothing of a record.
+SAY_NOTHING = {resource: ([("normal", "")], [(name, "")]) for name, resource in RESOURCES.items()}
 # A field that is left out if another one has the same value.
-REPEATED = {"reviewer": "reviewedBy", "notReview": "reviewer"}
-LEVELS = ("highest", "high", "medium", "low")  # of severities and priorities, from 1 on
+REPEATED = {"reviewer": "reviewedBy", "notReview": "reviewer", "parent": "project"}
 DUE_STATES = ("active", "doing", "pause", "wait")  # states in which a deadline counts
 DEFAULT_TEXTS = {"budget": "0", "budgetUnit": "CNY"}  # of fields that nobody has set
 # The records of a build or a release; of the latter as a text of ids.
@@ -7917,6 +7936,8 @@ ALL_TASKS = lists(TASKS_PATH, "list all tasks", TASK_SHOWN, BROWSE_TASKS)  # of 
 CALLABLE = {(row.method, row.path) for row in OPERATIONS}
 READS = {row.path: row for row in (*OPERATIONS, ALL_TASKS) if row.method == "GET"}
 LISTS = {path: row.listing for path, row in READS.items() if row.listing}
+# The query of lists on pages, where it is not that of the operation: as of stories, the open bugs.
+ON_PAGES = {BUG: {"status": "unclosed"}, RELEASE: {"order": "date_desc"}}
 # Lists on the pages of a department and of a person, which have no pages of their own.
 OF_NO_PATH = {
     DEPARTMENT: (Listing("users", USER_LISTED, "dept"),),
@@ -7964,6 +7985,7 @@ MORE = {
         unconfirmed assigntonull postponedbugs overduebugs needconfirm longlifebugs reviewingstory
     """,
     "This week": "openedthisweek resolvedthisweek",
+    "More states": "pause cancel",
     "Stage": "",  # of stories
 }
 GROUPS: Texts = {}
@@ -8029,7 +8051,7 @@ RELEASED = f"""
     SELECT id, name, date FROM release
     WHERE NOT deleted AND {all_of(*of_the_living("release"))} AND date"""
 PLANNED = f"{RELEASED} > today() ORDER BY date, id LIMIT {RELEASES}"
-PAST = f"{RELEASED} <= today() ORDER BY date DESC, id DESC LIMIT {RELEASES}"
+PAST = f"{RELEASED} <= today() AND status = 'normal' ORDER BY date DESC, id DESC LIMIT {RELEASES}"
 # The action log of a record.
 LOGGED = f"""
     SELECT date, actor, comment,
@@ -8196,15 +8218,15 @@ def date_of(field: str) -> str:
 
 
 def default_status(listing: Listing) -> str:
-    """Return which records of a list its page shows; of bugs, as of stories, the open ones."""
-    return "unclosed" if listing.browse is BROWSE_BUGS else listing.default
+    """Return which records of a list its page shows."""
+    default = ON_PAGES.get(listing.view.resource, {}).get("status", "")
+    return default if default in listing.browse else listing.default
 
 
 def page_query(listing: Listing, given: Texts) -> Texts:
     """Return the query of a list with a status, a page and a limit that suit a page of HTML."""
-    query = {"page": "1", "limit": str(ROWS), **given}
-    if listing.browse is BROWSE_BUGS:
-        query.setdefault("status", default_status(listing))
+    defaults = ON_PAGES.get(listing.view.resource, {})
+    query = {"page": "1", "limit": str(ROWS), **defaults, **given}
     with contextlib.suppress(ValueError):  # the operation refuses what is not a limit
         query["limit"] = str(min(LIMIT.read(query["limit"]), MOST_ROWS))
     return query
@@ -8246,10 +8268,12 @@ class Address(NamedTuple):
                 group = "Stage"
             if word not in LABELS["en"]:  # an alias of a word that has a label
                 continue
+            own = f"{listing.view.resource.name} {word}"
+            shown = own if own in LABELS["en"] else word
             if condition == chosen:
-                filters[""].append((word, ""))
+                filters[""].append((shown, ""))
             else:
-                filters[group].append((word, self.link(status=word)))
+                filters[group].append((shown, self.link(status=word)))
         return filters
 
     def pages(self, count: int, answer: Fields) -> Pieces:
@@ -8304,6 +8328,8 @@ class Sheet(NamedTuple):
         if isinstance(value, str):
             target = LISTS_OF_IDS.get(field, target)
         is_unset = value in ("", [], {}, DEFAULT_TEXTS.get(field), *kind.absent)
+        if field == "lastRunResult" and is_unset:
+            return "state", [("not run", "")]
         if is_unset or (target and value == 0):
             return NOTHING_SET
         if target:
@@ -8313,15 +8339,16 @@ class Sheet(NamedTuple):
             return style, [self.moment(value)]
         if style == "share":
             return style, [(self.say(f"share of {view.resource.name}").format(value), "")]
-        if style == "level" and 1 <= value <= len(LEVELS):
-            return style, [(f"{value} · {self.say(LEVELS[value - 1])}", "")]
+        level = f"{field} {value}"
+        if style == "level" and level in LABELS["en"]:
+            return style, [(f"{value} · {self.say(level)}", "")]
         if view.resource is RELEASE and value == "normal":
             value = "planned" if record["date"] > self.store.today else "released"
         css_class = style
         if isinstance(value, (int, float)):
             css_class = "number"
         elif field == "deadline" and value < self.store.today and record["status"] in DUE_STATES:
-            css_class = "day late"
+            return "day late", [(self.say("{} · late").format(value), "")]
         text = text_of(value, self.say)
         words = listed(text) if style in ("word", "state") else [text]
         return css_class, [(word, "") for word in words if word]
@@ -8371,7 +8398,8 @@ class Sheet(NamedTuple):
         """
         heads, wide = [], []
         layout = LAYOUTS[listing.view.resource.name]
-        for column in ("id-", *NAMES, *layout.columns.split()):
+        id = "id" if listing.name_column else "id-"
+        for column in (id, *NAMES, *layout.columns.split()):
             field = column.removesuffix("-")
             if field not in listing.view.columns or field in (listing.within, same):
                 continue
@@ -8404,11 +8432,11 @@ class Sheet(NamedTuple):
             # shown here even if it is a fact: its moment has no other place.
             is_elsewhere = field in dated or (field in page.facts and moment == NOTHING_SET)
             # No operation changes the status of a program. The `type` of most stories and projects
-            # is the name of their resource, which stands above the title.
+            # is the name of their resource, which stands above the title; that of others is normal.
             is_constant = resource is PROGRAM and field == "status"
             is_repeated = cells.get(REPEATED.get(field, "")) == cell
             is_repeated |= field == "lastEditedBy" and moment in other_moments
-            says_nothing = is_constant or is_repeated or pieces == [(resource.name, "")]
+            says_nothing = is_constant or is_repeated or pieces in SAY_NOTHING[resource]
             if is_elsewhere or says_nothing or STYLES.get(field) == "hidden":
                 continue
             if pieces in ([], ONLY_ZERO):
@@ -8431,6 +8459,10 @@ class Sheet(NamedTuple):
             [(done, total)] = self.store.run(PLAN_PROGRESS, {"id": record["id"]})
             told = self.say("{} of {} stories").format(done, total)
             cells["progress"] = ("share", [(told, "")] if total else [])
+        if view.resource is PRODUCT:
+            still_open = record["bugs"] - record["closedBugs"]
+            told = self.say("{} of {} open").format(record["unResolved"], still_open)
+            cells["unResolved"] = ("", [(told, "")] if still_open else ONLY_ZERO)
         return cells
 
     def header(self, view: View, record: Fields, cells: Mapping[str, Cell]) -> Contents:
@@ -8452,7 +8484,8 @@ class Sheet(NamedTuple):
         listing = LISTS[RECORD_PATHS[LISTS_OF_IDS[field]]]
         # those that the reader may see
         ids = dict.fromkeys(path.rpartition("/")[2] for _, path in links if path)
-        return self.table(listing, self.with_ids(listing.view, ids), "product", title=field)
+        records = self.with_ids(listing.view, ids)
+        return self.table(listing, records, "product", title=f"contained {field}")
 
     def with_ids(self, view: View, ids: Iterable[str]) -> list[Fields]:
         """Return the records with some ids, as JSON has them."""
@@ -8506,7 +8539,7 @@ class Sheet(NamedTuple):
                 links += [("Show all", paths[key])] if key in paths else []
             if items:
                 above = LAYOUTS[listing.view.resource.name].above
-                title = key if status == "all" else f"{self.say(key)} · {self.say(status)}"
+                title = key if status == "all" else f"open {key}"
                 yield self.table(listing, items, above, title=title, links=links)
 
     def log(self, resource: Resource, id: int, cells: Mapping[str, Cell]) -> list[Any]:
@@ -8741,12 +8774,12 @@ span.state::before { content: ""; display: inline-block; width: 10px; height: 10
   box-shadow: inset 0 0 0 2px var(--edge, transparent); }
 
 /* Tabs of a record; filters of a list, of which the rare ones unfold below them */
-.tabs { display: flex; gap: 1.5rem; margin-top: 1rem; overflow-x: auto;
-  box-shadow: inset 0 -1px var(--line); }
+.tabs { display: flex; gap: 1.5rem; margin-top: 1rem; box-shadow: inset 0 -1px var(--line); }
 .tabs > a { padding: .4rem 0; text-decoration: none; white-space: nowrap; }
 .tabs > [aria-current] { box-shadow: inset 0 -2px var(--ink); }
 .find { display: flex; flex-wrap: wrap; gap: .75rem 2rem; align-items: center;
   justify-content: space-between; margin-top: 1rem; position: relative; }
+.find form { margin-left: auto; }
 .filters { display: flex; flex-wrap: wrap; gap: .4rem; }
 .filters > :is(a, span), .filters > details > summary { padding: .1rem .8rem; font-size: .9rem;
   border: 1px solid var(--line); border-radius: 1rem; text-decoration: none; }
@@ -8771,8 +8804,8 @@ section { grid-column: 1 / -1; margin-bottom: 1.9rem; min-width: 0; }
 aside { margin-top: 1.5rem; }
 aside section { margin-bottom: 1.25rem; }
 aside h2 { font-weight: 600; padding-bottom: .25rem; border-bottom: 1px solid var(--line); }
-aside dl { display: grid; grid-template-columns: 6.2rem minmax(0, 1fr); gap: .35rem .75rem;
-  align-items: baseline; }
+aside dl { display: grid; grid-template-columns: 6.2rem minmax(0, 1fr); gap: .35rem .75rem; }
+aside dt { padding-top: .1rem; }
 time span { white-space: nowrap; }
 aside time { display: block; }
 aside dt + dd.moment time { display: inline; color: inherit; font-size: inherit; }
@@ -8806,6 +8839,7 @@ tbody tr:hover { background: var(--back); }
 .number:first-child { width: 3rem; }
 .bars .title { width: auto; }
 .days .title { width: 99%; }
+.days td { vertical-align: top; }
 .text { white-space: pre-line; }
 .number { text-align: right; }
 .none { color: var(--soft); }
@@ -8875,8 +8909,9 @@ tbody tr:hover { background: var(--back); }
   .record { display: block; }
 }
 @media (max-width: 60rem) {
-  body:not(.door) { display: block; }
-  .side { display: flex; justify-content: space-between; align-items: center;
+  body:not(.door) { grid-template: auto 1fr auto / minmax(0, 1fr); }
+  footer { grid-column: 1; }
+  .side { grid-row: 1; display: flex; justify-content: space-between; align-items: center;
     padding: .5rem 1rem; border: 0; border-bottom: 1px solid var(--line); }
   .side > .brand { padding: .3rem 0; }
   #menu { inset: 0 0 0 auto; margin: 0; width: 16rem; height: auto; padding: .6rem; border: 0;
@@ -8893,11 +8928,13 @@ tbody tr:hover { background: var(--back); }
 @media (max-width: 40rem) {
   h1 { font-size: 1.35rem; }
   .tiles { grid-template-columns: 1fr 1fr; gap: 1.5rem 1rem; }
-  .facts:not(.tiles) { display: grid; gap: .8rem 1.25rem;
-    grid-template-columns: repeat(auto-fill, minmax(8rem, 1fr)); }
-  /* Tabs scroll, and those at the edge fade. */
-  .tabs { gap: 1.1rem; padding-right: 2rem; scrollbar-width: none;
-    mask-image: linear-gradient(90deg, #000 calc(100% - 2rem), transparent); }
+  .facts:not(.tiles) { gap: .8rem 1.75rem; }
+  .tabs { flex-wrap: wrap; gap: 0 1.1rem; box-shadow: none; }
+  .tabs > a { box-shadow: inset 0 -1px var(--line); }
+  /* The color of a state, as in the bar above it. */
+  .rows td.key { padding-left: 1rem; background: radial-gradient(circle at 5px 50%,
+    var(--word, var(--grey)) 3px, var(--edge, var(--word, var(--grey))) 3.5px 5px, #0000 5.5px); }
+  .rows .number:first-child { width: auto; }
   a, dd > span, .filters > span { display: inline-block; line-height: 1.6rem; }
   summary { line-height: 1.6rem; }
   .find form, .find input { flex: 1; }
@@ -8933,7 +8970,7 @@ TEMPLATE = bottle.SimpleTemplate("""\
 % end
 % for text, path in pieces:
 % if css_class == "moment":
-<time title="{{path}}">{{text}} <span>{{"·" if text else ""}} {{path}}</span></time>
+<time title="{{path}}">{{text}} <span>{{f"({path})" if text else path}}</span></time>
 % elif path:
 <a href="{{path}}">{{text}}</a>
 % elif css_class == "state":
@@ -8976,6 +9013,7 @@ TEMPLATE = bottle.SimpleTemplate("""\
 <form method="post" action="{{LOGIN_PATH}}" class="card">
 <input type="hidden" name="to" value="{{login["to"]}}">
 <h2>{{label("Log in as")}}</h2>
+<p class="soft">{{label("A made-up company: a click on a name is enough.")}}</p>
 <div class="people">
 % for one in login["people"]:
 <button name="account" value="{{one["account"]}}"><span>{{one["realname"]}}</span>
@@ -8986,6 +9024,9 @@ TEMPLATE = bottle.SimpleTemplate("""\
 % end
 <form method="post" action="{{LOGIN_PATH}}" class="card">
 <input type="hidden" name="to" value="{{login["to"]}}">
+% if by_click:
+<h2>{{label("Log in with a password")}}</h2>
+% end
 <label>{{label("account")}}
 <input name="account" value="{{login["account"]}}" autocomplete="username" \
 {{"" if login["account"] or by_click else "autofocus"}}></label>
@@ -9033,7 +9074,7 @@ autocomplete="current-password" {{"autofocus" if login["account"] else ""}}></la
 </nav>
 </header>
 % end
-<main id="main" class="{{page.css_class}} {{"record" if page.beside or page.unset else ""}}">
+<main id="main" class="{{page.css_class}} {{"record" if any(page.beside.values()) else ""}}">
 <header>
 % if page.above or page.kind:
 <nav class="above" aria-label="{{label("Where this is")}}">
@@ -9169,8 +9210,7 @@ maxlength="255" aria-label="{{words}}" placeholder="{{words}}">
 % if path:
 <a href="{{path}}">{{label(head)}}</a>
 % else:
-% is_state = head in (*BUG_STATES, *TASK_STATES)
-<span class="{{f"state {head}" if is_state else ""}}">{{label(head)}}</span>
+<span class="{{f"state {head}" if head in (*BUG_STATES, *TASK_STATES) else ""}}">{{label(head)}}</span>
 % end
 </th>
 % end
@@ -9182,10 +9222,11 @@ maxlength="255" aria-label="{{words}}" placeholder="{{words}}">
 % for head, (css_class, pieces) in zip(part.heads or [""] * len(row), row):
 % is_blank = not pieces or pieces == [("0", "")]
 % is_named = css_class.startswith(("number", "day", "level")) and head != "date"
+% key = f"key {head}" if head in (*BUG_STATES, *TASK_STATES) else ""
 % width = "blank" if is_blank else ""
 % width = "wide" if head in part.wide else width
 % name_shown = label(head) if is_named and head else ""
-<td class="{{css_class.replace("bar", "full")}} {{width}}" data-head="{{name_shown}}">
+<td class="{{css_class.replace("bar", "full")}} {{width}} {{key}}" data-head="{{name_shown}}">
 % if css_class == "bar":
 % told = label(", ").join(f"{label(word)} {number}" for word, number in pieces if word)
 <span class="bar" role="img" aria-label="{{told}}">
@@ -9852,10 +9893,10 @@ def refusal_page(exchange: Exchange, status: int) -> Contents:
         return login_page(exchange, {"to": exchange.asked_for()})
     say = sayer(exchange)
     here = place_of(exchange.path)
-    above = [(NAV_WORDS[here], here)] if here in NAV_PATHS else []
+    ways = [here, "/"] if here in NAV_PATHS and here != "/" else ["/"]
     sentence = translated(language_of(exchange), exchange.error)
     original = "" if sentence == exchange.error else exchange.error
-    links = [*above, ("Overview", "/")]
+    links = [(say("Back to {}").format(say(NAV_WORDS[path])), path) for path in ways]
     part = Section(text=[sentence], original=original, links=links)
     return Contents(say(HTTPStatus(status).phrase), [part])
 
