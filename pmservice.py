@@ -7818,7 +7818,7 @@ def label(language: str, word: str) -> str:
 
 def translated(language: str, sentence: str) -> str:
     """Return the sentence of a refusal in a language; itself if there is no translation."""
-    if language == "en":
+    if language == "en" or len(sentence) > MAX_PATH:  # the patterns would take long
         return sentence
     for pattern, words in SENTENCES.items():
         found = re.fullmatch(pattern, sentence, re.DOTALL)
@@ -8084,6 +8084,7 @@ Cell = tuple[str, Pieces]
 Say = Callable[[str], str]  # returns the label of a word
 
 NOTHING_SET: Cell = ("", [])
+UNSET: dict[str, Cell] = {"lastRunResult": ("state", [("not run", "")])}
 ONLY_ZERO: Pieces = [("0", "")]
 
 
@@ -8328,10 +8329,8 @@ class Sheet(NamedTuple):
         if isinstance(value, str):
             target = LISTS_OF_IDS.get(field, target)
         is_unset = value in ("", [], {}, DEFAULT_TEXTS.get(field), *kind.absent)
-        if field == "lastRunResult" and is_unset:
-            return "state", [("not run", "")]
         if is_unset or (target and value == 0):
-            return NOTHING_SET
+            return UNSET.get(field, NOTHING_SET)
         if target:
             css_class = "person" if target == "user" else "link"
             return css_class, [self.linked(target, item) for item in items_of(value)]

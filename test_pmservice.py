@@ -8963,6 +8963,11 @@ class TestPage:
         assert english in page.text.partition("英文原文")[2]
         assert ("p", {"lang": "en"}) in page.tags[opened:]
 
+    def test_sentence_that_would_take_long_to_translate_stays_english(self, filled):
+        name = urllib.parse.quote(" must be  to  characters, not blank (got " * 120)
+        page = browse(filled, f"/-/journal?{name}=x", status="*", Accept_Language="zh")
+        assert "英文原文" not in page.text
+
     @each("path", ["/bugs/99", "/products/99/bugs", "/bugs?limit=x", "/nothing"])
     def test_page_of_a_refusal_leads_to_the_list_and_the_overview(self, filled, path):
         main = browse(filled, path, status="*").links[-3:]
