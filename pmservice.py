@@ -5875,20 +5875,16 @@ def nothing_at(method: str, path: str) -> str:
 def nearest_path(method: str, path: str) -> str:
     """Return the path of an operation that was nearly meant by another path, "" without one.
 
-    The operation has this method. In the path that a fault matches (room 14), * stands for any
-    segment, at the end for several.
+    The operation has this method.
     """
     words = re.sub("/[0-9][^/]*", "/<id>", path).split("/")
     found = []
     for row in OPERATIONS:
         known = row.path.split("/")
-        if words[-1] == "*":
-            known = known[: len(words)]
         if row.method != method.replace("HEAD", "GET") or len(known) != len(words):
             continue
         if all(map(is_nearly, words, known)):
-            meant = zip(words, known, strict=True)
-            found.append(["*" if word == "*" else name for word, name in meant])
+            found.append(known)
     found.sort(key=lambda segments: sum(map(operator.ne, words, segments)))
     return "/".join(found[0]) if found else ""
 
@@ -5898,7 +5894,7 @@ def is_nearly(word: str, known: str) -> bool:
 
     No other differences count: who asks to clone a task does not mean to close it.
     """
-    if word == "*" or known in (word, "<user>", "<name>"):
+    if known in (word, "<user>", "<name>"):
         return True
     word = word.lower().replace("y", "ie")  # "story" is nearly "stories"
     short, long = sorted((word, known), key=len)
@@ -6756,46 +6752,17 @@ def call_pattern(match: str) -> re.Pattern[str]:
     return re.compile(translated.replace("\0", "[^/]+?"))
 
 
-def is_call(match: str) -> bool:
-    """Tell whether a `match` without a * is a call that the service knows."""
-    method, _, path = ONE_SEGMENT.sub("1", match).partition(" ")
-    with contextlib.suppress(bottle.HTTPError):
-        bottle.request.app.router.match({"REQUEST_METHOD": method, "PATH_INFO": path})
-        return True
-    return False
-
-
-def fits_a_call(match: str) -> bool:
-    """Tell whether a `match` with a * fits some call that is no control."""
-    # A segment of the pattern may be an id or an account: try each in place of <id>.
-    named = [name for name in ("1", *match.replace("*", "").split("/")) if name][:9]
+def fits(match: str, calls: Iterable[str]) -> bool:
+    """Tell whether a `match` fits one of these calls."""
     method, space, path = match.partition(" ")
     pattern = call_pattern(method.replace("HEAD", "GET") + space + path)
-    calls = [f"{row.method} {row.path}" for row in OPERATIONS]
-    pairs = itertools.product(named, (*calls, *OTHER_CALLS))
-    return any(pattern.match(re.sub("<.*>", *pair)) for pair in pairs)
-
-
-def fits(match: str) -> bool:
-    """Tell whether a `match` fits some call that is no control."""
-    return fits_a_call(match) if "*" in match else "/-/" not in match and is_call(match)
-
-
-def nearest_call(match: str) -> str:
-    """Return the `match` that was nearly meant by one that fits no call, "" without one."""
-    import difflib
-
-    method, _, path = match.partition(" ")
-    path = ONE_SEGMENT.sub("<id>", pattern_of(path.partition("?")[0]))
-    methods = difflib.get_close_matches(method, METHODS, 1)
-    if method in METHODS or "*" in method:
-        methods += METHODS
-    for one in methods:
-        meant = method if "*" in method else one
-        for near in (path, nearest_path(one, path)):
-            if near and fits(f"{meant} {near}"):
-                return f"{meant} {near}"
-    return ""
+    # A segment of the pattern may be an id or an account: try each in place of <id> or <user>.
+    for name in ("1", *match.replace("*", "").split("/")[:9]):
+        is_id = "*" in match or ID_IN_PATH.fullmatch(f"/{name}")
+        places = "<.*>" if is_id else "<user>|<name>"
+        if any(pattern.match(name.join(re.split(places, call))) for call in calls):
+            return True
+    return False
 
 
 def read_match(value: object) -> str:
@@ -6807,9 +6774,10 @@ def read_match(value: object) -> str:
         raise ValueError('must be a method and a path, such as "POST /tasks/*"')
     method, space, path = value.partition(" ")
     match = method + space + bare_path(path)
-    if not fits(match):
-        near = nearest_call(match)
-        remedy = f"; did you mean {near}?" if near else "; GET /openapi.json lists all calls"
+    calls = [*OTHER_CALLS, *(f"{row.method} {row.path}" for row in OPERATIONS)]
+    if not fits(match, calls):
+        meant = ONE_SEGMENT.sub("<id>", pattern_of(match))
+        remedy = suggest(meant, calls) or "; GET /openapi.json lists all calls"
         if "/-/" in match:
             remedy = "; faults never apply to controls"
         raise ValueError(f"fits no call (got {printable(match[:MAX_NAME])}){remedy}")

@@ -8338,7 +8338,7 @@ MEANT = [
 ]
 FITTING = """
     *; * *; GET *; * /*; */finish; PUT /*; POST /tasks/7/*; POST /tasks/7/finish; GET /products/27*bugs;
-    * /{a}/{b}/{c}/*; GET /tasks/9223372036854775807; GET /users/dev1; GET /users/a.b@c-d; GET /users/<account>;
+    GET /users/\\q*; * /{a}/{b}/{c}/*; GET /tasks/9223372036854775807; GET /users/dev1; GET /users/a.b@c-d; GET /users/<account>;
     GET /configurations/language;
     GET /openapi.json; HEAD /openapi.json/; GET /api.php/v1/products/; POST /zentao/api.php/v1/tasks/{id}/start
 """
@@ -8349,16 +8349,16 @@ UNFITTING = {  # what the error says after the match
     "GET /products?page=2":   "; did you mean GET /products?",
     "POST /-/reset":          "; faults never apply to controls.",
     "GET /" + "x" * 300:      "; GET /openapi.json lists all calls.",
-    "GET /products/(":        "; GET /openapi.json lists all calls.",
-    "GET /tasks/0":           "; did you mean GET /tasks/<id>?",
-    "PSOT /tasks/*":          "; did you mean POST /tasks/*?",
-    "POST /tsks/*":           "; did you mean POST /tasks/*?",
+    "GET /products/(":        "; did you mean GET /products?",
+    "GET /tasks/0":           "; did you mean GET /tasks?",
+    "PSOT /tasks/*":          "; did you mean PUT /tasks/<id>?",
+    "POST /tsks/<id>/start":  "; did you mean POST /tasks/<id>/start?",
     "PATCH /tasks/*":         "; GET /openapi.json lists all calls.",
-    "GET /tasks/*/begin":     "; GET /openapi.json lists all calls.",
-    "PUT /tasks/*/start":     "; did you mean POST /tasks/*/start?",
-    "* /task/7":              "; did you mean * /tasks/<id>?",
+    "GET /tasks/estimate":    "; did you mean GET /tasks/<id>/estimate?",
+    "PUT /tasks/*/start":     "; did you mean POST /tasks/<id>/start?",
+    "* /task/7":              "; did you mean PUT /tasks/<id>?",
     "* /{a}/{b}/{c}/{d}/*":   "; GET /openapi.json lists all calls.",
-    "DELETE /products/*/x":   "; GET /openapi.json lists all calls.",
+    "DELETE /products/*/x":   "; did you mean DELETE /products/<id>?",
     "GET /-/*":               "; faults never apply to controls.",
 }
 # fmt: on
