@@ -5910,9 +5910,8 @@ def decode(body: bytes) -> str:
     """Return the text of a body, without a byte order mark. Raises Refusal."""
     try:
         return body.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        wrong = "it ends too early" if "end of data" in error.reason else "it is not UTF-8"
-        raise Refusal(400, f"The body must be JSON in UTF-8, but {wrong}.") from None
+    except UnicodeDecodeError:
+        raise Refusal(400, "The body must be JSON in UTF-8.") from None
 
 
 def parse_body(body: bytes, content_type: str) -> Fields:
@@ -5936,22 +5935,9 @@ def parse_json(text: str, object_hook: Callable[[Members], Any] | None = None) -
         return json.loads(text, parse_constant=refuse_constant, object_hook=object_hook)
     except json.JSONDecodeError as error:  # its own words differ between versions of Python
         place = f"line {error.lineno}, column {error.colno}"
-        wrong = f"it ends too early, after {place}" if is_cut(error) else f"{place} is wrong"
-        raise Refusal(400, f"The body must be JSON, but {wrong}.") from None
+        raise Refusal(400, f"The body must be JSON, but {place} is wrong.") from None
     except ValueError:
         raise Refusal(400, "The body must be JSON; it has a number with too many digits.") from None
-
-
-# The rest of a JSON text that ends inside of a number, a word or an escape.
-BEGUN = re.compile(r"[eE][-+]?|[-.]|t(ru?)?|f(a(ls?)?)?|n(ul?)?|u?[0-9a-fA-F]*|\\u?[0-9a-fA-F]*|")
-
-
-def is_cut(error: json.JSONDecodeError) -> bool:
-    """Tell whether a JSON text is wrong because its end is missing."""
-    rest = error.doc[error.pos :].strip()
-    if error.msg == "Extra data":
-        return False
-    return error.msg.startswith("Unterminated") or BEGUN.fullmatch(rest) is not None
 
 
 def parse_form(text: str) -> Fields:
