@@ -638,13 +638,6 @@ def text_schema(pattern: str) -> Fields:
     return {"type": "string", "pattern": pattern}
 
 
-def whole_schema(least: int, most: int) -> Fields:
-    """Return the schema of an int between two bounds; those of 64 bits go without saying."""
-    bounds = {"minimum": least, "maximum": most}
-    ends = (-MAX_INT - 1, MAX_INT)
-    return INTEGER | {name: bound for name, bound in bounds.items() if bound not in ends}
-
-
 # fmt: off
 NOUNS = {"case": "TestCase", "testcase": "TestCase", "testtask": "TestTask",
          "testcases": "TestCases", "testtasks": "TestTasks"}  # words that are not written as one
@@ -696,7 +689,10 @@ def one_of(name: str, *words: str) -> Kind:
 
 def whole_kind(least: int = -MAX_INT - 1, most: int = MAX_INT) -> Kind:
     """Return the kind of an int between two inclusive bounds."""
-    return Kind("plain", whole(least, most), whole_schema(least, most))
+    bounds = {"minimum": least, "maximum": most}
+    ends = (-MAX_INT - 1, MAX_INT)  # of 64 bits, which go without saying
+    schema = {name: bound for name, bound in bounds.items() if bound not in ends}
+    return Kind("plain", whole(least, most), INTEGER | schema)
 
 
 def link(target: str) -> Kind:
@@ -6797,12 +6793,12 @@ Fault = Members
 # fmt: off
 #                look     read                               schema of a request
 SECONDS   = Kind("plain", number_of("seconds", 0, MAX_WAIT), {**HOURS_SCHEMA, "maximum": MAX_WAIT})
-COUNT     = Kind("plain", whole(0, MAX_CALLS),               whole_schema(0, MAX_CALLS))
+COUNT     = whole_kind(0, MAX_CALLS)
 OFFSET    = Kind("plain", number_of("seconds", -MAX_OFFSET, MAX_OFFSET), {**FLOAT, "minimum": -MAX_OFFSET, "maximum": MAX_OFFSET})
 MATCH     = text_kind("plain", read_match,                      {"type": "string", "pattern": f"^({CALL_PATTERN})$"})
 CALL_PATH = TEXT._replace(read=lambda value: bare_path(read_text(value)))
 EFFECTS   = {
-    "status":   Kind("plain", whole(200, 599),               whole_schema(200, 599)),
+    "status":   whole_kind(200, 599),
     "headers":  Kind("plain", read_headers,                  map_of(STRING)),
     "body":     text_kind("plain", read_json,                {}),
     "delay":    SECONDS,
@@ -6815,7 +6811,7 @@ JOURNAL = Shape(  # a status is a COUNT, because every status is below MAX_CALLS
     {"method": TEXT, "path": CALL_PATH, "status": COUNT, "count": COUNT, "wait": SECONDS}
 )
 # Of the page of calls; `every`: seconds after which it is loaded again.
-CALLS_QUERY = Shape({"text": TEXT, "every": Kind("plain", whole(1, 3600), whole_schema(1, 3600))})
+CALLS_QUERY = Shape({"text": TEXT, "every": whole_kind(1, 3600)})
 
 
 def check_exactly(shape: Shape, given: Fields) -> Members:
