@@ -12399,8 +12399,17 @@ def command_backup(settings: Fields, options: argparse.Namespace) -> None:
     tell(f"{settings['database']} copied to {out}")
 
 
-# The query from which the table release_story, which triggers keep, could be made again.
-NAMED_STORIES = "SELECT story, release FROM named_story"
+# The tables that triggers keep: the query that makes their rows again, and that for the rows.
+KEPT_BY_TRIGGERS = {
+    "tally": (
+        "SELECT product, counter, count(*) FROM counted GROUP BY product, counter",
+        "SELECT product, counter, number FROM tally WHERE number <> 0",
+    ),
+    "release_story": (
+        "SELECT release, story FROM named_story",
+        "SELECT release, story FROM release_story",
+    ),
+}
 
 
 def problems_of(store: Store) -> Iterator[str]:
@@ -12410,24 +12419,13 @@ def problems_of(store: Store) -> Iterator[str]:
             yield str(line)
     for table, id, other, _ in store.run("PRAGMA foreign_key_check"):
         yield f"{table} {id} names a row of {other} that does not exist"
-    yield from wrong_counters(store)
-    kept = "SELECT story, release FROM release_story"
-    for story, release in store.run(f"{NAMED_STORIES} EXCEPT {kept}"):
-        yield f"release_story: release {release} names story {story}, which is not stored"
-    for story, release in store.run(f"{kept} EXCEPT {NAMED_STORIES}"):
-        yield f"release_story: release {release} does not name story {story}, which is stored"
+    for table, (made, stored) in KEPT_BY_TRIGGERS.items():
+        for row in store.run(f"{made} EXCEPT {stored}"):
+            yield f"{table} lacks the row {tuple(row)}"
+        for row in store.run(f"{stored} EXCEPT {made}"):
+            yield f"{table} has the row {tuple(row)}, which is wrong"
     for problem in problems_in(store):
         yield f"{problem.resource.name} {problem.id}: {problem.field} {problem.rule}"
-
-
-def wrong_counters(store: Store) -> Iterator[str]:
-    """Yield the stored counters of products that differ from the records, a line each."""
-    recount = "SELECT product, counter, count(*) AS number FROM counted GROUP BY product, counter"
-    stored = "SELECT product, counter, number FROM tally WHERE number <> 0"
-    for product, counter, number in store.run(f"{recount} EXCEPT {stored}"):
-        yield f"tally: product {product} has {number:,} x {counter}, and another number is stored"
-    for product, counter, number in store.run(f"{stored} EXCEPT {recount}"):
-        yield f"tally: product {product} does not have {number:,} x {counter}, as is stored"
 
 
 def command_check(settings: Fields, options: argparse.Namespace) -> int:

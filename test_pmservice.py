@@ -12476,11 +12476,11 @@ class TestCommandLine:
         assert {file: file.read_bytes() for file in Path().glob("*.*")} == before
 
     @each(("statement", "word"), [
-        ("INSERT INTO release_story VALUES (77, 1)", "release 1 does not name story 77, which"),
-        ("DELETE FROM release_story WHERE story = 2", "release 1 names story 2, which is not"),
+        ("INSERT INTO release_story VALUES (77, 1)", "release_story has the row (1, 77), which is wrong"),
+        ("DELETE FROM release_story WHERE story = 2", "release_story lacks the row (1, 2)"),
         ("UPDATE tally SET number = 9 WHERE counter = 'bug active'",
-         "product 1 has 1 x bug active, and another number"),
-        ("INSERT INTO tally VALUES (1, 'story gone', 2)", "product 1 does not have 2 x story gone"),
+         "tally lacks the row (1, 'bug active', 1)"),
+        ("INSERT INTO tally VALUES (1, 'story gone', 2)", "tally has the row (1, 'story gone', 2)"),
         ("DELETE FROM user WHERE account = 'dev1'", "names a row of user that does not exist"),
         ("UPDATE project SET deleted = 2", "CHECK constraint failed in project"),
         ("UPDATE project SET parent = 1 WHERE id = 1", "project 1: parent must not be the program"),
