@@ -2814,14 +2814,10 @@ class Store:
         found: Record | None = self.run(sql, values).fetchone()
         return found
 
-    def value(self, sql: str, values: Any = ()) -> Any | None:
+    def value(self, sql: str, values: Any = ()) -> Any:
         """Return the first value of a query's first row, None without one."""
         row = self.row(sql, values)
         return row[0] if row else None
-
-    def number(self, sql: str, values: Any = ()) -> int:
-        """Return the number that is the only value of a query."""
-        return int(self.run(sql, values).fetchone()[0])
 
     # Any resource
 
@@ -2913,7 +2909,7 @@ class Store:
             "offset": query["offset"],
             **narrowed,
         }
-        total = self.number(count, values) if counted else 0
+        total = self.value(count, values) if counted else 0
         return total, self.run(select, values)
 
     def enclosed(self, listing: Listing, id: int, most: int) -> sqlite3.Cursor:
@@ -2955,7 +2951,8 @@ class Store:
             JOIN {table} ON {table}.id = value
             WHERE product <> ?
         """
-        return self.value(sql, (json.dumps(ids), product))
+        id: int | None = self.value(sql, (json.dumps(ids), product))
+        return id
 
     # People and tokens
 
@@ -3084,7 +3081,8 @@ class Store:
 
     def latest_version(self, story: int) -> int | None:
         """Return the version of a story, even a deleted one, None if the caller may not see it."""
-        return self.value("SELECT version FROM seen_story WHERE id = ?", (story,))
+        version: int | None = self.value("SELECT version FROM seen_story WHERE id = ?", (story,))
+        return version
 
     def link_story(self, execution: int, story: int) -> None:
         """Link a story to an execution and its project."""
@@ -3207,7 +3205,7 @@ class Store:
         A stored user with one of them and another account moves to an id above all others.
         """
         given = {user["id"]: user.get("account") for user in users if "id" in user}
-        last = max([self.number("SELECT max(id) FROM user"), *given])
+        last = max([self.value("SELECT max(id) FROM user"), *given])
         sql = "UPDATE user SET id = ? WHERE id = ? AND account <> ? COLLATE NOCASE"
         for id, account in given.items():
             last += self.run(sql, (last + 1, id, account)).rowcount
@@ -3305,7 +3303,7 @@ class Database:
         """Open a file that is there, upgrading it if needed. Return whether it was empty."""
         inode = os.stat(self.file).st_ino
         with self.querying() as store:
-            version = store.number("PRAGMA user_version")
+            version: int = store.value("PRAGMA user_version")
             last = max(schema().versions)
             if version < last and not self.older:
                 self.upgrade()
@@ -3506,7 +3504,7 @@ class Database:
         if not (writable and self.in_place()):
             return False
         with self.reading() as store:
-            return store.number("SELECT count(*) FROM user") > 0
+            return bool(store.value("SELECT count(*) FROM user"))
 
 
 # Which databases are refused
