@@ -443,6 +443,11 @@ def read_filled_commas(value: object) -> str | list[str]:
     return words
 
 
+def items_between(commas: str) -> list[str]:
+    """Return the accounts of a stored white list, `,dev1,qa1,`, or other items between commas."""
+    return [item for item in commas.split(",") if item]
+
+
 def split_commas(text: str) -> list[str]:
     """Return what stands between the commas of a text. Raises ValueError for too many items."""
     refuse_many(text.count(",") + 1)
@@ -586,7 +591,7 @@ def read_trunk_or_build(value: object) -> int:
 def read_stages(value: object) -> str:
     """Return stages joined by commas, from an array or from text that is joined already."""
     if not isinstance(value, list):
-        value = [word for word in read_text(value).split(",") if word]
+        value = items_between(read_text(value))
     if not all(word in CASE_STAGES for word in value):
         raise ValueError(f"must be one or more of {', '.join(CASE_STAGES)}")
     return read_text(",".join(value))
@@ -1747,11 +1752,6 @@ def one_by_one(write_one: Callable[[Any], str]) -> Write:
         return map(write_one, values)
 
     return write
-
-
-def items_between(commas: str) -> list[str]:
-    """Return the accounts of a stored white list, `,dev1,qa1,`, or other items between commas."""
-    return [item for item in commas.split(",") if item]
 
 
 def write_references(values: Column, scene: Scene, unset: str) -> Written:
@@ -11720,7 +11720,7 @@ def dict_in(value: object) -> Fields:
 def items_in(value: object) -> list[Any]:
     """Return the items of an array, or between commas; PHP writes some arrays as objects."""
     if isinstance(value, str):
-        return [item for item in value.split(",") if item]
+        return items_between(value)
     if isinstance(value, dict):
         return list(value.values())
     return value if isinstance(value, list) else [value]
