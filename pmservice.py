@@ -2918,10 +2918,10 @@ class Store:
         _, rows = self.page(listing, {listing.within: id}, place, counted=False)
         return rows
 
-    def has_children(self, table: str, id: int) -> bool:
-        """Tell whether undeleted rows of a table, or of a view of it, have this parent."""
-        sql = f"SELECT 1 FROM {table} WHERE parent = ? AND NOT deleted"
-        return self.row(sql, (id,)) is not None
+    def has_children(self, program: int) -> bool:
+        """Tell whether a program has undeleted programs or projects below it."""
+        sql = "SELECT 1 FROM project WHERE parent = ? AND NOT deleted"
+        return self.row(sql, (program,)) is not None
 
     def breaking(self, constraint: Constraint, id: int = 0) -> Iterator[tuple[int, int, str]]:
         """Yield the rows that break a constraint: the id, the wrong link or 0, and the rule.
@@ -3961,12 +3961,9 @@ def delete_program(store: Store, row: Record, body: Fields) -> int:
 
     One with children is refused.
     """
-    id: int = row["id"]
-    if store.has_children("project", id):
-        rule = "cannot be deleted"  # without the reason, which the caller may not see
-        if store.has_children("seen_project", id):
-            rule = "has children; delete or move them first"
-        raise Refusal(400, f"This program {rule}.")
+    if store.has_children(row["id"]):
+        # no child is named: the caller may not see it
+        raise Refusal(400, "A program with children cannot be deleted; delete or move them first.")
     return delete_record(store, row, body, PROGRAM)
 
 

@@ -3041,7 +3041,7 @@ TELLING = {  # where an answer has to depend on what is hidden: how it is refuse
     # "a name once a product among those not deleted"
     **dict.fromkeys(("POST /projects/<id>/builds", "POST /builds", "PUT /builds/<id>"), f"name {NAME_TAKEN}."),
     # "A program that has children cannot be deleted"
-    "DELETE /programs/<id>": "This program cannot be deleted.",
+    "DELETE /programs/<id>": "A program with children cannot be deleted; delete or move them first.",
 }
 # fmt: on
 MEMBERS = ("dev2", "pm1", "only1")
@@ -5290,7 +5290,7 @@ class TestUsers:
 REFUSED_WORDS = [  # the status, the request, what is sent, words of the refusal
     (400, "POST /projects/1/releases",          dict(RELEASE, build=[1, 2]),          "whole number"),
     (400, "POST /products/1/stories?type=epic", STORY,                                "story, requirement"),
-    (400, "DELETE /programs/6",                 None,                                 "has children; delete or move"),
+    (400, "DELETE /programs/6",                 None,                                 "A program with children cannot be deleted; delete or move them first."),
     (404, "GET /programs/1",                    None,                                 "no program 1"),
     (404, "POST /executions/6/tasks",           TASK,                                 "no execution or project 6"),
     (404, "GET /configurations/versoin",        None,                                 "did you mean version"),
