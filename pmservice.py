@@ -4426,11 +4426,8 @@ def add_results(steps: list[Members], given: list[Fields]) -> None:
     elif len(given) <= len(runnable):
         ordered = runnable
     else:
-        noun = "item" if len(runnable) == 1 else "items"
-        rule = f"must have at most {len(runnable)} {noun}, one for each step of the test case"
-        if len(steps) > len(runnable):
-            rule += f", or {len(steps)} with its groups"
-        raise Invalid(steps=f"{rule} (got {len(given)})")
+        rule = "must have at most one item for each step of the test case"
+        raise Invalid(steps=f"{rule}: {len(runnable)} (got {len(given)})")
     for step, item in zip(ordered, given, strict=False):
         if item:
             step |= {"result": item["result"], "real": item.get("real", "")}
@@ -4443,9 +4440,7 @@ def named_steps(steps: Iterable[Members], given: Iterable[Fields]) -> list[Membe
     for place, item in enumerate(given):
         step = by_id.pop(item.get("id"), None) if item else {}
         if step is None:
-            rule = "is required, because other results name their steps"
-            if "id" in item:
-                rule = f"must be the id of a step of this test case, once (got {item['id']})"
+            rule = "must be the id of a step of this test case, in all items or in none, and once"
             broken[f"steps{inside(place, 'id')}"] = rule
         named.append(step or {})
     if broken:
