@@ -3228,8 +3228,6 @@ PRAGMAS = (  # of every connection
     "PRAGMA journal_size_limit = 4194304",  # cuts a log that a long read made grow back to 4 MiB
     "PRAGMA temp_store = MEMORY",  # sorts lists even when the disk of temporary files is full
 )
-# SQLite's error where processes cannot share memory by a file, as the write-ahead log needs.
-NO_SHARING = "disk I/O"
 # Files up to this size, in bytes, get a full quick_check when opened (a few milliseconds).
 CHECK_SIZE = 4 * 1024 * 1024
 
@@ -3254,7 +3252,6 @@ class Database:
         self.in_memory = path == ":memory:"
         self.file = path if self.in_memory else absolute(path)
         self.inode: int | None = None  # of the file that is written, once it is open
-        self.made = False  # whether the file was not there before
         self.read_only = existing and not self.in_memory
         self.older = older
         if self.in_memory:
@@ -3273,10 +3270,6 @@ class Database:
             self.created = self.open()
         except BaseException as error:
             self.close()
-            if self.made and NO_SHARING in str(error):  # nobody can have written there
-                for suffix in ("", "-wal", "-shm"):
-                    with contextlib.suppress(OSError):
-                        os.unlink(self.file + suffix)
             if isinstance(error, (OSError, sqlite3.Error, UnicodeDecodeError)):
                 raise explain(path, error) from None
             raise
@@ -3295,7 +3288,6 @@ class Database:
             # With mode 0600, unless it exists: SQLite would give it 0644.
             with contextlib.suppress(FileExistsError):
                 Path(self.path).touch(mode=0o600, exist_ok=False)
-                self.made = True
         refuse_strange(self.path, self.read_only)
         return self.open_file()
 
@@ -3521,7 +3513,8 @@ def explain(path: str, error: Exception) -> StartError:
     # SQLite's message quotes the damaged schema, which Python cannot decode.
     if isinstance(error, UnicodeDecodeError) or "malformed" in problem:
         return damaged(path, problem)
-    if NO_SHARING in problem:
+    # As where processes cannot share memory by a file, which the write-ahead log needs.
+    if "disk I/O" in problem:
         remedy = "keep the database on a local disk or, in a container, in a named volume, or "
         return unusable(path, f"this file system cannot hold the database ({problem})", remedy)
     if "locked" in problem:
