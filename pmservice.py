@@ -3506,10 +3506,8 @@ def explain(path: str, error: Exception) -> StartError:
     """Return the error that says why a database cannot be opened, and what to do."""
     if isinstance(error, OSError):
         return unusable(path, str(error.strerror))
-    problem = str(error)
     # In Python 3.10, this error has no message when the schema is not text.
-    if not problem:
-        return damaged(path, "its schema is not text")
+    problem = str(error) or "malformed schema"
     # SQLite's message quotes the damaged schema, which Python cannot decode.
     if isinstance(error, UnicodeDecodeError) or "malformed" in problem:
         return damaged(path, problem)
