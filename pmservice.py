@@ -10263,7 +10263,6 @@ class Server(TcpWSGIServer):  # type: ignore[misc]
         """Answer the clients that have connected already, for GRACE seconds at most."""
         for _ in range(LAST_CLIENTS):
             self.handle_accept()
-        stop_listening(self.socket)
         # only the listening socket: self.close() would also close what wakes this thread
         self.asyncore.dispatcher.close(self)
         now = time.monotonic()
@@ -10282,12 +10281,6 @@ class Server(TcpWSGIServer):  # type: ignore[misc]
             channel.request or channel.requests or channel.total_outbufs_len
             for channel in list(self.active_channels.values())
         )
-
-
-def stop_listening(listener: socket.socket) -> None:
-    """Let a socket refuse connections, also where a child process still has it."""
-    with contextlib.suppress(OSError):  # some systems do this for connections alone
-        listener.shutdown(socket.SHUT_RDWR)
 
 
 def is_first_page(listing: Listing, query: str) -> bool:

@@ -10648,22 +10648,6 @@ class TestRunning:
         with pytest.raises(ConnectionError, match=f"^GET {served.url}/products: "):
             served.get("/products")
 
-    @SIGNALS
-    def test_port_is_closed_though_a_child_process_lives(self):
-        reader, writer = os.pipe()
-        with pmservice.running() as served:
-            child = os.fork()
-            if not child:
-                os.close(writer)
-                os.read(reader, 1)  # until the other end is closed
-                os._exit(0)
-        host, port = urllib.parse.urlsplit(served.url).netloc.split(":")
-        with pytest.raises(ConnectionRefusedError):
-            socket.create_connection((host, int(port)), 10).close()
-        os.close(writer)
-        os.close(reader)
-        os.waitpid(child, 0)
-
     @each("end", ["pass", "raise KeyboardInterrupt", "sys.exit(3)"])
     def test_script_that_never_leaves_it_ends(self, tmp_path, end):
         script = tmp_path / "script.py"
