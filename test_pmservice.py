@@ -11469,7 +11469,7 @@ class TestPull:
         ("tokens",   (302, {"Location": "https://x.example/?given-password"}, b""), 2,
             "POST URL/tokens was answered 302: a redirect to https://x.example/?***, which is not"
             " followed; give that address instead"),
-        ("tokens",   {"token": "a\nb"}, 2, "a token must be letters, digits and signs of ASCII, without spaces"),
+        ("tokens",   {"token": "a\nb"}, 2, f"token {pmservice.WORD.rule}"),
         ("user",     (200, {}, b"<html>Log in</html>"), 2, UNREADABLE.replace("products", "user")),
         ("user",     b"given-token\r\n", 2, "GET URL/user was not answered: ***\\r\\n"),
         ("products", (403, {}, rb'{"error": "\u001b[2J"}'), 1, "GET URL/products was answered 403: \\x1b[2J"),
