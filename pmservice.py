@@ -6532,7 +6532,6 @@ def openapi(url: str, day: date, further: Iterable[Operation] = ()) -> Members:
 
 MAX_CALLS = 1000  # calls that the journal keeps
 MAX_KEPT = 8 * 1024  # bytes of a body or an answer that it keeps
-MAX_HEADERS = 100  # headers of a call that it keeps
 MAX_OFFSET = 10**9  # seconds by which the clock can be shifted
 MAX_WAIT = 60  # seconds of a delay, or of waiting for calls
 MAX_WAITING = 24  # calls that wait at once: the other workers (room 17) answer the other calls
@@ -6602,9 +6601,8 @@ class Clock:
 def cut_for_journal(exchange: Exchange) -> None:
     """Forget what the journal does not show; the rest is made into JSON when somebody reads it."""
     environ = exchange.environ
-    headers = [name for name in environ if name[:5] == "HTTP_"][:MAX_HEADERS]
-    sent = (*headers, *OTHERS_SENT)
-    exchange.environ = {name[:MAX_PATH]: environ.get(name, "")[:MAX_PATH] for name in sent}
+    headers = [name for name in environ if name.startswith("HTTP_")]
+    exchange.environ = {name: environ.get(name, "")[:MAX_PATH] for name in (*headers, *OTHERS_SENT)}
     exchange.body = kept(exchange.body)
     exchange.answer = list(map(kept, exchange.answer))
 
@@ -6654,7 +6652,7 @@ def sent_url(call: Exchange, query: str) -> str:
     if not path:  # as with other servers than this one's
         raw = call.environ["SCRIPT_NAME"] + call.raw_path
         path = urllib.parse.quote(raw, "/", "latin-1", "replace")
-    url = ABSOLUTE.sub("", path).partition("?")[0][:MAX_PATH]
+    url = ABSOLUTE.sub("", path).partition("?")[0]
     if query:
         url += f"?{query}"
     return urllib.parse.quote(url, URL_MARKS, "latin-1", "replace")

@@ -8245,14 +8245,10 @@ class TestJournal:
     @pytest.mark.filterwarnings("ignore:Unknown REQUEST_METHOD")
     def test_journal_cuts_what_is_long(self, memory):
         name = "n" * 3000
-        sent = {f"X-{name}": "v" * 3000}
-        sent |= {f"Z{n}": "v" for n in range(300)}
-        memory.call("A" * 60_000, f"/{name}?x={name}", **sent)
+        memory.call("A" * 60_000, f"/{name}?x={name}", X="v" * 3000)
         (call,) = memory.calls(f"method={'A' * 20}")
-        headers = call["headers"]
-        texts = [call["path"], call["query"], *headers, *headers.values()]
-        assert max(map(len, texts)) == 1000
-        assert len(headers) == 102  # with Content-Type and Content-Length
+        for text in (call["path"], call["query"], call["headers"]["X"]):
+            assert len(text) == 1000
 
     @each(("sent", "kept"), NOTED_BODIES)
     def test_journal_keeps_bodies_without_their_secrets(self, memory, sent, kept):
