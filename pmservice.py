@@ -520,7 +520,6 @@ def read_people(value: object) -> list[str | int]:
     if isinstance(value, str):
         value = split_commas(value)
     given = value if isinstance(value, list) else [value]
-    refuse_many(len(given))
     people = dict.fromkeys(map(read_person, given))
     return [person for person in people if person is not None]
 
