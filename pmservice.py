@@ -4323,7 +4323,7 @@ def recall_story(store: Store, story: Record, body: Fields) -> int:
 
 def make_link(table: str, on: bool) -> Perform:
     """Return the operation that links stories or bugs to a plan, or unlinks them: all or none."""
-    field = {"story": "stories", "bug": "bugs"}[table]
+    field = RESOURCES[table].array
     action = f"linked {field}" if on else f"unlinked {field}"
 
     def perform(store: Store, plan: Record, body: Fields) -> int:
