@@ -200,6 +200,7 @@ MAX_LEVELS = 50  # of departments, and of programs
 
 Members = dict[str, Any]  # of a JSON object, by name
 Fields = Mapping[str, Any]  # the same, only read: a body, a record, a JSON Schema
+NO_FIELDS: Fields = MappingProxyType({})
 
 
 class Refusal(Exception):
@@ -217,7 +218,7 @@ class Invalid(Refusal):
     As for a dict, fields can also be given as keywords.
     """
 
-    def __init__(self, fields: Mapping[str, str] = MappingProxyType({}), **more: str):
+    def __init__(self, fields: Mapping[str, str] = NO_FIELDS, **more: str):
         self.fields = {**fields, **more}
         broken = [f"{field} {rule}" for field, rule in self.fields.items()]
         super().__init__(400, sentences(broken))
@@ -880,9 +881,6 @@ def with_value(rule: str, field: str, value: object) -> str:
         return rule
     words, mark, remedy = rule.partition("; ")
     return f"{words} (got {sent}){mark}{remedy}"
-
-
-NO_FIELDS: Fields = MappingProxyType({})
 
 
 def check(
@@ -3900,7 +3898,7 @@ def check_constraints(
     resource: Resource,
     id: int,
     changed: Iterable[str],
-    linked: Mapping[str, Sequence[int]] = MappingProxyType({}),
+    linked: Mapping[str, Sequence[int]] = NO_FIELDS,
 ) -> None:
     """Raise Invalid if a row breaks a rule between records now that these fields are changed.
 
