@@ -5002,8 +5002,7 @@ def read_members(pairs: list[tuple[str, Any]]) -> Members:
     members = dict(pairs)
     if len(members) < len(pairs):
         [(name, _)] = Counter(name for name, _ in pairs).most_common(1)
-        rule = with_value("is given twice in one object", name, dict(pairs[:5]))
-        raise Refusal(400, f"{name} {rule}.")
+        raise Refusal(400, f"{name} is given twice in one object.")
     return members
 
 
