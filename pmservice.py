@@ -12290,10 +12290,7 @@ def command_user(settings: Fields, options: argparse.Namespace) -> None:
         if known and known["deleted"]:
             raise StartError(f"user {known['id']}, {account}, is deleted: nothing was changed")
         id = save_user(store, values)
-    done = "created"
-    if known:
-        done = "changed" if given else "unchanged: nothing was asked for"
-    tell(f"user {id}, {known['account'] if known else account}, {done}")
+    tell(f"user {id}, {account}, {'changed' if known else 'created'}")
 
 
 def give_name(part: str, path: str) -> None:
