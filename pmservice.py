@@ -1553,9 +1553,9 @@ DEPARTMENT = Resource("department", "department", "departments", "name",        
 USER       = Resource("user",       "user",       "users",       "account",       USER_FIELDS,       {"realname": same("account")},
                       hidden="password group")
 PROGRAM    = Resource("program",    "project",    "programs",    "name",          PROJECT_FIELDS,    A_PROGRAM,
-                      types="program", rules=(BEGIN_TO_END, REAL_BEGIN_TO_END, require_own_project), hidden="products")
+                      types="program", rules=(BEGIN_TO_END, REAL_BEGIN_TO_END), hidden="products")
 PROJECT    = Resource("project",    "project",    "projects",    "name",          PROJECT_FIELDS,    A_PROJECT,
-                      types="project", rules=(BEGIN_TO_END, require_own_project), hidden="products")
+                      types="project", rules=(BEGIN_TO_END,), hidden="products")
 EXECUTION  = Resource("execution",  "project",    "executions",  "name project",  PROJECT_FIELDS,    AN_EXECUTION,
                       types="sprint stage", rules=(BEGIN_TO_END, days_fit, require_own_project), hidden="products")
 HOME       = Resource("execution or project", "project", "", "",                PROJECT_FIELDS,    {},
