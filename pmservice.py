@@ -1510,22 +1510,9 @@ ASSIGNED = {**OPENED, "assignedDate": assigned_now}
 AT_HOME = {"execution": same("project"), "project": of_execution}
 RUN_NOW = {"date": now, "lastRunner": caller, "caseResult": result_of_steps}
 A_PROGRAM = {"acl": "open", "type": "program", **LASTING, **OPENED}
-A_PROJECT = {
-    **LASTING,
-    **OPENED,
-    "acl": "private",
-    "type": "project",
-    "model": "scrum",
-    "team": same("name"),
-}
-AN_EXECUTION = {
-    **LASTING,
-    **OPENED,
-    "acl": "private",
-    "type": "sprint",
-    "parent": same("project"),
-    "team": same("name"),
-}
+PRIVATE = {**LASTING, **OPENED, "acl": "private", "team": same("name")}
+A_PROJECT = {**PRIVATE, "type": "project", "model": "scrum"}
+AN_EXECUTION = {**PRIVATE, "type": "sprint", "parent": same("project")}
 # Plans as a request names them, in `plan`; see plans_and_reviewers (room 8).
 PLAN_IDS = STORY_FIELDS["plans"]._replace(read=read_plan_ids)
 STORY_WHOLE = (  # not in lists
