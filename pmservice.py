@@ -6522,7 +6522,7 @@ START_SNAPSHOT = ""  # a name that no path can have
 BLANKED = "***"
 CONTROLS_OFF = "The controls are off; start the service with --control."
 # The keys of the environ that the journal keeps besides the headers.
-OTHERS_SENT = ("CONTENT_TYPE", "CONTENT_LENGTH", "REQUEST_URI", "SCRIPT_NAME", "QUERY_STRING")
+OTHERS_SENT = ("CONTENT_TYPE", "CONTENT_LENGTH", "REQUEST_URI", "QUERY_STRING")
 SECRET_HEADERS = ("Token", "Authorization", "Cookie")
 OTHER_CALLS = ("GET /", "GET /openapi.json")  # that are no operations
 URL_MARKS = "/?&=%:,;@!$'()*+[]~"  # the characters of a URL that stay as they are
@@ -6631,10 +6631,7 @@ def shown_call(call: Exchange) -> str:
 
 def sent_url(call: Exchange, query: str) -> str:
     """Return the path of a request as it was sent, with the query whose secrets are blanked."""
-    path = call.environ["REQUEST_URI"]
-    if not path:  # as with other servers than this one's
-        raw = call.environ["SCRIPT_NAME"] + call.raw_path
-        path = urllib.parse.quote(raw, "/", "latin-1", "replace")
+    path = call.environ["REQUEST_URI"] or call.asked_for()  # as with other servers than this one's
     url = ABSOLUTE.sub("", path).partition("?")[0]
     if query:
         url += f"?{query}"
