@@ -3738,7 +3738,7 @@ def empty_database() -> sqlite3.Connection:
 # `modify` and `move` end in `save`, which logs the action; a function that changes a record in
 # another way calls `log_action` itself. Creating a record logs nothing.
 
-Perform = Callable[[Store, Any, Fields], int]
+Performer = Callable[..., Any]
 
 
 @dataclasses.dataclass
@@ -4306,7 +4306,7 @@ def recall_story(store: Store, story: Record, body: Fields) -> int:
 # Plans, builds, test tasks
 
 
-def make_link(table: str, on: bool) -> Perform:
+def make_link(table: str, on: bool) -> Performer:
     """Return the operation that links stories or bugs to a plan, or unlinks them: all or none."""
     field = RESOURCES[table].array
     action = f"linked {field}" if on else f"unlinked {field}"
@@ -5196,9 +5196,6 @@ def target_of(path: str) -> str:
     if word == "executions" and len(rest) > 1:  # something of an execution
         return HOME.name  # a project can stand in for it
     return BY_WORD[word].name if rest and word in BY_WORD else ""
-
-
-Performer = Callable[..., Any]
 
 
 @dataclasses.dataclass(eq=False)
