@@ -5010,10 +5010,7 @@ def parse_fixture(text: str) -> Members:
     return document
 
 
-Progress = Callable[[str], None]  # shows how far it is
-
-
-def load(store: Store, document: Fields, progress: Progress = lambda words: None) -> int:
+def load(store: Store, document: Fields) -> int:
     """Insert the records of a fixture, all or none, inside of `loading` (room 7).
 
     Return how many it has. Raises Refusal that says which record is wrong. Users come first, since
@@ -5021,23 +5018,21 @@ def load(store: Store, document: Fields, progress: Progress = lambda words: None
     """
     places: Places = {}
     for array in dict.fromkeys(["users", *document]):
-        places[array] = load_array(store, array, document.get(array) or (), progress)
+        places[array] = load_array(store, array, document.get(array) or ())
     store.place_records()
-    progress("checking the links …")
     for problem in problems_in(store):
         refuse_loaded(places, problem)
     return sum(map(len, places.values()))
 
 
-def load_array(store: Store, array: str, records: Sequence[Any], progress: Progress) -> list[int]:
+def load_array(store: Store, array: str, records: Sequence[Any]) -> list[int]:
     """Insert the records of an array, and return their ids. Raises Refusal."""
     resource, place = FIXTURE[array], 0
-    checked = []
+    checked: list[Members] = []
     ids: list[int] = []
     try:
-        for place, record in enumerate(records):
-            if place % 1000 == 0:
-                progress(f"{array}: {place:,} of {len(records):,} records")
+        for record in records:
+            place = len(checked)
             checked.append(check_record(store, resource, record))
         if resource is USER and store.is_empty():
             store.free_ids(checked)
@@ -11168,7 +11163,7 @@ def fill(database: Database, settings: Fields) -> list[str]:
             Play(store, settings["language"]).perform_all()
             return ["A made-up company was loaded."]
         show_progress(f"reading {name} …")
-        total = load(store, parse_fixture(fixture_text(source)), show_progress)
+        total = load(store, parse_fixture(fixture_text(source)))
         return [f"{total:,} records loaded from {name}."]
 
 
@@ -12232,7 +12227,7 @@ def command_load(settings: Fields, options: argparse.Namespace) -> None:
     show_progress(f"reading {name} …")
     text = stdin_text() if name == "-" else fixture_text(name)
     with open_database(settings) as database, naming(name), database.loading() as store:
-        records = load(store, parse_fixture(text), show_progress)
+        records = load(store, parse_fixture(text))
     tell(f"{records:,} records loaded into {settings['database']}")
 
 

@@ -12479,16 +12479,16 @@ class TestCommandLine:
             assert copy.product()["id"] == removed + 1
 
     @TERMINALS
-    def test_long_work_shows_progress_on_a_terminal(self, run):
+    def test_long_work_is_named_on_a_terminal(self, run):
         Path("f.json").write_text(json.dumps({"products": [{"name": "P"}] * 1001}))
-        for command, *words in (
-            ("load f.json", "reading f.json …", "\rproducts: 1,000 of 1,001 records"),
+        for command, words in (
+            ("load f.json", "reading f.json …"),
             ("load absent.json", "reading absent.json …"),
         ):
             with contextlib.redirect_stderr(to_terminal()) as screen:
                 pmservice.main(command.split())
             *shown, last = screen.shown().split("\r")
-            assert not [one for one in words if one not in "\r".join(shown)]
+            assert words in "\r".join(shown)
             assert "…" not in last
             assert shown[-1].strip() == ""  # the line is cleared
 
