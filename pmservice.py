@@ -1761,8 +1761,8 @@ def write_hours(values: Column, scene: Scene, unset: str) -> Written:
     return [str(int(value)) if value.is_integer() else repr(value) for value in values]
 
 
-def write_states(values: Column, scene: Scene, unset: str) -> Written:
-    return [f'{{"code":"{value}","name":"{value.capitalize()}"}}' for value in values]
+def write_state(state: str) -> str:
+    return f'{{"code":"{state}","name":"{state.capitalize()}"}}'
 
 
 def write_role(role: str) -> str:
@@ -1799,7 +1799,7 @@ AS_TEXT       = Writer(one_by_one(quote),   STRING)
 AS_NULLABLE   = Writer(if_set(quote),    STRING)
 AS_NUMBER     = Writer(if_set(str),      INTEGER)
 AS_HOURS      = Writer(write_hours,      HOURS_SCHEMA)
-AS_CODED      = Writer(write_states,     STATE_SCHEMA)  # "object (`code` string, `name` string)"
+AS_CODED      = Writer(one_by_one(write_state), STATE_SCHEMA)  # "object (`code` string, `name` string)"
 AS_ROLE       = Writer(one_by_one(write_role), flat_object("Role", "", "code name"))
 AS_REFERENCES = Writer(write_whitelists, array_of(REFERENCE_SCHEMA))
 AS_ACCOUNTS   = Writer(one_by_one(write_accounts), array_of(STRING))
