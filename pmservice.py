@@ -2896,12 +2896,6 @@ class Store:
         total = self.value(count, values) if counted else 0
         return total, self.run(select, values)
 
-    def enclosed(self, listing: Listing, id: int, most: int) -> sqlite3.Cursor:
-        """Return the rows of a list inside of a record, at most so many; -1: all."""
-        place = {"limit": most, "offset": 0}
-        _, rows = self.page(listing, {listing.within: id}, place, counted=False)
-        return rows
-
     def has_children(self, program: int) -> bool:
         """Tell whether a program has undeleted programs or projects below it."""
         sql = "SELECT 1 FROM project WHERE parent = ? AND NOT deleted"
@@ -6117,7 +6111,8 @@ def record_text(store: Store, view: View, id: int | str, target: str = "", most:
         raise Refusal(404, f"There is no {target} {id}.")
     members = {}
     for listing in ENCLOSED.get(view, ()):
-        items = store.enclosed(listing, number, most)
+        place = {"limit": most, "offset": 0}
+        _, items = store.page(listing, {listing.within: number}, place, counted=False)
         members[listing.key] = f"[{render_all(store, listing.view, items)}]"
     if view.logged:
         members["actions"] = store.actions(view.resource.table, number)
