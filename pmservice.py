@@ -2820,16 +2820,12 @@ class Store:
         """Insert a record and its parts, which are rows of other tables; return its id."""
         parts, columns = resource.parts_and_columns(values, kinds)
         id = self.insert(resource.table, columns)
-        self.insert_parts(id, parts)
-        return id
-
-    def insert_parts(self, id: int, parts: Sequence[tuple[Part, Any]]) -> None:
-        """Insert the parts of a record."""
-        for part, values in parts:
-            for row in rows_of_part(id, part, values):
+        for part, items in parts:
+            for row in rows_of_part(id, part, items):
                 # An id may be sent twice. A row with its own id (a fixture's step) must be new.
                 conflict = "" if "id" in row else "OR IGNORE"
                 self.insert(part.table, row, conflict)
+        return id
 
     def replace_part(self, id: int, part: Part, values: Iterable[Any]) -> None:
         """Replace the rows of a part of a record; those that are wanted again stay as they are."""
