@@ -11465,8 +11465,12 @@ def serving(host: str, port: int, make: Callable[[], Service]) -> Iterator[Serve
 
 
 @contextlib.contextmanager
-def serving_in_thread(make: Callable[[], Service]) -> Iterator[Service]:
-    """Serve what `make` returns on a free port of 127.0.0.1, in a thread, while the block runs."""
+def running(database: FilePath = ":memory:", **settings: Unpack[Settings]) -> Iterator[Running]:
+    """Serve on a free port of 127.0.0.1, in a thread, while the block runs.
+
+    The settings are those of `create_app`.
+    """
+    make = functools.partial(create_app, database, **settings)
     with serving("127.0.0.1", 0, make) as server:
         thread = threading.Thread(target=server.run, daemon=True)
 
@@ -11479,22 +11483,12 @@ def serving_in_thread(make: Callable[[], Service]) -> Iterator[Service]:
         # A script may end without leaving the block. Python would then kill the daemon thread, so
         # the server is stopped before.
         atexit.register(end)
+        service = server.service
         try:
-            yield server.service
+            yield Running(service.url, service.token, service)
         finally:
             atexit.unregister(end)
             end()
-
-
-@contextlib.contextmanager
-def running(database: FilePath = ":memory:", **settings: Unpack[Settings]) -> Iterator[Running]:
-    """Serve on a free port of 127.0.0.1, in a thread, while the block runs.
-
-    The settings are those of `create_app`.
-    """
-    make = functools.partial(create_app, database, **settings)
-    with serving_in_thread(make) as service:
-        yield Running(service.url, service.token, service)
 
 
 # The sections that the pytest plugin, .ci/plugin.py, adds to the report of a failed test.
