@@ -6454,7 +6454,7 @@ def hoist(part: object, components: Members) -> Any:
     return {"$ref": f"#/components/schemas/{name}"}
 
 
-def openapi(url: str, day: date, further: Iterable[Operation] = ()) -> Members:
+def openapi(url: str, day: date, further: Iterable[Operation]) -> Members:
     """Return the OpenAPI 3.1 document of the service.
 
     url: where it is served.  day: today, for the examples.  further: operations of other tables.
