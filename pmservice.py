@@ -10021,8 +10021,7 @@ def connection_limit() -> int:
         return most
     soft = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
     resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
-    # under a very low limit, at least a quarter of it
-    return max(soft - DESCRIPTORS, soft // 4)
+    return soft - DESCRIPTORS
 
 
 class Request(HTTPRequestParser):  # type: ignore[misc]
