@@ -5066,7 +5066,7 @@ def insert_loaded(store: Store, resource: Resource, values: Members) -> int:
         # SQLite says "UNIQUE constraint failed: step.id" for an id of a test case's steps.
         field = "steps: an id" if " step." in str(error) else "id"
         if "UNIQUE" not in str(error):
-            raise Invalid({field: f"breaks a rule of the database: {error}"}) from None
+            raise
         rule = "is taken"
         if field == "id" and resource.table == "project":
             rule += "; programs, projects and executions share one numbering"
