@@ -4713,8 +4713,7 @@ def get_configuration(store: Store, query: Fields) -> Fields:
     name = query["name"]
     settings = configurations(store)
     if name not in settings:
-        near = suggest(name, settings) or "."
-        raise Refusal(404, f"There is no configuration {name}{near}")
+        raise Refusal(404, f"There is no configuration {name}.")
     return {"name": name, "value": settings[name]}
 
 

@@ -5293,7 +5293,7 @@ REFUSED_WORDS = [  # the status, the request, what is sent, words of the refusal
     (400, "DELETE /programs/6",                 None,                                 "A program with children cannot be deleted; delete or move them first."),
     (404, "GET /programs/1",                    None,                                 "no program 1"),
     (404, "POST /executions/6/tasks",           TASK,                                 "no execution or project 6"),
-    (404, "GET /configurations/versoin",        None,                                 "did you mean version"),
+    (404, "GET /configurations/versoin",        None,                                 "no configuration versoin."),
 ]
 # fmt: on
 
