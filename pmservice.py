@@ -6512,7 +6512,6 @@ URL_MARKS = "/?&=%:,;@!$'()*+[]~"  # the characters of a URL that stay as they a
 CALL_PATTERN = r"\*.*|[A-Z*?]+ [/*?].*"
 ONE_SEGMENT = re.compile(r"<[^/<>]*>|\{[^/{}]*\}|(?<=/):\w+")  # <id>, {id} or :id in such a pattern
 HEADER = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+\n[\t -~]*")
-OWN_HEADER = "content-length"
 
 # The tables that triggers and SQLite itself write.
 TRIGGER_TABLES = ("release_story", "tally", "sqlite_sequence")
@@ -6714,7 +6713,7 @@ def read_headers(value: object) -> dict[str, str]:
     for name, given in value.items():
         given = as_whole(given)
         is_sendable = type(given) in (int, str) and HEADER.fullmatch(f"{name}\n{given}")
-        if not is_sendable or is_hop_by_hop(name) or name.lower() == OWN_HEADER:
+        if not is_sendable or is_hop_by_hop(name) or name.lower() == "content-length":
             rule = "must be a header that is not the server's own, with a text in ASCII or a number"
             raise ValueError(f"{printable(name)} {rule}")
     return {name: str(as_whole(given)) for name, given in value.items()}
@@ -7140,8 +7139,7 @@ def control(
 
 
 # fmt: off
-RESET_PARTS = ("records",)
-ONLY  = Shape({"only": one_of("ResetPart", *RESET_PARTS)}, called="Reset")
+ONLY  = Shape({"only": one_of("ResetPart", "records")}, called="Reset")
 FAULTS = named("FaultList", array_of(body_schema(FAULT)))
 STATE = flat_object("State", "", "status")
 TIME  = object_of({"now": STRING, "frozen": FLAG_SCHEMA, "offset": FLOAT}, "ServiceTime")
