@@ -3632,17 +3632,16 @@ class Schema(NamedTuple):
 
 @functools.cache
 def schema() -> Schema:
-    """Return the parts of schema.sql. It lies beside this file: in a folder, a wheel or an archive.
+    """Return the parts of schema.sql, which lies beside this file.
 
     An older database runs the versions that it lacks; one with an older version than the first is
     refused.
     """
-    path = os.path.join(os.path.dirname(__file__), "schema.sql")
+    path = Path(__file__).with_name("schema.sql")
     try:
-        script = __loader__.get_data(path).decode()  # type: ignore[name-defined]
+        script = path.read_text("utf-8")
     except OSError as error:
-        problem = error.strerror or error
-        raise StartError(f"{path}: {problem}; it belongs beside pmservice.py") from None
+        raise StartError(f"{path}: {error.strerror}; it belongs beside pmservice.py") from None
     # The text before the first banner, then banners and parts in turn.
     _, *parts = re.split(r"^-- === (Version [0-9]+|Views).*$", script, flags=re.MULTILINE)
     named = dict(zip(parts[::2], parts[1::2], strict=True))
