@@ -3883,7 +3883,7 @@ def check_constraints(
     names = set(changed)
     broken: dict[str, str] = {}
     for constraint in CONSTRAINTS:
-        if constraint.table != resource.table or not constraint.when:
+        if constraint.table != resource.table:
             continue
         causes = names & set(constraint.when.split())
         if not causes:
