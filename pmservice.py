@@ -3331,7 +3331,7 @@ class Database:
         begin: the statement that begins the transaction, "" for a single statement.
         links: LINKS_CHECKED or LINKS_UNCHECKED.
         """
-        timeout = math.ceil(patience * 1000)
+        timeout = int(patience * 1000)
         try:
             store = self.idle.pop()
         except IndexError:
@@ -3532,9 +3532,9 @@ def refuse_strange(path: str, read_only: bool) -> None:
     of this process's other connections to it.
     """
     if os.path.isdir(path):
-        raise unusable(path, os.strerror(errno.EISDIR))
+        raise unusable(path, "Is a directory")
     if not (read_only or is_writable(path)):
-        raise unusable(path, os.strerror(errno.EACCES))
+        raise unusable(path, "Permission denied")
     if os.path.exists(f"{path}-journal") and is_writable(path):
         with contextlib.closing(sqlite3.connect(path)) as connection:
             connection.execute("SELECT count(*) FROM sqlite_schema")  # the first read rolls back
