@@ -9997,9 +9997,6 @@ RECORD_CALLS = {
     for row in OPERATIONS
     if row.method == "GET" and row.view and not row.listing and row.view not in ENCLOSED
 }
-# The words of `status` for which each record is looked up elsewhere.
-SEARCHING = {"needconfirm", "assignedbyme", "reviewingstory", "reviewbyme", "reviewedbyme"}
-SEARCHING.update(STORY_STAGES[:-1])
 # The page numbers and the limits with which a list is quick, as text in the query.
 FIRST = {str(number) for number in range(101)}
 
@@ -10244,7 +10241,8 @@ def is_first_page(listing: Listing, query: str) -> bool:
     given = dict(urllib.parse.parse_qsl(query))
     if listing.whole and not {"page", "limit"} & given.keys():
         return False
-    if "title" in given or given.get("status", "").lower() in SEARCHING:
+    condition = listing.browse.get(given.get("status", "").lower(), "")
+    if "title" in given or "SELECT" in condition:  # each record is looked up elsewhere
         return False
     page, limit = given.get("page", "1"), given.get("limit", str(listing.limit))
     return {page, limit} <= FIRST and given.get("order", "id").startswith("id")
