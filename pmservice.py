@@ -6093,7 +6093,7 @@ def page_text(store: Store, listing: Listing, narrowed: Fields, query: Fields) -
     end = ""
     field, statement = listing.beside  # such as the requirements beside the stories of a product
     if field and "product" in narrowed:
-        end = f',"{field}":{store.run(statement, narrowed).fetchone()[0]}'
+        end = f',"{field}":{store.value(statement, narrowed)}'
     return f'{{{begin}"{listing.key}":[{render_all(store, listing.view, rows)}]{end}}}'
 
 
