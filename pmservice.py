@@ -4186,9 +4186,12 @@ def create_story(store: Store, product: Record, body: Fields) -> int:
     The first reviewer gets it, unless it is assigned to somebody else.
     """
     reviewers = body.get("reviewer")
-    given = {**body, **plans_and_reviewers(body)}
-    given["product"] = product["id"]
-    given["status"] = "draft" if reviewers else "active"
+    given = {
+        **body,
+        **plans_and_reviewers(body),
+        "product": product["id"],
+        "status": "draft" if reviewers else "active",
+    }
     if reviewers:
         given["assignedTo"] = body.get("assignedTo") or reviewers[0]
     id = create(store, STORY, given)
@@ -4260,8 +4263,7 @@ def review_story(store: Store, story: Record, body: Fields) -> int:
         del votes[me]  # an earlier vote
     results = [*votes.values(), result]
     deciding = deciding_vote(results)
-    changes = {"reviewedDate": store.now, **body}
-    changes["reviewedBy"] = me
+    changes = {"reviewedDate": store.now, **body, "reviewedBy": me}
     if deciding == "revert":
         changes |= store.story_at(id, version - 1)  # its texts and its version number
     if deciding != "reject":
@@ -4287,8 +4289,7 @@ def deciding_vote(results: list[str]) -> str:
 def recall_story(store: Store, story: Record, body: Fields) -> int:
     """Take a story back from its reviewers, who will have to vote again."""
     reviewers = list(store.votes(story["id"]))
-    without_votes = plans_and_reviewers({"reviewer": reviewers})
-    changes = {**body, **without_votes}
+    changes = {**body, **plans_and_reviewers({"reviewer": reviewers})}  # without votes
     return move(store, story, changes, STORY_RECALL)
 
 
@@ -4359,8 +4360,11 @@ def run_case(store: Store, case: Record, body: Fields) -> int:
         raise Invalid(result="is required, unless steps have one")
     add_results(steps, body.get("steps", []))
     result = worst_result([*results_in(steps), body.get("result")])
-    run: Members = {"lastRunner": store.me.account, "lastRunDate": store.now}
-    run["lastRunResult"] = result
+    run: Members = {
+        "lastRunner": store.me.account,
+        "lastRunDate": store.now,
+        "lastRunResult": result,
+    }
     if result == "fail":
         run["caseFails"] = next_count(case["caseFails"])
     store.update("testcase", id, run)
@@ -4566,8 +4570,7 @@ def add_effort(store: Store, task: Record, body: Fields) -> int:
     stored_day = store.last_effort(id)
     for effort in efforts:
         create(store, EFFORT, {"task": id, **effort})
-    changes = {"comment": body.get("comment", "")}
-    changes["consumed"] = round(consumed, HOUR_DIGITS)
+    changes = {"comment": body.get("comment", ""), "consumed": round(consumed, HOUR_DIGITS)}
     if latest["date"] < stored_day:
         return modify(store, task, changes, TASK)
     changes["left"] = latest["left"]
@@ -4718,9 +4721,7 @@ def get_configuration(store: Store, query: Fields) -> Fields:
 
 def list_groups(store: Store, query: Fields) -> list[Fields]:
     """Return the one group that there is, the administrators."""
-    group = {**ADMINISTRATORS, "privs": {}}
-    group["accounts"] = store.administrators()
-    return [group]
+    return [{**ADMINISTRATORS, "privs": {}, "accounts": store.administrators()}]
 
 
 def list_modules(store: Store, query: Fields) -> Fields:
