@@ -7064,7 +7064,11 @@ class Controls:
             raise Refusal(409, "The service was reset meanwhile.")
         calls = self.matching(wanted)
         if "count" in wanted and len(calls) != count:
-            raise Refusal(409, f"calls expected: {count}; came: {len(calls)}.")
+            what = "call" if count == 1 else "calls"
+            words = [str(wanted[name]) for name in ("method", "path", "status") if name in wanted]
+            if words:
+                what += f" of {' '.join(words)}"
+            raise Refusal(409, f"expected {count} {what}, {len(calls)} came.")
         texts = ",".join(map(shown_call, calls))
         return f'{{"total":{len(calls)},"calls":[{texts}]}}'.encode()
 

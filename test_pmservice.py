@@ -8137,10 +8137,10 @@ NO_FORMS = [
     ("application/json", "hush"), ("application/json", '{"password": hush}'), ("", "token hush"),
 ]
 OTHER_NUMBERS = {  # query of the journal: the refusal
-    "path=/products&count=1": "calls expected: 1; came: 2.",
-    "path=/product&count=1":  "calls expected: 1; came: 0.",
-    "path=/products&method=get&status=200&count=0&wait=0.1": "calls expected: 0; came: 2.",
-    "count=3":                "calls expected: 3; came: 2.",
+    "path=/products&count=1": "expected 1 call of /products, 2 came.",
+    "path=/product&count=1":  "expected 1 call of /product, 0 came.",
+    "path=/products&method=get&status=200&count=0&wait=0.1": "expected 0 calls of get /products 200, 2 came.",
+    "count=3":                "expected 3 calls, 2 came.",
 }
 # Answers of faults that cannot be read as JSON, or not written as JSON again.
 NO_JSON = ["[" * 20_000, "[" * 8000, "NaN", "1e999", '"\\ud800"', "{"]
@@ -10690,9 +10690,9 @@ class TestRunning:
 
 # fmt: off
 REFUSED_HELPERS = [
-    (lambda one: one.wait_for_calls(1, seconds=0), "GET /-/journal* was answered 409: calls expected: 1; came: 0."),
+    (lambda one: one.wait_for_calls(1, seconds=0), "GET /-/journal* was answered 409: expected 1 call, 0 came."),
     (lambda one: one.wait_for_calls(3, 0.01, method="POST", path="/x"),
-     "GET /-/journal?method=POST&path=%2Fx* 409: calls expected: 3; came: 0."),
+     "GET /-/journal* 409: expected 3 calls of POST /x, 0 came."),
     (lambda one: one.get("/prodcts"),
      "GET /prodcts was answered 404: There is nothing at /prodcts; did you mean /products[?]"),
     (lambda one: pmservice.Client(one.url, "x").get("/user"),
