@@ -10394,7 +10394,7 @@ CHINESE = re.compile("[\u3000-\u9fff\uff00-\uffef]")
 # fmt: off
 IN_DEMO = """
     departments 5; users 12; programs 3; projects 5; executions 12; products 4; plans 9; stories 25; builds 17;
-    releases 12; bugs 70; tasks 39; testcases 19; testtasks 6; efforts 31; results 11
+    releases 12; bugs 70; tasks 40; testcases 19; testtasks 8; efforts 32; results 21
 """  # arrays, and how many records each has
 AT_LEAST = {"product": "stories 5; bugs 15; testcases 4; plans 2; builds 3; releases 2", "execution": "tasks 2"}
 TITLED = "products projects executions plans stories tasks testcases builds releases testtasks bugs"
