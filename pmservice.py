@@ -7534,7 +7534,7 @@ LABELS_TEXT = """
     API calls | 接口调用
     Menu | 菜单
     In English | 英文原文
-    Back to {} | 返回{}
+    Back to {} | 返回 {}
     Close | 关闭
     Lists | 列表
     Where this is | 当前位置
