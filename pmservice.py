@@ -7520,7 +7520,7 @@ LABELS_TEXT = """
     set to closed | Set to closed | 改为已关闭
     restarted | Continued | 继续
     reviewed | Reviewed | 评审
-    run | Ran | 执行
+    run | Ran it | 执行
     started | Started | 开始
     worked on | Logged hours | 记录工时
 
@@ -7569,7 +7569,7 @@ LABELS_TEXT = """
     share of execution | {} % of the hours | {}%（按工时）
     share of product | {} % of the stories | {}%（按需求）
     {} of {} stories | {} of {} stories closed | 已关闭 {} / {} 个需求
-    {} of {} open | {} of {} open ones | {} / {} 个未关闭
+    {} of {} open | {} of {} open | {}（未关闭共 {}）
     open bugs | Open bugs | 未关闭的 Bug
     open stories | Open stories | 未关闭的需求
     open tasks | Open tasks | 未关闭的任务
@@ -7620,19 +7620,19 @@ LABELS_TEXT = """
     list configurations | Configurations | 配置
     get a configuration | Configuration | 配置
     list the choices for a bug | Choices for a bug | Bug 的可选项
-    Controls | Clock and faults | 时钟与故障
+    Controls | Clock and simulated faults | 时钟与模拟故障
     Body | Request body | 请求体
     Answer | Response | 响应
     Ignored | Ignored fields | 被忽略的字段
-    Fault | 故障
-    match | Fault: | 故障：
+    Fault | Simulated fault | 模拟故障
+    match | Simulated fault | 模拟故障
     times | times left | 剩余次数
     hits | times met | 触发次数
     clock True | The clock is frozen at {}. | 时钟停在 {}。
     clock False | The clock says {}. | 当前时间 {}。
     offset | It is shifted by {} seconds. | 时钟偏移 {} 秒。
-    no faults | There are no faults. | 没有设置故障。
-    demo in en | The demo is in English. | 演示数据是英文的；如需中文，请加上 --language zh 启动。
+    no faults | There are no simulated faults. | 没有设置模拟故障。
+    demo in en | The demo is in English. | 当前演示数据为英文。如需中文数据，请在启动时加上参数 --language zh。
     demo in zh | The demo is in Chinese; start it with --language en for English. | 演示数据是中文的。
     Headers | 请求头
     Bad Request | Bad request | 请求有误
@@ -8696,8 +8696,7 @@ aside dl { display: grid; grid-template-columns: 6.2rem minmax(0, 1fr); gap: .35
 aside dt { padding-top: .1rem; }
 time span { white-space: nowrap; }
 aside time { display: block; }
-aside dt + dd.moment time { display: inline; color: inherit; font-size: inherit; }
-aside time span { display: none; }
+aside dd:not(.moment) time span { display: none; }
 dd > a { display: block; width: fit-content; }
 .prose { white-space: pre-line; max-width: 44rem; }
 .log { margin-left: .35rem; max-width: 44rem; }
@@ -9143,6 +9142,8 @@ maxlength="255" aria-label="{{words}}" placeholder="{{words}}">
 <span class="soft">{{call["account"]}}</span>
 % if call["error"]:
 <span class="refused">{{call["error"]}}</span>
+% elif call["fault"]:
+<span class="soft">{{label("Fault")}} {{call["fault"]}}</span>
 % elif call["ignored"]:
 <span class="soft">{{label("Ignored")}} {{call["ignored"]}}</span>
 % end
@@ -10487,7 +10488,8 @@ execution | 26 | | | 25 | -10 | Invite a friend | 邀请好友
 story | 28.8 | 26 | | marta | friends | 1 | 8 | Invite a friend by a link | 通过链接邀请好友 | Members want to invite friends by a link. Done when both get 500
         points, once, for the friend's first order. | 会员希望用链接邀请好友。验收标准：好友首次下单后双方各得 500 积分，仅一次。
 task | 25 | 23 | 12 | 10 | devel | yu | 16 | 17 | 0 | 12 | Create links that cannot be guessed | 生成无法猜测的邀请链接
-task | 17 | 11 | 6.5 | 5.6 | test | diego | 6 | 6 | 0 | 7 | Test inviting oneself, members and new customers | 测试邀请自己、老会员和新顾客
+task | 17 | 11 | 1.5 | | test | diego | 8 | 5 | 3 | -1 | Test inviting oneself, members and new customers | 测试邀请自己、老会员和新顾客
+then | 5.6 | diego | PUT /tasks/<id> | comment | Inviting oneself is refused. New customers come next. | 邀请自己会被拒绝，接下来测试新顾客。
 testcase | invite | 25 | feature | 1 | Both get points for the first order | 首次下单双方得积分 | Order for the first time > Both get 500 points // Order again
         > Nobody gets points | 好友首次下单 > 双方各得 500 积分 // 好友再次下单 > 双方不再得积分
 testcase | guess | 21 | security | 1 | Links cannot be guessed | 邀请链接无法猜测 | Change a letter of a link > "Not found" | 改动链接中一个字母 > 页面不存在
@@ -10533,8 +10535,9 @@ task | 118 | 116 | 90 | 88 | devel | jonas | 32 | 38 | 0 | 90 | Develop the pick
 task | 115.6 | 110 | 104 | 101 | design | emma | 6 | 8 | 0 | 104 | Choose sounds that can be heard in both halls | 选定两个库区都能听清的提示音
 testcase | pick | 115 | feature | 1 | Scan a wrong item | 扫描错误的商品 | Scan an item of another order > A low sound, nothing is counted // Scan the right
         item > A high sound, one is counted | 扫描其他订单的商品 > 低音提示，不计数 // 扫描正确的商品 > 高音提示，计数加 1
-story | 96 | 94 | 21 | marta | paper | 2 | 8 | Pick several orders in one round | 多张订单合并拣货 | Pickers want to walk less. Done when up to six orders of
+story | 96 | 94 | | marta | paper | 2 | 8 | Pick several orders in one round | 多张订单合并拣货 | Pickers want to walk less. Done when up to six orders of
         one hall can be picked in one round. | 拣货员希望少走路。验收标准：同一库区最多 6 张订单可合并拣货。
+then | 21 | marta | PUT /stories/<id> | comment | Stays open until both halls have used it for a month. | 两个库区试用满一个月后再关闭。
 task | 86 | 69 | 54 | 52 | devel | yu | 24 | 27 | 0 | 54 | Sort the shelves of a round | 计算合并拣货的货架顺序
 testcase | walk | 66 | performance | 2 | A round of six orders is planned quickly | 6 单合并时快速规划路径 | Put six orders into one round > The first shelf is
         shown within 2 seconds | 将 6 张订单合并拣货 > 2 秒内显示第一个货架

@@ -8584,7 +8584,7 @@ WORDS_WITH_LABELS = {
 }
 UNLABELLED = "qq skype slack whatsapp"  # names that are no words
 CALLS_SHOWN = ["POST /products?token=*** 201 admin Ignored fields password, ?token", "GET /products 200 admin",
-               "GET /bugs/2 503 -", "GET /bgus 404 - There is nothing at /bgus; did you mean /bugs?",
+               "GET /bugs/2 503 - Simulated fault GET /bugs/2", "GET /bgus 404 - There is nothing at /bgus; did you mean /bugs?",
                "GET /bugs/1 200 admin"]
 CALLS_FOUND = {"": 5, "text=admin": 3, "text=Quiet": 1, "text=mean": 1, "text=nowhere": 0}
 CLOCKS_SHOWN = [(dict(offset=90), "It is shifted by 90.0 seconds."), (FROZEN, "The clock is frozen at 2026-01-05 09:00:00 UTC."),
@@ -9141,7 +9141,7 @@ class TestPage:
                 dict(product=1, title="x", status=one) for one in ("active", "resolved", "closed")
             ]
         )
-        assert browse(filled, "/products/1").fields["Active bugs"] == "2 of 3 open ones"
+        assert browse(filled, "/products/1").fields["Active bugs"] == "2 of 3 open"
         assert browse(filled, "/products").sections[""][1][2] == "2"
 
     def test_case_that_was_not_run_and_the_hours_of_a_task_are_told(self, filled):
@@ -9406,10 +9406,10 @@ class TestPage:
         page = browse(watched, "/-/journal")
         lines = [re.sub(r"^\S+ | [0-9.]+ ms", "", line) for line in page.calls]
         assert lines == CALLS_SHOWN
-        for text in ('"name": "Quiet"', '"password": "***"', "token=***", "did you mean", "Fault"):
+        for text in ('"name": "Quiet"', '"password": "***"', "token=***", "did you mean"):
             assert text in page.text
         assert "hush" not in page.text
-        assert "Fault: GET /bugs/2, Status 503, times met 1" in page.text
+        assert "Simulated fault GET /bugs/2, Status 503, times met 1" in page.text
         for body, shown in CLOCKS_SHOWN:
             watched.put("/-/clock", **body)
             assert shown in browse(watched, "/-/journal").text
@@ -9434,7 +9434,7 @@ class TestPage:
         text = browse(watched, "/-/journal").text
         assert 0 < text.index("\nResponse\n") < text.index("\nRequest body\n")
         watched.call("DELETE", "/-/faults")
-        assert "There are no faults." in browse(watched, "/-/journal").text
+        assert "There are no simulated faults." in browse(watched, "/-/journal").text
 
     def test_calls_are_found_by_words_and_loaded_again(self, watched):
         for query, count in CALLS_FOUND.items():
