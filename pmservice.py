@@ -12040,7 +12040,12 @@ def run_command(arguments: Sequence[str]) -> int:
             remedy = f"; did you mean --{name}?"
         raise StartError(f"{name} is not a command{remedy}")
     parser = command_parser(name) if name else serving_parser()
-    options = parser.parse_args(arguments[1:] if name else arguments)
+    try:
+        options = parser.parse_args(arguments[1:] if name else arguments)
+    except StartError:
+        if not name:
+            refuse_early_settings(arguments)
+        raise
     run = COMMANDS[name].run if name else command_serve
     settings = resolve(vars(options), serving=not name)
     set_up_log(settings["verbose"], serving=not name)
@@ -12048,6 +12053,14 @@ def run_command(arguments: Sequence[str]) -> int:
     code = run(settings, options)
     sys.stdout.flush()
     return code or 0
+
+
+def refuse_early_settings(arguments: Sequence[str]) -> None:
+    """Raise StartError if the settings stand before a command."""
+    for place, command in enumerate(arguments):
+        if command in (SERVE, *COMMANDS):
+            meant = [command, *arguments[place + 1 :], *arguments[:place]]
+            raise StartError(f"settings go after the command: pmservice {shlex.join(meant)}")
 
 
 def discard() -> TextIO:
