@@ -8028,7 +8028,7 @@ class Contents(NamedTuple):
     unset: fields that unfold.
     refresh: seconds after which the browser loads the page again.
     login: of the page that logs in: `account` and `to`, which the form sends back, the `people`
-        that it offers, the `alert`, and a `note`.
+        that it offers, the `alert`, a `note`, and whether it `is_demo`.
     """
 
     title: str
@@ -8531,7 +8531,9 @@ class Sheet(NamedTuple):
             "resolvedthisweek": figure(this_week["resolved"], "/bugs?status=resolvedthisweek"),
             "products": figure(count, "/products"),
         }
-        return Contents(self.say("Overview"), [bugs, stages, *shown], facts=facts)
+        return Contents(
+            self.say("Overview"), [bugs, *([stages] if stages.rows else []), *shown], facts=facts
+        )
 
     def count_weeks(self) -> dict[datetime, Any]:
         """Return how many bugs were opened and resolved in each week."""
@@ -8792,7 +8794,7 @@ tbody tr:hover { background: var(--back); }
   .record .rows .wide { display: none; }
 }
 @media (max-width: 75rem) {
-  .bars .wide { display: none; }
+  .rows .wide { display: none; }
   .record { display: block; }
 }
 @media (max-width: 60rem) {
@@ -8812,7 +8814,7 @@ tbody tr:hover { background: var(--back); }
   .call > summary { display: flex; flex-wrap: wrap; gap: 0 .8rem; }
   .call .url { flex: 1 0 60%; }
 }
-@media (max-width: 40rem) {
+@media (max-width: 48rem) {
   h1 { font-size: 1.35rem; }
   .tiles { grid-template-columns: 1fr 1fr; gap: 1.5rem 1rem; }
   .facts:not(.tiles) { gap: .8rem 1.75rem; }
@@ -8900,7 +8902,9 @@ TEMPLATE = bottle.SimpleTemplate("""\
 <form method="post" action="{{LOGIN_PATH}}" class="card">
 <input type="hidden" name="to" value="{{login["to"]}}">
 <h2>{{label("Log in as")}}</h2>
+% if login["is_demo"]:
 <p class="soft">{{label("A made-up company: a click on a name is enough.")}}</p>
+% end
 <div class="people">
 % for one in login["people"]:
 <button name="account" value="{{one["account"]}}"><span>{{one["realname"]}}</span>
@@ -9846,6 +9850,7 @@ def login_page(exchange: Exchange, given: Fields, alert: str = "") -> Contents:
         note = f"demo in {settings.language}"
     login = {
         "note": note,
+        "is_demo": settings.is_demo,
         "account": given.get("account", ""),
         "to": local_path(given.get("to", "/")),
         "people": people(exchange),

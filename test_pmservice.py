@@ -9923,6 +9923,13 @@ class TestBrowser:
             assert page.evaluate(LOW_LINKS) == [], path
             assert page.evaluate("getComputedStyle(document.body).fontSize") == "15px"
 
+    @each("width", [700, 770, 1000, 1280])
+    def test_list_fits_its_place(self, visit, served, width):
+        page = visit("/", viewport={"width": width, "height": 700})
+        for path in ("/bugs", "/stories", "/testcases", "/executions/16", "/users/10", "/tasks/33"):
+            page.goto(served.url + path)
+            assert page.evaluate(CUT_TABLES) == [], path
+
     def test_pages_of_this_machine_and_of_named_origins_alone_may_call(
         self, browser, served, calling
     ):
