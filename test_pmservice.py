@@ -13176,8 +13176,6 @@ class TestInOtherLanguages:
         """Enter a folder with the recipes as files; the command `pmservice` is on the path."""
         (tmp_path / "shop.test.mjs").write_text(code_of(OTHER_LANGUAGES, "js")[0])
         (tmp_path / "run").write_text(code_of(OTHER_LANGUAGES, "sh")[0])
-        (tmp_path / "shop_test.go").write_text(code_of(OTHER_LANGUAGES, "go")[0])
-        (tmp_path / "go.mod").write_text("module shop\n")
         command = tmp_path / "pmservice"
         command.write_text(f"#!/bin/sh\nexec '{sys.executable}' '{HERE / 'pmservice.py'}' \"$@\"\n")
         command.chmod(0o755)
@@ -13203,12 +13201,6 @@ class TestInOtherLanguages:
         done = self.run_recipe("node --test")
         assert re.search("^. pass 2$", done.stdout, re.MULTILINE)
         self.check_ended(done.stdout)
-
-    @needs("go")
-    def test_go_s_test_passes(self):
-        assert self.run_recipe("go vet").returncode == 0
-        done = self.run_recipe("go test")
-        assert done.stdout.startswith("PASS\n")
 
     @SHELL
     def test_script_creates_and_lists_and_stops_the_service(self):
