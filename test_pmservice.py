@@ -13041,6 +13041,44 @@ class TestReadme:
         (product,) = client.dump()["products"]  # "all records, also deleted ones"
         assert product["deleted"] is True
 
+    def test_clock_is_released_and_text_is_no_json_as_told(self):
+        with pmservice.running(token="t") as service:
+            service.freeze("2026-01-05T09:00:00Z")
+            assert "or release it\n  (`{}`)" in section_of("Controls")
+            assert service.put("/-/clock", {})["frozen"] is False
+            service.fail("GET /bugs", body="<p>")
+            answer = service.call("GET", "/bugs")
+            with pytest.raises(json.JSONDecodeError):
+                print(answer.json)
+
+    def test_demo_in_python_is_entered_with_its_token(self):
+        with opened(demo=True, token="t") as client:
+            enter(client, password="t")
+
+    def test_people_of_a_fixture_log_in_with_their_password(self, client):
+        client.load(users=[dict(account="ann", password="a secret")])
+        client.post("/tokens", account="ann", password="a secret")
+
+    def test_hours_and_dates_of_tasks_are_as_told(self, world):
+        task = world.task(2, left=3)
+        path = f"/tasks/{task['id']}"
+        assert task["activatedDate"] == ""
+        refused = world.call("POST", f"{path}/finish", dict(finishedDate="2026-11-20 10:00:00"))
+        assert "realStarted" in refused.json["fields"]  # it was never started
+        answer = world.call(
+            "POST", f"{path}/estimate", dict(consumed=2, left=0, work="w", date="2026-11-20")
+        )
+        assert answer.status_int == 200
+        after = world.get(path)
+        assert (after["consumed"], after["status"]) == (2, "done")
+
+    def test_lists_have_the_numbers_that_are_told(self, filled):
+        for path, numbers in (("/bugs", {"page", "total", "limit"}), ("/products", {"total"}),
+                              ("/tasks/1/estimate", set()), ("/testcases/1/results", set())):  # fmt: skip
+            answer = filled.get(path)
+            assert {name for name, value in answer.items() if isinstance(value, int)} == numbers
+        assert filled.get("/products?order=id")["products"][0]["id"] == 1
+
     def item(self, words: str) -> str:
         """Return an item of the controls' list, after the words in bold that it begins with."""
         (item,) = [one for one in items_of("Controls") if one.startswith(f"**{words}**")]
