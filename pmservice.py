@@ -7627,7 +7627,7 @@ LABELS_TEXT = """
     Fault | Simulated fault | 模拟故障
     match | Simulated fault | 模拟故障
     times | times left | 剩余次数
-    hits | times met | 触发次数
+    hits | times applied | 触发次数
     clock True | The clock is frozen at {}. | 时钟停在 {}。
     clock False | The clock says {}. | 当前时间 {}。
     offset | It is shifted by {} seconds. | 时钟偏移 {} 秒。

@@ -9409,7 +9409,7 @@ class TestPage:
         for text in ('"name": "Quiet"', '"password": "***"', "token=***", "did you mean"):
             assert text in page.text
         assert "hush" not in page.text
-        assert "Simulated fault GET /bugs/2, Status 503, times met 1" in page.text
+        assert "Simulated fault GET /bugs/2, Status 503, times applied 1" in page.text
         for body, shown in CLOCKS_SHOWN:
             watched.put("/-/clock", **body)
             assert shown in browse(watched, "/-/journal").text
