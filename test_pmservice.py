@@ -6226,6 +6226,7 @@ BROKEN = {  # what is sent beside the smallest body: each field of it is broken,
     "POST /testcases/1/results?testtask=99": [({}, "testtask")],
     "POST /executions/2/tasks/batchCreate": [
         dict(tasks=[]), dict(tasks="x"), (dict(tasks=[DEVEL, 7]), "tasks[1]"),
+        (dict(tasks=[{}]), "tasks[0].name tasks[0].type"),
         (dict(tasks=[DEVEL, dict(name="", type="x")]), "tasks[1].name tasks[1].type"),
         (dict(tasks=[DEVEL, dict(DEVEL, assignedTo=99)]), "tasks[1].assignedTo"),
     ],
@@ -8000,6 +8001,7 @@ class TestReset:
             "The service was reset meanwhile.",
             "The service was reset while this call was delayed.",
         }
+        assert {call.result().status_int for call in calls} == {409, 503}
         assert memory.calls() == []
         assert memory.total() == 2
 
@@ -12827,6 +12829,121 @@ for number in 1 2 3; do
     curl -s -o told -w "%{http_code} " -H "Token: $T" $U/tasks/$number/start -d {}
 done
 """
+
+
+class TestPromises:
+    """What no class above is about."""
+
+    @each("path", ["/products/1/bugs?limit=100", "/bugs?limit=100"])
+    def test_list_of_many_rows_takes_as_many_statements_as_one_of_few(self, statements, path):
+        def ran(count):
+            with opened(load=bugs_of_one_product(count)) as client:
+                said = []
+                statements.before = lambda *one: said.append(one)
+                client.get(path)
+                statements.before = ignore
+            return len(said)
+
+        assert ran(2) == ran(60)
+
+    @each_of([one for one in WRITING if one.status == 200 and one.method != "DELETE"])
+    def test_comment_of_a_change_is_kept(self, filled, operation):
+        method, path = on_filled(operation.line)
+        if state := INTERFACE[operation.line].state:
+            filled.sql(f"UPDATE {TABLES[operation.array]} SET status = ?", state)
+        begun = dict(realStarted="2026-11-19 09:00:00") if path.endswith("/finish") else {}
+        filled.succeed(method, path, good(f"{method} {path}", comment="why", **begun))
+        kept = filled.sql("SELECT DISTINCT actor FROM action WHERE comment = 'why'")
+        assert kept == [("admin",)]
+
+    def test_deleted_build_gives_a_test_task_no_title(self, filled):
+        filled.put("/testtasks/1", build=1)
+        assert filled.get("/testtasks/1")["buildName"] == "B1"
+        remove(filled, "/builds/1")
+        assert filled.get("/testtasks/1")["buildName"] == ""
+
+    def test_links_to_bugs_that_are_not_there_are_stored_as_sent(self, filled):
+        holds(filled.task(2, fromBug=99), fromBug=99)
+        bug = filled.post("/bugs/1/resolve", resolution="duplicate", duplicateBug=99)
+        holds(bug, duplicateBug=99)
+
+    def test_role_of_the_profile_is_an_object(self, filled):
+        filled.put("/users/4", role="qa")
+        filled.token = filled.token_of("dev1")
+        assert filled.get("/user")["profile"]["role"] == dict(code="qa", name="qa")
+
+    def test_efforts_and_results_that_are_loaded_change_no_hours_and_no_counts(self, filled):
+        before = filled.get("/tasks/1"), filled.get("/testcases/1")
+        result = dict(case=1, caseResult="fail")
+        filled.load(efforts=[dict(task=1, consumed=2, left=0)], results=[result])
+        assert (filled.get("/tasks/1"), filled.get("/testcases/1")) == before
+
+    def test_document_has_the_names_and_tags_of_the_resources(self):
+        assert DOCUMENT["openapi"].startswith("3.1.")
+        schemas = DOCUMENT["components"]["schemas"]
+        assert {"Task", "BugInList", "TaskToCreate", "TaskChange"} <= schemas.keys()
+        used = {tag for one in DESCRIBED.values() for tag in one["tags"]}
+        assert used == {tag["name"] for tag in DOCUMENT["tags"]}
+        assert "controls" in used
+
+    @each_of([one for one in LISTING if one.line not in UNNAMED])
+    def test_words_of_titles_narrow_every_list(self, filled, operation):
+        _, path = on_filled(operation.line)
+        assert records_in(filled.get(f"{path}?title=nosuchword")) == []
+
+    def test_backup_is_put_back_as_the_readme_says(self, run):
+        with opened("pm.db") as client:
+            client.post("/products", name="P")
+            assert run("backup", "copy.db")[0] == 0
+            client.post("/products", name="Q")
+        for suffix in ("-wal", "-shm"):
+            Path(f"pm.db{suffix}").unlink(missing_ok=True)
+        shutil.copy("copy.db", "pm.db")
+        with opened("pm.db") as client:
+            assert client.get("/products")["total"] == 1
+
+    def test_two_services_share_a_database(self, tmp_path):
+        path = tmp_path / "pm.db"
+        with opened(path) as one, opened(path) as other:
+            ids = [client.post("/products", name="P")["id"] for client in (one, other)]
+            assert ids == [1, 2]
+            assert one.get("/products")["total"] == other.get("/products")["total"] == 2
+
+    def test_path_has_the_ids_of_hidden_programs(self, private):
+        private.token = "dev2"
+        shown = private.get("/projects")["projects"]
+        assert any(project["path"] != f",{project['id']}," for project in shown)
+
+    def test_long_lists_come_whole_or_by_500(self, filled):
+        assert filled.get("/stories")["limit"] == 500
+        filled.load(efforts=[dict(task=1)] * 25, results=[dict(case=1)] * 25)
+        for path in ("/tasks/1/estimate", "/testcases/1/results"):
+            assert len(records_in(filled.get(path))) == 25
+
+    def test_errors_are_english_in_every_language(self):
+        with opened(language="zh") as client:
+            refusal = client.call("GET", "/bugs/99")
+        assert refusal.json["error"] == "There is no bug 99."
+
+    def test_container_has_all_files_that_the_package_is_made_of(self):
+        copied = " ".join(re.findall("COPY (.*) \\S+", section_of("In a container"))).split()
+        project = (HERE / "pyproject.toml").read_text("utf-8").partition("sdist]")[0]
+        needed = re.findall(r'"((?:\.ci/)?[\w.]+\.(?:py|sql|md)|\.ci/LICENSE)"', project)
+        assert {*needed, "pyproject.toml"} - {*copied} == {"pytest_pmservice.py"}  # made of another
+
+    def test_dropped_call_has_its_status_in_the_journal(self):
+        with pmservice.running(token="t") as service:
+            service.fail("GET /user", drop=True, status=418)
+            with pytest.raises(ConnectionError):
+                service.get("/user")
+            (call,) = service.calls()
+        assert call["status"] == 418
+        for send in (service.delete, partial(service.put, body={}), partial(service.call, "GET")):
+            with pytest.raises(ConnectionError):
+                send(path="/products")
+
+    def test_classes_that_are_named_to_choose_tests_are_there(self):
+        assert all(name in globals() for name in re.findall(r"-k (Test\w+)", README))
 
 
 class TestReadme:
