@@ -5290,7 +5290,8 @@ class TestUsers:
 REFUSED_WORDS = [  # the status, the request, what is sent, words of the refusal
     (400, "POST /projects/1/releases",          dict(RELEASE, build=[1, 2]),          "whole number"),
     (400, "POST /products/1/stories?type=epic", STORY,                                "story, requirement"),
-    (400, "DELETE /programs/6",                 None,                                 "A program with children cannot be deleted; delete or move them first."),
+    (400, "DELETE /programs/6",                 None,
+     "A program with children cannot be deleted; delete or move them first."),
     (404, "GET /programs/1",                    None,                                 "no program 1"),
     (404, "POST /executions/6/tasks",           TASK,                                 "no execution or project 6"),
     (404, "GET /configurations/versoin",        None,                                 "no configuration versoin."),
@@ -8326,7 +8327,8 @@ MEANT = [
 ]
 FITTING = """
     *; * *; GET *; * /*; */finish; PUT /*; POST /tasks/7/*; POST /tasks/7/finish; GET /products/27*bugs;
-    GET /users/\\q*; * /{a}/{b}/{c}/*; GET /tasks/9223372036854775807; GET /users/dev1; GET /users/a.b@c-d; GET /users/<account>;
+    GET /users/\\q*; * /{a}/{b}/{c}/*; GET /tasks/9223372036854775807; GET /users/dev1;
+    GET /users/a.b@c-d; GET /users/<account>;
     GET /configurations/language;
     GET /openapi.json; HEAD /openapi.json/; GET /api.php/v1/products/; POST /zentao/api.php/v1/tasks/{id}/start
 """
@@ -8586,10 +8588,12 @@ WORDS_WITH_LABELS = {
 }
 UNLABELLED = "qq skype slack whatsapp"  # names that are no words
 CALLS_SHOWN = ["POST /products?token=*** 201 admin Ignored fields password, ?token", "GET /products 200 admin",
-               "GET /bugs/2 503 - Simulated fault GET /bugs/2", "GET /bgus 404 - There is nothing at /bgus; did you mean /bugs?",
+               "GET /bugs/2 503 - Simulated fault GET /bugs/2",
+               "GET /bgus 404 - There is nothing at /bgus; did you mean /bugs?",
                "GET /bugs/1 200 admin"]
 CALLS_FOUND = {"": 5, "text=admin": 3, "text=Quiet": 1, "text=mean": 1, "text=nowhere": 0}
-CLOCKS_SHOWN = [(dict(offset=90), "It is shifted by 90.0 seconds."), (FROZEN, "The clock is frozen at 2026-01-05 09:00:00 UTC."),
+CLOCKS_SHOWN = [(dict(offset=90), "It is shifted by 90.0 seconds."),
+                (FROZEN, "The clock is frozen at 2026-01-05 09:00:00 UTC."),
                 ({}, "The clock says 20")]
 CHINESE_REFUSALS = [
     ("/bugs/99", "“Bug 99”不存在"), ("/productplans/99", "“计划 99”不存在"), ("/users/nobody", "“用户 nobody”不存在"),
